@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* error.c - the names and sentences of errors.def, and the one way to fill a struct det_error. */
+#include <detent/base.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/text.h"
+
+#ifndef DET_VERSION_TEXT
+#define DET_VERSION_TEXT "0.1.0"
+#endif
+
+struct entry {
+    int code;
+    const char *name;
+    const char *text;
+};
+
+static const struct entry entries[] = {
+#define DET_ERROR(name, number, text) { -(number), #name, text },
+#include <detent/errors.def>
+#undef DET_ERROR
+};
+
+static const struct entry unknown = { 0, "UNKNOWN", "this is no error of the library" };
+
+static const struct entry *find(int code)
+{
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+        if (entries[i].code == code)
+            return &entries[i];
+    }
+    return &unknown;
+}
+
+const char *det_error_name(int code)
+{
+    return find(code)->name;
+}
+
+const char *det_error_text(int code)
+{
+    return find(code)->text;
+}
+
+int det_error_set(struct det_error *error, int code, const char *format, ...)
+{
+    /* Apart, because the arguments may point into `error`; and a byte longer than what is kept, so
+     * that the copy sees whether it cuts a character. */
+    char text[DET_ERROR_TEXT_MAX + 1];
+    va_list arguments;
+    int length;
+
+    if (error == NULL)
+        return code;
+    va_start(arguments, format);
+    length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    *error = (struct det_error){ .code = code };
+    (void)det_text_copy(error->text, sizeof error->text, length < 0 ? det_error_text(code) : text);
+    return code;
+}
+
+const char *det_version(void)
+{
+    return DET_VERSION_TEXT;
+}

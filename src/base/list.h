@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* list.h - intrusive doubly linked circular lists: a head is a node that belongs to no object. */
+#ifndef DET_BASE_LIST_H
+#define DET_BASE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct det_list {
+    struct det_list *next, *previous;
+};
+
+#define DET_CONTAINER(pointer, type, member) \
+    ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+/* The same for a head and for a node that is in no list. */
+static inline void det_list_init(struct det_list *list)
+{
+    list->next = list->previous = list;
+}
+
+static inline bool det_list_is_empty(const struct det_list *list)
+{
+    return list->next == list;
+}
+
+static inline void det_list_insert_before(struct det_list *place, struct det_list *node)
+{
+    node->previous = place->previous;
+    node->next = place;
+    place->previous->next = node;
+    place->previous = node;
+}
+
+/* At the end of the list with this head. */
+static inline void det_list_append(struct det_list *head, struct det_list *node)
+{
+    det_list_insert_before(head, node);
+}
+
+static inline void det_list_prepend(struct det_list *head, struct det_list *node)
+{
+    det_list_insert_before(head->next, node);
+}
+
+/* Out of whatever list it is in; harmless for a node that is in none. */
+static inline void det_list_remove(struct det_list *node)
+{
+    node->previous->next = node->next;
+    node->next->previous = node->previous;
+    det_list_init(node);
+}
+
+/* The first node, taken out; NULL when there is none. */
+static inline struct det_list *det_list_take(struct det_list *head)
+{
+    struct det_list *node = head->next;
+
+    if (node == head)
+        return NULL;
+    det_list_remove(node);
+    return node;
+}
+
+#define DET_LIST_EACH(node, head) \
+    for (struct det_list *node = (head)->next; node != (head); node = node->next)
+
+#endif

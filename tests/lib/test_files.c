@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* test_files.c - folders and files of the tests. */
+#include <errno.h>
+#include <ftw.h>
+#include <unistd.h>
+
+#include "lib/test.h"
+
+#define OPEN_FOLDERS_MAX 16
+
+char *det_test_folder(void)
+{
+    char *folder = strdup(P_tmpdir "/detent-test-XXXXXX");
+
+    assert_non_null(folder);
+    if (mkdtemp(folder) == NULL)
+        fail_msg("cannot make the folder %s: %s", folder, strerrordesc_np(errno));
+    return folder;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+    (void)status;
+    (void)kind;
+    (void)walk;
+    return remove(path);
+}
+
+void det_test_folder_remove(char *folder)
+{
+    int r;
+
+    if (folder == NULL)
+        return;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): it is unsafe only when the current folder changes. */
+    r = nftw(folder, remove_entry, OPEN_FOLDERS_MAX, FTW_DEPTH | FTW_PHYS);
+    if (r != 0)
+        fail_msg("cannot remove the folder %s: %s", folder, strerrordesc_np(errno));
+    free(folder);
+}
+
+static FILE *open_file(const char *path, const char *mode)
+{
+    FILE *file = fopen(path, mode);
+
+    if (file == NULL)
+        fail_msg("cannot open %s: %s", path, strerrordesc_np(errno));
+    return file;
+}
+
+char *det_test_read_file(const char *path, size_t *ret_size)
+{
+    FILE *file = open_file(path, "rbe");
+    size_t size = 0, capacity = 4096, count;
+    char *data = malloc(capacity + 1);
+
+    assert_non_null(data);
+    while ((count = fread(data + size, 1, capacity - size, file)) > 0) {
+        size += count;
+        if (size == capacity) {
+            capacity *= 2;
+            data = realloc(data, capacity + 1);
+            assert_non_null(data);
+        }
+    }
+    assert_false(ferror(file));
+    (void)fclose(file);
+    data[size] = '\0';
+    if (ret_size != NULL)
+        *ret_size = size;
+    return data;
+}
+
+void det_test_write_file(const char *path, const void *data, size_t size)
+{
+    FILE *file = open_file(path, "wbe");
+
+    if (size > 0 && fwrite(data, 1, size, file) != size)
+        fail_msg("cannot write %s: %s", path, strerrordesc_np(errno));
+    if (fclose(file) != 0)
+        fail_msg("cannot write %s: %s", path, strerrordesc_np(errno));
+}
