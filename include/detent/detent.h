@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* detent.h - all of the library. The templates <detent/fsm/declare.h>, <detent/fsm/define.h> and
+ * <detent/rec/declare.h> are included where a spec is used. */
+#ifndef DETENT_H
+#define DETENT_H
+
+#include <detent/base.h>
+#include <detent/builder.h>
+#include <detent/diagnostic.h>
+#include <detent/draw.h>
+#include <detent/loop.h>
+#include <detent/machine.h>
+#include <detent/record.h>
+#include <detent/runtime.h>
+#include <detent/sim.h>
+#include <detent/spec.h>
+#include <detent/store.h>
+#include <detent/world.h>
+
+#endif

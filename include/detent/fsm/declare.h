@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* declare.h - template: what callers of a machine see. One machine per include, any number of them.
+ *
+ *     #define FSM_SPEC "order.fsm"        on the include path; it names FSM_NAME and FSM_PREFIX
+ *     #include <detent/fsm/declare.h>
+ *
+ * Gives, for a machine called order with prefix ORDER:
+ *     enum order_state { ORDER_PENDING, ... };          and enum order_event_kind
+ *     struct order_event { kind; union { struct payment pay; ... }; };
+ *     order_pay((struct payment){ ... }), order_cancel()   constructors, one per event
+ *     order_is_open(state), order_event_is_input(kind)     one per GROUP and EVENT_GROUP
+ *     order_start(), order_send(), order_send_with(), order_stop(), order_get(), order_state_name()
+ *     extern const struct det_machine order_machine;       made by define.h in one .c file
+ * and the structs of the records that the spec describes. */
+#include <detent/runtime.h>
+
+#include <detent/fsm/pre.h>
+
+/* The records that stand in the spec itself. */
+#define REC_SPEC FSM_SPEC
+#include <detent/rec/passes.h>
+#undef REC_SPEC
+
+/* States: ORDER_PENDING for users, PENDING_is_a_state_of_order for the rows, so that a row which
+ * names an event where a state belongs does not compile. */
+#include <detent/fsm/rows_off.h>
+#undef STATE
+#define STATE(s, ...) FSM__PUBLIC(s), FSM__STATE(s) = FSM__PUBLIC(s),
+enum FSM__OWN(_state) {
+#include FSM_SPEC
+    FSM__OWN(_state_count),
+};
+
+/* Events: their kinds, the union of their payloads, their constructors. */
+#include <detent/fsm/rows_off.h>
+#undef EVENT
+#undef INTERNAL
+#define EVENT(e, ...)    FSM__PUBLIC(e), FSM__EVENT(e) = FSM__PUBLIC(e),
+#define INTERNAL(e, ...) FSM__PUBLIC(e), FSM__EVENT(e) = FSM__PUBLIC(e),
+enum FSM__OWN(_event_kind) {
+#include FSM_SPEC
+    FSM__OWN(_event_count),
+};
+
+#ifndef DETENT_FSM_DECLARE_H
+#define DETENT_FSM_DECLARE_H
+
+/* EVENT(e, wire) and EVENT(e, wire, payload). */
+#define FSM__PICK3(_1, _2, _3, n, ...) n
+#define FSM__EVENT_FORM(...)           FSM__PICK3(__VA_ARGS__, PAYLOAD, PLAIN, PLAIN, ~)
+
+#define FSM__D_MEMBER(...) FSM__CAT(FSM__D_MEMBER_, FSM__EVENT_FORM(__VA_ARGS__))(__VA_ARGS__)
+#define FSM__D_MEMBER_PLAIN(e, wire)
+#define FSM__D_MEMBER_PAYLOAD(e, wire, payload) struct payload wire;
+
+#define FSM__D_MAKE(...) FSM__CAT(FSM__D_MAKE_, FSM__EVENT_FORM(__VA_ARGS__))(__VA_ARGS__)
+#define FSM__D_MAKE_PLAIN(e, wire)                                                                 \
+    static inline struct FSM__OWN(_event) FSM__OWN(_##wire)(void)                                  \
+    {                                                                                              \
+        struct FSM__OWN(_event) event = { .kind = FSM__PUBLIC(e) };                                \
+                                                                                                   \
+        return event;                                                                              \
+    }
+#define FSM__D_MAKE_PAYLOAD(e, wire_name, payload_type)                                            \
+    static inline struct FSM__OWN(_event) FSM__OWN(_##wire_name)(struct payload_type payload)      \
+    {                                                                                              \
+        struct FSM__OWN(_event) event = { .kind = FSM__PUBLIC(e) };                                \
+                                                                                                   \
+        event.wire_name = payload;                                                                 \
+        return event;                                                                              \
+    }
+
+#define FSM__D_GROUP(name, type, sentence, ...)                                                    \
+    static inline bool name(type member)                                                           \
+    {                                                                                              \
+        return FSM__EACH_MEMBER(sentence, ~, __VA_ARGS__) false;                                   \
+    }
+#define FSM__D_STATE_MEMBER(x, s) member == FSM__STATE(s) ||
+#define FSM__D_EVENT_MEMBER(x, e) member == FSM__EVENT(e) ||
+
+#endif
+
+#include <detent/fsm/rows_off.h>
+#undef EVENT
+#undef INTERNAL
+#define EVENT(...)    FSM__D_MEMBER(__VA_ARGS__)
+#define INTERNAL(...) FSM__D_MEMBER(__VA_ARGS__)
+struct FSM__OWN(_event) {
+    enum FSM__OWN(_event_kind) kind;
+    union {
+        struct det_empty det__none;
+#include FSM_SPEC
+    };
+};
+
+#undef EVENT
+#undef INTERNAL
+#define EVENT(...)    FSM__D_MAKE(__VA_ARGS__)
+#define INTERNAL(...) FSM__D_MAKE(__VA_ARGS__)
+#include FSM_SPEC
+
+#include <detent/fsm/rows_off.h>
+#undef GROUP
+#undef EVENT_GROUP
+#define GROUP(name, ...)                                                                           \
+    FSM__D_GROUP(FSM__OWN(_is_##name), enum FSM__OWN(_state), FSM__D_STATE_MEMBER, __VA_ARGS__)
+#define EVENT_GROUP(name, ...)                                                                     \
+    FSM__D_GROUP(FSM__OWN(_event_is_##name), enum FSM__OWN(_event_kind), FSM__D_EVENT_MEMBER,      \
+        __VA_ARGS__)
+#include FSM_SPEC
+
+extern const struct det_machine FSM__OWN(_machine);
+
+/* Events and data go by value: in C a wrong pointer only warns, a wrong struct does not compile. */
+static inline int FSM__OWN(_send_with)(struct det_runtime *runtime, const char *instance,
+    struct FSM__OWN(_event) event, const struct det_send_options *options, struct det_sent *ret)
+{
+    return det_runtime_send(runtime, &FSM__OWN(_machine), instance, &event, options, ret);
+}
+
+static inline int FSM__OWN(_send)(struct det_runtime *runtime, const char *instance,
+    struct FSM__OWN(_event) event, struct det_sent *ret)
+{
+    return det_runtime_send(runtime, &FSM__OWN(_machine), instance, &event, NULL, ret);
+}
+
+#ifdef FSM_DATA
+static inline int FSM__OWN(_start)(struct det_runtime *runtime, const char *instance,
+    struct FSM_DATA data, struct det_sent *ret)
+{
+    return det_runtime_start(runtime, &FSM__OWN(_machine), instance, &data, NULL, ret);
+}
+
+static inline int FSM__OWN(_get)(struct det_runtime *runtime, const char *instance,
+    struct det_instance *ret, struct FSM_DATA *ret_data)
+{
+    return det_runtime_get(runtime, &FSM__OWN(_machine), instance, ret, ret_data);
+}
+#else
+static inline int FSM__OWN(_start)(struct det_runtime *runtime, const char *instance,
+    struct det_sent *ret)
+{
+    return det_runtime_start(runtime, &FSM__OWN(_machine), instance, NULL, NULL, ret);
+}
+
+static inline int FSM__OWN(_get)(struct det_runtime *runtime, const char *instance,
+    struct det_instance *ret)
+{
+    return det_runtime_get(runtime, &FSM__OWN(_machine), instance, ret, NULL);
+}
+#endif
+
+static inline int FSM__OWN(_stop)(struct det_runtime *runtime, const char *instance,
+    const char *reason, struct det_sent *ret)
+{
+    return det_runtime_stop(runtime, &FSM__OWN(_machine), instance, reason, NULL, ret);
+}
+
+static inline const char *FSM__OWN(_state_name)(unsigned state)
+{
+    return FSM__OWN(_machine).states[state].name;
+}
+
+#include <detent/fsm/rows_end.h>

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* pre.h - what both templates need: the loops, the sentences that become identifiers, and the words
+ * of the language. Expects FSM_SPEC. */
+#ifndef FSM_SPEC
+#error "say #define FSM_SPEC \"order.fsm\" (a file on the include path) before this template"
+#endif
+
+#include <detent/fsm/each.h>
+#include <detent/fsm/rows_off.h>
+#include FSM_SPEC
+
+#ifndef FSM_NAME
+#error "the spec says no #define FSM_NAME: it is a fragment, and a fragment cannot run"
+#endif
+#ifndef FSM_PREFIX
+#error "the spec says no #define FSM_PREFIX"
+#endif
+
+#define ANY(...)        (__VA_ARGS__)
+#define MILLISECONDS(n) ((n) * DET_MILLISECOND)
+#define SECONDS(n)      ((n) * DET_SECOND)
+#define MINUTES(n)      ((n) * DET_MINUTE)
+#define HOURS(n)        ((n) * DET_HOUR)
+#define DAYS(n)         ((n) * DET_DAY)
+
+#ifndef DETENT_FSM_PRE_H
+#define DETENT_FSM_PRE_H
+
+/* order_<x> and ORDER_<x>. */
+#define FSM__OWN(x)    FSM__CAT(FSM_NAME, x)
+#define FSM__PUBLIC(x) FSM__CAT3(FSM_PREFIX, _, x)
+
+/* Sentences about the machine. A compiler that finds one untrue prints it. */
+#define FSM__STATE(s)        FSM__CAT(s##_is_a_state_of_, FSM_NAME)
+#define FSM__EVENT(e)        FSM__CAT(e##_is_an_event_of_, FSM_NAME)
+#define FSM__STATE_WIRE(w)   FSM__CAT(w##_is_the_name_of_one_state_of_, FSM_NAME)
+#define FSM__EVENT_WIRE(w)   FSM__CAT(w##_is_the_name_of_one_event_of_, FSM_NAME)
+#define FSM__TRANSITION(s, e) FSM__CAT(s##_on_##e##_is_a_transition_of_, FSM_NAME)
+#define FSM__ENTERED(s)      FSM__CAT(s##_is_entered_by_a_transition_of_, FSM_NAME)
+#define FSM__TAKEN(e)        FSM__CAT(e##_is_taken_by_a_transition_of_, FSM_NAME)
+#define FSM__PRODUCED(e)     FSM__CAT(e##_is_produced_by_an_effect_or_timeout_of_, FSM_NAME)
+#define FSM__ONE_INITIAL     FSM__CAT(FSM_NAME, _has_one_initial_state)
+#define FSM__ONE_TIMEOUT(s)  FSM__CAT(s##_has_one_timeout_in_, FSM_NAME)
+#define FSM__ONE_ENTRY(s)    FSM__CAT(s##_has_one_entry_hook_in_, FSM_NAME)
+#define FSM__ONE_EXIT(s)     FSM__CAT(s##_has_one_exit_hook_in_, FSM_NAME)
+#define FSM__EFFECT(f)       FSM__CAT(f##_is_an_effect_of_, FSM_NAME)
+#define FSM__GUARD(f)        FSM__CAT(f##_is_a_guard_of_, FSM_NAME)
+#define FSM__HOOK(f)         FSM__CAT(f##_is_a_hook_of_, FSM_NAME)
+#define FSM__UPDATE(f)       FSM__CAT(f##_is_an_update_of_, FSM_NAME)
+#define FSM__FILL(f)         FSM__CAT(f##_is_a_fill_of_, FSM_NAME)
+#define FSM__TIMER(t)        FSM__CAT(t##_is_a_timer_of_, FSM_NAME)
+#define FSM__GROUP(g)        FSM__CAT(g##_is_a_group_of_, FSM_NAME)
+#define FSM__EVENT_GROUP(g)  FSM__CAT(g##_is_an_event_group_of_, FSM_NAME)
+#define FSM__RUN(f)          FSM__CAT(f##_runs_in_, FSM_NAME)
+
+#endif
+
+/* The struct of the instance data. */
+#undef FSM__DATA
+#ifdef FSM_DATA
+#define FSM__DATA FSM_DATA
+#else
+#define FSM__DATA det_empty
+#endif

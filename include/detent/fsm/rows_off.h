@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* rows_off.h - makes every row mean nothing; each pass of a template then gives a meaning to the rows
+ * it is about. Included again between passes. No include guard on purpose. */
+#undef STATE
+#undef EVENT
+#undef INTERNAL
+#undef UNHANDLED
+#undef GROUP
+#undef EVENT_GROUP
+#undef EFFECT
+#undef GUARD
+#undef HOOK
+#undef UPDATE
+#undef FILL
+#undef TIMER
+#undef USES
+#undef ON
+#undef STAY
+#undef STOP
+#undef ON_EACH
+#undef OVERRIDE
+#undef OVERRIDE_STAY
+#undef OVERRIDE_STOP
+#undef ENTRY
+#undef EXIT
+#undef AFTER
+#undef RECORD
+#undef FIELD
+#undef OPTIONAL
+#undef ARRAY
+#undef ENUM
+#undef VALUE
+#undef END
+#define STATE(...)
+#define EVENT(...)
+#define INTERNAL(...)
+#define UNHANDLED(...)
+#define GROUP(...)
+#define EVENT_GROUP(...)
+#define EFFECT(...)
+#define GUARD(...)
+#define HOOK(...)
+#define UPDATE(...)
+#define FILL(...)
+#define TIMER(...)
+#define USES(...)
+#define ON(...)
+#define STAY(...)
+#define STOP(...)
+#define ON_EACH(...)
+#define OVERRIDE(...)
+#define OVERRIDE_STAY(...)
+#define OVERRIDE_STOP(...)
+#define ENTRY(...)
+#define EXIT(...)
+#define AFTER(...)
+#define RECORD(...)
+#define FIELD(...)
+#define OPTIONAL(...)
+#define ARRAY(...)
+#define ENUM(...)
+#define VALUE(...)
+#define END

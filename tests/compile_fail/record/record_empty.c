@@ -1,0 +1,16 @@
+/* expect: a record needs at least one field */
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* A record without fields says nothing; an event without payload needs none. */
+#ifndef ROWS
+#define ROWS
+#define REC_SPEC "record_empty.c"
+#include <detent/rec/declare.h>
+#else
+RECORD(thing)
+#ifdef MENDED
+    FIELD(name, u8)
+#endif
+END
+#endif

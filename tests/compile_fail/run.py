@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""Feeds good and bad specs and sources to a compiler and holds it to its words.
+
+    run.py COMPILER ROOT [NAME...]
+
+tests/corpus/good/*.fsm       must compile without a warning
+tests/corpus/bad/*.fsm        must not compile; the first line is
+                              /* expect: rule-id | words of the compiler | words of detent */
+tests/compile_fail/**/*.c     must not compile; the first line is /* expect: words */
+                              and must compile once the marked line is mended: the line between
+                              #ifndef MENDED and #else is wrong, the one after #else is right
+
+The specs name C functions; their bodies are made up here, so that the spec is all there is to say.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+WARNINGS = ("-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes "
+            "-Wmissing-prototypes -Wundef -Wvla -Wcast-qual -Werror").split()
+
+BODIES = {
+    "GUARD": "static bool {f}(const struct det_move *move, const struct {data} *data,\n"
+             "    const struct {m}_event *event)\n"
+             "{{\n    (void)move; (void)data; (void)event;\n    return true;\n}}\n",
+    "HOOK": "static int {f}(const struct det_move *move, const struct {data} *data,\n"
+            "    const struct {m}_event *event)\n"
+            "{{\n    (void)move; (void)data; (void)event;\n    return 0;\n}}\n",
+    "UPDATE": "static void {f}(struct {data} *data, const struct {m}_event *event)\n"
+              "{{\n    (void)data; (void)event;\n}}\n",
+    "FILL": "static void {f}(const struct det_move *move, const struct {data} *data,\n"
+            "    struct {m}_event *event)\n"
+            "{{\n    (void)move; (void)data; (void)event;\n}}\n",
+    "EFFECT": "static int {f}(struct det_effect_call *call, const struct {data} *data,\n"
+              "    const struct {m}_event *event, struct {m}_event *ret)\n"
+              "{{\n    (void)call; (void)data; (void)event; (void)ret;\n    return DET_DONE;\n}}\n",
+}
+
+
+def whole_text(path, seen=()):
+    """The spec with its fragments, without comments."""
+    text = path.read_text(encoding="utf-8")
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
+    for name in re.findall(r'#\s*include\s+"([^"]+)"', text):
+        inner = path.parent / name
+        if inner.exists() and inner not in seen and len(seen) < 16:
+            text += "\n" + whole_text(inner, seen + (inner,))
+    return text
+
+
+def program(path, folder):
+    """A C file that declares and defines the machine of a spec."""
+    text = whole_text(path)
+    name = re.search(r"#\s*define\s+FSM_NAME\s+(\w+)", text)
+    data = re.search(r"#\s*define\s+FSM_DATA\s+(\w+)", text)
+    source = ""
+    for index, used in enumerate(re.findall(r'\bUSES\(\s*"([^"]+)"\s*\)', text)):
+        source += f'#define REC_SPEC "{used}"\n#include <detent/rec/declare.h>\n'
+    source += (f'#define FSM_SPEC "{path.name}"\n#include <detent/fsm/declare.h>\n'
+               f'#define FSM_SPEC "{path.name}"\n#include <detent/fsm/define.h>\n')
+    done = set()
+    for row, function in re.findall(r"\b(GUARD|HOOK|UPDATE|FILL|EFFECT)\(\s*(\w+)", text):
+        if function not in done:
+            source += BODIES[row].format(f=function, m=name[1] if name else "m",
+                                         data=data[1] if data else "det_empty")
+        done.add(function)
+    target = folder / (path.stem + ".c")
+    target.write_text(source, encoding="utf-8")
+    return target
+
+
+def compiled(compiler, root, source, include, extra):
+    command = [compiler, "-std=c17", "-c", "-o", "/dev/null", "-fdiagnostics-color=never",
+               f"-I{include}", f"-I{root / 'include'}", *extra, str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
+    return done.returncode == 0, done.stderr
+
+
+def expectation(path):
+    first = path.read_text(encoding="utf-8", errors="replace").split("\n", 1)[0]
+    match = re.search(r"expect:\s*(.*?)\s*\*/", first)
+    return match[1] if match else None
+
+
+def good_spec(compiler, root, path, folder):
+    ok, words = compiled(compiler, root, program(path, folder), path.parent,
+                         [*WARNINGS, "-Wno-unused-function"])
+    return None if ok else f"{path.name}: must compile, but:\n{words}"
+
+
+def bad_spec(compiler, root, path, folder):
+    expected = expectation(path)
+    if not expected or expected.count("|") != 2:
+        return f"{path.name}: the first line must be /* expect: rule | compiler | detent */"
+    wanted = expected.split("|")[1].strip()
+    ok, words = compiled(compiler, root, program(path, folder), path.parent, [])
+    if ok:
+        return f"{path.name}: compiles, but must not"
+    if wanted not in words:
+        return f"{path.name}: does not say '{wanted}':\n{words[:2000]}"
+    return None
+
+
+def bad_source(compiler, root, path, folder):
+    wanted = expectation(path)
+    if not wanted:
+        return f"{path.name}: the first line must be /* expect: words */"
+    includes = ["-I" + str(path.parent)]
+    ok, words = compiled(compiler, root, path, folder, includes)
+    if ok:
+        return f"{path.name}: compiles, but must not"
+    if not any(w in words for w in wanted.split("|")):
+        return f"{path.name}: does not say '{wanted}':\n{words[:2000]}"
+    ok, words = compiled(compiler, root, path, folder,
+                         [*includes, "-DMENDED", *WARNINGS, "-Wno-unused-function"])
+    return None if ok else f"{path.name}: must compile when mended, but:\n{words[:2000]}"
+
+
+def main():
+    compiler, root, names = sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), sys.argv[3:]
+    corpus, here = root / "tests/corpus", root / "tests/compile_fail"
+    work = [(good_spec, p) for p in sorted((corpus / "good").glob("*.fsm"))
+            if "FSM_NAME" in p.read_text(encoding="utf-8")]
+    work += [(bad_spec, p) for p in sorted((corpus / "bad").glob("*.fsm"))
+             if expectation(p) is not None or "FSM_NAME" in p.read_text(encoding="utf-8")]
+    work += [(bad_source, p) for p in sorted(here.glob("*/*.c"))]
+    if names:
+        work = [(check, p) for check, p in work if p.stem in names]
+    with tempfile.TemporaryDirectory() as folder:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            found = list(pool.map(
+                lambda item: item[0](compiler, root, item[1], pathlib.Path(folder)), work))
+    problems = [f for f in found if f]
+    print("\n".join(problems))
+    print(f"{compiler}: {len(work) - len(problems)} of {len(work)} as expected")
+    return 1 if problems or not work else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
