@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+
+# The front door: each target installs what it needs, builds a preset and runs something in it.
+#
+#   make            the program build/release/detent and the libraries beside it
+#   make run        the demo
+#   make test       all tests: asan, tsan, then release      make check    format, lint, clang
+#   make bench      BENCH_ARGS=...                           make fuzz     FUZZ_SECONDS=10 each
+#   make sim        SIM_SEEDS=...                            make nightly  everything, for longer
+#   make coverage   which lines the unit tests reach         make install  PREFIX= DESTDIR=
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 10
+SIM_SEEDS ?= 1000
+NIGHTLY_FUZZ_SECONDS ?= 600
+NIGHTLY_SIM_SEEDS ?= 100000
+
+.NOTPARALLEL:
+.PHONY: release run test bench fuzz sim check nightly coverage install clean setup setup-all
+
+release: setup
+	@scripts/build release product
+
+setup:
+	@scripts/setup build
+
+setup-all:
+	@scripts/setup
+
+run: release
+	@scripts/run-demo
+
+test: setup-all
+	@scripts/build asan tests_unit
+	@ctest --preset asan
+	@scripts/build tsan tests_threads
+	@ctest --preset tsan
+	@scripts/build release
+	@ctest --preset release
+
+bench: setup-all
+	@scripts/build release
+	build/release/bench/detent-bench $(BENCH_ARGS)
+
+fuzz: setup-all
+	@scripts/build fuzz
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+sim: setup-all
+	@scripts/build release
+	@SIM_SEEDS=$(SIM_SEEDS) ctest --preset release -L '^sim$$' --timeout 86400
+
+check: setup-all
+	@scripts/format --check
+	@scripts/build clang
+	@scripts/lint
+	@tests/tidy/tidy.py
+
+nightly: check test
+	@$(MAKE) --no-print-directory sim SIM_SEEDS=$(NIGHTLY_SIM_SEEDS)
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(NIGHTLY_FUZZ_SECONDS)
+	@scripts/build asan
+	@ctest --preset clang
+	@ctest --test-dir build/asan --output-on-failure -j2
+
+coverage: setup-all
+	@scripts/build coverage tests_unit
+	@scripts/coverage
+
+install: release
+	DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
+
+clean:
+	rm -rf build

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+
+# What `make install` puts where: headers, both libraries, detent.pc and the CMake package.
+include(CMakePackageConfigHelpers)
+
+get_property(DETENT_PACKAGES GLOBAL PROPERTY DETENT_PACKAGES)
+list(REMOVE_DUPLICATES DETENT_PACKAGES)
+list(JOIN DETENT_PACKAGES " " DETENT_PACKAGES)
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/detent" TYPE INCLUDE)
+install(TARGETS detent_static detent_shared EXPORT detent LIBRARY ARCHIVE)
+
+# detent.pc finds its prefix from its own place, so that the tree may be moved after installing.
+file(RELATIVE_PATH DETENT_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/detent.pc.in" "${PROJECT_BINARY_DIR}/detent.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/detent.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/detent")
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/detent-config.cmake.in"
+    "${PROJECT_BINARY_DIR}/detent-config.cmake" INSTALL_DESTINATION "${package_folder}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/detent-config-version.cmake"
+    COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/detent-config.cmake"
+    "${PROJECT_BINARY_DIR}/detent-config-version.cmake" DESTINATION "${package_folder}")
+install(EXPORT detent NAMESPACE detent:: FILE detent-targets.cmake
+    DESTINATION "${package_folder}")

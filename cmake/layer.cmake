@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+
+# detent_layer(<folder> [PACKAGES <pkg-config name>...]): the sources of one folder of src/.
+#
+# Its *.c join the library (or the program, for the folder that src/LAYERS marks so), each *_test.c
+# becomes a test. The packages are linked privately and end up in detent.pc and the CMake package.
+# A new file needs no line here: the build looks again whenever the folder changes.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+# Sets `ret` to the target of a pkg-config package, which it finds on first use.
+function(detent_package name ret)
+    string(MAKE_C_IDENTIFIER "detent_pkg_${name}" id)
+    if(NOT TARGET PkgConfig::${id})
+        pkg_check_modules(${id} REQUIRED IMPORTED_TARGET GLOBAL ${name})
+    endif()
+    set(${ret} PkgConfig::${id} PARENT_SCOPE)
+endfunction()
+
+function(detent_layer folder)
+    cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "PACKAGES")
+    set(path "${PROJECT_SOURCE_DIR}/src/${folder}")
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${path}/*.c")
+    set(tests ${sources})
+    list(FILTER sources EXCLUDE REGEX "_test\\.c$")
+    list(FILTER tests INCLUDE REGEX "_test\\.c$")
+    set(libraries)
+    foreach(package IN LISTS layer_PACKAGES)
+        detent_package(${package} library)
+        list(APPEND libraries ${library})
+    endforeach()
+
+    if(NOT sources)
+        return()
+    endif()
+    if(folder IN_LIST DETENT_PROGRAM_LAYERS)
+        detent_program(${folder} "${sources}" "${libraries}")
+        list(APPEND libraries detent_${folder})
+    else()
+        target_sources(detent_objects PRIVATE ${sources})
+        target_link_libraries(detent_objects PRIVATE ${libraries})
+        target_link_libraries(detent_static PRIVATE ${libraries})
+        target_link_libraries(detent_shared PRIVATE ${libraries})
+        set_property(GLOBAL APPEND PROPERTY DETENT_PACKAGES ${layer_PACKAGES})
+    endif()
+    if(DETENT_TESTS)
+        foreach(test IN LISTS tests)
+            detent_unit_test("${test}" ${libraries})
+        endforeach()
+    endif()
+endfunction()
+
+# The program: all but main.c is an archive, so that the tests beside the sources can link it.
+function(detent_program folder sources libraries)
+    set(main "${PROJECT_SOURCE_DIR}/src/${folder}/main.c")
+    list(REMOVE_ITEM sources "${main}")
+    add_library(detent_${folder} STATIC ${sources})
+    set_target_properties(detent_${folder} PROPERTIES LINKER_LANGUAGE C)
+    target_link_libraries(detent_${folder} PUBLIC detent_static ${libraries})
+    if(EXISTS "${main}")
+        add_executable(detent_program "${main}")
+        set_target_properties(detent_program PROPERTIES
+            OUTPUT_NAME detent RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+        target_link_libraries(detent_program PRIVATE detent_${folder})
+        install(TARGETS detent_program RUNTIME)
+    endif()
+endfunction()

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+
+# How tests enter the build.
+#
+# detent_unit_test(<file> [library...])   src/base/map_test.c becomes the test base.map, label unit;
+#                                         with the line "/* test: threads */" also label threads
+# detent_test(<name> COMMAND <...> [LABELS <...>] [TIMEOUT <seconds>])   any other program or script
+# detent_fuzz_target(<name> <source...>)  a libFuzzer program in <build>/fuzz/, if DETENT_FUZZ is on
+#
+# The targets tests_unit and tests_threads build the programs of one label and nothing else.
+detent_package(cmocka DETENT_CMOCKA)
+add_custom_target(tests_unit)
+add_custom_target(tests_threads)
+
+function(detent_unit_test file)
+    file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}/src" "${file}")
+    string(REGEX REPLACE "_test\\.c$" "" name "${name}")
+    string(REPLACE "/" "." name "${name}")
+    add_executable(${name}_test "${file}")
+    set_target_properties(${name}_test PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+    target_link_libraries(${name}_test PRIVATE detent_test_lib ${ARGN} detent_static)
+    add_dependencies(tests_unit ${name}_test)
+
+    # A changed marker must change the label, so an edited test configures again.
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    file(STRINGS "${file}" marker REGEX "^/\\* test: threads \\*/$")
+    set(labels unit)
+    if(marker)
+        list(APPEND labels threads)
+        add_dependencies(tests_threads ${name}_test)
+    endif()
+    detent_test(${name} COMMAND ${name}_test LABELS ${labels})
+endfunction()
+
+function(detent_test name)
+    cmake_parse_arguments(PARSE_ARGV 1 test "" "TIMEOUT" "COMMAND;LABELS")
+    if(NOT test_TIMEOUT)
+        set(test_TIMEOUT 120)
+    endif()
+    add_test(NAME ${name} COMMAND ${test_COMMAND})
+    set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}" TIMEOUT ${test_TIMEOUT})
+endfunction()
+
+function(detent_fuzz_target name)
+    if(DETENT_FUZZ)
+        add_executable(${name} ${ARGN})
+        set_target_properties(${name} PROPERTIES
+            RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz")
+        target_link_libraries(${name} PRIVATE detent_static)
+        target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    endif()
+endfunction()

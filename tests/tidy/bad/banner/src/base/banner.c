@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* A snippet for tidy.py. */
+/* ================== */

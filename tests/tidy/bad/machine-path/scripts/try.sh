@@ -1,0 +1,1 @@
+cd /home/somebody/detent

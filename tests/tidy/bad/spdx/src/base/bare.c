@@ -1,0 +1,2 @@
+/* No head at all. */
+int bare;

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* A snippet for tidy.py. */
+DET_BEGIN
+DET_API int det_thing(void);
+DET_END

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* A snippet for tidy.py. */
+static int exactly_seventy(int x)
+{
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    x++;
+    return x;
+}

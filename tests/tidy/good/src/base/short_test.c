@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* A snippet for tidy.py. */
+#include <pthread.h>
+
+#include "lib/test.h"

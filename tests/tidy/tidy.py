@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""Checks the rules of the tree that a compiler does not: see RULES.
+
+tidy.py              checks the tree this file stands in
+tidy.py --self-test  checks that each rule reports its bad snippet, bad/<rule>/, and nothing else,
+                     and that good/ is clean
+
+A file that DETENT_WORDS names holds words, one per line, that may not occur anywhere in the tree.
+The list itself stays outside: it would be the first file to break the rule.
+"""
+import os
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TREE = HERE.parent.parent
+
+RULES = {
+    "layers": "a folder of src/ includes only what src/LAYERS allows",
+    "system-header": "headers of the operating system only where src/LAYERS says system",
+    "line-length": "at most 100 columns, but in lists (.def), whose rows are one fact each",
+    "function-length": "at most 70 lines from { to }",
+    "file-length": "at most 700 lines; a warning from 500",
+    "banned-call": "a call that cannot be used safely",
+    "sleep-in-test": "a test waits for an event, not for time",
+    "one-place": "fsync and rename in one file of src/os, where their order is kept",
+    "spdx": "two lines of SPDX head, then a sentence on what the file is",
+    "extern-c": "a public header with functions has DET_BEGIN and DET_END",
+    "tab": "no tab",
+    "space": "no space at the end of a line, a newline at the end of the file",
+    "todo": "no note of work left",
+    "banner": "no banner art",
+    "machine-path": "no path of somebody's machine",
+    "word": "no word of the list that DETENT_WORDS names",
+}
+
+LINE_MAX = 100
+FUNCTION_MAX = 70
+FILE_MAX = 700
+FILE_WARN = 500
+BANNED = "sprintf vsprintf strcpy strcat atoi atol atoll atof system popen alloca gets strtok"
+SLEEP = "sleep usleep nanosleep clock_nanosleep thrd_sleep"
+ONE_PLACE = "fsync fdatasync sync_file_range rename renameat renameat2"
+SYSTEM = re.compile(
+    r"(sys|linux|asm|net|netinet|arpa)/.*|(pthread|threads|unistd|time|fcntl|signal|poll|dirent|"
+    r"dlfcn|spawn|sched|semaphore|netdb|pwd|grp|termios|ucontext|syslog|uv)\.h"
+)
+HEAD = "/* SPDX-License-Identifier: MIT\n * Copyright the detent authors */\n\n/* "
+CODE = {".c", ".h", ".def", ".fsm"}
+WIDE = {".def", ".md", ".json", ".txt", ".js"}
+TEXT = CODE | {".py", ".sh", ".cmake", ".txt", ".json", ".yaml", ".yml", ".md", ".in", ".js", ""}
+SKIP = {".git", "build", "node_modules", "corpus", "__pycache__"}
+
+
+def is_test(path):
+    """A suite, or the cases that several suites share: x_test.c, x_cases.h."""
+    return path.parts[0] == "tests" or re.search(r"_(test|cases)\.[ch]$", path.name) is not None
+
+
+def call_pattern(names):
+    """Matches a call of one of the functions, but not of a member or of a longer name."""
+    return re.compile(r"(?<![\w.>])(?:__builtin_)?(" + "|".join(names.split()) + r")\s*\(")
+
+
+BANNED_CALL, SLEEP_CALL, ONE_PLACE_CALL = map(call_pattern, (BANNED, SLEEP, ONE_PLACE))
+
+
+def read_layers(path):
+    """The folders in order, each with the set of folders it may include and its marks."""
+    layers = {}
+    for line in path.read_text().splitlines():
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        allowed = set(layers)
+        for word in words[1:]:
+            if word.startswith("only="):
+                allowed = set(filter(None, word[5:].split(",")))
+        layers[words[0]] = (allowed | {words[0]}, set(words[1:]))
+    return layers
+
+
+def blank(match):
+    """Comments and literals become spaces, so that lines keep their numbers."""
+    return re.sub(r"[^\n]", " ", match.group())
+
+
+def strip(text):
+    """The code without comments, strings and characters."""
+    pattern = r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+    return re.sub(pattern, blank, text, flags=re.S)
+
+
+class Check:
+    """One run over one tree."""
+
+    def __init__(self, root, words):
+        self.root = root
+        self.layers = read_layers(TREE / "src" / "LAYERS")
+        self.words = words
+        self.findings = []
+        self.warnings = []
+        self.one_place = {}
+
+    def report(self, rule, path, number, text):
+        assert rule in RULES
+        self.findings.append((rule, f"{path}:{number}: {rule}: {text}"))
+
+    def run(self):
+        for path in self.files():
+            text = (self.root / path).read_text(errors="replace")
+            self.check_text(path, text)
+            if path.suffix in CODE:
+                self.check_code(path, text)
+            # A snippet that must not compile starts with the message it expects instead.
+            if path.suffix in {".c", ".h"} and not text.startswith((HEAD, "/* expect: ")):
+                self.report("spdx", path, 1, RULES["spdx"])
+        if len(self.one_place) > 1:
+            for path, (number, name) in self.one_place.items():
+                self.report("one-place", path, number, f"{name}: more than one file calls such")
+        return self
+
+    def files(self):
+        for folder, folders, names in os.walk(self.root):
+            here = Path(folder).relative_to(self.root)
+            folders[:] = sorted(set(folders) - SKIP)
+            if here == Path("tests/tidy"):
+                folders.clear()
+            for name in sorted(names):
+                if Path(name).suffix in TEXT and not name.startswith(".git"):
+                    yield here / name
+
+    def check_text(self, path, text):
+        """What holds for every file of text."""
+        if text and not text.endswith("\n"):
+            self.report("space", path, text.count("\n") + 1, "no newline at the end of the file")
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.rstrip() != line:
+                self.report("space", path, number, "space at the end of the line")
+            if "\t" in line and path.name != "Makefile":
+                self.report("tab", path, number, RULES["tab"])
+            if re.search(r"(^|[\s\"'=(])/(home|root|work|Users)/\w", line):
+                self.report("machine-path", path, number, RULES["machine-path"])
+            for word in self.words:
+                if re.search(r"\b" + re.escape(word) + r"\b", line, re.I):
+                    self.report("word", path, number, "a word of the list")
+            if len(line) > LINE_MAX and path.suffix not in WIDE:
+                self.report("line-length", path, number, f"{len(line)} columns")
+
+    def check_code(self, path, text):
+        """What holds for C and for spec files."""
+        code = strip(text)
+        lines = text.count("\n")
+        if lines > FILE_MAX:
+            self.report("file-length", path, lines, f"{lines} lines")
+        elif lines > FILE_WARN:
+            self.warnings.append(f"{path}: {lines} lines, think of splitting it")
+        for number, line in enumerate(text.splitlines(), 1):
+            if re.search(r"\b(TODO|FIXME)\b", line):
+                self.report("todo", path, number, RULES["todo"])
+            if re.match(r"\s*(/\*|\*|//)\s?[*=#/-]{4,}\s*(\*/)?$", line):
+                self.report("banner", path, number, RULES["banner"])
+        self.check_functions(path, code)
+        self.check_calls(path, code)
+        self.check_includes(path, text)
+        if path.parts[0] == "include" and re.search(r"^(?!#).*\bDET_API\b", code, re.M):
+            if not re.search(r"^DET_BEGIN$.*^DET_END$", code, re.M | re.S):
+                self.report("extern-c", path, 1, RULES["extern-c"])
+
+    def check_functions(self, path, code):
+        """In our format only the body of a function has its braces in the first column."""
+        start = None
+        for number, line in enumerate(code.splitlines(), 1):
+            if line.startswith("{"):
+                start = number
+            elif line.startswith("}") and start:
+                if number - start + 1 > FUNCTION_MAX:
+                    self.report("function-length", path, start, f"{number - start + 1} lines")
+                start = None
+
+    def check_calls(self, path, code):
+        test = is_test(path)
+        for number, line in enumerate(code.splitlines(), 1):
+            for match in BANNED_CALL.finditer(line):
+                self.report("banned-call", path, number, match.group(1))
+            for match in SLEEP_CALL.finditer(line) if test else ():
+                self.report("sleep-in-test", path, number, match.group(1))
+            for match in ONE_PLACE_CALL.finditer(line) if not test else ():
+                if path.parts[:2] == ("src", "os"):
+                    self.one_place.setdefault(path, (number, match.group(1)))
+                else:
+                    self.report("one-place", path, number, match.group(1))
+
+    def check_includes(self, path, text):
+        is_src = path.parts[0] == "src" and len(path.parts) > 2
+        test = is_test(path)
+        if not is_src and path.parts[0] != "include":
+            return
+        allowed, marks = self.layers.get(path.parts[1] if is_src else "", (set(), set()))
+        for number, line in enumerate(text.splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s*([<"])([^">]*)', line)
+            if not match:
+                continue
+            sign, name = match.groups()
+            folder = name.split("/")[0] if "/" in name else ""
+            if sign == '"' and folder not in allowed and not (test and folder in {"", "lib"}):
+                owner = path.parts[1] if is_src else "a public header"
+                self.report("layers", path, number, f"{owner} may not include {name}")
+            if sign == "<" and SYSTEM.fullmatch(name) and "system" not in marks and not test:
+                self.report("system-header", path, number, name)
+
+
+def self_test():
+    """Every rule must report its own snippet and only that; returns the number of faults."""
+    faults = 0
+    for rule in RULES:
+        found = {name for name, _ in Check(HERE / "bad" / rule, ["forbiddenword"]).run().findings}
+        if found != {rule}:
+            print(f"bad/{rule} must be reported by {rule} alone, but was by: {sorted(found)}")
+            faults += 1
+    good = Check(HERE / "good", ["forbiddenword"]).run().findings
+    for _, text in good:
+        print(f"good/{text}")
+    faults += len(good)
+    print(f"tidy: {len(RULES)} rules tried, {faults} faults")
+    return faults
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return 1 if self_test() else 0
+    words = []
+    if os.environ.get("DETENT_WORDS"):
+        words = Path(os.environ["DETENT_WORDS"]).read_text().split()
+    check = Check(TREE, words).run()
+    for text in check.warnings:
+        print(f"warning: {text}")
+    for _, text in check.findings:
+        print(text)
+    print(f"tidy: {len(check.findings)} findings, {len(check.warnings)} warnings")
+    return 1 if check.findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
