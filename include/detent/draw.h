@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* draw.h - a machine, or one run of it, as a diagram: Mermaid and GraphViz text.
+ *
+ * Everything is in declaration order and escaped, names are those on disk, and payloads are shown
+ * only as the caller's trace gives them (print them redacted). The output is text that `dot` and
+ * mermaid's own parser accept; mermaid itself limits a flowchart to 500 edges and any diagram to
+ * 50,000 characters unless its page configures more. */
+#ifndef DETENT_DRAW_H
+#define DETENT_DRAW_H
+
+#include <detent/machine.h>
+
+DET_BEGIN
+
+enum det_drawing {
+    DET_DRAW_MERMAID_STATE,     /* stateDiagram-v2; groups as composite states */
+    DET_DRAW_MERMAID_FLOWCHART, /* flowchart LR */
+    DET_DRAW_MERMAID_SEQUENCE,  /* sequenceDiagram of a trace */
+    DET_DRAW_DOT,               /* digraph */
+    DET_DRAW_DOT_TIMELINE,      /* digraph of a trace */
+};
+
+/* One event of a run. */
+struct det_trace_step {
+    uint64_t sequence;
+    uint16_t from, to, event;
+    uint16_t outcome; /* GOTO, STAY or STOP */
+    bool is_timeout;
+    det_time at;        /* wall */
+    const char *detail; /* the payload as it may be shown; NULL: none */
+};
+
+/* A run. Visited states are `initial` and every step's; an empty trace has visited the initial. */
+struct det_trace {
+    const char *instance;
+    uint16_t initial, current;
+    const struct det_trace_step *steps;
+    size_t step_count;
+};
+
+struct det_draw_options {
+    enum det_drawing drawing;
+    const struct det_trace *trace; /* highlights; required by SEQUENCE and TIMELINE */
+    bool hide_timeouts;            /* leave out notes on timeouts and hooks */
+    bool top_down;                 /* instead of left to right */
+};
+
+/* Like snprintf(): writes at most `capacity` bytes with a final 0 and returns the length it would
+ * have; 0 as capacity measures. Nothing is allocated. DET_ERR_INVALID, with `target` untouched,
+ * when a needed trace is missing or names ids that the machine does not have. */
+DET_API int64_t det_draw(const struct det_machine *machine, const struct det_draw_options *options,
+    char *target, size_t capacity, struct det_error *reterr) DET_MUST_CHECK;
+
+DET_END
+#endif

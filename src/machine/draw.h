@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* draw.h - what the drawings share: a pen that escapes, the groups as a tree, edges, labels.
+ *
+ * Nothing here allocates: the pen writes into the caller's memory and counts what did not fit, and
+ * what has to be remembered about states is one bit or one id each, on the stack. */
+#ifndef DET_MACHINE_DRAW_H
+#define DET_MACHINE_DRAW_H
+
+#include <detent/draw.h>
+
+/* How det_pen_text() writes what is not ours: names, reasons, details. */
+enum det_pen_dialect {
+    DET_PEN_MERMAID, /* `#59;` for what means something to one of mermaid's parsers */
+    DET_PEN_DOT,     /* between double quotes */
+};
+
+struct det_pen {
+    enum det_pen_dialect dialect;
+    char *target;
+    size_t capacity;
+    uint64_t length; /* as if all had fitted */
+};
+
+/* Ends what fitted with 0 and returns the length it would have. */
+int64_t det_pen_finish(struct det_pen *pen);
+/* As it is: for our own words and marks. */
+void det_pen_raw(struct det_pen *pen, const char *text);
+void det_pen_format(struct det_pen *pen, const char *format, ...) DET_PRINTF(2, 3);
+/* Escaped. Newlines are kept; other control characters become pictures of themselves, and bytes
+ * that are not UTF-8 become U+FFFD, because neither survives in SVG. */
+void det_pen_text(struct det_pen *pen, const char *text);
+/* The first `count` characters of it, escaped; returns how many of `count` are left. */
+size_t det_pen_text_cut(struct det_pen *pen, const char *text, size_t count);
+void det_pen_indent(struct det_pen *pen, size_t depth);
+/* "1h30m", exact. */
+void det_pen_duration(struct det_pen *pen, det_time span);
+/* In characters. */
+size_t det_text_length(const char *text);
+
+/* More groups than this are not drawn; machines that have them are not readable anyway. */
+#define DET_DRAW_GROUPS_MAX 256
+#define DET_DRAW_NO_GROUP   UINT16_MAX
+
+/* Which group is inside which.
+ *
+ * 1. A drawn group's members are all members of its parent.
+ * 2. `inner[state]` is the innermost drawn group of the state.
+ * 3. Two drawn groups are either nested or have no state in common. */
+struct det_draw_groups {
+    uint16_t count;                       /* of the machine, or 0 when there are too many */
+    uint16_t parent[DET_DRAW_GROUPS_MAX]; /* DET_DRAW_NO_GROUP: none */
+    bool is_drawn[DET_DRAW_GROUPS_MAX];
+    uint16_t inner[DET_STATES_MAX];
+};
+
+void det_draw_groups_init(struct det_draw_groups *groups, const struct det_machine *machine);
+
+/* One drawing as it is made. */
+struct det_picture {
+    const struct det_machine *machine;
+    const struct det_draw_options *options;
+    const struct det_trace *trace; /* NULL: none */
+    struct det_pen *pen;
+    bool has_stop;                          /* some event stops an instance */
+    uint64_t visited[DET_STATES_MAX / 64];  /* by the trace */
+    uint64_t has_edge[DET_STATES_MAX / 64]; /* states that an edge names, or the start */
+    struct det_draw_groups groups;
+};
+
+static inline bool det_bit_get(const uint64_t *bits, unsigned index)
+{
+    return bits[index / 64] >> (index % 64) & 1;
+}
+
+static inline void det_bit_set(uint64_t *bits, unsigned index)
+{
+    bits[index / 64] |= UINT64_C(1) << (index % 64);
+}
+
+/* Walks the tree in declaration order: a group's own states come before the groups inside it, and
+ * the states without a group come last. `depth` counts from 1. */
+struct det_draw_walk {
+    void (*open)(struct det_picture *picture, unsigned group, size_t depth);
+    void (*state)(struct det_picture *picture, unsigned state, size_t depth);
+    void (*close)(struct det_picture *picture, size_t depth);
+};
+void det_draw_groups_walk(struct det_picture *picture, const struct det_draw_walk *walk);
+/* A comment on each group that overlaps another one, so that it is not missed in silence. */
+void det_draw_groups_note(struct det_picture *picture, const char *comment_mark);
+
+/* A cell of the table that says something. */
+struct det_draw_edge {
+    uint16_t from, event;
+    const struct det_transition *transition;
+};
+
+/* The first edge after the cell number `*cell`, in the order of states, then events. */
+bool det_draw_next_edge(
+    const struct det_picture *picture, uint32_t *cell, struct det_draw_edge *ret);
+/* Whether the trace has a step of this very cell: same states, same event, same outcome. */
+bool det_draw_edge_taken(const struct det_picture *picture, const struct det_draw_edge *edge);
+/* Whether the event of the edge is what the timeout of its state sends. */
+bool det_draw_edge_is_timeout(const struct det_picture *picture, const struct det_draw_edge *edge);
+
+/* pay [is_open] / charge_card, arm reminder (10m -> remind) */
+void det_draw_edge_label(struct det_picture *picture, const struct det_draw_edge *edge);
+/* timeout: 30m -> expired */
+void det_draw_timeout(struct det_picture *picture, unsigned state);
+/* entry: audit, exit: seal */
+void det_draw_hooks(struct det_picture *picture, unsigned state);
+/* pay(payment{cents=1999}), at most `count` characters of it, and what became of the event. */
+void det_draw_step_label(
+    struct det_picture *picture, const struct det_trace_step *step, size_t count);
+bool det_draw_shows_timeout(const struct det_picture *picture, unsigned state);
+bool det_draw_shows_hooks(const struct det_picture *picture, unsigned state);
+/* Whether the last step of the trace ended the instance. */
+bool det_draw_is_stopped(const struct det_picture *picture);
+
+#define DET_COLOUR_VISITED "#ADD8E6"
+#define DET_COLOUR_CURRENT "#90EE90"
+#define DET_COLOUR_TIMEOUT "#FFB6C1"
+#define DET_COLOUR_START   "#E0E0E0"
+
+/* What every digraph starts with. */
+#define DET_DOT_STYLE                                                                          \
+    "    graph [newrank=true, labeljust=l, style=rounded, color=\"#999999\", "                 \
+    "fontname=\"Helvetica\", fontsize=11];\n"                                                  \
+    "    node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"Helvetica\", " \
+    "fontsize=12];\n"                                                                          \
+    "    edge [fontname=\"Helvetica\", fontsize=10, arrowsize=0.7];\n"
+
+/* The drawings, one each. */
+void det_draw_mermaid_state(struct det_picture *picture);
+void det_draw_mermaid_flowchart(struct det_picture *picture);
+void det_draw_mermaid_sequence(struct det_picture *picture);
+void det_draw_dot(struct det_picture *picture);
+void det_draw_dot_timeline(struct det_picture *picture);
+
+/* The id of a state or group in mermaid: its name when that is safe, else a made-up one. */
+void det_draw_state_id(struct det_picture *picture, unsigned state);
+void det_draw_group_id(struct det_picture *picture, unsigned group);
+bool det_draw_state_is_plain(const struct det_picture *picture, unsigned state);
+bool det_draw_group_is_plain(const struct det_picture *picture, unsigned group);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* draw_label.c - the edges of a machine, and the words on edges, states and steps.
+ *
+ *   edge    event [guard] [stop: reason] / effect, arm timer (10m -> event), within 5m -> event
+ *   state   timeout: 30m -> event            entry: hook, exit: hook
+ *   step    event(detail) (stay) */
+#include "machine/draw.h"
+
+#define ELLIPSIS "..."
+#define TIMEOUT  "Timeout: "
+
+bool det_draw_next_edge(
+    const struct det_picture *picture, uint32_t *cell, struct det_draw_edge *ret)
+{
+    const struct det_machine *machine = picture->machine;
+    uint32_t cells = (uint32_t)machine->state_count * machine->event_count;
+
+    while (*cell < cells) {
+        const struct det_transition *transition = &machine->table[(*cell)++];
+
+        if (transition->outcome == DET_UNHANDLED)
+            continue;
+        ret->from = (uint16_t)((*cell - 1) / machine->event_count);
+        ret->event = (uint16_t)((*cell - 1) % machine->event_count);
+        ret->transition = transition;
+        return true;
+    }
+    return false;
+}
+
+bool det_draw_edge_taken(const struct det_picture *picture, const struct det_draw_edge *edge)
+{
+    const struct det_trace *trace = picture->trace;
+
+    for (size_t i = 0; trace && i < trace->step_count; i++) {
+        const struct det_trace_step *step = &trace->steps[i];
+
+        if (step->from == edge->from && step->event == edge->event &&
+            step->to == edge->transition->to && step->outcome == edge->transition->outcome)
+            return true;
+    }
+    return false;
+}
+
+bool det_draw_edge_is_timeout(const struct det_picture *picture, const struct det_draw_edge *edge)
+{
+    const struct det_timeout *timeout = &picture->machine->states[edge->from].timeout;
+
+    return timeout->after > 0 && timeout->event == edge->event;
+}
+
+/* 30m -> expired */
+static void write_timeout(struct det_picture *picture, const struct det_timeout *timeout)
+{
+    det_pen_duration(picture->pen, timeout->after);
+    det_pen_raw(picture->pen, " -> ");
+    det_pen_text(picture->pen, picture->machine->events[timeout->event].name);
+}
+
+/* What separates one action from the one before it. GraphViz leaves room for labels only by moving
+ * nodes apart, so there they grow downwards. */
+static void write_separator(struct det_pen *pen, size_t *count)
+{
+    bool is_first = (*count)++ == 0;
+
+    switch (pen->dialect) {
+    case DET_PEN_MERMAID:
+        det_pen_raw(pen, is_first ? " / " : ", ");
+        break;
+    case DET_PEN_DOT:
+        det_pen_raw(pen, is_first ? "\\n/ " : ",\\n");
+        break;
+    }
+}
+
+static void write_timers(
+    struct det_picture *picture, const struct det_transition_more *more, size_t *count)
+{
+    const struct det_timer_def *timers = picture->machine->timers;
+
+    for (unsigned i = 0; i < more->arm_count; i++) {
+        write_separator(picture->pen, count);
+        det_pen_raw(picture->pen, "arm ");
+        det_pen_text(picture->pen, timers[more->arms[i]].name);
+        det_pen_raw(picture->pen, " (");
+        write_timeout(picture, &timers[more->arms[i]].timeout);
+        det_pen_raw(picture->pen, ")");
+    }
+    for (unsigned i = 0; i < more->disarm_count; i++) {
+        write_separator(picture->pen, count);
+        det_pen_raw(picture->pen, "disarm ");
+        det_pen_text(picture->pen, timers[more->disarms[i]].name);
+    }
+    if (more->within) {
+        write_separator(picture->pen, count);
+        det_pen_raw(picture->pen, "within ");
+        write_timeout(picture, more->within);
+    }
+}
+
+static void write_actions(struct det_picture *picture, const struct det_transition_more *more)
+{
+    size_t count = 0;
+
+    for (unsigned i = 0; i < more->effect_count; i++) {
+        write_separator(picture->pen, &count);
+        det_pen_text(picture->pen, picture->machine->effects[more->effects[i]].name);
+    }
+    if (!picture->options->hide_timeouts)
+        write_timers(picture, more, &count);
+}
+
+/* A diagram with a node for the end shows by that node that it is one. A colon inside a label is
+ * written as its number in mermaid, although its newest versions read it as it is: those up to
+ * 11.12 at least do not. */
+static void write_stop(struct det_picture *picture, const struct det_transition_more *more)
+{
+    struct det_pen *pen = picture->pen;
+    bool has_reason = more && more->reason;
+
+    if (!has_reason && picture->options->drawing != DET_DRAW_MERMAID_STATE)
+        return;
+    det_pen_raw(pen, " [stop");
+    if (has_reason) {
+        det_pen_text(pen, ":");
+        det_pen_raw(pen, " ");
+        det_pen_text(pen, more->reason);
+    }
+    det_pen_raw(pen, "]");
+}
+
+void det_draw_edge_label(struct det_picture *picture, const struct det_draw_edge *edge)
+{
+    const struct det_transition_more *more = edge->transition->more;
+    struct det_pen *pen = picture->pen;
+
+    det_pen_text(pen, picture->machine->events[edge->event].name);
+    if (more && more->guard) {
+        det_pen_raw(pen, " [");
+        det_pen_text(pen, more->guard->name);
+        det_pen_raw(pen, "]");
+    }
+    if (edge->transition->outcome == DET_STOP)
+        write_stop(picture, more);
+    if (edge->transition->outcome == DET_STAY)
+        det_pen_raw(pen, " (stay)");
+    if (more)
+        write_actions(picture, more);
+}
+
+bool det_draw_shows_timeout(const struct det_picture *picture, unsigned state)
+{
+    return !picture->options->hide_timeouts && picture->machine->states[state].timeout.after > 0;
+}
+
+bool det_draw_shows_hooks(const struct det_picture *picture, unsigned state)
+{
+    const struct det_state_def *definition = &picture->machine->states[state];
+
+    return !picture->options->hide_timeouts && (definition->entry || definition->exit);
+}
+
+void det_draw_timeout(struct det_picture *picture, unsigned state)
+{
+    det_pen_raw(picture->pen, "timeout: ");
+    write_timeout(picture, &picture->machine->states[state].timeout);
+}
+
+void det_draw_hooks(struct det_picture *picture, unsigned state)
+{
+    const struct det_state_def *definition = &picture->machine->states[state];
+
+    if (definition->entry) {
+        det_pen_raw(picture->pen, "entry: ");
+        det_pen_text(picture->pen, definition->entry->name);
+    }
+    if (definition->entry && definition->exit)
+        det_pen_raw(picture->pen, ", ");
+    if (definition->exit) {
+        det_pen_raw(picture->pen, "exit: ");
+        det_pen_text(picture->pen, definition->exit->name);
+    }
+}
+
+/* The name and the detail in parentheses, cut as if they were one text. */
+static void write_cut(struct det_pen *pen, const char *name, const char *detail, size_t count)
+{
+    const char *parts[] = { name, "(", detail, ")" };
+    size_t part_count = detail[0] ? 4 : 1;
+    size_t length = det_text_length(name) + (detail[0] ? det_text_length(detail) + 2 : 0);
+    size_t left = length > count ? count - (sizeof ELLIPSIS - 1) : length;
+
+    for (size_t i = 0; i < part_count; i++)
+        left = det_pen_text_cut(pen, parts[i], left);
+    if (length > count)
+        det_pen_raw(pen, ELLIPSIS);
+}
+
+void det_draw_step_label(
+    struct det_picture *picture, const struct det_trace_step *step, size_t count)
+{
+    struct det_pen *pen = picture->pen;
+
+    if (step->is_timeout) {
+        det_pen_raw(pen, TIMEOUT);
+        count -= sizeof TIMEOUT - 1;
+    }
+    write_cut(
+        pen, picture->machine->events[step->event].name, step->detail ? step->detail : "", count);
+    if (step->outcome == DET_STAY)
+        det_pen_raw(pen, " (stay)");
+    if (step->outcome == DET_STOP)
+        det_pen_raw(pen, " (stop)");
+}
+
+bool det_draw_is_stopped(const struct det_picture *picture)
+{
+    const struct det_trace *trace = picture->trace;
+
+    return trace && trace->step_count > 0 &&
+           trace->steps[trace->step_count - 1].outcome == DET_STOP;
+}
