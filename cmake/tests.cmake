@@ -21,6 +21,7 @@ function(detent_unit_test file)
     set_target_properties(${name}_test PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
     target_link_libraries(${name}_test PRIVATE detent_test_lib ${ARGN} detent_static)
+    target_compile_definitions(${name}_test PRIVATE DET_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     add_dependencies(tests_unit ${name}_test)
 
     # A changed marker must change the label, so an edited test configures again.

@@ -6,11 +6,11 @@
 #ifndef DETENT_STRICT_H
 #define DETENT_STRICT_H
 
-#pragma GCC diagnostic error "-Wint-conversion"
 #pragma GCC diagnostic error "-Wreturn-type"
 #pragma GCC diagnostic error "-Wunused-result"
 #pragma GCC diagnostic error "-Wenum-compare"
 #ifndef __cplusplus
+#pragma GCC diagnostic error "-Wint-conversion"
 #pragma GCC diagnostic error "-Wincompatible-pointer-types"
 #pragma GCC diagnostic error "-Wimplicit-function-declaration"
 #endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* loop.h - an event loop: timers, posted messages, watched descriptors, on one thread at a time.
+ *
+ * A loop belongs to the thread that turns it. Any thread may post to it; everything else is for its
+ * owner. It can own a thread (det_loop_start), be run by a thread of yours (det_loop_run), or be
+ * turned by a foreign loop: watch det_loop_descriptor() for reading, wait no longer than
+ * det_loop_deadline(), then call det_loop_turn(). All of it works the same in a simulated world.
+ *
+ *      open -> idle --start/run--> running --stop--> idle -> close
+ *                  --turn------->  (one turn)  */
+#ifndef DETENT_LOOP_H
+#define DETENT_LOOP_H
+
+#include <detent/world.h>
+
+DET_BEGIN
+
+struct det_loop;
+
+typedef void det_loop_fn(void *argument);
+
+/* A message, in the poster's memory until `run` is called: post it, forget it, find yourself again
+ * in `run`. */
+struct det_post {
+    det_loop_fn *run;
+    void *argument;
+    struct det_post *next; /* the loop's */
+};
+
+/* A timer, in its owner's memory. Zero it, set `run` and `argument`, then det_loop_timer_set(). */
+struct det_timer {
+    det_loop_fn *run;
+    void *argument;
+    struct {
+        int64_t key;
+        uint64_t tie;
+        size_t position;
+        bool is_set;
+    } node; /* the loop's */
+};
+
+/* A watched descriptor, in its owner's memory: zero it, set `run`, `argument` and `descriptor`. */
+struct det_watch {
+    void (*run)(void *argument, unsigned events); /* enum det_poll_events */
+    void *argument;
+    int descriptor;
+    unsigned events; /* the loop's */
+};
+
+DET_API int det_loop_open(
+    struct det_world *world, const struct det_allocator *allocator,
+    struct det_loop **ret) DET_MUST_CHECK;
+/* Not while it runs, unless it was told to stop from inside. Messages that were posted and not run
+ * are run first; timers are dropped. */
+DET_API void det_loop_close(struct det_loop *loop);
+DET_SCOPED_CLOSE(loop)
+
+DET_API struct det_world *det_loop_world(const struct det_loop *loop);
+
+/* From any thread, at any time before close. Never fails and never allocates. */
+DET_API void det_loop_post(struct det_loop *loop, struct det_post *post);
+
+/* The monotonic time at which this turn began: one reading of the clock per turn. Owner only. */
+DET_API det_time det_loop_now(const struct det_loop *loop);
+/* Arms or moves the timer; `deadline` is monotonic. Fails only for memory. Owner only. */
+DET_API int det_loop_timer_set(struct det_loop *loop, struct det_timer *timer, det_time deadline)
+    DET_MUST_CHECK;
+/* Harmless when it is not set. A timer that was cancelled does not run. Owner only. */
+DET_API void det_loop_timer_cancel(struct det_loop *loop, struct det_timer *timer);
+
+/* Watches the descriptor, or changes what is watched; `events` is not 0. DET_ERR_UNSUPPORTED in a
+ * simulated world, which has no descriptors. Owner only. */
+DET_API int det_loop_watch(struct det_loop *loop, struct det_watch *watch, unsigned events)
+    DET_MUST_CHECK;
+/* Harmless when it is not watched. Do it before the descriptor is closed. Owner only. */
+DET_API void det_loop_unwatch(struct det_loop *loop, struct det_watch *watch);
+
+/* Runs what is due: messages in the order posted, then timers by deadline, then descriptors. What
+ * a callback posts or arms runs in the next turn. Waits for the first of them until `deadline`
+ * (monotonic; 0 does not wait, DET_NEVER waits for ever). Returns how many callbacks ran, or an
+ * error (DET_ERR_DEADLOCK in a simulated world). */
+DET_API int det_loop_turn(struct det_loop *loop, det_time deadline);
+/* Turns until det_loop_stop(). */
+DET_API int det_loop_run(struct det_loop *loop) DET_MUST_CHECK;
+/* Runs it on a thread of its own. */
+DET_API int det_loop_start(struct det_loop *loop, const char *name) DET_MUST_CHECK;
+/* From any thread but the loop's own: ends run/start after the current turn and waits for it. From
+ * the loop's own thread: asks run to end after this turn. While neither runs: the next run returns
+ * at once (a start does not), so that a stop that comes a moment too early is not lost. */
+DET_API void det_loop_stop(struct det_loop *loop);
+
+/* For a foreign loop: readable when a turn has something to do; -1 in a simulated world. */
+DET_API int det_loop_descriptor(const struct det_loop *loop);
+/* When the next timer is due (monotonic), 0 when messages wait, DET_NEVER when nothing does. */
+DET_API det_time det_loop_deadline(const struct det_loop *loop);
+
+DET_END
+#endif

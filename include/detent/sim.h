@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* sim.h - the simulated world: virtual time, seeded scheduling, a disk that can fail.
+ *
+ * Everything that was given det_sim_world() runs in the calling thread. Threads are fibers; the
+ * scheduler picks, by the seed, which of the runnable ones goes on at each blocking operation; the
+ * clocks move only when nothing can run, straight to the next deadline. So a week passes in
+ * microseconds, and the same seed gives the same run: det_sim_hash() proves it.
+ *
+ *     struct det_sim *sim;
+ *     det_sim_open(&(struct det_sim_options){ .seed = 42 }, &sim, NULL);
+ *     ... open a runtime on det_sim_world(sim), send events ...
+ *     det_sim_advance(sim, 30 * DET_MINUTE);    every timer due in the next half hour fires
+ *     det_sim_close(sim);
+ *
+ * The thread that opened the simulation is its first thread: when it blocks (in a send that waits,
+ * say) the others run. It is an error to use one simulation from two real threads.
+ *
+ * When nothing can run and nobody waits for a deadline, the first thread's wait returns
+ * DET_ERR_DEADLOCK; if that is a wait for a mutex or for a thread's end, which cannot return an
+ * error, the program stops with a message. After `steps_max` steps every wait of the first thread
+ * returns DET_ERR_LIMIT and no other thread runs again. Either way the simulation may be closed as
+ * it stands.
+ *
+ * What it cannot do: a thread that spins without calling the world (waiting for an atomic, say) is
+ * never preempted and `steps_max` does not stop it; clocks do not move while anything can run, so
+ * polling the time without waiting does not end either; descriptors, and with them networks, do not
+ * exist; thread sanitizer does not understand its threads (address sanitizer does). */
+#ifndef DETENT_SIM_H
+#define DETENT_SIM_H
+
+#include <detent/world.h>
+
+DET_BEGIN
+
+struct det_sim;
+
+/* Chances are in millionths per operation; 0 never. */
+struct det_sim_disk_faults {
+    uint32_t read_error;  /* DET_ERR_IO */
+    uint32_t write_error; /* DET_ERR_IO after any part of it was written */
+    uint32_t sync_error;  /* DET_ERR_IO, and the unsynced writes of that file (or changes in that
+                             folder) are lost for good, though reads show them until the power
+                             goes, and the next sync succeeds */
+    uint32_t no_space;    /* DET_ERR_NO_SPACE before any part was written */
+};
+
+struct det_sim_options {
+    uint64_t seed;
+    det_time wall;      /* the wall clock at the start; 0: 2026-01-01T00:00:00Z */
+    uint32_t preempt;   /* chance, in millionths, to switch threads at an operation that need
+                           not block (lock, signal, post); 0: 100,000 (one in ten); UINT32_MAX:
+                           never */
+    uint64_t steps_max; /* scheduler steps before a run fails with LIMIT; 0: 100,000,000 */
+    size_t stack_size;  /* of a simulated thread; 0: 256 KiB */
+    struct det_sim_disk_faults disk;
+    const struct det_allocator *allocator;
+};
+
+DET_API int det_sim_open(
+    const struct det_sim_options *options, struct det_sim **ret,
+    struct det_error *reterr) DET_MUST_CHECK;
+/* Every thread must have ended and been joined, every file and process closed, unless the
+ * simulation failed (DET_ERR_DEADLOCK, DET_ERR_LIMIT): then what is left is dropped. */
+DET_API void det_sim_close(struct det_sim *sim);
+DET_SCOPED_CLOSE(sim)
+
+DET_API struct det_world *det_sim_world(struct det_sim *sim);
+
+/* Lets everything run that can run now, without moving the clocks. First thread only. */
+DET_API int det_sim_settle(struct det_sim *sim) DET_MUST_CHECK;
+/* Moves the clocks forward by `span`, stopping at each deadline on the way to let what is due run;
+ * returns when all is settled at the end of the span. First thread only. */
+DET_API int det_sim_advance(struct det_sim *sim, det_time span) DET_MUST_CHECK;
+/* Lets the wall clock jump, either way; the other clocks do not notice. */
+DET_API void det_sim_jump_wall(struct det_sim *sim, det_time by);
+/* The machine sleeps: boot and wall clocks move, the monotonic clock does not. */
+DET_API void det_sim_suspend(struct det_sim *sim, det_time span);
+
+/* A random number of the simulation, for the test's own choices; part of the trace. */
+DET_API uint64_t det_sim_random(struct det_sim *sim);
+/* Below `bound` (> 0), without bias. */
+DET_API uint64_t det_sim_random_below(struct det_sim *sim, uint64_t bound);
+/* True with a chance of `millionths`. */
+DET_API bool det_sim_chance(struct det_sim *sim, uint32_t millionths);
+
+/* Adds bytes to the trace: what the test wants to be the same in both runs of a seed. */
+DET_API void det_sim_note(struct det_sim *sim, const void *data, size_t size);
+/* A hash over everything that happened so far: schedule, clocks, random numbers, disk, notes. */
+DET_API uint64_t det_sim_hash(const struct det_sim *sim);
+DET_API uint64_t det_sim_steps(const struct det_sim *sim);
+
+/* The disk. Files live in memory, in one flat name space of paths: a file needs no folder, but
+ * folder_make() answers DET_ERR_EXISTS the second time. A file is at most 1 GiB. */
+DET_API void det_sim_set_disk_faults(struct det_sim *sim, const struct det_sim_disk_faults *faults);
+/* The power goes: every write since its file's last sync is, by the seed, kept, lost or torn at a
+ * sector of 512 bytes, independently of the others (so later ones may survive earlier ones); every
+ * create, rename and remove since its folder's last sync is kept or lost. Open files are dead:
+ * every operation on them answers DET_ERR_IO. What remains is what the next open finds. */
+DET_API void det_sim_power_cut(struct det_sim *sim);
+
+/* A simulated program for process_start(): `run` is its main, on a thread of its own. `name` is
+ * argv[0]; streams, environment and folder are not simulated. Any signal but 0 kills it at the
+ * operation where it stands: its threads end and its files are closed, its memory is not freed.
+ * DET_ERR_EXISTS when there is such a program. */
+typedef int det_sim_program_fn(struct det_world *world, int argc, const char *const *argv);
+DET_API int det_sim_program(struct det_sim *sim, const char *name, det_sim_program_fn *run)
+    DET_MUST_CHECK;
+
+DET_END
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* world.h - the one seam to everything outside: clocks, chance, files, threads, processes.
+ *
+ * The library reaches the world only through a struct det_world that it was given. There are two:
+ * the real one, and the simulated one of sim.h, which runs the same code in one thread under
+ * virtual time, so that the same seed gives the same run. A NULL world means the real one. */
+#ifndef DETENT_WORLD_H
+#define DETENT_WORLD_H
+
+#include <detent/base.h>
+
+DET_BEGIN
+
+struct det_world;
+
+enum det_clock {
+    DET_CLOCK_MONOTONIC, /* never jumps; stands still while the machine sleeps */
+    DET_CLOCK_BOOT,      /* never jumps; counts while the machine sleeps: leases */
+    DET_CLOCK_WALL,      /* since 1970, UTC; may jump either way: deadlines that outlive us */
+};
+
+/* Linux as it is. Shared, immutable, needs no closing. */
+DET_API struct det_world *det_world_real(void);
+DET_API det_time det_world_now(struct det_world *world, enum det_clock clock);
+DET_API void det_world_random(struct det_world *world, void *target, size_t size);
+DET_API uint64_t det_world_random_u64(struct det_world *world);
+
+DET_END
+#endif

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* loop.c - the event loop over the seam: a poller, a heap of timers, a stack of posts.
+ *
+ *     any thread                               the owner
+ *     post: push, then                         turn: take all posts, reverse them, run them;
+ *       wake if wake_wanted was set                   run due timers; run ready descriptors
+ *
+ * Invariants
+ *   1. `posts` is last in, first out, and the owner only ever takes all of it at once; reversed,
+ *      that is the order of posting, and no node can be reused while a push looks at it.
+ *   2. `wake_wanted` is true whenever the owner is, or is about to be, asleep or away. The owner
+ *      sets it and then looks at `posts`; a poster pushes and then looks at it. So one of the two
+ *      sees the other, and while the owner is busy a post costs no system call.
+ *   3. `state` and `thread` change under `mutex`; `changed` tells of it. `stop_wanted` is taken
+ *      back only together with becoming idle, so a running loop that was told to stop is known.
+ *   4. A timer's `is_set` is true exactly while its node is in the heap. */
+#include <stdatomic.h>
+
+#include <detent/loop.h>
+
+#include "base/assert.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "os/os.h"
+
+#define EVENTS_MAX 32
+
+enum loop_state {
+    LOOP_IDLE,
+    LOOP_RUNNING,
+};
+
+struct det_loop {
+    struct det_world *world;
+    const struct det_allocator *allocator;
+    struct det_poller *poller;
+    struct det_heap timers;
+    det_time now;
+
+    _Atomic(struct det_post *) posts;
+    atomic_bool wake_wanted;
+    atomic_bool stop_wanted;
+    _Atomic(const void *) owner; /* the thread in run, or NULL */
+
+    struct det_mutex *mutex;
+    struct det_condition *changed;
+    enum loop_state state;
+    struct det_thread *thread; /* of det_loop_start(), until it is joined */
+
+    unsigned watches;
+    struct det_poll_event events[EVENTS_MAX]; /* of this turn; a tag is NULL once unwatched */
+    int events_count;
+};
+
+/* The public timer mirrors the heap's node, which is not a public type. No field of it is read or
+ * written here but through the heap, so the two types never meet in one place. */
+_Static_assert(
+    offsetof(struct det_timer, node.tie) - offsetof(struct det_timer, node.key) ==
+        offsetof(struct det_heap_node, tie),
+    "the timer's node has the layout of the heap's");
+_Static_assert(
+    offsetof(struct det_timer, node.position) - offsetof(struct det_timer, node.key) ==
+        offsetof(struct det_heap_node, position),
+    "the timer's node has the layout of the heap's");
+_Static_assert(
+    offsetof(struct det_timer, node.is_set) - offsetof(struct det_timer, node.key) ==
+        sizeof(struct det_heap_node),
+    "the timer's node has the size of the heap's");
+
+static struct det_heap_node *node_of(struct det_timer *timer)
+{
+    return (struct det_heap_node *)(void *)&timer->node;
+}
+
+static struct det_timer *timer_of(struct det_heap_node *node)
+{
+    return DET_CONTAINER(node, struct det_timer, node);
+}
+
+int det_loop_open(
+    struct det_world *world, const struct det_allocator *allocator, struct det_loop **ret)
+{
+    struct det_loop *loop;
+    int r;
+
+    loop = DET_NEW(allocator, struct det_loop);
+    if (!loop)
+        return DET_ERR_NO_MEMORY;
+    loop->world = world = det_world_or_real(world);
+    loop->allocator = allocator;
+    det_heap_init(&loop->timers, allocator);
+    atomic_init(&loop->wake_wanted, true);
+    r = world->ops->poller_open(world, &loop->poller);
+    if (r == 0)
+        r = det_mutex_open(world, &loop->mutex);
+    if (r == 0)
+        r = det_condition_open(world, &loop->changed);
+    if (r < 0) {
+        det_loop_close(loop);
+        return r;
+    }
+    loop->now = det_world_now(world, DET_CLOCK_MONOTONIC);
+    *ret = loop;
+    return 0;
+}
+
+static struct det_post *take_posts(struct det_loop *loop)
+{
+    struct det_post *newest = atomic_exchange(&loop->posts, NULL), *oldest = NULL;
+
+    while (newest) {
+        struct det_post *next = newest->next;
+
+        newest->next = oldest;
+        oldest = newest;
+        newest = next;
+    }
+    return oldest;
+}
+
+static int run_posts(struct det_loop *loop)
+{
+    struct det_post *post = take_posts(loop);
+    int count = 0;
+
+    while (post) {
+        /* The message may be gone, or posted again, once it has run. */
+        struct det_post *next = post->next;
+
+        post->run(post->argument);
+        post = next;
+        count++;
+    }
+    return count;
+}
+
+/* Joins a thread that was stopped from inside: it has come to its end, or is about to. */
+static void join_ended(struct det_loop *loop)
+{
+    struct det_thread *thread;
+
+    det_mutex_lock(loop->world, loop->mutex);
+    det_assert(loop->state == LOOP_IDLE || (loop->thread && atomic_load(&loop->stop_wanted)));
+    thread = loop->thread;
+    loop->thread = NULL;
+    det_mutex_unlock(loop->world, loop->mutex);
+    if (thread)
+        det_thread_join(loop->world, thread);
+}
+
+void det_loop_close(struct det_loop *loop)
+{
+    struct det_world *world;
+
+    if (!loop)
+        return;
+    world = loop->world;
+    if (loop->changed) {
+        join_ended(loop);
+        while (run_posts(loop) > 0)
+            continue;
+    }
+    for (struct det_heap_node *node; (node = det_heap_first(&loop->timers));)
+        det_loop_timer_cancel(loop, timer_of(node));
+    det_heap_deinit(&loop->timers);
+    det_condition_close(world, loop->changed);
+    det_mutex_close(world, loop->mutex);
+    if (loop->poller)
+        world->ops->poller_close(world, loop->poller);
+    DET_DELETE(loop->allocator, loop);
+}
+
+struct det_world *det_loop_world(const struct det_loop *loop)
+{
+    return loop->world;
+}
+
+void det_loop_post(struct det_loop *loop, struct det_post *post)
+{
+    struct det_world *world = loop->world;
+
+    det_thread_preempt(world);
+    post->next = atomic_load_explicit(&loop->posts, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak(&loop->posts, &post->next, post))
+        continue;
+    det_thread_preempt(world);
+    if (atomic_load(&loop->wake_wanted) && atomic_exchange(&loop->wake_wanted, false))
+        world->ops->poller_wake(world, loop->poller);
+}
+
+det_time det_loop_now(const struct det_loop *loop)
+{
+    return loop->now;
+}
+
+int det_loop_timer_set(struct det_loop *loop, struct det_timer *timer, det_time deadline)
+{
+    int r;
+
+    det_assert(timer->run);
+    if (timer->node.is_set) {
+        det_heap_rekey(&loop->timers, node_of(timer), deadline);
+        return 0;
+    }
+    det_heap_node_init(node_of(timer));
+    r = det_heap_insert(&loop->timers, node_of(timer), deadline);
+    if (r < 0)
+        return r;
+    timer->node.is_set = true;
+    return 0;
+}
+
+void det_loop_timer_cancel(struct det_loop *loop, struct det_timer *timer)
+{
+    if (!timer->node.is_set)
+        return;
+    det_heap_remove(&loop->timers, node_of(timer));
+    timer->node.is_set = false;
+}
+
+/* A timer that a callback arms for now or earlier waits for the next turn: what was armed since
+ * `first_tie` was given out is not this turn's, or a callback could keep the loop for ever. */
+static int run_timers(struct det_loop *loop)
+{
+    uint64_t first_tie = loop->timers.next_tie;
+    struct det_heap_node *node;
+    int count = 0;
+
+    while ((node = det_heap_first(&loop->timers))) {
+        struct det_timer *timer = timer_of(node);
+
+        if (node->key > loop->now || node->tie >= first_tie)
+            break;
+        det_loop_timer_cancel(loop, timer);
+        timer->run(timer->argument);
+        count++;
+    }
+    return count;
+}
+
+int det_loop_watch(struct det_loop *loop, struct det_watch *watch, unsigned events)
+{
+    struct det_world *world = loop->world;
+    int r;
+
+    det_assert(watch->run && events);
+    r = world->ops->poller_watch(world, loop->poller, watch->descriptor, events, watch);
+    if (r < 0)
+        return r;
+    if (!watch->events)
+        loop->watches++;
+    watch->events = events;
+    return 0;
+}
+
+void det_loop_unwatch(struct det_loop *loop, struct det_watch *watch)
+{
+    struct det_world *world = loop->world;
+
+    if (!watch->events)
+        return;
+    (void)world->ops->poller_watch(world, loop->poller, watch->descriptor, 0, watch);
+    watch->events = 0;
+    loop->watches--;
+    /* It may be ready in this very turn, and its memory gone before that comes to it. */
+    for (int i = 0; i < loop->events_count; i++)
+        if (loop->events[i].tag == watch)
+            loop->events[i].tag = NULL;
+}
+
+static int run_watches(struct det_loop *loop)
+{
+    int count = 0;
+
+    for (int i = 0; i < loop->events_count; i++) {
+        struct det_watch *watch = loop->events[i].tag;
+
+        if (!watch)
+            continue;
+        watch->run(watch->argument, loop->events[i].events);
+        count++;
+    }
+    loop->events_count = 0;
+    return count;
+}
+
+static bool has_posts(const struct det_loop *loop)
+{
+    return atomic_load(&loop->posts) != NULL;
+}
+
+static det_time first_timer(const struct det_loop *loop)
+{
+    const struct det_heap_node *node = det_heap_first(&loop->timers);
+
+    return node ? node->key : DET_NEVER;
+}
+
+/* Sleeps until something may be due. The wake is asked for before the last look at the posts: a
+ * message that comes later finds the wish. */
+static int wait_until(struct det_loop *loop, det_time deadline)
+{
+    struct det_world *world = loop->world;
+    det_time timer = first_timer(loop);
+    int r;
+
+    if (timer < deadline)
+        deadline = timer;
+    det_thread_preempt(world);
+    atomic_store(&loop->wake_wanted, true);
+    det_thread_preempt(world);
+    if (has_posts(loop))
+        deadline = 0;
+    r = world->ops->poller_wait(world, loop->poller, loop->events, EVENTS_MAX, deadline);
+    atomic_store(&loop->wake_wanted, false);
+    if (r < 0)
+        return r;
+    loop->events_count = r;
+    return 0;
+}
+
+/* One look around, with or without a wait before it. Descriptors are asked in every turn, so that
+ * messages that keep coming cannot starve them; where there are none that costs nothing. */
+static int turn_once(struct det_loop *loop, det_time deadline)
+{
+    bool is_due;
+    int count, r;
+
+    loop->now = det_world_now(loop->world, DET_CLOCK_MONOTONIC);
+    is_due = has_posts(loop) || first_timer(loop) <= loop->now;
+    if (!is_due || loop->watches) {
+        r = wait_until(loop, is_due ? 0 : deadline);
+        if (r < 0)
+            return r;
+        loop->now = det_world_now(loop->world, DET_CLOCK_MONOTONIC);
+    }
+    count = run_posts(loop);
+    count += run_timers(loop);
+    return count + run_watches(loop);
+}
+
+int det_loop_turn(struct det_loop *loop, det_time deadline)
+{
+    int count;
+
+    atomic_store(&loop->wake_wanted, false);
+    do
+        count = turn_once(loop, deadline);
+    while (count == 0 && loop->now < deadline);
+    atomic_store(&loop->wake_wanted, true);
+    /* What came meanwhile found nobody to wake; a foreign loop looks at the descriptor only. */
+    if (has_posts(loop) && atomic_exchange(&loop->wake_wanted, false))
+        loop->world->ops->poller_wake(loop->world, loop->poller);
+    return count;
+}
+
+static void set_state(struct det_loop *loop, enum loop_state state)
+{
+    det_mutex_lock(loop->world, loop->mutex);
+    det_assert(loop->state != state);
+    loop->state = state;
+    if (state == LOOP_IDLE)
+        atomic_store(&loop->stop_wanted, false);
+    det_condition_broadcast(loop->world, loop->changed);
+    det_mutex_unlock(loop->world, loop->mutex);
+    /* Whoever waited for IDLE may have closed the loop by now. */
+}
+
+/* Turns until somebody says stop, then hands the loop back. */
+static int run_until_stopped(struct det_loop *loop)
+{
+    int r = 0;
+
+    atomic_store(&loop->owner, det_thread_self(loop->world));
+    atomic_store(&loop->wake_wanted, false);
+    while (r >= 0 && !atomic_load(&loop->stop_wanted))
+        r = turn_once(loop, DET_NEVER);
+    atomic_store(&loop->wake_wanted, true);
+    atomic_store(&loop->owner, NULL);
+    set_state(loop, LOOP_IDLE);
+    return r < 0 ? r : 0;
+}
+
+int det_loop_run(struct det_loop *loop)
+{
+    set_state(loop, LOOP_RUNNING);
+    return run_until_stopped(loop);
+}
+
+static void loop_main(void *argument)
+{
+    int r;
+
+    r = run_until_stopped(argument);
+    /* A poller that cannot wait is a bug of ours, and a loop that ends unseen would hang all. */
+    det_assert(r == 0);
+}
+
+int det_loop_start(struct det_loop *loop, const char *name)
+{
+    struct det_thread *thread;
+    int r;
+
+    join_ended(loop);
+    atomic_store(&loop->stop_wanted, false);
+    set_state(loop, LOOP_RUNNING);
+    r = det_thread_start(loop->world, name, loop_main, loop, &thread);
+    if (r < 0) {
+        set_state(loop, LOOP_IDLE);
+        return r;
+    }
+    det_mutex_lock(loop->world, loop->mutex);
+    loop->thread = thread;
+    det_mutex_unlock(loop->world, loop->mutex);
+    return 0;
+}
+
+void det_loop_stop(struct det_loop *loop)
+{
+    struct det_world *world = loop->world;
+    struct det_thread *thread;
+
+    atomic_store(&loop->stop_wanted, true);
+    if (atomic_load(&loop->owner) == det_thread_self(world))
+        return;
+    world->ops->poller_wake(world, loop->poller);
+    det_mutex_lock(world, loop->mutex);
+    while (loop->state == LOOP_RUNNING)
+        (void)det_condition_wait(world, loop->changed, loop->mutex, DET_NEVER);
+    thread = loop->thread;
+    loop->thread = NULL;
+    det_mutex_unlock(world, loop->mutex);
+    if (thread)
+        det_thread_join(world, thread);
+}
+
+int det_loop_descriptor(const struct det_loop *loop)
+{
+    return loop->world->ops->poller_descriptor(loop->world, loop->poller);
+}
+
+det_time det_loop_deadline(const struct det_loop *loop)
+{
+    return has_posts(loop) ? 0 : first_timer(loop);
+}

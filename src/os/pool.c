@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* pool.c - a fixed number of threads, one queue, one lock.
+ *
+ * Invariants
+ *   1. The queue changes under `mutex`; no lock is held while a job runs or its end is posted.
+ *   2. A job is in the queue, or with one thread, or posted; once posted it is not touched.
+ *   3. Once `is_closing` is true no job starts. */
+#include <stdatomic.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "os/os.h"
+#include "os/pool.h"
+
+struct det_pool {
+    struct det_world *world;
+    const struct det_allocator *allocator;
+    struct det_mutex *mutex;
+    struct det_condition *submitted;
+    struct det_job *first;
+    struct det_job **last; /* where the next one is hung */
+    atomic_bool is_closing;
+    unsigned threads_capacity;
+    unsigned threads_count;
+    struct det_thread **threads;
+};
+
+static void job_done(void *argument)
+{
+    struct det_job *job = argument;
+
+    job->done(job->argument);
+}
+
+static void finish(struct det_job *job, bool is_dropped)
+{
+    job->is_dropped = is_dropped;
+    job->post = (struct det_post){ .run = job_done, .argument = job };
+    det_loop_post(job->loop, &job->post);
+}
+
+/* The next job to start, or NULL when the pool closes. */
+static struct det_job *take_job(struct det_pool *pool)
+{
+    struct det_job *job = NULL;
+
+    det_mutex_lock(pool->world, pool->mutex);
+    while (!pool->first && !atomic_load(&pool->is_closing))
+        (void)det_condition_wait(pool->world, pool->submitted, pool->mutex, DET_NEVER);
+    if (!atomic_load(&pool->is_closing)) {
+        job = pool->first;
+        pool->first = job->next;
+        if (!pool->first)
+            pool->last = &pool->first;
+    }
+    det_mutex_unlock(pool->world, pool->mutex);
+    return job;
+}
+
+static void pool_main(void *argument)
+{
+    struct det_pool *pool = argument;
+    struct det_job *job;
+
+    while ((job = take_job(pool))) {
+        job->run(job->argument);
+        finish(job, false);
+    }
+}
+
+static int start_threads(struct det_pool *pool)
+{
+    int r;
+
+    while (pool->threads_count < pool->threads_capacity) {
+        r = det_thread_start(
+            pool->world, "det-pool", pool_main, pool, &pool->threads[pool->threads_count]);
+        if (r < 0)
+            return r;
+        pool->threads_count++;
+    }
+    return 0;
+}
+
+int det_pool_open(
+    struct det_world *world, const struct det_allocator *allocator, unsigned threads,
+    struct det_pool **ret)
+{
+    struct det_pool *pool;
+    int r;
+
+    det_assert(threads > 0);
+    pool = DET_NEW(allocator, struct det_pool);
+    if (!pool)
+        return DET_ERR_NO_MEMORY;
+    pool->world = world = det_world_or_real(world);
+    pool->allocator = allocator;
+    pool->last = &pool->first;
+    pool->threads_capacity = threads;
+    pool->threads = DET_NEW_ARRAY(allocator, threads, struct det_thread *);
+    r = pool->threads ? det_mutex_open(world, &pool->mutex) : DET_ERR_NO_MEMORY;
+    if (r == 0)
+        r = det_condition_open(world, &pool->submitted);
+    if (r == 0)
+        r = start_threads(pool);
+    if (r < 0) {
+        det_pool_close(pool);
+        return r;
+    }
+    *ret = pool;
+    return 0;
+}
+
+/* Wakes all threads and waits for them; from then on the queue is ours alone. */
+static void stop_threads(struct det_pool *pool)
+{
+    det_mutex_lock(pool->world, pool->mutex);
+    atomic_store(&pool->is_closing, true);
+    det_condition_broadcast(pool->world, pool->submitted);
+    det_mutex_unlock(pool->world, pool->mutex);
+    for (unsigned i = 0; i < pool->threads_count; i++)
+        det_thread_join(pool->world, pool->threads[i]);
+}
+
+void det_pool_close(struct det_pool *pool)
+{
+    if (!pool)
+        return;
+    if (pool->submitted)
+        stop_threads(pool);
+    for (struct det_job *job = pool->first, *next; job; job = next) {
+        next = job->next;
+        finish(job, true);
+    }
+    det_condition_close(pool->world, pool->submitted);
+    det_mutex_close(pool->world, pool->mutex);
+    if (pool->threads)
+        DET_DELETE_ARRAY(pool->allocator, pool->threads, pool->threads_capacity);
+    DET_DELETE(pool->allocator, pool);
+}
+
+bool det_pool_is_closing(const struct det_pool *pool)
+{
+    return atomic_load(&pool->is_closing);
+}
+
+void det_pool_submit(struct det_pool *pool, struct det_job *job)
+{
+    det_assert(job->run && job->done && job->loop);
+    job->next = NULL;
+    det_mutex_lock(pool->world, pool->mutex);
+    *pool->last = job;
+    pool->last = &job->next;
+    det_condition_signal(pool->world, pool->submitted);
+    det_mutex_unlock(pool->world, pool->mutex);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* pool.h - threads that run blocking user code, so that loops never block.
+ *
+ * A job runs on one of the pool's threads; when it is done its `done` runs on the loop that was
+ * named, as a posted message. Jobs start in the order submitted. */
+#ifndef DET_OS_POOL_H
+#define DET_OS_POOL_H
+
+#include <detent/loop.h>
+
+struct det_pool;
+
+/* In the submitter's memory until `done` is called. */
+struct det_job {
+    void (*run)(void *argument);  /* on the pool */
+    void (*done)(void *argument); /* on the loop */
+    void *argument;
+    struct det_loop *loop;
+    bool is_dropped;      /* set by the pool before `done`: the pool closed and `run` did not run */
+    struct det_job *next; /* the pool's */
+    struct det_post post; /* the pool's */
+};
+
+DET_MUST_CHECK int det_pool_open(
+    struct det_world *world, const struct det_allocator *allocator, unsigned threads,
+    struct det_pool **ret);
+/* Jobs that have not started are not run: their `done` is posted with `is_dropped` true. Waits for
+ * running ones. The `done` of either may run after this has returned. */
+void det_pool_close(struct det_pool *pool);
+/* For jobs that take long: whether they should come to an end. Only while the pool is open, which
+ * it is for a running job. */
+bool det_pool_is_closing(const struct det_pool *pool);
+/* From any thread; never fails. A job that is submitted by a running one while the pool closes is
+ * dropped as well. */
+void det_pool_submit(struct det_pool *pool, struct det_job *job);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* pool_cases.h - what holds of a pool in every world. See common_cases.h. */
+#ifndef DET_OS_POOL_CASES_H
+#define DET_OS_POOL_CASES_H
+
+#include "os/loop_cases.h"
+#include "os/pool.h"
+
+#define JOBS 20
+
+struct work {
+    struct det_job job;
+    struct det_pool *pool;
+    struct gate *gate;
+    struct work *other;
+    const void *ran_on, *done_on;
+    int *next; /* the number that should run next; shared */
+    int number;
+    bool in_order;
+    bool is_done;
+};
+
+static inline void work_run(void *argument)
+{
+    struct work *work = argument;
+
+    work->ran_on = det_thread_self(work->gate->world);
+    det_mutex_lock(work->gate->world, work->gate->mutex);
+    work->in_order = (*work->next)++ == work->number;
+    det_mutex_unlock(work->gate->world, work->gate->mutex);
+}
+
+static inline void work_done(void *argument)
+{
+    struct work *work = argument;
+
+    work->done_on = det_thread_self(work->gate->world);
+    work->is_done = true;
+    gate_add(work->gate, 1);
+}
+
+static inline void works_init(
+    struct work *works, struct det_loop *loop, struct gate *gate, int *next)
+{
+    *next = 0;
+    for (int i = 0; i < JOBS; i++)
+        works[i] = (struct work){
+            .job = { .run = work_run, .done = work_done, .argument = &works[i], .loop = loop },
+            .gate = gate,
+            .number = i,
+            .next = next,
+        };
+}
+
+static void jobs_run_on_the_pool_and_are_done_on_the_loop(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct work works[JOBS];
+    struct det_pool *pool;
+    struct det_loop *loop;
+    struct gate gate;
+    int next;
+
+    gate_init(&gate, fixture->world);
+    assert_int_equal(0, det_loop_open(fixture->world, NULL, &loop));
+    assert_int_equal(0, det_loop_start(loop, "loop"));
+    assert_int_equal(0, det_pool_open(fixture->world, NULL, 3, &pool));
+    works_init(works, loop, &gate, &next);
+    for (int i = 0; i < JOBS; i++)
+        det_pool_submit(pool, &works[i].job);
+    gate_wait(&gate, JOBS);
+    assert_false(det_pool_is_closing(pool));
+    det_pool_close(pool);
+    det_loop_stop(loop);
+    for (int i = 0; i < JOBS; i++) {
+        assert_false(works[i].job.is_dropped);
+        assert_ptr_equal(works[0].done_on, works[i].done_on);
+        assert_ptr_not_equal(works[i].ran_on, works[i].done_on);
+        assert_ptr_not_equal(works[i].ran_on, det_thread_self(fixture->world));
+    }
+    det_loop_close(loop);
+    gate_deinit(&gate);
+}
+
+static void jobs_start_in_the_order_submitted(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct work works[JOBS];
+    struct det_pool *pool;
+    struct det_loop *loop;
+    struct gate gate;
+    int next, done = 0;
+
+    gate_init(&gate, fixture->world);
+    assert_int_equal(0, det_loop_open(fixture->world, NULL, &loop));
+    assert_int_equal(0, det_pool_open(fixture->world, NULL, 1, &pool));
+    works_init(works, loop, &gate, &next);
+    for (int i = 0; i < JOBS; i++)
+        det_pool_submit(pool, &works[i].job);
+    while (done < JOBS) {
+        int count = det_loop_turn(loop, DET_NEVER);
+
+        assert_true(count > 0);
+        done += count;
+    }
+    for (int i = 0; i < JOBS; i++)
+        assert_true(works[i].in_order && works[i].is_done);
+    det_pool_close(pool);
+    det_loop_close(loop);
+    gate_deinit(&gate);
+}
+
+/* Holds its thread until the pool closes, then submits another job. */
+static inline void run_until_closing(void *argument)
+{
+    struct work *work = argument;
+    struct gate *gate = work->gate;
+
+    gate_add(gate, 1);
+    det_mutex_lock(gate->world, gate->mutex);
+    while (!det_pool_is_closing(work->pool))
+        (void)det_condition_wait(
+            gate->world, gate->condition, gate->mutex,
+            det_world_now(gate->world, DET_CLOCK_MONOTONIC) + DET_MILLISECOND);
+    det_mutex_unlock(gate->world, gate->mutex);
+    det_pool_submit(work->pool, &work->other->job);
+}
+
+static void jobs_that_did_not_start_are_dropped_when_the_pool_closes(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct work works[JOBS];
+    struct det_pool *pool;
+    struct det_loop *loop;
+    struct gate gate;
+    int next;
+
+    gate_init(&gate, fixture->world);
+    assert_int_equal(0, det_loop_open(fixture->world, NULL, &loop));
+    assert_int_equal(0, det_pool_open(fixture->world, NULL, 1, &pool));
+    works_init(works, loop, &gate, &next);
+    works[0].job.run = run_until_closing;
+    works[0].pool = pool;
+    works[0].other = &works[JOBS - 1];
+    for (int i = 0; i < JOBS - 1; i++)
+        det_pool_submit(pool, &works[i].job);
+    gate_wait(&gate, 1);
+    det_pool_close(pool);
+    det_loop_close(loop);
+    assert_false(works[0].job.is_dropped);
+    for (int i = 0; i < JOBS; i++) {
+        assert_true(works[i].is_done);
+        assert_true(i == 0 || (works[i].job.is_dropped && !works[i].ran_on));
+    }
+    gate_deinit(&gate);
+    det_pool_close(NULL);
+}
+
+#define POOL_CASES                                             \
+    WORLD_CASE(jobs_run_on_the_pool_and_are_done_on_the_loop), \
+        WORLD_CASE(jobs_start_in_the_order_submitted),         \
+        WORLD_CASE(jobs_that_did_not_start_are_dropped_when_the_pool_closes)
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* real_file.c - files of the real world: positioned reads and writes, and what makes them last. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "os/real.h"
+
+#define FILE_MODE   0640
+#define FOLDER_MODE 0750
+
+struct det_file {
+    int descriptor;
+};
+
+/* Whether a range of bytes has offsets that the kernel can count. */
+static bool range_is_valid(uint64_t offset, size_t size)
+{
+    return offset <= INT64_MAX && size <= INT64_MAX - offset;
+}
+
+static int open_retried(const char *path, int flags)
+{
+    int descriptor;
+
+    do
+        descriptor = open(path, flags | O_CLOEXEC, FILE_MODE);
+    while (descriptor < 0 && errno == EINTR);
+    return descriptor;
+}
+
+static int native_flags(unsigned flags)
+{
+    int native = O_RDONLY;
+
+    if (flags & DET_FILE_WRITE)
+        native = flags & DET_FILE_READ ? O_RDWR : O_WRONLY;
+    if (flags & DET_FILE_CREATE)
+        native |= O_CREAT;
+    if (flags & DET_FILE_EXCLUSIVE)
+        native |= O_EXCL;
+    return native;
+}
+
+int det_real_file_open(
+    struct det_world *world, const char *path, unsigned flags, struct det_file **ret)
+{
+    const struct det_allocator *allocator = det_real_allocator(world);
+    struct det_file *file;
+
+    det_assert(flags & (DET_FILE_READ | DET_FILE_WRITE));
+    file = DET_NEW(allocator, struct det_file);
+    if (!file)
+        return DET_ERR_NO_MEMORY;
+    file->descriptor = open_retried(path, native_flags(flags));
+    if (file->descriptor < 0) {
+        int r = det_real_error(errno);
+
+        DET_DELETE(allocator, file);
+        return r;
+    }
+    *ret = file;
+    return 0;
+}
+
+void det_real_file_close(struct det_world *world, struct det_file *file)
+{
+    /* Linux gives the descriptor back even when close() is interrupted or reports an old error. */
+    close(file->descriptor);
+    DET_DELETE(det_real_allocator(world), file);
+}
+
+int64_t det_real_file_read(
+    struct det_world *world, struct det_file *file, uint64_t offset, void *target, size_t size)
+{
+    char *bytes = target;
+    size_t done = 0;
+
+    (void)world;
+    if (!range_is_valid(offset, size))
+        return DET_ERR_INVALID;
+    while (done < size) {
+        ssize_t count = pread(file->descriptor, bytes + done, size - done, (off_t)(offset + done));
+
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return det_real_error(errno);
+        if (count == 0)
+            break;
+        done += (size_t)count;
+    }
+    return (int64_t)done;
+}
+
+int det_real_file_write(
+    struct det_world *world, struct det_file *file, uint64_t offset, const void *data, size_t size)
+{
+    const char *bytes = data;
+
+    (void)world;
+    if (!range_is_valid(offset, size))
+        return DET_ERR_INVALID;
+    while (size) {
+        ssize_t count = pwrite(file->descriptor, bytes, size, (off_t)offset);
+
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return det_real_error(errno);
+        bytes += count;
+        offset += (uint64_t)count;
+        size -= (size_t)count;
+    }
+    return 0;
+}
+
+int det_real_file_sync(struct det_world *world, struct det_file *file)
+{
+    int r;
+
+    (void)world;
+    /* Only an interrupted call is repeated: after any other error the kernel may have dropped the
+     * dirty pages and marked them clean, and a second call would lie. */
+    do
+        r = fdatasync(file->descriptor);
+    while (r < 0 && errno == EINTR);
+    return r < 0 ? det_real_error(errno) : 0;
+}
+
+int det_real_file_truncate(struct det_world *world, struct det_file *file, uint64_t size)
+{
+    int r;
+
+    (void)world;
+    if (!range_is_valid(size, 0))
+        return DET_ERR_INVALID;
+    do
+        r = ftruncate(file->descriptor, (off_t)size);
+    while (r < 0 && errno == EINTR);
+    return r < 0 ? det_real_error(errno) : 0;
+}
+
+int64_t det_real_file_size(struct det_world *world, struct det_file *file)
+{
+    struct stat status;
+
+    (void)world;
+    if (fstat(file->descriptor, &status) < 0)
+        return det_real_error(errno);
+    return status.st_size;
+}
+
+int det_real_file_rename(struct det_world *world, const char *from, const char *to)
+{
+    (void)world;
+    return rename(from, to) < 0 ? det_real_error(errno) : 0;
+}
+
+int det_real_file_remove(struct det_world *world, const char *path)
+{
+    (void)world;
+    return unlink(path) < 0 ? det_real_error(errno) : 0;
+}
+
+int det_real_folder_sync(struct det_world *world, const char *path)
+{
+    int descriptor, r;
+
+    (void)world;
+    descriptor = open_retried(path, O_RDONLY | O_DIRECTORY);
+    if (descriptor < 0)
+        return det_real_error(errno);
+    do
+        r = fsync(descriptor);
+    while (r < 0 && errno == EINTR);
+    r = r < 0 ? det_real_error(errno) : 0;
+    close(descriptor);
+    return r;
+}
+
+int det_real_folder_make(struct det_world *world, const char *path)
+{
+    (void)world;
+    return mkdir(path, FOLDER_MODE) < 0 ? det_real_error(errno) : 0;
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* real_file_test.c - the real world holds what every world holds of files and processes; and what
+ * only the real one has: full disks, streams, groups, missing descriptors. */
+#include "os/file_cases.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/real.h"
+
+static int world_setup(void **state)
+{
+    static struct world_fixture fixture;
+
+    fixture = (struct world_fixture){ .world = det_world_real(), .folder = det_test_folder() };
+    *state = &fixture;
+    return 0;
+}
+
+static int world_teardown(void **state)
+{
+    struct world_fixture *fixture = *state;
+
+    det_test_folder_remove(fixture->folder);
+    return 0;
+}
+
+/* No descriptor more than those that are open; returns the limit as it was. */
+static rlim_t forbid_descriptors(void)
+{
+    struct rlimit limit;
+    rlim_t before;
+    int lowest = dup(0);
+
+    assert_true(lowest >= 0);
+    close(lowest);
+    assert_int_equal(0, getrlimit(RLIMIT_NOFILE, &limit));
+    before = limit.rlim_cur;
+    limit.rlim_cur = (rlim_t)lowest;
+    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &limit));
+    return before;
+}
+
+static void allow_descriptors(rlim_t before)
+{
+    struct rlimit limit;
+
+    assert_int_equal(0, getrlimit(RLIMIT_NOFILE, &limit));
+    limit.rlim_cur = before;
+    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+static void a_full_disk_has_no_space(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    char path[PATH_SIZE];
+    struct det_file *file;
+
+    assert_int_equal(0, det_file_open(world, "/dev/full", DET_FILE_WRITE, &file));
+    assert_int_equal(DET_ERR_NO_SPACE, det_file_write(world, file, 0, "x", 1));
+    assert_int_equal(DET_ERR_INVALID, det_file_sync(world, file));
+    det_file_close(world, file);
+    /* The file to be written first is full: the old one stays and the full one goes. */
+    assert_int_equal(0, det_file_replace(world, path_to(fixture, "a", path), "old", 3));
+    assert_int_equal(0, symlink("/dev/full", path_to(fixture, "a.tmp", path)));
+    assert_int_equal(
+        DET_ERR_INVALID, det_file_replace(world, path_to(fixture, "a", path), "new", 3));
+    load_is(fixture, "a", "old");
+    assert_int_equal(-1, access(path_to(fixture, "a.tmp", path), F_OK));
+}
+
+static void a_failed_read_or_size_is_an_error(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    char byte, path[PATH_SIZE], *data;
+    struct det_file *file;
+    size_t size;
+    int stolen = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    assert_int_equal(0, det_file_open(world, fixture->folder, DET_FILE_READ, &file));
+    assert_int_equal(DET_ERR_IO, det_file_read(world, file, 0, &byte, 1));
+    det_file_close(world, file);
+    assert_int_equal(
+        DET_ERR_IO, det_file_load(world, NULL, fixture->folder, SIZE_MAX, &data, &size));
+    /* A descriptor that somebody else closed. */
+    close(stolen);
+    assert_int_equal(0, det_file_open(world, "/dev/null", DET_FILE_READ, &file));
+    close(stolen);
+    assert_int_equal(DET_ERR_IO, det_file_size(world, file));
+    det_file_close(world, file);
+    /* A file of the kernel says it has 4096 bytes and has fewer. */
+    (void)snprintf(path, sizeof path, "/sys/kernel/mm/transparent_hugepage/enabled");
+    if (access(path, R_OK) == 0)
+        assert_int_equal(DET_ERR_BUSY, det_file_load(world, NULL, path, 5000, &data, &size));
+}
+
+static void folders_that_are_not_there_are_not_found(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    char path[PATH_SIZE];
+    struct det_file *file;
+
+    path_to(fixture, "none", path);
+    assert_int_equal(DET_ERR_NOT_FOUND, det_folder_sync(world, path));
+    path_to(fixture, "none/a", path);
+    assert_int_equal(DET_ERR_NOT_FOUND, det_folder_make(world, path));
+    assert_int_equal(DET_ERR_NOT_FOUND, det_file_replace(world, path, "x", 1));
+    assert_int_equal(
+        DET_ERR_NOT_FOUND, det_file_open(world, path, DET_FILE_WRITE | DET_FILE_CREATE, &file));
+    assert_int_equal(DET_ERR_INVALID, det_folder_sync(world, "/proc/self/fd"));
+}
+
+static void files_are_created_for_their_owner_and_closed_on_exec(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_file *file;
+    char path[PATH_SIZE];
+    struct stat status;
+    int lowest = dup(0);
+    mode_t mask = umask(0);
+
+    close(lowest);
+    file = open_file(fixture, "a", DET_FILE_WRITE | DET_FILE_CREATE);
+    assert_int_equal(0, det_folder_make(fixture->world, path_to(fixture, "b", path)));
+    umask(mask);
+    assert_int_equal(FD_CLOEXEC, fcntl(lowest, F_GETFD));
+    assert_int_equal(0, fstat(lowest, &status));
+    assert_int_equal(0640, status.st_mode & 07777);
+    assert_int_equal(0, stat(path, &status));
+    assert_int_equal(0750, status.st_mode & 07777);
+    det_file_close(fixture->world, file);
+}
+
+static void without_descriptors_nothing_opens_or_starts(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    struct det_process_options options = {
+        .argv = (const char *const[]){ "sleep", "1000", NULL },
+        .input = -1,
+        .output = -1,
+        .error = -1,
+    };
+    struct det_process *process = NULL;
+    struct det_file *file = NULL;
+    /* The C library takes no number at the limit, so one that is open stands between. */
+    int between = dup(0);
+    rlim_t before = forbid_descriptors();
+    int opened = det_file_open(world, "/dev/null", DET_FILE_READ, &file);
+    int synced = det_folder_sync(world, "/");
+    int started = world->ops->process_start(world, &options, &process), copied;
+
+    options.output = 1;
+    copied = world->ops->process_start(world, &options, &process);
+    allow_descriptors(before);
+    close(between);
+    assert_int_equal(DET_ERR_LIMIT, opened);
+    assert_int_equal(DET_ERR_LIMIT, synced);
+    assert_int_equal(DET_ERR_LIMIT, started);
+    assert_int_equal(DET_ERR_LIMIT, copied);
+    assert_null(file);
+    assert_null(process);
+    /* What was started for a moment was ended and reaped. */
+    assert_int_equal(-1, waitpid(-1, NULL, WNOHANG));
+}
+
+/* Reads to the end of a pipe. */
+static void read_pipe(int end, char *target, size_t capacity)
+{
+    size_t size = 0;
+    ssize_t count;
+
+    while ((count = read(end, target + size, capacity - 1 - size)) > 0)
+        size += (size_t)count;
+    target[size] = 0;
+}
+
+/* Runs a program with text for its input; returns what it wrote. */
+static void filter(
+    struct det_world *world, struct det_process_options *options, const char *input, char *target,
+    size_t capacity)
+{
+    int in[2], out[2];
+    struct det_process *process;
+
+    assert_int_equal(0, pipe2(in, O_CLOEXEC));
+    assert_int_equal(0, pipe2(out, O_CLOEXEC));
+    options->input = in[0];
+    options->output = out[1];
+    options->error = -1;
+    assert_int_equal(0, world->ops->process_start(world, options, &process));
+    close(in[0]);
+    close(out[1]);
+    assert_int_equal(strlen(input), write(in[1], input, strlen(input)));
+    close(in[1]);
+    read_pipe(out[0], target, capacity);
+    close(out[0]);
+    assert_int_equal(0, end_of(world, process).code);
+    world->ops->process_close(world, process);
+}
+
+static void a_process_reads_and_writes_the_given_streams(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_process_options options = { .argv = (const char *const[]){ "cat", NULL } };
+    char text[256];
+
+    filter(fixture->world, &options, "meow", text, sizeof text);
+    assert_string_equal("meow", text);
+}
+
+static void a_process_has_the_given_environment_and_folder(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_process_options options = {
+        .argv = (const char *const[]){ "sh", "-c", "echo $A:$PWD; pwd -P", NULL },
+        .environment = (const char *const[]){ "A=b", NULL },
+        .folder = "/",
+    };
+    char text[256];
+
+    filter(fixture->world, &options, "", text, sizeof text);
+    assert_string_equal("b:/\n/\n", text);
+    options.input = options.output = -1;
+    options.folder = "/no/such/folder";
+    assert_int_equal(
+        DET_ERR_NOT_FOUND, fixture->world->ops->process_start(
+                               fixture->world, &options, &(struct det_process *){ NULL }));
+}
+
+static void a_process_inherits_no_other_descriptor(void **state)
+{
+    struct world_fixture *fixture = *state;
+    char command[256], text[256];
+    struct det_process_options options = {
+        .argv = (const char *const[]){ "sh", "-c", command, NULL },
+    };
+    int leaky = dup(0);
+
+    assert_true(leaky > 2);
+    (void)snprintf(command, sizeof command, "test -e /proc/self/fd/%d || echo closed", leaky);
+    filter(fixture->world, &options, "", text, sizeof text);
+    close(leaky);
+    assert_string_equal("closed\n", text);
+}
+
+static void a_process_inherits_no_signal_settings(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_process_options options = {
+        .argv = (const char *const[]){ "grep", "Sig[BI]", "/proc/self/status", NULL },
+    };
+    struct sigaction ignore = { .sa_handler = SIG_IGN }, action;
+    sigset_t blocked, mask;
+    char text[256];
+
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGTERM);
+    assert_int_equal(0, pthread_sigmask(SIG_BLOCK, &blocked, &mask));
+    assert_int_equal(0, sigaction(SIGPIPE, &ignore, &action));
+    filter(fixture->world, &options, "", text, sizeof text);
+    assert_int_equal(0, sigaction(SIGPIPE, &action, NULL));
+    assert_int_equal(0, pthread_sigmask(SIG_SETMASK, &mask, NULL));
+    assert_non_null(strstr(text, "SigBlk:\t0000000000000000\n"));
+    /* Two numbers that belong to the C library may be ignored ever since our own start. */
+    assert_non_null(strstr(text, "SigIgn:\t"));
+    assert_int_equal(
+        0, strtoull(strstr(text, "SigIgn:\t") + 8, NULL, 16) & UINT64_C(1) << (SIGPIPE - 1));
+}
+
+/* Input and error are 1 and 0 here: each must be taken before the other overwrites it. */
+static void streams_may_be_swapped(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    int in[2], out[2], saved[2] = { dup(0), dup(1) };
+    struct det_process_options options = {
+        .argv = (const char *const[]){ "sh", "-c", "cat >&2", NULL },
+        .input = 1,
+        .output = -1,
+        .error = 0,
+    };
+    struct det_process *process = NULL;
+    char text[16];
+    int r;
+
+    assert_int_equal(0, fflush(stdout));
+    assert_int_equal(0, pipe2(in, O_CLOEXEC));
+    assert_int_equal(0, pipe2(out, O_CLOEXEC));
+    dup2(in[0], 1);
+    dup2(out[1], 0);
+    r = world->ops->process_start(world, &options, &process);
+    dup2(saved[0], 0);
+    dup2(saved[1], 1);
+    for (int i = 0; i < 2; i++)
+        close(saved[i]);
+    close(in[0]);
+    close(out[1]);
+    assert_int_equal(0, r);
+    assert_int_equal(4, write(in[1], "swap", 4));
+    close(in[1]);
+    read_pipe(out[0], text, sizeof text);
+    close(out[0]);
+    assert_string_equal("swap", text);
+    assert_int_equal(0, end_of(world, process).code);
+    world->ops->process_close(world, process);
+}
+
+/* The grandchild holds the pipe open, so its end is seen there. */
+static void a_kill_reaches_the_whole_group(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    int out[2];
+    struct det_process_options options = {
+        .argv = (const char *const[]){ "sh", "-c", "sleep 1000 & echo up; wait", NULL },
+        .input = -1,
+        .error = -1,
+        .new_group = true,
+    };
+    struct det_process *process;
+    char text[16];
+
+    assert_int_equal(0, pipe2(out, O_CLOEXEC));
+    options.output = out[1];
+    assert_int_equal(0, world->ops->process_start(world, &options, &process));
+    close(out[1]);
+    assert_int_equal(3, read(out[0], text, 3));
+    assert_int_equal(0, world->ops->process_kill(world, process, SIGKILL));
+    assert_int_equal(0, read(out[0], text, sizeof text));
+    close(out[0]);
+    assert_int_equal(SIGKILL, end_of(world, process).signal);
+    world->ops->process_close(world, process);
+}
+
+static void the_descriptor_of_a_process_is_readable_at_its_end(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    struct det_process *process = spawn(world, (const char *const[]){ "cat", NULL });
+    struct pollfd poll_one = { .fd = world->ops->process_descriptor(world, process),
+                               .events = POLLIN };
+
+    assert_true(fcntl(poll_one.fd, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(1, poll(&poll_one, 1, -1));
+    assert_int_equal(0, world->ops->process_kill(world, process, SIGTERM));
+    assert_int_equal(DET_ERR_INVALID, world->ops->process_kill(world, process, 12345));
+    assert_int_equal(0, end_of(world, process).code);
+    world->ops->process_close(world, process);
+}
+
+static void a_process_that_somebody_else_reaped_has_an_unknown_end(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    struct det_process *process = spawn(world, (const char *const[]){ "true", NULL });
+    struct det_process_end end;
+
+    assert_true(waitpid(-1, NULL, 0) > 0);
+    assert_int_equal(DET_ERR_IO, world->ops->process_wait(world, process, DET_NEVER, &end));
+    assert_int_equal(-1, end_of(world, process).code);
+    assert_int_equal(DET_ERR_NOT_FOUND, world->ops->process_kill(world, process, SIGTERM));
+    world->ops->process_close(world, process);
+}
+
+static void ignore_signal(int number)
+{
+    (void)number;
+}
+
+static void a_wait_for_a_process_goes_on_after_a_signal(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    struct det_process *process = spawn(world, (const char *const[]){ "sleep", "1000", NULL });
+    struct sigaction action = { .sa_handler = ignore_signal }, before;
+    struct itimerval soon = { .it_value = { .tv_usec = 1000 } };
+    det_time deadline = monotonic(world) + 4 * DET_MILLISECOND;
+    struct det_process_end end;
+
+    assert_int_equal(0, sigaction(SIGALRM, &action, &before));
+    assert_int_equal(0, setitimer(ITIMER_REAL, &soon, NULL));
+    assert_int_equal(DET_ERR_TIMEOUT, world->ops->process_wait(world, process, deadline, &end));
+    assert_true(monotonic(world) >= deadline);
+    assert_int_equal(0, sigaction(SIGALRM, &before, NULL));
+    assert_int_equal(0, world->ops->process_kill(world, process, SIGKILL));
+    world->ops->process_close(world, process);
+}
+
+static int use_files_and_processes(struct det_test_memory *memory, void *argument)
+{
+    struct world_fixture *fixture = argument;
+    struct det_real_world real = {
+        .world = { .ops = det_world_real()->ops },
+        .allocator = &memory->allocator,
+    };
+    struct det_world *world = &real.world;
+    const struct det_process_options options = {
+        .argv = (const char *const[]){ "true", NULL }, .input = -1, .output = -1, .error = -1
+    };
+    struct det_process *process = NULL;
+    char path[PATH_SIZE];
+    int r;
+
+    r = det_file_replace(world, path_to(fixture, "a", path), "one", 3);
+    if (r < 0)
+        return r;
+    r = world->ops->process_start(world, &options, &process);
+    if (r < 0) {
+        assert_null(process);
+        return r;
+    }
+    world->ops->process_close(world, process);
+    return 0;
+}
+
+static void files_and_processes_survive_want_of_memory(void **state)
+{
+    det_test_each_failure(use_files_and_processes, *state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FILE_CASES,
+        PROCESS_CASES,
+        WORLD_CASE(a_full_disk_has_no_space),
+        WORLD_CASE(a_failed_read_or_size_is_an_error),
+        WORLD_CASE(folders_that_are_not_there_are_not_found),
+        WORLD_CASE(files_are_created_for_their_owner_and_closed_on_exec),
+        WORLD_CASE(without_descriptors_nothing_opens_or_starts),
+        WORLD_CASE(a_process_reads_and_writes_the_given_streams),
+        WORLD_CASE(a_process_has_the_given_environment_and_folder),
+        WORLD_CASE(a_process_inherits_no_other_descriptor),
+        WORLD_CASE(a_process_inherits_no_signal_settings),
+        WORLD_CASE(streams_may_be_swapped),
+        WORLD_CASE(a_kill_reaches_the_whole_group),
+        WORLD_CASE(the_descriptor_of_a_process_is_readable_at_its_end),
+        WORLD_CASE(a_process_that_somebody_else_reaped_has_an_unknown_end),
+        WORLD_CASE(a_wait_for_a_process_goes_on_after_a_signal),
+        WORLD_CASE(files_and_processes_survive_want_of_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

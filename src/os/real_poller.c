@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* real_poller.c - waiting for descriptors, wakes and deadlines: epoll and an eventfd.
+ *
+ * The eventfd is watched like any descriptor and is never counted among the events. It is read only
+ * in poller_wait(), so a wake that comes between two waits ends the second of them at once. */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "os/real.h"
+
+/* More than this at once only fills the stack: what is left over is ready at the next wait. */
+#define EVENTS_MAX 64
+
+struct det_poller {
+    int epoll;
+    int wake;
+};
+
+static int watch_wake(struct det_poller *poller)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = poller };
+
+    poller->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (poller->wake < 0)
+        return det_real_error(errno);
+    if (epoll_ctl(poller->epoll, EPOLL_CTL_ADD, poller->wake, &event) < 0) {
+        int number = errno;
+
+        close(poller->wake);
+        return det_real_error(number);
+    }
+    return 0;
+}
+
+int det_real_poller_open(struct det_world *world, struct det_poller **ret)
+{
+    struct det_poller *poller;
+    int r;
+
+    poller = DET_NEW(det_real_allocator(world), struct det_poller);
+    if (!poller)
+        return DET_ERR_NO_MEMORY;
+    poller->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (poller->epoll < 0) {
+        r = det_real_error(errno);
+        goto fail;
+    }
+    r = watch_wake(poller);
+    if (r < 0) {
+        close(poller->epoll);
+        goto fail;
+    }
+    *ret = poller;
+    return 0;
+
+fail:
+    DET_DELETE(det_real_allocator(world), poller);
+    return r;
+}
+
+void det_real_poller_close(struct det_world *world, struct det_poller *poller)
+{
+    close(poller->wake);
+    close(poller->epoll);
+    DET_DELETE(det_real_allocator(world), poller);
+}
+
+static int unwatch(struct det_poller *poller, int descriptor)
+{
+    int r;
+
+    r = epoll_ctl(poller->epoll, EPOLL_CTL_DEL, descriptor, NULL);
+    /* A descriptor that is closed, was never watched or never could be is not watched. */
+    if (r < 0 && errno != ENOENT && errno != EBADF && errno != EPERM)
+        return det_real_error(errno);
+    return 0;
+}
+
+int det_real_poller_watch(
+    struct det_world *world, struct det_poller *poller, int descriptor, unsigned events, void *tag)
+{
+    struct epoll_event event = { .data.ptr = tag };
+    int r;
+
+    (void)world;
+    det_assert(tag != poller);
+    if (!events)
+        return unwatch(poller, descriptor);
+    if (events & DET_POLL_READ)
+        event.events |= EPOLLIN;
+    if (events & DET_POLL_WRITE)
+        event.events |= EPOLLOUT;
+    r = epoll_ctl(poller->epoll, EPOLL_CTL_MOD, descriptor, &event);
+    if (r < 0 && errno == ENOENT)
+        r = epoll_ctl(poller->epoll, EPOLL_CTL_ADD, descriptor, &event);
+    return r < 0 ? det_real_error(errno) : 0;
+}
+
+/* One wait of the kernel; a deadline in the past asks without waiting. */
+static int wait_once(
+    struct det_world *world, struct det_poller *poller, struct epoll_event *natives, int capacity,
+    det_time deadline)
+{
+    struct timespec span;
+    det_time left;
+
+    if (deadline == DET_NEVER)
+        return epoll_wait(poller->epoll, natives, capacity, -1);
+    left = deadline <= 0 ? 0 : deadline - det_real_now(world, DET_CLOCK_MONOTONIC);
+    if (left <= 0)
+        return epoll_wait(poller->epoll, natives, capacity, 0);
+    span = det_real_timespec(left);
+    return epoll_pwait2(poller->epoll, natives, capacity, &span, NULL);
+}
+
+static struct det_poll_event event_of(const struct epoll_event *native)
+{
+    struct det_poll_event event = { .tag = native->data.ptr };
+
+    if (native->events & EPOLLIN)
+        event.events |= DET_POLL_READ;
+    if (native->events & EPOLLOUT)
+        event.events |= DET_POLL_WRITE;
+    if (native->events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP))
+        event.events |= DET_POLL_HANGUP;
+    return event;
+}
+
+static void take_wake(struct det_poller *poller)
+{
+    uint64_t count;
+    ssize_t size;
+
+    size = read(poller->wake, &count, sizeof count);
+    det_assert(size == (ssize_t)sizeof count || errno == EAGAIN);
+}
+
+int det_real_poller_wait(
+    struct det_world *world, struct det_poller *poller, struct det_poll_event *events, int capacity,
+    det_time deadline)
+{
+    struct epoll_event natives[EVENTS_MAX];
+    int count = 0, found;
+
+    det_assert(capacity > 0);
+    if (capacity > EVENTS_MAX)
+        capacity = EVENTS_MAX;
+    do
+        found = wait_once(world, poller, natives, capacity, deadline);
+    while (found < 0 && errno == EINTR);
+    if (found < 0)
+        return det_real_error(errno);
+    for (int i = 0; i < found; i++) {
+        if (natives[i].data.ptr == poller)
+            take_wake(poller);
+        else
+            events[count++] = event_of(&natives[i]);
+    }
+    return count;
+}
+
+void det_real_poller_wake(struct det_world *world, struct det_poller *poller)
+{
+    const uint64_t one = 1;
+    ssize_t size;
+
+    (void)world;
+    /* EAGAIN: it was woken 2^64 - 2 times and nobody looked, so it is readable all the same. */
+    do
+        size = write(poller->wake, &one, sizeof one);
+    while (size < 0 && errno == EINTR);
+    det_assert(size == (ssize_t)sizeof one || errno == EAGAIN);
+}
+
+int det_real_poller_descriptor(struct det_world *world, struct det_poller *poller)
+{
+    (void)world;
+    return poller->epoll;
+}
