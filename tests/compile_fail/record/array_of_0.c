@@ -8,6 +8,7 @@
 #define REC_SPEC "array_of_0.c"
 #include <detent/rec/declare.h>
 #else
+/* clang-format off */
 RECORD(thing)
 #ifndef MENDED
     ARRAY(numbers, u8, 0)

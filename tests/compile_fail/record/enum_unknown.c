@@ -8,6 +8,7 @@
 #define REC_SPEC "enum_unknown.c"
 #include <detent/rec/declare.h>
 #else
+/* clang-format off */
 ENUM(colour)
     VALUE(COLOUR_RED, red)
 END

@@ -8,6 +8,7 @@
 #define REC_SPEC "field_twice.c"
 #include <detent/rec/declare.h>
 #else
+/* clang-format off */
 RECORD(thing)
     FIELD(name, u8)
 #ifndef MENDED

@@ -8,6 +8,7 @@
 #define REC_SPEC "flag_twice.c"
 #include <detent/rec/declare.h>
 #else
+/* clang-format off */
 RECORD(thing)
 #ifndef MENDED
     FIELD(name, u8, SENSITIVE, SENSITIVE)

@@ -8,6 +8,7 @@
 #define REC_SPEC "nested_itself.c"
 #include <detent/rec/declare.h>
 #else
+/* clang-format off */
 RECORD(line)
     FIELD(name, u8)
 END

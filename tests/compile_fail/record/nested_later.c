@@ -8,6 +8,7 @@
 #define REC_SPEC "nested_later.c"
 #include <detent/rec/declare.h>
 #else
+/* clang-format off */
 #ifdef MENDED
 RECORD(line)
     FIELD(name, u8)

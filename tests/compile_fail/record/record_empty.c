@@ -8,6 +8,7 @@
 #define REC_SPEC "record_empty.c"
 #include <detent/rec/declare.h>
 #else
+/* clang-format off */
 RECORD(thing)
 #ifdef MENDED
     FIELD(name, u8)

@@ -8,6 +8,7 @@
 #define REC_SPEC "record_too_large.c"
 #include <detent/rec/declare.h>
 #else
+/* clang-format off */
 RECORD(thing)
 #ifndef MENDED
     ARRAY(pages, bytes(4096), 64)

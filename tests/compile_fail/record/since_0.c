@@ -8,6 +8,7 @@
 #define REC_SPEC "since_0.c"
 #include <detent/rec/declare.h>
 #else
+/* clang-format off */
 RECORD(thing, 2)
 #ifndef MENDED
     FIELD(name, u8, SINCE(0))

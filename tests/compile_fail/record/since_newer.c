@@ -8,6 +8,7 @@
 #define REC_SPEC "since_newer.c"
 #include <detent/rec/declare.h>
 #else
+/* clang-format off */
 RECORD(thing, 2)
     FIELD(name, u8)
 #ifndef MENDED

@@ -4,9 +4,11 @@
 
 /* The template has to know the file of rows. */
 #ifdef ROWS
+/* clang-format off */
 RECORD(thing)
     FIELD(name, u8)
 END
+/* clang-format on */
 #else
 #define ROWS
 #ifdef MENDED

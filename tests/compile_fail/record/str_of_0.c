@@ -8,6 +8,7 @@
 #define REC_SPEC "str_of_0.c"
 #include <detent/rec/declare.h>
 #else
+/* clang-format off */
 RECORD(thing)
 #ifndef MENDED
     FIELD(name, str(0))

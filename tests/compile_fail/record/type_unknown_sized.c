@@ -8,6 +8,7 @@
 #define REC_SPEC "type_unknown_sized.c"
 #include <detent/rec/declare.h>
 #else
+/* clang-format off */
 RECORD(thing)
 #ifndef MENDED
     FIELD(name, text(12))

@@ -8,6 +8,7 @@
 #define REC_SPEC "value_twice.c"
 #include <detent/rec/declare.h>
 #else
+/* clang-format off */
 ENUM(color)
     VALUE(COLOR_RED, red)
 #ifndef MENDED

@@ -8,6 +8,7 @@
 #define REC_SPEC "version_0.c"
 #include <detent/rec/declare.h>
 #else
+/* clang-format off */
 #ifndef MENDED
 RECORD(thing, 0)
 #else

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* rows_off.h - every row of a record means nothing; a pass redefines the ones it needs. */
+#include <detent/rec/rows_end.h>
+
+#define RECORD(...)
+#define FIELD(...)
+#define OPTIONAL(...)
+#define ARRAY(...)
+#define ENUM(...)
+#define VALUE(...)
+#define END

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* record.c - what can be said about a value without leaving memory: its fields, valid, equal. */
+#include <detent/record.h>
+
+#include <string.h>
+
+#include "record/value.h"
+#include "record/walk.h"
+
+const struct det_record *det_empty_record(void)
+{
+    static const struct det_record empty = { "empty", 1, sizeof(struct det_empty), NULL, 0 };
+
+    return &empty;
+}
+
+const struct det_field *det_record_field(const struct det_record *record, const char *name)
+{
+    for (size_t i = 0; i < record->field_count; i++)
+        if (strcmp(record->fields[i].name, name) == 0)
+            return &record->fields[i];
+    return NULL;
+}
+
+/* Apart, so that the text of the place costs nothing where nothing is wrong. */
+static int fail_at_place(
+    const struct det_walk *walk, int code, size_t offset, const char *reason,
+    struct det_error *reterr)
+{
+    char place[DET_PLACE_TEXT];
+
+    return DET_FAIL_AT(
+        reterr, code, offset, "%s: %s", det_walk_place(walk, place, sizeof place), reason);
+}
+
+static int check_count(struct det_walk *walk, struct det_error *reterr)
+{
+    const struct det_field *field = walk->field;
+    uint32_t count = det_field_count(field, walk->value + det_walk_frame(walk)->base);
+
+    if (det_field_count_is_valid(field, count))
+        return 0;
+    return fail_at_place(
+        walk, DET_ERR_RANGE, det_walk_presence(walk),
+        field->flags & DET_FIELD_ARRAY ? "the count is beyond the maximum"
+                                       : "the presence is neither 0 nor 1",
+        reterr);
+}
+
+int det_walk_check(struct det_walk *walk, enum det_walk_step step, struct det_error *reterr)
+{
+    const char *reason = NULL;
+    int r;
+
+    if (step == DET_WALK_FIELD)
+        return check_count(walk, reterr);
+    if (step != DET_WALK_VALUE)
+        return 0;
+    r = det_value_check(walk->field, walk->value + walk->offset, &reason);
+    if (r < 0)
+        return fail_at_place(walk, r, walk->offset, reason, reterr);
+    return 0;
+}
+
+int det_record_validate(
+    const struct det_record *record, const void *value, struct det_error *reterr)
+{
+    struct det_walk walk;
+    enum det_walk_step step;
+    int r;
+
+    det_walk_init(&walk, record, value);
+    while ((step = det_walk_next(&walk)) != DET_WALK_END) {
+        r = det_walk_check(&walk, step, reterr);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+bool det_record_equal(const struct det_record *record, const void *a, const void *b)
+{
+    const uint8_t *left = a, *right = b;
+    struct det_walk walk;
+    enum det_walk_step step;
+    size_t base;
+
+    det_walk_init(&walk, record, a);
+    while ((step = det_walk_next(&walk)) != DET_WALK_END) {
+        base = det_walk_frame(&walk)->base;
+        if (step == DET_WALK_FIELD &&
+            det_field_count(walk.field, left + base) != det_field_count(walk.field, right + base))
+            return false;
+        if (step == DET_WALK_VALUE &&
+            !det_value_equal(walk.field, left + walk.offset, right + walk.offset))
+            return false;
+    }
+    return true;
+}

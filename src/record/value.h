@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* value.h - one value of a field in memory: load, store, judge, compare.
+ *
+ * Memory is only touched through memcpy(), so a definition made at run time may put a field at any
+ * offset, and a bool that is neither 0 nor 1 is found instead of believed. The functions that read
+ * are safe on any bytes: a text without its final 0 ends at its capacity. */
+#ifndef DET_RECORD_VALUE_H
+#define DET_RECORD_VALUE_H
+
+#include <detent/record.h>
+
+#include <string.h>
+
+#include "base/text.h"
+
+/* det_error_set() with the offset; evaluates to the code. */
+#define DET_FAIL_AT(error, code, where, ...) \
+    det_error_at((error), (where), det_error_set((error), (code), __VA_ARGS__))
+
+static inline int det_error_at(struct det_error *error, size_t offset, int code)
+{
+    if (error)
+        error->offset = offset;
+    return code;
+}
+
+static inline uint32_t det_record_version(const struct det_record *record)
+{
+    return record->version ? record->version : 1;
+}
+
+static inline uint32_t det_field_since(const struct det_field *field)
+{
+    return field->since ? field->since : 1;
+}
+
+/* As it stands in memory: the count of an array, the presence byte of an optional field, else 1.
+ * `base` is the record. */
+static inline uint32_t det_field_count(const struct det_field *field, const void *base)
+{
+    const uint8_t *place = (const uint8_t *)base + field->presence;
+    uint32_t count;
+
+    if (field->flags & DET_FIELD_ARRAY) {
+        memcpy(&count, place, sizeof count);
+        return count;
+    }
+    return field->flags & DET_FIELD_OPTIONAL ? *place : 1;
+}
+
+void det_field_set_count(const struct det_field *field, void *base, uint32_t count);
+/* Whether that count or presence is one a valid value can have. */
+bool det_field_count_is_valid(const struct det_field *field, uint32_t count);
+
+uint64_t det_value_unsigned(const struct det_field *field, const void *value);
+int64_t det_value_signed(const struct det_field *field, const void *value);
+/* False, and nothing stored, when the number does not fit the field. */
+bool det_value_set_unsigned(const struct det_field *field, void *value, uint64_t number);
+bool det_value_set_signed(const struct det_field *field, void *value, int64_t number);
+/* The bits of a double, one pattern for all NaNs. */
+#define DET_FLOAT_NAN 0x7ff8000000000000u
+uint64_t det_value_float_bits(const void *value);
+/* TEXT and BYTES. */
+struct det_view det_value_view(const struct det_field *field, const void *value);
+/* Stores a TEXT or BYTES that is known to fit. */
+void det_value_set_view(const struct det_field *field, void *value, struct det_view view);
+/* NULL when the enum has no such value. */
+const char *det_value_enum_name(const struct det_field *field, const void *value);
+/* False when the enum has no such name. */
+bool det_value_set_enum(const struct det_field *field, void *value, struct det_view name);
+
+/* 0, or DET_ERR_RANGE or DET_ERR_MALFORMED and in `ret_reason` what is wrong with the value. */
+int det_value_check(const struct det_field *field, const void *value, const char **ret_reason);
+bool det_value_equal(const struct det_field *field, const void *a, const void *b);
+
+#endif
