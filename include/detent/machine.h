@@ -11,8 +11,8 @@
  *     #include <detent/fsm/define.h>      in order.c: the checks and the table, order_machine
  *
  * or from builder.h at run time, or from spec.h, which reads the file. All three give the same
- * struct det_machine: immutable, shared by any number of threads, with dense ids in memory and names
- * for everything that reaches a disk. */
+ * struct det_machine: immutable, shared by any number of threads, with dense ids in memory and
+ * names for everything that reaches a disk. */
 #ifndef DETENT_MACHINE_H
 #define DETENT_MACHINE_H
 
@@ -76,8 +76,8 @@ enum det_effect_result {
     DET_PRODUCED = 1, /* the event in `ret` is to be sent to the instance */
 };
 
-/* User code. `event` is the machine's own event struct, whose first member is its kind, and NULL for
- * the entry hook of the initial state at the start; `data` is the machine's data struct. */
+/* User code. `event` is the machine's own event struct, whose first member is its kind, and NULL
+ * for the entry hook of the initial state at the start; `data` is the machine's data struct. */
 typedef bool det_guard_fn(const struct det_move *move, const void *data, const void *event);
 typedef int det_hook_fn(const struct det_move *move, const void *data, const void *event);
 typedef void det_update_fn(void *data, const void *event);
@@ -123,13 +123,16 @@ struct det_timer_def {
     struct det_timeout timeout;
 };
 
-/* Copies a field of the payload into the field of the data with the same name and type. Both
- * offsets are of the presence or count where the field has one, which stands right before it. */
+/* Copies a field of the payload into the field of the data with the same name and type. A field
+ * with a presence or count is one range with it where they touch, or two of the same name. A
+ * template cannot tell whether it has one: then `is_bare`, and the presence is looked up by the
+ * name. */
 struct det_keep {
     const char *name;
     uint32_t event_offset; /* in the event struct */
     uint32_t data_offset;
     uint32_t size;
+    bool is_bare;
 };
 
 /* What a transition does beyond moving. Indices are into the machine's lists. */
@@ -204,16 +207,17 @@ static inline unsigned det_event_kind(const void *event)
     return *(const unsigned *)event;
 }
 
-/* The pure step: which transition `event` causes in `state`. No allocation, no I/O, no failure. Both
- * must be ids of this machine. */
+/* The pure step: which transition `event` causes in `state`. No allocation, no I/O, no failure.
+ * Both must be ids of this machine. */
 static inline const struct det_transition *det_machine_step(const struct det_machine *machine,
     unsigned state, unsigned event)
 {
     return &machine->table[(size_t)state * machine->event_count + event];
 }
 
-/* The data after the transition, in place: first what it keeps, then its update function. `data` has
- * the size of the machine's data record. DET_ERR_UNBOUND when the update function is only a name. */
+/* The data after the transition, in place: first what it keeps, then its update function. `data`
+ * has the size of the machine's data record. DET_ERR_UNBOUND when the update function is only a
+ * name. */
 DET_API int det_machine_apply(const struct det_machine *machine,
     const struct det_transition *transition, void *data, const void *event,
     struct det_error *reterr) DET_MUST_CHECK;

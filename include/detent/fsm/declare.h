@@ -11,7 +11,8 @@
  *     struct order_event { kind; union { struct payment pay; ... }; };
  *     order_pay((struct payment){ ... }), order_cancel()   constructors, one per event
  *     order_is_open(state), order_event_is_input(kind)     one per GROUP and EVENT_GROUP
- *     order_start(), order_send(), order_send_with(), order_stop(), order_get(), order_state_name()
+ *     order_instance_start(), order_instance_stop(), order_instance_get(), order_state_name()
+ *     order_send(), order_send_with()
  *     extern const struct det_machine order_machine;       made by define.h in one .c file
  * and the structs of the records that the spec describes. */
 #include <detent/runtime.h>
@@ -127,32 +128,32 @@ static inline int FSM__OWN(_send)(struct det_runtime *runtime, const char *insta
 }
 
 #ifdef FSM_DATA
-static inline int FSM__OWN(_start)(struct det_runtime *runtime, const char *instance,
+static inline int FSM__OWN(_instance_start)(struct det_runtime *runtime, const char *instance,
     struct FSM_DATA data, struct det_sent *ret)
 {
     return det_runtime_start(runtime, &FSM__OWN(_machine), instance, &data, NULL, ret);
 }
 
-static inline int FSM__OWN(_get)(struct det_runtime *runtime, const char *instance,
+static inline int FSM__OWN(_instance_get)(struct det_runtime *runtime, const char *instance,
     struct det_instance *ret, struct FSM_DATA *ret_data)
 {
     return det_runtime_get(runtime, &FSM__OWN(_machine), instance, ret, ret_data);
 }
 #else
-static inline int FSM__OWN(_start)(struct det_runtime *runtime, const char *instance,
+static inline int FSM__OWN(_instance_start)(struct det_runtime *runtime, const char *instance,
     struct det_sent *ret)
 {
     return det_runtime_start(runtime, &FSM__OWN(_machine), instance, NULL, NULL, ret);
 }
 
-static inline int FSM__OWN(_get)(struct det_runtime *runtime, const char *instance,
+static inline int FSM__OWN(_instance_get)(struct det_runtime *runtime, const char *instance,
     struct det_instance *ret)
 {
     return det_runtime_get(runtime, &FSM__OWN(_machine), instance, ret, NULL);
 }
 #endif
 
-static inline int FSM__OWN(_stop)(struct det_runtime *runtime, const char *instance,
+static inline int FSM__OWN(_instance_stop)(struct det_runtime *runtime, const char *instance,
     const char *reason, struct det_sent *ret)
 {
     return det_runtime_stop(runtime, &FSM__OWN(_machine), instance, reason, NULL, ret);

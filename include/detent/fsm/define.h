@@ -252,7 +252,7 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
 #define FSM__T_LAYOUT(...) FSM__CAT(FSM__T_LAYOUT_, FSM__EVENT_FORM(__VA_ARGS__))(__VA_ARGS__)
 #define FSM__T_LAYOUT_PLAIN(e, wire)            struct det_empty e;
 #define FSM__T_LAYOUT_PAYLOAD(e, wire, payload) struct payload e;
-#define FSM__LAYOUT struct FSM__OWN(_event_layout)
+#define FSM__LAYOUT struct FSM__OWN(__event_layout)
 
 #define FSM__T_GROUP(F, name, ...)                                                                 \
     { #name, FSM__T_IDS(F, __VA_ARGS__), FSM__COUNT(__VA_ARGS__) },
@@ -297,7 +297,8 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
                 _Static_assert(                                                                    \
                     FSM__T_SAME(((FSM__LAYOUT *)0)->e.field, ((struct FSM__DATA *)0)->field),      \
                     "KEEP takes a field that the payload and the data have with the same type");   \
-            }) },
+            }),                                                                                    \
+        true },
 /* bytes(n) is a struct without a name, so that two of them are compatible only in size. */
 #define FSM__T_SAME(a, b)                                                                          \
     (__builtin_types_compatible_p(__typeof__(a), __typeof__(b)) ||                                 \
@@ -305,6 +306,9 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
             sizeof(a) == sizeof(b)))
 
 #endif
+
+_Static_assert(FSM__OWN(_state_count) > 0 && FSM__OWN(_event_count) > 0,
+    "a machine has at least one state and one event");
 
 /* 1 functions */
 #include <detent/fsm/rows_off.h>
@@ -325,31 +329,31 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
 #undef EFFECT
 #define EFFECT(...)           FSM__EFFECT_ID(__VA_ARGS__, ~)
 #define FSM__EFFECT_ID(f, ...) FSM__EFFECT(f),
-enum FSM__OWN(_effect) {
+enum FSM__OWN(__effect) {
 #include FSM_SPEC
-    FSM__OWN(_effect_count),
+    FSM__OWN(__effect_count),
 };
 #undef FSM__EFFECT_ID
 #include <detent/fsm/rows_off.h>
 #undef TIMER
 #define TIMER(t, ...) FSM__TIMER(t),
-enum FSM__OWN(_timer) {
+enum FSM__OWN(__timer) {
 #include FSM_SPEC
-    FSM__OWN(_timer_count),
+    FSM__OWN(__timer_count),
 };
 #include <detent/fsm/rows_off.h>
 #undef GROUP
 #define GROUP(name, ...) FSM__GROUP(name),
-enum FSM__OWN(_group) {
+enum FSM__OWN(__group) {
 #include FSM_SPEC
-    FSM__OWN(_group_count),
+    FSM__OWN(__group_count),
 };
 #include <detent/fsm/rows_off.h>
 #undef EVENT_GROUP
 #define EVENT_GROUP(name, ...) FSM__EVENT_GROUP(name),
-enum FSM__OWN(_event_group) {
+enum FSM__OWN(__event_group) {
 #include FSM_SPEC
-    FSM__OWN(_event_group_count),
+    FSM__OWN(__event_group_count),
 };
 
 /* 2 pairs */
@@ -388,6 +392,8 @@ enum FSM__OWN(_event_group) {
 #undef TIMER
 #undef ENTRY
 #undef EXIT
+#undef UNHANDLED
+#define UNHANDLED(e, policy) enum { FSM__ONE_POLICY(e) = FSM__EVENT(e) };
 #define ON(...)            FSM__A_ON(__VA_ARGS__)
 #define OVERRIDE(...)      FSM__A_ON(__VA_ARGS__)
 #define STAY(...)          FSM__A_STAY(__VA_ARGS__)
@@ -415,17 +421,17 @@ _Static_assert((int)FSM__ONE_INITIAL >= 0, "exactly one state is INITIAL");
 #include <detent/fsm/rows_off.h>
 #undef EFFECT
 #define EFFECT(...) FSM__T_EFFECT(__VA_ARGS__)
-static const struct det_effect_def FSM__OWN(_effects)[] = {
+static const struct det_effect_def FSM__OWN(__effects)[] = {
 #include FSM_SPEC
-    [FSM__OWN(_effect_count)] = { .name = NULL },
+    [FSM__OWN(__effect_count)] = { .name = NULL },
 };
 
 #include <detent/fsm/rows_off.h>
 #undef TIMER
 #define TIMER(t, ...) [FSM__TIMER(t)] = { #t, FSM__T_TIMEOUT(__VA_ARGS__) },
-static const struct det_timer_def FSM__OWN(_timers)[] = {
+static const struct det_timer_def FSM__OWN(__timers)[] = {
 #include FSM_SPEC
-    [FSM__OWN(_timer_count)] = { .name = NULL },
+    [FSM__OWN(__timer_count)] = { .name = NULL },
 };
 
 #include <detent/fsm/rows_off.h>
@@ -437,7 +443,7 @@ static const struct det_timer_def FSM__OWN(_timers)[] = {
 #define ENTRY(S, hook) FSM__STATES(FSM__T_ENTRY, hook, S)
 #define EXIT(S, hook)  FSM__STATES(FSM__T_EXIT, hook, S)
 #define AFTER(S, ...)  FSM__STATES(FSM__T_AFTER, (__VA_ARGS__), S)
-static const struct det_state_def FSM__OWN(_states)[] = {
+static const struct det_state_def FSM__OWN(__states)[] = {
 #include FSM_SPEC
     [FSM__OWN(_state_count)].name = NULL,
 };
@@ -464,7 +470,7 @@ static const struct det_state_def FSM__OWN(_states)[] = {
 #define EVENT(...)           FSM__T_EVENT(false, __VA_ARGS__)
 #define INTERNAL(...)        FSM__T_EVENT(true, __VA_ARGS__)
 #define UNHANDLED(e, policy) [FSM__EVENT(e)].unhandled = DET_UNHANDLED_##policy,
-static const struct det_event_def FSM__OWN(_events)[] = {
+static const struct det_event_def FSM__OWN(__events)[] = {
 #include FSM_SPEC
     [FSM__OWN(_event_count)] = { .name = NULL },
 };
@@ -486,14 +492,14 @@ _Static_assert(sizeof(FSM__LAYOUT) == sizeof(struct FSM__OWN(_event)), "");
 #include <detent/fsm/rows_off.h>
 #undef GROUP
 #define GROUP(...) FSM__T_GROUP(FSM__T_STATE_ID, __VA_ARGS__)
-static const struct det_group_def FSM__OWN(_groups)[] = {
+static const struct det_group_def FSM__OWN(__groups)[] = {
 #include FSM_SPEC
     { .name = NULL },
 };
 #include <detent/fsm/rows_off.h>
 #undef EVENT_GROUP
 #define EVENT_GROUP(...) FSM__T_GROUP(FSM__T_EVENT_ID, __VA_ARGS__)
-static const struct det_group_def FSM__OWN(_event_groups)[] = {
+static const struct det_group_def FSM__OWN(__event_groups)[] = {
 #include FSM_SPEC
     { .name = NULL },
 };
@@ -519,7 +525,7 @@ static const struct det_group_def FSM__OWN(_event_groups)[] = {
 #define FSM__T_HOLD_BARE(what, S, E)      FSM__PAIRS(FSM__T_CELL, (what, ~), S, E)
 #define FSM__T_HOLD_MORE(what, S, E, ...) FSM__PAIRS(FSM__T_CELL, (what, ~, __VA_ARGS__), S, E)
 static const struct det_transition
-    FSM__OWN(_table)[(size_t)FSM__OWN(_state_count) * (size_t)FSM__OWN(_event_count)] = {
+    FSM__OWN(__table)[(size_t)FSM__OWN(_state_count) * (size_t)FSM__OWN(_event_count)] = {
 #include FSM_SPEC
     };
 #undef FSM__T_HOLD
@@ -539,22 +545,22 @@ const struct det_machine FSM__OWN(_machine) = {
 #endif
     .state_count = FSM__OWN(_state_count),
     .event_count = FSM__OWN(_event_count),
-    .effect_count = FSM__OWN(_effect_count),
-    .timer_count = FSM__OWN(_timer_count),
-    .group_count = FSM__OWN(_group_count),
-    .event_group_count = FSM__OWN(_event_group_count),
+    .effect_count = FSM__OWN(__effect_count),
+    .timer_count = FSM__OWN(__timer_count),
+    .group_count = FSM__OWN(__group_count),
+    .event_group_count = FSM__OWN(__event_group_count),
     .initial = FSM__ONE_INITIAL,
     .event_size = sizeof(struct FSM__OWN(_event)),
 #ifdef FSM_DATA
     .data = { .get = FSM__CAT(FSM_DATA, _record) },
 #endif
-    .table = FSM__OWN(_table),
-    .states = FSM__OWN(_states),
-    .events = FSM__OWN(_events),
-    .effects = FSM__OWN(_effects),
-    .timers = FSM__OWN(_timers),
-    .groups = FSM__OWN(_groups),
-    .event_groups = FSM__OWN(_event_groups),
+    .table = FSM__OWN(__table),
+    .states = FSM__OWN(__states),
+    .events = FSM__OWN(__events),
+    .effects = FSM__OWN(__effects),
+    .timers = FSM__OWN(__timers),
+    .groups = FSM__OWN(__groups),
+    .event_groups = FSM__OWN(__event_groups),
 };
 
 #include <detent/fsm/rows_end.h>

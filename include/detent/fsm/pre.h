@@ -45,6 +45,7 @@
 #define FSM__ONE_TIMEOUT(s)  FSM__CAT(s##_has_one_timeout_in_, FSM_NAME)
 #define FSM__ONE_ENTRY(s)    FSM__CAT(s##_has_one_entry_hook_in_, FSM_NAME)
 #define FSM__ONE_EXIT(s)     FSM__CAT(s##_has_one_exit_hook_in_, FSM_NAME)
+#define FSM__ONE_POLICY(e)   FSM__CAT(e##_has_one_policy_in_, FSM_NAME)
 #define FSM__EFFECT(f)       FSM__CAT(f##_is_an_effect_of_, FSM_NAME)
 #define FSM__GUARD(f)        FSM__CAT(f##_is_a_guard_of_, FSM_NAME)
 #define FSM__HOOK(f)         FSM__CAT(f##_is_a_hook_of_, FSM_NAME)

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* builder.h - machines made at run time, under the same rules as those made by the compiler.
+ *
+ *     struct det_machine_builder *b;
+ *     det_machine_builder_open("light", NULL, &b);
+ *     det_machine_builder_state(b,
+ *         &(struct det_state_row){ .name = "red", .flags = DET_STATE_INITIAL });
+ *     det_machine_builder_state(b, &(struct det_state_row){ .name = "green" });
+ *     det_machine_builder_event(b, &(struct det_event_row){ .name = "tick" });
+ *     det_machine_builder_on(b, &(struct det_on_row){ .from = DET_LIST("red"),
+ *         .events = DET_LIST("tick"), .outcome = DET_GOTO, .to = "green" });
+ *     ...
+ *     r = det_machine_builder_build(b, &machine, &diagnostics);
+ *
+ * Rows may come in any order, except that an override follows what it overrides. Nothing is checked
+ * until build, so every mistake is found in one go. All strings are copied. A row call fails only
+ * for memory; the failure sticks and build returns it, so rows need no test of their own.
+ *
+ * Rows are counted from 1 in the order of the calls that take one (state, event, ..., on, after,
+ * entry, exit, event_unhandled): that is the `row` of a transition, and the line of a finding when
+ * there is no text. */
+#ifndef DETENT_BUILDER_H
+#define DETENT_BUILDER_H
+
+#include <detent/diagnostic.h>
+#include <detent/machine.h>
+
+DET_BEGIN
+
+struct det_machine_builder;
+
+/* A NULL-terminated list of names for a row. */
+#define DET_LIST(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+/* In rows `name` is what other rows call it and `wire` is the name on disk; NULL: the same. */
+struct det_state_row {
+    const char *name, *wire;
+    unsigned flags; /* enum det_state_flags */
+};
+
+struct det_event_row {
+    const char *name, *wire;
+    const struct det_record *payload; /* borrowed for the life of the machine; NULL: none */
+    bool is_internal;
+    enum det_unhandled unhandled;
+};
+
+struct det_effect_row {
+    const char *name;
+    det_effect_fn *run;           /* NULL: bound later */
+    const char *const *produces; /* events; NULL: none */
+};
+
+struct det_timeout_row {
+    det_time after;
+    const char *event;
+    const char *fill; /* NULL: none */
+};
+
+struct det_timer_row {
+    const char *name;
+    struct det_timeout_row timeout;
+};
+
+struct det_group_row {
+    const char *name;
+    const char *const *members;
+    bool is_of_events;
+};
+
+/* A transition for every pair of `from` and `events`. */
+struct det_on_row {
+    const char *const *from;
+    const char *const *events;
+    enum det_outcome outcome; /* GOTO, STAY or STOP */
+    const char *to;           /* GOTO only */
+    bool is_override;
+    const char *guard, *hook, *update;
+    const char *const *keeps; /* fields; in these lists NULL is none */
+    const char *const *effects;
+    const char *const *arms, *const *disarms; /* timers */
+    struct det_timeout_row within;            /* GOTO only; no event and after 0: none */
+    const char *reason;                       /* STOP only */
+};
+
+DET_API int det_machine_builder_open(const char *name, const struct det_allocator *allocator,
+    struct det_machine_builder **ret) DET_MUST_CHECK;
+DET_API void det_machine_builder_close(struct det_machine_builder *builder);
+DET_SCOPED_CLOSE(machine_builder)
+
+DET_API void det_machine_builder_version(struct det_machine_builder *builder, uint32_t version);
+/* The record of the instance data, borrowed for the life of the machine. */
+DET_API void det_machine_builder_data(struct det_machine_builder *builder,
+    const struct det_record *record);
+/* What happens to events whose own row says DET_UNHANDLED_ERROR. */
+DET_API void det_machine_builder_unhandled(struct det_machine_builder *builder,
+    enum det_unhandled unhandled);
+DET_API void det_machine_builder_state(struct det_machine_builder *builder,
+    const struct det_state_row *row);
+DET_API void det_machine_builder_event(struct det_machine_builder *builder,
+    const struct det_event_row *row);
+DET_API void det_machine_builder_effect(struct det_machine_builder *builder,
+    const struct det_effect_row *row);
+/* Functions; `run` may be NULL and bound later. */
+DET_API void det_machine_builder_guard(struct det_machine_builder *builder, const char *name,
+    det_guard_fn *run);
+DET_API void det_machine_builder_hook(struct det_machine_builder *builder, const char *name,
+    det_hook_fn *run);
+DET_API void det_machine_builder_update(struct det_machine_builder *builder, const char *name,
+    det_update_fn *run);
+DET_API void det_machine_builder_fill(struct det_machine_builder *builder, const char *name,
+    det_fill_fn *run);
+DET_API void det_machine_builder_timer(struct det_machine_builder *builder,
+    const struct det_timer_row *row);
+DET_API void det_machine_builder_group(struct det_machine_builder *builder,
+    const struct det_group_row *row);
+DET_API void det_machine_builder_on(struct det_machine_builder *builder,
+    const struct det_on_row *row);
+/* The timeout of each of these states. */
+DET_API void det_machine_builder_after(struct det_machine_builder *builder,
+    const char *const *states, const struct det_timeout_row *row);
+DET_API void det_machine_builder_entry(struct det_machine_builder *builder,
+    const char *const *states, const char *hook);
+DET_API void det_machine_builder_exit(struct det_machine_builder *builder,
+    const char *const *states, const char *hook);
+/* The policy of one event, as a row of its own. */
+DET_API void det_machine_builder_event_unhandled(struct det_machine_builder *builder,
+    const char *event, enum det_unhandled unhandled);
+
+/* For front ends that read text: called at build with the very pointer that was given in a row for
+ * a name (so those strings must live until then), to learn its place. */
+typedef void det_locate_fn(void *context, const char *name, struct det_place *ret);
+DET_API void det_machine_builder_locate(struct det_machine_builder *builder, det_locate_fn *locate,
+    void *context);
+/* Adds a finding of the front end's own; a DET_BROKEN one makes build fail. The text is copied. */
+DET_API void det_machine_builder_complain(struct det_machine_builder *builder, enum det_rule rule,
+    const struct det_place *place, const char *format, ...) DET_PRINTF(4, 5);
+/* Also report every (state, event) pair that is not handled, as UNHANDLED_PAIR. */
+DET_API void det_machine_builder_report_unhandled(struct det_machine_builder *builder);
+
+/* Checks all rules. 0, DET_ERR_DEFINITION when a rule is broken, or the sticky failure. The
+ * findings (also of a build that succeeds: warnings and information) live as long as the builder
+ * and are written in every case, empty after a sticky failure; the machine is the caller's. May be
+ * called once. */
+DET_API int det_machine_builder_build(struct det_machine_builder *builder,
+    struct det_machine **ret, struct det_diagnostics *ret_diagnostics) DET_MUST_CHECK;
+
+/* For machines that were built or read, never for those of a template. NULL is fine. */
+DET_API void det_machine_close(struct det_machine *machine);
+DET_SCOPED_CLOSE(machine)
+
+/* Binds a function to its name, before the machine is first used. DET_ERR_NOT_FOUND when the
+ * definition has no such name. */
+DET_API int det_machine_bind_guard(struct det_machine *machine, const char *name,
+    det_guard_fn *run) DET_MUST_CHECK;
+DET_API int det_machine_bind_hook(struct det_machine *machine, const char *name,
+    det_hook_fn *run) DET_MUST_CHECK;
+DET_API int det_machine_bind_update(struct det_machine *machine, const char *name,
+    det_update_fn *run) DET_MUST_CHECK;
+DET_API int det_machine_bind_effect(struct det_machine *machine, const char *name,
+    det_effect_fn *run) DET_MUST_CHECK;
+DET_API int det_machine_bind_fill(struct det_machine *machine, const char *name,
+    det_fill_fn *run) DET_MUST_CHECK;
+/* The functions of a built machine, in order of declaration: for those who bind by walking. NULL at
+ * the end. */
+DET_API const struct det_guard_def *det_machine_guard_at(const struct det_machine *machine,
+    size_t index);
+DET_API const struct det_hook_def *det_machine_hook_at(const struct det_machine *machine,
+    size_t index);
+DET_API const struct det_update_def *det_machine_update_at(const struct det_machine *machine,
+    size_t index);
+DET_API const struct det_fill_def *det_machine_fill_at(const struct det_machine *machine,
+    size_t index);
+
+DET_END
+#endif

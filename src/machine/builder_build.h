@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* builder_build.h - one build: from rows to a machine, in steps that each see the work of those
+ * before them.
+ *
+ *      findings_init   the files in order, the complaints of the front end
+ *      declare         every thing gets its dense id            DUPLICATE_NAME, BAD_NAME, TOO_LARGE
+ *      resolve         every name in a row gets an id           UNKNOWN_*, DUPLICATE_TIMEOUT, ...
+ *      cells           every pair gets its row                  DUPLICATE_TRANSITION, OVERRIDES
+ *      check_rules     what is missing                          NOT_ENTERED, NO_INITIAL, ...
+ *      check_flow      what a compiler cannot see, only where nothing is broken
+ *      lay             the det_machine, only where nothing is broken
+ *
+ * Invariants:
+ *   1. nothing of a row is changed but its ids and marks, and only until `cells`;
+ *   2. a misspelt name gets the id of the nearest one, marked as a guess: the marks it leaves keep
+ *      one mistake from being told as five, and no finding is ever based on a guess. */
+#ifndef DET_MACHINE_BUILDER_BUILD_H
+#define DET_MACHINE_BUILDER_BUILD_H
+
+#include "machine/builder_findings.h"
+
+/* Things of one kind, by id. */
+struct det_build_list {
+    struct det_build_row **items;
+    size_t count;
+    const char **words; /* their names, once a nearest one was asked for */
+    size_t letters;     /* in all of them */
+};
+
+/* Where a name must be the only one: in C, states and events share their enumerators' prefix, and
+ * all functions are functions. */
+enum det_build_space {
+    DET_BUILD_SPACE_ENUMERATORS,
+    DET_BUILD_SPACE_FUNCTIONS,
+    DET_BUILD_SPACE_TIMERS,
+    DET_BUILD_SPACE_GROUPS,
+    DET_BUILD_SPACE_EVENT_GROUPS,
+    DET_BUILD_SPACES,
+};
+
+struct det_build {
+    struct det_machine_builder *builder;
+    const char *name; /* of the machine, for sentences */
+    struct det_arena scratch;
+    struct det_build_findings findings;
+    struct det_map names[DET_BUILD_SPACES]; /* of rows, by name */
+    struct det_map wires[2];                /* of STATE rows and EVENT rows, by wire name */
+    struct det_build_list things[DET_BUILD_THINGS];
+    struct det_build_list ons;
+    uint32_t *cells; /* [state * events + event]: (index in ons + 1) * 2 + is_orphan; 0: none */
+    size_t nearest_budget; /* letters that may still be compared */
+    int32_t initial;       /* the initial state; -1: none */
+    bool is_too_large;     /* a limit is exceeded: go no further */
+    bool is_row_missing;   /* a row could not be read: what is missing may be in it */
+};
+
+void det_build_init(struct det_build *build, struct det_machine_builder *builder);
+void det_build_deinit(struct det_build *build);
+
+static inline bool det_build_has_failed(const struct det_build *build)
+{
+    return build->findings.status < 0;
+}
+
+static inline void *det_build_scratch(struct det_build *build, size_t count, size_t size)
+{
+    void *block = det_arena_array(&build->scratch, count, size);
+
+    if (block == NULL)
+        build->findings.status = DET_ERR_NO_MEMORY;
+    return block;
+}
+
+static inline size_t det_build_count(const struct det_build *build, enum det_build_kind kind)
+{
+    return build->things[kind].count;
+}
+
+/* The thing with this id. */
+static inline struct det_build_row *det_build_thing(
+    const struct det_build *build, enum det_build_kind kind, size_t id)
+{
+    return build->things[kind].items[id];
+}
+
+/* What a name stands for; NULL when it stands for nothing. */
+static inline struct det_build_row *det_build_named(
+    const struct det_build *build, enum det_build_kind kind, const struct det_build_name *name)
+{
+    return name->id >= 0 ? det_build_thing(build, kind, (size_t)name->id) : NULL;
+}
+
+/* The ON row that decides the pair; NULL: none. */
+static inline struct det_build_row *det_build_cell(
+    const struct det_build *build, size_t state, size_t event)
+{
+    uint32_t cell = build->cells[state * det_build_count(build, DET_BUILD_EVENT) + event];
+
+    return cell != 0 ? build->ons.items[cell / 2 - 1] : NULL;
+}
+
+/* What becomes of the event where it is not taken. */
+enum det_unhandled det_build_policy(
+    const struct det_build *build, const struct det_build_row *event);
+
+/* "a state", "an event", ...; without its article from the second on. */
+const char *det_build_kind_text(enum det_build_kind kind);
+const char *det_build_kind_noun(enum det_build_kind kind);
+
+/* builder_names.c */
+void det_build_declare(struct det_build *build);
+/* Gives the name its id, or reports that it is not the name of such a thing. A name that was not
+ * given is passed over. */
+void det_build_resolve_name(
+    struct det_build *build, const struct det_build_row *row, enum det_build_kind expected,
+    struct det_build_name *name);
+/* The kind of whatever has this name; DET_BUILD_THINGS when nothing has. */
+size_t det_build_kind_named(const struct det_build *build, const char *text);
+
+/* The other steps, each in the file of its name. */
+void det_build_resolve(struct det_build *build);
+void det_build_cells(struct det_build *build);
+void det_check_records(struct det_build *build);
+void det_check_rules(struct det_build *build);
+void det_check_flow(struct det_build *build);
+void det_check_timers(struct det_build *build);
+int det_build_lay(struct det_build *build, struct det_machine **ret);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* builder_cells_test.c - every pair is said once, or overridden on purpose. */
+#include "machine/builder_test.h"
+
+static void a_pair_is_said_once(void **context)
+{
+    struct det_machine_builder *b = open_order();
+
+    (void)context;
+    ON(b, "PENDING", "PAY", "PAID");
+    expect(
+        b, "duplicate-transition@21",
+        "PENDING on PAY is already a transition of order: to CHARGING",
+        "say OVERRIDE(PENDING, PAY, PAID) if that is meant");
+    b = open_order();
+    STAY(b, "PAID", DET_LIST("PAY"));
+    expect(
+        b, "duplicate-transition@21", "PAID on PAY is already a transition of order: stay",
+        "say OVERRIDE_STAY(PAID, PAY) if that is meant");
+    b = open_order();
+    STOP(b, "PAID", DET_LIST("PAY"));
+    expect(b, "duplicate-transition@21", NULL, "say OVERRIDE_STOP(PAID, PAY) if that is meant");
+}
+
+static void a_pair_is_said_once_within_a_row(void **context)
+{
+    struct det_machine_builder *b = open_order();
+
+    (void)context;
+    ON_LISTS(
+        b, .from = DET_LIST("SHIPPED", "SHIPPED"), .events = DET_LIST("CANCEL"),
+        .outcome = DET_STAY);
+    expect(
+        b, "duplicate-transition@21", "SHIPPED on CANCEL is already a transition of order: stay",
+        "the row lists the pair twice");
+    b = open_order();
+    ON_LISTS(
+        b, .from = DET_LIST("PAID"), .events = DET_LIST("EXPIRED", "EXPIRED"), .outcome = DET_STAY);
+    expect(b, "duplicate-transition@21", NULL, NULL);
+}
+
+static void an_override_comes_after_what_it_overrides(void **context)
+{
+    struct det_machine_builder *b = open_order();
+
+    (void)context;
+    OVERRIDE(b, "PAID", "EXPIRED", "PENDING");
+    expect(
+        b, "override-nothing@21",
+        "PAID on EXPIRED is no transition of order yet: there is nothing to override",
+        "say ON(PAID, EXPIRED, PENDING), or move the row behind the one that it overrides");
+    b = open_order();
+    OVERRIDE(b, "PAID", "EXPIRED", "PENDING");
+    OVERRIDE(b, "PAID", "EXPIRED", "CHARGING");
+    STAY(b, "PAID", DET_LIST("EXPIRED"));
+    expect(b, "override-nothing@21", NULL, NULL);
+    b = open_order();
+    STAY(b, "PAID", DET_LIST("EXPIRED"), .is_override = true);
+    expect(
+        b, "override-nothing@21", NULL,
+        "say STAY(PAID, EXPIRED), or move the row behind the one that it overrides");
+}
+
+static void an_override_is_told_with_both_targets(void **context)
+{
+    struct det_machine_builder *b = open_order();
+
+    (void)context;
+    OVERRIDE(b, "PAID", "CANCEL", "PENDING");
+    expect(b, "overrides@21", "PAID on CANCEL: to PENDING instead of CANCELLED", NULL);
+    b = open_order();
+    STOP(b, "PAID", DET_LIST("PAY"), .is_override = true);
+    expect(b, "overrides@21", "PAID on PAY: stop instead of stay", NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pair_is_said_once),
+        cmocka_unit_test(a_pair_is_said_once_within_a_row),
+        cmocka_unit_test(an_override_comes_after_what_it_overrides),
+        cmocka_unit_test(an_override_is_told_with_both_targets),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* builder_findings.c - keeps what is worth showing of any number of findings, in bounded memory.
+ *
+ * Invariants:
+ *   1. `kept` is sorted by (gravity, place, order of report), so that the last one is the next to
+ *      make room, and an error is never lost to information;
+ *   2. after CONSIDERED_MAX findings of a severity the next ones are counted and not placed: a
+ *      definition with a million mistakes is answered as fast as one with ten thousand;
+ *   3. a file's number is the order in which the rows first name it. */
+#include "machine/builder_findings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+
+#define CONSIDERED_MAX 10000
+
+struct det_build_file {
+    const char *path;
+    uint32_t number; /* from 1; 0 is for what is in no file */
+};
+
+struct det_build_finding {
+    struct det_diagnostic diagnostic; /* first: this is what others complete */
+    uint32_t file;
+    uint32_t order;
+};
+
+static void fail(struct det_build_findings *findings)
+{
+    findings->status = DET_ERR_NO_MEMORY;
+}
+
+static uint32_t file_number(struct det_build_findings *findings, const char *path)
+{
+    struct det_build_file *file;
+
+    if (path == NULL)
+        return 0;
+    file = det_map_get(&findings->files, path);
+    if (file != NULL)
+        return file->number;
+    file = det_arena_alloc(&findings->builder->arena, sizeof *file);
+    if (file == NULL) {
+        fail(findings);
+        return 0;
+    }
+    file->path = path;
+    file->number = ++findings->file_count;
+    if (det_map_put(&findings->files, file) < 0)
+        fail(findings);
+    return file->number;
+}
+
+static int compare_numbers(uint32_t a, uint32_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_places(const struct det_build_finding *a, const struct det_build_finding *b)
+{
+    const struct det_place *here = &a->diagnostic.place;
+    const struct det_place *there = &b->diagnostic.place;
+    int result = compare_numbers(a->file, b->file);
+
+    if (result == 0)
+        result = compare_numbers(here->line, there->line);
+    if (result == 0)
+        result = compare_numbers(here->column, there->column);
+    return result != 0 ? result : compare_numbers(a->order, b->order);
+}
+
+static int compare_gravity(const struct det_build_finding *a, const struct det_build_finding *b)
+{
+    if (a->diagnostic.severity != b->diagnostic.severity)
+        return a->diagnostic.severity > b->diagnostic.severity ? -1 : 1;
+    return compare_places(a, b);
+}
+
+static size_t position_of(
+    const struct det_build_findings *findings, const struct det_build_finding *finding)
+{
+    size_t low = 0, high = findings->kept_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (compare_gravity(findings->kept[middle], finding) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static char *DET_PRINTF(2, 0)
+    format_text(struct det_build_findings *findings, const char *format, va_list arguments)
+{
+    va_list again;
+    char *text = NULL;
+    int length;
+
+    va_copy(again, arguments);
+    length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    if (length >= 0)
+        text = det_arena_alloc(&findings->builder->arena, (size_t)length + 1);
+    if (text == NULL)
+        fail(findings);
+    else
+        (void)vsnprintf(text, (size_t)length + 1, format, arguments);
+    return text;
+}
+
+static void insert(
+    struct det_build_findings *findings, size_t position, struct det_build_finding *finding)
+{
+    struct det_build_finding **at = &findings->kept[position];
+
+    if (findings->kept_count < DET_DIAGNOSTICS_MAX)
+        findings->kept_count++;
+    memmove(at + 1, at, (findings->kept_count - 1 - position) * sizeof *at);
+    *at = finding;
+}
+
+/* Whether the finding is among the first of its severity; it is counted in any case. */
+static bool is_considered(struct det_build_findings *findings, enum det_rule rule)
+{
+    return ++findings->found[det_rule_severity(rule)] <= CONSIDERED_MAX && findings->status == 0;
+}
+
+static struct det_diagnostic *DET_PRINTF(4, 0) keep(
+    struct det_build_findings *findings, enum det_rule rule, const struct det_place *place,
+    const char *format, va_list arguments)
+{
+    struct det_build_finding finding = {
+        .diagnostic = { .rule = rule, .severity = det_rule_severity(rule), .place = *place },
+        .file = file_number(findings, place->file),
+        .order = findings->order++,
+    };
+    size_t position = position_of(findings, &finding);
+    struct det_build_finding *copy;
+
+    if (position == DET_DIAGNOSTICS_MAX)
+        return NULL;
+    finding.diagnostic.text = format_text(findings, format, arguments);
+    copy = det_arena_alloc(&findings->builder->arena, sizeof *copy);
+    if (copy == NULL || finding.diagnostic.text == NULL) {
+        fail(findings);
+        return NULL;
+    }
+    *copy = finding;
+    insert(findings, position, copy);
+    return &copy->diagnostic;
+}
+
+static void DET_PRINTF(4, 5) keep_complaint(
+    struct det_build_findings *findings, enum det_rule rule, const struct det_place *place,
+    const char *format, ...)
+{
+    va_list arguments;
+
+    if (!is_considered(findings, rule))
+        return;
+    va_start(arguments, format);
+    (void)keep(findings, rule, place, format, arguments);
+    va_end(arguments);
+}
+
+/* The name by which a row is found. */
+static const struct det_build_name *first_name(const struct det_build_row *row)
+{
+    const struct det_build_names *names = NULL;
+
+    if (row->kind == DET_BUILD_ON)
+        names = row->on.from.count > 0 ? &row->on.from : &row->on.events;
+    else if (
+        row->kind == DET_BUILD_AFTER || row->kind == DET_BUILD_ENTRY || row->kind == DET_BUILD_EXIT)
+        names = &row->about.states;
+    return names != NULL && names->count > 0 ? &names->items[0] : &row->name;
+}
+
+struct det_place det_build_place(
+    const struct det_machine_builder *builder, const struct det_build_row *row,
+    const struct det_build_name *name)
+{
+    struct det_place place = { 0 };
+
+    if (row != NULL && (name == NULL || name->given == NULL))
+        name = first_name(row);
+    if (builder->locate == NULL)
+        place.line = row != NULL ? row->number : 0;
+    else if (name != NULL && name->given != NULL)
+        builder->locate(builder->locate_context, name->given, &place);
+    return place;
+}
+
+void det_build_findings_init(
+    struct det_build_findings *findings, struct det_machine_builder *builder)
+{
+    *findings = (struct det_build_findings){ .builder = builder };
+    /* Who writes a spec does not know this address, and so cannot make its names collide. */
+    det_map_init(
+        &findings->files, builder->allocator, (uint64_t)(uintptr_t)findings,
+        offsetof(struct det_build_file, path));
+    for (const struct det_build_row *row = builder->rows; row != NULL; row = row->next) {
+        if (row->kind != DET_BUILD_COMPLAINT)
+            (void)file_number(findings, det_build_place(builder, row, NULL).file);
+        else
+            keep_complaint(
+                findings, row->complaint.rule, &row->complaint.place, "%s", row->complaint.text);
+    }
+}
+
+void det_build_findings_deinit(struct det_build_findings *findings)
+{
+    det_map_deinit(&findings->files);
+}
+
+struct det_diagnostic *det_build_report(
+    struct det_build_findings *findings, enum det_rule rule, const struct det_build_row *row,
+    const struct det_build_name *name, const char *format, ...)
+{
+    struct det_diagnostic *finding;
+    struct det_place place;
+    va_list arguments;
+
+    if (!is_considered(findings, rule))
+        return NULL;
+    place = det_build_place(findings->builder, row, name);
+    va_start(arguments, format);
+    finding = keep(findings, rule, &place, format, arguments);
+    va_end(arguments);
+    return finding;
+}
+
+void det_build_hint(
+    struct det_build_findings *findings, struct det_diagnostic *finding, const char *format, ...)
+{
+    va_list arguments;
+
+    if (finding == NULL)
+        return;
+    va_start(arguments, format);
+    finding->hint = format_text(findings, format, arguments);
+    va_end(arguments);
+}
+
+void det_build_other(
+    struct det_build_findings *findings, struct det_diagnostic *finding,
+    const struct det_build_row *row, const struct det_build_name *name)
+{
+    if (finding != NULL)
+        finding->other = det_build_place(findings->builder, row, name);
+}
+
+static void sort_by_place(struct det_build_findings *findings)
+{
+    for (size_t i = 1; i < findings->kept_count; i++) {
+        struct det_build_finding *finding = findings->kept[i];
+        size_t j = i;
+
+        for (; j > 0 && compare_places(findings->kept[j - 1], finding) > 0; j--)
+            findings->kept[j] = findings->kept[j - 1];
+        findings->kept[j] = finding;
+    }
+}
+
+int det_build_findings_finish(struct det_build_findings *findings, struct det_diagnostics *ret)
+{
+    size_t total =
+        findings->found[DET_INFO] + findings->found[DET_WARNING] + findings->found[DET_BROKEN];
+    struct det_diagnostic *items;
+
+    items = det_arena_array(&findings->builder->arena, findings->kept_count, sizeof *items);
+    if (items == NULL || findings->status < 0)
+        return DET_ERR_NO_MEMORY;
+    sort_by_place(findings);
+    for (size_t i = 0; i < findings->kept_count; i++)
+        items[i] = findings->kept[i]->diagnostic;
+    *ret = (struct det_diagnostics){
+        .items = items,
+        .count = findings->kept_count,
+        .error_count = findings->found[DET_BROKEN],
+        .warning_count = findings->found[DET_WARNING],
+        .is_cut = total > findings->kept_count,
+    };
+    return 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* builder_findings.h - the findings of one build: the gravest and first DET_DIAGNOSTICS_MAX. */
+#ifndef DET_MACHINE_BUILDER_FINDINGS_H
+#define DET_MACHINE_BUILDER_FINDINGS_H
+
+#include <stdarg.h>
+
+#include "base/map.h"
+#include "machine/builder_rows.h"
+
+struct det_build_finding;
+
+struct det_build_findings {
+    struct det_machine_builder *builder;
+    struct det_map files; /* of struct det_build_file */
+    uint32_t file_count;
+    uint32_t order;                                      /* of the next finding */
+    struct det_build_finding *kept[DET_DIAGNOSTICS_MAX]; /* the gravest first, then by place */
+    size_t kept_count;
+    size_t found[DET_BROKEN + 1]; /* by severity, also those that were not kept */
+    int status;                   /* 0 or DET_ERR_NO_MEMORY; sticks */
+};
+
+/* Learns the order of the files from the rows, and takes the complaints among them. */
+void det_build_findings_init(
+    struct det_build_findings *findings, struct det_machine_builder *builder);
+void det_build_findings_deinit(struct det_build_findings *findings);
+
+/* Where a name of this row stands. */
+struct det_place det_build_place(
+    const struct det_machine_builder *builder, const struct det_build_row *row,
+    const struct det_build_name *name);
+
+/* Adds a finding about a name of a row, or with NULL for the row about the machine. Returns it, for
+ * its other place and its hint, or NULL when it is not kept: there are enough graver or earlier
+ * ones, or no memory. */
+struct det_diagnostic *det_build_report(
+    struct det_build_findings *findings, enum det_rule rule, const struct det_build_row *row,
+    const struct det_build_name *name, const char *format, ...) DET_PRINTF(5, 6);
+/* Both do nothing for a finding that is not kept. */
+void det_build_hint(
+    struct det_build_findings *findings, struct det_diagnostic *finding, const char *format, ...)
+    DET_PRINTF(3, 4);
+void det_build_other(
+    struct det_build_findings *findings, struct det_diagnostic *finding,
+    const struct det_build_row *row, const struct det_build_name *name);
+
+/* In order of place. Returns 0 or DET_ERR_NO_MEMORY. */
+int det_build_findings_finish(struct det_build_findings *findings, struct det_diagnostics *ret);
+
+#endif

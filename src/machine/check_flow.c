@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* check_flow.c - what a compiler cannot see: where the transitions of the resulting table lead, and
+ * what nobody uses. Only a definition that breaks no rule is judged, so every name has its id. */
+#include "machine/builder_build.h"
+
+static bool leaves(const struct det_build_row *row, size_t state)
+{
+    return row->on.outcome == DET_STOP ||
+           (row->on.outcome == DET_GOTO && (size_t)row->on.to.id != state);
+}
+
+/* Marks every state that a path from the initial one reaches. NULL when there is no memory. */
+static const bool *find_reachable(struct det_build *build)
+{
+    size_t states = det_build_count(build, DET_BUILD_STATE);
+    size_t events = det_build_count(build, DET_BUILD_EVENT);
+    bool *is_reached = det_build_scratch(build, states, sizeof *is_reached);
+    uint32_t *queue = det_build_scratch(build, states, sizeof *queue);
+    size_t head = 0, tail = 0;
+
+    if (is_reached == NULL || queue == NULL)
+        return NULL;
+    is_reached[build->initial] = true;
+    queue[tail++] = (uint32_t)build->initial;
+    while (head < tail) {
+        uint32_t state = queue[head++];
+
+        for (size_t event = 0; event < events; event++) {
+            const struct det_build_row *row = det_build_cell(build, state, event);
+
+            if (row == NULL || row->on.outcome != DET_GOTO || is_reached[row->on.to.id])
+                continue;
+            is_reached[row->on.to.id] = true;
+            queue[tail++] = (uint32_t)row->on.to.id;
+        }
+    }
+    return is_reached;
+}
+
+static void report_unreachable(struct det_build *build, const struct det_build_row *state)
+{
+    const struct det_build_row *initial =
+        det_build_thing(build, DET_BUILD_STATE, (size_t)build->initial);
+
+    (void)det_build_report(
+        &build->findings, DET_RULE_UNREACHABLE, state, &state->name,
+        "%s cannot be reached from %s, where %s starts", state->name.text, initial->name.text,
+        build->name);
+}
+
+static void report_dead_end(struct det_build *build, const struct det_build_row *state)
+{
+    struct det_diagnostic *finding = det_build_report(
+        &build->findings, DET_RULE_DEAD_END, state, &state->name,
+        "no transition of %s leaves %s, and it is not final", build->name, state->name.text);
+
+    det_build_hint(
+        &build->findings, finding, "say STATE(%s, %s, FINAL) if that is meant", state->name.text,
+        state->wire.text);
+}
+
+static void report_final_left(
+    struct det_build *build, const struct det_build_row *state, const struct det_build_row *row,
+    const struct det_build_row *event)
+{
+    const struct det_build_name *name = NULL;
+    struct det_diagnostic *finding;
+
+    for (uint32_t i = 0; i < row->on.from.count && name == NULL; i++) {
+        if ((uint32_t)row->on.from.items[i].id == state->id)
+            name = &row->on.from.items[i];
+    }
+    finding = det_build_report(
+        &build->findings, DET_RULE_FINAL_LEFT, row, name,
+        "%s is a final state of %s, but %s leads to %s", state->name.text, build->name,
+        event->name.text, row->on.to.text);
+    det_build_other(&build->findings, finding, state, &state->name);
+}
+
+/* The ways out of one state: at least one, or none when it is final. */
+static void check_ways_out(struct det_build *build, const struct det_build_row *state)
+{
+    bool is_final = (state->state.flags & DET_STATE_FINAL) != 0;
+
+    for (size_t event = 0; event < det_build_count(build, DET_BUILD_EVENT); event++) {
+        const struct det_build_row *row = det_build_cell(build, state->id, event);
+
+        if (row == NULL || !leaves(row, state->id))
+            continue;
+        if (is_final && row->on.outcome == DET_GOTO) {
+            report_final_left(build, state, row, det_build_thing(build, DET_BUILD_EVENT, event));
+            return;
+        }
+        if (!is_final)
+            return;
+    }
+    if (!is_final)
+        report_dead_end(build, state);
+}
+
+static void check_paths(struct det_build *build)
+{
+    const bool *is_reached = find_reachable(build);
+
+    for (size_t i = 0; i < det_build_count(build, DET_BUILD_STATE) && is_reached != NULL; i++) {
+        const struct det_build_row *state = det_build_thing(build, DET_BUILD_STATE, i);
+
+        if (is_reached[i])
+            check_ways_out(build, state);
+        else
+            report_unreachable(build, state);
+    }
+}
+
+static void check_used(struct det_build *build)
+{
+    for (enum det_build_kind kind = DET_BUILD_EFFECT; kind <= DET_BUILD_TIMER; kind++) {
+        for (size_t i = 0; i < det_build_count(build, kind); i++) {
+            const struct det_build_row *thing = det_build_thing(build, kind, i);
+
+            if (!thing->is_used)
+                (void)det_build_report(
+                    &build->findings, DET_RULE_NOT_USED, thing, &thing->name,
+                    "the %s %s of %s is never %s", det_build_kind_noun(kind), thing->name.text,
+                    build->name, kind == DET_BUILD_TIMER ? "armed" : "used");
+        }
+    }
+}
+
+/* Whether an event that comes by itself is dealt with in this state. */
+static bool is_dealt_with(const struct det_build *build, size_t state, size_t event)
+{
+    return det_build_cell(build, state, event) != NULL ||
+           det_build_policy(build, det_build_thing(build, DET_BUILD_EVENT, event)) !=
+               DET_UNHANDLED_ERROR;
+}
+
+/* Whether all that this effect produces is dealt with after the transition. */
+static bool check_products(
+    struct det_build *build, const struct det_build_row *row, const struct det_build_name *effect,
+    size_t state)
+{
+    const struct det_build_names *events =
+        &det_build_thing(build, DET_BUILD_EFFECT, (size_t)effect->id)->function.produces;
+
+    for (uint32_t i = 0; i < events->count; i++) {
+        const char *name = det_build_thing(build, DET_BUILD_STATE, state)->name.text;
+        struct det_diagnostic *finding;
+
+        if (is_dealt_with(build, state, (size_t)events->items[i].id))
+            continue;
+        finding = det_build_report(
+            &build->findings, DET_RULE_PRODUCT_UNANSWERED, row, effect,
+            "%s may produce %s, which %s of %s does not take", effect->text, events->items[i].text,
+            name, build->name);
+        det_build_hint(
+            &build->findings, finding, "say what happens: ON(%s, %s, ...), or UNHANDLED(%s, ...)",
+            name, events->items[i].text, events->items[i].text);
+        return false;
+    }
+    return true;
+}
+
+static bool owns_a_cell(
+    const struct det_build *build, const struct det_build_row *row, size_t state)
+{
+    for (uint32_t i = 0; i < row->on.events.count; i++) {
+        if (det_build_cell(build, state, (size_t)row->on.events.items[i].id) == row)
+            return true;
+    }
+    return false;
+}
+
+/* One finding a row is enough. A row that goes has one state afterwards, wherever it comes from;
+ * one that stops has none. */
+static void check_products_of_row(struct det_build *build, const struct det_build_row *row)
+{
+    bool is_fine = true, is_done = row->on.outcome == DET_STOP || row->on.effects.count == 0;
+
+    for (uint32_t i = 0; i < row->on.from.count && is_fine && !is_done; i++) {
+        size_t from = (size_t)row->on.from.items[i].id;
+        size_t after = row->on.outcome == DET_GOTO ? (size_t)row->on.to.id : from;
+
+        if (!owns_a_cell(build, row, from))
+            continue;
+        is_done = row->on.outcome == DET_GOTO;
+        for (uint32_t j = 0; j < row->on.effects.count && is_fine; j++)
+            is_fine = check_products(build, row, &row->on.effects.items[j], after);
+    }
+}
+
+static const char *policy_text(enum det_unhandled policy)
+{
+    switch (policy) {
+    case DET_UNHANDLED_ERROR:
+        return "an error";
+    case DET_UNHANDLED_IGNORE:
+        return "ignored";
+    case DET_UNHANDLED_DEFER:
+        return "deferred";
+    case DET_UNHANDLED_DEAD_LETTER:
+        return "a dead letter";
+    }
+    return "";
+}
+
+static void report_unhandled(struct det_build *build)
+{
+    for (size_t i = 0; i < det_build_count(build, DET_BUILD_STATE); i++) {
+        const struct det_build_row *state = det_build_thing(build, DET_BUILD_STATE, i);
+
+        for (size_t j = 0; j < det_build_count(build, DET_BUILD_EVENT); j++) {
+            const struct det_build_row *event = det_build_thing(build, DET_BUILD_EVENT, j);
+
+            if (det_build_cell(build, i, j) == NULL)
+                (void)det_build_report(
+                    &build->findings, DET_RULE_UNHANDLED_PAIR, state, &state->name,
+                    "%s does not take %s: it is %s", state->name.text, event->name.text,
+                    policy_text(det_build_policy(build, event)));
+        }
+    }
+}
+
+void det_check_flow(struct det_build *build)
+{
+    check_paths(build);
+    check_used(build);
+    for (size_t i = 0; i < build->ons.count; i++)
+        check_products_of_row(build, build->ons.items[i]);
+    det_check_timers(build);
+    if (build->builder->is_unhandled_wanted)
+        report_unhandled(build);
+}

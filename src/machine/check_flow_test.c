@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* check_flow_test.c - what a compiler cannot see: paths, ways out, things nobody uses, products and
+ * timers that nobody answers. */
+#include "machine/builder_test.h"
+
+static void a_state_off_every_path_is_unreachable(void **context)
+{
+    struct det_machine_builder *b = open_order();
+
+    (void)context;
+    STATE(b, "LOST");
+    STATE(b, "FOUND");
+    ON(b, "LOST", "PAY", "FOUND");
+    ON(b, "FOUND", "PAY", "LOST");
+    expect(
+        b, "unreachable@21 unreachable@22",
+        "LOST cannot be reached from PENDING, where order starts", NULL);
+    b = open_order();
+    STATE(b, "LOST");
+    STATE(b, "FOUND");
+    ON(b, "LOST", "PAY", "FOUND");
+    ON(b, "FOUND", "PAY", "LOST");
+    ON(b, "PAID", "EXPIRED", "FOUND");
+    expect(b, "", NULL, NULL);
+}
+
+static void a_state_that_nothing_leaves_is_a_dead_end_unless_final(void **context)
+{
+    struct det_machine_builder *b = open_order();
+
+    (void)context;
+    STATE(b, "LOST", .wire = "lost");
+    ON(b, "PAID", "EXPIRED", "LOST");
+    STAY(b, "LOST", DET_LIST("PAY"));
+    ON(b, "LOST", "SHIP", "LOST");
+    expect(
+        b, "dead-end@21", "no transition of order leaves LOST, and it is not final",
+        "say STATE(LOST, lost, FINAL) if that is meant");
+    b = open_order();
+    STATE(b, "LOST", .flags = DET_STATE_FINAL);
+    ON(b, "PAID", "EXPIRED", "LOST");
+    STAY(b, "LOST", DET_LIST("PAY"));
+    expect(b, "", NULL, NULL);
+}
+
+static void a_stop_is_a_way_out(void **context)
+{
+    struct det_machine_builder *b = open_order();
+
+    (void)context;
+    STATE(b, "LOST");
+    ON(b, "PAID", "EXPIRED", "LOST");
+    STOP(b, "LOST", DET_LIST("SHIP"));
+    expect(b, "", NULL, NULL);
+}
+
+static void a_final_state_that_is_left_is_told_once(void **context)
+{
+    struct det_machine_builder *b = open_order();
+
+    (void)context;
+    ON_LISTS(
+        b, .from = DET_LIST("PAID", "SHIPPED"), .events = DET_LIST("EXPIRED"), .outcome = DET_GOTO,
+        .to = "PENDING");
+    ON(b, "SHIPPED", "CANCEL", "CANCELLED");
+    expect(
+        b, "final-left@22", "SHIPPED is a final state of order, but CANCEL leads to CANCELLED",
+        NULL);
+    b = open_order();
+    STOP(b, "SHIPPED", DET_LIST("CANCEL"));
+    ON(b, "SHIPPED", "PAY", "SHIPPED");
+    STAY(b, "SHIPPED", DET_LIST("SHIP"));
+    expect(b, "", NULL, NULL);
+}
+
+static void what_nobody_uses_is_told(void **context)
+{
+    struct det_machine_builder *b = open_order();
+
+    (void)context;
+    EFFECT(b, "e");
+    det_machine_builder_guard(b, "g", NULL);
+    det_machine_builder_hook(b, "h", NULL);
+    det_machine_builder_update(b, "u", NULL);
+    det_machine_builder_fill(b, "f", NULL);
+    TIMER(b, "t", DET_SECOND, "EXPIRED");
+    STAY(b, "PAID", DET_LIST("EXPIRED"), .disarms = DET_LIST("t"));
+    expect(
+        b, "not-used@21 not-used@22 not-used@23 not-used@24 not-used@25 not-used@26",
+        "the effect e of order is never used", NULL);
+    b = open_order();
+    TIMER(b, "t", DET_SECOND, "EXPIRED");
+    expect(b, "not-used@21", "the timer t of order is never armed", NULL);
+}
+
+static void what_somebody_uses_is_not_told(void **context)
+{
+    struct det_machine_builder *b = open_order();
+
+    (void)context;
+    EFFECT(b, "e");
+    det_machine_builder_guard(b, "g", NULL);
+    det_machine_builder_hook(b, "h", NULL);
+    det_machine_builder_hook(b, "entry", NULL);
+    det_machine_builder_update(b, "u", NULL);
+    det_machine_builder_fill(b, "f", NULL);
+    STAY(
+        b, "SHIPPED", DET_LIST("EXPIRED"), .effects = DET_LIST("e"), .guard = "g", .hook = "h",
+        .update = "u");
+    AFTER(b, "SHIPPED", DET_SECOND, "EXPIRED", .fill = "f");
+    det_machine_builder_entry(b, DET_LIST("PAID"), "entry");
+    expect(b, "", NULL, NULL);
+}
+
+static void a_product_that_the_next_state_does_not_take_is_told(void **context)
+{
+    struct det_machine_builder *b = open_order();
+
+    (void)context;
+    ON(b, "PAID", "EXPIRED", "PENDING", .effects = DET_LIST("charge_card"));
+    expect(
+        b, "product-unanswered@21",
+        "charge_card may produce CHARGED, which PENDING of order does not take",
+        "say what happens: ON(PENDING, CHARGED, ...), or UNHANDLED(CHARGED, ...)");
+    b = open_order();
+    ON_LISTS(
+        b, .from = DET_LIST("CHARGING", "SHIPPED"), .events = DET_LIST("SHIP"), .outcome = DET_STAY,
+        .effects = DET_LIST("charge_card"));
+    expect(
+        b, "product-unanswered@21",
+        "charge_card may produce CHARGED, which SHIPPED of order does not take", NULL);
+}
+
+static void a_product_is_answered_by_a_policy_or_by_the_end(void **context)
+{
+    struct det_machine_builder *b = open_order();
+
+    (void)context;
+    ON(b, "PAID", "EXPIRED", "PENDING", .effects = DET_LIST("charge_card"));
+    det_machine_builder_event_unhandled(b, "CHARGED", DET_UNHANDLED_DEAD_LETTER);
+    det_machine_builder_event_unhandled(b, "DECLINED", DET_UNHANDLED_IGNORE);
+    expect(b, "", NULL, NULL);
+    b = open_order();
+    STOP(b, "PAID", DET_LIST("EXPIRED"), .effects = DET_LIST("charge_card"));
+    expect(b, "", NULL, NULL);
+    b = open_order();
+    det_machine_builder_unhandled(b, DET_UNHANDLED_IGNORE);
+    ON(b, "PAID", "EXPIRED", "PENDING", .effects = DET_LIST("charge_card"));
+    expect(b, "", NULL, NULL);
+}
+
+static void an_overridden_row_has_no_products(void **context)
+{
+    struct det_machine_builder *b = open_order();
+
+    (void)context;
+    ON(b, "PAID", "EXPIRED", "PENDING", .effects = DET_LIST("charge_card"));
+    OVERRIDE(b, "PAID", "EXPIRED", "PENDING");
+    expect(b, "overrides@22", NULL, NULL);
+}
+
+static void an_event_policy_row_wins_over_the_machine(void **context)
+{
+    struct det_machine_builder *b = open_order();
+
+    (void)context;
+    det_machine_builder_unhandled(b, DET_UNHANDLED_IGNORE);
+    det_machine_builder_event_unhandled(b, "DECLINED", DET_UNHANDLED_ERROR);
+    ON(b, "PAID", "EXPIRED", "SHIPPED", .effects = DET_LIST("charge_card"));
+    expect(
+        b, "product-unanswered@22",
+        "charge_card may produce DECLINED, which SHIPPED of order does not take", NULL);
+}
+
+/* A line of states a -> b -> c -> d by `next`, with a timer that `next` arms in a. */
+static struct det_machine_builder *open_line(void)
+{
+    struct det_machine_builder *b = open_builder("line", NULL);
+
+    STATE(b, "a", .flags = DET_STATE_INITIAL);
+    STATE(b, "b");
+    STATE(b, "c");
+    STATE(b, "d", .flags = DET_STATE_FINAL);
+    EVENT(b, "next");
+    EVENT(b, "ring");
+    TIMER(b, "bell", DET_SECOND, "ring");
+    ON(b, "a", "next", "b", .arms = DET_LIST("bell"));
+    ON(b, "c", "next", "d");
+    return b;
+}
+
+static void a_timer_is_followed_until_it_fires_or_is_disarmed(void **context)
+{
+    struct det_machine_builder *b = open_line();
+
+    (void)context;
+    ON(b, "b", "next", "c");
+    STAY(b, "b", DET_LIST("ring"));
+    expect(
+        b, "timer-unanswered@7",
+        "bell may fire in c of line, which does not take ring, and in 1 more",
+        "DISARM(bell) on the way there, say ON(c, ring, ...), or UNHANDLED(ring, ...)");
+    b = open_line();
+    ON(b, "b", "next", "c", .disarms = DET_LIST("bell"));
+    STAY(b, "b", DET_LIST("ring"));
+    expect(b, "", NULL, NULL);
+    b = open_line();
+    ON(b, "b", "ring", "c");
+    expect(b, "", NULL, NULL);
+    b = open_line();
+    ON(b, "b", "next", "c");
+    STAY(b, "d", DET_LIST("ring"));
+    STAY(b, "c", DET_LIST("ring"));
+    expect(b, "timer-unanswered@7", "bell may fire in b of line, which does not take ring", NULL);
+}
+
+static void a_timer_that_a_loop_arms_again_is_followed_round_it(void **context)
+{
+    struct det_machine_builder *b = open_line();
+
+    (void)context;
+    EVENT(b, "back");
+    ON(b, "b", "next", "c", .disarms = DET_LIST("bell"));
+    ON(b, "c", "back", "a", .arms = DET_LIST("bell"));
+    STAY(b, "b", DET_LIST("ring"));
+    expect(b, "timer-unanswered@7", "bell may fire in a of line, which does not take ring", NULL);
+}
+
+static void arming_wins_over_disarming_and_over_having_fired(void **context)
+{
+    struct det_machine_builder *b = open_line();
+
+    (void)context;
+    ON(b, "b", "ring", "c", .arms = DET_LIST("bell"), .disarms = DET_LIST("bell"));
+    STAY(b, "d", DET_LIST("ring"));
+    expect(b, "timer-unanswered@7", "bell may fire in c of line, which does not take ring", NULL);
+}
+
+static void a_timer_is_answered_by_a_policy_or_by_the_end(void **context)
+{
+    struct det_machine_builder *b = open_line();
+
+    (void)context;
+    ON(b, "b", "next", "c");
+    STAY(b, "b", DET_LIST("ring"));
+    det_machine_builder_event_unhandled(b, "ring", DET_UNHANDLED_IGNORE);
+    expect(b, "", NULL, NULL);
+    b = open_line();
+    ON(b, "b", "ring", "c");
+    STOP(b, "b", DET_LIST("next"));
+    expect(b, "", NULL, NULL);
+}
+
+static void unhandled_pairs_are_told_on_request_with_their_fate(void **context)
+{
+    struct det_machine_builder *b = open_builder("light", NULL);
+
+    (void)context;
+    STATE(b, "red", .flags = DET_STATE_INITIAL);
+    STATE(b, "green");
+    for (unsigned i = 0; i < 4; i++)
+        EVENT(
+            b, (const char *const[]){ "p", "q", "r", "s" }[i], .unhandled = (enum det_unhandled)i);
+    ON_LISTS(
+        b, .from = DET_LIST("red"), .events = DET_LIST("p", "q", "r", "s"), .outcome = DET_GOTO,
+        .to = "green");
+    ON(b, "green", "p", "red");
+    det_machine_builder_report_unhandled(b);
+    expect(
+        b, "unhandled-pair@2 unhandled-pair@2 unhandled-pair@2",
+        "green does not take q: it is ignored", NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_state_off_every_path_is_unreachable),
+        cmocka_unit_test(a_state_that_nothing_leaves_is_a_dead_end_unless_final),
+        cmocka_unit_test(a_stop_is_a_way_out),
+        cmocka_unit_test(a_final_state_that_is_left_is_told_once),
+        cmocka_unit_test(what_nobody_uses_is_told),
+        cmocka_unit_test(what_somebody_uses_is_not_told),
+        cmocka_unit_test(a_product_that_the_next_state_does_not_take_is_told),
+        cmocka_unit_test(a_product_is_answered_by_a_policy_or_by_the_end),
+        cmocka_unit_test(an_overridden_row_has_no_products),
+        cmocka_unit_test(an_event_policy_row_wins_over_the_machine),
+        cmocka_unit_test(a_timer_is_followed_until_it_fires_or_is_disarmed),
+        cmocka_unit_test(a_timer_that_a_loop_arms_again_is_followed_round_it),
+        cmocka_unit_test(arming_wins_over_disarming_and_over_having_fired),
+        cmocka_unit_test(a_timer_is_answered_by_a_policy_or_by_the_end),
+        cmocka_unit_test(unhandled_pairs_are_told_on_request_with_their_fate),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

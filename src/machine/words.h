@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* words.h - names that a definition must not use, because C or the templates use them. */
+#ifndef DET_MACHINE_WORDS_H
+#define DET_MACHINE_WORDS_H
+
+#include <stdbool.h>
+
+bool det_is_keyword(const char *name);
+/* Whether <machine>_<name> is a name in C that fsm/declare.h makes, so that the constructor of an
+ * event called so would clash with it. */
+bool det_is_taken_by_template(const char *name);
+
+#endif
