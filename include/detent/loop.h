@@ -37,7 +37,7 @@ struct det_timer {
         int64_t key;
         uint64_t tie;
         size_t position;
-        bool is_set;
+        bool is_set, is_wall;
     } node; /* the loop's */
 };
 
@@ -67,6 +67,10 @@ DET_API det_time det_loop_now(const struct det_loop *loop);
 /* Arms or moves the timer; `deadline` is monotonic. Fails only for memory. Owner only. */
 DET_API int det_loop_timer_set(struct det_loop *loop, struct det_timer *timer, det_time deadline)
     DET_MUST_CHECK;
+/* The same with a deadline in wall time. The timer runs when the wall clock has reached it, also
+ * when that is because the clock was set or the machine slept, and not before. */
+DET_API int det_loop_timer_set_wall(
+    struct det_loop *loop, struct det_timer *timer, det_time deadline) DET_MUST_CHECK;
 /* Harmless when it is not set. A timer that was cancelled does not run. Owner only. */
 DET_API void det_loop_timer_cancel(struct det_loop *loop, struct det_timer *timer);
 

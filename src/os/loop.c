@@ -15,12 +15,16 @@
  *      sees the other, and while the owner is busy a post costs no system call.
  *   3. `state` and `thread` change under `mutex`; `changed` tells of it. `stop_wanted` is taken
  *      back only together with becoming idle, so a running loop that was told to stop is known.
- *   4. A timer's `is_set` is true exactly while its node is in the heap. */
+ *   4. A timer's `is_set` is true exactly while its node is in a heap, and `is_wall` says in which.
+ *   5. A wall deadline becomes a monotonic one anew for each wait, and the poller returns when the
+ *      wall clock is set: so a jump is noticed at once, and no clock is asked while all is quiet.
+ */
 #include <stdatomic.h>
 
 #include <detent/loop.h>
 
 #include "base/assert.h"
+#include "base/checked.h"
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -37,7 +41,8 @@ struct det_loop {
     struct det_world *world;
     const struct det_allocator *allocator;
     struct det_poller *poller;
-    struct det_heap timers;
+    struct det_heap timers;      /* by monotonic deadline */
+    struct det_heap wall_timers; /* by wall deadline */
     det_time now;
 
     _Atomic(struct det_post *) posts;
@@ -92,6 +97,7 @@ int det_loop_open(
     loop->world = world = det_world_or_real(world);
     loop->allocator = allocator;
     det_heap_init(&loop->timers, allocator);
+    det_heap_init(&loop->wall_timers, allocator);
     atomic_init(&loop->wake_wanted, true);
     r = world->ops->poller_open(world, &loop->poller);
     if (r == 0)
@@ -151,6 +157,13 @@ static void join_ended(struct det_loop *loop)
         det_thread_join(loop->world, thread);
 }
 
+static void drop_timers(struct det_loop *loop, struct det_heap *heap)
+{
+    for (struct det_heap_node *node; (node = det_heap_first(heap));)
+        det_loop_timer_cancel(loop, timer_of(node));
+    det_heap_deinit(heap);
+}
+
 void det_loop_close(struct det_loop *loop)
 {
     struct det_world *world;
@@ -163,9 +176,8 @@ void det_loop_close(struct det_loop *loop)
         while (run_posts(loop) > 0)
             continue;
     }
-    for (struct det_heap_node *node; (node = det_heap_first(&loop->timers));)
-        det_loop_timer_cancel(loop, timer_of(node));
-    det_heap_deinit(&loop->timers);
+    drop_timers(loop, &loop->timers);
+    drop_timers(loop, &loop->wall_timers);
     det_condition_close(world, loop->changed);
     det_mutex_close(world, loop->mutex);
     if (loop->poller)
@@ -196,49 +208,78 @@ det_time det_loop_now(const struct det_loop *loop)
     return loop->now;
 }
 
-int det_loop_timer_set(struct det_loop *loop, struct det_timer *timer, det_time deadline)
+static struct det_heap *heap_of(struct det_loop *loop, bool is_wall)
 {
+    return is_wall ? &loop->wall_timers : &loop->timers;
+}
+
+/* A timer that cannot change from one heap to the other stays what it was. */
+static int set_timer(
+    struct det_loop *loop, struct det_timer *timer, bool is_wall, det_time deadline)
+{
+    struct det_heap *heap = heap_of(loop, is_wall);
     int r;
 
     det_assert(timer->run);
-    if (timer->node.is_set) {
-        det_heap_rekey(&loop->timers, node_of(timer), deadline);
+    if (timer->node.is_set && timer->node.is_wall == is_wall) {
+        det_heap_rekey(heap, node_of(timer), deadline);
         return 0;
     }
-    det_heap_node_init(node_of(timer));
-    r = det_heap_insert(&loop->timers, node_of(timer), deadline);
+    r = det_heap_reserve(heap, heap->count + 1);
     if (r < 0)
         return r;
+    det_loop_timer_cancel(loop, timer);
+    det_heap_node_init(node_of(timer));
+    r = det_heap_insert(heap, node_of(timer), deadline);
+    det_assert(r == 0);
     timer->node.is_set = true;
+    timer->node.is_wall = is_wall;
     return 0;
+}
+
+int det_loop_timer_set(struct det_loop *loop, struct det_timer *timer, det_time deadline)
+{
+    return set_timer(loop, timer, false, deadline);
+}
+
+int det_loop_timer_set_wall(struct det_loop *loop, struct det_timer *timer, det_time deadline)
+{
+    return set_timer(loop, timer, true, deadline);
 }
 
 void det_loop_timer_cancel(struct det_loop *loop, struct det_timer *timer)
 {
     if (!timer->node.is_set)
         return;
-    det_heap_remove(&loop->timers, node_of(timer));
+    det_heap_remove(heap_of(loop, timer->node.is_wall), node_of(timer));
     timer->node.is_set = false;
 }
 
 /* A timer that a callback arms for now or earlier waits for the next turn: what was armed since
  * `first_tie` was given out is not this turn's, or a callback could keep the loop for ever. */
-static int run_timers(struct det_loop *loop)
+static int run_timers(struct det_loop *loop, struct det_heap *heap, det_time now)
 {
-    uint64_t first_tie = loop->timers.next_tie;
+    uint64_t first_tie = heap->next_tie;
     struct det_heap_node *node;
     int count = 0;
 
-    while ((node = det_heap_first(&loop->timers))) {
+    while ((node = det_heap_first(heap))) {
         struct det_timer *timer = timer_of(node);
 
-        if (node->key > loop->now || node->tie >= first_tie)
+        if (node->key > now || node->tie >= first_tie)
             break;
         det_loop_timer_cancel(loop, timer);
         timer->run(timer->argument);
         count++;
     }
     return count;
+}
+
+static int run_wall_timers(struct det_loop *loop)
+{
+    if (loop->wall_timers.count == 0)
+        return 0;
+    return run_timers(loop, &loop->wall_timers, det_world_now(loop->world, DET_CLOCK_WALL));
 }
 
 int det_loop_watch(struct det_loop *loop, struct det_watch *watch, unsigned events)
@@ -292,11 +333,26 @@ static bool has_posts(const struct det_loop *loop)
     return atomic_load(&loop->posts) != NULL;
 }
 
+/* The first wall deadline on the monotonic clock, as things stand. */
+static det_time first_wall_timer(const struct det_loop *loop)
+{
+    const struct det_heap_node *node = det_heap_first(&loop->wall_timers);
+    det_time wall;
+
+    if (!node || node->key == DET_NEVER)
+        return DET_NEVER;
+    wall = det_world_now(loop->world, DET_CLOCK_WALL);
+    if (node->key <= wall)
+        return loop->now;
+    return det_add_time(det_world_now(loop->world, DET_CLOCK_MONOTONIC), node->key - wall);
+}
+
 static det_time first_timer(const struct det_loop *loop)
 {
     const struct det_heap_node *node = det_heap_first(&loop->timers);
+    det_time first = node ? node->key : DET_NEVER, wall = first_wall_timer(loop);
 
-    return node ? node->key : DET_NEVER;
+    return wall < first ? wall : first;
 }
 
 /* Sleeps until something may be due. The wake is asked for before the last look at the posts: a
@@ -338,7 +394,8 @@ static int turn_once(struct det_loop *loop, det_time deadline)
         loop->now = det_world_now(loop->world, DET_CLOCK_MONOTONIC);
     }
     count = run_posts(loop);
-    count += run_timers(loop);
+    count += run_timers(loop, &loop->timers, loop->now);
+    count += run_wall_timers(loop);
     return count + run_watches(loop);
 }
 

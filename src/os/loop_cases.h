@@ -224,6 +224,37 @@ static void a_timer_is_late_rather_than_early(void **state)
     det_loop_close(diary.loop);
 }
 
+static void a_wall_timer_runs_when_the_wall_clock_is_there(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct diary diary;
+    struct entry entries[3];
+    det_time wall;
+
+    diary_open(&diary, fixture->world);
+    entries_init(entries, 3, &diary);
+    wall = det_world_now(fixture->world, DET_CLOCK_WALL);
+    assert_int_equal(
+        0, det_loop_timer_set_wall(diary.loop, &entries[0].timer, wall + DET_MILLISECOND));
+    assert_int_equal(0, det_loop_timer_set_wall(diary.loop, &entries[1].timer, wall + DET_HOUR));
+    assert_int_equal(0, det_loop_timer_set_wall(diary.loop, &entries[2].timer, DET_NEVER));
+    assert_int_equal(1, det_loop_turn(diary.loop, DET_NEVER));
+    assert_true(det_world_now(fixture->world, DET_CLOCK_WALL) >= wall + DET_MILLISECOND);
+    assert_true(det_loop_deadline(diary.loop) > det_loop_now(diary.loop) + DET_HOUR / 2);
+    /* From one clock to the other and back. */
+    arm(&entries[1], 0);
+    assert_int_equal(1, det_loop_turn(diary.loop, DET_NEVER));
+    arm(&entries[2], DET_NEVER);
+    assert_int_equal(DET_NEVER, det_loop_deadline(diary.loop));
+    assert_int_equal(0, det_loop_timer_set_wall(diary.loop, &entries[2].timer, wall));
+    assert_int_equal(1, det_loop_turn(diary.loop, DET_NEVER));
+    assert_string_equal("abc", diary.text);
+    assert_int_equal(0, det_loop_timer_set_wall(diary.loop, &entries[2].timer, wall));
+    det_loop_timer_cancel(diary.loop, &entries[2].timer);
+    assert_int_equal(0, det_loop_turn(diary.loop, 0));
+    det_loop_close(diary.loop);
+}
+
 static void a_turn_with_nothing_to_do_ends_at_its_deadline(void **state)
 {
     struct world_fixture *fixture = *state;
@@ -449,6 +480,7 @@ static void closing_runs_what_was_posted_and_what_that_posts(void **state)
         WORLD_CASE(a_timer_cancelled_by_another_does_not_run),                           \
         WORLD_CASE(a_timer_armed_again_by_itself_runs_once_a_turn),                      \
         WORLD_CASE(a_timer_is_late_rather_than_early),                                   \
+        WORLD_CASE(a_wall_timer_runs_when_the_wall_clock_is_there),                      \
         WORLD_CASE(a_turn_with_nothing_to_do_ends_at_its_deadline),                      \
         WORLD_CASE(a_stop_from_inside_ends_the_run_after_the_turn),                      \
         WORLD_CASE(a_stop_that_comes_early_is_not_lost),                                 \

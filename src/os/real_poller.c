@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_poller.c - waiting for descriptors, wakes and deadlines: epoll and an eventfd.
+/* real_poller.c - waiting for descriptors, wakes and deadlines: epoll, an eventfd and a timerfd.
  *
  * The eventfd is watched like any descriptor and is never counted among the events. It is read only
- * in poller_wait(), so a wake that comes between two waits ends the second of them at once. */
+ * in poller_wait(), so a wake that comes between two waits ends the second of them at once. The
+ * timerfd never expires: the kernel makes it readable when the wall clock is set, or the machine
+ * wakes from sleep, and that is a wake too. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,22 +24,38 @@
 struct det_poller {
     int epoll;
     int wake;
+    int wall;
 };
 
-static int watch_wake(struct det_poller *poller)
+/* A descriptor of our own has its own place as its tag. */
+static int watch_own(struct det_poller *poller, int *descriptor)
 {
-    struct epoll_event event = { .events = EPOLLIN, .data.ptr = poller };
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = descriptor };
 
-    poller->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (poller->wake < 0)
+    if (*descriptor < 0 || epoll_ctl(poller->epoll, EPOLL_CTL_ADD, *descriptor, &event) < 0)
         return det_real_error(errno);
-    if (epoll_ctl(poller->epoll, EPOLL_CTL_ADD, poller->wake, &event) < 0) {
-        int number = errno;
-
-        close(poller->wake);
-        return det_real_error(number);
-    }
     return 0;
+}
+
+static int watch_wall(struct det_poller *poller)
+{
+    /* The end of the kernel's time: only a jump can make it readable. */
+    struct itimerspec never = { .it_value.tv_sec = INT64_MAX / DET_SECOND };
+
+    poller->wall = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (poller->wall < 0 ||
+        timerfd_settime(poller->wall, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL))
+        return det_real_error(errno);
+    return watch_own(poller, &poller->wall);
+}
+
+static void close_all(struct det_poller *poller)
+{
+    const int descriptors[] = { poller->wall, poller->wake, poller->epoll };
+
+    for (size_t i = 0; i < sizeof descriptors / sizeof *descriptors; i++)
+        if (descriptors[i] >= 0)
+            close(descriptors[i]);
 }
 
 int det_real_poller_open(struct det_world *world, struct det_poller **ret)
@@ -47,28 +66,26 @@ int det_real_poller_open(struct det_world *world, struct det_poller **ret)
     poller = DET_NEW(det_real_allocator(world), struct det_poller);
     if (!poller)
         return DET_ERR_NO_MEMORY;
+    poller->wake = poller->wall = -1;
     poller->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (poller->epoll < 0) {
-        r = det_real_error(errno);
-        goto fail;
+    r = poller->epoll < 0 ? det_real_error(errno) : 0;
+    if (r == 0) {
+        poller->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        r = watch_own(poller, &poller->wake);
     }
-    r = watch_wake(poller);
+    if (r == 0)
+        r = watch_wall(poller);
     if (r < 0) {
-        close(poller->epoll);
-        goto fail;
+        det_real_poller_close(world, poller);
+        return r;
     }
     *ret = poller;
     return 0;
-
-fail:
-    DET_DELETE(det_real_allocator(world), poller);
-    return r;
 }
 
 void det_real_poller_close(struct det_world *world, struct det_poller *poller)
 {
-    close(poller->wake);
-    close(poller->epoll);
+    close_all(poller);
     DET_DELETE(det_real_allocator(world), poller);
 }
 
@@ -90,7 +107,7 @@ int det_real_poller_watch(
     int r;
 
     (void)world;
-    det_assert(tag != poller);
+    det_assert(tag != &poller->wake && tag != &poller->wall);
     if (!events)
         return unwatch(poller, descriptor);
     if (events & DET_POLL_READ)
@@ -142,6 +159,15 @@ static void take_wake(struct det_poller *poller)
     det_assert(size == (ssize_t)sizeof count || errno == EAGAIN);
 }
 
+static void take_jump(struct det_poller *poller)
+{
+    uint64_t count;
+    ssize_t size;
+
+    size = read(poller->wall, &count, sizeof count);
+    det_assert(size < 0 && (errno == EAGAIN || errno == ECANCELED));
+}
+
 int det_real_poller_wait(
     struct det_world *world, struct det_poller *poller, struct det_poll_event *events, int capacity,
     det_time deadline)
@@ -158,8 +184,10 @@ int det_real_poller_wait(
     if (found < 0)
         return det_real_error(errno);
     for (int i = 0; i < found; i++) {
-        if (natives[i].data.ptr == poller)
+        if (natives[i].data.ptr == &poller->wake)
             take_wake(poller);
+        else if (natives[i].data.ptr == &poller->wall)
+            take_jump(poller);
         else
             events[count++] = event_of(&natives[i]);
     }

@@ -95,8 +95,9 @@ struct det_world_ops {
     int (*poller_watch)(
         struct det_world *world, struct det_poller *poller, int descriptor, unsigned events,
         void *tag);
-    /* Waits until something is ready, poller_wake() was called, or the deadline; returns how many
-     * events it wrote, or a negative error (DET_ERR_DEADLOCK as above). */
+    /* Waits until something is ready, poller_wake() was called, the wall clock was set (or the
+     * machine woke from sleep), or the deadline; returns how many events it wrote, or a negative
+     * error (DET_ERR_DEADLOCK as above). */
     int (*poller_wait)(
         struct det_world *world, struct det_poller *poller, struct det_poll_event *events,
         int capacity, det_time deadline);

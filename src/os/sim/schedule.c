@@ -310,6 +310,7 @@ void det_sim_jump_wall(struct det_sim *sim, det_time by)
 {
     sim->wall_offset = det_add_time(sim->wall_offset, by);
     det_sim_trace(sim, TRACE_CLOCK, (uint64_t)sim->wall_offset, 1);
+    det_sim_pollers_wake(sim);
 }
 
 void det_sim_suspend(struct det_sim *sim, det_time span)

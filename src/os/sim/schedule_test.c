@@ -440,6 +440,89 @@ static void a_simulation_survives_want_of_memory(void **state)
     det_test_each_failure(use_everything, NULL);
 }
 
+/* A loop on a thread of its own with one wall timer, an hour from the start. */
+struct alarm_clock {
+    struct det_sim *sim;
+    struct det_loop *loop;
+    struct det_timer timer;
+    det_time wall;
+    int rings;
+};
+
+static void ring(void *argument)
+{
+    struct alarm_clock *alarm = argument;
+
+    alarm->rings++;
+}
+
+static void alarm_open(struct alarm_clock *alarm)
+{
+    const struct det_sim_options options = { .seed = 7 };
+
+    *alarm = (struct alarm_clock){ .timer = { .run = ring, .argument = alarm } };
+    assert_int_equal(0, det_sim_open(&options, &alarm->sim, NULL));
+    assert_int_equal(0, det_loop_open(det_sim_world(alarm->sim), NULL, &alarm->loop));
+    alarm->wall = det_world_now(det_sim_world(alarm->sim), DET_CLOCK_WALL);
+    assert_int_equal(
+        0, det_loop_timer_set_wall(alarm->loop, &alarm->timer, alarm->wall + DET_HOUR));
+    assert_int_equal(0, det_loop_start(alarm->loop, "alarm"));
+    assert_int_equal(0, det_sim_settle(alarm->sim));
+}
+
+static void alarm_close(struct alarm_clock *alarm)
+{
+    det_loop_stop(alarm->loop);
+    det_loop_close(alarm->loop);
+    det_sim_close(alarm->sim);
+}
+
+static void a_wall_timer_notices_that_the_clock_was_set_forward(void **state)
+{
+    struct alarm_clock alarm;
+
+    (void)state;
+    alarm_open(&alarm);
+    det_sim_jump_wall(alarm.sim, DET_HOUR - 1);
+    assert_int_equal(0, det_sim_settle(alarm.sim));
+    assert_int_equal(0, alarm.rings);
+    det_sim_jump_wall(alarm.sim, 1);
+    assert_int_equal(0, det_sim_settle(alarm.sim));
+    assert_int_equal(1, alarm.rings);
+    alarm_close(&alarm);
+}
+
+static void a_wall_timer_waits_longer_when_the_clock_was_set_back(void **state)
+{
+    struct alarm_clock alarm;
+
+    (void)state;
+    alarm_open(&alarm);
+    det_sim_jump_wall(alarm.sim, -DET_HOUR);
+    assert_int_equal(0, det_sim_advance(alarm.sim, 2 * DET_HOUR - 1));
+    assert_int_equal(0, alarm.rings);
+    assert_int_equal(0, det_sim_advance(alarm.sim, 1));
+    assert_int_equal(1, alarm.rings);
+    alarm_close(&alarm);
+}
+
+static void a_wall_timer_is_due_after_the_machine_slept(void **state)
+{
+    struct alarm_clock alarm;
+    uint64_t steps;
+
+    (void)state;
+    alarm_open(&alarm);
+    steps = det_sim_steps(alarm.sim);
+    assert_int_equal(0, det_sim_advance(alarm.sim, DET_HOUR / 2));
+    /* Nobody looked at a clock meanwhile. */
+    assert_true(det_sim_steps(alarm.sim) <= steps + 2);
+    det_sim_suspend(alarm.sim, DET_DAY);
+    assert_int_equal(0, det_sim_settle(alarm.sim));
+    assert_int_equal(1, alarm.rings);
+    alarm_close(&alarm);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,6 +535,9 @@ int main(void)
         cmocka_unit_test(without_room_for_a_stack_no_thread_starts),
         cmocka_unit_test(without_preemption_a_thread_runs_until_it_waits),
         cmocka_unit_test(descriptors_do_not_exist),
+        cmocka_unit_test(a_wall_timer_notices_that_the_clock_was_set_forward),
+        cmocka_unit_test(a_wall_timer_waits_longer_when_the_clock_was_set_back),
+        cmocka_unit_test(a_wall_timer_is_due_after_the_machine_slept),
         cmocka_unit_test(a_simulation_survives_want_of_memory),
     };
 

@@ -99,6 +99,7 @@ struct det_sim {
 
     struct det_disk disk;
     struct det_list files; /* the open ones */
+    struct det_list pollers;
     struct det_list programs;
     struct det_list processes;
 };
@@ -161,6 +162,8 @@ int det_sim_poller_wait(
     det_time deadline);
 void det_sim_poller_wake(struct det_world *world, struct det_poller *poller);
 int det_sim_poller_descriptor(struct det_world *world, struct det_poller *poller);
+/* The wall clock was set: every poller returns. */
+void det_sim_pollers_wake(struct det_sim *sim);
 
 int det_sim_file_open(
     struct det_world *world, const char *path, unsigned flags, struct det_file **ret);

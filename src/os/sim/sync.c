@@ -23,6 +23,7 @@ struct det_condition {
 };
 
 struct det_poller {
+    struct det_list node;    /* in the simulation's list */
     struct det_list waiters; /* at most one */
     bool is_woken;
 };
@@ -191,12 +192,14 @@ void det_sim_condition_broadcast(struct det_world *world, struct det_condition *
 
 int det_sim_poller_open(struct det_world *world, struct det_poller **ret)
 {
+    struct det_sim *sim = det_sim_of(world);
     struct det_poller *poller;
 
-    poller = DET_NEW(det_sim_of(world)->allocator, struct det_poller);
+    poller = DET_NEW(sim->allocator, struct det_poller);
     if (!poller)
         return DET_ERR_NO_MEMORY;
     det_list_init(&poller->waiters);
+    det_list_append(&sim->pollers, &poller->node);
     *ret = poller;
     return 0;
 }
@@ -207,6 +210,7 @@ void det_sim_poller_close(struct det_world *world, struct det_poller *poller)
 
     det_assert(sim->failed || det_list_is_empty(&poller->waiters));
     det_list_remove(&poller->waiters);
+    det_list_remove(&poller->node);
     DET_DELETE(sim->allocator, poller);
 }
 
@@ -244,6 +248,17 @@ void det_sim_poller_wake(struct det_world *world, struct det_poller *poller)
     poller->is_woken = true;
     det_schedule_wake_all(sim, &poller->waiters);
     det_schedule_preempt(sim);
+}
+
+void det_sim_pollers_wake(struct det_sim *sim)
+{
+    DET_LIST_EACH(node, &sim->pollers)
+    {
+        struct det_poller *poller = DET_CONTAINER(node, struct det_poller, node);
+
+        poller->is_woken = true;
+        det_schedule_wake_all(sim, &poller->waiters);
+    }
 }
 
 int det_sim_poller_descriptor(struct det_world *world, struct det_poller *poller)

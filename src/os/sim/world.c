@@ -174,6 +174,7 @@ int det_sim_open(
     sim->wall_offset = sim->options.wall - sim->now;
     det_list_init(&sim->threads);
     det_list_init(&sim->files);
+    det_list_init(&sim->pollers);
     det_list_init(&sim->programs);
     det_list_init(&sim->processes);
     init_first_thread(sim);
