@@ -251,7 +251,7 @@ static bool hides_rows(enum det_rule rule)
 {
     return rule == DET_RULE_SYNTAX || rule == DET_RULE_UNKNOWN_ROW ||
            rule == DET_RULE_ROW_ARGUMENTS || rule == DET_RULE_BAD_INCLUDE ||
-           rule == DET_RULE_TOO_LARGE || rule == DET_RULE_NOT_UTF8;
+           rule == DET_RULE_TOO_LARGE || rule == DET_RULE_NOT_UTF8 || rule == DET_RULE_NO_NAME;
 }
 
 void det_build_declare(struct det_build *build)

@@ -192,14 +192,18 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
 #define FSM__G_STATE(...)                    FSM__G_STATE_(__VA_ARGS__, NORMAL, ~)
 #define FSM__G_STATE_(s, wire, flag, ...)                                                          \
     _Static_assert(FSM_STATE_IS_##flag >= 0, "");                                                  \
-    enum { FSM__STATE_WIRE(wire) };                                                                \
+    FSM__G_WIRE(FSM__STATE_WIRE, wire)                                                             \
     FSM__G_STATE_##flag(s)
+/* Once, and not a keyword of C. */
+#define FSM__G_WIRE(sentence, wire)                                                                \
+    enum { sentence(wire) };                                                                       \
+    _Static_assert(sizeof(struct { char wire; }) == 1, "");
 #define FSM__G_STATE_INITIAL(s) enum { FSM__ONE_INITIAL = FSM__STATE(s) };
 #define FSM__G_STATE_NORMAL(s)                                                                     \
     _Static_assert(sizeof(FSM__ENTERED(s)) == 1, "no transition enters this state");
 #define FSM__G_STATE_FINAL(s)    FSM__G_STATE_NORMAL(s)
 #define FSM__G_EVENT(e, wire, ...)                                                                 \
-    enum { FSM__EVENT_WIRE(wire) };                                                                \
+    FSM__G_WIRE(FSM__EVENT_WIRE, wire)                                                             \
     _Static_assert(sizeof(FSM__TAKEN(e)) == 1, "no transition takes this event");
 #define FSM__G_INTERNAL(e, ...)                                                                    \
     FSM__G_EVENT(e, __VA_ARGS__, ~)                                                                \

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* runtime.h - runs instances of machines: send, timers, effects.
+ *
+ * A runtime serves any number of machines and instances on one store, from any number of threads.
+ * One instance has one writer at a time; different instances do not wait for each other. What one
+ * send does, in order:
+ *
+ *     running? -> look up -> guard -> hooks: exit(old), on the transition, entry(new)
+ *              -> one commit {event, state, data, sequence, visit, timers, effects, event id}
+ *              -> publish -> answer
+ *
+ * Anything before the commit may refuse, and then nothing at all has happened: not in the store, not
+ * in memory, no timer touched. After the commit nothing can undo it. Hooks therefore may run more
+ * than once for one event (when the commit fails, or the process dies before it): they check and
+ * prepare. What must happen to the outside world is an effect: it runs after the commit, at least
+ * once, always with the same key. Transitions happen exactly once; effects at least once.
+ *
+ *                 start                     stop, or a STOP transition
+ *     (nothing) ---------> running in state ---------------------------> stopped(reason)
+ *                            |  ^
+ *                            +--+ goto, stay
+ *
+ * User code (guards, hooks, updates) runs on the sender's thread with no lock held; effects run on a
+ * pool; timers and the effects' products are sent by the runtime's loop. User code must not send to
+ * the instance it runs for (DET_ERR_BUSY); effects may. */
+#ifndef DETENT_RUNTIME_H
+#define DETENT_RUNTIME_H
+
+#include <detent/loop.h>
+#include <detent/machine.h>
+#include <detent/store.h>
+
+DET_BEGIN
+
+struct det_runtime;
+
+/* How often and how long an effect is tried. Zero values are the defaults. */
+struct det_effect_policy {
+    uint32_t attempts_max;   /* 0: 8; then it is a dead letter */
+    det_time backoff_first;  /* 0: 100 ms; doubles with each attempt */
+    det_time backoff_max;    /* 0: 30 s */
+    uint32_t jitter_percent; /* added at random on top of the backoff; 0: 20; UINT32_MAX: none */
+    det_time deadline;       /* from the commit; 0: none. Past it there is no further attempt */
+    bool same_visit_only;    /* a product counts only while the visit that asked for it lasts */
+};
+
+/* A committed step, told to the observer. Borrowed for the call. */
+struct det_note {
+    const struct det_machine *machine;
+    const char *instance;
+    uint64_t sequence, visit;
+    uint16_t from, to, event; /* event: UINT16_MAX for a start or a stop by hand */
+    uint16_t outcome;         /* GOTO, STAY, STOP; GOTO for a start */
+    bool is_timeout;          /* sent by a timer */
+    const char *cause;        /* key of the effect that produced the event; NULL: none */
+    det_time at;              /* wall */
+    const void *event_value;  /* the event struct; NULL for a start or a stop by hand */
+    const void *data;         /* the data afterwards */
+};
+
+/* Things that were not done, told to the observer so that nothing is dropped in silence. */
+enum det_trouble_kind {
+    DET_TROUBLE_EFFECT_FAILED,    /* an attempt failed; it will be tried again */
+    DET_TROUBLE_EFFECT_DEAD,      /* given up: a dead letter */
+    DET_TROUBLE_PRODUCT_REJECTED, /* the instance did not take what an effect produced */
+    DET_TROUBLE_TIMEOUT_REJECTED, /* the instance did not take a timer's event */
+    DET_TROUBLE_EVENT_DEAD,       /* an unhandled event became a dead letter */
+};
+
+struct det_trouble {
+    enum det_trouble_kind kind;
+    const struct det_machine *machine;
+    const char *instance;
+    const char *name; /* of the effect, timer ("" for a state's own) or event */
+    const char *key;  /* of the effect; NULL otherwise */
+    uint32_t attempt;
+    int code; /* the error */
+};
+
+struct det_runtime_options {
+    struct det_world *world; /* must be the store's; NULL: the real one */
+    const struct det_allocator *allocator;
+    struct det_loop *loop;   /* timers and products are sent from this loop, which you turn; NULL: a
+                                thread of the runtime's own. In a simulated world both work. */
+    uint32_t pool_threads;   /* threads for effects; 0: 2 */
+    uint32_t shards;         /* parts that do not wait for each other; 0: 16; a power of two */
+    uint32_t history_kept;   /* states in an instance's history; 0: 16; at most DET_HISTORY_MAX */
+    det_time hook_deadline;  /* all guards and hooks of one send together; 0: 5 s; DET_NEVER: none */
+    det_time send_deadline;  /* waiting for the instance's writer; 0: 10 s */
+    struct det_effect_policy effects;
+    void *user;              /* given to user code */
+    /* Called after each commit, on the thread that made it, in order per instance, before the
+     * sender has its answer. Must not send. */
+    void (*observe)(void *user, const struct det_note *note);
+    void (*trouble)(void *user, const struct det_trouble *trouble);
+    void *observer; /* `user` of the two above */
+};
+
+DET_API int det_runtime_open(struct det_store *store, const struct det_runtime_options *options,
+    struct det_runtime **ret, struct det_error *reterr) DET_MUST_CHECK;
+/* Sends under way end with DET_ERR_CLOSED or their answer; running effects are waited for; instances,
+ * timers and effects that have not ended stay in the store for the next runtime. */
+DET_API void det_runtime_close(struct det_runtime *runtime);
+DET_SCOPED_CLOSE(runtime)
+
+/* Tells the runtime of a machine, which must stay until the runtime is closed: what its instances
+ * in the store have pending, timers and effects, goes on from now. Every other call that names a
+ * machine does the same; so this is needed only where nobody may call for a while. DET_ERR_INVALID
+ * when another definition of the same name is served, DET_ERR_VERSION when what is stored does not
+ * fit the definition. */
+DET_API int det_runtime_serve(struct det_runtime *runtime, const struct det_machine *machine,
+    struct det_error *reterr) DET_MUST_CHECK;
+
+/* What became of a send. */
+struct det_sent {
+    enum det_outcome outcome;
+    unsigned state;    /* afterwards; an id of the machine (enum order_state) */
+    uint64_t sequence; /* of the committed event; the unchanged one if nothing was committed */
+    uint64_t visit;    /* afterwards */
+    bool is_duplicate; /* the event id was known: this is the first answer again */
+};
+
+struct det_send_options {
+    const char *event_id;    /* NULL: none. Sending an id again gives the first answer */
+    uint64_t expected;       /* commit only if the instance stands at this sequence; 0: any. Else
+                                DET_ERR_CONFLICT with expected and actual */
+    uint64_t visit;          /* commit only in this visit; 0: any. Else DET_ERR_CONFLICT */
+    struct det_error *error; /* details of a failure; NULL: not wanted */
+};
+
+/* Creates an instance in the initial state (its entry hook runs, its timeout is armed). `data` is
+ * the machine's data struct; NULL: all zero. DET_ERR_EXISTS when there is one. `options` and `ret`
+ * may be NULL. A given event id makes it idempotent. */
+DET_API int det_runtime_start(struct det_runtime *runtime, const struct det_machine *machine,
+    const char *instance, const void *data, const struct det_send_options *options,
+    struct det_sent *ret);
+/* Sends an event and waits for the commit. `options` and `ret` may be NULL.
+ *   DET_ERR_NOT_FOUND      there is no such instance: start it first
+ *   DET_ERR_STOPPED        it has stopped; nothing was committed
+ *   DET_ERR_UNHANDLED      the state does not take the event (error.state, error.event)
+ *   DET_ERR_REFUSED        the guard said no (error.action)
+ *   DET_ERR_ACTION_FAILED  a hook failed (error.action, error.cause)
+ *   DET_ERR_TIMEOUT        guards and hooks took too long, or the instance was busy too long
+ *   DET_ERR_CONFLICT       `expected` or `visit` did not match
+ *   DET_ERR_INVALID        not an event of this machine, an internal event, an invalid payload or id
+ *   DET_ERR_LIMIT          too many deferred events or pending effects
+ *   DET_ERR_UNBOUND        the definition names a function that nobody bound
+ *   DET_ERR_BUSY           called from the instance's own guard, hook or observer
+ *   DET_ERR_CLOSED, DET_ERR_NO_MEMORY */
+DET_API int det_runtime_send(struct det_runtime *runtime, const struct det_machine *machine,
+    const char *instance, const void *event, const struct det_send_options *options,
+    struct det_sent *ret);
+/* All events in one commit, or none of them; the answer is that of the last. Hooks run for each. */
+DET_API int det_runtime_send_all(struct det_runtime *runtime, const struct det_machine *machine,
+    const char *instance, const void *const *events, size_t count,
+    const struct det_send_options *options, struct det_sent *ret);
+/* Stops an instance by hand, durably; its timers are gone. Stopping again is fine and keeps the
+ * first reason. */
+DET_API int det_runtime_stop(struct det_runtime *runtime, const struct det_machine *machine,
+    const char *instance, const char *reason, const struct det_send_options *options,
+    struct det_sent *ret);
+
+/* An instance at one moment. */
+struct det_instance {
+    unsigned state;
+    unsigned previous; /* the state before; UINT_MAX: none */
+    uint64_t sequence;
+    uint64_t visit;            /* the sequence at which this visit of the state began, plus 1 */
+    uint64_t transition_count; /* gotos, counted since the start, also those not in the history */
+    det_time started_at, last_transition_at; /* wall */
+    bool is_stopped;
+    char reason[DET_REASON_MAX + 1];
+    unsigned history[DET_HISTORY_MAX]; /* previous states, most recent first */
+    size_t history_count;
+    size_t deferred_count, effects_pending;
+};
+
+/* A copy of the instance; `ret_data`, if not NULL, receives its data struct. */
+DET_API int det_runtime_get(struct det_runtime *runtime, const struct det_machine *machine,
+    const char *instance, struct det_instance *ret, void *ret_data) DET_MUST_CHECK;
+
+/* A recorded event, oldest first. Borrowed for the call. */
+struct det_event_record {
+    uint64_t sequence, visit;
+    uint16_t from, to, event, outcome; /* event UINT16_MAX: a stop by hand */
+    bool is_timeout;
+    const char *event_id; /* NULL: none */
+    const char *cause;    /* NULL: none */
+    det_time at;
+    const void *event_value; /* NULL for a stop by hand */
+};
+/* Calls `visit` for each event after `after`; a non-zero answer ends the walk and is returned. */
+DET_API int det_runtime_events(struct det_runtime *runtime, const struct det_machine *machine,
+    const char *instance, uint64_t after,
+    int (*visit)(void *context, const struct det_event_record *row), void *context) DET_MUST_CHECK;
+
+struct det_timer_record {
+    const char *name; /* "" for the state's own */
+    uint16_t event;
+    uint64_t visit; /* in which it was armed */
+    det_time due;   /* wall */
+};
+DET_API int det_runtime_timers(struct det_runtime *runtime, const struct det_machine *machine,
+    const char *instance, int (*visit)(void *context, const struct det_timer_record *row),
+    void *context) DET_MUST_CHECK;
+
+enum det_effect_state {
+    DET_EFFECT_WAITING, /* for its first or next attempt */
+    DET_EFFECT_RUNNING,
+    DET_EFFECT_DEAD, /* given up */
+};
+struct det_pending_effect {
+    const char *name;
+    const char *key;
+    enum det_effect_state state;
+    uint32_t attempts;
+    det_time next; /* wall; of the next attempt */
+    int last_error;
+};
+DET_API int det_runtime_effects(struct det_runtime *runtime, const struct det_machine *machine,
+    const char *instance, int (*visit)(void *context, const struct det_pending_effect *row),
+    void *context) DET_MUST_CHECK;
+
+/* Every instance of a machine, in no particular order; `state` -1: in any state. The visitor must
+ * not call the runtime. */
+DET_API int det_runtime_instances(struct det_runtime *runtime, const struct det_machine *machine,
+    int state, int (*visit)(void *context, const char *instance, unsigned state), void *context)
+    DET_MUST_CHECK;
+
+struct det_runtime_counts {
+    uint64_t instances, transitions, unhandled, refused, timeouts_fired, timeouts_rejected,
+        effects_done, effects_failed, effects_dead, products_rejected, duplicates;
+};
+DET_API void det_runtime_counts(struct det_runtime *runtime, struct det_runtime_counts *ret);
+
+/* Waits until no effect is running or waiting and no due timer is unfired, or the deadline (span
+ * from now). 0 or DET_ERR_TIMEOUT. For tests and for draining. */
+DET_API int det_runtime_settle(struct det_runtime *runtime, det_time span) DET_MUST_CHECK;
+
+DET_END
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* spec.h - reads spec files (.fsm with its fragments and .rec files) without a compiler.
+ *
+ * The text is the same that the C templates include; the reader understands rows, comments, #define
+ * of FSM_* words and of list macros, and #include of fragments, and nothing else of C. It feeds a
+ * det_machine_builder, so its verdict is the compiler's. */
+#ifndef DETENT_SPEC_H
+#define DETENT_SPEC_H
+
+#include <detent/builder.h>
+
+DET_BEGIN
+
+/* Limits; beyond them TOO_LARGE is reported in bounded time. */
+#define DET_SPEC_SIZE_MAX    262144 /* bytes of one file */
+#define DET_SPEC_TOTAL_MAX   1048576
+#define DET_SPEC_INCLUDE_MAX 16 /* depth */
+#define DET_SPEC_ROWS_MAX    20000
+
+struct det_spec;
+
+/* Gives the bytes of a file. `path` is the including file's folder joined with the name in the
+ * #include. The bytes are released through `release`. Returns 0, DET_ERR_NOT_FOUND, DET_ERR_LIMIT
+ * (larger than DET_SPEC_SIZE_MAX) or another error. */
+struct det_spec_files {
+    int (*read)(void *context, const char *path, const char **ret, size_t *ret_size);
+    void (*release)(void *context, const char *data, size_t size);
+    void *context;
+};
+
+struct det_spec_options {
+    const struct det_allocator *allocator;
+    const struct det_spec_files *files; /* NULL: an #include is an error */
+    bool report_unhandled;              /* also report pairs that are not handled */
+};
+
+/* Reads a spec given as text; `path` names it in messages and is where its includes start from.
+ * Returns 0 and a spec also when the definition is broken: ask det_spec_machine(). Fails only for
+ * memory. */
+DET_API int det_spec_read(const char *path, const char *text, size_t size,
+    const struct det_spec_options *options, struct det_spec **ret) DET_MUST_CHECK;
+DET_API void det_spec_close(struct det_spec *spec);
+DET_SCOPED_CLOSE(spec)
+
+/* NULL when a rule is broken. Owned by the spec; functions may be bound to it. */
+DET_API struct det_machine *det_spec_machine(struct det_spec *spec);
+DET_API const struct det_diagnostics *det_spec_diagnostics(const struct det_spec *spec);
+/* The name in C of a state, an event ("PENDING"), the prefix ("ORDER"); NULL when there is none. */
+DET_API const char *det_spec_state_c_name(const struct det_spec *spec, unsigned state);
+DET_API const char *det_spec_event_c_name(const struct det_spec *spec, unsigned event);
+DET_API const char *det_spec_prefix(const struct det_spec *spec);
+/* Every record that was read, in order; NULL at the end. */
+DET_API const struct det_record *det_spec_record(const struct det_spec *spec, size_t index);
+/* The files that were read, the spec itself first; NULL at the end. */
+DET_API const char *det_spec_file(const struct det_spec *spec, size_t index);
+
+/* Formats a spec: one row a line (broken behind commas beyond 100 columns), the first columns of
+ * neighbouring rows of a kind aligned, comments and empty lines kept, one space after commas. Like
+ * snprintf(): returns the length, 0 as capacity measures; a negative error and `reterr` with the
+ * offset when the text has a syntax error (MALFORMED) or is larger than DET_SPEC_SIZE_MAX (LIMIT).
+ * Idempotent; allocates nothing. */
+DET_API int64_t det_spec_format(const char *text, size_t size, char *target, size_t capacity,
+    struct det_error *reterr) DET_MUST_CHECK;
+
+DET_END
+#endif

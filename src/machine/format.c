@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* format.c - writes a spec anew: the same words in the same order, with blanks of our choice.
+ *
+ * The text is walked item by item: a row, a line with #, or a comment. Rows of one kind that
+ * follow each other without an empty line or a comment of their own line between them are a run:
+ *
+ *     STATE(PENDING,  pending, INITIAL) . the run is measured twice (columns, then the place of
+ *     STATE(CHARGING, charging)         . the comments) and then written, so that no memory is
+ *     STATE(PAID,     paid)             . needed but the text itself
+ *
+ * Invariants:
+ *   1. what is written depends on words, comments, empty lines and on whether a comment stands on
+ *      the line of what is before it, all of which are kept: formatting again changes nothing;
+ *   2. the text is known to be sound before anything is written. */
+#include "machine/format.h"
+
+#include <detent/spec.h>
+
+#include <string.h>
+
+#include "base/assert.h"
+
+/* An argument that is wider is not worth the blanks it would cost its neighbours. */
+#define ALIGNED_MAX 20
+#define INDENT      4
+
+struct writer {
+    const char *text;
+    struct det_lexer lexer;
+    char *target;
+    size_t capacity;
+    size_t length;   /* of all that is written, also beyond the capacity */
+    size_t column;   /* of the next byte, from 0 */
+    unsigned indent; /* inside RECORD ... END */
+};
+
+/* What stands between two words of a row that does not fit on its line. */
+enum gap {
+    GAP_NONE,
+    GAP_BLANK, /* or a new line, when there is no room */
+    GAP_LINE,
+};
+
+/* What the rows of a run have in common. */
+struct run {
+    size_t count;
+    unsigned columns; /* that are aligned */
+    uint32_t widths[DET_FORMAT_COLUMNS];
+    uint32_t comment_column; /* 0: no row has a comment */
+};
+
+static void write_bytes(struct writer *writer, const char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (writer->length + 1 < writer->capacity)
+            writer->target[writer->length] = bytes[i];
+        writer->length++;
+        writer->column = bytes[i] == '\n' ? 0 : writer->column + 1;
+    }
+}
+
+static void write_blanks(struct writer *writer, size_t count)
+{
+    while (count-- > 0)
+        write_bytes(writer, " ", 1);
+}
+
+/* Without the blanks at the ends of its lines. */
+static void write_comment(struct writer *writer, const struct det_token *token)
+{
+    const char *text = writer->text + token->offset;
+    size_t start = 0;
+
+    while (start < token->length) {
+        const char *newline = memchr(text + start, '\n', token->length - start);
+        size_t end = newline != NULL ? (size_t)(newline - text) : token->length;
+        size_t last = end;
+
+        while (last > start &&
+               (text[last - 1] == ' ' || text[last - 1] == '\t' || text[last - 1] == '\r'))
+            last--;
+        write_bytes(writer, text + start, last - start);
+        if (newline != NULL)
+            write_bytes(writer, "\n", 1);
+        start = end + 1;
+    }
+}
+
+static void write_token(struct writer *writer, const struct det_token *token)
+{
+    if (token->kind == DET_TOKEN_COMMENT)
+        write_comment(writer, token);
+    else
+        write_bytes(writer, writer->text + token->offset, token->length);
+}
+
+static bool is_line_comment(const struct writer *writer, const struct det_token *token)
+{
+    return token->kind == DET_TOKEN_COMMENT && writer->text[token->offset + 1] == '/';
+}
+
+/* Ends the line before, and writes an empty one where there was one. */
+static void start_line(struct writer *writer, const struct det_token *token, unsigned indent)
+{
+    if (writer->length > 0) {
+        write_bytes(writer, "\n", 1);
+        if (token->after_blank_line)
+            write_bytes(writer, "\n", 1);
+    }
+    write_blanks(writer, indent);
+}
+
+static struct det_token peek(const struct writer *writer)
+{
+    struct det_lexer ahead = writer->lexer;
+
+    return det_lexer_next_any(&ahead);
+}
+
+/* The comments on the line of what was just written. */
+static void write_trailing_comments(struct writer *writer, size_t column)
+{
+    struct det_token token = peek(writer);
+
+    while (token.kind == DET_TOKEN_COMMENT && !token.starts_line) {
+        token = det_lexer_next_any(&writer->lexer);
+        write_blanks(writer, column > writer->column ? column - writer->column : 1);
+        write_comment(writer, &token);
+        token = peek(writer);
+    }
+}
+
+static bool fits(const struct writer *writer, const struct det_format_row *row)
+{
+    return !row->has_inner_comment && writer->indent + row->width <= DET_FORMAT_WIDTH;
+}
+
+/* Blanks behind the comma of this argument, beyond the one that is always there. */
+static uint32_t padding(const struct run *run, const struct det_format_row *row, uint32_t argument)
+{
+    if (argument >= run->columns || argument + 1 >= row->argument_count ||
+        row->widths[argument] > run->widths[argument])
+        return 0;
+    return run->widths[argument] - row->widths[argument];
+}
+
+/* With its padding; a row that would become too long for that has none. */
+static uint32_t aligned_width(
+    const struct writer *writer, const struct run *run, const struct det_format_row *row)
+{
+    uint32_t width = row->width;
+
+    for (uint32_t i = 0; i < DET_FORMAT_COLUMNS; i++)
+        width += padding(run, row, i);
+    return writer->indent + width <= DET_FORMAT_WIDTH ? width : row->width;
+}
+
+static bool same_text(
+    const struct writer *writer, const struct det_token *a, const struct det_token *b)
+{
+    return a->length == b->length &&
+           memcmp(writer->text + a->offset, writer->text + b->offset, a->length) == 0;
+}
+
+/* The next row of the run whose first row is `first`; false at its end. */
+static bool next_of_run(
+    const struct writer *writer, struct det_lexer *lexer, const struct det_token *first,
+    struct det_format_row *ret)
+{
+    struct det_token token = det_lexer_next_any(lexer);
+
+    if (token.kind != DET_TOKEN_NAME || !same_text(writer, &token, first) ||
+        (token.after_blank_line && token.offset != first->offset))
+        return false;
+    *ret = det_format_measure(lexer, &token);
+    return true;
+}
+
+static void widen(struct run *run, const struct det_format_row *row)
+{
+    for (uint32_t i = 0; i < run->columns && i + 1 < row->argument_count; i++) {
+        if (row->widths[i] > run->widths[i] && row->widths[i] <= ALIGNED_MAX)
+            run->widths[i] = row->widths[i];
+    }
+}
+
+/* The run that begins with the row that comes next. */
+static struct run measure_run(const struct writer *writer, const struct det_token *first)
+{
+    struct run run = { .count = 0 };
+    int kind = det_row_find(writer->text + first->offset, first->length);
+    struct det_lexer lexer = writer->lexer;
+    struct det_format_row row;
+
+    run.columns = kind >= 0 ? det_row_kind((enum det_row)kind)->columns : 0;
+    for (; next_of_run(writer, &lexer, first, &row); run.count++) {
+        if (fits(writer, &row))
+            widen(&run, &row);
+    }
+    lexer = writer->lexer;
+    for (size_t i = 0; i < run.count; i++) {
+        if (next_of_run(writer, &lexer, first, &row) && row.has_comment && fits(writer, &row) &&
+            aligned_width(writer, &run, &row) >= run.comment_column)
+            run.comment_column = aligned_width(writer, &run, &row) + 1;
+    }
+    return run;
+}
+
+/* A row that fits on its line. */
+static void write_aligned(
+    struct writer *writer, const struct run *run, const struct det_format_row *row)
+{
+    bool is_aligned = aligned_width(writer, run, row) > row->width;
+    uint32_t argument = 0;
+    unsigned depth = 0;
+
+    for (uint32_t width = row->name.length; width < row->width;) {
+        struct det_token token = det_lexer_next_any(&writer->lexer);
+
+        write_token(writer, &token);
+        width += token.length;
+        depth += token.kind == DET_TOKEN_OPEN;
+        depth -= token.kind == DET_TOKEN_CLOSE;
+        if (token.kind != DET_TOKEN_COMMA)
+            continue;
+        width++;
+        if (depth == 1 && is_aligned)
+            write_blanks(writer, padding(run, row, argument));
+        argument += depth == 1;
+        write_bytes(writer, " ", 1);
+    }
+}
+
+/* How much stands between here and the next comma of the same bracket, where a line may be broken
+ * as well. */
+static size_t width_ahead(const struct writer *writer, unsigned depth)
+{
+    struct det_lexer ahead = writer->lexer;
+    struct det_token token = det_lexer_next_any(&ahead);
+    unsigned level = depth;
+    size_t width = 0;
+
+    while (token.kind != DET_TOKEN_COMMENT) {
+        width += token.length;
+        level += token.kind == DET_TOKEN_OPEN;
+        level -= token.kind == DET_TOKEN_CLOSE;
+        if (level == 0 || (token.kind == DET_TOKEN_COMMA && level <= depth))
+            break;
+        width += token.kind == DET_TOKEN_COMMA;
+        token = det_lexer_next_any(&ahead);
+    }
+    return width;
+}
+
+static void break_line(struct writer *writer)
+{
+    write_bytes(writer, "\n", 1);
+    write_blanks(writer, writer->indent + INDENT);
+}
+
+/* A blank, or a new line when what follows does not fit on this one. */
+static void write_blank_or_line(struct writer *writer, unsigned depth)
+{
+    if (writer->column + 1 + width_ahead(writer, depth) > DET_FORMAT_WIDTH)
+        break_line(writer);
+    else
+        write_bytes(writer, " ", 1);
+}
+
+static enum gap gap_behind(const struct writer *writer, const struct det_token *token)
+{
+    if (is_line_comment(writer, token))
+        return GAP_LINE;
+    if (token->kind == DET_TOKEN_COMMENT || token->kind == DET_TOKEN_COMMA)
+        return GAP_BLANK;
+    return GAP_NONE;
+}
+
+static void write_gap(struct writer *writer, enum gap gap, enum det_token_kind next, unsigned depth)
+{
+    if (gap == GAP_LINE)
+        break_line(writer);
+    else if (gap == GAP_BLANK && next != DET_TOKEN_COMMA && next != DET_TOKEN_CLOSE)
+        write_blank_or_line(writer, depth);
+    else if (next == DET_TOKEN_COMMENT)
+        write_bytes(writer, " ", 1);
+}
+
+/* A row that is too long or has comments inside: broken behind commas and line comments. */
+static void write_loose(struct writer *writer)
+{
+    enum gap gap = GAP_NONE;
+    struct det_token token;
+    unsigned depth = 0;
+
+    do {
+        write_gap(writer, gap, peek(writer).kind, depth);
+        token = det_lexer_next_any(&writer->lexer);
+        write_token(writer, &token);
+        gap = gap_behind(writer, &token);
+        depth += token.kind == DET_TOKEN_OPEN;
+        depth -= token.kind == DET_TOKEN_CLOSE;
+    } while (depth > 0 || token.kind != DET_TOKEN_CLOSE);
+}
+
+static bool is_word(const struct writer *writer, const struct det_token *token, const char *word)
+{
+    return token->length == strlen(word) &&
+           memcmp(writer->text + token->offset, word, token->length) == 0;
+}
+
+static void write_row(struct writer *writer, const struct run *run)
+{
+    struct det_token name = det_lexer_next_any(&writer->lexer);
+    struct det_lexer ahead = writer->lexer;
+    struct det_format_row row = det_format_measure(&ahead, &name);
+
+    start_line(writer, &name, writer->indent);
+    write_token(writer, &name);
+    if (fits(writer, &row)) {
+        write_aligned(writer, run, &row);
+        write_trailing_comments(
+            writer, run->comment_column > 0 ? writer->indent + run->comment_column : 0);
+    } else {
+        write_loose(writer);
+        write_trailing_comments(writer, 0);
+    }
+}
+
+static void write_run(struct writer *writer)
+{
+    struct det_token first = peek(writer);
+    bool opens = is_word(writer, &first, "RECORD") || is_word(writer, &first, "ENUM");
+    struct run run;
+
+    if (opens || is_word(writer, &first, "END"))
+        writer->indent = 0;
+    run = measure_run(writer, &first);
+    det_assert(run.count > 0);
+    for (size_t i = 0; i < run.count; i++)
+        write_row(writer, &run);
+    if (opens)
+        writer->indent = INDENT;
+}
+
+static void write_directive(struct writer *writer)
+{
+    struct det_token token = det_lexer_next_any(&writer->lexer);
+    enum det_token_kind before = DET_TOKEN_HASH;
+
+    start_line(writer, &token, 0);
+    write_token(writer, &token);
+    for (token = peek(writer); token.kind != DET_TOKEN_END && !token.starts_line;
+         token = peek(writer)) {
+        token = det_lexer_next_any(&writer->lexer);
+        if (before != DET_TOKEN_HASH && token.kind != DET_TOKEN_COMMA)
+            write_bytes(writer, " ", 1);
+        write_token(writer, &token);
+        before = token.kind;
+    }
+}
+
+static void write_line_comment(struct writer *writer)
+{
+    struct det_token token = det_lexer_next_any(&writer->lexer);
+
+    start_line(writer, &token, writer->indent);
+    write_comment(writer, &token);
+    write_trailing_comments(writer, 0);
+}
+
+static void write_all(struct writer *writer)
+{
+    struct det_token token = peek(writer);
+
+    for (; token.kind != DET_TOKEN_END; token = peek(writer)) {
+        if (token.kind == DET_TOKEN_HASH)
+            write_directive(writer);
+        else if (token.kind == DET_TOKEN_COMMENT)
+            write_line_comment(writer);
+        else
+            write_run(writer);
+    }
+    if (writer->length > 0)
+        write_bytes(writer, "\n", 1);
+    if (writer->capacity > 0)
+        writer->target[writer->length < writer->capacity ? writer->length : writer->capacity - 1] =
+            '\0';
+}
+
+static int64_t fail(struct det_error *reterr, const struct det_token *token, const char *problem)
+{
+    (void)det_error_set(
+        reterr, DET_ERR_MALFORMED, "%u:%u: %s", token->line, token->column, problem);
+    if (reterr != NULL)
+        reterr->offset = token->offset;
+    return DET_ERR_MALFORMED;
+}
+
+int64_t det_spec_format(
+    const char *text, size_t size, char *target, size_t capacity, struct det_error *reterr)
+{
+    struct writer writer = { .text = text, .capacity = capacity };
+    struct det_text_problem found;
+    struct det_token token;
+
+    if (size > DET_SPEC_SIZE_MAX)
+        return det_error_set(
+            reterr, DET_ERR_LIMIT, "the file has %zu bytes, more than %d", size, DET_SPEC_SIZE_MAX);
+    found = det_lexer_check(text, (uint32_t)size);
+    if (found.problem != NULL)
+        return fail(reterr, &found.token, found.problem);
+    if (!det_format_is_sound(text, (uint32_t)size, &token))
+        return fail(reterr, &token, token.problem);
+    writer.target = target;
+    det_lexer_init(&writer.lexer, text, (uint32_t)size);
+    write_all(&writer);
+    return (int64_t)writer.length;
+}

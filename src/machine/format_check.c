@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* format_check.c - whether a text can be formatted, and how wide its rows are. */
+#include <string.h>
+
+#include "machine/format.h"
+
+/* As deep as the reader goes. */
+#define NEST_MAX 4
+
+struct checker {
+    const char *text;
+    struct det_lexer lexer;
+    struct det_token token;
+};
+
+static void advance(struct checker *checker)
+{
+    checker->token = det_lexer_next(&checker->lexer);
+}
+
+static bool is_kind(const struct checker *checker, enum det_token_kind kind)
+{
+    return checker->token.kind == kind;
+}
+
+static bool is_word(const struct checker *checker, const char *word)
+{
+    return is_kind(checker, DET_TOKEN_NAME) && checker->token.length == strlen(word) &&
+           memcmp(checker->text + checker->token.offset, word, checker->token.length) == 0;
+}
+
+static bool fail(struct checker *checker, const char *problem)
+{
+    if (checker->token.problem == NULL)
+        checker->token.problem = problem;
+    return false;
+}
+
+static bool is_at_line_end(const struct checker *checker)
+{
+    return is_kind(checker, DET_TOKEN_END) || checker->token.starts_line;
+}
+
+static bool check_define(struct checker *checker)
+{
+    advance(checker);
+    if (is_at_line_end(checker) || !is_kind(checker, DET_TOKEN_NAME))
+        return fail(checker, "a name stands behind #define");
+    if (checker->lexer.offset < checker->lexer.size && checker->text[checker->lexer.offset] == '(')
+        return fail(checker, "a macro is a list of names, without arguments");
+    do {
+        advance(checker);
+        if (is_at_line_end(checker) ||
+            (!is_kind(checker, DET_TOKEN_NAME) && !is_kind(checker, DET_TOKEN_NUMBER)))
+            return fail(checker, "names with commas between them stand behind #define");
+        advance(checker);
+    } while (!is_at_line_end(checker) && is_kind(checker, DET_TOKEN_COMMA));
+    return is_at_line_end(checker) || fail(checker, "a comma is missing in the list");
+}
+
+static bool check_include(struct checker *checker)
+{
+    advance(checker);
+    if (is_at_line_end(checker) || !is_kind(checker, DET_TOKEN_STRING))
+        return fail(checker, "the name of a file in double quotes stands behind #include");
+    advance(checker);
+    return is_at_line_end(checker) || fail(checker, "nothing stands behind the name of the file");
+}
+
+static bool check_directive(struct checker *checker)
+{
+    advance(checker);
+    if (!is_at_line_end(checker) && is_word(checker, "define"))
+        return check_define(checker);
+    if (!is_at_line_end(checker) && is_word(checker, "include"))
+        return check_include(checker);
+    return fail(checker, "a spec has #define and #include, and no other line with #");
+}
+
+/* From behind the opening bracket to behind the one that closes it. */
+static bool check_arguments(struct checker *checker)
+{
+    unsigned depth = 1;
+    bool wants_argument = !is_kind(checker, DET_TOKEN_CLOSE);
+
+    while (depth > 0) {
+        bool is_name = is_kind(checker, DET_TOKEN_NAME);
+
+        if (wants_argument) {
+            if (!is_name && !is_kind(checker, DET_TOKEN_NUMBER) &&
+                !is_kind(checker, DET_TOKEN_STRING))
+                return fail(checker, "an argument is missing here");
+            advance(checker);
+            wants_argument = false;
+            if (is_name && is_kind(checker, DET_TOKEN_OPEN)) {
+                if (depth++ == NEST_MAX)
+                    return fail(checker, "the brackets are too deep");
+                advance(checker);
+                wants_argument = !is_kind(checker, DET_TOKEN_CLOSE);
+            }
+            continue;
+        }
+        wants_argument = is_kind(checker, DET_TOKEN_COMMA);
+        if (is_kind(checker, DET_TOKEN_CLOSE))
+            depth--;
+        else if (!wants_argument)
+            return fail(checker, "a comma or a closing bracket is missing here");
+        advance(checker);
+    }
+    return true;
+}
+
+static bool check_row(struct checker *checker)
+{
+    bool is_end = is_word(checker, "END");
+
+    advance(checker);
+    if (is_kind(checker, DET_TOKEN_OPEN)) {
+        advance(checker);
+        return check_arguments(checker);
+    }
+    return is_end || fail(checker, "a ( is missing behind the name of a row");
+}
+
+bool det_format_is_sound(const char *text, uint32_t size, struct det_token *ret)
+{
+    struct checker checker = { .text = text };
+    bool is_sound = true;
+
+    det_lexer_init(&checker.lexer, text, size);
+    advance(&checker);
+    while (is_sound && !is_kind(&checker, DET_TOKEN_END)) {
+        if (is_kind(&checker, DET_TOKEN_HASH))
+            is_sound = check_directive(&checker);
+        else if (is_kind(&checker, DET_TOKEN_NAME))
+            is_sound = check_row(&checker);
+        else
+            is_sound = fail(&checker, "a row, a comment, #define or #include is expected here");
+    }
+    if (!is_sound)
+        *ret = checker.token;
+    return is_sound;
+}
+
+/* Takes the comments that stand behind a row, on its line. */
+static bool skip_comments(struct det_lexer *lexer)
+{
+    struct det_lexer ahead = *lexer;
+    struct det_token token = det_lexer_next_any(&ahead);
+    bool has_comment = false;
+
+    while (token.kind == DET_TOKEN_COMMENT && !token.starts_line) {
+        has_comment = true;
+        *lexer = ahead;
+        token = det_lexer_next_any(&ahead);
+    }
+    return has_comment;
+}
+
+/* Counts one token of a row; `depth` is that of the brackets behind it. */
+static void measure_token(
+    struct det_format_row *row, const struct det_token *token, unsigned depth, uint32_t *start)
+{
+    bool is_comma = token->kind == DET_TOKEN_COMMA && depth == 1;
+
+    row->has_inner_comment |= token->kind == DET_TOKEN_COMMENT;
+    if (is_comma || (token->kind == DET_TOKEN_CLOSE && depth == 0)) {
+        if (row->argument_count < DET_FORMAT_COLUMNS)
+            row->widths[row->argument_count] = row->width - *start;
+        row->argument_count++;
+    }
+    row->width += token->length + (token->kind == DET_TOKEN_COMMA);
+    if (is_comma || (token->kind == DET_TOKEN_OPEN && depth == 1))
+        *start = row->width;
+}
+
+struct det_format_row det_format_measure(struct det_lexer *lexer, const struct det_token *name)
+{
+    struct det_format_row row = { .name = *name, .width = name->length };
+    struct det_lexer ahead = *lexer;
+    bool is_open = det_lexer_next(&ahead).kind == DET_TOKEN_OPEN;
+    unsigned depth = 0;
+    uint32_t start = 0;
+
+    while (is_open) {
+        struct det_token token = det_lexer_next_any(lexer);
+
+        depth += token.kind == DET_TOKEN_OPEN;
+        depth -= token.kind == DET_TOKEN_CLOSE;
+        measure_token(&row, &token, depth, &start);
+        is_open = depth > 0 || token.kind != DET_TOKEN_CLOSE;
+    }
+    row.has_comment = skip_comments(lexer);
+    return row;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* parse.c - reads a spec from text: the public functions of spec.h, but the formatter. */
+#include "machine/parse.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+void *det_parse_alloc(struct det_spec *spec, size_t size)
+{
+    void *block = spec->error == 0 ? det_arena_alloc(&spec->arena, size) : NULL;
+
+    if (block == NULL)
+        spec->error = DET_ERR_NO_MEMORY;
+    return block;
+}
+
+struct det_place det_parse_place(const struct det_node *node)
+{
+    return (struct det_place){
+        .file = node->source->path,
+        .line = node->line,
+        .column = node->column,
+        .width = node->width,
+        .source = node->at - (node->column - 1),
+    };
+}
+
+void det_parse_complain(
+    struct det_spec *spec, enum det_rule rule, const struct det_place *place, const char *format,
+    ...)
+{
+    struct det_complaint *complaint;
+    char text[DET_ERROR_TEXT_MAX];
+    va_list arguments;
+
+    /* One more than is shown, so that the builder can say that there are more. */
+    if (spec->complaint_count > DET_DIAGNOSTICS_MAX && det_rule_severity(rule) == DET_BROKEN)
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    complaint = det_parse_alloc(spec, sizeof *complaint + strlen(text) + 1);
+    if (complaint == NULL)
+        return;
+    complaint->rule = rule;
+    complaint->place = *place;
+    complaint->text = memcpy(complaint + 1, text, strlen(text) + 1);
+    *spec->complaints_tail = complaint;
+    spec->complaints_tail = &complaint->next;
+    if (det_rule_severity(rule) == DET_BROKEN) {
+        spec->complaint_count++;
+        spec->is_text_broken = true;
+    }
+}
+
+/* Every string that the builder has seen is the text of a node. */
+static void locate(void *context, const char *name, struct det_place *ret)
+{
+    const void *node = name - offsetof(struct det_node, text);
+
+    (void)context;
+    *ret = det_parse_place(node);
+}
+
+static void check_words(struct det_spec *spec)
+{
+    const struct det_node *prefix = spec->words[DET_WORD_PREFIX];
+    struct det_place place = { .file = spec->sources->path, .line = 1, .column = 1 };
+
+    if (spec->words[DET_WORD_NAME] == NULL)
+        det_parse_complain(
+            spec, DET_RULE_NO_NAME, &place,
+            "there is no #define FSM_NAME: this is a fragment, which cannot run by itself");
+    else if (prefix == NULL)
+        det_parse_complain(
+            spec, DET_RULE_NO_NAME, &place,
+            "there is no #define FSM_PREFIX, which C needs for the machine's enumerators");
+    if (prefix == NULL || prefix->kind == DET_NODE_NAME)
+        return;
+    place = det_parse_place(prefix);
+    det_parse_complain(spec, DET_RULE_BAD_NAME, &place, "%s is not a name", prefix->text);
+}
+
+/* Of a text that could not be read nothing else is worth saying, and the builder wants a name. */
+static void assume_name(struct det_spec *spec, const char *path)
+{
+    static const char assumed[] = "machine";
+    struct det_node *node = det_parse_alloc(spec, sizeof *node + sizeof assumed);
+    struct det_source *source = det_parse_alloc(spec, sizeof *source);
+
+    if (node == NULL || source == NULL)
+        return;
+    source->path = path;
+    node->source = source;
+    node->at = assumed;
+    node->line = node->column = 1;
+    memcpy(node->text, assumed, sizeof assumed);
+    spec->words[DET_WORD_NAME] = node;
+}
+
+static int open_builder(struct det_spec *spec)
+{
+    const struct det_node *name = spec->words[DET_WORD_NAME];
+    int r;
+
+    r = det_machine_builder_open(det_parse_text(name), spec->allocator, &spec->builder);
+    if (r < 0)
+        return r;
+    det_machine_builder_locate(spec->builder, locate, spec);
+    return 0;
+}
+
+static void pass_complaints(struct det_spec *spec)
+{
+    for (const struct det_complaint *complaint = spec->complaints; complaint != NULL;
+         complaint = complaint->next)
+        det_machine_builder_complain(
+            spec->builder, complaint->rule, &complaint->place, "%s", complaint->text);
+}
+
+static int build(struct det_spec *spec, const struct det_spec_options *options)
+{
+    int r;
+
+    r = open_builder(spec);
+    if (r < 0)
+        return r;
+    det_parse_rows(spec);
+    if (spec->error < 0)
+        return spec->error;
+    pass_complaints(spec);
+    if (options->report_unhandled)
+        det_machine_builder_report_unhandled(spec->builder);
+    r = det_machine_builder_build(spec->builder, &spec->machine, &spec->diagnostics);
+    return r == DET_ERR_DEFINITION ? 0 : r;
+}
+
+static void init(struct det_spec *spec, const struct det_spec_options *options)
+{
+    /* Who writes a spec does not know this address, and so cannot make its names collide. */
+    uint64_t seed = (uint64_t)(uintptr_t)spec;
+
+    spec->allocator = options->allocator;
+    spec->files = options->files;
+    det_arena_init(&spec->arena, options->allocator);
+    spec->sources_tail = &spec->sources;
+    spec->rows.tail = &spec->rows.first;
+    spec->shared_rows.tail = &spec->shared_rows.first;
+    spec->macros_tail = &spec->macros;
+    spec->records_tail = &spec->records;
+    spec->complaints_tail = &spec->complaints;
+    det_map_init(&spec->macro_map, options->allocator, seed, offsetof(struct det_macro, name));
+    det_map_init(
+        &spec->record_map, options->allocator, seed,
+        offsetof(struct det_parsed_record, definition.name));
+    det_map_init(
+        &spec->enum_map, options->allocator, seed,
+        offsetof(struct det_parsed_enum, definition.name));
+    det_map_init(
+        &spec->value_map, options->allocator, seed, offsetof(struct det_parsed_value, name));
+}
+
+static int read_spec(struct det_spec *spec, const char *path, const char *text, size_t size)
+{
+    const char *name = det_arena_copy(&spec->arena, path);
+    bool is_read;
+
+    if (name == NULL)
+        return DET_ERR_NO_MEMORY;
+    is_read = det_parse_files(spec, name, text, size);
+    det_parse_macros(spec);
+    det_parse_records(spec);
+    if (is_read)
+        check_words(spec);
+    else
+        assume_name(spec, name);
+    return spec->error;
+}
+
+int det_spec_read(
+    const char *path, const char *text, size_t size, const struct det_spec_options *options,
+    struct det_spec **ret)
+{
+    static const struct det_spec_options defaults = { .allocator = NULL };
+    struct det_spec *spec;
+    int r;
+
+    options = options != NULL ? options : &defaults;
+    spec = DET_NEW(options->allocator, struct det_spec);
+    if (spec == NULL)
+        return DET_ERR_NO_MEMORY;
+    init(spec, options);
+    r = read_spec(spec, path, text, size);
+    if (r == 0)
+        r = build(spec, options);
+    if (r < 0) {
+        det_spec_close(spec);
+        return r;
+    }
+    *ret = spec;
+    return 0;
+}
+
+void det_spec_close(struct det_spec *spec)
+{
+    if (spec == NULL)
+        return;
+    det_machine_close(spec->machine);
+    det_machine_builder_close(spec->builder);
+    det_map_deinit(&spec->macro_map);
+    det_map_deinit(&spec->record_map);
+    det_map_deinit(&spec->enum_map);
+    det_map_deinit(&spec->value_map);
+    det_arena_deinit(&spec->arena);
+    DET_DELETE(spec->allocator, spec);
+}
+
+struct det_machine *det_spec_machine(struct det_spec *spec)
+{
+    return spec->machine;
+}
+
+const struct det_diagnostics *det_spec_diagnostics(const struct det_spec *spec)
+{
+    return &spec->diagnostics;
+}
+
+const char *det_spec_state_c_name(const struct det_spec *spec, unsigned state)
+{
+    return state < spec->state_count ? spec->state_names[state] : NULL;
+}
+
+const char *det_spec_event_c_name(const struct det_spec *spec, unsigned event)
+{
+    return event < spec->event_count ? spec->event_names[event] : NULL;
+}
+
+const char *det_spec_prefix(const struct det_spec *spec)
+{
+    return det_parse_text(spec->words[DET_WORD_PREFIX]);
+}
+
+const struct det_record *det_spec_record(const struct det_spec *spec, size_t index)
+{
+    const struct det_parsed_record *record = spec->records;
+
+    for (; record != NULL && index > 0; index--)
+        record = record->next;
+    return record != NULL ? &record->definition : NULL;
+}
+
+/* Whether the same path was read before this source. */
+static bool is_repeated(const struct det_spec *spec, const struct det_source *source)
+{
+    for (const struct det_source *other = spec->sources; other != source; other = other->next) {
+        if (strcmp(other->path, source->path) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *det_spec_file(const struct det_spec *spec, size_t index)
+{
+    for (const struct det_source *source = spec->sources; source != NULL; source = source->next) {
+        if (is_repeated(spec, source))
+            continue;
+        if (index-- == 0)
+            return source->path;
+    }
+    return NULL;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* parse.h - what the parts of the spec reader share.
+ *
+ * Reading has two halves, so that a row may use a list macro or a record that stands behind it, as
+ * it may in C, where the file is included many times:
+ *
+ *     text -> parse_file.c -> nodes, macros, words -> parse_list.c, parse_record.c, parse_row.c
+ *                                                          -> det_machine_builder
+ *
+ * Everything lives in the arena of the spec. The first failure to allocate sticks in `error`; the
+ * parts go on with NULL for a moment at most and stop. */
+#ifndef DET_MACHINE_PARSE_H
+#define DET_MACHINE_PARSE_H
+
+#include <detent/spec.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "machine/lex.h"
+#include "machine/rows.h"
+
+/* Names in lists, once macros are expanded: so that a small text cannot ask for much memory. */
+#define DET_PARSE_MEMBERS_MAX 262144
+
+/* One file as it was read. After its end the line ends in `text` are 0, so that each line is a
+ * string for the places that point to it. */
+struct det_source {
+    struct det_source *next; /* in order of reading */
+    const char *path;
+    char *text;
+    uint32_t size;
+    bool is_of_records; /* read by USES */
+};
+
+enum det_node_kind {
+    DET_NODE_NAME,
+    DET_NODE_NUMBER,
+    DET_NODE_STRING, /* `text` has no quotes and no escapes */
+    DET_NODE_CALL,   /* a name with arguments: also a row */
+};
+
+/* A word of the text. `text` is given to the builder as it is: no two nodes share it, so that the
+ * pointer leads back to the node and its place. */
+struct det_node {
+    struct det_node *next;      /* the argument or the row behind this one */
+    struct det_node *arguments; /* CALL */
+    const struct det_source *source;
+    const char *at; /* in the source's text */
+    uint32_t line, column, width;
+    uint32_t argument_count;
+    enum det_node_kind kind;
+    enum det_row row; /* rows only */
+    char text[];
+};
+
+struct det_rows {
+    struct det_node *first;
+    struct det_node **tail;
+};
+
+/* #define NAME member, member. */
+struct det_macro {
+    const char *name; /* the key in the map */
+    struct det_macro *next;
+    const struct det_node *at;
+    const struct det_node *members; /* as written */
+    const char **flat;              /* without other macros */
+    uint32_t flat_count;
+    /* The walk that makes it flat, without recursion. */
+    enum { DET_MACRO_NEW, DET_MACRO_OPEN, DET_MACRO_DONE } state;
+    const struct det_node *cursor;
+    struct det_macro *parent;
+};
+
+/* The words of the machine itself: FSM_NAME and so on. */
+enum det_word {
+    DET_WORD_NAME,
+    DET_WORD_PREFIX,
+    DET_WORD_VERSION,
+    DET_WORD_DATA,
+    DET_WORD_UNHANDLED,
+    DET_WORD_COUNT
+};
+
+struct det_parsed_record {
+    struct det_record definition; /* its name is the key in the map */
+    struct det_parsed_record *next;
+    uint32_t alignment;
+    unsigned depth; /* of nested records; 1: none */
+};
+
+struct det_parsed_enum {
+    struct det_enum definition; /* its name is the key in the map */
+};
+
+/* An enumerator: in C they are all in one space. */
+struct det_parsed_value {
+    const char *name; /* in C; the key in the map */
+};
+
+struct det_complaint {
+    struct det_complaint *next;
+    enum det_rule rule;
+    struct det_place place;
+    const char *text;
+};
+
+struct det_spec {
+    const struct det_allocator *allocator;
+    struct det_arena arena;
+    const struct det_spec_files *files;
+    int error;
+
+    struct det_source *sources, **sources_tail;
+    size_t source_count, source_bytes;
+    struct det_rows rows;        /* of the spec and its fragments */
+    struct det_rows shared_rows; /* of the files it USES */
+    size_t row_count;
+    const struct det_node *words[DET_WORD_COUNT]; /* their values */
+    struct det_macro *macros, **macros_tail;
+    struct det_map macro_map;
+    size_t member_count;
+
+    struct det_parsed_record *records, **records_tail;
+    struct det_map record_map, enum_map, value_map;
+
+    struct det_complaint *complaints, **complaints_tail;
+    size_t complaint_count;
+    bool is_text_broken; /* rows are missing from what the builder sees */
+
+    const char **state_names, **event_names; /* in C, by id */
+    size_t state_count, event_count;
+    struct det_machine_builder *builder; /* owns what the diagnostics point to */
+    struct det_machine *machine;
+    struct det_diagnostics diagnostics;
+};
+
+/* parse.c */
+
+/* Zeroed memory of the spec; NULL once memory has failed. */
+void *det_parse_alloc(struct det_spec *spec, size_t size);
+struct det_place det_parse_place(const struct det_node *node);
+void det_parse_complain(
+    struct det_spec *spec, enum det_rule rule, const struct det_place *place, const char *format,
+    ...) DET_PRINTF(4, 5);
+/* The text of a node as its place; NULL (no memory) is passed on. */
+static inline const char *det_parse_text(const struct det_node *node)
+{
+    return node != NULL ? node->text : NULL;
+}
+
+/* parse_file.c: reads the text and all it includes into rows, macros and words. False when the text
+ * itself is none, so that nothing is known of the machine. */
+bool det_parse_files(struct det_spec *spec, const char *path, const char *text, size_t size);
+
+/* parse_list.c */
+
+/* Makes every macro flat; complains about those that contain themselves or are too long. */
+void det_parse_macros(struct det_spec *spec);
+/* The names from `first` on, macros replaced by their members, NULL at the end. NULL when it is
+ * too long, has something else than names, or memory failed. `call` and `what` are for messages. */
+const char *const *det_parse_list(
+    struct det_spec *spec, const struct det_node *call, const struct det_node *first,
+    const char *what);
+
+/* parse_record.c: makes records and enums of their rows. */
+void det_parse_records(struct det_spec *spec);
+/* NULL, with a complaint at the node, when there is none. */
+const struct det_record *det_parse_record_of(struct det_spec *spec, const struct det_node *node);
+
+/* parse_row.c: gives every row to the builder. */
+void det_parse_rows(struct det_spec *spec);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* parse_directive.c - reads #define and #include. */
+#include <string.h>
+
+#include "machine/parse_reader.h"
+
+static const char *const word_names[DET_WORD_COUNT] = {
+    [DET_WORD_NAME] = "FSM_NAME",           [DET_WORD_PREFIX] = "FSM_PREFIX",
+    [DET_WORD_VERSION] = "FSM_VERSION",     [DET_WORD_DATA] = "FSM_DATA",
+    [DET_WORD_UNHANDLED] = "FSM_UNHANDLED",
+};
+
+static bool is_open(const struct det_reader *reader, const char *path)
+{
+    for (unsigned i = 0; i < reader->depth; i++) {
+        if (strcmp(reader->frames[i].source->path, path) == 0)
+            return true;
+    }
+    return false;
+}
+
+void det_reader_enter(struct det_reader *reader, const struct det_node *name, bool is_of_records)
+{
+    struct det_spec *spec = reader->spec;
+    struct det_place place = det_parse_place(name);
+    const char *path = det_source_join(spec, name->source, name->text);
+    struct det_source *source;
+
+    if (path == NULL || name->text[0] == '\0' || memchr(name->at, '\\', name->width) != NULL) {
+        det_parse_complain(spec, DET_RULE_BAD_INCLUDE, &place, "this is not the name of a file");
+    } else if (is_open(reader, path)) {
+        det_parse_complain(spec, DET_RULE_BAD_INCLUDE, &place, "%s includes itself", path);
+    } else if (reader->depth == DET_SPEC_INCLUDE_MAX) {
+        det_parse_complain(
+            spec, DET_RULE_BAD_INCLUDE, &place,
+            "%s lies too deep: files include files at most %d deep", path, DET_SPEC_INCLUDE_MAX);
+    } else if (!is_of_records || det_source_of_records(spec, path) == NULL) {
+        source = det_source_read(spec, path, &place);
+        if (source == NULL)
+            return;
+        source->is_of_records = is_of_records;
+        det_reader_push(reader, source);
+    }
+}
+
+static bool is_at_line_end(struct det_reader *reader)
+{
+    return det_reader_token_is(reader, DET_TOKEN_END) || det_reader_token_of(reader)->starts_line;
+}
+
+/* Something else, or nothing, stands behind `word`. */
+static void complain_behind(
+    struct det_reader *reader, const struct det_node *word, const char *problem)
+{
+    struct det_place place = det_parse_place(word);
+
+    if (is_at_line_end(reader))
+        det_parse_complain(reader->spec, DET_RULE_SYNTAX, &place, "%s", problem);
+    else
+        det_reader_complain_syntax(reader, problem);
+}
+
+static void read_include(struct det_reader *reader, const struct det_node *word)
+{
+    struct det_node *name;
+
+    if (!det_reader_is_on_line(reader, DET_TOKEN_STRING)) {
+        complain_behind(reader, word, "the name of a file in double quotes stands behind #include");
+        det_reader_skip_line(reader);
+        return;
+    }
+    name = det_reader_new_node(reader, DET_NODE_STRING);
+    det_reader_advance(reader);
+    if (!is_at_line_end(reader)) {
+        det_reader_complain_syntax(reader, "nothing stands behind the name of the file");
+        det_reader_skip_line(reader);
+    }
+    if (name != NULL)
+        det_reader_enter(reader, name, det_reader_top(reader)->source->is_of_records);
+}
+
+static bool is_same_list(const struct det_node *a, const struct det_node *b)
+{
+    while (a != NULL && b != NULL && strcmp(a->text, b->text) == 0) {
+        a = a->next;
+        b = b->next;
+    }
+    return a == NULL && b == NULL;
+}
+
+static void define_macro(struct det_reader *reader, struct det_node *name, struct det_node *members)
+{
+    struct det_spec *spec = reader->spec;
+    struct det_macro *known = det_map_get(&spec->macro_map, name->text);
+    struct det_macro *macro;
+
+    if (known != NULL) {
+        if (!is_same_list(known->members, members))
+            det_reader_complain_at(reader, name, " is defined twice, and not the same");
+        return;
+    }
+    macro = det_parse_alloc(spec, sizeof *macro);
+    if (macro == NULL)
+        return;
+    macro->name = name->text;
+    macro->at = name;
+    macro->members = members;
+    if (det_map_put(&spec->macro_map, macro) < 0) {
+        spec->error = DET_ERR_NO_MEMORY;
+        return;
+    }
+    *spec->macros_tail = macro;
+    spec->macros_tail = &macro->next;
+}
+
+static int find_word(const char *name)
+{
+    for (int i = 0; i < DET_WORD_COUNT; i++) {
+        if (strcmp(word_names[i], name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static void define_word(struct det_reader *reader, struct det_node *name, struct det_node *value)
+{
+    int word = find_word(name->text);
+
+    if (word < 0)
+        det_reader_complain_at(
+            reader, name,
+            " is no word of a spec: there are FSM_NAME, FSM_PREFIX, FSM_VERSION, FSM_DATA and "
+            "FSM_UNHANDLED");
+    else if (reader->depth > 1)
+        det_reader_complain_at(
+            reader, name, " belongs into the machine's own file, not into a fragment");
+    else if (value->next != NULL)
+        det_reader_complain_at(reader, value->next, " is one too many: the word has one value");
+    else if (reader->spec->words[word] == NULL)
+        reader->spec->words[word] = value;
+    else if (!is_same_list(reader->spec->words[word], value))
+        det_reader_complain_at(reader, name, " is defined twice, and not the same");
+}
+
+/* NAME or NUMBER, with commas between; NULL after a complaint. */
+static struct det_node *read_members(struct det_reader *reader, const struct det_node *name)
+{
+    struct det_node *first = NULL, **tail = &first;
+
+    for (;;) {
+        bool is_name = det_reader_is_on_line(reader, DET_TOKEN_NAME);
+
+        if (!is_name && !det_reader_is_on_line(reader, DET_TOKEN_NUMBER)) {
+            complain_behind(reader, name, "names with commas between them stand behind #define");
+            return NULL;
+        }
+        *tail = det_reader_new_node(reader, is_name ? DET_NODE_NAME : DET_NODE_NUMBER);
+        if (*tail == NULL)
+            return NULL;
+        tail = &(*tail)->next;
+        det_reader_advance(reader);
+        if (is_at_line_end(reader))
+            return first;
+        if (!det_reader_token_is(reader, DET_TOKEN_COMMA)) {
+            det_reader_complain_syntax(reader, "a comma is missing in the list");
+            return NULL;
+        }
+        det_reader_advance(reader);
+    }
+}
+
+static bool is_list_of_names(struct det_reader *reader, const struct det_node *members)
+{
+    for (; members != NULL; members = members->next) {
+        if (members->kind != DET_NODE_NAME) {
+            det_reader_complain_at(reader, members, " is not a name: a macro is a list of names");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What a #define that is well formed means. */
+static void define(struct det_reader *reader, struct det_node *name, struct det_node *members)
+{
+    if (strncmp(name->text, "FSM_", 4) == 0)
+        define_word(reader, name, members);
+    else if (
+        det_row_find(name->text, name->width) >= 0 || det_extra_find(name->text, name->width) >= 0)
+        det_reader_complain_at(reader, name, " is a word of the language, not a list");
+    else if (is_list_of_names(reader, members))
+        define_macro(reader, name, members);
+}
+
+static void read_define(struct det_reader *reader, const struct det_node *word)
+{
+    struct det_node *name, *members = NULL;
+    bool is_function;
+
+    if (!det_reader_is_on_line(reader, DET_TOKEN_NAME)) {
+        complain_behind(reader, word, "a name stands behind #define");
+        det_reader_skip_line(reader);
+        return;
+    }
+    name = det_reader_new_node(reader, DET_NODE_NAME);
+    is_function = det_reader_token_text(reader)[det_reader_token_of(reader)->length] == '(';
+    det_reader_advance(reader);
+    if (name != NULL && is_function)
+        det_reader_complain_at(reader, name, " has arguments: a macro is a list of names");
+    else if (name != NULL)
+        members = read_members(reader, name);
+    det_reader_skip_line(reader);
+    if (members != NULL)
+        define(reader, name, members);
+}
+
+void det_reader_read_directive(struct det_reader *reader)
+{
+    const struct det_node *word = det_reader_new_node(reader, DET_NODE_NAME);
+
+    det_reader_advance(reader);
+    if (word == NULL)
+        return;
+    if (!is_at_line_end(reader) && det_reader_token_is_text(reader, "define")) {
+        det_reader_advance(reader);
+        read_define(reader, word);
+    } else if (!is_at_line_end(reader) && det_reader_token_is_text(reader, "include")) {
+        det_reader_advance(reader);
+        read_include(reader, word);
+    } else {
+        complain_behind(reader, word, "a spec has #define and #include, and no other line with #");
+        det_reader_skip_line(reader);
+    }
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* parse_file.c - reads the text of a spec and all it includes into rows, macros and words.
+ *
+ *     file   = { row | END | define | include }
+ *     row    = NAME "(" [ argument { "," argument } ] ")"
+ *     argument = NAME | NUMBER | STRING | NAME "(" [ argument { "," argument } ] ")"
+ *     define = "#define" NAME ( NUMBER | NAME { "," NAME } )      on one line
+ *     include = "#include" STRING                                 on one line
+ *
+ * Invariants:
+ *   1. files and brackets are kept on stacks of fixed height, nothing calls itself;
+ *   2. after a mistake reading goes on at the next #, or at a row word with its parenthesis, which
+ *      cannot stand inside a row;
+ *   3. every loop takes a token, so that the time is linear in the text. */
+#include <string.h>
+
+#include "machine/parse_reader.h"
+
+/* A row, an extra, a duration: three levels are all that a row needs. */
+#define NEST_MAX 4
+
+/* The brackets that are open in a row. */
+struct nest {
+    struct det_node *calls[NEST_MAX];
+    struct det_node **tails[NEST_MAX];
+    unsigned depth;
+};
+
+static bool complain_nested(struct det_reader *reader)
+{
+    det_reader_complain_syntax(reader, "the brackets are too deep");
+    return false;
+}
+
+/* Adds the current token to the innermost bracket, and opens one when it is a call. */
+static bool read_argument(struct det_reader *reader, struct nest *nest, bool *ret_more)
+{
+    unsigned level = nest->depth - 1;
+    enum det_node_kind kind = det_reader_token_is(reader, DET_TOKEN_NAME)     ? DET_NODE_NAME
+                              : det_reader_token_is(reader, DET_TOKEN_NUMBER) ? DET_NODE_NUMBER
+                                                                              : DET_NODE_STRING;
+    struct det_node *node = det_reader_new_node(reader, kind);
+
+    if (node == NULL)
+        return false;
+    *nest->tails[level] = node;
+    nest->tails[level] = &node->next;
+    nest->calls[level]->argument_count++;
+    det_reader_advance(reader);
+    *ret_more = false;
+    if (kind != DET_NODE_NAME || !det_reader_token_is(reader, DET_TOKEN_OPEN))
+        return true;
+    if (nest->depth == NEST_MAX)
+        return complain_nested(reader);
+    node->kind = DET_NODE_CALL;
+    nest->calls[nest->depth] = node;
+    nest->tails[nest->depth++] = &node->arguments;
+    det_reader_advance(reader);
+    *ret_more = !det_reader_token_is(reader, DET_TOKEN_CLOSE);
+    return true;
+}
+
+static bool is_argument(struct det_reader *reader)
+{
+    return (det_reader_token_is(reader, DET_TOKEN_NAME) && !det_reader_is_row_start(reader)) ||
+           det_reader_token_is(reader, DET_TOKEN_NUMBER) ||
+           det_reader_token_is(reader, DET_TOKEN_STRING);
+}
+
+/* What stands behind an argument: a comma, or the end of its bracket. */
+static bool read_separator(struct det_reader *reader, struct nest *nest, bool *ret_more)
+{
+    *ret_more = det_reader_token_is(reader, DET_TOKEN_COMMA);
+    if (det_reader_token_is(reader, DET_TOKEN_CLOSE))
+        nest->depth--;
+    else if (!*ret_more)
+        return false;
+    det_reader_advance(reader);
+    return true;
+}
+
+static void complain_unclosed(struct det_reader *reader, const struct det_node *row)
+{
+    if (det_reader_token_is(reader, DET_TOKEN_END) || det_reader_token_is(reader, DET_TOKEN_HASH) ||
+        det_reader_is_row_start(reader))
+        det_reader_complain_at(reader, row, "( is not closed");
+    else
+        det_reader_complain_syntax(reader, "a comma or a closing bracket is missing here");
+}
+
+/* From the opening bracket to behind the closing one; false after a complaint. */
+static bool read_arguments(struct det_reader *reader, struct det_node *row)
+{
+    struct nest nest = { .calls = { row }, .tails = { &row->arguments }, .depth = 1 };
+    bool wants_argument;
+
+    det_reader_advance(reader);
+    wants_argument = !det_reader_token_is(reader, DET_TOKEN_CLOSE);
+    while (nest.depth > 0) {
+        if (wants_argument && !is_argument(reader)) {
+            if (det_reader_token_is(reader, DET_TOKEN_COMMA) ||
+                det_reader_token_is(reader, DET_TOKEN_CLOSE))
+                det_reader_complain_syntax(reader, "an argument is missing here");
+            else
+                complain_unclosed(reader, row);
+            return false;
+        }
+        if (wants_argument) {
+            if (!read_argument(reader, &nest, &wants_argument))
+                return false;
+        } else if (!read_separator(reader, &nest, &wants_argument)) {
+            complain_unclosed(reader, row);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void complain_unknown_row(struct det_reader *reader, const struct det_node *name)
+{
+    struct det_place place = det_parse_place(name);
+    int nearest = det_row_nearest(name->text);
+
+    if (det_extra_find(name->text, strlen(name->text)) >= 0)
+        det_parse_complain(
+            reader->spec, DET_RULE_UNKNOWN_ROW, &place,
+            "%s is not a row: it stands inside of ON, STAY or STOP", name->text);
+    else if (nearest >= 0)
+        det_parse_complain(
+            reader->spec, DET_RULE_UNKNOWN_ROW, &place, "there is no row %.64s; did you mean %s?",
+            name->text, det_row_kind((enum det_row)nearest)->name);
+    else
+        det_parse_complain(
+            reader->spec, DET_RULE_UNKNOWN_ROW, &place, "there is no row %.64s", name->text);
+}
+
+/* Whether a row of this kind may stand in this file. */
+static bool is_known_row(struct det_reader *reader, const struct det_node *name, int row)
+{
+    struct det_place place = det_parse_place(name);
+
+    if (row < 0) {
+        complain_unknown_row(reader, name);
+        return false;
+    }
+    if (name->source->is_of_records && !det_row_kind((enum det_row)row)->is_of_records) {
+        det_parse_complain(
+            reader->spec, DET_RULE_UNKNOWN_ROW, &place, "%s does not belong into a file of records",
+            name->text);
+        return false;
+    }
+    return true;
+}
+
+static void add_row(struct det_reader *reader, struct det_node *row)
+{
+    struct det_spec *spec = reader->spec;
+    struct det_rows *rows = row->source->is_of_records ? &spec->shared_rows : &spec->rows;
+    struct det_place place = det_parse_place(row);
+
+    if (spec->row_count++ == DET_SPEC_ROWS_MAX)
+        det_parse_complain(
+            spec, DET_RULE_TOO_LARGE, &place, "there are more than %d rows", DET_SPEC_ROWS_MAX);
+    if (spec->row_count > DET_SPEC_ROWS_MAX)
+        return;
+    *rows->tail = row;
+    rows->tail = &row->next;
+    if (row->row == DET_ROW_USES && row->argument_count == 1 &&
+        row->arguments->kind == DET_NODE_STRING)
+        det_reader_enter(reader, row->arguments, true);
+}
+
+static void read_row(struct det_reader *reader)
+{
+    struct det_node *row = det_reader_new_node(reader, DET_NODE_CALL);
+    bool is_known;
+    int kind;
+
+    if (row == NULL)
+        return;
+    kind = det_row_find(row->text, row->width);
+    det_reader_advance(reader);
+    if (!det_reader_token_is(reader, DET_TOKEN_OPEN) && kind != DET_ROW_END) {
+        det_reader_complain_at(reader, row, " is not a row: a ( is missing behind it");
+        det_reader_recover(reader);
+        return;
+    }
+    is_known = is_known_row(reader, row, kind);
+    if (det_reader_token_is(reader, DET_TOKEN_OPEN) && !read_arguments(reader, row)) {
+        det_reader_recover(reader);
+        return;
+    }
+    if (is_known) {
+        row->row = (enum det_row)kind;
+        add_row(reader, row);
+    }
+}
+
+static void read_item(struct det_reader *reader)
+{
+    const struct det_token *token = det_reader_token_of(reader);
+
+    if (token->kind == DET_TOKEN_END) {
+        det_reader_pop(reader);
+    } else if (token->kind == DET_TOKEN_HASH) {
+        det_reader_read_directive(reader);
+    } else if (token->kind == DET_TOKEN_NAME) {
+        read_row(reader);
+    } else {
+        det_reader_complain_syntax(
+            reader, "a row, a comment, #define or #include is expected here");
+        det_reader_advance(reader);
+        det_reader_recover(reader);
+    }
+}
+
+bool det_parse_files(struct det_spec *spec, const char *path, const char *text, size_t size)
+{
+    struct det_reader reader = { .spec = spec };
+    struct det_place place = { .file = path, .line = 1, .column = 1 };
+    struct det_source *source = det_source_add(spec, path, text, size, &place);
+
+    if (source != NULL)
+        det_reader_push(&reader, source);
+    while (reader.depth > 0 && spec->error == 0)
+        read_item(&reader);
+    return source != NULL;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* parse_reader.c - the stack of files under reading, and the token that is looked at. */
+#include "machine/parse_reader.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/text.h"
+
+struct det_frame *det_reader_top(struct det_reader *reader)
+{
+    det_assert(reader->depth > 0 && reader->depth <= DET_SPEC_INCLUDE_MAX);
+    return &reader->frames[reader->depth - 1];
+}
+
+const struct det_token *det_reader_token_of(struct det_reader *reader)
+{
+    return &det_reader_top(reader)->token;
+}
+
+bool det_reader_token_is(struct det_reader *reader, enum det_token_kind kind)
+{
+    return det_reader_token_of(reader)->kind == kind;
+}
+
+void det_reader_advance(struct det_reader *reader)
+{
+    struct det_frame *frame = det_reader_top(reader);
+
+    frame->token = det_lexer_next(&frame->lexer);
+}
+
+const char *det_reader_token_text(struct det_reader *reader)
+{
+    return det_reader_top(reader)->source->text + det_reader_token_of(reader)->offset;
+}
+
+bool det_reader_token_is_text(struct det_reader *reader, const char *text)
+{
+    return det_view_is(
+        det_view_of(det_reader_token_text(reader), det_reader_token_of(reader)->length), text);
+}
+
+void det_reader_complain_syntax(struct det_reader *reader, const char *problem)
+{
+    const struct det_token *token = det_reader_token_of(reader);
+    struct det_place place = det_source_place(det_reader_top(reader)->source, token);
+
+    det_parse_complain(
+        reader->spec, DET_RULE_SYNTAX, &place, "%s",
+        token->kind == DET_TOKEN_BAD ? token->problem : problem);
+}
+
+void det_reader_complain_at(
+    struct det_reader *reader, const struct det_node *node, const char *rest)
+{
+    struct det_place place = det_parse_place(node);
+
+    det_parse_complain(
+        reader->spec, DET_RULE_SYNTAX, &place, "%.*s%s", DET_NAME_MAX, node->text, rest);
+}
+
+static char escaped(char c)
+{
+    if (c == 'n')
+        return '\n';
+    if (c == 't')
+        return '\t';
+    return c;
+}
+
+/* A string without its quotes, its escapes replaced. */
+static void unescape(char *target, const char *text, size_t length)
+{
+    for (size_t i = 1; i + 1 < length; i++) {
+        if (text[i] == '\\')
+            *target++ = escaped(text[++i]);
+        else
+            *target++ = text[i];
+    }
+}
+
+struct det_node *det_reader_new_node(struct det_reader *reader, enum det_node_kind kind)
+{
+    const struct det_token *token = det_reader_token_of(reader);
+    struct det_node *node = det_parse_alloc(reader->spec, sizeof *node + token->length + 1);
+
+    if (node == NULL)
+        return NULL;
+    node->kind = kind;
+    node->source = det_reader_top(reader)->source;
+    node->at = det_reader_token_text(reader);
+    node->line = token->line;
+    node->column = token->column;
+    node->width = token->length;
+    if (kind == DET_NODE_STRING)
+        unescape(node->text, node->at, token->length);
+    else
+        memcpy(node->text, node->at, token->length);
+    return node;
+}
+
+static bool next_is_open(struct det_reader *reader)
+{
+    struct det_lexer ahead = det_reader_top(reader)->lexer;
+
+    return det_lexer_next(&ahead).kind == DET_TOKEN_OPEN;
+}
+
+bool det_reader_is_row_start(struct det_reader *reader)
+{
+    int row;
+
+    if (!det_reader_token_is(reader, DET_TOKEN_NAME))
+        return false;
+    row = det_row_find(det_reader_token_text(reader), det_reader_token_of(reader)->length);
+    if (row == DET_ROW_END)
+        return det_reader_token_of(reader)->starts_line && !next_is_open(reader);
+    return row >= 0 && next_is_open(reader);
+}
+
+/* A comment that does not end takes all the rest with it, so it is told in any case. */
+static bool is_endless_comment(struct det_reader *reader)
+{
+    return det_reader_token_is(reader, DET_TOKEN_BAD) &&
+           strncmp(det_reader_token_text(reader), "/*", 2) == 0;
+}
+
+void det_reader_recover(struct det_reader *reader)
+{
+    while (!det_reader_token_is(reader, DET_TOKEN_END) &&
+           !det_reader_token_is(reader, DET_TOKEN_HASH) && !det_reader_is_row_start(reader)) {
+        if (is_endless_comment(reader))
+            det_reader_complain_syntax(reader, NULL);
+        det_reader_advance(reader);
+    }
+}
+
+void det_reader_skip_line(struct det_reader *reader)
+{
+    while (!det_reader_token_is(reader, DET_TOKEN_END) && !det_reader_token_of(reader)->starts_line)
+        det_reader_advance(reader);
+}
+
+bool det_reader_is_on_line(struct det_reader *reader, enum det_token_kind kind)
+{
+    return det_reader_token_is(reader, kind) && !det_reader_token_of(reader)->starts_line;
+}
+
+void det_reader_push(struct det_reader *reader, struct det_source *source)
+{
+    struct det_frame *frame;
+
+    reader->depth++;
+    frame = det_reader_top(reader);
+    *frame = (struct det_frame){ .source = source };
+    det_lexer_init(&frame->lexer, source->text, source->size);
+    frame->token = det_lexer_next(&frame->lexer);
+}
+
+void det_reader_pop(struct det_reader *reader)
+{
+    det_source_finish(det_reader_top(reader)->source);
+    reader->depth--;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* parse_row.c - gives every row of a machine to the builder.
+ *
+ * There is one function for each row of rows.def, named read_<ROW>; a row of that list without one
+ * does not compile. A row with a mistake is complained about and left out. */
+#include <string.h>
+
+#include "base/text.h"
+#include "machine/parse_take.h"
+
+typedef void read_row_fn(struct det_take *take);
+
+/* In the order of enum det_unhandled. */
+static const char *const policies[] = { "ERROR", "IGNORE", "DEFER", "DEAD_LETTER" };
+#define POLICY_COUNT (sizeof policies / sizeof *policies)
+
+static void read_STATE(struct det_take *take)
+{
+    static const char *const flag_words[] = { "INITIAL", "FINAL" };
+    static const unsigned flag_values[] = { DET_STATE_INITIAL, DET_STATE_FINAL };
+    struct det_state_row row = { .name = det_take_name(take, "the name of a state in C") };
+    bool has_flag;
+    int flag;
+
+    row.wire = det_take_name(take, "its name on disk");
+    has_flag = take->next != NULL;
+    /* A state with a wrong flag is still a state: one mistake is told once. */
+    if (take->failed)
+        return;
+    flag = has_flag ? det_take_word(take, flag_words, 2, "INITIAL or FINAL") : -1;
+    row.flags = flag >= 0 ? flag_values[flag] : 0;
+    take->spec->state_names[take->spec->state_count++] = row.name;
+    det_machine_builder_state(take->spec->builder, &row);
+}
+
+static void read_event(struct det_take *take, bool is_internal)
+{
+    struct det_event_row row = { .is_internal = is_internal };
+    const struct det_node *payload;
+
+    row.name = det_take_name(take, "the name of an event in C");
+    row.wire = det_take_name(take, "its name on disk");
+    payload = take->next != NULL ? det_take_node(take, "a record") : NULL;
+    if (take->failed)
+        return;
+    if (payload != NULL)
+        row.payload = det_parse_record_of(take->spec, payload);
+    take->spec->event_names[take->spec->event_count++] = row.name;
+    det_machine_builder_event(take->spec->builder, &row);
+}
+
+static void read_EVENT(struct det_take *take)
+{
+    read_event(take, false);
+}
+
+static void read_INTERNAL(struct det_take *take)
+{
+    read_event(take, true);
+}
+
+static void read_UNHANDLED(struct det_take *take)
+{
+    const char *event = det_take_name(take, "an event");
+    int policy = det_take_word(take, policies, POLICY_COUNT, "ERROR, IGNORE, DEFER or DEAD_LETTER");
+
+    if (!take->failed)
+        det_machine_builder_event_unhandled(take->spec->builder, event, (enum det_unhandled)policy);
+}
+
+static void read_group(struct det_take *take, bool is_of_events)
+{
+    struct det_group_row row = { .is_of_events = is_of_events };
+
+    row.name = det_take_name(take, "the name of a group");
+    row.members = det_take_rest(take, is_of_events ? "events" : "states");
+    if (!take->failed)
+        det_machine_builder_group(take->spec->builder, &row);
+}
+
+static void read_GROUP(struct det_take *take)
+{
+    read_group(take, false);
+}
+
+static void read_EVENT_GROUP(struct det_take *take)
+{
+    read_group(take, true);
+}
+
+static void read_EFFECT(struct det_take *take)
+{
+    struct det_effect_row row = { .name = det_take_name(take, "the name of an effect") };
+
+    row.produces = det_take_rest(take, "events");
+    if (!take->failed)
+        det_machine_builder_effect(take->spec->builder, &row);
+}
+
+static void read_GUARD(struct det_take *take)
+{
+    const char *name = det_take_name(take, "the name of a guard");
+
+    if (!take->failed)
+        det_machine_builder_guard(take->spec->builder, name, NULL);
+}
+
+static void read_HOOK(struct det_take *take)
+{
+    const char *name = det_take_name(take, "the name of a hook");
+
+    if (!take->failed)
+        det_machine_builder_hook(take->spec->builder, name, NULL);
+}
+
+static void read_UPDATE(struct det_take *take)
+{
+    const char *name = det_take_name(take, "the name of an update");
+
+    if (!take->failed)
+        det_machine_builder_update(take->spec->builder, name, NULL);
+}
+
+static void read_FILL(struct det_take *take)
+{
+    const char *name = det_take_name(take, "the name of a fill");
+
+    if (!take->failed)
+        det_machine_builder_fill(take->spec->builder, name, NULL);
+}
+
+static void read_TIMER(struct det_take *take)
+{
+    struct det_timer_row row = { .name = det_take_name(take, "the name of a timer") };
+
+    row.timeout = det_take_timeout(take);
+    if (!take->failed)
+        det_machine_builder_timer(take->spec->builder, &row);
+}
+
+/* The file itself was read with the text. */
+static void read_USES(struct det_take *take)
+{
+    (void)det_take_string(take, "the name of a file in double quotes");
+}
+
+/* Whether the extra may stand on the row and has not been there before. */
+static bool extra_fits(
+    struct det_take *take, const struct det_node *node, enum det_extra extra,
+    const struct det_on_row *row, unsigned seen)
+{
+    struct det_place place = det_parse_place(node);
+    const char *problem = NULL;
+
+    if (seen & (1u << extra))
+        problem = "stands twice on this row";
+    else if (extra == DET_EXTRA_WITHIN && row->outcome != DET_GOTO)
+        problem = "stands on ON and OVERRIDE only, where a state is entered";
+    else if (extra == DET_EXTRA_REASON && row->outcome != DET_STOP)
+        problem = "stands on STOP and OVERRIDE_STOP only";
+    if (problem == NULL)
+        return true;
+    det_parse_complain(take->spec, DET_RULE_ROW_ARGUMENTS, &place, "%s %s", node->text, problem);
+    return false;
+}
+
+static void read_extra(struct det_take *take, enum det_extra extra, struct det_on_row *row)
+{
+    switch (extra) {
+    case DET_EXTRA_IF:
+        row->guard = det_take_name(take, "a guard");
+        break;
+    case DET_EXTRA_CALL:
+        row->hook = det_take_name(take, "a hook");
+        break;
+    case DET_EXTRA_SET:
+        row->update = det_take_name(take, "an update");
+        break;
+    case DET_EXTRA_KEEP:
+        row->keeps = det_take_rest(take, "fields");
+        break;
+    case DET_EXTRA_DO:
+        row->effects = det_take_rest(take, "effects");
+        break;
+    case DET_EXTRA_ARM:
+        row->arms = det_take_rest(take, "timers");
+        break;
+    case DET_EXTRA_DISARM:
+        row->disarms = det_take_rest(take, "timers");
+        break;
+    case DET_EXTRA_WITHIN:
+        row->within = det_take_timeout(take);
+        break;
+    case DET_EXTRA_REASON:
+        row->reason = det_take_string(take, "the reason in double quotes");
+        break;
+    case DET_EXTRA_COUNT:
+        break;
+    }
+}
+
+static void take_extras(struct det_take *take, struct det_on_row *row)
+{
+    unsigned seen = 0;
+
+    for (const struct det_node *node = take->next; node != NULL && !take->failed;
+         node = node->next, take->index++) {
+        int extra = node->kind == DET_NODE_CALL ? det_extra_find(node->text, node->width) : -1;
+        struct det_take inner;
+
+        if (extra < 0) {
+            det_take_fail(
+                take, node, "one of IF, CALL, SET, KEEP, DO, ARM, DISARM, WITHIN, REASON");
+        } else if (!extra_fits(take, node, (enum det_extra)extra, row, seen)) {
+            take->failed = true;
+        } else {
+            inner = det_take_start(take->spec, node, det_extra_kind((enum det_extra)extra));
+            read_extra(&inner, (enum det_extra)extra, row);
+            take->failed = inner.failed;
+            seen |= 1u << extra;
+        }
+    }
+}
+
+static void read_transition(struct det_take *take, enum det_outcome outcome, bool is_override)
+{
+    struct det_on_row row = { .outcome = outcome, .is_override = is_override };
+
+    row.from = det_take_names(take, "a state or ANY(...) of states");
+    row.events = det_take_names(take, "an event or ANY(...) of events");
+    if (outcome == DET_GOTO)
+        row.to = det_take_name(take, "the state to go to");
+    take_extras(take, &row);
+    if (!take->failed)
+        det_machine_builder_on(take->spec->builder, &row);
+}
+
+static void read_ON(struct det_take *take)
+{
+    read_transition(take, DET_GOTO, false);
+}
+
+static void read_STAY(struct det_take *take)
+{
+    read_transition(take, DET_STAY, false);
+}
+
+static void read_STOP(struct det_take *take)
+{
+    read_transition(take, DET_STOP, false);
+}
+
+static void read_OVERRIDE(struct det_take *take)
+{
+    read_transition(take, DET_GOTO, true);
+}
+
+static void read_OVERRIDE_STAY(struct det_take *take)
+{
+    read_transition(take, DET_STAY, true);
+}
+
+static void read_OVERRIDE_STOP(struct det_take *take)
+{
+    read_transition(take, DET_STOP, true);
+}
+
+static void read_ON_EACH(struct det_take *take)
+{
+    struct det_on_row row = { .outcome = DET_GOTO };
+
+    row.events = det_take_names(take, "an event or ANY(...) of events");
+    row.to = det_take_name(take, "the state to go to");
+    row.from = det_take_rest(take, "states");
+    if (!take->failed)
+        det_machine_builder_on(take->spec->builder, &row);
+}
+
+static void read_ENTRY(struct det_take *take)
+{
+    const char *const *states = det_take_names(take, "a state or ANY(...) of states");
+    const char *hook = det_take_name(take, "a hook");
+
+    if (!take->failed)
+        det_machine_builder_entry(take->spec->builder, states, hook);
+}
+
+static void read_EXIT(struct det_take *take)
+{
+    const char *const *states = det_take_names(take, "a state or ANY(...) of states");
+    const char *hook = det_take_name(take, "a hook");
+
+    if (!take->failed)
+        det_machine_builder_exit(take->spec->builder, states, hook);
+}
+
+static void read_AFTER(struct det_take *take)
+{
+    const char *const *states = det_take_names(take, "a state or ANY(...) of states");
+    struct det_timeout_row row = det_take_timeout(take);
+
+    if (!take->failed)
+        det_machine_builder_after(take->spec->builder, states, &row);
+}
+
+/* The rows of records were read before: they have no function here. */
+#define READ_MACHINE(name) read_##name
+#define READ_RECORD(name)  NULL
+
+static read_row_fn *const readers[] = {
+#define DET_ROW(name, where, least, most, columns, form, help) \
+    [DET_ROW_##name] = READ_##where(name),
+#include "machine/rows.def"
+};
+
+/* The words of the machine are judged like rows. */
+static void fail_word(struct det_spec *spec, const struct det_node *node, const char *problem)
+{
+    struct det_place place = det_parse_place(node);
+
+    det_parse_complain(spec, DET_RULE_ROW_ARGUMENTS, &place, "%s", problem);
+}
+
+static void read_version(struct det_spec *spec)
+{
+    const struct det_node *node = spec->words[DET_WORD_VERSION];
+    uint64_t version = 0;
+
+    if (node == NULL)
+        return;
+    if (node->kind != DET_NODE_NUMBER || det_parse_u64(det_view_text(node->text), &version) < 0 ||
+        version == 0 || version > UINT32_MAX)
+        fail_word(spec, node, "FSM_VERSION is a whole number from 1 to 4294967295");
+    else
+        det_machine_builder_version(spec->builder, (uint32_t)version);
+}
+
+static void read_data(struct det_spec *spec)
+{
+    const struct det_node *node = spec->words[DET_WORD_DATA];
+    const struct det_record *record;
+
+    if (node == NULL)
+        return;
+    if (node->kind != DET_NODE_NAME) {
+        fail_word(spec, node, "FSM_DATA is the name of a record");
+        return;
+    }
+    record = det_parse_record_of(spec, node);
+    if (record != NULL)
+        det_machine_builder_data(spec->builder, record);
+}
+
+static void read_policy(struct det_spec *spec)
+{
+    const struct det_node *node = spec->words[DET_WORD_UNHANDLED];
+
+    if (node == NULL)
+        return;
+    for (size_t i = 0; i < POLICY_COUNT; i++) {
+        if (strcmp(node->text, policies[i]) == 0) {
+            det_machine_builder_unhandled(spec->builder, (enum det_unhandled)i);
+            return;
+        }
+    }
+    fail_word(spec, node, "FSM_UNHANDLED is ERROR, IGNORE, DEFER or DEAD_LETTER");
+}
+
+void det_parse_rows(struct det_spec *spec)
+{
+    spec->state_names = det_parse_alloc(spec, (spec->row_count + 1) * sizeof *spec->state_names);
+    spec->event_names = det_parse_alloc(spec, (spec->row_count + 1) * sizeof *spec->event_names);
+    /* Of a text beyond the limit nothing is said but that. */
+    if (spec->row_count > DET_SPEC_ROWS_MAX)
+        return;
+    read_version(spec);
+    read_data(spec);
+    read_policy(spec);
+    for (const struct det_node *row = spec->rows.first; row != NULL && spec->error == 0;
+         row = row->next) {
+        const struct det_row_kind *kind = det_row_kind(row->row);
+        struct det_take take;
+
+        if (readers[row->row] == NULL)
+            continue;
+        take = det_take_start(spec, row, kind);
+        readers[row->row](&take);
+    }
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* template_test.c - the machine that the template makes, and that the reader makes the same one. */
+#include <detent/detent.h>
+
+#define FSM_SPEC "machine/template_test.fsm"
+#include <detent/fsm/declare.h>
+#define FSM_SPEC "machine/template_test.fsm"
+#include <detent/fsm/define.h>
+
+#include "lib/test.h"
+
+static bool has_title(
+    const struct det_move *move, const struct ticket_data *data, const struct ticket_event *event)
+{
+    (void)move;
+    (void)data;
+    return event->report.title[0] != '\0';
+}
+
+static int check_quota(
+    const struct det_move *move, const struct ticket_data *data, const struct ticket_event *event)
+{
+    (void)move;
+    (void)data;
+    (void)event;
+    return 0;
+}
+
+static int greet(
+    const struct det_move *move, const struct ticket_data *data, const struct ticket_event *event)
+{
+    (void)move;
+    (void)data;
+    (void)event;
+    return 0;
+}
+
+static void count_reopen(struct ticket_data *data, const struct ticket_event *event)
+{
+    (void)event;
+    data->reopened++;
+}
+
+static void note_time(
+    const struct det_move *move, const struct ticket_data *data, struct ticket_event *event)
+{
+    (void)data;
+    event->remind.armed_at = move->now;
+}
+
+static int notify(
+    struct det_effect_call *call, const struct ticket_data *data, const struct ticket_event *event,
+    struct ticket_event *ret)
+{
+    (void)call;
+    (void)data;
+    (void)event;
+    *ret = ticket_notified();
+    return DET_PRODUCED;
+}
+
+static int index_it(
+    struct det_effect_call *call, const struct ticket_data *data, const struct ticket_event *event,
+    struct ticket_event *ret)
+{
+    (void)call;
+    (void)data;
+    (void)event;
+    (void)ret;
+    return DET_DONE;
+}
+
+static const struct det_transition *step(enum ticket_state state, enum ticket_event_kind event)
+{
+    return det_machine_step(&ticket_machine, state, event);
+}
+
+static void a_template_gives_names_versions_and_counts(void **unused)
+{
+    (void)unused;
+    assert_string_equal(ticket_machine.name, "ticket");
+    assert_int_equal(ticket_machine.version, 3);
+    assert_int_equal(ticket_machine.state_count, 6);
+    assert_int_equal(ticket_machine.event_count, 12);
+    assert_int_equal(ticket_machine.initial, TICKET_NEW);
+    assert_string_equal(ticket_machine.states[TICKET_NEW].name, "new_ticket");
+    assert_int_equal(ticket_machine.states[TICKET_ARCHIVED].flags, DET_STATE_FINAL);
+    assert_true(ticket_machine.events[TICKET_REMIND].is_internal);
+    assert_ptr_equal(det_machine_data(&ticket_machine), ticket_data_record());
+    assert_ptr_equal(det_machine_payload(&ticket_machine, TICKET_REPORT), report_record());
+    assert_ptr_equal(det_machine_payload(&ticket_machine, TICKET_VOTE), det_empty_record());
+}
+
+static void lists_stand_for_every_pair(void **unused)
+{
+    static const enum ticket_state open[] = { TICKET_NEW, TICKET_WORKING, TICKET_BLOCKED };
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
+        assert_int_equal(step(open[i], TICKET_VOTE)->outcome, DET_STAY);
+    assert_int_equal(step(TICKET_DONE, TICKET_VOTE)->outcome, DET_UNHANDLED);
+    assert_int_equal(step(TICKET_BLOCKED, TICKET_REJECT)->to, TICKET_ARCHIVED);
+    assert_true(ticket_is_open(TICKET_BLOCKED));
+    assert_false(ticket_is_active(TICKET_TRIAGE));
+    assert_true(ticket_event_is_chatter(TICKET_VOTE));
+    assert_false(ticket_event_is_chatter(TICKET_REPORT));
+}
+
+static void an_override_replaces_all_of_what_it_overrides(void **unused)
+{
+    (void)unused;
+    assert_int_equal(step(TICKET_NEW, TICKET_REJECT)->to, TICKET_NEW);
+    assert_string_equal(step(TICKET_NEW, TICKET_REJECT)->more->hook->name, "check_quota");
+    assert_int_equal(step(TICKET_TRIAGE, TICKET_VOTE)->outcome, DET_STAY);
+    assert_null(step(TICKET_TRIAGE, TICKET_VOTE)->more);
+    assert_int_equal(step(TICKET_BLOCKED, TICKET_COMMENT)->outcome, DET_STOP);
+    assert_string_equal(step(TICKET_BLOCKED, TICKET_COMMENT)->more->reason, "said \"no\"");
+    assert_int_equal(step(TICKET_BLOCKED, TICKET_COMMENT)->more->effect_count, 0);
+}
+
+static void extras_reach_the_table(void **unused)
+{
+    const struct det_transition_more *more = step(TICKET_NEW, TICKET_REPORT)->more;
+    const struct det_timeout *within = step(TICKET_WORKING, TICKET_BLOCK)->more->within;
+
+    (void)unused;
+    assert_string_equal(more->guard->name, "has_title");
+    assert_string_equal(more->hook->name, "check_quota");
+    assert_int_equal(more->effect_count, 2);
+    assert_string_equal(ticket_machine.effects[more->effects[1]].name, "index_it");
+    assert_int_equal(within->after, 90 * DET_MINUTE);
+    assert_int_equal(within->event, TICKET_STALE);
+    assert_int_equal(step(TICKET_TRIAGE, TICKET_ACCEPT)->more->arm_count, 2);
+    assert_int_equal(step(TICKET_BLOCKED, TICKET_FINISH)->more->disarm_count, 2);
+    assert_string_equal(ticket_machine.timers[0].timeout.fill->name, "note_time");
+    assert_int_equal(ticket_machine.states[TICKET_TRIAGE].timeout.after, 3 * DET_DAY);
+    assert_string_equal(ticket_machine.states[TICKET_WORKING].entry->name, "greet");
+    assert_string_equal(ticket_machine.states[TICKET_BLOCKED].exit->name, "check_quota");
+}
+
+static void policies_come_from_the_machine_or_from_the_event(void **unused)
+{
+    (void)unused;
+    assert_int_equal(ticket_machine.events[TICKET_VOTE].unhandled, DET_UNHANDLED_IGNORE);
+    assert_int_equal(ticket_machine.events[TICKET_REJECT].unhandled, DET_UNHANDLED_DEFER);
+    assert_int_equal(ticket_machine.events[TICKET_COMMENT].unhandled, DET_UNHANDLED_DEAD_LETTER);
+}
+
+static void functions_are_called_with_their_own_types(void **unused)
+{
+    struct ticket_event event = ticket_report((struct report){ .title = "It leaks" });
+    struct ticket_event filled = { .kind = TICKET_REMIND };
+    struct det_move move = { .now = 7 };
+    struct ticket_data data = { .reopened = 4 };
+
+    (void)unused;
+    assert_true(step(TICKET_NEW, TICKET_REPORT)->more->guard->run(&move, &data, &event));
+    event.report.title[0] = '\0';
+    assert_false(step(TICKET_NEW, TICKET_REPORT)->more->guard->run(&move, &data, &event));
+    step(TICKET_DONE, TICKET_REOPEN)->more->update->run(&data, &event);
+    assert_int_equal(data.reopened, 5);
+    ticket_machine.timers[0].timeout.fill->run(&move, &data, &filled);
+    assert_int_equal(filled.remind.armed_at, 7);
+}
+
+static void assert_kept(const struct det_machine *machine)
+{
+    const struct det_transition *report = det_machine_step(machine, TICKET_NEW, TICKET_REPORT);
+    struct ticket_event event =
+        ticket_report((struct report){ .title = "It leaks",
+                                       .urgency = URGENCY_HIGH,
+                                       .has_attachment = true,
+                                       .attachment = { .size = 2, .data = { 0xca, 0xfe } },
+                                       .tags_count = 2,
+                                       .tags = { "pipe", "sink" } });
+    struct ticket_data data = { .reopened = 1 };
+
+    assert_int_equal(det_machine_apply(machine, report, &data, &event, NULL), 0);
+    assert_string_equal(data.title, "It leaks");
+    assert_int_equal(data.urgency, URGENCY_HIGH);
+    assert_true(data.has_attachment);
+    assert_int_equal(data.attachment.size, 2);
+    assert_int_equal(data.attachment.data[1], 0xfe);
+    assert_int_equal(data.tags_count, 2);
+    assert_string_equal(data.tags[1], "sink");
+    assert_int_equal(data.reopened, 1);
+}
+
+static void keep_copies_fields_with_their_presence_and_count(void **unused)
+{
+    (void)unused;
+    assert_kept(&ticket_machine);
+}
+
+static void assert_same_name(const char *a, const char *b)
+{
+    assert_int_equal(a == NULL, b == NULL);
+    if (a != NULL)
+        assert_string_equal(a, b);
+}
+
+#define ASSERT_SAME_FUNCTION(a, b) assert_same_name((a) ? (a)->name : NULL, (b) ? (b)->name : NULL)
+
+static void assert_same_timeout(const struct det_timeout *a, const struct det_timeout *b)
+{
+    assert_int_equal(a == NULL, b == NULL);
+    if (a == NULL)
+        return;
+    assert_int_equal(a->after, b->after);
+    assert_int_equal(a->event, b->event);
+    ASSERT_SAME_FUNCTION(a->fill, b->fill);
+}
+
+static void assert_same_ids(const uint16_t *a, size_t a_count, const uint16_t *b, size_t b_count)
+{
+    assert_int_equal(a_count, b_count);
+    for (size_t i = 0; i < a_count; i++)
+        assert_int_equal(a[i], b[i]);
+}
+
+static void assert_same_more(
+    const struct det_transition_more *a, const struct det_transition_more *b)
+{
+    static const struct det_transition_more nothing;
+
+    a = a ? a : &nothing;
+    b = b ? b : &nothing;
+    ASSERT_SAME_FUNCTION(a->guard, b->guard);
+    ASSERT_SAME_FUNCTION(a->hook, b->hook);
+    ASSERT_SAME_FUNCTION(a->update, b->update);
+    assert_same_ids(a->effects, a->effect_count, b->effects, b->effect_count);
+    assert_same_ids(a->arms, a->arm_count, b->arms, b->arm_count);
+    assert_same_ids(a->disarms, a->disarm_count, b->disarms, b->disarm_count);
+    assert_same_timeout(a->within, b->within);
+    assert_same_name(a->reason, b->reason);
+    assert_int_equal(a->keep_count > 0, b->keep_count > 0);
+}
+
+static void assert_same_record(const struct det_record *a, const struct det_record *b)
+{
+    assert_string_equal(a->name, b->name);
+    assert_int_equal(a->version ? a->version : 1, b->version ? b->version : 1);
+    assert_int_equal(a->size, b->size);
+    assert_int_equal(a->field_count, b->field_count);
+    for (size_t i = 0; i < a->field_count; i++) {
+        assert_string_equal(a->fields[i].name, b->fields[i].name);
+        assert_int_equal(a->fields[i].kind, b->fields[i].kind);
+        assert_int_equal(a->fields[i].flags, b->fields[i].flags);
+        assert_int_equal(a->fields[i].offset, b->fields[i].offset);
+        assert_int_equal(a->fields[i].size, b->fields[i].size);
+        assert_int_equal(a->fields[i].presence, b->fields[i].presence);
+        assert_int_equal(a->fields[i].capacity, b->fields[i].capacity);
+    }
+}
+
+static void assert_same_parts(const struct det_machine *a, const struct det_machine *b)
+{
+    assert_same_record(det_machine_data(a), det_machine_data(b));
+    for (unsigned s = 0; s < a->state_count; s++) {
+        assert_string_equal(a->states[s].name, b->states[s].name);
+        assert_int_equal(a->states[s].flags, b->states[s].flags);
+        ASSERT_SAME_FUNCTION(a->states[s].entry, b->states[s].entry);
+        ASSERT_SAME_FUNCTION(a->states[s].exit, b->states[s].exit);
+        assert_same_timeout(&a->states[s].timeout, &b->states[s].timeout);
+    }
+    for (unsigned e = 0; e < a->event_count; e++) {
+        assert_string_equal(a->events[e].name, b->events[e].name);
+        assert_int_equal(a->events[e].is_internal, b->events[e].is_internal);
+        assert_int_equal(a->events[e].unhandled, b->events[e].unhandled);
+        assert_same_record(det_machine_payload(a, e), det_machine_payload(b, e));
+    }
+    for (unsigned i = 0; i < a->effect_count; i++) {
+        assert_string_equal(a->effects[i].name, b->effects[i].name);
+        assert_same_ids(
+            a->effects[i].produces, a->effects[i].produces_count, b->effects[i].produces,
+            b->effects[i].produces_count);
+    }
+    for (unsigned i = 0; i < a->timer_count; i++) {
+        assert_string_equal(a->timers[i].name, b->timers[i].name);
+        assert_same_timeout(&a->timers[i].timeout, &b->timers[i].timeout);
+    }
+    for (unsigned i = 0; i < a->group_count; i++) {
+        assert_string_equal(a->groups[i].name, b->groups[i].name);
+        assert_same_ids(
+            a->groups[i].members, a->groups[i].member_count, b->groups[i].members,
+            b->groups[i].member_count);
+    }
+}
+
+static void the_reader_makes_the_same_machine(void **unused)
+{
+    const char *path = DET_SOURCE_DIR "/src/machine/template_test.fsm";
+    const struct det_machine *read;
+    struct det_spec *spec = NULL;
+    size_t size;
+    char *text = det_test_read_file(path, &size);
+
+    (void)unused;
+    assert_int_equal(det_spec_read(path, text, size, &(struct det_spec_options){ 0 }, &spec), 0);
+    read = det_spec_machine(spec);
+    assert_non_null(read);
+    assert_string_equal(read->name, ticket_machine.name);
+    assert_int_equal(read->version, ticket_machine.version);
+    assert_int_equal(read->state_count, ticket_machine.state_count);
+    assert_int_equal(read->event_count, ticket_machine.event_count);
+    assert_int_equal(read->effect_count, ticket_machine.effect_count);
+    assert_int_equal(read->timer_count, ticket_machine.timer_count);
+    assert_int_equal(read->group_count, ticket_machine.group_count);
+    assert_int_equal(read->event_group_count, ticket_machine.event_group_count);
+    assert_int_equal(read->initial, ticket_machine.initial);
+    assert_int_equal(read->event_size, ticket_machine.event_size);
+    assert_same_parts(&ticket_machine, read);
+    assert_kept(read);
+    for (unsigned s = 0; s < read->state_count; s++) {
+        for (unsigned e = 0; e < read->event_count; e++) {
+            const struct det_transition *a = det_machine_step(&ticket_machine, s, e);
+            const struct det_transition *b = det_machine_step(read, s, e);
+
+            assert_int_equal(a->outcome, b->outcome);
+            if (a->outcome != DET_UNHANDLED)
+                assert_int_equal(a->to, b->to);
+            assert_same_more(a->more, b->more);
+        }
+    }
+    det_spec_close(spec);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_template_gives_names_versions_and_counts),
+        cmocka_unit_test(lists_stand_for_every_pair),
+        cmocka_unit_test(an_override_replaces_all_of_what_it_overrides),
+        cmocka_unit_test(extras_reach_the_table),
+        cmocka_unit_test(policies_come_from_the_machine_or_from_the_event),
+        cmocka_unit_test(functions_are_called_with_their_own_types),
+        cmocka_unit_test(keep_copies_fields_with_their_presence_and_count),
+        cmocka_unit_test(the_reader_makes_the_same_machine),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
