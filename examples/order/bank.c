@@ -11,33 +11,9 @@
  *     others     two seconds, and yes */
 #include <string.h>
 
-#include <detent/driver/world.h>
+#include <detent/world.h>
 
 #include "demo.h"
-
-/* Lets virtual time pass on this thread, as a call over a network would. */
-static int pass_time(struct det_world *world, det_time span)
-{
-    const struct det_world_ops *ops = world->ops;
-    det_time end = ops->now(world, DET_CLOCK_MONOTONIC) + span;
-    struct det_mutex *mutex;
-    struct det_condition *condition;
-    int r;
-
-    r = ops->mutex_open(world, &mutex);
-    if (r < 0)
-        return r;
-    r = ops->condition_open(world, &condition);
-    if (r >= 0) {
-        ops->mutex_lock(world, mutex);
-        while (ops->condition_wait(world, condition, mutex, end) == 0)
-            ;
-        ops->mutex_unlock(world, mutex);
-        ops->condition_close(world, condition);
-    }
-    ops->mutex_close(world, mutex);
-    return r;
-}
 
 static bool is_of(const char *key, const char *order)
 {
@@ -63,7 +39,7 @@ static int bank_charge(
     struct shop *shop, const char *key, const struct payment *payment, uint32_t attempt)
 {
     struct demo *demo = (struct demo *)shop;
-    int r = pass_time(demo->world, is_of(key, "order-5") ? 90 * DET_SECOND : 2 * DET_SECOND);
+    int r = det_world_sleep(demo->world, is_of(key, "order-5") ? 90 * DET_SECOND : 2 * DET_SECOND);
 
     if (r < 0)
         return r;
@@ -81,7 +57,7 @@ static int bank_charge(
 static int bank_refund(struct shop *shop, const char *key, const struct order_data *order)
 {
     struct demo *demo = (struct demo *)shop;
-    int r = pass_time(demo->world, 20 * DET_SECOND);
+    int r = det_world_sleep(demo->world, 20 * DET_SECOND);
 
     (void)order;
     if (r >= 0 && is_new(&demo->bank, key))

@@ -8,6 +8,17 @@
 
 #include "os/common_cases.h"
 
+static void a_sleep_lasts_as_long_as_it_says(void **state)
+{
+    struct world_fixture *fixture = *state;
+    det_time before = monotonic(fixture->world);
+
+    assert_int_equal(0, det_world_sleep(fixture->world, DET_MILLISECOND));
+    assert_true(monotonic(fixture->world) >= before + DET_MILLISECOND);
+    assert_int_equal(0, det_world_sleep(fixture->world, 0));
+    assert_int_equal(0, det_world_sleep(fixture->world, -DET_SECOND));
+}
+
 static void clocks_go_on_while_one_waits(void **state)
 {
     struct world_fixture *fixture = *state;
@@ -263,15 +274,16 @@ static void what_was_never_watched_can_be_unwatched(void **state)
     world->ops->poller_close(world, polling.poller);
 }
 
-#define WORLD_CASES                                                                             \
-    WORLD_CASE(clocks_go_on_while_one_waits), WORLD_CASE(a_deadline_in_the_past_does_not_wait), \
-        WORLD_CASE(random_bytes_fill_all_and_do_not_repeat),                                    \
-        WORLD_CASE(a_joined_thread_has_run_and_was_another),                                    \
-        WORLD_CASE(a_mutex_lets_one_in_at_a_time), WORLD_CASE(a_signal_wakes_a_waiter),         \
-        WORLD_CASE(a_broadcast_wakes_all_waiters),                                              \
-        WORLD_CASE(a_wake_from_another_thread_ends_a_wait),                                     \
-        WORLD_CASE(wakes_before_a_wait_count_as_one),                                           \
-        WORLD_CASE(a_poll_without_time_returns_at_once),                                        \
+#define WORLD_CASES                                                                         \
+    WORLD_CASE(a_sleep_lasts_as_long_as_it_says), WORLD_CASE(clocks_go_on_while_one_waits), \
+        WORLD_CASE(a_deadline_in_the_past_does_not_wait),                                   \
+        WORLD_CASE(random_bytes_fill_all_and_do_not_repeat),                                \
+        WORLD_CASE(a_joined_thread_has_run_and_was_another),                                \
+        WORLD_CASE(a_mutex_lets_one_in_at_a_time), WORLD_CASE(a_signal_wakes_a_waiter),     \
+        WORLD_CASE(a_broadcast_wakes_all_waiters),                                          \
+        WORLD_CASE(a_wake_from_another_thread_ends_a_wait),                                 \
+        WORLD_CASE(wakes_before_a_wait_count_as_one),                                       \
+        WORLD_CASE(a_poll_without_time_returns_at_once),                                    \
         WORLD_CASE(what_was_never_watched_can_be_unwatched)
 
 #endif
