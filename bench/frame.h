@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* frame.h - measures the cases of one bench, round by round, and judges them by their goals. */
+#ifndef BENCH_FRAME_H
+#define BENCH_FRAME_H
+
+#include "bench.h"
+
+enum bench_verdict {
+    BENCH_UNKNOWN, /* nothing to compare with */
+    BENCH_MET,
+    BENCH_MISSED,
+};
+
+/* What is known of one case after the last round. Values are nanoseconds an operation. */
+struct bench_result {
+    const struct bench_case *what;
+    int code; /* 0, DET_ERR_UNSUPPORTED when it was skipped, another error when it failed */
+    char note[BENCH_NOTE_MAX];
+    double samples[BENCH_ROUNDS_MAX];
+    double median, p10, p90;
+    double ratio; /* 0: there is none */
+    double allocations;
+    enum bench_verdict verdicts[BENCH_GOALS_MAX];
+};
+
+struct bench_results {
+    const struct bench *bench;
+    const char *name;
+    unsigned rounds;
+    size_t count;
+    struct bench_result items[BENCH_CASES_MAX];
+};
+
+/* 0 or a negative error, with a note in `note` of BENCH_NOTE_MAX bytes, when the bench itself
+ * cannot run. A case that cannot is told in its result. */
+DET_MUST_CHECK int bench_measure(
+    const char *name, const struct bench *bench, bool is_quick, struct bench_results *ret,
+    char *note);
+/* The goal as words: "at most 1.5 x table in C". */
+void bench_goal_text(
+    const struct bench_results *results, const struct bench_result *result,
+    const struct bench_goal *goal, char *target, size_t capacity);
+/* The case that `result` is compared with, or NULL. */
+const struct bench_result *bench_baseline(
+    const struct bench_results *results, const struct bench_result *result);
+
+#endif

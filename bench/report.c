@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* report.c - results as a table for people and as lines of JSON for programs.
+ *
+ *     role   what              ns/step       p10 - p90    rate    ratio   alloc   goal
+ *     ours   template             3.01     2.99 - 3.10   332 M/s   1.02      0    at most 1.5 x ...
+ * ok 0 allocations      ok
+ *
+ * A case with several goals has a line for each. */
+#include <jansson.h>
+#include <string.h>
+
+#include "report.h"
+
+static const char *const roles[] = {
+    [BENCH_LIMIT] = "limit",
+    [BENCH_OURS] = "ours",
+    [BENCH_PEER] = "peer",
+};
+static const char *const verdicts[] = {
+    [BENCH_UNKNOWN] = "-",
+    [BENCH_MET] = "ok",
+    [BENCH_MISSED] = "MISSED",
+};
+static const char *const colors[] = {
+    [BENCH_UNKNOWN] = "",
+    [BENCH_MET] = "\033[32m",
+    [BENCH_MISSED] = "\033[31m",
+};
+
+static int widest_name(const struct bench_results *results)
+{
+    size_t widest = 4;
+
+    for (size_t i = 0; i < results->count; i++) {
+        size_t size = strlen(results->items[i].what->name);
+
+        widest = size > widest ? size : widest;
+    }
+    return (int)widest;
+}
+
+/* Operations a second, or bytes where an operation has a size. */
+static void rate_text(const struct bench_result *result, char *target, size_t capacity)
+{
+    double rate = 1e9 / result->median;
+
+    if (result->what->bytes > 0)
+        (void)snprintf(target, capacity, "%.0f MB/s", rate * result->what->bytes / 1e6);
+    else if (rate >= 1e6)
+        (void)snprintf(target, capacity, "%.3g M/s", rate / 1e6);
+    else if (rate >= 1e4)
+        (void)snprintf(target, capacity, "%.3g k/s", rate / 1e3);
+    else
+        (void)snprintf(target, capacity, "%.3g /s", rate);
+}
+
+static void print_head(FILE *file, const struct bench_results *results, int width)
+{
+    char unit[64];
+
+    (void)snprintf(
+        unit, sizeof unit, "%s/%s", results->bench->is_slow ? "ms" : "ns",
+        results->bench->operation);
+    (void)fprintf(
+        file, "  %-5s  %-*s  %11s  %19s  %10s  %7s  %7s  goal\n", "role", width, "what", unit,
+        "p10 - p90", "rate", "ratio", "alloc");
+}
+
+static void print_numbers(
+    FILE *file, const struct bench_results *results, const struct bench_result *result, int width)
+{
+    double scale = results->bench->is_slow ? 1e-6 : 1;
+    char rate[32], spread[48], ratio[16] = "", allocations[32] = "";
+
+    rate_text(result, rate, sizeof rate);
+    (void)snprintf(spread, sizeof spread, "%.2f - %.2f", result->p10 * scale, result->p90 * scale);
+    if (result->ratio > 0)
+        (void)snprintf(ratio, sizeof ratio, "%.2f", result->ratio);
+    if (!result->what->has_no_allocations)
+        (void)snprintf(allocations, sizeof allocations, "%.3g", result->allocations);
+    (void)fprintf(
+        file, "  %-5s  %-*s  %11.2f  %19s  %10s  %7s  %7s", roles[result->what->role], width,
+        result->what->name, result->median * scale, spread, rate, ratio, allocations);
+}
+
+static void print_goals(
+    FILE *file, const struct bench_results *results, const struct bench_result *result, int indent,
+    bool has_color)
+{
+    for (size_t k = 0; k < BENCH_GOALS_MAX; k++) {
+        enum bench_verdict verdict = result->verdicts[k];
+        char text[96];
+
+        if (result->what->goals[k].kind == BENCH_NO_GOAL)
+            break;
+        if (k > 0)
+            (void)fprintf(file, "\n%*s", indent, "");
+        bench_goal_text(results, result, &result->what->goals[k], text, sizeof text);
+        (void)fprintf(
+            file, "  %-34s %s%s%s", text, has_color ? colors[verdict] : "", verdicts[verdict],
+            has_color && verdict != BENCH_UNKNOWN ? "\033[0m" : "");
+    }
+}
+
+void bench_report_table(FILE *file, const struct bench_results *results, bool has_color)
+{
+    int width = widest_name(results);
+    int indent = 2 + 5 + 2 + width + 2 + 11 + 2 + 19 + 2 + 10 + 2 + 7 + 2 + 7;
+
+    (void)fprintf(
+        file, "\n%s: %s (median of %u rounds)\n", results->name, results->bench->title,
+        results->rounds);
+    print_head(file, results, width);
+    for (size_t i = 0; i < results->count; i++) {
+        const struct bench_result *result = &results->items[i];
+
+        if (result->code < 0) {
+            (void)fprintf(
+                file, "  %-5s  %-*s  %s%s\n", roles[result->what->role], width, result->what->name,
+                result->code == DET_ERR_UNSUPPORTED ? "" : "FAILED: ", result->note);
+            continue;
+        }
+        print_numbers(file, results, result, width);
+        print_goals(file, results, result, indent, has_color);
+        (void)fputc('\n', file);
+    }
+    (void)fflush(file);
+}
+
+static json_t *goals_json(const struct bench_results *results, const struct bench_result *result)
+{
+    json_t *goals = json_array();
+
+    for (size_t k = 0; k < BENCH_GOALS_MAX; k++) {
+        char text[96];
+        json_t *met = json_null();
+
+        if (result->what->goals[k].kind == BENCH_NO_GOAL)
+            break;
+        bench_goal_text(results, result, &result->what->goals[k], text, sizeof text);
+        if (result->verdicts[k] != BENCH_UNKNOWN)
+            met = json_boolean(result->verdicts[k] == BENCH_MET);
+        json_array_append_new(goals, json_pack("{s:s, s:o}", "goal", text, "met", met));
+    }
+    return goals;
+}
+
+static void add_numbers(
+    json_t *object, const struct bench_results *results, const struct bench_result *result)
+{
+    const struct bench_result *other = bench_baseline(results, result);
+
+    json_object_set_new(object, "median_ns", json_real(result->median));
+    json_object_set_new(object, "p10_ns", json_real(result->p10));
+    json_object_set_new(object, "p90_ns", json_real(result->p90));
+    json_object_set_new(object, "rounds", json_integer(results->rounds));
+    json_object_set_new(object, "per_second", json_real(1e9 / result->median));
+    if (result->what->bytes > 0)
+        json_object_set_new(
+            object, "mb_per_second", json_real(1e3 * result->what->bytes / result->median));
+    if (!result->what->has_no_allocations)
+        json_object_set_new(object, "allocations", json_real(result->allocations));
+    if (other) {
+        json_object_set_new(object, "ratio", json_real(result->ratio));
+        json_object_set_new(object, "against", json_string(other->what->name));
+    }
+    json_object_set_new(object, "goals", goals_json(results, result));
+}
+
+void bench_report_json(FILE *file, const struct bench_results *results)
+{
+    for (size_t i = 0; i < results->count; i++) {
+        const struct bench_result *result = &results->items[i];
+        json_t *object = json_pack(
+            "{s:s, s:s, s:s, s:s}", "bench", results->name, "case", result->what->name, "role",
+            roles[result->what->role], "operation", results->bench->operation);
+
+        if (result->code == 0)
+            add_numbers(object, results, result);
+        else
+            json_object_set_new(
+                object, result->code == DET_ERR_UNSUPPORTED ? "skipped" : "failed",
+                json_string(result->note));
+        (void)json_dumpf(object, file, JSON_COMPACT | JSON_REAL_PRECISION(6));
+        (void)fputc('\n', file);
+        json_decref(object);
+    }
+    (void)fflush(file);
+}
+
+void bench_report_count(const struct bench_results *results, struct bench_tally *tally)
+{
+    for (size_t i = 0; i < results->count; i++) {
+        const struct bench_result *result = &results->items[i];
+
+        tally->failed += result->code < 0 && result->code != DET_ERR_UNSUPPORTED;
+        for (size_t k = 0; k < BENCH_GOALS_MAX; k++) {
+            if (result->what->goals[k].kind == BENCH_NO_GOAL)
+                break;
+            tally->met += result->verdicts[k] == BENCH_MET;
+            tally->missed += result->verdicts[k] == BENCH_MISSED;
+            tally->unknown += result->verdicts[k] == BENCH_UNKNOWN;
+        }
+    }
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* send.c - sends to instances in memory: lookup by id, guard, hooks, data, history, timer, commit.
+ *
+ * The limit is the least that any of it can be: the instance is looked up by its id in a table of
+ * hashes, takes its step, and changes its data, with no other thread to mind.
+ *
+ * An instance keeps its last 64 events, and allocates until it has as many; with 100,000 instances
+ * that lasts for the whole bench, so only the small set is held to no allocation. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "bench.h"
+#include "load.h"
+
+#define INSTANCES 100000
+#define SMALL     64
+#define ORDER     1048576 /* a power of two */
+#define SENDS     300000
+#define GOAL_NS   150
+
+struct plain {
+    const char *id;
+    unsigned state;
+    struct load_data data;
+};
+
+static struct load load;
+static struct det_map map;
+static struct plain *plains;
+static uint32_t *order; /* which instance is next, random */
+
+/* How one case sends. */
+struct way {
+    unsigned threads;
+    uint32_t instances;
+};
+
+/* One sender: its part of the order. */
+struct sender {
+    pthread_t thread;
+    const struct way *way;
+    uint64_t first, count;
+    int r;
+};
+
+static int run_plain(struct bench_lap *lap)
+{
+    uint64_t moves = 0;
+
+    bench_lap_begin(lap);
+    for (uint64_t i = 0; i < lap->operations; i++) {
+        struct plain *plain = det_map_get(&map, load.ids[order[i % ORDER]]);
+        const struct det_transition *transition =
+            det_machine_step(&load_machine, plain->state, LOAD_NEXT);
+
+        plain->state = transition->to;
+        plain->data.amount = i;
+        plain->data.count++;
+        moves += plain->state;
+    }
+    bench_lap_end(lap);
+    bench_use(moves);
+    return 0;
+}
+
+static void *send_part(void *argument)
+{
+    struct sender *sender = argument;
+
+    for (uint64_t i = sender->first; i < sender->first + sender->count && sender->r == 0; i++) {
+        const char *id = load.ids[order[i % ORDER] % sender->way->instances];
+        struct load_event event = load_next((struct amount){ .amount = i });
+        struct det_sent sent;
+
+        sender->r = load_send(load.runtime, id, event, &sent);
+    }
+    return NULL;
+}
+
+/* The first sender is this thread, the others are threads of their own. */
+static int run_sends(struct bench_lap *lap)
+{
+    const struct way *way = lap->argument;
+    uint64_t part = lap->operations / way->threads;
+    struct sender senders[2] = { 0 };
+    int r = 0;
+
+    lap->operations = part * way->threads;
+    bench_lap_begin(lap);
+    for (unsigned i = 0; i < way->threads; i++) {
+        senders[i] =
+            (struct sender){ .way = way, .first = (uint64_t)i * (ORDER / 2), .count = part };
+        if (i > 0 && pthread_create(&senders[i].thread, NULL, send_part, &senders[i]) != 0)
+            return bench_lap_fail(lap, DET_ERR_NO_MEMORY, "no thread");
+    }
+    send_part(&senders[0]);
+    for (unsigned i = 1; i < way->threads; i++)
+        (void)pthread_join(senders[i].thread, NULL);
+    bench_lap_end(lap);
+    for (unsigned i = 0; i < way->threads; i++)
+        r = r < 0 ? r : senders[i].r;
+    return r < 0 ? bench_lap_fail(lap, r, "%s", det_error_text(r)) : 0;
+}
+
+static int open_plains(void)
+{
+    plains = calloc(INSTANCES, sizeof *plains);
+    order = calloc(ORDER, sizeof *order);
+    det_map_init(&map, NULL, 1, offsetof(struct plain, id));
+    if (!plains || !order)
+        return DET_ERR_NO_MEMORY;
+    for (size_t i = 0; i < INSTANCES; i++) {
+        int r;
+
+        plains[i].id = load.ids[i];
+        r = det_map_put(&map, &plains[i]);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static void close_send(void)
+{
+    det_map_deinit(&map);
+    free(plains);
+    free(order);
+    load_close(&load);
+}
+
+static int open_send(char *note)
+{
+    struct det_runtime_options options = { 0 };
+    struct det_error error;
+    uint64_t seed = 11;
+    int r = load_open(&load, INSTANCES, &options, &error);
+
+    if (r < 0) {
+        (void)snprintf(note, BENCH_NOTE_MAX, "%.150s", error.text);
+        return r;
+    }
+    r = open_plains();
+    if (r < 0) {
+        close_send();
+        return r;
+    }
+    for (size_t i = 0; i < ORDER; i++)
+        order[i] = (uint32_t)(bench_random(&seed) % INSTANCES);
+    return 0;
+}
+
+static const struct way one_many = { 1, INSTANCES }, one_few = { 1, SMALL },
+                        two_many = { 2, INSTANCES }, two_few = { 2, SMALL };
+
+#define GOAL                        \
+    {                               \
+        BENCH_NS_MAX, GOAL_NS, NULL \
+    }
+#define NO_HEAP                        \
+    {                                  \
+        BENCH_ALLOCATIONS_MAX, 0, NULL \
+    }
+
+static const struct bench_case cases[] = {
+    { "lookup and step, 100,000", BENCH_LIMIT, run_plain, NULL, SENDS, .clock = BENCH_WALL },
+    { "1 thread, 100,000 instances", BENCH_OURS, run_sends, &one_many, SENDS, .goals = { GOAL } },
+    { "1 thread, 64 instances", BENCH_OURS, run_sends, &one_few, SENDS,
+      .goals = { GOAL, NO_HEAP } },
+    { "2 threads, 100,000 instances", BENCH_OURS, run_sends, &two_many, SENDS, .goals = { GOAL } },
+    { "2 threads, 64 instances", BENCH_OURS, run_sends, &two_few, SENDS, .goals = { NO_HEAP } },
+};
+
+extern const struct bench bench_send;
+const struct bench bench_send = {
+    .title = "sends to instances in memory, with guard, hooks, data, history and timer",
+    .operation = "send",
+    .cases = cases,
+    .case_count = sizeof cases / sizeof cases[0],
+    .open = open_send,
+    .close = close_send,
+};
