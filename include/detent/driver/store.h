@@ -137,6 +137,8 @@ struct det_store_commit {
      *   any other             unknown: it may have happened. The runtime loads it again */
     int result;
     uint64_t actual;
+    const void *next; /* memory that the next commit on it will write to, if the driver knows; the
+                         runtime never looks at it, but asks the processor for it ahead of time */
 };
 
 /* An instance as it was found. */

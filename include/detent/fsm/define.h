@@ -121,72 +121,64 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
 #define FSM__A_ENTRY(x, s) enum { FSM__ONE_ENTRY(s) = FSM__STATE(s) };
 #define FSM__A_EXIT(x, s)  enum { FSM__ONE_EXIT(s) = FSM__STATE(s) };
 
-/* An extra is seen as no_extra_is_called_<extra>, which gives the name of its kind and its arguments
- * in parentheses, or is printed by the compiler; FSM__EXTRA then calls <pass>_<kind>(context...,
- * arguments...). */
-#define no_extra_is_called_IF(f) IF, (f)
-#define no_extra_is_called_CALL(f) CALL, (f)
-#define no_extra_is_called_SET(f) SET, (f)
-#define no_extra_is_called_KEEP(...) KEEP, (__VA_ARGS__)
-#define no_extra_is_called_DO(...) DO, (__VA_ARGS__)
-#define no_extra_is_called_ARM(...) ARM, (__VA_ARGS__)
-#define no_extra_is_called_DISARM(...) DISARM, (__VA_ARGS__)
-#define no_extra_is_called_WITHIN(...) WITHIN, (__VA_ARGS__)
-#define no_extra_is_called_REASON(text) REASON, (text)
-#define FSM__EXTRA(c, extra) FSM__EXTRA_FORM(c, no_extra_is_called_##extra)
-#define FSM__EXTRA_FORM(...)                                                                       \
-    FSM__CAT(FSM__EXTRA_, FSM__PICK3(__VA_ARGS__, KNOWN, UNKNOWN, UNKNOWN, ~))(__VA_ARGS__)
-#define FSM__EXTRA_UNKNOWN(c, extra) _Static_assert(0, #extra);
-#define FSM__EXTRA_KNOWN(c, kind, arguments)                                                       \
-    FSM__EXTRA_CALL(FSM__UNLIST c, kind, FSM__UNLIST arguments)
-#define FSM__EXTRA_CALL(...)                      FSM__EXTRA_CALL_(__VA_ARGS__)
-#define FSM__EXTRA_CALL_(pass, s, e, t, kind, ...) FSM__CAT3(pass, _, kind)(s, e, t, __VA_ARGS__)
+/* Each kind of extra as a member of a struct, so that a second one is an error. The member stands
+ * between two assertions, the first of which an unknown extra does not survive. */
+#define FSM__A_ONCE(x, extra)              _Static_assert(no_extra_is_called_##extra, "");
+#define FSM__A_IS(member)                  1, ""); char member; _Static_assert(1
+#define no_extra_is_called_IF(f) FSM__A_IS(IF_stands_once_in_a_row)
+#define no_extra_is_called_CALL(f) FSM__A_IS(CALL_stands_once_in_a_row)
+#define no_extra_is_called_SET(f) FSM__A_IS(SET_stands_once_in_a_row)
+#define no_extra_is_called_KEEP(...) FSM__A_IS(KEEP_stands_once_in_a_row)
+#define no_extra_is_called_DO(...) FSM__A_IS(DO_stands_once_in_a_row)
+#define no_extra_is_called_ARM(...) FSM__A_IS(ARM_stands_once_in_a_row)
+#define no_extra_is_called_DISARM(...) FSM__A_IS(DISARM_stands_once_in_a_row)
+#define no_extra_is_called_WITHIN(...) FSM__A_IS(WITHIN_stands_once_in_a_row)
+#define no_extra_is_called_REASON(text) FSM__A_IS(REASON_stands_once_in_a_row)
 
 /* Answers: each kind of extra once in a row, REASON only where there is a stop, WITHIN only where a
- * state is entered; the rest has nothing to say here. In this pass `s` is the kind of row. */
+ * state is entered. FSM__A_<extra> gives what is to be asked about it, with the kind of row and the
+ * target: mostly nothing. */
 #define FSM__A_EXTRAS(row, t, ...)                                                                 \
     _Static_assert(sizeof(struct {                                                                 \
-        FSM__EACH_EXTRA(FSM__EXTRA, (FSM__U, ~, ~, ~), __VA_ARGS__)                                \
+        FSM__EACH_EXTRA(FSM__A_ONCE, ~, __VA_ARGS__)                                               \
     }) > 0, "");                                                                                   \
-    FSM__EACH_EXTRA(FSM__EXTRA, (FSM__A, row, ~, t), __VA_ARGS__)
+    FSM__EACH_EXTRA(FSM__A_##row, t, __VA_ARGS__)
+#define FSM__A_GOTO(t, extra)              FSM__A_ASK(GOTO, t, FSM__A_##extra)
+#define FSM__A_HOLD(t, extra)              FSM__A_ASK(HOLD, t, FSM__A_##extra)
+#define FSM__A_HALT(t, extra)              FSM__A_ASK(HALT, t, FSM__A_##extra)
+#define FSM__A_ASK(...)                    FSM__A_ASK_(__VA_ARGS__)
+#define FSM__A_ASK_(row, t, what, ...)     FSM__A_ASK_##what(row, t, __VA_ARGS__)
+#define FSM__A_IF(f)                       NOTHING, ~
+#define FSM__A_CALL(f)                     NOTHING, ~
+#define FSM__A_SET(f)                      NOTHING, ~
+#define FSM__A_KEEP(...)                   NOTHING, ~
+#define FSM__A_ARM(...)                    NOTHING, ~
+#define FSM__A_DISARM(...)                 NOTHING, ~
+#define FSM__A_DO(...)                     NOTHING, ~
+#define FSM__A_REASON(text)                REASON, ~
+#define FSM__A_WITHIN(...)                 WITHIN, __VA_ARGS__, ~
+#define FSM__A_ASK_NOTHING(row, t, ...)
+#define FSM__A_ASK_REASON(row, t, ...)     FSM__A_REASON_##row
+#define FSM__A_REASON_HALT
+#define FSM__A_REASON_HOLD                 _Static_assert(0, "REASON belongs to STOP");
+#define FSM__A_REASON_GOTO                 _Static_assert(0, "REASON belongs to STOP");
+#define FSM__A_ASK_WITHIN(row, t, ...)     FSM__A_WITHIN_##row(t, __VA_ARGS__)
+#define FSM__A_WITHIN_HOLD(...)            _Static_assert(0, "WITHIN belongs to ON and OVERRIDE");
+#define FSM__A_WITHIN_HALT(...)            _Static_assert(0, "WITHIN belongs to ON and OVERRIDE");
+#define FSM__A_WITHIN_GOTO(t, duration, timeout_event, ...)                                        \
+    FSM__A_DURATION(duration)                                                                      \
+    typedef char FSM__PRODUCED(timeout_event)[1];                                                  \
+    _Static_assert(FSM__TRANSITION(t, timeout_event) >= 0,                                         \
+        "a timeout is answered in the state where it fires");
 #define FSM__A_ON(...)                     FSM__CAT(FSM__A_ON_, FSM__BEHIND_3(__VA_ARGS__))(__VA_ARGS__)
 #define FSM__A_ON_BARE(...)
 #define FSM__A_ON_MORE(S, E, t, ...)       FSM__A_EXTRAS(GOTO, t, __VA_ARGS__)
 #define FSM__A_STAY(...)                   FSM__CAT(FSM__A_STAY_, FSM__BEHIND_2(__VA_ARGS__))(__VA_ARGS__)
 #define FSM__A_STAY_BARE(...)
-#define FSM__A_STAY_MORE(S, E, ...)        FSM__A_EXTRAS(STAY, ~, __VA_ARGS__)
+#define FSM__A_STAY_MORE(S, E, ...)        FSM__A_EXTRAS(HOLD, ~, __VA_ARGS__)
 #define FSM__A_STOP(...)                   FSM__CAT(FSM__A_STOP_, FSM__BEHIND_2(__VA_ARGS__))(__VA_ARGS__)
 #define FSM__A_STOP_BARE(...)
-#define FSM__A_STOP_MORE(S, E, ...)        FSM__A_EXTRAS(STOP, ~, __VA_ARGS__)
-#define FSM__A_IF(row, e, t, f)
-#define FSM__A_CALL(row, e, t, f)
-#define FSM__A_SET(row, e, t, f)
-#define FSM__A_KEEP(row, e, t, ...)
-#define FSM__A_DO(row, e, t, ...)                                                                  \
-    _Static_assert(FSM__COUNT(__VA_ARGS__) <= DET_EXTRAS_MAX, "too many effects in one DO");
-#define FSM__A_ARM(row, e, t, ...)
-#define FSM__A_DISARM(row, e, t, ...)
-#define FSM__A_REASON(row, e, t, text)     FSM__A_REASON_##row
-#define FSM__A_REASON_STOP
-#define FSM__A_REASON_STAY                 _Static_assert(0, "REASON belongs to STOP");
-#define FSM__A_REASON_GOTO                 _Static_assert(0, "REASON belongs to STOP");
-#define FSM__A_WITHIN(row, e, t, ...)      FSM__A_WITHIN_##row(t, __VA_ARGS__, ~)
-#define FSM__A_WITHIN_STAY(...)            _Static_assert(0, "WITHIN belongs to ON and OVERRIDE");
-#define FSM__A_WITHIN_STOP(...)            _Static_assert(0, "WITHIN belongs to ON and OVERRIDE");
-#define FSM__U_IF(s, e, t, f)              char IF_stands_once_in_a_row;
-#define FSM__U_CALL(s, e, t, f)            char CALL_stands_once_in_a_row;
-#define FSM__U_SET(s, e, t, f)             char SET_stands_once_in_a_row;
-#define FSM__U_KEEP(s, e, t, ...)          char KEEP_stands_once_in_a_row;
-#define FSM__U_DO(s, e, t, ...)            char DO_stands_once_in_a_row;
-#define FSM__U_ARM(s, e, t, ...)           char ARM_stands_once_in_a_row;
-#define FSM__U_DISARM(s, e, t, ...)        char DISARM_stands_once_in_a_row;
-#define FSM__U_REASON(s, e, t, text)       char REASON_stands_once_in_a_row;
-#define FSM__U_WITHIN(s, e, t, ...)        char WITHIN_stands_once_in_a_row;
-#define FSM__A_WITHIN_GOTO(t, duration, timeout_event, ...)                                            \
-    FSM__A_DURATION(duration)                                                                      \
-    typedef char FSM__PRODUCED(timeout_event)[1];                                                  \
-    _Static_assert(FSM__TRANSITION(t, timeout_event) >= 0,                                         \
-        "a timeout is answered in the state where it fires");
+#define FSM__A_STOP_MORE(S, E, ...)        FSM__A_EXTRAS(HALT, ~, __VA_ARGS__)
 
 /* 4 */
 #define FSM__G_STATE(...)                    FSM__G_STATE_(__VA_ARGS__, NORMAL, ~)
@@ -271,28 +263,37 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
     [FSM__T_AT(s, e)] = { .outcome = what,                                                         \
         .to = FSM__T_TO_##what(s, t),                                                              \
         .more = &(const struct det_transition_more){                                               \
-            FSM__EACH_EXTRA(FSM__EXTRA, (FSM__T, s, e, t), __VA_ARGS__) } },
+            FSM__EACH_EXTRA(FSM__T_EXTRA, e, __VA_ARGS__) } },
 #define FSM__T_AT(s, e)                                                                            \
     (size_t)FSM__STATE(s) * (size_t)FSM__OWN(_event_count) + (size_t)FSM__EVENT(e)
 #define FSM__T_TO_DET_GOTO(s, t) FSM__STATE(t)
 #define FSM__T_TO_DET_STAY(s, t) FSM__STATE(s)
 #define FSM__T_TO_DET_STOP(s, t) FSM__STATE(s)
 
-#define FSM__T_IF(s, e, t, f)      .guard = &FSM__GUARD(f),
-#define FSM__T_CALL(s, e, t, f)    .hook = &FSM__HOOK(f),
-#define FSM__T_SET(s, e, t, f)     .update = &FSM__UPDATE(f),
-#define FSM__T_REASON(s, e, t, text) .reason = text,
-#define FSM__T_DO(s, e, t, ...)                                                                    \
-    .effects = FSM__T_IDS(FSM__T_EFFECT_ID, __VA_ARGS__), .effect_count = FSM__COUNT(__VA_ARGS__),
-#define FSM__T_ARM(s, e, t, ...)                                                                   \
-    .arms = FSM__T_IDS(FSM__T_TIMER_ID, __VA_ARGS__), .arm_count = FSM__COUNT(__VA_ARGS__),
-#define FSM__T_DISARM(s, e, t, ...)                                                                \
-    .disarms = FSM__T_IDS(FSM__T_TIMER_ID, __VA_ARGS__), .disarm_count = FSM__COUNT(__VA_ARGS__),
-#define FSM__T_WITHIN(s, e, t, ...)                                                                \
-    .within = &(const struct det_timeout)FSM__T_TIMEOUT(__VA_ARGS__),
-#define FSM__T_KEEP(s, e, t, ...)                                                                  \
+/* FSM__T_<extra> gives initializers, but for KEEP, which needs to know the event. */
+#define FSM__T_EXTRA(e, extra)       FSM__T_TAKE(e, FSM__T_##extra)
+#define FSM__T_TAKE(...)             FSM__T_TAKE_(__VA_ARGS__)
+#define FSM__T_TAKE_(e, what, ...)   FSM__T_TAKE_##what(e, __VA_ARGS__)
+#define FSM__T_TAKE_INIT(e, ...)     __VA_ARGS__,
+#define FSM__T_TAKE_KEEP(e, ...)                                                                   \
     .keeps = (const struct det_keep[]){ FSM__EACH_MEMBER(FSM__T_KEEP_ONE, e, __VA_ARGS__) },       \
     .keep_count = FSM__COUNT(__VA_ARGS__),
+#define FSM__T_IF(f)                 INIT, .guard = &FSM__GUARD(f)
+#define FSM__T_CALL(f)               INIT, .hook = &FSM__HOOK(f)
+#define FSM__T_SET(f)                INIT, .update = &FSM__UPDATE(f)
+#define FSM__T_REASON(text)          INIT, .reason = text
+#define FSM__T_KEEP(...)             KEEP, __VA_ARGS__
+#define FSM__T_DO(...)                                                                             \
+    INIT, .effects = FSM__T_FEW(FSM__T_EFFECT_ID, __VA_ARGS__),                                    \
+    .effect_count = FSM__COUNT_8(__VA_ARGS__)
+#define FSM__T_ARM(...)                                                                            \
+    INIT, .arms = FSM__T_FEW(FSM__T_TIMER_ID, __VA_ARGS__), .arm_count = FSM__COUNT_8(__VA_ARGS__)
+#define FSM__T_DISARM(...)                                                                         \
+    INIT, .disarms = FSM__T_FEW(FSM__T_TIMER_ID, __VA_ARGS__),                                     \
+    .disarm_count = FSM__COUNT_8(__VA_ARGS__)
+#define FSM__T_WITHIN(...)                                                                         \
+    INIT, .within = &(const struct det_timeout)FSM__T_TIMEOUT(__VA_ARGS__)
+#define FSM__T_FEW(F, ...)           (const uint16_t[]) { FSM__EACH_FEW(F, ~, __VA_ARGS__) }
 #define FSM__T_KEEP_ONE(e, field)                                                                  \
     { #field, offsetof(FSM__LAYOUT, e.field), offsetof(struct FSM__DATA, field),                   \
         sizeof(((FSM__LAYOUT *)0)->e.field) +                                                      \

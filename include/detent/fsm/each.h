@@ -4,10 +4,10 @@
 /* each.h - preprocessor loops for the templates: FSM__EACH_X(F, x, a, b, ...) is F(x, a) F(x, b) ...
  *
  * A macro cannot call itself, so there is one chain per level of nesting: ROW over the states of a
- * row, COLUMN over its events, EXTRA over what stands behind them, MEMBER over the list inside one
- * of those. The numbered lines are of one shape; only their count matters (DET_LIST_MAX and
- * DET_EXTRAS_MAX in machine.h). A list that is too long asks for FSM__ROW_too_many, which is not
- * there. */
+ * row, COLUMN over its events, EXTRA over what stands behind them, FEW and MEMBER over the list inside
+ * one of those. The numbered lines are of one shape; only their count matters (DET_LIST_MAX and
+ * DET_EXTRAS_MAX in machine.h). A list that is too long asks for FSM__ROW_at_most_64_fit_here,
+ * which is not there. */
 #ifndef DETENT_FSM_EACH_H
 #define DETENT_FSM_EACH_H
 
@@ -34,9 +34,13 @@
 /* How many arguments, 1 to 64. */
 #define FSM__COUNT(...) \
     FSM__PICK(\
-        __VA_ARGS__, too_many, 64, 63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, \
+        __VA_ARGS__, at_most_64_fit_here, 64, 63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, \
         47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 25, \
         24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, ~)
+/* How many, 1 to 8: the same for less work, which counts where it is done for every row. */
+#define FSM__PICK_9(_1, _2, _3, _4, _5, _6, _7, _8, _9, n, ...) n
+#define FSM__COUNT_8(...)                                       \
+    FSM__PICK_9(__VA_ARGS__, at_most_8_fit_here, 8, 7, 6, 5, 4, 3, 2, 1, ~)
 /* ONE argument or MANY. */
 #define FSM__ONE_OR_MANY(...) \
     FSM__PICK(\
@@ -181,7 +185,7 @@
 #define FSM__COLUMN_64(F, x, a, ...) F(x, a) FSM__COLUMN_63(F, x, __VA_ARGS__)
 
 #define FSM__EACH_EXTRA(F, x, ...) \
-    FSM__CAT(FSM__EXTRA_, FSM__COUNT(__VA_ARGS__))(F, x, __VA_ARGS__)
+    FSM__CAT(FSM__EXTRA_, FSM__COUNT_8(__VA_ARGS__))(F, x, __VA_ARGS__)
 #define FSM__EXTRA_1(F, x, a) F(x, a)
 #define FSM__EXTRA_2(F, x, a, ...) F(x, a) FSM__EXTRA_1(F, x, __VA_ARGS__)
 #define FSM__EXTRA_3(F, x, a, ...) F(x, a) FSM__EXTRA_2(F, x, __VA_ARGS__)
@@ -190,6 +194,17 @@
 #define FSM__EXTRA_6(F, x, a, ...) F(x, a) FSM__EXTRA_5(F, x, __VA_ARGS__)
 #define FSM__EXTRA_7(F, x, a, ...) F(x, a) FSM__EXTRA_6(F, x, __VA_ARGS__)
 #define FSM__EXTRA_8(F, x, a, ...) F(x, a) FSM__EXTRA_7(F, x, __VA_ARGS__)
+
+#define FSM__EACH_FEW(F, x, ...) \
+    FSM__CAT(FSM__FEW_, FSM__COUNT_8(__VA_ARGS__))(F, x, __VA_ARGS__)
+#define FSM__FEW_1(F, x, a) F(x, a)
+#define FSM__FEW_2(F, x, a, ...) F(x, a) FSM__FEW_1(F, x, __VA_ARGS__)
+#define FSM__FEW_3(F, x, a, ...) F(x, a) FSM__FEW_2(F, x, __VA_ARGS__)
+#define FSM__FEW_4(F, x, a, ...) F(x, a) FSM__FEW_3(F, x, __VA_ARGS__)
+#define FSM__FEW_5(F, x, a, ...) F(x, a) FSM__FEW_4(F, x, __VA_ARGS__)
+#define FSM__FEW_6(F, x, a, ...) F(x, a) FSM__FEW_5(F, x, __VA_ARGS__)
+#define FSM__FEW_7(F, x, a, ...) F(x, a) FSM__FEW_6(F, x, __VA_ARGS__)
+#define FSM__FEW_8(F, x, a, ...) F(x, a) FSM__FEW_7(F, x, __VA_ARGS__)
 
 #define FSM__EACH_MEMBER(F, x, ...) \
     FSM__CAT(FSM__MEMBER_, FSM__COUNT(__VA_ARGS__))(F, x, __VA_ARGS__)
