@@ -168,6 +168,16 @@ static void report_row(struct det_build *build, const struct det_build_row *row,
         &build->findings, DET_RULE_ROW_ARGUMENTS, row, NULL, "a row of %s %s", build->name, what);
 }
 
+static void check_few(
+    struct det_build *build, const struct det_build_row *row, const struct det_build_names *names,
+    const char *verb, const char *noun)
+{
+    if (names->count > DET_EXTRAS_MAX)
+        (void)det_build_report(
+            &build->findings, DET_RULE_TOO_LARGE, row, &names->items[0],
+            "a transition of %s %s more than %d %s", build->name, verb, DET_EXTRAS_MAX, noun);
+}
+
 static void check_on(struct det_build *build, const struct det_build_row *row)
 {
     const struct det_build_on *on = &row->on;
@@ -183,10 +193,9 @@ static void check_on(struct det_build *build, const struct det_build_row *row)
         report_row(build, row, "enters no state, and so has no WITHIN");
     if (on->outcome != DET_STOP && on->reason != NULL)
         report_row(build, row, "does not stop, and so has no REASON");
-    if (on->effects.count > DET_EXTRAS_MAX)
-        (void)det_build_report(
-            &build->findings, DET_RULE_TOO_LARGE, row, &on->effects.items[0],
-            "a transition of %s has more than %d effects", build->name, DET_EXTRAS_MAX);
+    check_few(build, row, &on->effects, "has", "effects");
+    check_few(build, row, &on->arms, "arms", "timers");
+    check_few(build, row, &on->disarms, "disarms", "timers");
 }
 
 static uint64_t mask_of(const struct det_build_names *timers)
