@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* case_expect.c - reads the expectations of a step. */
+#include <string.h>
+
+#include "cli/case_parts.h"
+#include "cli/trace.h"
+
+static const char *const keys[] = {
+#define X(name, key) [CASE_EXPECT_##name] = #key,
+    CASE_EXPECTATIONS(X)
+#undef X
+};
+
+const char *case_expectation_key(enum case_expectation expectation)
+{
+    return keys[expectation];
+}
+
+static int take_text(struct case_reader *reader, const struct cli_yaml *node, const char **ret)
+{
+    int r = case_want(reader, node, CLI_YAML_SCALAR, "this text");
+
+    *ret = node->text;
+    return r;
+}
+
+static int take_state(struct case_reader *reader, const struct cli_yaml *node, unsigned *ret)
+{
+    int r = case_want(reader, node, CLI_YAML_SCALAR, "a state");
+
+    return r < 0 ? r : case_take_name(reader, node, CASE_STATE_NAME, node->text, ret);
+}
+
+static int take_outcome(struct case_reader *reader, const struct cli_yaml *node, int *ret)
+{
+    int r = case_want(reader, node, CLI_YAML_SCALAR, "an outcome");
+
+    if (r < 0)
+        return r;
+    *ret = cli_outcome_find(node->text);
+    if (*ret > DET_UNHANDLED)
+        return 0;
+    return case_fail(
+        reader, node, "an outcome is goto, stay, stop, ignored, deferred or dead_letter");
+}
+
+static int take_timeout(struct case_reader *reader, const struct cli_yaml *node, det_time *ret)
+{
+    *ret = -1;
+    if (node->kind == CLI_YAML_SCALAR && strcmp(node->text, "none") == 0)
+        return 0;
+    return case_take_span(reader, node, ret);
+}
+
+/* The action is a guard or a hook: a name that is neither could never be met. */
+static int take_action(struct case_reader *reader, const struct cli_yaml *node, const char **ret)
+{
+    int r = take_text(reader, node, ret);
+
+    if (r < 0 || case_function_find(reader->machine, CASE_GUARD, *ret) >= 0 ||
+        case_function_find(reader->machine, CASE_HOOK, *ret) >= 0)
+        return r;
+    return case_fail(reader, node, "%s has no guard or hook '%s'", reader->machine->name, *ret);
+}
+
+/* A sequence of names, or for timers a mapping of names to times. */
+static int take_ids(
+    struct case_reader *reader, const struct cli_yaml *node, enum case_thing thing,
+    struct case_ids *ret)
+{
+    const bool is_mapping = thing == CASE_TIMER_NAME && node->kind == CLI_YAML_MAPPING;
+    int r = is_mapping ? 0 : case_want(reader, node, CLI_YAML_SEQUENCE, "this list of names");
+
+    if (r == 0 && node->count > CASE_LIST_MAX)
+        r = case_fail(reader, node, "a list has at most %d names", CASE_LIST_MAX);
+    for (const struct cli_yaml *item = r < 0 ? NULL : node->first; item && r == 0;
+         item = item->next) {
+        unsigned id = 0;
+
+        if (!is_mapping)
+            r = case_want(reader, item, CLI_YAML_SCALAR, "a name");
+        if (r == 0)
+            r = case_take_name(reader, item, thing, is_mapping ? item->key : item->text, &id);
+        ret->items[ret->count] = (uint16_t)id;
+        ret->spans[ret->count] = -1;
+        if (r == 0 && is_mapping)
+            r = case_take_span(reader, item, &ret->spans[ret->count]);
+        ret->count++;
+    }
+    return r;
+}
+
+static int take_one(
+    struct case_reader *reader, enum case_expectation key, const struct cli_yaml *node,
+    struct case_expect *expect)
+{
+    switch (key) {
+    case CASE_EXPECT_ERROR:
+        return case_take_error(reader, node, &expect->error);
+    case CASE_EXPECT_ACTION:
+        return take_action(reader, node, &expect->action);
+    case CASE_EXPECT_OUTCOME:
+        return take_outcome(reader, node, &expect->outcome);
+    case CASE_EXPECT_DUPLICATE:
+        return case_take_bool(reader, node, &expect->is_duplicate);
+    case CASE_EXPECT_STATE:
+        return take_state(reader, node, &expect->state);
+    case CASE_EXPECT_STOPPED:
+        return case_take_bool(reader, node, &expect->is_stopped);
+    case CASE_EXPECT_REASON:
+        return take_text(reader, node, &expect->reason);
+    case CASE_EXPECT_SEQUENCE:
+        return case_take_number(reader, node, &expect->sequence);
+    case CASE_EXPECT_HISTORY:
+        return take_ids(reader, node, CASE_STATE_NAME, &expect->history);
+    case CASE_EXPECT_DATA:
+        return case_take_fields(reader, det_machine_data(reader->machine), node, &expect->data);
+    case CASE_EXPECT_TIMEOUT:
+        return take_timeout(reader, node, &expect->timeout);
+    case CASE_EXPECT_TIMERS:
+        return take_ids(reader, node, CASE_TIMER_NAME, &expect->timers);
+    case CASE_EXPECT_EFFECTS:
+        return take_ids(reader, node, CASE_EFFECT_NAME, &expect->effects);
+    case CASE_EXPECT_DEAD:
+        return take_ids(reader, node, CASE_EFFECT_NAME, &expect->dead);
+    case CASE_EXPECT_DEFERRED:
+        return case_take_number(reader, node, &expect->deferred);
+    case CASE_EXPECT_COUNT:
+        break;
+    }
+    return 0;
+}
+
+int case_take_expect(
+    struct case_reader *reader, const struct cli_yaml *node, const struct case_expect **ret)
+{
+    struct case_expect *expect = det_arena_alloc(reader->arena, sizeof *expect);
+    int r;
+
+    if (!expect)
+        return case_no_memory(reader, node);
+    expect->node = node;
+    r = case_take_keys(reader, node, keys, CASE_EXPECT_COUNT, expect->nodes, "an expectation");
+    for (unsigned i = 0; i < CASE_EXPECT_COUNT && r == 0; i++) {
+        if (expect->nodes[i])
+            r = take_one(reader, (enum case_expectation)i, expect->nodes[i], expect);
+    }
+    *ret = expect;
+    return r;
+}

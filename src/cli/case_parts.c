@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* case_parts.c - reads the small things of a test file: keys, numbers, names, events. */
+#include "cli/case_parts.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* Names that are tried for "did you mean". */
+#define NEAR_MAX 512
+
+int case_fail(struct case_reader *reader, const struct cli_yaml *node, const char *format, ...)
+{
+    va_list arguments;
+
+    reader->error->line = node->line;
+    reader->error->column = node->column;
+    va_start(arguments, format);
+    vsnprintf(reader->error->text, sizeof reader->error->text, format, arguments);
+    va_end(arguments);
+    return DET_ERR_MALFORMED;
+}
+
+int case_no_memory(struct case_reader *reader, const struct cli_yaml *node)
+{
+    case_fail(reader, node, "there is no memory left");
+    return DET_ERR_NO_MEMORY;
+}
+
+int case_want(
+    struct case_reader *reader, const struct cli_yaml *node, enum cli_yaml_kind kind,
+    const char *what)
+{
+    static const char *const kinds[] = {
+        [CLI_YAML_SCALAR] = "a single value",
+        [CLI_YAML_SEQUENCE] = "a sequence",
+        [CLI_YAML_MAPPING] = "a mapping",
+    };
+
+    if (node->kind == kind)
+        return 0;
+    return case_fail(reader, node, "%s is %s, not %s", what, kinds[kind], kinds[node->kind]);
+}
+
+static int unknown_key(
+    struct case_reader *reader, const struct cli_yaml *node, const char *const *keys, size_t count,
+    const char *what)
+{
+    struct cli_yaml at = { .line = node->key_line, .column = node->key_column };
+    int nearest = det_text_nearest(node->key, keys, count);
+
+    if (nearest >= 0)
+        return case_fail(
+            reader, &at, "%s has no key '%s'; did you mean '%s'?", what, node->key, keys[nearest]);
+    return case_fail(reader, &at, "%s has no key '%s'", what, node->key);
+}
+
+int case_take_keys(
+    struct case_reader *reader, const struct cli_yaml *mapping, const char *const *keys,
+    size_t count, const struct cli_yaml **ret, const char *what)
+{
+    int r;
+
+    r = case_want(reader, mapping, CLI_YAML_MAPPING, what);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < count; i++)
+        ret[i] = NULL;
+    for (const struct cli_yaml *node = mapping->first; node; node = node->next) {
+        size_t i = 0;
+
+        while (i < count && strcmp(node->key, keys[i]) != 0)
+            i++;
+        if (i == count)
+            return unknown_key(reader, node, keys, count, what);
+        ret[i] = node;
+    }
+    return 0;
+}
+
+int case_take_bool(struct case_reader *reader, const struct cli_yaml *node, bool *ret)
+{
+    if (node->kind == CLI_YAML_SCALAR &&
+        (strcmp(node->text, "true") == 0 || strcmp(node->text, "false") == 0)) {
+        *ret = node->text[0] == 't';
+        return 0;
+    }
+    return case_fail(reader, node, "this is true or false");
+}
+
+int case_take_number(struct case_reader *reader, const struct cli_yaml *node, uint64_t *ret)
+{
+    if (node->kind == CLI_YAML_SCALAR && det_parse_u64(det_view_text(node->text), ret) == 0)
+        return 0;
+    return case_fail(reader, node, "this is a whole number");
+}
+
+int case_take_span(struct case_reader *reader, const struct cli_yaml *node, det_time *ret)
+{
+    if (node->kind == CLI_YAML_SCALAR && det_parse_duration(det_view_text(node->text), ret) == 0 &&
+        *ret >= 0 && *ret <= DET_DELAY_MAX)
+        return 0;
+    return case_fail(
+        reader, node,
+        "this is a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most "
+        "ten years");
+}
+
+static const int CODES[] = {
+#define DET_ERROR(name, number, text) DET_ERR_##name,
+#include <detent/errors.def>
+#undef DET_ERROR
+};
+
+#define CODE_COUNT (sizeof CODES / sizeof *CODES)
+
+const char *case_error_name(int code, char *target)
+{
+    const char *name = det_error_name(code);
+    size_t i = 0;
+
+    for (; name[i] && i + 1 < DET_NAME_MAX; i++)
+        target[i] = (char)tolower((unsigned char)name[i]);
+    target[i] = '\0';
+    return target;
+}
+
+int case_take_error(struct case_reader *reader, const struct cli_yaml *node, int *ret)
+{
+    char names[CODE_COUNT][DET_NAME_MAX];
+    const char *near[CODE_COUNT];
+    int nearest;
+    int r;
+
+    r = case_want(reader, node, CLI_YAML_SCALAR, "an error");
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < CODE_COUNT; i++) {
+        near[i] = case_error_name(CODES[i], names[i]);
+        if (strcmp(near[i], node->text) == 0) {
+            *ret = CODES[i];
+            return 0;
+        }
+    }
+    nearest = det_text_nearest(node->text, near, CODE_COUNT);
+    return case_fail(
+        reader, node, "there is no error '%s'%s%s%s", node->text,
+        nearest < 0 ? "" : "; did you mean '", nearest < 0 ? "" : near[nearest],
+        nearest < 0 ? "" : "'?");
+}
+
+static const char *thing_name(const struct det_machine *machine, enum case_thing thing, size_t i)
+{
+    switch (thing) {
+    case CASE_STATE_NAME:
+        return i < machine->state_count ? machine->states[i].name : NULL;
+    case CASE_EVENT_NAME:
+        return i < machine->event_count ? machine->events[i].name : NULL;
+    case CASE_EFFECT_NAME:
+        return i < machine->effect_count ? machine->effects[i].name : NULL;
+    case CASE_TIMER_NAME:
+        return i < machine->timer_count ? machine->timers[i].name : NULL;
+    }
+    return NULL;
+}
+
+int case_take_name(
+    struct case_reader *reader, const struct cli_yaml *node, enum case_thing thing,
+    const char *name, unsigned *ret)
+{
+    static const char *const things[] = { "state", "event", "effect", "timer" };
+    const char *near[NEAR_MAX];
+    size_t count = 0;
+    int nearest;
+
+    for (size_t i = 0; thing_name(reader->machine, thing, i); i++) {
+        const char *known = thing_name(reader->machine, thing, i);
+
+        if (strcmp(known, name) == 0) {
+            *ret = (unsigned)i;
+            return 0;
+        }
+        if (count < NEAR_MAX)
+            near[count++] = known;
+    }
+    nearest = det_text_nearest(name, near, count);
+    return case_fail(
+        reader, node, "%s has no %s '%s'%s%s%s", reader->machine->name, things[thing], name,
+        nearest < 0 ? "" : "; did you mean '", nearest < 0 ? "" : near[nearest],
+        nearest < 0 ? "" : "'?");
+}
+
+int case_take_event(
+    struct case_reader *reader, const struct cli_yaml *node, const struct cli_yaml *with,
+    const void **ret)
+{
+    const struct case_fields *fields;
+    const struct det_event_def *def;
+    unsigned kind = 0;
+    char *event;
+    int r;
+
+    r = case_want(reader, node, CLI_YAML_SCALAR, "an event");
+    if (r == 0)
+        r = case_take_name(reader, node, CASE_EVENT_NAME, node->text, &kind);
+    if (r < 0)
+        return r;
+    def = &reader->machine->events[kind];
+    event = det_arena_alloc(reader->arena, reader->machine->event_size);
+    if (!event)
+        return case_no_memory(reader, node);
+    memcpy(event, &kind, sizeof kind);
+    *ret = event;
+    if (!with)
+        return 0;
+    if (!det_record_of(def->payload))
+        return case_fail(reader, with, "the event %s carries nothing", def->name);
+    r = case_take_fields(reader, det_record_of(def->payload), with, &fields);
+    if (r == 0)
+        memcpy(event + def->payload_offset, fields->value, fields->record->size);
+    return r;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* check.c - `detent check`: what is wrong with definitions.
+ *
+ * All files are read before any is reported, since a file without FSM_NAME is a mistake unless
+ * another one includes it. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/command.h"
+#include "cli/input.h"
+#include "cli/report.h"
+
+enum { OPTION_STRICT, OPTION_UNHANDLED };
+
+static const struct cli_option option_table[] = {
+    [OPTION_STRICT] = { "strict", 0, NULL, NULL, "warnings are failures too" },
+    [OPTION_UNHANDLED] = { "unhandled", 0, NULL, NULL, "also show which state takes which event" },
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+struct subject {
+    const char *path;
+    struct det_spec *spec; /* NULL: it could not be read */
+    bool is_found;         /* in a folder, not named */
+    bool is_fragment;
+};
+
+struct check {
+    struct cli *cli;
+    const struct cli_args *args;
+    struct cli_names names; /* of files found in folders */
+    struct subject *subjects;
+    size_t count;
+    size_t checked, errors, warnings;
+    int worst;
+};
+
+static void raise_exit(struct check *check, int code)
+{
+    /* A broken definition outranks a missing file. */
+    if (check->worst == CLI_OK || code == CLI_USAGE)
+        check->worst = code;
+}
+
+static bool has_rule(const struct det_diagnostics *findings, enum det_rule rule)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        if (findings->items[i].rule == rule)
+            return true;
+    }
+    return false;
+}
+
+static bool is_included(const struct check *check, const struct subject *subject)
+{
+    for (size_t i = 0; i < check->count; i++) {
+        const char *file;
+
+        if (!check->subjects[i].spec || &check->subjects[i] == subject)
+            continue;
+        for (size_t k = 1; (file = det_spec_file(check->subjects[i].spec, k)); k++) {
+            if (cli_is_same_file(file, subject->path))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void load(struct check *check, struct subject *subject)
+{
+    struct cli_spec spec = { .is_unhandled_wanted = check->args->values[OPTION_UNHANDLED] != NULL };
+    int code = cli_spec_load(check->cli, subject->path, &spec);
+
+    if (code != CLI_OK) {
+        raise_exit(check, code);
+        return;
+    }
+    subject->spec = spec.spec;
+    subject->is_fragment = has_rule(det_spec_diagnostics(spec.spec), DET_RULE_NO_NAME);
+}
+
+/* Which state takes which event: one line a state, one column an event. */
+static void print_matrix(struct check *check, struct det_spec *spec)
+{
+    static const char *const marks[] = { ".", "->", "stay", "stop" };
+    const struct det_machine *machine = det_spec_machine(spec);
+    struct cli *cli = check->cli;
+    int wide = 0;
+
+    if (!machine)
+        return;
+    for (unsigned s = 0; s < machine->state_count; s++) {
+        int size = (int)strlen(machine->states[s].name);
+
+        wide = size > wide ? size : wide;
+    }
+    cli_print(cli, "%-*s", wide, "");
+    for (unsigned e = 0; e < machine->event_count; e++)
+        cli_print_in(cli, CLI_BOLD, "  %s", machine->events[e].name);
+    cli_print(cli, "\n");
+    for (unsigned s = 0; s < machine->state_count; s++) {
+        cli_print_in(cli, CLI_BOLD, "%-*s", wide, machine->states[s].name);
+        for (unsigned e = 0; e < machine->event_count; e++) {
+            unsigned outcome = det_machine_step(machine, s, e)->outcome;
+
+            cli_print_in(
+                cli, outcome == DET_UNHANDLED ? CLI_FAINT : CLI_PLAIN, "  %-*s",
+                (int)strlen(machine->events[e].name), marks[outcome]);
+        }
+        cli_print(cli, "\n");
+    }
+    cli_print(cli, "\n");
+}
+
+static void report(struct check *check, const struct subject *subject)
+{
+    const struct det_diagnostics *findings = det_spec_diagnostics(subject->spec);
+    bool has_matrix = check->args->values[OPTION_UNHANDLED] && !check->cli->is_json;
+
+    check->checked++;
+    check->errors += findings->error_count;
+    check->warnings += findings->warning_count;
+    for (size_t i = 0; i < findings->count; i++) {
+        /* The matrix shows these in one piece. */
+        if (!has_matrix || findings->items[i].rule != DET_RULE_UNHANDLED_PAIR)
+            cli_report(check->cli, subject->path, &findings->items[i]);
+    }
+    if (findings->is_cut)
+        cli_say(
+            check->cli, "%s: more was found; only the gravest %d are shown\n", subject->path,
+            DET_DIAGNOSTICS_MAX);
+    if (has_matrix)
+        print_matrix(check, subject->spec);
+    if (findings->error_count || (check->args->values[OPTION_STRICT] && findings->warning_count))
+        raise_exit(check, CLI_USAGE);
+}
+
+static int add_subjects(struct check *check)
+{
+    const struct cli_args *args = check->args;
+    struct det_error error;
+    size_t files = 0;
+
+    for (size_t i = 0; i < args->operand_count; i++) {
+        int r;
+
+        if (!cli_is_folder(args->operands[i])) {
+            files++;
+            continue;
+        }
+        r = cli_folder_list(check->cli, args->operands[i], ".fsm", &check->names, &error);
+        if (r < 0) {
+            cli_complain(check->cli, "%s", error.text);
+            return cli_exit_of(r);
+        }
+    }
+    check->subjects =
+        DET_NEW_ARRAY(check->cli->allocator, files + check->names.count + 1, struct subject);
+    if (!check->subjects)
+        return cli_no_memory(check->cli);
+    for (size_t i = 0; i < args->operand_count; i++) {
+        if (!cli_is_folder(args->operands[i]))
+            check->subjects[check->count++].path = args->operands[i];
+    }
+    for (size_t i = 0; i < check->names.count; i++)
+        check->subjects[check->count++] =
+            (struct subject){ .path = check->names.items[i], .is_found = true };
+    if (check->count)
+        return CLI_OK;
+    cli_complain(check->cli, "there is no .fsm file in %s", args->operands[0]);
+    return CLI_NOT_FOUND;
+}
+
+static void check_all(struct check *check)
+{
+    for (size_t i = 0; i < check->count && !cli_is_stopped(check->cli); i++)
+        load(check, &check->subjects[i]);
+    for (size_t i = 0; i < check->count && !cli_is_stopped(check->cli); i++) {
+        const struct subject *subject = &check->subjects[i];
+
+        if (!subject->spec)
+            continue;
+        if (!subject->is_fragment || !is_included(check, subject))
+            report(check, subject);
+        else if (!subject->is_found)
+            cli_say(
+                check->cli, "%s: note: a fragment, checked where it is included\n", subject->path);
+    }
+}
+
+static void summarize(struct check *check)
+{
+    struct cli *cli = check->cli;
+    const char *plural = check->checked == 1 ? "" : "s";
+
+    if (check->errors + check->warnings == 0 && check->worst == CLI_OK)
+        cli_say_in(cli, CLI_GREEN, "%zu definition%s checked: ok\n", check->checked, plural);
+    else
+        cli_say(
+            cli, "%zu definition%s checked: %zu error%s, %zu warning%s\n", check->checked, plural,
+            check->errors, check->errors == 1 ? "" : "s", check->warnings,
+            check->warnings == 1 ? "" : "s");
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    struct check check = { .cli = cli, .args = args };
+    size_t capacity;
+    int code;
+
+    code = add_subjects(&check);
+    capacity = check.count + 1;
+    if (code == CLI_OK) {
+        check_all(&check);
+        summarize(&check);
+        code = check.worst;
+    }
+    for (size_t i = 0; i < check.count; i++)
+        det_spec_close(check.subjects[i].spec);
+    DET_DELETE_ARRAY(cli->allocator, check.subjects, capacity);
+    cli_names_free(cli, &check.names);
+    return code;
+}
+
+extern const struct cli_command cli_command_check;
+const struct cli_command cli_command_check = {
+    .name = "check",
+    .summary = "find what is wrong with definitions",
+    .about =
+        "Reads specs and reports errors, warnings and information, each with its place, the line\n"
+        "and the id of the rule ('detent help rules'). A folder stands for the .fsm files in it;\n"
+        "'-' is standard input. A fragment is checked in the files that include it. Exits 2 when\n"
+        "a definition is not valid.",
+    .operand = { .form = "FILE|FOLDER...", .least = 1, .most = CLI_OPERANDS_ANY, .suffix = ".fsm" },
+    .options = option_table,
+    .run = run,
+};

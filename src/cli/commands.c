@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* commands.c - the list of commands, made of commands.def. */
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/command.h"
+
+#define CLI_COMMAND(name) extern const struct cli_command cli_command_##name;
+#include "cli/commands.def"
+#undef CLI_COMMAND
+
+enum {
+#define CLI_COMMAND(name) COMMAND_##name,
+#include "cli/commands.def"
+#undef CLI_COMMAND
+    COMMAND_COUNT
+};
+
+static const struct cli_command *const commands[COMMAND_COUNT] = {
+#define CLI_COMMAND(name) &cli_command_##name,
+#include "cli/commands.def"
+#undef CLI_COMMAND
+};
+
+const struct cli_command *cli_command_at(size_t index)
+{
+    return index < COMMAND_COUNT ? commands[index] : NULL;
+}
+
+const struct cli_command *cli_command_find(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    }
+    return NULL;
+}
+
+const struct cli_command *cli_command_nearest(const char *name)
+{
+    const char *names[COMMAND_COUNT];
+    int nearest;
+
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        names[i] = commands[i]->name;
+    nearest = det_text_nearest(name, names, COMMAND_COUNT);
+    return nearest < 0 || commands[nearest]->is_hidden ? NULL : commands[nearest];
+}
+
+const struct cli_option *cli_common_options(void)
+{
+    static const struct cli_option option_table[] = {
+        { "json", 0, NULL, NULL, "print data as JSON, one object a line" },
+        { "color", 0, "WHEN", "auto always never", "use color: auto, always or never" },
+        { "help", 'h', NULL, NULL, "explain the command" },
+        { NULL, 0, NULL, NULL, NULL },
+    };
+
+    return option_table;
+}

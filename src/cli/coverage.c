@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* coverage.c - counts states and transitions, and prints what was missed. */
+#include "cli/coverage.h"
+
+#include "base/memory.h"
+#include "cli/input.h"
+
+/* Lines about what was missed; the machine may have millions. */
+#define SHOWN_MAX 50
+
+static size_t cell_count(const struct det_machine *machine)
+{
+    return (size_t)machine->state_count * machine->event_count;
+}
+
+int cli_coverage_init(
+    struct cli_coverage *coverage, const struct det_machine *machine,
+    const struct det_allocator *allocator)
+{
+    bool *states = DET_NEW_ARRAY(allocator, machine->state_count, bool);
+    bool *transitions = DET_NEW_ARRAY(allocator, cell_count(machine), bool);
+
+    if (!states || !transitions) {
+        DET_DELETE_ARRAY(allocator, states, machine->state_count);
+        DET_DELETE_ARRAY(allocator, transitions, cell_count(machine));
+        return DET_ERR_NO_MEMORY;
+    }
+    *coverage = (struct cli_coverage){ machine, states, transitions };
+    return 0;
+}
+
+void cli_coverage_deinit(struct cli_coverage *coverage, const struct det_allocator *allocator)
+{
+    if (!coverage->machine)
+        return;
+    DET_DELETE_ARRAY(allocator, coverage->states, coverage->machine->state_count);
+    DET_DELETE_ARRAY(allocator, coverage->transitions, cell_count(coverage->machine));
+    *coverage = (struct cli_coverage){ 0 };
+}
+
+void cli_coverage_note(struct cli_coverage *coverage, const struct det_note *note)
+{
+    const struct det_machine *machine = coverage->machine;
+
+    coverage->states[note->to] = true;
+    if (note->event != UINT16_MAX && note->outcome <= DET_STOP)
+        coverage->transitions[(size_t)note->from * machine->event_count + note->event] = true;
+}
+
+struct cli_coverage_counts cli_coverage_count(const struct cli_coverage *coverage)
+{
+    const struct det_machine *machine = coverage->machine;
+    struct cli_coverage_counts counts = { .states = machine->state_count };
+
+    for (size_t i = 0; i < machine->state_count; i++)
+        counts.states_visited += coverage->states[i];
+    for (size_t i = 0; i < cell_count(machine); i++) {
+        if (machine->table[i].outcome == DET_UNHANDLED)
+            continue;
+        counts.transitions++;
+        counts.transitions_taken += coverage->transitions[i];
+    }
+    return counts;
+}
+
+static bool is_missed(const struct cli_coverage *coverage, size_t cell)
+{
+    return coverage->machine->table[cell].outcome != DET_UNHANDLED && !coverage->transitions[cell];
+}
+
+static unsigned percent(size_t part, size_t whole)
+{
+    return whole ? (unsigned)(part * 100 / whole) : 100;
+}
+
+static void print_missed(
+    struct cli *cli, const struct det_machine *machine, size_t cell, const struct cli_rows *rows)
+{
+    const struct det_transition *transition = &machine->table[cell];
+    struct det_place place = cli_rows_place(rows, transition->row);
+    const char *from = machine->states[cell / machine->event_count].name;
+    const char *event = machine->events[cell % machine->event_count].name;
+
+    if (place.file)
+        cli_print_in(cli, CLI_FAINT, "  %s:%u:%u: ", place.file, place.line, place.column);
+    cli_print(cli, "not taken: %s on %s", from, event);
+    if (transition->outcome == DET_GOTO)
+        cli_print(cli, " -> %s\n", machine->states[transition->to].name);
+    else
+        cli_print(cli, " (%s)\n", transition->outcome == DET_STAY ? "stay" : "stop");
+}
+
+static void print_text(
+    struct cli *cli, const struct cli_coverage *coverage, const struct cli_rows *rows)
+{
+    const struct det_machine *machine = coverage->machine;
+    struct cli_coverage_counts counts = cli_coverage_count(coverage);
+    size_t missed = 0;
+
+    cli_print_in(cli, CLI_BOLD, "coverage of %s: ", machine->name);
+    cli_print(
+        cli, "%zu of %zu states (%u %%), %zu of %zu transitions (%u %%)\n", counts.states_visited,
+        counts.states, percent(counts.states_visited, counts.states), counts.transitions_taken,
+        counts.transitions, percent(counts.transitions_taken, counts.transitions));
+    for (size_t i = 0; i < machine->state_count; i++) {
+        if (!coverage->states[i] && missed++ < SHOWN_MAX)
+            cli_print(cli, "  not visited: %s\n", machine->states[i].name);
+    }
+    for (size_t i = 0; i < cell_count(machine); i++) {
+        if (is_missed(coverage, i) && missed++ < SHOWN_MAX)
+            print_missed(cli, machine, i, rows);
+    }
+    if (missed > SHOWN_MAX)
+        cli_print(cli, "  and %zu more; --json lists them all\n", missed - SHOWN_MAX);
+}
+
+static json_t *json_missed(
+    const struct det_machine *machine, size_t cell, const struct cli_rows *rows)
+{
+    const struct det_transition *transition = &machine->table[cell];
+    struct det_place place = cli_rows_place(rows, transition->row);
+
+    return json_pack(
+        "{s:s, s:s, s:s, s:o, s:I, s:I}", "from", machine->states[cell / machine->event_count].name,
+        "event", machine->events[cell % machine->event_count].name, "to",
+        machine->states[transition->to].name, "file",
+        place.file ? cli_json_text(place.file) : json_null(), "line", (json_int_t)place.line,
+        "column", (json_int_t)place.column);
+}
+
+static void print_json(
+    struct cli *cli, const struct cli_coverage *coverage, const struct det_spec *spec,
+    const struct cli_rows *rows)
+{
+    const struct det_machine *machine = coverage->machine;
+    struct cli_coverage_counts counts = cli_coverage_count(coverage);
+    json_t *states = json_array(), *transitions = json_array();
+
+    for (size_t i = 0; i < machine->state_count; i++) {
+        if (!coverage->states[i])
+            json_array_append_new(states, json_string(machine->states[i].name));
+    }
+    for (size_t i = 0; i < cell_count(machine); i++) {
+        if (is_missed(coverage, i))
+            json_array_append_new(transitions, json_missed(machine, i, rows));
+    }
+    cli_json(
+        cli, json_pack(
+                 "{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:o}", "type", "coverage", "machine",
+                 machine->name, "file", cli_json_text(det_spec_file(spec, 0)), "states",
+                 (json_int_t)counts.states, "states_visited", (json_int_t)counts.states_visited,
+                 "transitions", (json_int_t)counts.transitions, "transitions_taken",
+                 (json_int_t)counts.transitions_taken, "missed_states", states,
+                 "missed_transitions", transitions));
+}
+
+void cli_coverage_print(
+    struct cli *cli, const struct cli_coverage *coverage, const struct det_spec *spec)
+{
+    struct cli_rows rows;
+
+    if (cli_rows_init(&rows, spec, cli->allocator) < 0) {
+        cli->has_failed = true;
+        return;
+    }
+    if (cli->is_json)
+        print_json(cli, coverage, spec, &rows);
+    else
+        print_text(cli, coverage, &rows);
+    cli_rows_deinit(&rows, cli->allocator);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* diagram.c - `detent diagram`: a machine or one run of it as text for Mermaid or GraphViz, or as
+ * SVG made by GraphViz. */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "cli/command.h"
+#include "cli/input.h"
+#include "cli/trace.h"
+#include "os/os.h"
+
+#define SVG_SIZE_MAX 67108864
+#define DOT_DEADLINE (60 * DET_SECOND)
+
+enum { OPTION_FORMAT, OPTION_TRACE, OPTION_RUN, OPTION_OUTPUT, OPTION_DOWN, OPTION_PLAIN };
+
+static const struct cli_option option_table[] = {
+    [OPTION_FORMAT] = { "format", 'f', "FORMAT", "mermaid flowchart sequence dot timeline svg",
+                        "mermaid (default), flowchart, sequence, dot, timeline or svg" },
+    [OPTION_TRACE] = { "trace", 't', "FILE", NULL,
+                       "show a run: JSON Lines of test or sim --trace" },
+    [OPTION_RUN] = { "run", 0, "NAME", NULL, "which run of the trace; the first when left out" },
+    [OPTION_OUTPUT] = { "output", 'o', "FILE", NULL, "write to a file" },
+    [OPTION_DOWN] = { "top-down", 0, NULL, NULL, "from top to bottom instead of left to right" },
+    [OPTION_PLAIN] = { "plain", 0, NULL, NULL, "leave out the notes on timeouts and hooks" },
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+struct format {
+    const char *name;
+    enum det_drawing drawing;
+    bool needs_trace, is_svg;
+};
+
+static const struct format formats[] = {
+    { "mermaid", DET_DRAW_MERMAID_STATE, false, false },
+    { "flowchart", DET_DRAW_MERMAID_FLOWCHART, false, false },
+    { "sequence", DET_DRAW_MERMAID_SEQUENCE, true, false },
+    { "dot", DET_DRAW_DOT, false, false },
+    { "timeline", DET_DRAW_DOT_TIMELINE, true, false },
+    { "svg", DET_DRAW_DOT, false, true },
+};
+
+static const struct format *format_of(const char *name)
+{
+    for (size_t i = 0; name && i < sizeof formats / sizeof *formats; i++) {
+        if (strcmp(name, formats[i].name) == 0)
+            return &formats[i];
+    }
+    return &formats[0];
+}
+
+/* Runs `dot` over files, not pipes: nobody has to read while another writes. */
+static int run_dot(struct cli *cli, FILE *input, FILE *output, struct det_process_end *ret)
+{
+    const char *const argv[] = { "dot", "-Tsvg", NULL };
+    struct det_process_options options = {
+        .argv = argv,
+        .input = fileno(input),
+        .output = fileno(output),
+        .error = STDERR_FILENO,
+    };
+    struct det_world *world = cli->world;
+    struct det_process *process;
+    int r;
+
+    r = world->ops->process_start(world, &options, &process);
+    if (r < 0)
+        return r;
+    r = world->ops->process_wait(
+        world, process, det_world_now(world, DET_CLOCK_MONOTONIC) + DOT_DEADLINE, ret);
+    if (r < 0)
+        world->ops->process_kill(world, process, 9);
+    world->ops->process_close(world, process);
+    return r;
+}
+
+static int fail_dot(struct cli *cli, int r, const struct det_process_end *end)
+{
+    if (r == DET_ERR_NOT_FOUND) {
+        cli_complain(
+            cli, "the program 'dot' is not there: install the package graphviz, or use "
+                 "--format dot");
+        return CLI_NOT_FOUND;
+    }
+    if (r == DET_ERR_TIMEOUT) {
+        cli_complain(cli, "dot took longer than %d seconds", (int)(DOT_DEADLINE / DET_SECOND));
+        return CLI_TIMEOUT;
+    }
+    if (r < 0)
+        cli_complain(cli, "cannot run dot: %s", det_error_text(r));
+    else
+        cli_complain(cli, "dot failed with exit code %d", end->code);
+    return CLI_FAILURE;
+}
+
+/* What dot wrote, from the start of the file. */
+static int copy_svg(struct cli *cli, FILE *svg, const char *path)
+{
+    long size = fseek(svg, 0, SEEK_END) == 0 ? ftell(svg) : -1;
+    char *data;
+    int code;
+
+    rewind(svg);
+    if (size < 0 || size > SVG_SIZE_MAX) {
+        cli_complain(cli, "cannot read what dot wrote");
+        return CLI_FAILURE;
+    }
+    data = det_alloc(cli->allocator, (size_t)size);
+    if (!data)
+        return cli_no_memory(cli);
+    code = fread(data, 1, (size_t)size, svg) == (size_t)size
+               ? cli_write_to(cli, path, data, (size_t)size)
+               : CLI_FAILURE;
+    det_free(cli->allocator, data, (size_t)size);
+    return code;
+}
+
+static int write_svg(struct cli *cli, const char *text, size_t size, const char *path)
+{
+    struct det_process_end end = { 0 };
+    FILE *input = tmpfile(), *output = tmpfile();
+    int code, r;
+
+    if (!input || !output || fwrite(text, 1, size, input) != size || fflush(input) != 0) {
+        cli_complain(cli, "cannot write a temporary file");
+        code = CLI_FAILURE;
+    } else {
+        rewind(input);
+        r = run_dot(cli, input, output, &end);
+        code = r < 0 || end.code != 0 ? fail_dot(cli, r, &end) : copy_svg(cli, output, path);
+    }
+    if (input)
+        fclose(input);
+    if (output)
+        fclose(output);
+    return code;
+}
+
+static int draw(
+    struct cli *cli, const struct cli_args *args, const struct det_machine *machine,
+    const struct det_trace *trace)
+{
+    const struct format *format = format_of(args->values[OPTION_FORMAT]);
+    struct det_draw_options options = {
+        .drawing = format->drawing,
+        .trace = trace,
+        .hide_timeouts = args->values[OPTION_PLAIN] != NULL,
+        .top_down = args->values[OPTION_DOWN] != NULL,
+    };
+    struct det_error error = { 0 };
+    int64_t size = det_draw(machine, &options, NULL, 0, &error);
+    char *text;
+    int code;
+
+    if (size < 0) {
+        cli_complain(cli, "%s", error.text);
+        return CLI_USAGE;
+    }
+    text = det_alloc(cli->allocator, (size_t)size + 1);
+    if (!text)
+        return cli_no_memory(cli);
+    size = det_draw(machine, &options, text, (size_t)size + 1, &error);
+    code = size < 0         ? CLI_FAILURE
+           : format->is_svg ? write_svg(cli, text, (size_t)size, args->values[OPTION_OUTPUT])
+                            : cli_write_to(cli, args->values[OPTION_OUTPUT], text, (size_t)size);
+    det_free(cli->allocator, text, (size_t)size + 1);
+    return code;
+}
+
+static int draw_trace(
+    struct cli *cli, const struct cli_args *args, const struct det_machine *machine,
+    const struct cli_text *text)
+{
+    struct det_error error = { 0 };
+    struct cli_trace trace;
+    int code, r;
+
+    r = cli_trace_read(
+        machine, det_view_of(text->data, text->size), args->values[OPTION_RUN], cli->allocator,
+        &trace, &error);
+    if (r < 0) {
+        cli_complain(cli, "%s: %s", args->values[OPTION_TRACE], error.text);
+        return r == DET_ERR_NOT_FOUND ? CLI_NOT_FOUND : CLI_USAGE;
+    }
+    code = draw(cli, args, machine, &trace.trace);
+    cli_trace_deinit(&trace);
+    return code;
+}
+
+static int load_and_draw(
+    struct cli *cli, const struct cli_args *args, const struct det_machine *machine)
+{
+    struct det_error error;
+    struct cli_text text;
+    int code, r;
+
+    if (!args->values[OPTION_TRACE])
+        return draw(cli, args, machine, NULL);
+    r = cli_text_load(cli, args->values[OPTION_TRACE], CLI_TRACE_SIZE_MAX, &text, &error);
+    if (r < 0) {
+        cli_complain(cli, "%s", error.text);
+        return cli_exit_of(r);
+    }
+    code = draw_trace(cli, args, machine, &text);
+    cli_text_free(cli, &text);
+    return code;
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    const struct format *format = format_of(args->values[OPTION_FORMAT]);
+    struct det_spec *spec;
+    int code;
+
+    if (format->needs_trace && !args->values[OPTION_TRACE]) {
+        cli_complain(
+            cli, "a %s shows a run: give one with --trace, as 'detent sim --trace' writes it",
+            format->name);
+        return CLI_USAGE;
+    }
+    code = cli_machine_load(cli, args->operands[0], &spec);
+    if (code != CLI_OK)
+        return code;
+    code = load_and_draw(cli, args, det_spec_machine(spec));
+    det_spec_close(spec);
+    return code;
+}
+
+extern const struct cli_command cli_command_diagram;
+const struct cli_command cli_command_diagram = {
+    .name = "diagram",
+    .summary = "draw a machine, or one run of it",
+    .about = "Prints the machine as a Mermaid state diagram or in another format; svg needs the "
+             "program\n"
+             "'dot' of GraphViz. With --trace, what a run visited is highlighted; sequence and "
+             "timeline\n"
+             "show the run itself.",
+    .operand = { .form = "FILE", .least = 1, .most = 1, .suffix = ".fsm" },
+    .options = option_table,
+    .is_text = true,
+    .run = run,
+};

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* gen_c.c - C around a definition: the two includes that make it a machine, and typed stubs. */
+#include <ctype.h>
+#include <string.h>
+
+#include "cli/case.h"
+#include "cli/gen.h"
+
+size_t gen_stem(const char *path, const char **ret)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+
+    *ret = name;
+    return dot && dot != name ? (size_t)(dot - name) : strlen(name);
+}
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+    size_t size = strlen(path), length = strlen(suffix);
+
+    return size > length && strcmp(path + size - length, suffix) == 0;
+}
+
+static void put_guard(struct det_buffer *buffer, const char *name, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        det_buffer_append_char(
+            buffer, isalnum((unsigned char)name[i]) ? (char)toupper((unsigned char)name[i]) : '_');
+    det_buffer_append_text(buffer, "_H");
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* The path as seen from the folder of the spec, which is on the include path. */
+static const char *seen_from(const struct det_spec *spec, const char *path)
+{
+    const char *file = det_spec_file(spec, 0);
+    size_t folder = (size_t)(file_name(file) - file);
+
+    return strncmp(path, file, folder) == 0 ? path + folder : path;
+}
+
+void gen_records(struct det_buffer *buffer, const struct det_spec *spec, const char *path)
+{
+    const char *stem;
+    size_t size = gen_stem(path, &stem);
+
+    det_buffer_format(
+        buffer, "/* %.*s.h - the records in %s as C sees them. */\n#ifndef ", (int)size, stem,
+        seen_from(spec, path));
+    put_guard(buffer, stem, size);
+    det_buffer_append_text(buffer, "\n#define ");
+    put_guard(buffer, stem, size);
+    det_buffer_format(
+        buffer, "\n\n#define REC_SPEC \"%s\"\n#include <detent/rec/declare.h>\n\n#endif\n",
+        seen_from(spec, path));
+}
+
+/* The records a machine USES are declared before it. */
+static void put_uses(struct det_buffer *buffer, const struct det_spec *spec)
+{
+    const char *path;
+    bool has_any = false;
+
+    for (size_t i = 1; (path = det_spec_file(spec, i)); i++) {
+        const char *stem;
+        size_t size = gen_stem(path, &stem);
+
+        if (!has_suffix(path, ".rec"))
+            continue;
+        det_buffer_format(buffer, "#include \"%.*s.h\"\n", (int)size, stem);
+        has_any = true;
+    }
+    if (has_any)
+        det_buffer_append_char(buffer, '\n');
+}
+
+void gen_header(struct det_buffer *buffer, const struct det_spec *spec)
+{
+    const char *file = file_name(det_spec_file(spec, 0));
+    const char *stem;
+    size_t size = gen_stem(file, &stem);
+
+    det_buffer_format(
+        buffer, "/* %.*s.h - the machine in %s as C sees it. */\n#ifndef ", (int)size, stem, file);
+    put_guard(buffer, stem, size);
+    det_buffer_append_text(buffer, "\n#define ");
+    put_guard(buffer, stem, size);
+    det_buffer_append_text(buffer, "\n\n");
+    put_uses(buffer, spec);
+    det_buffer_format(
+        buffer, "#define FSM_SPEC \"%s\"\n#include <detent/fsm/declare.h>\n\n#endif\n", file);
+}
+
+/* What stubs are made of: the struct of the data, the machine, and the lines of a body. */
+struct names {
+    const char *data, *machine;
+};
+
+static void put_stub(
+    struct det_buffer *buffer, enum case_function function, const char *name, struct names names)
+{
+    switch (function) {
+    case CASE_GUARD:
+        det_buffer_format(
+            buffer,
+            "\nstatic bool %s(const struct det_move *move, const struct %s *data,\n"
+            "    const struct %s_event *event)\n{\n"
+            "    (void)move;\n    (void)data;\n    (void)event;\n    return true;\n}\n",
+            name, names.data, names.machine);
+        break;
+    case CASE_HOOK:
+        det_buffer_format(
+            buffer,
+            "\n/* A negative number refuses the transition. */\n"
+            "static int %s(const struct det_move *move, const struct %s *data,\n"
+            "    const struct %s_event *event)\n{\n"
+            "    (void)move;\n    (void)data;\n    (void)event;\n    return 0;\n}\n",
+            name, names.data, names.machine);
+        break;
+    case CASE_UPDATE:
+        det_buffer_format(
+            buffer,
+            "\nstatic void %s(struct %s *data, const struct %s_event *event)\n{\n"
+            "    (void)data;\n    (void)event;\n}\n",
+            name, names.data, names.machine);
+        break;
+    case CASE_FILL:
+        det_buffer_format(
+            buffer,
+            "\nstatic void %s(const struct det_move *move, const struct %s *data,\n"
+            "    struct %s_event *event)\n{\n"
+            "    (void)move;\n    (void)data;\n    (void)event;\n}\n",
+            name, names.data, names.machine);
+        break;
+    case CASE_EFFECT:
+        det_buffer_format(
+            buffer,
+            "static int %s(struct det_effect_call *call, const struct %s *data,\n"
+            "    const struct %s_event *event, struct %s_event *ret)\n{\n"
+            "    (void)call;\n    (void)data;\n    (void)event;\n    (void)ret;\n"
+            "    return DET_DONE;\n}\n",
+            name, names.data, names.machine, names.machine);
+        break;
+    case CASE_FUNCTION_COUNT:
+        break;
+    }
+}
+
+/* What an effect may send back, as a comment above its stub. */
+static void put_products(
+    struct det_buffer *buffer, const struct det_machine *machine, const struct det_effect_def *def)
+{
+    det_buffer_append_text(buffer, "\n/* Runs at least once, each time with the same call->key.");
+    for (unsigned i = 0; i < def->produces_count; i++)
+        det_buffer_format(
+            buffer, "%s %s_%s()", i ? " or" : "\n * May answer", machine->name,
+            machine->events[def->produces[i]].name);
+    det_buffer_append_text(
+        buffer, def->produces_count ? " in *ret with DET_PRODUCED. */\n" : " */\n");
+}
+
+void gen_source(struct det_buffer *buffer, struct det_spec *spec)
+{
+    const struct det_machine *machine = det_spec_machine(spec);
+    const char *file = file_name(det_spec_file(spec, 0));
+    const struct det_record *data = det_record_of(machine->data);
+    struct names names = { data ? data->name : "det_empty", machine->name };
+    const char *stem;
+    size_t size = gen_stem(file, &stem);
+
+    det_buffer_format(
+        buffer,
+        "/* %.*s.c - the tables of the machine, checked by the compiler, and the functions it\n"
+        " * names. */\n#include \"%.*s.h\"\n\n#define FSM_SPEC \"%s\"\n"
+        "#include <detent/fsm/define.h>\n",
+        (int)size, stem, (int)size, stem, file);
+    for (unsigned i = 0; i < CASE_FUNCTION_COUNT; i++) {
+        enum case_function function = (enum case_function)i;
+        const char *name;
+
+        for (size_t k = 0; (name = case_function_name(machine, function, k)); k++) {
+            if (function == CASE_EFFECT)
+                put_products(buffer, machine, &machine->effects[k]);
+            put_stub(buffer, function, name, names);
+        }
+    }
+}

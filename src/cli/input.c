@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* input.c - reads and writes files for the commands. */
+#include "cli/input.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/memory.h"
+#include "os/os.h"
+
+int cli_exit_of(int error)
+{
+    return error == DET_ERR_NOT_FOUND ? CLI_NOT_FOUND
+           : error == DET_ERR_LIMIT   ? CLI_USAGE
+           : error == DET_ERR_EXISTS  ? CLI_CONFLICT
+                                      : CLI_FAILURE;
+}
+
+static int say_error(struct det_error *error, int code, const char *path, size_t limit)
+{
+    if (code == DET_ERR_LIMIT)
+        return det_error_set(error, code, "%s: larger than %zu KiB", path, limit / 1024);
+    if (code == DET_ERR_NOT_FOUND)
+        return det_error_set(error, code, "%s: there is no such file", path);
+    if (code == DET_ERR_IO && errno)
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+        return det_error_set(error, code, "%s: %s", path, strerror(errno));
+    return det_error_set(error, code, "%s: %s", path, det_error_text(code));
+}
+
+/* Takes over what the buffer holds; cli_text_free() counts on its size and nothing behind it. */
+static int finish_stream(struct cli *cli, struct det_buffer *buffer, struct cli_text *ret)
+{
+    char *data = det_alloc(cli->allocator, buffer->size + 1);
+
+    if (!data)
+        return DET_ERR_NO_MEMORY;
+    memcpy(data, det_buffer_text(buffer), buffer->size);
+    data[buffer->size] = '\0';
+    *ret = (struct cli_text){ data, buffer->size };
+    return 0;
+}
+
+/* Pipes and terminals have no size to ask for. */
+static int load_stream(struct cli *cli, FILE *stream, size_t limit, struct cli_text *ret)
+{
+    struct det_buffer buffer;
+    char part[4096];
+    size_t count;
+    int r;
+
+    det_buffer_init(&buffer, cli->allocator);
+    buffer.limit = limit;
+    while ((count = fread(part, 1, sizeof part, stream)) > 0 && !det_buffer_status(&buffer))
+        det_buffer_append(&buffer, part, count);
+    r = ferror(stream) ? DET_ERR_IO : det_buffer_status(&buffer);
+    if (r == 0)
+        r = finish_stream(cli, &buffer, ret);
+    det_buffer_deinit(&buffer);
+    return r;
+}
+
+static int load_special(struct cli *cli, const char *path, size_t limit, struct cli_text *ret)
+{
+    FILE *stream = fopen(path, "re");
+    int r;
+
+    if (!stream)
+        return DET_ERR_IO;
+    r = load_stream(cli, stream, limit, ret);
+    fclose(stream);
+    return r;
+}
+
+int cli_text_load(
+    struct cli *cli, const char *path, size_t limit, struct cli_text *ret, struct det_error *reterr)
+{
+    struct stat status;
+    int r;
+
+    errno = 0;
+    if (strcmp(path, "-") == 0) {
+        r = load_stream(cli, cli->in, limit, ret);
+        return r < 0 ? say_error(reterr, r, CLI_STDIN_NAME, limit) : 0;
+    }
+    if (stat(path, &status) < 0)
+        return say_error(
+            reterr, errno == ENOENT || errno == ENOTDIR ? DET_ERR_NOT_FOUND : DET_ERR_IO, path,
+            limit);
+    if (S_ISDIR(status.st_mode))
+        return det_error_set(reterr, DET_ERR_IO, "%s: is a folder, not a file", path);
+    r = S_ISREG(status.st_mode)
+            ? det_file_load(cli->world, cli->allocator, path, limit, &ret->data, &ret->size)
+            : load_special(cli, path, limit, ret);
+    return r < 0 ? say_error(reterr, r, path, limit) : 0;
+}
+
+void cli_text_free(struct cli *cli, struct cli_text *text)
+{
+    if (text->data)
+        det_free(cli->allocator, text->data, text->size + 1);
+    *text = (struct cli_text){ 0 };
+}
+
+/* The mode a file should have: its own, or what the user's mask leaves of a new one. */
+static mode_t mode_of(const char *path)
+{
+    struct stat status;
+    mode_t mask;
+
+    if (stat(path, &status) == 0)
+        return status.st_mode & 07777;
+    mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+int cli_file_write(struct cli *cli, const char *path, const char *data, size_t size)
+{
+    char *target = realpath(path, NULL);
+    const char *written = target ? target : path;
+    mode_t mode = mode_of(written);
+    struct det_error error;
+    int r;
+
+    errno = 0;
+    if (cli_is_folder(path)) {
+        cli_complain(cli, "%s: is a folder, not a file", path);
+        free(target);
+        return CLI_FAILURE;
+    }
+    r = det_file_replace(cli->world, written, data, size);
+    if (r == 0 && chmod(written, mode) < 0)
+        r = DET_ERR_IO;
+    free(target);
+    if (r == 0)
+        return CLI_OK;
+    say_error(&error, r, path, 0);
+    cli_complain(cli, "cannot write %s", error.text);
+    return cli_exit_of(r);
+}
+
+int cli_write_to(struct cli *cli, const char *path, const char *data, size_t size)
+{
+    if (path && strcmp(path, "-") != 0)
+        return cli_file_write(cli, path, data, size);
+    cli_write(cli, data, size);
+    return CLI_OK;
+}
+
+bool cli_is_folder(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+bool cli_is_same_file(const char *a, const char *b)
+{
+    struct stat left, right;
+
+    return stat(a, &left) == 0 && stat(b, &right) == 0 && left.st_dev == right.st_dev &&
+           left.st_ino == right.st_ino;
+}
+
+static int add_name(struct cli *cli, struct cli_names *names, const char *folder, const char *name)
+{
+    char path[DET_PATH_MAX];
+    bool is_here = strcmp(folder, ".") == 0;
+    size_t size = strlen(folder);
+    const char *slash = size && folder[size - 1] == '/' ? "" : "/";
+
+    if (names->count == names->capacity) {
+        size_t capacity = names->capacity ? names->capacity * 2 : 8;
+        char **items = det_realloc(
+            cli->allocator, names->items, names->capacity * sizeof *items,
+            capacity * sizeof *items);
+
+        if (!items)
+            return DET_ERR_NO_MEMORY;
+        names->items = items;
+        names->capacity = capacity;
+    }
+    if (snprintf(path, sizeof path, "%s%s%s", is_here ? "" : folder, is_here ? "" : slash, name) >=
+        (int)sizeof path)
+        return DET_ERR_INVALID;
+    names->items[names->count] = det_string_copy(cli->allocator, path);
+    return names->items[names->count++] ? 0 : DET_ERR_NO_MEMORY;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const char *const *left = a, *const *right = b;
+
+    return strcmp(*left, *right);
+}
+
+int cli_folder_list(
+    struct cli *cli, const char *folder, const char *suffix, struct cli_names *names,
+    struct det_error *reterr)
+{
+    size_t from = names->count, suffix_size = strlen(suffix);
+    const struct dirent *entry;
+    DIR *stream;
+    int r = 0;
+
+    errno = 0;
+    stream = opendir(folder);
+    if (!stream)
+        return say_error(reterr, errno == ENOENT ? DET_ERR_NOT_FOUND : DET_ERR_IO, folder, 0);
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): this stream is ours */
+    while (r == 0 && (entry = readdir(stream))) {
+        size_t size = strlen(entry->d_name);
+
+        if (size > suffix_size && strcmp(entry->d_name + size - suffix_size, suffix) == 0)
+            r = add_name(cli, names, folder, entry->d_name);
+    }
+    closedir(stream);
+    if (r < 0)
+        return say_error(reterr, r, folder, 0);
+    if (names->count > from)
+        qsort(names->items + from, names->count - from, sizeof *names->items, compare_names);
+    return 0;
+}
+
+void cli_names_free(struct cli *cli, struct cli_names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        det_free_string(cli->allocator, names->items[i]);
+    det_free(cli->allocator, names->items, names->capacity * sizeof *names->items);
+    *names = (struct cli_names){ 0 };
+}

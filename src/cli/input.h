@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* input.h - files that commands read and write, and specs made of them. */
+#ifndef DET_CLI_INPUT_H
+#define DET_CLI_INPUT_H
+
+#include <detent/spec.h>
+
+#include "cli/cli.h"
+
+/* How "-" is called in messages. */
+#define CLI_STDIN_NAME "<stdin>"
+
+/* A text in memory of the run's allocator; the byte behind it is 0. */
+struct cli_text {
+    char *data;
+    size_t size;
+};
+
+/* A whole file, pipe or ("-") standard input, at most `limit` bytes. 0, or a negative error with a
+ * sentence in `reterr` that names the file. */
+DET_MUST_CHECK int cli_text_load(
+    struct cli *cli, const char *path, size_t limit, struct cli_text *ret,
+    struct det_error *reterr);
+void cli_text_free(struct cli *cli, struct cli_text *text);
+/* The exit code for an error of loading or writing. */
+int cli_exit_of(int error);
+/* Writes a whole file: keeps its mode, follows a link. Complains on failure; 0 or an exit code. */
+DET_MUST_CHECK int cli_file_write(struct cli *cli, const char *path, const char *data, size_t size);
+/* To `path`, or to the output when it is NULL or "-". */
+DET_MUST_CHECK int cli_write_to(struct cli *cli, const char *path, const char *data, size_t size);
+
+/* A spec with its text. `spec` is NULL when the file could not be read, which was complained about.
+ * Returns 0 or an exit code; a broken definition is 0: ask det_spec_machine(). */
+struct cli_spec {
+    struct det_spec *spec;
+    bool is_unhandled_wanted; /* set before: report pairs that are not handled */
+};
+DET_MUST_CHECK int cli_spec_load(struct cli *cli, const char *path, struct cli_spec *spec);
+/* Loads a spec and complains in full when the definition is broken. 0, or an exit code and NULL. */
+DET_MUST_CHECK int cli_machine_load(struct cli *cli, const char *path, struct det_spec **ret);
+
+/* The rows of a spec by their number, as struct det_transition has it. */
+struct det_node;
+struct cli_rows {
+    const struct det_node **nodes; /* of row i + 1 */
+    size_t count;
+};
+DET_MUST_CHECK int cli_rows_init(
+    struct cli_rows *rows, const struct det_spec *spec, const struct det_allocator *allocator);
+void cli_rows_deinit(struct cli_rows *rows, const struct det_allocator *allocator);
+/* The place of row 1 and so on; of row 0, which a template has, none. */
+struct det_place cli_rows_place(const struct cli_rows *rows, uint32_t row);
+
+/* The names in a folder that end in `suffix`, sorted, each joined with the folder. Free it with
+ * cli_names_free(). 0, or a negative error with a sentence in `reterr`. */
+struct cli_names {
+    char **items;
+    size_t count, capacity;
+};
+DET_MUST_CHECK int cli_folder_list(
+    struct cli *cli, const char *folder, const char *suffix, struct cli_names *names,
+    struct det_error *reterr);
+void cli_names_free(struct cli *cli, struct cli_names *names);
+bool cli_is_folder(const char *path);
+/* Whether both paths lead to one file that is there. */
+bool cli_is_same_file(const char *a, const char *b);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* input_test.c - files, folders and rows as the commands see them. */
+#include "cli/input.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/stubs.h"
+
+#include "lib/test.h"
+
+/* A run that says nothing, in a folder of its own. */
+struct fixture {
+    struct cli cli;
+    char *folder;
+    char path[512];
+};
+
+static int open_fixture(void **state)
+{
+    static struct fixture fixture;
+
+    fixture = (struct fixture){ .cli = { .world = det_world_real() } };
+    fixture.folder = det_test_folder();
+    fixture.cli.in = fopen("/dev/null", "r");
+    fixture.cli.out = fopen("/dev/null", "w");
+    assert_non_null(fixture.cli.in);
+    assert_non_null(fixture.cli.out);
+    fixture.cli.err = fixture.cli.out;
+    *state = &fixture;
+    return 0;
+}
+
+static int close_fixture(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fclose(fixture->cli.in);
+    fclose(fixture->cli.out);
+    det_test_folder_remove(fixture->folder);
+    return 0;
+}
+
+/* The path of a file in the fixture's folder; good until the next call. */
+static const char *path_of(struct fixture *fixture, const char *name)
+{
+    snprintf(fixture->path, sizeof fixture->path, "%s/%s", fixture->folder, name);
+    return fixture->path;
+}
+
+static void put_file(struct fixture *fixture, const char *name, const char *text)
+{
+    det_test_write_file(path_of(fixture, name), text, strlen(text));
+}
+
+static void a_file_is_loaded_up_to_its_limit(void **state)
+{
+    struct fixture *fixture = *state;
+    struct det_error error = { 0 };
+    struct cli_text text;
+
+    put_file(fixture, "a", "hello");
+    assert_int_equal(cli_text_load(&fixture->cli, path_of(fixture, "a"), 5, &text, &error), 0);
+    assert_int_equal(text.size, 5);
+    assert_string_equal(text.data, "hello");
+    cli_text_free(&fixture->cli, &text);
+    assert_int_equal(
+        cli_text_load(&fixture->cli, path_of(fixture, "a"), 4, &text, &error), DET_ERR_LIMIT);
+    assert_int_equal(
+        cli_text_load(&fixture->cli, path_of(fixture, "b"), 4, &text, &error), DET_ERR_NOT_FOUND);
+    assert_non_null(strstr(error.text, "there is no such file"));
+    assert_int_equal(cli_text_load(&fixture->cli, fixture->folder, 4, &text, &error), DET_ERR_IO);
+    assert_non_null(strstr(error.text, "is a folder"));
+}
+
+static void what_has_no_size_is_read_to_its_end(void **state)
+{
+    struct fixture *fixture = *state;
+    struct det_error error = { 0 };
+    struct cli_text text;
+
+    assert_int_equal(cli_text_load(&fixture->cli, "-", 100, &text, &error), 0);
+    assert_int_equal(text.size, 0);
+    cli_text_free(&fixture->cli, &text);
+    assert_int_equal(cli_text_load(&fixture->cli, "/dev/null", 100, &text, &error), 0);
+    cli_text_free(&fixture->cli, &text);
+    assert_int_equal(cli_text_load(&fixture->cli, "/dev/zero", 100, &text, &error), DET_ERR_LIMIT);
+}
+
+static void writing_keeps_the_mode_and_follows_a_link(void **state)
+{
+    struct fixture *fixture = *state;
+    char link[600];
+    struct stat status;
+    char *text;
+
+    put_file(fixture, "a", "old");
+    assert_int_equal(chmod(path_of(fixture, "a"), 0604), 0);
+    snprintf(link, sizeof link, "%s/link", fixture->folder);
+    assert_int_equal(symlink("a", link), 0);
+    assert_int_equal(cli_file_write(&fixture->cli, link, "new", 3), CLI_OK);
+    assert_int_equal(lstat(link, &status), 0);
+    assert_true(S_ISLNK(status.st_mode));
+    assert_int_equal(stat(path_of(fixture, "a"), &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0604);
+    text = det_test_read_file(path_of(fixture, "a"), NULL);
+    assert_string_equal(text, "new");
+    free(text);
+    assert_int_equal(cli_file_write(&fixture->cli, fixture->folder, "x", 1), CLI_FAILURE);
+    assert_int_equal(
+        cli_file_write(&fixture->cli, path_of(fixture, "no/where"), "x", 1), CLI_NOT_FOUND);
+}
+
+static void a_folder_is_listed_in_order(void **state)
+{
+    struct fixture *fixture = *state;
+    struct cli_names names = { 0 };
+    struct det_error error = { 0 };
+
+    put_file(fixture, "b.fsm", "");
+    put_file(fixture, "a.fsm", "");
+    put_file(fixture, ".fsm", "");
+    put_file(fixture, "c.txt", "");
+    assert_int_equal(cli_folder_list(&fixture->cli, fixture->folder, ".fsm", &names, &error), 0);
+    assert_int_equal(names.count, 2);
+    assert_string_equal(names.items[0], path_of(fixture, "a.fsm"));
+    assert_string_equal(names.items[1], path_of(fixture, "b.fsm"));
+    assert_true(cli_is_same_file(names.items[0], names.items[0]));
+    assert_false(cli_is_same_file(names.items[0], names.items[1]));
+    cli_names_free(&fixture->cli, &names);
+    assert_int_equal(
+        cli_folder_list(&fixture->cli, path_of(fixture, "no"), ".fsm", &names, &error),
+        DET_ERR_NOT_FOUND);
+}
+
+static void rows_are_found_by_their_number(void **state)
+{
+    static const char spec_text[] = "#define FSM_NAME door\n#define FSM_PREFIX DOOR\n"
+                                    "RECORD(code)\n  FIELD(tries, u8)\nEND\n"
+                                    "STATE(SHUT, shut, INITIAL) STATE(AJAR, ajar)\n"
+                                    "EVENT(PUSH, push, code)\n"
+                                    "ON(SHUT, PUSH, AJAR)\n"
+                                    "  STAY(AJAR, PUSH)\n";
+    const struct det_machine *machine;
+    struct det_spec *spec;
+    struct cli_rows rows;
+    struct det_place place;
+
+    (void)state;
+    assert_int_equal(det_spec_read("d", spec_text, sizeof spec_text - 1, NULL, &spec), 0);
+    machine = det_spec_machine(spec);
+    assert_non_null(machine);
+    assert_int_equal(cli_rows_init(&rows, spec, NULL), 0);
+    place = cli_rows_place(&rows, det_machine_step(machine, 0, 0)->row);
+    assert_int_equal(place.line, 8);
+    assert_int_equal(place.column, 1);
+    place = cli_rows_place(&rows, det_machine_step(machine, 1, 0)->row);
+    assert_int_equal(place.line, 9);
+    assert_int_equal(place.column, 3);
+    assert_null(cli_rows_place(&rows, 0).file);
+    assert_null(cli_rows_place(&rows, 1000).file);
+    cli_rows_deinit(&rows, NULL);
+    det_spec_close(spec);
+}
+
+static void a_machine_with_too_many_functions_is_refused(void **state)
+{
+    static char text[64 * 1024];
+    size_t used = (size_t)snprintf(
+        text, sizeof text,
+        "#define FSM_NAME m\n#define FSM_PREFIX M\nSTATE(A, a, INITIAL) EVENT(E, e) STAY(A, E)\n");
+    struct det_error error = { 0 };
+    struct det_spec *spec;
+
+    (void)state;
+    for (unsigned i = 0; i <= CLI_STUBS_MAX; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "HOOK(h%u)\n", i);
+    assert_int_equal(det_spec_read("m", text, used, NULL, &spec), 0);
+    assert_non_null(det_spec_machine(spec));
+    assert_int_equal(cli_stubs_bind(det_spec_machine(spec), &error), DET_ERR_LIMIT);
+    assert_string_equal(error.text, "more than 256 hooks have no stand-ins here");
+    det_spec_close(spec);
+}
+
+static int list_scenario(struct det_test_memory *memory, void *argument)
+{
+    struct fixture *fixture = argument;
+    struct cli cli = fixture->cli;
+    struct cli_names names = { 0 };
+    struct cli_text text = { 0 };
+    struct det_error error;
+    int r;
+
+    cli.allocator = &memory->allocator;
+    r = cli_folder_list(&cli, fixture->folder, ".fsm", &names, &error);
+    if (r == 0)
+        r = cli_text_load(&cli, names.items[0], 100, &text, &error);
+    cli_text_free(&cli, &text);
+    if (r == 0)
+        r = cli_text_load(&cli, "/dev/null", 100, &text, &error);
+    cli_text_free(&cli, &text);
+    cli_names_free(&cli, &names);
+    return r;
+}
+
+static void listing_and_loading_survive_every_failed_allocation(void **state)
+{
+    put_file(*state, "a.fsm", "text");
+    put_file(*state, "b.fsm", "text");
+    det_test_each_failure(list_scenario, *state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_file_is_loaded_up_to_its_limit),
+        TEST(what_has_no_size_is_read_to_its_end),
+        TEST(writing_keeps_the_mode_and_follows_a_link),
+        TEST(a_folder_is_listed_in_order),
+        TEST(rows_are_found_by_their_number),
+        TEST(a_machine_with_too_many_functions_is_refused),
+        TEST(listing_and_loading_survive_every_failed_allocation),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* main.c - finds the command, reads its words, runs it, and makes sure that all was written. */
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/args.h"
+
+static int unknown_command(struct cli *cli, const char *word)
+{
+    const struct cli_command *nearest = cli_command_nearest(word);
+
+    if (nearest)
+        cli_complain(cli, "there is no command '%s'; did you mean '%s'?", word, nearest->name);
+    else
+        cli_complain(cli, "there is no command '%s'; 'detent help' lists them", word);
+    return CLI_USAGE;
+}
+
+static int run_help(struct cli *cli, const struct cli_command *command)
+{
+    const char *topic[] = { command->name, NULL };
+    struct cli_args args = { .operands = topic, .operand_count = 1 };
+
+    return cli_command_find("help")->run(cli, &args);
+}
+
+/* A text in one object, for commands that print something which is no data by itself. */
+static int run_text(struct cli *cli, const struct cli_command *command, const struct cli_args *args)
+{
+    struct cli inner = *cli;
+    char *text = NULL;
+    size_t size = 0;
+    int code;
+
+    inner.out = open_memstream(&text, &size);
+    if (!inner.out)
+        return cli_no_memory(cli);
+    inner.out_has_color = false;
+    inner.is_json = false;
+    code = command->run(&inner, args);
+    if (fclose(inner.out) != 0 || inner.has_failed)
+        cli->has_failed = true;
+    else if (code == CLI_OK)
+        cli_json(
+            cli, json_pack(
+                     "{s:s, s:s, s:o}", "type", "text", "command", command->name, "text",
+                     cli_json_text(text)));
+    free(text);
+    return code;
+}
+
+static int run_command(struct cli *cli, const struct cli_command *command, const char *const *words)
+{
+    struct cli_args args;
+    struct det_error error = { 0 };
+    int code, r;
+
+    cli->command = command->name;
+    r = cli_args_read(command, words, cli->allocator, &args, &error);
+    if (r < 0) {
+        cli_complain(cli, "%s", error.text);
+        cli_say(cli, "'detent help %s' explains it.\n", command->name);
+        return r == DET_ERR_NO_MEMORY ? CLI_FAILURE : CLI_USAGE;
+    }
+    if (args.color)
+        cli_set_color(cli, args.color);
+    cli->is_json = args.wants_json;
+    if (args.wants_help)
+        code = run_help(cli, command);
+    else if (cli->is_json && command->is_text)
+        code = run_text(cli, command, &args);
+    else
+        code = command->run(cli, &args);
+    cli_args_deinit(&args, cli->allocator);
+    return code;
+}
+
+/* `detent --help` and `detent --version` are what people try first. */
+static const struct cli_command *command_of(const char *word)
+{
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+        return cli_command_find("help");
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+        return cli_command_find("version");
+    return cli_command_find(word);
+}
+
+/* What was printed must have arrived. A reader that went away knows; others are told. */
+static int finish(struct cli *cli, int code)
+{
+    bool is_lost;
+    int reason;
+
+    cli_progress_end(cli);
+    errno = 0;
+    is_lost = fflush(cli->out) != 0 || ferror(cli->out) != 0;
+    reason = cli->out_error ? cli->out_error : errno;
+    if (cli->has_failed)
+        return cli_no_memory(cli);
+    if (!is_lost)
+        return cli_is_interrupted() ? CLI_INTERRUPTED : code;
+    if (reason != EPIPE)
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+        fprintf(cli->err, "detent: cannot write the output: %s\n", strerror(reason));
+    return code == CLI_OK ? CLI_FAILURE : code;
+}
+
+int main(int argc, char **argv)
+{
+    const struct cli_command *command;
+    struct cli cli;
+
+    /* For the width of characters only; numbers and messages stay as they are. */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* NOLINT(concurrency-mt-unsafe): the first thing we do */
+    cli_catch_signals();
+    cli_init(&cli);
+    if (argc < 2) {
+        command = cli_command_find("help");
+        cli.out = stderr;
+        cli.out_has_color = cli.err_has_color;
+        run_command(&cli, command, (const char *const[]){ NULL });
+        return CLI_USAGE;
+    }
+    command = command_of(argv[1]);
+    if (!command)
+        return finish(&cli, unknown_command(&cli, argv[1]));
+    return finish(&cli, run_command(&cli, command, (const char *const *)argv + 2));
+}

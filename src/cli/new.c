@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* new.c - `detent new`: a folder with a machine that passes check and test at once. */
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <detent/spec.h>
+
+#include "base/buffer.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/input.h"
+#include "cli/new_files.h"
+#include "os/os.h"
+
+/* Longer names make no readable C. */
+#define NAME_MAX_HERE 64
+
+enum { OPTION_C };
+
+static const struct cli_option option_table[] = {
+    [OPTION_C] = { "c", 0, NULL, NULL, "with a C program around it, and its Makefile" },
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+static bool is_name(const char *name)
+{
+    size_t size = strlen(name);
+
+    return size > 0 && size <= NAME_MAX_HERE && islower((unsigned char)name[0]) &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == size;
+}
+
+static char to_case(char c, bool is_upper)
+{
+    /* The letters of both cases differ in one bit. */
+    if (is_upper && c >= 'a' && c <= 'z')
+        c = (char)(c & ~0x20);
+    return c;
+}
+
+/* The text of a file with the name put in: @n@ as it is, @N@ in capitals. */
+static void expand(struct det_buffer *buffer, const char *template, const char *name)
+{
+    for (; *template; template ++) {
+        bool is_plain = strncmp(template, "@n@", 3) == 0;
+
+        if (!is_plain && strncmp(template, "@N@", 3) != 0) {
+            det_buffer_append_char(buffer, *template);
+            continue;
+        }
+        for (const char *at = name; *at; at++)
+            det_buffer_append_char(buffer, to_case(*at, !is_plain));
+        template += 2;
+    }
+}
+
+static bool file_path(struct cli *cli, const char *name, const char *template, char *target)
+{
+    struct det_buffer buffer;
+    bool fits;
+
+    det_buffer_init(&buffer, cli->allocator);
+    expand(&buffer, template, name);
+    fits = det_buffer_status(&buffer) == 0 &&
+           snprintf(target, DET_PATH_MAX, "%s/%s", name, det_buffer_text(&buffer)) < DET_PATH_MAX;
+    det_buffer_deinit(&buffer);
+    return fits;
+}
+
+/* Nothing is written unless everything can be. */
+static int check_free(struct cli *cli, const char *name, bool with_c)
+{
+    struct stat status;
+    char path[DET_PATH_MAX];
+
+    if (lstat(name, &status) == 0 && !S_ISDIR(status.st_mode)) {
+        cli_complain(cli, "%s is already there, and is no folder", name);
+        return CLI_CONFLICT;
+    }
+    for (const struct cli_new_file *file = cli_new_files(); file->path; file++) {
+        if (file->is_c && !with_c)
+            continue;
+        if (!file_path(cli, name, file->path, path))
+            return cli_no_memory(cli);
+        if (lstat(path, &status) == 0) {
+            cli_complain(cli, "%s is already there; nothing was written", path);
+            return CLI_CONFLICT;
+        }
+    }
+    return CLI_OK;
+}
+
+static int write_file(struct cli *cli, const char *name, const struct cli_new_file *file)
+{
+    char path[DET_PATH_MAX];
+    struct det_buffer buffer;
+    int code;
+
+    if (!file_path(cli, name, file->path, path))
+        return cli_no_memory(cli);
+    det_buffer_init(&buffer, cli->allocator);
+    expand(&buffer, file->text, name);
+    code = det_buffer_status(&buffer) < 0
+               ? cli_no_memory(cli)
+               : cli_file_write(cli, path, det_buffer_text(&buffer), buffer.size);
+    det_buffer_deinit(&buffer);
+    if (code == CLI_OK && cli->is_json)
+        cli_json(cli, json_pack("{s:s, s:o}", "type", "file", "file", cli_json_text(path)));
+    else if (code == CLI_OK)
+        cli_print(cli, "%s\n", path);
+    return code;
+}
+
+/* A name may be a word of C, or clash with something: the reader of specs knows. */
+static int check_spec(struct cli *cli, const char *name)
+{
+    struct det_spec_options options = { .allocator = cli->allocator };
+    struct det_spec *spec = NULL;
+    struct det_buffer buffer;
+    int code = CLI_OK;
+
+    det_buffer_init(&buffer, cli->allocator);
+    expand(&buffer, cli_new_files()->text, name);
+    if (det_buffer_status(&buffer) < 0 ||
+        det_spec_read(name, buffer.data, buffer.size, &options, &spec) < 0) {
+        code = cli_no_memory(cli);
+    } else if (!det_spec_machine(spec)) {
+        cli_complain(cli, "'%s' cannot be the name of a machine: it is a word of C", name);
+        code = CLI_USAGE;
+    }
+    det_spec_close(spec);
+    det_buffer_deinit(&buffer);
+    return code;
+}
+
+static int write_files(struct cli *cli, const char *name, bool with_c)
+{
+    int code = CLI_OK;
+
+    if (mkdir(name, 0777) < 0 && errno != EEXIST) {
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+        cli_complain(cli, "cannot make the folder %s: %s", name, strerror(errno));
+        return CLI_FAILURE;
+    }
+    for (const struct cli_new_file *file = cli_new_files(); file->path && code == CLI_OK; file++) {
+        if (!file->is_c || with_c)
+            code = write_file(cli, name, file);
+    }
+    if (code == CLI_OK && !cli->is_json)
+        cli_say(cli, "Next: cd %s && detent test%s\n", name, with_c ? " && make run" : "");
+    return code;
+}
+
+static int run(struct cli *cli, const struct cli_args *args)
+{
+    const char *name = args->operands[0];
+    bool with_c = args->values[OPTION_C] != NULL;
+    int code;
+
+    if (!is_name(name)) {
+        cli_complain(
+            cli,
+            "'%s' cannot be the name of a machine: small letters, digits and _, a letter first, "
+            "at most %d",
+            name, NAME_MAX_HERE);
+        return CLI_USAGE;
+    }
+    code = check_spec(cli, name);
+    if (code == CLI_OK)
+        code = check_free(cli, name, with_c);
+    return code == CLI_OK ? write_files(cli, name, with_c) : code;
+}
+
+extern const struct cli_command cli_command_new;
+const struct cli_command cli_command_new = {
+    .name = "new",
+    .summary = "write a new machine with its tests",
+    .about =
+        "Makes a folder NAME with NAME.fsm, NAME.test.yaml and README.md; with --c also a C "
+        "program\n"
+        "and a Makefile that uses pkg-config. Files that are there are never overwritten. The\n"
+        "result passes 'detent check' and 'detent test' as it is.",
+    .operand = { .form = "NAME", .least = 1, .most = 1 },
+    .options = option_table,
+    .run = run,
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* play.h - runs one case: a simulated world, a memory store, a runtime, one instance.
+ *
+ *     open -> start -> step, settle, expect -> ... -> let go of what waits -> close
+ *
+ * Effects run on the runtime's pool and may wait there for an answer of the case. A failure is not
+ * an error of the player: it returns 0 and says in `ret` what was not as expected. */
+#ifndef DET_CLI_PLAY_H
+#define DET_CLI_PLAY_H
+
+#include "cli/case.h"
+#include "cli/coverage.h"
+#include "cli/trace.h"
+
+#define PLAY_TEXT_MAX 400
+/* Steps of the simulation in one case: one that needs more has a machine that runs in circles. A
+ * pending timer costs about two for each second of virtual time. */
+#define PLAY_STEPS_DEFAULT 20000000
+
+struct play_options {
+    const struct det_allocator *allocator;
+    struct cli_coverage *coverage;
+    struct cli_trace_writer *trace;
+    uint64_t steps_max; /* 0: PLAY_STEPS_DEFAULT */
+};
+
+struct play_result {
+    bool is_ok;
+    uint32_t line, column; /* of what failed */
+    size_t step;           /* from 1; 0: the start */
+    char text[PLAY_TEXT_MAX];
+    char expected[PLAY_TEXT_MAX], actual[PLAY_TEXT_MAX]; /* "" when there are none */
+    char note[PLAY_TEXT_MAX]; /* what else went wrong meanwhile; "" when nothing did */
+    det_time virtual_time;
+};
+
+/* The functions of the machine are bound by cli_stubs_bind(). 0 or DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int play_case(
+    const struct case_file *file, const struct case_case *one, const struct det_machine *machine,
+    const struct play_options *options, struct play_result *ret);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* play_parts.h - a case that runs, as the parts of the player see it. */
+#ifndef DET_CLI_PLAY_PARTS_H
+#define DET_CLI_PLAY_PARTS_H
+
+#include <detent/sim.h>
+
+#include "cli/play.h"
+#include "cli/stubs.h"
+
+#define PLAY_INSTANCE "it"
+
+/* A call of an effect that waits for an answer; on the stack of its thread. */
+struct play_call {
+    struct play_call *next; /* the one that began to wait after this one */
+    unsigned effect;
+    const struct case_answer *answer; /* NULL: none yet */
+};
+
+struct play {
+    const struct det_machine *machine;
+    const struct play_options *options;
+    struct play_result *result;
+    struct det_sim *sim;
+    struct det_world *world;
+    struct det_store *store;
+    struct det_runtime *runtime;
+
+    /* What the functions answer now, by their number. */
+    bool guards[CLI_STUBS_MAX];
+    int hooks[CLI_STUBS_MAX];
+    const struct case_fields *updates[CLI_STUBS_MAX];
+    const struct case_fields *fills[CLI_STUBS_MAX];
+    const struct case_answer *effects[CLI_STUBS_MAX];
+
+    struct det_mutex *mutex; /* guards the rest */
+    struct det_condition *answered;
+    struct play_call *waiting;
+    bool is_closing;
+    bool is_broken; /* the simulation cannot go on */
+
+    /* Of the last send or stop. */
+    int sent_result;
+    struct det_sent sent;
+    struct det_error sent_error;
+};
+
+/* play_stubs.c: what the functions of the definition do. */
+struct cli_stubs play_stubs(struct play *play);
+void play_set(struct play *play, const struct case_setting *settings);
+/* Answers the call of this effect that waits longest; false when none does. */
+bool play_answer(struct play *play, unsigned effect, const struct case_answer *answer);
+/* Every call that waits, now or later, is broken off. */
+void play_let_go(struct play *play);
+
+/* play_expect.c: whether all expectations hold; false with the failure in the result. */
+bool play_expect(struct play *play, const struct case_expect *expect);
+/* Says what failed; returns false. */
+bool play_fail(struct play *play, const struct cli_yaml *node, const char *format, ...)
+    DET_PRINTF(3, 4);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* report.c - prints findings: place, sentence, source line, underline, hint. */
+#include "cli/report.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+
+/* Of a long source line this much is shown before the place, and in all. */
+#define BEFORE_MAX 60
+#define LINE_MAX   160
+
+struct severity_look {
+    const char *name;
+    enum cli_style style;
+};
+
+static struct severity_look look_of(enum det_severity severity)
+{
+    switch (severity) {
+    case DET_INFO:
+        return (struct severity_look){ "info", CLI_BLUE };
+    case DET_WARNING:
+        return (struct severity_look){ "warning", CLI_YELLOW };
+    case DET_BROKEN:
+        break;
+    }
+    return (struct severity_look){ "error", CLI_RED };
+}
+
+const char *cli_severity_name(enum det_severity severity)
+{
+    return look_of(severity).name;
+}
+
+/* Moves a cut to the start of a character. */
+static size_t at_character(const char *text, size_t offset)
+{
+    while (offset > 0 && ((unsigned char)text[offset] & 0xC0) == 0x80)
+        offset--;
+    return offset;
+}
+
+/* Spaces as wide as the text, so that the underline stands below; tabs stay tabs. */
+static void print_gap(struct cli *cli, const char *text, size_t size)
+{
+    for (size_t from = 0, to; from < size; from = to + 1) {
+        const char *tab = memchr(text + from, '\t', size - from);
+
+        to = tab ? (size_t)(tab - text) : size;
+        cli_print(cli, "%*s%s", (int)cli_width(text + from, to - from), "", tab ? "\t" : "");
+    }
+}
+
+static void print_source(struct cli *cli, const struct det_place *place, enum cli_style style)
+{
+    static const char waves[] = "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~";
+    size_t size = strlen(place->source);
+    size_t column = place->column ? place->column - 1 : 0;
+    size_t from, to, wide;
+
+    column = column < size ? column : size;
+    from = column > BEFORE_MAX ? at_character(place->source, column - BEFORE_MAX) : 0;
+    to = size - from > LINE_MAX ? at_character(place->source, from + LINE_MAX) : size;
+    cli_print_in(cli, CLI_FAINT, "%5u | ", place->line);
+    cli_print(
+        cli, "%s%.*s%s\n", from ? "..." : "", (int)(to - from), place->source + from,
+        to < size ? "..." : "");
+    cli_print_in(cli, CLI_FAINT, "      | ");
+    cli_print(cli, "%s", from ? "   " : "");
+    print_gap(cli, place->source + from, column - from);
+    wide = place->width && place->width <= to - column ? place->width : 1;
+    wide = column < to ? cli_width(place->source + column, wide) : 1;
+    wide = wide > sizeof waves ? sizeof waves : wide;
+    cli_print_in(cli, style, "^%.*s\n", wide > 1 ? (int)wide - 1 : 0, waves);
+}
+
+static void print_place(struct cli *cli, const struct det_place *place)
+{
+    if (place->file && place->line)
+        cli_print_in(cli, CLI_BOLD, "%s:%u:%u: ", place->file, place->line, place->column);
+    else if (place->file)
+        cli_print_in(cli, CLI_BOLD, "%s: ", place->file);
+}
+
+static void print_finding(struct cli *cli, const struct det_diagnostic *finding)
+{
+    struct severity_look look = look_of(finding->severity);
+
+    print_place(cli, &finding->place);
+    cli_print_in(cli, look.style, "%s: ", look.name);
+    cli_print(cli, "%s ", finding->text);
+    cli_print_in(cli, CLI_FAINT, "[%s]\n", det_rule_id(finding->rule));
+    if (finding->place.source)
+        print_source(cli, &finding->place, look.style);
+    if (finding->other.line) {
+        print_place(cli, &finding->other);
+        cli_print_in(cli, CLI_BLUE, "note: ");
+        cli_print(
+            cli, finding->rule == DET_RULE_OVERRIDES ? "this is replaced\n" : "first said here\n");
+        if (finding->other.source)
+            print_source(cli, &finding->other, CLI_BLUE);
+    }
+    if (finding->hint)
+        cli_print(cli, "      = hint: %s\n", finding->hint);
+}
+
+static json_t *json_place(const struct det_place *place)
+{
+    if (!place->line && !place->file)
+        return json_null();
+    return json_pack(
+        "{s:o, s:I, s:I, s:I}", "file", place->file ? cli_json_text(place->file) : json_null(),
+        "line", (json_int_t)place->line, "column", (json_int_t)place->column, "width",
+        (json_int_t)place->width);
+}
+
+static void print_json(struct cli *cli, const struct det_diagnostic *finding)
+{
+    cli_json(
+        cli, json_pack(
+                 "{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "type", "finding", "severity",
+                 cli_severity_name(finding->severity), "rule", det_rule_id(finding->rule), "place",
+                 json_place(&finding->place), "other",
+                 finding->other.line ? json_place(&finding->other) : json_null(), "text",
+                 cli_json_text(finding->text), "hint",
+                 finding->hint ? cli_json_text(finding->hint) : json_null()));
+}
+
+void cli_report(struct cli *cli, const char *path, const struct det_diagnostic *finding)
+{
+    struct det_diagnostic placed = *finding;
+
+    if (!placed.place.file)
+        placed.place = (struct det_place){ .file = path };
+    if (cli->is_json)
+        print_json(cli, &placed);
+    else
+        print_finding(cli, &placed);
+}
+
+void cli_report_broken(struct cli *cli, const char *path, const struct det_diagnostics *findings)
+{
+    struct cli talk = *cli;
+
+    fflush(cli->out);
+    talk.out = cli->err;
+    talk.out_has_color = cli->err_has_color;
+    talk.is_json = false;
+    for (size_t i = 0; i < findings->count; i++) {
+        if (findings->items[i].severity == DET_BROKEN)
+            cli_report(&talk, path, &findings->items[i]);
+    }
+    cli->has_failed = cli->has_failed || talk.has_failed;
+}
+
+/* The line of the problem as a string; "" when the text is shorter. */
+static char *copy_line(struct cli *cli, const struct cli_problem *problem)
+{
+    const char *at = problem->text, *end = problem->text + problem->size, *newline;
+
+    for (uint32_t line = 1; line < problem->line && at < end; line++) {
+        newline = memchr(at, '\n', (size_t)(end - at));
+        at = newline ? newline + 1 : end;
+    }
+    newline = memchr(at, '\n', (size_t)(end - at));
+    return det_string_copy_n(cli->allocator, at, (size_t)((newline ? newline : end) - at));
+}
+
+/* The column in bytes of a column in characters. */
+static uint32_t byte_column(const char *line, uint32_t column)
+{
+    uint32_t bytes = 0;
+
+    for (uint32_t seen = 0; line[bytes]; bytes++) {
+        seen += ((unsigned char)line[bytes] & 0xC0) != 0x80;
+        if (seen == column)
+            break;
+    }
+    return bytes + 1;
+}
+
+void cli_report_problem(struct cli *cli, const struct cli_problem *problem, const char *format, ...)
+{
+    struct cli talk = *cli;
+    struct det_place place = { problem->path, problem->line, problem->column, 1, NULL };
+    char text[DET_ERROR_TEXT_MAX];
+    va_list arguments;
+    char *line = copy_line(cli, problem);
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fflush(cli->out);
+    talk.out = cli->err;
+    talk.out_has_color = cli->err_has_color;
+    print_place(&talk, &place);
+    cli_print_in(&talk, CLI_RED, "error: ");
+    cli_print(&talk, "%s\n", text);
+    place.source = line;
+    if (line && problem->column_is_characters)
+        place.column = byte_column(line, problem->column);
+    if (line && *line)
+        print_source(&talk, &place, CLI_RED);
+    det_free_string(cli->allocator, line);
+    cli->has_failed = cli->has_failed || talk.has_failed || !line;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* report.h - findings about a definition, as people and programs read them.
+ *
+ *     order.fsm:12:4: error: PENDING on PAY is already a transition of order [duplicate-transition]
+ *        12 | ON(PENDING, PAY, PAID)
+ *           |    ^~~~~~~
+ *     order.fsm:9:4: note: first said here
+ *         9 | ON(PENDING, PAY, CHARGING)
+ *           |    ^~~~~~~
+ *           = hint: say OVERRIDE(PENDING, PAY, PAID) if that is meant */
+#ifndef DET_CLI_REPORT_H
+#define DET_CLI_REPORT_H
+
+#include <detent/diagnostic.h>
+
+#include "cli/cli.h"
+
+/* One finding to the output, in JSON if the run wants it. `path` is the place of findings that have
+ * none. */
+void cli_report(struct cli *cli, const char *path, const struct det_diagnostic *finding);
+/* The errors among the findings, to the error stream: for commands that need a valid definition. */
+void cli_report_broken(struct cli *cli, const char *path, const struct det_diagnostics *findings);
+/* An error in a text that is no spec, to the error stream, with its line. `column` counts
+ * characters, as libyaml does, or bytes. */
+struct cli_problem {
+    const char *path, *text;
+    size_t size;
+    uint32_t line, column;
+    bool column_is_characters;
+};
+void cli_report_problem(struct cli *cli, const struct cli_problem *problem, const char *format, ...)
+    DET_PRINTF(3, 4);
+/* "error", "warning", "info". */
+const char *cli_severity_name(enum det_severity severity);
+
+#endif

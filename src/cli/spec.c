@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* spec.c - specs from files, and where their rows stand. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/input.h"
+#include "cli/report.h"
+#include "machine/parse.h"
+
+static int read_file(void *context, const char *path, const char **ret, size_t *ret_size)
+{
+    struct cli *cli = context;
+    struct cli_text text;
+    int r;
+
+    r = cli_text_load(cli, path, DET_SPEC_SIZE_MAX, &text, NULL);
+    if (r < 0)
+        return r;
+    *ret = text.data;
+    *ret_size = text.size;
+    return 0;
+}
+
+/* What read_file() gave out, it gave out to be changed by nobody but us. */
+static void release_file(void *context, const char *data, size_t size)
+{
+    struct cli *cli = context;
+    struct cli_text text = { .size = size };
+
+    memcpy(&text.data, &data, sizeof text.data);
+    cli_text_free(cli, &text);
+}
+
+int cli_spec_load(struct cli *cli, const char *path, struct cli_spec *spec)
+{
+    struct det_spec_files files = { read_file, release_file, cli };
+    struct det_spec_options options = {
+        .allocator = cli->allocator,
+        .files = &files,
+        .report_unhandled = spec->is_unhandled_wanted,
+    };
+    struct det_error error;
+    struct cli_text text;
+    int r;
+
+    spec->spec = NULL;
+    r = cli_text_load(cli, path, DET_SPEC_SIZE_MAX, &text, &error);
+    if (r < 0) {
+        cli_complain(cli, "%s", error.text);
+        return cli_exit_of(r);
+    }
+    r = det_spec_read(
+        strcmp(path, "-") == 0 ? CLI_STDIN_NAME : path, text.data, text.size, &options,
+        &spec->spec);
+    cli_text_free(cli, &text);
+    return r < 0 ? cli_no_memory(cli) : CLI_OK;
+}
+
+int cli_machine_load(struct cli *cli, const char *path, struct det_spec **ret)
+{
+    struct cli_spec spec = { 0 };
+    int code = cli_spec_load(cli, path, &spec);
+
+    if (code != CLI_OK)
+        return code;
+    if (!det_spec_machine(spec.spec)) {
+        cli_report_broken(cli, path, det_spec_diagnostics(spec.spec));
+        cli_complain(cli, "%s is not a valid definition; 'detent check' says more", path);
+        det_spec_close(spec.spec);
+        return CLI_USAGE;
+    }
+    *ret = spec.spec;
+    return CLI_OK;
+}
+
+/* Records and USES are no rows of the builder. */
+static bool is_counted(const struct det_node *node)
+{
+    return !det_row_kind(node->row)->is_of_records && node->row != DET_ROW_USES;
+}
+
+int cli_rows_init(
+    struct cli_rows *rows, const struct det_spec *spec, const struct det_allocator *allocator)
+{
+    size_t count = 0;
+
+    for (const struct det_node *node = spec->rows.first; node; node = node->next)
+        count += is_counted(node);
+    *rows = (struct cli_rows){ DET_NEW_ARRAY(allocator, count, const struct det_node *), count };
+    if (!rows->nodes)
+        return DET_ERR_NO_MEMORY;
+    count = 0;
+    for (const struct det_node *node = spec->rows.first; node; node = node->next) {
+        if (is_counted(node))
+            rows->nodes[count++] = node;
+    }
+    return 0;
+}
+
+void cli_rows_deinit(struct cli_rows *rows, const struct det_allocator *allocator)
+{
+    DET_DELETE_ARRAY(allocator, rows->nodes, rows->count);
+    *rows = (struct cli_rows){ 0 };
+}
+
+struct det_place cli_rows_place(const struct cli_rows *rows, uint32_t row)
+{
+    return row && row <= rows->count ? det_parse_place(rows->nodes[row - 1])
+                                     : (struct det_place){ 0 };
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* walk_parts.h - a walk under way, as its parts see it. */
+#ifndef DET_CLI_WALK_PARTS_H
+#define DET_CLI_WALK_PARTS_H
+
+#include <detent/sim.h>
+
+#include "cli/stubs.h"
+#include "cli/walk.h"
+
+/* The fold over what was committed. */
+struct walk_model {
+    bool is_running;
+    unsigned state;
+    uint64_t sequence;
+    void *data;                      /* of the machine's data record */
+    det_time timeout_due;            /* DET_NEVER: none */
+    det_time timers[DET_TIMERS_MAX]; /* due; DET_NEVER: not armed */
+    /* Whether it fired and was refused by chance: then it is tried again, past its time. */
+    bool is_timeout_refused;
+    bool is_timer_refused[DET_TIMERS_MAX];
+};
+
+struct walk {
+    const struct det_machine *machine;
+    const struct walk_options *options;
+    struct walk_result *result;
+    struct det_sim *sim;
+    struct det_world *world;
+    struct det_store *store;
+    struct det_runtime *runtime;
+    struct det_mutex *mutex;
+    struct det_condition *closing; /* for effects that take their time */
+    bool is_closing;
+    bool is_broken; /* the simulation cannot go on */
+
+    char instance[32];
+    struct walk_model model;
+    void *event;          /* room for one */
+    void *before, *after; /* room for two data structs */
+};
+
+/* Notes what does not hold; the first one counts. Returns false. */
+bool walk_fail(struct walk *walk, const char *format, ...) DET_PRINTF(2, 3);
+
+/* walk_model.c */
+void walk_model_note(struct walk *walk, const struct det_note *note);
+void walk_model_trouble(struct walk *walk, const struct det_trouble *trouble);
+/* Compares the settled instance with the model. */
+void walk_check(struct walk *walk);
+/* What must not change by an event that is not taken. */
+struct walk_view {
+    struct det_instance instance;
+    uint64_t timers, effects; /* hashes */
+};
+DET_MUST_CHECK int walk_look(struct walk *walk, struct walk_view *ret, void *ret_data);
+bool walk_is_same(const struct walk *walk, const struct walk_view *a, const struct walk_view *b);
+
+/* walk_stubs.c */
+struct cli_stubs walk_stubs(struct walk *walk);
+void walk_let_go(struct walk *walk);
+
+#endif

@@ -1,0 +1,605 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""Runs the program end to end: run.py DETENT SOURCE_TREE C_COMPILER [PART_OF_A_NAME].
+
+Each function whose name starts with `test_` is one test and gets a fresh folder as its current one.
+"""
+import inspect
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+DETENT = str(Path(sys.argv[1]).resolve())
+TREE = Path(sys.argv[2]).resolve()
+COMPILER = sys.argv[3]
+ESCAPE = "\033"
+
+LIGHT = """#define FSM_NAME light
+#define FSM_PREFIX LIGHT
+STATE(RED, red, INITIAL)
+STATE(GREEN, green)
+EVENT(GO, go)
+INTERNAL(STOPPING, stopping)
+ON(RED, GO, GREEN)
+ON(GREEN, STOPPING, RED)
+AFTER(GREEN, SECONDS(30), STOPPING)
+"""
+CASES = """machine: light.fsm
+cases:
+  - name: green lasts half a minute
+    steps:
+      - {send: go, expect: {state: green, timeout: 30s}}
+      - {advance: 30s, expect: {state: red}}
+"""
+
+
+class Failure(Exception):
+    """What did not hold."""
+
+
+def detent(*words, code=0, stdin="", env=None, out=None, err=None, text=True):
+    """Runs the program; checks its exit code and, if given, parts of what it printed."""
+    full = {"PATH": os.environ["PATH"], "HOME": os.getcwd(), "TERM": "xterm", **(env or {})}
+    done = subprocess.run([DETENT, *words], input=stdin, env=full, timeout=120,
+                          capture_output=True, text=text, check=False)
+    shown = f"detent {' '.join(words)}\n--- stdout\n{done.stdout}\n--- stderr\n{done.stderr}"
+    if done.returncode != code:
+        raise Failure(f"exit code {done.returncode}, not {code}: {shown[:3000]}")
+    for name, wanted, found in (("stdout", out, done.stdout), ("stderr", err, done.stderr)):
+        for part in [wanted] if isinstance(wanted, str) else wanted or []:
+            if part not in found:
+                raise Failure(f"{name} has no {part!r}: {shown[:3000]}")
+    return done
+
+
+def check(condition, text="it does not hold"):
+    if not condition:
+        raise Failure(text)
+
+
+def equal(found, wanted):
+    check(found == wanted, f"found:\n{found}\nwanted:\n{wanted}")
+
+
+def objects(done):
+    """The JSON Lines of the output."""
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def write(path, text):
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(text, bytes):
+        Path(path).write_bytes(text)
+    else:
+        Path(path).write_text(text)
+
+
+def compiles(path, *folders):
+    """Whether the file compiles without a warning, these folders being on the include path."""
+    includes = [f"-I{folder}" for folder in (*folders, TREE / "include")]
+    done = subprocess.run([COMPILER, "-std=c17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+                           *includes, str(path)], capture_output=True, text=True, check=False)
+    check(done.returncode == 0, f"{path}: {done.stderr[:2000]}")
+
+
+def on_terminal(*words, env=None):
+    """What the program prints when its output is a terminal."""
+    main, other = pty.openpty()
+    full = {"PATH": os.environ["PATH"], "TERM": "xterm", **(env or {})}
+    process = subprocess.Popen([DETENT, *words], stdout=other, stderr=other, env=full)
+    os.close(other)
+    text = b""
+    try:
+        while part := os.read(main, 65536):
+            text += part
+    except OSError:
+        pass
+    process.wait()
+    os.close(main)
+    return text.decode()
+
+
+# The frame.
+
+def test_no_word_prints_the_help_and_is_wrong_usage():
+    done = detent(code=2, err=["usage: detent COMMAND", "check", "diagram"])
+    equal(done.stdout, "")
+
+
+def test_help_is_for_every_command_and_topic():
+    listed = [o["name"] for o in objects(detent("help", "--json"))]
+    check({"new", "check", "fmt", "diagram", "test", "sim", "gen", "version", "help",
+           "completion"} == set(listed), str(listed))
+    for name in listed:
+        one = detent("help", name, out=["usage: detent " + name, "--json", "--color"])
+        equal(detent(name, "--help").stdout, one.stdout)
+    detent("help", out="usage: detent COMMAND")
+    detent("--help", out="usage: detent COMMAND")
+    detent("-h", out="usage: detent COMMAND")
+    detent("help", "rows", out=["STATE(NAME, wire", "WITHIN(DURATION"])
+    detent("help", "rules", out=["duplicate-transition", "unreachable"])
+    detent("help", "exit", out="130")
+    check(len(objects(detent("help", "rows", "--json"))) > 30)
+    check(all(o["severity"] in ("error", "warning", "info")
+              for o in objects(detent("help", "rules", "--json"))))
+    equal([o["code"] for o in objects(detent("help", "exit", "--json"))],
+          [0, 1, 2, 3, 4, 5, 6, 130])
+    detent("help", "chekc", code=2, err="did you mean 'check'?")
+    detent("help", "ruls", code=2, err="did you mean 'rules'?")
+    detent("help", "xyzzy", code=2, err="there is no help on 'xyzzy'")
+
+
+def test_wrong_words_get_the_nearest_right_one():
+    detent("chekc", code=2, err="did you mean 'check'?")
+    detent("frobnicate", code=2, err="'detent help' lists them")
+    detent("check", "--stict", "x", code=2, err=["did you mean --strict?", "detent help check"])
+    detent("check", code=2, err="something is missing: detent check FILE|FOLDER...")
+    detent("version", "x", code=2, err="'x' is too much here")
+    detent("diagram", "x", "--format", "png", code=2, err="--format is one of")
+    detent("sim", "x", "--seeds", "0", code=2, err="from 1 to")
+    detent("bad\033[31m\nword", code=2, err="bad\\x1b[31m")
+
+
+def test_version():
+    done = detent("version")
+    check(re.fullmatch(r"detent \d+\.\d+\.\d+\n", done.stdout))
+    equal(detent("--version").stdout, done.stdout)
+    equal(objects(detent("version", "--json"))[0]["version"], done.stdout.split()[1])
+
+
+def test_color_is_used_on_terminals_and_on_demand():
+    write("light.fsm", LIGHT.replace("GO, GREEN", "GO, GREN"))
+    check(ESCAPE not in detent("check", "light.fsm", code=2).stdout)
+    check(ESCAPE in detent("check", "light.fsm", "--color=always", code=2).stdout)
+    check(ESCAPE in on_terminal("check", "light.fsm"))
+    check(ESCAPE not in on_terminal("check", "light.fsm", "--color", "never"))
+    check(ESCAPE not in on_terminal("check", "light.fsm", env={"NO_COLOR": "1"}))
+    check(ESCAPE not in on_terminal("check", "light.fsm", env={"TERM": "dumb"}))
+
+
+def test_output_that_cannot_be_written_is_a_failure():
+    write("light.fsm", LIGHT)
+    for words in (["help"], ["version"], ["version", "--json"], ["diagram", "light.fsm"],
+                  ["completion", "bash"], ["help", "rules", "--json"],
+                  ["gen", "json", "light.fsm"]):
+        with open("/dev/full", "w", encoding="utf8") as full:
+            done = subprocess.run([DETENT, *words], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  check=False)
+        equal(done.returncode, 1)
+        check("No space left" in done.stderr, done.stderr)
+        shell = f'exec "{DETENT}" {" ".join(words)} >&-'
+        done = subprocess.run(["bash", "-c", shell], stderr=subprocess.PIPE, text=True, check=False)
+        equal(done.returncode, 1)
+        check("cannot write" in done.stderr, done.stderr)
+
+
+def test_a_reader_that_goes_away_ends_the_program_quietly():
+    shell = f'"{DETENT}" help rules | head -1; echo "${{PIPESTATUS[0]}}"'
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    check(done.stdout.splitlines()[-1] in ("0", "1"), done.stdout)
+    equal(done.stderr, "")
+    write("light.fsm", LIGHT)
+    shell = f'"{DETENT}" sim light.fsm --seeds 1000000 --steps 50 --json | head -1 >/dev/null; ' \
+            'echo "${PIPESTATUS[0]}"'
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False,
+                          timeout=60)
+    equal(done.stdout, "1\n")
+
+
+def test_interrupt_ends_with_130():
+    write("light.fsm", LIGHT)
+    process = subprocess.Popen([DETENT, "sim", "light.fsm", "--seeds", "1000000", "--json"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    equal(process.returncode, 130)
+
+
+# check
+
+def test_check_is_content_with_what_is_right():
+    write("light.fsm", LIGHT)
+    done = detent("check", "light.fsm", err="1 definition checked: ok")
+    equal(done.stdout, "")
+    detent("check", "-", stdin=LIGHT, err="1 definition checked: ok")
+    equal(objects(detent("check", "light.fsm", "--json")), [])
+
+
+def test_check_shows_the_place_the_line_and_the_rule():
+    write("light.fsm", LIGHT + "ON(RED, GO, RED)\n")
+    done = detent("check", "light.fsm", code=2, err="1 error, 0 warnings")
+    equal(done.stdout, """light.fsm:10:4: error: RED on GO is already a transition of light: \
+to GREEN [duplicate-transition]
+   10 | ON(RED, GO, RED)
+      |    ^~~
+light.fsm:7:4: note: first said here
+    7 | ON(RED, GO, GREEN)
+      |    ^~~
+      = hint: say OVERRIDE(RED, GO, RED) if that is meant
+""")
+    finding = objects(detent("check", "light.fsm", "--json", code=2))[0]
+    equal((finding["rule"], finding["severity"]), ("duplicate-transition", "error"))
+    equal((finding["place"]["line"], finding["place"]["column"]), (10, 4))
+    equal(finding["other"]["line"], 7)
+    detent("check", "-", stdin="STAT(A, a)\n", code=2, out=["<stdin>:1:1: error:", "[unknown-row]"])
+
+
+def test_check_strict_makes_warnings_fail():
+    write("light.fsm", LIGHT + "GUARD(nobody)\n")
+    detent("check", "light.fsm", out="warning:", err="0 errors, 1 warning")
+    detent("check", "light.fsm", "--strict", code=2)
+
+
+def test_check_unhandled_shows_a_matrix():
+    write("light.fsm", LIGHT)
+    done = detent("check", "--unhandled", "light.fsm")
+    equal(done.stdout, "       go  stopping\nred    ->  .       \ngreen  .   ->      \n\n")
+    rules = {o["rule"] for o in objects(detent("check", "--unhandled", "light.fsm", "--json"))}
+    equal(rules, {"unhandled-pair"})
+
+
+def test_check_of_a_folder_skips_fragments_that_others_include():
+    write("a/light.fsm", LIGHT.replace("ON(RED", '#include "part.fsm"\nON(RED'))
+    write("a/part.fsm", "STATE(AMBER, amber)\nON(AMBER, GO, RED)\nON(GREEN, GO, AMBER)\n")
+    done = detent("check", "a", err="1 definition checked: ok")
+    equal(done.stdout, "")
+    detent("check", "a/light.fsm", "a/part.fsm", err="a/part.fsm: note: a fragment")
+    detent("check", "a/part.fsm", code=2, out="[no-name]")
+    write("a/lonely.fsm", "STATE(X, x)\n")
+    detent("check", "a", code=2, out="a/lonely.fsm:1:1: error:")
+    os.mkdir("empty")
+    detent("check", "empty", code=3, err="there is no .fsm file")
+
+
+def test_bad_input_is_answered_with_a_sentence_at_once():
+    begun = time.monotonic()
+    write("big.fsm", "STATE(A, a)\n" * 900000)
+    detent("check", "big.fsm", code=2, err="big.fsm: larger than 256 KiB")
+    detent("check", "-", stdin="x" * 10485760, code=2, err="larger than 256 KiB")
+    write("brackets.fsm", "ON(" * 13000)
+    detent("check", "brackets.fsm", code=2, out="error:")
+    write("brackets.test.yaml", "[" * 40960)
+    detent("test", "brackets.test.yaml", code=2, err="1:65: error: it is nested more than 64 deep")
+    write("loop.fsm", '#include "loop.fsm"\n')
+    detent("check", "loop.fsm", code=2, out="[bad-include]")
+    write("latin.fsm", b"/* \xff */\n")
+    detent("check", "latin.fsm", code=2, out="[not-utf8]")
+    write("nul.fsm", b"STATE(A, a)\0\n")
+    detent("check", "nul.fsm", code=2, out="[not-utf8]")
+    write("empty.fsm", "")
+    detent("check", "empty.fsm", code=2, out="[no-name]")
+    check(time.monotonic() - begun < 20, "it took too long")
+
+
+def test_files_that_are_not_there_or_no_files():
+    os.mkdir("folder")
+    write("light.fsm", LIGHT)
+    for words in (["check"], ["fmt"], ["diagram"], ["sim"], ["gen", "c"], ["gen", "json"],
+                  ["test"]):
+        detent(*words, "nobody.fsm", code=3, err="nobody.fsm: there is no such file")
+    for words in (["fmt"], ["diagram"], ["sim"], ["gen", "c"]):
+        detent(*words, "folder", code=1, err="folder: is a folder, not a file")
+    detent("check", "light.fsm/x.fsm", code=3, err="there is no such file")
+    detent("check", "nobody.fsm", "light.fsm", code=3, err="1 definition checked")
+    if os.geteuid() != 0:
+        os.chmod("light.fsm", 0)
+        detent("check", "light.fsm", code=1, err="Permission denied")
+
+
+def test_names_that_would_steer_a_terminal_are_escaped():
+    write("a\033[2Jb.fsm", LIGHT + "ON(RED, GO, RED)\n")
+    done = detent("check", "a\033[2Jb.fsm", code=2, out="a\\x1b[2Jb.fsm:10:4:")
+    check(ESCAPE not in done.stdout + done.stderr)
+    done = detent("check", "no\033[2J.fsm", code=3, err="no\\x1b[2J.fsm")
+    check(ESCAPE not in done.stderr)
+    for name in (b"bad\xff.fsm",):
+        Path(os.fsdecode(name)).write_text(LIGHT + "ON(RED, GO, RED)\n")
+        equal(objects(detent("check", os.fsdecode(name), "--json", code=2))[0]["place"]["file"],
+              "bad\\xff.fsm")
+
+
+# fmt
+
+def test_fmt_prints_checks_and_writes():
+    ugly = LIGHT.replace("STATE(RED, red, INITIAL)", "STATE( RED,red ,INITIAL )")
+    write("light.fsm", ugly)
+    pretty = detent("fmt", "light.fsm").stdout
+    check("STATE(RED," in pretty and pretty != ugly)
+    equal(detent("fmt", "-", stdin=ugly).stdout, pretty)
+    equal(detent("fmt", "-", stdin=pretty).stdout, pretty)
+    equal(detent("fmt", "--check", "light.fsm", code=1).stdout, "light.fsm\n")
+    equal(Path("light.fsm").read_text(), ugly)
+    os.chmod("light.fsm", 0o604)
+    os.symlink("light.fsm", "link.fsm")
+    equal(detent("fmt", "-w", "link.fsm").stdout, "")
+    equal(Path("light.fsm").read_text(), pretty)
+    check(os.path.islink("link.fsm"), "the link is gone")
+    equal(os.stat("light.fsm").st_mode & 0o777, 0o604)
+    detent("fmt", "--check", "light.fsm")
+    equal(objects(detent("fmt", "--check", "light.fsm", "--json"))[0]["formatted"], True)
+    equal(objects(detent("fmt", "-", "--json", stdin=ugly))[0]["text"], pretty)
+    write("bad.fsm", "STATE(A,\n  a\n")
+    detent("fmt", "bad.fsm", code=2, err=["bad.fsm:", "error:"])
+
+
+# diagram
+
+def test_diagrams_of_every_format():
+    write("light.fsm", LIGHT)
+    detent("sim", "light.fsm", "--seed", "3", "--trace", "run.jsonl")
+    firsts = {"mermaid": "stateDiagram-v2", "flowchart": "flowchart", "sequence": "sequenceDiagram",
+              "dot": "digraph", "timeline": "digraph", "svg": "<?xml"}
+    for name, first in firsts.items():
+        done = detent("diagram", "light.fsm", "--format", name, "--trace", "run.jsonl")
+        check(done.stdout.startswith(first), f"{name}: {done.stdout[:80]}")
+    equal(detent("diagram", "light.fsm", "-f", "svg", "-o", "light.svg").stdout, "")
+    check("</svg>" in Path("light.svg").read_text())
+    text = objects(detent("diagram", "light.fsm", "--json"))[0]["text"]
+    equal(text, detent("diagram", "light.fsm").stdout)
+    detent("diagram", "-", stdin=LIGHT, out="stateDiagram-v2")
+    top = detent("diagram", "light.fsm", "--top-down", "--plain").stdout
+    check("direction TB" in top and "timeout" not in top, top)
+
+
+def test_diagrams_that_cannot_be_drawn():
+    write("light.fsm", LIGHT)
+    write("other.fsm", LIGHT.replace("FSM_NAME light", "FSM_NAME lamp"))
+    write("run.jsonl", "")
+    detent("sim", "light.fsm", "--seed", "3", "--trace", "run.jsonl")
+    detent("diagram", "light.fsm", "--format", "sequence", code=2, err="give one with --trace")
+    detent("diagram", "light.fsm", "--trace", "nobody", code=3, err="there is no such file")
+    detent("diagram", "light.fsm", "--trace", "run.jsonl", "--run", "x", code=3, err="no run 'x'")
+    detent("diagram", "other.fsm", "--trace", "run.jsonl", code=2, err="of another machine: light")
+    write("bad.jsonl", "{\n")
+    detent("diagram", "light.fsm", "--trace", "bad.jsonl", code=2, err="bad.jsonl: line 1:")
+    detent("diagram", "light.fsm", "-f", "svg", code=3, env={"PATH": "/nowhere"},
+           err="install the package graphviz")
+    write("bin/dot", "#!/bin/sh\nexit 7\n")
+    os.chmod("bin/dot", 0o755)
+    detent("diagram", "light.fsm", "-f", "svg", code=1, err="exit code 7",
+           env={"PATH": os.path.abspath("bin") + ":/usr/bin:/bin"})
+    detent("diagram", "light.fsm", "-o", "nowhere/x", code=3, err="cannot write nowhere/x")
+    write("broken.fsm", LIGHT + "ON(RED, GO, RED)\n")
+    detent("diagram", "broken.fsm", code=2,
+           err=["[duplicate-transition]", "not a valid definition"])
+
+
+# test
+
+def test_cases_pass_and_coverage_is_told():
+    write("light.fsm", LIGHT)
+    write("light.test.yaml", CASES)
+    done = detent("test", err="1 case: 1 passed, 0 failed; 30s of virtual time in ")
+    equal(done.stdout, "ok      light.test.yaml: green lasts half a minute\n"
+          "coverage of light: 2 of 2 states (100 %), 2 of 2 transitions (100 %)\n")
+    lines = objects(detent("test", "--json"))
+    equal([o["type"] for o in lines], ["case", "coverage", "summary"])
+    equal((lines[0]["ok"], lines[0]["steps"]), (True, 2))
+    equal((lines[2]["passed"], lines[2]["virtual_ms"]), (1, 30000))
+    equal(detent("test", ".", "--no-coverage").stdout.count("\n"), 1)
+    equal(detent("test", "-", stdin=CASES).stdout.splitlines()[0],
+          "ok      <stdin>: green lasts half a minute")
+
+
+def test_a_case_that_fails_is_shown_with_its_place():
+    write("light.fsm", LIGHT)
+    write("sub/light.test.yaml", CASES.replace("light.fsm", "../light.fsm")
+          .replace("state: red", "state: green"))
+    done = detent("test", "sub", code=1, err="1 case: 0 passed, 1 failed")
+    equal(done.stdout, """not ok  sub/light.test.yaml: green lasts half a minute
+  sub/light.test.yaml:6:40: step 2: state is not as expected
+    expected: green
+    actual:   red
+coverage of light: 2 of 2 states (100 %), 2 of 2 transitions (100 %)
+""")
+    failure = objects(detent("test", "sub", "--json", code=1))[0]["failure"]
+    equal((failure["line"], failure["column"], failure["step"]), (6, 40, 2))
+    equal((failure["expected"], failure["actual"]), ("green", "red"))
+
+
+def test_what_was_not_taken_has_its_place():
+    write("light.fsm", LIGHT)
+    write("light.test.yaml", "machine: light.fsm\ncases: [{name: nothing, steps: []}]\n")
+    done = detent("test", out=["1 of 2 states (50 %), 0 of 2 transitions (0 %)",
+                               "  not visited: green\n",
+                               "  light.fsm:7:1: not taken: red on go -> green\n"])
+    check("light.fsm:8:1: not taken: green on stopping -> red" in done.stdout)
+    missed = objects(detent("test", "--json"))[1]
+    equal(missed["missed_states"], ["green"])
+    equal(missed["missed_transitions"][0]["line"], 7)
+
+
+def test_cases_are_chosen_by_name():
+    write("light.fsm", LIGHT)
+    write("light.test.yaml", CASES + "  - {name: other, steps: []}\n")
+    equal(len([o for o in objects(detent("test", "--filter", "half", "--json"))
+               if o["type"] == "case"]), 1)
+    detent("test", "--filter", "nowhere", code=3, err="no case has 'nowhere' in its name")
+    os.mkdir("empty")
+    detent("test", "empty", code=3, err="there is no *.test.yaml in empty")
+
+
+def test_test_files_that_are_wrong_are_told_with_their_place():
+    write("light.fsm", LIGHT)
+    for text, where, sentence in (
+            ("machine: light.fsm\ncase: 1\n", "2:1", "did you mean 'cases'?"),
+            ("machine: light.fsm\nmachine: x\n", "2:1", "stands here twice"),
+            ("machine: &a light.fsm\n", "1:10", "anchors"),
+            ("machine: !!str x\n", "1:10", "tags"),
+            ("a: *b\n", "1:4", "aliases"),
+            (CASES.replace("send: go", "send: stoping"), "5:16", "did you mean 'stopping'?"),
+            (CASES.replace("30s}}\n      -", "30x}}\n      -"), "5:52", "this is a time such as"),
+            ("\tx: 1\n", "1:1", "not YAML")):
+        write("x.test.yaml", text)
+        detent("test", "x.test.yaml", code=2, err=[f"x.test.yaml:{where}: error: ", sentence])
+    write("x.test.yaml", CASES.replace("light.fsm", "nobody.fsm"))
+    detent("test", "x.test.yaml", code=3, err="nobody.fsm: there is no such file")
+    write("x.test.yaml", "# " + "x" * 300000 + "\n" + CASES)
+    detent("test", "x.test.yaml", code=2, err="larger than 256 KiB")
+    write("x.test.yaml", b"machine: \xff\n")
+    detent("test", "x.test.yaml", code=2, err="this is not UTF-8")
+
+
+def test_a_machine_that_runs_in_circles_is_broken_off():
+    write("light.fsm", LIGHT.replace("SECONDS(30)", "MILLISECONDS(1)")
+          .replace("ON(GREEN, STOPPING, RED)", "ON(GREEN, STOPPING, GREEN)\nON(GREEN, GO, RED)"))
+    write("light.test.yaml", CASES.replace("timeout: 30s", "timeout: 1ms")
+          .replace("advance: 30s, expect: {state: red}", "advance: 3650d"))
+    detent("test", "--steps-max", "100000", code=1, out="it does not come to rest")
+
+
+def test_the_trace_of_a_test_can_be_drawn():
+    write("light.fsm", LIGHT)
+    write("light.test.yaml", CASES)
+    detent("test", "--trace", "run.jsonl")
+    lines = [json.loads(line) for line in Path("run.jsonl").read_text().splitlines()]
+    equal([o["type"] for o in lines], ["run", "step", "step"])
+    equal([o.get("timeout") for o in lines], [None, False, True])
+    detent("diagram", "light.fsm", "-f", "sequence", "-t", "run.jsonl", "--run",
+           "green lasts half a minute", out="sequenceDiagram")
+
+
+# sim
+
+def test_sim_holds_and_repeats():
+    write("light.fsm", LIGHT)
+    done = detent("sim", "light.fsm", "--seeds", "3", "--steps", "100", out="coverage of light",
+                  err="3 seeds, each twice: ok; 300 steps, ")
+    lines = objects(detent("sim", "light.fsm", "--seeds", "3", "--steps", "100", "--json"))
+    equal([o["type"] for o in lines], ["seed"] * 3 + ["coverage", "summary"])
+    again = objects(detent("sim", "light.fsm", "--seeds", "3", "--steps", "100", "--json"))
+    equal(lines[:4], again[:4])
+    check(lines[4]["ok"] and lines[4]["steps_per_second"] > 0)
+    check("2 of 2 states" in done.stdout)
+
+
+def test_sim_of_every_good_machine_of_the_corpus():
+    for path in sorted((TREE / "tests/corpus/good").glob("*.fsm")):
+        detent("check", str(path))
+        detent("sim", str(path), "--seeds", "2", "--steps", "100", err="each twice: ok")
+        detent("fmt", str(path))
+        for name in ("mermaid", "flowchart", "dot"):
+            detent("diagram", str(path), "-f", name)
+        json.loads(detent("gen", "json", str(path)).stdout)
+
+
+# gen and new
+
+def test_gen_c_compiles_as_it_is():
+    for path in sorted((TREE / "tests/corpus/good").glob("*.fsm")):
+        folder = Path(path.stem)
+        detent("gen", "c", str(path), "-o", str(folder), out=f"{folder}/{path.stem}.c\n")
+        compiles(folder / (path.stem + ".c"), folder, path.parent)
+
+
+def test_gen_does_not_overwrite():
+    write("light.fsm", LIGHT)
+    equal(detent("gen", "c", "light.fsm").stdout, "light.h\nlight.c\n")
+    write("light.c", "mine\n")
+    detent("gen", "c", "light.fsm", code=4, err="light.h is already there; nothing was written")
+    equal(Path("light.c").read_text(), "mine\n")
+    detent("gen", "c", "light.fsm", "--force")
+    check("mine" not in Path("light.c").read_text())
+    detent("gen", "json", "light.fsm", "-o", "out", out="out/light.json")
+    machine = json.loads(Path("out/light.json").read_text())
+    equal([s["name"] for s in machine["states"]], ["red", "green"])
+    equal(machine["transitions"][0], {"from": "red", "event": "go", "outcome": "goto",
+                                      "to": "green", "file": "light.fsm", "line": 7})
+    equal(machine["states"][1]["timeout"]["after_ms"], 30000)
+    detent("gen", "rust", "light.fsm", code=2, err="gen makes c or json")
+
+
+def test_a_new_machine_passes_everything_at_once():
+    done = detent("new", "job", err="Next: cd job && detent test")
+    equal(done.stdout, "job/job.fsm\njob/job.test.yaml\njob/README.md\n")
+    os.chdir("job")
+    detent("check", "--strict", "job.fsm", err="ok")
+    detent("fmt", "--check", "job.fsm")
+    detent("test", out="6 of 6 transitions (100 %)", err="6 cases: 6 passed")
+    detent("sim", "job.fsm", "--seeds", "2", "--steps", "50")
+    os.chdir("..")
+    detent("new", "job", code=4, err="job/job.fsm is already there; nothing was written")
+    detent("new", "Job", code=2, err="cannot be the name of a machine")
+    detent("new", "../x", code=2, err="cannot be the name of a machine")
+    detent("new", "while", code=2, err="it is a word of C")
+    write("plain", "")
+    detent("new", "plain", code=4, err="is no folder")
+    equal([o["file"] for o in objects(detent("new", "more", "--json"))][0], "more/more.fsm")
+
+
+def test_a_new_c_program_compiles():
+    detent("new", "job", "--c", out="job/Makefile")
+    for name in ("job.c", "main.c"):
+        compiles("job/" + name, "job")
+
+
+# completion and man
+
+def test_bash_loads_the_completion_and_completes():
+    write("light.fsm", LIGHT)
+    script = f"""set -eu
+eval "$("{DETENT}" completion bash)"
+complete_words() {{
+    COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _detent; echo "${{COMPREPLY[*]}}"
+}}
+complete_words detent ch
+complete_words detent check --st
+complete_words detent diagram --format se
+complete_words detent diagram li
+complete_words detent completion z
+"""
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    equal(done.stderr, "")
+    equal(done.stdout, "check\n--strict\nsequence\nlight.fsm\nzsh\n")
+
+
+def test_completion_of_other_shells():
+    for shell in ("zsh", "fish"):
+        text = detent("completion", shell).stdout
+        for name in ("check", "diagram", "--strict" if shell == "zsh" else "-l strict"):
+            check(name in text, f"{shell} has no {name}")
+        if subprocess.run(["which", shell], capture_output=True, check=False).returncode == 0:
+            subprocess.run([shell, "-n"], input=text, text=True, check=True)
+    detent("completion", "tcsh", code=2, err="the shells are bash, zsh and fish")
+    equal(objects(detent("completion", "fish", "--json"))[0]["command"], "completion")
+
+
+def test_the_manual_page_is_clean():
+    text = detent("man").stdout
+    check(text.startswith(".TH DETENT 1") and ".SS \"detent check" in text)
+    if subprocess.run(["which", "groff"], capture_output=True, check=False).returncode == 0:
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z"], input=text, text=True,
+                              capture_output=True, check=False)
+        equal(done.stderr, "")
+
+
+def main():
+    wanted = sys.argv[4] if len(sys.argv) > 4 else ""
+    tests = [(n, f) for n, f in globals().items() if n.startswith("test_") and wanted in n]
+    failed = 0
+    for name, function in sorted(tests, key=lambda t: inspect.getsourcelines(t[1])[1]):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                function()
+                print(f"ok      {name}")
+            except (Failure, OSError, subprocess.SubprocessError, ValueError, KeyError,
+                    IndexError, StopIteration) as problem:
+                failed += 1
+                print(f"not ok  {name}\n  {type(problem).__name__}: {problem}")
+            os.chdir("/")
+    print(f"{len(tests)} tests, {failed} failed")
+    return 1 if failed or not tests else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
