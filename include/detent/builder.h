@@ -49,7 +49,7 @@ struct det_event_row {
 
 struct det_effect_row {
     const char *name;
-    det_effect_fn *run;           /* NULL: bound later */
+    det_effect_fn *run;          /* NULL: bound later */
     const char *const *produces; /* events; NULL: none */
 };
 
@@ -85,58 +85,61 @@ struct det_on_row {
     const char *reason;                       /* STOP only */
 };
 
-DET_API int det_machine_builder_open(const char *name, const struct det_allocator *allocator,
+DET_API int det_machine_builder_open(
+    const char *name, const struct det_allocator *allocator,
     struct det_machine_builder **ret) DET_MUST_CHECK;
 DET_API void det_machine_builder_close(struct det_machine_builder *builder);
 DET_SCOPED_CLOSE(machine_builder)
 
 DET_API void det_machine_builder_version(struct det_machine_builder *builder, uint32_t version);
 /* The record of the instance data, borrowed for the life of the machine. */
-DET_API void det_machine_builder_data(struct det_machine_builder *builder,
-    const struct det_record *record);
+DET_API void det_machine_builder_data(
+    struct det_machine_builder *builder, const struct det_record *record);
 /* What happens to events whose own row says DET_UNHANDLED_ERROR. */
-DET_API void det_machine_builder_unhandled(struct det_machine_builder *builder,
-    enum det_unhandled unhandled);
-DET_API void det_machine_builder_state(struct det_machine_builder *builder,
-    const struct det_state_row *row);
-DET_API void det_machine_builder_event(struct det_machine_builder *builder,
-    const struct det_event_row *row);
-DET_API void det_machine_builder_effect(struct det_machine_builder *builder,
-    const struct det_effect_row *row);
+DET_API void det_machine_builder_unhandled(
+    struct det_machine_builder *builder, enum det_unhandled unhandled);
+DET_API void det_machine_builder_state(
+    struct det_machine_builder *builder, const struct det_state_row *row);
+DET_API void det_machine_builder_event(
+    struct det_machine_builder *builder, const struct det_event_row *row);
+DET_API void det_machine_builder_effect(
+    struct det_machine_builder *builder, const struct det_effect_row *row);
 /* Functions; `run` may be NULL and bound later. */
-DET_API void det_machine_builder_guard(struct det_machine_builder *builder, const char *name,
-    det_guard_fn *run);
-DET_API void det_machine_builder_hook(struct det_machine_builder *builder, const char *name,
-    det_hook_fn *run);
-DET_API void det_machine_builder_update(struct det_machine_builder *builder, const char *name,
-    det_update_fn *run);
-DET_API void det_machine_builder_fill(struct det_machine_builder *builder, const char *name,
-    det_fill_fn *run);
-DET_API void det_machine_builder_timer(struct det_machine_builder *builder,
-    const struct det_timer_row *row);
-DET_API void det_machine_builder_group(struct det_machine_builder *builder,
-    const struct det_group_row *row);
-DET_API void det_machine_builder_on(struct det_machine_builder *builder,
-    const struct det_on_row *row);
+DET_API void det_machine_builder_guard(
+    struct det_machine_builder *builder, const char *name, det_guard_fn *run);
+DET_API void det_machine_builder_hook(
+    struct det_machine_builder *builder, const char *name, det_hook_fn *run);
+DET_API void det_machine_builder_update(
+    struct det_machine_builder *builder, const char *name, det_update_fn *run);
+DET_API void det_machine_builder_fill(
+    struct det_machine_builder *builder, const char *name, det_fill_fn *run);
+DET_API void det_machine_builder_timer(
+    struct det_machine_builder *builder, const struct det_timer_row *row);
+DET_API void det_machine_builder_group(
+    struct det_machine_builder *builder, const struct det_group_row *row);
+DET_API void det_machine_builder_on(
+    struct det_machine_builder *builder, const struct det_on_row *row);
 /* The timeout of each of these states. */
-DET_API void det_machine_builder_after(struct det_machine_builder *builder,
-    const char *const *states, const struct det_timeout_row *row);
-DET_API void det_machine_builder_entry(struct det_machine_builder *builder,
-    const char *const *states, const char *hook);
-DET_API void det_machine_builder_exit(struct det_machine_builder *builder,
-    const char *const *states, const char *hook);
+DET_API void det_machine_builder_after(
+    struct det_machine_builder *builder, const char *const *states,
+    const struct det_timeout_row *row);
+DET_API void det_machine_builder_entry(
+    struct det_machine_builder *builder, const char *const *states, const char *hook);
+DET_API void det_machine_builder_exit(
+    struct det_machine_builder *builder, const char *const *states, const char *hook);
 /* The policy of one event, as a row of its own. */
-DET_API void det_machine_builder_event_unhandled(struct det_machine_builder *builder,
-    const char *event, enum det_unhandled unhandled);
+DET_API void det_machine_builder_event_unhandled(
+    struct det_machine_builder *builder, const char *event, enum det_unhandled unhandled);
 
 /* For front ends that read text: called at build with the very pointer that was given in a row for
  * a name (so those strings must live until then), to learn its place. */
 typedef void det_locate_fn(void *context, const char *name, struct det_place *ret);
-DET_API void det_machine_builder_locate(struct det_machine_builder *builder, det_locate_fn *locate,
-    void *context);
+DET_API void det_machine_builder_locate(
+    struct det_machine_builder *builder, det_locate_fn *locate, void *context);
 /* Adds a finding of the front end's own; a DET_BROKEN one makes build fail. The text is copied. */
-DET_API void det_machine_builder_complain(struct det_machine_builder *builder, enum det_rule rule,
-    const struct det_place *place, const char *format, ...) DET_PRINTF(4, 5);
+DET_API void det_machine_builder_complain(
+    struct det_machine_builder *builder, enum det_rule rule, const struct det_place *place,
+    const char *format, ...) DET_PRINTF(4, 5);
 /* Also report every (state, event) pair that is not handled, as UNHANDLED_PAIR. */
 DET_API void det_machine_builder_report_unhandled(struct det_machine_builder *builder);
 
@@ -144,8 +147,9 @@ DET_API void det_machine_builder_report_unhandled(struct det_machine_builder *bu
  * findings (also of a build that succeeds: warnings and information) live as long as the builder
  * and are written in every case, empty after a sticky failure; the machine is the caller's. May be
  * called once. */
-DET_API int det_machine_builder_build(struct det_machine_builder *builder,
-    struct det_machine **ret, struct det_diagnostics *ret_diagnostics) DET_MUST_CHECK;
+DET_API int det_machine_builder_build(
+    struct det_machine_builder *builder, struct det_machine **ret,
+    struct det_diagnostics *ret_diagnostics) DET_MUST_CHECK;
 
 /* For machines that were built or read, never for those of a template. NULL is fine. */
 DET_API void det_machine_close(struct det_machine *machine);
@@ -153,26 +157,26 @@ DET_SCOPED_CLOSE(machine)
 
 /* Binds a function to its name, before the machine is first used. DET_ERR_NOT_FOUND when the
  * definition has no such name. */
-DET_API int det_machine_bind_guard(struct det_machine *machine, const char *name,
-    det_guard_fn *run) DET_MUST_CHECK;
-DET_API int det_machine_bind_hook(struct det_machine *machine, const char *name,
-    det_hook_fn *run) DET_MUST_CHECK;
-DET_API int det_machine_bind_update(struct det_machine *machine, const char *name,
-    det_update_fn *run) DET_MUST_CHECK;
-DET_API int det_machine_bind_effect(struct det_machine *machine, const char *name,
-    det_effect_fn *run) DET_MUST_CHECK;
-DET_API int det_machine_bind_fill(struct det_machine *machine, const char *name,
-    det_fill_fn *run) DET_MUST_CHECK;
+DET_API int det_machine_bind_guard(struct det_machine *machine, const char *name, det_guard_fn *run)
+    DET_MUST_CHECK;
+DET_API int det_machine_bind_hook(struct det_machine *machine, const char *name, det_hook_fn *run)
+    DET_MUST_CHECK;
+DET_API int det_machine_bind_update(
+    struct det_machine *machine, const char *name, det_update_fn *run) DET_MUST_CHECK;
+DET_API int det_machine_bind_effect(
+    struct det_machine *machine, const char *name, det_effect_fn *run) DET_MUST_CHECK;
+DET_API int det_machine_bind_fill(struct det_machine *machine, const char *name, det_fill_fn *run)
+    DET_MUST_CHECK;
 /* The functions of a built machine, in order of declaration: for those who bind by walking. NULL at
  * the end. */
-DET_API const struct det_guard_def *det_machine_guard_at(const struct det_machine *machine,
-    size_t index);
-DET_API const struct det_hook_def *det_machine_hook_at(const struct det_machine *machine,
-    size_t index);
-DET_API const struct det_update_def *det_machine_update_at(const struct det_machine *machine,
-    size_t index);
-DET_API const struct det_fill_def *det_machine_fill_at(const struct det_machine *machine,
-    size_t index);
+DET_API const struct det_guard_def *det_machine_guard_at(
+    const struct det_machine *machine, size_t index);
+DET_API const struct det_hook_def *det_machine_hook_at(
+    const struct det_machine *machine, size_t index);
+DET_API const struct det_update_def *det_machine_update_at(
+    const struct det_machine *machine, size_t index);
+DET_API const struct det_fill_def *det_machine_fill_at(
+    const struct det_machine *machine, size_t index);
 
 DET_END
 #endif

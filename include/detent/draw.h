@@ -50,8 +50,9 @@ struct det_draw_options {
 /* Like snprintf(): writes at most `capacity` bytes with a final 0 and returns the length it would
  * have; 0 as capacity measures. Nothing is allocated. DET_ERR_INVALID, with `target` untouched,
  * when a needed trace is missing or names ids that the machine does not have. */
-DET_API int64_t det_draw(const struct det_machine *machine, const struct det_draw_options *options,
-    char *target, size_t capacity, struct det_error *reterr) DET_MUST_CHECK;
+DET_API int64_t det_draw(
+    const struct det_machine *machine, const struct det_draw_options *options, char *target,
+    size_t capacity, struct det_error *reterr) DET_MUST_CHECK;
 
 DET_END
 #endif

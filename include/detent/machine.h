@@ -81,8 +81,8 @@ enum det_effect_result {
 typedef bool det_guard_fn(const struct det_move *move, const void *data, const void *event);
 typedef int det_hook_fn(const struct det_move *move, const void *data, const void *event);
 typedef void det_update_fn(void *data, const void *event);
-typedef int det_effect_fn(struct det_effect_call *call, const void *data, const void *event,
-    void *ret);
+typedef int det_effect_fn(
+    struct det_effect_call *call, const void *data, const void *event, void *ret);
 /* Completes the payload of a timeout's event when it is armed; `event` has its kind set. */
 typedef void det_fill_fn(const struct det_move *move, const void *data, void *event);
 
@@ -142,8 +142,8 @@ struct det_transition_more {
     const struct det_update_def *update; /* computes the new data, after the keeps */
     const struct det_keep *keeps;
     const uint16_t *effects;
-    const uint16_t *arms;    /* timers */
-    const uint16_t *disarms; /* timers */
+    const uint16_t *arms;             /* timers */
+    const uint16_t *disarms;          /* timers */
     const struct det_timeout *within; /* instead of the target state's own timeout */
     const char *reason;               /* of a stop; NULL: none given */
     uint8_t keep_count, effect_count, arm_count, disarm_count;
@@ -170,9 +170,9 @@ struct det_state_def {
 };
 
 struct det_event_def {
-    const char *name; /* on disk; never change it */
-    bool is_internal; /* only effects and timeouts send it */
-    uint8_t unhandled; /* enum det_unhandled */
+    const char *name;        /* on disk; never change it */
+    bool is_internal;        /* only effects and timeouts send it */
+    uint8_t unhandled;       /* enum det_unhandled */
     uint32_t payload_offset; /* in the event struct */
     struct det_record_ref payload;
 };
@@ -209,8 +209,8 @@ static inline unsigned det_event_kind(const void *event)
 
 /* The pure step: which transition `event` causes in `state`. No allocation, no I/O, no failure.
  * Both must be ids of this machine. */
-static inline const struct det_transition *det_machine_step(const struct det_machine *machine,
-    unsigned state, unsigned event)
+static inline const struct det_transition *det_machine_step(
+    const struct det_machine *machine, unsigned state, unsigned event)
 {
     return &machine->table[(size_t)state * machine->event_count + event];
 }
@@ -218,9 +218,9 @@ static inline const struct det_transition *det_machine_step(const struct det_mac
 /* The data after the transition, in place: first what it keeps, then its update function. `data`
  * has the size of the machine's data record. DET_ERR_UNBOUND when the update function is only a
  * name. */
-DET_API int det_machine_apply(const struct det_machine *machine,
-    const struct det_transition *transition, void *data, const void *event,
-    struct det_error *reterr) DET_MUST_CHECK;
+DET_API int det_machine_apply(
+    const struct det_machine *machine, const struct det_transition *transition, void *data,
+    const void *event, struct det_error *reterr) DET_MUST_CHECK;
 
 /* The id of a name on disk, or -1. */
 DET_API int det_machine_find_state(const struct det_machine *machine, const char *name);
@@ -229,13 +229,13 @@ DET_API int det_machine_find_effect(const struct det_machine *machine, const cha
 DET_API int det_machine_find_timer(const struct det_machine *machine, const char *name);
 DET_API bool det_machine_group_has(const struct det_group_def *group, unsigned member);
 /* The payload record of an event; of an event without one, det_empty_record(). Never NULL. */
-DET_API const struct det_record *det_machine_payload(const struct det_machine *machine,
-    unsigned event);
+DET_API const struct det_record *det_machine_payload(
+    const struct det_machine *machine, unsigned event);
 /* The record of the instance data; det_empty_record() when the machine keeps none. Never NULL. */
 DET_API const struct det_record *det_machine_data(const struct det_machine *machine);
 /* The timeout that entering by this transition arms, or NULL. */
-DET_API const struct det_timeout *det_machine_timeout(const struct det_machine *machine,
-    const struct det_transition *transition);
+DET_API const struct det_timeout *det_machine_timeout(
+    const struct det_machine *machine, const struct det_transition *transition);
 
 DET_END
 #endif

@@ -11,20 +11,20 @@
  *              -> one commit {event, state, data, sequence, visit, timers, effects, event id}
  *              -> publish -> answer
  *
- * Anything before the commit may refuse, and then nothing at all has happened: not in the store, not
- * in memory, no timer touched. After the commit nothing can undo it. Hooks therefore may run more
- * than once for one event (when the commit fails, or the process dies before it): they check and
- * prepare. What must happen to the outside world is an effect: it runs after the commit, at least
- * once, always with the same key. Transitions happen exactly once; effects at least once.
+ * Anything before the commit may refuse, and then nothing at all has happened: not in the store,
+ * not in memory, no timer touched. After the commit nothing can undo it. Hooks therefore may run
+ * more than once for one event (when the commit fails, or the process dies before it): they check
+ * and prepare. What must happen to the outside world is an effect: it runs after the commit, at
+ * least once, always with the same key. Transitions happen exactly once; effects at least once.
  *
  *                 start                     stop, or a STOP transition
  *     (nothing) ---------> running in state ---------------------------> stopped(reason)
  *                            |  ^
  *                            +--+ goto, stay
  *
- * User code (guards, hooks, updates) runs on the sender's thread with no lock held; effects run on a
- * pool; timers and the effects' products are sent by the runtime's loop. User code must not send to
- * the instance it runs for (DET_ERR_BUSY); effects may. */
+ * User code (guards, hooks, updates) runs on the sender's thread with no lock held; effects run on
+ * a pool; timers and the effects' products are sent by the runtime's loop. User code must not send
+ * to the instance it runs for (DET_ERR_BUSY); effects may. */
 #ifndef DETENT_RUNTIME_H
 #define DETENT_RUNTIME_H
 
@@ -82,15 +82,15 @@ struct det_trouble {
 struct det_runtime_options {
     struct det_world *world; /* must be the store's; NULL: the real one */
     const struct det_allocator *allocator;
-    struct det_loop *loop;   /* timers and products are sent from this loop, which you turn; NULL: a
-                                thread of the runtime's own. In a simulated world both work. */
-    uint32_t pool_threads;   /* threads for effects; 0: 2 */
-    uint32_t shards;         /* parts that do not wait for each other; 0: 16; a power of two */
-    uint32_t history_kept;   /* states in an instance's history; 0: 16; at most DET_HISTORY_MAX */
-    det_time hook_deadline;  /* all guards and hooks of one send together; 0: 5 s; DET_NEVER: none */
-    det_time send_deadline;  /* waiting for the instance's writer; 0: 10 s */
+    struct det_loop *loop;  /* timers and products are sent from this loop, which you turn; NULL: a
+                               thread of the runtime's own. In a simulated world both work. */
+    uint32_t pool_threads;  /* threads for effects; 0: 2 */
+    uint32_t shards;        /* parts that do not wait for each other; 0: 16; a power of two */
+    uint32_t history_kept;  /* states in an instance's history; 0: 16; at most DET_HISTORY_MAX */
+    det_time hook_deadline; /* all guards and hooks of one send together; 0: 5 s; DET_NEVER: none */
+    det_time send_deadline; /* waiting for the instance's writer; 0: 10 s */
     struct det_effect_policy effects;
-    void *user;              /* given to user code */
+    void *user; /* given to user code */
     /* Called after each commit, on the thread that made it, in order per instance, before the
      * sender has its answer. Must not send. */
     void (*observe)(void *user, const struct det_note *note);
@@ -98,10 +98,11 @@ struct det_runtime_options {
     void *observer; /* `user` of the two above */
 };
 
-DET_API int det_runtime_open(struct det_store *store, const struct det_runtime_options *options,
-    struct det_runtime **ret, struct det_error *reterr) DET_MUST_CHECK;
-/* Sends under way end with DET_ERR_CLOSED or their answer; running effects are waited for; instances,
- * timers and effects that have not ended stay in the store for the next runtime. */
+DET_API int det_runtime_open(
+    struct det_store *store, const struct det_runtime_options *options, struct det_runtime **ret,
+    struct det_error *reterr) DET_MUST_CHECK;
+/* Sends under way end with DET_ERR_CLOSED or their answer; running effects are waited for;
+ * instances, timers and effects that have not ended stay in the store for the next runtime. */
 DET_API void det_runtime_close(struct det_runtime *runtime);
 DET_SCOPED_CLOSE(runtime)
 
@@ -110,7 +111,8 @@ DET_SCOPED_CLOSE(runtime)
  * machine does the same; so this is needed only where nobody may call for a while. DET_ERR_INVALID
  * when another definition of the same name is served, DET_ERR_VERSION when what is stored does not
  * fit the definition. */
-DET_API int det_runtime_serve(struct det_runtime *runtime, const struct det_machine *machine,
+DET_API int det_runtime_serve(
+    struct det_runtime *runtime, const struct det_machine *machine,
     struct det_error *reterr) DET_MUST_CHECK;
 
 /* What became of a send. */
@@ -133,9 +135,9 @@ struct det_send_options {
 /* Creates an instance in the initial state (its entry hook runs, its timeout is armed). `data` is
  * the machine's data struct; NULL: all zero. DET_ERR_EXISTS when there is one. `options` and `ret`
  * may be NULL. A given event id makes it idempotent. */
-DET_API int det_runtime_start(struct det_runtime *runtime, const struct det_machine *machine,
-    const char *instance, const void *data, const struct det_send_options *options,
-    struct det_sent *ret);
+DET_API int det_runtime_start(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    const void *data, const struct det_send_options *options, struct det_sent *ret);
 /* Sends an event and waits for the commit. `options` and `ret` may be NULL.
  *   DET_ERR_NOT_FOUND      there is no such instance: start it first
  *   DET_ERR_STOPPED        it has stopped; nothing was committed
@@ -144,23 +146,23 @@ DET_API int det_runtime_start(struct det_runtime *runtime, const struct det_mach
  *   DET_ERR_ACTION_FAILED  a hook failed (error.action, error.cause)
  *   DET_ERR_TIMEOUT        guards and hooks took too long, or the instance was busy too long
  *   DET_ERR_CONFLICT       `expected` or `visit` did not match
- *   DET_ERR_INVALID        not an event of this machine, an internal event, an invalid payload or id
- *   DET_ERR_LIMIT          too many deferred events or pending effects
- *   DET_ERR_UNBOUND        the definition names a function that nobody bound
- *   DET_ERR_BUSY           called from the instance's own guard, hook or observer
- *   DET_ERR_CLOSED, DET_ERR_NO_MEMORY */
-DET_API int det_runtime_send(struct det_runtime *runtime, const struct det_machine *machine,
-    const char *instance, const void *event, const struct det_send_options *options,
-    struct det_sent *ret);
+ *   DET_ERR_INVALID        not an event of this machine, an internal event, an invalid payload or
+ * id DET_ERR_LIMIT          too many deferred events or pending effects DET_ERR_UNBOUND        the
+ * definition names a function that nobody bound DET_ERR_BUSY           called from the instance's
+ * own guard, hook or observer DET_ERR_CLOSED, DET_ERR_NO_MEMORY */
+DET_API int det_runtime_send(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    const void *event, const struct det_send_options *options, struct det_sent *ret);
 /* All events in one commit, or none of them; the answer is that of the last. Hooks run for each. */
-DET_API int det_runtime_send_all(struct det_runtime *runtime, const struct det_machine *machine,
-    const char *instance, const void *const *events, size_t count,
-    const struct det_send_options *options, struct det_sent *ret);
+DET_API int det_runtime_send_all(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    const void *const *events, size_t count, const struct det_send_options *options,
+    struct det_sent *ret);
 /* Stops an instance by hand, durably; its timers are gone. Stopping again is fine and keeps the
  * first reason. */
-DET_API int det_runtime_stop(struct det_runtime *runtime, const struct det_machine *machine,
-    const char *instance, const char *reason, const struct det_send_options *options,
-    struct det_sent *ret);
+DET_API int det_runtime_stop(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    const char *reason, const struct det_send_options *options, struct det_sent *ret);
 
 /* An instance at one moment. */
 struct det_instance {
@@ -178,8 +180,9 @@ struct det_instance {
 };
 
 /* A copy of the instance; `ret_data`, if not NULL, receives its data struct. */
-DET_API int det_runtime_get(struct det_runtime *runtime, const struct det_machine *machine,
-    const char *instance, struct det_instance *ret, void *ret_data) DET_MUST_CHECK;
+DET_API int det_runtime_get(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    struct det_instance *ret, void *ret_data) DET_MUST_CHECK;
 
 /* A recorded event, oldest first. Borrowed for the call. */
 struct det_event_record {
@@ -192,9 +195,10 @@ struct det_event_record {
     const void *event_value; /* NULL for a stop by hand */
 };
 /* Calls `visit` for each event after `after`; a non-zero answer ends the walk and is returned. */
-DET_API int det_runtime_events(struct det_runtime *runtime, const struct det_machine *machine,
-    const char *instance, uint64_t after,
-    int (*visit)(void *context, const struct det_event_record *row), void *context) DET_MUST_CHECK;
+DET_API int det_runtime_events(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    uint64_t after, int (*visit)(void *context, const struct det_event_record *row),
+    void *context) DET_MUST_CHECK;
 
 struct det_timer_record {
     const char *name; /* "" for the state's own */
@@ -202,9 +206,9 @@ struct det_timer_record {
     uint64_t visit; /* in which it was armed */
     det_time due;   /* wall */
 };
-DET_API int det_runtime_timers(struct det_runtime *runtime, const struct det_machine *machine,
-    const char *instance, int (*visit)(void *context, const struct det_timer_record *row),
-    void *context) DET_MUST_CHECK;
+DET_API int det_runtime_timers(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    int (*visit)(void *context, const struct det_timer_record *row), void *context) DET_MUST_CHECK;
 
 enum det_effect_state {
     DET_EFFECT_WAITING, /* for its first or next attempt */
@@ -219,15 +223,17 @@ struct det_pending_effect {
     det_time next; /* wall; of the next attempt */
     int last_error;
 };
-DET_API int det_runtime_effects(struct det_runtime *runtime, const struct det_machine *machine,
-    const char *instance, int (*visit)(void *context, const struct det_pending_effect *row),
+DET_API int det_runtime_effects(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    int (*visit)(void *context, const struct det_pending_effect *row),
     void *context) DET_MUST_CHECK;
 
 /* Every instance of a machine, in no particular order; `state` -1: in any state. The visitor must
  * not call the runtime. */
-DET_API int det_runtime_instances(struct det_runtime *runtime, const struct det_machine *machine,
-    int state, int (*visit)(void *context, const char *instance, unsigned state), void *context)
-    DET_MUST_CHECK;
+DET_API int det_runtime_instances(
+    struct det_runtime *runtime, const struct det_machine *machine, int state,
+    int (*visit)(void *context, const char *instance, unsigned state),
+    void *context) DET_MUST_CHECK;
 
 struct det_runtime_counts {
     uint64_t instances, transitions, unhandled, refused, timeouts_fired, timeouts_rejected,

@@ -39,8 +39,9 @@ struct det_spec_options {
 /* Reads a spec given as text; `path` names it in messages and is where its includes start from.
  * Returns 0 and a spec also when the definition is broken: ask det_spec_machine(). Fails only for
  * memory. */
-DET_API int det_spec_read(const char *path, const char *text, size_t size,
-    const struct det_spec_options *options, struct det_spec **ret) DET_MUST_CHECK;
+DET_API int det_spec_read(
+    const char *path, const char *text, size_t size, const struct det_spec_options *options,
+    struct det_spec **ret) DET_MUST_CHECK;
 DET_API void det_spec_close(struct det_spec *spec);
 DET_SCOPED_CLOSE(spec)
 
@@ -61,7 +62,8 @@ DET_API const char *det_spec_file(const struct det_spec *spec, size_t index);
  * snprintf(): returns the length, 0 as capacity measures; a negative error and `reterr` with the
  * offset when the text has a syntax error (MALFORMED) or is larger than DET_SPEC_SIZE_MAX (LIMIT).
  * Idempotent; allocates nothing. */
-DET_API int64_t det_spec_format(const char *text, size_t size, char *target, size_t capacity,
+DET_API int64_t det_spec_format(
+    const char *text, size_t size, char *target, size_t capacity,
     struct det_error *reterr) DET_MUST_CHECK;
 
 DET_END

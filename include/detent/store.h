@@ -37,8 +37,9 @@ struct det_store_options {
  * the driver does not take. */
 DET_API int det_store_open(const char *url, struct det_store **ret, struct det_error *reterr)
     DET_MUST_CHECK;
-DET_API int det_store_open_with(const char *url, const struct det_store_options *options,
-    struct det_store **ret, struct det_error *reterr) DET_MUST_CHECK;
+DET_API int det_store_open_with(
+    const char *url, const struct det_store_options *options, struct det_store **ret,
+    struct det_error *reterr) DET_MUST_CHECK;
 /* Not while a runtime uses it. */
 DET_API void det_store_close(struct det_store *store);
 DET_SCOPED_CLOSE(store)

@@ -26,8 +26,8 @@ DET_API struct det_world *det_world_real(void);
 DET_API det_time det_world_now(struct det_world *world, enum det_clock clock);
 DET_API void det_world_random(struct det_world *world, void *target, size_t size);
 DET_API uint64_t det_world_random_u64(struct det_world *world);
-/* Blocks the calling thread for a span of monotonic time: in an effect that waits for something, and
- * in a test that stands for a slow service. In a simulated world other threads go on meanwhile.
+/* Blocks the calling thread for a span of monotonic time: in an effect that waits for something,
+ * and in a test that stands for a slow service. In a simulated world other threads go on meanwhile.
  * Fails only for memory. */
 DET_API int det_world_sleep(struct det_world *world, det_time span) DET_MUST_CHECK;
 

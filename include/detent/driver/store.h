@@ -155,7 +155,7 @@ struct det_store_loaded {
 struct det_store_rows {
     void *context;
     int (*timer)(void *context, const struct det_store_timer *row);
-    int (*effect)(void *context, const struct det_store_effect *row); /* oldest first */
+    int (*effect)(void *context, const struct det_store_effect *row);     /* oldest first */
     int (*deferred)(void *context, const struct det_store_deferred *row); /* oldest first */
 };
 
@@ -169,28 +169,33 @@ struct det_store_ops {
     /* Before the first operation on a machine: makes room for it, and answers whether what is
      * stored fits this definition (DET_ERR_VERSION). The machine stays until the store's runtime
      * is closed. Again with the same machine is fine. */
-    int (*serve)(struct det_store *store, const struct det_machine *machine,
-        struct det_error *reterr);
+    int (*serve)(
+        struct det_store *store, const struct det_machine *machine, struct det_error *reterr);
     /* The one way in. Returns 0 (look at each result), or an error that is every one's result. */
     int (*commit)(struct det_store *store, struct det_store_commit *const *commits, size_t count);
     /* DET_ERR_NOT_FOUND when there is none. After an error nothing is held. */
-    int (*load)(struct det_store *store, const struct det_machine *machine, const char *id,
+    int (*load)(
+        struct det_store *store, const struct det_machine *machine, const char *id,
         const struct det_store_rows *rows, struct det_store_loaded *ret);
     /* The handle is not used any more. */
     void (*release)(struct det_store *store, struct det_store_instance *instance);
     /* The first answer to an event id; DET_ERR_NOT_FOUND. */
-    int (*answer)(struct det_store *store, struct det_store_instance *instance,
-        const char *event_id, struct det_store_answer *ret);
+    int (*answer)(
+        struct det_store *store, struct det_store_instance *instance, const char *event_id,
+        struct det_store_answer *ret);
     /* The events after `after` that are still kept, oldest first; a non-zero answer of `visit` ends
      * the walk and is returned. */
-    int (*events)(struct det_store *store, struct det_store_instance *instance, uint64_t after,
+    int (*events)(
+        struct det_store *store, struct det_store_instance *instance, uint64_t after,
         int (*visit)(void *context, const struct det_store_event *row), void *context);
     /* Every instance of a machine. `visit` must not call the store. */
-    int (*list)(struct det_store *store, const struct det_machine *machine,
+    int (*list)(
+        struct det_store *store, const struct det_machine *machine,
         int (*visit)(void *context, const char *id, unsigned state), void *context);
     /* Every instance that has a timer due before `before`, or an effect that is not dead. Only
      * while none of the machine's instances is being committed. `visit` must not call the store. */
-    int (*pending)(struct det_store *store, const struct det_machine *machine, det_time before,
+    int (*pending)(
+        struct det_store *store, const struct det_machine *machine, det_time before,
         int (*visit)(void *context, const char *id), void *context);
 };
 
@@ -207,7 +212,8 @@ struct det_store_driver {
     const char *scheme;  /* "memory" of "memory:" */
     const char *summary; /* for help */
     /* `rest` is the URL behind the colon; the options have their world set. */
-    int (*open)(const char *rest, const struct det_store_options *options, struct det_store **ret,
+    int (*open)(
+        const char *rest, const struct det_store_options *options, struct det_store **ret,
         struct det_error *reterr);
 };
 

@@ -52,31 +52,33 @@ enum FSM__OWN(_event_kind) {
 #define FSM__PICK3(_1, _2, _3, n, ...) n
 #define FSM__EVENT_FORM(...)           FSM__PICK3(__VA_ARGS__, PAYLOAD, PLAIN, PLAIN, ~)
 
+/* A member of the union, where there is a payload. */
 #define FSM__D_MEMBER(...) FSM__CAT(FSM__D_MEMBER_, FSM__EVENT_FORM(__VA_ARGS__))(__VA_ARGS__)
 #define FSM__D_MEMBER_PLAIN(e, wire)
 #define FSM__D_MEMBER_PAYLOAD(e, wire, payload) struct payload wire;
 
+/* A constructor. */
 #define FSM__D_MAKE(...) FSM__CAT(FSM__D_MAKE_, FSM__EVENT_FORM(__VA_ARGS__))(__VA_ARGS__)
-#define FSM__D_MAKE_PLAIN(e, wire)                                                                 \
-    static inline struct FSM__OWN(_event) FSM__OWN(_##wire)(void)                                  \
-    {                                                                                              \
-        struct FSM__OWN(_event) event = { .kind = FSM__PUBLIC(e) };                                \
-                                                                                                   \
-        return event;                                                                              \
+#define FSM__D_MAKE_PLAIN(e, wire)                                  \
+    static inline struct FSM__OWN(_event) FSM__OWN(_##wire)(void)   \
+    {                                                               \
+        struct FSM__OWN(_event) event = { .kind = FSM__PUBLIC(e) }; \
+                                                                    \
+        return event;                                               \
     }
-#define FSM__D_MAKE_PAYLOAD(e, wire_name, payload_type)                                            \
-    static inline struct FSM__OWN(_event) FSM__OWN(_##wire_name)(struct payload_type payload)      \
-    {                                                                                              \
-        struct FSM__OWN(_event) event = { .kind = FSM__PUBLIC(e) };                                \
-                                                                                                   \
-        event.wire_name = payload;                                                                 \
-        return event;                                                                              \
+#define FSM__D_MAKE_PAYLOAD(e, wire_name, payload_type)                                       \
+    static inline struct FSM__OWN(_event) FSM__OWN(_##wire_name)(struct payload_type payload) \
+    {                                                                                         \
+        struct FSM__OWN(_event) event = { .kind = FSM__PUBLIC(e) };                           \
+                                                                                              \
+        event.wire_name = payload;                                                            \
+        return event;                                                                         \
     }
 
-#define FSM__D_GROUP(name, type, sentence, ...)                                                    \
-    static inline bool name(type member)                                                           \
-    {                                                                                              \
-        return FSM__EACH_MEMBER(sentence, ~, __VA_ARGS__) false;                                   \
+#define FSM__D_GROUP(name, type, sentence, ...)                  \
+    static inline bool name(type member)                         \
+    {                                                            \
+        return FSM__EACH_MEMBER(sentence, ~, __VA_ARGS__) false; \
     }
 #define FSM__D_STATE_MEMBER(x, s) member == FSM__STATE(s) ||
 #define FSM__D_EVENT_MEMBER(x, e) member == FSM__EVENT(e) ||
@@ -105,56 +107,59 @@ struct FSM__OWN(_event) {
 #include <detent/fsm/rows_off.h>
 #undef GROUP
 #undef EVENT_GROUP
-#define GROUP(name, ...)                                                                           \
+#define GROUP(name, ...) \
     FSM__D_GROUP(FSM__OWN(_is_##name), enum FSM__OWN(_state), FSM__D_STATE_MEMBER, __VA_ARGS__)
-#define EVENT_GROUP(name, ...)                                                                     \
-    FSM__D_GROUP(FSM__OWN(_event_is_##name), enum FSM__OWN(_event_kind), FSM__D_EVENT_MEMBER,      \
-        __VA_ARGS__)
+#define EVENT_GROUP(name, ...) \
+    FSM__D_GROUP(              \
+        FSM__OWN(_event_is_##name), enum FSM__OWN(_event_kind), FSM__D_EVENT_MEMBER, __VA_ARGS__)
 #include FSM_SPEC
 
 extern const struct det_machine FSM__OWN(_machine);
 
 /* Events and data go by value: in C a wrong pointer only warns, a wrong struct does not compile. */
-static inline int FSM__OWN(_send_with)(struct det_runtime *runtime, const char *instance,
-    struct FSM__OWN(_event) event, const struct det_send_options *options, struct det_sent *ret)
+static inline int FSM__OWN(_send_with)(
+    struct det_runtime *runtime, const char *instance, struct FSM__OWN(_event) event,
+    const struct det_send_options *options, struct det_sent *ret)
 {
     return det_runtime_send(runtime, &FSM__OWN(_machine), instance, &event, options, ret);
 }
 
-static inline int FSM__OWN(_send)(struct det_runtime *runtime, const char *instance,
-    struct FSM__OWN(_event) event, struct det_sent *ret)
+static inline int FSM__OWN(_send)(
+    struct det_runtime *runtime, const char *instance, struct FSM__OWN(_event) event,
+    struct det_sent *ret)
 {
     return det_runtime_send(runtime, &FSM__OWN(_machine), instance, &event, NULL, ret);
 }
 
 #ifdef FSM_DATA
-static inline int FSM__OWN(_instance_start)(struct det_runtime *runtime, const char *instance,
-    struct FSM_DATA data, struct det_sent *ret)
+static inline int FSM__OWN(_instance_start)(
+    struct det_runtime *runtime, const char *instance, struct FSM_DATA data, struct det_sent *ret)
 {
     return det_runtime_start(runtime, &FSM__OWN(_machine), instance, &data, NULL, ret);
 }
 
-static inline int FSM__OWN(_instance_get)(struct det_runtime *runtime, const char *instance,
-    struct det_instance *ret, struct FSM_DATA *ret_data)
+static inline int FSM__OWN(_instance_get)(
+    struct det_runtime *runtime, const char *instance, struct det_instance *ret,
+    struct FSM_DATA *ret_data)
 {
     return det_runtime_get(runtime, &FSM__OWN(_machine), instance, ret, ret_data);
 }
 #else
-static inline int FSM__OWN(_instance_start)(struct det_runtime *runtime, const char *instance,
-    struct det_sent *ret)
+static inline int FSM__OWN(_instance_start)(
+    struct det_runtime *runtime, const char *instance, struct det_sent *ret)
 {
     return det_runtime_start(runtime, &FSM__OWN(_machine), instance, NULL, NULL, ret);
 }
 
-static inline int FSM__OWN(_instance_get)(struct det_runtime *runtime, const char *instance,
-    struct det_instance *ret)
+static inline int FSM__OWN(_instance_get)(
+    struct det_runtime *runtime, const char *instance, struct det_instance *ret)
 {
     return det_runtime_get(runtime, &FSM__OWN(_machine), instance, ret, NULL);
 }
 #endif
 
-static inline int FSM__OWN(_instance_stop)(struct det_runtime *runtime, const char *instance,
-    const char *reason, struct det_sent *ret)
+static inline int FSM__OWN(_instance_stop)(
+    struct det_runtime *runtime, const char *instance, const char *reason, struct det_sent *ret)
 {
     return det_runtime_stop(runtime, &FSM__OWN(_machine), instance, reason, NULL, ret);
 }

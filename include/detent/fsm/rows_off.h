@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* rows_off.h - makes every row mean nothing; each pass of a template then gives a meaning to the rows
- * it is about. Included again between passes. No include guard on purpose. */
+/* rows_off.h - makes every row mean nothing; each pass of a template then gives a meaning to the
+ * rows it is about. Included again between passes. No include guard on purpose. */
 #undef STATE
 #undef EVENT
 #undef INTERNAL

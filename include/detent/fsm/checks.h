@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* checks.h - what rows mean in the checking passes 1 to 4 of define.h. */
+#ifndef DETENT_FSM_CHECKS_H
+#define DETENT_FSM_CHECKS_H
+
+enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
+
+#define FSM__EVENT_POINTER const struct FSM__OWN(_event) *
+
+/* 1: a thunk has the untyped signature of machine.h and calls the user's typed function. */
+#define FSM__F_GUARD(f)                                                                       \
+    static bool f(                                                                            \
+        const struct det_move *move, const struct FSM__DATA *data, FSM__EVENT_POINTER event); \
+    static bool FSM__RUN(f)(const struct det_move *move, const void *data, const void *event) \
+    {                                                                                         \
+        return f(move, data, event);                                                          \
+    }                                                                                         \
+    static const struct det_guard_def FSM__GUARD(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
+#define FSM__F_HOOK(f)                                                                        \
+    static int f(                                                                             \
+        const struct det_move *move, const struct FSM__DATA *data, FSM__EVENT_POINTER event); \
+    static int FSM__RUN(f)(const struct det_move *move, const void *data, const void *event)  \
+    {                                                                                         \
+        return f(move, data, event);                                                          \
+    }                                                                                         \
+    static const struct det_hook_def FSM__HOOK(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
+#define FSM__F_UPDATE(f)                                             \
+    static void f(struct FSM__DATA *data, FSM__EVENT_POINTER event); \
+    static void FSM__RUN(f)(void *data, const void *event)           \
+    {                                                                \
+        f(data, event);                                              \
+    }                                                                \
+    static const struct det_update_def FSM__UPDATE(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
+#define FSM__F_FILL(f)                                                                  \
+    static void f(                                                                      \
+        const struct det_move *move, const struct FSM__DATA *data,                      \
+        struct FSM__OWN(_event) * event);                                               \
+    static void FSM__RUN(f)(const struct det_move *move, const void *data, void *event) \
+    {                                                                                   \
+        f(move, data, event);                                                           \
+    }                                                                                   \
+    static const struct det_fill_def FSM__FILL(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
+
+#define FSM__F_EFFECT(...) FSM__CAT(FSM__F_EFFECT_, FSM__ONE_OR_MANY(__VA_ARGS__))(__VA_ARGS__)
+#define FSM__F_EFFECT_MANY(f, ...) \
+    FSM__F_EFFECT_ONE(f) FSM__EACH_MEMBER(FSM__F_PRODUCES, ~, __VA_ARGS__)
+#define FSM__F_EFFECT_ONE(f)                                                                  \
+    static int f(                                                                             \
+        struct det_effect_call *call, const struct FSM__DATA *data, FSM__EVENT_POINTER event, \
+        struct FSM__OWN(_event) * ret);                                                       \
+    static int FSM__RUN(f)(                                                                   \
+        struct det_effect_call * call, const void *data, const void *event, void *ret)        \
+    {                                                                                         \
+        return f(call, data, event, ret);                                                     \
+    }
+#define FSM__F_PRODUCES(x, e)         \
+    typedef char FSM__PRODUCED(e)[1]; \
+    _Static_assert((int)FSM__EVENT(e) >= 0, "an effect produces events of its own machine");
+
+/* 2 */
+#define FSM__P_PAIR(x, s, e)                                                      \
+    enum {                                                                        \
+        FSM__TRANSITION(s, e) =                                                   \
+            (int)FSM__STATE(s) * (int)FSM__OWN(_event_count) + (int)FSM__EVENT(e) \
+    };                                                                            \
+    typedef char FSM__TAKEN(e)[1];
+#define FSM__P_AGAIN(x, s, e) \
+    _Static_assert(FSM__TRANSITION(s, e) >= 0, "an override comes after what it overrides");
+#define FSM__P_ENTERS(t) typedef char FSM__ENTERED(t)[1 + 0 * (int)FSM__STATE(t)];
+
+/* 3 */
+#define FSM__PICK4(_1, _2, _3, _4, n, ...)                                     n
+#define FSM__PICK12(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, n, ...) n
+/* Whether extras stand behind three, and behind two, arguments. */
+#define FSM__BEHIND_3(...)                                                                        \
+    FSM__PICK12(                                                                                  \
+        __VA_ARGS__, too_many_extras, MORE, MORE, MORE, MORE, MORE, MORE, MORE, MORE, BARE, BARE, \
+        BARE, ~)
+#define FSM__BEHIND_2(...)                                                                       \
+    FSM__PICK12(                                                                                 \
+        __VA_ARGS__, too_many_extras, too_many_extras, MORE, MORE, MORE, MORE, MORE, MORE, MORE, \
+        MORE, BARE, BARE, ~)
+
+#define FSM__A_AFTER(...) \
+    FSM__CAT(FSM__A_AFTER_, FSM__PICK4(__VA_ARGS__, 4, 3, 2, 1, ~))(__VA_ARGS__)
+#define FSM__A_AFTER_3(S, duration, e) \
+    FSM__STATES(FSM__A_ONE, e, S)      \
+    FSM__A_DURATION(duration)          \
+    typedef char FSM__PRODUCED(e)[1];
+#define FSM__A_AFTER_4(S, duration, e, fill) FSM__A_AFTER_3(S, duration, e)
+#define FSM__A_ONE(e, s) \
+    enum { FSM__ONE_TIMEOUT(s) = FSM__TRANSITION(s, e) + 0 * (int)FSM__STATE(s) };
+#define FSM__A_DURATION(duration)                      \
+    _Static_assert(                                    \
+        (duration) > 0 && (duration) <= DET_DELAY_MAX, \
+        "a duration is more than 0 and at most ten years");
+#define FSM__A_TIMER(...) \
+    FSM__CAT(FSM__A_TIMER_, FSM__PICK4(__VA_ARGS__, 4, 3, 2, 1, ~))(__VA_ARGS__)
+#define FSM__A_TIMER_3(t, duration, e) \
+    FSM__A_DURATION(duration)          \
+    typedef char FSM__PRODUCED(e)[1];
+#define FSM__A_TIMER_4(t, duration, e, fill) FSM__A_TIMER_3(t, duration, e)
+#define FSM__A_ENTRY(x, s)                   enum { FSM__ONE_ENTRY(s) = FSM__STATE(s) };
+#define FSM__A_EXIT(x, s)                    enum { FSM__ONE_EXIT(s) = FSM__STATE(s) };
+
+/* Each kind of extra as a member of a struct, so that a second one is an error. The member stands
+ * between two assertions, the first of which an unknown extra does not survive. */
+#define FSM__A_ONCE(x, extra) _Static_assert(no_extra_is_called_##extra, "");
+#define FSM__A_IS(member)                  1, ""); \
+    char member; _Static_assert(1
+#define no_extra_is_called_IF(f)        FSM__A_IS(IF_stands_once_in_a_row)
+#define no_extra_is_called_CALL(f)      FSM__A_IS(CALL_stands_once_in_a_row)
+#define no_extra_is_called_SET(f)       FSM__A_IS(SET_stands_once_in_a_row)
+#define no_extra_is_called_KEEP(...)    FSM__A_IS(KEEP_stands_once_in_a_row)
+#define no_extra_is_called_DO(...)      FSM__A_IS(DO_stands_once_in_a_row)
+#define no_extra_is_called_ARM(...)     FSM__A_IS(ARM_stands_once_in_a_row)
+#define no_extra_is_called_DISARM(...)  FSM__A_IS(DISARM_stands_once_in_a_row)
+#define no_extra_is_called_WITHIN(...)  FSM__A_IS(WITHIN_stands_once_in_a_row)
+#define no_extra_is_called_REASON(text) FSM__A_IS(REASON_stands_once_in_a_row)
+
+/* Answers: each kind of extra once in a row, REASON only where there is a stop, WITHIN only where a
+ * state is entered. FSM__A_<extra> gives what is to be asked about it, with the kind of row and the
+ * target: mostly nothing. */
+#define FSM__A_EXTRAS(row, t, ...)                                                           \
+    _Static_assert(sizeof(struct { FSM__EACH_EXTRA(FSM__A_ONCE, ~, __VA_ARGS__) }) > 0, ""); \
+    FSM__EACH_EXTRA(FSM__A_##row, t, __VA_ARGS__)
+#define FSM__A_GOTO(t, extra)          FSM__A_ASK(GOTO, t, FSM__A_##extra)
+#define FSM__A_HOLD(t, extra)          FSM__A_ASK(HOLD, t, FSM__A_##extra)
+#define FSM__A_HALT(t, extra)          FSM__A_ASK(HALT, t, FSM__A_##extra)
+#define FSM__A_ASK(...)                FSM__A_ASK_(__VA_ARGS__)
+#define FSM__A_ASK_(row, t, what, ...) FSM__A_ASK_##what(row, t, __VA_ARGS__)
+#define FSM__A_IF(f)                   NOTHING, ~
+#define FSM__A_CALL(f)                 NOTHING, ~
+#define FSM__A_SET(f)                  NOTHING, ~
+#define FSM__A_KEEP(...)               NOTHING, ~
+#define FSM__A_ARM(...)                NOTHING, ~
+#define FSM__A_DISARM(...)             NOTHING, ~
+#define FSM__A_DO(...)                 NOTHING, ~
+#define FSM__A_REASON(text)            REASON, ~
+#define FSM__A_WITHIN(...)             WITHIN, __VA_ARGS__, ~
+#define FSM__A_ASK_NOTHING(row, t, ...)
+#define FSM__A_ASK_REASON(row, t, ...) FSM__A_REASON_##row
+#define FSM__A_REASON_HALT
+#define FSM__A_REASON_HOLD             _Static_assert(0, "REASON belongs to STOP");
+#define FSM__A_REASON_GOTO             _Static_assert(0, "REASON belongs to STOP");
+#define FSM__A_ASK_WITHIN(row, t, ...) FSM__A_WITHIN_##row(t, __VA_ARGS__)
+#define FSM__A_WITHIN_HOLD(...)        _Static_assert(0, "WITHIN belongs to ON and OVERRIDE");
+#define FSM__A_WITHIN_HALT(...)        _Static_assert(0, "WITHIN belongs to ON and OVERRIDE");
+#define FSM__A_WITHIN_GOTO(t, duration, timeout_event, ...) \
+    FSM__A_DURATION(duration)                               \
+    typedef char FSM__PRODUCED(timeout_event)[1];           \
+    _Static_assert(                                         \
+        FSM__TRANSITION(t, timeout_event) >= 0,             \
+        "a timeout is answered in the state where it fires");
+#define FSM__A_ON(...) FSM__CAT(FSM__A_ON_, FSM__BEHIND_3(__VA_ARGS__))(__VA_ARGS__)
+#define FSM__A_ON_BARE(...)
+#define FSM__A_ON_MORE(S, E, t, ...) FSM__A_EXTRAS(GOTO, t, __VA_ARGS__)
+#define FSM__A_STAY(...)             FSM__CAT(FSM__A_STAY_, FSM__BEHIND_2(__VA_ARGS__))(__VA_ARGS__)
+#define FSM__A_STAY_BARE(...)
+#define FSM__A_STAY_MORE(S, E, ...) FSM__A_EXTRAS(HOLD, ~, __VA_ARGS__)
+#define FSM__A_STOP(...)            FSM__CAT(FSM__A_STOP_, FSM__BEHIND_2(__VA_ARGS__))(__VA_ARGS__)
+#define FSM__A_STOP_BARE(...)
+#define FSM__A_STOP_MORE(S, E, ...) FSM__A_EXTRAS(HALT, ~, __VA_ARGS__)
+
+/* 4 */
+#define FSM__G_STATE(...) FSM__G_STATE_(__VA_ARGS__, NORMAL, ~)
+#define FSM__G_STATE_(s, wire, flag, ...)         \
+    _Static_assert(FSM_STATE_IS_##flag >= 0, ""); \
+    FSM__G_WIRE(FSM__STATE_WIRE, wire)            \
+    FSM__G_STATE_##flag(s)
+/* Once, and not a keyword of C. */
+#define FSM__G_WIRE(sentence, wire) \
+    enum { sentence(wire) };        \
+    _Static_assert(sizeof(struct { char wire; }) == 1, "");
+#define FSM__G_STATE_INITIAL(s) enum { FSM__ONE_INITIAL = FSM__STATE(s) };
+#define FSM__G_STATE_NORMAL(s) \
+    _Static_assert(sizeof(FSM__ENTERED(s)) == 1, "no transition enters this state");
+#define FSM__G_STATE_FINAL(s) FSM__G_STATE_NORMAL(s)
+#define FSM__G_EVENT(e, wire, ...)     \
+    FSM__G_WIRE(FSM__EVENT_WIRE, wire) \
+    _Static_assert(sizeof(FSM__TAKEN(e)) == 1, "no transition takes this event");
+#define FSM__G_INTERNAL(e, ...)     \
+    FSM__G_EVENT(e, __VA_ARGS__, ~) \
+    _Static_assert(sizeof(FSM__PRODUCED(e)) == 1, "nothing produces this internal event");
+
+#endif
