@@ -243,7 +243,8 @@ static const struct det_group_def FSM__OWN(__event_groups)[] = {
 #define OVERRIDE_STAY(...) FSM__T_HOLD(DET_STAY, __VA_ARGS__)
 #define OVERRIDE_STOP(...) FSM__T_HOLD(DET_STOP, __VA_ARGS__)
 /* With or without extras. */
-#define FSM__T_HOLD(what, ...)            FSM__CAT(FSM__T_HOLD_, FSM__BEHIND_2(__VA_ARGS__))(what, __VA_ARGS__)
+#define FSM__T_HOLD(what, ...) FSM__CAT(FSM__T_HOLD_, FSM__BEHIND_2(__VA_ARGS__))(what, __VA_ARGS__)
+/* The rest is (S, E) or (S, E, extras...). */
 #define FSM__T_HOLD_BARE(what, S, E)      FSM__PAIRS(FSM__T_CELL, (what, ~), S, E)
 #define FSM__T_HOLD_MORE(what, S, E, ...) FSM__PAIRS(FSM__T_CELL, (what, ~, __VA_ARGS__), S, E)
 static const struct det_transition FSM__OWN(
