@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* due.c - what is due in wall time, and the loop that does it.
+ *
+ * Each shard has a heap of timers and errands by wall time. The loop sleeps until the first of them
+ * by its monotonic clock, but not longer than DET_LOOK_SPAN while there are any: the wall clock may
+ * jump meanwhile. Nothing is done before the wall clock says so; a jump forward makes things due at
+ * once, each of them once; a jump back delays them by as much.
+ *
+ *     in the heap --due, free--> in the loop's hands --turn--> gone, or armed anew, or later again
+ *                 --due, claimed--> held --release--> in the heap */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/checked.h"
+#include "runtime/turn.h"
+
+/* Things done per shard in one look; then the other shards and the loop's messages get their turn.
+ */
+#define LOOK_MAX 64
+
+int det_due_promise(struct det_shard *shard, size_t count)
+{
+    int r;
+
+    r = det_heap_reserve(&shard->due, shard->promised + count);
+    if (r == 0)
+        shard->promised += count;
+    return r;
+}
+
+void det_due_insert(struct det_shard *shard, struct det_due *due, det_time when)
+{
+    int r;
+
+    r = det_heap_insert(&shard->due, &due->node, when);
+    det_assert(r == 0);
+}
+
+void det_due_hold(struct det_runtime *runtime, struct det_due *due)
+{
+    struct det_resident *resident = due->resident;
+
+    if (due->is_held) {
+        det_due_handled(runtime);
+        return;
+    }
+    due->is_held = true;
+    due->next_held = resident->held;
+    resident->held = due;
+}
+
+void det_due_wake(struct det_runtime *runtime, det_time when)
+{
+    if (when < atomic_load(&runtime->next_look) && !atomic_exchange(&runtime->is_kicked, true))
+        det_loop_post(runtime->loop, &runtime->kick);
+}
+
+void det_due_handled(struct det_runtime *runtime)
+{
+    atomic_fetch_sub(&runtime->handled, 1);
+    if (!atomic_load(&runtime->settling))
+        return;
+    det_mutex_lock(runtime->world, runtime->quiet_mutex);
+    runtime->quiet_generation++;
+    det_condition_broadcast(runtime->world, runtime->quiet);
+    det_mutex_unlock(runtime->world, runtime->quiet_mutex);
+}
+
+static void tell_rejected(
+    struct det_runtime *runtime, const struct det_armed *armed, uint32_t attempt, int code)
+{
+    const struct det_resident *resident = armed->due.resident;
+    const struct det_machine *machine = resident->served->machine;
+
+    det_runtime_trouble(
+        runtime, resident,
+        &(struct det_trouble){
+            .kind = DET_TROUBLE_TIMEOUT_REJECTED,
+            .name = armed->timer == DET_STATE_TIMER ? "" : machine->timers[armed->timer].name,
+            .attempt = attempt,
+            .code = code });
+}
+
+/* A copy of the event struct of a timer, which outlives the timer; NULL when there is no memory. */
+static const void *event_of(struct det_runtime *runtime, const struct det_armed *armed)
+{
+    const struct det_machine *machine = armed->due.resident->served->machine;
+    unsigned kind = armed->event;
+    int r;
+
+    r = det_draft_room(runtime, &runtime->event, &runtime->event_capacity, machine->event_size, 1);
+    if (r < 0)
+        return NULL;
+    memset(runtime->event, 0, machine->event_size);
+    memcpy(runtime->event, &kind, sizeof kind);
+    if (armed->value)
+        memcpy(runtime->event, armed->value, machine->event_size);
+    return runtime->event;
+}
+
+/* It was not taken, for a reason that may pass: again later, if it still is what was armed. */
+static void fire_later(struct det_turn *turn, det_time wall)
+{
+    struct det_armed *armed = turn->timer;
+
+    if (!armed->is_armed || armed->visit != turn->timer_visit ||
+        armed->deadline != turn->timer_deadline || det_heap_contains(&armed->due.node))
+        return;
+    armed->attempts++;
+    armed->when = det_add_time(wall, det_errand_backoff(turn->runtime, armed->attempts));
+    det_due_insert(turn->shard, &armed->due, armed->when);
+}
+
+static void fire_result(struct det_turn *turn, det_time wall, uint32_t attempt, int r)
+{
+    struct det_runtime_counts *counts = &turn->shard->counts;
+    int code = r < 0 ? r : turn->rejected;
+
+    det_shard_lock(turn->runtime, turn->shard);
+    if (r < 0)
+        fire_later(turn, wall);
+    else if (turn->rejected)
+        counts->timeouts_rejected++;
+    else
+        counts->timeouts_fired++;
+    det_shard_unlock(turn->runtime, turn->shard);
+    if (code < 0 && code != DET_ERR_NOT_FOUND)
+        tell_rejected(turn->runtime, turn->timer, attempt, code);
+}
+
+/* Lock held before and after. The timer is out of the heap: its own firing cannot cancel it, and
+ * nobody else can fire it. */
+static void fire(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_armed *armed, det_time wall)
+{
+    struct det_resident *resident = armed->due.resident;
+    const void *event = event_of(runtime, armed);
+    uint32_t attempt = armed->attempts + 1;
+    struct det_sent sent;
+    struct det_turn turn;
+    int r;
+
+    if (resident->is_stale || !event) {
+        armed->when = det_add_time(wall, DET_LOOK_SPAN);
+        det_due_insert(shard, &armed->due, armed->when);
+        return;
+    }
+    det_turn_init(&turn, runtime, resident->served, resident->hash);
+    turn.resident = resident;
+    turn.is_internal = true;
+    turn.is_last_attempt = attempt >= runtime->options.effects.attempts_max;
+    turn.timer = armed;
+    turn.timer_visit = armed->visit;
+    turn.timer_deadline = armed->deadline;
+    r = det_turn_run(&turn, &event, 1, &sent);
+    fire_result(&turn, wall, attempt, r);
+    det_shard_lock(runtime, shard);
+}
+
+/* Lock held before and after. */
+static void timer_due(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_armed *armed, det_time wall)
+{
+    if (armed->is_armed && armed->when > wall) {
+        det_due_insert(shard, &armed->due, armed->when);
+    } else if (armed->is_armed && armed->due.resident->is_claimed) {
+        det_due_hold(runtime, &armed->due);
+        return;
+    } else if (armed->is_armed) {
+        fire(runtime, shard, armed, wall);
+    }
+    det_due_handled(runtime);
+}
+
+static void do_due(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_due *due, det_time wall)
+{
+    atomic_fetch_add(&runtime->handled, 1);
+    det_heap_remove(&shard->due, &due->node);
+    switch (due->kind) {
+    case DET_DUE_TIMER:
+        timer_due(runtime, shard, det_armed_of(due), wall);
+        break;
+    case DET_DUE_ERRAND:
+        det_errand_due(runtime, shard, det_errand_of(due));
+        break;
+    }
+}
+
+static struct det_resident *find_stale(struct det_runtime *runtime, const struct det_shard *shard)
+{
+    struct det_resident *resident;
+
+    for (size_t i = 0; i < DET_SERVED_BUCKETS; i++) {
+        for (const struct det_served *s = atomic_load(&runtime->served[i]); s; s = s->next) {
+            const struct det_index *index = det_served_index(runtime, s, shard);
+
+            for (size_t cursor = 0; (resident = det_index_next(index, &cursor));) {
+                if (resident->is_stale && !resident->is_claimed)
+                    return resident;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Rare: something could not be loaded again when it had to be. One at a time, in the hope that the
+ * store has recovered. */
+static void refresh_stale(struct det_runtime *runtime, struct det_shard *shard)
+{
+    char id[DET_ID_MAX + 1]; /* the resident may turn out not to exist */
+    struct det_resident *resident;
+    struct det_turn turn;
+    int r = 0;
+
+    while (r == 0 && shard->stale && (resident = find_stale(runtime, shard))) {
+        det_turn_init(&turn, runtime, resident->served, resident->hash);
+        turn.is_internal = true;
+        memcpy(id, resident->id, strlen(resident->id) + 1);
+        r = det_turn_take(&turn, id, NULL);
+    }
+}
+
+static void look_at(struct det_runtime *runtime, struct det_shard *shard, det_time wall)
+{
+    det_shard_lock(runtime, shard);
+    for (int i = 0; i < LOOK_MAX; i++) {
+        struct det_heap_node *node = det_heap_first(&shard->due);
+
+        if (!node || node->key > wall)
+            break;
+        do_due(runtime, shard, DET_CONTAINER(node, struct det_due, node), wall);
+    }
+    if (shard->stale)
+        refresh_stale(runtime, shard);
+    det_shard_unlock(runtime, shard);
+}
+
+static det_time earliest(struct det_runtime *runtime, det_time wall)
+{
+    det_time first = DET_NEVER;
+
+    for (uint32_t i = 0; i <= runtime->shard_mask; i++) {
+        struct det_shard *shard = &runtime->shards[i];
+        const struct det_heap_node *node;
+
+        det_shard_lock(runtime, shard);
+        node = det_heap_first(&shard->due);
+        if (node && node->key < first)
+            first = node->key;
+        if (shard->stale && first > wall + DET_LOOK_SPAN)
+            first = wall + DET_LOOK_SPAN;
+        det_shard_unlock(runtime, shard);
+    }
+    return first;
+}
+
+static void set_timer(struct det_runtime *runtime, det_time deadline)
+{
+    int r;
+
+    r = det_loop_timer_set(runtime->loop, &runtime->look, deadline);
+    /* It was set once at the start and its place is used again at once, so it always has one. */
+    det_assert(r == 0);
+}
+
+static void plan(struct det_runtime *runtime)
+{
+    det_time wall = det_world_now(runtime->world, DET_CLOCK_WALL);
+    det_time first = earliest(runtime, wall), span;
+
+    if (first == DET_NEVER)
+        return;
+    span = first <= wall ? 0 : first - wall;
+    if (span > DET_LOOK_SPAN)
+        span = DET_LOOK_SPAN;
+    atomic_store(&runtime->next_look, wall + span);
+    set_timer(runtime, det_world_now(runtime->world, DET_CLOCK_MONOTONIC) + span);
+}
+
+void det_due_look(void *argument)
+{
+    struct det_runtime *runtime = argument;
+    det_time wall;
+
+    set_timer(runtime, DET_NEVER);
+    atomic_store(&runtime->next_look, DET_NEVER);
+    wall = det_world_now(runtime->world, DET_CLOCK_WALL);
+    for (uint32_t i = 0; i <= runtime->shard_mask; i++)
+        look_at(runtime, &runtime->shards[i], wall);
+    plan(runtime);
+}
+
+void det_due_kicked(void *argument)
+{
+    struct det_runtime *runtime = argument;
+
+    atomic_store(&runtime->is_kicked, false);
+    det_due_look(runtime);
+}
+
+bool det_due_is_settled(struct det_runtime *runtime)
+{
+    det_time wall = det_world_now(runtime->world, DET_CLOCK_WALL);
+
+    if (atomic_load(&runtime->errands) || atomic_load(&runtime->handled))
+        return false;
+    if (earliest(runtime, wall) <= wall)
+        return false;
+    /* Something may have been taken out of a heap while the others were looked at. */
+    return !atomic_load(&runtime->errands) && !atomic_load(&runtime->handled);
+}

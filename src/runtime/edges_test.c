@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* edges_test.c - the rarer ways: waiting too long, closing under way, names that are not bound,
+ * what is found half done. */
+#include "runtime/faulty_test.h"
+
+/* A sender on a thread of its own. */
+struct sender {
+    struct fixture *f;
+    struct det_thread *thread;
+    unsigned kind;
+    int r;
+    struct det_error error;
+    struct det_sent sent;
+};
+
+static void send_it(void *argument)
+{
+    struct sender *sender = argument;
+    struct order_event event = { .kind = sender->kind };
+    struct det_send_options options = { .error = &sender->error };
+
+    sender->r = det_runtime_send(
+        sender->f->runtime, sender->f->order, "o-1", &event, &options, &sender->sent);
+}
+
+static void sender_start(struct sender *sender, struct fixture *f, unsigned kind)
+{
+    *sender = (struct sender){ .f = f, .kind = kind, .r = 1 };
+    assert_int_equal(
+        det_thread_start(det_sim_world(f->sim), "sender", send_it, sender, &sender->thread), 0);
+}
+
+static void sender_join(struct sender *sender)
+{
+    det_thread_join(det_sim_world(sender->f->sim), sender->thread);
+}
+
+static void take_twenty_seconds(void *context)
+{
+    struct fixture *f = context;
+
+    wait_in(det_sim_world(f->sim), 20 * DET_SECOND);
+}
+
+static struct fixture *open_slow(void)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ .hook_deadline = DET_NEVER });
+
+    f->control.in_guard = take_twenty_seconds;
+    f->control.context = f;
+    f->control.effect_result = DET_DONE;
+    assert_int_equal(start(f, "o-1"), 0);
+    return f;
+}
+
+static void a_sender_waits_for_the_writer_but_not_for_ever(void **state)
+{
+    struct fixture *f = open_slow();
+    struct sender first, second;
+
+    (void)state;
+    sender_start(&first, f, PAY);
+    settle(f);
+    sender_start(&second, f, PING);
+    advance(f, 10 * DET_SECOND - 1);
+    assert_int_equal(second.r, 1);
+    advance(f, 1);
+    assert_int_equal(second.r, DET_ERR_TIMEOUT);
+    assert_int_equal(second.error.code, DET_ERR_TIMEOUT);
+    assert_int_equal(second.error.waited, 10 * DET_SECOND);
+    sender_join(&second);
+    /* One that comes later is served when the writer has gone. */
+    advance(f, DET_SECOND);
+    sender_start(&second, f, CANCEL);
+    advance(f, 9 * DET_SECOND);
+    sender_join(&first);
+    sender_join(&second);
+    assert_int_equal(first.r, 0);
+    assert_int_equal(first.sent.sequence, 1);
+    assert_int_equal(second.r, 0);
+    assert_int_equal(second.sent.sequence, 2);
+    fixture_close(f);
+}
+
+static void closing_lets_a_send_end_and_sends_the_waiting_away(void **state)
+{
+    struct fixture *f = open_slow();
+    struct sender first, second;
+
+    (void)state;
+    sender_start(&first, f, PAY);
+    settle(f);
+    sender_start(&second, f, PING);
+    settle(f);
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    sender_join(&first);
+    sender_join(&second);
+    assert_int_equal(first.r, 0);
+    assert_int_equal(second.r, DET_ERR_CLOSED);
+    assert_int_equal(second.error.code, DET_ERR_CLOSED);
+    f->control.in_guard = NULL;
+    fixture_reopen(f, (struct det_runtime_options){ 0 });
+    assert_int_equal(get(f, "o-1").sequence, 1);
+    fixture_close(f);
+}
+
+/* The effect of the first order takes long; that of the second never starts. */
+static void take_long_once(void *context)
+{
+    struct fixture *f = context;
+
+    f->control.in_effect = NULL;
+    wait_in(det_sim_world(f->sim), DET_MINUTE);
+}
+
+static void an_effect_that_had_not_started_is_dropped_by_the_close_and_kept_by_the_store(
+    void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ .pool_threads = 1 });
+
+    (void)state;
+    f->control.in_effect = take_long_once;
+    f->control.context = f;
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(start(f, "o-2"), 0);
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    settle(f);
+    assert_int_equal(send_kind(f, "o-2", PAY), 0);
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    assert_int_equal(f->control.effects, 1);
+    fixture_reopen(f, (struct det_runtime_options){ 0 });
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, NULL), 0);
+    settle(f);
+    assert_int_equal(f->control.effects, 2);
+    assert_int_equal(f->control.attempt, 1);
+    assert_int_equal(get(f, "o-1").state, PAID);
+    assert_int_equal(get(f, "o-2").state, PAID);
+    fixture_close(f);
+}
+
+static void an_effect_whose_function_is_gone_fails_until_it_is_given_up(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct det_machine *bound = f->order;
+
+    (void)state;
+    f->control.effect_failures = 1;
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    settle(f);
+    f->order = order_machine(false);
+    fixture_reopen(f, (struct det_runtime_options){ 0 });
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, NULL), 0);
+    advance(f, 5 * DET_MINUTE);
+    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EFFECT_DEAD], 1);
+    assert_int_equal(f->control.trouble.code, DET_ERR_UNBOUND);
+    assert_int_equal(effects(f, "o-1")->first.attempts, 8);
+    det_machine_close(bound);
+    fixture_close(f);
+}
+
+static void what_ends_while_the_instance_cannot_be_loaded_ends_later(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct faulty faulty;
+
+    (void)state;
+    faulty_wrap(&faulty, f, false);
+    f->control.in_effect = take_long_once;
+    f->control.context = f;
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    settle(f);
+    faulty_set(&faulty, FAULT_AFTER, DET_ERR_IO, 0);
+    faulty.loads_failing = 90;
+    assert_int_equal(send_kind(f, "o-1", JUNK), DET_ERR_IO);
+    advance(f, DET_MINUTE + DET_SECOND);
+    assert_int_equal(f->control.effects, 1);
+    assert_true(faulty.loads_failing > 0);
+    advance(f, DET_MINUTE);
+    assert_int_equal(faulty.loads_failing, 0);
+    assert_int_equal(get(f, "o-1").state, PAID);
+    assert_int_equal(get(f, "o-1").sequence, 3);
+    fixture_close(f);
+}
+
+static void an_effect_that_somebody_else_has_ended_is_let_go(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct faulty faulty;
+
+    (void)state;
+    faulty_wrap(&faulty, f, false);
+    assert_int_equal(start(f, "o-1"), 0);
+    faulty_set(&faulty, FAULT_AFTER, DET_ERR_NOT_FOUND, 1);
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    settle(f);
+    assert_int_equal(get(f, "o-1").effects_pending, 0);
+    assert_int_equal(get(f, "o-1").state, PAID);
+    assert_int_equal(det_runtime_settle(f->runtime, DET_SECOND), 0);
+    fixture_close(f);
+}
+
+static bool never(const struct det_move *move, const void *data, const void *event)
+{
+    (void)move;
+    (void)data;
+    (void)event;
+    return false;
+}
+
+/* LATER is deferred in A, and refused by a guard in B; the way to B has a timeout of its own. */
+static struct det_machine *picky_machine(void)
+{
+    struct det_machine_builder *b;
+
+    assert_int_equal(det_machine_builder_open("picky", NULL, &b), 0);
+    det_machine_builder_state(
+        b, &(struct det_state_row){ .name = "A", .flags = DET_STATE_INITIAL });
+    det_machine_builder_state(b, &(struct det_state_row){ .name = "B" });
+    det_machine_builder_event(b, &(struct det_event_row){ .name = "GO" });
+    det_machine_builder_event(
+        b, &(struct det_event_row){ .name = "LATER", .unhandled = DET_UNHANDLED_DEFER });
+    det_machine_builder_event(b, &(struct det_event_row){ .name = "BACK" });
+    det_machine_builder_guard(b, "never", never);
+    det_machine_builder_on(
+        b, &(struct det_on_row){ .from = DET_LIST("A"),
+                                 .events = DET_LIST("GO"),
+                                 .outcome = DET_GOTO,
+                                 .to = "B",
+                                 .within = { DET_MINUTE, "BACK", NULL } });
+    det_machine_builder_on(
+        b, &(struct det_on_row){ .from = DET_LIST("B"),
+                                 .events = DET_LIST("LATER"),
+                                 .outcome = DET_STAY,
+                                 .guard = "never" });
+    order_on(b, "B", "BACK", "A");
+    return built(b);
+}
+
+static void a_deferred_event_that_is_refused_later_is_a_dead_letter(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct det_machine *picky = picky_machine();
+    unsigned go[8] = { 0 }, later[8] = { 1 };
+    struct det_instance instance;
+
+    (void)state;
+    assert_int_equal(det_runtime_start(f->runtime, picky, "p", NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_send(f->runtime, picky, "p", later, NULL, NULL), 0);
+    assert_int_equal(det_runtime_send(f->runtime, picky, "p", go, NULL, &f->sent), 0);
+    assert_int_equal(f->sent.sequence, 2);
+    assert_int_equal(det_runtime_get(f->runtime, picky, "p", &instance, NULL), 0);
+    assert_int_equal(instance.deferred_count, 0);
+    assert_int_equal(instance.sequence, 2);
+    assert_int_equal(f->control.troubles, 1);
+    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EVENT_DEAD);
+    assert_int_equal(f->control.trouble.code, DET_ERR_REFUSED);
+    assert_string_equal(f->control.trouble.name, "LATER");
+    /* And the timeout of the way is that of the visit. */
+    advance(f, DET_MINUTE);
+    assert_int_equal(det_runtime_get(f->runtime, picky, "p", &instance, NULL), 0);
+    assert_int_equal(instance.state, 0);
+    assert_int_equal(counts(f).timeouts_fired, 1);
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    det_machine_close(picky);
+    fixture_close(f);
+}
+
+static void a_loop_that_nobody_turns_settles_only_in_time(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct det_loop *loop, *foreign;
+    struct det_runtime *second;
+
+    (void)state;
+    assert_int_equal(det_loop_open(det_sim_world(f->sim), NULL, &loop), 0);
+    assert_int_equal(det_loop_open(NULL, NULL, &foreign), 0);
+    fixture_reopen(f, (struct det_runtime_options){ .loop = loop });
+    f->control.effect_failures = 3;
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    assert_int_equal(det_runtime_settle(f->runtime, 50 * DET_MILLISECOND), DET_ERR_TIMEOUT);
+    assert_int_equal(det_runtime_settle(f->runtime, DET_MINUTE), 0);
+    assert_int_equal(get(f, "o-1").state, PAID);
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    assert_int_equal(
+        det_runtime_open(
+            f->store,
+            &(struct det_runtime_options){ .world = det_sim_world(f->sim), .loop = foreign },
+            &second, &f->error),
+        DET_ERR_INVALID);
+    det_loop_close(loop);
+    det_loop_close(foreign);
+    fixture_close(f);
+}
+
+static void many_machines_are_told_apart(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct det_machine *machines[150];
+    unsigned event[8] = { 0 };
+    char name[16];
+
+    (void)state;
+    for (int i = 0; i < 150; i++) {
+        struct det_machine_builder *b;
+
+        snprintf(name, sizeof name, "machine%d", i);
+        assert_int_equal(det_machine_builder_open(name, NULL, &b), 0);
+        det_machine_builder_state(
+            b, &(struct det_state_row){ .name = "A", .flags = DET_STATE_INITIAL });
+        det_machine_builder_event(b, &(struct det_event_row){ .name = "E" });
+        order_on(b, "A", "E", "A");
+        machines[i] = built(b);
+        assert_int_equal(det_runtime_start(f->runtime, machines[i], "same", NULL, NULL, NULL), 0);
+    }
+    for (int i = 0; i < 150; i++) {
+        struct det_instance instance;
+
+        for (int n = 0; n < i % 4; n++)
+            assert_int_equal(
+                det_runtime_send(f->runtime, machines[i], "same", event, NULL, NULL), 0);
+        assert_int_equal(det_runtime_get(f->runtime, machines[i], "same", &instance, NULL), 0);
+        assert_int_equal(instance.sequence, i % 4);
+    }
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    for (int i = 0; i < 150; i++)
+        det_machine_close(machines[i]);
+    fixture_close(f);
+}
+
+static int end_at_once(void *context, const char *instance, unsigned in_state)
+{
+    (void)context;
+    (void)instance;
+    (void)in_state;
+    return 7;
+}
+
+static void readers_say_what_is_wrong_with_the_machine(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct det_machine *other = order_machine(true);
+    struct det_instance instance;
+    unsigned none[5] = { 0 };
+
+    (void)state;
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(det_runtime_get(f->runtime, other, "o-1", &instance, NULL), DET_ERR_INVALID);
+    assert_int_equal(
+        det_runtime_events(f->runtime, other, "o-1", 0, record_row, none), DET_ERR_INVALID);
+    assert_int_equal(
+        det_runtime_timers(f->runtime, other, "none", list_timer, none), DET_ERR_INVALID);
+    assert_int_equal(
+        det_runtime_effects(f->runtime, other, "none", list_effect, none), DET_ERR_INVALID);
+    assert_int_equal(
+        det_runtime_timers(f->runtime, f->order, "none", list_timer, none), DET_ERR_NOT_FOUND);
+    assert_int_equal(
+        det_runtime_effects(f->runtime, f->order, "none", list_effect, none), DET_ERR_NOT_FOUND);
+    assert_int_equal(
+        det_runtime_instances(f->runtime, other, -1, end_at_once, NULL), DET_ERR_INVALID);
+    assert_int_equal(det_runtime_instances(f->runtime, f->order, -1, end_at_once, NULL), 7);
+    det_machine_close(other);
+    fixture_close(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sender_waits_for_the_writer_but_not_for_ever),
+        cmocka_unit_test(closing_lets_a_send_end_and_sends_the_waiting_away),
+        cmocka_unit_test(
+            an_effect_that_had_not_started_is_dropped_by_the_close_and_kept_by_the_store),
+        cmocka_unit_test(an_effect_whose_function_is_gone_fails_until_it_is_given_up),
+        cmocka_unit_test(what_ends_while_the_instance_cannot_be_loaded_ends_later),
+        cmocka_unit_test(an_effect_that_somebody_else_has_ended_is_let_go),
+        cmocka_unit_test(a_deferred_event_that_is_refused_later_is_a_dead_letter),
+        cmocka_unit_test(a_loop_that_nobody_turns_settles_only_in_time),
+        cmocka_unit_test(many_machines_are_told_apart),
+        cmocka_unit_test(readers_say_what_is_wrong_with_the_machine),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* errand.c - effects under way: run on the pool, ended on the loop.
+ *
+ * The end of an errand is a commit: that it is done and what it produced go in together, so that a
+ * product is taken exactly once, however often the effect ran. What fails is tried again, each time
+ * after twice the wait and a bit of chance, until it is given up: a dead letter. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/checked.h"
+#include "base/memory.h"
+#include "runtime/turn.h"
+
+#define ALIGNMENT    ((size_t)16)
+#define DOUBLING_MAX 40 /* beyond that every backoff has reached its maximum */
+
+static size_t aligned(size_t size)
+{
+    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static int format_key(
+    char *target, size_t capacity, const struct det_resident *resident,
+    const struct det_store_effect *row)
+{
+    return snprintf(
+        target, capacity, "%s/%s/%llu/%u", resident->served->machine->name, resident->id,
+        (unsigned long long)row->sequence, row->index);
+}
+
+/* The parts stand behind it: data, event, product, key. */
+static void lay_out(struct det_errand *errand, const struct det_served *served)
+{
+    size_t event_size = aligned(served->machine->event_size);
+    char *data = (char *)errand + aligned(sizeof *errand);
+    char *event = data + aligned(served->data_size);
+
+    memcpy(data, errand->row.data, served->data_size);
+    memcpy(event, errand->row.event, served->machine->event_size);
+    errand->row.data = data;
+    errand->row.event = event;
+    errand->product = event + event_size;
+    errand->key = event + 2 * event_size;
+}
+
+static void fill_call(struct det_runtime *runtime, struct det_errand *errand)
+{
+    const struct det_resident *resident = errand->due.resident;
+    const struct det_machine *machine = resident->served->machine;
+    const struct det_store_effect *row = &errand->row;
+
+    errand->call = (struct det_effect_call){
+        .move = { .machine = machine->name,
+                  .instance = resident->id,
+                  .sequence = row->sequence,
+                  .visit = row->visit,
+                  .from = row->from,
+                  .to = row->to,
+                  .now = row->at,
+                  .user = runtime->options.user },
+        .effect = machine->effects[row->effect].name,
+        .key = errand->key,
+    };
+}
+
+struct det_errand *det_errand_open(
+    struct det_runtime *runtime, struct det_resident *resident, const struct det_store_effect *row)
+{
+    const struct det_served *served = resident->served;
+    size_t key_size = (size_t)format_key(NULL, 0, resident, row) + 1;
+    size_t size = aligned(sizeof(struct det_errand)) + aligned(served->data_size) +
+                  2 * aligned(served->machine->event_size) + key_size;
+    struct det_errand *errand = det_alloc_zero(runtime->allocator, size);
+
+    if (!errand)
+        return NULL;
+    det_heap_node_init(&errand->due.node);
+    errand->due.kind = DET_DUE_ERRAND;
+    errand->due.resident = resident;
+    det_list_init(&errand->node);
+    errand->size = size;
+    errand->row = *row;
+    lay_out(errand, served);
+    format_key(errand->key, key_size, resident, row);
+    fill_call(runtime, errand);
+    return errand;
+}
+
+void det_errand_close(struct det_runtime *runtime, struct det_errand *errand)
+{
+    det_list_remove(&errand->node);
+    det_free(runtime->allocator, errand, errand->size);
+}
+
+void det_errand_drop(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
+{
+    if (det_heap_contains(&errand->due.node))
+        det_heap_remove(&shard->due, &errand->due.node);
+    shard->promised--;
+    det_errand_close(runtime, errand);
+}
+
+det_time det_errand_backoff(struct det_runtime *runtime, uint32_t attempt)
+{
+    const struct det_effect_policy *policy = &runtime->options.effects;
+    det_time span = policy->backoff_first;
+
+    for (uint32_t i = 1; i < attempt && i < DOUBLING_MAX && span < policy->backoff_max; i++)
+        span = det_add_time(span, span);
+    if (span > policy->backoff_max)
+        span = policy->backoff_max;
+    if (policy->jitter_percent && span >= 100) {
+        uint64_t most = (uint64_t)span / 100 * policy->jitter_percent;
+
+        span = det_add_time(span, (det_time)(det_world_random_u64(runtime->world) % (most + 1)));
+    }
+    return span;
+}
+
+static det_time deadline_of(const struct det_runtime *runtime, const struct det_errand *errand)
+{
+    det_time span = runtime->options.effects.deadline;
+
+    return span ? det_add_time(errand->row.at, span) : DET_NEVER;
+}
+
+/* On the pool. */
+static void run(void *argument)
+{
+    struct det_errand *errand = argument;
+    struct det_runtime *runtime = errand->due.resident->served->runtime;
+    const struct det_machine *machine = errand->due.resident->served->machine;
+    const struct det_effect_def *effect = &machine->effects[errand->row.effect];
+
+    errand->call.now = det_world_now(runtime->world, DET_CLOCK_WALL);
+    memset(errand->product, 0, machine->event_size);
+    if (errand->call.now > deadline_of(runtime, errand))
+        errand->result = DET_ERR_TIMEOUT;
+    else if (!effect->run)
+        errand->result = DET_ERR_UNBOUND;
+    else
+        errand->result =
+            effect->run(&errand->call, errand->row.data, errand->row.event, errand->product);
+    if (errand->result > DET_PRODUCED)
+        errand->result = DET_ERR_INVALID;
+}
+
+static void set_state(struct det_errand *errand, enum det_errand_state state)
+{
+    static const bool allowed[4][4] = {
+        [DET_ERRAND_WAITING] = { [DET_ERRAND_RUNNING] = true },
+        [DET_ERRAND_RUNNING] = { [DET_ERRAND_WAITING] = true, [DET_ERRAND_ENDING] = true },
+        [DET_ERRAND_ENDING] = { [DET_ERRAND_WAITING] = true, [DET_ERRAND_DEAD] = true },
+    };
+
+    det_assert(allowed[errand->state][state]);
+    errand->state = state;
+}
+
+static void tell(
+    struct det_runtime *runtime, const struct det_errand *errand, enum det_trouble_kind kind,
+    uint32_t attempt, int code)
+{
+    det_runtime_trouble(
+        runtime, errand->due.resident,
+        &(struct det_trouble){ .kind = kind,
+                               .name = errand->call.effect,
+                               .key = errand->key,
+                               .attempt = attempt,
+                               .code = code });
+}
+
+/* Whether the effect may produce what it did, and whether that can be recorded. */
+static int check_product(const struct det_errand *errand)
+{
+    const struct det_served *served = errand->due.resident->served;
+    const struct det_effect_def *effect = &served->machine->effects[errand->row.effect];
+    unsigned kind = det_event_kind(errand->product);
+
+    for (unsigned i = 0; i < effect->produces_count; i++) {
+        if (effect->produces[i] == kind)
+            return det_decide_check(served, errand->product, NULL);
+    }
+    return DET_ERR_INVALID;
+}
+
+/* What to say about an errand that has come to its end, and to whom. */
+struct ending {
+    struct det_turn turn;
+    const void *event; /* NULL: nothing to send */
+    enum det_trouble_kind trouble;
+    int code;         /* of the trouble; 0: none */
+    uint32_t attempt; /* of the trouble */
+};
+
+static void end_failed(struct ending *ending, struct det_errand *errand, det_time wall)
+{
+    struct det_runtime *runtime = ending->turn.runtime;
+    struct det_store_effect *row = &errand->row;
+
+    row->last_error = errand->result;
+    row->next = det_add_time(wall, det_errand_backoff(runtime, row->attempts));
+    row->is_dead = row->attempts >= runtime->options.effects.attempts_max ||
+                   row->next > deadline_of(runtime, errand);
+    ending->turn.errand_change = DET_STORE_UPDATE;
+    ending->trouble = row->is_dead ? DET_TROUBLE_EFFECT_DEAD : DET_TROUBLE_EFFECT_FAILED;
+    ending->code = errand->result;
+    ending->attempt = row->attempts;
+}
+
+static void end_produced(struct ending *ending, struct det_errand *errand)
+{
+    const struct det_runtime *runtime = ending->turn.runtime;
+    int r = check_product(errand);
+
+    ending->trouble = DET_TROUBLE_PRODUCT_REJECTED;
+    ending->attempt = errand->deliveries + 1;
+    ending->turn.is_last_attempt = ending->attempt >= runtime->options.effects.attempts_max;
+    if (r < 0) {
+        errand->row.is_dead = true;
+        errand->row.last_error = ending->code = r;
+        ending->turn.errand_change = DET_STORE_UPDATE;
+    } else if (
+        runtime->options.effects.same_visit_only &&
+        errand->due.resident->head.visit != errand->row.asked) {
+        ending->code = DET_ERR_CONFLICT;
+    } else {
+        ending->event = errand->product;
+    }
+}
+
+static void count_up(
+    struct det_runtime_counts *counts, const struct ending *ending, const struct det_errand *errand)
+{
+    if (ending->code && ending->trouble == DET_TROUBLE_PRODUCT_REJECTED)
+        counts->products_rejected++;
+    if (errand->result < 0)
+        counts->effects_failed++;
+    if (errand->row.is_dead)
+        counts->effects_dead++;
+    else if (errand->result >= 0)
+        counts->effects_done++;
+}
+
+/* Lock held. */
+static void wait_until(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand, det_time when)
+{
+    det_due_insert(shard, &errand->due, when);
+    det_due_kick(runtime, when);
+}
+
+/* The end could not be recorded: the same again, later. Lock held. */
+static void end_later(struct ending *ending, struct det_errand *errand, det_time wall)
+{
+    errand->row.is_dead = false;
+    errand->deliveries++;
+    wait_until(
+        ending->turn.runtime, ending->turn.shard, errand,
+        det_add_time(wall, det_errand_backoff(ending->turn.runtime, errand->deliveries)));
+}
+
+/* Keeps no more dead letters than the limit; the oldest goes. */
+static void bury(struct det_runtime *runtime, struct det_resident_more *more)
+{
+    if (more->dead_count <= DET_DEAD_MAX)
+        return;
+    DET_LIST_EACH(node, &more->errands)
+    {
+        struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
+
+        if (errand->state == DET_ERRAND_DEAD) {
+            det_errand_close(runtime, errand);
+            more->dead_count--;
+            return;
+        }
+    }
+}
+
+/* After the turn; no lock held before, held after. The errand may be gone at the end of this. */
+static void end_result(struct ending *ending, struct det_errand *errand, det_time wall, int r)
+{
+    struct det_runtime *runtime = ending->turn.runtime;
+    struct det_shard *shard = ending->turn.shard;
+
+    if (r == 0 && ending->turn.rejected)
+        ending->code = ending->turn.rejected;
+    if (r < 0)
+        ending->code = ending->event && r != DET_ERR_NOT_FOUND ? r : 0;
+    if (ending->code)
+        tell(runtime, errand, ending->trouble, ending->attempt, ending->code);
+    det_shard_lock(runtime, shard);
+    if (r == 0)
+        count_up(&shard->counts, ending, errand);
+    else if (!errand->is_gone)
+        end_later(ending, errand, wall);
+    if (errand->is_gone)
+        det_errand_drop(runtime, shard, errand);
+    bury(runtime, ending->turn.resident->more);
+}
+
+/* Lock held before and after; the resident is free and fresh. */
+static void end(struct det_runtime *runtime, struct det_errand *errand, det_time wall)
+{
+    struct det_resident *resident = errand->due.resident;
+    struct ending ending = { .code = 0 };
+    struct det_sent sent;
+    int r;
+
+    det_turn_init(&ending.turn, runtime, resident->served, resident->hash);
+    ending.turn.resident = resident;
+    ending.turn.is_internal = true;
+    ending.turn.errand = errand;
+    if (errand->result < 0)
+        end_failed(&ending, errand, wall);
+    else if (errand->result == DET_PRODUCED)
+        end_produced(&ending, errand);
+    r = det_turn_run(&ending.turn, &ending.event, ending.event ? 1 : 0, &sent);
+    end_result(&ending, errand, wall, r);
+}
+
+/* Lock held before and after; one of those that are counted as handled. */
+static void try_to_end(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
+{
+    const struct det_resident *resident = errand->due.resident;
+    det_time wall = det_world_now(runtime->world, DET_CLOCK_WALL);
+
+    if (!errand->is_gone && resident->is_claimed) {
+        det_due_hold(runtime, &errand->due);
+        return;
+    }
+    if (errand->is_gone)
+        det_errand_drop(runtime, shard, errand);
+    else if (resident->is_stale)
+        wait_until(runtime, shard, errand, det_add_time(wall, DET_LOOK_SPAN));
+    else
+        end(runtime, errand, wall);
+    det_due_handled(runtime);
+}
+
+/* On the loop. */
+static void done(void *argument)
+{
+    struct det_errand *errand = argument;
+    struct det_runtime *runtime = errand->due.resident->served->runtime;
+    struct det_shard *shard = det_served_shard(runtime, errand->due.resident->hash);
+
+    det_shard_lock(runtime, shard);
+    if (errand->job.is_dropped) {
+        errand->row.attempts--;
+        set_state(errand, DET_ERRAND_WAITING);
+        if (errand->is_gone)
+            det_errand_drop(runtime, shard, errand);
+    } else {
+        set_state(errand, DET_ERRAND_ENDING);
+        atomic_fetch_add(&runtime->handled, 1);
+        try_to_end(runtime, shard, errand);
+    }
+    det_shard_unlock(runtime, shard);
+    atomic_fetch_sub(&runtime->jobs, 1);
+}
+
+bool det_errand_begin(struct det_runtime *runtime, struct det_errand *errand)
+{
+    if (!atomic_load(&runtime->pool))
+        return false;
+    set_state(errand, DET_ERRAND_RUNNING);
+    errand->call.attempt = ++errand->row.attempts;
+    errand->deliveries = 0;
+    errand->next = NULL;
+    errand->job =
+        (struct det_job){ .run = run, .done = done, .argument = errand, .loop = runtime->loop };
+    atomic_fetch_add(&runtime->jobs, 1);
+    return true;
+}
+
+void det_errand_submit(struct det_runtime *runtime, struct det_errand *first)
+{
+    struct det_errand *next;
+
+    /* Once it is submitted it may end, and be gone, at any time. */
+    for (; first; first = next) {
+        next = first->next;
+        det_pool_submit(atomic_load(&runtime->pool), &first->job);
+    }
+}
+
+void det_errand_change(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand,
+    enum det_store_change_kind change)
+{
+    struct det_resident_more *more = errand->due.resident->more;
+
+    if (change == DET_STORE_UPDATE && !errand->row.is_dead) {
+        set_state(errand, DET_ERRAND_WAITING);
+        wait_until(runtime, shard, errand, errand->row.next);
+        return;
+    }
+    more->open_count--;
+    atomic_fetch_sub(&runtime->errands, 1);
+    if (change == DET_STORE_TAKE) {
+        det_list_remove(&errand->node);
+        errand->is_gone = true;
+        return;
+    }
+    set_state(errand, DET_ERRAND_DEAD);
+    more->dead_count++;
+    shard->promised--;
+}
+
+void det_errand_due(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
+{
+    if (errand->is_gone || errand->state == DET_ERRAND_ENDING) {
+        try_to_end(runtime, shard, errand);
+        return;
+    }
+    det_assert(errand->state == DET_ERRAND_WAITING);
+    if (det_errand_begin(runtime, errand)) {
+        det_shard_unlock(runtime, shard);
+        det_errand_submit(runtime, errand);
+        det_shard_lock(runtime, shard);
+    }
+    det_due_handled(runtime);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* faulty_test.h - a store around another one that fails when it is told to: before the commit,
+ * after it, or without saying which. */
+#ifndef DET_RUNTIME_FAULTY_TEST_H
+#define DET_RUNTIME_FAULTY_TEST_H
+
+#include <detent/driver/store.h>
+
+#include "base/list.h"
+#include "runtime/runtime_test.h"
+
+enum fault {
+    FAULT_NONE,
+    FAULT_BEFORE, /* nothing is committed, and it says so with `code` */
+    FAULT_AFTER,  /* it is committed, and it says `code` */
+};
+
+struct faulty {
+    struct det_store store;
+    struct det_store *inner;
+    enum fault fault;
+    int code;
+    int skip;                         /* commits that pass before the fault */
+    int times;                        /* faults, then it passes again */
+    int loads_skipped, loads_failing; /* so many pass, then so many fail */
+    int answers_failing;
+    unsigned commits, loads, faults;
+    /* Chances in millionths, drawn from the simulation, if it is set. */
+    struct det_sim *sim;
+    uint32_t before_chance, after_chance, load_chance;
+};
+
+static inline struct faulty *faulty_of(struct det_store *store)
+{
+    return DET_CONTAINER(store, struct faulty, store);
+}
+
+static inline void faulty_close(struct det_store *store)
+{
+    det_store_close(faulty_of(store)->inner);
+}
+
+static inline int faulty_serve(
+    struct det_store *store, const struct det_machine *machine, struct det_error *reterr)
+{
+    struct det_store *inner = faulty_of(store)->inner;
+
+    return inner->ops->serve(inner, machine, reterr);
+}
+
+static inline enum fault faulty_draw(struct faulty *faulty)
+{
+    faulty->commits++;
+    if (faulty->sim && det_sim_chance(faulty->sim, faulty->before_chance))
+        return FAULT_BEFORE;
+    if (faulty->sim && det_sim_chance(faulty->sim, faulty->after_chance))
+        return FAULT_AFTER;
+    if (faulty->fault == FAULT_NONE || faulty->times <= 0)
+        return FAULT_NONE;
+    if (faulty->skip > 0) {
+        faulty->skip--;
+        return FAULT_NONE;
+    }
+    faulty->times--;
+    return faulty->fault;
+}
+
+static inline int faulty_commit(
+    struct det_store *store, struct det_store_commit *const *commits, size_t count)
+{
+    struct faulty *faulty = faulty_of(store);
+    enum fault fault = faulty_draw(faulty);
+    int r;
+
+    assert_int_equal(count, 1);
+    if (fault == FAULT_NONE)
+        return faulty->inner->ops->commit(faulty->inner, commits, count);
+    faulty->faults++;
+    if (fault == FAULT_AFTER) {
+        struct det_store_instance *handle = commits[0]->instance;
+
+        r = faulty->inner->ops->commit(faulty->inner, commits, count);
+        commits[0]->instance = handle;
+        if (r < 0 || commits[0]->result < 0)
+            return r;
+    }
+    commits[0]->actual = 77;
+    commits[0]->result = faulty->code ? faulty->code : DET_ERR_IO;
+    return 0;
+}
+
+static inline int faulty_load(
+    struct det_store *store, const struct det_machine *machine, const char *id,
+    const struct det_store_rows *rows, struct det_store_loaded *ret)
+{
+    struct faulty *faulty = faulty_of(store);
+
+    faulty->loads++;
+    if (faulty->loads_skipped > 0) {
+        faulty->loads_skipped--;
+    } else if (faulty->loads_failing > 0) {
+        faulty->loads_failing--;
+        return DET_ERR_IO;
+    }
+    if (faulty->sim && det_sim_chance(faulty->sim, faulty->load_chance))
+        return DET_ERR_IO;
+    return faulty->inner->ops->load(faulty->inner, machine, id, rows, ret);
+}
+
+static inline void faulty_release(struct det_store *store, struct det_store_instance *instance)
+{
+    struct det_store *inner = faulty_of(store)->inner;
+
+    inner->ops->release(inner, instance);
+}
+
+static inline int faulty_answer(
+    struct det_store *store, struct det_store_instance *instance, const char *event_id,
+    struct det_store_answer *ret)
+{
+    struct faulty *faulty = faulty_of(store);
+
+    if (faulty->answers_failing > 0) {
+        faulty->answers_failing--;
+        return DET_ERR_IO;
+    }
+    return faulty->inner->ops->answer(faulty->inner, instance, event_id, ret);
+}
+
+static inline int faulty_events(
+    struct det_store *store, struct det_store_instance *instance, uint64_t after,
+    int (*visit)(void *context, const struct det_store_event *row), void *context)
+{
+    struct det_store *inner = faulty_of(store)->inner;
+
+    return inner->ops->events(inner, instance, after, visit, context);
+}
+
+static inline int faulty_list(
+    struct det_store *store, const struct det_machine *machine,
+    int (*visit)(void *context, const char *id, unsigned state), void *context)
+{
+    struct det_store *inner = faulty_of(store)->inner;
+
+    return inner->ops->list(inner, machine, visit, context);
+}
+
+static inline int faulty_pending(
+    struct det_store *store, const struct det_machine *machine, det_time before,
+    int (*visit)(void *context, const char *id), void *context)
+{
+    struct det_store *inner = faulty_of(store)->inner;
+
+    return inner->ops->pending(inner, machine, before, visit, context);
+}
+
+#define FAULTY_OPS(quick)                                                        \
+    {                                                                            \
+        .is_quick = (quick), .close = faulty_close, .serve = faulty_serve,       \
+        .commit = faulty_commit, .load = faulty_load, .release = faulty_release, \
+        .answer = faulty_answer, .events = faulty_events, .list = faulty_list,   \
+        .pending = faulty_pending,                                               \
+    }
+
+/* As quick as the inner one, or like a store that blocks. */
+static const struct det_store_ops faulty_quick_ops = FAULTY_OPS(true);
+static const struct det_store_ops faulty_slow_ops = FAULTY_OPS(false);
+
+/* Puts it around the fixture's store, which must not be in use. */
+static inline void faulty_wrap(struct faulty *faulty, struct fixture *f, bool is_quick)
+{
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    *faulty = (struct faulty){
+        .store = { .ops = is_quick ? &faulty_quick_ops : &faulty_slow_ops,
+                   .world = det_sim_world(f->sim) },
+        .inner = f->store,
+    };
+    f->store = &faulty->store;
+    fixture_reopen(f, (struct det_runtime_options){ 0 });
+}
+
+static inline void faulty_set(struct faulty *faulty, enum fault fault, int code, int skip)
+{
+    faulty->fault = fault;
+    faulty->code = code;
+    faulty->skip = skip;
+    faulty->times = 1;
+}
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* hooks.c - the user code that may refuse a transition: the guard, then exit, the transition's own
+ * hook, entry. All of them together have one deadline. They cannot be interrupted: what comes back
+ * too late is refused. The time is that of the wall clock, which was read for the decision anyway:
+ * a clock costs as much as all the rest of a hook. Should it jump meanwhile, a send may be refused
+ * that was not slow; nothing has happened then. */
+#include "runtime/turn.h"
+
+/* Fills in where it was; returns the code. */
+static int fail_at(struct det_turn *turn, int code, const void *event, const char *action)
+{
+    const struct det_machine *machine = turn->served->machine;
+
+    if (!turn->error)
+        return code;
+    turn->error->state = machine->states[turn->draft->head.state].name;
+    turn->error->action = action;
+    if (event && code != DET_ERR_TIMEOUT)
+        turn->error->event = machine->events[det_event_kind(event)].name;
+    return code;
+}
+
+static int unbound(struct det_turn *turn, const char *what, const char *name)
+{
+    return det_error_set(
+        turn->error, DET_ERR_UNBOUND, "%s %s of %s is only a name; bind it", what, name,
+        turn->served->machine->name);
+}
+
+static int check_clock(struct det_turn *turn)
+{
+    struct det_runtime *runtime = turn->runtime;
+    det_time waited;
+
+    if (!turn->action || runtime->options.hook_deadline == DET_NEVER)
+        return 0;
+    waited = det_world_now(runtime->world, DET_CLOCK_WALL) - turn->hooks_began;
+    if (waited <= runtime->options.hook_deadline)
+        return 0;
+    det_error_set(
+        turn->error, DET_ERR_TIMEOUT,
+        "guards and hooks of %s %s took too long; %s was "
+        "the last",
+        turn->served->machine->name, turn->resident->id, turn->action);
+    if (turn->error)
+        turn->error->waited = waited;
+    return fail_at(turn, DET_ERR_TIMEOUT, NULL, turn->action);
+}
+
+static const void *data_of(const struct det_turn *turn)
+{
+    return turn->draft->is_data_changed ? turn->draft->data : turn->resident->data;
+}
+
+static int run_guard(
+    struct det_turn *turn, const struct det_guard_def *guard, const struct det_move *move,
+    const void *event)
+{
+    if (!guard->run)
+        return unbound(turn, "guard", guard->name);
+    turn->action = guard->name;
+    if (guard->run(move, data_of(turn), event))
+        return 0;
+    turn->refused++;
+    det_error_set(
+        turn->error, DET_ERR_REFUSED, "%s %s: %s says no", turn->served->machine->name,
+        turn->resident->id, guard->name);
+    return fail_at(turn, DET_ERR_REFUSED, event, guard->name);
+}
+
+static int run_hook(
+    struct det_turn *turn, const struct det_hook_def *hook, const struct det_move *move,
+    const void *event)
+{
+    int r;
+
+    if (!hook)
+        return 0;
+    if (!hook->run)
+        return unbound(turn, "hook", hook->name);
+    turn->action = hook->name;
+    r = hook->run(move, data_of(turn), event);
+    if (r == 0)
+        return 0;
+    det_error_set(
+        turn->error, DET_ERR_ACTION_FAILED, "%s %s: %s failed with %d", turn->served->machine->name,
+        turn->resident->id, hook->name, r);
+    if (turn->error)
+        turn->error->cause = r;
+    return fail_at(turn, DET_ERR_ACTION_FAILED, event, hook->name);
+}
+
+int det_hooks_run(
+    struct det_turn *turn, const struct det_transition *transition, const struct det_move *move,
+    const void *event)
+{
+    const struct det_transition_more *more = transition->more;
+    const struct det_state_def *states = turn->served->machine->states;
+    int r = 0;
+
+    if (more && more->guard)
+        r = run_guard(turn, more->guard, move, event);
+    if (r == 0 && transition->outcome != DET_STAY)
+        r = run_hook(turn, states[move->from].exit, move, event);
+    if (r == 0 && more)
+        r = run_hook(turn, more->hook, move, event);
+    if (r == 0 && transition->outcome == DET_GOTO)
+        r = run_hook(turn, states[move->to].entry, move, event);
+    return r < 0 ? r : check_clock(turn);
+}
+
+int det_hooks_entry(struct det_turn *turn, const struct det_move *move)
+{
+    int r;
+
+    r = run_hook(turn, turn->served->machine->states[move->to].entry, move, NULL);
+    return r < 0 ? r : check_clock(turn);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* load.c - an instance from the store into its resident.
+ *
+ * It is read into an image first, without a lock, and then put in the place of what the resident
+ * has, under the lock. Deadlines are data: they are taken as they are. An effect that runs, or
+ * whose end is not recorded yet, is kept if the store still has it, and otherwise left to who has
+ * it. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "runtime/turn.h"
+
+struct image {
+    struct det_runtime *runtime;
+    struct det_resident *resident;
+    const struct det_machine *machine;
+    struct det_store_loaded loaded;
+    struct det_draft_timer *timers; /* per slot: 0 is the state's own */
+    struct det_list errands, kept;
+    size_t kept_count, due;
+    bool has_named;
+};
+
+static int read_timer(void *context, const struct det_store_timer *row)
+{
+    struct image *image = context;
+    size_t slot = row->timer == DET_STATE_TIMER ? 0 : (size_t)row->timer + 1;
+    struct det_draft_timer *timer = &image->timers[slot];
+
+    /* The definition has no such timers any more. */
+    if (slot > image->machine->timer_count || (slot == 0 && !image->resident->own))
+        return 0;
+    *timer = (struct det_draft_timer){
+        .is_set = true, .event = row->event, .visit = row->visit, .due = row->due
+    };
+    image->due++;
+    image->has_named = image->has_named || slot;
+    if (!row->value)
+        return 0;
+    timer->value = det_alloc(image->runtime->allocator, image->machine->event_size);
+    if (!timer->value)
+        return DET_ERR_NO_MEMORY;
+    memcpy(timer->value, row->value, image->machine->event_size);
+    return 0;
+}
+
+static int read_effect(void *context, const struct det_store_effect *row)
+{
+    struct image *image = context;
+    struct det_errand *errand = det_errand_open(image->runtime, image->resident, row);
+
+    if (!errand)
+        return DET_ERR_NO_MEMORY;
+    det_list_append(&image->errands, &errand->node);
+    if (row->is_dead)
+        errand->state = DET_ERRAND_DEAD;
+    else
+        image->due++;
+    return 0;
+}
+
+static int read_deferred(void *context, const struct det_store_deferred *row)
+{
+    struct image *image = context;
+    struct det_kept *kept =
+        det_kept_open(image->runtime, image->machine, row->sequence, row->event);
+
+    if (!kept)
+        return DET_ERR_NO_MEMORY;
+    det_list_append(&image->kept, &kept->node);
+    image->kept_count++;
+    return 0;
+}
+
+static int image_init(
+    struct image *image, struct det_runtime *runtime, struct det_resident *resident)
+{
+    const struct det_served *served = resident->served;
+
+    *image = (struct image){ .runtime = runtime, .resident = resident, .machine = served->machine };
+    det_list_init(&image->errands);
+    det_list_init(&image->kept);
+    image->loaded.data = det_alloc(runtime->allocator, served->data_size);
+    image->timers = DET_NEW_ARRAY(
+        runtime->allocator, (size_t)served->machine->timer_count + 1, struct det_draft_timer);
+    return image->loaded.data && image->timers ? 0 : DET_ERR_NO_MEMORY;
+}
+
+/* Whatever is left in it was not put to use. */
+static void image_deinit(struct image *image)
+{
+    const struct det_allocator *allocator = image->runtime->allocator;
+    struct det_list *node;
+
+    while ((node = det_list_take(&image->errands)))
+        det_errand_close(image->runtime, DET_CONTAINER(node, struct det_errand, node));
+    while ((node = det_list_take(&image->kept)))
+        det_kept_close(image->runtime, image->machine, DET_CONTAINER(node, struct det_kept, node));
+    for (size_t i = 0; image->timers && i <= image->machine->timer_count; i++) {
+        if (image->timers[i].value)
+            det_free(allocator, image->timers[i].value, image->machine->event_size);
+    }
+    if (image->timers)
+        DET_DELETE_ARRAY(allocator, image->timers, (size_t)image->machine->timer_count + 1);
+    if (image->loaded.data)
+        det_free(allocator, image->loaded.data, image->resident->served->data_size);
+}
+
+static int reserve(struct image *image, struct det_shard *shard)
+{
+    bool is_needed = image->has_named || image->kept_count || image->loaded.reason[0] ||
+                     !det_list_is_empty(&image->errands);
+    int r = 0;
+
+    if (is_needed)
+        r = det_resident_need_more(image->runtime, image->resident, image->has_named);
+    return r < 0 ? r : det_due_promise(shard, image->due);
+}
+
+static void install_timer(struct image *image, struct det_shard *shard, size_t slot)
+{
+    struct det_draft_timer *timer = &image->timers[slot];
+    struct det_armed *armed =
+        det_resident_timer(image->resident, slot ? (uint16_t)(slot - 1) : DET_STATE_TIMER);
+
+    if (!armed)
+        return;
+    det_armed_disarm(image->runtime, armed);
+    if (!timer->is_set)
+        return;
+    /* The place that was reserved for it is not needed when it has one. */
+    if (armed->has_place)
+        shard->promised--;
+    armed->has_place = true;
+    det_armed_arm(
+        shard, armed,
+        &(struct det_store_timer){
+            .event = timer->event, .visit = timer->visit, .due = timer->due });
+    armed->value = timer->value;
+    timer->value = NULL;
+}
+
+static bool is_under_way(const struct det_errand *errand)
+{
+    return errand->state == DET_ERRAND_RUNNING || errand->state == DET_ERRAND_ENDING;
+}
+
+static struct det_errand *find_under_way(const struct det_list *list, const struct det_errand *like)
+{
+    DET_LIST_EACH(node, list)
+    {
+        struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
+
+        if (is_under_way(errand) && errand->row.sequence == like->row.sequence &&
+            errand->row.index == like->row.index)
+            return errand;
+    }
+    return NULL;
+}
+
+/* The store does not have it: those under way are left to who has them. */
+static void forget(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
+{
+    det_list_remove(&errand->node);
+    if (errand->state != DET_ERRAND_DEAD)
+        atomic_fetch_sub(&runtime->errands, 1);
+    if (is_under_way(errand))
+        errand->is_gone = true;
+    else if (errand->state == DET_ERRAND_DEAD)
+        det_errand_close(runtime, errand);
+    else
+        det_errand_drop(runtime, shard, errand);
+}
+
+static void install_errand(
+    struct image *image, struct det_shard *shard, struct det_list *old, struct det_errand *errand)
+{
+    struct det_resident_more *more = image->resident->more;
+    struct det_errand *known;
+
+    if (errand->state == DET_ERRAND_DEAD) {
+        det_list_append(&more->errands, &errand->node);
+        more->dead_count++;
+        return;
+    }
+    more->open_count++;
+    known = find_under_way(old, errand);
+    if (known) {
+        det_list_remove(&known->node);
+        det_list_append(&more->errands, &known->node);
+        det_errand_drop(image->runtime, shard, errand);
+        return;
+    }
+    atomic_fetch_add(&image->runtime->errands, 1);
+    det_list_append(&more->errands, &errand->node);
+    det_due_insert(shard, &errand->due, errand->row.next);
+}
+
+static void install_lists(struct image *image, struct det_shard *shard)
+{
+    struct det_resident_more *more = image->resident->more;
+    struct det_list old, *node;
+
+    det_list_init(&old);
+    while ((node = det_list_take(&more->errands)))
+        det_list_append(&old, node);
+    more->open_count = more->dead_count = 0;
+    while ((node = det_list_take(&image->errands)))
+        install_errand(image, shard, &old, DET_CONTAINER(node, struct det_errand, node));
+    while (!det_list_is_empty(&old))
+        forget(image->runtime, shard, DET_CONTAINER(old.next, struct det_errand, node));
+    while ((node = det_list_take(&more->kept)))
+        det_kept_close(image->runtime, image->machine, DET_CONTAINER(node, struct det_kept, node));
+    while ((node = det_list_take(&image->kept)))
+        det_list_append(&more->kept, node);
+    more->kept_count = image->kept_count;
+    memcpy(more->reason, image->loaded.reason, sizeof more->reason);
+}
+
+static void install(struct image *image, struct det_shard *shard)
+{
+    struct det_resident *resident = image->resident;
+    const struct det_store_loaded *loaded = &image->loaded;
+    uint32_t kept = image->runtime->options.history_kept;
+    size_t count = loaded->history_count < kept ? loaded->history_count : kept;
+
+    for (size_t i = 0; i <= image->machine->timer_count; i++)
+        install_timer(image, shard, i);
+    if (resident->more)
+        install_lists(image, shard);
+    for (size_t i = 0; i < count; i++)
+        resident->history[(loaded->head.transition_count - 1 - i) % kept] = loaded->history[i];
+    memcpy(resident->data, loaded->data, resident->served->data_size);
+    resident->head = loaded->head;
+    resident->handle = loaded->instance;
+}
+
+int det_resident_load(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident)
+{
+    struct image image;
+    const struct det_store_rows rows = { &image, read_timer, read_effect, read_deferred };
+    bool is_due = false;
+    int r;
+
+    r = image_init(&image, runtime, resident);
+    if (r == 0)
+        r = runtime->ops->load(runtime->store, image.machine, resident->id, &rows, &image.loaded);
+    if (r == 0) {
+        det_shard_lock(runtime, shard);
+        r = reserve(&image, shard);
+        is_due = r == 0 && image.due;
+        if (r == 0)
+            install(&image, shard);
+        det_shard_unlock(runtime, shard);
+    }
+    image_deinit(&image);
+    /* When it is due does not matter here: the loop looks once, and then knows. */
+    det_due_kick(runtime, is_due ? INT64_MIN : DET_NEVER);
+    return r;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* read.c - looking at instances, their events, timers and effects, and at the counts.
+ *
+ * A copy of an instance needs no claim. A walk that calls a visitor holds a claim, so that what it
+ * walks over stays, and no lock while the visitor runs. */
+#include <limits.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "runtime/turn.h"
+
+static int begin(
+    struct det_turn *turn, struct det_runtime *runtime, const struct det_machine *machine,
+    const char *instance)
+{
+    struct det_served *served;
+    int r;
+
+    det_assert(runtime && machine && instance);
+    r = det_served_get(runtime, machine, NULL, &served);
+    if (r < 0)
+        return r;
+    det_turn_init(turn, runtime, served, det_served_hash(runtime, instance));
+    return 0;
+}
+
+static void copy(const struct det_turn *turn, struct det_instance *ret, void *ret_data)
+{
+    const struct det_resident *resident = turn->resident;
+    const struct det_store_head *head = &resident->head;
+    const struct det_resident_more *more = resident->more;
+    uint32_t kept = turn->runtime->options.history_kept;
+
+    *ret = (struct det_instance){
+        .state = head->state,
+        .previous = UINT_MAX,
+        .sequence = head->sequence,
+        .visit = head->visit,
+        .transition_count = head->transition_count,
+        .started_at = head->started_at,
+        .last_transition_at = head->last_transition_at,
+        .is_stopped = head->is_stopped,
+        .history_count = head->transition_count < kept ? (size_t)head->transition_count : kept,
+        .deferred_count = more ? more->kept_count : 0,
+        .effects_pending = more ? more->open_count : 0,
+    };
+    for (size_t i = 0; i < ret->history_count; i++)
+        ret->history[i] = resident->history[(head->transition_count - 1 - i) % kept];
+    if (ret->history_count)
+        ret->previous = ret->history[0];
+    if (more)
+        memcpy(ret->reason, more->reason, sizeof ret->reason);
+    if (ret_data)
+        memcpy(ret_data, resident->data, turn->served->data_size);
+}
+
+int det_runtime_get(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    struct det_instance *ret, void *ret_data)
+{
+    struct det_turn turn;
+    int r;
+
+    r = begin(&turn, runtime, machine, instance);
+    if (r < 0)
+        return r;
+    det_shard_lock(runtime, turn.shard);
+    r = det_turn_peek(&turn, instance);
+    if (r == 0)
+        copy(&turn, ret, ret_data);
+    det_shard_unlock(runtime, turn.shard);
+    return r;
+}
+
+/* The resident, claimed, with no lock held. */
+static int begin_walk(
+    struct det_turn *turn, struct det_runtime *runtime, const struct det_machine *machine,
+    const char *instance)
+{
+    int r;
+
+    r = begin(turn, runtime, machine, instance);
+    if (r < 0)
+        return r;
+    det_shard_lock(runtime, turn->shard);
+    r = det_turn_take(turn, instance, NULL);
+    if (r == 0)
+        det_resident_claim(runtime, turn->shard, turn->resident);
+    det_shard_unlock(runtime, turn->shard);
+    return r;
+}
+
+static void end_walk(struct det_turn *turn)
+{
+    det_shard_lock(turn->runtime, turn->shard);
+    det_turn_release(turn);
+    det_shard_unlock(turn->runtime, turn->shard);
+}
+
+struct event_walk {
+    int (*visit)(void *context, const struct det_event_record *row);
+    void *context;
+};
+
+static int visit_event(void *context, const struct det_store_event *row)
+{
+    const struct event_walk *walk = context;
+
+    return walk->visit(
+        walk->context, &(struct det_event_record){
+                           .sequence = row->sequence,
+                           .visit = row->visit,
+                           .from = row->from,
+                           .to = row->to,
+                           .event = row->event,
+                           .outcome = row->outcome,
+                           .is_timeout = row->is_timeout,
+                           .event_id = row->event_id,
+                           .cause = row->cause,
+                           .at = row->at,
+                           .event_value = row->value,
+                       });
+}
+
+int det_runtime_events(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    uint64_t after, int (*visit)(void *context, const struct det_event_record *row), void *context)
+{
+    struct event_walk walk = { visit, context };
+    struct det_turn turn;
+    int r;
+
+    r = begin_walk(&turn, runtime, machine, instance);
+    if (r < 0)
+        return r;
+    r = runtime->ops->events(runtime->store, turn.resident->handle, after, visit_event, &walk);
+    end_walk(&turn);
+    return r;
+}
+
+static int visit_timer(
+    const struct det_machine *machine, const struct det_armed *armed,
+    int (*visit)(void *context, const struct det_timer_record *row), void *context)
+{
+    if (!armed || !armed->is_armed)
+        return 0;
+    return visit(
+        context,
+        &(struct det_timer_record){
+            .name = armed->timer == DET_STATE_TIMER ? "" : machine->timers[armed->timer].name,
+            .event = armed->event,
+            .visit = armed->visit,
+            .due = armed->deadline,
+        });
+}
+
+int det_runtime_timers(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    int (*visit)(void *context, const struct det_timer_record *row), void *context)
+{
+    struct det_turn turn;
+    int r;
+
+    r = begin_walk(&turn, runtime, machine, instance);
+    if (r < 0)
+        return r;
+    r = visit_timer(machine, turn.resident->own, visit, context);
+    for (uint16_t i = 0; r == 0 && i < machine->timer_count; i++)
+        r = visit_timer(machine, det_resident_timer(turn.resident, i), visit, context);
+    end_walk(&turn);
+    return r;
+}
+
+/* The state and the attempts of an errand change under the lock alone. */
+static struct det_pending_effect errand_row(
+    const struct det_turn *turn, const struct det_errand *errand)
+{
+    static const enum det_effect_state states[] = {
+        [DET_ERRAND_WAITING] = DET_EFFECT_WAITING,
+        [DET_ERRAND_RUNNING] = DET_EFFECT_RUNNING,
+        [DET_ERRAND_ENDING] = DET_EFFECT_RUNNING,
+        [DET_ERRAND_DEAD] = DET_EFFECT_DEAD,
+    };
+    struct det_pending_effect row;
+
+    det_shard_lock(turn->runtime, turn->shard);
+    row = (struct det_pending_effect){
+        .name = errand->call.effect,
+        .key = errand->key,
+        .state = states[errand->state],
+        .attempts = errand->row.attempts,
+        .next = errand->row.next,
+        .last_error = errand->row.last_error,
+    };
+    det_shard_unlock(turn->runtime, turn->shard);
+    return row;
+}
+
+int det_runtime_effects(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    int (*visit)(void *context, const struct det_pending_effect *row), void *context)
+{
+    struct det_resident_more *more;
+    struct det_turn turn;
+    int r;
+
+    r = begin_walk(&turn, runtime, machine, instance);
+    if (r < 0)
+        return r;
+    more = turn.resident->more;
+    for (struct det_list *node = more ? more->errands.next : NULL;
+         r == 0 && node && node != &more->errands; node = node->next) {
+        struct det_pending_effect row =
+            errand_row(&turn, DET_CONTAINER(node, struct det_errand, node));
+
+        r = visit(context, &row);
+    }
+    end_walk(&turn);
+    return r;
+}
+
+struct list_walk {
+    int state;
+    int (*visit)(void *context, const char *instance, unsigned state);
+    void *context;
+};
+
+static int visit_instance(void *context, const char *id, unsigned state)
+{
+    const struct list_walk *walk = context;
+
+    if (walk->state >= 0 && (unsigned)walk->state != state)
+        return 0;
+    return walk->visit(walk->context, id, state);
+}
+
+int det_runtime_instances(
+    struct det_runtime *runtime, const struct det_machine *machine, int state,
+    int (*visit)(void *context, const char *instance, unsigned state), void *context)
+{
+    struct list_walk walk = { state, visit, context };
+    struct det_served *served;
+    int r;
+
+    r = det_served_get(runtime, machine, NULL, &served);
+    if (r < 0)
+        return r;
+    return runtime->ops->list(runtime->store, machine, visit_instance, &walk);
+}
+
+static void add_counts(struct det_runtime_counts *sum, const struct det_runtime_counts *part)
+{
+    sum->instances += part->instances;
+    sum->transitions += part->transitions;
+    sum->unhandled += part->unhandled;
+    sum->refused += part->refused;
+    sum->timeouts_fired += part->timeouts_fired;
+    sum->timeouts_rejected += part->timeouts_rejected;
+    sum->effects_done += part->effects_done;
+    sum->effects_failed += part->effects_failed;
+    sum->effects_dead += part->effects_dead;
+    sum->products_rejected += part->products_rejected;
+    sum->duplicates += part->duplicates;
+}
+
+void det_runtime_counts(struct det_runtime *runtime, struct det_runtime_counts *ret)
+{
+    *ret = (struct det_runtime_counts){ 0 };
+    for (uint32_t i = 0; i <= runtime->shard_mask; i++) {
+        det_shard_lock(runtime, &runtime->shards[i]);
+        add_counts(ret, &runtime->shards[i].counts);
+        det_shard_unlock(runtime, &runtime->shards[i]);
+    }
+}

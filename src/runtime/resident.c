@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* resident.c - instances in memory: made, claimed, released, taken down. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "runtime/runtime.h"
+
+static size_t resident_size(const struct det_served *served, const char *id)
+{
+    return served->id_offset + strlen(id) + 1;
+}
+
+static void armed_init(struct det_armed *armed, struct det_resident *resident, uint16_t timer)
+{
+    det_heap_node_init(&armed->due.node);
+    armed->due.kind = DET_DUE_TIMER;
+    armed->due.resident = resident;
+    armed->timer = timer;
+}
+
+struct det_resident *det_resident_open(
+    struct det_runtime *runtime, struct det_served *served, const char *id)
+{
+    struct det_resident *resident;
+    char *base;
+
+    resident = det_alloc_zero(runtime->allocator, resident_size(served, id));
+    if (!resident)
+        return NULL;
+    base = (char *)resident;
+    memcpy(base + served->id_offset, id, strlen(id) + 1);
+    resident->id = base + served->id_offset;
+    resident->data = base + served->data_offset;
+    resident->history = (uint16_t *)(void *)(base + served->history_offset);
+    resident->served = served;
+    if (served->own_offset) {
+        resident->own = (struct det_armed *)(void *)(base + served->own_offset);
+        armed_init(resident->own, resident, DET_STATE_TIMER);
+    }
+    return resident;
+}
+
+static void close_armed(
+    struct det_runtime *runtime, const struct det_machine *machine, struct det_armed *armed)
+{
+    if (armed && armed->value)
+        det_free(runtime->allocator, armed->value, machine->event_size);
+}
+
+static void close_more(
+    struct det_runtime *runtime, const struct det_machine *machine, struct det_resident_more *more)
+{
+    struct det_list *node;
+
+    while ((node = det_list_take(&more->errands)))
+        det_errand_close(runtime, DET_CONTAINER(node, struct det_errand, node));
+    while ((node = det_list_take(&more->kept)))
+        det_kept_close(runtime, machine, DET_CONTAINER(node, struct det_kept, node));
+    for (unsigned i = 0; more->timers && i < machine->timer_count; i++)
+        close_armed(runtime, machine, &more->timers[i]);
+    if (more->timers)
+        DET_DELETE_ARRAY(runtime->allocator, more->timers, machine->timer_count);
+    DET_DELETE(runtime->allocator, more);
+}
+
+void det_resident_close(struct det_runtime *runtime, struct det_resident *resident)
+{
+    const struct det_machine *machine = resident->served->machine;
+
+    close_armed(runtime, machine, resident->own);
+    if (resident->more)
+        close_more(runtime, machine, resident->more);
+    if (resident->handle)
+        runtime->ops->release(runtime->store, resident->handle);
+    det_free(runtime->allocator, resident, resident_size(resident->served, resident->id));
+}
+
+int det_resident_add(
+    struct det_runtime *runtime, struct det_served *served, uint64_t hash, const char *id,
+    struct det_resident **ret)
+{
+    struct det_resident *resident = det_resident_open(runtime, served, id);
+    struct det_shard *shard = det_served_shard(runtime, hash);
+    int r;
+
+    if (!resident)
+        return DET_ERR_NO_MEMORY;
+    resident->hash = hash;
+    r = det_index_put(det_served_index(runtime, served, shard), hash, resident);
+    if (r < 0) {
+        det_resident_close(runtime, resident);
+        return r;
+    }
+    resident->is_loading = true;
+    det_resident_claim(runtime, shard, resident);
+    shard->counts.instances++;
+    *ret = resident;
+    return 0;
+}
+
+void det_resident_remove(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident)
+{
+    struct det_index *index = det_served_index(runtime, resident->served, shard);
+
+    det_resident_release(runtime, shard, resident);
+    det_assert(!resident->handle && !resident->held);
+    det_index_remove(index, resident->hash, resident->id);
+    if (resident->is_stale)
+        shard->stale--;
+    shard->counts.instances--;
+    det_resident_close(runtime, resident);
+}
+
+static struct det_resident_more *open_more(struct det_runtime *runtime)
+{
+    struct det_resident_more *more = DET_NEW(runtime->allocator, struct det_resident_more);
+
+    if (!more)
+        return NULL;
+    det_list_init(&more->errands);
+    det_list_init(&more->kept);
+    return more;
+}
+
+int det_resident_need_more(
+    struct det_runtime *runtime, struct det_resident *resident, bool with_timers)
+{
+    uint16_t count = resident->served->machine->timer_count;
+
+    if (!resident->more)
+        resident->more = open_more(runtime);
+    if (!resident->more)
+        return DET_ERR_NO_MEMORY;
+    if (!with_timers || resident->more->timers)
+        return 0;
+    resident->more->timers = DET_NEW_ARRAY(runtime->allocator, count, struct det_armed);
+    if (!resident->more->timers)
+        return DET_ERR_NO_MEMORY;
+    for (uint16_t i = 0; i < count; i++)
+        armed_init(&resident->more->timers[i], resident, i);
+    return 0;
+}
+
+void det_resident_claim(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident)
+{
+    det_assert(!resident->is_claimed);
+    resident->is_claimed = true;
+    resident->owner = det_thread_self(runtime->world);
+    shard->calls++;
+}
+
+/* A timer may have been disarmed, or armed anew, while it was held. It goes back to its own time,
+ * so that what was due first still is first. */
+static void take_back(struct det_shard *shard, struct det_due *due)
+{
+    due->is_held = false;
+    if (det_heap_contains(&due->node))
+        return;
+    switch (due->kind) {
+    case DET_DUE_TIMER:
+        if (det_armed_of(due)->is_armed)
+            det_due_insert(shard, due, det_armed_of(due)->when);
+        break;
+    case DET_DUE_ERRAND:
+        det_due_insert(shard, due, INT64_MIN);
+        break;
+    }
+}
+
+void det_resident_release(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident)
+{
+    struct det_due *due = resident->held;
+
+    det_assert(resident->is_claimed);
+    resident->is_claimed = false;
+    resident->is_loading = false;
+    resident->owner = NULL;
+    resident->held = NULL;
+    det_due_kick(runtime, due ? INT64_MIN : DET_NEVER);
+    while (due) {
+        struct det_due *next = due->next_held;
+
+        take_back(shard, due);
+        det_due_handled(runtime);
+        due = next;
+    }
+    shard->calls--;
+    if (shard->waiters || shard->is_closing)
+        det_condition_broadcast(runtime->world, shard->changed);
+}
+
+int det_shard_wait(struct det_runtime *runtime, struct det_shard *shard, det_time until)
+{
+    int r;
+
+    shard->waiters++;
+    shard->calls++;
+    r = det_condition_wait(runtime->world, shard->changed, shard->mutex, until);
+    shard->waiters--;
+    shard->calls--;
+    if (shard->is_closing)
+        det_condition_broadcast(runtime->world, shard->changed);
+    return r;
+}
+
+void det_armed_disarm(struct det_runtime *runtime, struct det_armed *armed)
+{
+    armed->is_armed = false;
+    if (armed->value)
+        det_free(
+            runtime->allocator, armed->value, armed->due.resident->served->machine->event_size);
+    armed->value = NULL;
+}
+
+void det_armed_arm(
+    struct det_shard *shard, struct det_armed *armed, const struct det_store_timer *row)
+{
+    det_assert(armed->has_place && !armed->value);
+    armed->is_armed = true;
+    armed->attempts = 0;
+    armed->event = row->event;
+    armed->visit = row->visit;
+    armed->deadline = armed->when = row->due;
+    if (!det_heap_contains(&armed->due.node))
+        det_due_insert(shard, &armed->due, row->due);
+    else if (armed->due.node.key > row->due)
+        det_heap_rekey(&shard->due, &armed->due.node, row->due);
+}
+
+static size_t kept_size(const struct det_machine *machine)
+{
+    return sizeof(struct det_kept) + machine->event_size;
+}
+
+_Static_assert(sizeof(struct det_kept) % 16 == 0, "the event behind it is aligned");
+
+struct det_kept *det_kept_open(
+    struct det_runtime *runtime, const struct det_machine *machine, uint64_t sequence,
+    const void *event)
+{
+    struct det_kept *kept = det_alloc_zero(runtime->allocator, kept_size(machine));
+
+    if (!kept)
+        return NULL;
+    det_list_init(&kept->node);
+    kept->sequence = sequence;
+    kept->event = kept + 1;
+    memcpy(kept->event, event, machine->event_size);
+    return kept;
+}
+
+void det_kept_close(
+    struct det_runtime *runtime, const struct det_machine *machine, struct det_kept *kept)
+{
+    det_list_remove(&kept->node);
+    det_free(runtime->allocator, kept, kept_size(machine));
+}

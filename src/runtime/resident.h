@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* resident.h - an instance in memory, its timers and its effects under way.
+ *
+ *                    take: not in memory             found
+ *        (absent) ---------------------> LOADING -----------> FREE
+ *            ^                              |                 |  ^
+ *            +------------------------------+           claim |  | release
+ *                      not found                              v  |
+ *                                                           CLAIMED
+ *
+ * Invariants, all under the shard's mutex:
+ *   1. One writer: only the thread that claimed a resident, or that holds the shard's mutex while
+ *      nobody has claimed it, decides, commits and publishes. What a publish changes (head, data,
+ *      history, timers, lists) it changes under the mutex, so that readers need no claim.
+ *   2. A resident that is loading or starting is claimed. One that is stale (its last commit has an
+ *      unknown outcome) is loaded again before anything is decided on it.
+ *   3. Every armed timer and every errand that has not ended is exactly one of: in the shard's
+ * heap; held (linked in `held`, for the release to put it into the heap); in the hands of the loop
+ * or of the pool. A timer in the heap may have been disarmed. Each timer that was ever armed, and
+ *      each such errand, has its place in the heap reserved (det_shard.promised).
+ *   4. A state's own timer is armed for the visit that lasts: its visit is the head's.
+ *   5. Residents live until the runtime is closed, but for those that turned out not to exist. */
+#ifndef DET_RUNTIME_RESIDENT_H
+#define DET_RUNTIME_RESIDENT_H
+
+#include <detent/driver/store.h>
+
+#include "base/heap.h"
+#include "base/list.h"
+#include "os/pool.h"
+
+struct det_resident;
+struct det_served;
+
+enum det_due_kind {
+    DET_DUE_TIMER,
+    DET_DUE_ERRAND,
+};
+
+/* Something that the loop has to do at a wall time. */
+struct det_due {
+    struct det_heap_node node; /* in the heap of the resident's shard, or not */
+    struct det_resident *resident;
+    struct det_due *next_held;
+    enum det_due_kind kind;
+    bool is_held;
+};
+
+/* A timer of an instance, armed or not. Arming and disarming leave it where it is in the heap, as
+ * long as it is not too late there: most timers are moved often and fire never. When its turn comes
+ * the loop sees whether it is due. */
+struct det_armed {
+    struct det_due due; /* its key is not later than `when` */
+    uint64_t visit;
+    det_time deadline;
+    det_time when; /* the deadline, or later when it is tried again */
+    void *value;   /* the event struct; NULL: its payload is zero */
+    uint16_t timer, event;
+    bool is_armed;
+    bool has_place; /* one is reserved for it in the heap, for good */
+    uint32_t attempts;
+};
+
+/*             commit, load
+ *                  |
+ *                  v    due            ran            taken, or nothing to send
+ *               WAITING ----> RUNNING -----> ENDING ----------------------------> (gone)
+ *                  ^                           |  |
+ *                  +---------------------------+  +--> DEAD
+ *                       failed; again later            given up, or not taken */
+enum det_errand_state {
+    DET_ERRAND_WAITING,
+    DET_ERRAND_RUNNING,
+    DET_ERRAND_ENDING,
+    DET_ERRAND_DEAD,
+};
+
+/* An effect under way. Its data, event, product and key are behind it. */
+struct det_errand {
+    struct det_due due;
+    struct det_list node;    /* in the resident's list */
+    struct det_errand *next; /* to be submitted */
+    struct det_job job;
+    struct det_store_effect row;
+    struct det_effect_call call;
+    enum det_errand_state state;
+    bool is_gone;        /* the store does not know it any more; who has it frees it */
+    int result;          /* of the last attempt */
+    uint32_t deliveries; /* of the product that failed for a passing reason */
+    void *product;
+    char *key;
+    size_t size;
+};
+
+/* An event that is kept for later. The event is behind it. */
+struct det_kept {
+    struct det_list node;
+    uint64_t sequence;
+    void *event;
+};
+
+/* What only some instances have. */
+struct det_resident_more {
+    struct det_list errands; /* oldest first */
+    struct det_list kept;    /* deferred events, oldest first */
+    size_t kept_count, open_count, dead_count;
+    struct det_armed *timers; /* the named ones, in the machine's order; NULL: none yet */
+    char reason[DET_REASON_MAX + 1];
+};
+
+/* Its first line of memory is what every send reads and writes. */
+struct det_resident {
+    const char *id; /* behind it */
+    struct det_store_instance *handle;
+    struct det_store_head head;
+    bool is_claimed, is_loading, is_stale;
+    uint64_t hash; /* of the id */
+    struct det_served *served;
+    struct det_resident_more *more;
+    const void *owner; /* the thread that claimed it */
+    struct det_due *held;
+    void *data;            /* behind it */
+    uint16_t *history;     /* behind it: a ring, the n-th transition at (n - 1) % its size */
+    struct det_armed *own; /* behind it: the state's own timer; NULL: the machine has none */
+};
+
+_Static_assert(offsetof(struct det_resident, is_claimed) == 64, "the head ends the first line");
+
+static inline struct det_armed *det_armed_of(struct det_due *due)
+{
+    return DET_CONTAINER(due, struct det_armed, due);
+}
+
+static inline struct det_errand *det_errand_of(struct det_due *due)
+{
+    return DET_CONTAINER(due, struct det_errand, due);
+}
+
+/* The slot of a timer, by DET_STATE_TIMER or its number; NULL when there is none yet. */
+static inline struct det_armed *det_resident_timer(struct det_resident *resident, uint16_t timer)
+{
+    if (timer == DET_STATE_TIMER)
+        return resident->own;
+    return resident->more && resident->more->timers ? &resident->more->timers[timer] : NULL;
+}
+
+static inline size_t det_resident_kept(const struct det_resident *resident)
+{
+    return resident->more ? resident->more->kept_count : 0;
+}
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* runtime.c - opening, settling and closing a runtime.
+ *
+ *     open -> serving --close--> no new calls -> calls end -> the loop stops -> running effects end
+ *                                -> their ends are recorded -> gone */
+#include "runtime/runtime.h"
+
+#include "base/assert.h"
+#include "base/checked.h"
+#include "base/memory.h"
+#include "runtime/turn.h"
+
+#define SHARDS_MAX  1024
+#define THREADS_MAX 1024
+#define JITTER_MAX  1000
+
+static void or_default(uint32_t *value, uint32_t otherwise)
+{
+    if (!*value)
+        *value = otherwise;
+}
+
+static void or_default_time(det_time *value, det_time otherwise)
+{
+    if (!*value)
+        *value = otherwise;
+}
+
+static void fill_defaults(struct det_runtime_options *options)
+{
+    or_default(&options->pool_threads, 2);
+    or_default(&options->shards, 16);
+    or_default(&options->history_kept, 16);
+    or_default_time(&options->hook_deadline, 5 * DET_SECOND);
+    or_default_time(&options->send_deadline, 10 * DET_SECOND);
+    or_default(&options->effects.attempts_max, 8);
+    or_default_time(&options->effects.backoff_first, 100 * DET_MILLISECOND);
+    or_default_time(&options->effects.backoff_max, 30 * DET_SECOND);
+    or_default(&options->effects.jitter_percent, 20);
+    if (options->effects.jitter_percent == UINT32_MAX)
+        options->effects.jitter_percent = 0;
+}
+
+static int check_options(
+    const struct det_runtime_options *options, const struct det_store *store,
+    struct det_error *reterr)
+{
+    if (options->world != store->world)
+        return det_error_set(reterr, DET_ERR_INVALID, "the store is of another world");
+    if (options->loop && det_loop_world(options->loop) != store->world)
+        return det_error_set(reterr, DET_ERR_INVALID, "the loop is of another world");
+    if (options->shards > SHARDS_MAX || options->shards & (options->shards - 1))
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "shards is a power of two of at most %d, not %u", SHARDS_MAX,
+            options->shards);
+    if (options->pool_threads > THREADS_MAX)
+        return det_error_set(reterr, DET_ERR_INVALID, "pool_threads is at most %d", THREADS_MAX);
+    if (options->history_kept > DET_HISTORY_MAX)
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "history_kept is at most %d", DET_HISTORY_MAX);
+    if (options->hook_deadline < 0 || options->send_deadline < 0 || options->effects.deadline < 0 ||
+        options->effects.backoff_first < 0 || options->effects.backoff_max < 0)
+        return det_error_set(reterr, DET_ERR_INVALID, "a span of time is negative");
+    if (options->effects.jitter_percent > JITTER_MAX)
+        return det_error_set(reterr, DET_ERR_INVALID, "jitter_percent is at most %d", JITTER_MAX);
+    return 0;
+}
+
+static int open_shards(struct det_runtime *runtime, uint32_t count)
+{
+    int r = 0;
+
+    runtime->shards = DET_NEW_ARRAY(runtime->allocator, count, struct det_shard);
+    if (!runtime->shards)
+        return DET_ERR_NO_MEMORY;
+    runtime->shard_mask = count - 1;
+    for (uint32_t i = 0; i < count; i++)
+        det_heap_init(&runtime->shards[i].due, runtime->allocator);
+    for (uint32_t i = 0; r == 0 && i < count; i++) {
+        r = det_mutex_open(runtime->world, &runtime->shards[i].mutex);
+        if (r == 0)
+            r = det_condition_open(runtime->world, &runtime->shards[i].changed);
+    }
+    return r;
+}
+
+static int open_loop(struct det_runtime *runtime)
+{
+    int r = 0;
+
+    runtime->loop = runtime->options.loop;
+    runtime->is_loop_ours = !runtime->loop;
+    if (runtime->is_loop_ours)
+        r = det_loop_open(runtime->world, runtime->allocator, &runtime->loop);
+    if (r < 0)
+        return r;
+    runtime->look.run = det_due_look;
+    runtime->look.argument = runtime;
+    runtime->kick.run = det_due_kicked;
+    runtime->kick.argument = runtime;
+    return det_loop_timer_set(runtime->loop, &runtime->look, DET_NEVER);
+}
+
+static int open_parts(struct det_runtime *runtime)
+{
+    struct det_pool *pool = NULL;
+    int r;
+
+    r = open_shards(runtime, runtime->options.shards);
+    if (r == 0)
+        r = det_mutex_open(runtime->world, &runtime->mutex);
+    if (r == 0)
+        r = det_mutex_open(runtime->world, &runtime->quiet_mutex);
+    if (r == 0)
+        r = det_condition_open(runtime->world, &runtime->quiet);
+    if (r == 0)
+        r = open_loop(runtime);
+    if (r == 0)
+        r = det_pool_open(runtime->world, runtime->allocator, runtime->options.pool_threads, &pool);
+    atomic_store(&runtime->pool, pool);
+    if (r == 0 && runtime->is_loop_ours)
+        r = det_loop_start(runtime->loop, "det-runtime");
+    return r;
+}
+
+static void close_shards(struct det_runtime *runtime)
+{
+    for (uint32_t i = 0; runtime->shards && i <= runtime->shard_mask; i++) {
+        struct det_shard *shard = &runtime->shards[i];
+
+        det_draft_close_all(runtime, shard);
+        det_heap_deinit(&shard->due);
+        det_condition_close(runtime->world, shard->changed);
+        det_mutex_close(runtime->world, shard->mutex);
+    }
+    if (runtime->shards)
+        DET_DELETE_ARRAY(runtime->allocator, runtime->shards, runtime->shard_mask + 1);
+}
+
+/* Also of a runtime that was not opened completely. */
+static void close_parts(struct det_runtime *runtime)
+{
+    det_pool_close(atomic_exchange(&runtime->pool, NULL));
+    /* The pool has posted all its messages; they find the runtime whole. */
+    while (atomic_load(&runtime->jobs) || atomic_load(&runtime->is_kicked))
+        (void)det_loop_turn(runtime->loop, 0);
+    if (runtime->loop)
+        det_loop_timer_cancel(runtime->loop, &runtime->look);
+    if (runtime->is_loop_ours)
+        det_loop_close(runtime->loop);
+    det_served_close_all(runtime);
+    close_shards(runtime);
+    det_free(runtime->allocator, runtime->event, runtime->event_capacity);
+    det_condition_close(runtime->world, runtime->quiet);
+    det_mutex_close(runtime->world, runtime->quiet_mutex);
+    det_mutex_close(runtime->world, runtime->mutex);
+    DET_DELETE(runtime->allocator, runtime);
+}
+
+/* True when this call made it so. Drivers are C, and this is the one field two threads may race
+ * for, so the type stays a plain bool. */
+static bool occupy(struct det_store *store)
+{
+    return !__atomic_test_and_set(&store->is_used, __ATOMIC_SEQ_CST);
+}
+
+static void vacate(struct det_store *store)
+{
+    __atomic_clear(&store->is_used, __ATOMIC_SEQ_CST);
+}
+
+int det_runtime_open(
+    struct det_store *store, const struct det_runtime_options *options, struct det_runtime **ret,
+    struct det_error *reterr)
+{
+    struct det_runtime_options filled = options ? *options : (struct det_runtime_options){ 0 };
+    struct det_runtime *runtime;
+    int r;
+
+    det_assert(store);
+    filled.world = det_world_or_real(filled.world);
+    fill_defaults(&filled);
+    r = check_options(&filled, store, reterr);
+    if (r < 0)
+        return r;
+    if (!occupy(store))
+        return det_error_set(reterr, DET_ERR_BUSY, "the store serves another runtime");
+    runtime = DET_NEW(filled.allocator, struct det_runtime);
+    if (!runtime) {
+        vacate(store);
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a runtime");
+    }
+    runtime->world = filled.world;
+    runtime->allocator = filled.allocator;
+    runtime->store = store;
+    runtime->ops = store->ops;
+    runtime->options = filled;
+    runtime->is_quick = store->ops->is_quick && !filled.observe;
+    runtime->seed = det_world_random_u64(filled.world);
+    atomic_init(&runtime->next_look, DET_NEVER);
+    r = open_parts(runtime);
+    if (r < 0) {
+        close_parts(runtime);
+        vacate(store);
+        return det_error_set(reterr, r, "the runtime cannot be opened: %s", det_error_text(r));
+    }
+    *ret = runtime;
+    return 0;
+}
+
+/* From now on nobody comes in; waits until everybody is out. */
+static void shut(struct det_runtime *runtime, struct det_shard *shard)
+{
+    det_shard_lock(runtime, shard);
+    shard->is_closing = true;
+    det_condition_broadcast(runtime->world, shard->changed);
+    while (shard->calls)
+        (void)det_condition_wait(runtime->world, shard->changed, shard->mutex, DET_NEVER);
+    det_shard_unlock(runtime, shard);
+}
+
+void det_runtime_close(struct det_runtime *runtime)
+{
+    struct det_store *store;
+
+    if (!runtime)
+        return;
+    store = runtime->store;
+    for (uint32_t i = 0; i <= runtime->shard_mask; i++)
+        shut(runtime, &runtime->shards[i]);
+    if (runtime->is_loop_ours)
+        det_loop_stop(runtime->loop);
+    close_parts(runtime);
+    vacate(store);
+}
+
+int det_runtime_serve(
+    struct det_runtime *runtime, const struct det_machine *machine, struct det_error *reterr)
+{
+    struct det_error error = { 0 };
+    struct det_served *served;
+    int r;
+
+    r = det_served_get(runtime, machine, &error, &served);
+    if (r < 0 && error.code != r)
+        det_error_set(&error, r, "%s cannot be served: %s", machine->name, det_error_text(r));
+    if (r < 0 && reterr)
+        *reterr = error;
+    return r;
+}
+
+/* A loop of the caller's turns only when we turn it. */
+static int settle_by_turning(struct det_runtime *runtime, det_time until)
+{
+    while (!det_due_is_settled(runtime)) {
+        int r;
+
+        if (det_world_now(runtime->world, DET_CLOCK_MONOTONIC) >= until)
+            return DET_ERR_TIMEOUT;
+        r = det_loop_turn(runtime->loop, until);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static uint64_t generation(struct det_runtime *runtime)
+{
+    uint64_t now;
+
+    det_mutex_lock(runtime->world, runtime->quiet_mutex);
+    now = runtime->quiet_generation;
+    det_mutex_unlock(runtime->world, runtime->quiet_mutex);
+    return now;
+}
+
+static int wait_for_next(struct det_runtime *runtime, uint64_t seen, det_time until)
+{
+    int r = 0;
+
+    det_mutex_lock(runtime->world, runtime->quiet_mutex);
+    while (r == 0 && runtime->quiet_generation == seen)
+        r = det_condition_wait(runtime->world, runtime->quiet, runtime->quiet_mutex, until);
+    det_mutex_unlock(runtime->world, runtime->quiet_mutex);
+    return r;
+}
+
+static int settle_by_waiting(struct det_runtime *runtime, det_time until)
+{
+    int r = 0;
+
+    atomic_fetch_add(&runtime->settling, 1);
+    while (r == 0) {
+        uint64_t seen = generation(runtime);
+
+        if (det_due_is_settled(runtime))
+            break;
+        r = wait_for_next(runtime, seen, until);
+    }
+    atomic_fetch_sub(&runtime->settling, 1);
+    return r;
+}
+
+int det_runtime_settle(struct det_runtime *runtime, det_time span)
+{
+    det_time until = det_add_time(det_world_now(runtime->world, DET_CLOCK_MONOTONIC), span);
+
+    return runtime->is_loop_ours ? settle_by_waiting(runtime, until)
+                                 : settle_by_turning(runtime, until);
+}
+
+void det_runtime_trouble(
+    struct det_runtime *runtime, const struct det_resident *resident,
+    const struct det_trouble *trouble)
+{
+    struct det_trouble told = *trouble;
+
+    if (!runtime->options.trouble)
+        return;
+    told.machine = resident->served->machine;
+    told.instance = resident->id;
+    runtime->options.trouble(runtime->options.observer, &told);
+}

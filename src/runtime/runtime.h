@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* runtime.h - the runtime's parts: shards, machines served, and who may touch what.
+ *
+ *     runtime -- shards [by the hash of the id] -- mutex, heap of due things, drafts
+ *             -- served machines [by pointer]   -- a map of residents per shard
+ *             -- loop: fires what is due, ends errands; pool: runs effects
+ *
+ * Invariants
+ *   1. The lock of a shard protects its heap, its drafts, its counts, and the residents in its
+ * maps. No two shards are locked at once, and no user code runs under a lock.
+ *   2. Served machines are only added, each with all its fields set, until the runtime is closed:
+ *      finding one needs no lock.
+ *   3. `next_look` is the wall time at which the loop looks at the heaps by itself. Whoever puts
+ *      something into a heap that is due earlier kicks the loop. Before it looks, the loop sets
+ *      next_look to DET_NEVER, so that what is put in behind its back kicks it too.
+ *   4. `promised` of a shard is the number of places in its heap that are reserved, and not less
+ * than the number of things that can be in it; the heap has room for them. */
+#ifndef DET_RUNTIME_RUNTIME_H
+#define DET_RUNTIME_RUNTIME_H
+
+#include <stdatomic.h>
+
+#include <detent/driver/store.h>
+#include <detent/runtime.h>
+
+#include "os/os.h"
+#include "runtime/index.h"
+#include "runtime/resident.h"
+
+#define DET_SERVED_BUCKETS 64
+/* How long a jump of the wall clock, or an instance that could not be loaded, may go unnoticed. */
+#define DET_LOOK_SPAN DET_SECOND
+
+struct det_draft;
+
+struct det_shard {
+    struct det_mutex *mutex;
+    struct det_condition *changed; /* a claim was released */
+    struct det_heap due;
+    size_t promised;
+    struct det_draft *drafts; /* free ones */
+    uint32_t waiters;
+    uint32_t calls; /* under way: claims and waiters */
+    uint32_t stale; /* residents to be loaded again */
+    bool is_closing;
+    struct det_runtime_counts counts;
+};
+
+/* A machine and its instances in memory. */
+struct det_served {
+    struct det_runtime *runtime;
+    const struct det_machine *machine;
+    struct det_served *next;            /* in its bucket */
+    const struct det_record **payloads; /* per event; NULL: it cannot be invalid */
+    const struct det_record *data;      /* NULL: it cannot be invalid */
+    size_t data_size;                   /* of the struct, also of the empty one */
+    size_t own_offset, history_offset, data_offset, id_offset; /* in a resident */
+    struct det_index *residents;                               /* per shard */
+    atomic_bool is_ready; /* what was pending has been loaded */
+};
+
+struct det_runtime {
+    struct det_world *world;
+    const struct det_allocator *allocator;
+    struct det_store *store;
+    const struct det_store_ops *ops;
+    struct det_runtime_options options; /* with defaults filled in */
+    bool is_quick;                      /* the store does not block and nobody listens */
+
+    struct det_shard *shards;
+    uint32_t shard_mask;
+    uint64_t seed;
+    _Atomic(struct det_served *) served[DET_SERVED_BUCKETS];
+    struct det_mutex *mutex; /* adding a machine */
+
+    struct det_loop *loop;
+    bool is_loop_ours;
+    _Atomic(struct det_pool *) pool; /* NULL: closing, nothing new is run */
+    struct det_timer look;           /* on the loop */
+    struct det_post kick;
+    atomic_bool is_kicked;
+    _Atomic det_time next_look;
+    atomic_size_t errands; /* that have not ended */
+    atomic_size_t jobs;    /* with the pool or on their way back */
+    atomic_size_t handled; /* due things in the hands of the loop, or held */
+    char *event;           /* the loop's: an event struct */
+    size_t event_capacity;
+    /* For settle: a generation passes whenever something was handled while somebody waits. The
+     * mutex is the last one locked, also under a shard's. */
+    struct det_mutex *quiet_mutex;
+    struct det_condition *quiet;
+    uint64_t quiet_generation;
+    atomic_uint settling; /* threads in settle */
+};
+
+static inline void det_shard_lock(struct det_runtime *runtime, struct det_shard *shard)
+{
+    det_mutex_lock(runtime->world, shard->mutex);
+}
+
+static inline void det_shard_unlock(struct det_runtime *runtime, struct det_shard *shard)
+{
+    det_mutex_unlock(runtime->world, shard->mutex);
+}
+
+/* Instance ids and event ids: 1 to DET_ID_MAX of [A-Za-z0-9._:-]. */
+bool det_runtime_id_is_valid(const char *id);
+
+/* served.c */
+DET_MUST_CHECK int det_served_get(
+    struct det_runtime *runtime, const struct det_machine *machine, struct det_error *reterr,
+    struct det_served **ret);
+void det_served_close_all(struct det_runtime *runtime);
+uint64_t det_served_hash(const struct det_runtime *runtime, const char *id);
+static inline struct det_shard *det_served_shard(const struct det_runtime *runtime, uint64_t hash)
+{
+    /* The indices use the low bits: with those, few of their slots would be homes. */
+    return &runtime->shards[(hash >> 40) & runtime->shard_mask];
+}
+static inline struct det_index *det_served_index(
+    const struct det_runtime *runtime, const struct det_served *served,
+    const struct det_shard *shard)
+{
+    return &served->residents[shard - runtime->shards];
+}
+
+/* resident.c: all with the shard's lock held, but open and close. */
+struct det_resident *det_resident_open(
+    struct det_runtime *runtime, struct det_served *served, const char *id);
+void det_resident_close(struct det_runtime *runtime, struct det_resident *resident);
+/* Puts a new one, claimed and loading, into its map. */
+DET_MUST_CHECK int det_resident_add(
+    struct det_runtime *runtime, struct det_served *served, uint64_t hash, const char *id,
+    struct det_resident **ret);
+/* Takes one that is claimed out of its map and closes it. */
+void det_resident_remove(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident);
+DET_MUST_CHECK int det_resident_need_more(
+    struct det_runtime *runtime, struct det_resident *resident, bool with_timers);
+void det_resident_claim(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident);
+/* What is held goes into the heap, and the loop is kicked. */
+void det_resident_release(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident);
+/* Waits for a release in this shard; `until` is monotonic. */
+DET_MUST_CHECK int det_shard_wait(
+    struct det_runtime *runtime, struct det_shard *shard, det_time until);
+void det_armed_disarm(struct det_runtime *runtime, struct det_armed *armed);
+/* The value is given by the caller afterwards. */
+void det_armed_arm(
+    struct det_shard *shard, struct det_armed *armed, const struct det_store_timer *row);
+struct det_kept *det_kept_open(
+    struct det_runtime *runtime, const struct det_machine *machine, uint64_t sequence,
+    const void *event);
+void det_kept_close(
+    struct det_runtime *runtime, const struct det_machine *machine, struct det_kept *kept);
+
+/* load.c: the resident is claimed by the caller and the lock is not held. */
+/* Reads it from the store. DET_ERR_NOT_FOUND when there is none. After an error the resident is as
+ * it was. */
+DET_MUST_CHECK int det_resident_load(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident);
+
+/* due.c */
+/* Room in the heap for `count` more due things; they are promised from now on. Lock held. */
+DET_MUST_CHECK int det_due_promise(struct det_shard *shard, size_t count);
+void det_due_insert(struct det_shard *shard, struct det_due *due, det_time when);
+void det_due_hold(struct det_runtime *runtime, struct det_due *due);
+/* The loop is woken if it would sleep past `when`; DET_NEVER: nothing is due. */
+void det_due_wake(struct det_runtime *runtime, det_time when);
+static inline void det_due_kick(struct det_runtime *runtime, det_time when)
+{
+    if (when != DET_NEVER)
+        det_due_wake(runtime, when);
+}
+/* One thing less in the loop's hands. */
+void det_due_handled(struct det_runtime *runtime);
+/* On the loop: does what is due, then sets the time to look again. */
+void det_due_look(void *runtime);
+void det_due_kicked(void *runtime);
+bool det_due_is_settled(struct det_runtime *runtime);
+
+/* errand.c */
+struct det_errand *det_errand_open(
+    struct det_runtime *runtime, struct det_resident *resident, const struct det_store_effect *row);
+void det_errand_close(struct det_runtime *runtime, struct det_errand *errand);
+/* Lock held: from WAITING to RUNNING, to be submitted. False when nothing new is run any more. */
+DET_MUST_CHECK bool det_errand_begin(struct det_runtime *runtime, struct det_errand *errand);
+/* No lock held: gives a chain of begun errands to the pool. */
+void det_errand_submit(struct det_runtime *runtime, struct det_errand *first);
+/* The loop's: with the shard's lock held; returns with it held, but may give it up meanwhile. */
+void det_errand_due(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand);
+/* Lock held: closes it and gives up its place in the heap. */
+void det_errand_drop(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand);
+/* Lock held: what was committed about it. TAKE: it is gone, and the caller closes it. UPDATE: it is
+ * dead, or waits for its next attempt. */
+void det_errand_change(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand,
+    enum det_store_change_kind change);
+/* The wait before the next attempt. */
+det_time det_errand_backoff(struct det_runtime *runtime, uint32_t attempt);
+
+/* Tells the observer about something that was not done. No lock held. */
+void det_runtime_trouble(
+    struct det_runtime *runtime, const struct det_resident *resident,
+    const struct det_trouble *trouble);
+
+#endif

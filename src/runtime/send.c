@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* send.c - start, send and stop, as callers see them. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/text.h"
+#include "runtime/quick.h"
+#include "runtime/turn.h"
+
+/* Bytes that memory is read in, and how many of a resident and of a store's instance are asked for
+ * ahead of time. */
+#define LINE         ((size_t)64)
+#define ASKED_MAX    (6 * LINE)
+#define HANDLE_ASKED (4 * LINE)
+
+static const struct det_send_options no_options = { 0 };
+
+bool det_runtime_id_is_valid(const char *id)
+{
+    size_t length =
+        strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-");
+
+    return length > 0 && length <= DET_ID_MAX && !id[length];
+}
+
+/* A call of the API: the turn, and where its error goes, which is written only when it fails. */
+struct call {
+    struct det_turn turn;
+    struct det_error error;
+    const struct det_send_options *options;
+};
+
+static int begin(
+    struct call *call, struct det_runtime *runtime, const struct det_machine *machine,
+    const char *instance, const struct det_send_options *options)
+{
+    struct det_served *served;
+    uint64_t hash;
+    int r;
+
+    det_assert(runtime && machine && instance);
+    call->options = options ? options : &no_options;
+    call->error.code = 0;
+    r = det_served_get(runtime, machine, call->options->error ? &call->error : NULL, &served);
+    if (r < 0)
+        return r;
+    hash = det_served_hash(runtime, instance);
+    det_turn_init(&call->turn, runtime, served, hash);
+    det_index_ask(det_served_index(runtime, served, call->turn.shard), hash);
+    call->turn.event_id = call->options->event_id;
+    call->turn.expected = call->options->expected;
+    call->turn.visit = call->options->visit;
+    call->turn.error = call->options->error ? &call->error : NULL;
+    if (call->turn.event_id && !det_runtime_id_is_valid(call->turn.event_id))
+        return det_error_set(
+            call->turn.error, DET_ERR_INVALID,
+            "an event id has 1 to %d characters of A-Z a-z 0-9 . _ : -", DET_ID_MAX);
+    return 0;
+}
+
+static int finish(struct call *call, int r, const struct det_sent *sent, struct det_sent *ret)
+{
+    if (r == 0) {
+        if (ret)
+            *ret = *sent;
+        return 0;
+    }
+    if (!call->options->error)
+        return r;
+    if (call->error.code != r)
+        det_error_set(&call->error, r, "%s", det_error_text(r));
+    *call->options->error = call->error;
+    return r;
+}
+
+static int check_events(const struct call *call, const void *const *events, size_t count)
+{
+    const struct det_machine *machine = call->turn.served->machine;
+
+    for (size_t i = 0; i < count; i++) {
+        int r;
+
+        det_assert(events[i]);
+        r = det_decide_check(call->turn.served, events[i], call->turn.error);
+        if (r < 0)
+            return r;
+        if (machine->events[det_event_kind(events[i])].is_internal)
+            return det_error_set(
+                call->turn.error, DET_ERR_INVALID,
+                "%s of %s is internal: only effects and timeouts send it",
+                machine->events[det_event_kind(events[i])].name, machine->name);
+    }
+    return 0;
+}
+
+/* All that the send will touch is asked for at once, as soon as the slot is there. */
+static void ask_for(const struct det_index_slot *slot, const struct det_served *served)
+{
+    size_t end = served->id_offset < ASKED_MAX ? served->id_offset : ASKED_MAX;
+
+    det_index_ask_at(slot->resident, 0);
+    det_index_ask_at(slot->resident, served->id_offset);
+    det_index_ask_at(slot->handle, 0);
+    det_index_ask_at(slot->next, 0);
+    for (size_t at = LINE; at < end; at += LINE)
+        det_index_ask_at(slot->resident, at);
+    for (size_t at = LINE; at < HANDLE_ASKED; at += LINE)
+        det_index_ask_at(slot->handle, at);
+}
+
+/* The slot of the instance; NULL when it is not in memory. Lock held. */
+static struct det_index_slot *find(const struct det_turn *turn, const char *instance)
+{
+    const struct det_index *index = det_served_index(turn->runtime, turn->served, turn->shard);
+    const struct det_index_slot *first = det_index_find_first(index, turn->hash);
+
+    if (!first)
+        return NULL;
+    ask_for(first, turn->served);
+    return det_index_find(index, turn->hash, instance);
+}
+
+static bool may_be_quick(const struct det_turn *turn)
+{
+    return turn->runtime->is_quick && !turn->event_id && !turn->expected && !turn->visit &&
+           !turn->shard->is_closing;
+}
+
+static int run(
+    struct call *call, const char *instance, const void *const *events, size_t count,
+    struct det_sent *ret)
+{
+    struct det_turn *turn = &call->turn;
+    struct det_index_slot *slot;
+    int r = 0;
+
+    det_shard_lock(turn->runtime, turn->shard);
+    slot = find(turn, instance);
+    if (slot && count == 1 && may_be_quick(turn))
+        r = det_quick_send(turn->runtime, turn->shard, slot, events[0], ret);
+    if (r == 0) {
+        r = det_turn_take(turn, instance, slot);
+        if (r == 0)
+            return det_turn_run(turn, events, count, ret);
+    }
+    det_shard_unlock(turn->runtime, turn->shard);
+    return r < 0 ? r : 0;
+}
+
+int det_runtime_send_all(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    const void *const *events, size_t count, const struct det_send_options *options,
+    struct det_sent *ret)
+{
+    struct call call;
+    struct det_sent sent;
+    int r;
+
+    r = begin(&call, runtime, machine, instance, options);
+    if (r == 0 && (count == 0 || count > DET_BATCH_MAX))
+        r = det_error_set(
+            call.turn.error, DET_ERR_INVALID, "a batch has 1 to %d events, not %zu", DET_BATCH_MAX,
+            count);
+    if (r == 0)
+        r = check_events(&call, events, count);
+    if (r == 0)
+        r = run(&call, instance, events, count, &sent);
+    return finish(&call, r, &sent, ret);
+}
+
+int det_runtime_send(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    const void *event, const struct det_send_options *options, struct det_sent *ret)
+{
+    struct call call;
+    struct det_sent sent;
+    int r;
+
+    r = begin(&call, runtime, machine, instance, options);
+    if (r == 0)
+        r = check_events(&call, &event, 1);
+    if (r == 0)
+        r = run(&call, instance, &event, 1, &sent);
+    return finish(&call, r, &sent, ret);
+}
+
+/* There is one: the same start again, or a second one. Lock held before and not after. */
+static int start_again(struct call *call, const char *instance, struct det_sent *ret)
+{
+    int r;
+
+    call->turn.kind = DET_TURN_SEND;
+    call->turn.expected = call->turn.visit = 0;
+    r = det_turn_run(&call->turn, NULL, 0, ret);
+    if (r == 0 && !ret->is_duplicate)
+        r = det_error_set(
+            call->turn.error, DET_ERR_EXISTS, "there is a %s %s already",
+            call->turn.served->machine->name, instance);
+    return r;
+}
+
+static int start(struct call *call, const char *instance, const void *data, struct det_sent *ret)
+{
+    struct det_turn *turn = &call->turn;
+    int r;
+
+    turn->kind = DET_TURN_START;
+    turn->start_data = data;
+    det_shard_lock(turn->runtime, turn->shard);
+    r = det_turn_take(turn, instance, NULL);
+    if (r == 0)
+        return start_again(call, instance, ret);
+    if (r == DET_ERR_NOT_FOUND)
+        r = det_resident_add(turn->runtime, turn->served, turn->hash, instance, &turn->resident);
+    if (r < 0) {
+        det_shard_unlock(turn->runtime, turn->shard);
+        return r;
+    }
+    turn->is_claimed = true;
+    return det_turn_run(turn, NULL, 0, ret);
+}
+
+int det_runtime_start(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    const void *data, const struct det_send_options *options, struct det_sent *ret)
+{
+    struct call call;
+    struct det_sent sent;
+    int r;
+
+    r = begin(&call, runtime, machine, instance, options);
+    if (r == 0)
+        r = start(&call, instance, data, &sent);
+    return finish(&call, r, &sent, ret);
+}
+
+int det_runtime_stop(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    const char *reason, const struct det_send_options *options, struct det_sent *ret)
+{
+    size_t length = reason ? strlen(reason) : 0;
+    struct call call;
+    struct det_sent sent;
+    int r;
+
+    r = begin(&call, runtime, machine, instance, options);
+    if (r == 0 && reason && (length > DET_REASON_MAX || det_utf8_check(reason, length) != length))
+        r = det_error_set(
+            call.turn.error, DET_ERR_INVALID, "a reason is UTF-8 of at most %d bytes",
+            DET_REASON_MAX);
+    if (r == 0) {
+        call.turn.kind = DET_TURN_STOP;
+        call.turn.stop_reason = reason;
+        r = run(&call, instance, NULL, 0, &sent);
+    }
+    return finish(&call, r, &sent, ret);
+}

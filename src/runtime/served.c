@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* served.c - the machines of a runtime. A machine is served from its first use on: the store learns
+ * of it, and its instances that have timers or effects pending are loaded, so that these go on. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "runtime/runtime.h"
+#include "runtime/turn.h"
+
+#define ALIGNMENT ((size_t)16)
+
+static size_t aligned(size_t size)
+{
+    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static size_t bucket_of(const struct det_machine *machine)
+{
+    return (size_t)(det_hash_mix(0, (uint64_t)(uintptr_t)machine) % DET_SERVED_BUCKETS);
+}
+
+uint64_t det_served_hash(const struct det_runtime *runtime, const char *id)
+{
+    return det_hash64(id, strlen(id), runtime->seed);
+}
+
+static bool has_own_timers(const struct det_machine *machine)
+{
+    size_t cells = (size_t)machine->state_count * machine->event_count;
+
+    for (size_t i = 0; i < machine->state_count; i++) {
+        if (machine->states[i].timeout.after)
+            return true;
+    }
+    for (size_t i = 0; i < cells; i++) {
+        const struct det_transition_more *more = machine->table[i].more;
+
+        if (more && more->within)
+            return true;
+    }
+    return false;
+}
+
+/* Where the parts of a resident stand behind it: hot ones first. */
+static void lay_out(const struct det_runtime *runtime, struct det_served *served)
+{
+    size_t at = aligned(sizeof(struct det_resident));
+
+    served->history_offset = at;
+    at += aligned(runtime->options.history_kept * sizeof(uint16_t));
+    if (has_own_timers(served->machine)) {
+        served->own_offset = at;
+        at += aligned(sizeof(struct det_armed));
+    }
+    served->data_offset = at;
+    served->id_offset = at + aligned(served->data_size);
+}
+
+/* Numbers can be recorded whatever they are: only the rest has to be looked at. */
+static const struct det_record *unless_harmless(const struct det_record *record)
+{
+    for (size_t i = 0; i < record->field_count; i++) {
+        const struct det_field *field = &record->fields[i];
+
+        if (field->flags & (DET_FIELD_OPTIONAL | DET_FIELD_ARRAY))
+            return record;
+        if (field->kind != DET_KIND_UNSIGNED && field->kind != DET_KIND_SIGNED &&
+            field->kind != DET_KIND_TIME)
+            return record;
+    }
+    return NULL;
+}
+
+static void served_close(struct det_runtime *runtime, struct det_served *served)
+{
+    struct det_resident *resident;
+
+    for (uint32_t i = 0; served->residents && i <= runtime->shard_mask; i++) {
+        for (size_t cursor = 0; (resident = det_index_next(&served->residents[i], &cursor));)
+            det_resident_close(runtime, resident);
+        det_index_deinit(&served->residents[i]);
+    }
+    if (served->residents)
+        DET_DELETE_ARRAY(runtime->allocator, served->residents, runtime->shard_mask + 1);
+    if (served->payloads)
+        det_free(
+            runtime->allocator, (void *)served->payloads,
+            served->machine->event_count * sizeof *served->payloads);
+    DET_DELETE(runtime->allocator, served);
+}
+
+static struct det_served *served_open(
+    struct det_runtime *runtime, const struct det_machine *machine)
+{
+    struct det_served *served = DET_NEW(runtime->allocator, struct det_served);
+
+    if (!served)
+        return NULL;
+    served->runtime = runtime;
+    served->machine = machine;
+    served->data = unless_harmless(det_machine_data(machine));
+    served->data_size = det_machine_data(machine)->size;
+    lay_out(runtime, served);
+    served->payloads =
+        det_alloc_array(runtime->allocator, machine->event_count, sizeof *served->payloads);
+    served->residents =
+        DET_NEW_ARRAY(runtime->allocator, runtime->shard_mask + 1, struct det_index);
+    if (!served->payloads || !served->residents) {
+        served_close(runtime, served);
+        return NULL;
+    }
+    for (unsigned i = 0; i < machine->event_count; i++)
+        served->payloads[i] = unless_harmless(det_machine_payload(machine, i));
+    for (uint32_t i = 0; i <= runtime->shard_mask; i++)
+        det_index_init(&served->residents[i], runtime->allocator);
+    return served;
+}
+
+static struct det_served *find(struct det_runtime *runtime, const struct det_machine *machine)
+{
+    struct det_served *served =
+        atomic_load_explicit(&runtime->served[bucket_of(machine)], memory_order_acquire);
+
+    while (served && served->machine != machine)
+        served = served->next;
+    return served;
+}
+
+static bool is_name_taken(struct det_runtime *runtime, const char *name)
+{
+    for (size_t i = 0; i < DET_SERVED_BUCKETS; i++) {
+        for (const struct det_served *s = atomic_load(&runtime->served[i]); s; s = s->next) {
+            if (strcmp(s->machine->name, name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The ids of a machine's pending instances, one after the other, each with its final 0. */
+struct pending {
+    struct det_runtime *runtime;
+    char *ids;
+    size_t size, capacity;
+};
+
+static int pending_add(void *context, const char *id)
+{
+    struct pending *pending = context;
+    size_t length = strlen(id) + 1;
+    int r;
+
+    r = det_draft_room(
+        pending->runtime, &pending->ids, &pending->capacity, pending->size + length, 1);
+    if (r < 0)
+        return r;
+    memcpy(pending->ids + pending->size, id, length);
+    pending->size += length;
+    return 0;
+}
+
+/* Loading it brings its timers into the heap and its effects to the pool. */
+static int recover_one(struct det_runtime *runtime, struct det_served *served, const char *id)
+{
+    struct det_turn turn;
+    int r;
+
+    det_turn_init(&turn, runtime, served, det_served_hash(runtime, id));
+    det_shard_lock(runtime, turn.shard);
+    r = det_turn_peek(&turn, id);
+    det_shard_unlock(runtime, turn.shard);
+    return r;
+}
+
+/* Those that are in memory already are left alone, so that it can be tried again after a failure.
+ */
+static int recover(struct det_runtime *runtime, struct det_served *served)
+{
+    struct pending pending = { .runtime = runtime };
+    int r;
+
+    r = runtime->ops->pending(runtime->store, served->machine, DET_NEVER, pending_add, &pending);
+    for (size_t at = 0; r == 0 && at < pending.size; at += strlen(pending.ids + at) + 1)
+        r = recover_one(runtime, served, pending.ids + at);
+    det_free(runtime->allocator, pending.ids, pending.capacity);
+    return r;
+}
+
+static int add(
+    struct det_runtime *runtime, const struct det_machine *machine, struct det_error *reterr,
+    struct det_served **ret)
+{
+    size_t bucket = bucket_of(machine);
+    struct det_served *served;
+    int r;
+
+    if (is_name_taken(runtime, machine->name))
+        return det_error_set(
+            reterr, DET_ERR_INVALID,
+            "another definition of %s is in use; a runtime has one of each name", machine->name);
+    r = runtime->ops->serve(runtime->store, machine, reterr);
+    if (r < 0)
+        return r;
+    served = served_open(runtime, machine);
+    if (!served)
+        return DET_ERR_NO_MEMORY;
+    served->next = atomic_load(&runtime->served[bucket]);
+    atomic_store_explicit(&runtime->served[bucket], served, memory_order_release);
+    *ret = served;
+    return 0;
+}
+
+static int get_slowly(
+    struct det_runtime *runtime, const struct det_machine *machine, struct det_error *reterr,
+    struct det_served **ret)
+{
+    struct det_served *served;
+    int r = 0;
+
+    det_mutex_lock(runtime->world, runtime->mutex);
+    served = find(runtime, machine);
+    if (!served)
+        r = add(runtime, machine, reterr, &served);
+    if (r == 0 && !atomic_load(&served->is_ready)) {
+        r = recover(runtime, served);
+        atomic_store(&served->is_ready, r == 0);
+    }
+    det_mutex_unlock(runtime->world, runtime->mutex);
+    if (r == 0)
+        *ret = served;
+    return r;
+}
+
+int det_served_get(
+    struct det_runtime *runtime, const struct det_machine *machine, struct det_error *reterr,
+    struct det_served **ret)
+{
+    struct det_served *served = find(runtime, machine);
+
+    if (!served || !atomic_load_explicit(&served->is_ready, memory_order_acquire))
+        return get_slowly(runtime, machine, reterr, ret);
+    *ret = served;
+    return 0;
+}
+
+void det_served_close_all(struct det_runtime *runtime)
+{
+    for (size_t i = 0; i < DET_SERVED_BUCKETS; i++) {
+        struct det_served *served = atomic_load(&runtime->served[i]), *next;
+
+        for (; served; served = next) {
+            next = served->next;
+            served_close(runtime, served);
+        }
+    }
+}

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* sim_test.c - seeded runs: several senders, effects that fail, timers, jumps of the clock, a store
+ * that fails before and after its commits, restarts. After every phase each record is one that a
+ * single writer could have made, and everything that was answered is in it, once. Every seed is run
+ * twice and must leave the same trace. SIM_SEEDS says how many seeds. */
+#include "runtime/faulty_test.h"
+#include "runtime/history_test.h"
+
+#include "base/hash.h"
+
+#define SENDERS   3
+#define INSTANCES 4
+#define STEPS     25
+#define ACKED_MAX (SENDERS * STEPS * 4)
+
+struct acked {
+    char event_id[24];
+    unsigned instance;
+    uint64_t sequence;
+    bool is_recorded; /* its answer says that it is in the record */
+};
+
+struct scenario {
+    struct det_sim *sim;
+    struct det_world *world;
+    struct det_machine *machine;
+    struct faulty faulty;
+    struct det_runtime *runtime;
+    struct acked acked[ACKED_MAX];
+    size_t acked_count;
+    unsigned sender_number;
+    /* What the observer saw: per instance, the last commit. */
+    struct {
+        uint64_t sequence;
+        unsigned state;
+        bool is_known;
+    } seen[INSTANCES];
+    bool has_faults;
+};
+
+static bool sim_guard(const struct det_move *move, const void *data, const void *event)
+{
+    struct scenario *scenario = move->user;
+
+    (void)data;
+    (void)event;
+    return !det_sim_chance(scenario->sim, 50000);
+}
+
+static int sim_hook(const struct det_move *move, const void *data, const void *event)
+{
+    struct scenario *scenario = move->user;
+
+    (void)data;
+    (void)event;
+    if (det_sim_chance(scenario->sim, 100000))
+        wait_in(scenario->world, (det_time)det_sim_random_below(scenario->sim, 1000) * 1000);
+    return det_sim_chance(scenario->sim, 50000) ? -1 : 0;
+}
+
+static int sim_effect(struct det_effect_call *call, const void *data, const void *event, void *ret)
+{
+    struct scenario *scenario = call->move.user;
+    unsigned kind = det_sim_chance(scenario->sim, 400000) ? CHARGED : DECLINED;
+
+    (void)data;
+    (void)event;
+    if (det_sim_chance(scenario->sim, 200000))
+        wait_in(scenario->world, (det_time)det_sim_random_below(scenario->sim, 900) * DET_SECOND);
+    if (det_sim_chance(scenario->sim, 300000))
+        return DET_ERR_IO;
+    if (det_sim_chance(scenario->sim, 200000))
+        return DET_DONE;
+    memcpy(ret, &kind, sizeof kind);
+    return DET_PRODUCED;
+}
+
+static struct det_machine *sim_machine(void)
+{
+    struct det_machine *machine = order_machine(false);
+
+    assert_int_equal(det_machine_bind_guard(machine, "can_pay", sim_guard), 0);
+    assert_int_equal(det_machine_bind_hook(machine, "check", sim_hook), 0);
+    assert_int_equal(det_machine_bind_hook(machine, "leave", sim_hook), 0);
+    assert_int_equal(det_machine_bind_hook(machine, "enter", sim_hook), 0);
+    assert_int_equal(det_machine_bind_update(machine, "count", order_count), 0);
+    assert_int_equal(det_machine_bind_fill(machine, "since", order_since), 0);
+    assert_int_equal(det_machine_bind_effect(machine, "charge_card", sim_effect), 0);
+    return machine;
+}
+
+static const char *const names[INSTANCES] = { "o-0", "o-1", "o-2", "o-3" };
+
+/* After every commit that is told: the next number, from where the last one led. */
+static void sim_observe(void *user, const struct det_note *note)
+{
+    struct scenario *scenario = user;
+    unsigned i = (unsigned)(note->instance[2] - '0');
+    const struct det_transition *transition;
+
+    assert_true(i < INSTANCES);
+    if (scenario->seen[i].is_known && note->event != UINT16_MAX) {
+        assert_true(note->sequence > scenario->seen[i].sequence);
+        if (note->sequence == scenario->seen[i].sequence + 1)
+            assert_int_equal(note->from, scenario->seen[i].state);
+        else
+            assert_true(scenario->has_faults);
+        transition = det_machine_step(note->machine, note->from, note->event);
+        if (note->outcome <= DET_STOP)
+            assert_int_equal(transition->outcome, note->outcome);
+        else
+            assert_int_equal(transition->outcome, DET_UNHANDLED);
+    }
+    scenario->seen[i].sequence = note->sequence;
+    scenario->seen[i].state = note->to;
+    scenario->seen[i].is_known = true;
+    det_sim_note(scenario->sim, &note->sequence, sizeof note->sequence);
+}
+
+static void remember(
+    struct scenario *scenario, const char *event_id, unsigned instance, const struct det_sent *sent)
+{
+    struct acked *acked = &scenario->acked[scenario->acked_count++];
+
+    assert_true(scenario->acked_count <= ACKED_MAX);
+    snprintf(acked->event_id, sizeof acked->event_id, "%s", event_id);
+    acked->instance = instance;
+    acked->sequence = sent->sequence;
+    acked->is_recorded = sent->outcome != DET_IGNORED;
+}
+
+static int send_once(
+    struct scenario *scenario, unsigned instance, const char *event_id, struct det_sent *sent)
+{
+    static const unsigned kinds[] = { PAY, PAY, PING, TOUCH, NOTE, NOISE, JUNK, SHIP, CANCEL };
+    struct order_event first = { .kind = kinds[det_sim_random_below(scenario->sim, 9)] };
+    struct order_event second = { .kind = kinds[det_sim_random_below(scenario->sim, 8)] };
+    const void *both[] = { &second, &first };
+    struct det_send_options options = { .event_id = event_id };
+
+    if (first.kind == CANCEL && !det_sim_chance(scenario->sim, 200000))
+        first.kind = PING;
+    if (det_sim_chance(scenario->sim, 10000))
+        return det_runtime_stop(
+            scenario->runtime, scenario->machine, names[instance], "chance", &options, sent);
+    if (det_sim_chance(scenario->sim, 100000))
+        return det_runtime_send_all(
+            scenario->runtime, scenario->machine, names[instance], both, 2, &options, sent);
+    return det_runtime_send(
+        scenario->runtime, scenario->machine, names[instance], &first, &options, sent);
+}
+
+static void assert_expected_error(int r)
+{
+    assert_true(
+        r == DET_ERR_UNHANDLED || r == DET_ERR_REFUSED || r == DET_ERR_ACTION_FAILED ||
+        r == DET_ERR_STOPPED || r == DET_ERR_LIMIT || r == DET_ERR_IO || r == DET_ERR_TIMEOUT);
+}
+
+/* Sends, each event under an id of its own, and the same again when the outcome is unknown. */
+static void sender(void *argument)
+{
+    struct scenario *scenario = argument;
+    unsigned number = scenario->sender_number++;
+    char event_id[24];
+
+    for (unsigned i = 0; i < STEPS; i++) {
+        unsigned instance = (unsigned)det_sim_random_below(scenario->sim, INSTANCES);
+        struct det_sent sent;
+        int r;
+
+        snprintf(event_id, sizeof event_id, "e-%u-%u", number, i);
+        r = send_once(scenario, instance, event_id, &sent);
+        if (r == DET_ERR_IO)
+            r = send_once(scenario, instance, event_id, &sent);
+        if (r == 0)
+            remember(scenario, event_id, instance, &sent);
+        else
+            assert_expected_error(r);
+        det_sim_note(scenario->sim, &r, sizeof r);
+        if (det_sim_chance(scenario->sim, 500000))
+            wait_in(
+                scenario->world,
+                (det_time)det_sim_random_below(scenario->sim, 120) * DET_SECOND + 1);
+    }
+}
+
+static void reopen(struct scenario *scenario, bool is_observed)
+{
+    det_runtime_close(scenario->runtime);
+    memset(scenario->seen, 0, sizeof scenario->seen);
+    assert_int_equal(
+        det_runtime_open(
+            &scenario->faulty.store,
+            &(struct det_runtime_options){ .world = scenario->world,
+                                           .user = scenario,
+                                           .observer = scenario,
+                                           .observe = is_observed ? sim_observe : NULL,
+                                           .shards = 2 },
+            &scenario->runtime, NULL),
+        0);
+}
+
+static void start_all(struct scenario *scenario)
+{
+    for (unsigned i = 0; i < INSTANCES; i++) {
+        int r;
+
+        do
+            r = det_runtime_start(scenario->runtime, scenario->machine, names[i], NULL, NULL, NULL);
+        while (r != 0 && r != DET_ERR_EXISTS);
+    }
+}
+
+struct search {
+    const struct acked *acked;
+    unsigned found;
+};
+
+static int find_acked(void *context, const struct det_event_record *row)
+{
+    struct search *search = context;
+
+    if (row->event_id && strcmp(row->event_id, search->acked->event_id) == 0) {
+        assert_int_equal(row->sequence, search->acked->sequence);
+        search->found++;
+    }
+    return 0;
+}
+
+/* Everything is there that was answered. */
+static void check_acked(struct scenario *scenario)
+{
+    for (size_t i = 0; i < scenario->acked_count; i++) {
+        struct search search = { .acked = &scenario->acked[i] };
+
+        assert_int_equal(
+            det_runtime_events(
+                scenario->runtime, scenario->machine, names[search.acked->instance], 0, find_acked,
+                &search),
+            0);
+        /* Stopping what has stopped answers, and records nothing. */
+        assert_true(search.found <= 1);
+        if (!search.found && search.acked->is_recorded) {
+            struct det_instance instance;
+
+            assert_int_equal(
+                det_runtime_get(
+                    scenario->runtime, scenario->machine, names[search.acked->instance], &instance,
+                    NULL),
+                0);
+            assert_true(instance.is_stopped);
+        }
+    }
+}
+
+static void check_all(struct scenario *scenario)
+{
+    uint32_t load_chance = scenario->faulty.load_chance;
+
+    scenario->faulty.load_chance = 0;
+    for (unsigned i = 0; i < INSTANCES; i++) {
+        struct det_instance instance =
+            check_history(scenario->runtime, scenario->machine, names[i]);
+
+        det_sim_note(scenario->sim, &instance.sequence, sizeof instance.sequence);
+        det_sim_note(scenario->sim, &instance.state, sizeof instance.state);
+    }
+    check_acked(scenario);
+    scenario->faulty.load_chance = load_chance;
+}
+
+static void run_phase(struct scenario *scenario)
+{
+    struct det_thread *threads[SENDERS];
+
+    for (unsigned i = 0; i < SENDERS; i++)
+        assert_int_equal(
+            det_thread_start(scenario->world, "sender", sender, scenario, &threads[i]), 0);
+    for (unsigned i = 0; i < 10; i++) {
+        det_time jump = (det_time)det_sim_random_below(scenario->sim, 7200) * DET_SECOND;
+
+        assert_int_equal(
+            det_sim_advance(
+                scenario->sim, (det_time)det_sim_random_below(scenario->sim, 1200) * DET_SECOND),
+            0);
+        if (det_sim_chance(scenario->sim, 200000))
+            det_sim_jump_wall(scenario->sim, det_sim_chance(scenario->sim, 500000) ? jump : -jump);
+        if (det_sim_chance(scenario->sim, 100000))
+            det_sim_suspend(scenario->sim, jump);
+    }
+    for (unsigned i = 0; i < SENDERS; i++)
+        det_thread_join(scenario->world, threads[i]);
+    assert_int_equal(det_sim_advance(scenario->sim, DET_SECOND), 0);
+}
+
+static void set_faults(struct scenario *scenario, uint64_t seed)
+{
+    scenario->has_faults = seed % 3 != 0;
+    if (!scenario->has_faults)
+        return;
+    scenario->faulty.sim = scenario->sim;
+    scenario->faulty.before_chance = 30000;
+    scenario->faulty.after_chance = 30000;
+    scenario->faulty.load_chance = seed % 3 == 1 ? 0 : 100000;
+}
+
+static void quiet_faults(struct scenario *scenario)
+{
+    scenario->faulty.before_chance = scenario->faulty.after_chance = 0;
+    scenario->faulty.load_chance = 0;
+}
+
+/* One seed, from an empty store to a closed one; returns the hash of the trace. */
+static uint64_t run_seed(uint64_t seed)
+{
+    struct scenario *scenario = calloc(1, sizeof *scenario);
+    struct det_store *inner;
+    uint64_t hash;
+
+    assert_non_null(scenario);
+    scenario->machine = sim_machine();
+    assert_int_equal(
+        det_sim_open(&(struct det_sim_options){ .seed = seed }, &scenario->sim, NULL), 0);
+    scenario->world = det_sim_world(scenario->sim);
+    assert_int_equal(
+        det_store_open_with(
+            "memory:",
+            &(struct det_store_options){
+                .world = scenario->world, .events_kept = 4096, .event_ids_kept = 4096 },
+            &inner, NULL),
+        0);
+    scenario->faulty.inner = inner;
+    scenario->faulty.store =
+        (struct det_store){ .ops = seed % 2 ? &faulty_quick_ops : &faulty_slow_ops,
+                            .world = scenario->world };
+    set_faults(scenario, seed);
+    reopen(scenario, seed % 4 < 2);
+    start_all(scenario);
+    run_phase(scenario);
+    check_all(scenario);
+    reopen(scenario, seed % 4 >= 2);
+    start_all(scenario);
+    run_phase(scenario);
+    check_all(scenario);
+    /* When all heals, everything comes to its end. */
+    quiet_faults(scenario);
+    assert_int_equal(det_runtime_settle(scenario->runtime, 10 * DET_DAY), 0);
+    check_all(scenario);
+    det_runtime_close(scenario->runtime);
+    det_store_close(inner);
+    hash = det_sim_hash(scenario->sim);
+    det_sim_close(scenario->sim);
+    det_machine_close(scenario->machine);
+    free(scenario);
+    return hash;
+}
+
+static uint64_t seeds(uint64_t otherwise)
+{
+    const char *wanted = getenv("SIM_SEEDS");
+
+    return wanted ? strtoull(wanted, NULL, 10) : otherwise;
+}
+
+static void every_seed_keeps_the_invariants_and_its_trace(void **state)
+{
+    uint64_t first = 0;
+    bool is_different = false;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= seeds(300); seed++) {
+        uint64_t hash = run_seed(seed), again = run_seed(seed);
+
+        if (hash != again)
+            fail_msg("seed %llu left two different traces", (unsigned long long)seed);
+        is_different = is_different || (first && hash != first);
+        first = hash;
+    }
+    assert_true(is_different);
+}
+
+/* Two senders on one instance whose states exclude each other's events. */
+struct race {
+    struct det_sim *sim;
+    struct det_runtime *runtime;
+    struct det_machine *machine;
+    unsigned answered;
+};
+
+static struct det_machine *door_machine(void)
+{
+    struct det_machine_builder *b;
+
+    assert_int_equal(det_machine_builder_open("door", NULL, &b), 0);
+    det_machine_builder_state(
+        b, &(struct det_state_row){ .name = "SHUT", .flags = DET_STATE_INITIAL });
+    det_machine_builder_state(b, &(struct det_state_row){ .name = "OPEN" });
+    det_machine_builder_state(b, &(struct det_state_row){ .name = "LOCKED" });
+    det_machine_builder_event(b, &(struct det_event_row){ .name = "OPENS" });
+    det_machine_builder_event(b, &(struct det_event_row){ .name = "SHUTS" });
+    det_machine_builder_event(b, &(struct det_event_row){ .name = "LOCKS" });
+    det_machine_builder_event(b, &(struct det_event_row){ .name = "UNLOCKS" });
+    det_machine_builder_hook(b, "hook", sim_hook);
+    order_on(b, "SHUT", "OPENS", "OPEN");
+    order_on(b, "OPEN", "SHUTS", "SHUT");
+    order_on(b, "SHUT", "LOCKS", "LOCKED");
+    order_on(b, "LOCKED", "UNLOCKS", "SHUT");
+    det_machine_builder_entry(b, DET_LIST("OPEN"), "hook");
+    return built(b);
+}
+
+static void racer(void *argument)
+{
+    struct race *race = argument;
+
+    for (int i = 0; i < 12; i++) {
+        unsigned event[8] = { (unsigned)det_sim_random_below(race->sim, 4) };
+        int r;
+
+        r = det_runtime_send(race->runtime, race->machine, "d", event, NULL, NULL);
+        race->answered += r == 0;
+        assert_true(r == 0 || r == DET_ERR_UNHANDLED || r == DET_ERR_ACTION_FAILED);
+    }
+}
+
+static void race_once(uint64_t seed)
+{
+    struct scenario user = { 0 };
+    struct race race = { .machine = door_machine() };
+    struct det_thread *threads[2];
+    struct det_store *store;
+    struct det_world *world;
+
+    assert_int_equal(
+        det_sim_open(&(struct det_sim_options){ .seed = seed, .preempt = 500000 }, &race.sim, NULL),
+        0);
+    user.sim = race.sim;
+    user.world = world = det_sim_world(race.sim);
+    assert_int_equal(
+        det_store_open_with("memory:", &(struct det_store_options){ .world = world }, &store, NULL),
+        0);
+    assert_int_equal(
+        det_runtime_open(
+            store, &(struct det_runtime_options){ .world = world, .user = &user }, &race.runtime,
+            NULL),
+        0);
+    assert_int_equal(det_runtime_start(race.runtime, race.machine, "d", NULL, NULL, NULL), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(det_thread_start(world, "racer", racer, &race, &threads[i]), 0);
+    for (int i = 0; i < 2; i++)
+        det_thread_join(world, threads[i]);
+    assert_int_equal(check_history(race.runtime, race.machine, "d").sequence, race.answered);
+    det_runtime_close(race.runtime);
+    det_store_close(store);
+    det_sim_close(race.sim);
+    det_machine_close(race.machine);
+}
+
+static void mistake_02_senders_that_race_never_record_what_is_invalid_in_the_true_state(
+    void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 1000; seed++)
+        race_once(seed);
+}
+
+static void mistake_15_lists_of_states_and_events_match_when_they_run(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    char id[8];
+
+    (void)state;
+    f->control.effect_result = DET_DONE;
+    for (int i = 0; i < 3; i++) {
+        snprintf(id, sizeof id, "o-%d", i);
+        assert_int_equal(start(f, id), 0);
+        if (i > 0) {
+            f->control.effect_result = i == 1 ? DET_DONE : DET_PRODUCED;
+            assert_int_equal(send_kind(f, id, PAY), 0);
+            settle(f);
+        }
+        assert_int_equal(get(f, id).state, i);
+        assert_int_equal(send_kind(f, id, CANCEL), 0);
+        assert_int_equal(get(f, id).state, CANCELLED);
+    }
+    fixture_close(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            mistake_02_senders_that_race_never_record_what_is_invalid_in_the_true_state),
+        cmocka_unit_test(mistake_15_lists_of_states_and_events_match_when_they_run),
+        cmocka_unit_test(every_seed_keeps_the_invariants_and_its_trace),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

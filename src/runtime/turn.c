@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* turn.c - a writer's turn: take the instance, decide, commit, give it back.
+ *
+ *     lock ... plain: everything ... unlock
+ *     lock, claim, unlock ... user code, commit ... lock, publish, unlock ... tell ...
+ *         lock, release, unlock
+ *
+ * When a commit has an unknown outcome the resident is loaded again before the claim ends, and an
+ * event id tells what became of the event. */
+#include "runtime/turn.h"
+
+#include "base/assert.h"
+#include "base/checked.h"
+#include "base/memory.h"
+
+/* How often an event is decided again because somebody else moved the instance. */
+#define CONFLICTS_MAX 3
+
+void det_turn_init(
+    struct det_turn *turn, struct det_runtime *runtime, struct det_served *served, uint64_t hash)
+{
+    *turn = (struct det_turn){
+        .runtime = runtime,
+        .served = served,
+        .shard = det_served_shard(runtime, hash),
+        .hash = hash,
+        .earliest = DET_NEVER,
+        .errand_change = DET_STORE_TAKE,
+    };
+    turn->to_run_last = &turn->to_run;
+}
+
+void det_turn_release(struct det_turn *turn)
+{
+    det_resident_release(turn->runtime, turn->shard, turn->resident);
+    turn->is_claimed = false;
+}
+
+/* Lock held; loads without it, under the claim that is held. */
+static int load_claimed(struct det_turn *turn)
+{
+    struct det_resident *resident = turn->resident;
+    int r;
+
+    det_shard_unlock(turn->runtime, turn->shard);
+    r = det_resident_load(turn->runtime, turn->shard, resident);
+    det_shard_lock(turn->runtime, turn->shard);
+    /* It may have been waiting for its loading to be put right. */
+    if (r == 0 && resident->is_stale) {
+        resident->is_stale = false;
+        turn->shard->stale--;
+    }
+    return r;
+}
+
+static int load_new(struct det_turn *turn, const char *id)
+{
+    int r;
+
+    if (!det_runtime_id_is_valid(id))
+        return det_error_set(
+            turn->error, DET_ERR_INVALID, "an id has 1 to %d characters of A-Z a-z 0-9 . _ : -",
+            DET_ID_MAX);
+    r = det_resident_add(turn->runtime, turn->served, turn->hash, id, &turn->resident);
+    if (r < 0)
+        return r;
+    r = load_claimed(turn);
+    if (r == 0) {
+        det_turn_release(turn);
+        return 0;
+    }
+    det_resident_remove(turn->runtime, turn->shard, turn->resident);
+    turn->resident = NULL;
+    if (r == DET_ERR_NOT_FOUND && turn->kind != DET_TURN_START)
+        det_error_set(
+            turn->error, r, "there is no %s %s; start it first", turn->served->machine->name, id);
+    return r;
+}
+
+/* One that never was in the store goes; any other stays stale until a load succeeds. */
+static int load_stale(struct det_turn *turn)
+{
+    int r;
+
+    det_resident_claim(turn->runtime, turn->shard, turn->resident);
+    r = load_claimed(turn);
+    if (r == DET_ERR_NOT_FOUND && !turn->resident->handle) {
+        det_resident_remove(turn->runtime, turn->shard, turn->resident);
+        return 0;
+    }
+    det_turn_release(turn);
+    if (r < 0)
+        det_error_set(
+            turn->error, r, "%s %s cannot be loaded: %s", turn->served->machine->name,
+            turn->resident->id, det_error_text(r));
+    return r;
+}
+
+/* Waits for the writer, but not longer than a send may. */
+static int wait(struct det_turn *turn, det_time *until)
+{
+    struct det_runtime *runtime = turn->runtime;
+    const struct det_resident *resident = turn->resident;
+    int r;
+
+    if (resident->owner == det_thread_self(runtime->world))
+        return det_error_set(
+            turn->error, DET_ERR_BUSY, "%s %s: its own guard, hook or observer called",
+            turn->served->machine->name, resident->id);
+    if (!*until)
+        *until = det_add_time(
+            det_world_now(runtime->world, DET_CLOCK_MONOTONIC), runtime->options.send_deadline);
+    r = det_shard_wait(runtime, turn->shard, *until);
+    if (r != DET_ERR_TIMEOUT)
+        return r;
+    det_error_set(turn->error, r, "the instance was busy for too long");
+    if (turn->error)
+        turn->error->waited = runtime->options.send_deadline;
+    return r;
+}
+
+/* One look at the resident: 1 when it can be used, 0 to look again, or an error. */
+static int look(
+    struct det_turn *turn, const char *id, const struct det_index_slot *slot, bool is_reader,
+    det_time *until)
+{
+    struct det_resident *resident;
+
+    if (turn->shard->is_closing && !turn->is_internal)
+        return det_error_set(turn->error, DET_ERR_CLOSED, "the runtime is closing");
+    if (!slot)
+        slot = det_index_find(
+            det_served_index(turn->runtime, turn->served, turn->shard), turn->hash, id);
+    if (!slot)
+        return load_new(turn, id);
+    resident = turn->resident = slot->resident;
+    if (resident->is_claimed && is_reader && !resident->is_loading && !resident->is_stale)
+        return 1;
+    if (resident->is_claimed)
+        return wait(turn, until);
+    if (resident->is_stale)
+        return load_stale(turn);
+    return 1;
+}
+
+int det_turn_take(struct det_turn *turn, const char *id, const struct det_index_slot *slot)
+{
+    det_time until = 0;
+    int r;
+
+    /* Whatever was waited for, the slot may be another one afterwards. */
+    for (r = look(turn, id, slot, false, &until); r == 0;)
+        r = look(turn, id, NULL, false, &until);
+    return r < 0 ? r : 0;
+}
+
+int det_turn_peek(struct det_turn *turn, const char *id)
+{
+    det_time until = 0;
+    int r;
+
+    do
+        r = look(turn, id, NULL, true, &until);
+    while (r == 0);
+    return r < 0 ? r : 0;
+}
+
+/* 1 and the first answer when the event id is known. */
+static int answer_again(struct det_turn *turn, struct det_sent *ret)
+{
+    struct det_store_answer first;
+    int r;
+
+    if (!turn->event_id)
+        return 0;
+    r = turn->runtime->ops->answer(
+        turn->runtime->store, turn->resident->handle, turn->event_id, &first);
+    if (r == DET_ERR_NOT_FOUND)
+        return 0;
+    if (r < 0)
+        return det_error_set(turn->error, r, "the event id cannot be looked up");
+    *ret = (struct det_sent){
+        .outcome = (enum det_outcome)first.outcome,
+        .state = first.state,
+        .sequence = first.sequence,
+        .visit = first.visit,
+        .is_duplicate = true,
+    };
+    return 1;
+}
+
+static int conflict(struct det_turn *turn, const char *what, uint64_t expected, uint64_t actual)
+{
+    det_error_set(
+        turn->error, DET_ERR_CONFLICT, "%s %s: %s %llu was expected, it is %llu",
+        turn->served->machine->name, turn->resident->id, what, (unsigned long long)expected,
+        (unsigned long long)actual);
+    if (turn->error) {
+        turn->error->expected = expected;
+        turn->error->actual = actual;
+    }
+    return DET_ERR_CONFLICT;
+}
+
+/* What the loop does is over when somebody else has done it, or made it void. */
+static bool is_void(const struct det_turn *turn)
+{
+    const struct det_armed *timer = turn->timer;
+
+    if (timer && (!timer->is_armed || timer->visit != turn->timer_visit ||
+                  timer->deadline != turn->timer_deadline))
+        return true;
+    return turn->errand && turn->errand->is_gone;
+}
+
+static int check_conditions(struct det_turn *turn)
+{
+    const struct det_store_head *head = &turn->resident->head;
+
+    if (is_void(turn))
+        return DET_ERR_NOT_FOUND;
+    if (turn->expected && turn->expected != head->sequence)
+        return conflict(turn, "sequence", turn->expected, head->sequence);
+    if (turn->visit && turn->visit != head->visit)
+        return conflict(turn, "visit", turn->visit, head->visit);
+    return 0;
+}
+
+static int decide_all(struct det_turn *turn, const void *const *events, size_t count)
+{
+    int r = 0;
+
+    switch (turn->kind) {
+    case DET_TURN_START:
+        return det_decide_start(turn);
+    case DET_TURN_STOP:
+        return det_decide_stop(turn);
+    case DET_TURN_SEND:
+        break;
+    }
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = det_decide_event(turn, events[i]);
+    return r;
+}
+
+/* Whether what the loop sends will not be taken later either. */
+static bool is_rejection(const struct det_turn *turn, int r)
+{
+    if (!turn->is_internal)
+        return false;
+    if (r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT)
+        return turn->is_last_attempt;
+    return r == DET_ERR_UNHANDLED || r == DET_ERR_REFUSED || r == DET_ERR_INVALID ||
+           r == DET_ERR_STOPPED;
+}
+
+/* The event of a timer or an effect that is not taken: the timer is over all the same, and the
+ * effect a dead letter. */
+static int reject(struct det_turn *turn, int r)
+{
+    det_draft_discard(turn);
+    turn->rejected = r;
+    if (turn->errand) {
+        turn->errand_change = DET_STORE_UPDATE;
+        turn->errand->row.is_dead = true;
+        turn->errand->row.last_error = r;
+    }
+    return det_draft_begin(turn, 0);
+}
+
+static int decide_and_commit(
+    struct det_turn *turn, const void *const *events, size_t count, struct det_sent *ret)
+{
+    int r;
+
+    r = det_draft_begin(turn, count ? count : 1); /* a stop by hand is an event too */
+    if (r < 0)
+        return r;
+    r = decide_all(turn, events, count);
+    if (is_rejection(turn, r))
+        r = reject(turn, r);
+    if (r < 0) {
+        det_draft_discard(turn);
+        return r;
+    }
+    /* Of several events the last one that is recorded stands for all. */
+    if (turn->event_id && turn->draft->event_count)
+        turn->draft->events[turn->draft->event_count - 1].event_id = turn->event_id;
+    return det_turn_commit(turn, ret);
+}
+
+/* The first deferred event, in order, that the state takes now. */
+static struct det_kept *find_retry(const struct det_turn *turn)
+{
+    const struct det_resident *resident = turn->resident;
+
+    if (!det_resident_kept(resident) || resident->head.is_stopped)
+        return NULL;
+    DET_LIST_EACH(node, &resident->more->kept)
+    {
+        struct det_kept *kept = DET_CONTAINER(node, struct det_kept, node);
+
+        if (det_machine_step(
+                turn->served->machine, resident->head.state, det_event_kind(kept->event))
+                ->outcome != DET_UNHANDLED)
+            return kept;
+    }
+    return NULL;
+}
+
+static void tell_refused(struct det_turn *turn, const struct det_kept *kept, int code)
+{
+    det_runtime_trouble(
+        turn->runtime, turn->resident,
+        &(struct det_trouble){ .kind = DET_TROUBLE_EVENT_DEAD,
+                               .name =
+                                   turn->served->machine->events[det_event_kind(kept->event)].name,
+                               .code = code });
+}
+
+/* Its sender has gone: what refuses it now makes it a dead letter. */
+static int retry_one(struct det_turn *turn, struct det_kept *kept)
+{
+    struct det_sent sent;
+    int r, refused = 0;
+
+    turn->retried = kept;
+    r = det_draft_begin(turn, 1);
+    if (r == 0)
+        r = det_decide_event(turn, kept->event);
+    if (r == DET_ERR_REFUSED || r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT ||
+        r == DET_ERR_INVALID) {
+        refused = r;
+        det_draft_discard(turn);
+        r = det_draft_begin(turn, 0);
+    }
+    if (r < 0)
+        det_draft_discard(turn);
+    else
+        r = det_turn_commit(turn, &sent);
+    turn->retried = NULL;
+    if (r < 0)
+        return r;
+    if (refused)
+        tell_refused(turn, kept, refused);
+    det_kept_close(turn->runtime, turn->served->machine, kept);
+    return 0;
+}
+
+/* After a change of state deferred events are tried again, oldest first, each in a commit of its
+ * own. A failure leaves the rest for the next change; it is not the sender's. */
+static void retry_kept(struct det_turn *turn)
+{
+    struct det_error *error = turn->error;
+    struct det_kept *kept;
+    int r = 0;
+
+    if (!det_resident_kept(turn->resident))
+        return;
+    turn->error = NULL;
+    turn->hooks_began = det_world_now(turn->runtime->world, DET_CLOCK_WALL);
+    turn->action = NULL;
+    while (r == 0 && (kept = find_retry(turn)))
+        r = retry_one(turn, kept);
+    turn->error = error;
+}
+
+static int carry_out(
+    struct det_turn *turn, const void *const *events, size_t count, struct det_sent *ret)
+{
+    int r;
+
+    if (turn->kind != DET_TURN_START) {
+        r = answer_again(turn, ret);
+        if (r != 0) {
+            turn->duplicates += r > 0;
+            return r < 0 ? r : 0;
+        }
+        /* Left over from a failure. */
+        if (turn->is_claimed)
+            retry_kept(turn);
+        r = check_conditions(turn);
+        if (r < 0)
+            return r;
+    }
+    r = decide_and_commit(turn, events, count, ret);
+    if (r == 0 && turn->is_claimed && !turn->is_locked)
+        retry_kept(turn);
+    return r;
+}
+
+/* The resident may differ from the store: load it again. The claim is held, the lock is not. */
+static int refresh(struct det_turn *turn)
+{
+    struct det_resident *resident = turn->resident;
+    int r;
+
+    det_shard_lock(turn->runtime, turn->shard);
+    if (!resident->is_stale) {
+        resident->is_stale = true;
+        turn->shard->stale++;
+    }
+    r = load_claimed(turn);
+    if (r == DET_ERR_NOT_FOUND && !resident->handle) {
+        resident->is_stale = false;
+        turn->shard->stale--;
+    }
+    det_shard_unlock(turn->runtime, turn->shard);
+    turn->is_in_doubt = false;
+    /* The loop will try again. */
+    if (r < 0)
+        turn->earliest = INT64_MIN;
+    return r;
+}
+
+static void claim(struct det_turn *turn)
+{
+    det_resident_claim(turn->runtime, turn->shard, turn->resident);
+    turn->is_claimed = true;
+    det_shard_unlock(turn->runtime, turn->shard);
+}
+
+/* A commit failed and nobody knows, or somebody else was there first. Returns what the sender gets
+ * to know. */
+static int resolve(
+    struct det_turn *turn, const void *const *events, size_t count, int failure,
+    struct det_sent *ret)
+{
+    int r = failure;
+
+    if (!turn->is_claimed)
+        claim(turn);
+    for (int i = 0; turn->is_in_doubt && i < CONFLICTS_MAX; i++) {
+        if (refresh(turn) < 0)
+            return r;
+        if (turn->kind != DET_TURN_START && (r == DET_ERR_CONFLICT || r == DET_ERR_EXISTS)) {
+            r = carry_out(turn, events, count, ret);
+        } else if (answer_again(turn, ret) > 0) {
+            ret->is_duplicate = r == DET_ERR_EXISTS;
+            r = 0;
+        }
+    }
+    if (turn->is_in_doubt)
+        (void)refresh(turn);
+    return r;
+}
+
+static bool needs_claim(const struct det_turn *turn, const void *const *events, size_t count)
+{
+    const struct det_runtime *runtime = turn->runtime;
+
+    if (!runtime->ops->is_quick || runtime->options.observe || turn->errand || count > 1 ||
+        det_resident_kept(turn->resident))
+        return true;
+    return count == 1 && !det_decide_is_plain(turn, events[0]);
+}
+
+static void count_up(struct det_turn *turn)
+{
+    struct det_runtime_counts *counts = &turn->shard->counts;
+
+    counts->transitions += turn->transitions;
+    counts->unhandled += turn->unhandled;
+    counts->refused += turn->refused;
+    counts->duplicates += turn->duplicates;
+}
+
+/* Lock held before and not after. What the loop and the pool have to do is told without the lock,
+ * but the runtime must not be closed meanwhile: it is a call under way. */
+static void leave(struct det_turn *turn)
+{
+    struct det_runtime *runtime = turn->runtime;
+    struct det_shard *shard = turn->shard;
+    bool is_kick_wanted = turn->earliest < atomic_load(&runtime->next_look);
+
+    if (!turn->to_run && !is_kick_wanted) {
+        det_shard_unlock(runtime, shard);
+        return;
+    }
+    shard->calls++;
+    det_shard_unlock(runtime, shard);
+    det_errand_submit(runtime, turn->to_run);
+    det_due_kick(runtime, turn->earliest);
+    det_shard_lock(runtime, shard);
+    shard->calls--;
+    if (shard->is_closing)
+        det_condition_broadcast(runtime->world, shard->changed);
+    det_shard_unlock(runtime, shard);
+}
+
+/* With the lock held: the claim ends, if there is one. An instance that was to be started and was
+ * not never was. */
+static void end_claim(struct det_turn *turn)
+{
+    if (!turn->is_claimed)
+        return;
+    if (!turn->resident->handle && !turn->resident->is_stale)
+        det_resident_remove(turn->runtime, turn->shard, turn->resident);
+    else
+        det_turn_release(turn);
+}
+
+int det_turn_run(
+    struct det_turn *turn, const void *const *events, size_t count, struct det_sent *ret)
+{
+    struct det_runtime *runtime = turn->runtime;
+    int r;
+
+    turn->draft = det_draft_take(runtime, turn->shard);
+    if (!turn->draft) {
+        end_claim(turn);
+        det_shard_unlock(runtime, turn->shard);
+        return DET_ERR_NO_MEMORY;
+    }
+    turn->now = turn->hooks_began = det_world_now(runtime->world, DET_CLOCK_WALL);
+    if (turn->is_claimed)
+        det_shard_unlock(runtime, turn->shard);
+    else if (needs_claim(turn, events, count))
+        claim(turn);
+    r = carry_out(turn, events, count, ret);
+    if (turn->is_in_doubt)
+        r = resolve(turn, events, count, r, ret);
+    if (turn->is_claimed && !turn->is_locked)
+        det_shard_lock(runtime, turn->shard);
+    end_claim(turn);
+    count_up(turn);
+    det_draft_give(turn->shard, turn->draft);
+    leave(turn);
+    return r;
+}

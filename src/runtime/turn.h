@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* turn.h - one writer's turn on an instance: decide in a draft, commit, publish.
+ *
+ *     take the resident -> claim it, if user code may run -> decide: the draft is the instance as
+ *     it would be -> commit the draft to the store -> publish it to the resident -> tell -> release
+ *
+ * Invariants
+ *   1. Until the commit everything is in the draft: giving up is throwing it away.
+ *   2. What can fail (memory, room in the heap) is done before the commit; a publish cannot fail.
+ *   3. A turn without user code holds the shard's lock from beginning to end and claims nothing. */
+#ifndef DET_RUNTIME_TURN_H
+#define DET_RUNTIME_TURN_H
+
+#include "runtime/runtime.h"
+
+/* What becomes of a timer. */
+struct det_draft_timer {
+    bool is_touched, is_set;
+    uint16_t event;
+    uint64_t visit;
+    det_time due;
+    void *value;
+};
+
+/* An instance as it would be; used again and again. The slot 0 of the timers is the state's own,
+ * 1 + n is the n-th named one. */
+struct det_draft {
+    struct det_draft *next;
+    struct det_store_head head;
+    bool is_data_changed;
+    bool is_kept_dropped; /* it stops: deferred events will not be taken any more */
+    bool has_timers;      /* some timer is touched */
+    char *data;
+    size_t data_capacity;
+    struct det_store_event *events;
+    size_t event_count, event_capacity;
+    struct det_draft_timer *timers;
+    size_t timer_capacity;
+    struct det_list errands;
+    size_t errand_count;
+    struct det_list kept; /* to be deferred; after a publish: dropped ones */
+    size_t kept_count;
+    const char *reason;
+    unsigned outcome; /* of the last event */
+    struct det_store_timer_change *timer_changes;
+    size_t timer_change_capacity;
+    struct det_store_effect_change *effect_changes;
+    size_t effect_change_capacity;
+    struct det_store_deferred_change *kept_changes;
+    size_t kept_change_capacity;
+};
+
+enum det_turn_kind {
+    DET_TURN_SEND,
+    DET_TURN_START,
+    DET_TURN_STOP,
+};
+
+struct det_turn {
+    enum det_turn_kind kind;
+    struct det_runtime *runtime;
+    struct det_served *served;
+    struct det_shard *shard;
+    uint64_t hash; /* of the id */
+    struct det_resident *resident;
+    struct det_draft *draft;
+    const char *event_id;
+    uint64_t expected, visit; /* conditions; 0: none */
+    struct det_error *error;
+    const void *start_data;  /* START: NULL: all zero */
+    const char *stop_reason; /* STOP */
+    det_time now;            /* wall */
+    det_time hooks_began;    /* wall */
+    const char *action;      /* the last guard or hook that ran; NULL: none */
+    bool is_claimed;
+    bool is_locked;   /* the lock was kept after the publish, for the end of the turn */
+    bool is_in_doubt; /* a commit has an unknown outcome */
+    /* A turn of the loop. */
+    bool is_internal;
+    bool is_last_attempt;    /* a hook that fails now is a rejection */
+    int rejected;            /* why the event was not taken, which has been committed */
+    struct det_armed *timer; /* the one that fires */
+    uint64_t timer_visit;
+    det_time timer_deadline;
+    struct det_errand *errand;                /* the one that ends or changes */
+    enum det_store_change_kind errand_change; /* TAKE or UPDATE */
+    /* Left for the end. */
+    struct det_kept *retried; /* the deferred event that this commit takes */
+    struct det_errand *to_run;
+    struct det_errand **to_run_last;
+    det_time earliest; /* of what was put into the heap; DET_NEVER: nothing */
+    uint32_t unhandled, refused, duplicates, transitions;
+};
+
+/* Room for `wanted` elements. */
+DET_MUST_CHECK int det_draft_room(
+    struct det_runtime *runtime, void *array, size_t *capacity, size_t wanted, size_t size);
+
+/* draft.c: take and give with the lock held. */
+struct det_draft *det_draft_take(struct det_runtime *runtime, struct det_shard *shard);
+void det_draft_give(struct det_shard *shard, struct det_draft *draft);
+void det_draft_close_all(struct det_runtime *runtime, struct det_shard *shard);
+/* The draft is the resident as it is. */
+DET_MUST_CHECK int det_draft_begin(struct det_turn *turn, size_t events);
+/* Throws away what was decided. */
+void det_draft_discard(struct det_turn *turn);
+
+/* decide.c: fills the draft. May call user code. */
+bool det_decide_is_plain(const struct det_turn *turn, const void *event);
+DET_MUST_CHECK int det_decide_event(struct det_turn *turn, const void *event);
+DET_MUST_CHECK int det_decide_start(struct det_turn *turn);
+DET_MUST_CHECK int det_decide_stop(struct det_turn *turn);
+/* Whether the event is one of this machine and its payload can be recorded. */
+DET_MUST_CHECK int det_decide_check(
+    const struct det_served *served, const void *event, struct det_error *reterr);
+
+/* hooks.c: guard, exit, transition, entry, in this order; any may refuse. */
+DET_MUST_CHECK int det_hooks_run(
+    struct det_turn *turn, const struct det_transition *transition, const struct det_move *move,
+    const void *event);
+DET_MUST_CHECK int det_hooks_entry(struct det_turn *turn, const struct det_move *move);
+
+/* commit.c */
+/* Commits the draft and publishes it. After an error nothing is published. */
+DET_MUST_CHECK int det_turn_commit(struct det_turn *turn, struct det_sent *ret);
+
+/* turn.c */
+void det_turn_init(
+    struct det_turn *turn, struct det_runtime *runtime, struct det_served *served, uint64_t hash);
+/* Finds the resident, free and fresh; waits for its writer and loads it as need be. `slot` is where
+ * it is, or NULL: not known. The lock is held before and after, also after an error. */
+DET_MUST_CHECK int det_turn_take(
+    struct det_turn *turn, const char *id, const struct det_index_slot *slot);
+/* The same for readers, who do not mind a writer. */
+DET_MUST_CHECK int det_turn_peek(struct det_turn *turn, const char *id);
+/* Carries out the turn on the resident that was taken. The lock is held before and not after. */
+DET_MUST_CHECK int det_turn_run(
+    struct det_turn *turn, const void *const *events, size_t count, struct det_sent *ret);
+/* With the lock held: the claim ends. */
+void det_turn_release(struct det_turn *turn);
+
+#endif

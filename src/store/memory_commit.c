@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* memory_commit.c - the commit of the memory store: check, reserve, apply. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "os/os.h"
+#include "store/memory.h"
+
+#define ANSWERS_MIN 4u
+
+/* Objects that were made while reserving; they are hung on the instance or thrown away. */
+struct staged {
+    struct det_list effects, deferred;
+};
+
+static bool timer_matches(struct memory_instance *instance, const struct det_store_timer *row)
+{
+    const struct memory_timer *timer;
+
+    if (row->timer != DET_STATE_TIMER && (!instance->more || !instance->more->timers))
+        return false;
+    timer = memory_timer_of(instance, row->timer);
+    return timer->is_armed && timer->due == row->due && timer->visit == row->visit;
+}
+
+static int check_taken(struct memory_instance *instance, const struct det_store_commit *commit)
+{
+    for (size_t i = 0; i < commit->timer_count; i++) {
+        if (commit->timers[i].kind == DET_STORE_TAKE &&
+            !timer_matches(instance, &commit->timers[i].timer))
+            return DET_ERR_NOT_FOUND;
+    }
+    for (size_t i = 0; i < commit->effect_count; i++) {
+        const struct det_store_effect *row = &commit->effects[i].effect;
+
+        if (commit->effects[i].kind != DET_STORE_SET &&
+            !det_memory_effect_find(instance, row->sequence, row->index))
+            return DET_ERR_NOT_FOUND;
+    }
+    for (size_t i = 0; i < commit->deferred_count; i++) {
+        if (commit->deferred[i].kind == DET_STORE_TAKE &&
+            !det_memory_deferred_find(instance, commit->deferred[i].deferred.sequence))
+            return DET_ERR_NOT_FOUND;
+    }
+    return 0;
+}
+
+static int check(
+    struct memory_store *store, struct memory_instance *instance, struct det_store_commit *commit)
+{
+    if (commit->event_count && instance->head.sequence != commit->expected) {
+        commit->actual = instance->head.sequence;
+        return DET_ERR_CONFLICT;
+    }
+    if (commit->event_id && det_memory_answer_find(store, instance, commit->event_id))
+        return DET_ERR_EXISTS;
+    if (commit->timer_count || commit->effect_count || commit->deferred_count)
+        return check_taken(instance, commit);
+    return 0;
+}
+
+static int reserve_timer(
+    struct memory_store *store, struct memory_instance *instance, const struct det_store_timer *row)
+{
+    const struct memory_machine *machine = instance->machine;
+    struct memory_timer *timer;
+
+    if (row->timer != DET_STATE_TIMER && !instance->more->timers) {
+        instance->more->timers =
+            DET_NEW_ARRAY(store->store.allocator, machine->timer_count, struct memory_timer);
+        if (!instance->more->timers)
+            return DET_ERR_NO_MEMORY;
+    }
+    timer = memory_timer_of(instance, row->timer);
+    if (row->value && !timer->value)
+        timer->value = det_alloc_zero(store->store.allocator, machine->event_size);
+    return row->value && !timer->value ? DET_ERR_NO_MEMORY : 0;
+}
+
+/* Only while the ring has not gone round: until then its order is the order of its places. */
+static int grow_answers(struct memory_store *store, struct memory_more *more)
+{
+    uint32_t capacity = more->answer_capacity ? more->answer_capacity * 2 : ANSWERS_MIN;
+    struct memory_answer *answers;
+
+    if (capacity > store->event_ids_kept)
+        capacity = store->event_ids_kept;
+    answers = DET_NEW_ARRAY(store->store.allocator, capacity, struct memory_answer);
+    if (!answers)
+        return DET_ERR_NO_MEMORY;
+    if (more->answers) {
+        memcpy(answers, more->answers, more->answer_capacity * sizeof *answers);
+        DET_DELETE_ARRAY(store->store.allocator, more->answers, more->answer_capacity);
+    }
+    more->answer_next = more->answer_capacity;
+    more->answers = answers;
+    more->answer_capacity = capacity;
+    return 0;
+}
+
+static int reserve_answer(struct memory_store *store, struct memory_more *more)
+{
+    struct memory_answer *answer;
+    int r;
+
+    if (more->answer_count == more->answer_capacity &&
+        more->answer_capacity < store->event_ids_kept) {
+        r = grow_answers(store, more);
+        if (r < 0)
+            return r;
+    }
+    answer = &more->answers[more->answer_next];
+    if (!answer->id) {
+        answer->id = det_alloc_zero(store->store.allocator, DET_ID_MAX + 1);
+        if (!answer->id)
+            return DET_ERR_NO_MEMORY;
+    }
+    return 0;
+}
+
+static bool needs_more(
+    const struct memory_instance *instance, const struct det_store_commit *commit)
+{
+    if (instance->more)
+        return false;
+    for (size_t i = 0; i < commit->timer_count; i++) {
+        if (commit->timers[i].timer.timer != DET_STATE_TIMER)
+            return true;
+    }
+    return commit->effect_count || commit->deferred_count || commit->event_id || commit->reason;
+}
+
+static int stage(
+    struct memory_store *store, const struct memory_machine *machine,
+    const struct det_store_commit *commit, struct staged *staged)
+{
+    for (size_t i = 0; i < commit->effect_count; i++) {
+        struct memory_effect *effect;
+
+        if (commit->effects[i].kind != DET_STORE_SET)
+            continue;
+        effect = det_memory_effect_open(store, machine, &commit->effects[i].effect);
+        if (!effect)
+            return DET_ERR_NO_MEMORY;
+        det_list_append(&staged->effects, &effect->node);
+    }
+    for (size_t i = 0; i < commit->deferred_count; i++) {
+        struct memory_deferred *deferred;
+
+        if (commit->deferred[i].kind != DET_STORE_SET)
+            continue;
+        deferred = det_memory_deferred_open(store, machine, &commit->deferred[i].deferred);
+        if (!deferred)
+            return DET_ERR_NO_MEMORY;
+        det_list_append(&staged->deferred, &deferred->node);
+    }
+    return 0;
+}
+
+static void discard(
+    struct memory_store *store, const struct memory_machine *machine, struct staged *staged)
+{
+    struct det_list *node;
+
+    while ((node = det_list_take(&staged->effects)))
+        det_memory_effect_close(store, machine, DET_CONTAINER(node, struct memory_effect, node));
+    while ((node = det_list_take(&staged->deferred)))
+        det_memory_deferred_close(
+            store, machine, DET_CONTAINER(node, struct memory_deferred, node));
+}
+
+static int reserve(
+    struct memory_store *store, struct memory_instance *instance,
+    const struct det_store_commit *commit, struct staged *staged)
+{
+    int r = 0;
+
+    if (needs_more(instance, commit))
+        r = det_memory_more(store, instance);
+    if (r == 0 && commit->event_count)
+        r = det_memory_rows_reserve(store, instance, commit);
+    for (size_t i = 0; r == 0 && i < commit->timer_count; i++) {
+        if (commit->timers[i].kind == DET_STORE_SET)
+            r = reserve_timer(store, instance, &commit->timers[i].timer);
+    }
+    if (r == 0 && commit->event_id)
+        r = reserve_answer(store, instance->more);
+    if (r == 0 && (commit->effect_count || commit->deferred_count))
+        r = stage(store, instance->machine, commit, staged);
+    return r;
+}
+
+static void apply_timer(
+    struct memory_instance *instance, const struct det_store_timer_change *change)
+{
+    const struct det_store_timer *row = &change->timer;
+    struct memory_timer *timer;
+
+    if (row->timer != DET_STATE_TIMER && !instance->more->timers)
+        return;
+    timer = memory_timer_of(instance, row->timer);
+    timer->is_armed = change->kind == DET_STORE_SET;
+    if (!timer->is_armed)
+        return;
+    timer->due = row->due;
+    timer->visit = row->visit;
+    timer->event = row->event;
+    timer->has_value = row->value != NULL;
+    if (row->value)
+        memcpy(timer->value, row->value, instance->machine->event_size);
+}
+
+/* Keeps no more dead effects than the limit; the oldest goes. */
+static void bury(struct memory_store *store, struct memory_instance *instance)
+{
+    struct memory_effect *oldest = NULL;
+    size_t count = 0;
+
+    DET_LIST_EACH(node, &instance->more->effects)
+    {
+        struct memory_effect *effect = DET_CONTAINER(node, struct memory_effect, node);
+
+        if (!effect->row.is_dead)
+            continue;
+        if (!oldest)
+            oldest = effect;
+        count++;
+    }
+    if (count > DET_DEAD_MAX)
+        det_memory_effect_close(store, instance->machine, oldest);
+}
+
+static void apply_effect(
+    struct memory_store *store, struct memory_instance *instance,
+    const struct det_store_effect_change *change)
+{
+    const struct det_store_effect *row = &change->effect;
+    struct memory_effect *effect = det_memory_effect_find(instance, row->sequence, row->index);
+
+    det_assert(effect);
+    if (change->kind == DET_STORE_TAKE) {
+        det_memory_effect_close(store, instance->machine, effect);
+        return;
+    }
+    effect->row.attempts = row->attempts;
+    effect->row.last_error = row->last_error;
+    effect->row.next = row->next;
+    effect->row.is_dead = row->is_dead;
+    if (row->is_dead)
+        bury(store, instance);
+}
+
+static void apply_answer(
+    const struct memory_store *store, struct memory_more *more,
+    const struct det_store_commit *commit)
+{
+    struct memory_answer *answer = &more->answers[more->answer_next];
+    size_t length = strlen(commit->event_id);
+
+    memcpy(answer->id, commit->event_id, length + 1);
+    answer->hash = det_hash64(commit->event_id, length, store->seed);
+    answer->answer = commit->answer;
+    if (more->answer_count < more->answer_capacity)
+        more->answer_count++;
+    more->answer_next = more->answer_next + 1 == more->answer_capacity ? 0 : more->answer_next + 1;
+}
+
+static void apply_lists(
+    struct memory_store *store, struct memory_instance *instance,
+    const struct det_store_commit *commit, struct staged *staged)
+{
+    struct memory_more *more = instance->more;
+    struct det_list *node;
+
+    while ((node = det_list_take(&staged->effects)))
+        det_list_append(&more->effects, node);
+    while ((node = det_list_take(&staged->deferred)))
+        det_list_append(&more->deferred, node);
+    for (size_t i = 0; i < commit->effect_count; i++) {
+        if (commit->effects[i].kind != DET_STORE_SET)
+            apply_effect(store, instance, &commit->effects[i]);
+    }
+    for (size_t i = 0; i < commit->deferred_count; i++) {
+        if (commit->deferred[i].kind == DET_STORE_TAKE)
+            det_memory_deferred_close(
+                store, instance->machine,
+                det_memory_deferred_find(instance, commit->deferred[i].deferred.sequence));
+    }
+}
+
+static void apply(
+    struct memory_store *store, struct memory_instance *instance,
+    const struct det_store_commit *commit, struct staged *staged)
+{
+    uint64_t transitions = instance->head.transition_count;
+
+    for (size_t i = 0; i < commit->event_count; i++) {
+        det_memory_rows_append(instance, &commit->events[i]);
+        if (commit->events[i].outcome == DET_GOTO)
+            instance->history[transitions++ % DET_HISTORY_MAX] = commit->events[i].from;
+    }
+    for (size_t i = 0; i < commit->timer_count; i++)
+        apply_timer(instance, &commit->timers[i]);
+    if (commit->effect_count || commit->deferred_count)
+        apply_lists(store, instance, commit, staged);
+    if (commit->data)
+        memcpy(instance->data, commit->data, instance->machine->data_size);
+    if (commit->reason)
+        memcpy(instance->more->reason, commit->reason, strlen(commit->reason) + 1);
+    if (commit->event_id)
+        apply_answer(store, instance->more, commit);
+    if (commit->event_count || commit->is_new)
+        instance->head = *commit->head;
+    atomic_store_explicit(&instance->listed_state, commit->head->state, memory_order_relaxed);
+}
+
+/* What most commits are: one event that fits into its row, and at most the state's own timer set or
+ * cleared. There is nothing to reserve and nothing to find. */
+static bool is_light(
+    const struct memory_store *store, const struct memory_instance *instance,
+    const struct det_store_commit *commit)
+{
+    if (commit->event_count != 1 || commit->timer_count > 1 || commit->effect_count ||
+        commit->deferred_count || commit->event_id || commit->reason)
+        return false;
+    if (commit->timer_count &&
+        (commit->timers->kind == DET_STORE_TAKE || commit->timers->timer.value ||
+         commit->timers->timer.timer != DET_STATE_TIMER))
+        return false;
+    return instance->head.sequence == commit->expected &&
+           (instance->row_count < instance->row_capacity ||
+            instance->row_count == store->events_kept) &&
+           det_memory_rows_fits(instance, commit->events);
+}
+
+static void apply_light(struct memory_instance *instance, struct det_store_commit *commit)
+{
+    det_memory_rows_append(instance, commit->events);
+    if (commit->events->outcome == DET_GOTO)
+        instance->history[instance->head.transition_count % DET_HISTORY_MAX] = commit->events->from;
+    if (commit->timer_count)
+        apply_timer(instance, commit->timers);
+    if (commit->data)
+        memcpy(instance->data, commit->data, instance->machine->data_size);
+    instance->head = *commit->head;
+    atomic_store_explicit(&instance->listed_state, commit->head->state, memory_order_relaxed);
+    commit->next = memory_row_at(instance, instance->row_next);
+}
+
+static int commit_known(
+    struct memory_store *store, struct memory_instance *instance, struct det_store_commit *commit)
+{
+    struct staged staged;
+    int r;
+
+    if (is_light(store, instance, commit)) {
+        apply_light(instance, commit);
+        return 0;
+    }
+    r = check(store, instance, commit);
+    if (r < 0)
+        return r;
+    det_list_init(&staged.effects);
+    det_list_init(&staged.deferred);
+    r = reserve(store, instance, commit, &staged);
+    if (r < 0) {
+        discard(store, instance->machine, &staged);
+        return r;
+    }
+    apply(store, instance, commit, &staged);
+    commit->next = instance->rows ? memory_row_at(instance, instance->row_next) : NULL;
+    return 0;
+}
+
+/* The instance is complete before it can be found. */
+static int commit_new(struct memory_store *store, struct det_store_commit *commit)
+{
+    struct det_world *world = store->store.world;
+    struct memory_machine *machine;
+    struct memory_instance *instance;
+    int r;
+
+    det_mutex_lock(world, store->mutex);
+    machine = det_map_get(&store->machines, commit->machine->name);
+    det_mutex_unlock(world, store->mutex);
+    det_assert(machine && commit->data);
+    instance = det_memory_instance_open(store, machine, commit->id);
+    if (!instance)
+        return DET_ERR_NO_MEMORY;
+    r = commit_known(store, instance, commit);
+    if (r == 0) {
+        det_mutex_lock(world, store->mutex);
+        r = det_map_put(&machine->instances, instance);
+        det_mutex_unlock(world, store->mutex);
+    }
+    if (r < 0) {
+        det_memory_instance_close(store, instance);
+        return r;
+    }
+    commit->instance = (struct det_store_instance *)(void *)instance;
+    return 0;
+}
+
+int det_memory_commit(
+    struct det_store *store, struct det_store_commit *const *commits, size_t count)
+{
+    struct memory_store *memory = memory_store_of(store);
+
+    for (size_t i = 0; i < count; i++) {
+        struct det_store_commit *commit = commits[i];
+
+        commit->result = commit->is_new
+                             ? commit_new(memory, commit)
+                             : commit_known(memory, memory_instance_of(commit->instance), commit);
+    }
+    return 0;
+}

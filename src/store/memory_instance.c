@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* memory_instance.c - an instance of the memory store and the small objects that hang on it. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "store/memory.h"
+
+#define ALIGNMENT ((size_t)16)
+
+static size_t aligned(size_t size)
+{
+    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static size_t instance_size(const struct memory_machine *machine, const char *id)
+{
+    return aligned(sizeof(struct memory_instance)) + aligned(machine->data_size) + strlen(id) + 1;
+}
+
+struct memory_instance *det_memory_instance_open(
+    struct memory_store *store, struct memory_machine *machine, const char *id)
+{
+    struct memory_instance *instance;
+    char *text;
+
+    instance = det_alloc_zero(store->store.allocator, instance_size(machine, id));
+    if (!instance)
+        return NULL;
+    instance->machine = machine;
+    instance->data = (char *)instance + aligned(sizeof *instance);
+    text = (char *)instance->data + aligned(machine->data_size);
+    memcpy(text, id, strlen(id) + 1);
+    instance->id = text;
+    return instance;
+}
+
+static void close_timer(
+    struct memory_store *store, const struct memory_machine *machine, struct memory_timer *timer)
+{
+    if (timer->value)
+        det_free(store->store.allocator, timer->value, machine->event_size);
+}
+
+static void close_answers(struct memory_store *store, struct memory_more *more)
+{
+    for (uint32_t i = 0; i < more->answer_capacity; i++) {
+        if (more->answers[i].id)
+            det_free(store->store.allocator, more->answers[i].id, DET_ID_MAX + 1);
+    }
+    if (more->answers)
+        DET_DELETE_ARRAY(store->store.allocator, more->answers, more->answer_capacity);
+}
+
+static void close_more(
+    struct memory_store *store, const struct memory_machine *machine, struct memory_more *more)
+{
+    struct det_list *node;
+
+    while ((node = det_list_take(&more->effects)))
+        det_memory_effect_close(store, machine, DET_CONTAINER(node, struct memory_effect, node));
+    while ((node = det_list_take(&more->deferred)))
+        det_memory_deferred_close(
+            store, machine, DET_CONTAINER(node, struct memory_deferred, node));
+    for (unsigned i = 0; more->timers && i < machine->timer_count; i++)
+        close_timer(store, machine, &more->timers[i]);
+    if (more->timers)
+        DET_DELETE_ARRAY(store->store.allocator, more->timers, machine->timer_count);
+    close_answers(store, more);
+    DET_DELETE(store->store.allocator, more);
+}
+
+void det_memory_instance_close(struct memory_store *store, struct memory_instance *instance)
+{
+    const struct memory_machine *machine = instance->machine;
+
+    if (instance->rows)
+        det_memory_rows_close(store, instance);
+    close_timer(store, machine, &instance->state_timer);
+    if (instance->more)
+        close_more(store, machine, instance->more);
+    det_free(store->store.allocator, instance, instance_size(machine, instance->id));
+}
+
+int det_memory_more(struct memory_store *store, struct memory_instance *instance)
+{
+    struct memory_more *more;
+
+    if (instance->more)
+        return 0;
+    more = DET_NEW(store->store.allocator, struct memory_more);
+    if (!more)
+        return DET_ERR_NO_MEMORY;
+    det_list_init(&more->effects);
+    det_list_init(&more->deferred);
+    instance->more = more;
+    return 0;
+}
+
+static size_t effect_size(const struct memory_machine *machine)
+{
+    return aligned(sizeof(struct memory_effect)) + aligned(machine->data_size) +
+           machine->event_size;
+}
+
+struct memory_effect *det_memory_effect_open(
+    struct memory_store *store, const struct memory_machine *machine,
+    const struct det_store_effect *row)
+{
+    struct memory_effect *effect;
+    char *data, *event;
+
+    effect = det_alloc_zero(store->store.allocator, effect_size(machine));
+    if (!effect)
+        return NULL;
+    det_list_init(&effect->node);
+    data = (char *)effect + aligned(sizeof *effect);
+    event = data + aligned(machine->data_size);
+    memcpy(data, row->data, machine->data_size);
+    memcpy(event, row->event, machine->event_size);
+    effect->row = *row;
+    effect->row.data = data;
+    effect->row.event = event;
+    return effect;
+}
+
+void det_memory_effect_close(
+    struct memory_store *store, const struct memory_machine *machine, struct memory_effect *effect)
+{
+    det_list_remove(&effect->node);
+    det_free(store->store.allocator, effect, effect_size(machine));
+}
+
+static size_t deferred_size(const struct memory_machine *machine)
+{
+    return aligned(sizeof(struct memory_deferred)) + machine->event_size;
+}
+
+struct memory_deferred *det_memory_deferred_open(
+    struct memory_store *store, const struct memory_machine *machine,
+    const struct det_store_deferred *row)
+{
+    struct memory_deferred *deferred;
+    char *event;
+
+    deferred = det_alloc_zero(store->store.allocator, deferred_size(machine));
+    if (!deferred)
+        return NULL;
+    det_list_init(&deferred->node);
+    event = (char *)deferred + aligned(sizeof *deferred);
+    memcpy(event, row->event, machine->event_size);
+    deferred->row = (struct det_store_deferred){ row->sequence, event };
+    return deferred;
+}
+
+void det_memory_deferred_close(
+    struct memory_store *store, const struct memory_machine *machine,
+    struct memory_deferred *deferred)
+{
+    det_list_remove(&deferred->node);
+    det_free(store->store.allocator, deferred, deferred_size(machine));
+}
+
+struct memory_effect *det_memory_effect_find(
+    const struct memory_instance *instance, uint64_t sequence, uint16_t index)
+{
+    if (!instance->more)
+        return NULL;
+    DET_LIST_EACH(node, &instance->more->effects)
+    {
+        struct memory_effect *effect = DET_CONTAINER(node, struct memory_effect, node);
+
+        if (effect->row.sequence == sequence && effect->row.index == index)
+            return effect;
+    }
+    return NULL;
+}
+
+struct memory_deferred *det_memory_deferred_find(
+    const struct memory_instance *instance, uint64_t sequence)
+{
+    if (!instance->more)
+        return NULL;
+    DET_LIST_EACH(node, &instance->more->deferred)
+    {
+        struct memory_deferred *deferred = DET_CONTAINER(node, struct memory_deferred, node);
+
+        if (deferred->row.sequence == sequence)
+            return deferred;
+    }
+    return NULL;
+}
+
+struct memory_answer *det_memory_answer_find(
+    const struct memory_store *store, const struct memory_instance *instance, const char *event_id)
+{
+    const struct memory_more *more = instance->more;
+    uint64_t hash = det_hash64(event_id, strlen(event_id), store->seed);
+
+    for (uint32_t i = 0; more && i < more->answer_capacity; i++) {
+        struct memory_answer *answer = &more->answers[i];
+
+        if (answer->id && answer->hash == hash && strcmp(answer->id, event_id) == 0)
+            return answer;
+    }
+    return NULL;
+}

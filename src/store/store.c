@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* store.c - opens a store by its URL: the part before the colon chooses the driver. */
+#include "store/store.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "os/os.h"
+
+static const struct det_store_driver *const drivers[] = {
+#define DET_STORE_DRIVER(scheme) &det_store_driver_##scheme,
+#include "store/drivers.def"
+#undef DET_STORE_DRIVER
+};
+
+const struct det_store_driver *det_store_driver_at(size_t index)
+{
+    return index < sizeof drivers / sizeof drivers[0] ? drivers[index] : NULL;
+}
+
+static const struct det_store_driver *find_driver(const char *scheme, size_t length)
+{
+    const struct det_store_driver *driver;
+
+    for (size_t i = 0; (driver = det_store_driver_at(i)); i++) {
+        if (strlen(driver->scheme) == length && memcmp(driver->scheme, scheme, length) == 0)
+            return driver;
+    }
+    return NULL;
+}
+
+int det_store_open_with(
+    const char *url, const struct det_store_options *options, struct det_store **ret,
+    struct det_error *reterr)
+{
+    struct det_store_options filled = options ? *options : (struct det_store_options){ 0 };
+    const struct det_store_driver *driver;
+    const char *colon;
+
+    colon = url ? strchr(url, ':') : NULL;
+    if (!colon)
+        return det_error_set(
+            reterr, DET_ERR_INVALID,
+            "\"%s\" is not the URL of a store; say for example \"memory:\"", url ? url : "");
+    driver = find_driver(url, (size_t)(colon - url));
+    if (!driver)
+        return det_error_set(
+            reterr, DET_ERR_UNSUPPORTED,
+            "there is no store of the kind \"%.*s\"; \"memory:\" is one", (int)(colon - url), url);
+    filled.world = det_world_or_real(filled.world);
+    return driver->open(colon + 1, &filled, ret, reterr);
+}
+
+int det_store_open(const char *url, struct det_store **ret, struct det_error *reterr)
+{
+    return det_store_open_with(url, NULL, ret, reterr);
+}
+
+void det_store_close(struct det_store *store)
+{
+    if (!store)
+        return;
+    det_assert(!store->is_used);
+    store->ops->close(store);
+}

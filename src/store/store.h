@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* store.h - the drivers, as the rest of the library sees them. */
+#ifndef DET_STORE_STORE_H
+#define DET_STORE_STORE_H
+
+#include <detent/driver/store.h>
+
+#define DET_STORE_DRIVER(scheme) extern const struct det_store_driver det_store_driver_##scheme;
+#include "store/drivers.def"
+#undef DET_STORE_DRIVER
+
+/* The driver of this number, from 0; NULL at the end. */
+const struct det_store_driver *det_store_driver_at(size_t index);
+
+#endif
