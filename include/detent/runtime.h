@@ -52,21 +52,26 @@ struct det_note {
     const char *instance;
     uint64_t sequence, visit;
     uint16_t from, to, event; /* event: UINT16_MAX for a start or a stop by hand */
-    uint16_t outcome;         /* GOTO, STAY, STOP; GOTO for a start */
+    uint16_t outcome;         /* GOTO, STAY, STOP, DEFERRED, DEAD_LETTER; GOTO for a start */
     bool is_timeout;          /* sent by a timer */
     const char *cause;        /* key of the effect that produced the event; NULL: none */
     det_time at;              /* wall */
     const void *event_value;  /* the event struct; NULL for a start or a stop by hand */
-    const void *data;         /* the data afterwards */
+    const void *data;         /* the data after the commit, also when that has several events */
 };
 
-/* Things that were not done, told to the observer so that nothing is dropped in silence. */
+/* Things that were not done, told to the observer so that nothing is dropped in silence. What an
+ * instance does not take because the state has no use for it, or a guard says no, is over: the
+ * timer is gone, the effect a dead letter. When a hook failed, or the store, it is tried again like
+ * an effect, each failure is told, and a hook that fails at the last attempt ends it too. */
 enum det_trouble_kind {
     DET_TROUBLE_EFFECT_FAILED,    /* an attempt failed; it will be tried again */
     DET_TROUBLE_EFFECT_DEAD,      /* given up: a dead letter */
-    DET_TROUBLE_PRODUCT_REJECTED, /* the instance did not take what an effect produced */
+    DET_TROUBLE_PRODUCT_REJECTED, /* the instance did not take what an effect produced; CONFLICT:
+                                     the visit that asked is over (same_visit_only) */
     DET_TROUBLE_TIMEOUT_REJECTED, /* the instance did not take a timer's event */
-    DET_TROUBLE_EVENT_DEAD,       /* an unhandled event became a dead letter */
+    DET_TROUBLE_EVENT_DEAD,       /* an event became a dead letter: unhandled; or deferred, and then
+                                     refused, or the instance stopped (code says which) */
 };
 
 struct det_trouble {
@@ -82,12 +87,14 @@ struct det_trouble {
 struct det_runtime_options {
     struct det_world *world; /* must be the store's; NULL: the real one */
     const struct det_allocator *allocator;
-    struct det_loop *loop;  /* timers and products are sent from this loop, which you turn; NULL: a
-                               thread of the runtime's own. In a simulated world both work. */
+    struct det_loop *loop;  /* timers and products are sent from this loop, which you turn; open,
+                               settle and close are then for its owner. NULL: a thread of the
+                               runtime's own. In a simulated world both work. */
     uint32_t pool_threads;  /* threads for effects; 0: 2 */
     uint32_t shards;        /* parts that do not wait for each other; 0: 16; a power of two */
     uint32_t history_kept;  /* states in an instance's history; 0: 16; at most DET_HISTORY_MAX */
-    det_time hook_deadline; /* all guards and hooks of one send together; 0: 5 s; DET_NEVER: none */
+    det_time hook_deadline; /* all guards and hooks of one send together, by the wall clock, looked
+                               at when they have run; 0: 5 s; DET_NEVER: none */
     det_time send_deadline; /* waiting for the instance's writer; 0: 10 s */
     struct det_effect_policy effects;
     void *user; /* given to user code */
@@ -102,7 +109,8 @@ DET_API int det_runtime_open(
     struct det_store *store, const struct det_runtime_options *options, struct det_runtime **ret,
     struct det_error *reterr) DET_MUST_CHECK;
 /* Sends under way end with DET_ERR_CLOSED or their answer; running effects are waited for;
- * instances, timers and effects that have not ended stay in the store for the next runtime. */
+ * instances, timers and effects that have not ended stay in the store for the next runtime. A loop
+ * of yours is turned until the last message to it has come through, so not from its callbacks. */
 DET_API void det_runtime_close(struct det_runtime *runtime);
 DET_SCOPED_CLOSE(runtime)
 
@@ -137,32 +145,41 @@ struct det_send_options {
  * may be NULL. A given event id makes it idempotent. */
 DET_API int det_runtime_start(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
-    const void *data, const struct det_send_options *options, struct det_sent *ret);
-/* Sends an event and waits for the commit. `options` and `ret` may be NULL.
+    const void *data, const struct det_send_options *options, struct det_sent *ret) DET_MUST_CHECK;
+/* Sends an event and waits for the commit. `options` and `ret` may be NULL. An event that is
+ * deferred is recorded as such, and tried again after each change of state, oldest first, in a
+ * commit of its own and before the sender who changed the state has its answer.
  *   DET_ERR_NOT_FOUND      there is no such instance: start it first
  *   DET_ERR_STOPPED        it has stopped; nothing was committed
  *   DET_ERR_UNHANDLED      the state does not take the event (error.state, error.event)
  *   DET_ERR_REFUSED        the guard said no (error.action)
  *   DET_ERR_ACTION_FAILED  a hook failed (error.action, error.cause)
- *   DET_ERR_TIMEOUT        guards and hooks took too long, or the instance was busy too long
- *   DET_ERR_CONFLICT       `expected` or `visit` did not match
+ *   DET_ERR_TIMEOUT        guards and hooks took too long (error.action is the last one), or the
+ *                          instance was busy too long (error.waited)
+ *   DET_ERR_CONFLICT       `expected` or `visit` did not match (error.expected, error.actual)
  *   DET_ERR_INVALID        not an event of this machine, an internal event, an invalid payload or
- * id DET_ERR_LIMIT          too many deferred events or pending effects DET_ERR_UNBOUND        the
- * definition names a function that nobody bound DET_ERR_BUSY           called from the instance's
- * own guard, hook or observer DET_ERR_CLOSED, DET_ERR_NO_MEMORY */
+ *                          id, or data that the update made invalid
+ *   DET_ERR_LIMIT          too many deferred events or pending effects
+ *   DET_ERR_UNBOUND        the definition names a function that nobody bound
+ *   DET_ERR_BUSY           called from the instance's own guard, hook or observer
+ *   DET_ERR_CLOSED, DET_ERR_NO_MEMORY
+ *   DET_ERR_IO and others of the store: it is not known whether it happened. Sent again with the
+ *                          same event id it happens once, whatever became of the first */
 DET_API int det_runtime_send(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
-    const void *event, const struct det_send_options *options, struct det_sent *ret);
-/* All events in one commit, or none of them; the answer is that of the last. Hooks run for each. */
+    const void *event, const struct det_send_options *options, struct det_sent *ret) DET_MUST_CHECK;
+/* All events in one commit, or none of them; the answer is that of the last. Hooks run for each. 1
+ * to DET_BATCH_MAX events. */
 DET_API int det_runtime_send_all(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const void *const *events, size_t count, const struct det_send_options *options,
-    struct det_sent *ret);
-/* Stops an instance by hand, durably; its timers are gone. Stopping again is fine and keeps the
- * first reason. */
+    struct det_sent *ret) DET_MUST_CHECK;
+/* Stops an instance by hand, durably; its timers are gone, no hook is asked, effects under way go
+ * on. Stopping again is fine and keeps the first reason. */
 DET_API int det_runtime_stop(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
-    const char *reason, const struct det_send_options *options, struct det_sent *ret);
+    const char *reason, const struct det_send_options *options,
+    struct det_sent *ret) DET_MUST_CHECK;
 
 /* An instance at one moment. */
 struct det_instance {
@@ -194,7 +211,9 @@ struct det_event_record {
     det_time at;
     const void *event_value; /* NULL for a stop by hand */
 };
-/* Calls `visit` for each event after `after`; a non-zero answer ends the walk and is returned. */
+/* Calls `visit` for each event after `after`; a non-zero answer ends the walk and is returned.
+ * While it walks the visitor is the instance's writer: others wait, and it must not send to it
+ * itself (DET_ERR_BUSY). The same goes for timers and effects. */
 DET_API int det_runtime_events(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     uint64_t after, int (*visit)(void *context, const struct det_event_record *row),
@@ -235,6 +254,7 @@ DET_API int det_runtime_instances(
     int (*visit)(void *context, const char *instance, unsigned state),
     void *context) DET_MUST_CHECK;
 
+/* Since the runtime was opened; `instances` are those in memory. */
 struct det_runtime_counts {
     uint64_t instances, transitions, unhandled, refused, timeouts_fired, timeouts_rejected,
         effects_done, effects_failed, effects_dead, products_rejected, duplicates;

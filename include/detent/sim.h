@@ -58,6 +58,7 @@ struct det_sim_options {
     const struct det_allocator *allocator;
 };
 
+/* NULL options are all zero. */
 DET_API int det_sim_open(
     const struct det_sim_options *options, struct det_sim **ret,
     struct det_error *reterr) DET_MUST_CHECK;

@@ -26,9 +26,11 @@ static const char *const keywords[] = { "_Alignas",      "_Alignof",  "_Atomic",
                                         "unsigned",      "void",      "volatile",
                                         "while" };
 
-static const char *const taken[] = { "machine",        "send",          "send_with",
-                                     "instance_start", "instance_stop", "instance_get",
-                                     "state_name",     "state_count",   "event_count" };
+static const char *const taken[] = {
+    "machine",       "send",         "send_with",           "instance_start",
+    "instance_stop", "instance_get", "instance_start_with", "instance_stop_with",
+    "state_name",    "state_count",  "event_count"
+};
 
 static bool is_among(const char *name, const char *const *words, size_t count)
 {

@@ -3,10 +3,10 @@
 
 /* due.c - what is due in wall time, and the loop that does it.
  *
- * Each shard has a heap of timers and errands by wall time. The loop sleeps until the first of them
- * by its monotonic clock, but not longer than DET_LOOK_SPAN while there are any: the wall clock may
- * jump meanwhile. Nothing is done before the wall clock says so; a jump forward makes things due at
- * once, each of them once; a jump back delays them by as much.
+ * Each shard has a heap of timers and errands by wall time. The loop sleeps until the first of them,
+ * by a wall timer of its own, which also notices when the clock is set. Nothing is done before the
+ * wall clock says so; a jump forward makes things due at once, each of them once; a jump back delays
+ * them by as much.
  *
  *     in the heap --due, free--> in the loop's hands --turn--> gone, or armed anew, or later again
  *                 --due, claimed--> held --release--> in the heap */
@@ -257,27 +257,15 @@ static det_time earliest(struct det_runtime *runtime, det_time wall)
     return first;
 }
 
-static void set_timer(struct det_runtime *runtime, det_time deadline)
+/* The loop's own wall timer notices when the clock is set. */
+static void plan(struct det_runtime *runtime, det_time first)
 {
     int r;
 
-    r = det_loop_timer_set(runtime->loop, &runtime->look, deadline);
+    atomic_store(&runtime->next_look, first);
+    r = det_loop_timer_set_wall(runtime->loop, &runtime->look, first);
     /* It was set once at the start and its place is used again at once, so it always has one. */
     det_assert(r == 0);
-}
-
-static void plan(struct det_runtime *runtime)
-{
-    det_time wall = det_world_now(runtime->world, DET_CLOCK_WALL);
-    det_time first = earliest(runtime, wall), span;
-
-    if (first == DET_NEVER)
-        return;
-    span = first <= wall ? 0 : first - wall;
-    if (span > DET_LOOK_SPAN)
-        span = DET_LOOK_SPAN;
-    atomic_store(&runtime->next_look, wall + span);
-    set_timer(runtime, det_world_now(runtime->world, DET_CLOCK_MONOTONIC) + span);
 }
 
 void det_due_look(void *argument)
@@ -285,12 +273,11 @@ void det_due_look(void *argument)
     struct det_runtime *runtime = argument;
     det_time wall;
 
-    set_timer(runtime, DET_NEVER);
-    atomic_store(&runtime->next_look, DET_NEVER);
+    plan(runtime, DET_NEVER);
     wall = det_world_now(runtime->world, DET_CLOCK_WALL);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         look_at(runtime, &runtime->shards[i], wall);
-    plan(runtime);
+    plan(runtime, earliest(runtime, det_world_now(runtime->world, DET_CLOCK_WALL)));
 }
 
 void det_due_kicked(void *argument)

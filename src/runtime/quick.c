@@ -4,6 +4,7 @@
 /* quick.c - one event in one lock section. */
 #include "runtime/quick.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 
 /* What is committed, all on the stack. */
@@ -115,6 +116,7 @@ static void publish_timer(
 {
     struct det_armed *own = resident->own;
 
+    det_assert(own);
     det_armed_disarm(runtime, own);
     if (quick->timer.kind == DET_STORE_CLEAR)
         return;

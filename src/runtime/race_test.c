@@ -163,7 +163,7 @@ static void a_runtime_may_be_opened_and_closed_again_and_again(void **state)
     for (int i = 0; i < 20; i++) {
         struct order_event event = { .kind = i % 2 ? PING : PAY };
 
-        det_runtime_send(race.runtime, race.machine, "o-1", &event, NULL, NULL);
+        (void)!det_runtime_send(race.runtime, race.machine, "o-1", &event, NULL, NULL);
         det_runtime_close(race.runtime);
         assert_int_equal(
             det_runtime_open(

@@ -100,7 +100,7 @@ static int open_loop(struct det_runtime *runtime)
     runtime->look.argument = runtime;
     runtime->kick.run = det_due_kicked;
     runtime->kick.argument = runtime;
-    return det_loop_timer_set(runtime->loop, &runtime->look, DET_NEVER);
+    return det_loop_timer_set_wall(runtime->loop, &runtime->look, DET_NEVER);
 }
 
 static int open_parts(struct det_runtime *runtime)

@@ -30,7 +30,7 @@
 #include "runtime/resident.h"
 
 #define DET_SERVED_BUCKETS 64
-/* How long a jump of the wall clock, or an instance that could not be loaded, may go unnoticed. */
+/* How soon an instance that could not be loaded is tried again. */
 #define DET_LOOK_SPAN DET_SECOND
 
 struct det_draft;
@@ -178,8 +178,8 @@ static inline void det_due_kick(struct det_runtime *runtime, det_time when)
 /* One thing less in the loop's hands. */
 void det_due_handled(struct det_runtime *runtime);
 /* On the loop: does what is due, then sets the time to look again. */
-void det_due_look(void *runtime);
-void det_due_kicked(void *runtime);
+void det_due_look(void *argument);
+void det_due_kicked(void *argument);
 bool det_due_is_settled(struct det_runtime *runtime);
 
 /* errand.c */

@@ -149,6 +149,7 @@ static int run(
     return r < 0 ? r : 0;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): seven parameters, as all sends have and a count */
 int det_runtime_send_all(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const void *const *events, size_t count, const struct det_send_options *options,

@@ -87,9 +87,7 @@ static void served_close(struct det_runtime *runtime, struct det_served *served)
     if (served->residents)
         DET_DELETE_ARRAY(runtime->allocator, served->residents, runtime->shard_mask + 1);
     if (served->payloads)
-        det_free(
-            runtime->allocator, (void *)served->payloads,
-            served->machine->event_count * sizeof *served->payloads);
+        DET_DELETE_ARRAY(runtime->allocator, served->payloads, served->machine->event_count);
     DET_DELETE(runtime->allocator, served);
 }
 
@@ -106,7 +104,7 @@ static struct det_served *served_open(
     served->data_size = det_machine_data(machine)->size;
     lay_out(runtime, served);
     served->payloads =
-        det_alloc_array(runtime->allocator, machine->event_count, sizeof *served->payloads);
+        DET_NEW_ARRAY(runtime->allocator, machine->event_count, const struct det_record *);
     served->residents =
         DET_NEW_ARRAY(runtime->allocator, runtime->shard_mask + 1, struct det_index);
     if (!served->payloads || !served->residents) {
@@ -167,11 +165,12 @@ static int pending_add(void *context, const char *id)
 static int recover_one(struct det_runtime *runtime, struct det_served *served, const char *id)
 {
     struct det_turn turn;
-    int r;
+    int r = 0;
 
     det_turn_init(&turn, runtime, served, det_served_hash(runtime, id));
     det_shard_lock(runtime, turn.shard);
-    r = det_turn_peek(&turn, id);
+    if (!det_index_find(det_served_index(runtime, served, turn.shard), turn.hash, id))
+        r = det_turn_peek(&turn, id);
     det_shard_unlock(runtime, turn.shard);
     return r;
 }

@@ -11,161 +11,8 @@
  * event id tells what became of the event. */
 #include "runtime/turn.h"
 
-#include "base/assert.h"
-#include "base/checked.h"
-#include "base/memory.h"
-
 /* How often an event is decided again because somebody else moved the instance. */
 #define CONFLICTS_MAX 3
-
-void det_turn_init(
-    struct det_turn *turn, struct det_runtime *runtime, struct det_served *served, uint64_t hash)
-{
-    *turn = (struct det_turn){
-        .runtime = runtime,
-        .served = served,
-        .shard = det_served_shard(runtime, hash),
-        .hash = hash,
-        .earliest = DET_NEVER,
-        .errand_change = DET_STORE_TAKE,
-    };
-    turn->to_run_last = &turn->to_run;
-}
-
-void det_turn_release(struct det_turn *turn)
-{
-    det_resident_release(turn->runtime, turn->shard, turn->resident);
-    turn->is_claimed = false;
-}
-
-/* Lock held; loads without it, under the claim that is held. */
-static int load_claimed(struct det_turn *turn)
-{
-    struct det_resident *resident = turn->resident;
-    int r;
-
-    det_shard_unlock(turn->runtime, turn->shard);
-    r = det_resident_load(turn->runtime, turn->shard, resident);
-    det_shard_lock(turn->runtime, turn->shard);
-    /* It may have been waiting for its loading to be put right. */
-    if (r == 0 && resident->is_stale) {
-        resident->is_stale = false;
-        turn->shard->stale--;
-    }
-    return r;
-}
-
-static int load_new(struct det_turn *turn, const char *id)
-{
-    int r;
-
-    if (!det_runtime_id_is_valid(id))
-        return det_error_set(
-            turn->error, DET_ERR_INVALID, "an id has 1 to %d characters of A-Z a-z 0-9 . _ : -",
-            DET_ID_MAX);
-    r = det_resident_add(turn->runtime, turn->served, turn->hash, id, &turn->resident);
-    if (r < 0)
-        return r;
-    r = load_claimed(turn);
-    if (r == 0) {
-        det_turn_release(turn);
-        return 0;
-    }
-    det_resident_remove(turn->runtime, turn->shard, turn->resident);
-    turn->resident = NULL;
-    if (r == DET_ERR_NOT_FOUND && turn->kind != DET_TURN_START)
-        det_error_set(
-            turn->error, r, "there is no %s %s; start it first", turn->served->machine->name, id);
-    return r;
-}
-
-/* One that never was in the store goes; any other stays stale until a load succeeds. */
-static int load_stale(struct det_turn *turn)
-{
-    int r;
-
-    det_resident_claim(turn->runtime, turn->shard, turn->resident);
-    r = load_claimed(turn);
-    if (r == DET_ERR_NOT_FOUND && !turn->resident->handle) {
-        det_resident_remove(turn->runtime, turn->shard, turn->resident);
-        return 0;
-    }
-    det_turn_release(turn);
-    if (r < 0)
-        det_error_set(
-            turn->error, r, "%s %s cannot be loaded: %s", turn->served->machine->name,
-            turn->resident->id, det_error_text(r));
-    return r;
-}
-
-/* Waits for the writer, but not longer than a send may. */
-static int wait(struct det_turn *turn, det_time *until)
-{
-    struct det_runtime *runtime = turn->runtime;
-    const struct det_resident *resident = turn->resident;
-    int r;
-
-    if (resident->owner == det_thread_self(runtime->world))
-        return det_error_set(
-            turn->error, DET_ERR_BUSY, "%s %s: its own guard, hook or observer called",
-            turn->served->machine->name, resident->id);
-    if (!*until)
-        *until = det_add_time(
-            det_world_now(runtime->world, DET_CLOCK_MONOTONIC), runtime->options.send_deadline);
-    r = det_shard_wait(runtime, turn->shard, *until);
-    if (r != DET_ERR_TIMEOUT)
-        return r;
-    det_error_set(turn->error, r, "the instance was busy for too long");
-    if (turn->error)
-        turn->error->waited = runtime->options.send_deadline;
-    return r;
-}
-
-/* One look at the resident: 1 when it can be used, 0 to look again, or an error. */
-static int look(
-    struct det_turn *turn, const char *id, const struct det_index_slot *slot, bool is_reader,
-    det_time *until)
-{
-    struct det_resident *resident;
-
-    if (turn->shard->is_closing && !turn->is_internal)
-        return det_error_set(turn->error, DET_ERR_CLOSED, "the runtime is closing");
-    if (!slot)
-        slot = det_index_find(
-            det_served_index(turn->runtime, turn->served, turn->shard), turn->hash, id);
-    if (!slot)
-        return load_new(turn, id);
-    resident = turn->resident = slot->resident;
-    if (resident->is_claimed && is_reader && !resident->is_loading && !resident->is_stale)
-        return 1;
-    if (resident->is_claimed)
-        return wait(turn, until);
-    if (resident->is_stale)
-        return load_stale(turn);
-    return 1;
-}
-
-int det_turn_take(struct det_turn *turn, const char *id, const struct det_index_slot *slot)
-{
-    det_time until = 0;
-    int r;
-
-    /* Whatever was waited for, the slot may be another one afterwards. */
-    for (r = look(turn, id, slot, false, &until); r == 0;)
-        r = look(turn, id, NULL, false, &until);
-    return r < 0 ? r : 0;
-}
-
-int det_turn_peek(struct det_turn *turn, const char *id)
-{
-    det_time until = 0;
-    int r;
-
-    do
-        r = look(turn, id, NULL, true, &until);
-    while (r == 0);
-    return r < 0 ? r : 0;
-}
 
 /* 1 and the first answer when the event id is known. */
 static int answer_again(struct det_turn *turn, struct det_sent *ret)
@@ -367,30 +214,6 @@ static void retry_kept(struct det_turn *turn)
     turn->error = error;
 }
 
-static int carry_out(
-    struct det_turn *turn, const void *const *events, size_t count, struct det_sent *ret)
-{
-    int r;
-
-    if (turn->kind != DET_TURN_START) {
-        r = answer_again(turn, ret);
-        if (r != 0) {
-            turn->duplicates += r > 0;
-            return r < 0 ? r : 0;
-        }
-        /* Left over from a failure. */
-        if (turn->is_claimed)
-            retry_kept(turn);
-        r = check_conditions(turn);
-        if (r < 0)
-            return r;
-    }
-    r = decide_and_commit(turn, events, count, ret);
-    if (r == 0 && turn->is_claimed && !turn->is_locked)
-        retry_kept(turn);
-    return r;
-}
-
 /* The resident may differ from the store: load it again. The claim is held, the lock is not. */
 static int refresh(struct det_turn *turn)
 {
@@ -402,7 +225,7 @@ static int refresh(struct det_turn *turn)
         resident->is_stale = true;
         turn->shard->stale++;
     }
-    r = load_claimed(turn);
+    r = det_turn_load(turn);
     if (r == DET_ERR_NOT_FOUND && !resident->handle) {
         resident->is_stale = false;
         turn->shard->stale--;
@@ -412,6 +235,44 @@ static int refresh(struct det_turn *turn)
     /* The loop will try again. */
     if (r < 0)
         turn->earliest = INT64_MIN;
+    return r;
+}
+
+/* Deferred events that a failure has left over come first; when that fails again in a way that
+ * leaves it unknown, nothing is decided on what may be wrong. */
+static int retry_left(struct det_turn *turn)
+{
+    int r;
+
+    if (!turn->is_claimed)
+        return 0;
+    retry_kept(turn);
+    if (!turn->is_in_doubt)
+        return 0;
+    r = refresh(turn);
+    return r < 0 ? det_error_set(turn->error, r, "the instance cannot be loaded") : 0;
+}
+
+static int carry_out(
+    struct det_turn *turn, const void *const *events, size_t count, struct det_sent *ret)
+{
+    int r;
+
+    if (turn->kind != DET_TURN_START) {
+        r = answer_again(turn, ret);
+        if (r != 0) {
+            turn->duplicates += r > 0;
+            return r < 0 ? r : 0;
+        }
+        r = retry_left(turn);
+        if (r == 0)
+            r = check_conditions(turn);
+        if (r < 0)
+            return r;
+    }
+    r = decide_and_commit(turn, events, count, ret);
+    if (r == 0 && turn->is_claimed && !turn->is_locked)
+        retry_kept(turn);
     return r;
 }
 

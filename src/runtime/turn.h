@@ -94,6 +94,22 @@ struct det_turn {
     uint32_t unhandled, refused, duplicates, transitions;
 };
 
+static inline uint16_t det_turn_timer_number(size_t slot)
+{
+    return slot ? (uint16_t)(slot - 1) : DET_STATE_TIMER;
+}
+
+/* The timer whose firing is this very commit. */
+static inline struct det_armed *det_turn_fired(const struct det_turn *turn)
+{
+    return turn->retried ? NULL : turn->timer;
+}
+
+static inline struct det_errand *det_turn_ended(const struct det_turn *turn)
+{
+    return turn->retried ? NULL : turn->errand;
+}
+
 /* Room for `wanted` elements. */
 DET_MUST_CHECK int det_draft_room(
     struct det_runtime *runtime, void *array, size_t *capacity, size_t wanted, size_t size);
@@ -126,7 +142,13 @@ DET_MUST_CHECK int det_hooks_entry(struct det_turn *turn, const struct det_move 
 /* Commits the draft and publishes it. After an error nothing is published. */
 DET_MUST_CHECK int det_turn_commit(struct det_turn *turn, struct det_sent *ret);
 
-/* turn.c */
+/* publish.c */
+/* The resident is as the draft says. With a claim the lock is kept (is_locked) when nothing is left
+ * to do but to end the turn; otherwise user code is told next. */
+void det_turn_publish(struct det_turn *turn, const struct det_store_commit *commit);
+void det_turn_tell(struct det_turn *turn);
+
+/* take.c */
 void det_turn_init(
     struct det_turn *turn, struct det_runtime *runtime, struct det_served *served, uint64_t hash);
 /* Finds the resident, free and fresh; waits for its writer and loads it as need be. `slot` is where
@@ -135,10 +157,14 @@ DET_MUST_CHECK int det_turn_take(
     struct det_turn *turn, const char *id, const struct det_index_slot *slot);
 /* The same for readers, who do not mind a writer. */
 DET_MUST_CHECK int det_turn_peek(struct det_turn *turn, const char *id);
+/* Lock held before and after, but not meanwhile: loads the resident, which is claimed. */
+DET_MUST_CHECK int det_turn_load(struct det_turn *turn);
+/* With the lock held: the claim ends. */
+void det_turn_release(struct det_turn *turn);
+
+/* turn.c */
 /* Carries out the turn on the resident that was taken. The lock is held before and not after. */
 DET_MUST_CHECK int det_turn_run(
     struct det_turn *turn, const void *const *events, size_t count, struct det_sent *ret);
-/* With the lock held: the claim ends. */
-void det_turn_release(struct det_turn *turn);
 
 #endif

@@ -183,7 +183,7 @@ bool det_memory_rows_fits(
 void det_memory_rows_append(struct memory_instance *instance, const struct det_store_event *event);
 void det_memory_rows_close(struct memory_store *store, struct memory_instance *instance);
 int det_memory_events(
-    struct det_store *store, struct det_store_instance *instance, uint64_t after,
+    struct det_store *store, struct det_store_instance *handle, uint64_t after,
     int (*visit)(void *context, const struct det_store_event *row), void *context);
 
 #endif

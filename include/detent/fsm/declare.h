@@ -11,8 +11,9 @@
  *     struct order_event { kind; union { struct payment pay; ... }; };
  *     order_pay((struct payment){ ... }), order_cancel()   constructors, one per event
  *     order_is_open(state), order_event_is_input(kind)     one per GROUP and EVENT_GROUP
- *     order_instance_start(), order_instance_stop(), order_instance_get(), order_state_name()
- *     order_send(), order_send_with()
+ *     order_send(), order_instance_start(), order_instance_stop(), order_instance_get(); the first
+ *     three also as order_send_with() and so on, with options: event ids, conditions, error texts
+ *     order_state_name()
  *     extern const struct det_machine order_machine;       made by define.h in one .c file
  * and the structs of the records that the spec describes. */
 #include <detent/runtime.h>
@@ -117,14 +118,14 @@ struct FSM__OWN(_event) {
 extern const struct det_machine FSM__OWN(_machine);
 
 /* Events and data go by value: in C a wrong pointer only warns, a wrong struct does not compile. */
-static inline int FSM__OWN(_send_with)(
+DET_MUST_CHECK static inline int FSM__OWN(_send_with)(
     struct det_runtime *runtime, const char *instance, struct FSM__OWN(_event) event,
     const struct det_send_options *options, struct det_sent *ret)
 {
     return det_runtime_send(runtime, &FSM__OWN(_machine), instance, &event, options, ret);
 }
 
-static inline int FSM__OWN(_send)(
+DET_MUST_CHECK static inline int FSM__OWN(_send)(
     struct det_runtime *runtime, const char *instance, struct FSM__OWN(_event) event,
     struct det_sent *ret)
 {
@@ -132,41 +133,63 @@ static inline int FSM__OWN(_send)(
 }
 
 #ifdef FSM_DATA
-static inline int FSM__OWN(_instance_start)(
+DET_MUST_CHECK static inline int FSM__OWN(_instance_start_with)(
+    struct det_runtime *runtime, const char *instance, struct FSM_DATA data,
+    const struct det_send_options *options, struct det_sent *ret)
+{
+    return det_runtime_start(runtime, &FSM__OWN(_machine), instance, &data, options, ret);
+}
+
+DET_MUST_CHECK static inline int FSM__OWN(_instance_start)(
     struct det_runtime *runtime, const char *instance, struct FSM_DATA data, struct det_sent *ret)
 {
     return det_runtime_start(runtime, &FSM__OWN(_machine), instance, &data, NULL, ret);
 }
 
-static inline int FSM__OWN(_instance_get)(
+DET_MUST_CHECK static inline int FSM__OWN(_instance_get)(
     struct det_runtime *runtime, const char *instance, struct det_instance *ret,
     struct FSM_DATA *ret_data)
 {
     return det_runtime_get(runtime, &FSM__OWN(_machine), instance, ret, ret_data);
 }
 #else
-static inline int FSM__OWN(_instance_start)(
+DET_MUST_CHECK static inline int FSM__OWN(_instance_start_with)(
+    struct det_runtime *runtime, const char *instance, const struct det_send_options *options,
+    struct det_sent *ret)
+{
+    return det_runtime_start(runtime, &FSM__OWN(_machine), instance, NULL, options, ret);
+}
+
+DET_MUST_CHECK static inline int FSM__OWN(_instance_start)(
     struct det_runtime *runtime, const char *instance, struct det_sent *ret)
 {
     return det_runtime_start(runtime, &FSM__OWN(_machine), instance, NULL, NULL, ret);
 }
 
-static inline int FSM__OWN(_instance_get)(
+DET_MUST_CHECK static inline int FSM__OWN(_instance_get)(
     struct det_runtime *runtime, const char *instance, struct det_instance *ret)
 {
     return det_runtime_get(runtime, &FSM__OWN(_machine), instance, ret, NULL);
 }
 #endif
 
-static inline int FSM__OWN(_instance_stop)(
+DET_MUST_CHECK static inline int FSM__OWN(_instance_stop_with)(
+    struct det_runtime *runtime, const char *instance, const char *reason,
+    const struct det_send_options *options, struct det_sent *ret)
+{
+    return det_runtime_stop(runtime, &FSM__OWN(_machine), instance, reason, options, ret);
+}
+
+DET_MUST_CHECK static inline int FSM__OWN(_instance_stop)(
     struct det_runtime *runtime, const char *instance, const char *reason, struct det_sent *ret)
 {
     return det_runtime_stop(runtime, &FSM__OWN(_machine), instance, reason, NULL, ret);
 }
 
+/* "none" for what is no state, such as the state before the first one. */
 static inline const char *FSM__OWN(_state_name)(unsigned state)
 {
-    return FSM__OWN(_machine).states[state].name;
+    return state < FSM__OWN(_state_count) ? FSM__OWN(_machine).states[state].name : "none";
 }
 
 #include <detent/fsm/rows_end.h>

@@ -159,9 +159,11 @@ static int reserve_for_first(struct det_sim *sim)
 int det_sim_open(
     const struct det_sim_options *options, struct det_sim **ret, struct det_error *reterr)
 {
+    static const struct det_sim_options defaults;
     struct det_sim *sim;
     int r;
 
+    options = options ? options : &defaults;
     r = check_options(options, reterr);
     if (r < 0)
         return r;

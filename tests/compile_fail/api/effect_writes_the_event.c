@@ -3,8 +3,9 @@
 
 #define FSM_SPEC "door.fsm"
 #include <detent/fsm/define.h>
-static int ring(struct det_effect_call *call, const struct det_empty *data,
-    const struct door_event *event, struct door_event *ret)
+static int ring(
+    struct det_effect_call *call, const struct det_empty *data, const struct door_event *event,
+    struct door_event *ret)
 {
     (void)call;
     (void)data;
