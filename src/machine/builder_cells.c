@@ -62,6 +62,11 @@ static void report_duplicate(
     det_build_other(&build->findings, finding, first, from_name(first, from->id));
     if (first == row)
         det_build_hint(&build->findings, finding, "the row lists the pair twice");
+    else if (on->guard.text != NULL || first->on.guard.text != NULL)
+        det_build_hint(
+            &build->findings, finding,
+            "a guard refuses, it does not choose between rows; an effect with several answers "
+            "does");
     else
         det_build_hint(
             &build->findings, finding, "say %s(%s, %s%s%s) if that is meant", override_word(on),

@@ -3,10 +3,10 @@
 
 /* due.c - what is due in wall time, and the loop that does it.
  *
- * Each shard has a heap of timers and errands by wall time. The loop sleeps until the first of them,
- * by a wall timer of its own, which also notices when the clock is set. Nothing is done before the
- * wall clock says so; a jump forward makes things due at once, each of them once; a jump back delays
- * them by as much.
+ * Each shard has a heap of timers and errands by wall time. The loop sleeps until the first of
+ * them, by a wall timer of its own, which also notices when the clock is set. Nothing is done
+ * before the wall clock says so; a jump forward makes things due at once, each of them once; a jump
+ * back delays them by as much.
  *
  *     in the heap --due, free--> in the loop's hands --turn--> gone, or armed anew, or later again
  *                 --due, claimed--> held --release--> in the heap */
