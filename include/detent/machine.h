@@ -29,6 +29,7 @@ DET_BEGIN
 #define DET_GROUPS_MAX  4096 /* of states; and as many of events */
 #define DET_EXTRAS_MAX  8
 #define DET_LIST_MAX    64
+#define DET_REASON_MAX  255 /* bytes of a reason to stop */
 #define DET_DELAY_MAX   (3650 * DET_DAY)
 
 /* What became of an event. The first four are what a definition can say. */

@@ -19,7 +19,6 @@ struct det_store;
 
 /* Limits of what a store keeps of one instance. */
 #define DET_ID_MAX          128  /* bytes of an instance id or an event id: [A-Za-z0-9._:-] */
-#define DET_REASON_MAX      255  /* bytes of a reason to stop */
 #define DET_HISTORY_MAX     64   /* states kept in an instance's history */
 #define DET_DEFERRED_MAX    16   /* events an instance keeps for later */
 #define DET_EFFECTS_PENDING 1024 /* effects of one instance that have not ended */

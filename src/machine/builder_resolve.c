@@ -3,6 +3,8 @@
 
 /* builder_resolve.c - the names in rows find their things and leave their marks on them: entered,
  * taken, produced, used. What a row alone can have wrong is found here too. */
+#include <string.h>
+
 #include "base/text.h"
 #include "machine/builder_build.h"
 
@@ -193,6 +195,10 @@ static void check_on(struct det_build *build, const struct det_build_row *row)
         report_row(build, row, "enters no state, and so has no WITHIN");
     if (on->outcome != DET_STOP && on->reason != NULL)
         report_row(build, row, "does not stop, and so has no REASON");
+    if (on->reason != NULL && strlen(on->reason) > DET_REASON_MAX)
+        (void)det_build_report(
+            &build->findings, DET_RULE_TOO_LARGE, row, NULL,
+            "a reason of %s has more than %d bytes", build->name, DET_REASON_MAX);
     check_few(build, row, &on->effects, "has", "effects");
     check_few(build, row, &on->arms, "arms", "timers");
     check_few(build, row, &on->disarms, "disarms", "timers");

@@ -144,7 +144,7 @@ void det_turn_publish(struct det_turn *turn, const struct det_store_commit *comm
     if (draft->is_data_changed)
         memcpy(resident->data, draft->data, turn->served->data_size);
     if (draft->reason) {
-        det_assert(resident->more);
+        det_assert(resident->more && strlen(draft->reason) <= DET_REASON_MAX);
         memcpy(resident->more->reason, draft->reason, strlen(draft->reason) + 1);
     }
     resident->handle = commit->instance;

@@ -309,6 +309,7 @@ static void apply(
         apply_lists(store, instance, commit, staged);
     if (commit->data)
         memcpy(instance->data, commit->data, instance->machine->data_size);
+    det_assert(!commit->reason || strlen(commit->reason) <= DET_REASON_MAX);
     if (commit->reason)
         memcpy(instance->more->reason, commit->reason, strlen(commit->reason) + 1);
     if (commit->event_id)

@@ -138,13 +138,14 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
 #define FSM__A_ARM(...)                NOTHING, ~
 #define FSM__A_DISARM(...)             NOTHING, ~
 #define FSM__A_DO(...)                 NOTHING, ~
-#define FSM__A_REASON(text)            REASON, ~
+#define FSM__A_REASON(text)            REASON, text
 #define FSM__A_WITHIN(...)             WITHIN, __VA_ARGS__, ~
 #define FSM__A_ASK_NOTHING(row, t, ...)
-#define FSM__A_ASK_REASON(row, t, ...) FSM__A_REASON_##row
-#define FSM__A_REASON_HALT
-#define FSM__A_REASON_HOLD             _Static_assert(0, "REASON belongs to STOP");
-#define FSM__A_REASON_GOTO             _Static_assert(0, "REASON belongs to STOP");
+#define FSM__A_ASK_REASON(row, t, text) FSM__A_REASON_##row(text)
+#define FSM__A_REASON_HALT(text) \
+    _Static_assert(sizeof(text) <= DET_REASON_MAX + 1, "a reason has at most 255 bytes");
+#define FSM__A_REASON_HOLD(text)       _Static_assert(0, "REASON belongs to STOP");
+#define FSM__A_REASON_GOTO(text)       _Static_assert(0, "REASON belongs to STOP");
 #define FSM__A_ASK_WITHIN(row, t, ...) FSM__A_WITHIN_##row(t, __VA_ARGS__)
 #define FSM__A_WITHIN_HOLD(...)        _Static_assert(0, "WITHIN belongs to ON and OVERRIDE");
 #define FSM__A_WITHIN_HALT(...)        _Static_assert(0, "WITHIN belongs to ON and OVERRIDE");
