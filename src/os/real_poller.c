@@ -120,6 +120,13 @@ int det_real_poller_watch(
     return r < 0 ? det_real_error(errno) : 0;
 }
 
+/* Rounded up, so that nothing is early: for kernels and sandboxes without epoll_pwait2(). */
+static int milliseconds_of(det_time span)
+{
+    return span >= DET_DAY ? (int)(DET_DAY / DET_MILLISECOND)
+                           : (int)((span + DET_MILLISECOND - 1) / DET_MILLISECOND);
+}
+
 /* One wait of the kernel; a deadline in the past asks without waiting. */
 static int wait_once(
     struct det_world *world, struct det_poller *poller, struct epoll_event *natives, int capacity,
@@ -127,6 +134,7 @@ static int wait_once(
 {
     struct timespec span;
     det_time left;
+    int found;
 
     if (deadline == DET_NEVER)
         return epoll_wait(poller->epoll, natives, capacity, -1);
@@ -134,7 +142,10 @@ static int wait_once(
     if (left <= 0)
         return epoll_wait(poller->epoll, natives, capacity, 0);
     span = det_real_timespec(left);
-    return epoll_pwait2(poller->epoll, natives, capacity, &span, NULL);
+    found = epoll_pwait2(poller->epoll, natives, capacity, &span, NULL);
+    if (found < 0 && errno == ENOSYS)
+        found = epoll_wait(poller->epoll, natives, capacity, milliseconds_of(left));
+    return found;
 }
 
 static struct det_poll_event event_of(const struct epoll_event *native)
