@@ -33,10 +33,11 @@ static struct det_map map;
 static struct plain *plains;
 static uint32_t *order; /* which instance is next, random */
 
-/* How one case sends. */
+/* How one case sends: to the ring, or to those who swing, which are the second half. */
 struct way {
     unsigned threads;
     uint32_t instances;
+    bool is_plain;
 };
 
 /* One sender: its part of the order. */
@@ -72,8 +73,11 @@ static void *send_part(void *argument)
     struct sender *sender = argument;
 
     for (uint64_t i = sender->first; i < sender->first + sender->count && sender->r == 0; i++) {
-        const char *id = load.ids[order[i % ORDER] % sender->way->instances];
-        struct load_event event = load_next((struct amount){ .amount = i });
+        const struct way *way = sender->way;
+        uint32_t first = way->is_plain ? INSTANCES : 0;
+        const char *id = load.ids[first + order[i % ORDER] % way->instances];
+        const struct amount amount = { .amount = i };
+        struct load_event event = way->is_plain ? load_swing(amount) : load_next(amount);
         struct det_sent sent;
 
         sender->r = load_send(load.runtime, id, event, &sent);
@@ -137,13 +141,15 @@ static int open_send(char *note)
     struct det_runtime_options options = { 0 };
     struct det_error error;
     uint64_t seed = 11;
-    int r = load_open(&load, INSTANCES, &options, &error);
+    int r = load_open(&load, 2 * INSTANCES, &options, &error);
 
     if (r < 0) {
         (void)snprintf(note, BENCH_NOTE_MAX, "%.150s", error.text);
         return r;
     }
     r = open_plains();
+    for (uint32_t i = INSTANCES; r == 0 && i < 2 * INSTANCES; i++)
+        r = load_send(load.runtime, load.ids[i], load_leave(), NULL);
     if (r < 0) {
         close_send();
         return r;
@@ -153,8 +159,10 @@ static int open_send(char *note)
     return 0;
 }
 
-static const struct way one_many = { 1, INSTANCES }, one_few = { 1, SMALL },
-                        two_many = { 2, INSTANCES }, two_few = { 2, SMALL };
+static const struct way one_many = { 1, INSTANCES, false }, one_few = { 1, SMALL, false },
+                        two_many = { 2, INSTANCES, false }, two_few = { 2, SMALL, false },
+                        plain_many = { 1, INSTANCES, true }, plain_few = { 1, SMALL, true },
+                        plain_two = { 2, INSTANCES, true };
 
 #define GOAL                        \
     {                               \
@@ -172,6 +180,12 @@ static const struct bench_case cases[] = {
       .goals = { GOAL, NO_HEAP } },
     { "2 threads, 100,000 instances", BENCH_OURS, run_sends, &two_many, SENDS, .goals = { GOAL } },
     { "2 threads, 64 instances", BENCH_OURS, run_sends, &two_few, SENDS, .goals = { NO_HEAP } },
+    { "no user code, 1 thread, 100,000", BENCH_OURS, run_sends, &plain_many, SENDS,
+      .goals = { GOAL } },
+    { "no user code, 1 thread, 64", BENCH_OURS, run_sends, &plain_few, SENDS,
+      .goals = { GOAL, NO_HEAP } },
+    { "no user code, 2 threads, 100,000", BENCH_OURS, run_sends, &plain_two, SENDS,
+      .goals = { GOAL } },
 };
 
 extern const struct bench bench_send;

@@ -3,36 +3,8 @@
 
 /* rows_end.h - the end of a template: no row and no word of the spec stays defined, except the list
  * macros that the spec itself defines. */
-#undef STATE
-#undef EVENT
-#undef INTERNAL
-#undef UNHANDLED
-#undef GROUP
-#undef EVENT_GROUP
-#undef EFFECT
-#undef GUARD
-#undef HOOK
-#undef UPDATE
-#undef FILL
-#undef TIMER
-#undef USES
-#undef ON
-#undef STAY
-#undef STOP
-#undef ON_EACH
-#undef OVERRIDE
-#undef OVERRIDE_STAY
-#undef OVERRIDE_STOP
-#undef ENTRY
-#undef EXIT
-#undef AFTER
-#undef RECORD
-#undef FIELD
-#undef OPTIONAL
-#undef ARRAY
-#undef ENUM
-#undef VALUE
-#undef END
+#include <detent/fsm/rows_none.h>
+
 #undef ANY
 #undef MILLISECONDS
 #undef SECONDS

@@ -3,36 +3,8 @@
 
 /* rows_off.h - makes every row mean nothing; each pass of a template then gives a meaning to the
  * rows it is about. Included again between passes. No include guard on purpose. */
-#undef STATE
-#undef EVENT
-#undef INTERNAL
-#undef UNHANDLED
-#undef GROUP
-#undef EVENT_GROUP
-#undef EFFECT
-#undef GUARD
-#undef HOOK
-#undef UPDATE
-#undef FILL
-#undef TIMER
-#undef USES
-#undef ON
-#undef STAY
-#undef STOP
-#undef ON_EACH
-#undef OVERRIDE
-#undef OVERRIDE_STAY
-#undef OVERRIDE_STOP
-#undef ENTRY
-#undef EXIT
-#undef AFTER
-#undef RECORD
-#undef FIELD
-#undef OPTIONAL
-#undef ARRAY
-#undef ENUM
-#undef VALUE
-#undef END
+#include <detent/fsm/rows_none.h>
+
 #define STATE(...)
 #define EVENT(...)
 #define INTERNAL(...)
