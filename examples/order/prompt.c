@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* prompt.c - one order in the user's hands: a line at a time, until the end of the input. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,9 @@
 
 #include "demo.h"
 
-#define MINE "order-6"
+#define MINE      "order-6"
+#define WORD_MAX  31
+#define COUNT_MAX 10000 /* of seconds, minutes, hours or days at once */
 
 struct command {
     const char *name;
@@ -18,10 +21,19 @@ struct command {
     int (*run)(struct demo *demo, const char *argument);
 };
 
+static bool is_number(const char *text)
+{
+    return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
 static int pay(struct demo *demo, const char *argument)
 {
     struct payment payment = { .card = "4242", .cents = 1999 };
 
+    if (argument[0] != '\0' && !is_number(argument)) {
+        printf("how much? pay, or pay 500: a number of cents\n");
+        return 0;
+    }
     if (argument[0] != '\0')
         payment.cents = strtoull(argument, NULL, 10);
     return story_send(demo, MINE, order_pay(payment), NULL);
@@ -45,61 +57,37 @@ static int deliver(struct demo *demo, const char *argument)
     return story_send(demo, MINE, order_deliver(), NULL);
 }
 
-/* "30m", "2h", "3d", "10s": the time that passes. -1: not understood. */
-static det_time parse_span(const char *text)
+/* What a letter stands for; 0: nothing. */
+static det_time unit_of(const char *text)
 {
-    char *end;
-    unsigned long count = strtoul(text, &end, 10);
+    static const struct {
+        const char *name;
+        det_time span;
+    } units[] = { { "s", DET_SECOND }, { "m", DET_MINUTE }, { "h", DET_HOUR }, { "d", DET_DAY } };
 
-    if (end == text || count > 10000 || (end[0] != '\0' && end[1] != '\0'))
-        return -1;
-    switch (end[0]) {
-    case 's':
-        return (det_time)count * DET_SECOND;
-    case 'm':
-        return (det_time)count * DET_MINUTE;
-    case 'h':
-        return (det_time)count * DET_HOUR;
-    case 'd':
-        return (det_time)count * DET_DAY;
-    default:
-        return -1;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(units[i].name, text) == 0)
+            return units[i].span;
     }
-}
-
-static int advance(struct demo *demo, const char *argument)
-{
-    det_time span = parse_span(argument);
-
-    if (span < 0) {
-        printf("how far? advance 10s, advance 30m, advance 2h, advance 3d\n");
-        return 0;
-    }
-    return det_sim_advance(demo->sim, span);
-}
-
-/* Which events the state takes, straight from the table. */
-static int why(struct demo *demo, const char *argument)
-{
-    struct det_instance instance;
-    struct order_data data;
-    char text[256];
-    int r = order_instance_get(demo->runtime, MINE, &instance, &data);
-
-    (void)argument;
-    if (r < 0)
-        return r;
-    screen_print_order(demo, MINE);
-    printf("%s takes:", order_state_name(instance.state));
-    for (unsigned event = 0; event < order_machine.event_count; event++) {
-        if (det_machine_step(&order_machine, instance.state, event)->outcome != DET_UNHANDLED)
-            printf(" %s", order_machine.events[event].name);
-    }
-    det_record_print(order_data_record(), &data, 0, text, sizeof text);
-    printf("\n%s\n", text);
     return 0;
 }
 
+/* "30m", "2h", "3d", "10s": the time that passes. */
+static int advance(struct demo *demo, const char *argument)
+{
+    det_time unit = unit_of(argument + strspn(argument, "0123456789"));
+    unsigned long count = strtoul(argument, NULL, 10);
+
+    if (unit == 0 || !isdigit((unsigned char)argument[0]))
+        printf("how far? advance 10s, advance 30m, advance 2h, advance 3d\n");
+    else if (count > COUNT_MAX)
+        printf("too far: at most %d at once, as in advance %dd\n", COUNT_MAX, COUNT_MAX);
+    else
+        return det_sim_advance(demo->sim, (det_time)count * unit);
+    return 0;
+}
+
+static int why(struct demo *demo, const char *argument);
 static int help(struct demo *demo, const char *argument);
 
 static const struct command commands[] = {
@@ -108,7 +96,7 @@ static const struct command commands[] = {
     { "deliver", "", "bring it to the door", deliver },
     { "cancel", "", "cancel it, at any moment you like", cancel },
     { "advance", "30m", "let time pass: 10s, 30m, 2h, 3d", advance },
-    { "why", "", "where it is, what it waits for, what it takes", why },
+    { "why", "", "where it is, what it waits for, what you can do", why },
     { "help", "", "this list", help },
     { "quit", "", "leave; so does the end of the input", NULL },
 };
@@ -132,6 +120,88 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
+/* The events that can be typed and that the state takes, straight from the table; those that it
+ * keeps for later are marked. */
+static void print_taken(unsigned state)
+{
+    unsigned count = 0;
+
+    for (unsigned event = 0; event < order_machine.event_count; event++) {
+        const struct det_event_def *def = &order_machine.events[event];
+        bool is_taken = det_machine_step(&order_machine, state, event)->outcome != DET_UNHANDLED;
+
+        if (find(def->name) == NULL || (!is_taken && def->unhandled != DET_UNHANDLED_DEFER))
+            continue;
+        printf("%s%s%s", count++ ? ", " : "", def->name, is_taken ? "" : " (kept for later)");
+    }
+    printf("%s\n", count ? "" : "nothing that you could type");
+}
+
+static int why(struct demo *demo, const char *argument)
+{
+    struct det_instance instance;
+    struct order_data data;
+    char text[256];
+    int r = order_instance_get(demo->runtime, MINE, &instance, &data);
+
+    (void)argument;
+    if (r < 0)
+        return r;
+    screen_print_order(demo, MINE);
+    printf("%s takes: ", order_state_name(instance.state));
+    print_taken(instance.state);
+    det_record_print(order_data_record(), &data, 0, text, sizeof text);
+    printf("%s\n", text);
+    return 0;
+}
+
+static unsigned smaller(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* How many letters must be changed, added or taken away to make one word of the other. */
+static unsigned distance(const char *from, const char *to)
+{
+    unsigned row[WORD_MAX + 1];
+    size_t width = strlen(to);
+
+    for (size_t i = 0; i <= width; i++)
+        row[i] = (unsigned)i;
+    for (size_t at = 0; from[at] != '\0'; at++) {
+        unsigned corner = row[0];
+
+        row[0] = (unsigned)at + 1;
+        for (size_t i = 1; i <= width; i++) {
+            unsigned changed = corner + (tolower((unsigned char)from[at]) != to[i - 1]);
+
+            corner = row[i];
+            row[i] = smaller(changed, smaller(row[i], row[i - 1]) + 1);
+        }
+    }
+    return row[width];
+}
+
+/* One line: the word that was meant, or where the list is. */
+static void print_unknown(const char *word)
+{
+    const char *nearest = NULL;
+    unsigned best = 3;
+
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        unsigned between = distance(word, commands[i].name);
+
+        if (between < best && between < strlen(commands[i].name)) {
+            best = between;
+            nearest = commands[i].name;
+        }
+    }
+    if (nearest)
+        printf("there is no `%s`; did you mean `%s`?\n", word, nearest);
+    else
+        printf("there is no `%s`; `help` lists what there is\n", word);
+}
+
 static bool ask(struct demo *demo, char *line, size_t capacity)
 {
     struct det_instance instance;
@@ -145,27 +215,46 @@ static bool ask(struct demo *demo, char *line, size_t capacity)
     return fgets(line, (int)capacity, stdin) != NULL;
 }
 
+/* Keys that send no letter: the terminal hands them on as control characters. */
+static bool has_control(const char *line)
+{
+    for (; *line; line++) {
+        if (iscntrl((unsigned char)*line) && !isspace((unsigned char)*line))
+            return true;
+    }
+    return false;
+}
+
+/* Carries out a line; 1: the user leaves. */
+static int obey(struct demo *demo, const char *line)
+{
+    char word[WORD_MAX + 1] = "", argument[64] = "";
+    const struct command *command;
+
+    if (has_control(line)) {
+        printf("arrow keys do nothing here: type a word, `help` lists them\n");
+        return 0;
+    }
+    if (sscanf(line, "%31s %63s", word, argument) < 1)
+        return 0;
+    command = find(word);
+    if (command == NULL)
+        print_unknown(word);
+    else if (command->run == NULL)
+        return 1;
+    return command ? command->run(demo, argument) : 0;
+}
+
 int prompt_run(struct demo *demo)
 {
-    char line[128], word[32], argument[64];
+    char line[128];
     int r;
 
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return 0;
     r = story_start(demo, MINE, "you");
     printf("\nNow " MINE " is yours. Pay it, cancel it, or let time pass. `help` helps.\n");
-    while (r >= 0 && ask(demo, line, sizeof line)) {
-        const struct command *command;
-
-        word[0] = argument[0] = '\0';
-        if (sscanf(line, "%31s %63s", word, argument) < 1)
-            continue;
-        command = find(word);
-        if (command == NULL)
-            printf("`%s` is none of these:\n", word);
-        else if (command->run == NULL)
-            break;
-        r = command ? command->run(demo, argument) : help(demo, argument);
-    }
-    return r;
+    while (r == 0 && ask(demo, line, sizeof line))
+        r = obey(demo, line);
+    return r < 0 ? r : 0;
 }

@@ -38,7 +38,7 @@ static const char *const colors[TONE_COUNT] = {
     [TONE_TROUBLE] = "\033[31m", [TONE_QUIET] = "\033[2m", [TONE_CAPTION] = "\033[1;36m",
 };
 
-/* An interrupted demo must not leave the terminal without its cursor. */
+/* An interrupted demo must not leave the terminal without its cursor, nor within a line. */
 static void show_cursor_and_end(int number)
 {
     static const char text[] = "\033[?25h\n";
@@ -60,10 +60,10 @@ void screen_open(struct screen *screen)
     screen->has_color = is_terminal && (no_color == NULL || no_color[0] == '\0');
     screen->is_animated = is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
                           size.ws_col >= SCREEN_WIDTH && size.ws_row >= 24;
-    if (screen->is_animated) {
+    if (is_terminal)
         signal(SIGINT, show_cursor_and_end);
+    if (screen->is_animated)
         fputs("\033[?25l\033[2J", stdout);
-    }
 }
 
 const char *screen_color(const struct screen *screen, enum tone tone)
@@ -313,7 +313,7 @@ static void print_log(const struct screen *screen)
 void screen_draw(struct demo *demo)
 {
     const struct screen *screen = &demo->screen;
-    char at[24], order[16];
+    char at[24], order[24];
 
     if (!screen->is_animated)
         return;
@@ -336,9 +336,7 @@ void screen_draw(struct demo *demo)
 /* From now on lines are printed as they come, below the last frame. */
 void screen_leave(struct demo *demo)
 {
-    if (demo->screen.is_animated) {
+    if (demo->screen.is_animated)
         fputs("\033[?25h\n", stdout);
-        signal(SIGINT, SIG_DFL);
-    }
     demo->screen.is_animated = false;
 }
