@@ -4,8 +4,8 @@
 /* report.c - results as a table for people and as lines of JSON for programs.
  *
  *     role   what              ns/step       p10 - p90    rate    ratio   alloc   goal
- *     ours   template             3.01     2.99 - 3.10   332 M/s   1.02      0    at most 1.5 x ...
- * ok 0 allocations      ok
+ *     ours   template             3.01     2.99 - 3.10   332 M/s   1.02      0    at most 1.5 x  ok
+ *                                                                                 0 allocations  ok
  *
  * A case with several goals has a line for each. */
 #include <jansson.h>

@@ -17,9 +17,9 @@
  *   2. A resident that is loading or starting is claimed. One that is stale (its last commit has an
  *      unknown outcome) is loaded again before anything is decided on it.
  *   3. Every armed timer and every errand that has not ended is exactly one of: in the shard's
- * heap; held (linked in `held`, for the release to put it into the heap); in the hands of the loop
- * or of the pool. A timer in the heap may have been disarmed. Each timer that was ever armed, and
- *      each such errand, has its place in the heap reserved (det_shard.promised).
+ *      heap; held (linked in `held`, for the release to put it into the heap); in the hands of the
+ *      loop or of the pool. A timer in the heap may have been disarmed. Each timer that was ever
+ *      armed, and each such errand, has its place in the heap reserved (det_shard.promised).
  *   4. A state's own timer is armed for the visit that lasts: its visit is the head's.
  *   5. Residents live until the runtime is closed, but for those that turned out not to exist. */
 #ifndef DET_RUNTIME_RESIDENT_H

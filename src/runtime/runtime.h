@@ -9,14 +9,14 @@
  *
  * Invariants
  *   1. The lock of a shard protects its heap, its drafts, its counts, and the residents in its
- * maps. No two shards are locked at once, and no user code runs under a lock.
+ *      maps. No two shards are locked at once, and no user code runs under a lock.
  *   2. Served machines are only added, each with all its fields set, until the runtime is closed:
  *      finding one needs no lock.
  *   3. `next_look` is the wall time at which the loop looks at the heaps by itself. Whoever puts
  *      something into a heap that is due earlier kicks the loop. Before it looks, the loop sets
  *      next_look to DET_NEVER, so that what is put in behind its back kicks it too.
  *   4. `promised` of a shard is the number of places in its heap that are reserved, and not less
- * than the number of things that can be in it; the heap has room for them. */
+ *      than the number of things that can be in it; the heap has room for them. */
 #ifndef DET_RUNTIME_RUNTIME_H
 #define DET_RUNTIME_RUNTIME_H
 
@@ -58,6 +58,13 @@ struct det_served {
     size_t data_size;                   /* of the struct, also of the empty one */
     size_t own_offset, history_offset, data_offset, id_offset; /* in a resident */
     struct det_index *residents;                               /* per shard */
+    /* What was pending when it was first served: the ids, one after the other, each with its final
+     * 0. Under the runtime's mutex. */
+    struct {
+        char *ids;
+        size_t size, capacity, loaded; /* bytes; those before `loaded` are in memory */
+        bool is_listed;
+    } pending;
     atomic_bool is_ready; /* what was pending has been loaded */
 };
 
@@ -103,6 +110,13 @@ static inline void det_shard_lock(struct det_runtime *runtime, struct det_shard 
 static inline void det_shard_unlock(struct det_runtime *runtime, struct det_shard *shard)
 {
     det_mutex_unlock(runtime->world, shard->mutex);
+}
+
+/* Of a commit's results: only these say that nothing happened and that the resident is as the store
+ * has it. */
+static inline bool det_runtime_is_certain(int result)
+{
+    return result == DET_ERR_NO_MEMORY || result == DET_ERR_LIMIT || result == DET_ERR_NO_SPACE;
 }
 
 /* Instance ids and event ids: 1 to DET_ID_MAX of [A-Za-z0-9._:-]. */
