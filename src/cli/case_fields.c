@@ -127,26 +127,43 @@ static int read_members(
     return r;
 }
 
+static int unknown_field(
+    struct case_reader *reader, const struct det_record *record, const struct cli_yaml *node)
+{
+    struct cli_yaml at = { .line = node->key_line, .column = node->key_column };
+    const char *nearest = case_nearest_field(record, node->key);
+
+    if (nearest)
+        return case_fail(
+            reader, &at, "%s has no field '%s'; did you mean '%s'?", record->name, node->key,
+            nearest);
+    return case_fail(reader, &at, "%s has no field '%s'", record->name, node->key);
+}
+
 /* The error of the whole says nothing of lines: the first field that is wrong alone does. */
 static int fail_fields(
     struct case_reader *reader, const struct case_fields *fields, const struct cli_yaml *mapping,
     struct det_error *error)
 {
     struct det_error alone = { 0 };
+    char limit[CASE_LIMIT_TEXT];
 
     for (const struct cli_yaml *node = mapping->first; node; node = node->next) {
         int r = read_members(reader, fields, node, true, &alone);
 
         if (r == DET_ERR_NO_MEMORY)
             return case_no_memory(reader, node);
-        if (r == DET_ERR_UNKNOWN_FIELD) {
-            struct cli_yaml at = { .line = node->key_line, .column = node->key_column };
+        if (r == DET_ERR_UNKNOWN_FIELD && !det_record_field(fields->record, node->key))
+            return unknown_field(reader, fields->record, node);
+        if (r < 0) {
+            const char *byte = strstr(alone.text, " at byte ");
 
-            return case_fail(reader, &at, "%s has no field '%s'", fields->record->name, node->key);
-        }
-        if (r < 0)
+            /* The byte is one of the JSON that nobody sees. */
             return case_fail(
-                reader, node, "%s.%s: %s", fields->record->name, node->key, det_error_text(r));
+                reader, node, "%.*s%s",
+                (int)(byte ? (size_t)(byte - alone.text) : strlen(alone.text)), alone.text,
+                r == DET_ERR_RANGE ? case_field_limit(fields->record, alone.text, limit) : "");
+        }
     }
     return case_fail(reader, mapping, "%s", error->text);
 }

@@ -55,6 +55,14 @@ DET_MUST_CHECK int case_take_fields(
     struct case_reader *reader, const struct det_record *record, const struct cli_yaml *mapping,
     const struct case_fields **ret);
 
+/* case_limits.c: what the field takes that an error of the reader of records is about, as in
+ * "; 0 to 255"; "" when there is nothing to tell. `text` is that of the error; `target`, which is
+ * returned, has CASE_LIMIT_TEXT bytes. */
+#define CASE_LIMIT_TEXT 200
+const char *case_field_limit(const struct det_record *record, const char *text, char *target);
+/* The name of the field that was probably meant, or NULL. */
+const char *case_nearest_field(const struct det_record *record, const char *name);
+
 /* case_answers.c: the functions of one mapping (of a file, a case or a let) are put in front of
  * *settings; `nodes` has the values of guards, hooks, updates, fills and effects. */
 #define CASE_FUNCTION_KEYS "guards", "hooks", "updates", "fills", "effects"

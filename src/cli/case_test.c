@@ -18,7 +18,7 @@ static const char spec_text[] =
     "ENUM(color) VALUE(RED, red) VALUE(BLUE, blue) END\n"
     "RECORD(line) FIELD(item, str(8)) FIELD(count, u32) END\n"
     "RECORD(basket) FIELD(cents, u64) FIELD(paint, one_of(color)) OPTIONAL(note, str(16))\n"
-    "    ARRAY(lines, nested(line), 4) END\n"
+    "    ARRAY(lines, nested(line), 4) FIELD(shift, i8) FIELD(rate, f64) END\n"
     "RECORD(payment) FIELD(card, str(8), SENSITIVE) FIELD(cents, u64) END\n"
     "RECORD(since) FIELD(days, u8) END\n"
     "STATE(OPEN, open, INITIAL)\n"
@@ -131,13 +131,41 @@ static void cases_have_their_keys(void **state)
         "there is a case 'x' already");
     refused(
         HEAD "cases:\n  - name: x\n    start: {cents: -1}\n    steps: []\n", 4, 20,
-        "basket.cents: a value is out of range for its field");
+        "basket.cents: the number does not fit; 0 to 18446744073709551615");
     refused(
         HEAD "cases:\n  - name: x\n    start_error: action_faild\n    steps: []\n", 4, 18,
         "there is no error 'action_faild'; did you mean 'action_failed'?");
     refused(
         HEAD "cases:\n  - name: x\n    start_error: refused\n    steps: [{advance: 1s}]\n", 5, 13,
         "a case whose start fails has no steps");
+}
+
+/* The data at the start, from column 13 of line 4 on. */
+#define START(data) HEAD "cases:\n  - name: x\n    start: {" data "}\n    steps: []\n"
+
+static void a_value_that_does_not_fit_is_told_what_does(void **state)
+{
+    (void)state;
+    refused(START("nte: x"), 4, 13, "basket has no field 'nte'; did you mean 'note'?");
+    refused(
+        START("note: 12345678901234567"), 4, 19,
+        "basket.note: the text is too long; at most 16 bytes");
+    refused(
+        START("paint: pink"), 4, 20, "basket.paint: the enum has no such value; one of red, blue");
+    refused(
+        START("lines: [{}, {}, {}, {}, {}]"), 4, 20,
+        "basket.lines: there are too many elements; at most 4");
+    refused(
+        START("lines: [{}, {count: 4294967296}]"), 4, 20,
+        "basket.lines[1].count: the number does not fit; 0 to 4294967295");
+    refused(
+        START("lines: [{item: '123456789'}]"), 4, 20,
+        "basket.lines[0].item: the text is too long; at most 8 bytes");
+    refused(
+        START("lines: [{itm: x}]"), 4, 20,
+        "basket.lines[0]: there is no field itm (did you mean item?)");
+    refused(START("shift: 128"), 4, 20, "basket.shift: the number does not fit; -128 to 127");
+    refused(START("rate: 1e999"), 4, 19, "basket.rate: the number does not fit");
 }
 
 static void steps_do_one_thing(void **state)
@@ -152,10 +180,12 @@ static void steps_do_one_thing(void **state)
     refused(STEPS("      - {send: pya}\n"), 5, 16, "order has no event 'pya'; did you mean 'pay'?");
     refused(STEPS("      - {send: [pay]}\n"), 5, 16, "an event is a single value, not a sequence");
     refused(STEPS("      - {send: look, with: {a: 1}}\n"), 5, 28, "the event look carries nothing");
-    refused(STEPS("      - {send: pay, with: {cent: 1}}\n"), 5, 28, "payment has no field 'cent'");
+    refused(
+        STEPS("      - {send: pay, with: {cent: 1}}\n"), 5, 28,
+        "payment has no field 'cent'; did you mean 'cents'?");
     refused(
         STEPS("      - {send: pay, with: {cents: x}}\n"), 5, 35,
-        "payment.cents: a value has the wrong type for its field");
+        "payment.cents: a whole number was expected");
     refused(STEPS("      - {send_all: []}\n"), 5, 20, "'send_all' has 1 to 64 events");
     refused(
         STEPS("      - {advance: soon}\n"), 5, 19,
@@ -359,13 +389,30 @@ static void what_differs_is_shown(void **state)
         "charge, mail");
 }
 
+static void an_update_that_does_nothing_is_noted_when_data_differs(void **state)
+{
+    struct play_result result =
+        play(HEAD "effects: {charge: 'yes'}\n"
+                  "cases:\n  - name: it\n    steps:\n"
+                  "      - {send: pay, expect: {state: paid, data: {cents: 9}}}\n");
+
+    (void)state;
+    assert_false(result.is_ok);
+    assert_string_equal(
+        result.note, "update add ran and changed nothing: the case says what updates do (updates: "
+                     "{add: {FIELD: VALUE}})");
+    result = play(STEPS("      - {send: pay, expect: {data: {cents: 9}}}\n"));
+    assert_false(result.is_ok);
+    assert_string_equal(result.note, "");
+}
+
 static void what_goes_wrong_by_itself_fails_the_case(void **state)
 {
     struct play_result result = play(STEPS("      - {send: end_it}\n"));
 
     (void)state;
     assert_false(result.is_ok);
-    assert_non_null(strstr(result.text, "it failed: unhandled: "));
+    assert_non_null(strstr(result.text, "it failed: unhandled: order case is open"));
     result = play(STEPS("      - {answer: mail}\n"));
     assert_string_equal(result.text, "no call of the effect mail waits for an answer");
     result = play(HEAD "effects: {mail: fail}\ncases:\n  - name: it\n    steps:\n"
@@ -411,6 +458,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_have_their_keys),
         cmocka_unit_test(cases_have_their_keys),
+        cmocka_unit_test(a_value_that_does_not_fit_is_told_what_does),
         cmocka_unit_test(steps_do_one_thing),
         cmocka_unit_test(answers_are_for_functions_that_are_there),
         cmocka_unit_test(expectations_are_of_their_kind),
@@ -419,6 +467,7 @@ int main(void)
         cmocka_unit_test(answers_change_from_call_to_call_and_by_let),
         cmocka_unit_test(several_events_in_one_commit_are_all_or_nothing),
         cmocka_unit_test(what_differs_is_shown),
+        cmocka_unit_test(an_update_that_does_nothing_is_noted_when_data_differs),
         cmocka_unit_test(what_goes_wrong_by_itself_fails_the_case),
         cmocka_unit_test(playing_survives_every_failed_allocation),
     };

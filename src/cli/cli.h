@@ -67,6 +67,11 @@ void cli_complain(struct cli *cli, const char *format, ...) DET_PRINTF(2, 3);
 /* Complains that there is no memory; returns the exit code. */
 int cli_no_memory(struct cli *cli);
 
+/* The same run with its data on the error stream, for what must stay out of `out`; what went wrong
+ * in it is carried over by cli_aside_end(). */
+struct cli cli_aside(struct cli *cli);
+void cli_aside_end(struct cli *cli, struct cli *aside);
+
 /* One object as one line on `out`; takes the reference. NULL (no memory) is complained about. */
 void cli_json(struct cli *cli, json_t *object_take);
 /* A string for JSON of any bytes: what is no UTF-8 is escaped as in cli_print(). */

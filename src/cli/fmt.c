@@ -28,13 +28,23 @@ static void find_line(
     }
 }
 
+/* The sentence without the "line:column: " that the library puts before it: we print the place. */
+static const char *sentence_of(const char *text)
+{
+    size_t line = strspn(text, "0123456789");
+    size_t column = line && text[line] == ':' ? strspn(text + line + 1, "0123456789") : 0;
+    const char *behind = text + line + 1 + column;
+
+    return column && strncmp(behind, ": ", 2) == 0 ? behind + 2 : text;
+}
+
 static int fail_format(
     struct cli *cli, const char *path, const struct cli_text *text, const struct det_error *error)
 {
     struct cli_problem problem = { .path = path, .text = text->data, .size = text->size };
 
     find_line(text, error->offset, &problem.line, &problem.column);
-    cli_report_problem(cli, &problem, "%s", error->text);
+    cli_report_problem(cli, &problem, "%s", sentence_of(error->text));
     return CLI_USAGE;
 }
 
@@ -103,6 +113,10 @@ static int format_file(struct cli *cli, const struct cli_args *args, const char 
     if (r < 0) {
         cli_complain(cli, "%s", error.text);
         return cli_exit_of(r);
+    }
+    if (cli_has_suffix(path, CLI_CASES_SUFFIX)) {
+        cli_text_free(cli, &text);
+        return cli_refuse_cases(cli, path);
     }
     code = format_text(cli, args, strcmp(path, "-") == 0 ? CLI_STDIN_NAME : path, &text);
     cli_text_free(cli, &text);

@@ -116,9 +116,7 @@ static int generate_c(struct gen *gen, struct det_spec *spec)
     if (text)
         gen_source(text, spec);
     for (size_t i = 1; (path = det_spec_file(spec, i)); i++) {
-        size_t length = strlen(path);
-
-        if (length < 5 || strcmp(path + length - 4, ".rec") != 0)
+        if (!cli_has_suffix(path, ".rec"))
             continue;
         size = gen_stem(path, &stem);
         text = add_product(gen, stem, size, ".h");
@@ -194,8 +192,9 @@ const struct cli_command cli_command_gen = {
     .about =
         "'gen c' writes NAME.h and NAME.c with a stub for every function that the spec names, and\n"
         "a header for every .rec file it USES; they compile as they are when the folder of the\n"
-        "spec is on the include path. 'gen json' prints the definition as data, lists and\n"
-        "overrides resolved; with --output it writes NAME.json.",
+        "spec is on the include path. A stub of an effect that may answer fails until it is\n"
+        "written, so that no machine waits for ever. 'gen json' prints the definition as data,\n"
+        "lists and overrides resolved; with --output it writes NAME.json.",
     .operand = { .form = "c|json FILE",
                  .least = 2,
                  .most = 2,

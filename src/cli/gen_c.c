@@ -7,6 +7,7 @@
 
 #include "cli/case.h"
 #include "cli/gen.h"
+#include "cli/input.h"
 
 size_t gen_stem(const char *path, const char **ret)
 {
@@ -16,13 +17,6 @@ size_t gen_stem(const char *path, const char **ret)
 
     *ret = name;
     return dot && dot != name ? (size_t)(dot - name) : strlen(name);
-}
-
-static bool has_suffix(const char *path, const char *suffix)
-{
-    size_t size = strlen(path), length = strlen(suffix);
-
-    return size > length && strcmp(path + size - length, suffix) == 0;
 }
 
 static void put_guard(struct det_buffer *buffer, const char *name, size_t size)
@@ -75,7 +69,7 @@ static void put_uses(struct det_buffer *buffer, const struct det_spec *spec)
         const char *stem;
         size_t size = gen_stem(path, &stem);
 
-        if (!has_suffix(path, ".rec"))
+        if (!cli_has_suffix(path, ".rec"))
             continue;
         det_buffer_format(buffer, "#include \"%.*s.h\"\n", (int)size, stem);
         has_any = true;
@@ -95,7 +89,7 @@ void gen_header(struct det_buffer *buffer, const struct det_spec *spec)
     put_guard(buffer, stem, size);
     det_buffer_append_text(buffer, "\n#define ");
     put_guard(buffer, stem, size);
-    det_buffer_append_text(buffer, "\n\n");
+    det_buffer_append_text(buffer, "\n\n#include <detent/detent.h>\n\n");
     put_uses(buffer, spec);
     det_buffer_format(
         buffer, "#define FSM_SPEC \"%s\"\n#include <detent/fsm/declare.h>\n\n#endif\n", file);
@@ -142,15 +136,7 @@ static void put_stub(
             "    (void)move;\n    (void)data;\n    (void)event;\n}\n",
             name, names.data, names.machine);
         break;
-    case CASE_EFFECT:
-        det_buffer_format(
-            buffer,
-            "static int %s(struct det_effect_call *call, const struct %s *data,\n"
-            "    const struct %s_event *event, struct %s_event *ret)\n{\n"
-            "    (void)call;\n    (void)data;\n    (void)event;\n    (void)ret;\n"
-            "    return DET_DONE;\n}\n",
-            name, names.data, names.machine, names.machine);
-        break;
+    case CASE_EFFECT: /* put_effect() */
     case CASE_FUNCTION_COUNT:
         break;
     }
@@ -167,6 +153,29 @@ static void put_products(
             machine->events[def->produces[i]].name);
     det_buffer_append_text(
         buffer, def->produces_count ? " in *ret with DET_PRODUCED. */\n" : " */\n");
+}
+
+/* One that may answer must not be done before it is written: the machine would wait for ever. */
+static void put_effect(
+    struct det_buffer *buffer, const struct det_machine *machine, const struct det_effect_def *def,
+    struct names names)
+{
+    put_products(buffer, machine, def);
+    det_buffer_format(
+        buffer,
+        "static int %s(struct det_effect_call *call, const struct %s *data,\n"
+        "    const struct %s_event *event, struct %s_event *ret)\n{\n"
+        "    (void)call;\n    (void)data;\n    (void)event;\n    (void)ret;\n",
+        def->name, names.data, names.machine, names.machine);
+    if (def->produces_count)
+        det_buffer_format(
+            buffer,
+            "    /* Fails until it is written. Do the work, then set *ret to the answer, as in\n"
+            "     * *ret = %s_%s(...), and return DET_PRODUCED; DET_DONE if there is none. */\n"
+            "    return DET_ERR_UNSUPPORTED;\n}\n",
+            machine->name, machine->events[def->produces[0]].name);
+    else
+        det_buffer_append_text(buffer, "    return DET_DONE;\n}\n");
 }
 
 void gen_source(struct det_buffer *buffer, struct det_spec *spec)
@@ -190,8 +199,9 @@ void gen_source(struct det_buffer *buffer, struct det_spec *spec)
 
         for (size_t k = 0; (name = case_function_name(machine, function, k)); k++) {
             if (function == CASE_EFFECT)
-                put_products(buffer, machine, &machine->effects[k]);
-            put_stub(buffer, function, name, names);
+                put_effect(buffer, machine, &machine->effects[k], names);
+            else
+                put_stub(buffer, function, name, names);
         }
     }
 }

@@ -14,6 +14,7 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "os/os.h"
 
 int cli_exit_of(int error)
@@ -68,18 +69,6 @@ static int load_stream(struct cli *cli, FILE *stream, size_t limit, struct cli_t
     return r;
 }
 
-static int load_special(struct cli *cli, const char *path, size_t limit, struct cli_text *ret)
-{
-    FILE *stream = fopen(path, "re");
-    int r;
-
-    if (!stream)
-        return DET_ERR_IO;
-    r = load_stream(cli, stream, limit, ret);
-    fclose(stream);
-    return r;
-}
-
 int cli_text_load(
     struct cli *cli, const char *path, size_t limit, struct cli_text *ret, struct det_error *reterr)
 {
@@ -97,9 +86,10 @@ int cli_text_load(
             limit);
     if (S_ISDIR(status.st_mode))
         return det_error_set(reterr, DET_ERR_IO, "%s: is a folder, not a file", path);
-    r = S_ISREG(status.st_mode)
-            ? det_file_load(cli->world, cli->allocator, path, limit, &ret->data, &ret->size)
-            : load_special(cli, path, limit, ret);
+    if (!S_ISREG(status.st_mode))
+        return det_error_set(
+            reterr, DET_ERR_IO, "%s: is no regular file; '-' reads the standard input", path);
+    r = det_file_load(cli->world, cli->allocator, path, limit, &ret->data, &ret->size);
     return r < 0 ? say_error(reterr, r, path, limit) : 0;
 }
 
@@ -123,6 +113,18 @@ static mode_t mode_of(const char *path)
     return 0666 & ~mask;
 }
 
+/* What is not there when a file is written is its folder. */
+static void say_write_error(struct det_error *error, int code, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (code == DET_ERR_NOT_FOUND && slash && slash != path)
+        (void)det_error_set(
+            error, code, "%s: there is no folder %.*s", path, (int)(slash - path), path);
+    else
+        (void)say_error(error, code, path, 0);
+}
+
 int cli_file_write(struct cli *cli, const char *path, const char *data, size_t size)
 {
     char *target = realpath(path, NULL);
@@ -143,7 +145,7 @@ int cli_file_write(struct cli *cli, const char *path, const char *data, size_t s
     free(target);
     if (r == 0)
         return CLI_OK;
-    say_error(&error, r, path, 0);
+    say_write_error(&error, r, path);
     cli_complain(cli, "cannot write %s", error.text);
     return cli_exit_of(r);
 }
@@ -161,6 +163,26 @@ bool cli_is_folder(const char *path)
     struct stat status;
 
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+bool cli_is_there(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+bool cli_has_suffix(const char *path, const char *suffix)
+{
+    size_t size = strlen(path), length = strlen(suffix);
+
+    return size > length && strcmp(path + size - length, suffix) == 0;
+}
+
+int cli_refuse_cases(struct cli *cli, const char *path)
+{
+    cli_complain(cli, "these are test cases: detent test %s", path);
+    return CLI_USAGE;
 }
 
 bool cli_is_same_file(const char *a, const char *b)
@@ -207,7 +229,7 @@ int cli_folder_list(
     struct cli *cli, const char *folder, const char *suffix, struct cli_names *names,
     struct det_error *reterr)
 {
-    size_t from = names->count, suffix_size = strlen(suffix);
+    size_t from = names->count;
     const struct dirent *entry;
     DIR *stream;
     int r = 0;
@@ -218,9 +240,7 @@ int cli_folder_list(
         return say_error(reterr, errno == ENOENT ? DET_ERR_NOT_FOUND : DET_ERR_IO, folder, 0);
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): this stream is ours */
     while (r == 0 && (entry = readdir(stream))) {
-        size_t size = strlen(entry->d_name);
-
-        if (size > suffix_size && strcmp(entry->d_name + size - suffix_size, suffix) == 0)
+        if (cli_has_suffix(entry->d_name, suffix))
             r = add_name(cli, names, folder, entry->d_name);
     }
     closedir(stream);
@@ -237,4 +257,35 @@ void cli_names_free(struct cli *cli, struct cli_names *names)
         det_free_string(cli->allocator, names->items[i]);
     det_free(cli->allocator, names->items, names->capacity * sizeof *names->items);
     *names = (struct cli_names){ 0 };
+}
+
+/* What stands behind the last slash. */
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+bool cli_nearest_file(struct cli *cli, const char *path, const char *suffix, char *target)
+{
+    const char *name = last_part(path);
+    struct cli_names names = { 0 };
+    char folder[DET_PATH_MAX];
+    const char **parts;
+    int nearest = -1;
+
+    snprintf(folder, sizeof folder, "%.*s", (int)(name - path), path);
+    if (cli_folder_list(cli, *folder ? folder : ".", suffix, &names, NULL) == 0) {
+        parts = DET_NEW_ARRAY(cli->allocator, names.count, const char *);
+        for (size_t i = 0; parts && i < names.count; i++)
+            parts[i] = last_part(names.items[i]);
+        if (parts)
+            nearest = det_text_nearest(name, parts, names.count);
+        if (nearest >= 0)
+            det_text_copy(target, DET_PATH_MAX, parts[nearest]);
+        DET_DELETE_ARRAY(cli->allocator, parts, names.count);
+    }
+    cli_names_free(cli, &names);
+    return nearest >= 0;
 }

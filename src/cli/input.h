@@ -11,6 +11,9 @@
 
 /* How "-" is called in messages. */
 #define CLI_STDIN_NAME "<stdin>"
+/* How files of a kind end. */
+#define CLI_SPEC_SUFFIX  ".fsm"
+#define CLI_CASES_SUFFIX ".test.yaml"
 
 /* A text in memory of the run's allocator; the byte behind it is 0. */
 struct cli_text {
@@ -18,7 +21,8 @@ struct cli_text {
     size_t size;
 };
 
-/* A whole file, pipe or ("-") standard input, at most `limit` bytes. 0, or a negative error with a
+/* A whole regular file or ("-") standard input, at most `limit` bytes; other files, such as named
+ * pipes, might keep us waiting for ever and are refused. 0, or a negative error with a
  * sentence in `reterr` that names the file. */
 DET_MUST_CHECK int cli_text_load(
     struct cli *cli, const char *path, size_t limit, struct cli_text *ret,
@@ -64,6 +68,13 @@ DET_MUST_CHECK int cli_folder_list(
     struct det_error *reterr);
 void cli_names_free(struct cli *cli, struct cli_names *names);
 bool cli_is_folder(const char *path);
+bool cli_is_there(const char *path);
+bool cli_has_suffix(const char *path, const char *suffix);
+/* Complains that test cases were given where a spec belongs; returns the exit code. */
+int cli_refuse_cases(struct cli *cli, const char *path);
+/* The name, without the folder, of the file beside `path` that has the suffix and is named most
+ * like it. `target` has DET_PATH_MAX bytes. False when none is near. */
+bool cli_nearest_file(struct cli *cli, const char *path, const char *suffix, char *target);
 /* Whether both paths lead to one file that is there. */
 bool cli_is_same_file(const char *a, const char *b);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/stubs.h"
+#include "os/os.h"
 
 #include "lib/test.h"
 
@@ -75,7 +76,7 @@ static void a_file_is_loaded_up_to_its_limit(void **state)
     assert_non_null(strstr(error.text, "is a folder"));
 }
 
-static void what_has_no_size_is_read_to_its_end(void **state)
+static void standard_input_is_read_to_its_end(void **state)
 {
     struct fixture *fixture = *state;
     struct det_error error = { 0 };
@@ -84,9 +85,42 @@ static void what_has_no_size_is_read_to_its_end(void **state)
     assert_int_equal(cli_text_load(&fixture->cli, "-", 100, &text, &error), 0);
     assert_int_equal(text.size, 0);
     cli_text_free(&fixture->cli, &text);
-    assert_int_equal(cli_text_load(&fixture->cli, "/dev/null", 100, &text, &error), 0);
-    cli_text_free(&fixture->cli, &text);
-    assert_int_equal(cli_text_load(&fixture->cli, "/dev/zero", 100, &text, &error), DET_ERR_LIMIT);
+    fclose(fixture->cli.in);
+    fixture->cli.in = fopen("/dev/zero", "r");
+    assert_non_null(fixture->cli.in);
+    assert_int_equal(cli_text_load(&fixture->cli, "-", 100, &text, &error), DET_ERR_LIMIT);
+}
+
+static void what_might_never_end_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct det_error error = { 0 };
+    struct cli_text text;
+    const char *path = path_of(fixture, "pipe");
+
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(cli_text_load(&fixture->cli, path, 100, &text, &error), DET_ERR_IO);
+    assert_non_null(strstr(error.text, "is no regular file; '-' reads the standard input"));
+    assert_int_equal(cli_text_load(&fixture->cli, "/dev/zero", 100, &text, &error), DET_ERR_IO);
+}
+
+static void a_file_that_is_not_there_has_a_nearest_one(void **state)
+{
+    struct fixture *fixture = *state;
+    char near[DET_PATH_MAX];
+
+    put_file(fixture, "lock.fsm", "");
+    put_file(fixture, "lokc.txt", "");
+    assert_true(
+        cli_nearest_file(&fixture->cli, path_of(fixture, "lokc.fsm"), CLI_SPEC_SUFFIX, near));
+    assert_string_equal(near, "lock.fsm");
+    assert_false(
+        cli_nearest_file(&fixture->cli, path_of(fixture, "elevator.fsm"), CLI_SPEC_SUFFIX, near));
+    assert_false(
+        cli_nearest_file(&fixture->cli, path_of(fixture, "no/lock.fsm"), CLI_SPEC_SUFFIX, near));
+    assert_true(cli_is_there(path_of(fixture, "lock.fsm")));
+    assert_false(cli_is_there(path_of(fixture, "lock.fsm/x")));
+    assert_false(cli_is_there(path_of(fixture, "lokc.fsm")));
 }
 
 static void writing_keeps_the_mode_and_follows_a_link(void **state)
@@ -191,6 +225,7 @@ static int list_scenario(struct det_test_memory *memory, void *argument)
     struct cli_names names = { 0 };
     struct cli_text text = { 0 };
     struct det_error error;
+    char near[DET_PATH_MAX];
     int r;
 
     cli.allocator = &memory->allocator;
@@ -199,8 +234,10 @@ static int list_scenario(struct det_test_memory *memory, void *argument)
         r = cli_text_load(&cli, names.items[0], 100, &text, &error);
     cli_text_free(&cli, &text);
     if (r == 0)
-        r = cli_text_load(&cli, "/dev/null", 100, &text, &error);
+        r = cli_text_load(&cli, "-", 100, &text, &error);
     cli_text_free(&cli, &text);
+    if (r == 0 && !cli_nearest_file(&cli, path_of(fixture, "aa.fsm"), ".fsm", near))
+        r = DET_ERR_NO_MEMORY;
     cli_names_free(&cli, &names);
     return r;
 }
@@ -218,7 +255,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_file_is_loaded_up_to_its_limit),
-        TEST(what_has_no_size_is_read_to_its_end),
+        TEST(standard_input_is_read_to_its_end),
+        TEST(what_might_never_end_is_refused),
+        TEST(a_file_that_is_not_there_has_a_nearest_one),
         TEST(writing_keeps_the_mode_and_follows_a_link),
         TEST(a_folder_is_listed_in_order),
         TEST(rows_are_found_by_their_number),

@@ -8,12 +8,17 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/input.h"
 
 static int unknown_command(struct cli *cli, const char *word)
 {
     const struct cli_command *nearest = cli_command_nearest(word);
 
-    if (nearest)
+    if (cli_has_suffix(word, CLI_SPEC_SUFFIX))
+        cli_complain(cli, "'%s' is a spec, not a command: detent check %s", word, word);
+    else if (cli_has_suffix(word, CLI_CASES_SUFFIX))
+        cli_complain(cli, "'%s' is a test file, not a command: detent test %s", word, word);
+    else if (nearest)
         cli_complain(cli, "there is no command '%s'; did you mean '%s'?", word, nearest->name);
     else
         cli_complain(cli, "there is no command '%s'; 'detent help' lists them", word);
@@ -84,7 +89,7 @@ static const struct cli_command *command_of(const char *word)
 {
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
         return cli_command_find("help");
-    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 || strcmp(word, "-v") == 0)
         return cli_command_find("version");
     return cli_command_find(word);
 }

@@ -71,6 +71,11 @@ static bool file_path(struct cli *cli, const char *name, const char *template, c
     return fits;
 }
 
+static bool is_wanted(const struct cli_new_file *file, bool with_c)
+{
+    return file->kind == CLI_NEW_ALWAYS || (file->kind == CLI_NEW_C) == with_c;
+}
+
 /* Nothing is written unless everything can be. */
 static int check_free(struct cli *cli, const char *name, bool with_c)
 {
@@ -82,7 +87,7 @@ static int check_free(struct cli *cli, const char *name, bool with_c)
         return CLI_CONFLICT;
     }
     for (const struct cli_new_file *file = cli_new_files(); file->path; file++) {
-        if (file->is_c && !with_c)
+        if (!is_wanted(file, with_c))
             continue;
         if (!file_path(cli, name, file->path, path))
             return cli_no_memory(cli);
@@ -147,11 +152,11 @@ static int write_files(struct cli *cli, const char *name, bool with_c)
         return CLI_FAILURE;
     }
     for (const struct cli_new_file *file = cli_new_files(); file->path && code == CLI_OK; file++) {
-        if (!file->is_c || with_c)
+        if (is_wanted(file, with_c))
             code = write_file(cli, name, file);
     }
     if (code == CLI_OK && !cli->is_json)
-        cli_say(cli, "Next: cd %s && detent test%s\n", name, with_c ? " && make run" : "");
+        cli_say(cli, "Next: cd %s && %s\n", name, with_c ? "make run test" : "detent test");
     return code;
 }
 
@@ -179,11 +184,10 @@ extern const struct cli_command cli_command_new;
 const struct cli_command cli_command_new = {
     .name = "new",
     .summary = "write a new machine with its tests",
-    .about =
-        "Makes a folder NAME with NAME.fsm, NAME.test.yaml and README.md; with --c also a C "
-        "program\n"
-        "and a Makefile that uses pkg-config. Files that are there are never overwritten. The\n"
-        "result passes 'detent check' and 'detent test' as it is.",
+    .about = "Makes a folder NAME with NAME.fsm, NAME.test.yaml and README.md; with --c also a C\n"
+             "program, its test in virtual time, and a Makefile that uses pkg-config ('make run',\n"
+             "'make test'). Files that are there are never overwritten. The result passes\n"
+             "'detent check' and 'detent test' as it is.",
     .operand = { .form = "NAME", .least = 1, .most = 1 },
     .options = option_table,
     .run = run,

@@ -94,9 +94,30 @@ static const char readme_text[] =
     "detent gen c @n@.fsm -o ../@n@_c # C for it: 'detent help gen'\n"
     "```\n";
 
+static const char readme_c_text[] =
+    "# @n@\n"
+    "\n"
+    "- `@n@.fsm`: the machine, one fact a row (`detent help rows`)\n"
+    "- `@n@.test.yaml`: its cases, without C\n"
+    "- `@n@.h`, `@n@.c`: the machine in C, and the functions it names\n"
+    "- `main.c`: a program that starts one @n@ and sends it an event\n"
+    "- `@n@_test.c`: a test with your functions, in virtual time\n"
+    "\n"
+    "```\n"
+    "make run                         # checks @n@.fsm, builds the program and runs it\n"
+    "make test                        # the cases, then the test in C\n"
+    "detent sim @n@.fsm               # random walks that look for violations\n"
+    "detent diagram @n@.fsm           # a Mermaid diagram; --format svg -o @n@.svg\n"
+    "```\n"
+    "\n"
+    "The Makefile finds the library with pkg-config. If it is not where pkg-config looks, say\n"
+    "`PKG_CONFIG_PATH=PREFIX/lib/pkgconfig make run`.\n";
+
 static const char header_text[] = "/* @n@.h - the machine in @n@.fsm as C sees it. */\n"
                                   "#ifndef @N@_H\n"
                                   "#define @N@_H\n"
+                                  "\n"
+                                  "#include <detent/detent.h>\n"
                                   "\n"
                                   "#define FSM_SPEC \"@n@.fsm\"\n"
                                   "#include <detent/fsm/declare.h>\n"
@@ -132,7 +153,8 @@ static const char main_text[] =
     "\n"
     "static int report(int code, const struct det_error *error)\n"
     "{\n"
-    "    fprintf(stderr, \"%s: %s\\n\", det_error_name(code), error->text);\n"
+    "    fprintf(stderr, \"%s: %s\\n\", det_error_name(code),\n"
+    "        *error->text ? error->text : det_error_text(code));\n"
     "    return 1;\n"
     "}\n"
     "\n"
@@ -144,7 +166,7 @@ static const char main_text[] =
     "    struct det_sent sent;\n"
     "    int r;\n"
     "\n"
-    "    r = @n@_instance_start(runtime, \"@n@-1\", &sent);\n"
+    "    r = @n@_instance_start_with(runtime, \"@n@-1\", &options, &sent);\n"
     "    if (r < 0)\n"
     "        return report(r, &error);\n"
     "    r = @n@_send_with(runtime, \"@n@-1\", @n@_begin(), &options, &sent);\n"
@@ -176,6 +198,65 @@ static const char main_text[] =
     "    return run(runtime);\n"
     "}\n";
 
+static const char test_text[] =
+    "/* @n@_test.c - the machine with its functions, in virtual time: a day takes no time at all. "
+    "*/\n"
+    "#include <stdio.h>\n"
+    "\n"
+    "#include \"@n@.h\"\n"
+    "\n"
+    "static int failures;\n"
+    "\n"
+    "static void check(bool holds, const char *what)\n"
+    "{\n"
+    "    printf(\"%s  %s\\n\", holds ? \"ok    \" : \"not ok\", what);\n"
+    "    failures += !holds;\n"
+    "}\n"
+    "\n"
+    "static bool is_in(struct det_runtime *runtime, const char *name, unsigned state)\n"
+    "{\n"
+    "    struct det_instance instance;\n"
+    "\n"
+    "    return @n@_instance_get(runtime, name, &instance) == 0 && instance.state == state;\n"
+    "}\n"
+    "\n"
+    "static void test(struct det_sim *sim, struct det_runtime *runtime)\n"
+    "{\n"
+    "    check(@n@_instance_start(runtime, \"@n@-1\", NULL) == 0, \"a @n@ starts\");\n"
+    "    check(@n@_send(runtime, \"@n@-1\", @n@_begin(), NULL) == 0, \"it begins\");\n"
+    "    check(det_sim_settle(sim) == 0, \"its effect runs\");\n"
+    "    check(is_in(runtime, \"@n@-1\", @N@_DONE), \"work that succeeds is done\");\n"
+    "\n"
+    "    check(@n@_instance_start(runtime, \"@n@-2\", NULL) == 0, \"another one starts\");\n"
+    "    check(det_sim_advance(sim, 23 * DET_HOUR) == 0, \"23 hours pass\");\n"
+    "    check(is_in(runtime, \"@n@-2\", @N@_WAITING), \"it still waits\");\n"
+    "    check(det_sim_advance(sim, DET_HOUR) == 0, \"one more hour passes\");\n"
+    "    check(is_in(runtime, \"@n@-2\", @N@_CANCELLED), \"after a day it is cancelled\");\n"
+    "}\n"
+    "\n"
+    "int main(void)\n"
+    "{\n"
+    "    DET_SCOPED(sim) sim = NULL;\n"
+    "    DET_SCOPED(store) store = NULL;\n"
+    "    DET_SCOPED(runtime) runtime = NULL;\n"
+    "    struct det_error error = { 0 };\n"
+    "    int r;\n"
+    "\n"
+    "    r = det_sim_open(&(struct det_sim_options){ .seed = 1 }, &sim, &error);\n"
+    "    if (r == 0)\n"
+    "        r = det_store_open_with(\"memory:\",\n"
+    "            &(struct det_store_options){ .world = det_sim_world(sim) }, &store, &error);\n"
+    "    if (r == 0)\n"
+    "        r = det_runtime_open(store,\n"
+    "            &(struct det_runtime_options){ .world = det_sim_world(sim) }, &runtime, &error);\n"
+    "    check(r == 0, \"the world opens\");\n"
+    "    if (r == 0)\n"
+    "        test(sim, runtime);\n"
+    "    else\n"
+    "        fprintf(stderr, \"%s: %s\\n\", det_error_name(r), error.text);\n"
+    "    return failures ? 1 : 0;\n"
+    "}\n";
+
 static const char makefile_text[] =
     "CFLAGS = -std=c17 -O2 -g -Wall -Wextra -I. $(shell pkg-config --cflags detent)\n"
     "LDLIBS = $(shell pkg-config --libs detent)\n"
@@ -183,27 +264,40 @@ static const char makefile_text[] =
     "@n@: main.o @n@.o\n"
     "\t$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)\n"
     "\n"
-    "main.o @n@.o: @n@.h @n@.fsm\n"
+    "@n@_test: @n@_test.o @n@.o\n"
+    "\t$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)\n"
+    "\n"
+    "# What is wrong with the spec is said by detent before the compiler sees it.\n"
+    "main.o @n@.o @n@_test.o: @n@.h @n@.fsm | check\n"
+    "\n"
+    "check:\n"
+    "\tdetent check @n@.fsm\n"
     "\n"
     "run: @n@\n"
     "\t./@n@\n"
     "\n"
-    "test:\n"
-    "\tdetent check @n@.fsm\n"
+    "test: @n@_test\n"
     "\tdetent test\n"
+    "\t./@n@_test\n"
     "\n"
     "clean:\n"
-    "\trm -f @n@ main.o @n@.o\n"
+    "\trm -f @n@ @n@_test main.o @n@.o @n@_test.o\n"
     "\n"
-    ".PHONY: run test clean\n";
+    ".PHONY: check run test clean\n";
 
 const struct cli_new_file *cli_new_files(void)
 {
     static const struct cli_new_file files[] = {
-        { "@n@.fsm", spec_text, false },     { "@n@.test.yaml", cases_text, false },
-        { "README.md", readme_text, false }, { "@n@.h", header_text, true },
-        { "@n@.c", source_text, true },      { "main.c", main_text, true },
-        { "Makefile", makefile_text, true }, { NULL, NULL, false },
+        { "@n@.fsm", spec_text, CLI_NEW_ALWAYS },
+        { "@n@.test.yaml", cases_text, CLI_NEW_ALWAYS },
+        { "README.md", readme_text, CLI_NEW_PLAIN },
+        { "README.md", readme_c_text, CLI_NEW_C },
+        { "@n@.h", header_text, CLI_NEW_C },
+        { "@n@.c", source_text, CLI_NEW_C },
+        { "main.c", main_text, CLI_NEW_C },
+        { "@n@_test.c", test_text, CLI_NEW_C },
+        { "Makefile", makefile_text, CLI_NEW_C },
+        { NULL, NULL, CLI_NEW_ALWAYS },
     };
 
     return files;

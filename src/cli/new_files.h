@@ -7,11 +7,17 @@
 
 #include <detent/base.h>
 
+enum cli_new_kind {
+    CLI_NEW_ALWAYS,
+    CLI_NEW_PLAIN, /* only without a C program */
+    CLI_NEW_C,     /* only with one */
+};
+
 /* @n@ stands for the name, @N@ for the name in capitals. */
 struct cli_new_file {
     const char *path;
     const char *text;
-    bool is_c; /* only for a C program */
+    enum cli_new_kind kind;
 };
 
 /* The spec first; a NULL path at the end. */

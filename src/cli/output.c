@@ -123,6 +123,9 @@ size_t cli_width(const char *text, size_t size)
 /* The reason is lost when the stream is closed, so it is kept when it is known. */
 static void emit(struct cli *cli, FILE *stream, const char *data, size_t size)
 {
+    /* On a terminal the bar would stay in the line of the data. */
+    if (stream == cli->out)
+        cli_progress_end(cli);
     errno = 0;
     if (fwrite(data, 1, size, stream) != size && stream == cli->out && !cli->out_error)
         cli->out_error = errno;
@@ -224,6 +227,24 @@ void cli_complain(struct cli *cli, const char *format, ...)
     put_format(cli, cli->err, CLI_PLAIN, format, arguments);
     va_end(arguments);
     cli_say(cli, "\n");
+}
+
+struct cli cli_aside(struct cli *cli)
+{
+    struct cli aside = *cli;
+
+    begin_talk(cli);
+    aside.out = cli->err;
+    aside.out_has_color = cli->err_has_color;
+    aside.out_error = 0;
+    aside.progress_is_shown = false;
+    return aside;
+}
+
+void cli_aside_end(struct cli *cli, struct cli *aside)
+{
+    cli_progress_end(aside);
+    cli->has_failed = cli->has_failed || aside->has_failed;
 }
 
 int cli_no_memory(struct cli *cli)

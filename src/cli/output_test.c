@@ -161,6 +161,43 @@ static void progress_is_for_terminals_and_long_waits(void **state)
     expect_output(&caught, "\r\033[Kseeds [###############               ] 5/10\r\033[K");
 }
 
+static void data_does_not_stand_behind_the_bar(void **state)
+{
+    struct caught caught;
+
+    (void)state;
+    catch_output(&caught);
+    caught.cli.err_is_terminal = true;
+    caught.cli.progress_from = 1;
+    caught.cli.progress_next = 1;
+    cli_progress(&caught.cli, "seeds", 10, 10);
+    cli_print(&caught.cli, "not taken\n");
+    cli_say(&caught.cli, "ok\n");
+    expect_output(
+        &caught, "\r\033[Kseeds [##############################] 10/10\r\033[Knot taken\nok\n");
+}
+
+static void an_aside_goes_to_the_error_stream(void **state)
+{
+    struct caught caught, errors;
+    struct cli aside;
+
+    (void)state;
+    catch_output(&caught);
+    catch_output(&errors);
+    caught.cli.err = errors.cli.out;
+    cli_print(&caught.cli, "data\n");
+    aside = cli_aside(&caught.cli);
+    cli_print(&aside, "result\n");
+    cli_say(&aside, "talk\n");
+    aside.has_failed = true;
+    cli_aside_end(&caught.cli, &aside);
+    assert_true(caught.cli.has_failed);
+    caught.cli.has_failed = false;
+    expect_output(&caught, "data\n");
+    expect_output(&errors, "result\ntalk\n");
+}
+
 static void a_problem_shows_its_line_and_points_at_the_column(void **state)
 {
     static const char given_text[] = "first\nfür\tx: y\n";
@@ -229,6 +266,8 @@ int main(void)
         cmocka_unit_test(json_without_memory_is_a_failure_of_the_run),
         cmocka_unit_test(complaints_name_the_command),
         cmocka_unit_test(progress_is_for_terminals_and_long_waits),
+        cmocka_unit_test(data_does_not_stand_behind_the_bar),
+        cmocka_unit_test(an_aside_goes_to_the_error_stream),
         cmocka_unit_test(a_problem_shows_its_line_and_points_at_the_column),
         cmocka_unit_test(a_long_line_is_cut_around_the_place),
         cmocka_unit_test(printing_survives_every_failed_allocation),

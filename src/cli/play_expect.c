@@ -173,6 +173,17 @@ static bool check_history(
     return check_list(play, node, CASE_EXPECT_HISTORY, &expect->history, &found);
 }
 
+/* Who expects what an update does in C is told that it does nothing here. */
+static void note_idle_update(struct play *play)
+{
+    if (play->idle_update && !*play->result->note)
+        snprintf(
+            play->result->note, sizeof play->result->note,
+            "update %s ran and changed nothing: the case says what updates do (updates: {%s: "
+            "{FIELD: VALUE}})",
+            play->idle_update, play->idle_update);
+}
+
 /* One field at a time: a record of this field alone compares and prints it. */
 static bool check_data(struct play *play, const struct case_fields *fields, const void *data)
 {
@@ -186,6 +197,7 @@ static bool check_data(struct play *play, const struct case_fields *fields, cons
             continue;
         det_record_to_json(&one, fields->value, 0, play->result->expected, PLAY_TEXT_MAX);
         det_record_to_json(&one, data, 0, actual, sizeof actual);
+        note_idle_update(play);
         return differs(play, fields->nodes[i], CASE_EXPECT_DATA, "%s", actual);
     }
     return true;

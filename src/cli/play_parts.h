@@ -10,7 +10,7 @@
 #include "cli/play.h"
 #include "cli/stubs.h"
 
-#define PLAY_INSTANCE "it"
+#define PLAY_INSTANCE "case"
 
 /* A call of an effect that waits for an answer; on the stack of its thread. */
 struct play_call {
@@ -34,6 +34,7 @@ struct play {
     const struct case_fields *updates[CLI_STUBS_MAX];
     const struct case_fields *fills[CLI_STUBS_MAX];
     const struct case_answer *effects[CLI_STUBS_MAX];
+    const char *idle_update; /* the last that ran without an answer; NULL: none */
 
     struct det_mutex *mutex; /* guards the rest */
     struct det_condition *answered;

@@ -27,11 +27,13 @@ static int answer_hook(void *context, unsigned index, const void *data, const vo
 
 static void answer_update(void *context, unsigned index, void *data, const void *event)
 {
-    const struct play *play = context;
+    struct play *play = context;
 
     (void)event;
     if (play->updates[index])
         case_fields_apply(play->updates[index], data);
+    else
+        play->idle_update = case_function_name(play->machine, CASE_UPDATE, index);
 }
 
 static void answer_fill(void *context, unsigned index, const struct det_move *move, void *event)

@@ -145,17 +145,14 @@ void cli_report(struct cli *cli, const char *path, const struct det_diagnostic *
 
 void cli_report_broken(struct cli *cli, const char *path, const struct det_diagnostics *findings)
 {
-    struct cli talk = *cli;
+    struct cli talk = cli_aside(cli);
 
-    fflush(cli->out);
-    talk.out = cli->err;
-    talk.out_has_color = cli->err_has_color;
     talk.is_json = false;
     for (size_t i = 0; i < findings->count; i++) {
         if (findings->items[i].severity == DET_BROKEN)
             cli_report(&talk, path, &findings->items[i]);
     }
-    cli->has_failed = cli->has_failed || talk.has_failed;
+    cli_aside_end(cli, &talk);
 }
 
 /* The line of the problem as a string; "" when the text is shorter. */
@@ -186,7 +183,7 @@ static uint32_t byte_column(const char *line, uint32_t column)
 
 void cli_report_problem(struct cli *cli, const struct cli_problem *problem, const char *format, ...)
 {
-    struct cli talk = *cli;
+    struct cli talk = cli_aside(cli);
     struct det_place place = { problem->path, problem->line, problem->column, 1, NULL };
     char text[DET_ERROR_TEXT_MAX];
     va_list arguments;
@@ -195,9 +192,6 @@ void cli_report_problem(struct cli *cli, const struct cli_problem *problem, cons
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fflush(cli->out);
-    talk.out = cli->err;
-    talk.out_has_color = cli->err_has_color;
     print_place(&talk, &place);
     cli_print_in(&talk, CLI_RED, "error: ");
     cli_print(&talk, "%s\n", text);
@@ -207,5 +201,6 @@ void cli_report_problem(struct cli *cli, const struct cli_problem *problem, cons
     if (line && *line)
         print_source(&talk, &place, CLI_RED);
     det_free_string(cli->allocator, line);
-    cli->has_failed = cli->has_failed || talk.has_failed || !line;
+    cli_aside_end(cli, &talk);
+    cli->has_failed = cli->has_failed || !line;
 }

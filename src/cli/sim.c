@@ -23,12 +23,14 @@ static const struct cli_option option_table[] = {
     [OPTION_SEEDS] = { "seeds", 0, "N", NULL, "how many seeds; 10 when left out, 1 with --seed" },
     [OPTION_STEPS] = { "steps", 0, "N", NULL, "steps of each walk; 500 when left out" },
     [OPTION_TRACE] = { "trace", 0, "FILE", NULL,
-                       "write what happened as JSON Lines, for 'diagram'" },
+                       "write what happened as JSON Lines, for 'diagram'; with '-' the results go "
+                       "to the error stream" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
 struct run {
-    struct cli *cli;
+    struct cli *cli;       /* where the results go */
+    struct cli *trace_cli; /* where a trace to "-" goes */
     const char *path;
     struct det_spec *spec;
     uint64_t seed, seeds, steps;
@@ -178,7 +180,7 @@ static int run_machine(struct run *run, const struct cli_args *args)
     run->trace.lines.limit = CLI_TRACE_SIZE_MAX;
     code = walk_seeds(run);
     if (args->values[OPTION_TRACE]) {
-        int saved = cli_trace_save(run->cli, &run->trace, args->values[OPTION_TRACE]);
+        int saved = cli_trace_save(run->trace_cli, &run->trace, args->values[OPTION_TRACE]);
 
         code = code == CLI_OK ? saved : code;
     }
@@ -201,11 +203,13 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 {
     struct run run = {
         .cli = cli,
+        .trace_cli = cli,
         .path = args->operands[0],
         .seed = 1,
         .seeds = args->values[OPTION_SEED] ? 1 : SEEDS_DEFAULT,
         .steps = STEPS_DEFAULT,
     };
+    struct cli aside;
     int code;
 
     if (!read_numbers(&run, args))
@@ -213,7 +217,13 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     code = cli_machine_load(cli, run.path, &run.spec);
     if (code != CLI_OK)
         return code;
+    if (cli_trace_is_output(args->values[OPTION_TRACE])) {
+        aside = cli_aside(cli);
+        run.cli = &aside;
+    }
     code = run_machine(&run, args);
+    if (run.cli != cli)
+        cli_aside_end(cli, &aside);
     det_spec_close(run.spec);
     return code;
 }

@@ -51,6 +51,10 @@ int cli_spec_load(struct cli *cli, const char *path, struct cli_spec *spec)
         cli_complain(cli, "%s", error.text);
         return cli_exit_of(r);
     }
+    if (cli_has_suffix(path, CLI_CASES_SUFFIX)) {
+        cli_text_free(cli, &text);
+        return cli_refuse_cases(cli, path);
+    }
     r = det_spec_read(
         strcmp(path, "-") == 0 ? CLI_STDIN_NAME : path, text.data, text.size, &options,
         &spec->spec);

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/args.h"
+#include "cli/case_parts.h"
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/play.h"
@@ -14,14 +15,13 @@
 #include "cli/stubs.h"
 #include "os/os.h"
 
-#define SUFFIX ".test.yaml"
-
 enum { OPTION_FILTER, OPTION_TRACE, OPTION_NO_COVERAGE, OPTION_STEPS };
 
 static const struct cli_option option_table[] = {
     [OPTION_FILTER] = { "filter", 0, "TEXT", NULL, "only cases whose name has this text in it" },
     [OPTION_TRACE] = { "trace", 0, "FILE", NULL,
-                       "write what happened as JSON Lines, for 'diagram'" },
+                       "write what happened as JSON Lines, for 'diagram'; with '-' the results go "
+                       "to the error stream" },
     [OPTION_NO_COVERAGE] = { "no-coverage", 0, NULL, NULL, "do not say what was never tried" },
     [OPTION_STEPS] = { "steps-max", 0, "N", NULL,
                        "break a case off after so many steps of the simulation; 20000000 when left "
@@ -38,7 +38,8 @@ struct subject {
 };
 
 struct run {
-    struct cli *cli;
+    struct cli *cli;       /* where the results go */
+    struct cli *trace_cli; /* where a trace to "-" goes */
     const struct cli_args *args;
     struct subject *subjects, **subjects_tail;
     struct cli_trace_writer trace;
@@ -65,7 +66,7 @@ static void raise_exit(struct run *run, int code)
 }
 
 static void report_file(
-    struct run *run, const struct sheet *sheet, const struct cli_yaml_error *error)
+    struct run *run, const struct sheet *sheet, const struct cli_yaml_error *error, int code)
 {
     struct cli_problem problem = {
         .path = sheet->path,
@@ -78,7 +79,7 @@ static void report_file(
 
     cli_report_problem(run->cli, &problem, "%s", error->text);
     run->broken++;
-    raise_exit(run, CLI_USAGE);
+    raise_exit(run, code);
 }
 
 static int open_subject(struct run *run, struct subject *subject)
@@ -140,6 +141,25 @@ static bool join(const char *from, const char *name, char *target)
     return snprintf(target, DET_PATH_MAX, "%.*s%s", folder, from, name) < DET_PATH_MAX;
 }
 
+/* Says where the test file names a machine that is not there, and which one may be meant. */
+static void report_no_machine(
+    struct run *run, const struct sheet *sheet, const struct cli_yaml *node, const char *path)
+{
+    struct cli_yaml_error error = { 0 };
+    struct case_reader reader = { .error = &error };
+    const char *slash = strrchr(node->text, '/');
+    int folder = slash ? (int)(slash - node->text) + 1 : 0;
+    char near[DET_PATH_MAX];
+
+    if (cli_nearest_file(run->cli, path, CLI_SPEC_SUFFIX, near))
+        case_fail(
+            &reader, node, "%s: there is no such file; did you mean %.*s%s?", node->text, folder,
+            node->text, near);
+    else
+        case_fail(&reader, node, "%s: there is no such file", node->text);
+    report_file(run, sheet, &error, CLI_NOT_FOUND);
+}
+
 static bool load_cases(struct run *run, struct sheet *sheet)
 {
     struct cli_yaml_error error = { 0 };
@@ -152,12 +172,16 @@ static bool load_cases(struct run *run, struct sheet *sheet)
     if (r == 0)
         r = case_machine_path(root, &name, &error);
     if (r < 0) {
-        report_file(run, sheet, &error);
+        report_file(run, sheet, &error, CLI_USAGE);
         return false;
     }
     if (!join(sheet->path, name, path)) {
         cli_complain(run->cli, "%s: the path of the machine is too long", sheet->path);
         raise_exit(run, CLI_USAGE);
+        return false;
+    }
+    if (!cli_is_there(path)) {
+        report_no_machine(run, sheet, cli_yaml_get(root, "machine"), path);
         return false;
     }
     sheet->subject = find_subject(run, path);
@@ -168,7 +192,7 @@ static bool load_cases(struct run *run, struct sheet *sheet)
     r = case_file_read(
         &sheet->arena, root, det_spec_machine(sheet->subject->spec), &sheet->file, &error);
     if (r < 0)
-        report_file(run, sheet, &error);
+        report_file(run, sheet, &error, CLI_USAGE);
     return r == 0;
 }
 
@@ -272,6 +296,13 @@ static void run_cases(struct run *run, const struct sheet *sheet)
     }
 }
 
+static void refuse_spec(struct run *run, const char *path)
+{
+    cli_complain(run->cli, "this is a spec: detent check %s", path);
+    run->broken++;
+    raise_exit(run, CLI_USAGE);
+}
+
 static void run_file(struct run *run, const char *path)
 {
     struct sheet sheet = { .path = path };
@@ -288,7 +319,9 @@ static void run_file(struct run *run, const char *path)
     if (strcmp(path, "-") == 0)
         sheet.path = CLI_STDIN_NAME;
     det_arena_init(&sheet.arena, run->cli->allocator);
-    if (load_cases(run, &sheet))
+    if (cli_has_suffix(path, CLI_SPEC_SUFFIX))
+        refuse_spec(run, path);
+    else if (load_cases(run, &sheet))
         run_cases(run, &sheet);
     det_arena_deinit(&sheet.arena);
     cli_text_free(run->cli, &sheet.text);
@@ -300,12 +333,12 @@ static void run_folder(struct run *run, const char *folder)
     struct det_error error;
     int r;
 
-    r = cli_folder_list(run->cli, folder, SUFFIX, &names, &error);
+    r = cli_folder_list(run->cli, folder, CLI_CASES_SUFFIX, &names, &error);
     if (r < 0 || names.count == 0) {
         if (r < 0)
             cli_complain(run->cli, "%s", error.text);
         else
-            cli_complain(run->cli, "there is no *" SUFFIX " in %s", folder);
+            cli_complain(run->cli, "there is no *" CLI_CASES_SUFFIX " in %s", folder);
         raise_exit(run, r < 0 ? cli_exit_of(r) : CLI_NOT_FOUND);
     }
     for (size_t i = 0; i < names.count && !cli_is_stopped(run->cli); i++)
@@ -373,7 +406,7 @@ static void finish(struct run *run, det_time from)
     if (run->cases)
         summarize(run, det_world_now(run->cli->world, DET_CLOCK_MONOTONIC) - from);
     if (trace && run->cases) {
-        int code = cli_trace_save(run->cli, &run->trace, trace);
+        int code = cli_trace_save(run->trace_cli, &run->trace, trace);
 
         if (code != CLI_OK)
             raise_exit(run, code);
@@ -384,7 +417,8 @@ static void finish(struct run *run, det_time from)
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
     det_time from = det_world_now(cli->world, DET_CLOCK_MONOTONIC);
-    struct run run = { .cli = cli, .args = args };
+    struct run run = { .cli = cli, .trace_cli = cli, .args = args };
+    struct cli aside;
 
     if (args->values[OPTION_STEPS] &&
         !cli_args_number(
@@ -394,8 +428,14 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     run.trace.is_wanted = args->values[OPTION_TRACE] != NULL;
     det_buffer_init(&run.trace.lines, cli->allocator);
     run.trace.lines.limit = CLI_TRACE_SIZE_MAX;
+    if (cli_trace_is_output(args->values[OPTION_TRACE])) {
+        aside = cli_aside(cli);
+        run.cli = &aside;
+    }
     run_all(&run);
     finish(&run, from);
+    if (run.cli != cli)
+        cli_aside_end(cli, &aside);
     return run.worst;
 }
 

@@ -118,6 +118,11 @@ int cli_trace_save(struct cli *cli, const struct cli_trace_writer *writer, const
     return cli_write_to(cli, path, det_buffer_text(&writer->lines), writer->lines.size);
 }
 
+bool cli_trace_is_output(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
 /* The steps of one run, as they are read. */
 struct reader {
     const struct det_machine *machine;

@@ -29,6 +29,8 @@ void cli_trace_step(struct cli_trace_writer *writer, const struct det_note *note
 /* To the file, or to the output for "-". 0 or an exit code. */
 DET_MUST_CHECK int cli_trace_save(
     struct cli *cli, const struct cli_trace_writer *writer, const char *path);
+/* Whether the trace takes the output, so that the results must go elsewhere. NULL is fine. */
+bool cli_trace_is_output(const char *path);
 
 /* One run of a trace, ready to be drawn. */
 struct cli_trace {

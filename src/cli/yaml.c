@@ -15,6 +15,7 @@
 
 struct reader {
     struct det_arena *arena;
+    struct det_view text;
     struct cli_yaml *open[CLI_YAML_DEPTH_MAX]; /* mappings and sequences, outermost first */
     size_t depth;
     const char *key; /* of the mapping that is open, when its value comes next */
@@ -208,10 +209,26 @@ static int take_event(struct reader *reader, const yaml_event_t *event)
     return 0;
 }
 
+/* Whether a tab is among the first white space of the line, counted from 0. */
+static bool begins_with_tab(struct det_view text, size_t line)
+{
+    const char *at = text.data, *end = text.data + text.size;
+
+    for (; line && at < end; at++)
+        line -= *at == '\n';
+    while (at < end && *at == ' ')
+        at++;
+    return at < end && *at == '\t';
+}
+
 static int parse_failed(struct reader *reader, const yaml_parser_t *parser)
 {
     if (parser->error == YAML_MEMORY_ERROR)
         return no_memory(reader, parser->mark);
+    if (begins_with_tab(reader->text, parser->problem_mark.line))
+        return fail(
+            reader, DET_ERR_MALFORMED, parser->problem_mark,
+            "not YAML: the line begins with a tab; YAML wants spaces");
     return fail(
         reader, DET_ERR_MALFORMED, parser->problem_mark, "not YAML: %s%s%s",
         parser->context ? parser->context : "", parser->context ? ", " : "",
@@ -251,7 +268,11 @@ int cli_yaml_read(
     struct det_arena *arena, const char *text, size_t size, struct cli_yaml **ret,
     struct cli_yaml_error *reterr)
 {
-    struct reader reader = { .arena = arena, .error = reterr };
+    struct reader reader = {
+        .arena = arena,
+        .text = det_view_of(text, size),
+        .error = reterr,
+    };
     yaml_mark_t start = { 0 };
     yaml_parser_t parser;
     int r;

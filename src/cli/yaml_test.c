@@ -76,6 +76,9 @@ static void what_is_more_than_we_take_is_refused_at_its_place(void **state)
 {
     (void)state;
     refused("a: &x 1\n", 1, 4, "anchors (&x)");
+    refused("a:\n\tb: 1\n", 2, 1, "the line begins with a tab; YAML wants spaces");
+    refused("a:\n  \t- 1\n", 2, 3, "YAML wants spaces");
+    refused("a:\n  - b: x\n\tc: 1\n", 3, 1, "YAML wants spaces");
     refused("a: *x\n", 1, 4, "aliases (*x)");
     refused("a: !!str 1\n", 1, 4, "tags (");
     refused("a: !t [1]\n", 1, 4, "tags (");

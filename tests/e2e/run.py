@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
-"""Runs the program end to end: run.py DETENT SOURCE_TREE C_COMPILER [PART_OF_A_NAME].
+"""Runs the program end to end.
+
+    run.py DETENT SOURCE_TREE C_COMPILER [--library=FILE] [PART_OF_A_NAME]
+
+With the static library, what the program generates is linked and run, too.
 
 Each function whose name starts with `test_` is one test and gets a fresh folder as its current one.
 """
@@ -20,6 +24,8 @@ from pathlib import Path
 DETENT = str(Path(sys.argv[1]).resolve())
 TREE = Path(sys.argv[2]).resolve()
 COMPILER = sys.argv[3]
+LIBRARY = next((w.partition("=")[2] for w in sys.argv[4:] if w.startswith("--library=")), None)
+WANTED = next((w for w in sys.argv[4:] if not w.startswith("--")), "")
 ESCAPE = "\033"
 
 LIGHT = """#define FSM_NAME light
@@ -148,10 +154,23 @@ def test_wrong_words_get_the_nearest_right_one():
     detent("bad\033[31m\nword", code=2, err="bad\\x1b[31m")
 
 
+def test_a_file_of_the_wrong_kind_gets_the_right_command():
+    write("light.fsm", LIGHT)
+    write("light.test.yaml", CASES)
+    detent("test", "light.fsm", code=2, err="this is a spec: detent check light.fsm")
+    for words in (["check"], ["fmt"], ["diagram"], ["sim"], ["gen", "c"]):
+        detent(*words, "light.test.yaml", code=2,
+               err="these are test cases: detent test light.test.yaml")
+    detent("light.fsm", code=2, err="is a spec, not a command: detent check light.fsm")
+    detent("light.test.yaml", code=2,
+           err="is a test file, not a command: detent test light.test.yaml")
+
+
 def test_version():
     done = detent("version")
     check(re.fullmatch(r"detent \d+\.\d+\.\d+\n", done.stdout))
-    equal(detent("--version").stdout, done.stdout)
+    for word in ("--version", "-V", "-v"):
+        equal(detent(word).stdout, done.stdout)
     equal(objects(detent("version", "--json"))[0]["version"], done.stdout.split()[1])
 
 
@@ -289,6 +308,9 @@ def test_files_that_are_not_there_or_no_files():
     for words in (["fmt"], ["diagram"], ["sim"], ["gen", "c"]):
         detent(*words, "folder", code=1, err="folder: is a folder, not a file")
     detent("check", "light.fsm/x.fsm", code=3, err="there is no such file")
+    os.mkfifo("pipe")
+    for words in (["check"], ["fmt"], ["test"], ["diagram", "light.fsm", "--trace"]):
+        detent(*words, "pipe", code=1, err="pipe: is no regular file; '-' reads the standard input")
     detent("check", "nobody.fsm", "light.fsm", code=3, err="1 definition checked")
     if os.geteuid() != 0:
         os.chmod("light.fsm", 0)
@@ -329,6 +351,8 @@ def test_fmt_prints_checks_and_writes():
     equal(objects(detent("fmt", "-", "--json", stdin=ugly))[0]["text"], pretty)
     write("bad.fsm", "STATE(A,\n  a\n")
     detent("fmt", "bad.fsm", code=2, err=["bad.fsm:", "error:"])
+    write("latin.fsm", b"STATE(A, a)\n/* \xff */\n")
+    detent("fmt", "latin.fsm", code=2, err="latin.fsm:2:4: error: the text is not UTF-8\n")
 
 
 # diagram
@@ -367,7 +391,8 @@ def test_diagrams_that_cannot_be_drawn():
     os.chmod("bin/dot", 0o755)
     detent("diagram", "light.fsm", "-f", "svg", code=1, err="exit code 7",
            env={"PATH": os.path.abspath("bin") + ":/usr/bin:/bin"})
-    detent("diagram", "light.fsm", "-o", "nowhere/x", code=3, err="cannot write nowhere/x")
+    detent("diagram", "light.fsm", "-o", "nowhere/x", code=3,
+           err="cannot write nowhere/x: there is no folder nowhere\n")
     write("broken.fsm", LIGHT + "ON(RED, GO, RED)\n")
     detent("diagram", "broken.fsm", code=2,
            err=["[duplicate-transition]", "not a valid definition"])
@@ -438,9 +463,14 @@ def test_test_files_that_are_wrong_are_told_with_their_place():
             ("a: *b\n", "1:4", "aliases"),
             (CASES.replace("send: go", "send: stoping"), "5:16", "did you mean 'stopping'?"),
             (CASES.replace("30s}}\n      -", "30x}}\n      -"), "5:52", "this is a time such as"),
-            ("\tx: 1\n", "1:1", "not YAML")):
+            (CASES.replace("light.fsm", "lihgt.fsm"), "1:10", "did you mean light.fsm?"),
+            ("\tx: 1\n", "1:1", "the line begins with a tab; YAML wants spaces")):
         write("x.test.yaml", text)
-        detent("test", "x.test.yaml", code=2, err=[f"x.test.yaml:{where}: error: ", sentence])
+        detent("test", "x.test.yaml", code=3 if "lihgt" in text else 2,
+               err=[f"x.test.yaml:{where}: error: ", sentence])
+    write("sub/x.test.yaml", CASES.replace("light.fsm", "../lihgt.fsm"))
+    detent("test", "sub", code=3, err="sub/x.test.yaml:1:10: error: ../lihgt.fsm: there is no "
+           "such file; did you mean ../light.fsm?")
     write("x.test.yaml", CASES.replace("light.fsm", "nobody.fsm"))
     detent("test", "x.test.yaml", code=3, err="nobody.fsm: there is no such file")
     write("x.test.yaml", "# " + "x" * 300000 + "\n" + CASES)
@@ -466,6 +496,30 @@ def test_the_trace_of_a_test_can_be_drawn():
     equal([o.get("timeout") for o in lines], [None, False, True])
     detent("diagram", "light.fsm", "-f", "sequence", "-t", "run.jsonl", "--run",
            "green lasts half a minute", out="sequenceDiagram")
+
+
+def test_a_trace_on_the_output_stands_there_alone():
+    write("light.fsm", LIGHT)
+    write("light.test.yaml", CASES)
+    for words in (["test"], ["test", "--json"], ["sim", "light.fsm", "--seeds", "1"],
+                  ["sim", "light.fsm", "--seeds", "1", "--json"]):
+        done = detent(*words, "--trace", "-", err="coverage")
+        equal({o["type"] for o in objects(done)}, {"run", "step"})
+        detent("diagram", "light.fsm", "-f", "sequence", "--trace", "-", stdin=done.stdout,
+               out="sequenceDiagram")
+
+
+def test_lines_end_before_the_summary_when_streams_are_one():
+    write("light.fsm", LIGHT)
+    write("light.test.yaml", "machine: light.fsm\ncases: [{name: nothing, steps: []}]\n")
+    for words, last in ((["test"], "1 case: "), (["sim", "light.fsm", "--seeds", "1", "--steps",
+                                                  "1"], "1 seed, ")):
+        with open("all", "w", encoding="utf8") as both:
+            subprocess.run([DETENT, *words], stdout=both, stderr=both, check=True)
+        shown = re.sub("\033\\[[0-9;]*m", "", on_terminal(*words))
+        for text in (Path("all").read_text(), shown.replace("\r\n", "\n")):
+            lines = text.splitlines()
+            check("not taken: " in lines[-2] and lines[-1].startswith(last), text)
 
 
 # sim
@@ -536,10 +590,58 @@ def test_a_new_machine_passes_everything_at_once():
     equal([o["file"] for o in objects(detent("new", "more", "--json"))][0], "more/more.fsm")
 
 
+def test_gen_c_does_not_let_a_machine_wait_for_ever():
+    write("light.fsm", LIGHT + "EFFECT(ask, STOPPING)\nEFFECT(tell)\n"
+          "STAY(RED, STOPPING, DO(ask, tell))\n")
+    detent("gen", "c", "light.fsm")
+    ask, tell = re.findall(r"static int (?:ask|tell)\(.*?\n}", Path("light.c").read_text(), re.S)
+    check("return DET_ERR_UNSUPPORTED;" in ask and "light_stopping(" in ask, ask)
+    check("return DET_DONE;" in tell, tell)
+    write("sim.c", '#include "light.h"\nint main(void)\n{\n    struct det_sim *sim = 0;\n'
+          "    return det_sim_open(0, &sim, 0);\n}\n")
+    compiles("light.c", ".")
+    compiles("sim.c", ".")
+
+
 def test_a_new_c_program_compiles():
-    detent("new", "job", "--c", out="job/Makefile")
-    for name in ("job.c", "main.c"):
+    detent("new", "job", "--c", out=["job/Makefile", "job/job_test.c"],
+           err="Next: cd job && make run test")
+    for name in ("job.c", "main.c", "job_test.c"):
         compiles("job/" + name, "job")
+    readme = Path("job/README.md").read_text()
+    for word in ("main.c", "make run", "make test"):
+        check(word in readme, f"the README has no {word}")
+
+
+def make(*words, code=0, out=()):
+    """Runs make in the current folder; the library is found as if it was installed."""
+    write("bin/pkg-config", "#!/bin/sh\n"
+          f'[ "$1" = --cflags ] && echo "-I{TREE}/include" || echo "{LIBRARY} -lpthread -lm"\n')
+    os.chmod("bin/pkg-config", 0o755)
+    path = f"{os.path.abspath('bin')}:{Path(DETENT).parent}:{os.environ['PATH']}"
+    done = subprocess.run(["make", f"CC={COMPILER}", *words], env={"PATH": path}, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    check(done.returncode == code, f"exit code {done.returncode}: {done.stdout}")
+    for part in out:
+        check(part in done.stdout, f"no {part!r} in {done.stdout}")
+    return done.stdout
+
+
+def test_a_new_c_program_runs_and_its_test_passes():
+    if not LIBRARY:
+        return
+    detent("new", "job", "--c")
+    os.chdir("job")
+    text = make("run", out=["1 definition checked: ok", "job-1 is working", "job-1 is done"])
+    check(text.index("definition checked") < text.index("main.c"), text)
+    make("test", out=["6 cases: 6 passed", "ok      after a day it is cancelled"])
+    write("job_test.c", Path("job_test.c").read_text().replace("JOB_CANCELLED", "JOB_DONE"))
+    make("test", code=2, out=["not ok  after a day it is cancelled"])
+    write("main.c", Path("main.c").read_text().replace("return run(", "return run(runtime) + run("))
+    make("run", code=2, out=["EXISTS: there is a job job-1 already"])
+    write("job.fsm", Path("job.fsm").read_text() + "ON(DONE, BEGN, DONE)\n")
+    text = make("run", code=2, out=["did you mean BEGIN?"])
+    check("main.c" not in text.split("BEGIN?")[1], text)
 
 
 # completion and man
@@ -583,8 +685,7 @@ def test_the_manual_page_is_clean():
 
 
 def main():
-    wanted = sys.argv[4] if len(sys.argv) > 4 else ""
-    tests = [(n, f) for n, f in globals().items() if n.startswith("test_") and wanted in n]
+    tests = [(n, f) for n, f in globals().items() if n.startswith("test_") and WANTED in n]
     failed = 0
     for name, function in sorted(tests, key=lambda t: inspect.getsourcelines(t[1])[1]):
         with tempfile.TemporaryDirectory() as folder:

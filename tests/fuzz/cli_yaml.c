@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* cli_yaml.c - fuzz target: the text of a test file into nodes. Whatever is read, there is a tree or
- * an error with a place in the text. */
+/* cli_yaml.c - fuzz target: the text of a test file into nodes. Whatever is read, there is a tree
+ * or an error with a place in the text. */
 #include <stdlib.h>
 
 #include "base/arena.h"

@@ -17,7 +17,7 @@
  * The passes over the spec:
  *   1 functions   prototypes for the user's functions, untyped thunks for the tables
  *   2 pairs       each (state, event) once; overrides after what they override; names known
- *   3 answers     timeouts are answered where they fire; a state has one timeout, one hook of a kind
+ *   3 answers     timeouts are answered where they fire; one timeout, one hook of a kind a state
  *   4 forgotten   no state unentered, no event untaken, no internal event unproduced, one initial
  *   5 tables      functions, effects, timers, states, events, groups, transitions, the machine */
 #include <detent/fsm/pre.h>
