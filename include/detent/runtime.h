@@ -61,9 +61,14 @@ struct det_note {
 };
 
 /* Things that were not done, told to the observer so that nothing is dropped in silence. What an
- * instance does not take because the state has no use for it, or a guard says no, is over: the
- * timer is gone, the effect a dead letter. When a hook failed, or the store, it is tried again like
- * an effect, each failure is told, and a hook that fails at the last attempt ends it too. */
+ * instance does not take because the state has no use for it, a guard says no, or the definition
+ * names a function that nobody bound, is over: the timer is gone, the effect a dead letter. When a
+ * hook failed, a limit was reached, or the store failed, it is tried again like an effect, and each
+ * failure is told; a hook or a limit at the last attempt ends it too.
+ *
+ * Where the store could not say whether a commit happened, the instance is loaded again, and what
+ * had happened is counted and told as what it is. Not told are then deferred events that it made
+ * dead letters; and while loading fails too, a timer or an effect that had ended is not counted. */
 enum det_trouble_kind {
     DET_TROUBLE_EFFECT_FAILED,    /* an attempt failed; it will be tried again */
     DET_TROUBLE_EFFECT_DEAD,      /* given up: a dead letter */
@@ -71,7 +76,7 @@ enum det_trouble_kind {
                                      the visit that asked is over (same_visit_only) */
     DET_TROUBLE_TIMEOUT_REJECTED, /* the instance did not take a timer's event */
     DET_TROUBLE_EVENT_DEAD,       /* an event became a dead letter: unhandled; or deferred, and then
-                                     refused, or the instance stopped (code says which) */
+                                     not taken, or the instance stopped (code says which) */
 };
 
 struct det_trouble {
@@ -93,14 +98,17 @@ struct det_runtime_options {
     uint32_t pool_threads;  /* threads for effects; 0: 2 */
     uint32_t shards;        /* parts that do not wait for each other; 0: 16; a power of two */
     uint32_t history_kept;  /* states in an instance's history; 0: 16; at most DET_HISTORY_MAX */
-    det_time hook_deadline; /* all guards and hooks of one send together, by the wall clock, looked
-                               at when they have run; 0: 5 s; DET_NEVER: none */
+    det_time hook_deadline; /* all guards and hooks of one send together, by the monotonic clock,
+                               looked at when they have run; 0: 5 s; DET_NEVER: none */
     det_time send_deadline; /* waiting for the instance's writer; 0: 10 s */
     struct det_effect_policy effects;
     void *user; /* given to user code */
     /* Called after each commit, on the thread that made it, in order per instance, before the
-     * sender has its answer. Must not send. */
+     * sender has its answer; for one of unknown outcome on the thread that found it in the store,
+     * as far as that keeps events. Must not send. */
     void (*observe)(void *user, const struct det_note *note);
+    /* Called when something was not done, on the thread that found out. Must not send to the same
+     * instance. */
     void (*trouble)(void *user, const struct det_trouble *trouble);
     void *observer; /* `user` of the two above */
 };
@@ -108,8 +116,8 @@ struct det_runtime_options {
 DET_API int det_runtime_open(
     struct det_store *store, const struct det_runtime_options *options, struct det_runtime **ret,
     struct det_error *reterr) DET_MUST_CHECK;
-/* Sends under way end with DET_ERR_CLOSED or their answer; running effects are waited for;
- * instances, timers and effects that have not ended stay in the store for the next runtime. A loop
+/* Sends that wait for an instance end with DET_ERR_CLOSED, those in user code with their answer; a
+ * call that begins only now must be kept away by you. Running effects are waited for; instances, timers and effects that have not ended stay in the store for the next runtime. A loop
  * of yours is turned until the last message to it has come through, so not from its callbacks. */
 DET_API void det_runtime_close(struct det_runtime *runtime);
 DET_SCOPED_CLOSE(runtime)

@@ -17,11 +17,8 @@
 #define LEGAL        750000
 #define HAS_ID       125000
 #define TO_NEXT_DUE  500000
-#define TO_FAR_DUE   60000 /* when it lies more than an hour ahead: such a wait takes its time */
+#define TO_FAR_DUE   60000 /* when it lies more than an hour ahead: nearer ones are more telling */
 #define POOL_THREADS 4
-/* Timers that lie further ahead are not waited for: the runtime looks at the wall clock once a
- * second while a timer is pending, also in a simulated world. */
-#define WAIT_MAX (10 * DET_DAY)
 
 static void observe(void *context, const struct det_note *note)
 {
@@ -261,7 +258,7 @@ static int advance(struct walk *walk)
     r = det_runtime_timers(walk->runtime, walk->machine, walk->instance, find_due, &due);
     if (r < 0)
         return r;
-    if (due > now && due - now <= WAIT_MAX &&
+    if (due > now && due != DET_NEVER &&
         det_sim_chance(walk->sim, due - now > DET_HOUR ? TO_FAR_DUE : TO_NEXT_DUE))
         return det_sim_advance(walk->sim, due - now);
     scale = scales[det_sim_random_below(walk->sim, sizeof scales / sizeof *scales)];
