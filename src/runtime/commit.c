@@ -226,15 +226,9 @@ static void answer(const struct det_turn *turn, struct det_sent *ret)
         ret->outcome = DET_STOP;
 }
 
-/* Only these say that nothing happened and that the resident is as the store has it. */
-static bool is_certain(int r)
-{
-    return r == DET_ERR_NO_MEMORY || r == DET_ERR_LIMIT || r == DET_ERR_NO_SPACE;
-}
-
 static int fail(struct det_turn *turn, const struct det_store_commit *commit, int r)
 {
-    turn->is_in_doubt = !is_certain(r);
+    turn->is_in_doubt = !det_runtime_is_certain(r);
     det_error_set(
         turn->error, r, "%s %s: the commit failed: %s", commit->machine->name, commit->id,
         det_error_text(r));

@@ -94,11 +94,6 @@ static int own_data(struct det_turn *turn)
     return 0;
 }
 
-static const void *data_of(const struct det_turn *turn)
-{
-    return turn->draft->is_data_changed ? turn->draft->data : turn->resident->data;
-}
-
 static int check_data(struct det_turn *turn)
 {
     int r;
@@ -152,7 +147,7 @@ static int fill(
     if (!timer->value)
         return DET_ERR_NO_MEMORY;
     memcpy(timer->value, &kind, sizeof kind);
-    timeout->fill->run(move, data_of(turn), timer->value);
+    timeout->fill->run(move, det_turn_data(turn), timer->value);
     r = det_decide_check(turn->served, timer->value, turn->error);
     return r == 0 && det_event_kind(timer->value) != kind ? DET_ERR_INVALID : r;
 }
@@ -218,7 +213,7 @@ static int add_effect(struct det_turn *turn, const struct step *step, uint16_t i
         .asked = step->visit,
         .at = turn->now,
         .next = turn->now,
-        .data = data_of(turn),
+        .data = det_turn_data(turn),
         .event = step->event,
     };
 

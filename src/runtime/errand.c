@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "runtime/turn.h"
 
 #define ALIGNMENT    ((size_t)16)
@@ -161,19 +162,6 @@ static void set_state(struct det_errand *errand, enum det_errand_state state)
     errand->state = state;
 }
 
-static void tell(
-    struct det_runtime *runtime, const struct det_errand *errand, enum det_trouble_kind kind,
-    uint32_t attempt, int code)
-{
-    det_runtime_trouble(
-        runtime, errand->due.resident,
-        &(struct det_trouble){ .kind = kind,
-                               .name = errand->call.effect,
-                               .key = errand->key,
-                               .attempt = attempt,
-                               .code = code });
-}
-
 /* Whether the effect may produce what it did, and whether that can be recorded. */
 static int check_product(const struct det_errand *errand)
 {
@@ -188,13 +176,18 @@ static int check_product(const struct det_errand *errand)
     return DET_ERR_INVALID;
 }
 
-/* What to say about an errand that has come to its end, and to whom. */
+/* What to say about an errand that has come to its end, and to whom. It has copies of its own: once
+ * the turn has ended well, the errand is anybody's who loads the instance again. */
 struct ending {
     struct det_turn turn;
     const void *event; /* NULL: nothing to send */
     enum det_trouble_kind trouble;
     int code;         /* of the trouble; 0: none */
     uint32_t attempt; /* of the trouble */
+    int result;       /* of the errand */
+    bool is_dead;     /* by its own fault, not because the instance did not take the product */
+    const char *effect;
+    char key[DET_NAME_MAX + DET_ID_MAX + 32];
 };
 
 static void end_failed(struct ending *ending, struct det_errand *errand, det_time wall)
@@ -206,6 +199,7 @@ static void end_failed(struct ending *ending, struct det_errand *errand, det_tim
     row->next = det_add_time(wall, det_errand_backoff(runtime, row->attempts));
     row->is_dead = row->attempts >= runtime->options.effects.attempts_max ||
                    row->next > deadline_of(runtime, errand);
+    ending->is_dead = row->is_dead;
     ending->turn.errand_change = DET_STORE_UPDATE;
     ending->trouble = row->is_dead ? DET_TROUBLE_EFFECT_DEAD : DET_TROUBLE_EFFECT_FAILED;
     ending->code = errand->result;
@@ -221,7 +215,7 @@ static void end_produced(struct ending *ending, struct det_errand *errand)
     ending->attempt = errand->deliveries + 1;
     ending->turn.is_last_attempt = ending->attempt >= runtime->options.effects.attempts_max;
     if (r < 0) {
-        errand->row.is_dead = true;
+        errand->row.is_dead = ending->is_dead = true;
         errand->row.last_error = ending->code = r;
         ending->turn.errand_change = DET_STORE_UPDATE;
     } else if (
@@ -233,16 +227,26 @@ static void end_produced(struct ending *ending, struct det_errand *errand)
     }
 }
 
-static void count_up(
-    struct det_runtime_counts *counts, const struct ending *ending, const struct det_errand *errand)
+static void tell(const struct ending *ending)
+{
+    det_runtime_trouble(
+        ending->turn.runtime, ending->turn.resident,
+        &(struct det_trouble){ .kind = ending->trouble,
+                               .name = ending->effect,
+                               .key = ending->key,
+                               .attempt = ending->attempt,
+                               .code = ending->code });
+}
+
+static void count_up(struct det_runtime_counts *counts, const struct ending *ending)
 {
     if (ending->code && ending->trouble == DET_TROUBLE_PRODUCT_REJECTED)
         counts->products_rejected++;
-    if (errand->result < 0)
+    if (ending->result < 0)
         counts->effects_failed++;
-    if (errand->row.is_dead)
+    if (ending->is_dead || ending->turn.rejected)
         counts->effects_dead++;
-    else if (errand->result >= 0)
+    else if (ending->result >= 0)
         counts->effects_done++;
 }
 
@@ -264,7 +268,8 @@ static void end_later(struct ending *ending, struct det_errand *errand, det_time
         det_add_time(wall, det_errand_backoff(ending->turn.runtime, errand->deliveries)));
 }
 
-/* Keeps no more dead letters than the limit; the oldest goes. */
+/* Keeps no more dead letters than the limit; the oldest goes. With a claim and the lock: nobody
+ * walks over them. */
 static void bury(struct det_runtime *runtime, struct det_resident_more *more)
 {
     if (more->dead_count <= DET_DEAD_MAX)
@@ -281,6 +286,12 @@ static void bury(struct det_runtime *runtime, struct det_resident_more *more)
     }
 }
 
+/* Whether it is still the loop's: nothing was committed about it, or that it is gone. */
+static bool is_ours(const struct ending *ending, int r)
+{
+    return r < 0 || ending->turn.is_found_done || ending->turn.errand_change == DET_STORE_TAKE;
+}
+
 /* After the turn; no lock held before, held after. The errand may be gone at the end of this. */
 static void end_result(struct ending *ending, struct det_errand *errand, det_time wall, int r)
 {
@@ -292,29 +303,39 @@ static void end_result(struct ending *ending, struct det_errand *errand, det_tim
     if (r < 0)
         ending->code = ending->event && r != DET_ERR_NOT_FOUND ? r : 0;
     if (ending->code)
-        tell(runtime, errand, ending->trouble, ending->attempt, ending->code);
+        tell(ending);
     det_shard_lock(runtime, shard);
     if (r == 0)
-        count_up(&shard->counts, ending, errand);
-    else if (!errand->is_gone)
-        end_later(ending, errand, wall);
+        count_up(&shard->counts, ending);
+    if (!is_ours(ending, r))
+        return;
     if (errand->is_gone)
         det_errand_drop(runtime, shard, errand);
-    bury(runtime, ending->turn.resident->more);
+    else
+        end_later(ending, errand, wall);
+}
+
+static void ending_init(
+    struct ending *ending, struct det_runtime *runtime, struct det_errand *errand)
+{
+    struct det_resident *resident = errand->due.resident;
+
+    *ending = (struct ending){ .result = errand->result, .effect = errand->call.effect };
+    snprintf(ending->key, sizeof ending->key, "%s", errand->key);
+    det_turn_init(&ending->turn, runtime, resident->served, resident->hash);
+    ending->turn.resident = resident;
+    ending->turn.is_internal = true;
+    ending->turn.errand = errand;
 }
 
 /* Lock held before and after; the resident is free and fresh. */
 static void end(struct det_runtime *runtime, struct det_errand *errand, det_time wall)
 {
-    struct det_resident *resident = errand->due.resident;
-    struct ending ending = { .code = 0 };
+    struct ending ending;
     struct det_sent sent;
     int r;
 
-    det_turn_init(&ending.turn, runtime, resident->served, resident->hash);
-    ending.turn.resident = resident;
-    ending.turn.is_internal = true;
-    ending.turn.errand = errand;
+    ending_init(&ending, runtime, errand);
     if (errand->result < 0)
         end_failed(&ending, errand, wall);
     else if (errand->result == DET_PRODUCED)
@@ -411,6 +432,7 @@ void det_errand_change(
     set_state(errand, DET_ERRAND_DEAD);
     more->dead_count++;
     shard->promised--;
+    bury(runtime, more);
 }
 
 void det_errand_due(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)

@@ -25,8 +25,8 @@ struct faulty {
     int skip;                         /* commits that pass before the fault */
     int times;                        /* faults, then it passes again */
     int loads_skipped, loads_failing; /* so many pass, then so many fail */
-    int answers_failing;
-    unsigned commits, loads, faults;
+    int answers_failing, listings_failing;
+    unsigned commits, loads, faults, listings;
     /* Chances in millionths, drawn from the simulation, if it is set. */
     struct det_sim *sim;
     uint32_t before_chance, after_chance, load_chance;
@@ -151,8 +151,14 @@ static inline int faulty_pending(
     struct det_store *store, const struct det_machine *machine, det_time before,
     int (*visit)(void *context, const char *id), void *context)
 {
-    struct det_store *inner = faulty_of(store)->inner;
+    struct faulty *faulty = faulty_of(store);
+    struct det_store *inner = faulty->inner;
 
+    faulty->listings++;
+    if (faulty->listings_failing > 0) {
+        faulty->listings_failing--;
+        return DET_ERR_IO;
+    }
     return inner->ops->pending(inner, machine, before, visit, context);
 }
 

@@ -3,9 +3,8 @@
 
 /* hooks.c - the user code that may refuse a transition: the guard, then exit, the transition's own
  * hook, entry. All of them together have one deadline. They cannot be interrupted: what comes back
- * too late is refused. The time is that of the wall clock, which was read for the decision anyway:
- * a clock costs as much as all the rest of a hook. Should it jump meanwhile, a send may be refused
- * that was not slow; nothing has happened then. */
+ * too late is refused. The time is that of the monotonic clock, which no jump of the wall clock
+ * moves; it is read only where there is a guard or a hook. */
 #include "runtime/turn.h"
 
 /* Fills in where it was; returns the code. */
@@ -29,6 +28,16 @@ static int unbound(struct det_turn *turn, const char *what, const char *name)
         turn->served->machine->name);
 }
 
+/* With the first one the time of all begins. */
+static void begin(struct det_turn *turn, const char *action)
+{
+    struct det_runtime *runtime = turn->runtime;
+
+    if (!turn->action && runtime->options.hook_deadline != DET_NEVER)
+        turn->hooks_began = det_world_now(runtime->world, DET_CLOCK_MONOTONIC);
+    turn->action = action;
+}
+
 static int check_clock(struct det_turn *turn)
 {
     struct det_runtime *runtime = turn->runtime;
@@ -36,7 +45,7 @@ static int check_clock(struct det_turn *turn)
 
     if (!turn->action || runtime->options.hook_deadline == DET_NEVER)
         return 0;
-    waited = det_world_now(runtime->world, DET_CLOCK_WALL) - turn->hooks_began;
+    waited = det_world_now(runtime->world, DET_CLOCK_MONOTONIC) - turn->hooks_began;
     if (waited <= runtime->options.hook_deadline)
         return 0;
     det_error_set(
@@ -49,19 +58,14 @@ static int check_clock(struct det_turn *turn)
     return fail_at(turn, DET_ERR_TIMEOUT, NULL, turn->action);
 }
 
-static const void *data_of(const struct det_turn *turn)
-{
-    return turn->draft->is_data_changed ? turn->draft->data : turn->resident->data;
-}
-
 static int run_guard(
     struct det_turn *turn, const struct det_guard_def *guard, const struct det_move *move,
     const void *event)
 {
     if (!guard->run)
         return unbound(turn, "guard", guard->name);
-    turn->action = guard->name;
-    if (guard->run(move, data_of(turn), event))
+    begin(turn, guard->name);
+    if (guard->run(move, det_turn_data(turn), event))
         return 0;
     turn->refused++;
     det_error_set(
@@ -80,8 +84,8 @@ static int run_hook(
         return 0;
     if (!hook->run)
         return unbound(turn, "hook", hook->name);
-    turn->action = hook->name;
-    r = hook->run(move, data_of(turn), event);
+    begin(turn, hook->name);
+    r = hook->run(move, det_turn_data(turn), event);
     if (r == 0)
         return 0;
     det_error_set(

@@ -189,6 +189,26 @@ static void tell_dead(const struct det_turn *turn, unsigned kind, int code)
                                .code = code });
 }
 
+static void tell_start(const struct det_turn *turn, det_time at)
+{
+    uint16_t initial = turn->served->machine->initial;
+
+    tell_note(
+        turn, &(struct det_store_event){ .visit = 1,
+                                         .from = initial,
+                                         .to = initial,
+                                         .event = UINT16_MAX,
+                                         .outcome = DET_GOTO,
+                                         .at = at });
+}
+
+static void tell_event(const struct det_turn *turn, const struct det_store_event *event)
+{
+    tell_note(turn, event);
+    if (event->outcome == DET_DEAD_LETTER)
+        tell_dead(turn, event->event, DET_ERR_UNHANDLED);
+}
+
 /* User code hears of it while the instance is still claimed, so that it hears in order. Where
  * somebody listens, or something has to be told, the turn has a claim. */
 void det_turn_tell(struct det_turn *turn)
@@ -197,22 +217,44 @@ void det_turn_tell(struct det_turn *turn)
     struct det_list *node;
 
     if (turn->kind == DET_TURN_START)
-        tell_note(
-            turn, &(struct det_store_event){ .visit = draft->head.visit,
-                                             .from = draft->head.state,
-                                             .to = draft->head.state,
-                                             .event = UINT16_MAX,
-                                             .outcome = DET_GOTO,
-                                             .at = turn->now });
-    for (size_t i = 0; i < draft->event_count; i++) {
-        tell_note(turn, &draft->events[i]);
-        if (draft->events[i].outcome == DET_DEAD_LETTER)
-            tell_dead(turn, draft->events[i].event, DET_ERR_UNHANDLED);
-    }
+        tell_start(turn, turn->now);
+    for (size_t i = 0; i < draft->event_count; i++)
+        tell_event(turn, &draft->events[i]);
     while ((node = det_list_take(&draft->kept))) {
         struct det_kept *kept = DET_CONTAINER(node, struct det_kept, node);
 
         tell_dead(turn, det_event_kind(kept->event), DET_ERR_STOPPED);
         det_kept_close(turn->runtime, turn->served->machine, kept);
     }
+}
+
+struct found {
+    const struct det_turn *turn;
+    uint32_t transitions;
+};
+
+static int tell_found(void *context, const struct det_store_event *row)
+{
+    struct found *found = context;
+
+    found->transitions += row->outcome <= DET_STOP;
+    tell_event(found->turn, row);
+    return 0;
+}
+
+uint32_t det_turn_tell_found(struct det_turn *turn, bool is_new, uint64_t after)
+{
+    const struct det_runtime *runtime = turn->runtime;
+    const struct det_resident *resident = turn->resident;
+    struct found found = { turn, 0 };
+    int r;
+
+    if (is_new)
+        tell_start(turn, resident->head.started_at);
+    if (resident->head.sequence == after)
+        return 0;
+    r = runtime->ops->events(runtime->store, resident->handle, after, tell_found, &found);
+    /* A store that fails now has told of what it could; what happened stands all the same. */
+    (void)r;
+    return found.transitions;
 }

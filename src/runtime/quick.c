@@ -128,7 +128,7 @@ static void publish_timer(
 static int fail(
     struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident, int r)
 {
-    if (r == DET_ERR_NO_MEMORY || r == DET_ERR_LIMIT || r == DET_ERR_NO_SPACE)
+    if (det_runtime_is_certain(r))
         return r;
     resident->is_stale = true;
     shard->stale++;

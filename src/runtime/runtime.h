@@ -210,8 +210,9 @@ void det_errand_due(
 /* Lock held: closes it and gives up its place in the heap. */
 void det_errand_drop(
     struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand);
-/* Lock held: what was committed about it. TAKE: it is gone, and the caller closes it. UPDATE: it is
- * dead, or waits for its next attempt. */
+/* Claimed and lock held: what was committed about it. TAKE: it is gone, and the caller closes it.
+ * UPDATE: it is dead, or waits for its next attempt; from the end of the claim on it may be closed
+ * by others. The oldest of too many dead ones is closed, which may be this one. */
 void det_errand_change(
     struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand,
     enum det_store_change_kind change);

@@ -197,6 +197,39 @@ static void hooks_that_take_too_long_are_refused(void **state)
     in_fixture(slow_hook);
 }
 
+static void jump_ahead(void *context)
+{
+    struct fixture *f = context;
+
+    det_sim_jump_wall(f->sim, DET_HOUR);
+}
+
+static void jump_back(void *context)
+{
+    struct fixture *f = context;
+
+    det_sim_jump_wall(f->sim, -DET_HOUR);
+}
+
+static void clock_is_set(struct fixture *f)
+{
+    f->control.context = f;
+    f->control.in_guard = jump_ahead;
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    f->control.in_guard = jump_back;
+    f->control.hook_takes = 5 * DET_SECOND + 1;
+    assert_int_equal(start(f, "o-2"), 0);
+    assert_int_equal(send_kind(f, "o-2", PAY), DET_ERR_TIMEOUT);
+    assert_int_equal(f->error.waited, 5 * DET_SECOND + 1);
+}
+
+static void hooks_are_not_too_slow_because_the_wall_clock_is_set(void **state)
+{
+    (void)state;
+    in_fixture(clock_is_set);
+}
+
 static void conditions(struct fixture *f)
 {
     assert_int_equal(start(f, "o-1"), 0);
@@ -264,6 +297,7 @@ int main(void)
         cmocka_unit_test(a_guard_refuses_before_any_hook_runs),
         cmocka_unit_test(every_hook_may_refuse_and_leaves_nothing_behind),
         cmocka_unit_test(hooks_that_take_too_long_are_refused),
+        cmocka_unit_test(hooks_are_not_too_slow_because_the_wall_clock_is_set),
         cmocka_unit_test(a_send_may_depend_on_the_sequence_and_the_visit),
         cmocka_unit_test(a_stop_is_durable_with_its_reason_and_ends_the_timers),
     };

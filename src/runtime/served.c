@@ -75,6 +75,13 @@ static const struct det_record *unless_harmless(const struct det_record *record)
     return NULL;
 }
 
+static void pending_deinit(struct det_served *served)
+{
+    det_free(served->runtime->allocator, served->pending.ids, served->pending.capacity);
+    served->pending.ids = NULL;
+    served->pending.size = served->pending.capacity = 0;
+}
+
 static void served_close(struct det_runtime *runtime, struct det_served *served)
 {
     struct det_resident *resident;
@@ -84,6 +91,7 @@ static void served_close(struct det_runtime *runtime, struct det_served *served)
             det_resident_close(runtime, resident);
         det_index_deinit(&served->residents[i]);
     }
+    pending_deinit(served);
     if (served->residents)
         DET_DELETE_ARRAY(runtime->allocator, served->residents, runtime->shard_mask + 1);
     if (served->payloads)
@@ -139,26 +147,35 @@ static bool is_name_taken(struct det_runtime *runtime, const char *name)
     return false;
 }
 
-/* The ids of a machine's pending instances, one after the other, each with its final 0. */
-struct pending {
-    struct det_runtime *runtime;
-    char *ids;
-    size_t size, capacity;
-};
-
 static int pending_add(void *context, const char *id)
 {
-    struct pending *pending = context;
+    struct det_served *served = context;
     size_t length = strlen(id) + 1;
     int r;
 
     r = det_draft_room(
-        pending->runtime, &pending->ids, &pending->capacity, pending->size + length, 1);
+        served->runtime, &served->pending.ids, &served->pending.capacity,
+        served->pending.size + length, 1);
     if (r < 0)
         return r;
-    memcpy(pending->ids + pending->size, id, length);
-    pending->size += length;
+    memcpy(served->pending.ids + served->pending.size, id, length);
+    served->pending.size += length;
     return 0;
+}
+
+/* The store lists only while no instance is committed, which is so until the first one has been
+ * loaded: it is asked once. */
+static int list_pending(struct det_served *served)
+{
+    const struct det_runtime *runtime = served->runtime;
+    int r;
+
+    if (served->pending.is_listed)
+        return 0;
+    served->pending.size = 0;
+    r = runtime->ops->pending(runtime->store, served->machine, DET_NEVER, pending_add, served);
+    served->pending.is_listed = r == 0;
+    return r;
 }
 
 /* Loading it brings its timers into the heap and its effects to the pool. */
@@ -175,17 +192,21 @@ static int recover_one(struct det_runtime *runtime, struct det_served *served, c
     return r;
 }
 
-/* Those that are in memory already are left alone, so that it can be tried again after a failure.
- */
+/* After a failure it goes on where it was. */
 static int recover(struct det_runtime *runtime, struct det_served *served)
 {
-    struct pending pending = { .runtime = runtime };
     int r;
 
-    r = runtime->ops->pending(runtime->store, served->machine, DET_NEVER, pending_add, &pending);
-    for (size_t at = 0; r == 0 && at < pending.size; at += strlen(pending.ids + at) + 1)
-        r = recover_one(runtime, served, pending.ids + at);
-    det_free(runtime->allocator, pending.ids, pending.capacity);
+    r = list_pending(served);
+    while (r == 0 && served->pending.loaded < served->pending.size) {
+        const char *id = served->pending.ids + served->pending.loaded;
+
+        r = recover_one(runtime, served, id);
+        if (r == 0)
+            served->pending.loaded += strlen(id) + 1;
+    }
+    if (r == 0)
+        pending_deinit(served);
     return r;
 }
 

@@ -25,19 +25,32 @@ void det_turn_release(struct det_turn *turn)
     turn->is_claimed = false;
 }
 
+/* A commit on it was in doubt, and nobody has heard yet of what that did. Lock held before and
+ * after, but not meanwhile. */
+static void end_doubt(struct det_turn *turn, bool is_new, uint64_t stood)
+{
+    uint32_t transitions;
+
+    turn->resident->is_stale = false;
+    turn->shard->stale--;
+    det_shard_unlock(turn->runtime, turn->shard);
+    transitions = det_turn_tell_found(turn, is_new, stood);
+    det_shard_lock(turn->runtime, turn->shard);
+    turn->shard->counts.transitions += transitions;
+}
+
 int det_turn_load(struct det_turn *turn)
 {
     struct det_resident *resident = turn->resident;
+    uint64_t stood = resident->head.sequence;
+    bool is_new = !resident->handle;
     int r;
 
     det_shard_unlock(turn->runtime, turn->shard);
     r = det_resident_load(turn->runtime, turn->shard, resident);
     det_shard_lock(turn->runtime, turn->shard);
-    /* It may have been waiting for its loading to be put right. */
-    if (r == 0 && resident->is_stale) {
-        resident->is_stale = false;
-        turn->shard->stale--;
-    }
+    if (r == 0 && resident->is_stale)
+        end_doubt(turn, is_new, stood);
     return r;
 }
 

@@ -7,8 +7,9 @@
  *     lock, claim, unlock ... user code, commit ... lock, publish, unlock ... tell ...
  *         lock, release, unlock
  *
- * When a commit has an unknown outcome the resident is loaded again before the claim ends, and an
- * event id tells what became of the event. */
+ * When a commit has an unknown outcome the resident is loaded again before the claim ends, which
+ * tells the observer of what had happened. An event id says what became of the event; what the loop
+ * did has happened when it cannot be done again. */
 #include "runtime/turn.h"
 
 /* How often an event is decided again because somebody else moved the instance. */
@@ -97,10 +98,10 @@ static bool is_rejection(const struct det_turn *turn, int r)
 {
     if (!turn->is_internal)
         return false;
-    if (r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT)
+    if (r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT || r == DET_ERR_LIMIT)
         return turn->is_last_attempt;
     return r == DET_ERR_UNHANDLED || r == DET_ERR_REFUSED || r == DET_ERR_INVALID ||
-           r == DET_ERR_STOPPED;
+           r == DET_ERR_STOPPED || r == DET_ERR_UNBOUND;
 }
 
 /* The event of a timer or an effect that is not taken: the timer is over all the same, and the
@@ -167,6 +168,12 @@ static void tell_refused(struct det_turn *turn, const struct det_kept *kept, int
                                .code = code });
 }
 
+static bool is_refusal(int r)
+{
+    return r == DET_ERR_REFUSED || r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT ||
+           r == DET_ERR_INVALID || r == DET_ERR_UNBOUND || r == DET_ERR_LIMIT;
+}
+
 /* Its sender has gone: what refuses it now makes it a dead letter. */
 static int retry_one(struct det_turn *turn, struct det_kept *kept)
 {
@@ -177,8 +184,7 @@ static int retry_one(struct det_turn *turn, struct det_kept *kept)
     r = det_draft_begin(turn, 1);
     if (r == 0)
         r = det_decide_event(turn, kept->event);
-    if (r == DET_ERR_REFUSED || r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT ||
-        r == DET_ERR_INVALID) {
+    if (is_refusal(r)) {
         refused = r;
         det_draft_discard(turn);
         r = det_draft_begin(turn, 0);
@@ -207,7 +213,6 @@ static void retry_kept(struct det_turn *turn)
     if (!det_resident_kept(turn->resident))
         return;
     turn->error = NULL;
-    turn->hooks_began = det_world_now(turn->runtime->world, DET_CLOCK_WALL);
     turn->action = NULL;
     while (r == 0 && (kept = find_retry(turn)))
         r = retry_one(turn, kept);
@@ -283,6 +288,17 @@ static void claim(struct det_turn *turn)
     det_shard_unlock(turn->runtime, turn->shard);
 }
 
+static bool is_somebody_else(int r)
+{
+    return r == DET_ERR_CONFLICT || r == DET_ERR_EXISTS || r == DET_ERR_NOT_FOUND;
+}
+
+/* Only this very commit can have ended what the loop was about: the claim is held all the time. */
+static bool is_found_done(const struct det_turn *turn, int failure)
+{
+    return turn->is_internal && failure < 0 && !is_somebody_else(failure) && is_void(turn);
+}
+
 /* A commit failed and nobody knows, or somebody else was there first. Returns what the sender gets
  * to know. */
 static int resolve(
@@ -300,6 +316,9 @@ static int resolve(
             r = carry_out(turn, events, count, ret);
         } else if (answer_again(turn, ret) > 0) {
             ret->is_duplicate = r == DET_ERR_EXISTS;
+            r = 0;
+        } else if (is_found_done(turn, r)) {
+            turn->is_found_done = true;
             r = 0;
         }
     }
@@ -375,7 +394,7 @@ int det_turn_run(
         det_shard_unlock(runtime, turn->shard);
         return DET_ERR_NO_MEMORY;
     }
-    turn->now = turn->hooks_began = det_world_now(runtime->world, DET_CLOCK_WALL);
+    turn->now = det_world_now(runtime->world, DET_CLOCK_WALL);
     if (turn->is_claimed)
         det_shard_unlock(runtime, turn->shard);
     else if (needs_claim(turn, events, count))

@@ -72,8 +72,8 @@ struct det_turn {
     const void *start_data;  /* START: NULL: all zero */
     const char *stop_reason; /* STOP */
     det_time now;            /* wall */
-    det_time hooks_began;    /* wall */
     const char *action;      /* the last guard or hook that ran; NULL: none */
+    det_time hooks_began;    /* monotonic; once there is an action */
     bool is_claimed;
     bool is_locked;   /* the lock was kept after the publish, for the end of the turn */
     bool is_in_doubt; /* a commit has an unknown outcome */
@@ -81,6 +81,7 @@ struct det_turn {
     bool is_internal;
     bool is_last_attempt;    /* a hook that fails now is a rejection */
     int rejected;            /* why the event was not taken, which has been committed */
+    bool is_found_done;      /* its commit had an unknown outcome, and it had happened */
     struct det_armed *timer; /* the one that fires */
     uint64_t timer_visit;
     det_time timer_deadline;
@@ -97,6 +98,12 @@ struct det_turn {
 static inline uint16_t det_turn_timer_number(size_t slot)
 {
     return slot ? (uint16_t)(slot - 1) : DET_STATE_TIMER;
+}
+
+/* The data as the draft has it. */
+static inline const void *det_turn_data(const struct det_turn *turn)
+{
+    return turn->draft->is_data_changed ? turn->draft->data : turn->resident->data;
 }
 
 /* The timer whose firing is this very commit. */
@@ -147,6 +154,10 @@ DET_MUST_CHECK int det_turn_commit(struct det_turn *turn, struct det_sent *ret);
  * to do but to end the turn; otherwise user code is told next. */
 void det_turn_publish(struct det_turn *turn, const struct det_store_commit *commit);
 void det_turn_tell(struct det_turn *turn);
+/* The instance was loaded again and stands further than it was thought to: tells of the start, if
+ * that is news, and of the events after `after`, as far as the store keeps them. Returns how many
+ * transitions there were. With a claim, without the lock. */
+DET_MUST_CHECK uint32_t det_turn_tell_found(struct det_turn *turn, bool is_new, uint64_t after);
 
 /* take.c */
 void det_turn_init(

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* poison_test.c - what the loop sends and nobody can take comes to an end: names without a function
+ * at once, limits after as many attempts as an effect has.
+ *
+ *     A --go, arms the timer--> B --open, or the product--> C
+ *     A --tick after a day, a hook that is only a name--> B */
+#include "runtime/runtime_test.h"
+
+enum { GO, TICK, LATER, WORK, DONE, OPEN, MORE };
+
+static int work(struct det_effect_call *call, const void *data, const void *event, void *ret)
+{
+    struct order_control *control = call->move.user;
+
+    (void)data;
+    (void)event;
+    memcpy(ret, &control->product, sizeof control->product);
+    return control->effect_result;
+}
+
+static void name_all(struct det_machine_builder *b)
+{
+    static const struct det_event_row events[] = {
+        { .name = "GO" },
+        { .name = "TICK" },
+        { .name = "LATER", .unhandled = DET_UNHANDLED_DEFER },
+        { .name = "WORK" },
+        { .name = "DONE" },
+        { .name = "OPEN" },
+        { .name = "MORE", .unhandled = DET_UNHANDLED_DEFER },
+    };
+
+    det_machine_builder_state(
+        b, &(struct det_state_row){ .name = "A", .flags = DET_STATE_INITIAL });
+    det_machine_builder_state(b, &(struct det_state_row){ .name = "B" });
+    det_machine_builder_state(b, &(struct det_state_row){ .name = "C" });
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++)
+        det_machine_builder_event(b, &events[i]);
+    det_machine_builder_hook(b, "unknown", NULL);
+    det_machine_builder_effect(
+        b, &(struct det_effect_row){
+               .name = "work", .run = work, .produces = DET_LIST("DONE", "LATER") });
+    det_machine_builder_timer(
+        b, &(struct det_timer_row){ .name = "late",
+                                    .timeout = { .after = DET_HOUR, .event = "LATER" } });
+}
+
+static void row(struct det_machine_builder *b, struct det_on_row on)
+{
+    det_machine_builder_on(b, &on);
+}
+
+static struct det_machine *poison_machine(void)
+{
+    struct det_machine_builder *b;
+
+    assert_int_equal(det_machine_builder_open("poison", NULL, &b), 0);
+    name_all(b);
+    row(b, (struct det_on_row){ .from = DET_LIST("A"),
+                                .events = DET_LIST("GO"),
+                                .outcome = DET_GOTO,
+                                .to = "B",
+                                .arms = DET_LIST("late") });
+    row(b, (struct det_on_row){ .from = DET_LIST("A"),
+                                .events = DET_LIST("TICK"),
+                                .outcome = DET_GOTO,
+                                .to = "B",
+                                .hook = "unknown" });
+    row(b, (struct det_on_row){ .from = DET_LIST("B"),
+                                .events = DET_LIST("WORK"),
+                                .outcome = DET_STAY,
+                                .effects = DET_LIST("work") });
+    row(b, (struct det_on_row){ .from = DET_LIST("B"),
+                                .events = DET_LIST("DONE"),
+                                .outcome = DET_GOTO,
+                                .to = "C",
+                                .hook = "unknown" });
+    row(b, (struct det_on_row){
+               .from = DET_LIST("B"), .events = DET_LIST("OPEN"), .outcome = DET_GOTO, .to = "C" });
+    row(b, (struct det_on_row){ .from = DET_LIST("C"),
+                                .events = DET_LIST("LATER"),
+                                .outcome = DET_STAY,
+                                .hook = "unknown" });
+    row(b, (struct det_on_row){ .from = DET_LIST("C"),
+                                .events = DET_LIST("MORE"),
+                                .outcome = DET_STAY,
+                                .effects = DET_LIST("work") });
+    det_machine_builder_after(
+        b, DET_LIST("A"), &(struct det_timeout_row){ .after = DET_DAY, .event = "TICK" });
+    return built(b);
+}
+
+/* In the fixture's own machine's place. */
+static struct fixture *poison_open(void)
+{
+    struct fixture *f =
+        fixture_open((struct det_runtime_options){ .effects = { .jitter_percent = UINT32_MAX } });
+
+    det_machine_close(f->order);
+    f->order = poison_machine();
+    f->control.effect_result = DET_DONE;
+    assert_int_equal(start(f, "o-1"), 0);
+    return f;
+}
+
+static int send_bare(struct fixture *f, unsigned kind)
+{
+    struct order_event event = { .kind = kind };
+
+    return det_runtime_send(f->runtime, f->order, "o-1", &event, NULL, &f->sent);
+}
+
+static void a_timer_whose_hook_is_only_a_name_is_over_at_once(void **state)
+{
+    struct fixture *f = poison_open();
+
+    (void)state;
+    advance(f, 2 * DET_DAY);
+    assert_int_equal(f->control.troubles, 1);
+    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_TIMEOUT_REJECTED);
+    assert_int_equal(f->control.trouble.code, DET_ERR_UNBOUND);
+    assert_int_equal(counts(f).timeouts_rejected, 1);
+    assert_int_equal(timers(f, "o-1")->count, 0);
+    fixture_close(f);
+}
+
+static void fill_deferred(struct fixture *f)
+{
+    assert_int_equal(send_bare(f, GO), 0);
+    for (int i = 0; i < DET_DEFERRED_MAX; i++)
+        assert_int_equal(send_bare(f, LATER), 0);
+}
+
+static void a_timer_that_meets_a_limit_is_over_after_the_last_attempt(void **state)
+{
+    struct fixture *f = poison_open();
+
+    (void)state;
+    fill_deferred(f);
+    advance(f, DET_HOUR);
+    assert_int_equal(f->control.troubles, 1);
+    assert_int_equal(f->control.trouble.code, DET_ERR_LIMIT);
+    assert_int_equal(timers(f, "o-1")->count, 1);
+    advance(f, DET_DAY);
+    assert_int_equal(f->control.troubles, 8);
+    assert_int_equal(f->control.trouble.attempt, 8);
+    assert_int_equal(f->control.trouble.code, DET_ERR_LIMIT);
+    assert_int_equal(counts(f).timeouts_rejected, 1);
+    assert_int_equal(timers(f, "o-1")->count, 0);
+    fixture_close(f);
+}
+
+static void a_product_whose_hook_is_only_a_name_is_a_dead_letter_at_once(void **state)
+{
+    struct fixture *f = poison_open();
+
+    (void)state;
+    assert_int_equal(send_bare(f, GO), 0);
+    f->control.product = DONE;
+    f->control.effect_result = DET_PRODUCED;
+    assert_int_equal(send_bare(f, WORK), 0);
+    advance(f, DET_MINUTE);
+    assert_int_equal(f->control.troubles, 1);
+    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_PRODUCT_REJECTED);
+    assert_int_equal(f->control.trouble.code, DET_ERR_UNBOUND);
+    assert_int_equal(counts(f).products_rejected, 1);
+    assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_DEAD);
+    fixture_close(f);
+}
+
+static void a_product_that_meets_a_limit_is_a_dead_letter_after_the_last_attempt(void **state)
+{
+    struct fixture *f = poison_open();
+
+    (void)state;
+    fill_deferred(f);
+    f->control.product = LATER;
+    f->control.effect_result = DET_PRODUCED;
+    assert_int_equal(send_bare(f, WORK), 0);
+    settle(f);
+    assert_int_equal(f->control.troubles, 1);
+    assert_int_equal(get(f, "o-1").effects_pending, 1);
+    advance(f, 10 * DET_MINUTE);
+    assert_int_equal(f->control.troubles, 8);
+    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_PRODUCT_REJECTED);
+    assert_int_equal(f->control.trouble.code, DET_ERR_LIMIT);
+    assert_int_equal(counts(f).products_rejected, 1);
+    assert_int_equal(get(f, "o-1").effects_pending, 0);
+    assert_int_equal(effects(f, "o-1")->first.last_error, DET_ERR_LIMIT);
+    fixture_close(f);
+}
+
+static void a_deferred_event_whose_hook_is_only_a_name_is_a_dead_letter(void **state)
+{
+    struct fixture *f = poison_open();
+
+    (void)state;
+    assert_int_equal(send_bare(f, GO), 0);
+    assert_int_equal(send_bare(f, LATER), 0);
+    assert_int_equal(send_bare(f, MORE), 0);
+    assert_int_equal(send_bare(f, OPEN), 0);
+    assert_int_equal(get(f, "o-1").deferred_count, 0);
+    assert_int_equal(f->control.troubles, 1);
+    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EVENT_DEAD);
+    assert_int_equal(f->control.trouble.code, DET_ERR_UNBOUND);
+    assert_string_equal(f->control.trouble.name, "LATER");
+    /* The one behind it was taken. */
+    assert_int_equal(get(f, "o-1").sequence, 5);
+    fixture_close(f);
+}
+
+/* As many effects as an instance may have, all of which wait for their next attempt. */
+static void fill_effects(struct fixture *f)
+{
+    static const struct order_event event = { .kind = WORK };
+    const void *events[DET_BATCH_MAX];
+
+    for (size_t i = 0; i < DET_BATCH_MAX; i++)
+        events[i] = &event;
+    f->control.effect_result = DET_ERR_IO;
+    for (int i = 0; i < DET_EFFECTS_PENDING / DET_BATCH_MAX; i++)
+        assert_int_equal(
+            det_runtime_send_all(
+                f->runtime, f->order, "o-1", events, DET_BATCH_MAX, NULL, &f->sent),
+            0);
+}
+
+static void a_deferred_event_that_meets_a_limit_is_a_dead_letter(void **state)
+{
+    struct fixture *f = poison_open();
+
+    (void)state;
+    assert_int_equal(send_bare(f, GO), 0);
+    assert_int_equal(send_bare(f, MORE), 0);
+    fill_effects(f);
+    assert_int_equal(get(f, "o-1").effects_pending, DET_EFFECTS_PENDING);
+    assert_int_equal(send_bare(f, OPEN), 0);
+    assert_int_equal(get(f, "o-1").deferred_count, 0);
+    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 1);
+    fixture_close(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_timer_whose_hook_is_only_a_name_is_over_at_once),
+        cmocka_unit_test(a_timer_that_meets_a_limit_is_over_after_the_last_attempt),
+        cmocka_unit_test(a_product_whose_hook_is_only_a_name_is_a_dead_letter_at_once),
+        cmocka_unit_test(a_product_that_meets_a_limit_is_a_dead_letter_after_the_last_attempt),
+        cmocka_unit_test(a_deferred_event_whose_hook_is_only_a_name_is_a_dead_letter),
+        cmocka_unit_test(a_deferred_event_that_meets_a_limit_is_a_dead_letter),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
