@@ -14,6 +14,10 @@
  *     ...
  *     r = det_machine_builder_build(b, &machine, &diagnostics);
  *
+ * An event of a machine made here is a struct of the caller's: first an `unsigned kind`, then, at
+ * offset 8, the payload. It has det_machine.event_size bytes, all of which are read; where no event
+ * has a payload it is the kind alone.
+ *
  * Rows may come in any order, except that an override follows what it overrides. Nothing is checked
  * until build, so every mistake is found in one go. All strings are copied. A row call fails only
  * for memory; the failure sticks and build returns it, so rows need no test of their own.

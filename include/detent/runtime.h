@@ -117,8 +117,9 @@ DET_API int det_runtime_open(
     struct det_store *store, const struct det_runtime_options *options, struct det_runtime **ret,
     struct det_error *reterr) DET_MUST_CHECK;
 /* Sends that wait for an instance end with DET_ERR_CLOSED, those in user code with their answer; a
- * call that begins only now must be kept away by you. Running effects are waited for; instances, timers and effects that have not ended stay in the store for the next runtime. A loop
- * of yours is turned until the last message to it has come through, so not from its callbacks. */
+ * call that begins only now must be kept away by you. Running effects are waited for; instances,
+ * timers and effects that have not ended stay in the store for the next runtime. A loop of yours is
+ * turned until the last message to it has come through, so not from its callbacks. */
 DET_API void det_runtime_close(struct det_runtime *runtime);
 DET_SCOPED_CLOSE(runtime)
 

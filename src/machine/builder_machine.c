@@ -173,7 +173,7 @@ static void lay_events(struct lay *lay)
 {
     size_t count = count_of(lay, DET_BUILD_EVENT);
     struct det_event_def *events = lay_array(lay, count, sizeof *events);
-    uint32_t largest = sizeof(struct det_empty);
+    uint32_t largest = 0;
 
     for (size_t i = 0; i < count && events != NULL; i++) {
         uint32_t size = lay_event(lay, i, &events[i]);
@@ -182,8 +182,11 @@ static void lay_events(struct lay *lay)
     }
     lay->built->machine.events = events;
     lay->built->machine.event_count = (uint16_t)count;
+    /* Where no event has a payload, an event is its kind and nothing else. */
     lay->built->machine.event_size =
-        PAYLOAD_OFFSET + (largest + PAYLOAD_ALIGNMENT - 1) / PAYLOAD_ALIGNMENT * PAYLOAD_ALIGNMENT;
+        largest == 0 ? (uint32_t)sizeof(unsigned)
+                     : PAYLOAD_OFFSET + (largest + PAYLOAD_ALIGNMENT - 1) / PAYLOAD_ALIGNMENT *
+                                            PAYLOAD_ALIGNMENT;
 }
 
 static void lay_timers(struct lay *lay)
