@@ -84,7 +84,7 @@ DET_API void det_loop_unwatch(struct det_loop *loop, struct det_watch *watch);
 /* Runs what is due: messages in the order posted, then timers by deadline, then descriptors. What
  * a callback posts or arms runs in the next turn. Waits for the first of them until `deadline`
  * (monotonic; 0 does not wait, DET_NEVER waits for ever). Returns how many callbacks ran, or an
- * error (DET_ERR_DEADLOCK in a simulated world). */
+ * error (DET_ERR_DEADLOCK in a simulated world). Not from a callback. */
 DET_API int det_loop_turn(struct det_loop *loop, det_time deadline);
 /* Turns until det_loop_stop(). */
 DET_API int det_loop_run(struct det_loop *loop) DET_MUST_CHECK;

@@ -44,6 +44,7 @@ struct det_loop {
     struct det_heap timers;      /* by monotonic deadline */
     struct det_heap wall_timers; /* by wall deadline */
     det_time now;
+    bool is_turning; /* a callback may run: it must not turn the loop itself */
 
     _Atomic(struct det_post *) posts;
     atomic_bool wake_wanted;
@@ -385,6 +386,7 @@ static int turn_once(struct det_loop *loop, det_time deadline)
     bool is_due;
     int count, r;
 
+    det_assert(!loop->is_turning);
     loop->now = det_world_now(loop->world, DET_CLOCK_MONOTONIC);
     is_due = has_posts(loop) || first_timer(loop) <= loop->now;
     if (!is_due || loop->watches) {
@@ -393,10 +395,13 @@ static int turn_once(struct det_loop *loop, det_time deadline)
             return r;
         loop->now = det_world_now(loop->world, DET_CLOCK_MONOTONIC);
     }
+    loop->is_turning = true;
     count = run_posts(loop);
     count += run_timers(loop, &loop->timers, loop->now);
     count += run_wall_timers(loop);
-    return count + run_watches(loop);
+    count += run_watches(loop);
+    loop->is_turning = false;
+    return count;
 }
 
 int det_loop_turn(struct det_loop *loop, det_time deadline)

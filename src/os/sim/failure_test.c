@@ -111,6 +111,25 @@ static void take_and_keep(void *argument)
     det_mutex_lock(shared->world, shared->mutex);
 }
 
+static void turn_again(void *argument)
+{
+    (void)det_loop_turn(argument, 0);
+}
+
+static void turn_in_a_turn(void *argument)
+{
+    struct det_post post = { .run = turn_again };
+    struct det_sim *sim;
+    struct det_loop *loop;
+
+    (void)argument;
+    assert_int_equal(0, det_sim_open(NULL, &sim, NULL));
+    assert_int_equal(0, det_loop_open(det_sim_world(sim), NULL, &loop));
+    post.argument = loop;
+    det_loop_post(loop, &post);
+    (void)det_loop_turn(loop, 0);
+}
+
 static void lock_for_ever(void *argument)
 {
     struct det_sim *sim = open_sim(1);
@@ -185,6 +204,7 @@ static void unlock_what_is_not_ours(void *argument)
 static void mistakes_stop_the_program(void **state)
 {
     (void)state;
+    assert_true(det_test_aborts(turn_in_a_turn, NULL, "is_turning"));
     assert_true(det_test_aborts(lock_for_ever, NULL, "simulated deadlock"));
     assert_true(det_test_aborts(join_for_ever, NULL, "simulated deadlock"));
     assert_true(det_test_aborts(ignore_for_ever, NULL, "goes on"));
