@@ -7,7 +7,7 @@
  * One instance has one writer at a time; different instances do not wait for each other. What one
  * send does, in order:
  *
- *     running? -> look up -> guard -> hooks: exit(old), on the transition, entry(new)
+ *     id known? running? -> look up -> guard -> hooks: exit(old), transition, entry(new)
  *              -> one commit {event, state, data, sequence, visit, timers, effects, event id}
  *              -> publish -> answer
  *

@@ -29,7 +29,9 @@ struct det_store_options {
     struct det_world *world;               /* NULL: the real one */
     const struct det_allocator *allocator; /* NULL: the default one */
     uint32_t events_kept;                  /* memory: per instance; 0: 64; at most 65,536 */
-    uint32_t event_ids_kept; /* memory: remembered per instance; 0: 64; at most 65,536 */
+    /* memory: how many event ids are remembered per instance; 0: 64; at most 65,536. An older one
+     * is forgotten: sent again it would be applied again. Each send with an id looks through them. */
+    uint32_t event_ids_kept;
 };
 
 /* DET_ERR_UNSUPPORTED for a scheme that is not known, DET_ERR_INVALID for a URL or an option that

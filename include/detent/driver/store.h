@@ -52,7 +52,7 @@ struct det_store_event {
     const void *value;    /* the event struct; NULL for a stop by hand */
 };
 
-/* The first answer to an event id, which is the answer for ever. */
+/* The first answer to an event id, which is the answer as long as the store remembers it. */
 struct det_store_answer {
     uint16_t outcome, state;
     uint64_t sequence, visit;
