@@ -43,7 +43,7 @@ bench: setup-all
 	build/release/bench/detent-bench $(BENCH_ARGS)
 
 fuzz: setup-all
-	@scripts/build fuzz
+	@scripts/build fuzz fuzz_targets
 	@scripts/fuzz $(FUZZ_SECONDS)
 
 sim: setup-all

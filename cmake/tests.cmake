@@ -8,10 +8,12 @@
 # detent_test(<name> COMMAND <...> [LABELS <...>] [TIMEOUT <seconds>])   any other program or script
 # detent_fuzz_target(<name> <source...>)  a libFuzzer program in <build>/fuzz/, if DETENT_FUZZ is on
 #
-# The targets tests_unit and tests_threads build the programs of one label and nothing else.
+# The targets tests_unit and tests_threads build the programs of one label and nothing else, and
+# fuzz_targets the fuzz targets.
 detent_package(cmocka DETENT_CMOCKA)
 add_custom_target(tests_unit)
 add_custom_target(tests_threads)
+add_custom_target(fuzz_targets)
 
 function(detent_unit_test file)
     file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}/src" "${file}")
@@ -51,5 +53,6 @@ function(detent_fuzz_target name)
             RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz")
         target_link_libraries(${name} PRIVATE detent_static)
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+        add_dependencies(fuzz_targets ${name})
     endif()
 endfunction()

@@ -248,6 +248,14 @@ static int read_step(struct reader *reader, const json_t *object)
     return step->detail ? 0 : fail(reader, DET_ERR_NO_MEMORY, "no memory", "");
 }
 
+static bool is_blank(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r')
+            return false;
+    return true;
+}
+
 static int read_line(struct reader *reader, const char *text, size_t size)
 {
     json_error_t problem;
@@ -257,7 +265,7 @@ static int read_line(struct reader *reader, const char *text, size_t size)
 
     if (size > CLI_TRACE_LINE_MAX)
         return fail(reader, DET_ERR_LIMIT, "longer than 1 MiB", "");
-    if (strspn(text, " \t\r") >= size)
+    if (is_blank(text, size))
         return 0;
     object = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
     if (!object)
