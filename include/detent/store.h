@@ -30,7 +30,7 @@ struct det_store_options {
     const struct det_allocator *allocator; /* NULL: the default one */
     uint32_t events_kept;                  /* memory: per instance; 0: 64; at most 65,536 */
     /* memory: how many event ids are remembered per instance; 0: 64; at most 65,536. An older one
-     * is forgotten: sent again it would be applied again. Each send with an id looks through them. */
+     * is forgotten: sent again it would be applied again. A send with an id looks through them. */
     uint32_t event_ids_kept;
 };
 
