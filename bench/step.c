@@ -103,7 +103,7 @@ static __attribute__((noinline)) void step_machine(
     const struct det_transition *transition = det_machine_step(machine, walker->state, event);
 
     walker->outcomes[transition->outcome]++;
-    walker->state = next_state(walker->state, transition->outcome, transition->to);
+    walker->state = transition->to;
 }
 
 static void go(struct walker *walker, enum order_state to)
@@ -315,8 +315,7 @@ static void make_events(void)
             event = pick_taken(state, &seed);
         events[i] = (uint8_t)event;
         transition = det_machine_step(&order_machine, state, event);
-        if (transition->outcome != DET_UNHANDLED)
-            state = transition->to;
+        state = transition->to;
     }
 }
 
@@ -326,7 +325,6 @@ static bool is_same_everywhere(char *note)
     for (unsigned cell = 0; cell < order_state_count * order_event_count; cell++) {
         unsigned state = cell / order_event_count, event = cell % order_event_count;
         const struct det_transition *right = det_machine_step(&order_machine, state, event);
-        unsigned to = right->outcome == DET_UNHANDLED ? state : right->to;
         struct walker walkers[4];
 
         for (unsigned i = 0; i < 4; i++)
@@ -336,7 +334,7 @@ static bool is_same_everywhere(char *note)
         step_machine(read_machine, &walkers[2], event);
         step_filled(&walkers[3], event);
         for (unsigned i = 0; i < 4; i++) {
-            if (walkers[i].state == to && walkers[i].outcomes[right->outcome] == 1)
+            if (walkers[i].state == right->to && walkers[i].outcomes[right->outcome] == 1)
                 continue;
             (void)snprintf(
                 note, BENCH_NOTE_MAX, "%s, %s: case %u is not what order.fsm says",

@@ -23,8 +23,8 @@ DET_BEGIN
 /* Limits of one definition. A list in a row has at most DET_LIST_MAX members. */
 #define DET_STATES_MAX  4096
 #define DET_EVENTS_MAX  4096
-#define DET_CELLS_MAX   4194304 /* states times events */
-#define DET_EFFECTS_MAX 256     /* named ones; and DET_EXTRAS_MAX on one transition */
+#define DET_CELLS_MAX   262144 /* states times events */
+#define DET_EFFECTS_MAX 256    /* named ones; and DET_EXTRAS_MAX on one transition */
 #define DET_TIMERS_MAX  64
 #define DET_GROUPS_MAX  4096 /* of states; and as many of events */
 #define DET_EXTRAS_MAX  8
@@ -152,7 +152,7 @@ struct det_transition_more {
 
 struct det_transition {
     uint16_t outcome; /* UNHANDLED, GOTO, STAY or STOP */
-    uint16_t to;      /* the state afterwards */
+    uint16_t to;      /* the state afterwards: the same one unless it is a GOTO */
     uint32_t row;     /* which row of the definition said it, from 1; 0 from a template */
     const struct det_transition_more *more; /* NULL: nothing */
 };

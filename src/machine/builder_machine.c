@@ -310,10 +310,20 @@ static void lay_column(
     }
 }
 
+/* Every cell leads back to its own state until a row says otherwise. */
+static struct det_transition *lay_cells(struct lay *lay)
+{
+    size_t row = count_of(lay, DET_BUILD_EVENT), cells = count_of(lay, DET_BUILD_STATE) * row;
+    struct det_transition *table = lay_array(lay, cells, sizeof *table);
+
+    for (size_t i = 0; i < cells && table != NULL; i++)
+        table[i].to = (uint16_t)(i / row);
+    return table;
+}
+
 static void lay_table(struct lay *lay)
 {
-    size_t cells = count_of(lay, DET_BUILD_STATE) * count_of(lay, DET_BUILD_EVENT);
-    struct det_transition *table = lay_array(lay, cells, sizeof *table);
+    struct det_transition *table = lay_cells(lay);
 
     for (size_t i = 0; i < lay->build->ons.count && table != NULL; i++) {
         const struct det_build_row *row = lay->build->ons.items[i];

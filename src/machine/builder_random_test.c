@@ -470,6 +470,7 @@ static void compare_cell(const struct row *row, const struct det_transition *tra
 
     if (row == NULL) {
         assert_int_equal(transition->outcome, DET_UNHANDLED);
+        assert_int_equal(transition->to, state);
         return;
     }
     assert_int_equal(transition->outcome, row->outcome);

@@ -28,6 +28,12 @@
 _Static_assert(
     FSM__OWN(_state_count) > 0 && FSM__OWN(_event_count) > 0,
     "a machine has at least one state and one event");
+_Static_assert(
+    FSM__OWN(_state_count) <= DET_STATES_MAX && FSM__OWN(_event_count) <= DET_EVENTS_MAX,
+    "too many states or events");
+_Static_assert(
+    FSM__OWN(_state_count) * FSM__OWN(_event_count) <= DET_CELLS_MAX,
+    "too many states times events: use fewer of them, or several machines");
 
 /* 1 functions */
 #include <detent/fsm/rows_off.h>
@@ -225,6 +231,15 @@ static const struct det_group_def FSM__OWN(__event_groups)[] = {
     { .name = NULL },
 };
 
+/* Two passes make the table: first every cell leads back to its own state, unhandled, so that a
+ * step needs no test; then the rows. The ranges are an extension that gcc and clang share. */
+#pragma GCC diagnostic ignored "-Wpedantic"
+static const struct det_transition FSM__OWN(
+    __table)[(size_t)FSM__OWN(_state_count) * (size_t)FSM__OWN(_event_count)] = {
+#include <detent/fsm/rows_off.h>
+#undef STATE
+#define STATE(s, ...) FSM__T_UNHANDLED(s)
+#include FSM_SPEC
 #include <detent/fsm/rows_off.h>
 #undef ON
 #undef ON_EACH
@@ -246,18 +261,12 @@ static const struct det_group_def FSM__OWN(__event_groups)[] = {
 /* The rest is (S, E) or (S, E, extras...). */
 #define FSM__T_HOLD_BARE(what, S, E)      FSM__PAIRS(FSM__T_CELL, (what, ~), S, E)
 #define FSM__T_HOLD_MORE(what, S, E, ...) FSM__PAIRS(FSM__T_CELL, (what, ~, __VA_ARGS__), S, E)
-static const struct det_transition FSM__OWN(
-    __table)[(size_t)FSM__OWN(_state_count) * (size_t)FSM__OWN(_event_count)] = {
 #include FSM_SPEC
 };
 #undef FSM__T_HOLD
 #undef FSM__T_HOLD_BARE
 #undef FSM__T_HOLD_MORE
 #pragma GCC diagnostic pop
-
-_Static_assert(
-    FSM__OWN(_state_count) <= DET_STATES_MAX && FSM__OWN(_event_count) <= DET_EVENTS_MAX,
-    "too many states or events");
 
 const struct det_machine FSM__OWN(_machine) = {
     .name = FSM__STRING(FSM_NAME),

@@ -65,6 +65,17 @@
 /* A group with the ids of its members. */
 #define FSM__T_GROUP(F, name, ...) { #name, FSM__T_IDS(F, __VA_ARGS__), FSM__COUNT(__VA_ARGS__) },
 
+/* All cells of a state, before its rows; where there are too many or none, which is said elsewhere,
+ * just one. */
+#define FSM__T_UNHANDLED(s) [FSM__T_FIRST(s)... FSM__T_LAST(s)] = { .to = FSM__STATE(s) },
+#define FSM__T_FIRST(s)     (size_t) FSM__STATE(s) * (size_t)FSM__OWN(_event_count)
+#define FSM__T_LAST(s)      FSM__T_FIRST(s) + FSM__T_BEHIND_FIRST
+#define FSM__T_BEHIND_FIRST                                                   \
+    (FSM__OWN(_event_count) > 0 &&                                            \
+             FSM__OWN(_state_count) * FSM__OWN(_event_count) <= DET_CELLS_MAX \
+         ? (size_t)FSM__OWN(_event_count) - 1                                 \
+         : 0)
+
 /* One cell; x is (outcome, target) or (outcome, target, extras...). */
 #define FSM__T_CELL(x, s, e) FSM__T_CELL_(s, e, FSM__UNLIST x)
 #define FSM__T_CELL_(...)    FSM__T_CELL__(__VA_ARGS__)
@@ -77,8 +88,7 @@
                           .to = FSM__T_TO_##what(s, t),                \
                           .more = &(const struct det_transition_more){ \
                               FSM__EACH_EXTRA(FSM__T_EXTRA, e, __VA_ARGS__) } },
-#define FSM__T_AT(s, e) \
-    (size_t) FSM__STATE(s) * (size_t)FSM__OWN(_event_count) + (size_t)FSM__EVENT(e)
+#define FSM__T_AT(s, e)          FSM__T_FIRST(s) + (size_t)FSM__EVENT(e)
 #define FSM__T_TO_DET_GOTO(s, t) FSM__STATE(t)
 #define FSM__T_TO_DET_STAY(s, t) FSM__STATE(s)
 #define FSM__T_TO_DET_STOP(s, t) FSM__STATE(s)
