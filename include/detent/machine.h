@@ -126,8 +126,8 @@ struct det_timer_def {
 
 /* Copies a field of the payload into the field of the data with the same name and type. A field
  * with a presence or count is one range with it where they touch, or two of the same name. A
- * template cannot tell whether it has one: then `is_bare`, and the presence is looked up by the
- * name. */
+ * template cannot tell whether it has one: then `is_bare`, and the presence is looked up in the
+ * records. */
 struct det_keep {
     const char *name;
     uint32_t event_offset; /* in the event struct */

@@ -19,6 +19,8 @@ enum det_clock {
     DET_CLOCK_MONOTONIC, /* never jumps; stands still while the machine sleeps */
     DET_CLOCK_BOOT,      /* never jumps; counts while the machine sleeps: leases */
     DET_CLOCK_WALL,      /* since 1970, UTC; may jump either way: deadlines that outlive us */
+    DET_CLOCK_TICK,      /* monotonic, as of the kernel's last tick: up to 10 ms behind, but read in
+                            a fraction of the time */
 };
 
 /* Linux as it is. Shared, immutable, needs no closing. */

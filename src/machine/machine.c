@@ -15,17 +15,29 @@ static void assert_transition(
     det_assert(transition->to < machine->state_count);
 }
 
+static const struct det_field *field_at(const struct det_record *record, size_t offset)
+{
+    for (size_t i = 0; i < record->field_count; i++) {
+        if (record->fields[i].offset == offset)
+            return &record->fields[i];
+    }
+    det_assert_failed("a kept field is one of its record", __FILE__, __LINE__);
+}
+
 /* Of a bare keep, the presence or count that belongs to the field. */
 static void keep_presence(
     const struct det_machine *machine, const struct det_keep *keep, char *data, const char *event)
 {
     const struct det_event_def *def = &machine->events[det_event_kind(event)];
-    const struct det_field *to = det_record_field(det_record_of(machine->data), keep->name);
-    const struct det_field *from = det_record_field(det_record_of(def->payload), keep->name);
+    const struct det_field *to = field_at(det_machine_data(machine), keep->data_offset);
+    const struct det_field *from;
 
-    det_assert(
-        to != NULL && from != NULL &&
-        ((to->flags ^ from->flags) & ~(unsigned)DET_FIELD_SENSITIVE) == 0);
+    if (!(to->flags & (DET_FIELD_OPTIONAL | DET_FIELD_ARRAY)))
+        return;
+    from = field_at(
+        det_machine_payload(machine, det_event_kind(event)),
+        keep->event_offset - def->payload_offset);
+    det_assert(((to->flags ^ from->flags) & ~(unsigned)DET_FIELD_SENSITIVE) == 0);
     if (to->flags & DET_FIELD_OPTIONAL)
         memcpy(data + to->presence, event + def->payload_offset + from->presence, sizeof(bool));
     if (to->flags & DET_FIELD_ARRAY)

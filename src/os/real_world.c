@@ -87,6 +87,7 @@ det_time det_real_now(struct det_world *world, enum det_clock clock)
         [DET_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
         [DET_CLOCK_BOOT] = CLOCK_BOOTTIME,
         [DET_CLOCK_WALL] = CLOCK_REALTIME,
+        [DET_CLOCK_TICK] = CLOCK_MONOTONIC_COARSE,
     };
     struct timespec now;
     int r;

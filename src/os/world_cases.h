@@ -41,6 +41,21 @@ static void clocks_go_on_while_one_waits(void **state)
     gate_deinit(&gate);
 }
 
+static void the_tick_is_the_monotonic_clock_a_little_late(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    det_time last = 0;
+
+    for (int i = 0; i < 1000; i++) {
+        det_time before = monotonic(world), tick = det_world_now(world, DET_CLOCK_TICK);
+
+        assert_true(tick >= last && tick <= monotonic(world));
+        assert_true(before - tick <= DET_SECOND);
+        last = tick;
+    }
+}
+
 static void a_deadline_in_the_past_does_not_wait(void **state)
 {
     struct world_fixture *fixture = *state;
@@ -276,6 +291,7 @@ static void what_was_never_watched_can_be_unwatched(void **state)
 
 #define WORLD_CASES                                                                         \
     WORLD_CASE(a_sleep_lasts_as_long_as_it_says), WORLD_CASE(clocks_go_on_while_one_waits), \
+        WORLD_CASE(the_tick_is_the_monotonic_clock_a_little_late),                          \
         WORLD_CASE(a_deadline_in_the_past_does_not_wait),                                   \
         WORLD_CASE(random_bytes_fill_all_and_do_not_repeat),                                \
         WORLD_CASE(a_joined_thread_has_run_and_was_another),                                \

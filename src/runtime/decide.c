@@ -106,9 +106,10 @@ static int check_data(struct det_turn *turn)
     return r < 0 ? DET_ERR_INVALID : 0;
 }
 
-static int change_data(struct det_turn *turn, const struct step *step)
+int det_decide_data(
+    struct det_turn *turn, const struct det_transition *transition, const void *event)
 {
-    const struct det_transition_more *more = step->transition->more;
+    const struct det_transition_more *more = transition->more;
     int r;
 
     if (!more || (!more->keep_count && !more->update))
@@ -116,7 +117,7 @@ static int change_data(struct det_turn *turn, const struct step *step)
     r = own_data(turn);
     if (r == 0)
         r = det_machine_apply(
-            turn->served->machine, step->transition, turn->draft->data, step->event, turn->error);
+            turn->served->machine, transition, turn->draft->data, event, turn->error);
     return r < 0 ? r : check_data(turn);
 }
 
@@ -329,7 +330,7 @@ static int unhandled(struct det_turn *turn, const struct step *step)
     return DET_ERR_UNHANDLED;
 }
 
-static struct det_move move_of(const struct det_turn *turn, uint16_t to)
+struct det_move det_decide_move(const struct det_turn *turn, uint16_t to)
 {
     const struct det_store_head *head = &turn->draft->head;
 
@@ -364,7 +365,7 @@ int det_decide_event(struct det_turn *turn, const void *event)
         return stopped(turn);
     step.transition =
         det_machine_step(turn->served->machine, draft->head.state, det_event_kind(event));
-    step.move = move_of(turn, step.transition->to);
+    step.move = det_decide_move(turn, step.transition->to);
     step.visit = step.transition->outcome == DET_GOTO ? step.move.sequence + 1 : draft->head.visit;
     if (step.transition->outcome == DET_UNHANDLED) {
         step.move.to = step.move.from;
@@ -374,7 +375,7 @@ int det_decide_event(struct det_turn *turn, const void *event)
         step.move.to = step.move.from;
     r = det_hooks_run(turn, step.transition, &step.move, event);
     if (r == 0)
-        r = change_data(turn, &step);
+        r = det_decide_data(turn, step.transition, event);
     if (r == 0)
         r = set_timers(turn, &step);
     if (r == 0)
@@ -409,7 +410,7 @@ int det_decide_start(struct det_turn *turn)
         .last_transition_at = turn->now,
         .state = machine->initial,
     };
-    step.move = move_of(turn, machine->initial);
+    step.move = det_decide_move(turn, machine->initial);
     step.move.sequence = 0;
     r = det_hooks_entry(turn, &step.move);
     return r < 0 ? r : set_own_timer(turn, &step);
@@ -423,7 +424,7 @@ int det_decide_stop(struct det_turn *turn)
     /* The first stop counts. */
     if (turn->draft->head.is_stopped)
         return 0;
-    step.move = move_of(turn, turn->draft->head.state);
+    step.move = det_decide_move(turn, turn->draft->head.state);
     step.visit = turn->draft->head.visit;
     end(turn, turn->stop_reason);
     record(turn, &step, DET_STOP);

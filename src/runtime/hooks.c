@@ -3,8 +3,9 @@
 
 /* hooks.c - the user code that may refuse a transition: the guard, then exit, the transition's own
  * hook, entry. All of them together have one deadline. They cannot be interrupted: what comes back
- * too late is refused. The time is that of the monotonic clock, which no jump of the wall clock
- * moves; it is read only where there is a guard or a hook. */
+ * too late is refused. The time is that of a monotonic clock, which no jump of the wall clock
+ * moves, and of the tick where the deadline is so long that a tick makes no difference; it is read
+ * only where there is a guard or a hook. */
 #include "runtime/turn.h"
 
 /* Fills in where it was; returns the code. */
@@ -34,7 +35,7 @@ static void begin(struct det_turn *turn, const char *action)
     struct det_runtime *runtime = turn->runtime;
 
     if (!turn->action && runtime->options.hook_deadline != DET_NEVER)
-        turn->hooks_began = det_world_now(runtime->world, DET_CLOCK_MONOTONIC);
+        turn->hooks_began = det_world_now(runtime->world, runtime->hook_clock);
     turn->action = action;
 }
 
@@ -45,7 +46,7 @@ static int check_clock(struct det_turn *turn)
 
     if (!turn->action || runtime->options.hook_deadline == DET_NEVER)
         return 0;
-    waited = det_world_now(runtime->world, DET_CLOCK_MONOTONIC) - turn->hooks_began;
+    waited = det_world_now(runtime->world, runtime->hook_clock) - turn->hooks_began;
     if (waited <= runtime->options.hook_deadline)
         return 0;
     det_error_set(

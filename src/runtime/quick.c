@@ -1,199 +1,290 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* quick.c - one event in one lock section. */
+/* quick.c - one event, all of it on the stack. */
 #include "runtime/quick.h"
+
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/checked.h"
+#include "base/unset.h"
+#include "runtime/turn.h"
 
-/* What is committed, all on the stack. */
+/* One event on its way, and what is committed. */
 struct quick {
+    struct det_runtime *runtime;
+    struct det_shard *shard;
+    struct det_resident *resident;
+    const struct det_transition *transition;
+    const void *event;
+    det_time now;
     struct det_store_head head;
-    struct det_store_event event;
+    struct det_store_event row;
     struct det_store_timer_change timer;
     struct det_store_commit commit;
 };
+
+static bool changes_data(const struct det_transition_more *more)
+{
+    return more && (more->update || more->keep_count);
+}
+
+static bool asks_user(
+    const struct det_machine *machine, size_t state, const struct det_transition *transition)
+{
+    const struct det_transition_more *more = transition->more;
+
+    if (more && (more->guard || more->hook))
+        return true;
+    return transition->outcome == DET_GOTO &&
+           (machine->states[state].exit || machine->states[transition->to].entry);
+}
+
+enum det_way det_quick_way(
+    const struct det_machine *machine, size_t state, const struct det_transition *transition)
+{
+    const struct det_transition_more *more = transition->more;
+    const struct det_timeout *timeout;
+
+    if (transition->outcome != DET_GOTO && transition->outcome != DET_STAY)
+        return DET_WAY_TURN;
+    if (more && (more->effect_count || more->arm_count || more->disarm_count))
+        return DET_WAY_TURN;
+    timeout = det_machine_timeout(machine, transition);
+    if (transition->outcome == DET_GOTO && timeout && timeout->fill)
+        return DET_WAY_TURN;
+    return changes_data(more) || asks_user(machine, state, transition) ? DET_WAY_CODE
+                                                                       : DET_WAY_PLAIN;
+}
 
 static bool has_writer(const struct det_resident *resident)
 {
     return resident->is_claimed || resident->is_stale || resident->head.is_stopped;
 }
 
-/* The transition, if it is as simple as that; otherwise NULL. */
-static const struct det_transition *find_transition(
-    const struct det_resident *resident, unsigned kind)
-{
-    const struct det_machine *machine = resident->served->machine;
-    const struct det_state_def *from = &machine->states[resident->head.state];
-    const struct det_transition *transition = det_machine_step(machine, resident->head.state, kind);
-    const struct det_state_def *to = &machine->states[transition->to];
-
-    if (transition->more || det_resident_kept(resident))
-        return NULL;
-    if (transition->outcome == DET_STAY)
-        return transition;
-    if (transition->outcome != DET_GOTO || from->exit || to->entry || to->timeout.fill)
-        return NULL;
-    return transition;
-}
-
-static void step(
-    struct quick *quick, const struct det_resident *resident,
-    const struct det_transition *transition, det_time now)
+static void step(struct quick *quick)
 {
     struct det_store_head *head = &quick->head;
 
-    *head = resident->head;
+    *head = quick->resident->head;
     head->sequence++;
-    if (transition->outcome == DET_GOTO) {
-        head->state = transition->to;
+    if (quick->transition->outcome == DET_GOTO) {
+        head->state = quick->transition->to;
         head->visit = head->sequence + 1;
         head->transition_count++;
-        head->last_transition_at = now;
+        head->last_transition_at = quick->now;
     }
 }
 
-static void fill_event(
-    struct quick *quick, const struct det_resident *resident,
-    const struct det_transition *transition, const void *event, det_time now)
+static void fill_row(struct quick *quick)
 {
-    quick->event = (struct det_store_event){
+    quick->row = (struct det_store_event){
         .sequence = quick->head.sequence,
         .visit = quick->head.visit,
-        .from = resident->head.state,
+        .from = quick->resident->head.state,
         .to = quick->head.state,
-        .event = (uint16_t)det_event_kind(event),
-        .outcome = transition->outcome,
-        .at = now,
-        .value = event,
+        .event = (uint16_t)det_event_kind(quick->event),
+        .outcome = quick->transition->outcome,
+        .at = quick->now,
+        .value = quick->event,
     };
 }
 
-static void fill_commit(struct quick *quick, const struct det_resident *resident)
+static void fill_commit(struct quick *quick, const void *data)
 {
     quick->commit = (struct det_store_commit){
-        .machine = resident->served->machine,
-        .id = resident->id,
-        .instance = resident->handle,
-        .expected = resident->head.sequence,
+        .machine = quick->resident->served->machine,
+        .id = quick->resident->id,
+        .instance = quick->resident->handle,
+        .expected = quick->resident->head.sequence,
         .head = &quick->head,
-        .events = &quick->event,
+        .data = data,
+        .events = &quick->row,
         .event_count = 1,
     };
 }
 
 /* The state's own timer: set anew by an entry, or cleared. */
-static int fill_timer(
-    struct quick *quick, struct det_shard *shard, struct det_resident *resident, det_time now)
+static int fill_timer(struct quick *quick)
 {
     const struct det_timeout *timeout =
-        &resident->served->machine->states[quick->head.state].timeout;
-    struct det_armed *own = resident->own;
+        det_machine_timeout(quick->resident->served->machine, quick->transition);
+    struct det_armed *own = quick->resident->own;
+    bool is_set = timeout && timeout->after;
 
-    if (!timeout->after && !own->is_armed)
+    if (!is_set && !own->is_armed)
         return 0;
-    quick->timer.kind = timeout->after ? DET_STORE_SET : DET_STORE_CLEAR;
-    quick->timer.timer = (struct det_store_timer){
-        .timer = DET_STATE_TIMER,
-        .event = timeout->event,
-        .visit = quick->head.visit,
-        .due = det_add_time(now, timeout->after),
-    };
+    quick->timer.kind = is_set ? DET_STORE_SET : DET_STORE_CLEAR;
+    quick->timer.timer = (struct det_store_timer){ .timer = DET_STATE_TIMER };
     quick->commit.timers = &quick->timer;
     quick->commit.timer_count = 1;
-    if (!timeout->after || own->has_place)
+    if (!is_set)
         return 0;
-    if (det_due_promise(shard, 1) < 0)
+    quick->timer.timer.event = timeout->event;
+    quick->timer.timer.visit = quick->head.visit;
+    quick->timer.timer.due = det_add_time(quick->now, timeout->after);
+    if (own->has_place)
+        return 0;
+    if (det_due_promise(quick->shard, 1) < 0)
         return DET_ERR_NO_MEMORY;
     own->has_place = true;
     return 0;
 }
 
-static void publish_timer(
-    const struct quick *quick, struct det_runtime *runtime, struct det_shard *shard,
-    struct det_resident *resident)
+static void publish_timer(const struct quick *quick)
 {
-    struct det_armed *own = resident->own;
+    struct det_armed *own = quick->resident->own;
 
     det_assert(own);
-    det_armed_disarm(runtime, own);
+    det_armed_disarm(quick->runtime, own);
     if (quick->timer.kind == DET_STORE_CLEAR)
         return;
-    det_armed_arm(shard, own, &quick->timer.timer);
-    det_due_kick(runtime, own->deadline);
+    det_armed_arm(quick->shard, own, &quick->timer.timer);
+    det_due_kick(quick->runtime, own->deadline);
+}
+
+static void publish(const struct quick *quick)
+{
+    struct det_resident *resident = quick->resident;
+    uint64_t count = resident->head.transition_count;
+
+    if (quick->transition->outcome == DET_GOTO)
+        resident->history[count % quick->runtime->options.history_kept] = quick->row.from;
+    resident->head = quick->head;
+    if (quick->commit.data)
+        memcpy(resident->data, quick->commit.data, resident->served->data_size);
+    if (quick->commit.timer_count)
+        publish_timer(quick);
+    quick->shard->counts.transitions++;
 }
 
 /* Nothing happened, or nobody knows: then it is loaded again before its next turn. */
-static int fail(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident, int r)
+static int fail(const struct quick *quick, int r)
 {
     if (det_runtime_is_certain(r))
         return r;
-    resident->is_stale = true;
-    shard->stale++;
-    det_due_kick(runtime, INT64_MIN);
+    quick->resident->is_stale = true;
+    quick->shard->stale++;
+    det_due_kick(quick->runtime, INT64_MIN);
     return r == DET_ERR_CONFLICT ? 0 : r;
 }
 
-static int commit(struct quick *quick, struct det_runtime *runtime)
+/* The lock is held. */
+static int commit(struct quick *quick, const void *data, struct det_sent *ret)
 {
     struct det_store_commit *const one = &quick->commit;
     int r;
 
-    r = runtime->ops->commit(runtime->store, &one, 1);
-    return r < 0 ? r : quick->commit.result;
-}
-
-static void publish(
-    const struct quick *quick, struct det_runtime *runtime, struct det_shard *shard,
-    struct det_resident *resident)
-{
-    uint64_t count = resident->head.transition_count;
-
-    if (quick->event.outcome == DET_GOTO)
-        resident->history[count % runtime->options.history_kept] = quick->event.from;
-    resident->head = quick->head;
-    if (quick->commit.timer_count)
-        publish_timer(quick, runtime, shard, resident);
-    shard->counts.transitions++;
-}
-
-int det_quick_send(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_index_slot *slot,
-    const void *event, struct det_sent *ret)
-{
-    struct det_resident *resident = slot->resident;
-    const struct det_transition *transition;
-    struct quick quick;
-    det_time now;
-    int r;
-
-    if (has_writer(resident))
-        return 0;
-    transition = find_transition(resident, det_event_kind(event));
-    if (!transition)
-        return 0;
-    now = det_world_now(runtime->world, DET_CLOCK_WALL);
-    step(&quick, resident, transition, now);
-    fill_event(&quick, resident, transition, event, now);
-    fill_commit(&quick, resident);
-    if (transition->outcome == DET_GOTO && resident->own) {
-        r = fill_timer(&quick, shard, resident, now);
+    step(quick);
+    fill_row(quick);
+    fill_commit(quick, data);
+    if (quick->transition->outcome == DET_GOTO && quick->resident->own) {
+        r = fill_timer(quick);
         if (r < 0)
             return r;
     }
-    r = commit(&quick, runtime);
+    r = quick->runtime->ops->commit(quick->runtime->store, &one, 1);
+    if (r == 0)
+        r = one->result;
     if (r < 0)
-        return fail(runtime, shard, resident, r);
-    publish(&quick, runtime, shard, resident);
-    slot->handle = resident->handle;
-    slot->next = quick.commit.next;
+        return fail(quick, r);
+    publish(quick);
     *ret = (struct det_sent){
-        .outcome = (enum det_outcome)transition->outcome,
-        .state = quick.head.state,
-        .sequence = quick.head.sequence,
-        .visit = quick.head.visit,
+        .outcome = (enum det_outcome)quick->transition->outcome,
+        .state = quick->head.state,
+        .sequence = quick->head.sequence,
+        .visit = quick->head.visit,
     };
     return 1;
+}
+
+/* Claimed, and the lock is not held: user code, then the data in the draft. */
+static int ask(struct det_turn *turn, const struct quick *quick)
+{
+    struct det_move move;
+    int r;
+
+    turn->draft->head = turn->resident->head;
+    turn->draft->is_data_changed = false;
+    move = det_decide_move(turn, quick->transition->to);
+    r = det_hooks_run(turn, quick->transition, &move, quick->event);
+    return r < 0 ? r : det_decide_data(turn, quick->transition, quick->event);
+}
+
+static int send_with_code(struct quick *quick, struct det_error *reterr, struct det_sent *ret)
+{
+    DET_UNSET struct det_turn turn;
+    int r;
+
+    det_turn_init(&turn, quick->runtime, quick->resident->served, quick->resident->hash);
+    turn.resident = quick->resident;
+    turn.error = reterr;
+    turn.draft = det_draft_take(quick->runtime, quick->shard);
+    if (!turn.draft)
+        return DET_ERR_NO_MEMORY;
+    det_resident_claim(quick->runtime, quick->shard, quick->resident);
+    det_shard_unlock(quick->runtime, quick->shard);
+    quick->now = turn.now = det_world_now(quick->runtime->world, DET_CLOCK_WALL);
+    r = ask(&turn, quick);
+    det_shard_lock(quick->runtime, quick->shard);
+    if (r == 0)
+        r = commit(quick, turn.draft->is_data_changed ? turn.draft->data : NULL, ret);
+    quick->shard->counts.refused += turn.refused;
+    det_resident_release(quick->runtime, quick->shard, quick->resident);
+    det_draft_give(quick->shard, turn.draft);
+    return r;
+}
+
+/* The next send finds in the slot what it will need. */
+static void hint(struct det_index_slot *slot, const struct quick *quick)
+{
+    slot->handle = quick->resident->handle;
+    slot->next = quick->commit.next;
+}
+
+static int send_coded(
+    struct quick *quick, struct det_index_slot **slot, struct det_error *reterr,
+    struct det_sent *ret)
+{
+    const struct det_resident *resident = quick->resident;
+    int r;
+
+    r = send_with_code(quick, reterr, ret);
+    *slot = det_index_find_first(
+        det_served_index(quick->runtime, resident->served, quick->shard), resident->hash);
+    if (*slot && (*slot)->resident != resident)
+        *slot = NULL;
+    return r;
+}
+
+int det_quick_send(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_index_slot **slot,
+    const void *event, struct det_error *reterr, struct det_sent *ret)
+{
+    struct det_resident *resident = (*slot)->resident;
+    const struct det_served *served = resident->served;
+    DET_UNSET struct quick quick;
+    size_t cell;
+    int r;
+
+    if (has_writer(resident) || det_resident_kept(resident))
+        return 0;
+    cell = (size_t)resident->head.state * served->machine->event_count + det_event_kind(event);
+    if (served->ways[cell] == DET_WAY_TURN)
+        return 0;
+    quick.runtime = runtime;
+    quick.shard = shard;
+    quick.resident = resident;
+    quick.transition = &served->machine->table[cell];
+    quick.event = event;
+    if (served->ways[cell] == DET_WAY_CODE) {
+        r = send_coded(&quick, slot, reterr, ret);
+    } else {
+        quick.now = det_world_now(runtime->world, DET_CLOCK_WALL);
+        r = commit(&quick, NULL, ret);
+    }
+    if (r == 1 && *slot)
+        hint(*slot, &quick);
+    return r;
 }

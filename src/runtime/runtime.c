@@ -198,6 +198,8 @@ int det_runtime_open(
     runtime->ops = store->ops;
     runtime->options = filled;
     runtime->is_quick = store->ops->is_quick && !filled.observe;
+    runtime->hook_clock =
+        filled.hook_deadline < DET_TICK_SPAN ? DET_CLOCK_MONOTONIC : DET_CLOCK_TICK;
     runtime->seed = det_world_random_u64(filled.world);
     atomic_init(&runtime->next_look, DET_NEVER);
     r = open_parts(runtime);

@@ -33,6 +33,9 @@
 /* How soon an instance that could not be loaded is tried again. */
 #define DET_LOOK_SPAN DET_SECOND
 
+/* From this on a deadline of hooks is measured in ticks. */
+#define DET_TICK_SPAN DET_SECOND
+
 struct det_draft;
 
 struct det_shard {
@@ -48,6 +51,13 @@ struct det_shard {
     struct det_runtime_counts counts;
 };
 
+/* How a send of one event is done, by its cell of the machine's table; see quick.h. */
+enum det_way {
+    DET_WAY_TURN,  /* with effects, named timers, ...: a turn */
+    DET_WAY_PLAIN, /* no user code: one lock section */
+    DET_WAY_CODE,  /* guards, hooks, new data: two lock sections and a claim between them */
+};
+
 /* A machine and its instances in memory. */
 struct det_served {
     struct det_runtime *runtime;
@@ -55,6 +65,7 @@ struct det_served {
     struct det_served *next;            /* in its bucket */
     const struct det_record **payloads; /* per event; NULL: it cannot be invalid */
     const struct det_record *data;      /* NULL: it cannot be invalid */
+    uint8_t *ways;                      /* enum det_way, per cell */
     size_t data_size;                   /* of the struct, also of the empty one */
     size_t own_offset, history_offset, data_offset, id_offset; /* in a resident */
     struct det_index *residents;                               /* per shard */
@@ -75,6 +86,7 @@ struct det_runtime {
     const struct det_store_ops *ops;
     struct det_runtime_options options; /* with defaults filled in */
     bool is_quick;                      /* the store does not block and nobody listens */
+    enum det_clock hook_clock;          /* for the deadline of guards and hooks */
 
     struct det_shard *shards;
     uint32_t shard_mask;

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/text.h"
+#include "base/unset.h"
 #include "runtime/quick.h"
 #include "runtime/turn.h"
 
@@ -25,39 +26,56 @@ bool det_runtime_id_is_valid(const char *id)
     return length > 0 && length <= DET_ID_MAX && !id[length];
 }
 
-/* A call of the API: the turn, and where its error goes, which is written only when it fails. */
+/* A call of the API, and where its error goes, which is written only when it fails. The turn is
+ * there once one has begun. */
 struct call {
-    struct det_turn turn;
-    struct det_error error;
+    struct det_runtime *runtime;
+    struct det_served *served;
+    struct det_shard *shard;
+    const char *instance;
+    uint64_t hash;
     const struct det_send_options *options;
+    struct det_error *reterr; /* NULL, or `error` */
+    struct det_error error;
+    struct det_turn turn;
 };
 
 static int begin(
     struct call *call, struct det_runtime *runtime, const struct det_machine *machine,
     const char *instance, const struct det_send_options *options)
 {
-    struct det_served *served;
-    uint64_t hash;
     int r;
 
     det_assert(runtime && machine && instance);
+    call->runtime = runtime;
+    call->instance = instance;
     call->options = options ? options : &no_options;
+    call->reterr = call->options->error ? &call->error : NULL;
     call->error.code = 0;
-    r = det_served_get(runtime, machine, call->options->error ? &call->error : NULL, &served);
+    r = det_served_get(runtime, machine, call->reterr, &call->served);
     if (r < 0)
         return r;
-    hash = det_served_hash(runtime, instance);
-    det_turn_init(&call->turn, runtime, served, hash);
-    det_index_ask(det_served_index(runtime, served, call->turn.shard), hash);
-    call->turn.event_id = call->options->event_id;
-    call->turn.expected = call->options->expected;
-    call->turn.visit = call->options->visit;
-    call->turn.error = call->options->error ? &call->error : NULL;
-    if (call->turn.event_id && !det_runtime_id_is_valid(call->turn.event_id))
+    call->hash = det_served_hash(runtime, instance);
+    call->shard = det_served_shard(runtime, call->hash);
+    det_index_ask(det_served_index(runtime, call->served, call->shard), call->hash);
+    if (call->options->event_id && !det_runtime_id_is_valid(call->options->event_id))
         return det_error_set(
-            call->turn.error, DET_ERR_INVALID,
+            call->reterr, DET_ERR_INVALID,
             "an event id has 1 to %d characters of A-Z a-z 0-9 . _ : -", DET_ID_MAX);
     return 0;
+}
+
+static struct det_turn *begin_turn(struct call *call, enum det_turn_kind kind)
+{
+    struct det_turn *turn = &call->turn;
+
+    det_turn_init(turn, call->runtime, call->served, call->hash);
+    turn->kind = kind;
+    turn->event_id = call->options->event_id;
+    turn->expected = call->options->expected;
+    turn->visit = call->options->visit;
+    turn->error = call->reterr;
+    return turn;
 }
 
 static int finish(struct call *call, int r, const struct det_sent *sent, struct det_sent *ret)
@@ -77,18 +95,18 @@ static int finish(struct call *call, int r, const struct det_sent *sent, struct 
 
 static int check_events(const struct call *call, const void *const *events, size_t count)
 {
-    const struct det_machine *machine = call->turn.served->machine;
+    const struct det_machine *machine = call->served->machine;
 
     for (size_t i = 0; i < count; i++) {
         int r;
 
         det_assert(events[i]);
-        r = det_decide_check(call->turn.served, events[i], call->turn.error);
+        r = det_decide_check(call->served, events[i], call->reterr);
         if (r < 0)
             return r;
         if (machine->events[det_event_kind(events[i])].is_internal)
             return det_error_set(
-                call->turn.error, DET_ERR_INVALID,
+                call->reterr, DET_ERR_INVALID,
                 "%s of %s is internal: only effects and timeouts send it",
                 machine->events[det_event_kind(events[i])].name, machine->name);
     }
@@ -111,41 +129,56 @@ static void ask_for(const struct det_index_slot *slot, const struct det_served *
 }
 
 /* The slot of the instance; NULL when it is not in memory. Lock held. */
-static struct det_index_slot *find(const struct det_turn *turn, const char *instance)
+static struct det_index_slot *find(const struct call *call)
 {
-    const struct det_index *index = det_served_index(turn->runtime, turn->served, turn->shard);
-    const struct det_index_slot *first = det_index_find_first(index, turn->hash);
+    const struct det_index *index = det_served_index(call->runtime, call->served, call->shard);
+    struct det_index_slot *first = det_index_find_first(index, call->hash);
 
     if (!first)
         return NULL;
-    ask_for(first, turn->served);
-    return det_index_find(index, turn->hash, instance);
+    ask_for(first, call->served);
+    if (strcmp(first->resident->id, call->instance) == 0)
+        return first;
+    return det_index_find(index, call->hash, call->instance);
 }
 
-static bool may_be_quick(const struct det_turn *turn)
-{
-    return turn->runtime->is_quick && !turn->event_id && !turn->expected && !turn->visit &&
-           !turn->shard->is_closing;
-}
-
-static int run(
-    struct call *call, const char *instance, const void *const *events, size_t count,
+/* The turn, on the instance that stands in `slot`, or NULL: not known. Lock held before and not
+ * after. */
+static int run_turn(
+    struct call *call, const struct det_index_slot *slot, const void *const *events, size_t count,
     struct det_sent *ret)
 {
-    struct det_turn *turn = &call->turn;
+    int r;
+
+    r = det_turn_take(&call->turn, call->instance, slot);
+    if (r == 0)
+        return det_turn_run(&call->turn, events, count, ret);
+    det_shard_unlock(call->runtime, call->shard);
+    return r;
+}
+
+static bool may_be_quick(const struct call *call)
+{
+    const struct det_send_options *options = call->options;
+
+    return call->runtime->is_quick && !options->event_id && !options->expected && !options->visit &&
+           !call->shard->is_closing;
+}
+
+static int run(struct call *call, const void *const *events, size_t count, struct det_sent *ret)
+{
     struct det_index_slot *slot;
     int r = 0;
 
-    det_shard_lock(turn->runtime, turn->shard);
-    slot = find(turn, instance);
-    if (slot && count == 1 && may_be_quick(turn))
-        r = det_quick_send(turn->runtime, turn->shard, slot, events[0], ret);
+    det_shard_lock(call->runtime, call->shard);
+    slot = find(call);
+    if (slot && count == 1 && may_be_quick(call))
+        r = det_quick_send(call->runtime, call->shard, &slot, events[0], call->reterr, ret);
     if (r == 0) {
-        r = det_turn_take(turn, instance, slot);
-        if (r == 0)
-            return det_turn_run(turn, events, count, ret);
+        begin_turn(call, DET_TURN_SEND);
+        return run_turn(call, slot, events, count, ret);
     }
-    det_shard_unlock(turn->runtime, turn->shard);
+    det_shard_unlock(call->runtime, call->shard);
     return r < 0 ? r : 0;
 }
 
@@ -155,19 +188,19 @@ int det_runtime_send_all(
     const void *const *events, size_t count, const struct det_send_options *options,
     struct det_sent *ret)
 {
-    struct call call;
-    struct det_sent sent;
+    DET_UNSET struct call call;
+    DET_UNSET struct det_sent sent;
     int r;
 
     r = begin(&call, runtime, machine, instance, options);
     if (r == 0 && (count == 0 || count > DET_BATCH_MAX))
         r = det_error_set(
-            call.turn.error, DET_ERR_INVALID, "a batch has 1 to %d events, not %zu", DET_BATCH_MAX,
+            call.reterr, DET_ERR_INVALID, "a batch has 1 to %d events, not %zu", DET_BATCH_MAX,
             count);
     if (r == 0)
         r = check_events(&call, events, count);
     if (r == 0)
-        r = run(&call, instance, events, count, &sent);
+        r = run(&call, events, count, &sent);
     return finish(&call, r, &sent, ret);
 }
 
@@ -175,20 +208,20 @@ int det_runtime_send(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const void *event, const struct det_send_options *options, struct det_sent *ret)
 {
-    struct call call;
-    struct det_sent sent;
+    DET_UNSET struct call call;
+    DET_UNSET struct det_sent sent;
     int r;
 
     r = begin(&call, runtime, machine, instance, options);
     if (r == 0)
         r = check_events(&call, &event, 1);
     if (r == 0)
-        r = run(&call, instance, &event, 1, &sent);
+        r = run(&call, &event, 1, &sent);
     return finish(&call, r, &sent, ret);
 }
 
 /* There is one: the same start again, or a second one. Lock held before and not after. */
-static int start_again(struct call *call, const char *instance, struct det_sent *ret)
+static int start_again(struct call *call, struct det_sent *ret)
 {
     int r;
 
@@ -197,24 +230,24 @@ static int start_again(struct call *call, const char *instance, struct det_sent 
     r = det_turn_run(&call->turn, NULL, 0, ret);
     if (r == 0 && !ret->is_duplicate)
         r = det_error_set(
-            call->turn.error, DET_ERR_EXISTS, "there is a %s %s already",
-            call->turn.served->machine->name, instance);
+            call->reterr, DET_ERR_EXISTS, "there is a %s %s already", call->served->machine->name,
+            call->instance);
     return r;
 }
 
-static int start(struct call *call, const char *instance, const void *data, struct det_sent *ret)
+static int start(struct call *call, const void *data, struct det_sent *ret)
 {
-    struct det_turn *turn = &call->turn;
+    struct det_turn *turn = begin_turn(call, DET_TURN_START);
     int r;
 
-    turn->kind = DET_TURN_START;
     turn->start_data = data;
     det_shard_lock(turn->runtime, turn->shard);
-    r = det_turn_take(turn, instance, NULL);
+    r = det_turn_take(turn, call->instance, NULL);
     if (r == 0)
-        return start_again(call, instance, ret);
+        return start_again(call, ret);
     if (r == DET_ERR_NOT_FOUND)
-        r = det_resident_add(turn->runtime, turn->served, turn->hash, instance, &turn->resident);
+        r = det_resident_add(
+            turn->runtime, turn->served, turn->hash, call->instance, &turn->resident);
     if (r < 0) {
         det_shard_unlock(turn->runtime, turn->shard);
         return r;
@@ -227,34 +260,40 @@ int det_runtime_start(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const void *data, const struct det_send_options *options, struct det_sent *ret)
 {
-    struct call call;
-    struct det_sent sent;
+    DET_UNSET struct call call;
+    DET_UNSET struct det_sent sent;
     int r;
 
     r = begin(&call, runtime, machine, instance, options);
     if (r == 0)
-        r = start(&call, instance, data, &sent);
+        r = start(&call, data, &sent);
     return finish(&call, r, &sent, ret);
+}
+
+static int stop(struct call *call, const char *reason, struct det_sent *ret)
+{
+    size_t length = reason ? strlen(reason) : 0;
+    struct det_turn *turn;
+
+    if (reason && (length > DET_REASON_MAX || det_utf8_check(reason, length) != length))
+        return det_error_set(
+            call->reterr, DET_ERR_INVALID, "a reason is UTF-8 of at most %d bytes", DET_REASON_MAX);
+    turn = begin_turn(call, DET_TURN_STOP);
+    turn->stop_reason = reason;
+    det_shard_lock(call->runtime, call->shard);
+    return run_turn(call, NULL, NULL, 0, ret);
 }
 
 int det_runtime_stop(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const char *reason, const struct det_send_options *options, struct det_sent *ret)
 {
-    size_t length = reason ? strlen(reason) : 0;
-    struct call call;
-    struct det_sent sent;
+    DET_UNSET struct call call;
+    DET_UNSET struct det_sent sent;
     int r;
 
     r = begin(&call, runtime, machine, instance, options);
-    if (r == 0 && reason && (length > DET_REASON_MAX || det_utf8_check(reason, length) != length))
-        r = det_error_set(
-            call.turn.error, DET_ERR_INVALID, "a reason is UTF-8 of at most %d bytes",
-            DET_REASON_MAX);
-    if (r == 0) {
-        call.turn.kind = DET_TURN_STOP;
-        call.turn.stop_reason = reason;
-        r = run(&call, instance, NULL, 0, &sent);
-    }
+    if (r == 0)
+        r = stop(&call, reason, &sent);
     return finish(&call, r, &sent, ret);
 }

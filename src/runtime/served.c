@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "runtime/runtime.h"
+#include "runtime/quick.h"
 #include "runtime/turn.h"
 
 #define ALIGNMENT ((size_t)16)
@@ -75,6 +75,11 @@ static const struct det_record *unless_harmless(const struct det_record *record)
     return NULL;
 }
 
+static size_t cells_of(const struct det_machine *machine)
+{
+    return (size_t)machine->state_count * machine->event_count;
+}
+
 static void pending_deinit(struct det_served *served)
 {
     det_free(served->runtime->allocator, served->pending.ids, served->pending.capacity);
@@ -96,6 +101,8 @@ static void served_close(struct det_runtime *runtime, struct det_served *served)
         DET_DELETE_ARRAY(runtime->allocator, served->residents, runtime->shard_mask + 1);
     if (served->payloads)
         DET_DELETE_ARRAY(runtime->allocator, served->payloads, served->machine->event_count);
+    if (served->ways)
+        DET_DELETE_ARRAY(runtime->allocator, served->ways, cells_of(served->machine));
     DET_DELETE(runtime->allocator, served);
 }
 
@@ -115,12 +122,16 @@ static struct det_served *served_open(
         DET_NEW_ARRAY(runtime->allocator, machine->event_count, const struct det_record *);
     served->residents =
         DET_NEW_ARRAY(runtime->allocator, runtime->shard_mask + 1, struct det_index);
-    if (!served->payloads || !served->residents) {
+    served->ways = DET_NEW_ARRAY(runtime->allocator, cells_of(machine), uint8_t);
+    if (!served->payloads || !served->residents || !served->ways) {
         served_close(runtime, served);
         return NULL;
     }
     for (unsigned i = 0; i < machine->event_count; i++)
         served->payloads[i] = unless_harmless(det_machine_payload(machine, i));
+    for (size_t i = 0; i < cells_of(machine); i++)
+        served->ways[i] =
+            (uint8_t)det_quick_way(machine, i / machine->event_count, &machine->table[i]);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         det_index_init(&served->residents[i], runtime->allocator);
     return served;

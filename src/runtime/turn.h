@@ -135,6 +135,11 @@ bool det_decide_is_plain(const struct det_turn *turn, const void *event);
 DET_MUST_CHECK int det_decide_event(struct det_turn *turn, const void *event);
 DET_MUST_CHECK int det_decide_start(struct det_turn *turn);
 DET_MUST_CHECK int det_decide_stop(struct det_turn *turn);
+/* The next event of the draft, as user code sees it. */
+struct det_move det_decide_move(const struct det_turn *turn, uint16_t to);
+/* The data after the transition, as far as it changes it. */
+DET_MUST_CHECK int det_decide_data(
+    struct det_turn *turn, const struct det_transition *transition, const void *event);
 /* Whether the event is one of this machine and its payload can be recorded. */
 DET_MUST_CHECK int det_decide_check(
     const struct det_served *served, const void *event, struct det_error *reterr);

@@ -28,6 +28,7 @@ static det_time sim_now(struct det_world *world, enum det_clock clock)
 
     switch (clock) {
     case DET_CLOCK_MONOTONIC:
+    case DET_CLOCK_TICK:
         return sim->now;
     case DET_CLOCK_BOOT:
         return sim->now + sim->boot_offset;
