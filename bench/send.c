@@ -3,14 +3,17 @@
 
 /* send.c - sends to instances in memory: lookup by id, guard, hooks, data, history, timer, commit.
  *
- * The limit is the least that any of it can be: the instance is looked up by its id in a table of
- * hashes, takes its step, and changes its data, with no other thread to mind.
+ * The limits are the least that any of it can be: the instance is looked up by its id in a table of
+ * hashes, takes its step, and changes its data; first with no other thread to mind, so that the
+ * processor waits for the memory of several instances at once; then each under a lock, with a row
+ * for the event in a ring of the instance's own, which is what fills the memory.
  *
  * An instance keeps its last 64 events and allocates until it has as many, which with 100,000 of
  * them lasts for the whole bench: a few allocations per hundred sends there are that. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/map.h"
 #include "bench.h"
@@ -22,10 +25,15 @@
 #define SENDS     300000
 #define GOAL_NS   150
 
+/* As many events as the store in memory keeps, and as large. */
+#define ROWS     64
+#define ROW_SIZE 40
+
 struct plain {
     const char *id;
-    unsigned state;
+    unsigned state, next;
     struct load_data data;
+    char *rows;
 };
 
 static struct load load;
@@ -48,23 +56,42 @@ struct sender {
     int r;
 };
 
+static struct plain *plain_send(uint64_t number)
+{
+    struct plain *plain = det_map_get(&map, load.ids[order[number % ORDER]]);
+
+    plain->state = det_machine_step(&load_machine, plain->state, LOAD_NEXT)->to;
+    plain->data.amount = number;
+    plain->data.count++;
+    return plain;
+}
+
 static int run_plain(struct bench_lap *lap)
 {
-    uint64_t moves = 0;
+    bench_lap_begin(lap);
+    for (uint64_t i = 0; i < lap->operations; i++)
+        (void)plain_send(i);
+    bench_lap_end(lap);
+    return 0;
+}
+
+/* With the lock that keeps others away while one is changed: the processor cannot look for the next
+ * instance while it still waits for this one. And the event is recorded. */
+static int run_recorded(struct bench_lap *lap)
+{
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
     bench_lap_begin(lap);
     for (uint64_t i = 0; i < lap->operations; i++) {
-        struct plain *plain = det_map_get(&map, load.ids[order[i % ORDER]]);
-        const struct det_transition *transition =
-            det_machine_step(&load_machine, plain->state, LOAD_NEXT);
+        struct plain *plain;
 
-        plain->state = transition->to;
-        plain->data.amount = i;
-        plain->data.count++;
-        moves += plain->state;
+        (void)pthread_mutex_lock(&mutex);
+        plain = plain_send(i);
+        memset(plain->rows + (size_t)plain->next * ROW_SIZE, (int)plain->state, ROW_SIZE);
+        plain->next = (plain->next + 1) % ROWS;
+        (void)pthread_mutex_unlock(&mutex);
     }
     bench_lap_end(lap);
-    bench_use(moves);
     return 0;
 }
 
@@ -121,6 +148,9 @@ static int open_plains(void)
         int r;
 
         plains[i].id = load.ids[i];
+        plains[i].rows = calloc(ROWS, ROW_SIZE);
+        if (!plains[i].rows)
+            return DET_ERR_NO_MEMORY;
         r = det_map_put(&map, &plains[i]);
         if (r < 0)
             return r;
@@ -131,6 +161,8 @@ static int open_plains(void)
 static void close_send(void)
 {
     det_map_deinit(&map);
+    for (size_t i = 0; plains && i < INSTANCES; i++)
+        free(plains[i].rows);
     free(plains);
     free(order);
     load_close(&load);
@@ -175,6 +207,8 @@ static const struct way one_many = { 1, INSTANCES, false }, one_few = { 1, SMALL
 
 static const struct bench_case cases[] = {
     { "lookup and step, 100,000", BENCH_LIMIT, run_plain, NULL, SENDS, .clock = BENCH_WALL },
+    { "the same, locked, and a row of 40 bytes", BENCH_LIMIT, run_recorded, NULL, SENDS,
+      .clock = BENCH_WALL },
     { "1 thread, 100,000 instances", BENCH_OURS, run_sends, &one_many, SENDS,
       .goals = { GOAL, NO_HEAP } },
     { "1 thread, 64 instances", BENCH_OURS, run_sends, &one_few, SENDS,
