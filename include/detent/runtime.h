@@ -256,11 +256,16 @@ DET_API int det_runtime_effects(
     int (*visit)(void *context, const struct det_pending_effect *row),
     void *context) DET_MUST_CHECK;
 
-/* Every instance of a machine, in no particular order; `state` -1: in any state. The visitor must
- * not call the runtime. */
+/* Every instance of a machine, also those that have stopped, in no particular order; `state` -1: in
+ * any state. The visitor must not call the runtime. */
+struct det_listed_instance {
+    const char *instance;
+    unsigned state;
+    bool is_stopped;
+};
 DET_API int det_runtime_instances(
     struct det_runtime *runtime, const struct det_machine *machine, int state,
-    int (*visit)(void *context, const char *instance, unsigned state),
+    int (*visit)(void *context, const struct det_listed_instance *row),
     void *context) DET_MUST_CHECK;
 
 /* Since the runtime was opened; `instances` are those in memory. */

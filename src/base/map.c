@@ -128,6 +128,11 @@ void *det_map_get(const struct det_map *map, const char *key)
     return find(map, key, hash_of(map, key))->value;
 }
 
+int det_map_reserve(struct det_map *map)
+{
+    return map->count < map->capacity / 4 * 3 ? 0 : grow(map);
+}
+
 int det_map_put(struct det_map *map, void *value)
 {
     const char *key = key_of(map, value);
@@ -136,11 +141,9 @@ int det_map_put(struct det_map *map, void *value)
 
     if (map->count > 0 && find(map, key, hash)->value != NULL)
         return DET_ERR_EXISTS;
-    if (map->count >= map->capacity / 4 * 3) {
-        r = grow(map);
-        if (r < 0)
-            return r;
-    }
+    r = det_map_reserve(map);
+    if (r < 0)
+        return r;
     place(map->slots, map->capacity, (struct det_map_slot){ hash, value });
     map->count++;
     return 0;

@@ -31,6 +31,8 @@ void *det_map_get(const struct det_map *map, const char *key);
 /* DET_ERR_EXISTS when the key is there (the map is unchanged), DET_ERR_NO_MEMORY. The key must not
  * change while the value is in the map. */
 DET_MUST_CHECK int det_map_put(struct det_map *map, void *value);
+/* After it, one put of a key that is not there cannot fail. */
+DET_MUST_CHECK int det_map_reserve(struct det_map *map);
 /* Takes the value with this key out and returns it, or NULL. */
 void *det_map_remove(struct det_map *map, const char *key);
 /* Walks all values in no particular order: start with *cursor = 0; NULL at the end. Meanwhile

@@ -190,6 +190,33 @@ static int fill_and_empty(struct det_test_memory *memory, void *argument)
     return r;
 }
 
+static int reserve_and_put(struct det_test_memory *memory, void *argument)
+{
+    struct item *items = argument;
+    struct det_map map;
+    int r = 0;
+
+    fill_items(items, ITEMS);
+    init_map(&map, &memory->allocator, 6);
+    for (size_t i = 0; i < ITEMS && r == 0; i++) {
+        r = det_map_reserve(&map);
+        if (r == 0)
+            assert_int_equal(det_map_put(&map, &items[i]), 0);
+        items[i].is_in = r == 0;
+    }
+    check_against_model(&map, items, ITEMS);
+    det_map_deinit(&map);
+    return r;
+}
+
+static void after_a_reserve_a_put_cannot_fail(void **state)
+{
+    static struct item items[ITEMS];
+
+    (void)state;
+    det_test_each_failure(reserve_and_put, items);
+}
+
 static void every_failure_leaves_what_was(void **state)
 {
     static struct item items[ITEMS];
@@ -226,6 +253,7 @@ int main(void)
         cmocka_unit_test(a_key_that_is_there_stays_with_its_value),
         cmocka_unit_test(random_operations_agree_with_the_model),
         cmocka_unit_test(what_a_walk_returned_may_be_removed),
+        cmocka_unit_test(after_a_reserve_a_put_cannot_fail),
         cmocka_unit_test(every_failure_leaves_what_was),
         cmocka_unit_test(a_foreign_cursor_is_an_assertion),
     };

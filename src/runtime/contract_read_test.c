@@ -190,12 +190,14 @@ struct roll {
     char names[256];
 };
 
-static int call_name(void *context, const char *instance, unsigned state)
+static int call_name(void *context, const struct det_listed_instance *row)
 {
     struct roll *roll = context;
     size_t used = strlen(roll->names);
 
-    snprintf(roll->names + used, sizeof roll->names - used, "<%s=%u>", instance, state);
+    snprintf(
+        roll->names + used, sizeof roll->names - used, "<%s=%u%s>", row->instance, row->state,
+        row->is_stopped ? " stopped" : "");
     return ++roll->count == roll->stop_at ? -4711 : 0;
 }
 
@@ -208,9 +210,12 @@ static void instances_are_listed_in_any_or_in_one_state(void **unused)
     lab_busy(lab, "a");
     lab_start(lab, "b");
     lab_busy(lab, "c");
+    lab_start(lab, "d");
+    assert_int_equal(probe_instance_stop(lab->runtime, "d", "enough", NULL), 0);
     lab_reopen(lab);
     assert_int_equal(det_runtime_instances(lab->runtime, &probe_machine, -1, call_name, &all), 0);
-    assert_int_equal(all.count, 3);
+    assert_int_equal(all.count, 4);
+    assert_non_null(strstr(all.names, "<d=0 stopped>"));
     assert_non_null(strstr(all.names, "<a=1>"));
     assert_non_null(strstr(all.names, "<b=0>"));
     assert_non_null(strstr(all.names, "<c=1>"));

@@ -140,7 +140,7 @@ static inline int faulty_events(
 
 static inline int faulty_list(
     struct det_store *store, const struct det_machine *machine,
-    int (*visit)(void *context, const char *id, unsigned state), void *context)
+    int (*visit)(void *context, const struct det_store_listed *row), void *context)
 {
     struct det_store *inner = faulty_of(store)->inner;
 

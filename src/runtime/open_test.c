@@ -56,10 +56,9 @@ static void events_are_walked_oldest_first_and_the_walk_can_be_ended(void **stat
     in_fixture(walks);
 }
 
-static int count_instances(void *context, const char *instance, unsigned in_state)
+static int count_instances(void *context, const struct det_listed_instance *row)
 {
-    (void)instance;
-    ((unsigned *)context)[in_state]++;
+    ((unsigned *)context)[row->state]++;
     return 0;
 }
 

@@ -223,22 +223,23 @@ int det_runtime_effects(
 
 struct list_walk {
     int state;
-    int (*visit)(void *context, const char *instance, unsigned state);
+    int (*visit)(void *context, const struct det_listed_instance *row);
     void *context;
 };
 
-static int visit_instance(void *context, const char *id, unsigned state)
+static int visit_instance(void *context, const struct det_store_listed *row)
 {
     const struct list_walk *walk = context;
 
-    if (walk->state >= 0 && (unsigned)walk->state != state)
+    if (walk->state >= 0 && (unsigned)walk->state != row->state)
         return 0;
-    return walk->visit(walk->context, id, state);
+    return walk->visit(
+        walk->context, &(struct det_listed_instance){ row->id, row->state, row->is_stopped });
 }
 
 int det_runtime_instances(
     struct det_runtime *runtime, const struct det_machine *machine, int state,
-    int (*visit)(void *context, const char *instance, unsigned state), void *context)
+    int (*visit)(void *context, const struct det_listed_instance *row), void *context)
 {
     struct list_walk walk = { state, visit, context };
     struct det_served *served;

@@ -230,17 +230,30 @@ static int memory_answer(
     struct det_store_answer *ret)
 {
     const struct memory_answer *answer =
-        det_memory_answer_find(memory_store_of(store), memory_instance_of(instance), event_id);
+        det_memory_answer_find(memory_instance_of(instance), event_id);
 
+    (void)store;
     if (!answer)
         return DET_ERR_NOT_FOUND;
     *ret = answer->answer;
     return 0;
 }
 
+static int visit_listed(
+    const struct memory_instance *instance,
+    int (*visit)(void *context, const struct det_store_listed *row), void *context)
+{
+    uint32_t listed = atomic_load_explicit(&instance->listed, memory_order_relaxed);
+
+    return visit(
+        context, &(struct det_store_listed){ .id = instance->id,
+                                             .state = listed & UINT16_MAX,
+                                             .is_stopped = listed > UINT16_MAX });
+}
+
 static int memory_list(
     struct det_store *store, const struct det_machine *machine,
-    int (*visit)(void *context, const char *id, unsigned state), void *context)
+    int (*visit)(void *context, const struct det_store_listed *row), void *context)
 {
     struct memory_store *memory = memory_store_of(store);
     struct memory_machine *known;
@@ -251,9 +264,7 @@ static int memory_list(
     known = det_map_get(&memory->machines, machine->name);
     det_assert(known);
     for (size_t cursor = 0; r == 0 && (instance = det_map_next(&known->instances, &cursor));)
-        r = visit(
-            context, instance->id,
-            atomic_load_explicit(&instance->listed_state, memory_order_relaxed));
+        r = visit_listed(instance, visit, context);
     det_mutex_unlock(store->world, memory->mutex);
     return r;
 }

@@ -10,7 +10,7 @@
  * Invariants
  *   1. The maps change under the store's mutex. An instance, once in, stays where it is until the
  *      store is closed; its content is changed by one commit at a time (the runtime's promise) and
- *      needs no lock. Only `listed_state` is read meanwhile, and is atomic.
+ *      needs no lock. Only `listed` is read meanwhile, and is atomic.
  *   2. The rows have contiguous sequences, the newest has the head's.
  *   3. A commit first checks, then reserves, then applies. Reserving changes nothing that can be
  *      seen: it grows arrays and blocks. Applying cannot fail. */
@@ -48,11 +48,13 @@ struct memory_row {
     char payload[];
 };
 
-/* An event id and its first answer. */
+/* An event id and its first answer. Once as many as are kept are there, the oldest one is used
+ * again. */
 struct memory_answer {
-    uint64_t hash;
-    char *id; /* a block of its own, NULL: never used */
+    struct det_list node;
+    const char *id; /* `text` */
     struct det_store_answer answer;
+    char text[DET_ID_MAX + 1];
 };
 
 struct memory_timer {
@@ -78,8 +80,8 @@ struct memory_more {
     struct det_list effects;     /* struct memory_effect, oldest first */
     struct det_list deferred;    /* struct memory_deferred, oldest first */
     struct memory_timer *timers; /* of the machine's named timers, in their order; NULL: none yet */
-    struct memory_answer *answers; /* a ring; NULL: none yet */
-    uint32_t answer_capacity, answer_count, answer_next;
+    struct det_list answers;     /* struct memory_answer, oldest first */
+    struct det_map answer_of;    /* the same by their ids */
     char reason[DET_REASON_MAX + 1];
 };
 
@@ -105,7 +107,7 @@ struct memory_instance {
     void *data;     /* behind the struct */
     const char *id; /* behind the data */
     uint32_t row_count;
-    _Atomic uint16_t listed_state;
+    _Atomic uint32_t listed; /* the state, and above it whether it has stopped */
     struct memory_timer state_timer;
     uint16_t history[DET_HISTORY_MAX]; /* a ring: the n-th transition is at (n - 1) % its size */
 };
@@ -167,8 +169,17 @@ struct memory_effect *det_memory_effect_find(
     const struct memory_instance *instance, uint64_t sequence, uint16_t index);
 struct memory_deferred *det_memory_deferred_find(
     const struct memory_instance *instance, uint64_t sequence);
-struct memory_answer *det_memory_answer_find(
-    const struct memory_store *store, const struct memory_instance *instance, const char *event_id);
+
+/* memory_answer.c: event ids with their first answers. */
+const struct memory_answer *det_memory_answer_find(
+    const struct memory_instance *instance, const char *event_id);
+/* Room for one more; what had to be made for it is in `ret`, or NULL. */
+DET_MUST_CHECK int det_memory_answer_reserve(
+    struct memory_store *store, struct memory_more *more, struct memory_answer **ret);
+void det_memory_answer_put(
+    struct memory_more *more, struct memory_answer *made, const struct det_store_commit *commit);
+void det_memory_answer_close(struct memory_store *store, struct memory_answer *answer);
+void det_memory_answer_close_all(struct memory_store *store, struct memory_more *more);
 
 /* memory_rows.c: the ring of events. */
 /* Measures the rows of a machine. */

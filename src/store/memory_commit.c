@@ -5,16 +5,14 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/memory.h"
 
-#define ANSWERS_MIN 4u
-
 /* Objects that were made while reserving; they are hung on the instance or thrown away. */
 struct staged {
     struct det_list effects, deferred;
+    struct memory_answer *answer;
 };
 
 static bool timer_matches(struct memory_instance *instance, const struct det_store_timer *row)
@@ -49,14 +47,13 @@ static int check_taken(struct memory_instance *instance, const struct det_store_
     return 0;
 }
 
-static int check(
-    struct memory_store *store, struct memory_instance *instance, struct det_store_commit *commit)
+static int check(struct memory_instance *instance, struct det_store_commit *commit)
 {
     if (commit->event_count && instance->head.sequence != commit->expected) {
         commit->actual = instance->head.sequence;
         return DET_ERR_CONFLICT;
     }
-    if (commit->event_id && det_memory_answer_find(store, instance, commit->event_id))
+    if (commit->event_id && det_memory_answer_find(instance, commit->event_id))
         return DET_ERR_EXISTS;
     if (commit->timer_count || commit->effect_count || commit->deferred_count)
         return check_taken(instance, commit);
@@ -79,47 +76,6 @@ static int reserve_timer(
     if (row->value && !timer->value)
         timer->value = det_alloc_zero(store->store.allocator, machine->event_size);
     return row->value && !timer->value ? DET_ERR_NO_MEMORY : 0;
-}
-
-/* Only while the ring has not gone round: until then its order is the order of its places. */
-static int grow_answers(struct memory_store *store, struct memory_more *more)
-{
-    uint32_t capacity = more->answer_capacity ? more->answer_capacity * 2 : ANSWERS_MIN;
-    struct memory_answer *answers;
-
-    if (capacity > store->event_ids_kept)
-        capacity = store->event_ids_kept;
-    answers = DET_NEW_ARRAY(store->store.allocator, capacity, struct memory_answer);
-    if (!answers)
-        return DET_ERR_NO_MEMORY;
-    if (more->answers) {
-        memcpy(answers, more->answers, more->answer_capacity * sizeof *answers);
-        DET_DELETE_ARRAY(store->store.allocator, more->answers, more->answer_capacity);
-    }
-    more->answer_next = more->answer_capacity;
-    more->answers = answers;
-    more->answer_capacity = capacity;
-    return 0;
-}
-
-static int reserve_answer(struct memory_store *store, struct memory_more *more)
-{
-    struct memory_answer *answer;
-    int r;
-
-    if (more->answer_count == more->answer_capacity &&
-        more->answer_capacity < store->event_ids_kept) {
-        r = grow_answers(store, more);
-        if (r < 0)
-            return r;
-    }
-    answer = &more->answers[more->answer_next];
-    if (!answer->id) {
-        answer->id = det_alloc_zero(store->store.allocator, DET_ID_MAX + 1);
-        if (!answer->id)
-            return DET_ERR_NO_MEMORY;
-    }
-    return 0;
 }
 
 static bool needs_more(
@@ -166,6 +122,7 @@ static void discard(
 {
     struct det_list *node;
 
+    det_memory_answer_close(store, staged->answer);
     while ((node = det_list_take(&staged->effects)))
         det_memory_effect_close(store, machine, DET_CONTAINER(node, struct memory_effect, node));
     while ((node = det_list_take(&staged->deferred)))
@@ -188,7 +145,7 @@ static int reserve(
             r = reserve_timer(store, instance, &commit->timers[i].timer);
     }
     if (r == 0 && commit->event_id)
-        r = reserve_answer(store, instance->more);
+        r = det_memory_answer_reserve(store, instance->more, &staged->answer);
     if (r == 0 && (commit->effect_count || commit->deferred_count))
         r = stage(store, instance->machine, commit, staged);
     return r;
@@ -254,21 +211,6 @@ static void apply_effect(
         bury(store, instance);
 }
 
-static void apply_answer(
-    const struct memory_store *store, struct memory_more *more,
-    const struct det_store_commit *commit)
-{
-    struct memory_answer *answer = &more->answers[more->answer_next];
-    size_t length = strlen(commit->event_id);
-
-    memcpy(answer->id, commit->event_id, length + 1);
-    answer->hash = det_hash64(commit->event_id, length, store->seed);
-    answer->answer = commit->answer;
-    if (more->answer_count < more->answer_capacity)
-        more->answer_count++;
-    more->answer_next = more->answer_next + 1 == more->answer_capacity ? 0 : more->answer_next + 1;
-}
-
 static void apply_lists(
     struct memory_store *store, struct memory_instance *instance,
     const struct det_store_commit *commit, struct staged *staged)
@@ -292,6 +234,13 @@ static void apply_lists(
     }
 }
 
+static void set_head(struct memory_instance *instance, const struct det_store_head *head)
+{
+    instance->head = *head;
+    atomic_store_explicit(
+        &instance->listed, head->state | (uint32_t)head->is_stopped << 16, memory_order_relaxed);
+}
+
 static void apply(
     struct memory_store *store, struct memory_instance *instance,
     const struct det_store_commit *commit, struct staged *staged)
@@ -313,10 +262,9 @@ static void apply(
     if (commit->reason)
         memcpy(instance->more->reason, commit->reason, strlen(commit->reason) + 1);
     if (commit->event_id)
-        apply_answer(store, instance->more, commit);
+        det_memory_answer_put(instance->more, staged->answer, commit);
     if (commit->event_count || commit->is_new)
-        instance->head = *commit->head;
-    atomic_store_explicit(&instance->listed_state, commit->head->state, memory_order_relaxed);
+        set_head(instance, commit->head);
 }
 
 /* What most commits are: one event that fits into its row, and at most the state's own timer set or
@@ -347,8 +295,7 @@ static void apply_light(struct memory_instance *instance, struct det_store_commi
         apply_timer(instance, commit->timers);
     if (commit->data)
         memcpy(instance->data, commit->data, instance->machine->data_size);
-    instance->head = *commit->head;
-    atomic_store_explicit(&instance->listed_state, commit->head->state, memory_order_relaxed);
+    set_head(instance, commit->head);
     commit->next = memory_row_at(instance, instance->row_next);
 }
 
@@ -362,11 +309,12 @@ static int commit_known(
         apply_light(instance, commit);
         return 0;
     }
-    r = check(store, instance, commit);
+    r = check(instance, commit);
     if (r < 0)
         return r;
     det_list_init(&staged.effects);
     det_list_init(&staged.deferred);
+    staged.answer = NULL;
     r = reserve(store, instance, commit, &staged);
     if (r < 0) {
         discard(store, instance->machine, &staged);

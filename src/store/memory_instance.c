@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "store/memory.h"
 
@@ -45,16 +44,6 @@ static void close_timer(
         det_free(store->store.allocator, timer->value, machine->event_size);
 }
 
-static void close_answers(struct memory_store *store, struct memory_more *more)
-{
-    for (uint32_t i = 0; i < more->answer_capacity; i++) {
-        if (more->answers[i].id)
-            det_free(store->store.allocator, more->answers[i].id, DET_ID_MAX + 1);
-    }
-    if (more->answers)
-        DET_DELETE_ARRAY(store->store.allocator, more->answers, more->answer_capacity);
-}
-
 static void close_more(
     struct memory_store *store, const struct memory_machine *machine, struct memory_more *more)
 {
@@ -69,7 +58,7 @@ static void close_more(
         close_timer(store, machine, &more->timers[i]);
     if (more->timers)
         DET_DELETE_ARRAY(store->store.allocator, more->timers, machine->timer_count);
-    close_answers(store, more);
+    det_memory_answer_close_all(store, more);
     DET_DELETE(store->store.allocator, more);
 }
 
@@ -96,6 +85,9 @@ int det_memory_more(struct memory_store *store, struct memory_instance *instance
         return DET_ERR_NO_MEMORY;
     det_list_init(&more->effects);
     det_list_init(&more->deferred);
+    det_list_init(&more->answers);
+    det_map_init(
+        &more->answer_of, store->store.allocator, store->seed, offsetof(struct memory_answer, id));
     instance->more = more;
     return 0;
 }
@@ -190,21 +182,6 @@ struct memory_deferred *det_memory_deferred_find(
 
         if (deferred->row.sequence == sequence)
             return deferred;
-    }
-    return NULL;
-}
-
-struct memory_answer *det_memory_answer_find(
-    const struct memory_store *store, const struct memory_instance *instance, const char *event_id)
-{
-    const struct memory_more *more = instance->more;
-    uint64_t hash = det_hash64(event_id, strlen(event_id), store->seed);
-
-    for (uint32_t i = 0; more && i < more->answer_capacity; i++) {
-        struct memory_answer *answer = &more->answers[i];
-
-        if (answer->id && answer->hash == hash && strcmp(answer->id, event_id) == 0)
-            return answer;
     }
     return NULL;
 }

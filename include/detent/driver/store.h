@@ -151,6 +151,13 @@ struct det_store_loaded {
     void *data; /* the caller's, of the size of the machine's data record */
 };
 
+/* An instance in a list. */
+struct det_store_listed {
+    const char *id;
+    unsigned state;
+    bool is_stopped;
+};
+
 /* Where load puts the rows. A non-zero answer ends the load and is returned. */
 struct det_store_rows {
     void *context;
@@ -191,7 +198,7 @@ struct det_store_ops {
     /* Every instance of a machine. `visit` must not call the store. */
     int (*list)(
         struct det_store *store, const struct det_machine *machine,
-        int (*visit)(void *context, const char *id, unsigned state), void *context);
+        int (*visit)(void *context, const struct det_store_listed *row), void *context);
     /* Every instance that has a timer due before `before`, or an effect that is not dead. Only
      * while none of the machine's instances is being committed. `visit` must not call the store. */
     int (*pending)(
