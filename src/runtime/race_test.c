@@ -20,6 +20,7 @@ struct race {
     struct det_machine *machine;
     atomic_uint answered, unhandled, duplicates;
     atomic_uint effects;
+    atomic_uint threads; /* begun: each has its own seed */
 };
 
 /* The functions of this machine touch nothing but atomics. */
@@ -71,7 +72,7 @@ static void *send_at_random(void *argument)
 {
     static const unsigned kinds[] = { PAY, PING, TOUCH, NOTE, NOISE, JUNK, SHIP };
     struct race *race = argument;
-    uint64_t seed = (uint64_t)(uintptr_t)&seed;
+    uint64_t seed = atomic_fetch_add(&race->threads, 1) + 1;
     char id[16], event_id[40];
 
     for (int i = 0; i < SENDS; i++) {
