@@ -52,6 +52,9 @@ DET_API const struct det_diagnostics *det_spec_diagnostics(const struct det_spec
 DET_API const char *det_spec_state_c_name(const struct det_spec *spec, unsigned state);
 DET_API const char *det_spec_event_c_name(const struct det_spec *spec, unsigned event);
 DET_API const char *det_spec_prefix(const struct det_spec *spec);
+/* Where a row stands: of row 1 and so on, as builder.h counts them and det_transition.row has them.
+ * `file` is NULL for 0, which a machine of a template has, and for a row that is not there. */
+DET_API struct det_place det_spec_row_place(const struct det_spec *spec, uint32_t row);
 /* Every record that was read, in order; NULL at the end. */
 DET_API const struct det_record *det_spec_record(const struct det_spec *spec, size_t index);
 /* The files that were read, the spec itself first; NULL at the end. */

@@ -76,10 +76,10 @@ static unsigned percent(size_t part, size_t whole)
 }
 
 static void print_missed(
-    struct cli *cli, const struct det_machine *machine, size_t cell, const struct cli_rows *rows)
+    struct cli *cli, const struct det_machine *machine, size_t cell, const struct det_spec *spec)
 {
     const struct det_transition *transition = &machine->table[cell];
-    struct det_place place = cli_rows_place(rows, transition->row);
+    struct det_place place = det_spec_row_place(spec, transition->row);
     const char *from = machine->states[cell / machine->event_count].name;
     const char *event = machine->events[cell % machine->event_count].name;
 
@@ -93,7 +93,7 @@ static void print_missed(
 }
 
 static void print_text(
-    struct cli *cli, const struct cli_coverage *coverage, const struct cli_rows *rows)
+    struct cli *cli, const struct cli_coverage *coverage, const struct det_spec *spec)
 {
     const struct det_machine *machine = coverage->machine;
     struct cli_coverage_counts counts = cli_coverage_count(coverage);
@@ -110,17 +110,17 @@ static void print_text(
     }
     for (size_t i = 0; i < cell_count(machine); i++) {
         if (is_missed(coverage, i) && missed++ < SHOWN_MAX)
-            print_missed(cli, machine, i, rows);
+            print_missed(cli, machine, i, spec);
     }
     if (missed > SHOWN_MAX)
         cli_print(cli, "  and %zu more; --json lists them all\n", missed - SHOWN_MAX);
 }
 
 static json_t *json_missed(
-    const struct det_machine *machine, size_t cell, const struct cli_rows *rows)
+    const struct det_machine *machine, size_t cell, const struct det_spec *spec)
 {
     const struct det_transition *transition = &machine->table[cell];
-    struct det_place place = cli_rows_place(rows, transition->row);
+    struct det_place place = det_spec_row_place(spec, transition->row);
 
     return json_pack(
         "{s:s, s:s, s:s, s:o, s:I, s:I}", "from", machine->states[cell / machine->event_count].name,
@@ -131,8 +131,7 @@ static json_t *json_missed(
 }
 
 static void print_json(
-    struct cli *cli, const struct cli_coverage *coverage, const struct det_spec *spec,
-    const struct cli_rows *rows)
+    struct cli *cli, const struct cli_coverage *coverage, const struct det_spec *spec)
 {
     const struct det_machine *machine = coverage->machine;
     struct cli_coverage_counts counts = cli_coverage_count(coverage);
@@ -144,7 +143,7 @@ static void print_json(
     }
     for (size_t i = 0; i < cell_count(machine); i++) {
         if (is_missed(coverage, i))
-            json_array_append_new(transitions, json_missed(machine, i, rows));
+            json_array_append_new(transitions, json_missed(machine, i, spec));
     }
     cli_json(
         cli, json_pack(
@@ -159,15 +158,8 @@ static void print_json(
 void cli_coverage_print(
     struct cli *cli, const struct cli_coverage *coverage, const struct det_spec *spec)
 {
-    struct cli_rows rows;
-
-    if (cli_rows_init(&rows, spec, cli->allocator) < 0) {
-        cli->has_failed = true;
-        return;
-    }
     if (cli->is_json)
-        print_json(cli, coverage, spec, &rows);
+        print_json(cli, coverage, spec);
     else
-        print_text(cli, coverage, &rows);
-    cli_rows_deinit(&rows, cli->allocator);
+        print_text(cli, coverage, spec);
 }

@@ -176,10 +176,10 @@ static void add_more(
 }
 
 static json_t *transition_json(
-    const struct det_machine *machine, size_t cell, const struct cli_rows *rows)
+    const struct det_machine *machine, size_t cell, const struct det_spec *spec)
 {
     const struct det_transition *transition = &machine->table[cell];
-    struct det_place place = cli_rows_place(rows, transition->row);
+    struct det_place place = det_spec_row_place(spec, transition->row);
     json_t *object = json_pack(
         "{s:s, s:s, s:s, s:s, s:o, s:I}", "from", machine->states[cell / machine->event_count].name,
         "event", machine->events[cell % machine->event_count].name, "outcome",
@@ -195,17 +195,11 @@ static json_t *transition_json(
 static json_t *transitions_json(const struct det_machine *machine, const struct det_spec *spec)
 {
     json_t *list = json_array();
-    struct cli_rows rows;
 
-    if (cli_rows_init(&rows, spec, NULL) < 0) {
-        json_decref(list);
-        return NULL;
-    }
     for (size_t i = 0; i < (size_t)machine->state_count * machine->event_count; i++) {
         if (machine->table[i].outcome != DET_UNHANDLED)
-            json_array_append_new(list, transition_json(machine, i, &rows));
+            json_array_append_new(list, transition_json(machine, i, spec));
     }
-    cli_rows_deinit(&rows, NULL);
     return list;
 }
 

@@ -45,18 +45,6 @@ DET_MUST_CHECK int cli_spec_load(struct cli *cli, const char *path, struct cli_s
 /* Loads a spec and complains in full when the definition is broken. 0, or an exit code and NULL. */
 DET_MUST_CHECK int cli_machine_load(struct cli *cli, const char *path, struct det_spec **ret);
 
-/* The rows of a spec by their number, as struct det_transition has it. */
-struct det_node;
-struct cli_rows {
-    const struct det_node **nodes; /* of row i + 1 */
-    size_t count;
-};
-DET_MUST_CHECK int cli_rows_init(
-    struct cli_rows *rows, const struct det_spec *spec, const struct det_allocator *allocator);
-void cli_rows_deinit(struct cli_rows *rows, const struct det_allocator *allocator);
-/* The place of row 1 and so on; of row 0, which a template has, none. */
-struct det_place cli_rows_place(const struct cli_rows *rows, uint32_t row);
-
 /* The names in a folder that end in `suffix`, sorted, each joined with the folder. Free it with
  * cli_names_free(). 0, or a negative error with a sentence in `reterr`. */
 struct cli_names {

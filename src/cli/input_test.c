@@ -169,36 +169,6 @@ static void a_folder_is_listed_in_order(void **state)
         DET_ERR_NOT_FOUND);
 }
 
-static void rows_are_found_by_their_number(void **state)
-{
-    static const char spec_text[] = "#define FSM_NAME door\n#define FSM_PREFIX DOOR\n"
-                                    "RECORD(code)\n  FIELD(tries, u8)\nEND\n"
-                                    "STATE(SHUT, shut, INITIAL) STATE(AJAR, ajar)\n"
-                                    "EVENT(PUSH, push, code)\n"
-                                    "ON(SHUT, PUSH, AJAR)\n"
-                                    "  STAY(AJAR, PUSH)\n";
-    const struct det_machine *machine;
-    struct det_spec *spec;
-    struct cli_rows rows;
-    struct det_place place;
-
-    (void)state;
-    assert_int_equal(det_spec_read("d", spec_text, sizeof spec_text - 1, NULL, &spec), 0);
-    machine = det_spec_machine(spec);
-    assert_non_null(machine);
-    assert_int_equal(cli_rows_init(&rows, spec, NULL), 0);
-    place = cli_rows_place(&rows, det_machine_step(machine, 0, 0)->row);
-    assert_int_equal(place.line, 8);
-    assert_int_equal(place.column, 1);
-    place = cli_rows_place(&rows, det_machine_step(machine, 1, 0)->row);
-    assert_int_equal(place.line, 9);
-    assert_int_equal(place.column, 3);
-    assert_null(cli_rows_place(&rows, 0).file);
-    assert_null(cli_rows_place(&rows, 1000).file);
-    cli_rows_deinit(&rows, NULL);
-    det_spec_close(spec);
-}
-
 static void a_machine_with_too_many_functions_is_refused(void **state)
 {
     static char text[64 * 1024];
@@ -260,7 +230,6 @@ int main(void)
         TEST(a_file_that_is_not_there_has_a_nearest_one),
         TEST(writing_keeps_the_mode_and_follows_a_link),
         TEST(a_folder_is_listed_in_order),
-        TEST(rows_are_found_by_their_number),
         TEST(a_machine_with_too_many_functions_is_refused),
         TEST(listing_and_loading_survive_every_failed_allocation),
     };

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* spec.c - specs from files, and where their rows stand. */
+/* spec.c - specs from files. */
 #include <string.h>
 
-#include "base/memory.h"
 #include "cli/input.h"
 #include "cli/report.h"
-#include "machine/parse.h"
 
 static int read_file(void *context, const char *path, const char **ret, size_t *ret_size)
 {
@@ -77,40 +75,4 @@ int cli_machine_load(struct cli *cli, const char *path, struct det_spec **ret)
     }
     *ret = spec.spec;
     return CLI_OK;
-}
-
-/* Records and USES are no rows of the builder. */
-static bool is_counted(const struct det_node *node)
-{
-    return !det_row_kind(node->row)->is_of_records && node->row != DET_ROW_USES;
-}
-
-int cli_rows_init(
-    struct cli_rows *rows, const struct det_spec *spec, const struct det_allocator *allocator)
-{
-    size_t count = 0;
-
-    for (const struct det_node *node = spec->rows.first; node; node = node->next)
-        count += is_counted(node);
-    *rows = (struct cli_rows){ DET_NEW_ARRAY(allocator, count, const struct det_node *), count };
-    if (!rows->nodes)
-        return DET_ERR_NO_MEMORY;
-    count = 0;
-    for (const struct det_node *node = spec->rows.first; node; node = node->next) {
-        if (is_counted(node))
-            rows->nodes[count++] = node;
-    }
-    return 0;
-}
-
-void cli_rows_deinit(struct cli_rows *rows, const struct det_allocator *allocator)
-{
-    DET_DELETE_ARRAY(allocator, rows->nodes, rows->count);
-    *rows = (struct cli_rows){ 0 };
-}
-
-struct det_place cli_rows_place(const struct cli_rows *rows, uint32_t row)
-{
-    return row && row <= rows->count ? det_parse_place(rows->nodes[row - 1])
-                                     : (struct det_place){ 0 };
 }

@@ -247,6 +247,12 @@ const char *det_spec_prefix(const struct det_spec *spec)
     return det_parse_text(spec->words[DET_WORD_PREFIX]);
 }
 
+struct det_place det_spec_row_place(const struct det_spec *spec, uint32_t row)
+{
+    return row > 0 && row <= spec->numbered_count ? det_parse_place(spec->numbered[row - 1])
+                                                  : (struct det_place){ 0 };
+}
+
 const struct det_record *det_spec_record(const struct det_spec *spec, size_t index)
 {
     const struct det_parsed_record *record = spec->records;

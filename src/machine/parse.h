@@ -132,6 +132,8 @@ struct det_spec {
 
     const char **state_names, **event_names; /* in C, by id */
     size_t state_count, event_count;
+    const struct det_node **numbered; /* the rows that the builder was given */
+    size_t numbered_count;
     struct det_machine_builder *builder; /* owns what the diagnostics point to */
     struct det_machine *machine;
     struct det_diagnostics diagnostics;

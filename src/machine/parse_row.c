@@ -7,7 +7,9 @@
  * does not compile. A row with a mistake is complained about and left out. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
+#include "machine/builder_rows.h"
 #include "machine/parse_take.h"
 
 typedef void read_row_fn(struct det_take *take);
@@ -368,10 +370,19 @@ static void read_policy(struct det_spec *spec)
     fail_word(spec, node, "FSM_UNHANDLED is ERROR, IGNORE, DEFER or DEAD_LETTER");
 }
 
+/* The builder counts the rows that it is given; a row with a mistake is not among them. */
+static void number_row(struct det_spec *spec, const struct det_node *row)
+{
+    if (spec->builder->row_count > spec->numbered_count)
+        spec->numbered[spec->numbered_count++] = row;
+    det_assert(spec->builder->row_count == spec->numbered_count);
+}
+
 void det_parse_rows(struct det_spec *spec)
 {
     spec->state_names = det_parse_alloc(spec, (spec->row_count + 1) * sizeof *spec->state_names);
     spec->event_names = det_parse_alloc(spec, (spec->row_count + 1) * sizeof *spec->event_names);
+    spec->numbered = det_parse_alloc(spec, (spec->row_count + 1) * sizeof *spec->numbered);
     /* Of a text beyond the limit nothing is said but that. */
     if (spec->row_count > DET_SPEC_ROWS_MAX)
         return;
@@ -387,5 +398,6 @@ void det_parse_rows(struct det_spec *spec)
             continue;
         take = det_take_start(spec, row, kind);
         readers[row->row](&take);
+        number_row(spec, row);
     }
 }

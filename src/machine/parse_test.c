@@ -41,6 +41,45 @@ static void names_in_c_and_files_are_kept(void **state)
     det_spec_close(spec);
 }
 
+static void rows_are_found_by_their_number(void **state)
+{
+    struct det_spec *spec = test_spec(HEAD "RECORD(code)\n  FIELD(tries, u8)\nEND\n"
+                                           "STATE(SHUT, shut, INITIAL) STATE(AJAR, ajar)\n"
+                                           "EVENT(PUSH, push, code)\n"
+                                           "ON(SHUT, PUSH, AJAR)\n"
+                                           "  STAY(AJAR, PUSH)\n");
+    const struct det_machine *machine = test_machine(spec);
+    struct det_place place;
+
+    (void)state;
+    place = det_spec_row_place(spec, det_machine_step(machine, 0, 0)->row);
+    assert_string_equal(place.file, "specs/order.fsm");
+    assert_int_equal(place.line, 8);
+    assert_int_equal(place.column, 1);
+    assert_int_equal(place.width, 2);
+    assert_string_equal(place.source, "ON(SHUT, PUSH, AJAR)");
+    place = det_spec_row_place(spec, det_machine_step(machine, 1, 0)->row);
+    assert_int_equal(place.line, 9);
+    assert_int_equal(place.column, 3);
+    assert_int_equal(det_spec_row_place(spec, 1).line, 6);
+    assert_null(det_spec_row_place(spec, 0).file);
+    assert_null(det_spec_row_place(spec, 6).file);
+    assert_null(det_spec_row_place(spec, UINT32_MAX).file);
+    det_spec_close(spec);
+}
+
+static void a_row_with_a_mistake_has_no_number(void **state)
+{
+    struct det_spec *spec = test_spec(HEAD "ON(PENDING)\n" BASE MOVE);
+
+    (void)state;
+    assert_null(det_spec_machine(spec));
+    assert_int_equal(det_spec_row_place(spec, 1).line, 4);
+    assert_int_equal(det_spec_row_place(spec, 4).line, 7);
+    assert_null(det_spec_row_place(spec, 5).file);
+    det_spec_close(spec);
+}
+
 static void options_may_be_left_out(void **state)
 {
     struct det_spec *spec;
@@ -393,6 +432,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_spec_becomes_a_machine),
         cmocka_unit_test(names_in_c_and_files_are_kept),
+        cmocka_unit_test(rows_are_found_by_their_number),
+        cmocka_unit_test(a_row_with_a_mistake_has_no_number),
         cmocka_unit_test(options_may_be_left_out),
         cmocka_unit_test(words_reach_the_machine),
         cmocka_unit_test(words_are_judged),
