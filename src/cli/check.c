@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "cli/command.h"
+#include "cli/files.h"
 #include "cli/input.h"
 #include "cli/report.h"
 
@@ -23,14 +24,13 @@ static const struct cli_option option_table[] = {
 struct subject {
     const char *path;
     struct det_spec *spec; /* NULL: it could not be read */
-    bool is_found;         /* in a folder, not named */
     bool is_fragment;
 };
 
 struct check {
     struct cli *cli;
     const struct cli_args *args;
-    struct cli_names names; /* of files found in folders */
+    struct cli_names names; /* of the files */
     struct subject *subjects;
     size_t count;
     size_t checked, errors, warnings;
@@ -139,38 +139,25 @@ static void report(struct check *check, const struct subject *subject)
 
 static int add_subjects(struct check *check)
 {
-    const struct cli_args *args = check->args;
-    struct det_error error;
-    size_t files = 0;
+    static const char *const suffixes[] = { CLI_SPEC_SUFFIX, NULL };
+    int code = cli_files_list(check->cli, check->args->operands, suffixes, &check->names);
 
-    for (size_t i = 0; i < args->operand_count; i++) {
-        int r;
-
-        if (!cli_is_folder(args->operands[i])) {
-            files++;
-            continue;
-        }
-        r = cli_folder_list(check->cli, args->operands[i], ".fsm", &check->names, &error);
-        if (r < 0) {
-            cli_complain(check->cli, "%s", error.text);
-            return cli_exit_of(r);
-        }
-    }
-    check->subjects =
-        DET_NEW_ARRAY(check->cli->allocator, files + check->names.count + 1, struct subject);
+    check->subjects = DET_NEW_ARRAY(check->cli->allocator, check->names.count + 1, struct subject);
     if (!check->subjects)
         return cli_no_memory(check->cli);
-    for (size_t i = 0; i < args->operand_count; i++) {
-        if (!cli_is_folder(args->operands[i]))
-            check->subjects[check->count++].path = args->operands[i];
-    }
-    for (size_t i = 0; i < check->names.count; i++)
-        check->subjects[check->count++] =
-            (struct subject){ .path = check->names.items[i], .is_found = true };
-    if (check->count)
-        return CLI_OK;
-    cli_complain(check->cli, "there is no .fsm file in %s", args->operands[0]);
-    return CLI_NOT_FOUND;
+    for (; check->count < check->names.count; check->count++)
+        check->subjects[check->count].path = check->names.items[check->count];
+    return code;
+}
+
+/* By the user, not found in a folder. */
+static bool is_named(const struct check *check, const struct subject *subject)
+{
+    const char *const *operand = check->args->operands;
+
+    while (*operand && strcmp(*operand, subject->path) != 0)
+        operand++;
+    return *operand != NULL;
 }
 
 static void check_all(struct check *check)
@@ -184,7 +171,7 @@ static void check_all(struct check *check)
             continue;
         if (!subject->is_fragment || !is_included(check, subject))
             report(check, subject);
-        else if (!subject->is_found)
+        else if (is_named(check, subject))
             cli_say(
                 check->cli, "%s: note: a fragment, checked where it is included\n", subject->path);
     }
@@ -207,21 +194,17 @@ static void summarize(struct check *check)
 static int run(struct cli *cli, const struct cli_args *args)
 {
     struct check check = { .cli = cli, .args = args };
-    size_t capacity;
-    int code;
 
-    code = add_subjects(&check);
-    capacity = check.count + 1;
-    if (code == CLI_OK) {
+    check.worst = add_subjects(&check);
+    if (check.count) {
         check_all(&check);
         summarize(&check);
-        code = check.worst;
     }
     for (size_t i = 0; i < check.count; i++)
         det_spec_close(check.subjects[i].spec);
-    DET_DELETE_ARRAY(cli->allocator, check.subjects, capacity);
+    DET_DELETE_ARRAY(cli->allocator, check.subjects, check.names.count + 1);
     cli_names_free(cli, &check.names);
-    return code;
+    return check.worst;
 }
 
 extern const struct cli_command cli_command_check;
@@ -230,9 +213,10 @@ const struct cli_command cli_command_check = {
     .summary = "find what is wrong with definitions",
     .about =
         "Reads specs and reports errors, warnings and information, each with its place, the line\n"
-        "and the id of the rule ('detent help rules'). A folder stands for the .fsm files in it;\n"
-        "'-' is standard input. A fragment is checked in the files that include it. Exits 2 when\n"
-        "a definition is not valid.",
+        "and the id of the rule ('detent help rules'). A folder stands for the .fsm files in it\n"
+        "and below, but for what is hidden, build and node_modules; '-' is standard input. A\n"
+        "fragment is checked in the files that include it. Exits 2 when a definition is not\n"
+        "valid.",
     .operand = { .form = "FILE|FOLDER...", .least = 1, .most = CLI_OPERANDS_ANY, .suffix = ".fsm" },
     .options = option_table,
     .run = run,

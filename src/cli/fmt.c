@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "cli/command.h"
+#include "cli/files.h"
 #include "cli/input.h"
 #include "cli/report.h"
 
@@ -125,13 +126,16 @@ static int format_file(struct cli *cli, const struct cli_args *args, const char 
 
 static int run(struct cli *cli, const struct cli_args *args)
 {
-    int worst = CLI_OK;
+    static const char *const suffixes[] = { CLI_SPEC_SUFFIX, CLI_RECORDS_SUFFIX, NULL };
+    struct cli_names names = { 0 };
+    int worst = cli_files_list(cli, args->operands, suffixes, &names);
 
-    for (size_t i = 0; i < args->operand_count && !cli_is_stopped(cli); i++) {
-        int code = format_file(cli, args, args->operands[i]);
+    for (size_t i = 0; i < names.count && !cli_is_stopped(cli); i++) {
+        int code = format_file(cli, args, names.items[i]);
 
         worst = code > worst ? code : worst;
     }
+    cli_names_free(cli, &names);
     return worst;
 }
 
@@ -141,9 +145,11 @@ const struct cli_command cli_command_fmt = {
     .summary = "format specs in the one form",
     .about =
         "Prints the specs with one row a line and neighbouring rows of a kind aligned; comments\n"
-        "and empty lines are kept. '-' is standard input. With --check exits 1 if a file is not\n"
-        "in that form.",
-    .operand = { .form = "FILE...", .least = 1, .most = CLI_OPERANDS_ANY, .suffix = ".fsm" },
+        "and empty lines are kept. A folder stands for the .fsm and .rec files in it and below, "
+        "but\n"
+        "for what is hidden, build and node_modules; '-' is standard input. With --check exits 1\n"
+        "if a file is not in that form.",
+    .operand = { .form = "FILE|FOLDER...", .least = 1, .most = CLI_OPERANDS_ANY, .suffix = ".fsm" },
     .options = option_table,
     .run = run,
 };

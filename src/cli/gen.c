@@ -116,7 +116,7 @@ static int generate_c(struct gen *gen, struct det_spec *spec)
     if (text)
         gen_source(text, spec);
     for (size_t i = 1; (path = det_spec_file(spec, i)); i++) {
-        if (!cli_has_suffix(path, ".rec"))
+        if (!cli_has_suffix(path, CLI_RECORDS_SUFFIX))
             continue;
         size = gen_stem(path, &stem);
         text = add_product(gen, stem, size, ".h");

@@ -69,7 +69,7 @@ static void put_uses(struct det_buffer *buffer, const struct det_spec *spec)
         const char *stem;
         size_t size = gen_stem(path, &stem);
 
-        if (!cli_has_suffix(path, ".rec"))
+        if (!cli_has_suffix(path, CLI_RECORDS_SUFFIX))
             continue;
         det_buffer_format(buffer, "#include \"%.*s.h\"\n", (int)size, stem);
         has_any = true;

@@ -4,7 +4,6 @@
 /* input.c - reads and writes files for the commands. */
 #include "cli/input.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -14,7 +13,6 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "os/os.h"
 
 int cli_exit_of(int error)
@@ -191,101 +189,4 @@ bool cli_is_same_file(const char *a, const char *b)
 
     return stat(a, &left) == 0 && stat(b, &right) == 0 && left.st_dev == right.st_dev &&
            left.st_ino == right.st_ino;
-}
-
-static int add_name(struct cli *cli, struct cli_names *names, const char *folder, const char *name)
-{
-    char path[DET_PATH_MAX];
-    bool is_here = strcmp(folder, ".") == 0;
-    size_t size = strlen(folder);
-    const char *slash = size && folder[size - 1] == '/' ? "" : "/";
-
-    if (names->count == names->capacity) {
-        size_t capacity = names->capacity ? names->capacity * 2 : 8;
-        char **items = det_realloc(
-            cli->allocator, names->items, names->capacity * sizeof *items,
-            capacity * sizeof *items);
-
-        if (!items)
-            return DET_ERR_NO_MEMORY;
-        names->items = items;
-        names->capacity = capacity;
-    }
-    if (snprintf(path, sizeof path, "%s%s%s", is_here ? "" : folder, is_here ? "" : slash, name) >=
-        (int)sizeof path)
-        return DET_ERR_INVALID;
-    names->items[names->count] = det_string_copy(cli->allocator, path);
-    return names->items[names->count++] ? 0 : DET_ERR_NO_MEMORY;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    const char *const *left = a, *const *right = b;
-
-    return strcmp(*left, *right);
-}
-
-int cli_folder_list(
-    struct cli *cli, const char *folder, const char *suffix, struct cli_names *names,
-    struct det_error *reterr)
-{
-    size_t from = names->count;
-    const struct dirent *entry;
-    DIR *stream;
-    int r = 0;
-
-    errno = 0;
-    stream = opendir(folder);
-    if (!stream)
-        return say_error(reterr, errno == ENOENT ? DET_ERR_NOT_FOUND : DET_ERR_IO, folder, 0);
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): this stream is ours */
-    while (r == 0 && (entry = readdir(stream))) {
-        if (cli_has_suffix(entry->d_name, suffix))
-            r = add_name(cli, names, folder, entry->d_name);
-    }
-    closedir(stream);
-    if (r < 0)
-        return say_error(reterr, r, folder, 0);
-    if (names->count > from)
-        qsort(names->items + from, names->count - from, sizeof *names->items, compare_names);
-    return 0;
-}
-
-void cli_names_free(struct cli *cli, struct cli_names *names)
-{
-    for (size_t i = 0; i < names->count; i++)
-        det_free_string(cli->allocator, names->items[i]);
-    det_free(cli->allocator, names->items, names->capacity * sizeof *names->items);
-    *names = (struct cli_names){ 0 };
-}
-
-/* What stands behind the last slash. */
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
-bool cli_nearest_file(struct cli *cli, const char *path, const char *suffix, char *target)
-{
-    const char *name = last_part(path);
-    struct cli_names names = { 0 };
-    char folder[DET_PATH_MAX];
-    const char **parts;
-    int nearest = -1;
-
-    snprintf(folder, sizeof folder, "%.*s", (int)(name - path), path);
-    if (cli_folder_list(cli, *folder ? folder : ".", suffix, &names, NULL) == 0) {
-        parts = DET_NEW_ARRAY(cli->allocator, names.count, const char *);
-        for (size_t i = 0; parts && i < names.count; i++)
-            parts[i] = last_part(names.items[i]);
-        if (parts)
-            nearest = det_text_nearest(name, parts, names.count);
-        if (nearest >= 0)
-            det_text_copy(target, DET_PATH_MAX, parts[nearest]);
-        DET_DELETE_ARRAY(cli->allocator, parts, names.count);
-    }
-    cli_names_free(cli, &names);
-    return nearest >= 0;
 }

@@ -12,8 +12,9 @@
 /* How "-" is called in messages. */
 #define CLI_STDIN_NAME "<stdin>"
 /* How files of a kind end. */
-#define CLI_SPEC_SUFFIX  ".fsm"
-#define CLI_CASES_SUFFIX ".test.yaml"
+#define CLI_SPEC_SUFFIX    ".fsm"
+#define CLI_CASES_SUFFIX   ".test.yaml"
+#define CLI_RECORDS_SUFFIX ".rec"
 
 /* A text in memory of the run's allocator; the byte behind it is 0. */
 struct cli_text {
@@ -45,24 +46,11 @@ DET_MUST_CHECK int cli_spec_load(struct cli *cli, const char *path, struct cli_s
 /* Loads a spec and complains in full when the definition is broken. 0, or an exit code and NULL. */
 DET_MUST_CHECK int cli_machine_load(struct cli *cli, const char *path, struct det_spec **ret);
 
-/* The names in a folder that end in `suffix`, sorted, each joined with the folder. Free it with
- * cli_names_free(). 0, or a negative error with a sentence in `reterr`. */
-struct cli_names {
-    char **items;
-    size_t count, capacity;
-};
-DET_MUST_CHECK int cli_folder_list(
-    struct cli *cli, const char *folder, const char *suffix, struct cli_names *names,
-    struct det_error *reterr);
-void cli_names_free(struct cli *cli, struct cli_names *names);
 bool cli_is_folder(const char *path);
 bool cli_is_there(const char *path);
 bool cli_has_suffix(const char *path, const char *suffix);
 /* Complains that test cases were given where a spec belongs; returns the exit code. */
 int cli_refuse_cases(struct cli *cli, const char *path);
-/* The name, without the folder, of the file beside `path` that has the suffix and is named most
- * like it. `target` has DET_PATH_MAX bytes. False when none is near. */
-bool cli_nearest_file(struct cli *cli, const char *path, const char *suffix, char *target);
 /* Whether both paths lead to one file that is there. */
 bool cli_is_same_file(const char *a, const char *b);
 

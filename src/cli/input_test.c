@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* input_test.c - files, folders and rows as the commands see them. */
+/* input_test.c - files as the commands see them. */
 #include "cli/input.h"
 
 #include <sys/stat.h>
@@ -104,25 +104,6 @@ static void what_might_never_end_is_refused(void **state)
     assert_int_equal(cli_text_load(&fixture->cli, "/dev/zero", 100, &text, &error), DET_ERR_IO);
 }
 
-static void a_file_that_is_not_there_has_a_nearest_one(void **state)
-{
-    struct fixture *fixture = *state;
-    char near[DET_PATH_MAX];
-
-    put_file(fixture, "lock.fsm", "");
-    put_file(fixture, "lokc.txt", "");
-    assert_true(
-        cli_nearest_file(&fixture->cli, path_of(fixture, "lokc.fsm"), CLI_SPEC_SUFFIX, near));
-    assert_string_equal(near, "lock.fsm");
-    assert_false(
-        cli_nearest_file(&fixture->cli, path_of(fixture, "elevator.fsm"), CLI_SPEC_SUFFIX, near));
-    assert_false(
-        cli_nearest_file(&fixture->cli, path_of(fixture, "no/lock.fsm"), CLI_SPEC_SUFFIX, near));
-    assert_true(cli_is_there(path_of(fixture, "lock.fsm")));
-    assert_false(cli_is_there(path_of(fixture, "lock.fsm/x")));
-    assert_false(cli_is_there(path_of(fixture, "lokc.fsm")));
-}
-
 static void writing_keeps_the_mode_and_follows_a_link(void **state)
 {
     struct fixture *fixture = *state;
@@ -147,28 +128,6 @@ static void writing_keeps_the_mode_and_follows_a_link(void **state)
         cli_file_write(&fixture->cli, path_of(fixture, "no/where"), "x", 1), CLI_NOT_FOUND);
 }
 
-static void a_folder_is_listed_in_order(void **state)
-{
-    struct fixture *fixture = *state;
-    struct cli_names names = { 0 };
-    struct det_error error = { 0 };
-
-    put_file(fixture, "b.fsm", "");
-    put_file(fixture, "a.fsm", "");
-    put_file(fixture, ".fsm", "");
-    put_file(fixture, "c.txt", "");
-    assert_int_equal(cli_folder_list(&fixture->cli, fixture->folder, ".fsm", &names, &error), 0);
-    assert_int_equal(names.count, 2);
-    assert_string_equal(names.items[0], path_of(fixture, "a.fsm"));
-    assert_string_equal(names.items[1], path_of(fixture, "b.fsm"));
-    assert_true(cli_is_same_file(names.items[0], names.items[0]));
-    assert_false(cli_is_same_file(names.items[0], names.items[1]));
-    cli_names_free(&fixture->cli, &names);
-    assert_int_equal(
-        cli_folder_list(&fixture->cli, path_of(fixture, "no"), ".fsm", &names, &error),
-        DET_ERR_NOT_FOUND);
-}
-
 static void a_machine_with_too_many_functions_is_refused(void **state)
 {
     static char text[64 * 1024];
@@ -188,35 +147,42 @@ static void a_machine_with_too_many_functions_is_refused(void **state)
     det_spec_close(spec);
 }
 
-static int list_scenario(struct det_test_memory *memory, void *argument)
+static int load_scenario(struct det_test_memory *memory, void *argument)
 {
     struct fixture *fixture = argument;
     struct cli cli = fixture->cli;
-    struct cli_names names = { 0 };
     struct cli_text text = { 0 };
     struct det_error error;
-    char near[DET_PATH_MAX];
     int r;
 
     cli.allocator = &memory->allocator;
-    r = cli_folder_list(&cli, fixture->folder, ".fsm", &names, &error);
-    if (r == 0)
-        r = cli_text_load(&cli, names.items[0], 100, &text, &error);
+    r = cli_text_load(&cli, path_of(fixture, "a"), 100, &text, &error);
     cli_text_free(&cli, &text);
     if (r == 0)
         r = cli_text_load(&cli, "-", 100, &text, &error);
     cli_text_free(&cli, &text);
-    if (r == 0 && !cli_nearest_file(&cli, path_of(fixture, "aa.fsm"), ".fsm", near))
-        r = DET_ERR_NO_MEMORY;
-    cli_names_free(&cli, &names);
     return r;
 }
 
-static void listing_and_loading_survive_every_failed_allocation(void **state)
+static void loading_survives_every_failed_allocation(void **state)
 {
-    put_file(*state, "a.fsm", "text");
-    put_file(*state, "b.fsm", "text");
-    det_test_each_failure(list_scenario, *state);
+    put_file(*state, "a", "text");
+    det_test_each_failure(load_scenario, *state);
+}
+
+static void what_is_there_and_what_is_one_file_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+    char link[600];
+
+    put_file(fixture, "a", "");
+    snprintf(link, sizeof link, "%s/link", fixture->folder);
+    assert_int_equal(symlink("a", link), 0);
+    assert_true(cli_is_there(path_of(fixture, "a")));
+    assert_false(cli_is_there(path_of(fixture, "a/x")));
+    assert_false(cli_is_there(path_of(fixture, "b")));
+    assert_true(cli_is_same_file(path_of(fixture, "a"), link));
+    assert_false(cli_is_same_file(fixture->folder, link));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
@@ -227,11 +193,10 @@ int main(void)
         TEST(a_file_is_loaded_up_to_its_limit),
         TEST(standard_input_is_read_to_its_end),
         TEST(what_might_never_end_is_refused),
-        TEST(a_file_that_is_not_there_has_a_nearest_one),
         TEST(writing_keeps_the_mode_and_follows_a_link),
-        TEST(a_folder_is_listed_in_order),
+        TEST(what_is_there_and_what_is_one_file_is_told),
         TEST(a_machine_with_too_many_functions_is_refused),
-        TEST(listing_and_loading_survive_every_failed_allocation),
+        TEST(loading_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

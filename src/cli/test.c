@@ -9,6 +9,7 @@
 #include "cli/args.h"
 #include "cli/case_parts.h"
 #include "cli/command.h"
+#include "cli/files.h"
 #include "cli/input.h"
 #include "cli/play.h"
 #include "cli/report.h"
@@ -327,25 +328,6 @@ static void run_file(struct run *run, const char *path)
     cli_text_free(run->cli, &sheet.text);
 }
 
-static void run_folder(struct run *run, const char *folder)
-{
-    struct cli_names names = { 0 };
-    struct det_error error;
-    int r;
-
-    r = cli_folder_list(run->cli, folder, CLI_CASES_SUFFIX, &names, &error);
-    if (r < 0 || names.count == 0) {
-        if (r < 0)
-            cli_complain(run->cli, "%s", error.text);
-        else
-            cli_complain(run->cli, "there is no *" CLI_CASES_SUFFIX " in %s", folder);
-        raise_exit(run, r < 0 ? cli_exit_of(r) : CLI_NOT_FOUND);
-    }
-    for (size_t i = 0; i < names.count && !cli_is_stopped(run->cli); i++)
-        run_file(run, names.items[i]);
-    cli_names_free(run->cli, &names);
-}
-
 static void summarize(struct run *run, det_time real)
 {
     struct cli *cli = run->cli;
@@ -376,16 +358,15 @@ static void summarize(struct run *run, det_time real)
 
 static void run_all(struct run *run)
 {
-    if (run->args->operand_count == 0)
-        run_folder(run, ".");
-    for (size_t i = 0; i < run->args->operand_count && !cli_is_stopped(run->cli); i++) {
-        const char *path = run->args->operands[i];
+    static const char *const suffixes[] = { CLI_CASES_SUFFIX, NULL };
+    static const char *const here[] = { ".", NULL };
+    struct cli_names names = { 0 };
 
-        if (cli_is_folder(path))
-            run_folder(run, path);
-        else
-            run_file(run, path);
-    }
+    run->worst = cli_files_list(
+        run->cli, run->args->operand_count ? run->args->operands : here, suffixes, &names);
+    for (size_t i = 0; i < names.count && !cli_is_stopped(run->cli); i++)
+        run_file(run, names.items[i]);
+    cli_names_free(run->cli, &names);
     if (run->cases == 0 && run->worst == CLI_OK && run->args->values[OPTION_FILTER]) {
         cli_complain(run->cli, "no case has '%s' in its name", run->args->values[OPTION_FILTER]);
         raise_exit(run, CLI_NOT_FOUND);
@@ -444,9 +425,9 @@ const struct cli_command cli_command_test = {
     .name = "test",
     .summary = "run the cases of test files in virtual time",
     .about =
-        "Runs the cases of the given test files, or of all *.test.yaml in the given folders, or "
-        "in\n"
-        "the current one. Days pass in milliseconds. What a case does not take is reported as\n"
+        "Runs the cases of the given test files, or of all *.test.yaml in the given folders, or\n"
+        "the current one, and below, but for what is hidden, build and node_modules. Days pass in "
+        "milliseconds. What a case does not take is reported as\n"
         "coverage of states and transitions. Exits 1 when a case fails.",
     .operand = { .form = "[FILE|FOLDER...]", .most = CLI_OPERANDS_ANY, .suffix = ".yaml" },
     .options = option_table,

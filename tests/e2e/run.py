@@ -275,8 +275,31 @@ def test_check_of_a_folder_skips_fragments_that_others_include():
     detent("check", "a/part.fsm", code=2, out="[no-name]")
     write("a/lonely.fsm", "STATE(X, x)\n")
     detent("check", "a", code=2, out="a/lonely.fsm:1:1: error:")
+
+
+def test_a_folder_stands_for_what_is_below_it():
+    for folder in ("a", "a/b/c", "a/build", "a/node_modules/x", "a/.git"):
+        write(folder + "/light.fsm", LIGHT)
+        write(folder + "/light.test.yaml", CASES)
+    write("a/b/c/light.fsm", LIGHT.replace("GO, GREEN", "GO, GREN"))
+    write("a/b/ugly.rec", "RECORD( code )\nFIELD(x,u8)\nEND\n")
+    os.symlink("..", "a/b/circle")
+    detent("check", "a", code=2, out="a/b/c/light.fsm:7:13: error:", err="2 definitions checked: 1")
+    done = detent("test", "a", code=2, out="ok      a/light.test.yaml: green lasts",
+                  err=["a/b/c/light.fsm is not a valid", "1 case: 1 passed, 0 failed; 1 file not"])
+    equal(done.stdout.count("ok  "), 1)
+    equal(detent("fmt", "--check", "a", code=1).stdout.splitlines(),
+          ["a/b/c/light.fsm", "a/b/ugly.rec", "a/light.fsm"])
+    detent("fmt", "-w", "a")
+    detent("fmt", "--check", "a")
+    check(LIGHT == Path("a/build/light.fsm").read_text())
+    os.chdir("a")
+    detent("test", code=2, out="ok      light.test.yaml: ")
+    detent("check", "build", "node_modules", err="2 definitions checked: ok")
     os.mkdir("empty")
-    detent("check", "empty", code=3, err="there is no .fsm file")
+    for command, kind in (("check", ".fsm"), ("test", ".test.yaml"), ("fmt", ".fsm or .rec")):
+        detent(command, "empty", code=3, err=f"there is no {kind} file in empty or below it")
+    detent("check", "build", "empty", code=3, err=["in empty or below", "1 definition checked"])
 
 
 def test_bad_input_is_answered_with_a_sentence_at_once():
@@ -305,7 +328,7 @@ def test_files_that_are_not_there_or_no_files():
     for words in (["check"], ["fmt"], ["diagram"], ["sim"], ["gen", "c"], ["gen", "json"],
                   ["test"]):
         detent(*words, "nobody.fsm", code=3, err="nobody.fsm: there is no such file")
-    for words in (["fmt"], ["diagram"], ["sim"], ["gen", "c"]):
+    for words in (["diagram"], ["sim"], ["gen", "c"]):
         detent(*words, "folder", code=1, err="folder: is a folder, not a file")
     detent("check", "light.fsm/x.fsm", code=3, err="there is no such file")
     os.mkfifo("pipe")
@@ -449,8 +472,6 @@ def test_cases_are_chosen_by_name():
     equal(len([o for o in objects(detent("test", "--filter", "half", "--json"))
                if o["type"] == "case"]), 1)
     detent("test", "--filter", "nowhere", code=3, err="no case has 'nowhere' in its name")
-    os.mkdir("empty")
-    detent("test", "empty", code=3, err="there is no *.test.yaml in empty")
 
 
 def test_test_files_that_are_wrong_are_told_with_their_place():
