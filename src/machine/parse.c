@@ -12,6 +12,9 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+/* Names that are tried for "did you mean". */
+#define NEAR_MAX 256
+
 void *det_parse_alloc(struct det_spec *spec, size_t size)
 {
     void *block = spec->error == 0 ? det_arena_alloc(&spec->arena, size) : NULL;
@@ -40,6 +43,8 @@ void det_parse_complain(
     char text[DET_ERROR_TEXT_MAX];
     va_list arguments;
 
+    spec->complaint = NULL;
+    det_parse_suspect_after(spec, rule);
     /* One more than is shown, so that the builder can say that there are more. */
     if (spec->complaint_count > DET_DIAGNOSTICS_MAX && det_rule_severity(rule) == DET_BROKEN)
         return;
@@ -54,10 +59,50 @@ void det_parse_complain(
     complaint->text = memcpy(complaint + 1, text, strlen(text) + 1);
     *spec->complaints_tail = complaint;
     spec->complaints_tail = &complaint->next;
+    spec->complaint = complaint;
     if (det_rule_severity(rule) == DET_BROKEN) {
         spec->complaint_count++;
         spec->is_text_broken = true;
     }
+}
+
+void det_parse_hint(struct det_spec *spec, const char *format, ...)
+{
+    char text[DET_ERROR_TEXT_MAX];
+    va_list arguments;
+
+    if (spec->complaint == NULL)
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    spec->complaint->hint = det_arena_copy(&spec->arena, text);
+    if (spec->complaint->hint == NULL)
+        spec->error = DET_ERR_NO_MEMORY;
+}
+
+void det_parse_hint_nearest(
+    struct det_spec *spec, const char *word, const char *const *words, size_t count)
+{
+    int nearest = spec->complaint != NULL ? det_text_nearest(word, words, count) : -1;
+
+    if (nearest >= 0)
+        det_parse_hint(spec, "did you mean %s?", words[nearest]);
+}
+
+void det_parse_hint_declared(struct det_spec *spec, const char *word, enum det_row row)
+{
+    const struct det_node *lists[] = { spec->shared_rows.first, spec->rows.first };
+    const char *names[NEAR_MAX];
+    size_t count = 0;
+
+    for (size_t i = 0; i < 2 && spec->complaint != NULL; i++) {
+        for (const struct det_node *node = lists[i]; node != NULL; node = node->next) {
+            if (node->row == row && det_parse_is_name(spec, node->arguments) && count < NEAR_MAX)
+                names[count++] = node->arguments->text;
+        }
+    }
+    det_parse_hint_nearest(spec, word, names, count);
 }
 
 /* Every string that the builder has seen is the text of a node. */
@@ -69,19 +114,78 @@ static void locate(void *context, const char *name, struct det_place *ret)
     *ret = det_parse_place(node);
 }
 
+/* A name for a machine from the name of its file or its prefix, in letters of one case. */
+static void make_word(const char *from, size_t length, bool is_upper, char *target, size_t capacity)
+{
+    size_t used = 0;
+
+    for (; used < length && used + 1 < capacity; used++) {
+        char c = from[used];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+
+        /* The letters of both cases differ in one bit. */
+        if (is_letter)
+            c = (char)(is_upper ? c & ~0x20 : c | 0x20);
+        else if (c < '0' || c > '9' || used == 0)
+            c = '_';
+        target[used] = c;
+    }
+    target[used] = '\0';
+}
+
+static void complain_prefix(struct det_spec *spec)
+{
+    const struct det_node *name = spec->words[DET_WORD_NAME];
+    struct det_place place = det_parse_place(name);
+    char word[DET_NAME_MAX + 1];
+
+    make_word(name->text, strlen(name->text), true, word, sizeof word);
+    det_parse_complain(
+        spec, DET_RULE_NO_NAME, &place,
+        "there is no #define FSM_PREFIX, which C needs for the machine's enumerators");
+    det_parse_hint(spec, "add the line: #define FSM_PREFIX %s", word);
+}
+
+static void complain_name(struct det_spec *spec)
+{
+    const char *path = spec->sources->path, *slash = strrchr(path, '/');
+    const char *stem = slash != NULL ? slash + 1 : path;
+    const char *prefix = det_parse_text(spec->words[DET_WORD_PREFIX]);
+    struct det_place place = { .file = path, .line = 1, .column = 1 };
+    char name[DET_NAME_MAX + 1], upper[DET_NAME_MAX + 1];
+
+    /* What is no file, such as <stdin>, has no name to start from. */
+    if (prefix == NULL && *stem == '<')
+        stem = "machine";
+    stem = prefix != NULL ? prefix : stem;
+    make_word(stem, strcspn(stem, "."), false, name, sizeof name);
+    make_word(name, strlen(name), true, upper, sizeof upper);
+    det_parse_complain(
+        spec, DET_RULE_NO_NAME, &place,
+        "there is no #define FSM_NAME: this is a fragment, which cannot run by itself");
+    if (prefix != NULL)
+        det_parse_hint(spec, "add the line: #define FSM_NAME %s", name);
+    else
+        det_parse_hint(
+            spec,
+            "to make it a machine add the lines #define FSM_NAME %s and #define FSM_PREFIX %s",
+            name, upper);
+}
+
 static void check_words(struct det_spec *spec)
 {
-    const struct det_node *prefix = spec->words[DET_WORD_PREFIX];
-    struct det_place place = { .file = spec->sources->path, .line = 1, .column = 1 };
+    const struct det_node *prefix;
+    struct det_place place;
 
+    for (int i = 0; i < DET_WORD_COUNT; i++) {
+        if (spec->words[i] == NULL)
+            spec->words[i] = spec->guessed_words[i];
+    }
+    prefix = spec->words[DET_WORD_PREFIX];
     if (spec->words[DET_WORD_NAME] == NULL)
-        det_parse_complain(
-            spec, DET_RULE_NO_NAME, &place,
-            "there is no #define FSM_NAME: this is a fragment, which cannot run by itself");
+        complain_name(spec);
     else if (prefix == NULL)
-        det_parse_complain(
-            spec, DET_RULE_NO_NAME, &place,
-            "there is no #define FSM_PREFIX, which C needs for the machine's enumerators");
+        complain_prefix(spec);
     if (prefix == NULL || prefix->kind == DET_NODE_NAME)
         return;
     place = det_parse_place(prefix);
@@ -139,7 +243,10 @@ static int build(struct det_spec *spec, const struct det_spec_options *options)
     if (options->report_unhandled)
         det_machine_builder_report_unhandled(spec->builder);
     r = det_machine_builder_build(spec->builder, &spec->machine, &spec->diagnostics);
-    return r == DET_ERR_DEFINITION ? 0 : r;
+    if (r < 0 && r != DET_ERR_DEFINITION)
+        return r;
+    det_parse_settle(spec);
+    return spec->error;
 }
 
 static void init(struct det_spec *spec, const struct det_spec_options *options)

@@ -9,6 +9,9 @@
  *     text -> parse_file.c -> nodes, macros, words -> parse_list.c, parse_record.c, parse_row.c
  *                                                          -> det_machine_builder
  *
+ * One mistake is told once: what can be read of a row with a mistake still declares its name, and
+ * what is found only because of text that could not be read is left out (parse_salvage.c).
+ *
  * Everything lives in the arena of the spec. The first failure to allocate sticks in `error`; the
  * parts go on with NULL for a moment at most and stop. */
 #ifndef DET_MACHINE_PARSE_H
@@ -52,6 +55,7 @@ struct det_node {
     uint32_t argument_count;
     enum det_node_kind kind;
     enum det_row row; /* rows only */
+    bool is_broken;   /* rows only: it has a mistake that was told, and arguments may be missing */
     char text[];
 };
 
@@ -105,6 +109,7 @@ struct det_complaint {
     enum det_rule rule;
     struct det_place place;
     const char *text;
+    const char *hint; /* NULL: none */
 };
 
 struct det_spec {
@@ -118,7 +123,8 @@ struct det_spec {
     struct det_rows rows;        /* of the spec and its fragments */
     struct det_rows shared_rows; /* of the files it USES */
     size_t row_count;
-    const struct det_node *words[DET_WORD_COUNT]; /* their values */
+    const struct det_node *words[DET_WORD_COUNT];         /* their values */
+    const struct det_node *guessed_words[DET_WORD_COUNT]; /* under a name that is nearly theirs */
     struct det_macro *macros, **macros_tail;
     struct det_map macro_map;
     size_t member_count;
@@ -127,7 +133,9 @@ struct det_spec {
     struct det_map record_map, enum_map, value_map;
 
     struct det_complaint *complaints, **complaints_tail;
+    struct det_complaint *complaint; /* the last one; NULL when it was not kept */
     size_t complaint_count;
+    uint64_t suspects;   /* a bit for each rule that may be broken only by text that is lost */
     bool is_text_broken; /* rows are missing from what the builder sees */
 
     const char **state_names, **event_names; /* in C, by id */
@@ -147,6 +155,13 @@ struct det_place det_parse_place(const struct det_node *node);
 void det_parse_complain(
     struct det_spec *spec, enum det_rule rule, const struct det_place *place, const char *format,
     ...) DET_PRINTF(4, 5);
+/* What to do about the last complaint. */
+void det_parse_hint(struct det_spec *spec, const char *format, ...) DET_PRINTF(2, 3);
+/* "did you mean ...?" if one of the words is near. */
+void det_parse_hint_nearest(
+    struct det_spec *spec, const char *word, const char *const *words, size_t count);
+/* The same among the names that rows of this kind declare. */
+void det_parse_hint_declared(struct det_spec *spec, const char *word, enum det_row row);
 /* The text of a node as its place; NULL (no memory) is passed on. */
 static inline const char *det_parse_text(const struct det_node *node)
 {
@@ -174,5 +189,20 @@ const struct det_record *det_parse_record_of(struct det_spec *spec, const struct
 
 /* parse_row.c: gives every row to the builder. */
 void det_parse_rows(struct det_spec *spec);
+
+/* parse_salvage.c */
+
+/* Whether the node is a name that something may have. */
+bool det_parse_is_name(const struct det_spec *spec, const struct det_node *node);
+/* What is found by this rule from now on may follow from what was not read. */
+void det_parse_suspect(struct det_spec *spec, enum det_rule rule);
+/* The same for all that may follow when this rule is broken. */
+void det_parse_suspect_after(struct det_spec *spec, enum det_rule rule);
+/* The same for all that a lost part of the text may bring about. */
+void det_parse_suspect_all(struct det_spec *spec);
+/* Declares what the broken rows can still be seen to declare. */
+void det_parse_salvage(struct det_spec *spec);
+/* Leaves out the suspects among the diagnostics, and adds our hints. */
+void det_parse_settle(struct det_spec *spec);
 
 #endif

@@ -4,6 +4,7 @@
 /* parse_directive.c - reads #define and #include. */
 #include <string.h>
 
+#include "base/text.h"
 #include "machine/parse_reader.h"
 
 static const char *const word_names[DET_WORD_COUNT] = {
@@ -124,15 +125,26 @@ static int find_word(const char *name)
     return -1;
 }
 
+/* The value is kept for the word that was probably meant, so that it is not missed as well. */
+static void guess_word(struct det_reader *reader, struct det_node *name, struct det_node *value)
+{
+    int nearest = det_text_nearest(name->text, word_names, DET_WORD_COUNT);
+
+    det_reader_complain_at(
+        reader, name,
+        " is no word of a spec: there are FSM_NAME, FSM_PREFIX, FSM_VERSION, FSM_DATA and "
+        "FSM_UNHANDLED");
+    det_parse_hint_nearest(reader->spec, name->text, word_names, DET_WORD_COUNT);
+    if (nearest >= 0 && reader->depth == 1)
+        reader->spec->guessed_words[nearest] = value;
+}
+
 static void define_word(struct det_reader *reader, struct det_node *name, struct det_node *value)
 {
     int word = find_word(name->text);
 
     if (word < 0)
-        det_reader_complain_at(
-            reader, name,
-            " is no word of a spec: there are FSM_NAME, FSM_PREFIX, FSM_VERSION, FSM_DATA and "
-            "FSM_UNHANDLED");
+        guess_word(reader, name, value);
     else if (reader->depth > 1)
         det_reader_complain_at(
             reader, name, " belongs into the machine's own file, not into a fragment");
@@ -216,6 +228,15 @@ static void read_define(struct det_reader *reader, const struct det_node *word)
         define(reader, name, members);
 }
 
+static void hint_directive(struct det_reader *reader)
+{
+    static const char *const words[] = { "define", "include" };
+    const struct det_node *node = det_reader_new_node(reader, DET_NODE_NAME);
+
+    if (node != NULL && !is_at_line_end(reader))
+        det_parse_hint_nearest(reader->spec, node->text, words, 2);
+}
+
 void det_reader_read_directive(struct det_reader *reader)
 {
     const struct det_node *word = det_reader_new_node(reader, DET_NODE_NAME);
@@ -231,6 +252,7 @@ void det_reader_read_directive(struct det_reader *reader)
         read_include(reader, word);
     } else {
         complain_behind(reader, word, "a spec has #define and #include, and no other line with #");
+        hint_directive(reader);
         det_reader_skip_line(reader);
     }
 }

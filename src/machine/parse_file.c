@@ -127,13 +127,11 @@ static void complain_unknown_row(struct det_reader *reader, const struct det_nod
         det_parse_complain(
             reader->spec, DET_RULE_UNKNOWN_ROW, &place,
             "%s is not a row: it stands inside of ON, STAY or STOP", name->text);
-    else if (nearest >= 0)
-        det_parse_complain(
-            reader->spec, DET_RULE_UNKNOWN_ROW, &place, "there is no row %.64s; did you mean %s?",
-            name->text, det_row_kind((enum det_row)nearest)->name);
     else
         det_parse_complain(
             reader->spec, DET_RULE_UNKNOWN_ROW, &place, "there is no row %.64s", name->text);
+    if (nearest >= 0)
+        det_parse_hint(reader->spec, "did you mean %s?", det_row_kind((enum det_row)nearest)->name);
 }
 
 /* Whether a row of this kind may stand in this file. */
@@ -172,30 +170,52 @@ static void add_row(struct det_reader *reader, struct det_node *row)
         det_reader_enter(reader, row->arguments, true);
 }
 
+/* The name behind a row word without its bracket is what it declares. */
+static void complain_no_bracket(struct det_reader *reader, struct det_node *row)
+{
+    det_reader_complain_at(reader, row, " is not a row: a ( is missing behind it");
+    if (det_reader_is_on_line(reader, DET_TOKEN_NAME)) {
+        row->arguments = det_reader_new_node(reader, DET_NODE_NAME);
+        row->argument_count = row->arguments != NULL ? 1 : 0;
+    }
+}
+
+/* From behind the word of the row to its end; false after a complaint. */
+static bool read_rest(struct det_reader *reader, struct det_node *row, int kind)
+{
+    bool is_known;
+
+    if (!det_reader_token_is(reader, DET_TOKEN_OPEN) && kind != DET_ROW_END) {
+        complain_no_bracket(reader, row);
+        det_reader_recover(reader);
+        return false;
+    }
+    is_known = is_known_row(reader, row, kind);
+    if (det_reader_token_is(reader, DET_TOKEN_OPEN) && !read_arguments(reader, row)) {
+        det_reader_recover(reader);
+        return false;
+    }
+    return is_known;
+}
+
+/* A row with a mistake is kept as one of the kind that was probably meant. */
 static void read_row(struct det_reader *reader)
 {
     struct det_node *row = det_reader_new_node(reader, DET_NODE_CALL);
-    bool is_known;
     int kind;
 
     if (row == NULL)
         return;
     kind = det_row_find(row->text, row->width);
     det_reader_advance(reader);
-    if (!det_reader_token_is(reader, DET_TOKEN_OPEN) && kind != DET_ROW_END) {
-        det_reader_complain_at(reader, row, " is not a row: a ( is missing behind it");
-        det_reader_recover(reader);
+    row->is_broken = !read_rest(reader, row, kind);
+    if (kind < 0)
+        kind = det_row_nearest(row->text);
+    if (kind < 0 ||
+        (row->source->is_of_records && !det_row_kind((enum det_row)kind)->is_of_records))
         return;
-    }
-    is_known = is_known_row(reader, row, kind);
-    if (det_reader_token_is(reader, DET_TOKEN_OPEN) && !read_arguments(reader, row)) {
-        det_reader_recover(reader);
-        return;
-    }
-    if (is_known) {
-        row->row = (enum det_row)kind;
-        add_row(reader, row);
-    }
+    row->row = (enum det_row)kind;
+    add_row(reader, row);
 }
 
 static void read_item(struct det_reader *reader)

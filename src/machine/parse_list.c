@@ -125,7 +125,8 @@ static const char *member_at(struct det_spec *spec, const struct det_node *use, 
         return NULL;
     *node = *use;
     node->kind = DET_NODE_NAME;
-    memcpy(node->text, text, length);
+    /* The copy may have brought the first bytes of another text along. */
+    memcpy(node->text, text, length + 1);
     return node->text;
 }
 

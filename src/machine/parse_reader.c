@@ -43,11 +43,20 @@ bool det_reader_token_is_text(struct det_reader *reader, const char *text)
         det_view_of(det_reader_token_text(reader), det_reader_token_of(reader)->length), text);
 }
 
+/* A comment that does not end takes all the rest with it, so it is told in any case. */
+static bool is_endless_comment(struct det_reader *reader)
+{
+    return det_reader_token_is(reader, DET_TOKEN_BAD) &&
+           strncmp(det_reader_token_text(reader), "/*", 2) == 0;
+}
+
 void det_reader_complain_syntax(struct det_reader *reader, const char *problem)
 {
     const struct det_token *token = det_reader_token_of(reader);
     struct det_place place = det_source_place(det_reader_top(reader)->source, token);
 
+    if (is_endless_comment(reader))
+        det_parse_suspect_all(reader->spec);
     det_parse_complain(
         reader->spec, DET_RULE_SYNTAX, &place, "%s",
         token->kind == DET_TOKEN_BAD ? token->problem : problem);
@@ -119,13 +128,6 @@ bool det_reader_is_row_start(struct det_reader *reader)
     if (row == DET_ROW_END)
         return det_reader_token_of(reader)->starts_line && !next_is_open(reader);
     return row >= 0 && next_is_open(reader);
-}
-
-/* A comment that does not end takes all the rest with it, so it is told in any case. */
-static bool is_endless_comment(struct det_reader *reader)
-{
-    return det_reader_token_is(reader, DET_TOKEN_BAD) &&
-           strncmp(det_reader_token_text(reader), "/*", 2) == 0;
 }
 
 void det_reader_recover(struct det_reader *reader)

@@ -65,6 +65,15 @@ static void take_since(struct det_take *take, const struct det_node *flag, struc
     take->failed |= inner.failed;
 }
 
+static void fail_flag(struct det_take *take, const struct det_node *flag)
+{
+    static const char *const flags[] = { "SENSITIVE", "SINCE" };
+
+    det_take_fail(take, flag, "SENSITIVE or SINCE(version), each once");
+    if (strcmp(flag->text, flags[0]) != 0 && strcmp(flag->text, flags[1]) != 0)
+        det_parse_hint_nearest(take->spec, flag->text, flags, 2);
+}
+
 /* SENSITIVE and SINCE(n), in any order, each once. */
 static void take_flags(struct det_take *take, struct det_field *field)
 {
@@ -77,7 +86,7 @@ static void take_flags(struct det_take *take, struct det_field *field)
             flag->kind == DET_NODE_CALL && strcmp(flag->text, "SINCE") == 0 && field->since == 0)
             take_since(take, flag, field);
         else
-            det_take_fail(take, flag, "SENSITIVE or SINCE(version), each once");
+            fail_flag(take, flag);
     }
 }
 
@@ -159,6 +168,13 @@ static void lay_out(struct block *block, struct det_field *field, const struct d
         block->record->depth = shape->depth + 1;
 }
 
+/* What is said about the fields of the record may be wrong without this one. */
+static void refuse(struct block *block)
+{
+    block->has_refused = true;
+    det_parse_suspect(block->spec, DET_RULE_BAD_KEEP);
+}
+
 static void add_field(struct block *block, const struct det_node *row)
 {
     struct det_record *record = &block->record->definition;
@@ -175,14 +191,15 @@ static void add_field(struct block *block, const struct det_node *row)
     if (row->row == DET_ROW_ARRAY)
         field.count_max = det_take_number(&take, DET_RECORD_SIZE_MAX, "a number from 1 to 262144");
     take_flags(&take, &field);
-    block->has_refused |= take.failed;
-    if (take.failed)
+    if (take.failed) {
+        refuse(block);
         return;
+    }
     companion = companion_name(block->spec, &field);
     problem = field_problem(block, &field, companion, &shape);
     if (problem != NULL) {
         complain_record(block->spec, row->arguments, field.name, problem);
-        block->has_refused = true;
+        refuse(block);
         return;
     }
     lay_out(block, &field, &shape);
@@ -298,6 +315,16 @@ static void close_enum(struct block *block)
     put(spec, &spec->enum_map, block->enumeration, block->at->arguments);
 }
 
+/* The name in a row with a mistake; NULL, and others may miss it, when it cannot be read. */
+static const char *salvaged_name(struct det_spec *spec, const struct det_node *row)
+{
+    if (det_parse_is_name(spec, row->arguments) && !det_is_keyword(row->arguments->text))
+        return row->arguments->text;
+    det_parse_suspect(spec, DET_RULE_UNKNOWN_RECORD);
+    det_parse_suspect(spec, DET_RULE_BAD_KEEP);
+    return NULL;
+}
+
 static void open_record(struct block *block, const struct det_node *row)
 {
     struct det_take take = det_take_start(block->spec, row, det_row_kind(row->row));
@@ -307,6 +334,7 @@ static void open_record(struct block *block, const struct det_node *row)
     if (take.next != NULL)
         version = det_take_number(&take, UINT32_MAX, "a version from 1");
     block->record = det_parse_alloc(block->spec, sizeof *block->record);
+    name = name != NULL ? name : salvaged_name(block->spec, row);
     if (name == NULL || block->record == NULL)
         return;
     *block->record = (struct det_parsed_record){ .alignment = 1, .depth = 1 };
@@ -322,7 +350,8 @@ static void open_enum(struct block *block, const struct det_node *row)
     const char *name = take_c_name(&take, "the name of an enum");
 
     block->enumeration = det_parse_alloc(block->spec, sizeof *block->enumeration);
-    if (take.failed || block->enumeration == NULL)
+    name = name != NULL ? name : salvaged_name(block->spec, row);
+    if (name == NULL || block->enumeration == NULL)
         return;
     block->enumeration->definition.name = name;
     block->at = row;
@@ -361,7 +390,7 @@ static void begin_block(struct block *block, const struct det_node *row)
 
 static void end_block(struct block *block, const struct det_node *row)
 {
-    if (row->argument_count > 0)
+    if (row->argument_count > 0 && !row->is_broken)
         complain_order(block, row, "END", " has no arguments");
     if (block->at == NULL && !block->spec->is_text_broken)
         complain_order(block, row, "END", " ends nothing: RECORD or ENUM is missing");
@@ -435,5 +464,6 @@ const struct det_record *det_parse_record_of(struct det_spec *spec, const struct
     det_parse_complain(
         spec, DET_RULE_UNKNOWN_RECORD, &place,
         "there is no record %.*s in the spec or in a file it USES", DET_NAME_MAX, node->text);
+    det_parse_hint_declared(spec, node->text, DET_ROW_RECORD);
     return NULL;
 }

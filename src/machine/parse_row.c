@@ -4,7 +4,7 @@
 /* parse_row.c - gives every row of a machine to the builder.
  *
  * There is one function for each row of rows.def, named read_<ROW>; a row of that list without one
- * does not compile. A row with a mistake is complained about and left out. */
+ * does not compile. A row with a mistake is complained about and left out, but for its name. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -203,6 +203,54 @@ static void read_extra(struct det_take *take, enum det_extra extra, struct det_o
     }
 }
 
+/* The extra that takes what a row of this kind declares, or -1. */
+static int extra_for(enum det_row row)
+{
+    static const struct {
+        enum det_row row;
+        enum det_extra extra;
+    } uses[] = {
+        { DET_ROW_GUARD, DET_EXTRA_IF },   { DET_ROW_HOOK, DET_EXTRA_CALL },
+        { DET_ROW_UPDATE, DET_EXTRA_SET }, { DET_ROW_EFFECT, DET_EXTRA_DO },
+        { DET_ROW_TIMER, DET_EXTRA_ARM },
+    };
+
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+        if (uses[i].row == row)
+            return (int)uses[i].extra;
+    }
+    return -1;
+}
+
+/* A name without the word that says what becomes of it. */
+static void hint_bare(struct det_take *take, const char *name)
+{
+    for (const struct det_node *row = take->spec->rows.first; row != NULL; row = row->next) {
+        int extra = extra_for(row->row);
+
+        if (extra >= 0 && row->arguments != NULL && strcmp(row->arguments->text, name) == 0)
+            det_parse_hint(
+                take->spec, "did you mean %s(%s)?", det_extra_kind((enum det_extra)extra)->name,
+                name);
+    }
+}
+
+static void fail_extra(struct det_take *take, const struct det_node *node)
+{
+    const char *names[DET_EXTRA_COUNT];
+    int meant = det_extra_find(node->text, node->width);
+
+    for (unsigned i = 0; i < DET_EXTRA_COUNT; i++)
+        names[i] = det_extra_kind((enum det_extra)i)->name;
+    det_take_fail(take, node, "one of IF, CALL, SET, KEEP, DO, ARM, DISARM, WITHIN, REASON");
+    if (meant >= 0)
+        det_parse_hint(take->spec, "it is written %s", det_extra_kind((enum det_extra)meant)->form);
+    else if (node->kind == DET_NODE_CALL)
+        det_parse_hint_nearest(take->spec, node->text, names, DET_EXTRA_COUNT);
+    else
+        hint_bare(take, node->text);
+}
+
 static void take_extras(struct det_take *take, struct det_on_row *row)
 {
     unsigned seen = 0;
@@ -213,8 +261,7 @@ static void take_extras(struct det_take *take, struct det_on_row *row)
         struct det_take inner;
 
         if (extra < 0) {
-            det_take_fail(
-                take, node, "one of IF, CALL, SET, KEEP, DO, ARM, DISARM, WITHIN, REASON");
+            fail_extra(take, node);
         } else if (!extra_fits(take, node, (enum det_extra)extra, row, seen)) {
             take->failed = true;
         } else {
@@ -368,14 +415,18 @@ static void read_policy(struct det_spec *spec)
         }
     }
     fail_word(spec, node, "FSM_UNHANDLED is ERROR, IGNORE, DEFER or DEAD_LETTER");
+    det_parse_hint_nearest(spec, node->text, policies, POLICY_COUNT);
 }
 
-/* The builder counts the rows that it is given; a row with a mistake is not among them. */
-static void number_row(struct det_spec *spec, const struct det_node *row)
+/* The builder counts the rows that it is given. Whether this one is among them. */
+static bool number_row(struct det_spec *spec, const struct det_node *row)
 {
-    if (spec->builder->row_count > spec->numbered_count)
+    bool is_given = spec->builder->row_count > spec->numbered_count;
+
+    if (is_given)
         spec->numbered[spec->numbered_count++] = row;
     det_assert(spec->builder->row_count == spec->numbered_count);
+    return is_given;
 }
 
 void det_parse_rows(struct det_spec *spec)
@@ -389,15 +440,16 @@ void det_parse_rows(struct det_spec *spec)
     read_version(spec);
     read_data(spec);
     read_policy(spec);
-    for (const struct det_node *row = spec->rows.first; row != NULL && spec->error == 0;
+    for (struct det_node *row = spec->rows.first; row != NULL && spec->error == 0;
          row = row->next) {
-        const struct det_row_kind *kind = det_row_kind(row->row);
         struct det_take take;
 
         if (readers[row->row] == NULL)
             continue;
-        take = det_take_start(spec, row, kind);
+        take = det_take_start(spec, row, det_row_kind(row->row));
         readers[row->row](&take);
-        number_row(spec, row);
+        if (!number_row(spec, row) && take.failed)
+            row->is_broken = true;
     }
+    det_parse_salvage(spec);
 }

@@ -6,21 +6,25 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/text.h"
 
 struct unit {
     const char *name;
     det_time length;
+    const char *short_name; /* what people write instead; an S behind it does not count */
 };
 
 static const struct unit units[] = {
-    { "MILLISECONDS", DET_MILLISECOND },
-    { "SECONDS", DET_SECOND },
-    { "MINUTES", DET_MINUTE },
-    { "HOURS", DET_HOUR },
-    { "DAYS", DET_DAY },
+    { "MILLISECONDS", DET_MILLISECOND, "MS" },
+    { "SECONDS", DET_SECOND, "SEC" },
+    { "MINUTES", DET_MINUTE, "MIN" },
+    { "HOURS", DET_HOUR, "HR" },
+    { "DAYS", DET_DAY, "D" },
 };
+
+#define UNIT_COUNT (sizeof units / sizeof *units)
 
 /* "2", "2 or 3", "2 to 11", "2 or more". */
 static void describe_count(const struct det_row_kind *kind, char *target, size_t capacity)
@@ -42,6 +46,12 @@ struct det_take det_take_start(
     struct det_place place = det_parse_place(call);
     char count[32];
 
+    /* What is wrong with it was told when it was read. */
+    if (call->is_broken) {
+        take.failed = true;
+        take.next = NULL;
+        return take;
+    }
     if (call->argument_count >= kind->least && call->argument_count <= kind->most)
         return take;
     describe_count(kind, count, sizeof count);
@@ -103,6 +113,9 @@ static bool is_single_name(struct det_take *take, const struct det_node *node, c
 
     if (node->kind != DET_NODE_NAME) {
         det_take_fail(take, node, what);
+        if (node->kind == DET_NODE_STRING)
+            det_parse_hint(
+                take->spec, "names stand without quotes: %.*s", DET_NAME_MAX, node->text);
     } else if (det_map_get(&take->spec->macro_map, node->text) != NULL) {
         det_parse_complain(
             take->spec, DET_RULE_ROW_ARGUMENTS, &place,
@@ -238,7 +251,41 @@ int det_take_word(struct det_take *take, const char *const *words, size_t count,
         }
     }
     det_take_fail(take, node, what);
+    det_parse_hint_nearest(take->spec, node->text, words, count);
     return -1;
+}
+
+static const char *unit_meant(const char *word)
+{
+    const char *names[UNIT_COUNT];
+    size_t length = strlen(word);
+    int nearest;
+
+    for (size_t i = 0; i < UNIT_COUNT; i++) {
+        const char *other = units[i].short_name;
+        size_t size = strlen(other);
+
+        if (strncasecmp(word, other, size) == 0 &&
+            (length == size || (length == size + 1 && (word[size] | 0x20) == 's')))
+            return units[i].name;
+        names[i] = units[i].name;
+    }
+    nearest = det_text_nearest(word, names, UNIT_COUNT);
+    return nearest >= 0 ? names[nearest] : NULL;
+}
+
+static void hint_duration(struct det_take *take, const struct det_node *node)
+{
+    const char *unit = node->kind == DET_NODE_NUMBER ? "SECONDS" : unit_meant(node->text);
+    const struct det_node *number = node->kind == DET_NODE_CALL ? node->arguments : node;
+
+    if (unit == NULL || node->kind == DET_NODE_STRING ||
+        (node->kind == DET_NODE_CALL && strcmp(unit, node->text) == 0))
+        return;
+    if (number != NULL && number->kind == DET_NODE_NUMBER)
+        det_parse_hint(take->spec, "did you mean %s(%s)?", unit, number->text);
+    else
+        det_parse_hint(take->spec, "did you mean %s(...)?", unit);
 }
 
 /* 0 when the node is no duration. */
@@ -248,7 +295,7 @@ static det_time duration_of(const struct det_node *node)
 
     if (node->kind != DET_NODE_CALL || node->argument_count != 1)
         return 0;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+    for (size_t i = 0; i < UNIT_COUNT; i++) {
         uint64_t most = (uint64_t)(DET_DELAY_MAX / units[i].length);
 
         if (strcmp(node->text, units[i].name) == 0 && is_number(node->arguments, most, &number))
@@ -272,6 +319,7 @@ det_time det_take_duration(struct det_take *take)
             take->spec, DET_RULE_BAD_DURATION, &place,
             "argument %u of %s is a duration such as SECONDS(3), more than 0 and at most ten years",
             take->index, take->call->text);
+        hint_duration(take, node);
         /* There will be no machine, but the rest of the row is judged as if it had one. */
         duration = DET_SECOND;
     }

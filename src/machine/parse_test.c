@@ -136,7 +136,7 @@ static void words_are_judged(void **state)
         "#define FSM_PREFIX ORDER\n" BASE MOVE, NULL, DET_RULE_NO_NAME, "specs/order.fsm:1:1",
         "FSM_NAME");
     test_only(
-        "#define FSM_NAME order\n" BASE MOVE, NULL, DET_RULE_NO_NAME, "specs/order.fsm:1:1",
+        "#define FSM_NAME order\n" BASE MOVE, NULL, DET_RULE_NO_NAME, "specs/order.fsm:1:18",
         "FSM_PREFIX");
 }
 

@@ -23,6 +23,8 @@ static const struct simple_type simple_types[] = {
     { "time", DET_KIND_TIME, 8 },
 };
 
+#define SIMPLE_COUNT (sizeof simple_types / sizeof *simple_types)
+
 /* The number in a type such as str(24). */
 static uint32_t capacity_of(struct det_take *take, const struct det_node *type)
 {
@@ -45,13 +47,14 @@ static const struct det_node *inner_name(struct det_take *take, const struct det
     return NULL;
 }
 
-static void complain_unknown(struct det_spec *spec, const struct det_node *name, const char *kind)
+static void complain_unknown(struct det_spec *spec, const struct det_node *name, enum det_row row)
 {
     struct det_place place = det_parse_place(name);
 
     det_parse_complain(
-        spec, DET_RULE_UNKNOWN_RECORD, &place, "there is no %s %.*s before this place", kind,
-        DET_NAME_MAX, name->text);
+        spec, DET_RULE_UNKNOWN_RECORD, &place, "there is no %s %.*s before this place",
+        row == DET_ROW_RECORD ? "record" : "enum", DET_NAME_MAX, name->text);
+    det_parse_hint_declared(spec, name->text, row);
 }
 
 static bool nested_shape(struct det_take *take, const struct det_node *type, struct det_shape *ret)
@@ -63,7 +66,7 @@ static bool nested_shape(struct det_take *take, const struct det_node *type, str
         return false;
     inner = det_map_get(&take->spec->record_map, name->text);
     if (inner == NULL) {
-        complain_unknown(take->spec, name, "record");
+        complain_unknown(take->spec, name, DET_ROW_RECORD);
         return false;
     }
     *ret = (struct det_shape){ .kind = DET_KIND_RECORD,
@@ -83,7 +86,7 @@ static bool enum_shape(struct det_take *take, const struct det_node *type, struc
         return false;
     inner = det_map_get(&take->spec->enum_map, name->text);
     if (inner == NULL) {
-        complain_unknown(take->spec, name, "enum");
+        complain_unknown(take->spec, name, DET_ROW_ENUM);
         return false;
     }
     /* An enum without values was complained about where it stands. */
@@ -115,7 +118,7 @@ static bool sized_shape(struct det_take *take, const struct det_node *type, stru
 
 static bool simple_shape(const struct det_node *type, struct det_shape *ret)
 {
-    for (size_t i = 0; i < sizeof simple_types / sizeof *simple_types; i++) {
+    for (size_t i = 0; i < SIMPLE_COUNT; i++) {
         const struct simple_type *simple = &simple_types[i];
 
         if (type->kind != DET_NODE_NAME || strcmp(type->text, simple->name) != 0)
@@ -126,6 +129,55 @@ static bool simple_shape(const struct det_node *type, struct det_shape *ret)
         return true;
     }
     return false;
+}
+
+/* What people from elsewhere call our types, in pairs. */
+static const char *type_meant(const char *word)
+{
+    static const char *const elsewhere[][2] = {
+        { "int", "i64" },
+        { "unsigned", "u64" },
+        { "uint8_t", "u8" },
+        { "uint16_t", "u16" },
+        { "uint32_t", "u32" },
+        { "uint64_t", "u64" },
+        { "int8_t", "i8" },
+        { "int16_t", "i16" },
+        { "int32_t", "i32" },
+        { "int64_t", "i64" },
+        { "float", "f64" },
+        { "double", "f64" },
+        { "boolean", "bool" },
+        { "string", "str(24)" },
+        { "text", "str(24)" },
+        { "char", "str(24)" },
+        { "timestamp", "time" },
+        { "enum", "one_of(color)" },
+        { "struct", "nested(line)" },
+    };
+
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+        if (strcmp(word, elsewhere[i][0]) == 0)
+            return elsewhere[i][1];
+    }
+    return NULL;
+}
+
+static void fail_type(struct det_take *take, const struct det_node *type)
+{
+    const char *names[SIMPLE_COUNT + 4] = { "str", "bytes", "one_of", "nested" };
+    const char *meant = type_meant(type->text);
+    bool is_spelt_right = false;
+
+    for (size_t i = 0; i < SIMPLE_COUNT; i++)
+        names[4 + i] = simple_types[i].name;
+    for (size_t i = 0; i < SIMPLE_COUNT + 4; i++)
+        is_spelt_right = is_spelt_right || strcmp(names[i], type->text) == 0;
+    det_take_fail(take, type, "a type such as u64, str(24), one_of(color) or nested(line)");
+    if (meant != NULL)
+        det_parse_hint(take->spec, "did you mean %s?", meant);
+    else if (!is_spelt_right)
+        det_parse_hint_nearest(take->spec, type->text, names, SIMPLE_COUNT + 4);
 }
 
 static bool shape_of(struct det_take *take, const struct det_node *type, struct det_shape *ret)
@@ -140,7 +192,7 @@ static bool shape_of(struct det_take *take, const struct det_node *type, struct 
         if (strcmp(type->text, "one_of") == 0)
             return enum_shape(take, type, ret);
     }
-    det_take_fail(take, type, "a type such as u64, str(24), one_of(color) or nested(line)");
+    fail_type(take, type);
     return false;
 }
 

@@ -252,6 +252,24 @@ light.fsm:7:4: note: first said here
     detent("check", "-", stdin="STAT(A, a)\n", code=2, out=["<stdin>:1:1: error:", "[unknown-row]"])
 
 
+def test_one_mistake_is_told_once_with_what_was_meant():
+    for right, wrong, hint in (("INITIAL", "INTIAL", "INITIAL"), ("STATE(R", "STAET(R", "STATE"),
+                               ("SECONDS(30)", "SECS(30)", "SECONDS(30)"),
+                               ("ON(GREEN", "on(GREEN", "ON"), ("FSM_NAME", "FSM_NAEM", "FSM_NAME"),
+                               ("ON(GREEN, STOPPING", "ON(GREEN, STOPING", "STOPPING")):
+        write("light.fsm", LIGHT.replace(right, wrong))
+        detent("check", "light.fsm", code=2, out=f"= hint: did you mean {hint}?",
+               err=": 1 error, 0 warnings")
+    for right, wrong in (("STATE(RED, red", "STATE(RED red"), ("EVENT(GO, go)", "EVENT(GO, go"),
+                         ("EVENT(GO, go)", "EVENT GO, go)"), ("STATE(RED, red", "STATE(, red")):
+        write("light.fsm", LIGHT.replace(right, wrong))
+        detent("check", "light.fsm", code=2, err=": 1 error, 0 warnings")
+    write("light.fsm", LIGHT.replace("#define FSM_PREFIX LIGHT", ""))
+    detent("check", "light.fsm", code=2, out="= hint: add the line: #define FSM_PREFIX LIGHT\n")
+    equal(objects(detent("check", "light.fsm", "--json", code=2))[0]["hint"],
+          "add the line: #define FSM_PREFIX LIGHT")
+
+
 def test_check_strict_makes_warnings_fail():
     write("light.fsm", LIGHT + "GUARD(nobody)\n")
     detent("check", "light.fsm", out="warning:", err="0 errors, 1 warning")
