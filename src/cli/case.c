@@ -82,9 +82,9 @@ static int take_all(struct case_reader *reader, const struct cli_yaml *node, str
 
     if (r == 0 && (node->count == 0 || node->count > CASE_LIST_MAX))
         r = case_fail(reader, node, "'send_all' has 1 to %d events", CASE_LIST_MAX);
-    for (const struct cli_yaml *item = r < 0 ? NULL : node->first; item && r == 0;
+    for (const struct cli_yaml *item = r < 0 ? NULL : node->first; item && case_goes_on(reader, r);
          item = item->next)
-        r = case_take_event(reader, item, NULL, &step->events[step->event_count++]);
+        r = case_both(r, case_take_event(reader, item, NULL, &step->events[step->event_count++]));
     return r;
 }
 
@@ -103,7 +103,7 @@ static int take_let(
     int r;
 
     r = case_take_keys(reader, node, words, CASE_FUNCTION_COUNT, nodes, "'let'");
-    return r < 0 ? r : case_take_settings(reader, nodes, ret);
+    return case_both(r, case_take_settings(reader, nodes, ret));
 }
 
 /* `step->action` is set. */
@@ -143,21 +143,19 @@ static int take_step(
 
     step->node = node;
     r = case_take_keys(reader, node, step_words, STEP_KEYS, nodes, "a step");
-    if (r == 0)
-        r = find_action(reader, nodes, &action);
+    r = case_both(r, find_action(reader, nodes, &action));
     if (r == 0 && action >= 0) {
         step->node = nodes[action];
         step->action = actions[action];
         r = take_action(reader, nodes, step);
     }
-    if (r == 0 && nodes[STEP_ID])
-        r = case_want(reader, nodes[STEP_ID], CLI_YAML_SCALAR, "an event id");
-    if (r < 0)
-        return r;
-    step->id = nodes[STEP_ID] ? nodes[STEP_ID]->text : NULL;
+    if (nodes[STEP_ID]) {
+        r = case_both(r, case_want(reader, nodes[STEP_ID], CLI_YAML_SCALAR, "an event id"));
+        step->id = nodes[STEP_ID]->text;
+    }
     if (nodes[STEP_EXPECT])
-        return case_take_expect(reader, nodes[STEP_EXPECT], &step->expect);
-    return action < 0 ? case_fail(reader, node, "the step is empty") : 0;
+        return case_both(r, case_take_expect(reader, nodes[STEP_EXPECT], &step->expect));
+    return r == 0 && action < 0 ? case_fail(reader, node, "the step is empty") : r;
 }
 
 static int take_steps(
@@ -169,13 +167,13 @@ static int take_steps(
     r = case_want(reader, node, CLI_YAML_SEQUENCE, "'steps'");
     if (r == 0 && node->first && one->start_error)
         r = case_fail(reader, node->first, "a case whose start fails has no steps");
-    for (const struct cli_yaml *item = r < 0 ? NULL : node->first; item && r == 0;
+    for (const struct cli_yaml *item = r < 0 ? NULL : node->first; item && case_goes_on(reader, r);
          item = item->next) {
         struct case_step *step = det_arena_alloc(reader->arena, sizeof *step);
 
         if (!step)
             return case_no_memory(reader, item);
-        r = take_step(reader, item, step);
+        r = case_both(r, take_step(reader, item, step));
         *tail = step;
         tail = &step->next;
         one->step_count++;
@@ -203,7 +201,7 @@ static int check_name(
     if (r == 0 && !*name->text)
         r = case_fail(reader, name, "the name of a case is not empty");
     for (const struct case_case *other = file->cases; other && r == 0; other = other->next) {
-        if (strcmp(other->name, name->text) == 0)
+        if (other->name && strcmp(other->name, name->text) == 0)
             r = case_fail(reader, name, "there is a case '%s' already", name->text);
     }
     return r;
@@ -218,25 +216,23 @@ static int take_case(
 
     one->node = node;
     r = case_take_keys(reader, node, case_words, CASE_KEYS, nodes, "a case");
-    if (r < 0)
-        return r;
-    if (!nodes[CASE_NAME] || !nodes[CASE_STEPS])
-        return case_fail(reader, node, "a case needs '%s'", nodes[CASE_NAME] ? "steps" : "name");
-    if (r == 0)
-        r = check_name(reader, file, nodes[CASE_NAME]);
-    if (r == 0 && nodes[CASE_START])
-        r = take_start(reader, nodes[CASE_START], one);
-    if (r == 0 && nodes[CASE_START_ERROR])
-        r = case_take_error(reader, nodes[CASE_START_ERROR], &one->start_error);
-    if (r == 0)
-        r = case_take_settings(reader, nodes, &one->settings);
-    if (r == 0)
-        r = take_steps(reader, nodes[CASE_STEPS], one);
-    if (r < 0)
-        return r;
-    one->name = nodes[CASE_NAME]->text;
+    if (r == 0 && (!nodes[CASE_NAME] || !nodes[CASE_STEPS]))
+        r = case_fail(reader, node, "a case needs '%s'", nodes[CASE_NAME] ? "steps" : "name");
+    if (nodes[CASE_NAME]) {
+        int named = check_name(reader, file, nodes[CASE_NAME]);
+
+        one->name = named == 0 ? nodes[CASE_NAME]->text : NULL;
+        r = case_both(r, named);
+    }
+    if (nodes[CASE_START])
+        r = case_both(r, take_start(reader, nodes[CASE_START], one));
+    if (nodes[CASE_START_ERROR])
+        r = case_both(r, case_take_error(reader, nodes[CASE_START_ERROR], &one->start_error));
+    r = case_both(r, case_take_settings(reader, nodes, &one->settings));
+    if (nodes[CASE_STEPS])
+        r = case_both(r, take_steps(reader, nodes[CASE_STEPS], one));
     one->start_node = nodes[CASE_START_ERROR] ? nodes[CASE_START_ERROR] : nodes[CASE_NAME];
-    return 0;
+    return r;
 }
 
 static int take_cases(
@@ -248,15 +244,13 @@ static int take_cases(
     r = case_want(reader, node, CLI_YAML_SEQUENCE, "'cases'");
     if (r == 0 && !node->first)
         r = case_fail(reader, node, "there are no cases");
-    for (const struct cli_yaml *item = r < 0 ? NULL : node->first; item && r == 0;
+    for (const struct cli_yaml *item = r < 0 ? NULL : node->first; item && case_goes_on(reader, r);
          item = item->next) {
         struct case_case *one = det_arena_alloc(reader->arena, sizeof *one);
 
         if (!one)
             return case_no_memory(reader, item);
-        r = take_case(reader, item, file, one);
-        if (r < 0)
-            return r;
+        r = case_both(r, take_case(reader, item, file, one));
         *tail = one;
         tail = &one->next;
         file->case_count++;
@@ -264,18 +258,18 @@ static int take_cases(
     return r;
 }
 
-int case_machine_path(const struct cli_yaml *root, const char **ret, struct cli_yaml_error *reterr)
+int case_machine_path(const struct cli_yaml *root, const char **ret, struct case_problems *reterr)
 {
-    struct case_reader reader = { .error = reterr };
+    struct case_reader reader = { .problems = reterr };
     const struct cli_yaml *nodes[FILE_KEYS];
     int r;
 
+    *reterr = (struct case_problems){ 0 };
     r = case_take_keys(&reader, root, file_words, FILE_KEYS, nodes, "a test file");
-    if (r < 0)
-        return r;
-    if (!nodes[FILE_MACHINE] || !nodes[FILE_CASES])
-        return case_fail(
-            &reader, root, "a test file needs '%s'", nodes[FILE_MACHINE] ? "cases" : "machine");
+    if (!nodes[FILE_MACHINE])
+        return r < 0 ? r : case_fail(&reader, root, "a test file needs 'machine'");
+    /* With the machine known, case_file_read() tells what is wrong with the other keys. */
+    *reterr = (struct case_problems){ 0 };
     r = case_want(&reader, nodes[FILE_MACHINE], CLI_YAML_SCALAR, "'machine'");
     if (r == 0)
         *ret = nodes[FILE_MACHINE]->text;
@@ -284,18 +278,20 @@ int case_machine_path(const struct cli_yaml *root, const char **ret, struct cli_
 
 int case_file_read(
     struct det_arena *arena, const struct cli_yaml *root, const struct det_machine *machine,
-    struct case_file *ret, struct cli_yaml_error *reterr)
+    struct case_file *ret, struct case_problems *reterr)
 {
     struct case_reader reader = { arena, machine, reterr };
     const struct cli_yaml *nodes[FILE_KEYS];
     struct case_file file = { 0 };
     int r;
 
+    *reterr = (struct case_problems){ 0 };
     r = case_take_keys(&reader, root, file_words, FILE_KEYS, nodes, "a test file");
-    if (r == 0)
-        r = case_take_settings(&reader, nodes, &file.settings);
-    if (r == 0)
-        r = take_cases(&reader, nodes[FILE_CASES], &file);
+    if (r == 0 && !nodes[FILE_CASES])
+        r = case_fail(&reader, root, "a test file needs 'cases'");
+    r = case_both(r, case_take_settings(&reader, nodes, &file.settings));
+    if (nodes[FILE_CASES])
+        r = case_both(r, take_cases(&reader, nodes[FILE_CASES], &file));
     if (r == 0)
         *ret = file;
     return r;

@@ -57,16 +57,13 @@ static int unknown_function(
     struct cli_yaml at = { .line = node->key_line, .column = node->key_column };
     const char *near[CASE_LIST_MAX];
     size_t count = 0;
-    int nearest;
 
     while (count < CASE_LIST_MAX &&
            (near[count] = case_function_name(reader->machine, function, count)))
         count++;
-    nearest = det_text_nearest(node->key, near, count);
-    return case_fail(
-        reader, &at, "%s has no %s '%s'%s%s%s", reader->machine->name, kinds[function], node->key,
-        nearest < 0 ? "" : "; did you mean '", nearest < 0 ? "" : near[nearest],
-        nearest < 0 ? "" : "'?");
+    return case_fail_near(
+        reader, &at, node->key, near, count, "%s has no %s '%s'", reader->machine->name,
+        kinds[function], node->key);
 }
 
 static int take_hook(struct case_reader *reader, const struct cli_yaml *node, int *ret)
@@ -144,26 +141,49 @@ int case_take_reply(
     return r;
 }
 
+/* The words that are no events. */
+static const struct {
+    const char *word;
+    enum case_reply reply;
+} WORDS[] = { { "wait", CASE_WAIT }, { "done", CASE_DONE }, { "fail", CASE_FAIL } };
+
+#define WORD_COUNT (sizeof WORDS / sizeof *WORDS)
+
+/* A word by itself: one of ours, or an event that is produced. */
+static int take_answer_word(
+    struct case_reader *reader, const struct cli_yaml *node, unsigned effect,
+    struct case_answer *ret)
+{
+    const struct cli_yaml *nodes[5] = { node };
+    const char *near[WORD_COUNT];
+    bool is_event = false;
+
+    for (size_t i = 0; i < WORD_COUNT; i++) {
+        near[i] = WORDS[i].word;
+        if (strcmp(node->text, near[i]) != 0)
+            continue;
+        *ret = (struct case_answer){ .reply = WORDS[i].reply, .error = PLAIN_FAILURE };
+        return 0;
+    }
+    for (unsigned i = 0; i < reader->machine->event_count; i++)
+        is_event = is_event || strcmp(reader->machine->events[i].name, node->text) == 0;
+    if (!is_event && det_text_nearest(node->text, near, WORD_COUNT) >= 0)
+        return case_fail_near(
+            reader, node, node->text, near, WORD_COUNT, "%s has no event '%s'",
+            reader->machine->name, node->text);
+    return case_take_reply(reader, nodes, effect, ret);
+}
+
 static int take_answer(
     struct case_reader *reader, const struct cli_yaml *node, unsigned effect,
     struct case_answer *ret)
 {
     static const char *const keys[] = { CASE_ANSWER_KEYS };
-    const struct cli_yaml *nodes[5] = { NULL };
+    const struct cli_yaml *nodes[5];
     int r;
 
-    *ret = (struct case_answer){ .reply = CASE_WAIT, .error = PLAIN_FAILURE };
-    if (node->kind == CLI_YAML_SCALAR && strcmp(node->text, "wait") == 0)
-        return 0;
-    ret->reply = CASE_DONE;
-    if (node->kind == CLI_YAML_SCALAR && strcmp(node->text, "done") == 0)
-        return 0;
-    ret->reply = CASE_FAIL;
-    if (node->kind == CLI_YAML_SCALAR && strcmp(node->text, "fail") == 0)
-        return 0;
-    nodes[0] = node;
     if (node->kind == CLI_YAML_SCALAR)
-        return case_take_reply(reader, nodes, effect, ret);
+        return take_answer_word(reader, node, effect, ret);
     r = case_take_keys(reader, node, keys, 5, nodes, "an answer of an effect");
     return r < 0 ? r : case_take_reply(reader, nodes, effect, ret);
 }
@@ -182,8 +202,8 @@ static int take_answers(
         return case_no_memory(reader, node);
     if (!item)
         return case_fail(reader, node, "the sequence of answers is empty");
-    for (size_t i = 0; i < count && r == 0; i++, item = item->next) {
-        r = take_answer(reader, item, effect, &answers[i]);
+    for (size_t i = 0; i < count && case_goes_on(reader, r); i++, item = item->next) {
+        r = case_both(r, take_answer(reader, item, effect, &answers[i]));
         answers[i].next = i + 1 < count ? &answers[i + 1] : NULL;
     }
     *ret = answers;
@@ -221,21 +241,23 @@ static int take_functions(
     int r;
 
     r = case_want(reader, mapping, CLI_YAML_MAPPING, "this list of functions");
-    for (const struct cli_yaml *node = r < 0 ? NULL : mapping->first; node && r == 0;
-         node = node->next) {
+    for (const struct cli_yaml *node = r < 0 ? NULL : mapping->first;
+         node && case_goes_on(reader, r); node = node->next) {
         struct case_setting *setting = det_arena_alloc(reader->arena, sizeof *setting);
         int index = case_function_find(reader->machine, function, node->key);
 
         if (!setting)
             return case_no_memory(reader, node);
-        if (index < 0)
-            return unknown_function(reader, node, function);
+        if (index < 0) {
+            r = unknown_function(reader, node, function);
+            continue;
+        }
         *setting = (struct case_setting){
             .next = *settings,
             .function = function,
             .index = (unsigned)index,
         };
-        r = take_setting(reader, node, setting);
+        r = case_both(r, take_setting(reader, node, setting));
         *settings = setting;
     }
     return r;
@@ -247,9 +269,9 @@ int case_take_settings(
 {
     int r = 0;
 
-    for (unsigned i = 0; i < CASE_FUNCTION_COUNT && r == 0; i++) {
+    for (unsigned i = 0; i < CASE_FUNCTION_COUNT && case_goes_on(reader, r); i++) {
         if (nodes[i])
-            r = take_functions(reader, nodes[i], (enum case_function)i, settings);
+            r = case_both(r, take_functions(reader, nodes[i], (enum case_function)i, settings));
     }
     return r;
 }

@@ -57,12 +57,24 @@ static int take_timeout(struct case_reader *reader, const struct cli_yaml *node,
 /* The action is a guard or a hook: a name that is neither could never be met. */
 static int take_action(struct case_reader *reader, const struct cli_yaml *node, const char **ret)
 {
+    static const enum case_function kinds[] = { CASE_GUARD, CASE_HOOK };
     int r = take_text(reader, node, ret);
+    const char *names[2 * CASE_LIST_MAX];
+    size_t count = 0;
 
-    if (r < 0 || case_function_find(reader->machine, CASE_GUARD, *ret) >= 0 ||
-        case_function_find(reader->machine, CASE_HOOK, *ret) >= 0)
-        return r;
-    return case_fail(reader, node, "%s has no guard or hook '%s'", reader->machine->name, *ret);
+    for (size_t i = 0; i < 2 && r == 0; i++) {
+        const char *name;
+
+        if (case_function_find(reader->machine, kinds[i], *ret) >= 0)
+            return 0;
+        for (size_t k = 0;
+             k < CASE_LIST_MAX && (name = case_function_name(reader->machine, kinds[i], k)); k++)
+            names[count++] = name;
+    }
+    return r < 0 ? r
+                 : case_fail_near(
+                       reader, node, *ret, names, count, "%s has no guard or hook '%s'",
+                       reader->machine->name, *ret);
 }
 
 /* A sequence of names, or for timers a mapping of names to times. */
@@ -75,19 +87,24 @@ static int take_ids(
 
     if (r == 0 && node->count > CASE_LIST_MAX)
         r = case_fail(reader, node, "a list has at most %d names", CASE_LIST_MAX);
-    for (const struct cli_yaml *item = r < 0 ? NULL : node->first; item && r == 0;
+    for (const struct cli_yaml *item = r < 0 ? NULL : node->first; item && case_goes_on(reader, r);
          item = item->next) {
+        int one = is_mapping ? 0 : case_want(reader, item, CLI_YAML_SCALAR, "a name");
+        struct cli_yaml at = *item;
         unsigned id = 0;
 
-        if (!is_mapping)
-            r = case_want(reader, item, CLI_YAML_SCALAR, "a name");
-        if (r == 0)
-            r = case_take_name(reader, item, thing, is_mapping ? item->key : item->text, &id);
+        if (is_mapping) {
+            at.line = item->key_line;
+            at.column = item->key_column;
+        }
+        if (one == 0)
+            one = case_take_name(reader, &at, thing, is_mapping ? item->key : item->text, &id);
         ret->items[ret->count] = (uint16_t)id;
         ret->spans[ret->count] = -1;
-        if (r == 0 && is_mapping)
-            r = case_take_span(reader, item, &ret->spans[ret->count]);
+        if (is_mapping)
+            one = case_both(one, case_take_span(reader, item, &ret->spans[ret->count]));
         ret->count++;
+        r = case_both(r, one);
     }
     return r;
 }
@@ -143,9 +160,9 @@ int case_take_expect(
         return case_no_memory(reader, node);
     expect->node = node;
     r = case_take_keys(reader, node, keys, CASE_EXPECT_COUNT, expect->nodes, "an expectation");
-    for (unsigned i = 0; i < CASE_EXPECT_COUNT && r == 0; i++) {
+    for (unsigned i = 0; i < CASE_EXPECT_COUNT && case_goes_on(reader, r); i++) {
         if (expect->nodes[i])
-            r = take_one(reader, (enum case_expectation)i, expect->nodes[i], expect);
+            r = case_both(r, take_one(reader, (enum case_expectation)i, expect->nodes[i], expect));
     }
     *ret = expect;
     return r;

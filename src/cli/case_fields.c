@@ -131,41 +131,48 @@ static int unknown_field(
     struct case_reader *reader, const struct det_record *record, const struct cli_yaml *node)
 {
     struct cli_yaml at = { .line = node->key_line, .column = node->key_column };
-    const char *nearest = case_nearest_field(record, node->key);
+    const char *names[DET_RECORD_FIELD_MAX];
+    size_t count = 0;
 
-    if (nearest)
-        return case_fail(
-            reader, &at, "%s has no field '%s'; did you mean '%s'?", record->name, node->key,
-            nearest);
-    return case_fail(reader, &at, "%s has no field '%s'", record->name, node->key);
+    for (; count < record->field_count && count < DET_RECORD_FIELD_MAX; count++)
+        names[count] = record->fields[count].name;
+    return case_fail_near(
+        reader, &at, node->key, names, count, "%s has no field '%s'", record->name, node->key);
 }
 
-/* The error of the whole says nothing of lines: the first field that is wrong alone does. */
+/* What is wrong with one field, read alone. */
+static int fail_field(
+    struct case_reader *reader, const struct case_fields *fields, const struct cli_yaml *node)
+{
+    struct det_error error = { 0 };
+    char limit[CASE_LIMIT_TEXT];
+    const char *byte;
+    int r = read_members(reader, fields, node, true, &error);
+
+    if (r == 0)
+        return 0;
+    if (r == DET_ERR_NO_MEMORY)
+        return case_no_memory(reader, node);
+    if (r == DET_ERR_UNKNOWN_FIELD && !det_record_field(fields->record, node->key))
+        return unknown_field(reader, fields->record, node);
+    /* The byte is one of the JSON that nobody sees. */
+    byte = strstr(error.text, " at byte ");
+    return case_fail(
+        reader, node, "%.*s%s", (int)(byte ? (size_t)(byte - error.text) : strlen(error.text)),
+        error.text, r == DET_ERR_RANGE ? case_field_limit(fields->record, error.text, limit) : "");
+}
+
+/* The error of the whole says nothing of lines: the fields that are wrong alone do. */
 static int fail_fields(
     struct case_reader *reader, const struct case_fields *fields, const struct cli_yaml *mapping,
-    struct det_error *error)
+    const struct det_error *error)
 {
-    struct det_error alone = { 0 };
-    char limit[CASE_LIMIT_TEXT];
+    int r = 0;
 
-    for (const struct cli_yaml *node = mapping->first; node; node = node->next) {
-        int r = read_members(reader, fields, node, true, &alone);
-
-        if (r == DET_ERR_NO_MEMORY)
-            return case_no_memory(reader, node);
-        if (r == DET_ERR_UNKNOWN_FIELD && !det_record_field(fields->record, node->key))
-            return unknown_field(reader, fields->record, node);
-        if (r < 0) {
-            const char *byte = strstr(alone.text, " at byte ");
-
-            /* The byte is one of the JSON that nobody sees. */
-            return case_fail(
-                reader, node, "%.*s%s",
-                (int)(byte ? (size_t)(byte - alone.text) : strlen(alone.text)), alone.text,
-                r == DET_ERR_RANGE ? case_field_limit(fields->record, alone.text, limit) : "");
-        }
-    }
-    return case_fail(reader, mapping, "%s", error->text);
+    for (const struct cli_yaml *node = mapping->first; node && case_goes_on(reader, r);
+         node = node->next)
+        r = case_both(r, fail_field(reader, fields, node));
+    return r < 0 ? r : case_fail(reader, mapping, "%s", error->text);
 }
 
 static int note_given(

@@ -8,19 +8,6 @@
 #include "base/text.h"
 #include "cli/case_parts.h"
 
-const char *case_nearest_field(const struct det_record *record, const char *name)
-{
-    const char *names[DET_RECORD_FIELD_MAX];
-    size_t count = record->field_count;
-    int nearest;
-
-    count = count < DET_RECORD_FIELD_MAX ? count : DET_RECORD_FIELD_MAX;
-    for (size_t i = 0; i < count; i++)
-        names[i] = record->fields[i].name;
-    nearest = det_text_nearest(name, names, count);
-    return nearest < 0 ? NULL : names[nearest];
-}
-
 /* A field that a path such as "basket.lines[0].item" leads to, and whether one element is meant. */
 struct target {
     const struct det_field *field; /* NULL: none */

@@ -16,14 +16,48 @@
 
 int case_fail(struct case_reader *reader, const struct cli_yaml *node, const char *format, ...)
 {
+    struct case_problems *problems = reader->problems;
+    struct cli_yaml_error *problem = &problems->items[problems->count];
     va_list arguments;
 
-    reader->error->line = node->line;
-    reader->error->column = node->column;
+    if (problems->count == CASE_PROBLEMS_MAX) {
+        problems->is_cut = true;
+        return DET_ERR_MALFORMED;
+    }
+    problems->count++;
+    problem->line = node->line;
+    problem->column = node->column;
     va_start(arguments, format);
-    vsnprintf(reader->error->text, sizeof reader->error->text, format, arguments);
+    vsnprintf(problem->text, sizeof problem->text, format, arguments);
     va_end(arguments);
     return DET_ERR_MALFORMED;
+}
+
+int case_fail_near(
+    struct case_reader *reader, const struct cli_yaml *node, const char *word,
+    const char *const *names, size_t count, const char *format, ...)
+{
+    /* Once there is no room for a problem, what it says costs nothing. */
+    int nearest = reader->problems->is_cut ? -1 : det_text_nearest(word, names, count);
+    char text[DET_ERROR_TEXT_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (nearest < 0)
+        return case_fail(reader, node, "%s", text);
+    return case_fail(reader, node, "%s; did you mean '%s'?", text, names[nearest]);
+}
+
+int case_both(int first, int second)
+{
+    return first == 0 || second == DET_ERR_NO_MEMORY ? second : first;
+}
+
+bool case_goes_on(const struct case_reader *reader, int result)
+{
+    return result != DET_ERR_NO_MEMORY && !reader->problems->is_cut;
 }
 
 int case_no_memory(struct case_reader *reader, const struct cli_yaml *node)
@@ -52,12 +86,9 @@ static int unknown_key(
     const char *what)
 {
     struct cli_yaml at = { .line = node->key_line, .column = node->key_column };
-    int nearest = det_text_nearest(node->key, keys, count);
 
-    if (nearest >= 0)
-        return case_fail(
-            reader, &at, "%s has no key '%s'; did you mean '%s'?", what, node->key, keys[nearest]);
-    return case_fail(reader, &at, "%s has no key '%s'", what, node->key);
+    return case_fail_near(
+        reader, &at, node->key, keys, count, "%s has no key '%s'", what, node->key);
 }
 
 int case_take_keys(
@@ -66,21 +97,23 @@ int case_take_keys(
 {
     int r;
 
+    for (size_t i = 0; i < count; i++)
+        ret[i] = NULL;
     r = case_want(reader, mapping, CLI_YAML_MAPPING, what);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < count; i++)
-        ret[i] = NULL;
-    for (const struct cli_yaml *node = mapping->first; node; node = node->next) {
+    for (const struct cli_yaml *node = mapping->first; node && case_goes_on(reader, r);
+         node = node->next) {
         size_t i = 0;
 
         while (i < count && strcmp(node->key, keys[i]) != 0)
             i++;
         if (i == count)
-            return unknown_key(reader, node, keys, count, what);
-        ret[i] = node;
+            r = unknown_key(reader, node, keys, count, what);
+        else
+            ret[i] = node;
     }
-    return 0;
+    return r;
 }
 
 int case_take_bool(struct case_reader *reader, const struct cli_yaml *node, bool *ret)
@@ -134,7 +167,6 @@ int case_take_error(struct case_reader *reader, const struct cli_yaml *node, int
 {
     char names[CODE_COUNT][DET_NAME_MAX];
     const char *near[CODE_COUNT];
-    int nearest;
     int r;
 
     r = case_want(reader, node, CLI_YAML_SCALAR, "an error");
@@ -147,11 +179,8 @@ int case_take_error(struct case_reader *reader, const struct cli_yaml *node, int
             return 0;
         }
     }
-    nearest = det_text_nearest(node->text, near, CODE_COUNT);
-    return case_fail(
-        reader, node, "there is no error '%s'%s%s%s", node->text,
-        nearest < 0 ? "" : "; did you mean '", nearest < 0 ? "" : near[nearest],
-        nearest < 0 ? "" : "'?");
+    return case_fail_near(
+        reader, node, node->text, near, CODE_COUNT, "there is no error '%s'", node->text);
 }
 
 static const char *thing_name(const struct det_machine *machine, enum case_thing thing, size_t i)
@@ -176,7 +205,6 @@ int case_take_name(
     static const char *const things[] = { "state", "event", "effect", "timer" };
     const char *near[NEAR_MAX];
     size_t count = 0;
-    int nearest;
 
     for (size_t i = 0; thing_name(reader->machine, thing, i); i++) {
         const char *known = thing_name(reader->machine, thing, i);
@@ -188,11 +216,9 @@ int case_take_name(
         if (count < NEAR_MAX)
             near[count++] = known;
     }
-    nearest = det_text_nearest(name, near, count);
-    return case_fail(
-        reader, node, "%s has no %s '%s'%s%s%s", reader->machine->name, things[thing], name,
-        nearest < 0 ? "" : "; did you mean '", nearest < 0 ? "" : near[nearest],
-        nearest < 0 ? "" : "'?");
+    return case_fail_near(
+        reader, node, name, near, count, "%s has no %s '%s'", reader->machine->name, things[thing],
+        name);
 }
 
 int case_take_event(

@@ -10,16 +10,25 @@
 struct case_reader {
     struct det_arena *arena;
     const struct det_machine *machine;
-    struct cli_yaml_error *error;
+    struct case_problems *problems;
 };
 
+/* A part that is wrong does not keep its neighbours from being read: the results of both make one.
+ */
+int case_both(int first, int second);
+/* Whether the reading goes on after this result: there is memory, and room for problems. */
+bool case_goes_on(const struct case_reader *reader, int result);
 /* Says what is wrong at the node; returns DET_ERR_MALFORMED. */
 int case_fail(struct case_reader *reader, const struct cli_yaml *node, const char *format, ...)
     DET_PRINTF(3, 4);
+/* The same with "; did you mean '...'?" behind it when one of the names is near the word. */
+int case_fail_near(
+    struct case_reader *reader, const struct cli_yaml *node, const char *word,
+    const char *const *names, size_t count, const char *format, ...) DET_PRINTF(6, 7);
 int case_no_memory(struct case_reader *reader, const struct cli_yaml *node);
 
-/* The values of the keys of a mapping by their index in `keys`, NULL where not given. A key that is
- * not listed is an error. `what` is for the message: "a step". */
+/* The values of the keys of a mapping by their index in `keys`, NULL where not given, in any case.
+ * A key that is not listed is an error. `what` is for the message: "a step". */
 DET_MUST_CHECK int case_take_keys(
     struct case_reader *reader, const struct cli_yaml *mapping, const char *const *keys,
     size_t count, const struct cli_yaml **ret, const char *what);
@@ -60,8 +69,6 @@ DET_MUST_CHECK int case_take_fields(
  * returned, has CASE_LIMIT_TEXT bytes. */
 #define CASE_LIMIT_TEXT 200
 const char *case_field_limit(const struct det_record *record, const char *text, char *target);
-/* The name of the field that was probably meant, or NULL. */
-const char *case_nearest_field(const struct det_record *record, const char *name);
 
 /* case_answers.c: the functions of one mapping (of a file, a case or a let) are put in front of
  * *settings; `nodes` has the values of guards, hooks, updates, fills and effects. */

@@ -66,8 +66,8 @@ static void raise_exit(struct run *run, int code)
         run->worst = code;
 }
 
-static void report_file(
-    struct run *run, const struct sheet *sheet, const struct cli_yaml_error *error, int code)
+static void report_problem(
+    struct run *run, const struct sheet *sheet, const struct cli_yaml_error *error)
 {
     struct cli_problem problem = {
         .path = sheet->path,
@@ -79,6 +79,17 @@ static void report_file(
     };
 
     cli_report_problem(run->cli, &problem, "%s", error->text);
+}
+
+static void refuse_file(
+    struct run *run, const struct sheet *sheet, const struct case_problems *problems, int code)
+{
+    for (size_t i = 0; i < problems->count; i++)
+        report_problem(run, sheet, &problems->items[i]);
+    if (problems->is_cut)
+        cli_say(
+            run->cli, "%s: more is wrong; the first %d problems are shown\n", sheet->path,
+            CASE_PROBLEMS_MAX);
     run->broken++;
     raise_exit(run, code);
 }
@@ -146,8 +157,8 @@ static bool join(const char *from, const char *name, char *target)
 static void report_no_machine(
     struct run *run, const struct sheet *sheet, const struct cli_yaml *node, const char *path)
 {
-    struct cli_yaml_error error = { 0 };
-    struct case_reader reader = { .error = &error };
+    struct case_problems problems = { .count = 0 };
+    struct case_reader reader = { .problems = &problems };
     const char *slash = strrchr(node->text, '/');
     int folder = slash ? (int)(slash - node->text) + 1 : 0;
     char near[DET_PATH_MAX];
@@ -158,22 +169,23 @@ static void report_no_machine(
             node->text, near);
     else
         case_fail(&reader, node, "%s: there is no such file", node->text);
-    report_file(run, sheet, &error, CLI_NOT_FOUND);
+    refuse_file(run, sheet, &problems, CLI_NOT_FOUND);
 }
 
 static bool load_cases(struct run *run, struct sheet *sheet)
 {
-    struct cli_yaml_error error = { 0 };
+    struct case_problems problems = { .count = 0 };
     char path[DET_PATH_MAX];
     struct cli_yaml *root;
     const char *name = "";
     int r;
 
-    r = cli_yaml_read(&sheet->arena, sheet->text.data, sheet->text.size, &root, &error);
+    r = cli_yaml_read(&sheet->arena, sheet->text.data, sheet->text.size, &root, &problems.items[0]);
+    problems.count = r < 0 ? 1u : 0u;
     if (r == 0)
-        r = case_machine_path(root, &name, &error);
+        r = case_machine_path(root, &name, &problems);
     if (r < 0) {
-        report_file(run, sheet, &error, CLI_USAGE);
+        refuse_file(run, sheet, &problems, CLI_USAGE);
         return false;
     }
     if (!join(sheet->path, name, path)) {
@@ -191,9 +203,9 @@ static bool load_cases(struct run *run, struct sheet *sheet)
         return false;
     }
     r = case_file_read(
-        &sheet->arena, root, det_spec_machine(sheet->subject->spec), &sheet->file, &error);
+        &sheet->arena, root, det_spec_machine(sheet->subject->spec), &sheet->file, &problems);
     if (r < 0)
-        report_file(run, sheet, &error, CLI_USAGE);
+        refuse_file(run, sheet, &problems, CLI_USAGE);
     return r == 0;
 }
 

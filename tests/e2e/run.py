@@ -507,6 +507,14 @@ def test_test_files_that_are_wrong_are_told_with_their_place():
         write("x.test.yaml", text)
         detent("test", "x.test.yaml", code=3 if "lihgt" in text else 2,
                err=[f"x.test.yaml:{where}: error: ", sentence])
+    write("x.test.yaml", CASES.replace("state: green", "state: gren").replace("state: red", "x: 1")
+          + "  - {name: other, stesp: []}\n")
+    done = detent("test", "x.test.yaml", code=2, err=["did you mean 'green'?", "no key 'x'",
+                                                     "x.test.yaml:7:19: error:", "'steps'?"])
+    equal(done.stderr.count("error: "), 3)
+    write("x.test.yaml", CASES + "  - {}\n" * 30)
+    done = detent("test", "x.test.yaml", code=2, err="more is wrong; the first 20 problems are")
+    equal(done.stderr.count("error: "), 20)
     write("sub/x.test.yaml", CASES.replace("light.fsm", "../lihgt.fsm"))
     detent("test", "sub", code=3, err="sub/x.test.yaml:1:10: error: ../lihgt.fsm: there is no "
            "such file; did you mean ../light.fsm?")
