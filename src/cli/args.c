@@ -31,6 +31,32 @@ bool cli_choice_has(const char *choices, const char *word)
     return false;
 }
 
+/* Words of one list of choices, and letters of each, that are looked at for a hint. */
+#define CHOICES_MAX 16
+#define CHOICE_MAX  32
+
+const char *cli_choice_hint(const char *choices, const char *word, char *target)
+{
+    char words[CHOICES_MAX][CHOICE_MAX];
+    const char *names[CHOICES_MAX];
+    size_t count = 0;
+    int nearest;
+
+    for (const char *at = choices; *at && count < CHOICES_MAX; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+
+        snprintf(words[count], CHOICE_MAX, "%.*s", (int)length, at);
+        names[count] = words[count];
+        count++;
+        at += length;
+    }
+    nearest = det_text_nearest(word, names, count);
+    *target = '\0';
+    if (nearest >= 0)
+        snprintf(target, CLI_CHOICE_TEXT, "; did you mean '%s'?", names[nearest]);
+    return target;
+}
+
 static const struct cli_option *find_in(
     const struct cli_option *options, const char *name, size_t size, char letter)
 {
@@ -91,12 +117,13 @@ static void set_common(struct reader *reader, const struct cli_option *option, c
 
 static int set_option(struct reader *reader, const struct cli_option *option, const char *value)
 {
+    char hint[CLI_CHOICE_TEXT];
     const char **slot;
 
     if (option->choices && value && !cli_choice_has(option->choices, value))
         return det_error_set(
-            reader->error, DET_ERR_INVALID, "--%s is one of: %s; not '%s'", option->name,
-            option->choices, value);
+            reader->error, DET_ERR_INVALID, "--%s is one of: %s; not '%s'%s", option->name,
+            option->choices, value, cli_choice_hint(option->choices, value, hint));
     if (is_common(option)) {
         set_common(reader, option, value);
         return 0;

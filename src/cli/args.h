@@ -20,6 +20,10 @@ DET_MUST_CHECK int cli_args_read(
 void cli_args_deinit(struct cli_args *args, const struct det_allocator *allocator);
 /* Whether `word` is one of the words in `choices`, which are separated by spaces. */
 bool cli_choice_has(const char *choices, const char *word);
+/* The word of `choices` that was probably meant: "; did you mean 'bash'?", or "" when none is near.
+ * `target`, which is returned, has CLI_CHOICE_TEXT bytes. */
+#define CLI_CHOICE_TEXT 80
+const char *cli_choice_hint(const char *choices, const char *word, char *target);
 /* A whole number from `least` to `most`; complains and returns false otherwise. */
 bool cli_args_number(
     struct cli *cli, const char *name, const char *text, uint64_t least, uint64_t most,

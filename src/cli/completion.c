@@ -5,7 +5,7 @@
  * commands. */
 #include <string.h>
 
-#include "cli/command.h"
+#include "cli/args.h"
 
 /* The words that may stand behind an option with choices. */
 static void bash_choices(struct cli *cli, const struct cli_option *option)
@@ -170,13 +170,17 @@ static int run(struct cli *cli, const struct cli_args *args)
         void (*put)(struct cli *cli);
     } shells[] = { { "bash", put_bash }, { "zsh", put_zsh }, { "fish", put_fish } };
 
+    char hint[CLI_CHOICE_TEXT];
+
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
         if (strcmp(args->operands[0], shells[i].shell) == 0) {
             shells[i].put(cli);
             return CLI_OK;
         }
     }
-    cli_complain(cli, "the shells are bash, zsh and fish, not '%s'", args->operands[0]);
+    cli_complain(
+        cli, "the shells are bash, zsh and fish, not '%s'%s", args->operands[0],
+        cli_choice_hint("bash zsh fish", args->operands[0], hint));
     return CLI_USAGE;
 }
 

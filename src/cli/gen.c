@@ -4,104 +4,23 @@
 /* gen.c - `detent gen`: C or JSON made of a definition. */
 #include "cli/gen.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "cli/command.h"
+#include "base/memory.h"
+#include "cli/args.h"
 #include "cli/input.h"
-#include "os/os.h"
 
-#define FILES_MAX 64
-
-enum { OPTION_OUTPUT, OPTION_FORCE };
+enum { OPTION_OUTPUT, OPTION_FORCE, OPTION_APPEND };
 
 static const struct cli_option option_table[] = {
     [OPTION_OUTPUT] = { "output", 'o', "FOLDER", NULL,
                         "where the files go; it is made if need be" },
     [OPTION_FORCE] = { "force", 0, NULL, NULL, "overwrite files that are there" },
+    [OPTION_APPEND] = { "append", 0, NULL, NULL,
+                        "add the stubs that a C file lacks at its end instead of printing them" },
     { NULL, 0, NULL, NULL, NULL },
 };
-
-/* A file on its way to the disk. */
-struct product {
-    char path[DET_PATH_MAX];
-    struct det_buffer text;
-};
-
-struct gen {
-    struct cli *cli;
-    const struct cli_args *args;
-    struct product *products; /* FILES_MAX */
-    size_t count;
-};
-
-static struct det_buffer *add_product(
-    struct gen *gen, const char *stem, size_t size, const char *suffix)
-{
-    const char *folder = gen->args->values[OPTION_OUTPUT];
-    struct product *product = &gen->products[gen->count];
-
-    if (gen->count == FILES_MAX)
-        return NULL;
-    snprintf(
-        product->path, sizeof product->path, "%s%s%.*s%s", folder ? folder : "", folder ? "/" : "",
-        (int)size, stem, suffix);
-    det_buffer_init(&product->text, gen->cli->allocator);
-    gen->count++;
-    return &product->text;
-}
-
-/* Stubs are there to be filled in: what a person wrote is not overwritten by accident. */
-static int check_free(struct gen *gen)
-{
-    struct stat status;
-
-    for (size_t i = 0; i < gen->count && !gen->args->values[OPTION_FORCE]; i++) {
-        if (lstat(gen->products[i].path, &status) == 0) {
-            cli_complain(
-                gen->cli, "%s is already there; nothing was written (--force overwrites)",
-                gen->products[i].path);
-            return CLI_CONFLICT;
-        }
-    }
-    return CLI_OK;
-}
-
-static int make_folder(struct gen *gen)
-{
-    const char *folder = gen->args->values[OPTION_OUTPUT];
-
-    if (!folder || mkdir(folder, 0777) == 0 || errno == EEXIST)
-        return CLI_OK;
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-    cli_complain(gen->cli, "cannot make the folder %s: %s", folder, strerror(errno));
-    return CLI_FAILURE;
-}
-
-static int write_products(struct gen *gen)
-{
-    struct cli *cli = gen->cli;
-    int code = check_free(gen);
-
-    if (code == CLI_OK)
-        code = make_folder(gen);
-    for (size_t i = 0; i < gen->count && code == CLI_OK; i++) {
-        struct product *product = &gen->products[i];
-
-        if (det_buffer_status(&product->text) < 0)
-            return cli_no_memory(cli);
-        code =
-            cli_file_write(cli, product->path, det_buffer_text(&product->text), product->text.size);
-        if (code == CLI_OK && cli->is_json)
-            cli_json(
-                cli, json_pack("{s:s, s:o}", "type", "file", "file", cli_json_text(product->path)));
-        else if (code == CLI_OK)
-            cli_print(cli, "%s\n", product->path);
-    }
-    return code;
-}
 
 static int generate_c(struct gen *gen, struct det_spec *spec)
 {
@@ -109,21 +28,27 @@ static int generate_c(struct gen *gen, struct det_spec *spec)
     size_t size = gen_stem(det_spec_file(spec, 0), &stem);
     struct det_buffer *text;
 
-    text = add_product(gen, stem, size, ".h");
+    gen->machine = det_spec_machine(spec);
+    gen->stub_count = gen_stub_count(gen->machine);
+    gen->stubs = DET_NEW_ARRAY(gen->cli->allocator, gen->stub_count, struct gen_stub);
+    if (!gen->stubs)
+        return cli_no_memory(gen->cli);
+    gen_stubs_list(gen->machine, gen->stubs);
+    text = gen_add(gen, stem, size, ".h");
     if (text)
         gen_header(text, spec);
-    text = add_product(gen, stem, size, ".c");
+    text = gen_add(gen, stem, size, ".c");
     if (text)
         gen_source(text, spec);
     for (size_t i = 1; (path = det_spec_file(spec, i)); i++) {
         if (!cli_has_suffix(path, CLI_RECORDS_SUFFIX))
             continue;
         size = gen_stem(path, &stem);
-        text = add_product(gen, stem, size, ".h");
+        text = gen_add(gen, stem, size, ".h");
         if (text)
             gen_records(text, spec, path);
     }
-    return write_products(gen);
+    return gen_write(gen);
 }
 
 static int generate_json(struct gen *gen, struct det_spec *spec)
@@ -135,15 +60,15 @@ static int generate_json(struct gen *gen, struct det_spec *spec)
     json_decref(object);
     if (!text)
         return cli_no_memory(gen->cli);
-    if (gen->args->values[OPTION_OUTPUT]) {
-        struct det_buffer *buffer = add_product(
-            gen, det_spec_machine(spec)->name, strlen(det_spec_machine(spec)->name), ".json");
+    if (gen->folder) {
+        const char *name = det_spec_machine(spec)->name;
+        struct det_buffer *buffer = gen_add(gen, name, strlen(name), ".json");
 
         if (buffer) {
             det_buffer_append_text(buffer, text);
             det_buffer_append_char(buffer, '\n');
         }
-        code = write_products(gen);
+        code = gen_write(gen);
     } else {
         cli_write(gen->cli, text, strlen(text));
         cli_write(gen->cli, "\n", 1);
@@ -154,27 +79,32 @@ static int generate_json(struct gen *gen, struct det_spec *spec)
 
 static int generate(struct cli *cli, const struct cli_args *args, struct det_spec *spec)
 {
-    struct gen gen = { .cli = cli, .args = args };
-    int code;
+    struct gen gen = {
+        .cli = cli,
+        .folder = args->values[OPTION_OUTPUT],
+        .is_forced = args->values[OPTION_FORCE] != NULL,
+        .is_appended = args->values[OPTION_APPEND] != NULL,
+    };
+    int code = gen_open(&gen);
 
-    gen.products = calloc(FILES_MAX, sizeof *gen.products);
-    if (!gen.products)
-        return cli_no_memory(cli);
-    code = strcmp(args->operands[0], "c") == 0 ? generate_c(&gen, spec) : generate_json(&gen, spec);
-    for (size_t i = 0; i < gen.count; i++)
-        det_buffer_deinit(&gen.products[i].text);
-    free(gen.products);
+    if (code == CLI_OK)
+        code = strcmp(args->operands[0], "c") == 0 ? generate_c(&gen, spec)
+                                                   : generate_json(&gen, spec);
+    gen_close(&gen);
     return code;
 }
 
 static int run(struct cli *cli, const struct cli_args *args)
 {
     const char *what = args->operands[0];
+    char hint[CLI_CHOICE_TEXT];
     struct det_spec *spec;
     int code;
 
     if (strcmp(what, "c") != 0 && strcmp(what, "json") != 0) {
-        cli_complain(cli, "gen makes c or json, not '%s': detent gen c FILE", what);
+        cli_complain(
+            cli, "gen makes c or json, not '%s'%s: detent gen c FILE", what,
+            cli_choice_hint("c json", what, hint));
         return CLI_USAGE;
     }
     code = cli_machine_load(cli, args->operands[1], &spec);
@@ -192,7 +122,10 @@ const struct cli_command cli_command_gen = {
     .about =
         "'gen c' writes NAME.h and NAME.c with a stub for every function that the spec names, and\n"
         "a header for every .rec file it USES; they compile as they are when the folder of the\n"
-        "spec is on the include path. A stub of an effect that may answer fails until it is\n"
+        "spec is on the include path. Files that are there are kept, and of NAME.c those stubs "
+        "are\n"
+        "printed that it lacks; --append adds them at its end. A stub of an effect that may answer "
+        "fails until it is\n"
         "written, so that no machine waits for ever. 'gen json' prints the definition as data,\n"
         "lists and overrides resolved; with --output it writes NAME.json.",
     .operand = { .form = "c|json FILE",

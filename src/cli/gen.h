@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* gen.h - what `detent gen` makes of a definition. */
+/* gen.h - what `detent gen` makes of a definition, and what becomes of files that are there. */
 #ifndef DET_CLI_GEN_H
 #define DET_CLI_GEN_H
 
@@ -9,6 +9,9 @@
 #include <jansson.h>
 
 #include "base/buffer.h"
+#include "base/text.h"
+#include "cli/case.h"
+#include "cli/cli.h"
 
 /* gen_c.c: NAME.h, which declares the machine, and NAME.c, with a stub for every named function. */
 void gen_header(struct det_buffer *buffer, const struct det_spec *spec);
@@ -17,6 +20,45 @@ void gen_source(struct det_buffer *buffer, struct det_spec *spec);
 void gen_records(struct det_buffer *buffer, const struct det_spec *spec, const char *path);
 /* "shop" of "a/shop.rec": what comes before the suffix in the last part of the path. */
 size_t gen_stem(const char *path, const char **ret);
+
+/* The functions that a spec names, in order of their kinds, and whether a file has them. */
+struct gen_stub {
+    enum case_function function;
+    size_t index;
+    const char *name;
+    bool is_there;
+};
+/* All of them, none of which is there; `ret` has room for gen_stub_count(). */
+size_t gen_stub_count(const struct det_machine *machine);
+void gen_stubs_list(const struct det_machine *machine, struct gen_stub *ret);
+/* Notes those that the text of a C file defines. */
+void gen_stubs_find(struct gen_stub *stubs, size_t count, struct det_view text);
+/* The text of one. */
+void gen_stub_put(
+    struct det_buffer *buffer, const struct det_machine *machine, const struct gen_stub *stub);
+
+/* gen_functions.c: each function that a C file defines, and each #define. */
+typedef void gen_function_fn(void *context, struct det_view name);
+void gen_functions(struct det_view text, gen_function_fn *found, void *context);
+
+/* gen_files.c: what becomes of the files. */
+struct gen {
+    struct cli *cli;
+    const char *folder; /* NULL: this one */
+    bool is_forced, is_appended;
+    struct gen_product *products;
+    size_t count;
+    struct gen_stub *stubs; /* of the C file; NULL: there is none */
+    size_t stub_count;
+    const struct det_machine *machine;
+};
+DET_MUST_CHECK int gen_open(struct gen *gen);
+void gen_close(struct gen *gen);
+/* Room for the text of a file. */
+struct det_buffer *gen_add(struct gen *gen, const char *stem, size_t size, const char *suffix);
+/* Writes the files that are not there, or all if forced. A C file that is there gets no more than
+ * the stubs that it lacks, which are printed or appended. Returns an exit code. */
+DET_MUST_CHECK int gen_write(struct gen *gen);
 
 /* gen_json.c: the definition as data; NULL when there is no memory. */
 json_t *gen_json(struct det_spec *spec);

@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "cli/case.h"
 #include "cli/gen.h"
 #include "cli/input.h"
 
@@ -178,12 +177,22 @@ static void put_effect(
         det_buffer_append_text(buffer, "    return DET_DONE;\n}\n");
 }
 
+void gen_stub_put(
+    struct det_buffer *buffer, const struct det_machine *machine, const struct gen_stub *stub)
+{
+    const struct det_record *data = det_record_of(machine->data);
+    struct names names = { data ? data->name : "det_empty", machine->name };
+
+    if (stub->function == CASE_EFFECT)
+        put_effect(buffer, machine, &machine->effects[stub->index], names);
+    else
+        put_stub(buffer, stub->function, stub->name, names);
+}
+
 void gen_source(struct det_buffer *buffer, struct det_spec *spec)
 {
     const struct det_machine *machine = det_spec_machine(spec);
     const char *file = file_name(det_spec_file(spec, 0));
-    const struct det_record *data = det_record_of(machine->data);
-    struct names names = { data ? data->name : "det_empty", machine->name };
     const char *stem;
     size_t size = gen_stem(file, &stem);
 
@@ -194,14 +203,52 @@ void gen_source(struct det_buffer *buffer, struct det_spec *spec)
         "#include <detent/fsm/define.h>\n",
         (int)size, stem, (int)size, stem, file);
     for (unsigned i = 0; i < CASE_FUNCTION_COUNT; i++) {
-        enum case_function function = (enum case_function)i;
-        const char *name;
+        struct gen_stub stub = { .function = (enum case_function)i };
 
-        for (size_t k = 0; (name = case_function_name(machine, function, k)); k++) {
-            if (function == CASE_EFFECT)
-                put_effect(buffer, machine, &machine->effects[k], names);
-            else
-                put_stub(buffer, function, name, names);
-        }
+        for (; (stub.name = case_function_name(machine, stub.function, stub.index)); stub.index++)
+            gen_stub_put(buffer, machine, &stub);
     }
+}
+
+size_t gen_stub_count(const struct det_machine *machine)
+{
+    size_t count = 0;
+
+    for (unsigned i = 0; i < CASE_FUNCTION_COUNT; i++) {
+        for (size_t k = 0; case_function_name(machine, (enum case_function)i, k); k++)
+            count++;
+    }
+    return count;
+}
+
+void gen_stubs_list(const struct det_machine *machine, struct gen_stub *ret)
+{
+    for (unsigned i = 0; i < CASE_FUNCTION_COUNT; i++) {
+        struct gen_stub stub = { .function = (enum case_function)i };
+
+        for (; (stub.name = case_function_name(machine, stub.function, stub.index)); stub.index++)
+            *ret++ = stub;
+    }
+}
+
+struct search {
+    struct gen_stub *stubs;
+    size_t count;
+};
+
+static void note_function(void *context, struct det_view name)
+{
+    const struct search *search = context;
+
+    for (size_t i = 0; i < search->count; i++) {
+        if (det_view_is(name, search->stubs[i].name))
+            search->stubs[i].is_there = true;
+    }
+}
+
+void gen_stubs_find(struct gen_stub *stubs, size_t count, struct det_view text)
+{
+    struct search search = { stubs, count };
+
+    gen_functions(text, note_function, &search);
 }

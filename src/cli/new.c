@@ -76,14 +76,45 @@ static bool is_wanted(const struct cli_new_file *file, bool with_c)
     return file->kind == CLI_NEW_ALWAYS || (file->kind == CLI_NEW_C) == with_c;
 }
 
+static void tell_file(struct cli *cli, const char *path, const char *state)
+{
+    if (cli->is_json)
+        cli_json(
+            cli,
+            json_pack(
+                "{s:s, s:o, s:s}", "type", "file", "file", cli_json_text(path), "state", state));
+    else
+        cli_print(cli, "%s\n", path);
+}
+
+static void complain_there(struct cli *cli, const char *path, size_t *count)
+{
+    if (cli->is_json)
+        tell_file(cli, path, "there");
+    else
+        cli_complain(cli, "%s is already there", path);
+    ++*count;
+}
+
+static void say_what_to_do(struct cli *cli, const char *name, bool with_c)
+{
+    char path[DET_PATH_MAX];
+
+    cli_complain(cli, "nothing was written: choose another name, or move %s away", name);
+    snprintf(path, sizeof path, "%s/%s" CLI_SPEC_SUFFIX, name, name);
+    if (with_c && cli_is_there(path))
+        cli_say(cli, "'detent gen c %s -o %s' makes C of the machine that is there.\n", path, name);
+}
+
 /* Nothing is written unless everything can be. */
 static int check_free(struct cli *cli, const char *name, bool with_c)
 {
     struct stat status;
     char path[DET_PATH_MAX];
+    size_t count = 0;
 
     if (lstat(name, &status) == 0 && !S_ISDIR(status.st_mode)) {
-        cli_complain(cli, "%s is already there, and is no folder", name);
+        cli_complain(cli, "%s is already there, and is no folder: choose another name", name);
         return CLI_CONFLICT;
     }
     for (const struct cli_new_file *file = cli_new_files(); file->path; file++) {
@@ -91,12 +122,12 @@ static int check_free(struct cli *cli, const char *name, bool with_c)
             continue;
         if (!file_path(cli, name, file->path, path))
             return cli_no_memory(cli);
-        if (lstat(path, &status) == 0) {
-            cli_complain(cli, "%s is already there; nothing was written", path);
-            return CLI_CONFLICT;
-        }
+        if (lstat(path, &status) == 0)
+            complain_there(cli, path, &count);
     }
-    return CLI_OK;
+    if (count)
+        say_what_to_do(cli, name, with_c);
+    return count ? CLI_CONFLICT : CLI_OK;
 }
 
 static int write_file(struct cli *cli, const char *name, const struct cli_new_file *file)
@@ -113,10 +144,8 @@ static int write_file(struct cli *cli, const char *name, const struct cli_new_fi
                ? cli_no_memory(cli)
                : cli_file_write(cli, path, det_buffer_text(&buffer), buffer.size);
     det_buffer_deinit(&buffer);
-    if (code == CLI_OK && cli->is_json)
-        cli_json(cli, json_pack("{s:s, s:o}", "type", "file", "file", cli_json_text(path)));
-    else if (code == CLI_OK)
-        cli_print(cli, "%s\n", path);
+    if (code == CLI_OK)
+        tell_file(cli, path, "written");
     return code;
 }
 

@@ -150,6 +150,9 @@ def test_wrong_words_get_the_nearest_right_one():
     detent("check", code=2, err="something is missing: detent check FILE|FOLDER...")
     detent("version", "x", code=2, err="'x' is too much here")
     detent("diagram", "x", "--format", "png", code=2, err="--format is one of")
+    detent("diagram", "x", "-f", "mermiad", code=2, err="not 'mermiad'; did you mean 'mermaid'?")
+    detent("completion", "bsh", code=2, err="not 'bsh'; did you mean 'bash'?")
+    detent("gen", "jsn", "x", code=2, err="not 'jsn'; did you mean 'json'?")
     detent("sim", "x", "--seeds", "0", code=2, err="from 1 to")
     detent("bad\033[31m\nword", code=2, err="bad\\x1b[31m")
 
@@ -606,8 +609,12 @@ def test_gen_does_not_overwrite():
     write("light.fsm", LIGHT)
     equal(detent("gen", "c", "light.fsm").stdout, "light.h\nlight.c\n")
     write("light.c", "mine\n")
-    detent("gen", "c", "light.fsm", code=4, err="light.h is already there; nothing was written")
+    os.remove("light.h")
+    detent("gen", "c", "light.fsm", code=4,
+           err=["light.c is already there, and is no file of a machine; nothing was written",
+                "--force overwrites, --output FOLDER writes elsewhere"])
     equal(Path("light.c").read_text(), "mine\n")
+    check(not os.path.exists("light.h"), "it was written")
     detent("gen", "c", "light.fsm", "--force")
     check("mine" not in Path("light.c").read_text())
     detent("gen", "json", "light.fsm", "-o", "out", out="out/light.json")
@@ -616,7 +623,36 @@ def test_gen_does_not_overwrite():
     equal(machine["transitions"][0], {"from": "red", "event": "go", "outcome": "goto",
                                       "to": "green", "file": "light.fsm", "line": 7})
     equal(machine["states"][1]["timeout"]["after_ms"], 30000)
+    detent("gen", "json", "light.fsm", "-o", "out", code=4, err="out/light.json is already there;")
+    detent("gen", "json", "light.fsm", "-o", "out", "--force")
     detent("gen", "rust", "light.fsm", code=2, err="gen makes c or json")
+
+
+def test_gen_c_adds_only_the_stubs_that_are_missing():
+    write("light.fsm", LIGHT + "HOOK(ring)\nSTAY(RED, STOPPING, CALL(ring))\n")
+    detent("gen", "c", "light.fsm", out="light.h\nlight.c\n")
+    detent("gen", "c", "light.fsm", err=["light.h: kept", "light.c is kept: it has all functions"])
+    mine = Path("light.c").read_text().replace("return 0;", "return 0; /* mine */").rstrip("\n")
+    write("light.c", mine + "\n/* static bool open(void) {} */")
+    before = Path("light.c").read_text()
+    write("light.fsm", LIGHT + "HOOK(ring)\nHOOK(open)\nEFFECT(phone)\nGUARD(may)\n"
+          "STAY(RED, STOPPING, IF(may), CALL(ring), DO(phone))\nENTRY(RED, open)\n")
+    done = detent("gen", "c", "light.fsm", err="light.c is kept: it lacks 3 of 4 functions; these")
+    equal(re.findall(r"^static \w+ (\w+)\(", done.stdout, re.M), ["may", "open", "phone"])
+    equal(Path("light.c").read_text(), before)
+    kept = objects(detent("gen", "c", "light.fsm", "--json"))
+    equal([(o["file"], o["state"]) for o in kept], [("light.h", "kept"), ("light.c", "kept")])
+    equal((kept[1]["missing"], kept[1]["stubs"]), (["may", "open", "phone"], done.stdout))
+    os.remove("light.h")
+    detent("gen", "c", "light.fsm", "--append", out="light.h\nlight.c\n",
+           err="it lacks 3 of 4 functions; their stubs were added at its end")
+    after = Path("light.c").read_text()
+    check(after.startswith(before + "\n") and after.endswith(done.stdout), after)
+    compiles("light.c", ".")
+    equal(detent("gen", "c", "light.fsm", "--append").stdout, "")
+    equal(Path("light.c").read_text(), after)
+    equal([o["state"] for o in objects(detent("gen", "c", "light.fsm", "--force", "--json"))],
+          ["written", "written"])
 
 
 def test_a_new_machine_passes_everything_at_once():
@@ -628,7 +664,19 @@ def test_a_new_machine_passes_everything_at_once():
     detent("test", out="6 of 6 transitions (100 %)", err="6 cases: 6 passed")
     detent("sim", "job.fsm", "--seeds", "2", "--steps", "50")
     os.chdir("..")
-    detent("new", "job", code=4, err="job/job.fsm is already there; nothing was written")
+    done = detent("new", "job", code=4, err=[
+        "job/job.fsm is already there\n", "job/README.md is already there\n",
+        "nothing was written: choose another name, or move job away\n"])
+    check("gen c" not in done.stderr, done.stderr)
+    detent("new", "job", "--c", code=4,
+           err="'detent gen c job/job.fsm -o job' makes C of the machine that is there.\n")
+    equal(sorted(os.listdir("job")), ["README.md", "job.fsm", "job.test.yaml"])
+    there = objects(detent("new", "job", "--json", code=4))
+    equal([(o["file"], o["state"]) for o in there][0], ("job/job.fsm", "there"))
+    os.mkdir("half")
+    write("half/Makefile", "")
+    detent("new", "half", "--c", code=4, err="half/Makefile is already there\n")
+    equal(os.listdir("half"), ["Makefile"])
     detent("new", "Job", code=2, err="cannot be the name of a machine")
     detent("new", "../x", code=2, err="cannot be the name of a machine")
     detent("new", "while", code=2, err="it is a word of C")
