@@ -8,58 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/input.h"
-#include "os/os.h"
-
-#include "lib/test.h"
+#include "cli/folder_test.h"
 
 static const char *const specs[] = { CLI_SPEC_SUFFIX, NULL };
 
-/* A run in a folder of its own; what it says is kept. */
-struct fixture {
-    struct cli cli;
-    char *folder;
-    char path[512];
-    char *said;
-    size_t said_size;
-};
-
-static int open_fixture(void **state)
-{
-    static struct fixture fixture;
-
-    fixture = (struct fixture){ .cli = { .world = det_world_real() } };
-    fixture.folder = det_test_folder();
-    fixture.cli.in = stdin;
-    fixture.cli.out = fopen("/dev/null", "w");
-    fixture.cli.err = open_memstream(&fixture.said, &fixture.said_size);
-    assert_non_null(fixture.cli.out);
-    assert_non_null(fixture.cli.err);
-    *state = &fixture;
-    return 0;
-}
-
-static int close_fixture(void **state)
-{
-    struct fixture *fixture = *state;
-
-    fclose(fixture->cli.out);
-    fclose(fixture->cli.err);
-    free(fixture->said);
-    det_test_folder_remove(fixture->folder);
-    return 0;
-}
-
-/* The path of something in the fixture's folder; good until the next call. */
-static const char *path_of(struct fixture *fixture, const char *name)
-{
-    snprintf(fixture->path, sizeof fixture->path, "%s/%s", fixture->folder, name);
-    return fixture->path;
-}
-
 static void put_file(struct fixture *fixture, const char *name)
 {
-    det_test_write_file(path_of(fixture, name), "", 0);
+    put_text(fixture, name, "");
 }
 
 static void put_folder(struct fixture *fixture, const char *name)
@@ -274,8 +229,6 @@ static void listing_survives_every_failed_allocation(void **state)
         put_file(fixture, name);
     det_test_each_failure(list_scenario, fixture);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
 
 int main(void)
 {

@@ -106,19 +106,11 @@ static int format_text(
 
 static int format_file(struct cli *cli, const struct cli_args *args, const char *path)
 {
-    struct det_error error;
     struct cli_text text;
-    int code, r;
+    int code = cli_spec_text_load(cli, path, &text);
 
-    r = cli_text_load(cli, path, DET_SPEC_SIZE_MAX, &text, &error);
-    if (r < 0) {
-        cli_complain(cli, "%s", error.text);
-        return cli_exit_of(r);
-    }
-    if (cli_has_suffix(path, CLI_CASES_SUFFIX)) {
-        cli_text_free(cli, &text);
-        return cli_refuse_cases(cli, path);
-    }
+    if (code != CLI_OK)
+        return code;
     code = format_text(cli, args, strcmp(path, "-") == 0 ? CLI_STDIN_NAME : path, &text);
     cli_text_free(cli, &text);
     return code;

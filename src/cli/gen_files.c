@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "cli/gen.h"
 #include "cli/input.h"
+#include "cli/report.h"
 #include "os/os.h"
 
 #define FILES_MAX  64
@@ -62,20 +63,6 @@ static int make_folder(struct gen *gen)
     return CLI_FAILURE;
 }
 
-/* One line or object about a file; `state` is for programs. Names stay out of the way of stubs. */
-static void tell_file(struct gen *gen, const char *path, const char *state, bool is_talk)
-{
-    if (gen->cli->is_json)
-        cli_json(
-            gen->cli,
-            json_pack(
-                "{s:s, s:o, s:s}", "type", "file", "file", cli_json_text(path), "state", state));
-    else if (is_talk)
-        cli_say(gen->cli, "%s: %s\n", path, state);
-    else
-        cli_print(gen->cli, "%s\n", path);
-}
-
 static size_t count_missing(const struct gen *gen)
 {
     size_t missing = 0;
@@ -111,7 +98,7 @@ static int append_missing(struct gen *gen, const char *path, const struct cli_te
                ? cli_no_memory(gen->cli)
                : cli_file_write(gen->cli, path, det_buffer_text(&text), text.size);
     if (code == CLI_OK)
-        tell_file(gen, path, "appended", false);
+        cli_report_file(gen->cli, path, "appended", false);
     det_buffer_deinit(&text);
     return code;
 }
@@ -222,15 +209,16 @@ static int write_product(struct gen *gen, struct gen_product *product, bool is_t
     if (product->is_there && !gen->is_forced) {
         if (gen->stubs && cli_has_suffix(product->path, ".c"))
             return update_source(gen, product->path);
-        tell_file(gen, product->path, "kept", true);
+        cli_report_file(cli, product->path, "kept", true);
         return CLI_OK;
     }
     code = cli_file_write(cli, product->path, det_buffer_text(&product->text), product->text.size);
     if (code == CLI_OK)
-        tell_file(gen, product->path, "written", is_talk);
+        cli_report_file(cli, product->path, "written", is_talk);
     return code;
 }
 
+/* The names of files stay out of the way of stubs that are printed. */
 int gen_write(struct gen *gen)
 {
     bool has_stubs = false;

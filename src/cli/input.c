@@ -177,12 +177,6 @@ bool cli_has_suffix(const char *path, const char *suffix)
     return size > length && strcmp(path + size - length, suffix) == 0;
 }
 
-int cli_refuse_cases(struct cli *cli, const char *path)
-{
-    cli_complain(cli, "these are test cases: detent test %s", path);
-    return CLI_USAGE;
-}
-
 bool cli_is_same_file(const char *a, const char *b)
 {
     struct stat left, right;

@@ -36,6 +36,10 @@ DET_MUST_CHECK int cli_file_write(struct cli *cli, const char *path, const char 
 /* To `path`, or to the output when it is NULL or "-". */
 DET_MUST_CHECK int cli_write_to(struct cli *cli, const char *path, const char *data, size_t size);
 
+/* The text of a spec. What cannot be read, and test cases, are complained about. 0 or an exit code.
+ */
+DET_MUST_CHECK int cli_spec_text_load(struct cli *cli, const char *path, struct cli_text *ret);
+
 /* A spec with its text. `spec` is NULL when the file could not be read, which was complained about.
  * Returns 0 or an exit code; a broken definition is 0: ask det_spec_machine(). */
 struct cli_spec {
@@ -49,8 +53,6 @@ DET_MUST_CHECK int cli_machine_load(struct cli *cli, const char *path, struct de
 bool cli_is_folder(const char *path);
 bool cli_is_there(const char *path);
 bool cli_has_suffix(const char *path, const char *suffix);
-/* Complains that test cases were given where a spec belongs; returns the exit code. */
-int cli_refuse_cases(struct cli *cli, const char *path);
 /* Whether both paths lead to one file that is there. */
 bool cli_is_same_file(const char *a, const char *b);
 

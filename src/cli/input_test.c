@@ -7,54 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/folder_test.h"
 #include "cli/stubs.h"
-#include "os/os.h"
-
-#include "lib/test.h"
-
-/* A run that says nothing, in a folder of its own. */
-struct fixture {
-    struct cli cli;
-    char *folder;
-    char path[512];
-};
-
-static int open_fixture(void **state)
-{
-    static struct fixture fixture;
-
-    fixture = (struct fixture){ .cli = { .world = det_world_real() } };
-    fixture.folder = det_test_folder();
-    fixture.cli.in = fopen("/dev/null", "r");
-    fixture.cli.out = fopen("/dev/null", "w");
-    assert_non_null(fixture.cli.in);
-    assert_non_null(fixture.cli.out);
-    fixture.cli.err = fixture.cli.out;
-    *state = &fixture;
-    return 0;
-}
-
-static int close_fixture(void **state)
-{
-    struct fixture *fixture = *state;
-
-    fclose(fixture->cli.in);
-    fclose(fixture->cli.out);
-    det_test_folder_remove(fixture->folder);
-    return 0;
-}
-
-/* The path of a file in the fixture's folder; good until the next call. */
-static const char *path_of(struct fixture *fixture, const char *name)
-{
-    snprintf(fixture->path, sizeof fixture->path, "%s/%s", fixture->folder, name);
-    return fixture->path;
-}
-
-static void put_file(struct fixture *fixture, const char *name, const char *text)
-{
-    det_test_write_file(path_of(fixture, name), text, strlen(text));
-}
 
 static void a_file_is_loaded_up_to_its_limit(void **state)
 {
@@ -62,7 +16,7 @@ static void a_file_is_loaded_up_to_its_limit(void **state)
     struct det_error error = { 0 };
     struct cli_text text;
 
-    put_file(fixture, "a", "hello");
+    put_text(fixture, "a", "hello");
     assert_int_equal(cli_text_load(&fixture->cli, path_of(fixture, "a"), 5, &text, &error), 0);
     assert_int_equal(text.size, 5);
     assert_string_equal(text.data, "hello");
@@ -111,7 +65,7 @@ static void writing_keeps_the_mode_and_follows_a_link(void **state)
     struct stat status;
     char *text;
 
-    put_file(fixture, "a", "old");
+    put_text(fixture, "a", "old");
     assert_int_equal(chmod(path_of(fixture, "a"), 0604), 0);
     snprintf(link, sizeof link, "%s/link", fixture->folder);
     assert_int_equal(symlink("a", link), 0);
@@ -166,7 +120,7 @@ static int load_scenario(struct det_test_memory *memory, void *argument)
 
 static void loading_survives_every_failed_allocation(void **state)
 {
-    put_file(*state, "a", "text");
+    put_text(*state, "a", "text");
     det_test_each_failure(load_scenario, *state);
 }
 
@@ -175,7 +129,7 @@ static void what_is_there_and_what_is_one_file_is_told(void **state)
     struct fixture *fixture = *state;
     char link[600];
 
-    put_file(fixture, "a", "");
+    put_text(fixture, "a", "");
     snprintf(link, sizeof link, "%s/link", fixture->folder);
     assert_int_equal(symlink("a", link), 0);
     assert_true(cli_is_there(path_of(fixture, "a")));
@@ -184,8 +138,6 @@ static void what_is_there_and_what_is_one_file_is_told(void **state)
     assert_true(cli_is_same_file(path_of(fixture, "a"), link));
     assert_false(cli_is_same_file(fixture->folder, link));
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
 
 int main(void)
 {

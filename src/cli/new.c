@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/new_files.h"
+#include "cli/report.h"
 #include "os/os.h"
 
 /* Longer names make no readable C. */
@@ -76,21 +77,10 @@ static bool is_wanted(const struct cli_new_file *file, bool with_c)
     return file->kind == CLI_NEW_ALWAYS || (file->kind == CLI_NEW_C) == with_c;
 }
 
-static void tell_file(struct cli *cli, const char *path, const char *state)
-{
-    if (cli->is_json)
-        cli_json(
-            cli,
-            json_pack(
-                "{s:s, s:o, s:s}", "type", "file", "file", cli_json_text(path), "state", state));
-    else
-        cli_print(cli, "%s\n", path);
-}
-
 static void complain_there(struct cli *cli, const char *path, size_t *count)
 {
     if (cli->is_json)
-        tell_file(cli, path, "there");
+        cli_report_file(cli, path, "there", false);
     else
         cli_complain(cli, "%s is already there", path);
     ++*count;
@@ -145,7 +135,7 @@ static int write_file(struct cli *cli, const char *name, const struct cli_new_fi
                : cli_file_write(cli, path, det_buffer_text(&buffer), buffer.size);
     det_buffer_deinit(&buffer);
     if (code == CLI_OK)
-        tell_file(cli, path, "written");
+        cli_report_file(cli, path, "written", false);
     return code;
 }
 

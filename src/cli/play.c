@@ -34,7 +34,7 @@ static void hear_trouble(void *context, const struct det_trouble *trouble)
     char error[DET_NAME_MAX];
 
     /* At the end of the case every call that waits is broken off, which is nobody's trouble. */
-    if (play->is_closing)
+    if (play->stage.is_closing)
         return;
     snprintf(
         play->result->note, sizeof play->result->note, "%s %s %s: %s", sentence[0],
@@ -42,66 +42,26 @@ static void hear_trouble(void *context, const struct det_trouble *trouble)
         case_error_name(trouble->code, error));
 }
 
-static int open_runtime(struct play *play)
+static int open_play(struct play *play)
 {
-    struct det_store_options store = {
-        .world = play->world,
-        .allocator = play->options->allocator,
+    const struct det_allocator *allocator = play->options->allocator;
+    struct det_sim_options sim = {
+        .seed = 1,
+        .steps_max = play->options->steps_max ? play->options->steps_max : PLAY_STEPS_DEFAULT,
+        .allocator = allocator,
     };
-    struct det_runtime_options options = {
-        .world = play->world,
-        .allocator = play->options->allocator,
+    struct det_runtime_options runtime = {
+        .allocator = allocator,
         .pool_threads = POOL_THREADS,
         .effects = { .jitter_percent = UINT32_MAX },
         .observe = observe,
         .trouble = hear_trouble,
         .observer = play,
     };
-    int r;
-
-    r = det_store_open_with("memory:", &store, &play->store, NULL);
-    if (r == 0)
-        r = det_runtime_open(play->store, &options, &play->runtime, NULL);
-    return r;
-}
-
-static int open_play(struct play *play)
-{
-    struct det_sim_options options = {
-        .seed = 1,
-        .steps_max = play->options->steps_max ? play->options->steps_max : PLAY_STEPS_DEFAULT,
-        .allocator = play->options->allocator,
-    };
-    int r;
 
     for (size_t i = 0; i < CLI_STUBS_MAX; i++)
         play->guards[i] = true;
-    r = det_sim_open(&options, &play->sim, NULL);
-    if (r < 0)
-        return r;
-    play->world = det_sim_world(play->sim);
-    r = det_mutex_open(play->world, &play->mutex);
-    if (r == 0)
-        r = det_condition_open(play->world, &play->answered);
-    if (r == 0)
-        r = open_runtime(play);
-    return r;
-}
-
-static void close_play(struct play *play)
-{
-    /* A simulation that was broken off cannot end its threads, so what they use stays as it is. */
-    if (!play->is_broken) {
-        if (play->runtime)
-            play_let_go(play);
-        det_runtime_close(play->runtime);
-        det_store_close(play->store);
-        if (play->world) {
-            det_condition_close(play->world, play->answered);
-            det_mutex_close(play->world, play->mutex);
-        }
-    }
-    det_sim_close(play->sim);
+    return cli_stage_open(&play->stage, &sim, &runtime);
 }
 
 /* Sends and stops answer alike. */
@@ -120,14 +80,15 @@ static void send(struct play *play, const struct case_step *step)
     play->sent_error = (struct det_error){ 0 };
     if (step->action == CASE_STOP)
         r = det_runtime_stop(
-            play->runtime, play->machine, PLAY_INSTANCE, step->reason, &options, &play->sent);
+            play->stage.runtime, play->machine, PLAY_INSTANCE, step->reason, &options, &play->sent);
     else if (step->action == CASE_SEND)
         r = det_runtime_send(
-            play->runtime, play->machine, PLAY_INSTANCE, step->events[0], &options, &play->sent);
+            play->stage.runtime, play->machine, PLAY_INSTANCE, step->events[0], &options,
+            &play->sent);
     else
         r = det_runtime_send_all(
-            play->runtime, play->machine, PLAY_INSTANCE, step->events, step->event_count, &options,
-            &play->sent);
+            play->stage.runtime, play->machine, PLAY_INSTANCE, step->events, step->event_count,
+            &options, &play->sent);
     take_result(play, r);
 }
 
@@ -153,17 +114,17 @@ static bool act(struct play *play, const struct case_step *step, int *r)
     case CASE_SEND_ALL:
     case CASE_STOP:
         send(play, step);
-        *r = det_sim_settle(play->sim);
+        *r = det_sim_settle(play->stage.sim);
         return check_error(play, step);
     case CASE_ADVANCE:
-        *r = det_sim_advance(play->sim, step->span);
+        *r = det_sim_advance(play->stage.sim, step->span);
         return true;
     case CASE_ANSWER:
         if (!play_answer(play, step->effect, &step->answer))
             return play_fail(
                 play, step->node, "no call of the effect %s waits for an answer",
                 play->machine->effects[step->effect].name);
-        *r = det_sim_settle(play->sim);
+        *r = det_sim_settle(play->stage.sim);
         return true;
     case CASE_LET:
         play_set(play, step->settings);
@@ -191,9 +152,10 @@ static bool start(struct play *play, const struct case_case *one, int *r)
     char name[DET_NAME_MAX];
 
     take_result(
-        play, det_runtime_start(
-                  play->runtime, play->machine, PLAY_INSTANCE, one->data, &options, &play->sent));
-    *r = det_sim_settle(play->sim);
+        play,
+        det_runtime_start(
+            play->stage.runtime, play->machine, PLAY_INSTANCE, one->data, &options, &play->sent));
+    *r = det_sim_settle(play->stage.sim);
     if (play->sent_result == one->start_error)
         return true;
     if (play->sent_result < 0)
@@ -230,16 +192,15 @@ int play_case(
     cli_trace_run(options->trace, machine, one->name);
     r = open_play(&play);
     if (r == 0) {
-        det_time from = det_world_now(play.world, DET_CLOCK_MONOTONIC);
+        det_time from = cli_stage_now(&play.stage);
 
         play_set(&play, file->settings);
         play_set(&play, one->settings);
         cli_stubs_use(&stubs);
-        r = play_steps(&play, one);
-        play.is_broken = r == DET_ERR_LIMIT || r == DET_ERR_DEADLOCK;
-        ret->virtual_time = det_world_now(play.world, DET_CLOCK_MONOTONIC) - from;
+        r = cli_stage_note(&play.stage, play_steps(&play, one));
+        ret->virtual_time = cli_stage_now(&play.stage) - from;
     }
-    close_play(&play);
+    (void)cli_stage_close(&play.stage);
     cli_stubs_use(NULL);
     return r == DET_ERR_NO_MEMORY ? r : 0;
 }

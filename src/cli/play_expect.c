@@ -83,13 +83,14 @@ static int gather(struct play *play, struct facts *facts)
     int r;
 
     facts->machine = play->machine;
-    facts->now = det_world_now(play->world, DET_CLOCK_WALL);
+    facts->now = det_world_now(play->stage.world, DET_CLOCK_WALL);
     facts->timeout = -1;
-    r = det_runtime_get(play->runtime, play->machine, PLAY_INSTANCE, &facts->instance, NULL);
+    r = det_runtime_get(play->stage.runtime, play->machine, PLAY_INSTANCE, &facts->instance, NULL);
     if (r == 0)
-        r = det_runtime_timers(play->runtime, play->machine, PLAY_INSTANCE, see_timer, facts);
+        r = det_runtime_timers(play->stage.runtime, play->machine, PLAY_INSTANCE, see_timer, facts);
     if (r == 0)
-        r = det_runtime_effects(play->runtime, play->machine, PLAY_INSTANCE, see_effect, facts);
+        r = det_runtime_effects(
+            play->stage.runtime, play->machine, PLAY_INSTANCE, see_effect, facts);
     return r;
 }
 
@@ -211,7 +212,8 @@ static bool load_and_check_data(
     void *data = det_alloc_zero(play->options->allocator, size);
     bool is_ok;
 
-    if (!data || det_runtime_get(play->runtime, play->machine, PLAY_INSTANCE, &instance, data) < 0)
+    if (!data ||
+        det_runtime_get(play->stage.runtime, play->machine, PLAY_INSTANCE, &instance, data) < 0)
         is_ok = play_fail(play, node, "the data cannot be read");
     else
         is_ok = check_data(play, fields, data);

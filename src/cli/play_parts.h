@@ -5,9 +5,8 @@
 #ifndef DET_CLI_PLAY_PARTS_H
 #define DET_CLI_PLAY_PARTS_H
 
-#include <detent/sim.h>
-
 #include "cli/play.h"
+#include "cli/stage.h"
 #include "cli/stubs.h"
 
 #define PLAY_INSTANCE "case"
@@ -23,10 +22,7 @@ struct play {
     const struct det_machine *machine;
     const struct play_options *options;
     struct play_result *result;
-    struct det_sim *sim;
-    struct det_world *world;
-    struct det_store *store;
-    struct det_runtime *runtime;
+    struct cli_stage stage;
 
     /* What the functions answer now, by their number. */
     bool guards[CLI_STUBS_MAX];
@@ -36,11 +32,7 @@ struct play {
     const struct case_answer *effects[CLI_STUBS_MAX];
     const char *idle_update; /* the last that ran without an answer; NULL: none */
 
-    struct det_mutex *mutex; /* guards the rest */
-    struct det_condition *answered;
-    struct play_call *waiting;
-    bool is_closing;
-    bool is_broken; /* the simulation cannot go on */
+    struct play_call *waiting; /* under the mutex of the stage */
 
     /* Of the last send or stop. */
     int sent_result;
@@ -53,8 +45,6 @@ struct cli_stubs play_stubs(struct play *play);
 void play_set(struct play *play, const struct case_setting *settings);
 /* Answers the call of this effect that waits longest; false when none does. */
 bool play_answer(struct play *play, unsigned effect, const struct case_answer *answer);
-/* Every call that waits, now or later, is broken off. */
-void play_let_go(struct play *play);
 
 /* play_expect.c: whether all expectations hold; false with the failure in the result. */
 bool play_expect(struct play *play, const struct case_expect *expect);

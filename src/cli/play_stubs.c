@@ -72,19 +72,11 @@ static const struct case_answer *await_answer(struct play *play, unsigned effect
     struct play_call call = { .effect = effect };
 
     add_call(play, &call);
-    while (!call.answer && !play->is_closing)
-        (void)det_condition_wait(play->world, play->answered, play->mutex, DET_NEVER);
+    while (!call.answer && !play->stage.is_closing)
+        (void)det_condition_wait(
+            play->stage.world, play->stage.changed, play->stage.mutex, DET_NEVER);
     remove_call(play, &call);
     return call.answer;
-}
-
-/* With the mutex held. */
-static void spend(struct play *play, det_time span)
-{
-    det_time deadline = det_world_now(play->world, DET_CLOCK_MONOTONIC) + span;
-
-    while (!play->is_closing && det_world_now(play->world, DET_CLOCK_MONOTONIC) < deadline)
-        (void)det_condition_wait(play->world, play->answered, play->mutex, deadline);
 }
 
 static const struct case_answer *next_answer(struct play *play, unsigned effect)
@@ -107,13 +99,13 @@ static int answer_effect(
     int result = DET_DONE;
 
     (void)call;
-    det_mutex_lock(play->world, play->mutex);
+    det_mutex_lock(play->stage.world, play->stage.mutex);
     answer = next_answer(play, index);
     if (answer->reply == CASE_WAIT)
         answer = await_answer(play, index);
     if (answer && answer->after)
-        spend(play, answer->after);
-    if (!answer || play->is_closing)
+        cli_stage_spend(&play->stage, answer->after);
+    if (!answer || play->stage.is_closing)
         result = DET_ERR_CANCELLED;
     else if (answer->reply == CASE_FAIL)
         result = answer->error;
@@ -121,7 +113,7 @@ static int answer_effect(
         memcpy(ret, answer->event, play->machine->event_size);
         result = DET_PRODUCED;
     }
-    det_mutex_unlock(play->world, play->mutex);
+    det_mutex_unlock(play->stage.world, play->stage.mutex);
     return result;
 }
 
@@ -166,20 +158,12 @@ bool play_answer(struct play *play, unsigned effect, const struct case_answer *a
 {
     struct play_call *call;
 
-    det_mutex_lock(play->world, play->mutex);
+    det_mutex_lock(play->stage.world, play->stage.mutex);
     for (call = play->waiting; call && (call->effect != effect || call->answer); call = call->next)
         continue;
     if (call)
         call->answer = answer;
-    det_condition_broadcast(play->world, play->answered);
-    det_mutex_unlock(play->world, play->mutex);
+    det_condition_broadcast(play->stage.world, play->stage.changed);
+    det_mutex_unlock(play->stage.world, play->stage.mutex);
     return call != NULL;
-}
-
-void play_let_go(struct play *play)
-{
-    det_mutex_lock(play->world, play->mutex);
-    play->is_closing = true;
-    det_condition_broadcast(play->world, play->answered);
-    det_mutex_unlock(play->world, play->mutex);
 }

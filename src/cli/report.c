@@ -204,3 +204,16 @@ void cli_report_problem(struct cli *cli, const struct cli_problem *problem, cons
     cli_aside_end(cli, &talk);
     cli->has_failed = cli->has_failed || !line;
 }
+
+void cli_report_file(struct cli *cli, const char *path, const char *state, bool is_talk)
+{
+    if (cli->is_json)
+        cli_json(
+            cli,
+            json_pack(
+                "{s:s, s:o, s:s}", "type", "file", "file", cli_json_text(path), "state", state));
+    else if (is_talk)
+        cli_say(cli, "%s: %s\n", path, state);
+    else
+        cli_print(cli, "%s\n", path);
+}

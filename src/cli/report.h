@@ -32,6 +32,9 @@ struct cli_problem {
 };
 void cli_report_problem(struct cli *cli, const struct cli_problem *problem, const char *format, ...)
     DET_PRINTF(3, 4);
+/* What became of a file: "written", "kept" and so on. Its path to the output, or as talk with the
+ * word. */
+void cli_report_file(struct cli *cli, const char *path, const char *state, bool is_talk);
 /* "error", "warning", "info". */
 const char *cli_severity_name(enum det_severity severity);
 

@@ -31,6 +31,23 @@ static void release_file(void *context, const char *data, size_t size)
     cli_text_free(cli, &text);
 }
 
+int cli_spec_text_load(struct cli *cli, const char *path, struct cli_text *ret)
+{
+    struct det_error error;
+    int r;
+
+    r = cli_text_load(cli, path, DET_SPEC_SIZE_MAX, ret, &error);
+    if (r < 0) {
+        cli_complain(cli, "%s", error.text);
+        return cli_exit_of(r);
+    }
+    if (!cli_has_suffix(path, CLI_CASES_SUFFIX))
+        return CLI_OK;
+    cli_text_free(cli, ret);
+    cli_complain(cli, "these are test cases: detent test %s", path);
+    return CLI_USAGE;
+}
+
 int cli_spec_load(struct cli *cli, const char *path, struct cli_spec *spec)
 {
     struct det_spec_files files = { read_file, release_file, cli };
@@ -39,20 +56,13 @@ int cli_spec_load(struct cli *cli, const char *path, struct cli_spec *spec)
         .files = &files,
         .report_unhandled = spec->is_unhandled_wanted,
     };
-    struct det_error error;
     struct cli_text text;
-    int r;
+    int code, r;
 
     spec->spec = NULL;
-    r = cli_text_load(cli, path, DET_SPEC_SIZE_MAX, &text, &error);
-    if (r < 0) {
-        cli_complain(cli, "%s", error.text);
-        return cli_exit_of(r);
-    }
-    if (cli_has_suffix(path, CLI_CASES_SUFFIX)) {
-        cli_text_free(cli, &text);
-        return cli_refuse_cases(cli, path);
-    }
+    code = cli_spec_text_load(cli, path, &text);
+    if (code != CLI_OK)
+        return code;
     r = det_spec_read(
         strcmp(path, "-") == 0 ? CLI_STDIN_NAME : path, text.data, text.size, &options,
         &spec->spec);

@@ -25,7 +25,7 @@ static void observe(void *context, const struct det_note *note)
     struct walk *walk = context;
     uint64_t seen[] = { note->sequence, note->from, note->to, note->event, (uint64_t)note->at };
 
-    det_sim_note(walk->sim, seen, sizeof seen);
+    det_sim_note(walk->stage.sim, seen, sizeof seen);
     walk->result->events++;
     walk_model_note(walk, note);
     if (walk->options->coverage)
@@ -51,15 +51,12 @@ static int open_memory(struct walk *walk)
     return walk->event && walk->model.data && walk->before && walk->after ? 0 : DET_ERR_NO_MEMORY;
 }
 
-static int open_runtime(struct walk *walk)
+static int open_walk(struct walk *walk)
 {
-    struct det_store_options store = {
-        .world = walk->world,
-        .allocator = walk->options->allocator,
-    };
-    struct det_runtime_options options = {
-        .world = walk->world,
-        .allocator = walk->options->allocator,
+    const struct det_allocator *allocator = walk->options->allocator;
+    struct det_sim_options sim = { .seed = walk->options->seed, .allocator = allocator };
+    struct det_runtime_options runtime = {
+        .allocator = allocator,
         .pool_threads = POOL_THREADS,
         .observe = observe,
         .trouble = hear_trouble,
@@ -67,32 +64,8 @@ static int open_runtime(struct walk *walk)
     };
     int r;
 
-    r = det_store_open_with("memory:", &store, &walk->store, NULL);
-    if (r == 0)
-        r = det_runtime_open(walk->store, &options, &walk->runtime, NULL);
-    return r;
-}
-
-static int open_walk(struct walk *walk)
-{
-    struct det_sim_options options = {
-        .seed = walk->options->seed,
-        .allocator = walk->options->allocator,
-    };
-    int r;
-
     r = open_memory(walk);
-    if (r == 0)
-        r = det_sim_open(&options, &walk->sim, NULL);
-    if (r < 0)
-        return r;
-    walk->world = det_sim_world(walk->sim);
-    r = det_mutex_open(walk->world, &walk->mutex);
-    if (r == 0)
-        r = det_condition_open(walk->world, &walk->closing);
-    if (r == 0)
-        r = open_runtime(walk);
-    return r;
+    return r < 0 ? r : cli_stage_open(&walk->stage, &sim, &runtime);
 }
 
 static void close_walk(struct walk *walk)
@@ -100,20 +73,7 @@ static void close_walk(struct walk *walk)
     const struct det_allocator *allocator = walk->options->allocator;
     size_t size = det_machine_data(walk->machine)->size;
 
-    /* A simulation that has ended cannot end its threads, so what they use stays as it is. */
-    if (!walk->is_broken) {
-        if (walk->runtime)
-            walk_let_go(walk);
-        det_runtime_close(walk->runtime);
-        det_store_close(walk->store);
-        if (walk->world) {
-            det_condition_close(walk->world, walk->closing);
-            det_mutex_close(walk->world, walk->mutex);
-        }
-    }
-    if (walk->sim)
-        walk->result->hash = det_sim_hash(walk->sim);
-    det_sim_close(walk->sim);
+    walk->result->hash = cli_stage_close(&walk->stage);
     det_free(allocator, walk->event, walk->machine->event_size);
     det_free(allocator, walk->model.data, size);
     det_free(allocator, walk->before, size);
@@ -128,11 +88,11 @@ static void start(struct walk *walk)
         walk->instance, sizeof walk->instance, "it-%llu",
         (unsigned long long)++walk->result->instances);
     memset(walk->before, 0, det_machine_data(walk->machine)->size);
-    cli_random_record(walk->sim, det_machine_data(walk->machine), walk->before);
+    cli_random_record(walk->stage.sim, det_machine_data(walk->machine), walk->before);
     /* An entry hook may refuse the start: by chance, so not for ever. */
     do
         r = det_runtime_start(
-            walk->runtime, walk->machine, walk->instance, walk->before, NULL, NULL);
+            walk->stage.runtime, walk->machine, walk->instance, walk->before, NULL, NULL);
     while (r == DET_ERR_ACTION_FAILED);
     if (r < 0)
         walk_fail(walk, "the start failed: %s", det_error_text(r));
@@ -147,9 +107,9 @@ static bool takes(const struct walk *walk, unsigned event)
 static unsigned choose_event(struct walk *walk)
 {
     unsigned count = walk->machine->event_count;
-    unsigned first = (unsigned)det_sim_random_below(walk->sim, count);
+    unsigned first = (unsigned)det_sim_random_below(walk->stage.sim, count);
 
-    if (!det_sim_chance(walk->sim, LEGAL))
+    if (!det_sim_chance(walk->stage.sim, LEGAL))
         return first;
     for (unsigned i = 0; i < count; i++) {
         unsigned event = (first + i) % count;
@@ -195,10 +155,10 @@ static void send_again(
     int r;
 
     /* What the first one set in motion is done before the second one is judged. */
-    if (det_sim_settle(walk->sim) < 0 || walk_look(walk, &before, walk->before) < 0)
+    if (det_sim_settle(walk->stage.sim) < 0 || walk_look(walk, &before, walk->before) < 0)
         return;
     r = det_runtime_send(
-        walk->runtime, walk->machine, walk->instance, walk->event, options, &again);
+        walk->stage.runtime, walk->machine, walk->instance, walk->event, options, &again);
     if (r < 0 || !again.is_duplicate || again.sequence != first->sequence ||
         again.outcome != first->outcome)
         walk_fail(walk, "the same event id again did not get the first answer");
@@ -209,7 +169,7 @@ static void send(struct walk *walk)
 {
     unsigned event = choose_event(walk);
     const struct det_event_def *def = &walk->machine->events[event];
-    bool has_id = det_sim_chance(walk->sim, HAS_ID), was_running = walk->model.is_running;
+    bool has_id = det_sim_chance(walk->stage.sim, HAS_ID), was_running = walk->model.is_running;
     struct det_send_options options = { 0 };
     struct walk_view before;
     struct det_sent sent = { .outcome = DET_UNHANDLED };
@@ -222,11 +182,12 @@ static void send(struct walk *walk)
     memcpy(walk->event, &event, sizeof event);
     if (det_record_of(def->payload))
         cli_random_record(
-            walk->sim, det_record_of(def->payload), (char *)walk->event + def->payload_offset);
+            walk->stage.sim, det_record_of(def->payload),
+            (char *)walk->event + def->payload_offset);
     r = walk_look(walk, &before, walk->before);
     if (r == 0)
         r = det_runtime_send(
-            walk->runtime, walk->machine, walk->instance, walk->event, &options, &sent);
+            walk->stage.runtime, walk->machine, walk->instance, walk->event, &options, &sent);
     if (r < 0) {
         walk->result->refused++;
         if (!is_explained(walk, event, was_running, r))
@@ -252,17 +213,18 @@ static int find_due(void *context, const struct det_timer_record *row)
 static int advance(struct walk *walk)
 {
     static const det_time scales[] = { DET_MILLISECOND, 100 * DET_MILLISECOND, 5 * DET_SECOND };
-    det_time now = det_world_now(walk->world, DET_CLOCK_WALL), due = DET_NEVER, scale;
+    det_time now = det_world_now(walk->stage.world, DET_CLOCK_WALL), due = DET_NEVER, scale;
     int r;
 
-    r = det_runtime_timers(walk->runtime, walk->machine, walk->instance, find_due, &due);
+    r = det_runtime_timers(walk->stage.runtime, walk->machine, walk->instance, find_due, &due);
     if (r < 0)
         return r;
     if (due > now && due != DET_NEVER &&
-        det_sim_chance(walk->sim, due - now > DET_HOUR ? TO_FAR_DUE : TO_NEXT_DUE))
-        return det_sim_advance(walk->sim, due - now);
-    scale = scales[det_sim_random_below(walk->sim, sizeof scales / sizeof *scales)];
-    return det_sim_advance(walk->sim, (det_time)det_sim_random_below(walk->sim, 60) * scale);
+        det_sim_chance(walk->stage.sim, due - now > DET_HOUR ? TO_FAR_DUE : TO_NEXT_DUE))
+        return det_sim_advance(walk->stage.sim, due - now);
+    scale = scales[det_sim_random_below(walk->stage.sim, sizeof scales / sizeof *scales)];
+    return det_sim_advance(
+        walk->stage.sim, (det_time)det_sim_random_below(walk->stage.sim, 60) * scale);
 }
 
 /* Nothing moves it any more: no event from outside, no timer, no effect. */
@@ -284,14 +246,15 @@ static int step(struct walk *walk)
 {
     int r = 0;
 
-    if (det_sim_chance(walk->sim, ADVANCES))
+    if (det_sim_chance(walk->stage.sim, ADVANCES))
         r = advance(walk);
-    else if (det_sim_chance(walk->sim, STOPS))
-        r = det_runtime_stop(walk->runtime, walk->machine, walk->instance, "by hand", NULL, NULL);
+    else if (det_sim_chance(walk->stage.sim, STOPS))
+        r = det_runtime_stop(
+            walk->stage.runtime, walk->machine, walk->instance, "by hand", NULL, NULL);
     else
         send(walk);
     if (r == 0)
-        r = det_sim_settle(walk->sim);
+        r = det_sim_settle(walk->stage.sim);
     if (r < 0) {
         walk_fail(walk, "the simulation ended: %s", det_error_text(r));
         return r;
@@ -299,7 +262,7 @@ static int step(struct walk *walk)
     walk_check(walk);
     if (is_over(walk) && !*walk->result->violation) {
         start(walk);
-        r = det_sim_settle(walk->sim);
+        r = det_sim_settle(walk->stage.sim);
     }
     return r;
 }
@@ -330,14 +293,15 @@ static int make_steps(struct walk *walk)
     int r;
 
     start(walk);
-    r = det_sim_settle(walk->sim);
+    r = det_sim_settle(walk->stage.sim);
     while (r == 0 && walk->result->steps < walk->options->steps && !*walk->result->violation &&
            !walk->options->is_stopped(walk->options->context)) {
         walk->result->steps++;
         r = step(walk);
     }
     if (r == 0)
-        r = det_runtime_events(walk->runtime, walk->machine, walk->instance, 0, check_row, &check);
+        r = det_runtime_events(
+            walk->stage.runtime, walk->machine, walk->instance, 0, check_row, &check);
     return r;
 }
 
@@ -352,11 +316,10 @@ int walk_machine(
     r = open_walk(&walk);
     cli_stubs_use(&stubs);
     if (r == 0) {
-        det_time from = det_world_now(walk.world, DET_CLOCK_MONOTONIC);
+        det_time from = cli_stage_now(&walk.stage);
 
-        r = make_steps(&walk);
-        walk.is_broken = r == DET_ERR_LIMIT || r == DET_ERR_DEADLOCK;
-        ret->virtual_time = det_world_now(walk.world, DET_CLOCK_MONOTONIC) - from;
+        r = cli_stage_note(&walk.stage, make_steps(&walk));
+        ret->virtual_time = cli_stage_now(&walk.stage) - from;
     }
     close_walk(&walk);
     cli_stubs_use(NULL);

@@ -167,11 +167,11 @@ static void check_timers(struct walk *walk, const struct det_instance *instance)
     struct timer_check check = {
         .walk = walk,
         .visit = instance->visit,
-        .now = det_world_now(walk->world, DET_CLOCK_WALL),
+        .now = det_world_now(walk->stage.world, DET_CLOCK_WALL),
     };
     int r;
 
-    r = det_runtime_timers(walk->runtime, walk->machine, walk->instance, check_timer, &check);
+    r = det_runtime_timers(walk->stage.runtime, walk->machine, walk->instance, check_timer, &check);
     if (r < 0)
         walk_fail(walk, "the timers cannot be read: %s", det_error_text(r));
     if (!check.has_timeout && walk->model.timeout_due != DET_NEVER &&
@@ -190,7 +190,7 @@ void walk_check(struct walk *walk)
     struct det_instance instance;
     int r;
 
-    r = det_runtime_get(walk->runtime, walk->machine, walk->instance, &instance, walk->after);
+    r = det_runtime_get(walk->stage.runtime, walk->machine, walk->instance, &instance, walk->after);
     if (r < 0) {
         walk_fail(walk, "the instance cannot be read: %s", det_error_text(r));
         return;
@@ -232,13 +232,14 @@ int walk_look(struct walk *walk, struct walk_view *ret, void *ret_data)
     int r;
 
     *ret = (struct walk_view){ 0 };
-    r = det_runtime_get(walk->runtime, walk->machine, walk->instance, &ret->instance, ret_data);
+    r = det_runtime_get(
+        walk->stage.runtime, walk->machine, walk->instance, &ret->instance, ret_data);
     if (r == 0)
         r = det_runtime_timers(
-            walk->runtime, walk->machine, walk->instance, hash_timer, &ret->timers);
+            walk->stage.runtime, walk->machine, walk->instance, hash_timer, &ret->timers);
     if (r == 0)
         r = det_runtime_effects(
-            walk->runtime, walk->machine, walk->instance, hash_effect, &ret->effects);
+            walk->stage.runtime, walk->machine, walk->instance, hash_effect, &ret->effects);
     return r;
 }
 

@@ -5,8 +5,7 @@
 #ifndef DET_CLI_WALK_PARTS_H
 #define DET_CLI_WALK_PARTS_H
 
-#include <detent/sim.h>
-
+#include "cli/stage.h"
 #include "cli/stubs.h"
 #include "cli/walk.h"
 
@@ -27,14 +26,7 @@ struct walk {
     const struct det_machine *machine;
     const struct walk_options *options;
     struct walk_result *result;
-    struct det_sim *sim;
-    struct det_world *world;
-    struct det_store *store;
-    struct det_runtime *runtime;
-    struct det_mutex *mutex;
-    struct det_condition *closing; /* for effects that take their time */
-    bool is_closing;
-    bool is_broken; /* the simulation cannot go on */
+    struct cli_stage stage;
 
     char instance[32];
     struct walk_model model;
@@ -60,6 +52,5 @@ bool walk_is_same(const struct walk *walk, const struct walk_view *a, const stru
 
 /* walk_stubs.c */
 struct cli_stubs walk_stubs(struct walk *walk);
-void walk_let_go(struct walk *walk);
 
 #endif

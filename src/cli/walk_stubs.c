@@ -26,7 +26,7 @@ static bool answer_guard(void *context, unsigned index, const void *data, const 
     (void)index;
     (void)data;
     (void)event;
-    return !det_sim_chance(walk->sim, GUARD_SAYS_NO);
+    return !det_sim_chance(walk->stage.sim, GUARD_SAYS_NO);
 }
 
 static int answer_hook(void *context, unsigned index, const void *data, const void *event)
@@ -36,7 +36,7 @@ static int answer_hook(void *context, unsigned index, const void *data, const vo
     (void)index;
     (void)data;
     (void)event;
-    return det_sim_chance(walk->sim, HOOK_FAILS) ? DET_ERR_CANCELLED : 0;
+    return det_sim_chance(walk->stage.sim, HOOK_FAILS) ? DET_ERR_CANCELLED : 0;
 }
 
 /* Every number goes up by one and every bool turns: valid whatever it was before. */
@@ -69,7 +69,7 @@ static void fill_event(struct walk *walk, unsigned kind, void *event)
 
     memcpy(event, &kind, sizeof kind);
     if (payload)
-        cli_random_record(walk->sim, payload, (char *)event + def->payload_offset);
+        cli_random_record(walk->stage.sim, payload, (char *)event + def->payload_offset);
 }
 
 static void answer_fill(void *context, unsigned index, const struct det_move *move, void *event)
@@ -79,17 +79,13 @@ static void answer_fill(void *context, unsigned index, const struct det_move *mo
     fill_event(context, det_event_kind(event), event);
 }
 
-/* Takes its time, unless the walk ends. */
 static void dawdle(struct walk *walk)
 {
-    det_time now = det_world_now(walk->world, DET_CLOCK_MONOTONIC);
-    det_time deadline =
-        now + (det_time)det_sim_random_below(walk->sim, SLOW_MAX_MS) * DET_MILLISECOND;
+    det_time span = (det_time)det_sim_random_below(walk->stage.sim, SLOW_MAX_MS) * DET_MILLISECOND;
 
-    det_mutex_lock(walk->world, walk->mutex);
-    while (!walk->is_closing && det_world_now(walk->world, DET_CLOCK_MONOTONIC) < deadline)
-        (void)det_condition_wait(walk->world, walk->closing, walk->mutex, deadline);
-    det_mutex_unlock(walk->world, walk->mutex);
+    det_mutex_lock(walk->stage.world, walk->stage.mutex);
+    cli_stage_spend(&walk->stage, span);
+    det_mutex_unlock(walk->stage.world, walk->stage.mutex);
 }
 
 static int answer_effect(
@@ -99,14 +95,15 @@ static int answer_effect(
     const struct det_effect_def *def = &walk->machine->effects[index];
 
     (void)call;
-    if (det_sim_chance(walk->sim, EFFECT_IS_SLOW))
+    if (det_sim_chance(walk->stage.sim, EFFECT_IS_SLOW))
         dawdle(walk);
-    if (walk->is_closing || det_sim_chance(walk->sim, EFFECT_FAILS))
+    if (walk->stage.is_closing || det_sim_chance(walk->stage.sim, EFFECT_FAILS))
         return DET_ERR_CANCELLED;
-    if (def->produces_count == 0 || det_sim_chance(walk->sim, EFFECT_IS_MUTE))
+    if (def->produces_count == 0 || det_sim_chance(walk->stage.sim, EFFECT_IS_MUTE))
         return DET_DONE;
     memset(ret, 0, walk->machine->event_size);
-    fill_event(walk, def->produces[det_sim_random_below(walk->sim, def->produces_count)], ret);
+    fill_event(
+        walk, def->produces[det_sim_random_below(walk->stage.sim, def->produces_count)], ret);
     return DET_PRODUCED;
 }
 
@@ -120,12 +117,4 @@ struct cli_stubs walk_stubs(struct walk *walk)
         .effect = answer_effect,
         .context = walk,
     };
-}
-
-void walk_let_go(struct walk *walk)
-{
-    det_mutex_lock(walk->world, walk->mutex);
-    walk->is_closing = true;
-    det_condition_broadcast(walk->world, walk->closing);
-    det_mutex_unlock(walk->world, walk->mutex);
 }
