@@ -182,6 +182,14 @@ static void summarize(struct check *check)
     struct cli *cli = check->cli;
     const char *plural = check->checked == 1 ? "" : "s";
 
+    if (cli->is_json) {
+        cli_json(
+            cli, json_pack(
+                     "{s:s, s:b, s:I, s:I, s:I}", "type", "summary", "ok", check->worst == CLI_OK,
+                     "definitions", (json_int_t)check->checked, "errors", (json_int_t)check->errors,
+                     "warnings", (json_int_t)check->warnings));
+        return;
+    }
     if (check->errors + check->warnings == 0 && check->worst == CLI_OK)
         cli_say_in(cli, CLI_GREEN, "%zu definition%s checked: ok\n", check->checked, plural);
     else

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/report.h"
 #include "cli/trace.h"
 #include "os/os.h"
 
@@ -109,13 +110,13 @@ static int copy_svg(struct cli *cli, FILE *svg, const char *path)
         cli_complain(cli, "cannot read what dot wrote");
         return CLI_FAILURE;
     }
-    data = det_alloc(cli->allocator, (size_t)size);
+    data = det_alloc_zero(cli->allocator, (size_t)size + 1);
     if (!data)
         return cli_no_memory(cli);
     code = fread(data, 1, (size_t)size, svg) == (size_t)size
-               ? cli_write_to(cli, path, data, (size_t)size)
+               ? cli_report_text(cli, path, data, (size_t)size)
                : CLI_FAILURE;
-    det_free(cli->allocator, data, (size_t)size);
+    det_free(cli->allocator, data, (size_t)size + 1);
     return code;
 }
 
@@ -166,7 +167,7 @@ static int draw(
     size = det_draw(machine, &options, text, (size_t)size + 1, &error);
     code = size < 0         ? CLI_FAILURE
            : format->is_svg ? write_svg(cli, text, (size_t)size, args->values[OPTION_OUTPUT])
-                            : cli_write_to(cli, args->values[OPTION_OUTPUT], text, (size_t)size);
+                            : cli_report_text(cli, args->values[OPTION_OUTPUT], text, (size_t)size);
     det_free(cli->allocator, text, (size_t)size + 1);
     return code;
 }
@@ -241,6 +242,5 @@ const struct cli_command cli_command_diagram = {
              "show the run itself.",
     .operand = { .form = "FILE", .least = 1, .most = 1, .suffix = ".fsm" },
     .options = option_table,
-    .is_text = true,
     .run = run,
 };

@@ -33,13 +33,38 @@ static void print_options(struct cli *cli, const struct cli_command *command)
         print_option(cli, o);
 }
 
+static void add_options(json_t *list, const struct cli_option *option)
+{
+    for (; option && option->name; option++) {
+        json_t *object = json_pack("{s:s, s:s}", "name", option->name, "help", option->help);
+
+        if (option->letter)
+            json_object_set_new(object, "letter", json_stringn(&option->letter, 1));
+        if (option->argument)
+            json_object_set_new(object, "argument", json_string(option->argument));
+        if (option->choices)
+            json_object_set_new(object, "choices", json_string(option->choices));
+        json_array_append_new(list, object);
+    }
+}
+
+static void print_command_json(struct cli *cli, const struct cli_command *command)
+{
+    json_t *options = json_array();
+
+    add_options(options, command->options);
+    add_options(options, cli_common_options());
+    cli_json(
+        cli, json_pack(
+                 "{s:s, s:s, s:s, s:s, s:s, s:o}", "type", "command", "name", command->name,
+                 "operands", command->operand.form, "summary", command->summary, "about",
+                 command->about, "options", options));
+}
+
 static int help_command(struct cli *cli, const struct cli_command *command)
 {
     if (cli->is_json) {
-        cli_json(
-            cli, json_pack(
-                     "{s:s, s:s, s:s, s:s}", "type", "command", "name", command->name, "operands",
-                     command->operand.form, "summary", command->summary));
+        print_command_json(cli, command);
         return CLI_OK;
     }
     cli_print_in(cli, CLI_BOLD, "detent %s", command->name);

@@ -9,6 +9,7 @@
 
 #include "cli/args.h"
 #include "cli/input.h"
+#include "cli/report.h"
 
 static int unknown_command(struct cli *cli, const char *word)
 {
@@ -50,10 +51,7 @@ static int run_text(struct cli *cli, const struct cli_command *command, const st
     if (fclose(inner.out) != 0 || inner.has_failed)
         cli->has_failed = true;
     else if (code == CLI_OK)
-        cli_json(
-            cli, json_pack(
-                     "{s:s, s:s, s:o}", "type", "text", "command", command->name, "text",
-                     cli_json_text(text)));
+        code = cli_report_text(cli, NULL, text, size);
     free(text);
     return code;
 }

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "cli/input.h"
 
 /* Of a long source line this much is shown before the place, and in all. */
 #define BEFORE_MAX 60
@@ -147,10 +148,9 @@ void cli_report_broken(struct cli *cli, const char *path, const struct det_diagn
 {
     struct cli talk = cli_aside(cli);
 
-    talk.is_json = false;
     for (size_t i = 0; i < findings->count; i++) {
         if (findings->items[i].severity == DET_BROKEN)
-            cli_report(&talk, path, &findings->items[i]);
+            cli_report(cli->is_json ? cli : &talk, path, &findings->items[i]);
     }
     cli_aside_end(cli, &talk);
 }
@@ -181,17 +181,12 @@ static uint32_t byte_column(const char *line, uint32_t column)
     return bytes + 1;
 }
 
-void cli_report_problem(struct cli *cli, const struct cli_problem *problem, const char *format, ...)
+static void print_problem(struct cli *cli, const struct cli_problem *problem, const char *text)
 {
     struct cli talk = cli_aside(cli);
     struct det_place place = { problem->path, problem->line, problem->column, 1, NULL };
-    char text[DET_ERROR_TEXT_MAX];
-    va_list arguments;
     char *line = copy_line(cli, problem);
 
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
     print_place(&talk, &place);
     cli_print_in(&talk, CLI_RED, "error: ");
     cli_print(&talk, "%s\n", text);
@@ -205,6 +200,24 @@ void cli_report_problem(struct cli *cli, const struct cli_problem *problem, cons
     cli->has_failed = cli->has_failed || !line;
 }
 
+void cli_report_problem(struct cli *cli, const struct cli_problem *problem, const char *format, ...)
+{
+    char text[DET_ERROR_TEXT_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (cli->is_json)
+        cli_json(
+            cli, json_pack(
+                     "{s:s, s:o, s:I, s:I, s:o}", "type", "problem", "file",
+                     cli_json_text(problem->path), "line", (json_int_t)problem->line, "column",
+                     (json_int_t)problem->column, "text", cli_json_text(text)));
+    else
+        print_problem(cli, problem, text);
+}
+
 void cli_report_file(struct cli *cli, const char *path, const char *state, bool is_talk)
 {
     if (cli->is_json)
@@ -216,4 +229,22 @@ void cli_report_file(struct cli *cli, const char *path, const char *state, bool 
         cli_say(cli, "%s: %s\n", path, state);
     else
         cli_print(cli, "%s\n", path);
+}
+
+int cli_report_text(struct cli *cli, const char *path, const char *data, size_t size)
+{
+    bool is_output = !path || strcmp(path, "-") == 0;
+    int code;
+
+    if (is_output && cli->is_json) {
+        cli_json(
+            cli, json_pack(
+                     "{s:s, s:s, s:o}", "type", "text", "command", cli->command, "text",
+                     cli_json_text(data)));
+        return CLI_OK;
+    }
+    code = cli_write_to(cli, path, data, size);
+    if (code == CLI_OK && !is_output && cli->is_json)
+        cli_report_file(cli, path, "written", false);
+    return code;
 }

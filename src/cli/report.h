@@ -20,10 +20,11 @@
 /* One finding to the output, in JSON if the run wants it. `path` is the place of findings that have
  * none. */
 void cli_report(struct cli *cli, const char *path, const struct det_diagnostic *finding);
-/* The errors among the findings, to the error stream: for commands that need a valid definition. */
+/* The errors among the findings, to the error stream or as objects to the output: for commands that
+ * need a valid definition. */
 void cli_report_broken(struct cli *cli, const char *path, const struct det_diagnostics *findings);
-/* An error in a text that is no spec, to the error stream, with its line. `column` counts
- * characters, as libyaml does, or bytes. */
+/* An error in a text that is no spec, to the error stream with its line, or as an object to the
+ * output. `column` counts characters, as libyaml does, or bytes. */
 struct cli_problem {
     const char *path, *text;
     size_t size;
@@ -35,6 +36,10 @@ void cli_report_problem(struct cli *cli, const struct cli_problem *problem, cons
 /* What became of a file: "written", "kept" and so on. Its path to the output, or as talk with the
  * word. */
 void cli_report_file(struct cli *cli, const char *path, const char *state, bool is_talk);
+/* A whole text, which ends with 0: to the file, or to the output, there as one object if the run
+ * wants JSON. Returns an exit code. */
+DET_MUST_CHECK int cli_report_text(
+    struct cli *cli, const char *path, const char *data, size_t size);
 /* "error", "warning", "info". */
 const char *cli_severity_name(enum det_severity severity);
 

@@ -360,12 +360,15 @@ static void summarize(struct run *run, det_time real)
         run->cases, run->cases == 1 ? "" : "s", run->passed, run->failed);
     if (run->broken)
         cli_say(cli, "; %zu file%s not run", run->broken, run->broken == 1 ? "" : "s");
-    cli_say(
-        cli, "; %s of virtual time in %s\n",
-        det_format_duration(
-            run->virtual_time / DET_MILLISECOND * DET_MILLISECOND, virtual_text,
-            sizeof virtual_text),
-        det_format_duration(real / DET_MILLISECOND * DET_MILLISECOND, real_text, sizeof real_text));
+    if (run->cases)
+        cli_say(
+            cli, "; %s of virtual time in %s",
+            det_format_duration(
+                run->virtual_time / DET_MILLISECOND * DET_MILLISECOND, virtual_text,
+                sizeof virtual_text),
+            det_format_duration(
+                real / DET_MILLISECOND * DET_MILLISECOND, real_text, sizeof real_text));
+    cli_say(cli, "\n");
 }
 
 static void run_all(struct run *run)
@@ -396,7 +399,7 @@ static void finish(struct run *run, det_time from)
             cli_coverage_print(run->cli, &subject->coverage, subject->spec);
         close_subject(run, subject);
     }
-    if (run->cases)
+    if (run->cases || run->broken)
         summarize(run, det_world_now(run->cli->world, DET_CLOCK_MONOTONIC) - from);
     if (trace && run->cases) {
         int code = cli_trace_save(run->trace_cli, &run->trace, trace);

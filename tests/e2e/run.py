@@ -226,6 +226,46 @@ def test_interrupt_ends_with_130():
     equal(process.returncode, 130)
 
 
+def test_every_command_speaks_json():
+    write("light.fsm", LIGHT)
+    write("light.test.yaml", CASES)
+    write("broken.fsm", LIGHT + "ON(RED, GO, RED)\n")
+    write("broken.test.yaml", "machine: light.fsm\ncases: [{}, {name: x, steps: [{}]}]\n")
+    write("worse.test.yaml", CASES.replace("light.fsm", "broken.fsm"))
+    write("syntax.fsm", "STATE(\n")
+    for words, types, code in (
+            (["check", "light.fsm"], ["summary"], 0),
+            (["check", "broken.fsm"], ["finding", "summary"], 2),
+            (["fmt", "light.fsm"], ["file"], 0), (["fmt", "--check", "light.fsm"], ["file"], 1),
+            (["fmt", "-w", "light.fsm"], ["file"], 0), (["fmt", "syntax.fsm"], ["problem"], 2),
+            (["diagram", "light.fsm"], ["text"], 0),
+            (["diagram", "light.fsm", "-f", "svg"], ["text"], 0),
+            (["diagram", "light.fsm", "-o", "x"], ["file"], 0),
+            (["diagram", "broken.fsm"], ["finding"], 2),
+            (["test", "light.test.yaml"], ["case", "coverage", "summary"], 0),
+            (["test", "broken.test.yaml"], ["problem", "problem", "summary"], 2),
+            (["test", "worse.test.yaml"], ["finding", "summary"], 2),
+            (["sim", "light.fsm", "--seed", "1"], ["seed", "coverage", "summary"], 0),
+            (["sim", "broken.fsm"], ["finding"], 2), (["gen", "json", "light.fsm"], ["machine"], 0),
+            (["gen", "json", "light.fsm", "-o", "out"], ["file"], 0),
+            (["gen", "c", "light.fsm"], ["file", "file"], 0),
+            (["gen", "c", "broken.fsm"], ["finding"], 2), (["new", "job"], ["file"] * 3, 0),
+            (["new", "job"], ["file"] * 3, 4), (["version"], ["version"], 0),
+            (["help"], ["command"] * 10, 0), (["help", "test"], ["command"], 0),
+            (["help", "exit"], ["exit"] * 8, 0), (["completion", "bash"], ["text"], 0),
+            (["man"], ["text"], 0)):
+        done = detent(*words, "--json", code=code)
+        equal((words, [o["type"] for o in objects(done)]), (words, types))
+        if code == 0:
+            equal((words, done.stderr), (words, ""))
+    problem = objects(detent("fmt", "syntax.fsm", "--json", code=2))[0]
+    equal((problem["file"], problem["line"]), ("syntax.fsm", 2))
+    about = objects(detent("help", "diagram", "--json"))[0]
+    check("Mermaid" in about["about"])
+    check({"name": "color", "help": "use color: auto, always or never", "argument": "WHEN",
+           "choices": "auto always never"} in about["options"], str(about))
+
+
 # check
 
 def test_check_is_content_with_what_is_right():
@@ -233,7 +273,8 @@ def test_check_is_content_with_what_is_right():
     done = detent("check", "light.fsm", err="1 definition checked: ok")
     equal(done.stdout, "")
     detent("check", "-", stdin=LIGHT, err="1 definition checked: ok")
-    equal(objects(detent("check", "light.fsm", "--json")), [])
+    equal(objects(detent("check", "light.fsm", "--json")),
+          [{"type": "summary", "ok": True, "definitions": 1, "errors": 0, "warnings": 0}])
 
 
 def test_check_shows_the_place_the_line_and_the_rule():
@@ -283,7 +324,8 @@ def test_check_unhandled_shows_a_matrix():
     write("light.fsm", LIGHT)
     done = detent("check", "--unhandled", "light.fsm")
     equal(done.stdout, "       go  stopping\nred    ->  .       \ngreen  .   ->      \n\n")
-    rules = {o["rule"] for o in objects(detent("check", "--unhandled", "light.fsm", "--json"))}
+    rules = {o.get("rule", "")
+             for o in objects(detent("check", "--unhandled", "light.fsm", "--json"))} - {""}
     equal(rules, {"unhandled-pair"})
 
 
