@@ -44,8 +44,9 @@ struct cli {
     bool is_json;
     bool out_has_color, err_has_color;
     bool err_is_terminal;
-    bool has_failed; /* memory ran out while something was printed */
-    int out_error;   /* errno of the first write to `out` that failed */
+    unsigned out_columns, err_columns; /* of the terminal; 0: it is none, or does not say */
+    bool has_failed;                   /* memory ran out while something was printed */
+    int out_error;                     /* errno of the first write to `out` that failed */
     det_time progress_from, progress_next;
     bool progress_is_shown;
 };
@@ -76,6 +77,12 @@ void cli_aside_end(struct cli *cli, struct cli *aside);
 void cli_json(struct cli *cli, json_t *object_take);
 /* A string for JSON of any bytes: what is no UTF-8 is escaped as in cli_print(). */
 json_t *cli_json_text(const char *text);
+
+/* Paragraphs to `out`, their lines broken between words so that they fit the terminal, or 80
+ * columns where there is none. Each line is indented by `indent`, but the first, in which `used`
+ * columns are taken already. Lines that begin with a space stay as they are. Ends with a newline.
+ */
+void cli_print_wrapped(struct cli *cli, size_t used, size_t indent, const char *text);
 
 /* The columns that `size` bytes of text take on a terminal, once escaped; tabs count as one. */
 size_t cli_width(const char *text, size_t size);

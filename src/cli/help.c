@@ -21,7 +21,8 @@ static void print_option(struct cli *cli, const struct cli_option *option)
         left, sizeof left, "%s%c%s --%s%s%s", option->letter ? "-" : " ",
         option->letter ? option->letter : ' ', option->letter ? "," : " ", option->name,
         option->argument ? " " : "", option->argument ? option->argument : "");
-    cli_print(cli, "  %-*s %s\n", COLUMN, left, option->help);
+    cli_print(cli, "  %-*s ", COLUMN, left);
+    cli_print_wrapped(cli, COLUMN + 3, COLUMN + 3, option->help);
 }
 
 static void print_options(struct cli *cli, const struct cli_command *command)
@@ -71,8 +72,9 @@ static int help_command(struct cli *cli, const struct cli_command *command)
     cli_print(cli, " - %s\n\n", command->summary);
     cli_print_in(cli, CLI_BOLD, "usage: ");
     cli_print(
-        cli, "detent %s%s%s [OPTIONS]\n\n%s\n", command->name, *command->operand.form ? " " : "",
-        command->operand.form, command->about);
+        cli, "detent %s%s%s [OPTIONS]\n\n", command->name, *command->operand.form ? " " : "",
+        command->operand.form);
+    cli_print_wrapped(cli, 0, 0, command->about);
     print_options(cli, command);
     return CLI_OK;
 }
@@ -97,11 +99,11 @@ static int help_commands(struct cli *cli)
             cli_print(cli, "  %-12s %s\n", command->name, command->summary);
     }
     if (!cli->is_json)
-        cli_print(
-            cli,
-            "\n'detent help COMMAND' explains a command, 'detent help rows' the rows of a spec,\n"
+        cli_print_wrapped(
+            cli, 0, 0,
+            "\n'detent help COMMAND' explains a command, 'detent help rows' the rows of a spec, "
             "'detent help rules' what is checked about it, 'detent help exit' the exit codes.\n"
-            "A first machine: detent new light && cd light && detent test\n");
+            "\nA first machine: detent new light && cd light && detent test\n");
     return CLI_OK;
 }
 
@@ -115,7 +117,7 @@ static void print_kind(struct cli *cli, const char *type, const struct det_row_k
         return;
     }
     cli_print_in(cli, CLI_BOLD, "  %s\n", kind->form);
-    cli_print(cli, "      %s\n", kind->help);
+    cli_print_wrapped(cli, 0, 6, kind->help);
 }
 
 static int help_rows(struct cli *cli)
@@ -156,9 +158,15 @@ static int help_rules(struct cli *cli)
         }
         cli_print_in(cli, CLI_BOLD, "  %s", det_rule_id(rule));
         cli_print_in(cli, styles[severity], "  %s\n", severity_name(severity));
-        cli_print(cli, "      %s\n", det_rule_help(rule));
+        cli_print_wrapped(cli, 0, 6, det_rule_help(rule));
     }
     return CLI_OK;
+}
+
+static void print_code(struct cli *cli, int code, const char *meaning)
+{
+    cli_print(cli, "  %3d  ", code);
+    cli_print_wrapped(cli, 7, 7, meaning);
 }
 
 static int help_exit(struct cli *cli)
@@ -185,7 +193,7 @@ static int help_exit(struct cli *cli)
                          "{s:s, s:i, s:s}", "type", "exit", "code", codes[i].code, "meaning",
                          codes[i].meaning));
         else
-            cli_print(cli, "  %3d  %s\n", codes[i].code, codes[i].meaning);
+            print_code(cli, codes[i].code, codes[i].meaning);
     }
     return CLI_OK;
 }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -31,6 +32,13 @@ static bool wants_color(FILE *stream)
     return isatty(fileno(stream)) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
+static unsigned columns_of(FILE *stream)
+{
+    struct winsize size;
+
+    return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 void cli_init(struct cli *cli)
 {
     *cli = (struct cli){
@@ -41,6 +49,8 @@ void cli_init(struct cli *cli)
         .out_has_color = wants_color(stdout),
         .err_has_color = wants_color(stderr),
         .err_is_terminal = isatty(fileno(stderr)) == 1,
+        .out_columns = columns_of(stdout),
+        .err_columns = columns_of(stderr),
     };
 }
 
@@ -236,6 +246,7 @@ struct cli cli_aside(struct cli *cli)
     begin_talk(cli);
     aside.out = cli->err;
     aside.out_has_color = cli->err_has_color;
+    aside.out_columns = cli->err_columns;
     aside.out_error = 0;
     aside.progress_is_shown = false;
     return aside;

@@ -4,33 +4,8 @@
 /* output_test.c - what reaches a terminal cannot steer it. */
 #include <locale.h>
 
-#include "cli/cli.h"
+#include "cli/output_test.h"
 #include "cli/report.h"
-
-#include "lib/test.h"
-
-/* A run whose output is caught; both streams are one. */
-struct caught {
-    struct cli cli;
-    char *text;
-    size_t size;
-};
-
-static void catch_output(struct caught *caught)
-{
-    *caught = (struct caught){ .cli = { .world = det_world_real() } };
-    caught->cli.out = open_memstream(&caught->text, &caught->size);
-    assert_non_null(caught->cli.out);
-    caught->cli.err = caught->cli.out;
-}
-
-static void expect_output(struct caught *caught, const char *text)
-{
-    fclose(caught->cli.out);
-    assert_string_equal(caught->text, text);
-    assert_false(caught->cli.has_failed);
-    free(caught->text);
-}
 
 static void control_characters_are_escaped(void **state)
 {
@@ -234,6 +209,39 @@ static void a_long_line_is_cut_around_the_place(void **state)
     free(caught.text);
 }
 
+static void a_narrow_terminal_shows_a_shorter_part(void **state)
+{
+    static const char text[] =
+        "ON(WORKING, FALED, WAITING, CALL(a_hook), DO(an_effect_that_is_long))";
+    struct cli_problem problem = { "x", text, sizeof text - 1, 1, 13, false };
+    struct caught caught;
+
+    (void)state;
+    catch_output(&caught);
+    caught.cli.err_columns = 60;
+    cli_report_problem(&caught.cli, &problem, "here");
+    problem.column = 68;
+    cli_report_problem(&caught.cli, &problem, "here");
+    problem.column = 40;
+    caught.cli.err_columns = 10;
+    cli_report_problem(&caught.cli, &problem, "here");
+    caught.cli.err_columns = 80;
+    cli_report_problem(&caught.cli, &problem, "here");
+    expect_output(
+        &caught, "x:1:13: error: here\n"
+                 "    1 | ON(WORKING, FALED, WAITING, CALL(a_hook), DO(a...\n"
+                 "      |             ^\n"
+                 "x:1:68: error: here\n"
+                 "    1 | ...ING, CALL(a_hook), DO(an_effect_that_is_long))\n"
+                 "      |                                                ^\n"
+                 "x:1:40: error: here\n"
+                 "    1 | ...LL(a_hook), DO(an_...\n"
+                 "      |             ^\n"
+                 "x:1:40: error: here\n"
+                 "    1 | ON(WORKING, FALED, WAITING, CALL(a_hook), DO(an_effect_that_is_long))\n"
+                 "      |                                        ^\n");
+}
+
 static int print_scenario(struct det_test_memory *memory, void *argument)
 {
     struct cli cli = { .allocator = &memory->allocator, .out = argument };
@@ -270,6 +278,7 @@ int main(void)
         cmocka_unit_test(an_aside_goes_to_the_error_stream),
         cmocka_unit_test(a_problem_shows_its_line_and_points_at_the_column),
         cmocka_unit_test(a_long_line_is_cut_around_the_place),
+        cmocka_unit_test(a_narrow_terminal_shows_a_shorter_part),
         cmocka_unit_test(printing_survives_every_failed_allocation),
     };
 

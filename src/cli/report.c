@@ -11,9 +11,15 @@
 #include "base/text.h"
 #include "cli/input.h"
 
-/* Of a long source line this much is shown before the place, and in all. */
+/* Of a long source line this much is shown before the place, and in all, unless the terminal is
+ * narrower. */
 #define BEFORE_MAX 60
 #define LINE_MAX   160
+/* What stands before the source: its number; and what stands for what is left out. */
+#define MARGIN 8
+#define DOTS   3
+/* No terminal is too narrow for this. */
+#define LINE_MIN 24
 
 struct severity_look {
     const char *name;
@@ -57,25 +63,61 @@ static void print_gap(struct cli *cli, const char *text, size_t size)
     }
 }
 
+/* The part of a source line that is shown. */
+struct excerpt {
+    size_t from, to;
+};
+
+static struct excerpt excerpt_of(const struct cli *cli, const char *source, size_t column)
+{
+    size_t size = strlen(source), room = LINE_MAX, before = BEFORE_MAX;
+    struct excerpt part = { 0, size };
+
+    if (cli->out_columns)
+        room = cli->out_columns > MARGIN + LINE_MIN ? cli->out_columns - MARGIN : LINE_MIN;
+    if (size <= room)
+        return part;
+    room -= 2 * DOTS;
+    before = before < room / 2 ? before : room / 2;
+    /* Dots for less than dots would be a poor trade. */
+    if (column > before + DOTS)
+        part.from = at_character(source, column - before);
+    /* At the end of the line there is more room before the place. */
+    if (size - part.from < room)
+        part.from = at_character(source, size - room);
+    if (size - part.from > room)
+        part.to = at_character(source, part.from + room);
+    return part;
+}
+
+/* The columns below which the underline stands; of what is cut off only the part that is shown. */
+static size_t underlined(const struct det_place *place, size_t column, size_t to)
+{
+    size_t width = place->width ? place->width : 1;
+
+    if (column >= to)
+        return 1;
+    return cli_width(place->source + column, width < to - column ? width : to - column);
+}
+
 static void print_source(struct cli *cli, const struct det_place *place, enum cli_style style)
 {
     static const char waves[] = "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~";
     size_t size = strlen(place->source);
     size_t column = place->column ? place->column - 1 : 0;
-    size_t from, to, wide;
+    struct excerpt part;
+    size_t wide;
 
     column = column < size ? column : size;
-    from = column > BEFORE_MAX ? at_character(place->source, column - BEFORE_MAX) : 0;
-    to = size - from > LINE_MAX ? at_character(place->source, from + LINE_MAX) : size;
+    part = excerpt_of(cli, place->source, column);
     cli_print_in(cli, CLI_FAINT, "%5u | ", place->line);
     cli_print(
-        cli, "%s%.*s%s\n", from ? "..." : "", (int)(to - from), place->source + from,
-        to < size ? "..." : "");
+        cli, "%s%.*s%s\n", part.from ? "..." : "", (int)(part.to - part.from),
+        place->source + part.from, part.to < size ? "..." : "");
     cli_print_in(cli, CLI_FAINT, "      | ");
-    cli_print(cli, "%s", from ? "   " : "");
-    print_gap(cli, place->source + from, column - from);
-    wide = place->width && place->width <= to - column ? place->width : 1;
-    wide = column < to ? cli_width(place->source + column, wide) : 1;
+    cli_print(cli, "%s", part.from ? "   " : "");
+    print_gap(cli, place->source + part.from, column - part.from);
+    wide = underlined(place, column, part.to);
     wide = wide > sizeof waves ? sizeof waves : wide;
     cli_print_in(cli, style, "^%.*s\n", wide > 1 ? (int)wide - 1 : 0, waves);
 }

@@ -9,15 +9,18 @@ With the static library, what the program generates is linked and run, too.
 
 Each function whose name starts with `test_` is one test and gets a fresh folder as its current one.
 """
+import fcntl
 import inspect
 import json
 import os
 import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from pathlib import Path
 
@@ -96,9 +99,10 @@ def compiles(path, *folders):
     check(done.returncode == 0, f"{path}: {done.stderr[:2000]}")
 
 
-def on_terminal(*words, env=None):
-    """What the program prints when its output is a terminal."""
+def on_terminal(*words, env=None, columns=0):
+    """What the program prints when its output is a terminal; one of 0 columns does not say."""
     main, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     full = {"PATH": os.environ["PATH"], "TERM": "xterm", **(env or {})}
     process = subprocess.Popen([DETENT, *words], stdout=other, stderr=other, env=full)
     os.close(other)
@@ -185,6 +189,20 @@ def test_color_is_used_on_terminals_and_on_demand():
     check(ESCAPE not in on_terminal("check", "light.fsm", "--color", "never"))
     check(ESCAPE not in on_terminal("check", "light.fsm", env={"NO_COLOR": "1"}))
     check(ESCAPE not in on_terminal("check", "light.fsm", env={"TERM": "dumb"}))
+
+
+def test_lines_fit_the_terminal():
+    write("light.fsm", LIGHT + "HOOK(a_hook_with_quite_a_long_name)\nON(RED, GO, RED, "
+          "CALL(a_hook_with_quite_a_long_name), DO(an_effect_that_is_not_there), ARM(nothing))\n")
+    for columns in (40, 80, 120):
+        for name in ("new", "check", "fmt", "diagram", "test", "sim", "gen", "completion"):
+            lines = on_terminal("help", name, columns=columns, env={"NO_COLOR": "1"}).splitlines()
+            wide = [line for line in lines[3:] if len(line) > max(columns, 60)]
+            equal((name, columns, wide), (name, columns, []))
+        text = on_terminal("check", "light.fsm", columns=columns, env={"NO_COLOR": "1"})
+        sources = [line for line in text.splitlines() if re.match(r" *\d* \| ", line)]
+        check(len(sources) > 4 and all(len(line) <= columns for line in sources), text)
+    check(all(len(line) < 80 for line in detent("help", "test").stdout.splitlines()))
 
 
 def test_output_that_cannot_be_written_is_a_failure():
