@@ -24,12 +24,14 @@ static void note(void *context, struct det_view name)
 static void assert_found(const char *text, const char *wanted)
 {
     struct found found = { .size = 0 };
+    size_t size = strlen(text);
     /* A copy without a zero behind it, so that reading too far is seen. */
-    char *copy = malloc(strlen(text) + !*text);
+    char *copy = malloc(size ? size : 1);
 
     assert_non_null(copy);
-    memcpy(copy, text, strlen(text));
-    gen_functions(det_view_of(copy, strlen(text)), note, &found);
+    for (size_t i = 0; i < size; i++)
+        copy[i] = text[i];
+    gen_functions(det_view_of(copy, size), note, &found);
     free(copy);
     assert_string_equal(found.text, wanted);
 }

@@ -77,7 +77,7 @@ static struct excerpt excerpt_of(const struct cli *cli, const char *source, size
         room = cli->out_columns > MARGIN + LINE_MIN ? cli->out_columns - MARGIN : LINE_MIN;
     if (size <= room)
         return part;
-    room -= 2 * DOTS;
+    room -= (size_t)2 * DOTS;
     before = before < room / 2 ? before : room / 2;
     /* Dots for less than dots would be a poor trade. */
     if (column > before + DOTS)

@@ -159,7 +159,7 @@ static void complain_name(struct det_spec *spec)
         stem = "machine";
     stem = prefix != NULL ? prefix : stem;
     make_word(stem, strcspn(stem, "."), false, name, sizeof name);
-    make_word(name, strlen(name), true, upper, sizeof upper);
+    make_word(stem, strcspn(stem, "."), true, upper, sizeof upper);
     det_parse_complain(
         spec, DET_RULE_NO_NAME, &place,
         "there is no #define FSM_NAME: this is a fragment, which cannot run by itself");

@@ -433,7 +433,7 @@ void det_parse_rows(struct det_spec *spec)
 {
     spec->state_names = det_parse_alloc(spec, (spec->row_count + 1) * sizeof *spec->state_names);
     spec->event_names = det_parse_alloc(spec, (spec->row_count + 1) * sizeof *spec->event_names);
-    spec->numbered = det_parse_alloc(spec, (spec->row_count + 1) * sizeof *spec->numbered);
+    spec->numbered = det_parse_alloc(spec, (spec->row_count + 1) * sizeof(struct det_node *));
     /* Of a text beyond the limit nothing is said but that. */
     if (spec->row_count > DET_SPEC_ROWS_MAX)
         return;

@@ -264,10 +264,8 @@ static void a_record_with_a_mistake_is_told_once(void **state)
         "RECORD(money)\n FIELD(cents, u64)\nEND(",
         "RECORD(money)\n FIELD(cents, u64)\nENDE()",
         "RECORD(while)\n FIELD(cents, u64)\nEND",
-        "ENUM(c, d) VALUE(RED, red)\nEND\nRECORD(money)\n FIELD(cents, u64)\n FIELD(c, "
-        "one_of(c))\nEND",
-        "ENUM(c) VALUES(RED, red)\nEND\nRECORD(money)\n FIELD(cents, u64)\n FIELD(c, "
-        "one_of(c))\nEND",
+        "ENUM(c, d) VALUE(RED, red)\nEND\nRECORD(money)\n FIELD(cents, one_of(c))\nEND",
+        "ENUM(c) VALUES(RED, red)\nEND\nRECORD(money)\n FIELD(cents, one_of(c))\nEND",
     };
     char text[1024];
 
