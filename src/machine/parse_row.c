@@ -225,13 +225,15 @@ static int extra_for(enum det_row row)
 /* A name without the word that says what becomes of it. */
 static void hint_bare(struct det_take *take, const char *name)
 {
-    for (const struct det_node *row = take->spec->rows.first; row != NULL; row = row->next) {
+    for (const struct det_node *row = take->spec->complaint != NULL ? take->spec->rows.first : NULL;
+         row != NULL; row = row->next) {
         int extra = extra_for(row->row);
 
-        if (extra >= 0 && row->arguments != NULL && strcmp(row->arguments->text, name) == 0)
-            det_parse_hint(
-                take->spec, "did you mean %s(%s)?", det_extra_kind((enum det_extra)extra)->name,
-                name);
+        if (extra < 0 || row->arguments == NULL || strcmp(row->arguments->text, name) != 0)
+            continue;
+        det_parse_hint(
+            take->spec, "did you mean %s(%s)?", det_extra_kind((enum det_extra)extra)->name, name);
+        return;
     }
 }
 

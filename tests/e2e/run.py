@@ -400,6 +400,9 @@ def test_bad_input_is_answered_with_a_sentence_at_once():
     detent("check", "nul.fsm", code=2, out="[not-utf8]")
     write("empty.fsm", "")
     detent("check", "empty.fsm", code=2, out="[no-name]")
+    for row in ("STAY(A,B,c)", "STAT(A, a)", "STATE(A", "EVENT(E,e,r)", "AFTER(A,SECS(1),B)"):
+        write("many.fsm", LIGHT + (row + "\n") * 13000)
+        detent("check", "many.fsm", code=2, err="only the gravest 200 are shown")
     check(time.monotonic() - begun < 20, "it took too long")
 
 
