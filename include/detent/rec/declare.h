@@ -18,5 +18,5 @@
 
 #include <detent/rec/passes.h>
 
-#include <detent/rec/rows_end.h>
+#include <detent/rec/rows_none.h>
 #undef REC_SPEC

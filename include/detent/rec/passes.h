@@ -57,13 +57,7 @@
 #undef REC__S_ARRAY
 
 /* Functions, declared first, so that rows may name an enum that comes later. */
-#undef RECORD
-#undef FIELD
-#undef OPTIONAL
-#undef ARRAY
-#undef ENUM
-#undef VALUE
-#undef END
+#include <detent/rec/rows_none.h>
 #define RECORD(...)                   REC__F_RECORD(__VA_ARGS__, 1, ~)
 #define REC__F_RECORD(record, v, ...) static inline const struct det_record *record##_record(void);
 #define FIELD(...)
@@ -77,13 +71,7 @@
 
 /* Tables. rec__struct, rec__version and rec__rows are those of the record under way; END makes a
  * record or an enum of them, whichever the rows are. */
-#undef RECORD
-#undef FIELD
-#undef OPTIONAL
-#undef ARRAY
-#undef ENUM
-#undef VALUE
-#undef END
+#include <detent/rec/rows_none.h>
 #define RECORD(...) REC__T_RECORD(__VA_ARGS__, 1, ~)
 #define REC__T_RECORD(record, v, ...)                                                        \
     static inline const struct det_record *record##_record(void)                             \

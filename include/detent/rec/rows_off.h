@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* rows_off.h - every row of a record means nothing; a pass redefines the ones it needs. */
-#include <detent/rec/rows_end.h>
+/* rows_off.h - every row of a record means nothing; a pass redefines the ones it needs. No include
+ * guard on purpose. */
+#include <detent/rec/rows_none.h>
 
 #define RECORD(...)
 #define FIELD(...)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* rows_end.h - no row of a record is a macro any more. */
+/* rows_none.h - no row of a record is a macro. No include guard on purpose. */
 #undef RECORD
 #undef FIELD
 #undef OPTIONAL
