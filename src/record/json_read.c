@@ -227,8 +227,21 @@ static int store_enum(struct reader *reader, const struct det_field *field, uint
     return 0;
 }
 
-static int store_value(struct reader *reader, const struct det_field *field, uint8_t *value)
+static int enter_record(struct reader *reader, const struct det_field *field, size_t offset)
 {
+    if (reader->token.kind != DET_JSON_OBJECT)
+        return fail(reader, DET_ERR_TYPE, "an object was expected");
+    push(reader, det_record_of(field->record), offset);
+    return 0;
+}
+
+/* The current token is a value or an element of the current field. */
+static int read_value(struct reader *reader)
+{
+    const struct frame *frame = top(reader);
+    const struct det_field *field = frame->place.field;
+    size_t offset = frame->base + field->offset + (size_t)frame->place.index * field->size;
+    uint8_t *value = reader->value + offset;
     bool is_string = reader->token.kind == DET_JSON_STRING;
 
     switch (field->kind) {
@@ -256,24 +269,9 @@ static int store_value(struct reader *reader, const struct det_field *field, uin
             return store_enum(reader, field, value);
         break;
     case DET_KIND_RECORD:
-        break;
+        return enter_record(reader, field, offset);
     }
     return fail(reader, DET_ERR_TYPE, "a string was expected");
-}
-
-/* The current token is a value or an element of the current field. */
-static int read_value(struct reader *reader)
-{
-    const struct frame *frame = top(reader);
-    const struct det_field *field = frame->place.field;
-    size_t offset = frame->base + field->offset + (size_t)frame->place.index * field->size;
-
-    if (field->kind != DET_KIND_RECORD)
-        return store_value(reader, field, reader->value + offset);
-    if (reader->token.kind != DET_JSON_OBJECT)
-        return fail(reader, DET_ERR_TYPE, "an object was expected");
-    push(reader, det_record_of(field->record), offset);
-    return 0;
 }
 
 static int read_field(struct reader *reader)

@@ -116,6 +116,13 @@ static void put_bytes(struct writer *writer, struct det_view bytes)
     det_output_char(&writer->output, '"');
 }
 
+static void open_record(struct writer *writer)
+{
+    if (writer->for_people)
+        det_output_text(&writer->output, det_walk_frame(&writer->walk)->place.record->name);
+    open_with(writer, "{");
+}
+
 static void put_value(struct writer *writer, const struct det_field *field, const uint8_t *value)
 {
     struct det_output *output = &writer->output;
@@ -151,15 +158,9 @@ static void put_value(struct writer *writer, const struct det_field *field, cons
         put_word(writer, name ? name : "?");
         break;
     case DET_KIND_RECORD:
+        open_record(writer);
         break;
     }
-}
-
-static void open_record(struct writer *writer)
-{
-    if (writer->for_people)
-        det_output_text(&writer->output, det_walk_frame(&writer->walk)->place.record->name);
-    open_with(writer, "{");
 }
 
 static void put_field(struct writer *writer)
@@ -192,23 +193,18 @@ static void put_step(struct writer *writer, enum det_walk_step step)
         put_field(writer);
         break;
     case DET_WALK_VALUE:
+    case DET_WALK_OPEN:
         if (walk->field->flags & DET_FIELD_ARRAY)
             separate(writer);
         put_value(writer, walk->field, walk->value + walk->offset);
         break;
-    case DET_WALK_OPEN:
-        if (walk->field->flags & DET_FIELD_ARRAY)
-            separate(writer);
-        open_record(writer);
-        break;
     case DET_WALK_CLOSE:
+    case DET_WALK_END:
         close_with(writer, '}');
         break;
     case DET_WALK_DONE:
         if (walk->field->flags & DET_FIELD_ARRAY)
             close_with(writer, ']');
-        break;
-    case DET_WALK_END:
         break;
     }
 }
@@ -219,9 +215,10 @@ static size_t write_all(struct writer *writer, const struct det_record *record, 
 
     det_walk_init(&writer->walk, record, value);
     open_record(writer);
-    while ((step = det_walk_next(&writer->walk)) != DET_WALK_END)
+    do {
+        step = det_walk_next(&writer->walk);
         put_step(writer, step);
-    close_with(writer, '}');
+    } while (step != DET_WALK_END);
     return det_output_finish(&writer->output);
 }
 
