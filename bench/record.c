@@ -187,8 +187,10 @@ static void close_record(void)
 
 static const struct bench_case cases[] = {
     { "copy and crc32c", BENCH_LIMIT, run_copy, NULL, BINARY },
-    { "encode", BENCH_OURS, run_encode, NULL, BINARY, .goals = { NO_HEAP } },
-    { "decode", BENCH_OURS, run_decode, NULL, BINARY, .goals = { NO_HEAP } },
+    { "encode", BENCH_OURS, run_encode, NULL, BINARY,
+      .goals = { { BENCH_NS_MAX, 250, NULL }, NO_HEAP } },
+    { "decode", BENCH_OURS, run_decode, NULL, BINARY,
+      .goals = { { BENCH_NS_MAX, 250, NULL }, NO_HEAP } },
     { "jansson dumps", BENCH_PEER, run_dumps, NULL, JSON, .against = "" },
     { "to JSON", BENCH_OURS, run_write, NULL, JSON, .against = "jansson dumps",
       .goals = { { BENCH_AHEAD_OF, 0, "jansson dumps" }, NO_HEAP } },

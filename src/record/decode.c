@@ -10,160 +10,249 @@
 
 #include "base/hash.h"
 #include "record/binary.h"
+#include "record/nest.h"
 #include "record/value.h"
 #include "record/varint.h"
 #include "record/walk.h"
+#include "record/word.h"
 
-static bool get_number(
-    struct det_byte_reader *reader, const struct det_field *field, uint8_t *value)
+static inline size_t get_byte(struct det_byte_source *source, size_t at, uint8_t *ret)
 {
-    size_t start = reader->offset;
-    uint64_t number;
-    bool fits;
-
-    if (field->size == 1)
-        return det_get_byte(reader, value);
-    if (!det_get_varint(reader, &number))
-        return false;
-    if (field->kind == DET_KIND_SIGNED)
-        fits = det_value_set_signed(field, value, det_unzigzag(number));
-    else
-        fits = det_value_set_unsigned(field, value, number);
-    return fits || det_reader_fail(reader, DET_ERR_RANGE, start);
+    if (!det_source_has(source, at, 1))
+        return det_source_end(source);
+    *ret = source->data[at];
+    return at + 1;
 }
 
-static bool get_float(struct det_byte_reader *reader, uint8_t *value)
+static inline size_t get_bool(struct det_byte_source *source, size_t at, uint8_t *ret)
 {
-    size_t start = reader->offset;
-    uint64_t bits;
-
-    if (!det_get_u64(reader, &bits))
-        return false;
-    memcpy(value, &bits, sizeof bits);
-    return det_value_float_bits(value) == bits || det_reader_fail(reader, DET_ERR_MALFORMED, start);
+    at = get_byte(source, at, ret);
+    if (at != DET_NOWHERE && *ret > 1)
+        return det_source_fail(source, DET_ERR_MALFORMED, at - 1);
+    return at;
 }
 
-static bool get_bool(struct det_byte_reader *reader, uint8_t *ret)
+static inline size_t get_unsigned(
+    struct det_byte_source *source, size_t at, const struct det_field *field, uint8_t *value)
 {
-    if (!det_get_byte(reader, ret))
-        return false;
-    return *ret <= 1 || det_reader_fail(reader, DET_ERR_MALFORMED, reader->offset - 1);
+    struct det_varint read = det_get_varint(source, at);
+
+    if (read.end != DET_NOWHERE && !det_value_set_unsigned(field, value, read.number))
+        return det_source_fail(source, DET_ERR_RANGE, at);
+    return read.end;
 }
 
-/* A size of at most `max` and as many bytes. */
-static bool get_view(struct det_byte_reader *reader, size_t max, struct det_view *ret)
+static inline size_t get_signed(
+    struct det_byte_source *source, size_t at, const struct det_field *field, uint8_t *value)
 {
-    size_t start = reader->offset;
-    const uint8_t *bytes;
-    uint64_t size;
+    struct det_varint read = det_get_varint(source, at);
+    int64_t number = det_unzigzag(read.number);
 
-    if (!det_get_varint(reader, &size))
-        return false;
-    if (size > max)
-        return det_reader_fail(reader, DET_ERR_RANGE, start);
-    bytes = det_get_bytes(reader, (size_t)size);
-    *ret = det_view_of((const char *)bytes, (size_t)size);
-    return bytes != NULL;
+    if (read.end != DET_NOWHERE && !det_value_set_signed(field, value, number))
+        return det_source_fail(source, DET_ERR_RANGE, at);
+    return read.end;
 }
 
-static bool get_text(struct det_byte_reader *reader, const struct det_field *field, uint8_t *value)
+static inline size_t get_time(struct det_byte_source *source, size_t at, uint8_t *value)
 {
-    struct det_view text = { 0 };
-    const char *zero;
-    size_t bad;
-
-    if (!get_view(reader, field->capacity, &text))
-        return false;
-    bad = det_utf8_check(text.data, text.size);
-    zero = memchr(text.data, 0, bad);
-    if (zero)
-        bad = (size_t)(zero - text.data);
-    if (bad != text.size)
-        return det_reader_fail(reader, DET_ERR_MALFORMED, reader->offset - text.size + bad);
-    det_value_set_view(field, value, text);
-    return true;
-}
-
-static bool get_enum(struct det_byte_reader *reader, const struct det_field *field, uint8_t *value)
-{
-    size_t start = reader->offset;
-    struct det_view name = { 0 };
-
-    if (!get_view(reader, DET_NAME_MAX, &name))
-        return false;
-    return det_value_set_enum(field, value, name) || det_reader_fail(reader, DET_ERR_RANGE, start);
-}
-
-static bool get_value(struct det_byte_reader *reader, const struct det_field *field, uint8_t *value)
-{
-    struct det_view view = { 0 };
     uint64_t bits = 0;
 
-    switch (field->kind) {
-    case DET_KIND_UNSIGNED:
-    case DET_KIND_SIGNED:
-        return get_number(reader, field, value);
-    case DET_KIND_FLOAT:
-        return get_float(reader, value);
-    case DET_KIND_BOOL:
-        return get_bool(reader, value);
-    case DET_KIND_TIME:
-        return det_get_u64(reader, &bits) && det_value_set_unsigned(field, value, bits);
-    case DET_KIND_TEXT:
-        return get_text(reader, field, value);
-    case DET_KIND_BYTES:
-        if (!get_view(reader, field->capacity, &view))
-            return false;
-        det_value_set_view(field, value, view);
-        return true;
-    case DET_KIND_ENUM:
-        return get_enum(reader, field, value);
-    case DET_KIND_RECORD:
-        break;
-    }
-    return true;
+    at = det_get_u64(source, at, &bits);
+    memcpy(value, &bits, sizeof bits);
+    return at;
+}
+
+static inline size_t get_float(struct det_byte_source *source, size_t at, uint8_t *value)
+{
+    size_t start = at;
+    uint64_t bits = 0;
+
+    at = det_get_u64(source, at, &bits);
+    memcpy(value, &bits, sizeof bits);
+    if (at != DET_NOWHERE && det_value_float_bits(value) != bits)
+        return det_source_fail(source, DET_ERR_MALFORMED, start);
+    return at;
+}
+
+/* Judges a size that was read at `at`: at most `max`, and as many bytes are there behind it.
+ * Returns where they end. */
+static inline size_t sized_end(
+    struct det_byte_source *source, size_t at, struct det_varint size, size_t max)
+{
+    if (size.end == DET_NOWHERE)
+        return DET_NOWHERE;
+    if (size.number > max)
+        return det_source_fail(source, DET_ERR_RANGE, at);
+    if (!det_source_has(source, size.end, (size_t)size.number))
+        return det_source_end(source);
+    return size.end + (size_t)size.number;
+}
+
+static DET_INLINE size_t
+get_text(struct det_byte_source *source, size_t at, const struct det_field *field, uint8_t *value)
+{
+    struct det_varint size = det_get_varint(source, at);
+    size_t end = sized_end(source, at, size, field->capacity), good;
+    const char *text;
+
+    if (end == DET_NOWHERE || det_copy_plain(value, source->data + size.end, size.number))
+        return end;
+    text = (const char *)source->data + size.end;
+    good = strnlen(text, det_utf8_check(text, size.number));
+    if (good < size.number)
+        return det_source_fail(source, DET_ERR_MALFORMED, size.end + good);
+    return end;
+}
+
+static inline size_t get_bytes(
+    struct det_byte_source *source, size_t at, const struct det_field *field, uint8_t *value)
+{
+    struct det_varint size = det_get_varint(source, at);
+    size_t end = sized_end(source, at, size, field->capacity);
+    uint32_t stored = (uint32_t)size.number;
+
+    if (end == DET_NOWHERE)
+        return end;
+    memcpy(value, &stored, sizeof stored);
+    memcpy(value + sizeof stored, source->data + size.end, stored);
+    return end;
+}
+
+static inline size_t get_enum(
+    struct det_byte_source *source, size_t at, const struct det_field *field, uint8_t *value)
+{
+    struct det_varint size = det_get_varint(source, at);
+    size_t end = sized_end(source, at, size, DET_NAME_MAX);
+    struct det_view name;
+
+    if (end == DET_NOWHERE)
+        return end;
+    name = det_view_of((const char *)source->data + size.end, size.number);
+    if (!det_value_set_enum(field, value, name))
+        return det_source_fail(source, DET_ERR_RANGE, at);
+    return end;
 }
 
 /* The version of the records in the field, which must not be newer than we know. */
-static bool get_nested_version(
-    struct det_byte_reader *reader, const struct det_field *field, uint32_t *ret)
+static inline size_t get_nested_version(
+    struct det_byte_source *source, size_t at, const struct det_field *field,
+    struct det_level *level)
 {
-    size_t start = reader->offset;
-    uint64_t version;
+    struct det_varint version = det_get_varint(source, at);
 
-    if (!det_get_varint(reader, &version))
-        return false;
-    if (version == 0)
-        return det_reader_fail(reader, DET_ERR_MALFORMED, start);
-    if (version > det_nested_version(field))
-        return det_reader_fail(reader, DET_ERR_VERSION, start);
-    *ret = (uint32_t)version;
-    return true;
+    level->index = DET_PLACE_WHOLE;
+    if (version.end == DET_NOWHERE)
+        return DET_NOWHERE;
+    if (version.number == 0)
+        return det_source_fail(source, DET_ERR_MALFORMED, at);
+    if (version.number > det_nested_version(field))
+        return det_source_fail(source, DET_ERR_VERSION, at);
+    level->nested_version = (uint32_t)version.number;
+    return version.end;
 }
 
-/* Puts the presence or count where the walk looks for it next. */
-static bool get_field(struct det_byte_reader *reader, struct det_walk *walk, uint8_t *value)
+/* One value, or the version of the records in the field. */
+static DET_INLINE size_t get_value(
+    struct det_byte_source *source, size_t at, const struct det_field *field, uint8_t *value,
+    struct det_level *level)
 {
-    const struct det_field *field = walk->field;
-    struct det_walk_frame *frame = det_walk_frame(walk);
-    size_t start = reader->offset;
-    uint64_t count = 1;
-    uint8_t presence;
-
-    if (field->flags & DET_FIELD_ARRAY) {
-        if (!det_get_varint(reader, &count))
-            return false;
-        if (count > field->count_max)
-            return det_reader_fail(reader, DET_ERR_RANGE, start);
-    } else if (field->flags & DET_FIELD_OPTIONAL) {
-        if (!get_bool(reader, &presence))
-            return false;
-        count = presence;
+    switch (field->kind) {
+    case DET_KIND_UNSIGNED:
+        if (field->size == 1)
+            return get_byte(source, at, value);
+        return get_unsigned(source, at, field, value);
+    case DET_KIND_SIGNED:
+        if (field->size == 1)
+            return get_byte(source, at, value);
+        return get_signed(source, at, field, value);
+    case DET_KIND_FLOAT:
+        return get_float(source, at, value);
+    case DET_KIND_BOOL:
+        return get_bool(source, at, value);
+    case DET_KIND_TIME:
+        return get_time(source, at, value);
+    case DET_KIND_TEXT:
+        return get_text(source, at, field, value);
+    case DET_KIND_BYTES:
+        return get_bytes(source, at, field, value);
+    case DET_KIND_ENUM:
+        return get_enum(source, at, field, value);
+    case DET_KIND_RECORD:
+        break;
     }
-    det_field_set_count(field, value + frame->base, (uint32_t)count);
-    if (count == 0 || field->kind != DET_KIND_RECORD)
-        return true;
-    return get_nested_version(reader, field, &frame->child_version);
+    return get_nested_version(source, at, field, level);
+}
+
+/* The presence or count of a field that has one, into its place in the record. */
+static inline size_t get_count(
+    struct det_byte_source *source, size_t at, const struct det_field *field, uint8_t *base)
+{
+    struct det_varint count;
+
+    if (field->flags & DET_FIELD_OPTIONAL)
+        return get_bool(source, at, base + field->presence);
+    count = det_get_varint(source, at);
+    if (count.end != DET_NOWHERE && count.number > field->count_max)
+        return det_source_fail(source, DET_ERR_RANGE, at);
+    det_field_set_count(field, base, (uint32_t)count.number);
+    return count.end;
+}
+
+/* A field that has a presence, a count or records; of records only the version is read. */
+static DET_APART size_t get_counted(
+    struct det_byte_source *source, size_t at, const struct det_field *field, uint8_t *base,
+    struct det_level *level)
+{
+    uint8_t *element = base + field->offset;
+    uint32_t count;
+
+    level->index = DET_PLACE_WHOLE;
+    if (field->flags & DET_FIELD_COUNTED)
+        at = get_count(source, at, field, base);
+    count = level->count = det_field_count(field, base);
+    if (field->kind == DET_KIND_RECORD && count > 1)
+        count = 1;
+    for (uint32_t i = 0; i < count && at != DET_NOWHERE; i++, element += field->size) {
+        level->index = i;
+        at = get_value(source, at, field, element, level);
+    }
+    return at;
+}
+
+/* The fields of one record, until they end or one of them has records to go on with. Those of a
+ * later version than that of the record are not there. */
+static DET_INLINE size_t
+get_fields(struct det_byte_source *source, size_t at, struct det_level *level, uint8_t *base)
+{
+    const struct det_field *field = level->field;
+    size_t left = level->left;
+
+    for (; left > 0; left--, field++) {
+        if (field->since > level->version)
+            continue;
+        if (!(field->flags & DET_FIELD_COUNTED) && field->kind != DET_KIND_RECORD) {
+            at = get_value(source, at, field, base + field->offset, level);
+            if (at == DET_NOWHERE)
+                break;
+            continue;
+        }
+        at = get_counted(source, at, field, base, level);
+        if (at == DET_NOWHERE || (field->kind == DET_KIND_RECORD && level->count > 0))
+            break;
+    }
+    level->field = field;
+    level->left = left;
+    return at;
+}
+
+/* The same for all records of the array that it is in. */
+static DET_APART size_t
+get_records(struct det_byte_source *source, size_t at, struct det_level *level, uint8_t *value)
+{
+    do
+        at = get_fields(source, at, level, value + level->base);
+    while (at != DET_NOWHERE && det_level_again(level));
+    return at;
 }
 
 static const char *decode_problem(int code)
@@ -174,50 +263,44 @@ static const char *decode_problem(int code)
                                        : "the bytes are not of the canonical form";
 }
 
-static int fail_body(
-    const struct det_byte_reader *reader, const struct det_walk *walk, struct det_error *reterr)
+static DET_APART int fail_body(
+    const struct det_byte_source *source, const struct det_nest *nest, struct det_error *reterr)
 {
+    struct det_place places[DET_RECORD_DEPTH_MAX];
     char place[DET_PLACE_TEXT];
-    int code = reader->error == DET_ERR_TRUNCATED ? DET_ERR_MALFORMED : reader->error;
-    struct det_byte_reader again = { reader->data, reader->size, reader->error_offset, 0, 0 };
+    int code = source->error == DET_ERR_TRUNCATED ? DET_ERR_MALFORMED : source->error;
+    struct det_byte_source again = *source;
+    const struct det_level *level = nest->levels + 1;
 
+    for (unsigned i = 0; i < nest->depth; i++, level++)
+        places[i] = (struct det_place){ level->record, level->field, level->index };
     DET_FAIL_AT(
-        reterr, code, reader->error_offset, "%s: %s at byte %zu",
-        det_walk_place(walk, place, sizeof place), decode_problem(reader->error),
-        reader->error_offset);
+        reterr, code, source->error_offset, "%s: %s at byte %zu",
+        det_place_format(places, nest->depth, place, sizeof place), decode_problem(source->error),
+        source->error_offset);
     if (reterr && code == DET_ERR_VERSION) {
-        reterr->expected = det_nested_version(walk->field);
-        (void)det_get_varint(&again, &reterr->actual);
+        reterr->expected = det_nested_version(level[-1].field);
+        reterr->actual = det_get_varint(&again, source->error_offset).number;
     }
     return code;
 }
 
 static int get_body(
-    struct det_byte_reader *reader, const struct det_record *record, uint32_t version,
+    struct det_byte_source *source, size_t at, const struct det_record *record, uint32_t version,
     uint8_t *value, struct det_error *reterr)
 {
-    struct det_walk walk;
-    enum det_walk_step step;
-    bool done = true;
+    DET_NEST_ON_STACK nest;
 
-    det_walk_init(&walk, record, value);
-    det_walk_frame(&walk)->version = version;
-    while (done && (step = det_walk_next(&walk)) != DET_WALK_END) {
-        if (step == DET_WALK_VALUE)
-            done = get_value(reader, walk.field, value + walk.offset);
-        else if (step != DET_WALK_FIELD)
-            continue;
-        else if (det_field_since(walk.field) > det_walk_frame(&walk)->version)
-            det_walk_skip(&walk);
-        else
-            done = get_field(reader, &walk, value);
-    }
-    if (!done)
-        return fail_body(reader, &walk, reterr);
-    if (reader->offset != reader->size)
+    det_nest_init(&nest, record, version);
+    do
+        at = get_records(source, at, det_nest_level(&nest), value);
+    while (at != DET_NOWHERE && det_nest_next(&nest));
+    if (at == DET_NOWHERE)
+        return fail_body(source, &nest, reterr);
+    if (at != source->size)
         return DET_FAIL_AT(
-            reterr, DET_ERR_MALFORMED, reader->offset,
-            "%s: the body goes on after its last field at byte %zu", record->name, reader->offset);
+            reterr, DET_ERR_MALFORMED, at, "%s: the body goes on after its last field at byte %zu",
+            record->name, at);
     return 0;
 }
 
@@ -225,20 +308,28 @@ static int get_body(
 struct frame {
     uint64_t version;
     uint64_t length;
+    size_t body; /* where it starts */
     uint8_t format;
 };
 
-static bool get_frame(struct det_byte_reader *reader, struct frame *ret)
+static size_t get_frame(struct det_byte_source *source, struct frame *ret)
 {
-    if (!det_get_byte(reader, &ret->format))
-        return false;
+    size_t at = get_byte(source, 0, &ret->format);
+    struct det_varint version, length;
+
+    if (at == DET_NOWHERE)
+        return at;
     if (ret->format != DET_RECORD_FORMAT)
-        return det_reader_fail(reader, ret->format ? DET_ERR_VERSION : DET_ERR_MALFORMED, 0);
-    if (!det_get_varint(reader, &ret->version))
-        return false;
-    if (ret->version > UINT32_MAX)
-        return det_reader_fail(reader, DET_ERR_MALFORMED, 1);
-    return det_get_varint(reader, &ret->length);
+        return det_source_fail(source, ret->format ? DET_ERR_VERSION : DET_ERR_MALFORMED, 0);
+    version = det_get_varint(source, at);
+    if (version.end == DET_NOWHERE)
+        return DET_NOWHERE;
+    if (version.number > UINT32_MAX)
+        return det_source_fail(source, DET_ERR_MALFORMED, 1);
+    length = det_get_varint(source, version.end);
+    ret->version = version.number;
+    ret->length = length.number;
+    return length.end;
 }
 
 static int fail_version(struct det_error *reterr, size_t offset, uint64_t known, uint64_t found)
@@ -260,65 +351,66 @@ static uint32_t load_checksum(const uint8_t *bytes)
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-/* Judges the frame; afterwards the reader has exactly the body before it. */
+/* Judges the frame; afterwards the source ends where the body does. */
 static int open_frame(
-    struct det_byte_reader *reader, const struct det_record *record, struct frame *ret,
+    struct det_byte_source *source, const struct det_record *record, struct frame *ret,
     struct det_error *reterr)
 {
     size_t left, end;
 
-    if (!get_frame(reader, ret)) {
-        if (reader->error == DET_ERR_VERSION)
+    ret->body = get_frame(source, ret);
+    if (ret->body == DET_NOWHERE) {
+        if (source->error == DET_ERR_VERSION)
             return fail_version(reterr, 0, DET_RECORD_FORMAT, ret->format);
         return DET_FAIL_AT(
-            reterr, reader->error, reader->error_offset, "%s: %s at byte %zu", record->name,
-            det_error_text(reader->error), reader->error_offset);
+            reterr, source->error, source->error_offset, "%s: %s at byte %zu", record->name,
+            det_error_text(source->error), source->error_offset);
     }
-    left = reader->size - reader->offset;
+    left = source->size - ret->body;
     if (left < DET_RECORD_CHECKSUM_SIZE || ret->length > left - DET_RECORD_CHECKSUM_SIZE)
         return DET_FAIL_AT(
-            reterr, DET_ERR_TRUNCATED, reader->size,
-            "%s: the bytes end after %zu, inside of the record", record->name, reader->size);
-    end = reader->offset + (size_t)ret->length;
+            reterr, DET_ERR_TRUNCATED, source->size,
+            "%s: the bytes end after %zu, inside of the record", record->name, source->size);
+    end = ret->body + (size_t)ret->length;
     if (left - DET_RECORD_CHECKSUM_SIZE > ret->length)
         return DET_FAIL_AT(
             reterr, DET_ERR_MALFORMED, end + DET_RECORD_CHECKSUM_SIZE,
             "%s: the bytes go on after the record's end at %zu", record->name,
             end + DET_RECORD_CHECKSUM_SIZE);
-    if (det_crc32c(0, reader->data, end) != load_checksum(reader->data + end))
+    if (det_crc32c(0, source->data, end) != load_checksum(source->data + end))
         return DET_FAIL_AT(
             reterr, DET_ERR_CORRUPT, end,
             "%s: the checksum at byte %zu does not match the bytes before it", record->name, end);
-    reader->size = end;
+    source->size = end;
     return 0;
 }
 
 static int decode(
-    const struct det_record *record, struct det_byte_reader *reader, uint8_t *value,
+    const struct det_record *record, struct det_byte_source *source, uint8_t *value,
     struct det_error *reterr)
 {
     struct frame frame = { 0 };
     int r;
 
-    r = open_frame(reader, record, &frame, reterr);
+    r = open_frame(source, record, &frame, reterr);
     if (r < 0)
         return r;
     if (frame.version == 0)
         return DET_FAIL_AT(reterr, DET_ERR_MALFORMED, 1, "%s: version 0 at byte 1", record->name);
     if (frame.version > det_record_version(record))
         return fail_version(reterr, 1, det_record_version(record), frame.version);
-    return get_body(reader, record, (uint32_t)frame.version, value, reterr);
+    return get_body(source, frame.body, record, (uint32_t)frame.version, value, reterr);
 }
 
 int det_record_decode(
     const struct det_record *record, const void *data, size_t size, void *value,
     struct det_error *reterr)
 {
-    struct det_byte_reader reader = { .data = data, .size = size };
+    struct det_byte_source source = { .data = data, .size = size };
     int r;
 
     memset(value, 0, record->size);
-    r = decode(record, &reader, value, reterr);
+    r = decode(record, &source, value, reterr);
     if (r < 0)
         memset(value, 0, record->size);
     return r;

@@ -404,6 +404,37 @@ static void errors_name_the_field_and_the_byte(void **state)
     assert_string_equal(error.text, "growing.b: the body ends inside of it at byte 4");
 }
 
+/* The place in the text, whatever is wrong there. */
+static void expect_place(
+    const struct det_record *record, const char *body, size_t size, int code, const char *place)
+{
+    struct det_error error;
+    uint8_t bytes[160], value[1024];
+
+    assert_int_equal(decode(record, bytes, frame(1, body, size, bytes), value, &error), code);
+    assert_memory_equal(error.text, place, strlen(place));
+}
+
+static void errors_name_the_element(void **state)
+{
+    struct det_field field = { .name = "x", .flags = DET_FIELD_ARRAY, .count_max = 3, .offset = 4 };
+    struct det_record record = { "one", 1, 4 + 3 * sizeof(struct line), &field, 1 };
+
+    (void)state;
+    field.kind = DET_KIND_BOOL;
+    field.size = 1;
+    expect_place(&record, "\4", 1, DET_ERR_RANGE, "one.x: ");
+    expect_place(&record, "\3\1\1\2", 4, DET_ERR_MALFORMED, "one.x[2]: ");
+    field.kind = DET_KIND_RECORD;
+    field.size = sizeof(struct line);
+    field.record.get = line_record;
+    expect_place(&record, "\2\2\1a\1\1b\1", 8, DET_ERR_VERSION, "one.x: ");
+    expect_place(&record, "\2\1\1a\1\1b\x80", 8, DET_ERR_MALFORMED, "one.x[1].pieces: ");
+    expect_place(&record, "\2\1\1a\1", 5, DET_ERR_MALFORMED, "one.x[1].name: ");
+    field.flags = 0;
+    expect_place(&record, "\1\1\0\1", 4, DET_ERR_MALFORMED, "one.x.name: ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -422,6 +453,7 @@ int main(void)
         cmocka_unit_test(newer_versions_are_refused),
         cmocka_unit_test(nested_records_have_versions_of_their_own),
         cmocka_unit_test(errors_name_the_field_and_the_byte),
+        cmocka_unit_test(errors_name_the_element),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

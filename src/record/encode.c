@@ -3,16 +3,21 @@
 
 /* encode.c - records to bytes, as docs/formats/record.md has it.
  *
- *     01 | version | length | body ... | crc32c */
+ *     01 | version | length | body ... | crc32c
+ *
+ * Writing only finds out whether the value is valid; what is wrong and where is then asked of
+ * det_record_validate(), which goes through the fields in the same order. */
 #include <detent/record.h>
 
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/hash.h"
 #include "record/binary.h"
+#include "record/nest.h"
 #include "record/value.h"
 #include "record/varint.h"
 #include "record/walk.h"
+#include "record/word.h"
 
 static size_t longest_name(const struct det_enum *enumeration)
 {
@@ -27,6 +32,7 @@ static size_t longest_name(const struct det_enum *enumeration)
     return longest;
 }
 
+/* The most bytes of one value; of records the version alone, which stands once. */
 static size_t value_max(const struct det_field *field)
 {
     size_t size = field->capacity;
@@ -40,28 +46,23 @@ static size_t value_max(const struct det_field *field)
     case DET_KIND_FLOAT:
     case DET_KIND_TIME:
         return 8;
+    case DET_KIND_RECORD:
+        return det_varint_size(det_nested_version(field));
     case DET_KIND_ENUM:
         size = longest_name(det_enum_of(field->enumeration));
-        return det_varint_size(size) + size;
+        break;
     case DET_KIND_TEXT:
     case DET_KIND_BYTES:
-        return det_varint_size(size) + size;
-    case DET_KIND_RECORD:
         break;
     }
-    return 0;
+    return det_varint_size(size) + size;
 }
 
-/* What a field has besides its values. */
-static size_t field_max(const struct det_field *field)
+static size_t presence_max(const struct det_field *field)
 {
-    size_t size = 0;
-
     if (field->flags & DET_FIELD_ARRAY)
-        size = det_varint_size(field->count_max);
-    else if (field->flags & DET_FIELD_OPTIONAL)
-        size = 1;
-    return size + (field->kind == DET_KIND_RECORD ? det_varint_size(det_nested_version(field)) : 0);
+        return det_varint_size(field->count_max);
+    return field->flags & DET_FIELD_OPTIONAL ? 1 : 0;
 }
 
 static size_t frame_size(const struct det_record *record, size_t body)
@@ -72,157 +73,218 @@ static size_t frame_size(const struct det_record *record, size_t body)
 
 size_t det_record_encoded_max(const struct det_record *record)
 {
-    size_t factors[DET_RECORD_DEPTH_MAX + 1] = { 1 }, total = 0, part;
+    /* factors[n]: how many records there are at depth n, at most. */
+    size_t factors[DET_RECORD_DEPTH_MAX + 1] = { 1 }, total = 0, count, *outer;
     struct det_walk walk;
     enum det_walk_step step;
 
     det_walk_init(&walk, record, NULL);
     while ((step = det_walk_next(&walk)) != DET_WALK_END) {
-        if (step != DET_WALK_FIELD && step != DET_WALK_VALUE)
+        if (step != DET_WALK_FIELD)
             continue;
-        if (step == DET_WALK_FIELD) {
-            part = walk.field->flags & DET_FIELD_ARRAY ? walk.field->count_max : 1;
-            if (!det_mul_size(factors[walk.depth - 1], part, &factors[walk.depth]))
-                return SIZE_MAX;
-            part = field_max(walk.field) * factors[walk.depth - 1];
-        } else {
-            part = value_max(walk.field) * factors[walk.depth];
-        }
-        total += part;
+        outer = &factors[walk.depth - 1];
+        count = walk.field->flags & DET_FIELD_ARRAY ? walk.field->count_max : 1;
+        if (!det_mul_size(outer[0], count, &outer[1]))
+            return SIZE_MAX;
+        total += presence_max(walk.field) * outer[0];
+        total += value_max(walk.field) * outer[walk.field->kind != DET_KIND_RECORD];
     }
     return frame_size(record, total);
 }
 
-static void put_view(struct det_byte_writer *writer, struct det_view view)
+static inline size_t put_view(
+    struct det_byte_space space, size_t at, const void *bytes, size_t size)
 {
-    det_put_varint(writer, view.size);
-    det_put_bytes(writer, view.data, view.size);
+    at = det_put_varint(space, at, size);
+    return det_put_bytes(space, at, bytes, size);
 }
 
-static void put_value(
-    struct det_byte_writer *writer, const struct det_field *field, const uint8_t *value)
+static DET_INLINE size_t
+put_text(struct det_byte_space space, size_t at, const struct det_field *field, const uint8_t *text)
+{
+    size_t length = strnlen((const char *)text, field->size), end;
+    bool is_plain = false;
+
+    if (length == field->size)
+        return DET_NOWHERE;
+    at = det_put_varint(space, at, length);
+    end = at + length;
+    if (end <= space.capacity)
+        is_plain = det_copy_plain(space.data + at, text, length);
+    if (!is_plain && det_utf8_check((const char *)text, length) != length)
+        return DET_NOWHERE;
+    return end;
+}
+
+static inline size_t put_bytes(
+    struct det_byte_space space, size_t at, const struct det_field *field, const uint8_t *value)
+{
+    uint32_t size;
+
+    memcpy(&size, value, sizeof size);
+    if (size > field->capacity)
+        return DET_NOWHERE;
+    return put_view(space, at, value + sizeof size, size);
+}
+
+static inline size_t put_enum(
+    struct det_byte_space space, size_t at, const struct det_field *field, const uint8_t *value)
+{
+    const char *name = det_value_enum_name(field, value);
+
+    return name ? put_view(space, at, name, strlen(name)) : DET_NOWHERE;
+}
+
+/* One value, or the version of the records in the field. DET_NOWHERE when it is not valid. */
+static DET_INLINE size_t put_value(
+    struct det_byte_space space, size_t at, const struct det_field *field, const uint8_t *value)
 {
     switch (field->kind) {
     case DET_KIND_UNSIGNED:
         if (field->size == 1)
-            det_put_byte(writer, *value);
-        else
-            det_put_varint(writer, det_value_unsigned(field, value));
-        break;
+            return det_put_byte(space, at, *value);
+        return det_put_varint(space, at, det_value_unsigned(field, value));
     case DET_KIND_SIGNED:
         if (field->size == 1)
-            det_put_byte(writer, *value);
-        else
-            det_put_varint(writer, det_zigzag(det_value_signed(field, value)));
-        break;
+            return det_put_byte(space, at, *value);
+        return det_put_varint(space, at, det_zigzag(det_value_signed(field, value)));
     case DET_KIND_FLOAT:
-        det_put_u64(writer, det_value_float_bits(value));
-        break;
+        return det_put_u64(space, at, det_value_float_bits(value));
     case DET_KIND_BOOL:
-        det_put_byte(writer, *value);
-        break;
+        return *value <= 1 ? det_put_byte(space, at, *value) : DET_NOWHERE;
     case DET_KIND_TIME:
-        det_put_u64(writer, det_value_unsigned(field, value));
-        break;
+        return det_put_u64(space, at, det_value_unsigned(field, value));
     case DET_KIND_TEXT:
+        return put_text(space, at, field, value);
     case DET_KIND_BYTES:
-        put_view(writer, det_value_view(field, value));
-        break;
+        return put_bytes(space, at, field, value);
     case DET_KIND_ENUM:
-        put_view(writer, det_view_text(det_value_enum_name(field, value)));
-        break;
+        return put_enum(space, at, field, value);
     case DET_KIND_RECORD:
         break;
     }
+    return det_put_varint(space, at, det_nested_version(field));
 }
 
-/* The presence or count of a field, and the version of the records in it. */
-static void put_field(
-    struct det_byte_writer *writer, const struct det_field *field, const uint8_t *base)
+/* A field that has a presence, a count or records; of records only the version is put. */
+static DET_APART size_t put_counted(
+    struct det_byte_space space, size_t at, const struct det_field *field, const uint8_t *base,
+    uint32_t *ret_count)
 {
+    const uint8_t *element = base + field->offset;
     uint32_t count = det_field_count(field, base);
 
-    if (field->flags & DET_FIELD_ARRAY)
-        det_put_varint(writer, count);
-    else if (field->flags & DET_FIELD_OPTIONAL)
-        det_put_byte(writer, (uint8_t)count);
-    if (count > 0 && field->kind == DET_KIND_RECORD)
-        det_put_varint(writer, det_nested_version(field));
+    *ret_count = count;
+    if (!det_field_count_is_valid(field, count))
+        return DET_NOWHERE;
+    if (field->flags & DET_FIELD_COUNTED)
+        at = det_put_varint(space, at, count);
+    if (field->kind == DET_KIND_RECORD && count > 1)
+        count = 1;
+    for (; count > 0 && at != DET_NOWHERE; count--, element += field->size)
+        at = put_value(space, at, field, element);
+    return at;
 }
 
-static int put_body(
-    struct det_byte_writer *writer, const struct det_record *record, const void *value,
-    struct det_error *reterr)
+/* The fields of one record, until they end or one of them has records to go on with. */
+static DET_INLINE size_t
+put_fields(struct det_byte_space space, size_t at, struct det_level *level, const uint8_t *base)
 {
-    struct det_walk walk;
-    enum det_walk_step step;
-    int r;
+    const struct det_field *field = level->field;
+    size_t left = level->left;
 
-    det_walk_init(&walk, record, value);
-    while ((step = det_walk_next(&walk)) != DET_WALK_END) {
-        r = det_walk_check(&walk, step, reterr);
-        if (r < 0)
-            return r;
-        if (step == DET_WALK_FIELD)
-            put_field(writer, walk.field, walk.value + det_walk_frame(&walk)->base);
-        else if (step == DET_WALK_VALUE)
-            put_value(writer, walk.field, walk.value + walk.offset);
+    for (; left > 0 && at != DET_NOWHERE; left--, field++) {
+        if (!(field->flags & DET_FIELD_COUNTED) && field->kind != DET_KIND_RECORD) {
+            at = put_value(space, at, field, base + field->offset);
+            continue;
+        }
+        at = put_counted(space, at, field, base, &level->count);
+        if (field->kind == DET_KIND_RECORD && level->count > 0)
+            break;
     }
-    return 0;
+    level->field = field;
+    level->left = left;
+    return at;
 }
 
-/* Puts the length of the body, which is not known before the body is there, in front of it. */
-static void insert_length(struct det_byte_writer *writer, size_t at)
+/* The same for all records of the array that it is in. */
+static DET_APART size_t
+put_records(struct det_byte_space space, size_t at, struct det_level *level, const uint8_t *value)
 {
-    size_t length = writer->size - at - 1;
-    uint8_t bytes[DET_VARINT_MAX];
-    size_t size = det_varint_encode(length, bytes);
-
-    writer->size += size - 1;
-    if (writer->size > writer->capacity)
-        return;
-    if (size > 1)
-        memmove(writer->data + at + size, writer->data + at + 1, length);
-    memcpy(writer->data + at, bytes, size);
+    do
+        at = put_fields(space, at, level, value + level->base);
+    while (at != DET_NOWHERE && det_level_again(level));
+    return at;
 }
 
-static void put_checksum(struct det_byte_writer *writer)
+/* DET_NOWHERE when the value is not valid. */
+static size_t put_body(
+    struct det_byte_space space, size_t at, const struct det_record *record, const void *value)
+{
+    DET_NEST_ON_STACK nest;
+
+    det_nest_init(&nest, record, 0);
+    do
+        at = put_records(space, at, det_nest_level(&nest), value);
+    while (at != DET_NOWHERE && det_nest_next(&nest));
+    return at;
+}
+
+/* Puts the length of the body, which is not known before the body is there, into the byte before
+ * it, moving the body when one is too few. Returns the end of the body. */
+static size_t insert_length(struct det_byte_space space, size_t body, size_t end)
+{
+    size_t length = end - body, size = det_varint_size(length);
+
+    end += size - 1;
+    if (end > space.capacity)
+        return end;
+    if (size > 1)
+        memmove(space.data + body - 1 + size, space.data + body, length);
+    det_put_varint(space, body - 1, length);
+    return end;
+}
+
+static size_t put_checksum(struct det_byte_space space, size_t at)
 {
     uint32_t crc;
-    uint8_t bytes[DET_RECORD_CHECKSUM_SIZE] = { 0 };
 
-    if (writer->size <= writer->capacity) {
-        crc = det_crc32c(0, writer->data, writer->size);
+    if (at + DET_RECORD_CHECKSUM_SIZE <= space.capacity) {
+        crc = det_crc32c(0, space.data, at);
         for (unsigned i = 0; i < DET_RECORD_CHECKSUM_SIZE; i++)
-            bytes[i] = (uint8_t)(crc >> (8 * i));
+            space.data[at + i] = (uint8_t)(crc >> (8 * i));
     }
-    det_put_bytes(writer, bytes, sizeof bytes);
+    return at + DET_RECORD_CHECKSUM_SIZE;
+}
+
+static int fail_limit(
+    const struct det_record *record, size_t needed, size_t capacity, struct det_error *reterr)
+{
+    int r = det_error_set(
+        reterr, DET_ERR_LIMIT, "%s: needs %zu bytes and has %zu", record->name, needed, capacity);
+
+    if (reterr)
+        reterr->actual = needed;
+    return r;
 }
 
 int64_t det_record_encode(
     const struct det_record *record, const void *value, void *target, size_t capacity,
     struct det_error *reterr)
 {
-    struct det_byte_writer writer = { target, capacity, 0 };
-    size_t length_at;
+    struct det_byte_space space = { target, capacity };
+    size_t body, end;
     int r;
 
-    det_put_byte(&writer, DET_RECORD_FORMAT);
-    det_put_varint(&writer, det_record_version(record));
-    length_at = writer.size;
-    det_put_byte(&writer, 0);
-    r = put_body(&writer, record, value, reterr);
-    if (r < 0)
-        return r;
-    insert_length(&writer, length_at);
-    put_checksum(&writer);
-    if (writer.size > capacity) {
-        r = det_error_set(
-            reterr, DET_ERR_LIMIT, "%s: needs %zu bytes and has %zu", record->name, writer.size,
-            capacity);
-        if (reterr)
-            reterr->actual = writer.size;
+    body = det_put_byte(space, 0, DET_RECORD_FORMAT);
+    body = det_put_varint(space, body, det_record_version(record));
+    body = det_put_byte(space, body, 0);
+    end = put_body(space, body, record, value);
+    if (end == DET_NOWHERE) {
+        r = det_record_validate(record, value, reterr);
+        det_assert(r < 0);
         return r;
     }
-    return (int64_t)writer.size;
+    end = put_checksum(space, insert_length(space, body, end));
+    return end <= capacity ? (int64_t)end : fail_limit(record, end, capacity, reterr);
 }

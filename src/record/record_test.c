@@ -9,16 +9,21 @@
 
 #include "lib/test.h"
 
+/* Validating says so, and encoding the same. */
 static void expect(const struct every *value, int code, size_t offset, const char *text)
 {
-    struct det_error error = { 0 };
+    struct det_error errors[2] = { 0 };
+    uint8_t bytes[1024];
+    int64_t size;
 
-    assert_int_equal(det_record_validate(every_record(), value, &error), code);
+    assert_int_equal(det_record_validate(every_record(), value, &errors[0]), code);
     assert_int_equal(det_record_validate(every_record(), value, NULL), code);
-    if (code < 0) {
-        assert_int_equal(error.code, code);
-        assert_int_equal(error.offset, offset);
-        assert_string_equal(error.text, text);
+    size = det_record_encode(every_record(), value, bytes, sizeof bytes, &errors[1]);
+    assert_int_equal(size < 0 ? size : 0, code);
+    for (unsigned i = 0; i < 2 && code < 0; i++) {
+        assert_int_equal(errors[i].code, code);
+        assert_int_equal(errors[i].offset, offset);
+        assert_string_equal(errors[i].text, text);
     }
 }
 

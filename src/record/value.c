@@ -8,108 +8,6 @@
 
 #include "base/assert.h"
 
-void det_field_set_count(const struct det_field *field, void *base, uint32_t count)
-{
-    uint8_t *place = (uint8_t *)base + field->presence;
-
-    if (field->flags & DET_FIELD_ARRAY)
-        memcpy(place, &count, sizeof count);
-    else if (field->flags & DET_FIELD_OPTIONAL)
-        *place = count != 0;
-}
-
-bool det_field_count_is_valid(const struct det_field *field, uint32_t count)
-{
-    return count <= (field->flags & DET_FIELD_ARRAY ? field->count_max : 1);
-}
-
-uint64_t det_value_unsigned(const struct det_field *field, const void *value)
-{
-    uint16_t two;
-    uint32_t four;
-    uint64_t eight;
-
-    switch (field->size) {
-    case 1:
-        return *(const uint8_t *)value;
-    case 2:
-        memcpy(&two, value, sizeof two);
-        return two;
-    case 4:
-        memcpy(&four, value, sizeof four);
-        return four;
-    default:
-        memcpy(&eight, value, sizeof eight);
-        return eight;
-    }
-}
-
-int64_t det_value_signed(const struct det_field *field, const void *value)
-{
-    switch (field->size) {
-    case 1:
-        return (int8_t)det_value_unsigned(field, value);
-    case 2:
-        return (int16_t)det_value_unsigned(field, value);
-    case 4:
-        return (int32_t)det_value_unsigned(field, value);
-    default:
-        return (int64_t)det_value_unsigned(field, value);
-    }
-}
-
-/* Stores the low bytes of `number`; the caller knows that the others say nothing. */
-static void store(const struct det_field *field, void *value, uint64_t number)
-{
-    uint8_t one = (uint8_t)number;
-    uint16_t two = (uint16_t)number;
-    uint32_t four = (uint32_t)number;
-
-    switch (field->size) {
-    case 1:
-        memcpy(value, &one, sizeof one);
-        break;
-    case 2:
-        memcpy(value, &two, sizeof two);
-        break;
-    case 4:
-        memcpy(value, &four, sizeof four);
-        break;
-    default:
-        memcpy(value, &number, sizeof number);
-        break;
-    }
-}
-
-bool det_value_set_unsigned(const struct det_field *field, void *value, uint64_t number)
-{
-    if (field->size < 8 && number >> (field->size * 8))
-        return false;
-    store(field, value, number);
-    return true;
-}
-
-bool det_value_set_signed(const struct det_field *field, void *value, int64_t number)
-{
-    int64_t limit;
-
-    if (field->size < 8) {
-        limit = (int64_t)1 << (field->size * 8 - 1);
-        if (number >= limit || number < -limit)
-            return false;
-    }
-    store(field, value, (uint64_t)number);
-    return true;
-}
-
-uint64_t det_value_float_bits(const void *value)
-{
-    uint64_t bits;
-
-    memcpy(&bits, value, sizeof bits);
-    return (bits & INT64_MAX) > 0x7ff0000000000000u ? DET_FLOAT_NAN : bits;
-}
-
 struct det_view det_value_view(const struct det_field *field, const void *value)
 {
     uint32_t size;
@@ -121,22 +19,6 @@ struct det_view det_value_view(const struct det_field *field, const void *value)
         (const char *)value + sizeof size, size < field->capacity ? size : field->capacity);
 }
 
-void det_value_set_view(const struct det_field *field, void *value, struct det_view view)
-{
-    uint32_t size = (uint32_t)view.size;
-    char *target = value;
-
-    det_assert(view.size <= field->capacity);
-    if (field->kind == DET_KIND_BYTES) {
-        memcpy(target, &size, sizeof size);
-        target += sizeof size;
-    }
-    if (view.size)
-        memcpy(target, view.data, view.size);
-    if (field->kind == DET_KIND_TEXT)
-        target[view.size] = 0;
-}
-
 const char *det_value_enum_name(const struct det_field *field, const void *value)
 {
     const struct det_enum *enumeration = det_enum_of(field->enumeration);
@@ -144,10 +26,24 @@ const char *det_value_enum_name(const struct det_field *field, const void *value
 
     det_assert(enumeration != NULL);
     memcpy(&number, value, sizeof number);
+    /* Most enums count from 0. */
+    if (number >= 0 && (size_t)number < enumeration->value_count &&
+        enumeration->values[number].value == number)
+        return enumeration->values[number].name;
     for (size_t i = 0; i < enumeration->value_count; i++)
         if (enumeration->values[i].value == number)
             return enumeration->values[i].name;
     return NULL;
+}
+
+/* The same as det_view_is(), made for short names that are nearly always different. */
+static bool name_is(const char *name, struct det_view view)
+{
+    size_t i = 0;
+
+    while (i < view.size && name[i] && name[i] == view.data[i])
+        i++;
+    return i == view.size && !name[i];
 }
 
 bool det_value_set_enum(const struct det_field *field, void *value, struct det_view name)
@@ -156,7 +52,7 @@ bool det_value_set_enum(const struct det_field *field, void *value, struct det_v
 
     det_assert(enumeration != NULL);
     for (size_t i = 0; i < enumeration->value_count; i++) {
-        if (det_view_is(name, enumeration->values[i].name)) {
+        if (name_is(enumeration->values[i].name, name)) {
             memcpy(value, &enumeration->values[i].value, sizeof(int));
             return true;
         }
@@ -189,24 +85,24 @@ int det_value_check(const struct det_field *field, const void *value, const char
     case DET_KIND_BOOL:
         if (*(const uint8_t *)value > 1)
             return fail(DET_ERR_RANGE, "the bool is neither 0 nor 1", ret_reason);
-        return 0;
+        break;
     case DET_KIND_TEXT:
         return check_text(field, value, ret_reason);
     case DET_KIND_BYTES:
         memcpy(&size, value, sizeof size);
         if (size > field->capacity)
             return fail(DET_ERR_RANGE, "the size is beyond the capacity", ret_reason);
-        return 0;
+        break;
     case DET_KIND_ENUM:
         if (!det_value_enum_name(field, value))
             return fail(DET_ERR_RANGE, "the enum has no such value", ret_reason);
-        return 0;
+        break;
     case DET_KIND_UNSIGNED:
     case DET_KIND_SIGNED:
     case DET_KIND_FLOAT:
     case DET_KIND_TIME:
     case DET_KIND_RECORD:
-        return 0;
+        break;
     }
     return 0;
 }

@@ -50,22 +50,116 @@ static inline uint32_t det_field_count(const struct det_field *field, const void
     return field->flags & DET_FIELD_OPTIONAL ? *place : 1;
 }
 
-void det_field_set_count(const struct det_field *field, void *base, uint32_t count);
 /* Whether that count or presence is one a valid value can have. */
-bool det_field_count_is_valid(const struct det_field *field, uint32_t count);
+static inline bool det_field_count_is_valid(const struct det_field *field, uint32_t count)
+{
+    return count <= (field->flags & DET_FIELD_ARRAY ? field->count_max : 1);
+}
 
-uint64_t det_value_unsigned(const struct det_field *field, const void *value);
-int64_t det_value_signed(const struct det_field *field, const void *value);
+static inline void det_field_set_count(const struct det_field *field, void *base, uint32_t count)
+{
+    uint8_t *place = (uint8_t *)base + field->presence;
+
+    if (field->flags & DET_FIELD_ARRAY)
+        memcpy(place, &count, sizeof count);
+    else if (field->flags & DET_FIELD_OPTIONAL)
+        *place = count != 0;
+}
+
+static inline uint64_t det_value_unsigned(const struct det_field *field, const void *value)
+{
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+
+    switch (field->size) {
+    case 1:
+        return *(const uint8_t *)value;
+    case 2:
+        memcpy(&two, value, sizeof two);
+        return two;
+    case 4:
+        memcpy(&four, value, sizeof four);
+        return four;
+    default:
+        memcpy(&eight, value, sizeof eight);
+        return eight;
+    }
+}
+
+static inline int64_t det_value_signed(const struct det_field *field, const void *value)
+{
+    uint64_t number = det_value_unsigned(field, value);
+
+    switch (field->size) {
+    case 1:
+        return (int8_t)number;
+    case 2:
+        return (int16_t)number;
+    case 4:
+        return (int32_t)number;
+    default:
+        return (int64_t)number;
+    }
+}
+
+/* Stores the low bytes of `number`; the caller knows that the others say nothing. */
+static inline void det_value_store(const struct det_field *field, void *value, uint64_t number)
+{
+    uint16_t two = (uint16_t)number;
+    uint32_t four = (uint32_t)number;
+
+    switch (field->size) {
+    case 1:
+        *(uint8_t *)value = (uint8_t)number;
+        break;
+    case 2:
+        memcpy(value, &two, sizeof two);
+        break;
+    case 4:
+        memcpy(value, &four, sizeof four);
+        break;
+    default:
+        memcpy(value, &number, sizeof number);
+        break;
+    }
+}
+
 /* False, and nothing stored, when the number does not fit the field. */
-bool det_value_set_unsigned(const struct det_field *field, void *value, uint64_t number);
-bool det_value_set_signed(const struct det_field *field, void *value, int64_t number);
+static inline bool det_value_set_unsigned(
+    const struct det_field *field, void *value, uint64_t number)
+{
+    if (field->size < 8 && number >> (field->size * 8))
+        return false;
+    det_value_store(field, value, number);
+    return true;
+}
+
+static inline bool det_value_set_signed(const struct det_field *field, void *value, int64_t number)
+{
+    int64_t limit;
+
+    if (field->size < 8) {
+        limit = (int64_t)1 << (field->size * 8 - 1);
+        if (number >= limit || number < -limit)
+            return false;
+    }
+    det_value_store(field, value, (uint64_t)number);
+    return true;
+}
+
 /* The bits of a double, one pattern for all NaNs. */
 #define DET_FLOAT_NAN 0x7ff8000000000000u
-uint64_t det_value_float_bits(const void *value);
+static inline uint64_t det_value_float_bits(const void *value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, value, sizeof bits);
+    return (bits & INT64_MAX) > 0x7ff0000000000000u ? DET_FLOAT_NAN : bits;
+}
+
 /* TEXT and BYTES. */
 struct det_view det_value_view(const struct det_field *field, const void *value);
-/* Stores a TEXT or BYTES that is known to fit. */
-void det_value_set_view(const struct det_field *field, void *value, struct det_view view);
 /* NULL when the enum has no such value. */
 const char *det_value_enum_name(const struct det_field *field, const void *value);
 /* False when the enum has no such name. */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* varint.h - bytes with an end: a writer that goes on counting when they are full, a reader that
- * remembers what was wrong first, and the numbers of docs/formats/record.md between them. */
+/* varint.h - the numbers of docs/formats/record.md, into bytes with an end and out of them.
+ *
+ * Every function takes the position where it starts and returns the one behind what it wrote or
+ * read. A position is a value and not a member of a struct, so that it stays in a register from one
+ * number to the next: where the next one starts is what everything else waits for. */
 #ifndef DET_RECORD_VARINT_H
 #define DET_RECORD_VARINT_H
 
@@ -10,67 +13,60 @@
 
 #include <string.h>
 
-#define DET_VARINT_MAX 10
+#include "record/word.h"
 
-struct det_byte_writer {
+#define DET_VARINT_MAX 10
+/* The position behind what could not be written or read. */
+#define DET_NOWHERE SIZE_MAX
+
+/* What does not fit is not written, but the position goes on: the end says how much is needed. */
+struct det_byte_space {
     uint8_t *data;
     size_t capacity;
-    size_t size; /* what was put; beyond `capacity` nothing is written */
 };
 
-struct det_byte_reader {
+struct det_byte_source {
     const uint8_t *data;
     size_t size;
-    size_t offset;
-    int error; /* 0, DET_ERR_TRUNCATED or DET_ERR_MALFORMED */
+    int error; /* what was wrong, once a function returned DET_NOWHERE */
     size_t error_offset;
 };
 
-static inline void det_put_bytes(struct det_byte_writer *writer, const void *bytes, size_t size)
+static inline size_t det_put_byte(struct det_byte_space space, size_t at, uint8_t byte)
 {
-    if (size && writer->size <= writer->capacity && size <= writer->capacity - writer->size)
-        memcpy(writer->data + writer->size, bytes, size);
-    writer->size += size;
+    if (at < space.capacity)
+        space.data[at] = byte;
+    return at + 1;
 }
 
-static inline void det_put_byte(struct det_byte_writer *writer, uint8_t byte)
+static inline size_t det_put_bytes(
+    struct det_byte_space space, size_t at, const void *bytes, size_t size)
 {
-    if (writer->size < writer->capacity)
-        writer->data[writer->size] = byte;
-    writer->size++;
+    if (at + size <= space.capacity)
+        memcpy(space.data + at, bytes, size);
+    return at + size;
 }
 
-static inline size_t det_varint_encode(uint64_t number, uint8_t target[DET_VARINT_MAX])
+static inline size_t det_put_u64(struct det_byte_space space, size_t at, uint64_t number)
 {
-    size_t size = 0;
-
-    for (; number >= 0x80; number >>= 7)
-        target[size++] = (uint8_t)(number | 0x80);
-    target[size++] = (uint8_t)number;
-    return size;
+    if (at + 8 <= space.capacity)
+        det_word_store(space.data + at, number);
+    return at + 8;
 }
 
 static inline size_t det_varint_size(uint64_t number)
 {
-    uint8_t bytes[DET_VARINT_MAX];
-
-    return det_varint_encode(number, bytes);
+    return (70 - (size_t)__builtin_clzll(number | 1)) / 7;
 }
 
-static inline void det_put_varint(struct det_byte_writer *writer, uint64_t number)
+static inline size_t det_put_varint(struct det_byte_space space, size_t at, uint64_t number)
 {
-    uint8_t bytes[DET_VARINT_MAX];
-
-    det_put_bytes(writer, bytes, det_varint_encode(number, bytes));
-}
-
-static inline void det_put_u64(struct det_byte_writer *writer, uint64_t number)
-{
-    uint8_t bytes[8];
-
-    for (unsigned i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(number >> (8 * i));
-    det_put_bytes(writer, bytes, sizeof bytes);
+    if (at + DET_VARINT_MAX > space.capacity && at + det_varint_size(number) > space.capacity)
+        return at + det_varint_size(number);
+    for (; number >= 0x80; number >>= 7)
+        space.data[at++] = (uint8_t)(number | 0x80);
+    space.data[at++] = (uint8_t)number;
+    return at;
 }
 
 static inline uint64_t det_zigzag(int64_t number)
@@ -83,68 +79,47 @@ static inline int64_t det_unzigzag(uint64_t number)
     return (int64_t)((number >> 1) ^ (number & 1 ? UINT64_MAX : 0));
 }
 
-/* Remembers the first error; returns false so that failing is one line. */
-static inline bool det_reader_fail(struct det_byte_reader *reader, int code, size_t offset)
+/* Returns DET_NOWHERE, so that failing is one line. */
+static inline size_t det_source_fail(struct det_byte_source *source, int code, size_t offset)
 {
-    if (!reader->error) {
-        reader->error = code;
-        reader->error_offset = offset;
-    }
-    return false;
+    source->error = code;
+    source->error_offset = offset;
+    return DET_NOWHERE;
 }
 
-/* `size` bytes in place, or NULL when there are not as many. */
-static inline const uint8_t *det_get_bytes(struct det_byte_reader *reader, size_t size)
+/* Whether `size` bytes are there to be read in place. */
+static inline bool det_source_has(const struct det_byte_source *source, size_t at, size_t size)
 {
-    if (size > reader->size - reader->offset) {
-        det_reader_fail(reader, DET_ERR_TRUNCATED, reader->size);
-        return NULL;
-    }
-    reader->offset += size;
-    return reader->data + reader->offset - size;
+    return size <= source->size - at;
 }
 
-static inline bool det_get_byte(struct det_byte_reader *reader, uint8_t *ret)
+static inline size_t det_source_end(struct det_byte_source *source)
 {
-    const uint8_t *byte = det_get_bytes(reader, 1);
-
-    if (byte)
-        *ret = *byte;
-    return byte != NULL;
+    return det_source_fail(source, DET_ERR_TRUNCATED, source->size);
 }
 
-static inline bool det_get_u64(struct det_byte_reader *reader, uint64_t *ret)
+static inline size_t det_get_u64(struct det_byte_source *source, size_t at, uint64_t *ret)
 {
-    const uint8_t *bytes = det_get_bytes(reader, 8);
-
-    if (!bytes)
-        return false;
-    *ret = 0;
-    for (unsigned i = 0; i < 8; i++)
-        *ret |= (uint64_t)bytes[i] << (8 * i);
-    return true;
+    if (!det_source_has(source, at, 8))
+        return det_source_end(source);
+    *ret = det_word_load(source->data + at);
+    return at + 8;
 }
 
-static inline bool det_get_varint(struct det_byte_reader *reader, uint64_t *ret)
-{
-    size_t start = reader->offset;
-    uint64_t number = 0;
-    uint8_t byte;
+/* A number and the position behind it. */
+struct det_varint {
+    uint64_t number;
+    size_t end;
+};
 
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        if (!det_get_byte(reader, &byte))
-            return false;
-        if (shift == 63 && byte > 1)
-            break;
-        number |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte & 0x80)
-            continue;
-        if (byte == 0 && shift > 0)
-            break;
-        *ret = number;
-        return true;
-    }
-    return det_reader_fail(reader, DET_ERR_MALFORMED, start);
+/* One of any size, 10 bytes at most. */
+struct det_varint det_get_long_varint(struct det_byte_source *source, size_t at);
+
+static inline struct det_varint det_get_varint(struct det_byte_source *source, size_t at)
+{
+    if (det_source_has(source, at, 1) && source->data[at] < 0x80)
+        return (struct det_varint){ source->data[at], at + 1 };
+    return det_get_long_varint(source, at);
 }
 
 #endif

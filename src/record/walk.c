@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "record/value.h"
 
-static void push(struct det_walk *walk, const struct det_record *record, uint32_t version)
+static void push(struct det_walk *walk, const struct det_record *record)
 {
     struct det_walk_frame *frame;
 
@@ -19,7 +19,6 @@ static void push(struct det_walk *walk, const struct det_record *record, uint32_
     frame->place = (struct det_place){ record, NULL, 0 };
     frame->base = walk->offset;
     frame->next_field = 0;
-    frame->version = version;
     frame->phase = DET_WALK_BETWEEN;
 }
 
@@ -29,7 +28,7 @@ void det_walk_init(struct det_walk *walk, const struct det_record *record, const
     walk->field = NULL;
     walk->offset = 0;
     walk->depth = 0;
-    push(walk, record, det_record_version(record));
+    push(walk, record);
 }
 
 static enum det_walk_step start_field(struct det_walk *walk, struct det_walk_frame *frame)
@@ -40,7 +39,6 @@ static enum det_walk_step start_field(struct det_walk *walk, struct det_walk_fra
     walk->offset = frame->base + field->offset;
     frame->place.index = DET_PLACE_WHOLE;
     frame->next_index = 0;
-    frame->child_version = 0;
     frame->phase = DET_WALK_STARTED;
     return DET_WALK_FIELD;
 }
@@ -60,7 +58,6 @@ static enum det_walk_step leave_record(struct det_walk *walk)
 static enum det_walk_step next_element(struct det_walk *walk, struct det_walk_frame *frame)
 {
     const struct det_field *field = frame->place.field;
-    const struct det_record *nested;
 
     if (frame->next_index == frame->count) {
         frame->phase = DET_WALK_BETWEEN;
@@ -70,9 +67,7 @@ static enum det_walk_step next_element(struct det_walk *walk, struct det_walk_fr
     walk->offset = frame->base + field->offset + (size_t)frame->place.index * field->size;
     if (field->kind != DET_KIND_RECORD)
         return DET_WALK_VALUE;
-    nested = det_record_of(field->record);
-    det_assert(nested != NULL);
-    push(walk, nested, frame->child_version ? frame->child_version : det_record_version(nested));
+    push(walk, det_record_of(field->record));
     return DET_WALK_OPEN;
 }
 

@@ -7,9 +7,6 @@
  *       |  `--> OPEN, FIELD ... DONE, CLOSE, OPEN --^         nested records
  *       `--> the next FIELD, when skipped                     and END after the last field
  *
- * How many values a field has is read from memory after its FIELD step was returned, so that a
- * decoder can put the count there in answer to it.
- *
  * Invariants:
  *   1. 1 <= depth <= DET_RECORD_DEPTH_MAX until END; frames[0] is the outermost record.
  *   2. `offset` counts from the start of the outermost record, and the value behind it lies inside.
@@ -45,12 +42,10 @@ enum det_walk_phase {
 
 struct det_walk_frame {
     struct det_place place;
-    size_t base;            /* offset of this record */
-    size_t next_field;      /* the number of the field after the current one */
-    uint32_t next_index;    /* of the next element */
-    uint32_t count;         /* elements of the current field */
-    uint32_t version;       /* of this record in the bytes; by default that of the definition */
-    uint32_t child_version; /* of the records in the current field; a decoder may lower it */
+    size_t base;         /* offset of this record */
+    size_t next_field;   /* the number of the field after the current one */
+    uint32_t next_index; /* of the next element */
+    uint32_t count;      /* elements of the current field */
     enum det_walk_phase phase;
 };
 
