@@ -9,6 +9,7 @@
 #include <detent/record.h>
 
 #include "base/hash.h"
+#include "base/unset.h"
 #include "record/binary.h"
 #include "record/nest.h"
 #include "record/value.h"
@@ -289,7 +290,7 @@ static int get_body(
     struct det_byte_source *source, size_t at, const struct det_record *record, uint32_t version,
     uint8_t *value, struct det_error *reterr)
 {
-    DET_NEST_ON_STACK nest;
+    DET_UNSET struct det_nest nest; /* every level is written before it is read */
 
     det_nest_init(&nest, record, version);
     do

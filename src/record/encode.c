@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/hash.h"
+#include "base/unset.h"
 #include "record/binary.h"
 #include "record/nest.h"
 #include "record/value.h"
@@ -221,7 +222,7 @@ put_records(struct det_byte_space space, size_t at, struct det_level *level, con
 static size_t put_body(
     struct det_byte_space space, size_t at, const struct det_record *record, const void *value)
 {
-    DET_NEST_ON_STACK nest;
+    DET_UNSET struct det_nest nest; /* every level is written before it is read */
 
     det_nest_init(&nest, record, 0);
     do

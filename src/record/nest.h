@@ -36,17 +36,6 @@ struct det_nest {
     struct det_level levels[DET_RECORD_DEPTH_MAX + 1];
 };
 
-/* For a nest on the stack: every level is written before it is read, and a compiler that is told to
- * zero all locals would take a good part of the time of a record for them. */
-#if defined(__has_attribute)
-#if __has_attribute(uninitialized)
-#define DET_NEST_ON_STACK __attribute__((uninitialized)) struct det_nest
-#endif
-#endif
-#ifndef DET_NEST_ON_STACK
-#define DET_NEST_ON_STACK struct det_nest
-#endif
-
 static inline struct det_level *det_nest_level(struct det_nest *nest)
 {
     return &nest->levels[nest->depth];

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* rows_none.h - no row is a macro. No include guard on purpose. */
+#include <detent/rec/rows_none.h>
 #undef STATE
 #undef EVENT
 #undef INTERNAL
@@ -25,10 +26,3 @@
 #undef ENTRY
 #undef EXIT
 #undef AFTER
-#undef RECORD
-#undef FIELD
-#undef OPTIONAL
-#undef ARRAY
-#undef ENUM
-#undef VALUE
-#undef END

@@ -4,6 +4,7 @@
 /* rows_off.h - makes every row mean nothing; each pass of a template then gives a meaning to the
  * rows it is about. Included again between passes. No include guard on purpose. */
 #include <detent/fsm/rows_none.h>
+#include <detent/rec/rows_off.h>
 
 #define STATE(...)
 #define EVENT(...)
@@ -28,10 +29,3 @@
 #define ENTRY(...)
 #define EXIT(...)
 #define AFTER(...)
-#define RECORD(...)
-#define FIELD(...)
-#define OPTIONAL(...)
-#define ARRAY(...)
-#define ENUM(...)
-#define VALUE(...)
-#define END
