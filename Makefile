@@ -38,9 +38,11 @@ test: setup-all
 	@scripts/build release
 	@ctest --preset release
 
-bench: setup-all
+bench:
+	@scripts/setup bench
+	@scripts/npm bench/peers build/peers
 	@scripts/build release
-	build/release/bench/detent-bench $(BENCH_ARGS)
+	NODE_PATH=build/peers/node_modules build/release/bench/detent-bench $(BENCH_ARGS)
 
 fuzz: setup-all
 	@scripts/build fuzz fuzz_targets

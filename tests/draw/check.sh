@@ -10,29 +10,15 @@ samples=$1
 work=$2
 here=$(cd "$(dirname "$0")" && pwd)
 
-for command in node npm dot; do
+for command in node dot; do
     if ! command -v "$command" >/dev/null; then
         echo "draw.parsers needs $command, which is not installed: run scripts/setup" >&2
         exit 1
     fi
 done
-if grep -q '://' "$here/package-lock.json"; then
-    echo "package-lock.json names a host: see .npmrc, and leave out what funds a package" >&2
-    exit 1
-fi
-
-mkdir -p "$work"
+"$here/../../scripts/npm" "$here" "$work"
 # node looks for packages from where the script lies.
-cp "$here/check.mjs" "$here/package.json" "$here/.npmrc" "$work"
-if ! cmp -s "$here/package-lock.json" "$work/installed.json"; then
-    rm -f "$work/installed.json"
-    cp "$here/package-lock.json" "$work"
-    if ! (cd "$work" && npm ci --ignore-scripts --no-progress >npm.log 2>&1); then
-        tail -n 20 "$work/npm.log" >&2
-        exit 1
-    fi
-    cp "$here/package-lock.json" "$work/installed.json"
-fi
+cp "$here/check.mjs" "$work"
 
 rm -rf "$work/samples"
 mkdir "$work/samples"
