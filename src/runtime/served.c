@@ -28,6 +28,11 @@ uint64_t det_served_hash(const struct det_runtime *runtime, const char *id)
     return det_hash64(id, strlen(id), runtime->seed);
 }
 
+static bool has_within(const struct det_transition *transition)
+{
+    return transition->more && transition->more->within;
+}
+
 static bool has_own_timers(const struct det_machine *machine)
 {
     size_t cells = (size_t)machine->state_count * machine->event_count;
@@ -37,9 +42,11 @@ static bool has_own_timers(const struct det_machine *machine)
             return true;
     }
     for (size_t i = 0; i < cells; i++) {
-        const struct det_transition_more *more = machine->table[i].more;
-
-        if (more && more->within)
+        if (has_within(&machine->table[i]))
+            return true;
+    }
+    for (size_t i = 0; i < machine->choice_count; i++) {
+        if (has_within(&machine->choices[i].transition))
             return true;
     }
     return false;
