@@ -402,7 +402,7 @@ int det_decide_event(struct det_turn *turn, const void *event)
         return r;
     if (step.transition->outcome == DET_UNHANDLED)
         return unhandled(turn, &step);
-    r = det_hooks_run(turn, step.transition, &step.move, event);
+    r = det_hooks_act(turn, step.transition, &step.move, event);
     if (r == 0)
         r = change_data(turn, &step);
     if (r == 0)

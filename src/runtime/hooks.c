@@ -100,7 +100,7 @@ static int run_hook(
     return fail_at(turn, DET_ERR_ACTION_FAILED, event, hook->name);
 }
 
-int det_hooks_run(
+int det_hooks_act(
     struct det_turn *turn, const struct det_transition *transition, const struct det_move *move,
     const void *event)
 {
@@ -115,6 +115,18 @@ int det_hooks_run(
     if (r == 0 && transition->outcome == DET_GOTO)
         r = run_hook(turn, states[move->to].entry, move, event);
     return r < 0 ? r : check_clock(turn);
+}
+
+int det_hooks_run(
+    struct det_turn *turn, const struct det_transition *transition, const struct det_move *move,
+    const void *event)
+{
+    const struct det_guard_def *guard = transition->more ? transition->more->guard : NULL;
+    int r = guard ? det_hooks_ask(turn, guard, move, event) : 1;
+
+    if (r == 0)
+        return det_hooks_refuse(turn, guard, false, event);
+    return r < 0 ? r : det_hooks_act(turn, transition, move, event);
 }
 
 int det_hooks_entry(struct det_turn *turn, const struct det_move *move)

@@ -148,6 +148,10 @@ DET_MUST_CHECK int det_hooks_ask(
 DET_MUST_CHECK int det_hooks_refuse(
     struct det_turn *turn, const struct det_guard_def *guard, bool has_else, const void *event);
 /* Exit, transition, entry, in this order; any may refuse. */
+DET_MUST_CHECK int det_hooks_act(
+    struct det_turn *turn, const struct det_transition *transition, const struct det_move *move,
+    const void *event);
+/* The same after the guard, for a transition that has no alternatives. */
 DET_MUST_CHECK int det_hooks_run(
     struct det_turn *turn, const struct det_transition *transition, const struct det_move *move,
     const void *event);
