@@ -18,7 +18,8 @@
  * offset 8, the payload. It has det_machine.event_size bytes, all of which are read; where no event
  * has a payload it is the kind alone.
  *
- * Rows may come in any order, except that an override follows what it overrides. Nothing is checked
+ * Rows may come in any order, except that an override follows what it overrides, and an alternative
+ * the row that says its pairs. Nothing is checked
  * until build, so every mistake is found in one go. All strings are copied. A row call fails only
  * for memory; the failure sticks and build returns it, so rows need no test of their own.
  *
@@ -81,6 +82,7 @@ struct det_on_row {
     enum det_outcome outcome; /* GOTO, STAY or STOP */
     const char *to;           /* GOTO only */
     bool is_override;
+    bool is_else; /* the next alternative of pairs that earlier rows say with a guard */
     const char *guard, *hook, *update;
     const char *const *keeps; /* fields; in these lists NULL is none */
     const char *const *effects;

@@ -157,6 +157,13 @@ struct det_transition {
     const struct det_transition_more *more; /* NULL: nothing */
 };
 
+/* An alternative of a pair, from an ELSE row. The first one is the pair's cell in the table, which
+ * then has a guard; these are tried, in order, when that says no. */
+struct det_choice {
+    uint16_t state, event;
+    struct det_transition transition;
+};
+
 enum det_state_flags {
     DET_STATE_INITIAL = 1,
     DET_STATE_FINAL = 2,
@@ -200,6 +207,8 @@ struct det_machine {
     const struct det_timer_def *timers;
     const struct det_group_def *groups;
     const struct det_group_def *event_groups;
+    const struct det_choice *choices; /* of all pairs, in the order of the rows */
+    uint32_t choice_count;
 };
 
 /* The kind of an event struct of any machine: its first member. */
@@ -208,13 +217,20 @@ static inline unsigned det_event_kind(const void *event)
     return *(const unsigned *)event;
 }
 
-/* The pure step: which transition `event` causes in `state`. No allocation, no I/O, no failure.
- * Both must be ids of this machine. */
+/* The pure step: which transition `event` causes in `state`; where there is a choice, the first
+ * alternative. No allocation, no I/O, no failure. Both must be ids of this machine. */
 static inline const struct det_transition *det_machine_step(
     const struct det_machine *machine, unsigned state, unsigned event)
 {
     return &machine->table[(size_t)state * machine->event_count + event];
 }
+
+/* The alternative to try when the guard of `after` said no, or when that is NULL, the guard of the
+ * pair's cell: the next one in order with a guard, at last the one without; NULL: there is none,
+ * and the event is refused. */
+DET_API const struct det_choice *det_machine_choice(
+    const struct det_machine *machine, unsigned state, unsigned event,
+    const struct det_choice *after);
 
 /* The data after the transition, in place: first what it keeps, then its update function. `data`
  * has the size of the machine's data record. DET_ERR_UNBOUND when the update function is only a

@@ -161,7 +161,7 @@ DET_API int det_runtime_start(
  *   DET_ERR_NOT_FOUND      there is no such instance: start it first
  *   DET_ERR_STOPPED        it has stopped; nothing was committed
  *   DET_ERR_UNHANDLED      the state does not take the event (error.state, error.event)
- *   DET_ERR_REFUSED        the guard said no (error.action)
+ *   DET_ERR_REFUSED        the guard said no (error.action), and no alternative fits
  *   DET_ERR_ACTION_FAILED  a hook failed (error.action, error.cause)
  *   DET_ERR_TIMEOUT        guards and hooks took too long (error.action is the last one), or the
  *                          instance was busy too long (error.waited)

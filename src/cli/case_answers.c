@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/case_parts.h"
+#include "cli/ways.h"
 
 /* What a hook or an effect that just fails returns. */
 #define PLAIN_FAILURE DET_ERR_CANCELLED
@@ -84,8 +85,6 @@ static int take_hook(struct case_reader *reader, const struct cli_yaml *node, in
 static const struct det_record *filled_record(
     const struct det_machine *machine, const struct det_fill_def *fill)
 {
-    const size_t cells = (size_t)machine->state_count * machine->event_count;
-
     for (unsigned i = 0; i < machine->timer_count; i++) {
         if (machine->timers[i].timeout.fill == fill)
             return det_machine_payload(machine, machine->timers[i].timeout.event);
@@ -94,8 +93,8 @@ static const struct det_record *filled_record(
         if (machine->states[i].timeout.fill == fill)
             return det_machine_payload(machine, machine->states[i].timeout.event);
     }
-    for (size_t i = 0; i < cells; i++) {
-        const struct det_transition_more *more = machine->table[i].more;
+    for (size_t i = 0; i < cli_ways_count(machine); i++) {
+        const struct det_transition_more *more = cli_way_at(machine, i).transition->more;
 
         if (more && more->within && more->within->fill == fill)
             return det_machine_payload(machine, more->within->event);

@@ -6,25 +6,21 @@
 
 #include "base/memory.h"
 #include "cli/input.h"
+#include "cli/ways.h"
 
 /* Lines about what was missed; the machine may have millions. */
 #define SHOWN_MAX 50
-
-static size_t cell_count(const struct det_machine *machine)
-{
-    return (size_t)machine->state_count * machine->event_count;
-}
 
 int cli_coverage_init(
     struct cli_coverage *coverage, const struct det_machine *machine,
     const struct det_allocator *allocator)
 {
     bool *states = DET_NEW_ARRAY(allocator, machine->state_count, bool);
-    bool *transitions = DET_NEW_ARRAY(allocator, cell_count(machine), bool);
+    bool *transitions = DET_NEW_ARRAY(allocator, cli_ways_count(machine), bool);
 
     if (!states || !transitions) {
         DET_DELETE_ARRAY(allocator, states, machine->state_count);
-        DET_DELETE_ARRAY(allocator, transitions, cell_count(machine));
+        DET_DELETE_ARRAY(allocator, transitions, cli_ways_count(machine));
         return DET_ERR_NO_MEMORY;
     }
     *coverage = (struct cli_coverage){ machine, states, transitions };
@@ -36,17 +32,15 @@ void cli_coverage_deinit(struct cli_coverage *coverage, const struct det_allocat
     if (!coverage->machine)
         return;
     DET_DELETE_ARRAY(allocator, coverage->states, coverage->machine->state_count);
-    DET_DELETE_ARRAY(allocator, coverage->transitions, cell_count(coverage->machine));
+    DET_DELETE_ARRAY(allocator, coverage->transitions, cli_ways_count(coverage->machine));
     *coverage = (struct cli_coverage){ 0 };
 }
 
-void cli_coverage_note(struct cli_coverage *coverage, const struct det_note *note)
+void cli_coverage_note(struct cli_coverage *coverage, const struct det_note *note, size_t way)
 {
-    const struct det_machine *machine = coverage->machine;
-
     coverage->states[note->to] = true;
     if (note->event != UINT16_MAX && note->outcome <= DET_STOP)
-        coverage->transitions[(size_t)note->from * machine->event_count + note->event] = true;
+        coverage->transitions[way] = true;
 }
 
 struct cli_coverage_counts cli_coverage_count(const struct cli_coverage *coverage)
@@ -56,8 +50,8 @@ struct cli_coverage_counts cli_coverage_count(const struct cli_coverage *coverag
 
     for (size_t i = 0; i < machine->state_count; i++)
         counts.states_visited += coverage->states[i];
-    for (size_t i = 0; i < cell_count(machine); i++) {
-        if (machine->table[i].outcome == DET_UNHANDLED)
+    for (size_t i = 0; i < cli_ways_count(machine); i++) {
+        if (cli_way_at(machine, i).transition->outcome == DET_UNHANDLED)
             continue;
         counts.transitions++;
         counts.transitions_taken += coverage->transitions[i];
@@ -65,9 +59,20 @@ struct cli_coverage_counts cli_coverage_count(const struct cli_coverage *coverag
     return counts;
 }
 
-static bool is_missed(const struct cli_coverage *coverage, size_t cell)
+static bool is_missed(const struct cli_coverage *coverage, size_t way)
 {
-    return coverage->machine->table[cell].outcome != DET_UNHANDLED && !coverage->transitions[cell];
+    return cli_way_at(coverage->machine, way).transition->outcome != DET_UNHANDLED &&
+           !coverage->transitions[way];
+}
+
+/* The guard, or "else" of an alternative that has none; NULL: neither. */
+static const char *condition_of(const struct cli_way *way)
+{
+    const struct det_transition_more *more = way->transition->more;
+
+    if (more && more->guard)
+        return more->guard->name;
+    return way->is_else ? "else" : NULL;
 }
 
 static unsigned percent(size_t part, size_t whole)
@@ -76,16 +81,20 @@ static unsigned percent(size_t part, size_t whole)
 }
 
 static void print_missed(
-    struct cli *cli, const struct det_machine *machine, size_t cell, const struct det_spec *spec)
+    struct cli *cli, const struct det_machine *machine, size_t number, const struct det_spec *spec)
 {
-    const struct det_transition *transition = &machine->table[cell];
+    struct cli_way way = cli_way_at(machine, number);
+    const struct det_transition *transition = way.transition;
     struct det_place place = det_spec_row_place(spec, transition->row);
-    const char *from = machine->states[cell / machine->event_count].name;
-    const char *event = machine->events[cell % machine->event_count].name;
+    const char *condition = condition_of(&way);
 
     if (place.file)
         cli_print_in(cli, CLI_FAINT, "  %s:%u:%u: ", place.file, place.line, place.column);
-    cli_print(cli, "not taken: %s on %s", from, event);
+    cli_print(
+        cli, "not taken: %s on %s", machine->states[way.state].name,
+        machine->events[way.event].name);
+    if (condition)
+        cli_print(cli, " [%s]", condition);
     if (transition->outcome == DET_GOTO)
         cli_print(cli, " -> %s\n", machine->states[transition->to].name);
     else
@@ -108,7 +117,7 @@ static void print_text(
         if (!coverage->states[i] && missed++ < SHOWN_MAX)
             cli_print(cli, "  not visited: %s\n", machine->states[i].name);
     }
-    for (size_t i = 0; i < cell_count(machine); i++) {
+    for (size_t i = 0; i < cli_ways_count(machine); i++) {
         if (is_missed(coverage, i) && missed++ < SHOWN_MAX)
             print_missed(cli, machine, i, spec);
     }
@@ -117,15 +126,16 @@ static void print_text(
 }
 
 static json_t *json_missed(
-    const struct det_machine *machine, size_t cell, const struct det_spec *spec)
+    const struct det_machine *machine, size_t number, const struct det_spec *spec)
 {
-    const struct det_transition *transition = &machine->table[cell];
-    struct det_place place = det_spec_row_place(spec, transition->row);
+    struct cli_way way = cli_way_at(machine, number);
+    struct det_place place = det_spec_row_place(spec, way.transition->row);
+    const char *condition = condition_of(&way);
 
     return json_pack(
-        "{s:s, s:s, s:s, s:o, s:I, s:I}", "from", machine->states[cell / machine->event_count].name,
-        "event", machine->events[cell % machine->event_count].name, "to",
-        machine->states[transition->to].name, "file",
+        "{s:s, s:s, s:o, s:s, s:o, s:I, s:I}", "from", machine->states[way.state].name, "event",
+        machine->events[way.event].name, "if", condition ? json_string(condition) : json_null(),
+        "to", machine->states[way.transition->to].name, "file",
         place.file ? cli_json_text(place.file) : json_null(), "line", (json_int_t)place.line,
         "column", (json_int_t)place.column);
 }
@@ -141,7 +151,7 @@ static void print_json(
         if (!coverage->states[i])
             json_array_append_new(states, json_string(machine->states[i].name));
     }
-    for (size_t i = 0; i < cell_count(machine); i++) {
+    for (size_t i = 0; i < cli_ways_count(machine); i++) {
         if (is_missed(coverage, i))
             json_array_append_new(transitions, json_missed(machine, i, spec));
     }

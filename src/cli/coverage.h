@@ -13,7 +13,7 @@
 struct cli_coverage {
     const struct det_machine *machine;
     bool *states;      /* by id */
-    bool *transitions; /* by cell of the table */
+    bool *transitions; /* by their number in ways.h */
 };
 
 struct cli_coverage_counts {
@@ -24,8 +24,8 @@ DET_MUST_CHECK int cli_coverage_init(
     struct cli_coverage *coverage, const struct det_machine *machine,
     const struct det_allocator *allocator);
 void cli_coverage_deinit(struct cli_coverage *coverage, const struct det_allocator *allocator);
-/* Counts a committed step. */
-void cli_coverage_note(struct cli_coverage *coverage, const struct det_note *note);
+/* Counts a committed step; `way` is the number of the transition that it took. */
+void cli_coverage_note(struct cli_coverage *coverage, const struct det_note *note, size_t way);
 struct cli_coverage_counts cli_coverage_count(const struct cli_coverage *coverage);
 /* To the output: the figures, and what was missed with its place in the spec. */
 void cli_coverage_print(

@@ -7,6 +7,7 @@
 #include "cli/gen.h"
 #include "cli/input.h"
 #include "cli/trace.h"
+#include "cli/ways.h"
 
 static json_t *text_or_null(const char *text)
 {
@@ -176,17 +177,19 @@ static void add_more(
 }
 
 static json_t *transition_json(
-    const struct det_machine *machine, size_t cell, const struct det_spec *spec)
+    const struct det_machine *machine, const struct cli_way *way, const struct det_spec *spec)
 {
-    const struct det_transition *transition = &machine->table[cell];
+    const struct det_transition *transition = way->transition;
     struct det_place place = det_spec_row_place(spec, transition->row);
     json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:I}", "from", machine->states[cell / machine->event_count].name,
-        "event", machine->events[cell % machine->event_count].name, "outcome",
+        "{s:s, s:s, s:s, s:s, s:o, s:I}", "from", machine->states[way->state].name, "event",
+        machine->events[way->event].name, "outcome",
         cli_outcome_name((enum det_outcome)transition->outcome), "to",
         machine->states[transition->to].name, "file",
         place.file ? cli_json_text(place.file) : json_null(), "line", (json_int_t)place.line);
 
+    if (object && way->is_else)
+        json_object_set_new(object, "else", json_true());
     if (object && transition->more)
         add_more(object, machine, transition->more);
     return object;
@@ -196,9 +199,11 @@ static json_t *transitions_json(const struct det_machine *machine, const struct 
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; i < (size_t)machine->state_count * machine->event_count; i++) {
-        if (machine->table[i].outcome != DET_UNHANDLED)
-            json_array_append_new(list, transition_json(machine, i, spec));
+    for (size_t i = 0; i < cli_ways_count(machine); i++) {
+        struct cli_way way = cli_way_at(machine, i);
+
+        if (way.transition->outcome != DET_UNHANDLED)
+            json_array_append_new(list, transition_json(machine, &way, spec));
     }
     return list;
 }

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/play_parts.h"
+#include "cli/ways.h"
 #include "os/os.h"
 
 /* Effects that may wait for answers at once. */
@@ -14,8 +15,12 @@
 static void observe(void *context, const struct det_note *note)
 {
     struct play *play = context;
+    size_t way = 0;
 
-    cli_coverage_note(play->options->coverage, note);
+    /* Answers change only while nothing is under way, so they are still what they were. */
+    if (note->event != UINT16_MAX)
+        way = cli_way_chosen(play->machine, note->from, note->event, play->guards);
+    cli_coverage_note(play->options->coverage, note, way);
     cli_trace_step(play->options->trace, note);
 }
 

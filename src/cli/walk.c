@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "cli/random.h"
 #include "cli/walk_parts.h"
+#include "cli/ways.h"
 #include "os/os.h"
 
 /* Chances in millionths. */
@@ -24,12 +25,13 @@ static void observe(void *context, const struct det_note *note)
 {
     struct walk *walk = context;
     uint64_t seen[] = { note->sequence, note->from, note->to, note->event, (uint64_t)note->at };
+    size_t way;
 
     det_sim_note(walk->stage.sim, seen, sizeof seen);
     walk->result->events++;
-    walk_model_note(walk, note);
+    way = walk_model_note(walk, note);
     if (walk->options->coverage)
-        cli_coverage_note(walk->options->coverage, note);
+        cli_coverage_note(walk->options->coverage, note, way);
     if (walk->options->trace)
         cli_trace_step(walk->options->trace, note);
 }
@@ -134,7 +136,7 @@ static bool is_explained(const struct walk *walk, unsigned event, bool was_runni
     if (step->outcome == DET_UNHANDLED)
         return error == DET_ERR_UNHANDLED && def->unhandled == DET_UNHANDLED_ERROR;
     if (error == DET_ERR_REFUSED)
-        return step->more && step->more->guard;
+        return cli_may_be_refused(walk->machine, walk->model.state, event);
     return error == DET_ERR_ACTION_FAILED;
 }
 
@@ -178,6 +180,7 @@ static void send(struct walk *walk)
 
     snprintf(id, sizeof id, "event-%llu", (unsigned long long)walk->result->steps);
     options.event_id = has_id ? id : NULL;
+    walk->decisions++;
     memset(walk->event, 0, walk->machine->event_size);
     memcpy(walk->event, &event, sizeof event);
     if (det_record_of(def->payload))
@@ -308,7 +311,7 @@ static int make_steps(struct walk *walk)
 int walk_machine(
     const struct det_machine *machine, const struct walk_options *options, struct walk_result *ret)
 {
-    struct walk walk = { .machine = machine, .options = options, .result = ret };
+    struct walk walk = { .machine = machine, .options = options, .result = ret, .decisions = 1 };
     struct cli_stubs stubs = walk_stubs(&walk);
     int r;
 

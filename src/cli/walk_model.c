@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "cli/walk_parts.h"
+#include "cli/ways.h"
 
 bool walk_fail(struct walk *walk, const char *format, ...)
 {
@@ -69,10 +70,12 @@ static void move_timers(
         clear_timers(model);
 }
 
-static void fold(struct walk *walk, const struct det_note *note)
+/* Guards have answered for all alternatives up to the one that was taken. */
+static size_t fold(struct walk *walk, const struct det_note *note)
 {
     const struct det_machine *machine = walk->machine;
-    const struct det_transition *transition = det_machine_step(machine, note->from, note->event);
+    size_t way = cli_way_chosen(machine, note->from, note->event, walk->answers);
+    const struct det_transition *transition = cli_way_at(machine, way).transition;
     struct walk_model *model = &walk->model;
 
     if (!model->is_running)
@@ -88,7 +91,7 @@ static void fold(struct walk *walk, const struct det_note *note)
     model->sequence = note->sequence;
     /* Put aside, now or for later: recorded, and nothing else. */
     if (transition->outcome == DET_UNHANDLED && note->outcome > DET_STOP)
-        return;
+        return way;
     if (note->outcome != transition->outcome || note->to != transition->to)
         walk_fail(
             walk, "%s on %s did not do what the table says", machine->states[note->from].name,
@@ -101,12 +104,15 @@ static void fold(struct walk *walk, const struct det_note *note)
     model->state = note->to;
     model->is_running = note->outcome != DET_STOP;
     move_timers(walk, transition, note);
+    return way;
 }
 
-void walk_model_note(struct walk *walk, const struct det_note *note)
+size_t walk_model_note(struct walk *walk, const struct det_note *note)
 {
+    size_t way = 0;
+
     if (note->event != UINT16_MAX) {
-        fold(walk, note);
+        way = fold(walk, note);
     } else if (note->outcome == DET_STOP) {
         clear_timers(&walk->model);
         walk->model.is_running = false;
@@ -114,12 +120,15 @@ void walk_model_note(struct walk *walk, const struct det_note *note)
     } else {
         begin(walk, note);
     }
+    walk->decisions++;
+    return way;
 }
 
 void walk_model_trouble(struct walk *walk, const struct det_trouble *trouble)
 {
     int id = *trouble->name ? det_machine_find_timer(walk->machine, trouble->name) : -1;
 
+    walk->decisions++;
     if (trouble->kind != DET_TROUBLE_TIMEOUT_REJECTED)
         return;
     if (id < 0)

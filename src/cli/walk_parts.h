@@ -30,6 +30,11 @@ struct walk {
 
     char instance[32];
     struct walk_model model;
+    /* What the guards answered last, by their number; they keep to it while nothing is decided, so
+     * that one who is asked twice for an event says the same. */
+    bool answers[CLI_STUBS_MAX];
+    uint64_t answered_at[CLI_STUBS_MAX];
+    uint64_t decisions;   /* that have ended; from 1, so that nobody has answered yet */
     void *event;          /* room for one */
     void *before, *after; /* room for two data structs */
 };
@@ -38,7 +43,8 @@ struct walk {
 bool walk_fail(struct walk *walk, const char *format, ...) DET_PRINTF(2, 3);
 
 /* walk_model.c */
-void walk_model_note(struct walk *walk, const struct det_note *note);
+/* Returns the number of the transition, as in ways.h, that the event took. */
+size_t walk_model_note(struct walk *walk, const struct det_note *note);
 void walk_model_trouble(struct walk *walk, const struct det_trouble *trouble);
 /* Compares the settled instance with the model. */
 void walk_check(struct walk *walk);

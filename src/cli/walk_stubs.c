@@ -21,12 +21,14 @@
 
 static bool answer_guard(void *context, unsigned index, const void *data, const void *event)
 {
-    const struct walk *walk = context;
+    struct walk *walk = context;
 
-    (void)index;
     (void)data;
     (void)event;
-    return !det_sim_chance(walk->stage.sim, GUARD_SAYS_NO);
+    if (walk->answered_at[index] != walk->decisions)
+        walk->answers[index] = !det_sim_chance(walk->stage.sim, GUARD_SAYS_NO);
+    walk->answered_at[index] = walk->decisions;
+    return walk->answers[index];
 }
 
 static int answer_hook(void *context, unsigned index, const void *data, const void *event)

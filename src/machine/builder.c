@@ -271,6 +271,7 @@ void det_machine_builder_on(struct det_machine_builder *builder, const struct de
         .events = copy_names(builder, row->events),
         .outcome = row->outcome,
         .is_override = row->is_override,
+        .is_else = row->is_else,
         .to = copy_name(builder, row->to),
         .guard = copy_name(builder, row->guard),
         .hook = copy_name(builder, row->hook),

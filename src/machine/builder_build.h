@@ -7,7 +7,7 @@
  *      findings_init   the files in order, the complaints of the front end
  *      declare         every thing gets its dense id            DUPLICATE_NAME, BAD_NAME, TOO_LARGE
  *      resolve         every name in a row gets an id           UNKNOWN_*, DUPLICATE_TIMEOUT, ...
- *      cells           every pair gets its row                  DUPLICATE_TRANSITION, OVERRIDES
+ *      cells           every pair gets its rows                 DUPLICATE_TRANSITION, ELSE_...
  *      check_rules     what is missing                          NOT_ENTERED, NO_INITIAL, ...
  *      check_flow      what a compiler cannot see, only where nothing is broken
  *      lay             the det_machine, only where nothing is broken
@@ -27,6 +27,20 @@ struct det_build_list {
     size_t count;
     const char **words; /* their names, once a nearest one was asked for */
     size_t letters;     /* in all of them */
+};
+
+/* An alternative of a pair. Others are meant by their number, from 1; 0: none. */
+struct det_build_else {
+    const struct det_build_row *row;
+    uint32_t cell; /* of the pair */
+    uint32_t next; /* of the same pair; until all are there, the one before */
+    uint32_t bare; /* the last one without IF, up to this one */
+};
+
+/* A walk over the rows that may decide a pair. Starts all zero. */
+struct det_build_ways {
+    bool is_begun;
+    uint32_t next_else;
 };
 
 /* Where a name must be the only one: in C, states and events share their enumerators' prefix, and
@@ -49,7 +63,10 @@ struct det_build {
     struct det_map wires[2];                /* of STATE rows and EVENT rows, by wire name */
     struct det_build_list things[DET_BUILD_THINGS];
     struct det_build_list ons;
-    uint32_t *cells; /* [state * events + event]: (index in ons + 1) * 2 + is_orphan; 0: none */
+    uint32_t *cells;      /* [state * events + event], as builder_cells.c reads them; 0: no row */
+    uint32_t *first_else; /* the same: the number in `elses` of the first one, as `next` */
+    struct det_build_else *elses;
+    uint32_t else_count;
     size_t nearest_budget; /* letters that may still be compared */
     int32_t initial;       /* the initial state; -1: none */
     bool is_too_large;     /* a limit is exceeded: go no further */
@@ -92,14 +109,13 @@ static inline struct det_build_row *det_build_named(
     return name->id >= 0 ? det_build_thing(build, kind, (size_t)name->id) : NULL;
 }
 
-/* The ON row that decides the pair; NULL: none. */
-static inline struct det_build_row *det_build_cell(
-    const struct det_build *build, size_t state, size_t event)
-{
-    uint32_t cell = build->cells[state * det_build_count(build, DET_BUILD_EVENT) + event];
-
-    return cell != 0 ? build->ons.items[cell / 2 - 1] : NULL;
-}
+/* builder_cells.c */
+/* The row that decides the pair, or its first alternative; NULL: none. */
+const struct det_build_row *det_build_cell(
+    const struct det_build *build, size_t state, size_t event);
+/* The next row that may decide it: the cell, then the ELSE rows in their order; NULL: none. */
+const struct det_build_row *det_build_next_way(
+    const struct det_build *build, size_t state, size_t event, struct det_build_ways *ways);
 
 /* What becomes of the event where it is not taken. */
 enum det_unhandled det_build_policy(

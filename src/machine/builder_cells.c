@@ -10,11 +10,35 @@
  *      an orphan            takes the cell               takes the cell, an orphan still
  *      a guess              takes the cell               takes the cell
  *
- * A guess takes only an empty cell, and in silence. What is replaced leaves nothing behind. */
+ * A guess takes only an empty cell, and in silence. What is replaced leaves nothing behind.
+ *
+ *      the cell has         an ELSE comes
+ *      nothing              ELSE_NOTHING, takes it as an orphan
+ *      a row                joins the alternatives; ELSE_NEVER where it could not be taken
+ *      an orphan, a guess   nothing: one mistake is told once
+ *
+ * An OVERRIDE of a pair that has alternatives is OVERRIDE_ELSE, and replaces nothing: the compiler,
+ * which cannot take back what it has seen, could not tell what belongs to whom.
+ *
+ * A cell is a number: (index of its row + 1) * MARKS + marks. */
 #include "machine/builder_build.h"
 
 /* A definition may say every pair it can have once, and override each of them. */
 #define PAIRS_MAX ((size_t)2 * DET_CELLS_MAX)
+
+enum marks {
+    ORPHAN = 1, /* an OVERRIDE or an ELSE that nothing came before */
+    BLUNT = 2,  /* an OVERRIDE without IF was here */
+    MARKS = 4,
+};
+
+/* A pair as a row says it. */
+struct pair {
+    const struct det_build_row *row;
+    const struct det_build_name *from, *event;
+};
+
+enum kind { PLAIN, OVERRIDE, ELSE };
 
 /* "to PAID", "stay", "stop"; as the second of two, "PAID". */
 static const char *outcome_word(const struct det_build_on *on)
@@ -27,16 +51,22 @@ static const char *target_text(const struct det_build_on *on)
     return on->outcome == DET_GOTO && on->to.text != NULL ? on->to.text : "";
 }
 
-static const char *override_word(const struct det_build_on *on)
+/* What a row with this outcome is called. */
+static const char *row_word(const struct det_build_on *on, enum kind kind)
 {
-    return on->outcome == DET_STAY   ? "OVERRIDE_STAY"
-           : on->outcome == DET_STOP ? "OVERRIDE_STOP"
-                                     : "OVERRIDE";
+    static const char *const words[][3] = {
+        { "ON", "OVERRIDE", "ELSE" },
+        { "STAY", "OVERRIDE_STAY", "ELSE_STAY" },
+        { "STOP", "OVERRIDE_STOP", "ELSE_STOP" },
+    };
+
+    return words[on->outcome == DET_STAY ? 1 : on->outcome == DET_STOP ? 2 : 0][kind];
 }
 
-static const char *plain_word(const struct det_build_on *on)
+/* The comma before a target, where there is one. */
+static const char *comma(const struct det_build_on *on)
 {
-    return on->outcome == DET_STAY ? "STAY" : on->outcome == DET_STOP ? "STOP" : "ON";
+    return on->outcome == DET_GOTO ? ", " : "";
 }
 
 /* The name by which a row says this state: the place of a finding about the pair. */
@@ -49,110 +79,246 @@ static const struct det_build_name *from_name(const struct det_build_row *row, i
     return NULL;
 }
 
-static void report_duplicate(
-    struct det_build *build, const struct det_build_row *row, const struct det_build_row *first,
-    const struct det_build_name *from, const struct det_build_name *event)
+static void point_at(
+    struct det_build *build, struct det_diagnostic *finding, const struct pair *pair,
+    const struct det_build_row *other)
 {
-    const struct det_build_on *on = &row->on;
-    struct det_diagnostic *finding = det_build_report(
-        &build->findings, DET_RULE_DUPLICATE_TRANSITION, row, from,
-        "%s on %s is already a transition of %s: %s%s", from->text, event->text, build->name,
-        outcome_word(&first->on), target_text(&first->on));
-
-    det_build_other(&build->findings, finding, first, from_name(first, from->id));
-    if (first == row)
-        det_build_hint(&build->findings, finding, "the row lists the pair twice");
-    else if (on->guard.text != NULL || first->on.guard.text != NULL)
-        det_build_hint(
-            &build->findings, finding,
-            "a guard refuses, it does not choose between rows; an effect with several answers "
-            "does");
-    else
-        det_build_hint(
-            &build->findings, finding, "say %s(%s, %s%s%s) if that is meant", override_word(on),
-            from->text, event->text, on->outcome == DET_GOTO ? ", " : "", target_text(on));
+    det_build_other(&build->findings, finding, other, from_name(other, pair->from->id));
 }
 
-static void report_orphan(
-    struct det_build *build, const struct det_build_row *row, const struct det_build_name *from,
-    const struct det_build_name *event)
+static void report_duplicate(
+    struct det_build *build, const struct pair *pair, const struct det_build_row *first)
 {
-    const struct det_build_on *on = &row->on;
+    const struct det_build_on *on = &pair->row->on;
+    struct det_build_findings *findings = &build->findings;
     struct det_diagnostic *finding = det_build_report(
-        &build->findings, DET_RULE_OVERRIDE_NOTHING, row, from,
-        "%s on %s is no transition of %s yet: there is nothing to override", from->text,
-        event->text, build->name);
+        findings, DET_RULE_DUPLICATE_TRANSITION, pair->row, pair->from,
+        "%s on %s is already a transition of %s: %s%s", pair->from->text, pair->event->text,
+        build->name, outcome_word(&first->on), target_text(&first->on));
+
+    point_at(build, finding, pair, first);
+    if (first == pair->row)
+        det_build_hint(findings, finding, "the row lists the pair twice");
+    else if (first->on.guard.text != NULL)
+        det_build_hint(
+            findings, finding, "say %s(%s, %s%s%s) if it is the next alternative",
+            row_word(on, ELSE), pair->from->text, pair->event->text, comma(on), target_text(on));
+    else if (on->guard.text != NULL)
+        det_build_hint(
+            findings, finding,
+            "a choice begins with the row that has IF: put it first, and say ELSE for the other");
+    else
+        det_build_hint(
+            findings, finding, "say %s(%s, %s%s%s) if that is meant", row_word(on, OVERRIDE),
+            pair->from->text, pair->event->text, comma(on), target_text(on));
+}
+
+static void report_orphan(struct det_build *build, const struct pair *pair)
+{
+    const struct det_build_on *on = &pair->row->on;
+    struct det_diagnostic *finding = det_build_report(
+        &build->findings, on->is_else ? DET_RULE_ELSE_NOTHING : DET_RULE_OVERRIDE_NOTHING,
+        pair->row, pair->from, "%s on %s is no transition of %s yet: %s", pair->from->text,
+        pair->event->text, build->name,
+        on->is_else ? "an ELSE has nothing before it" : "there is nothing to override");
 
     det_build_hint(
-        &build->findings, finding,
-        "say %s(%s, %s%s%s), or move the row behind the one that it overrides", plain_word(on),
-        from->text, event->text, on->outcome == DET_GOTO ? ", " : "", target_text(on));
+        &build->findings, finding, "say %s(%s, %s%s%s), or move the row behind the one that %s",
+        row_word(on, PLAIN), pair->from->text, pair->event->text, comma(on), target_text(on),
+        on->is_else ? "says the pair" : "it overrides");
 }
 
 static void report_override(
-    struct det_build *build, const struct det_build_row *row, const struct det_build_row *replaced,
-    const struct det_build_name *from, const struct det_build_name *event)
+    struct det_build *build, const struct pair *pair, const struct det_build_row *replaced)
 {
-    const struct det_build_on *old = &replaced->on;
+    const struct det_build_on *on = &pair->row->on, *old = &replaced->on;
     struct det_diagnostic *finding = det_build_report(
-        &build->findings, DET_RULE_OVERRIDES, row, from, "%s on %s: %s%s instead of %s", from->text,
-        event->text, outcome_word(&row->on), target_text(&row->on),
+        &build->findings, DET_RULE_OVERRIDES, pair->row, pair->from, "%s on %s: %s%s instead of %s",
+        pair->from->text, pair->event->text, outcome_word(on), target_text(on),
         old->outcome == DET_GOTO ? target_text(old) : outcome_word(old));
 
-    det_build_other(&build->findings, finding, replaced, from_name(replaced, from->id));
+    point_at(build, finding, pair, replaced);
+}
+
+static void report_too_late(
+    struct det_build *build, const struct pair *pair, const struct det_build_row *alternative)
+{
+    struct det_diagnostic *finding = det_build_report(
+        &build->findings, DET_RULE_OVERRIDE_ELSE, pair->row, pair->from,
+        "%s on %s has ELSE rows already, which an OVERRIDE cannot replace", pair->from->text,
+        pair->event->text);
+
+    point_at(build, finding, pair, alternative);
+    det_build_hint(
+        &build->findings, finding,
+        "move it before the ELSE rows, which then belong to it, or leave them out");
+}
+
+/* The sentence has the pair in its middle. */
+static void report_never(
+    struct det_build *build, const struct pair *pair, const struct det_build_row *other,
+    const char *before, const char *behind)
+{
+    struct det_diagnostic *finding = det_build_report(
+        &build->findings, DET_RULE_ELSE_NEVER, pair->row, pair->from,
+        "%s%s on %s %s, so this %s is never taken", before, pair->from->text, pair->event->text,
+        behind, before[0] != '\0' ? "ELSE" : "one");
+
+    point_at(build, finding, pair, other);
+    if (other == pair->row)
+        det_build_hint(&build->findings, finding, "the row lists the pair twice");
+    else if (before[0] != '\0')
+        det_build_hint(
+            &build->findings, finding, "give it an IF(guard): what it refuses comes to the ELSE");
+    else
+        det_build_hint(&build->findings, finding, "give one of the two an IF(guard)");
+}
+
+static size_t cell_of(const struct det_build *build, size_t state, size_t event)
+{
+    return state * det_build_count(build, DET_BUILD_EVENT) + event;
+}
+
+static const struct det_build_row *row_of(const struct det_build *build, uint32_t cell)
+{
+    return cell != 0 ? build->ons.items[cell / MARKS - 1] : NULL;
+}
+
+/* An ELSE comes to a pair that has a row. */
+static void join(struct det_build *build, const struct pair *pair, size_t at)
+{
+    const struct det_build_row *first = row_of(build, build->cells[at]);
+    struct det_build_else *added = &build->elses[build->else_count++];
+    bool is_bare = pair->row->on.guard.text == NULL;
+
+    *added = (struct det_build_else){ pair->row, (uint32_t)at, build->first_else[at], 0 };
+    if (added->next != 0)
+        added->bare = build->elses[added->next - 1].bare;
+    if ((build->cells[at] & BLUNT) != 0)
+        report_never(build, pair, first, "an OVERRIDE of ", "has no IF");
+    else if (first->on.guard.text == NULL)
+        report_never(build, pair, first, "the row of ", "has no IF");
+    else if (is_bare && added->bare != 0)
+        report_never(
+            build, pair, build->elses[added->bare - 1].row, "", "already has an ELSE without IF");
+    added->bare = is_bare ? build->else_count : added->bare;
+    build->first_else[at] = build->else_count;
+}
+
+static void claim_else(struct det_build *build, const struct pair *pair, size_t at, uint32_t own)
+{
+    const struct det_build_row *held = row_of(build, build->cells[at]);
+
+    if (held == NULL) {
+        report_orphan(build, pair);
+        build->cells[at] = own | ORPHAN;
+    } else if (!held->on.is_guess && (build->cells[at] & ORPHAN) == 0) {
+        join(build, pair, at);
+    }
+}
+
+static void claim_override(
+    struct det_build *build, const struct pair *pair, size_t at, uint32_t own)
+{
+    const struct det_build_row *held = row_of(build, build->cells[at]);
+    uint32_t marks = build->cells[at] % MARKS;
+
+    if (build->first_else[at] != 0) {
+        report_too_late(build, pair, build->elses[build->first_else[at] - 1].row);
+        return;
+    }
+    if (held == NULL)
+        report_orphan(build, pair);
+    else if (held != pair->row && !held->on.is_guess && (marks & ORPHAN) == 0)
+        report_override(build, pair, held);
+    marks |= held == NULL ? ORPHAN : 0;
+    marks |= pair->row->on.guard.text == NULL ? BLUNT : 0;
+    build->cells[at] = own | marks;
 }
 
 /* `own` is what the cell holds when it is this row's. */
-static void claim(
-    struct det_build *build, uint32_t own, const struct det_build_name *from,
-    const struct det_build_name *event)
+static void claim(struct det_build *build, const struct pair *pair, uint32_t own)
 {
-    size_t event_count = det_build_count(build, DET_BUILD_EVENT);
-    uint32_t *cell = &build->cells[(size_t)from->id * event_count + (size_t)event->id];
-    const struct det_build_row *row = build->ons.items[own / 2 - 1];
-    const struct det_build_row *held = *cell != 0 ? build->ons.items[*cell / 2 - 1] : NULL;
-    bool is_orphan = (*cell & 1) != 0;
+    size_t at = cell_of(build, (size_t)pair->from->id, (size_t)pair->event->id);
+    const struct det_build_row *held = row_of(build, build->cells[at]);
 
-    if (row->on.is_guess) {
-        *cell = held != NULL ? *cell : own;
-    } else if (held == NULL && row->on.is_override) {
-        report_orphan(build, row, from, event);
-        *cell = own | 1;
-    } else if (held == NULL || held->on.is_guess) {
-        *cell = own;
-    } else if (row->on.is_override) {
-        if (held != row && !is_orphan)
-            report_override(build, row, held, from, event);
-        *cell = own | (is_orphan ? 1 : 0);
-    } else if (is_orphan) {
-        *cell = own;
-    } else {
-        report_duplicate(build, row, held, from, event);
-    }
+    if (pair->row->on.is_guess)
+        build->cells[at] = held != NULL ? build->cells[at] : own;
+    else if (pair->row->on.is_else)
+        claim_else(build, pair, at, own);
+    else if (pair->row->on.is_override)
+        claim_override(build, pair, at, own);
+    else if (held == NULL || held->on.is_guess || (build->cells[at] & ORPHAN) != 0)
+        build->cells[at] = own;
+    else
+        report_duplicate(build, pair, held);
 }
 
 static void claim_all(struct det_build *build, size_t index)
 {
-    const struct det_build_on *on = &build->ons.items[index]->on;
-    uint32_t own = ((uint32_t)index + 1) * 2;
+    const struct det_build_row *row = build->ons.items[index];
+    const struct det_build_on *on = &row->on;
 
     for (uint32_t i = 0; i < on->from.count; i++) {
         for (uint32_t j = 0; j < on->events.count; j++) {
-            if (on->from.items[i].id >= 0 && on->events.items[j].id >= 0)
-                claim(build, own, &on->from.items[i], &on->events.items[j]);
+            struct pair pair = { row, &on->from.items[i], &on->events.items[j] };
+
+            if (pair.from->id >= 0 && pair.event->id >= 0)
+                claim(build, &pair, ((uint32_t)index + 1) * MARKS);
         }
     }
 }
 
-/* Whether all pairs of all rows, as often as they are said, can be looked at in good time. */
-static bool check_pair_count(struct det_build *build)
+/* The alternatives of each pair were linked from the last to the first; they are tried the other
+ * way round. */
+static void turn_elses(struct det_build *build)
+{
+    for (uint32_t i = 0; i < build->else_count; i++)
+        build->first_else[build->elses[i].cell] = 0;
+    for (uint32_t i = build->else_count; i > 0; i--) {
+        struct det_build_else *alternative = &build->elses[i - 1];
+
+        alternative->next = build->first_else[alternative->cell];
+        build->first_else[alternative->cell] = i;
+    }
+}
+
+const struct det_build_row *det_build_cell(
+    const struct det_build *build, size_t state, size_t event)
+{
+    return row_of(build, build->cells[cell_of(build, state, event)]);
+}
+
+const struct det_build_row *det_build_next_way(
+    const struct det_build *build, size_t state, size_t event, struct det_build_ways *ways)
+{
+    const struct det_build_else *alternative;
+
+    if (!ways->is_begun) {
+        ways->is_begun = true;
+        ways->next_else = build->first_else[cell_of(build, state, event)];
+        return det_build_cell(build, state, event);
+    }
+    if (ways->next_else == 0)
+        return NULL;
+    alternative = &build->elses[ways->next_else - 1];
+    ways->next_else = alternative->next;
+    return alternative->row;
+}
+
+/* Whether all pairs of all rows, as often as they are said, can be looked at in good time; how many
+ * are those of ELSE rows. */
+static bool count_pairs(struct det_build *build, size_t *ret_elses)
 {
     size_t count = 0;
 
+    *ret_elses = 0;
     for (size_t i = 0; i < build->ons.count; i++) {
         const struct det_build_row *row = build->ons.items[i];
+        size_t pairs = (size_t)row->on.from.count * row->on.events.count;
 
-        count += (size_t)row->on.from.count * row->on.events.count;
+        count += pairs;
+        *ret_elses += row->on.is_else ? pairs : 0;
         if (count <= PAIRS_MAX)
             continue;
         (void)det_build_report(
@@ -166,12 +332,18 @@ static bool check_pair_count(struct det_build *build)
 
 void det_build_cells(struct det_build *build)
 {
-    size_t states = det_build_count(build, DET_BUILD_STATE);
-    size_t events = det_build_count(build, DET_BUILD_EVENT);
+    size_t cells =
+        det_build_count(build, DET_BUILD_STATE) * det_build_count(build, DET_BUILD_EVENT);
+    size_t elses;
 
-    if (!check_pair_count(build))
+    if (!count_pairs(build, &elses))
         return;
-    build->cells = det_build_scratch(build, states * events, sizeof *build->cells);
-    for (size_t i = 0; i < build->ons.count && build->cells != NULL; i++)
+    build->cells = det_build_scratch(build, cells, sizeof *build->cells);
+    build->first_else = det_build_scratch(build, cells, sizeof *build->first_else);
+    build->elses = det_build_scratch(build, elses, sizeof *build->elses);
+    if (build->cells == NULL || build->first_else == NULL || build->elses == NULL)
+        return;
+    for (size_t i = 0; i < build->ons.count; i++)
         claim_all(build, i);
+    turn_elses(build);
 }

@@ -24,20 +24,6 @@ static void a_pair_is_said_once(void **context)
     expect(b, "duplicate-transition@21", NULL, "say OVERRIDE_STOP(PAID, PAY) if that is meant");
 }
 
-static void guards_do_not_choose_between_rows(void **context)
-{
-    struct det_machine_builder *b = open_order();
-
-    (void)context;
-    det_machine_builder_guard(b, "is_rich", NULL);
-    ON_LISTS(
-        b, .from = DET_LIST("PENDING"), .events = DET_LIST("PAY"), .outcome = DET_GOTO,
-        .to = "PAID", .guard = "is_rich");
-    expect(
-        b, "duplicate-transition@22", NULL,
-        "a guard refuses, it does not choose between rows; an effect with several answers does");
-}
-
 static void a_pair_is_said_once_within_a_row(void **context)
 {
     struct det_machine_builder *b = open_order();
@@ -93,7 +79,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pair_is_said_once),
-        cmocka_unit_test(guards_do_not_choose_between_rows),
         cmocka_unit_test(a_pair_is_said_once_within_a_row),
         cmocka_unit_test(an_override_comes_after_what_it_overrides),
         cmocka_unit_test(an_override_is_told_with_both_targets),

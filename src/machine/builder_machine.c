@@ -337,6 +337,50 @@ static void lay_table(struct lay *lay)
     lay->built->machine.table = table;
 }
 
+/* The pairs of an ELSE row from `choices` on, in the order in which the template has them. What is
+ * more to them is shared as in a column of the table. */
+static void lay_choices_of(
+    struct lay *lay, const struct det_build_row *row, struct det_choice *choices)
+{
+    const struct det_transition_more *more[DET_LIST_MAX] = { NULL };
+    const struct det_build_on *on = &row->on;
+
+    for (uint32_t i = 0; i < on->from.count * on->events.count; i++) {
+        uint32_t state = i / on->events.count, event = i % on->events.count;
+        uint32_t shared = on->keeps.count > 0 ? event : 0;
+        const struct det_build_name *from = &on->from.items[state];
+        const struct det_build_name *by = &on->events.items[event];
+
+        if (more[shared] == NULL)
+            more[shared] = lay_more(lay, on, thing_of(lay, DET_BUILD_EVENT, (size_t)by->id));
+        choices[i] = (struct det_choice){
+            .state = (uint16_t)from->id,
+            .event = (uint16_t)by->id,
+            .transition = { .outcome = (uint16_t)on->outcome,
+                            .to = (uint16_t)(on->outcome == DET_GOTO ? on->to.id : from->id),
+                            .row = row->number,
+                            .more = more[shared] },
+        };
+    }
+}
+
+static void lay_choices(struct lay *lay)
+{
+    struct det_choice *choices = lay_array(lay, lay->build->else_count, sizeof *choices);
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < lay->build->ons.count && choices != NULL; i++) {
+        const struct det_build_row *row = lay->build->ons.items[i];
+
+        if (!row->on.is_else)
+            continue;
+        lay_choices_of(lay, row, &choices[count]);
+        count += row->on.from.count * row->on.events.count;
+    }
+    lay->built->machine.choices = choices;
+    lay->built->machine.choice_count = count;
+}
+
 static void lay_machine(struct lay *lay)
 {
     const struct det_machine_builder *builder = lay->build->builder;
@@ -365,6 +409,7 @@ static void lay_machine(struct lay *lay)
     lay_states(lay);
     lay_timers(lay);
     lay_table(lay);
+    lay_choices(lay);
 }
 
 int det_build_lay(struct det_build *build, struct det_machine **ret)

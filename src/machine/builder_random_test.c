@@ -4,198 +4,43 @@
 /* builder_random_test.c - thousands of random definitions, right and wrong, judged by the builder
  * and by an interpreter that only ever looks through all rows. Both must find the same number of
  * breaches of every rule, and every pair must come out the same. */
-#include "machine/builder_test.h"
+#include "machine/builder_random_test.h"
 
-#define STATES      5
-#define EVENTS      5
-#define EFFECTS     3
-#define TIMERS      2
-#define ROWS        24
-#define AFTERS      3
 #define DEFINITIONS 20000
 
-/* Sets of states, events, effects and timers are bits. */
-struct row {
-    enum det_outcome outcome;
-    unsigned from, events, effects, arms, disarms;
-    int to, within; /* -1: none */
-    bool is_override;
-};
-
-struct after {
-    unsigned states;
-    int event;
-};
-
-struct definition {
-    int state_count, event_count, effect_count, timer_count, row_count, after_count;
-    unsigned flags[STATES], produces[EFFECTS];
-    bool is_internal[EVENTS];
-    enum det_unhandled policy[EVENTS];
-    int timer_event[TIMERS];
-    struct row rows[ROWS];
-    struct after afters[AFTERS];
-};
-
-static uint64_t seed;
-
-static int below(int limit)
-{
-    return (int)(det_test_random(&seed) % (uint64_t)limit);
-}
-
-static bool has(unsigned set, int member)
-{
-    return (set >> member & 1) != 0;
-}
-
-/* Whether one of the rows before `end` is about the pair; the last one decides. */
-static const struct row *find_row(const struct definition *d, int state, int event, int end)
-{
-    while (end-- > 0) {
-        if (has(d->rows[end].from, state) && has(d->rows[end].events, event))
-            return &d->rows[end];
-    }
-    return NULL;
-}
-
-static bool has_plain_row(const struct definition *d, int state, int event, int end)
-{
-    for (int i = 0; i < end; i++) {
-        if (has(d->rows[i].from, state) && has(d->rows[i].events, event) && !d->rows[i].is_override)
-            return true;
-    }
-    return false;
-}
-
-/* The definitions. */
-
-static unsigned some_of(int count)
-{
-    unsigned set = 1u << below(count);
-
-    return below(3) == 0 ? set | 1u << below(count) : set;
-}
-
-static unsigned maybe_some_of(int count)
-{
-    return count > 0 && below(4) == 0 ? some_of(count) : 0;
-}
-
-static void add_row(struct definition *d, unsigned from, unsigned events)
-{
-    struct row *row = &d->rows[d->row_count++];
-
-    *row = (struct row){ .from = from, .events = events, .to = -1, .within = -1 };
-    row->outcome = (enum det_outcome[]){ DET_GOTO, DET_GOTO, DET_STAY, DET_STOP }[below(4)];
-    row->effects = maybe_some_of(d->effect_count);
-    row->arms = maybe_some_of(d->timer_count);
-    row->disarms = maybe_some_of(d->timer_count);
-    if (row->outcome == DET_GOTO)
-        row->to = below(d->state_count);
-    if (row->outcome == DET_GOTO && below(8) == 0)
-        row->within = below(d->event_count);
-}
-
-/* A random row, made an override where something is there already, mostly. */
-static void add_random_row(struct definition *d)
-{
-    int state = below(d->state_count), event = below(d->event_count);
-    unsigned from = 1u << state, events = 1u << event;
-    bool is_list = below(4) == 0;
-    bool is_taken = find_row(d, state, event, d->row_count) != NULL;
-
-    if (is_list) {
-        from |= some_of(d->state_count);
-        events |= some_of(d->event_count);
-    }
-    add_row(d, from, events);
-    d->rows[d->row_count - 1].is_override = below(20) == 0 ? !is_taken : is_taken;
-}
-
-static void add_answer(struct definition *d, int state, int event, int to)
-{
-    if (d->row_count == ROWS || below(25) == 0 || find_row(d, state, event, d->row_count) != NULL)
-        return;
-    add_row(d, 1u << state, 1u << event);
-    d->rows[d->row_count - 1].within = -1;
-    if (to >= 0) {
-        d->rows[d->row_count - 1].outcome = DET_GOTO;
-        d->rows[d->row_count - 1].to = to;
-    }
-}
-
-/* Adds what most definitions need to be right. */
-static void mend(struct definition *d)
-{
-    for (int i = 1; i < d->state_count; i++) {
-        int from = below(i), event = below(d->event_count);
-
-        add_answer(d, from, event, i);
-    }
-    for (int i = 0; i < d->event_count; i++)
-        add_answer(d, below(d->state_count), i, -1);
-    for (int i = 0; i < d->after_count; i++) {
-        for (int state = 0; state < d->state_count; state++) {
-            if (has(d->afters[i].states, state))
-                add_answer(d, state, d->afters[i].event, -1);
-        }
-    }
-    for (int i = 0; i < d->row_count; i++) {
-        if (d->rows[i].within >= 0)
-            add_answer(d, d->rows[i].to, d->rows[i].within, -1);
-    }
-}
-
-/* One draw a statement: compilers differ in the order of draws within one. */
-static struct definition make_definition(void)
-{
-    struct definition d = { .state_count = 1 + below(STATES) };
-
-    d.event_count = 1 + below(EVENTS);
-    d.effect_count = below(EFFECTS + 1);
-    d.timer_count = below(TIMERS + 1);
-    d.after_count = below(AFTERS);
-    for (int i = 0; i < d.state_count; i++)
-        d.flags[i] = below(4) == 0 ? DET_STATE_FINAL : 0;
-    d.flags[0] |= below(30) == 0 ? 0 : DET_STATE_INITIAL;
-    if (below(30) == 0)
-        d.flags[below(d.state_count)] |= DET_STATE_INITIAL;
-    for (int i = 0; i < d.event_count; i++) {
-        d.is_internal[i] = below(6) == 0;
-        d.policy[i] = below(2) == 0 ? DET_UNHANDLED_ERROR : (enum det_unhandled)below(4);
-    }
-    for (int i = 0; i < d.effect_count; i++)
-        d.produces[i] = maybe_some_of(d.event_count);
-    for (int i = 0; i < d.timer_count; i++)
-        d.timer_event[i] = below(d.event_count);
-    for (int i = 0; i < d.after_count; i++) {
-        d.afters[i].states = some_of(d.state_count);
-        d.afters[i].event = below(d.event_count);
-    }
-    for (int count = below(8); count > 0; count--)
-        add_random_row(&d);
-    mend(&d);
-    return d;
-}
-
 /* The interpreter. */
+
+static void count_pair(const struct definition *d, int state, int event, int i, int *counts)
+{
+    const struct row *row = &d->rows[i];
+    int plain = find_plain_row(d, state, event, i);
+    bool is_said = find_row(d, state, event, i) != NULL;
+    struct between between;
+
+    if (!is_said) {
+        counts[DET_RULE_OVERRIDE_NOTHING] += row->is_override;
+        counts[DET_RULE_ELSE_NOTHING] += row->is_else;
+    }
+    if (plain < 0) /* what comes to an orphan is not told again */
+        return;
+    between = look_between(d, state, event, plain, i);
+    if (row->is_override)
+        counts[between.elses > 0 ? DET_RULE_OVERRIDE_ELSE : DET_RULE_OVERRIDES]++;
+    else if (!row->is_else)
+        counts[DET_RULE_DUPLICATE_TRANSITION]++;
+    else
+        counts[DET_RULE_ELSE_NEVER] += between.decider->guard < 0 || between.blunt_overrides > 0 ||
+                                       (row->guard < 0 && between.bare_elses > 0);
+}
 
 static void count_pairs(const struct definition *d, int *counts)
 {
     for (int i = 0; i < d->row_count; i++) {
         for (int pair = 0; pair < d->state_count * d->event_count; pair++) {
             int state = pair / d->event_count, event = pair % d->event_count;
-            bool is_said = find_row(d, state, event, i) != NULL;
 
-            if (!has(d->rows[i].from, state) || !has(d->rows[i].events, event))
-                continue;
-            if (!d->rows[i].is_override)
-                counts[DET_RULE_DUPLICATE_TRANSITION] += has_plain_row(d, state, event, i);
-            else if (!is_said)
-                counts[DET_RULE_OVERRIDE_NOTHING]++;
-            else /* what overrides an orphan is not told again */
-                counts[DET_RULE_OVERRIDES] += has_plain_row(d, state, event, i);
+            if (is_about(&d->rows[i], state, event))
+                count_pair(d, state, event, i, counts);
         }
     }
 }
@@ -261,9 +106,29 @@ static void count_timeouts(const struct definition *d, int *counts)
     }
 }
 
+/* The next row that may decide the pair, from `*at` on: of a definition that is right, the last one
+ * that is no ELSE, and every ELSE. */
+static const struct row *next_way(const struct definition *d, int state, int event, int *at)
+{
+    while (*at < d->row_count) {
+        const struct row *row = &d->rows[(*at)++];
+        bool is_replaced = false;
+
+        if (!is_about(row, state, event))
+            continue;
+        for (int i = *at; i < d->row_count; i++)
+            is_replaced |= is_about(&d->rows[i], state, event) && !d->rows[i].is_else;
+        if (!is_replaced)
+            return row;
+    }
+    return NULL;
+}
+
 static const struct row *step(const struct definition *d, int state, int event)
 {
-    return find_row(d, state, event, d->row_count);
+    int at = 0;
+
+    return next_way(d, state, event, &at);
 }
 
 static bool is_dealt_with(const struct definition *d, int state, int event)
@@ -283,17 +148,19 @@ static void explore(const struct definition *d, bool seen[STATES][1 << TIMERS])
         for (int i = 0; i < d->state_count * (1 << TIMERS) * d->event_count; i++) {
             int event = i % d->event_count, state = i / d->event_count >> TIMERS;
             unsigned armed = (unsigned)(i / d->event_count) & ((1u << TIMERS) - 1);
-            const struct row *row = step(d, state, event);
-            int to;
+            const struct row *row;
+            bool is_seen = seen[state][armed];
 
-            if (!seen[state][armed] || row == NULL || row->outcome == DET_STOP)
-                continue;
             for (int timer = 0; timer < d->timer_count; timer++)
                 armed &= d->timer_event[timer] == event ? ~(1u << timer) : ~0u;
-            armed = (armed & ~row->disarms) | row->arms;
-            to = row->outcome == DET_GOTO ? row->to : state;
-            has_grown |= !seen[to][armed];
-            seen[to][armed] = true;
+            for (int at = 0; is_seen && (row = next_way(d, state, event, &at)) != NULL;) {
+                unsigned after = (armed & ~row->disarms) | row->arms;
+                int to = row->outcome == DET_GOTO ? row->to : state;
+
+                if (row->outcome == DET_STOP || seen[to][after])
+                    continue;
+                has_grown = seen[to][after] = true;
+            }
         }
     }
 }
@@ -307,10 +174,12 @@ static void count_paths(const struct definition *d, bool seen[STATES][1 << TIMER
         for (int armed = 0; armed < 1 << TIMERS; armed++)
             is_reached |= seen[state][armed];
         for (int event = 0; event < d->event_count; event++) {
-            const struct row *row = step(d, state, event);
+            const struct row *row;
 
-            is_left |= row != NULL && row->outcome == DET_GOTO && row->to != state;
-            ends |= row != NULL && row->outcome == DET_STOP;
+            for (int at = 0; (row = next_way(d, state, event, &at)) != NULL;) {
+                is_left |= row->outcome == DET_GOTO && row->to != state;
+                ends |= row->outcome == DET_STOP;
+            }
         }
         counts[DET_RULE_UNREACHABLE] += !is_reached;
         counts[DET_RULE_DEAD_END] += is_reached && !is_final && !is_left && !ends;
@@ -344,9 +213,13 @@ static bool has_lost_product(const struct definition *d, const struct row *row)
 
     for (int pair = 0; pair < d->state_count * d->event_count; pair++) {
         int state = pair / d->event_count;
-        int to = row->outcome == DET_GOTO ? row->to : state;
+        int to = row->outcome == DET_GOTO ? row->to : state, at = 0;
+        const struct row *way;
 
-        if (step(d, state, pair % d->event_count) != row || row->outcome == DET_STOP)
+        do
+            way = next_way(d, state, pair % d->event_count, &at);
+        while (way != NULL && way != row);
+        if (way == NULL || row->outcome == DET_STOP)
             continue;
         for (int effect = 0; effect < d->effect_count; effect++) {
             for (int event = 0; event < d->event_count; event++)
@@ -370,6 +243,26 @@ static void count_effects(const struct definition *d, int *counts)
     }
 }
 
+static void count_guards(const struct definition *d, int *counts)
+{
+    for (int guard = 0; guard < d->guard_count; guard++) {
+        bool is_used = false;
+
+        for (int row = 0; row < d->row_count; row++)
+            is_used |= d->rows[row].guard == guard;
+        counts[DET_RULE_NOT_USED] += !is_used;
+        for (int pair = 0; pair < d->state_count * d->event_count; pair++) {
+            const struct row *row;
+            int asked = 0;
+
+            for (int at = 0;
+                 (row = next_way(d, pair / d->event_count, pair % d->event_count, &at)) != NULL;)
+                asked += row->guard == guard;
+            counts[DET_RULE_GUARD_AGAIN] += asked > 1 ? asked - 1 : 0;
+        }
+    }
+}
+
 static void judge(const struct definition *d, int *counts)
 {
     bool seen[STATES][1 << TIMERS] = { { false } };
@@ -386,6 +279,7 @@ static void judge(const struct definition *d, int *counts)
     count_paths(d, seen, counts);
     count_timers(d, seen, counts);
     count_effects(d, counts);
+    count_guards(d, counts);
 }
 
 /* The builder. */
@@ -394,6 +288,7 @@ static const char *const state_names[] = { "A", "B", "C", "D", "E" };
 static const char *const event_names[] = { "p", "q", "r", "s", "t" };
 static const char *const effect_names[] = { "send", "mail", "print" };
 static const char *const timer_names[] = { "bell", "alarm" };
+static const char *const guard_names[] = { "may", "can", "will" };
 
 static const char *const *list_of(unsigned set, const char *const *names, const char **list)
 {
@@ -419,6 +314,8 @@ static void give_row(struct det_machine_builder *b, const struct row *row)
                .outcome = row->outcome,
                .to = row->to >= 0 ? state_names[row->to] : NULL,
                .is_override = row->is_override,
+               .is_else = row->is_else,
+               .guard = row->guard >= 0 ? guard_names[row->guard] : NULL,
                .effects = list_of(row->effects, effect_names, effects),
                .arms = list_of(row->arms, timer_names, arms),
                .disarms = list_of(row->disarms, timer_names, disarms),
@@ -441,6 +338,8 @@ static struct det_machine_builder *give(const struct definition *d)
         EVENT(b, event_names[i], .is_internal = d->is_internal[i], .unhandled = d->policy[i]);
     for (int i = 0; i < d->effect_count; i++)
         EFFECT(b, effect_names[i], .produces = list_of(d->produces[i], event_names, list));
+    for (int i = 0; i < d->guard_count; i++)
+        det_machine_builder_guard(b, guard_names[i], NULL);
     for (int i = 0; i < d->timer_count; i++)
         TIMER(b, timer_names[i], DET_SECOND, event_names[d->timer_event[i]]);
     for (int i = 0; i < d->after_count; i++)
@@ -479,6 +378,33 @@ static void compare_cell(const struct row *row, const struct det_transition *tra
     compare_ids(row->arms, more->arms, more->arm_count);
     compare_ids(row->disarms, more->disarms, more->disarm_count);
     assert_int_equal(more->within != NULL ? more->within->event : -1, row->within);
+    assert_int_equal(more->guard != NULL, row->guard >= 0);
+    if (more->guard != NULL)
+        assert_string_equal(more->guard->name, guard_names[row->guard]);
+}
+
+/* What is tried after the cell: what has a guard, in order, and then what has none. */
+static void compare_choices(
+    const struct definition *d, const struct det_machine *machine, int state, int event)
+{
+    const struct det_choice *choice = NULL;
+
+    for (int is_bare = 0; is_bare < 2; is_bare++) {
+        const struct row *row;
+        int at = 0;
+
+        if (next_way(d, state, event, &at) == NULL)
+            break;
+        while ((row = next_way(d, state, event, &at)) != NULL) {
+            if (is_bare != (row->guard < 0))
+                continue;
+            choice = det_machine_choice(machine, (unsigned)state, (unsigned)event, choice);
+            assert_non_null(choice);
+            compare_cell(row, &choice->transition, state);
+            assert_int_equal(choice->transition.row, row - d->rows + 1);
+        }
+    }
+    assert_null(det_machine_choice(machine, (unsigned)state, (unsigned)event, choice));
 }
 
 static void compare_tables(const struct definition *d, const struct det_machine *machine)
@@ -491,6 +417,7 @@ static void compare_tables(const struct definition *d, const struct det_machine 
 
             compare_cell(row, transition, state);
             assert_int_equal(transition->row, row != NULL ? row - d->rows + 1 : 0);
+            compare_choices(d, machine, state, event);
         }
     }
 }
@@ -520,9 +447,18 @@ static bool compare(const struct definition *d)
     return r == 0;
 }
 
+static bool has_choice(const struct definition *d)
+{
+    bool result = false;
+
+    for (int i = 0; i < d->row_count; i++)
+        result |= d->rows[i].is_else;
+    return result;
+}
+
 static void the_builder_and_the_interpreter_agree_on_random_definitions(void **context)
 {
-    int right = 0, wrong = 0;
+    int right = 0, wrong = 0, chosen = 0;
 
     (void)context;
     for (uint64_t i = 0; i < DEFINITIONS; i++) {
@@ -530,15 +466,20 @@ static void the_builder_and_the_interpreter_agree_on_random_definitions(void **c
 
         seed = i;
         d = make_definition();
-        if (compare(&d))
+        if (compare(&d)) {
             right++;
-        else
+            chosen += has_choice(&d);
+        } else {
             wrong++;
+        }
     }
     /* A generator that makes only one kind would prove little. */
     assert_true(right > DEFINITIONS / 10);
     assert_true(wrong > DEFINITIONS / 10);
-    print_message("             %d definitions right, %d wrong\n", right, wrong);
+    assert_true(chosen > DEFINITIONS / 100);
+    print_message(
+        "             %d definitions right, %d of them with choices, %d wrong\n", right, chosen,
+        wrong);
 }
 
 int main(void)

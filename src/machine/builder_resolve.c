@@ -102,9 +102,9 @@ static void resolve_timeout(
     resolve_use(build, row, DET_BUILD_FILL, &timeout->fill);
 }
 
-static const char *override_word(const struct det_build_on *on)
+static const char *row_word(const struct det_build_on *on)
 {
-    return on->is_override ? "OVERRIDE" : "ON";
+    return on->is_override ? "OVERRIDE" : on->is_else ? "ELSE" : "ON";
 }
 
 /* Goes on as if state and event stood where they belong. */
@@ -140,7 +140,7 @@ static bool resolve_swapped(struct det_build *build, struct det_build_row *row)
     if (on->outcome == DET_GOTO && on->to.text != NULL)
         det_build_hint(
             &build->findings, finding, "state and event are swapped: say %s(%s, %s, %s)",
-            override_word(on), event->text, from->text, on->to.text);
+            row_word(on), event->text, from->text, on->to.text);
     else
         det_build_hint(
             &build->findings, finding, "state and event are swapped: %s comes first", event->text);
@@ -191,6 +191,8 @@ static void check_on(struct det_build *build, const struct det_build_row *row)
         report_row(build, row, "goes to a state, but does not say to which");
     else if (!is_goto && on->to.text != NULL)
         report_row(build, row, "stays or stops, and so has no target");
+    if (on->is_override && on->is_else)
+        report_row(build, row, "is an OVERRIDE and an ELSE, and can be only one of them");
     if (!is_goto && (on->within.after != 0 || on->within.event.text != NULL))
         report_row(build, row, "enters no state, and so has no WITHIN");
     if (on->outcome != DET_STOP && on->reason != NULL)

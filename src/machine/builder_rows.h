@@ -84,6 +84,7 @@ struct det_build_on {
     struct det_build_names from, events;
     enum det_outcome outcome;
     bool is_override;
+    bool is_else;
     bool is_guess; /* a state or an event in it is one */
     struct det_build_name to, guard, hook, update;
     struct det_build_names keeps, effects, arms, disarms;

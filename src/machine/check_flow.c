@@ -28,12 +28,15 @@ static const bool *find_reachable(struct det_build *build)
         uint32_t state = queue[head++];
 
         for (size_t event = 0; event < events; event++) {
-            const struct det_build_row *row = det_build_cell(build, state, event);
+            struct det_build_ways ways = { 0 };
+            const struct det_build_row *row;
 
-            if (row == NULL || row->on.outcome != DET_GOTO || is_reached[row->on.to.id])
-                continue;
-            is_reached[row->on.to.id] = true;
-            queue[tail++] = (uint32_t)row->on.to.id;
+            while ((row = det_build_next_way(build, state, event, &ways)) != NULL) {
+                if (row->on.outcome != DET_GOTO || is_reached[row->on.to.id])
+                    continue;
+                is_reached[row->on.to.id] = true;
+                queue[tail++] = (uint32_t)row->on.to.id;
+            }
         }
     }
     return is_reached;
@@ -79,22 +82,33 @@ static void report_final_left(
     det_build_other(&build->findings, finding, state, &state->name);
 }
 
+/* A row by which the event leaves the state: any, or one that goes elsewhere; NULL: none. */
+static const struct det_build_row *find_way_out(
+    const struct det_build *build, size_t state, size_t event, bool is_goto)
+{
+    struct det_build_ways ways = { 0 };
+    const struct det_build_row *row;
+
+    while ((row = det_build_next_way(build, state, event, &ways)) != NULL) {
+        if (leaves(row, state) && (!is_goto || row->on.outcome == DET_GOTO))
+            return row;
+    }
+    return NULL;
+}
+
 /* The ways out of one state: at least one, or none when it is final. */
 static void check_ways_out(struct det_build *build, const struct det_build_row *state)
 {
     bool is_final = (state->state.flags & DET_STATE_FINAL) != 0;
 
     for (size_t event = 0; event < det_build_count(build, DET_BUILD_EVENT); event++) {
-        const struct det_build_row *row = det_build_cell(build, state->id, event);
+        const struct det_build_row *row = find_way_out(build, state->id, event, is_final);
 
-        if (row == NULL || !leaves(row, state->id))
+        if (row == NULL)
             continue;
-        if (is_final && row->on.outcome == DET_GOTO) {
+        if (is_final)
             report_final_left(build, state, row, det_build_thing(build, DET_BUILD_EVENT, event));
-            return;
-        }
-        if (!is_final)
-            return;
+        return;
     }
     if (!is_final)
         report_dead_end(build, state);
@@ -166,11 +180,48 @@ static bool check_products(
 static bool owns_a_cell(
     const struct det_build *build, const struct det_build_row *row, size_t state)
 {
+    if (row->on.is_else)
+        return true; /* nothing replaces an alternative */
     for (uint32_t i = 0; i < row->on.events.count; i++) {
         if (det_build_cell(build, state, (size_t)row->on.events.items[i].id) == row)
             return true;
     }
     return false;
+}
+
+/* A guard that was asked for the pair has said no already. `asked` has, by guard, the cell for
+ * which it was asked last, from 1. */
+static void check_guards_of_pair(
+    struct det_build *build, size_t state, size_t event, uint32_t *asked)
+{
+    uint32_t cell = (uint32_t)(state * det_build_count(build, DET_BUILD_EVENT) + event) + 1;
+    struct det_build_ways ways = { 0 };
+    const struct det_build_row *row;
+
+    while ((row = det_build_next_way(build, state, event, &ways)) != NULL) {
+        if (row->on.guard.id < 0)
+            continue;
+        if (asked[row->on.guard.id] == cell)
+            (void)det_build_report(
+                &build->findings, DET_RULE_GUARD_AGAIN, row, &row->on.guard,
+                "%s was asked for %s on %s of %s already, so this ELSE is never taken",
+                row->on.guard.text, det_build_thing(build, DET_BUILD_STATE, state)->name.text,
+                det_build_thing(build, DET_BUILD_EVENT, event)->name.text, build->name);
+        asked[row->on.guard.id] = cell;
+    }
+}
+
+static void check_guards(struct det_build *build)
+{
+    size_t states = det_build_count(build, DET_BUILD_STATE);
+    size_t events = det_build_count(build, DET_BUILD_EVENT);
+    uint32_t *asked =
+        det_build_scratch(build, det_build_count(build, DET_BUILD_GUARD), sizeof *asked);
+
+    for (size_t i = 0; i < states * events && asked != NULL && build->else_count > 0; i++) {
+        if (build->first_else[i] != 0)
+            check_guards_of_pair(build, i / events, i % events, asked);
+    }
 }
 
 /* One finding a row is enough. A row that goes has one state afterwards, wherever it comes from;
@@ -227,6 +278,7 @@ void det_check_flow(struct det_build *build)
 {
     check_paths(build);
     check_used(build);
+    check_guards(build);
     for (size_t i = 0; i < build->ons.count; i++)
         check_products_of_row(build, build->ons.items[i]);
     det_check_timers(build);

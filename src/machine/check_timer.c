@@ -83,9 +83,10 @@ static void run_walk(struct det_build *build, struct walk *walk)
         size_t state = dequeue(walk);
 
         for (size_t event = 0; event < events; event++) {
-            const struct det_build_row *row = det_build_cell(build, state, event);
+            struct det_build_ways ways = { 0 };
+            const struct det_build_row *row;
 
-            if (row != NULL)
+            while ((row = det_build_next_way(build, state, event, &ways)) != NULL)
                 carry(walk, row, state, event, is_reached);
         }
     }

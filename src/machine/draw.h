@@ -90,21 +90,24 @@ void det_draw_groups_walk(struct det_picture *picture, const struct det_draw_wal
 /* A comment on each group that overlaps another one, so that it is not missed in silence. */
 void det_draw_groups_note(struct det_picture *picture, const char *comment_mark);
 
-/* A cell of the table that says something. */
+/* A cell of the table that says something, or an alternative. */
 struct det_draw_edge {
     uint16_t from, event;
+    bool is_else; /* an alternative without a guard */
     const struct det_transition *transition;
 };
 
-/* The first edge after the cell number `*cell`, in the order of states, then events. */
-bool det_draw_next_edge(
-    const struct det_picture *picture, uint32_t *cell, struct det_draw_edge *ret);
-/* Whether the trace has a step of this very cell: same states, same event, same outcome. */
+/* The next edge from the number `*at` on: the cells in the order of states, then events, and then
+ * the alternatives in the order of their rows. */
+bool det_draw_next_edge(const struct det_picture *picture, uint32_t *at, struct det_draw_edge *ret);
+/* Whether the trace has a step like this: same states, same event, same outcome. Alternatives that
+ * have these in common cannot be told apart. */
 bool det_draw_edge_taken(const struct det_picture *picture, const struct det_draw_edge *edge);
 /* Whether the event of the edge is what the timeout of its state sends. */
 bool det_draw_edge_is_timeout(const struct det_picture *picture, const struct det_draw_edge *edge);
 
-/* pay [is_open] / charge_card, arm reminder (10m -> remind) */
+/* pay [is_open] / charge_card, arm reminder (10m -> remind); an alternative without a guard says
+ * [else] */
 void det_draw_edge_label(struct det_picture *picture, const struct det_draw_edge *edge);
 /* timeout: 30m -> expired */
 void det_draw_timeout(struct det_picture *picture, unsigned state);

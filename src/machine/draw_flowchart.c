@@ -67,7 +67,7 @@ static bool is_bare(const struct det_picture *picture, const struct det_draw_edg
 {
     const char *name = picture->machine->events[edge->event].name;
 
-    return !edge->transition->more && edge->transition->outcome != DET_STAY &&
+    return !edge->transition->more && !edge->is_else && edge->transition->outcome != DET_STAY &&
            !tells_timeout(picture, edge) && name[strspn(name, PLAIN_LABEL)] == '\0';
 }
 
@@ -90,13 +90,13 @@ static void write_edges(struct det_picture *picture)
 {
     struct det_pen *pen = picture->pen;
     struct det_draw_edge edge;
-    uint32_t cell = 0;
+    uint32_t at = 0;
 
     det_pen_raw(pen, "\n    START --> ");
     det_draw_state_id(
         picture, picture->trace ? picture->trace->initial : picture->machine->initial);
     det_pen_raw(pen, "\n");
-    while (det_draw_next_edge(picture, &cell, &edge)) {
+    while (det_draw_next_edge(picture, &at, &edge)) {
         det_pen_indent(pen, 1);
         det_draw_state_id(picture, edge.from);
         det_pen_raw(pen, " -->|");
@@ -122,9 +122,9 @@ static void write_taken(struct det_picture *picture)
 {
     struct det_draw_edge edge;
     bool is_open = false;
-    uint32_t cell = 0;
+    uint32_t at = 0;
 
-    for (unsigned link = 1; det_draw_next_edge(picture, &cell, &edge); link++) {
+    for (unsigned link = 1; det_draw_next_edge(picture, &at, &edge); link++) {
         if (!det_draw_edge_taken(picture, &edge))
             continue;
         det_pen_raw(picture->pen, is_open ? "," : "    linkStyle ");

@@ -11,23 +11,40 @@
 #define ELLIPSIS "..."
 #define TIMEOUT  "Timeout: "
 
-bool det_draw_next_edge(
-    const struct det_picture *picture, uint32_t *cell, struct det_draw_edge *ret)
+static bool is_guarded(const struct det_transition *transition)
+{
+    return transition->more && transition->more->guard;
+}
+
+static struct det_draw_edge edge_of(const struct det_choice *choice)
+{
+    return (struct det_draw_edge){
+        .from = choice->state,
+        .event = choice->event,
+        .is_else = !is_guarded(&choice->transition),
+        .transition = &choice->transition,
+    };
+}
+
+bool det_draw_next_edge(const struct det_picture *picture, uint32_t *at, struct det_draw_edge *ret)
 {
     const struct det_machine *machine = picture->machine;
     uint32_t cells = (uint32_t)machine->state_count * machine->event_count;
 
-    while (*cell < cells) {
-        const struct det_transition *transition = &machine->table[(*cell)++];
-
-        if (transition->outcome == DET_UNHANDLED)
-            continue;
-        ret->from = (uint16_t)((*cell - 1) / machine->event_count);
-        ret->event = (uint16_t)((*cell - 1) % machine->event_count);
-        ret->transition = transition;
-        return true;
-    }
-    return false;
+    while (*at < cells && machine->table[*at].outcome == DET_UNHANDLED)
+        (*at)++;
+    if (*at >= cells && *at - cells >= machine->choice_count)
+        return false;
+    if (*at >= cells)
+        *ret = edge_of(&machine->choices[*at - cells]);
+    else
+        *ret = (struct det_draw_edge){
+            .from = (uint16_t)(*at / machine->event_count),
+            .event = (uint16_t)(*at % machine->event_count),
+            .transition = &machine->table[*at],
+        };
+    (*at)++;
+    return true;
 }
 
 bool det_draw_edge_taken(const struct det_picture *picture, const struct det_draw_edge *edge)
@@ -137,11 +154,13 @@ void det_draw_edge_label(struct det_picture *picture, const struct det_draw_edge
     struct det_pen *pen = picture->pen;
 
     det_pen_text(pen, picture->machine->events[edge->event].name);
-    if (more && more->guard) {
+    if (is_guarded(edge->transition)) {
         det_pen_raw(pen, " [");
         det_pen_text(pen, more->guard->name);
         det_pen_raw(pen, "]");
     }
+    if (edge->is_else)
+        det_pen_raw(pen, " [else]");
     if (edge->transition->outcome == DET_STOP)
         write_stop(picture, more);
     if (edge->transition->outcome == DET_STAY)

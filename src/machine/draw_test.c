@@ -283,6 +283,71 @@ static void an_edge_is_taken_by_its_own_event_only(void **unused)
         draw_trace(&order_machine, DET_DRAW_MERMAID_FLOWCHART, &trace), "    linkStyle 10 stroke");
 }
 
+static const struct det_guard_def job_guards[] = { { .name = "may_ping" }, { .name = "is_hot" } };
+static const struct det_transition_more job_more[] = {
+    { .guard = &job_guards[0] },
+    { .guard = &job_guards[1], .reason = "hot" },
+};
+/* The job, with a choice of four ways: two guards of their own, one that stays, and the rest. */
+static struct det_machine choosing_job(struct det_transition *table)
+{
+    static const struct det_choice choices[] = {
+        { IDLE, START, { .outcome = DET_GOTO, .to = FAILED } },
+        { IDLE, START, { .outcome = DET_STOP, .to = IDLE, .more = &job_more[1] } },
+        { BUSY, START, { .outcome = DET_STAY, .to = BUSY } },
+    };
+    struct det_machine machine = job_machine;
+
+    memcpy(table, job_table, sizeof job_table);
+    table[IDLE * JOB_EVENTS + START].more = &job_more[0];
+    table[BUSY * JOB_EVENTS + START].more = &job_more[0];
+    machine.table = table;
+    machine.choices = choices;
+    machine.choice_count = 3;
+    return machine;
+}
+
+static void every_alternative_is_an_edge_with_its_guard(void **unused)
+{
+    struct det_transition table[JOB_STATES * JOB_EVENTS];
+    struct det_machine machine = choosing_job(table);
+    const char *text = draw_plain(&machine, DET_DRAW_MERMAID_STATE);
+
+    (void)unused;
+    assert_has(text, "    Idle --> Busy: Start [may_ping]\n");
+    assert_has(text, "    Idle --> Failed: Start [else]\n");
+    assert_has(text, "    Idle --> [*]: Start [is_hot] [stop#58; hot]\n");
+    assert_has(text, "    Busy --> Busy: Start [else] (stay)\n");
+    text = draw_plain(&machine, DET_DRAW_MERMAID_FLOWCHART);
+    assert_has(text, "    Idle -->|\"Start [else]\"| Failed\n");
+    assert_has(text, "    Idle -->|\"Start [is_hot] [stop#58; hot]\"| END\n");
+    text = draw_plain(&machine, DET_DRAW_DOT);
+    assert_has(text, "\"Idle\" -> \"Failed\" [label=\"Start [else]\"];\n");
+    assert_has(text, "\"Busy\" -> \"Busy\" [label=\"Start [else] (stay)\"];\n");
+    assert_lacks(draw_plain(&job_machine, DET_DRAW_DOT), "[else]");
+}
+
+static void an_alternative_that_was_taken_is_highlighted(void **unused)
+{
+    static const struct det_trace_step steps[] = {
+        { .from = IDLE, .to = FAILED, .event = START, .outcome = DET_GOTO },
+    };
+    struct det_trace trace = { .current = FAILED, .steps = steps, .step_count = 1 };
+    struct det_transition table[JOB_STATES * JOB_EVENTS];
+    struct det_machine machine = choosing_job(table);
+    const char *text = draw_trace(&machine, DET_DRAW_DOT, &trace);
+
+    (void)unused;
+    assert_has(text, "\"Idle\" -> \"Failed\" [label=\"Start [else]\", penwidth=2, color=blue];\n");
+    assert_has(text, "\"Idle\" -> \"Busy\" [label=\"Start [may_ping]\"];\n");
+    assert_has(draw_trace(&machine, DET_DRAW_MERMAID_FLOWCHART, &trace), "    linkStyle 6 stroke");
+    assert_has(
+        draw_trace(&machine, DET_DRAW_MERMAID_SEQUENCE, &trace),
+        "    FSM->>FSM: Start\n    Note over FSM: Failed\n");
+    assert_has(
+        draw_trace(&machine, DET_DRAW_DOT_TIMELINE, &trace), "    s0 -> s1 [label=\"Start\"];\n");
+}
+
 static void the_options_turn_and_thin_out(void **unused)
 {
     static const char *const down[DRAWINGS] = {
@@ -403,6 +468,8 @@ int main(void)
         cmocka_unit_test(reference_73_a_sensitive_field_is_redacted_in_every_drawing),
         cmocka_unit_test(a_trace_without_a_name_has_that_of_the_machine),
         cmocka_unit_test(an_edge_is_taken_by_its_own_event_only),
+        cmocka_unit_test(every_alternative_is_an_edge_with_its_guard),
+        cmocka_unit_test(an_alternative_that_was_taken_is_highlighted),
         cmocka_unit_test(the_options_turn_and_thin_out),
         cmocka_unit_test(it_writes_like_snprintf_at_every_capacity),
         cmocka_unit_test(what_cannot_be_drawn_is_refused_with_a_reason),

@@ -10,6 +10,11 @@
  *     STATE(CHARGING, charging)         . the comments) and then written, so that no memory is
  *     STATE(PAID,     paid)             . needed but the text itself
  *
+ * ON and ELSE are of one kind here, so that a choice is read as a table:
+ *
+ *     ON  (PENDING, PAY, CHARGING, IF(is_card))
+ *     ELSE(PENDING, PAY, DECLINED)
+ *
  * Invariants:
  *   1. what is written depends on words, comments, empty lines and on whether a comment stands on
  *      the line of what is before it, all of which are kept: formatting again changes nothing;
@@ -46,6 +51,7 @@ enum gap {
 /* What the rows of a run have in common. */
 struct run {
     size_t count;
+    uint32_t name;    /* the width of the widest */
     unsigned columns; /* that are aligned */
     uint32_t widths[DET_FORMAT_COLUMNS];
     uint32_t comment_column; /* 0: no row has a comment */
@@ -150,7 +156,7 @@ static uint32_t padding(const struct run *run, const struct det_format_row *row,
 static uint32_t aligned_width(
     const struct writer *writer, const struct run *run, const struct det_format_row *row)
 {
-    uint32_t width = row->width;
+    uint32_t width = row->width + run->name - row->name.length;
 
     for (uint32_t i = 0; i < DET_FORMAT_COLUMNS; i++)
         width += padding(run, row, i);
@@ -164,6 +170,24 @@ static bool same_text(
            memcmp(writer->text + a->offset, writer->text + b->offset, a->length) == 0;
 }
 
+static bool is_word(const struct writer *writer, const struct det_token *token, const char *word)
+{
+    return token->length == strlen(word) &&
+           memcmp(writer->text + token->offset, word, token->length) == 0;
+}
+
+static bool is_of_choice(const struct writer *writer, const struct det_token *name)
+{
+    return is_word(writer, name, "ON") || is_word(writer, name, "ELSE");
+}
+
+/* Whether rows of these names stand in one run. */
+static bool same_kind(
+    const struct writer *writer, const struct det_token *a, const struct det_token *b)
+{
+    return same_text(writer, a, b) || (is_of_choice(writer, a) && is_of_choice(writer, b));
+}
+
 /* The next row of the run whose first row is `first`; false at its end. */
 static bool next_of_run(
     const struct writer *writer, struct det_lexer *lexer, const struct det_token *first,
@@ -171,7 +195,7 @@ static bool next_of_run(
 {
     struct det_token token = det_lexer_next_any(lexer);
 
-    if (token.kind != DET_TOKEN_NAME || !same_text(writer, &token, first) ||
+    if (token.kind != DET_TOKEN_NAME || !same_kind(writer, &token, first) ||
         (token.after_blank_line && token.offset != first->offset))
         return false;
     *ret = det_format_measure(lexer, &token);
@@ -180,6 +204,7 @@ static bool next_of_run(
 
 static void widen(struct run *run, const struct det_format_row *row)
 {
+    run->name = row->name.length > run->name ? row->name.length : run->name;
     for (uint32_t i = 0; i < run->columns && i + 1 < row->argument_count; i++) {
         if (row->widths[i] > run->widths[i] && row->widths[i] <= ALIGNED_MAX)
             run->widths[i] = row->widths[i];
@@ -189,7 +214,7 @@ static void widen(struct run *run, const struct det_format_row *row)
 /* The run that begins with the row that comes next. */
 static struct run measure_run(const struct writer *writer, const struct det_token *first)
 {
-    struct run run = { .count = 0 };
+    struct run run = { .name = first->length };
     int kind = det_row_find(writer->text + first->offset, first->length);
     struct det_lexer lexer = writer->lexer;
     struct det_format_row row;
@@ -216,6 +241,8 @@ static void write_aligned(
     uint32_t argument = 0;
     unsigned depth = 0;
 
+    if (is_aligned)
+        write_blanks(writer, run->name - row->name.length);
     for (uint32_t width = row->name.length; width < row->width;) {
         struct det_token token = det_lexer_next_any(&writer->lexer);
 
@@ -303,12 +330,6 @@ static void write_loose(struct writer *writer)
         depth += token.kind == DET_TOKEN_OPEN;
         depth -= token.kind == DET_TOKEN_CLOSE;
     } while (depth > 0 || token.kind != DET_TOKEN_CLOSE);
-}
-
-static bool is_word(const struct writer *writer, const struct det_token *token, const char *word)
-{
-    return token->length == strlen(word) &&
-           memcmp(writer->text + token->offset, word, token->length) == 0;
 }
 
 static void write_row(struct writer *writer, const struct run *run)

@@ -62,6 +62,24 @@ static void neighbours_of_a_kind_are_aligned(void **state)
         "ON(ANY(AAAAAAAA, BBBBBBBB, CCCCCCCC), E, T)\nON(A, E, T)\n");
 }
 
+static void a_choice_is_aligned_as_one(void **state)
+{
+    (void)state;
+    becomes(
+        "ON(A,E,LONG,IF(g))ELSE(A,E,B)\nELSE (A,EE,B,IF(h)) // x\n",
+        "ON  (A, E,  LONG, IF(g))\nELSE(A, E,  B)\nELSE(A, EE, B,    IF(h)) // x\n");
+    becomes("ELSE(A,E,B)\n\nON  (A,E,B)", "ELSE(A, E, B)\n\nON(A, E, B)\n");
+    becomes(
+        "STAY(A,E)ELSE_STAY(AA,E,IF(g))ELSE_STAY(A,E)",
+        "STAY(A, E)\nELSE_STAY(AA, E, IF(g))\nELSE_STAY(A,  E)\n");
+    /* What does not fit on its line has no part in it. */
+    becomes(
+        "ON(A, E, B)\nELSE(STATE_WITH_A_NAME, EVENT_WITH_A_NAME, TARGET_WITH_A_NAME, "
+        "IF(guard_with_a_name), CALL(some_hook))",
+        "ON(A, E, B)\nELSE(STATE_WITH_A_NAME, EVENT_WITH_A_NAME, TARGET_WITH_A_NAME, "
+        "IF(guard_with_a_name),\n    CALL(some_hook))\n");
+}
+
 static void comments_are_kept_where_they_stand(void **state)
 {
     (void)state;
@@ -171,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_stand_on_lines_of_their_own),
         cmocka_unit_test(neighbours_of_a_kind_are_aligned),
+        cmocka_unit_test(a_choice_is_aligned_as_one),
         cmocka_unit_test(comments_are_kept_where_they_stand),
         cmocka_unit_test(empty_lines_are_kept_but_not_doubled),
         cmocka_unit_test(directives_are_tidied),

@@ -72,6 +72,38 @@ int det_machine_apply(
     return 0;
 }
 
+static bool is_guarded(const struct det_choice *choice)
+{
+    return choice->transition.more && choice->transition.more->guard;
+}
+
+/* The first alternative of the pair from `at` on, with a guard or without. */
+static const struct det_choice *find_choice(
+    const struct det_machine *machine, unsigned state, unsigned event, size_t at, bool has_guard)
+{
+    for (; at < machine->choice_count; at++) {
+        const struct det_choice *choice = &machine->choices[at];
+
+        if (choice->state == state && choice->event == event && is_guarded(choice) == has_guard)
+            return choice;
+    }
+    return NULL;
+}
+
+const struct det_choice *det_machine_choice(
+    const struct det_machine *machine, unsigned state, unsigned event,
+    const struct det_choice *after)
+{
+    const struct det_choice *choice;
+
+    det_assert(!after || (after->state == state && after->event == event));
+    if (after && !is_guarded(after))
+        return NULL;
+    choice = find_choice(
+        machine, state, event, after ? (size_t)(after - machine->choices) + 1 : 0, true);
+    return choice ? choice : find_choice(machine, state, event, 0, false);
+}
+
 int det_machine_find_state(const struct det_machine *machine, const char *name)
 {
     for (int i = 0; i < machine->state_count; i++) {

@@ -159,9 +159,9 @@ static bool extra_fits(
     if (seen & (1u << extra))
         problem = "stands twice on this row";
     else if (extra == DET_EXTRA_WITHIN && row->outcome != DET_GOTO)
-        problem = "stands on ON and OVERRIDE only, where a state is entered";
+        problem = "stands on ON, OVERRIDE and ELSE only, where a state is entered";
     else if (extra == DET_EXTRA_REASON && row->outcome != DET_STOP)
-        problem = "stands on STOP and OVERRIDE_STOP only";
+        problem = "stands on STOP, OVERRIDE_STOP and ELSE_STOP only";
     if (problem == NULL)
         return true;
     det_parse_complain(take->spec, DET_RULE_ROW_ARGUMENTS, &place, "%s %s", node->text, problem);
@@ -275,13 +275,12 @@ static void take_extras(struct det_take *take, struct det_on_row *row)
     }
 }
 
-static void read_transition(struct det_take *take, enum det_outcome outcome, bool is_override)
+/* The outcome and what kind of row it is are in `row` already. */
+static void read_transition(struct det_take *take, struct det_on_row row)
 {
-    struct det_on_row row = { .outcome = outcome, .is_override = is_override };
-
     row.from = det_take_names(take, "a state or ANY(...) of states");
     row.events = det_take_names(take, "an event or ANY(...) of events");
-    if (outcome == DET_GOTO)
+    if (row.outcome == DET_GOTO)
         row.to = det_take_name(take, "the state to go to");
     take_extras(take, &row);
     if (!take->failed)
@@ -290,32 +289,47 @@ static void read_transition(struct det_take *take, enum det_outcome outcome, boo
 
 static void read_ON(struct det_take *take)
 {
-    read_transition(take, DET_GOTO, false);
+    read_transition(take, (struct det_on_row){ .outcome = DET_GOTO });
 }
 
 static void read_STAY(struct det_take *take)
 {
-    read_transition(take, DET_STAY, false);
+    read_transition(take, (struct det_on_row){ .outcome = DET_STAY });
 }
 
 static void read_STOP(struct det_take *take)
 {
-    read_transition(take, DET_STOP, false);
+    read_transition(take, (struct det_on_row){ .outcome = DET_STOP });
 }
 
 static void read_OVERRIDE(struct det_take *take)
 {
-    read_transition(take, DET_GOTO, true);
+    read_transition(take, (struct det_on_row){ .outcome = DET_GOTO, .is_override = true });
 }
 
 static void read_OVERRIDE_STAY(struct det_take *take)
 {
-    read_transition(take, DET_STAY, true);
+    read_transition(take, (struct det_on_row){ .outcome = DET_STAY, .is_override = true });
 }
 
 static void read_OVERRIDE_STOP(struct det_take *take)
 {
-    read_transition(take, DET_STOP, true);
+    read_transition(take, (struct det_on_row){ .outcome = DET_STOP, .is_override = true });
+}
+
+static void read_ELSE(struct det_take *take)
+{
+    read_transition(take, (struct det_on_row){ .outcome = DET_GOTO, .is_else = true });
+}
+
+static void read_ELSE_STAY(struct det_take *take)
+{
+    read_transition(take, (struct det_on_row){ .outcome = DET_STAY, .is_else = true });
+}
+
+static void read_ELSE_STOP(struct det_take *take)
+{
+    read_transition(take, (struct det_on_row){ .outcome = DET_STOP, .is_else = true });
 }
 
 static void read_ON_EACH(struct det_take *take)

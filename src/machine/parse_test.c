@@ -204,6 +204,31 @@ static void every_kind_of_transition_is_read(void **state)
     det_spec_close(spec);
 }
 
+static void every_kind_of_alternative_is_read(void **state)
+{
+    struct det_spec *spec = test_spec(HEAD BASE "EVENT(A, a)\nGUARD(g)\nGUARD(h)\nUPDATE(u)\n" MOVE
+                                                "ON  (PENDING, A, PAID, IF(g))\n"
+                                                "ELSE(PENDING, A, PENDING, IF(h), SET(u))\n"
+                                                "ELSE_STOP(PENDING, A, REASON(\"no\"))\n"
+                                                "STAY(PAID, ANY(PAY, A), IF(g))\n"
+                                                "ELSE_STAY(PAID, ANY(PAY, A))\n");
+    const struct det_machine *machine = test_machine(spec);
+    const struct det_choice *first = det_machine_choice(machine, 0, 1, NULL);
+    const struct det_choice *second = det_machine_choice(machine, 0, 1, first);
+
+    (void)state;
+    assert_int_equal(machine->choice_count, 4);
+    assert_string_equal(first->transition.more->guard->name, "h");
+    assert_string_equal(first->transition.more->update->name, "u");
+    assert_int_equal(first->transition.to, 0);
+    assert_int_equal(second->transition.outcome, DET_STOP);
+    assert_string_equal(second->transition.more->reason, "no");
+    assert_null(det_machine_choice(machine, 0, 1, second));
+    assert_int_equal(det_machine_choice(machine, 1, 0, NULL)->transition.outcome, DET_STAY);
+    assert_int_equal(det_machine_choice(machine, 1, 1, NULL)->transition.outcome, DET_STAY);
+    det_spec_close(spec);
+}
+
 static void list_macros_nest_and_come_out_flat(void **state)
 {
     /* Also where the macro stands behind its use, as in C, where the file is read many times. */
@@ -439,6 +464,7 @@ int main(void)
         cmocka_unit_test(words_are_judged),
         cmocka_unit_test(every_extra_reaches_its_transition),
         cmocka_unit_test(every_kind_of_transition_is_read),
+        cmocka_unit_test(every_kind_of_alternative_is_read),
         cmocka_unit_test(list_macros_nest_and_come_out_flat),
         cmocka_unit_test(a_member_of_a_macro_has_the_place_of_its_use),
         cmocka_unit_test(a_macro_that_contains_itself_is_refused),

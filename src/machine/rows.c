@@ -23,10 +23,12 @@ static const struct det_row_kind extras[] = {
 #include "machine/rows.def"
 };
 
+/* Most names differ in their first letter already. */
 static int find(const struct det_row_kind *kinds, int count, const char *name, size_t length)
 {
-    for (int i = 0; i < count; i++) {
-        if (strncmp(kinds[i].name, name, length) == 0 && kinds[i].name[length] == '\0')
+    for (int i = 0; i < count && length > 0; i++) {
+        if (kinds[i].name[0] == name[0] && strncmp(kinds[i].name, name, length) == 0 &&
+            kinds[i].name[length] == '\0')
             return i;
     }
     return -1;

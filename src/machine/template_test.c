@@ -19,6 +19,22 @@ static bool has_title(
     return event->report.title[0] != '\0';
 }
 
+static bool is_urgent(
+    const struct det_move *move, const struct ticket_data *data, const struct ticket_event *event)
+{
+    (void)move;
+    (void)event;
+    return data->urgency == URGENCY_HIGH;
+}
+
+static bool is_old(
+    const struct det_move *move, const struct ticket_data *data, const struct ticket_event *event)
+{
+    (void)move;
+    (void)event;
+    return data->reopened > 9;
+}
+
 static int check_quota(
     const struct det_move *move, const struct ticket_data *data, const struct ticket_event *event)
 {
@@ -141,6 +157,48 @@ static void extras_reach_the_table(void **unused)
     assert_string_equal(ticket_machine.states[TICKET_BLOCKED].exit->name, "check_quota");
 }
 
+static const struct det_choice *choice_after(
+    enum ticket_state state, enum ticket_event_kind event, const struct det_choice *after)
+{
+    return det_machine_choice(&ticket_machine, state, event, after);
+}
+
+static void alternatives_are_tried_in_the_order_of_the_rows(void **unused)
+{
+    const struct det_choice *choice = NULL;
+
+    (void)unused;
+    assert_string_equal(step(TICKET_BLOCKED, TICKET_ACCEPT)->more->guard->name, "has_title");
+    choice = choice_after(TICKET_BLOCKED, TICKET_ACCEPT, choice);
+    assert_string_equal(choice->transition.more->guard->name, "is_urgent");
+    assert_int_equal(choice->transition.to, TICKET_DONE);
+    choice = choice_after(TICKET_BLOCKED, TICKET_ACCEPT, choice);
+    assert_int_equal(choice->transition.outcome, DET_STAY);
+    assert_int_equal(choice->transition.to, TICKET_BLOCKED);
+    assert_int_equal(choice->transition.more->effect_count, 1);
+    choice = choice_after(TICKET_BLOCKED, TICKET_ACCEPT, choice);
+    assert_int_equal(choice->transition.to, TICKET_TRIAGE);
+    assert_null(choice->transition.more->guard);
+    assert_null(choice_after(TICKET_BLOCKED, TICKET_ACCEPT, choice));
+    assert_null(choice_after(TICKET_BLOCKED, TICKET_UNBLOCK, NULL));
+}
+
+static void alternatives_come_with_lists_overrides_and_all_extras(void **unused)
+{
+    const struct det_choice *choice = choice_after(TICKET_DONE, TICKET_REOPEN, NULL);
+
+    (void)unused;
+    assert_string_equal(step(TICKET_DONE, TICKET_REOPEN)->more->guard->name, "is_old");
+    assert_int_equal(choice->transition.outcome, DET_STOP);
+    assert_string_equal(choice->transition.more->reason, "too late");
+    choice = choice_after(TICKET_NEW, TICKET_REPORT, NULL);
+    assert_int_equal(choice->transition.more->keep_count, 2);
+    assert_int_equal(choice->transition.more->within->after, DET_HOUR);
+    assert_int_equal(ticket_machine.choice_count, 9);
+    assert_int_equal(choice_after(TICKET_NEW, TICKET_BLOCK, NULL)->transition.to, TICKET_TRIAGE);
+    assert_null(choice_after(TICKET_DONE, TICKET_ACCEPT, NULL)->transition.more);
+}
+
 static void policies_come_from_the_machine_or_from_the_event(void **unused)
 {
     (void)unused;
@@ -239,6 +297,13 @@ static void assert_same_more(
     assert_int_equal(a->keep_count > 0, b->keep_count > 0);
 }
 
+static void assert_same_transition(const struct det_transition *a, const struct det_transition *b)
+{
+    assert_int_equal(a->outcome, b->outcome);
+    assert_int_equal(a->to, b->to);
+    assert_same_more(a->more, b->more);
+}
+
 static void assert_same_record(const struct det_record *a, const struct det_record *b)
 {
     assert_string_equal(a->name, b->name);
@@ -314,15 +379,13 @@ static void the_reader_makes_the_same_machine(void **unused)
     assert_int_equal(read->event_size, ticket_machine.event_size);
     assert_same_parts(&ticket_machine, read);
     assert_kept(read);
-    for (unsigned s = 0; s < read->state_count; s++) {
-        for (unsigned e = 0; e < read->event_count; e++) {
-            const struct det_transition *a = det_machine_step(&ticket_machine, s, e);
-            const struct det_transition *b = det_machine_step(read, s, e);
-
-            assert_int_equal(a->outcome, b->outcome);
-            assert_int_equal(a->to, b->to);
-            assert_same_more(a->more, b->more);
-        }
+    for (unsigned i = 0; i < (unsigned)read->state_count * read->event_count; i++)
+        assert_same_transition(&ticket_machine.table[i], &read->table[i]);
+    assert_int_equal(read->choice_count, ticket_machine.choice_count);
+    for (unsigned i = 0; i < read->choice_count; i++) {
+        assert_int_equal(read->choices[i].state, ticket_machine.choices[i].state);
+        assert_int_equal(read->choices[i].event, ticket_machine.choices[i].event);
+        assert_same_transition(&ticket_machine.choices[i].transition, &read->choices[i].transition);
     }
     det_spec_close(spec);
     free(text);
@@ -335,6 +398,8 @@ int main(void)
         cmocka_unit_test(lists_stand_for_every_pair),
         cmocka_unit_test(an_override_replaces_all_of_what_it_overrides),
         cmocka_unit_test(extras_reach_the_table),
+        cmocka_unit_test(alternatives_are_tried_in_the_order_of_the_rows),
+        cmocka_unit_test(alternatives_come_with_lists_overrides_and_all_extras),
         cmocka_unit_test(policies_come_from_the_machine_or_from_the_event),
         cmocka_unit_test(functions_are_called_with_their_own_types),
         cmocka_unit_test(keep_copies_fields_with_their_presence_and_count),

@@ -355,6 +355,41 @@ static int stopped(struct det_turn *turn)
         turn->resident->id, more && more->reason[0] ? ": " : "", more ? more->reason : "");
 }
 
+static void set_way(
+    const struct det_turn *turn, struct step *step, const struct det_transition *transition)
+{
+    const struct det_store_head *head = &turn->draft->head;
+    bool is_goto = transition->outcome == DET_GOTO;
+
+    step->transition = transition;
+    step->move = det_decide_move(turn, is_goto ? transition->to : head->state);
+    step->visit = is_goto ? step->move.sequence + 1 : head->visit;
+}
+
+/* The first alternative whose guard says yes, or which has none. A guard sees where its own
+ * alternative leads. */
+static int choose(struct det_turn *turn, struct step *step)
+{
+    const struct det_machine *machine = turn->served->machine;
+    unsigned state = turn->draft->head.state, kind = det_event_kind(step->event);
+    const struct det_transition *first = det_machine_step(machine, state, kind);
+    const struct det_choice *choice = NULL, *next;
+    int r;
+
+    set_way(turn, step, first);
+    while (step->transition->more && step->transition->more->guard) {
+        r = det_hooks_ask(turn, step->transition->more->guard, &step->move, step->event);
+        if (r != 0)
+            return r < 0 ? r : 0;
+        next = det_machine_choice(machine, state, kind, choice);
+        if (!next)
+            return det_hooks_refuse(turn, first->more->guard, choice != NULL, step->event);
+        choice = next;
+        set_way(turn, step, &choice->transition);
+    }
+    return 0;
+}
+
 int det_decide_event(struct det_turn *turn, const void *event)
 {
     struct det_draft *draft = turn->draft;
@@ -363,17 +398,12 @@ int det_decide_event(struct det_turn *turn, const void *event)
 
     if (draft->head.is_stopped)
         return stopped(turn);
-    step.transition =
-        det_machine_step(turn->served->machine, draft->head.state, det_event_kind(event));
-    step.move = det_decide_move(turn, step.transition->to);
-    step.visit = step.transition->outcome == DET_GOTO ? step.move.sequence + 1 : draft->head.visit;
-    if (step.transition->outcome == DET_UNHANDLED) {
-        step.move.to = step.move.from;
+    r = choose(turn, &step);
+    if (r < 0)
+        return r;
+    if (step.transition->outcome == DET_UNHANDLED)
         return unhandled(turn, &step);
-    }
-    if (step.transition->outcome != DET_GOTO)
-        step.move.to = step.move.from;
-    r = det_hooks_run(turn, step.transition, &step.move, event);
+    r = det_hooks_act(turn, step.transition, &step.move, event);
     if (r == 0)
         r = det_decide_data(turn, step.transition, event);
     if (r == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* hooks.c - the user code that may refuse a transition: the guard, then exit, the transition's own
+/* hooks.c - the user code that may refuse a transition: guards, then exit, the transition's own
  * hook, entry. All of them together have one deadline. They cannot be interrupted: what comes back
  * too late is refused. The time is that of a monotonic clock, which no jump of the wall clock
  * moves, and of the tick where the deadline is so long that a tick makes no difference; it is read
@@ -59,19 +59,23 @@ static int check_clock(struct det_turn *turn)
     return fail_at(turn, DET_ERR_TIMEOUT, NULL, turn->action);
 }
 
-static int run_guard(
+int det_hooks_ask(
     struct det_turn *turn, const struct det_guard_def *guard, const struct det_move *move,
     const void *event)
 {
     if (!guard->run)
         return unbound(turn, "guard", guard->name);
     begin(turn, guard->name);
-    if (guard->run(move, det_turn_data(turn), event))
-        return 0;
+    return guard->run(move, det_turn_data(turn), event);
+}
+
+int det_hooks_refuse(
+    struct det_turn *turn, const struct det_guard_def *guard, bool has_else, const void *event)
+{
     turn->refused++;
     det_error_set(
-        turn->error, DET_ERR_REFUSED, "%s %s: %s says no", turn->served->machine->name,
-        turn->resident->id, guard->name);
+        turn->error, DET_ERR_REFUSED, "%s %s: %s says no%s", turn->served->machine->name,
+        turn->resident->id, guard->name, has_else ? ", and no ELSE fits" : "");
     return fail_at(turn, DET_ERR_REFUSED, event, guard->name);
 }
 
@@ -97,7 +101,7 @@ static int run_hook(
     return fail_at(turn, DET_ERR_ACTION_FAILED, event, hook->name);
 }
 
-int det_hooks_run(
+int det_hooks_act(
     struct det_turn *turn, const struct det_transition *transition, const struct det_move *move,
     const void *event)
 {
@@ -105,15 +109,25 @@ int det_hooks_run(
     const struct det_state_def *states = turn->served->machine->states;
     int r = 0;
 
-    if (more && more->guard)
-        r = run_guard(turn, more->guard, move, event);
-    if (r == 0 && transition->outcome != DET_STAY)
+    if (transition->outcome != DET_STAY)
         r = run_hook(turn, states[move->from].exit, move, event);
     if (r == 0 && more)
         r = run_hook(turn, more->hook, move, event);
     if (r == 0 && transition->outcome == DET_GOTO)
         r = run_hook(turn, states[move->to].entry, move, event);
     return r < 0 ? r : check_clock(turn);
+}
+
+int det_hooks_run(
+    struct det_turn *turn, const struct det_transition *transition, const struct det_move *move,
+    const void *event)
+{
+    const struct det_guard_def *guard = transition->more ? transition->more->guard : NULL;
+    int r = guard ? det_hooks_ask(turn, guard, move, event) : 1;
+
+    if (r == 0)
+        return det_hooks_refuse(turn, guard, false, event);
+    return r < 0 ? r : det_hooks_act(turn, transition, move, event);
 }
 
 int det_hooks_entry(struct det_turn *turn, const struct det_move *move)

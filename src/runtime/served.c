@@ -28,6 +28,11 @@ uint64_t det_served_hash(const struct det_runtime *runtime, const char *id)
     return det_hash64(id, strlen(id), runtime->seed);
 }
 
+static bool has_within(const struct det_transition *transition)
+{
+    return transition->more && transition->more->within;
+}
+
 static bool has_own_timers(const struct det_machine *machine)
 {
     size_t cells = (size_t)machine->state_count * machine->event_count;
@@ -37,9 +42,11 @@ static bool has_own_timers(const struct det_machine *machine)
             return true;
     }
     for (size_t i = 0; i < cells; i++) {
-        const struct det_transition_more *more = machine->table[i].more;
-
-        if (more && more->within)
+        if (has_within(&machine->table[i]))
+            return true;
+    }
+    for (size_t i = 0; i < machine->choice_count; i++) {
+        if (has_within(&machine->choices[i].transition))
             return true;
     }
     return false;
@@ -106,6 +113,21 @@ static void served_close(struct det_runtime *runtime, struct det_served *served)
     DET_DELETE(runtime->allocator, served);
 }
 
+/* Where a guard may choose, the way is known only when it has answered: that is for a turn. */
+static void find_ways(struct det_served *served)
+{
+    const struct det_machine *machine = served->machine;
+
+    for (size_t i = 0; i < cells_of(machine); i++)
+        served->ways[i] =
+            (uint8_t)det_quick_way(machine, i / machine->event_count, &machine->table[i]);
+    for (size_t i = 0; i < machine->choice_count; i++) {
+        const struct det_choice *choice = &machine->choices[i];
+
+        served->ways[(size_t)choice->state * machine->event_count + choice->event] = DET_WAY_TURN;
+    }
+}
+
 static struct det_served *served_open(
     struct det_runtime *runtime, const struct det_machine *machine)
 {
@@ -129,9 +151,7 @@ static struct det_served *served_open(
     }
     for (unsigned i = 0; i < machine->event_count; i++)
         served->payloads[i] = unless_harmless(det_machine_payload(machine, i));
-    for (size_t i = 0; i < cells_of(machine); i++)
-        served->ways[i] =
-            (uint8_t)det_quick_way(machine, i / machine->event_count, &machine->table[i]);
+    find_ways(served);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         det_index_init(&served->residents[i], runtime->allocator);
     return served;

@@ -144,7 +144,19 @@ DET_MUST_CHECK int det_decide_data(
 DET_MUST_CHECK int det_decide_check(
     const struct det_served *served, const void *event, struct det_error *reterr);
 
-/* hooks.c: guard, exit, transition, entry, in this order; any may refuse. */
+/* hooks.c */
+/* 1 when the guard says yes, 0 when it says no, or an error. */
+DET_MUST_CHECK int det_hooks_ask(
+    struct det_turn *turn, const struct det_guard_def *guard, const struct det_move *move,
+    const void *event);
+/* No guard said yes; this is the first of them. Returns the error. */
+DET_MUST_CHECK int det_hooks_refuse(
+    struct det_turn *turn, const struct det_guard_def *guard, bool has_else, const void *event);
+/* Exit, transition, entry, in this order; any may refuse. */
+DET_MUST_CHECK int det_hooks_act(
+    struct det_turn *turn, const struct det_transition *transition, const struct det_move *move,
+    const void *event);
+/* The same after the guard, for a transition that has no alternatives. */
 DET_MUST_CHECK int det_hooks_run(
     struct det_turn *turn, const struct det_transition *transition, const struct det_move *move,
     const void *event);

@@ -20,6 +20,7 @@
 #define STATES_MAX   128
 #define EVENTS_MAX   128
 #define EDGES_MAX    320
+#define CHOICES_MAX  16
 #define GROUPS_MAX   8
 #define STEPS_MAX    128
 #define NAME_SIZE    24
@@ -33,6 +34,7 @@ struct sample {
     struct det_event_def events[EVENTS_MAX];
     struct det_transition table[STATES_MAX * EVENTS_MAX];
     struct det_transition_more more[EDGES_MAX];
+    struct det_choice choices[CHOICES_MAX];
     struct det_group_def groups[GROUPS_MAX];
     uint16_t members[GROUPS_MAX][STATES_MAX];
     struct det_trace_step steps[STEPS_MAX];
@@ -68,6 +70,7 @@ static void begin(struct sample *sample, const char *name, size_t states, size_t
         .states = sample->states,
         .events = sample->events,
         .groups = sample->groups,
+        .choices = sample->choices,
     };
     sample->states[0].flags = DET_STATE_INITIAL;
     sample->trace = (struct det_trace){ .instance = name, .steps = sample->steps };
@@ -98,6 +101,22 @@ static void add_stop(struct sample *sample, unsigned from, unsigned event, const
     more->reason = reason;
     *cell(sample, from, event) =
         (struct det_transition){ .outcome = DET_STOP, .to = (uint16_t)from, .more = more };
+}
+
+/* An alternative: to another state, or to the end with a reason, under a guard or without. */
+static void add_choice(
+    struct sample *sample, unsigned from, unsigned event, unsigned to,
+    const struct det_transition_more *more)
+{
+    bool is_stop = more && more->reason;
+
+    sample->choices[sample->machine.choice_count++] = (struct det_choice){
+        .state = (uint16_t)from,
+        .event = (uint16_t)event,
+        .transition = { .outcome = is_stop ? DET_STOP : DET_GOTO,
+                        .to = (uint16_t)(is_stop ? from : to),
+                        .more = more },
+    };
 }
 
 static void add_step(struct sample *sample, unsigned from, unsigned event, const char *detail)
@@ -207,6 +226,27 @@ static void random_edge(struct sample *sample, uint64_t *seed)
     }
 }
 
+/* Alternatives of cells that say something; the guards have words of the parsers as names. */
+static void random_choices(struct sample *sample, uint64_t *seed)
+{
+    static const struct det_guard_def guards[] = { { .name = "end" }, { .name = "is_note" } };
+
+    for (unsigned i = 0; i < CHOICES_MAX; i++) {
+        unsigned from = below(seed, sample->machine.state_count);
+        unsigned event = below(seed, sample->machine.event_count);
+        struct det_transition_more *more = &sample->more[sample->more_count];
+
+        if (cell(sample, from, event)->outcome == DET_UNHANDLED)
+            continue;
+        more->guard = below(seed, 2) ? &guards[below(seed, COUNT(guards))] : NULL;
+        more->reason = below(seed, 3) ? NULL : nasty[below(seed, COUNT(nasty))];
+        sample->more_count += more->guard || more->reason;
+        add_choice(
+            sample, from, event, below(seed, sample->machine.state_count),
+            more->guard || more->reason ? more : NULL);
+    }
+}
+
 static void random_run(struct sample *sample, uint64_t *seed)
 {
     for (unsigned i = 0; i < 200 && sample->trace.step_count < 40; i++) {
@@ -234,6 +274,7 @@ static void make_random(struct sample *sample, uint64_t seed)
         sample->events[i].name = words[word + states + i];
     for (unsigned i = 0; i < states * events / 2; i++)
         random_edge(sample, &seed);
+    random_choices(sample, &seed);
     random_run(sample, &seed);
     for (unsigned i = 0; i < group_count; i++) {
         unsigned first = below(&seed, states);
@@ -300,7 +341,12 @@ static void write_reasons(FILE *file, const struct det_machine *machine)
         edges += transition->outcome != DET_UNHANDLED;
         write_item(file, &count, transition->more ? transition->more->reason : NULL);
     }
-    (void)fprintf(file, "],\n \"edges\": %zu", edges);
+    for (size_t i = 0; i < machine->choice_count; i++) {
+        const struct det_transition_more *more = machine->choices[i].transition.more;
+
+        write_item(file, &count, more ? more->reason : NULL);
+    }
+    (void)fprintf(file, "],\n \"edges\": %zu", edges + machine->choice_count);
 }
 
 /* Details that the drawings cut are not looked for. */

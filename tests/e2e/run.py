@@ -522,6 +522,30 @@ def test_cases_pass_and_coverage_is_told():
           "ok      <stdin>: green lasts half a minute")
 
 
+def test_every_alternative_of_a_choice_is_a_transition():
+    write("light.fsm", LIGHT.replace("ON(RED, GO, GREEN)", """GUARD(is_day)
+GUARD(is_late)
+ON  (RED, GO, GREEN, IF(is_day))
+ELSE(RED, GO, RED)
+ELSE_STAY(RED, GO, IF(is_late))"""))
+    write("light.test.yaml", CASES + """  - name: at night
+    guards: {is_day: false, is_late: false}
+    steps:
+      - {send: go, expect: {state: red, outcome: goto}}
+""")
+    equal(detent("test").stdout.splitlines()[2:], [
+        "coverage of light: 2 of 2 states (100 %), 3 of 4 transitions (75 %)",
+        "  light.fsm:11:1: not taken: red on go [is_late] (stay)"])
+    missed = objects(detent("test", "--json"))[2]["missed_transitions"]
+    equal([(m["from"], m["if"], m["line"]) for m in missed], [("red", "is_late", 11)])
+    detent("check", "--unhandled", "light.fsm", out="red    ->+2  .")
+    detent("diagram", "light.fsm", out="red --> red: go [else]")
+    ways = json.loads(detent("gen", "json", "light.fsm").stdout)["transitions"]
+    equal([w.get("if") for w in ways if w.get("else")], [None, "is_late"])
+    detent("sim", "light.fsm", "--seeds", "3", out="4 of 4 transitions")
+    detent("fmt", "--check", "light.fsm", code=1)
+
+
 def test_a_case_that_fails_is_shown_with_its_place():
     write("light.fsm", LIGHT)
     write("sub/light.test.yaml", CASES.replace("light.fsm", "../light.fsm")

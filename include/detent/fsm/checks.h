@@ -59,18 +59,6 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
     typedef char FSM__PRODUCED(e)[1]; \
     _Static_assert((int)FSM__EVENT(e) >= 0, "an effect produces events of its own machine");
 
-/* 2 */
-#define FSM__P_PAIR(x, s, e)                                                      \
-    enum {                                                                        \
-        FSM__TRANSITION(s, e) =                                                   \
-            (int)FSM__STATE(s) * (int)FSM__OWN(_event_count) + (int)FSM__EVENT(e) \
-    };                                                                            \
-    typedef char FSM__TAKEN(e)[1];
-#define FSM__P_AGAIN(x, s, e) \
-    _Static_assert(FSM__TRANSITION(s, e) >= 0, "an override comes after what it overrides");
-#define FSM__P_ENTERS(t) typedef char FSM__ENTERED(t)[1 + 0 * (int)FSM__STATE(t)];
-
-/* 3 */
 #define FSM__PICK4(_1, _2, _3, _4, n, ...)                                     n
 #define FSM__PICK12(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, n, ...) n
 /* Whether extras stand behind three, and behind two, arguments. */
@@ -82,7 +70,62 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
     FSM__PICK12(                                                                                 \
         __VA_ARGS__, too_many_extras, too_many_extras, MORE, MORE, MORE, MORE, MORE, MORE, MORE, \
         MORE, BARE, BARE, ~)
+/* WITH_IF or NO_IF: whether a guard stands among extras, behind three and behind two arguments. */
+#define FSM__IF_3(...)                 FSM__CAT(FSM__IF_3_, FSM__BEHIND_3(__VA_ARGS__))(__VA_ARGS__)
+#define FSM__IF_3_BARE(...)            NO_IF
+#define FSM__IF_3_too_many_extras(...) NO_IF
+#define FSM__IF_3_MORE(S, E, t, ...)   FSM__IF_AMONG(__VA_ARGS__)
+#define FSM__IF_2(...)                 FSM__CAT(FSM__IF_2_, FSM__BEHIND_2(__VA_ARGS__))(__VA_ARGS__)
+#define FSM__IF_2_BARE(...)            NO_IF
+#define FSM__IF_2_too_many_extras(...) NO_IF
+#define FSM__IF_2_MORE(S, E, ...)      FSM__IF_AMONG(__VA_ARGS__)
+/* The one extra that matters gives a comma and the answer. */
+#define FSM__IF_AMONG(...) FSM__SECOND(~FSM__EACH_EXTRA(FSM__IF_ONE, ~, __VA_ARGS__), NO_IF)
+/* Every extra by its name; all others give nothing. */
+#define FSM__IF_ONE(x, extra) FSM__IF_IS_##extra
+#define FSM__IF_IS_IF(f)      , WITH_IF
+#define FSM__IF_IS_CALL(f)
+#define FSM__IF_IS_SET(f)
+#define FSM__IF_IS_KEEP(...)
+#define FSM__IF_IS_DO(...)
+#define FSM__IF_IS_ARM(...)
+#define FSM__IF_IS_DISARM(...)
+#define FSM__IF_IS_WITHIN(...)
+#define FSM__IF_IS_REASON(text)
 
+/* 2: a plain row, with or without a guard. */
+#define FSM__P_PAIR_NO_IF(x, s, e)                                                \
+    enum {                                                                        \
+        FSM__TRANSITION(s, e) =                                                   \
+            (int)FSM__STATE(s) * (int)FSM__OWN(_event_count) + (int)FSM__EVENT(e) \
+    };                                                                            \
+    typedef char FSM__TAKEN(e)[1];
+#define FSM__P_PAIR_WITH_IF(x, s, e) \
+    FSM__P_PAIR_NO_IF(x, s, e)       \
+    typedef char FSM__GUARDED(s, e)[1];
+/* An override. A static declaration that follows an external one, that of an ELSE, is an error; the
+ * other way round it is none: so the order is checked. */
+#define FSM__P_AGAIN(s, e)                                                                   \
+    _Static_assert(FSM__TRANSITION(s, e) >= 0, "an override comes after what it overrides"); \
+    static int FSM__ELSE_LAST(s, e) __attribute__((unused));
+#define FSM__P_AGAIN_WITH_IF(x, s, e) \
+    FSM__P_AGAIN(s, e)                \
+    typedef char FSM__GUARDED(s, e)[1];
+#define FSM__P_AGAIN_NO_IF(x, s, e) \
+    FSM__P_AGAIN(s, e)              \
+    extern char FSM__GUARDED_EVER(s, e)[2];
+/* An alternative; an override without a guard has another idea of FSM__GUARDED_EVER. */
+#define FSM__P_ELSE_WITH_IF(x, s, e)                                                       \
+    _Static_assert(FSM__TRANSITION(s, e) >= 0, "an ELSE comes after the row of its pair"); \
+    _Static_assert(sizeof(FSM__GUARDED(s, e)) == 1, "the row of the pair has no IF");      \
+    extern char FSM__GUARDED_EVER(s, e)[1];                                                \
+    extern int FSM__ELSE_LAST(s, e);
+#define FSM__P_ELSE_NO_IF(x, s, e) \
+    FSM__P_ELSE_WITH_IF(x, s, e)   \
+    enum { FSM__ONE_ELSE(s, e) };
+#define FSM__P_ENTERS(t) typedef char FSM__ENTERED(t)[1 + 0 * (int)FSM__STATE(t)];
+
+/* 3 */
 #define FSM__A_AFTER(...) \
     FSM__CAT(FSM__A_AFTER_, FSM__PICK4(__VA_ARGS__, 4, 3, 2, 1, ~))(__VA_ARGS__)
 #define FSM__A_AFTER_3(S, duration, e) \
@@ -147,8 +190,8 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
 #define FSM__A_REASON_HOLD(text)       _Static_assert(0, "REASON belongs to STOP");
 #define FSM__A_REASON_GOTO(text)       _Static_assert(0, "REASON belongs to STOP");
 #define FSM__A_ASK_WITHIN(row, t, ...) FSM__A_WITHIN_##row(t, __VA_ARGS__)
-#define FSM__A_WITHIN_HOLD(...)        _Static_assert(0, "WITHIN belongs to ON and OVERRIDE");
-#define FSM__A_WITHIN_HALT(...)        _Static_assert(0, "WITHIN belongs to ON and OVERRIDE");
+#define FSM__A_WITHIN_HOLD(...)        _Static_assert(0, "WITHIN belongs to ON, OVERRIDE and ELSE");
+#define FSM__A_WITHIN_HALT(...)        _Static_assert(0, "WITHIN belongs to ON, OVERRIDE and ELSE");
 #define FSM__A_WITHIN_GOTO(t, duration, timeout_event, ...) \
     FSM__A_DURATION(duration)                               \
     typedef char FSM__PRODUCED(timeout_event)[1];           \

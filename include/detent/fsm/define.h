@@ -16,7 +16,7 @@
  *
  * The passes over the spec:
  *   1 functions   prototypes for the user's functions, untyped thunks for the tables
- *   2 pairs       each (state, event) once; overrides after what they override; names known
+ *   2 pairs       each (state, event) once; overrides and alternatives in their place; names known
  *   3 answers     timeouts are answered where they fire; one timeout, one hook of a kind a state
  *   4 forgotten   no state unentered, no event untaken, no internal event unproduced, one initial
  *   5 tables      functions, effects, timers, states, events, groups, transitions, the machine */
@@ -90,21 +90,36 @@ enum FSM__OWN(__event_group) {
 #undef OVERRIDE
 #undef OVERRIDE_STAY
 #undef OVERRIDE_STOP
-#define ON(S, E, ...)     FSM__PAIRS(FSM__P_PAIR, ~, S, E) FSM__P_ON(__VA_ARGS__, ~)
+#undef ELSE
+#undef ELSE_STAY
+#undef ELSE_STOP
+#define ON(S, E, ...)       FSM__P_GOES(FSM__P_PAIR_, S, E, __VA_ARGS__)
+#define OVERRIDE(S, E, ...) FSM__P_GOES(FSM__P_AGAIN_, S, E, __VA_ARGS__)
+#define ELSE(S, E, ...)     FSM__P_GOES(FSM__P_ELSE_, S, E, __VA_ARGS__)
+#define FSM__P_GOES(what, S, E, ...)                                  \
+    FSM__PAIRS(FSM__CAT(what, FSM__IF_3(S, E, __VA_ARGS__)), ~, S, E) \
+    FSM__P_ON(__VA_ARGS__, ~)
 #define FSM__P_ON(t, ...) FSM__P_ENTERS(t)
 #define ON_EACH(e, t, ...) \
-    FSM__EACH_ROW(FSM__PAIR_OF_STATE, (FSM__P_PAIR, ~, e), __VA_ARGS__) FSM__P_ENTERS(t)
-#define STAY(...)                    FSM__P_HOLD(__VA_ARGS__, ~)
-#define STOP(...)                    FSM__P_HOLD(__VA_ARGS__, ~)
-#define FSM__P_HOLD(S, E, ...)       FSM__PAIRS(FSM__P_PAIR, ~, S, E)
-#define OVERRIDE(S, E, ...)          FSM__PAIRS(FSM__P_AGAIN, ~, S, E) FSM__P_ON(__VA_ARGS__, ~)
-#define OVERRIDE_STAY(...)           FSM__P_HOLD_AGAIN(__VA_ARGS__, ~)
-#define OVERRIDE_STOP(...)           FSM__P_HOLD_AGAIN(__VA_ARGS__, ~)
-#define FSM__P_HOLD_AGAIN(S, E, ...) FSM__PAIRS(FSM__P_AGAIN, ~, S, E)
+    FSM__EACH_ROW(FSM__PAIR_OF_STATE, (FSM__P_PAIR_NO_IF, ~, e), __VA_ARGS__) FSM__P_ENTERS(t)
+#define STAY(...)          FSM__P_HOLD(FSM__P_PAIR_, __VA_ARGS__)
+#define STOP(...)          FSM__P_HOLD(FSM__P_PAIR_, __VA_ARGS__)
+#define OVERRIDE_STAY(...) FSM__P_HOLD(FSM__P_AGAIN_, __VA_ARGS__)
+#define OVERRIDE_STOP(...) FSM__P_HOLD(FSM__P_AGAIN_, __VA_ARGS__)
+#define ELSE_STAY(...)     FSM__P_HOLD(FSM__P_ELSE_, __VA_ARGS__)
+#define ELSE_STOP(...)     FSM__P_HOLD(FSM__P_ELSE_, __VA_ARGS__)
+/* Behind the pair come extras, or nothing. */
+#define FSM__P_HOLD(what, ...) FSM__P_HOLDS(FSM__CAT(what, FSM__IF_2(__VA_ARGS__)), __VA_ARGS__, ~)
+/* They are dropped here: they were only asked for a guard. */
+#define FSM__P_HOLDS(F, S, E, ...) FSM__PAIRS(F, ~, S, E)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wredundant-decls"
 #include FSM_SPEC
+#pragma GCC diagnostic pop
+#undef FSM__P_GOES
 #undef FSM__P_ON
 #undef FSM__P_HOLD
-#undef FSM__P_HOLD_AGAIN
+#undef FSM__P_HOLDS
 
 /* 3 answers */
 #include <detent/fsm/rows_off.h>
@@ -114,6 +129,9 @@ enum FSM__OWN(__event_group) {
 #undef OVERRIDE
 #undef OVERRIDE_STAY
 #undef OVERRIDE_STOP
+#undef ELSE
+#undef ELSE_STAY
+#undef ELSE_STOP
 #undef AFTER
 #undef TIMER
 #undef ENTRY
@@ -126,6 +144,9 @@ enum FSM__OWN(__event_group) {
 #define STOP(...)            FSM__A_STOP(__VA_ARGS__)
 #define OVERRIDE_STAY(...)   FSM__A_STAY(__VA_ARGS__)
 #define OVERRIDE_STOP(...)   FSM__A_STOP(__VA_ARGS__)
+#define ELSE(...)            FSM__A_ON(__VA_ARGS__)
+#define ELSE_STAY(...)       FSM__A_STAY(__VA_ARGS__)
+#define ELSE_STOP(...)       FSM__A_STOP(__VA_ARGS__)
 #define AFTER(...)           FSM__A_AFTER(__VA_ARGS__)
 #define TIMER(...)           FSM__A_TIMER(__VA_ARGS__)
 #define ENTRY(S, hook)       FSM__STATES(FSM__A_ENTRY, ~, S)
@@ -252,20 +273,25 @@ static const struct det_transition FSM__OWN(
 #define OVERRIDE(S, E, ...) FSM__PAIRS(FSM__T_CELL, (DET_GOTO, __VA_ARGS__), S, E)
 #define ON_EACH(e, t, ...) \
     FSM__EACH_ROW(FSM__PAIR_OF_STATE, (FSM__T_CELL, (DET_GOTO, t), e), __VA_ARGS__)
-#define STAY(...)          FSM__T_HOLD(DET_STAY, __VA_ARGS__)
-#define STOP(...)          FSM__T_HOLD(DET_STOP, __VA_ARGS__)
-#define OVERRIDE_STAY(...) FSM__T_HOLD(DET_STAY, __VA_ARGS__)
-#define OVERRIDE_STOP(...) FSM__T_HOLD(DET_STOP, __VA_ARGS__)
-/* With or without extras. */
-#define FSM__T_HOLD(what, ...) FSM__CAT(FSM__T_HOLD_, FSM__BEHIND_2(__VA_ARGS__))(what, __VA_ARGS__)
-/* The rest is (S, E) or (S, E, extras...). */
-#define FSM__T_HOLD_BARE(what, S, E)      FSM__PAIRS(FSM__T_CELL, (what, ~), S, E)
-#define FSM__T_HOLD_MORE(what, S, E, ...) FSM__PAIRS(FSM__T_CELL, (what, ~, __VA_ARGS__), S, E)
+#define STAY(...)          FSM__T_HOLD(FSM__T_CELL, DET_STAY, __VA_ARGS__)
+#define STOP(...)          FSM__T_HOLD(FSM__T_CELL, DET_STOP, __VA_ARGS__)
+#define OVERRIDE_STAY(...) FSM__T_HOLD(FSM__T_CELL, DET_STAY, __VA_ARGS__)
+#define OVERRIDE_STOP(...) FSM__T_HOLD(FSM__T_CELL, DET_STOP, __VA_ARGS__)
 #include FSM_SPEC
 };
-#undef FSM__T_HOLD
-#undef FSM__T_HOLD_BARE
-#undef FSM__T_HOLD_MORE
+
+/* What is tried when the guard of a cell says no, in the order of the rows. */
+#include <detent/fsm/rows_off.h>
+#undef ELSE
+#undef ELSE_STAY
+#undef ELSE_STOP
+#define ELSE(S, E, ...) FSM__PAIRS(FSM__T_CHOICE, (DET_GOTO, __VA_ARGS__), S, E)
+#define ELSE_STAY(...)  FSM__T_HOLD(FSM__T_CHOICE, DET_STAY, __VA_ARGS__)
+#define ELSE_STOP(...)  FSM__T_HOLD(FSM__T_CHOICE, DET_STOP, __VA_ARGS__)
+static const struct det_choice FSM__OWN(__choices)[] = {
+#include FSM_SPEC
+    { .state = 0 },
+};
 #pragma GCC diagnostic pop
 
 const struct det_machine FSM__OWN(_machine) = {
@@ -293,6 +319,8 @@ const struct det_machine FSM__OWN(_machine) = {
     .timers = FSM__OWN(__timers),
     .groups = FSM__OWN(__groups),
     .event_groups = FSM__OWN(__event_groups),
+    .choices = FSM__OWN(__choices),
+    .choice_count = sizeof FSM__OWN(__choices) / sizeof FSM__OWN(__choices)[0] - 1,
 };
 
 #include <detent/fsm/rows_end.h>

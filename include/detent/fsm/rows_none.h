@@ -23,6 +23,9 @@
 #undef OVERRIDE
 #undef OVERRIDE_STAY
 #undef OVERRIDE_STOP
+#undef ELSE
+#undef ELSE_STAY
+#undef ELSE_STOP
 #undef ENTRY
 #undef EXIT
 #undef AFTER

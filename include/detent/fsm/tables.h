@@ -76,22 +76,30 @@
          ? (size_t)FSM__OWN(_event_count) - 1                                 \
          : 0)
 
-/* One cell; x is (outcome, target) or (outcome, target, extras...). */
-#define FSM__T_CELL(x, s, e) FSM__T_CELL_(s, e, FSM__UNLIST x)
-#define FSM__T_CELL_(...)    FSM__T_CELL__(__VA_ARGS__)
-#define FSM__T_CELL__(s, e, ...) \
-    FSM__CAT(FSM__T_CELL_, FSM__BEHIND_2(__VA_ARGS__))(s, e, __VA_ARGS__)
-#define FSM__T_CELL_BARE(s, e, what, t) \
-    [FSM__T_AT(s, e)] = { .outcome = what, .to = FSM__T_TO_##what(s, t) },
-#define FSM__T_CELL_MORE(s, e, what, t, ...)                           \
-    [FSM__T_AT(s, e)] = { .outcome = what,                             \
-                          .to = FSM__T_TO_##what(s, t),                \
-                          .more = &(const struct det_transition_more){ \
-                              FSM__EACH_EXTRA(FSM__T_EXTRA, e, __VA_ARGS__) } },
-#define FSM__T_AT(s, e)          FSM__T_FIRST(s) + (size_t)FSM__EVENT(e)
-#define FSM__T_TO_DET_GOTO(s, t) FSM__STATE(t)
-#define FSM__T_TO_DET_STAY(s, t) FSM__STATE(s)
-#define FSM__T_TO_DET_STOP(s, t) FSM__STATE(s)
+/* One cell, or one alternative; x is (outcome, target) or (outcome, target, extras...). */
+#define FSM__T_CELL(x, s, e)   [FSM__T_AT(s, e)] = FSM__T_WAY(s, e, FSM__UNLIST x),
+#define FSM__T_CHOICE(x, s, e) { FSM__STATE(s), FSM__EVENT(e), FSM__T_WAY(s, e, FSM__UNLIST x) },
+#define FSM__T_WAY(...)        FSM__T_WAY_(__VA_ARGS__)
+#define FSM__T_WAY_(s, e, ...) FSM__CAT(FSM__T_WAY_, FSM__BEHIND_2(__VA_ARGS__))(s, e, __VA_ARGS__)
+#define FSM__T_WAY_BARE(s, e, what, t)                 \
+    {                                                  \
+        .outcome = what, .to = FSM__T_TO_##what(s, t), \
+    }
+#define FSM__T_WAY_MORE(s, e, what, t, ...)                                                       \
+    {                                                                                             \
+        .outcome = what, .to = FSM__T_TO_##what(s, t),                                            \
+        .more =                                                                                   \
+            &(const struct det_transition_more){ FSM__EACH_EXTRA(FSM__T_EXTRA, e, __VA_ARGS__) }, \
+    }
+/* A row without a target, with or without extras: (S, E) or (S, E, extras...). */
+#define FSM__T_HOLD(F, what, ...) \
+    FSM__CAT(FSM__T_HOLD_, FSM__BEHIND_2(__VA_ARGS__))(F, what, __VA_ARGS__)
+#define FSM__T_HOLD_BARE(F, what, S, E)      FSM__PAIRS(F, (what, ~), S, E)
+#define FSM__T_HOLD_MORE(F, what, S, E, ...) FSM__PAIRS(F, (what, ~, __VA_ARGS__), S, E)
+#define FSM__T_AT(s, e)                      FSM__T_FIRST(s) + (size_t)FSM__EVENT(e)
+#define FSM__T_TO_DET_GOTO(s, t)             FSM__STATE(t)
+#define FSM__T_TO_DET_STAY(s, t)             FSM__STATE(s)
+#define FSM__T_TO_DET_STOP(s, t)             FSM__STATE(s)
 
 /* FSM__T_<extra> gives initializers, but for KEEP, which needs to know the event. */
 #define FSM__T_EXTRA(e, extra)     FSM__T_TAKE(e, FSM__T_##extra)

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* ways.c - counts, finds and chooses the transitions of a machine. */
+#include "cli/ways.h"
+
+#include <detent/builder.h>
+
+static size_t cell_count(const struct det_machine *machine)
+{
+    return (size_t)machine->state_count * machine->event_count;
+}
+
+size_t cli_ways_count(const struct det_machine *machine)
+{
+    return cell_count(machine) + machine->choice_count;
+}
+
+struct cli_way cli_way_at(const struct det_machine *machine, size_t number)
+{
+    size_t cells = cell_count(machine);
+    const struct det_choice *choice;
+
+    if (number < cells)
+        return (struct cli_way){
+            .state = (unsigned)(number / machine->event_count),
+            .event = (unsigned)(number % machine->event_count),
+            .transition = &machine->table[number],
+        };
+    choice = &machine->choices[number - cells];
+    return (struct cli_way){
+        .state = choice->state,
+        .event = choice->event,
+        .is_else = true,
+        .transition = &choice->transition,
+    };
+}
+
+static const struct det_guard_def *guard_of(const struct det_transition *transition)
+{
+    return transition->more ? transition->more->guard : NULL;
+}
+
+/* The guards of a machine that was read stand in one list. */
+static bool fits(
+    const struct det_machine *machine, const struct det_transition *transition, const bool *answers)
+{
+    const struct det_guard_def *guard = guard_of(transition);
+
+    return !guard || answers[guard - det_machine_guard_at(machine, 0)];
+}
+
+size_t cli_way_chosen(
+    const struct det_machine *machine, unsigned state, unsigned event, const bool *answers)
+{
+    const struct det_transition *first = det_machine_step(machine, state, event);
+    const struct det_choice *choice = NULL;
+
+    if (fits(machine, first, answers))
+        return (size_t)(first - machine->table);
+    do
+        choice = det_machine_choice(machine, state, event, choice);
+    while (choice && !fits(machine, &choice->transition, answers));
+    return choice ? cell_count(machine) + (size_t)(choice - machine->choices)
+                  : (size_t)(first - machine->table);
+}
+
+bool cli_may_be_refused(const struct det_machine *machine, unsigned state, unsigned event)
+{
+    const struct det_transition *way = det_machine_step(machine, state, event);
+    const struct det_choice *choice = NULL;
+
+    while (guard_of(way)) {
+        choice = det_machine_choice(machine, state, event, choice);
+        if (!choice)
+            return true;
+        way = &choice->transition;
+    }
+    return false;
+}
