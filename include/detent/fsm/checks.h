@@ -9,51 +9,48 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
 
 #define FSM__EVENT_POINTER const struct FSM__OWN(_event) *
 
-/* 1: a thunk has the untyped signature of machine.h and calls the user's typed function. */
-#define FSM__F_GUARD(f)                                                                       \
-    static bool f(                                                                            \
-        const struct det_move *move, const struct FSM__DATA *data, FSM__EVENT_POINTER event); \
-    static bool FSM__RUN(f)(const struct det_move *move, const void *data, const void *event) \
-    {                                                                                         \
-        return f(move, data, event);                                                          \
-    }                                                                                         \
+/* 1: a thunk has the untyped signature of machine.h and calls the user's typed function. Its
+ * parameters have names that no function of the user's has. */
+#define FSM__F_GUARD(f)                                                                         \
+    static bool f(const struct det_move *, const struct FSM__DATA *, FSM__EVENT_POINTER);       \
+    static bool FSM__RUN(f)(const struct det_move *fsm_1, const void *fsm_2, const void *fsm_3) \
+    {                                                                                           \
+        return f(fsm_1, fsm_2, fsm_3);                                                          \
+    }                                                                                           \
     static const struct det_guard_def FSM__GUARD(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
-#define FSM__F_HOOK(f)                                                                        \
-    static int f(                                                                             \
-        const struct det_move *move, const struct FSM__DATA *data, FSM__EVENT_POINTER event); \
-    static int FSM__RUN(f)(const struct det_move *move, const void *data, const void *event)  \
-    {                                                                                         \
-        return f(move, data, event);                                                          \
-    }                                                                                         \
+#define FSM__F_HOOK(f)                                                                         \
+    static int f(const struct det_move *, const struct FSM__DATA *, FSM__EVENT_POINTER);       \
+    static int FSM__RUN(f)(const struct det_move *fsm_1, const void *fsm_2, const void *fsm_3) \
+    {                                                                                          \
+        return f(fsm_1, fsm_2, fsm_3);                                                         \
+    }                                                                                          \
     static const struct det_hook_def FSM__HOOK(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
-#define FSM__F_UPDATE(f)                                             \
-    static void f(struct FSM__DATA *data, FSM__EVENT_POINTER event); \
-    static void FSM__RUN(f)(void *data, const void *event)           \
-    {                                                                \
-        f(data, event);                                              \
-    }                                                                \
+#define FSM__F_UPDATE(f)                                    \
+    static void f(struct FSM__DATA *, FSM__EVENT_POINTER);  \
+    static void FSM__RUN(f)(void *fsm_1, const void *fsm_2) \
+    {                                                       \
+        f(fsm_1, fsm_2);                                    \
+    }                                                       \
     static const struct det_update_def FSM__UPDATE(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
-#define FSM__F_FILL(f)                                                                  \
-    static void f(                                                                      \
-        const struct det_move *move, const struct FSM__DATA *data,                      \
-        struct FSM__OWN(_event) * event);                                               \
-    static void FSM__RUN(f)(const struct det_move *move, const void *data, void *event) \
-    {                                                                                   \
-        f(move, data, event);                                                           \
-    }                                                                                   \
+#define FSM__F_FILL(f)                                                                           \
+    static void f(const struct det_move *, const struct FSM__DATA *, struct FSM__OWN(_event) *); \
+    static void FSM__RUN(f)(const struct det_move *fsm_1, const void *fsm_2, void *fsm_3)        \
+    {                                                                                            \
+        f(fsm_1, fsm_2, fsm_3);                                                                  \
+    }                                                                                            \
     static const struct det_fill_def FSM__FILL(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
 
 #define FSM__F_EFFECT(...) FSM__CAT(FSM__F_EFFECT_, FSM__ONE_OR_MANY(__VA_ARGS__))(__VA_ARGS__)
 #define FSM__F_EFFECT_MANY(f, ...) \
     FSM__F_EFFECT_ONE(f) FSM__EACH_MEMBER(FSM__F_PRODUCES, ~, __VA_ARGS__)
-#define FSM__F_EFFECT_ONE(f)                                                                  \
-    static int f(                                                                             \
-        struct det_effect_call *call, const struct FSM__DATA *data, FSM__EVENT_POINTER event, \
-        struct FSM__OWN(_event) * ret);                                                       \
-    static int FSM__RUN(f)(                                                                   \
-        struct det_effect_call * call, const void *data, const void *event, void *ret)        \
-    {                                                                                         \
-        return f(call, data, event, ret);                                                     \
+#define FSM__F_EFFECT_ONE(f)                                                               \
+    static int f(                                                                          \
+        struct det_effect_call *, const struct FSM__DATA *, FSM__EVENT_POINTER,            \
+        struct FSM__OWN(_event) *);                                                        \
+    static int FSM__RUN(f)(                                                                \
+        struct det_effect_call * fsm_1, const void *fsm_2, const void *fsm_3, void *fsm_4) \
+    {                                                                                      \
+        return f(fsm_1, fsm_2, fsm_3, fsm_4);                                              \
     }
 #define FSM__F_PRODUCES(x, e)         \
     typedef char FSM__PRODUCED(e)[1]; \
