@@ -118,12 +118,11 @@ static char *DET_PRINTF(2, 0)
 static void insert(
     struct det_build_findings *findings, size_t position, struct det_build_finding *finding)
 {
-    struct det_build_finding **at = &findings->kept[position];
-
     if (findings->kept_count < DET_DIAGNOSTICS_MAX)
         findings->kept_count++;
-    memmove(at + 1, at, (findings->kept_count - 1 - position) * sizeof *at);
-    *at = finding;
+    for (size_t i = findings->kept_count - 1; i > position; i--)
+        findings->kept[i] = findings->kept[i - 1];
+    findings->kept[position] = finding;
 }
 
 /* Whether the finding is among the first of its severity; it is counted in any case. */

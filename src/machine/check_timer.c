@@ -33,7 +33,8 @@ static bool init_walk(struct det_build *build, struct walk *walk)
         .is_queued = det_build_scratch(build, states, sizeof *walk->is_queued),
         .capacity = states,
     };
-    return !det_build_has_failed(build);
+    return walk->armed != NULL && walk->fired_by != NULL && walk->queue != NULL &&
+           walk->is_queued != NULL;
 }
 
 static void enqueue(struct walk *walk, size_t state)

@@ -265,7 +265,7 @@ static void assert_same_name(const char *a, const char *b)
 static void assert_same_timeout(const struct det_timeout *a, const struct det_timeout *b)
 {
     assert_int_equal(a == NULL, b == NULL);
-    if (a == NULL)
+    if (a == NULL || b == NULL)
         return;
     assert_int_equal(a->after, b->after);
     assert_int_equal(a->event, b->event);
