@@ -80,6 +80,7 @@ static void what_nobody_uses_is_told(void **context)
     struct det_machine_builder *b = open_order();
 
     (void)context;
+    det_machine_builder_data(b, det_empty_record());
     EFFECT(b, "e");
     det_machine_builder_guard(b, "g", NULL);
     det_machine_builder_hook(b, "h", NULL);
@@ -100,6 +101,7 @@ static void what_somebody_uses_is_not_told(void **context)
     struct det_machine_builder *b = open_order();
 
     (void)context;
+    det_machine_builder_data(b, det_empty_record());
     EFFECT(b, "e");
     det_machine_builder_guard(b, "g", NULL);
     det_machine_builder_hook(b, "h", NULL);

@@ -120,9 +120,25 @@ static void check_keep_of_row(
     }
 }
 
+/* An update without data is most probably a definition that forgot to name them. */
+static void check_updates(struct det_build *build)
+{
+    for (size_t i = 0; i < det_build_count(build, DET_BUILD_UPDATE); i++) {
+        const struct det_build_row *row = det_build_thing(build, DET_BUILD_UPDATE, i);
+        struct det_diagnostic *finding = det_build_report(
+            &build->findings, DET_RULE_NO_DATA, row, &row->name,
+            "UPDATE(%s) has nothing to change: %s has no data", row->name.text, build->name);
+
+        det_build_hint(&build->findings, finding, "name their record: #define FSM_DATA");
+    }
+}
+
 void det_check_records(struct det_build *build)
 {
     size_t errors = build->findings.found[DET_BROKEN];
+
+    if (build->builder->data == NULL)
+        check_updates(build);
 
     check_all_records(build);
     if (build->findings.found[DET_BROKEN] > errors)

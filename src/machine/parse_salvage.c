@@ -26,6 +26,9 @@ bool det_parse_is_name(const struct det_spec *spec, const struct det_node *node)
 void det_parse_suspect(struct det_spec *spec, enum det_rule rule)
 {
     spec->suspects |= UINT64_C(1) << rule;
+    /* What spoils the fields of a record may have spoilt the record of the data. */
+    if (rule == DET_RULE_BAD_KEEP)
+        spec->suspects |= UINT64_C(1) << DET_RULE_NO_DATA;
 }
 
 void det_parse_suspect_all(struct det_spec *spec)

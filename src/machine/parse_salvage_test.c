@@ -198,6 +198,12 @@ static void names_of_records_and_words_have_their_nearest(void **state)
     assert_row(
         "#define FSM_DATA lien\nRECORD(line) FIELD(x, u8) END", DET_RULE_UNKNOWN_RECORD,
         "did you mean line?");
+    assert_row(
+        "#define FSM_DATA lien\nRECORD(line) FIELD(x, u8) END\nUPDATE(u)\nSTAY(PAID, PAY, SET(u))",
+        DET_RULE_UNKNOWN_RECORD, "did you mean line?");
+    assert_row(
+        "UPDATE(u)\nSTAY(PAID, PAY, SET(u))", DET_RULE_NO_DATA,
+        "name their record: #define FSM_DATA");
     assert_row("#define FSM_VERSON 3", DET_RULE_SYNTAX, "did you mean FSM_VERSION?");
     assert_row("#define FSM_COLOR red", DET_RULE_SYNTAX, NULL);
     assert_row("#includ \"x.fsm\"", DET_RULE_SYNTAX, "did you mean include?");

@@ -206,7 +206,9 @@ static void every_kind_of_transition_is_read(void **state)
 
 static void every_kind_of_alternative_is_read(void **state)
 {
-    struct det_spec *spec = test_spec(HEAD BASE "EVENT(A, a)\nGUARD(g)\nGUARD(h)\nUPDATE(u)\n" MOVE
+    struct det_spec *spec = test_spec(HEAD BASE "#define FSM_DATA some\n"
+                                                "RECORD(some)\nFIELD(n, u32)\nEND\n"
+                                                "EVENT(A, a)\nGUARD(g)\nGUARD(h)\nUPDATE(u)\n" MOVE
                                                 "ON  (PENDING, A, PAID, IF(g))\n"
                                                 "ELSE(PENDING, A, PENDING, IF(h), SET(u))\n"
                                                 "ELSE_STOP(PENDING, A, REASON(\"no\"))\n"

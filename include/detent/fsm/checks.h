@@ -25,12 +25,14 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
         return f(fsm_1, fsm_2, fsm_3);                                                         \
     }                                                                                          \
     static const struct det_hook_def FSM__HOOK(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
-#define FSM__F_UPDATE(f)                                    \
-    static void f(struct FSM__DATA *, FSM__EVENT_POINTER);  \
-    static void FSM__RUN(f)(void *fsm_1, const void *fsm_2) \
-    {                                                       \
-        f(fsm_1, fsm_2);                                    \
-    }                                                       \
+#define FSM__F_UPDATE(f)                                                                   \
+    _Static_assert(                                                                        \
+        FSM__HAS_DATA, "UPDATE(" #f ") has no data: #define FSM_DATA names their record"); \
+    static void f(struct FSM__DATA *, FSM__EVENT_POINTER);                                 \
+    static void FSM__RUN(f)(void *fsm_1, const void *fsm_2)                                \
+    {                                                                                      \
+        f(fsm_1, fsm_2);                                                                   \
+    }                                                                                      \
     static const struct det_update_def FSM__UPDATE(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
 #define FSM__F_FILL(f)                                                                           \
     static void f(const struct det_move *, const struct FSM__DATA *, struct FSM__OWN(_event) *); \

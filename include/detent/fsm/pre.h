@@ -64,8 +64,11 @@
 
 /* The struct of the instance data. */
 #undef FSM__DATA
+#undef FSM__HAS_DATA
 #ifdef FSM_DATA
-#define FSM__DATA FSM_DATA
+#define FSM__DATA     FSM_DATA
+#define FSM__HAS_DATA 1
 #else
-#define FSM__DATA det_empty
+#define FSM__DATA     det_empty
+#define FSM__HAS_DATA 0
 #endif
