@@ -8,7 +8,7 @@
 #include "cli/input.h"
 #include "cli/ways.h"
 
-/* Lines about what was missed; the machine may have millions. */
+/* Lines about what was missed; a machine may have half a million. */
 #define SHOWN_MAX 50
 
 int cli_coverage_init(

@@ -88,6 +88,8 @@ static void take_directive(struct scan *scan)
     while (scan->at < scan->end && *scan->at != '\n') {
         if (looks_at(scan, "/*"))
             skip_comment(scan);
+        else if (*scan->at == '"' || *scan->at == '\'')
+            skip_quoted(scan);
         else
             scan->at += *scan->at == '\\' && scan->end - scan->at > 1 ? 2 : 1;
     }

@@ -66,6 +66,8 @@ static void macros_around_a_definition_do_no_harm(void **state)
         "PRINTF(1, 2) static int a(void) __attribute__((cold))\n{\n}\n", " PRINTF a __attribute__");
     assert_found(
         "#define ring other_ring\n#  define two(x) \\\n  { x\nint b(void) {}\n", " ring two b");
+    assert_found(
+        "#define GLOB \"src/*.c\"\nint b(void) {}\n#define C '*'\nint c(void) {}\n", " GLOB b C c");
     assert_found("#include <a(b){>\n#if X /* {\n } */\nint b(void) {}\n#endif\n", " b");
     assert_found(
         "int a(void)\n{\n#ifdef X\n  if (x) {\n#else\n  {\n#endif\n  }\n}\n"

@@ -241,7 +241,8 @@ static void a_guard_that_is_asked_again_is_told(void **context)
     ELSE(b, "CHARGING", "SHIP", "PENDING");
     expect(
         b, "guard-again@25",
-        "is_rich was asked for CHARGING on SHIP of order already, so this ELSE is never taken",
+        "is_rich was asked for CHARGING on SHIP of order already: if it says the same, this ELSE "
+        "is never taken",
         NULL);
 }
 

@@ -189,7 +189,8 @@ static bool owns_a_cell(
     return false;
 }
 
-/* A guard that was asked for the pair has said no already. `asked` has, by guard, the cell for
+/* A guard that was asked for the pair has said no already, and says it again unless it looks at
+ * where the move would lead. `asked` has, by guard, the cell for
  * which it was asked last, from 1. */
 static void check_guards_of_pair(
     struct det_build *build, size_t state, size_t event, uint32_t *asked)
@@ -204,7 +205,8 @@ static void check_guards_of_pair(
         if (asked[row->on.guard.id] == cell)
             (void)det_build_report(
                 &build->findings, DET_RULE_GUARD_AGAIN, row, &row->on.guard,
-                "%s was asked for %s on %s of %s already, so this ELSE is never taken",
+                "%s was asked for %s on %s of %s already: if it says the same, this ELSE is never "
+                "taken",
                 row->on.guard.text, det_build_thing(build, DET_BUILD_STATE, state)->name.text,
                 det_build_thing(build, DET_BUILD_EVENT, event)->name.text, build->name);
         asked[row->on.guard.id] = cell;

@@ -10,49 +10,49 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
 #define FSM__EVENT_POINTER const struct FSM__OWN(_event) *
 
 /* 1: a thunk has the untyped signature of machine.h and calls the user's typed function. Its
- * parameters have names that no function of the user's has. */
-#define FSM__F_GUARD(f)                                                                         \
-    static bool f(const struct det_move *, const struct FSM__DATA *, FSM__EVENT_POINTER);       \
-    static bool FSM__RUN(f)(const struct det_move *fsm_1, const void *fsm_2, const void *fsm_3) \
-    {                                                                                           \
-        return f(fsm_1, fsm_2, fsm_3);                                                          \
-    }                                                                                           \
+ * parameters begin with fsm__, which is the templates' own. */
+#define FSM__F_GUARD(f)                                                                            \
+    static bool f(const struct det_move *, const struct FSM__DATA *, FSM__EVENT_POINTER);          \
+    static bool FSM__RUN(f)(const struct det_move *fsm__1, const void *fsm__2, const void *fsm__3) \
+    {                                                                                              \
+        return f(fsm__1, fsm__2, fsm__3);                                                          \
+    }                                                                                              \
     static const struct det_guard_def FSM__GUARD(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
-#define FSM__F_HOOK(f)                                                                         \
-    static int f(const struct det_move *, const struct FSM__DATA *, FSM__EVENT_POINTER);       \
-    static int FSM__RUN(f)(const struct det_move *fsm_1, const void *fsm_2, const void *fsm_3) \
-    {                                                                                          \
-        return f(fsm_1, fsm_2, fsm_3);                                                         \
-    }                                                                                          \
+#define FSM__F_HOOK(f)                                                                            \
+    static int f(const struct det_move *, const struct FSM__DATA *, FSM__EVENT_POINTER);          \
+    static int FSM__RUN(f)(const struct det_move *fsm__1, const void *fsm__2, const void *fsm__3) \
+    {                                                                                             \
+        return f(fsm__1, fsm__2, fsm__3);                                                         \
+    }                                                                                             \
     static const struct det_hook_def FSM__HOOK(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
 #define FSM__F_UPDATE(f)                                                                   \
     _Static_assert(                                                                        \
         FSM__HAS_DATA, "UPDATE(" #f ") has no data: #define FSM_DATA names their record"); \
     static void f(struct FSM__DATA *, FSM__EVENT_POINTER);                                 \
-    static void FSM__RUN(f)(void *fsm_1, const void *fsm_2)                                \
+    static void FSM__RUN(f)(void *fsm__1, const void *fsm__2)                              \
     {                                                                                      \
-        f(fsm_1, fsm_2);                                                                   \
+        f(fsm__1, fsm__2);                                                                 \
     }                                                                                      \
     static const struct det_update_def FSM__UPDATE(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
 #define FSM__F_FILL(f)                                                                           \
     static void f(const struct det_move *, const struct FSM__DATA *, struct FSM__OWN(_event) *); \
-    static void FSM__RUN(f)(const struct det_move *fsm_1, const void *fsm_2, void *fsm_3)        \
+    static void FSM__RUN(f)(const struct det_move *fsm__1, const void *fsm__2, void *fsm__3)     \
     {                                                                                            \
-        f(fsm_1, fsm_2, fsm_3);                                                                  \
+        f(fsm__1, fsm__2, fsm__3);                                                               \
     }                                                                                            \
     static const struct det_fill_def FSM__FILL(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
 
 #define FSM__F_EFFECT(...) FSM__CAT(FSM__F_EFFECT_, FSM__ONE_OR_MANY(__VA_ARGS__))(__VA_ARGS__)
 #define FSM__F_EFFECT_MANY(f, ...) \
     FSM__F_EFFECT_ONE(f) FSM__EACH_MEMBER(FSM__F_PRODUCES, ~, __VA_ARGS__)
-#define FSM__F_EFFECT_ONE(f)                                                               \
-    static int f(                                                                          \
-        struct det_effect_call *, const struct FSM__DATA *, FSM__EVENT_POINTER,            \
-        struct FSM__OWN(_event) *);                                                        \
-    static int FSM__RUN(f)(                                                                \
-        struct det_effect_call * fsm_1, const void *fsm_2, const void *fsm_3, void *fsm_4) \
-    {                                                                                      \
-        return f(fsm_1, fsm_2, fsm_3, fsm_4);                                              \
+#define FSM__F_EFFECT_ONE(f)                                                                   \
+    static int f(                                                                              \
+        struct det_effect_call *, const struct FSM__DATA *, FSM__EVENT_POINTER,                \
+        struct FSM__OWN(_event) *);                                                            \
+    static int FSM__RUN(f)(                                                                    \
+        struct det_effect_call * fsm__1, const void *fsm__2, const void *fsm__3, void *fsm__4) \
+    {                                                                                          \
+        return f(fsm__1, fsm__2, fsm__3, fsm__4);                                              \
     }
 #define FSM__F_PRODUCES(x, e)         \
     typedef char FSM__PRODUCED(e)[1]; \
