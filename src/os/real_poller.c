@@ -27,12 +27,12 @@ struct det_poller {
     int wall;
 };
 
-/* A descriptor of our own has its own place as its tag. */
-static int watch_own(struct det_poller *poller, int *descriptor)
+/* A descriptor of our own; its place is its tag. */
+static int watch_own(struct det_poller *poller, int descriptor, void *place)
 {
-    struct epoll_event event = { .events = EPOLLIN, .data.ptr = descriptor };
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = place };
 
-    if (*descriptor < 0 || epoll_ctl(poller->epoll, EPOLL_CTL_ADD, *descriptor, &event) < 0)
+    if (descriptor < 0 || epoll_ctl(poller->epoll, EPOLL_CTL_ADD, descriptor, &event) < 0)
         return det_real_error(errno);
     return 0;
 }
@@ -46,7 +46,7 @@ static int watch_wall(struct det_poller *poller)
     if (poller->wall < 0 ||
         timerfd_settime(poller->wall, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL))
         return det_real_error(errno);
-    return watch_own(poller, &poller->wall);
+    return watch_own(poller, poller->wall, &poller->wall);
 }
 
 static void close_all(struct det_poller *poller)
@@ -71,7 +71,7 @@ int det_real_poller_open(struct det_world *world, struct det_poller **ret)
     r = poller->epoll < 0 ? det_real_error(errno) : 0;
     if (r == 0) {
         poller->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        r = watch_own(poller, &poller->wake);
+        r = watch_own(poller, poller->wake, &poller->wake);
     }
     if (r == 0)
         r = watch_wall(poller);

@@ -42,7 +42,7 @@ static void at_the_start_the_entry_hook_runs_and_the_timeout_is_armed(void **unu
     assert_string_equal(lab->log, "enter_idle note:0");
     snprintf(
         expected, sizeof expected, "timer [] %u 1 %lld\n", PROBE_NUDGE,
-        (long long)(lab_wall(lab) + DET_HOUR));
+        (long long)lab_wall(lab) + DET_HOUR);
     picture = lab_picture(lab, "a");
     assert_non_null(strstr(picture->text, expected));
     free(picture);
@@ -347,7 +347,7 @@ static void a_self_goto_is_a_visit_of_its_own(void **unused)
     assert_int_equal(at.last_transition_at, lab_wall(lab));
     snprintf(
         expected, sizeof expected, "timer [] %u 3 %lld\n", PROBE_EXPIRE,
-        (long long)(lab_wall(lab) + 30 * DET_SECOND));
+        (long long)lab_wall(lab) + 30 * DET_SECOND);
     picture = lab_picture(lab, "a");
     assert_non_null(strstr(picture->text, expected));
     free(picture);

@@ -45,6 +45,7 @@ struct det_resident *det_index_next(const struct det_index *index, size_t *curso
 /* Asks for the line of memory `offset` bytes behind `base`, whether there is such memory or not. */
 static inline void det_index_ask_at(const void *base, size_t offset)
 {
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): no pointer may be moved to where nothing is */
     __builtin_prefetch((const void *)((uintptr_t)base + offset), 1);
 }
 

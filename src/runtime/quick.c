@@ -227,6 +227,7 @@ static int send_with_code(struct quick *quick, struct det_error *reterr, struct 
     det_shard_unlock(quick->runtime, quick->shard);
     quick->now = turn.now = det_world_now(quick->runtime->world, DET_CLOCK_WALL);
     r = ask(&turn, quick);
+    det_assert(r <= 0);
     det_shard_lock(quick->runtime, quick->shard);
     if (r == 0)
         r = commit(quick, turn.draft->is_data_changed ? turn.draft->data : NULL, ret);

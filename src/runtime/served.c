@@ -276,6 +276,7 @@ static int get_slowly(
     served = find(runtime, machine);
     if (!served)
         r = add(runtime, machine, reterr, &served);
+    det_assert(r < 0 || served);
     if (r == 0 && !atomic_load(&served->is_ready)) {
         r = recover(runtime, served);
         atomic_store(&served->is_ready, r == 0);

@@ -4,16 +4,17 @@
 /* sim_test.c - seeded runs: several senders, effects that fail, timers, jumps of the clock, a store
  * that fails before and after its commits, restarts. After every phase each record is one that a
  * single writer could have made, and everything that was answered is in it, once. Every seed is run
- * twice and must leave the same trace. SIM_SEEDS says how many seeds. */
+ * twice and must leave the same trace. SIM_SEEDS says how many seeds, if more. */
 #include "runtime/faulty_test.h"
 #include "runtime/history_test.h"
 
 #include "base/hash.h"
+#include "os/sim/seeds_cases.h"
 
 #define SENDERS   3
 #define INSTANCES 4
 #define STEPS     25
-#define ACKED_MAX (SENDERS * STEPS * 4)
+#define ACKED_MAX ((size_t)SENDERS * STEPS * 4)
 
 struct acked {
     char event_id[24];
@@ -354,20 +355,13 @@ static uint64_t run_seed(uint64_t seed)
     return hash;
 }
 
-static uint64_t seeds(uint64_t otherwise)
-{
-    const char *wanted = getenv("SIM_SEEDS");
-
-    return wanted ? strtoull(wanted, NULL, 10) : otherwise;
-}
-
 static void every_seed_keeps_the_invariants_and_its_trace(void **state)
 {
-    uint64_t first = 0;
+    uint64_t first = 0, count = seeds_count(300);
     bool is_different = false;
 
     (void)state;
-    for (uint64_t seed = 1; seed <= seeds(300); seed++) {
+    for (uint64_t seed = 1; seed <= count; seed++) {
         uint64_t hash = run_seed(seed), again = run_seed(seed);
 
         if (hash != again)
