@@ -191,7 +191,7 @@ static void folders_are_made_once_and_are_no_files(void **state)
         DET_ERR_IO, world->ops->file_rename(world, path_to(fixture, "a", other), path));
 }
 
-static void paths_that_are_too_long_are_invalid(void **state)
+static void paths_that_are_empty_or_too_long_are_invalid(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_world *world = fixture->world;
@@ -204,6 +204,7 @@ static void paths_that_are_too_long_are_invalid(void **state)
         DET_ERR_INVALID, det_file_open(world, path, DET_FILE_WRITE | DET_FILE_CREATE, &file));
     assert_int_equal(DET_ERR_INVALID, det_folder_make(world, path));
     assert_int_equal(DET_ERR_INVALID, det_file_replace(world, path, "x", 1));
+    assert_int_equal(DET_ERR_INVALID, det_file_replace(world, "", "x", 1));
     det_file_close(world, open_file(fixture, "old", DET_FILE_WRITE | DET_FILE_CREATE));
     path_to(fixture, "old", old);
     assert_int_equal(DET_ERR_INVALID, world->ops->file_rename(world, old, path));
@@ -399,7 +400,8 @@ static void a_program_that_is_not_there_is_not_found(void **state)
         WORLD_CASE(a_renamed_file_takes_the_place_of_the_other),                                  \
         WORLD_CASE(a_removed_file_is_gone_but_for_those_who_have_it_open),                        \
         WORLD_CASE(folders_are_made_once_and_are_no_files),                                       \
-        WORLD_CASE(paths_that_are_too_long_are_invalid), WORLD_CASE(a_path_knows_its_folder),     \
+        WORLD_CASE(paths_that_are_empty_or_too_long_are_invalid),                                 \
+        WORLD_CASE(a_path_knows_its_folder),                                                      \
         WORLD_CASE(a_replaced_file_has_its_new_content_and_no_leftover),                          \
         WORLD_CASE(a_replacement_that_fails_leaves_the_old_file),                                 \
         WORLD_CASE(a_file_is_loaded_up_to_its_limit)

@@ -103,6 +103,27 @@ static void a_failed_read_or_size_is_an_error(void **state)
         assert_int_equal(DET_ERR_BUSY, det_file_load(world, NULL, path, 5000, &data, &size));
 }
 
+static int64_t size_unknown(struct det_world *world, struct det_file *file)
+{
+    (void)world;
+    (void)file;
+    return DET_ERR_IO;
+}
+
+static void a_file_whose_size_is_unknown_is_not_loaded(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world_ops ops = *fixture->world->ops;
+    struct det_real_world world = { .world = { .ops = &ops } };
+    char *data = NULL;
+    size_t size;
+
+    ops.file_size = size_unknown;
+    assert_int_equal(
+        DET_ERR_IO, det_file_load(&world.world, NULL, "/dev/null", SIZE_MAX, &data, &size));
+    assert_null(data);
+}
+
 static void folders_that_are_not_there_are_not_found(void **state)
 {
     struct world_fixture *fixture = *state;
@@ -436,6 +457,7 @@ int main(void)
         PROCESS_CASES,
         WORLD_CASE(a_full_disk_has_no_space),
         WORLD_CASE(a_failed_read_or_size_is_an_error),
+        WORLD_CASE(a_file_whose_size_is_unknown_is_not_loaded),
         WORLD_CASE(folders_that_are_not_there_are_not_found),
         WORLD_CASE(files_are_created_for_their_owner_and_closed_on_exec),
         WORLD_CASE(without_descriptors_nothing_opens_or_starts),

@@ -304,6 +304,39 @@ static void a_poller_says_what_the_kernel_refuses(void **state)
     world->ops->poller_close(world, polling.poller);
 }
 
+/* More than it takes at once: the others come with the next wait. */
+static void a_poller_leaves_nobody_out(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    struct det_poll_event events[100];
+    struct polling polling;
+    int ends[2], copies[70], seen[70] = { 0 };
+
+    poller_setup(&polling, world);
+    assert_int_equal(0, pipe2(ends, O_CLOEXEC));
+    for (int i = 0; i < 70; i++) {
+        copies[i] = fcntl(ends[1], F_DUPFD_CLOEXEC, 0);
+        assert_int_equal(
+            0,
+            world->ops->poller_watch(world, polling.poller, copies[i], DET_POLL_WRITE, &seen[i]));
+    }
+    for (int round = 0; round < 2; round++) {
+        int count = world->ops->poller_wait(world, polling.poller, events, 100, DET_NEVER);
+
+        assert_in_range(count, 1, 70);
+        for (int i = 0; i < count; i++)
+            ++*(int *)events[i].tag;
+    }
+    for (int i = 0; i < 70; i++) {
+        assert_in_range(seen[i], 1, 2);
+        close(copies[i]);
+    }
+    close(ends[0]);
+    close(ends[1]);
+    world->ops->poller_close(world, polling.poller);
+}
+
 static void a_wait_goes_on_after_a_signal(void **state)
 {
     struct world_fixture *fixture = *state;
@@ -327,7 +360,7 @@ static void without_descriptors_a_loop_cannot_be_opened(void **state)
     struct world_fixture *fixture = *state;
     struct det_loop *loop = NULL;
 
-    for (unsigned more = 0; more < 2; more++) {
+    for (unsigned more = 0; more < 3; more++) {
         rlim_t before = limit_descriptors(more);
         int r = det_loop_open(fixture->world, NULL, &loop);
 
@@ -406,6 +439,23 @@ static int use_loop_and_pool(struct det_test_memory *memory, void *argument)
     return r;
 }
 
+static int sleep_a_little(struct det_test_memory *memory, void *argument)
+{
+    struct det_real_world world = {
+        .world = { .ops = det_world_real()->ops },
+        .allocator = &memory->allocator,
+    };
+
+    (void)argument;
+    return det_world_sleep(&world.world, 1);
+}
+
+static void a_sleep_survives_want_of_memory(void **state)
+{
+    (void)state;
+    det_test_each_failure(sleep_a_little, NULL);
+}
+
 static void loops_and_pools_survive_want_of_memory(void **state)
 {
     (void)state;
@@ -427,9 +477,11 @@ int main(void)
         WORLD_CASE(messages_do_not_starve_descriptors),
         WORLD_CASE(what_cannot_be_watched_is_an_error),
         WORLD_CASE(a_poller_says_what_the_kernel_refuses),
+        WORLD_CASE(a_poller_leaves_nobody_out),
         WORLD_CASE(a_wait_goes_on_after_a_signal),
         WORLD_CASE(without_descriptors_a_loop_cannot_be_opened),
         WORLD_CASE(without_room_for_it_no_thread_starts),
+        WORLD_CASE(a_sleep_survives_want_of_memory),
         WORLD_CASE(loops_and_pools_survive_want_of_memory),
     };
 

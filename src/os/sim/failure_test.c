@@ -201,6 +201,12 @@ static void unlock_what_is_not_ours(void *argument)
     det_mutex_unlock(shared.world, shared.mutex);
 }
 
+static void ask_for_a_clock_that_is_none(void *argument)
+{
+    (void)argument;
+    (void)det_world_now(det_sim_world(open_sim(1)), (enum det_clock)99);
+}
+
 static void mistakes_stop_the_program(void **state)
 {
     (void)state;
@@ -211,6 +217,7 @@ static void mistakes_stop_the_program(void **state)
     assert_true(det_test_aborts(leave_a_thread, NULL, "threads_count"));
     assert_true(det_test_aborts(use_from_two_threads, NULL, "owner"));
     assert_true(det_test_aborts(unlock_what_is_not_ours, NULL, "owner"));
+    assert_true(det_test_aborts(ask_for_a_clock_that_is_none, NULL, "no such clock"));
 }
 
 /* Keeps the mutex and never waits for anything, but lets others in. */

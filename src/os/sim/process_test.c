@@ -102,6 +102,12 @@ static void let_go(void)
     det_mutex_unlock(shared.world, shared.other_mutex);
 }
 
+static void let_all_go(void *argument)
+{
+    (void)argument;
+    let_go();
+}
+
 static void a_program_gets_its_arguments_and_gives_its_code(void **state)
 {
     struct det_process *process;
@@ -192,22 +198,51 @@ static void a_process_that_is_stuck_is_dropped_with_its_simulation(void **state)
     shared.world->ops->process_close(shared.world, process);
 }
 
+/* Leaves a thread behind that has ended and that nobody has joined. */
+static int program_forget(struct det_world *world, int argc, const char *const *argv)
+{
+    struct det_thread *thread;
+
+    (void)argc;
+    (void)argv;
+    if (det_thread_start(world, "let go", let_all_go, NULL, &thread) < 0)
+        return 1;
+    det_mutex_lock(world, shared.other_mutex);
+    while (!shared.is_ready)
+        (void)det_condition_wait(world, shared.other_condition, shared.other_mutex, DET_NEVER);
+    det_mutex_unlock(world, shared.other_mutex);
+    return det_world_sleep(world, DET_SECOND) < 0 ? 2 : 0;
+}
+
+static void a_thread_that_has_ended_goes_with_its_process(void **state)
+{
+    (void)state;
+    assert_int_equal(0, det_sim_program(shared.sim, "forget", program_forget));
+    ends_with(spawn((const char *const[]){ "forget", NULL }), 0, 0);
+}
+
+#define LONG 3000
+
+static int program_measure(struct det_world *world, int argc, const char *const *argv)
+{
+    (void)world;
+    return argc == 2 && strlen(argv[1]) == LONG ? 42 : 1;
+}
+
 static int use_processes(struct det_test_memory *memory, void *argument)
 {
-    const struct det_process_options options = { .argv = (const char *const[]){ "join", "a", "bc",
-                                                                                NULL } };
+    const struct det_process_options options = { .argv = argument };
     struct det_process *process = NULL;
     struct det_process_end end;
     struct det_world *world;
     struct det_sim *sim;
     int r;
 
-    (void)argument;
     r = det_sim_open(&(struct det_sim_options){ .allocator = &memory->allocator }, &sim, NULL);
     if (r < 0)
         return r;
     world = det_sim_world(sim);
-    r = det_sim_program(sim, "join", program_join);
+    r = det_sim_program(sim, "measure", program_measure);
     if (r == 0)
         r = world->ops->process_start(world, &options, &process);
     if (r == 0) {
@@ -221,8 +256,12 @@ static int use_processes(struct det_test_memory *memory, void *argument)
 
 static void processes_survive_want_of_memory(void **state)
 {
+    char word[LONG + 1] = "";
+    const char *argv[] = { "measure", word, NULL };
+
     (void)state;
-    det_test_each_failure(use_processes, NULL);
+    memset(word, 'a', LONG);
+    det_test_each_failure(use_processes, argv);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -236,6 +275,7 @@ int main(void)
         CASE(a_process_can_kill_itself),
         CASE(a_wait_for_a_process_ends_at_its_deadline),
         CASE(a_process_that_is_stuck_is_dropped_with_its_simulation),
+        CASE(a_thread_that_has_ended_goes_with_its_process),
         CASE(processes_survive_want_of_memory),
     };
 

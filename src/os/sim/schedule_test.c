@@ -6,9 +6,6 @@
 #include "os/sim/shared_cases.h"
 
 #include <detent/loop.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "os/pool.h"
 #include "os/sim/seeds_cases.h"
@@ -200,6 +197,24 @@ static void a_condition_wakes_for_nothing_now_and_then(void **state)
     det_sim_close(sim);
 }
 
+static void a_sleep_goes_on_after_a_wake_for_nothing(void **state)
+{
+    struct det_sim *sim;
+    struct det_world *world;
+
+    (void)state;
+    /* So many preemptions that every sixteenth wait ends for nothing. */
+    assert_int_equal(0, det_sim_open(&(struct det_sim_options){ .preempt = 1000000 }, &sim, NULL));
+    world = det_sim_world(sim);
+    for (int i = 1; i <= 100; i++) {
+        det_time before = det_world_now(world, DET_CLOCK_MONOTONIC);
+
+        assert_int_equal(0, det_world_sleep(world, DET_SECOND));
+        assert_int_equal(before + DET_SECOND, det_world_now(world, DET_CLOCK_MONOTONIC));
+    }
+    det_sim_close(sim);
+}
+
 struct timed {
     struct det_timer timer;
     struct det_world *world;
@@ -316,39 +331,6 @@ static void options_that_make_no_sense_are_refused(void **state)
 static void do_nothing(void *argument)
 {
     (void)argument;
-}
-
-/* In a child, whose address space is limited. */
-static int start_without_room(void)
-{
-    const struct rlimit little = { .rlim_cur = 1 << 28, .rlim_max = 1 << 28 };
-    struct det_thread *thread;
-    struct det_sim *sim;
-
-    if (det_sim_open(&(struct det_sim_options){ .stack_size = 1 << 30 }, &sim, NULL) < 0)
-        return 1;
-    if (setrlimit(RLIMIT_AS, &little) < 0)
-        return 1;
-    if (det_thread_start(det_sim_world(sim), "none", do_nothing, NULL, &thread) !=
-        DET_ERR_NO_MEMORY)
-        return 2;
-    det_sim_close(sim);
-    return 0;
-}
-
-static void without_room_for_a_stack_no_thread_starts(void **state)
-{
-    int status;
-    pid_t child;
-
-    (void)state;
-    child = fork();
-    assert_true(child >= 0);
-    if (child == 0)
-        _exit(start_without_room());
-    assert_int_equal(child, waitpid(child, &status, 0));
-    assert_true(WIFEXITED(status));
-    assert_int_equal(0, WEXITSTATUS(status));
 }
 
 static void without_preemption_a_thread_runs_until_it_waits(void **state)
@@ -529,10 +511,10 @@ int main(void)
         cmocka_unit_test(a_seed_is_a_run_and_another_seed_is_another),
         cmocka_unit_test(a_lost_wake_up_is_found_by_some_seed),
         cmocka_unit_test(a_condition_wakes_for_nothing_now_and_then),
+        cmocka_unit_test(a_sleep_goes_on_after_a_wake_for_nothing),
         cmocka_unit_test(advancing_stops_at_every_deadline),
         cmocka_unit_test(each_clock_moves_only_for_its_own_reasons),
         cmocka_unit_test(options_that_make_no_sense_are_refused),
-        cmocka_unit_test(without_room_for_a_stack_no_thread_starts),
         cmocka_unit_test(without_preemption_a_thread_runs_until_it_waits),
         cmocka_unit_test(descriptors_do_not_exist),
         cmocka_unit_test(a_wall_timer_notices_that_the_clock_was_set_forward),
