@@ -153,6 +153,7 @@ int det_memory_commit(
 struct memory_instance *det_memory_instance_open(
     struct memory_store *store, struct memory_machine *machine, const char *id);
 void det_memory_instance_close(struct memory_store *store, struct memory_instance *instance);
+/* For an instance that has none yet. */
 DET_MUST_CHECK int det_memory_more(struct memory_store *store, struct memory_instance *instance);
 struct memory_effect *det_memory_effect_open(
     struct memory_store *store, const struct memory_machine *machine,

@@ -78,8 +78,7 @@ int det_memory_more(struct memory_store *store, struct memory_instance *instance
 {
     struct memory_more *more;
 
-    if (instance->more)
-        return 0;
+    det_assert(!instance->more);
     more = DET_NEW(store->store.allocator, struct memory_more);
     if (!more)
         return DET_ERR_NO_MEMORY;

@@ -61,15 +61,17 @@ static void a_commit_of_more_events_than_are_kept_keeps_the_last(void **state)
     struct rows rows = { 0 };
 
     (void)state;
-    assert_int_equal(send_numbered(pad, 1), 0);
+    /* Each place has held something, but not all of them what the first of these events carry. */
+    for (uint64_t i = 1; i <= 8; i++)
+        assert_int_equal(send_numbered(pad, i), 0);
     begin(pad);
     for (int i = 0; i < 8; i++) {
         memset(&pad->value, 0, sizeof pad->value);
-        add_event(pad, i % 2 ? TEXT : SMALL);
-        if (i % 2)
-            snprintf(pad->value.as.note.text, 100, "text %d", i + 2);
+        add_event(pad, i < 5 || i == 6 ? TEXT : SMALL);
+        if (pad->value.kind == TEXT)
+            snprintf(pad->value.as.note.text, 100, "text %d", i + 9);
         else
-            pad->value.as.small = (uint64_t)(i + 2) * 3;
+            pad->value.as.small = (uint64_t)(i + 9) * 3;
         values[i] = pad->value;
         events[i] = pad->event;
         events[i].value = &values[i];
@@ -78,9 +80,35 @@ static void a_commit_of_more_events_than_are_kept_keeps_the_last(void **state)
     pad->commit.event_count = 8;
     assert_int_equal(commit(pad), 0);
     assert_int_equal(walk(pad, 0, &rows), 0);
-    assert_int_equal(rows.first, 7);
-    assert_int_equal(rows.last, 9);
+    assert_int_equal(rows.first, 14);
+    assert_int_equal(rows.last, 16);
     pad_close(pad);
+}
+
+static int walk_all(struct det_test_memory *memory, void *argument)
+{
+    struct rows rows = { 0 };
+    struct pad pad;
+    int r;
+
+    r = pad_open_in(&pad, &(struct det_store_options){ .allocator = &memory->allocator }, argument);
+    for (uint64_t i = 1; r == 0 && i <= 3; i++)
+        r = send_numbered(&pad, i);
+    if (r == 0) {
+        r = walk(&pad, 0, &rows);
+        assert_int_equal(rows.count, r == 0 ? 3 : 0);
+    }
+    det_store_close(pad.store);
+    return r;
+}
+
+static void a_walk_without_memory_shows_nothing(void **state)
+{
+    struct det_machine *machine = pad_machine(1);
+
+    (void)state;
+    det_test_each_failure(walk_all, machine);
+    det_machine_close(machine);
 }
 
 int main(void)
@@ -88,6 +116,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_events_are_kept_with_all_they_carry),
         cmocka_unit_test(a_commit_of_more_events_than_are_kept_keeps_the_last),
+        cmocka_unit_test(a_walk_without_memory_shows_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -204,6 +204,7 @@ static void deferred_events_are_kept_in_order_until_they_are_taken(void **state)
     for (uint64_t i = 1; i <= 3; i++)
         assert_int_equal(change_deferred(pad, DET_STORE_SET, i), 0);
     assert_int_equal(change_deferred(pad, DET_STORE_TAKE, 2), 0);
+    assert_int_equal(change_deferred(pad, DET_STORE_TAKE, 2), DET_ERR_NOT_FOUND);
     found = load(pad);
     assert_int_equal(found->deferred_count, 2);
     assert_int_equal(found->deferred[0], 1);
@@ -273,7 +274,8 @@ static int fill(struct pad *pad)
                                                timer(DET_STORE_SET, 0, 9, &value) };
     struct det_store_effect_change effect = { DET_STORE_SET,
                                               { .sequence = 1, .data = &data, .event = &value } };
-    struct det_store_deferred_change deferred = { DET_STORE_SET, { 1, &value } };
+    const struct det_store_deferred_change deferred[] = { { DET_STORE_SET, { 1, &value } },
+                                                          { DET_STORE_SET, { 2, &value } } };
 
     begin(pad);
     add_event(pad, TEXT);
@@ -284,8 +286,8 @@ static int fill(struct pad *pad)
     pad->commit.timer_count = 2;
     pad->commit.effects = &effect;
     pad->commit.effect_count = 1;
-    pad->commit.deferred = &deferred;
-    pad->commit.deferred_count = 1;
+    pad->commit.deferred = deferred;
+    pad->commit.deferred_count = 2;
     return commit(pad);
 }
 
@@ -308,7 +310,7 @@ static int all_or_nothing(struct det_test_memory *memory, void *argument)
         assert_int_equal(found->loaded.head.sequence, r == 0);
         assert_int_equal(found->timer_count, r == 0 ? 2 : 0);
         assert_int_equal(found->effect_count, r == 0);
-        assert_int_equal(found->deferred_count, r == 0);
+        assert_int_equal(found->deferred_count, r == 0 ? 2 : 0);
         assert_int_equal(found->data, r == 0 ? 9 : 0);
         assert_string_equal(found->loaded.reason, r == 0 ? "why" : "");
     }
