@@ -195,8 +195,8 @@ void det_loop_post(struct det_loop *loop, struct det_post *post)
 {
     struct det_world *world = loop->world;
 
-    det_thread_preempt(world);
     post->next = atomic_load_explicit(&loop->posts, memory_order_relaxed);
+    det_thread_preempt(world);
     while (!atomic_compare_exchange_weak(&loop->posts, &post->next, post))
         continue;
     det_thread_preempt(world);
