@@ -301,6 +301,77 @@ static void a_loop_that_nobody_turns_settles_only_in_time(void **state)
     fixture_close(f);
 }
 
+static void a_loop_that_nobody_turns_leaves_what_is_due(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct det_loop *loop;
+
+    (void)state;
+    assert_int_equal(det_loop_open(det_sim_world(f->sim), NULL, &loop), 0);
+    fixture_reopen(f, (struct det_runtime_options){ .loop = loop });
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(det_runtime_settle(f->runtime, 0), 0);
+    advance(f, 30 * DET_MINUTE);
+    assert_int_equal(det_runtime_settle(f->runtime, 0), DET_ERR_TIMEOUT);
+    assert_int_equal(get(f, "o-1").state, PENDING);
+    assert_int_equal(det_runtime_settle(f->runtime, DET_SECOND), 0);
+    assert_int_equal(get(f, "o-1").state, CANCELLED);
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    det_loop_close(loop);
+    fixture_close(f);
+}
+
+/* Where the effect waits until the test lets it go. */
+struct bed {
+    struct det_world *world;
+    struct det_mutex *mutex;
+    struct det_condition *condition;
+    bool is_over;
+};
+
+static void sleep_until_woken(void *context)
+{
+    struct bed *bed = context;
+
+    det_mutex_lock(bed->world, bed->mutex);
+    while (!bed->is_over)
+        (void)det_condition_wait(bed->world, bed->condition, bed->mutex, DET_NEVER);
+    det_mutex_unlock(bed->world, bed->mutex);
+}
+
+static void a_loop_that_cannot_turn_any_more_ends_the_settling(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct bed bed = { .world = det_sim_world(f->sim) };
+    struct det_loop *loop;
+
+    (void)state;
+    assert_int_equal(det_mutex_open(bed.world, &bed.mutex), 0);
+    assert_int_equal(det_condition_open(bed.world, &bed.condition), 0);
+    assert_int_equal(det_loop_open(bed.world, NULL, &loop), 0);
+    fixture_reopen(f, (struct det_runtime_options){ .loop = loop });
+    f->control.in_effect = sleep_until_woken;
+    f->control.context = &bed;
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    /* The timers fire; then nothing will ever happen again. */
+    assert_int_equal(det_runtime_settle(f->runtime, DET_NEVER), DET_ERR_DEADLOCK);
+    assert_int_equal(counts(f).timeouts_fired, 2);
+    det_mutex_lock(bed.world, bed.mutex);
+    bed.is_over = true;
+    det_condition_broadcast(bed.world, bed.condition);
+    det_mutex_unlock(bed.world, bed.mutex);
+    assert_int_equal(det_runtime_settle(f->runtime, DET_SECOND), 0);
+    assert_int_equal(counts(f).products_rejected, 1);
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    det_loop_close(loop);
+    det_condition_close(bed.world, bed.condition);
+    det_mutex_close(bed.world, bed.mutex);
+    fixture_close(f);
+}
+
 static void many_machines_are_told_apart(void **state)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
@@ -383,6 +454,8 @@ int main(void)
         cmocka_unit_test(an_effect_that_somebody_else_has_ended_is_let_go),
         cmocka_unit_test(a_deferred_event_that_is_refused_later_is_a_dead_letter),
         cmocka_unit_test(a_loop_that_nobody_turns_settles_only_in_time),
+        cmocka_unit_test(a_loop_that_nobody_turns_leaves_what_is_due),
+        cmocka_unit_test(a_loop_that_cannot_turn_any_more_ends_the_settling),
         cmocka_unit_test(many_machines_are_told_apart),
         cmocka_unit_test(readers_say_what_is_wrong_with_the_machine),
     };

@@ -139,7 +139,7 @@ static int act(struct scene *scene)
  * payload. What is there was put there without a failure. */
 static int find_again(struct scene *scene)
 {
-    uint64_t fail_at = scene->memory->fail_at;
+    uint64_t fail_at = scene->memory->fail_at, calls = scene->memory->calls;
     int r;
 
     scene->memory->fail_at = 0;
@@ -164,7 +164,7 @@ static int find_again(struct scene *scene)
         r = pass(scene, DET_MILLISECOND);
     assert_int_equal(r, 0);
     scene->memory->fail_at = fail_at;
-    scene->memory->calls = 0;
+    scene->memory->calls = calls;
     r = open_runtime(scene, false);
     if (r == 0)
         r = det_runtime_serve(scene->runtime, scene->order, NULL);
@@ -180,6 +180,22 @@ static int find_again(struct scene *scene)
         assert_int_equal(second.instance.state, PAID);
     }
     return r;
+}
+
+/* The first writer of a runtime that has only looked so far. */
+static int send_to_found(struct scene *scene)
+{
+    uint64_t fail_at = scene->memory->fail_at, calls = scene->memory->calls;
+    int r;
+
+    scene->memory->fail_at = 0;
+    assert_int_equal(open_runtime(scene, false), 0);
+    r = det_runtime_start(scene->runtime, scene->order, "o-1", NULL, NULL, NULL);
+    assert_int_equal(r, 0);
+    assert_int_equal(open_runtime(scene, false), 0);
+    scene->memory->fail_at = fail_at;
+    scene->memory->calls = calls;
+    return try_send(scene, "o-1", PING, NULL);
 }
 
 static void finish(struct scene *scene, int r)
@@ -239,6 +255,11 @@ static int find_scene(struct det_test_memory *memory, void *argument)
     return run_scene(memory, argument, find_again);
 }
 
+static int found_scene(struct det_test_memory *memory, void *argument)
+{
+    return run_scene(memory, argument, send_to_found);
+}
+
 static void a_failed_allocation_leaves_no_half_state_and_no_leak(void **state)
 {
     struct det_machine *order = order_machine(true);
@@ -257,11 +278,21 @@ static void a_failed_allocation_while_loading_is_made_good_later(void **state)
     det_machine_close(order);
 }
 
+static void a_failed_allocation_of_the_first_writer_is_the_senders(void **state)
+{
+    struct det_machine *order = order_machine(true);
+
+    (void)state;
+    det_test_each_failure(found_scene, order);
+    det_machine_close(order);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_allocation_while_loading_is_made_good_later),
         cmocka_unit_test(a_failed_allocation_leaves_no_half_state_and_no_leak),
+        cmocka_unit_test(a_failed_allocation_of_the_first_writer_is_the_senders),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,11 +28,12 @@ static int read_timer(void *context, const struct det_store_timer *row)
 {
     struct image *image = context;
     size_t slot = row->timer == DET_STATE_TIMER ? 0 : (size_t)row->timer + 1;
-    struct det_draft_timer *timer = &image->timers[slot];
+    struct det_draft_timer *timer;
 
     /* The definition has no such timers any more. */
     if (slot > image->machine->timer_count || (slot == 0 && !image->resident->own))
         return 0;
+    timer = &image->timers[slot];
     *timer = (struct det_draft_timer){
         .is_set = true, .event = row->event, .visit = row->visit, .due = row->due
     };

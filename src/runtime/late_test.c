@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* late_test.c - what comes when it is no longer expected: a timer that is due twice in one turn,
+ * effects that are asked for, or lost, while the runtime closes, timers without a definition. */
+#include "runtime/faulty_test.h"
+
+/* Hearing of the first payment takes six minutes. */
+static void observe_slowly(void *user, const struct det_note *note)
+{
+    struct order_control *control = user;
+
+    order_observe(user, note);
+    if (!control->hook_takes || note->event != PAY)
+        return;
+    control->hook_takes = 0;
+    assert_int_equal(det_sim_advance(control->sim, 6 * DET_MINUTE), 0);
+}
+
+/* The timer of the state that is left comes due during the hook and is held. The commit arms it for
+ * the next state, where it is due at once: the loop, woken by another order, meets it again. */
+static void a_timer_that_is_due_twice_in_one_turn_is_held_once(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+
+    (void)state;
+    fixture_reopen(
+        f, (struct det_runtime_options){ .hook_deadline = DET_NEVER, .observe = observe_slowly });
+    f->control.effect_result = DET_DONE;
+    assert_int_equal(start(f, "o-1"), 0);
+    advance(f, 10 * DET_MINUTE);
+    assert_int_equal(start(f, "o-2"), 0);
+    f->control.hook_takes = 25 * DET_MINUTE;
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    assert_int_equal(f->sent.state, CHARGING);
+    assert_int_equal(det_runtime_settle(f->runtime, DET_SECOND), 0);
+    assert_int_equal(get(f, "o-1").state, PENDING);
+    assert_int_equal(get(f, "o-1").sequence, 2);
+    assert_int_equal(get(f, "o-2").state, CANCELLED);
+    assert_int_equal(counts(f).timeouts_fired, 2);
+    assert_int_equal(f->control.troubles, 0);
+    fixture_close(f);
+}
+
+enum { BELL_RING, BELL_RUNG };
+
+/* A --ring--> B --rung--> C, with the same effect on both ways. */
+static struct det_machine *bell_machine(void)
+{
+    struct det_machine_builder *b;
+
+    assert_int_equal(det_machine_builder_open("bell", NULL, &b), 0);
+    det_machine_builder_data(b, &order_data_record);
+    det_machine_builder_state(
+        b, &(struct det_state_row){ .name = "A", .flags = DET_STATE_INITIAL });
+    det_machine_builder_state(b, &(struct det_state_row){ .name = "B" });
+    det_machine_builder_state(b, &(struct det_state_row){ .name = "C" });
+    det_machine_builder_event(
+        b, &(struct det_event_row){ .name = "RING", .payload = &payment_record });
+    det_machine_builder_event(b, &(struct det_event_row){ .name = "RUNG", .is_internal = true });
+    det_machine_builder_effect(
+        b, &(struct det_effect_row){
+               .name = "strike", .run = order_charge, .produces = DET_LIST("RUNG") });
+    for (int i = 0; i < 2; i++)
+        det_machine_builder_on(
+            b, &(struct det_on_row){ .from = DET_LIST(i ? "B" : "A"),
+                                     .events = DET_LIST(i ? "RUNG" : "RING"),
+                                     .outcome = DET_GOTO,
+                                     .to = i ? "C" : "B",
+                                     .effects = DET_LIST("strike") });
+    order_on(b, "C", "RUNG", NULL);
+    return built(b);
+}
+
+static void take_a_minute(void *context)
+{
+    struct fixture *f = context;
+
+    wait_in(det_sim_world(f->sim), DET_MINUTE);
+}
+
+static void an_effect_that_is_asked_for_while_closing_waits_for_the_next_runtime(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+
+    (void)state;
+    det_machine_close(f->order);
+    f->order = bell_machine();
+    f->control.product = BELL_RUNG;
+    f->control.in_effect = take_a_minute;
+    f->control.context = f;
+    assert_int_equal(start(f, "b"), 0);
+    assert_int_equal(send_kind(f, "b", BELL_RING), 0);
+    settle(f);
+    /* The close waits for the effect that runs; its product asks for another one. */
+    fixture_reopen(f, (struct det_runtime_options){ 0 });
+    assert_int_equal(f->control.effects, 1);
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, NULL), 0);
+    assert_int_equal(get(f, "b").sequence, 2);
+    assert_int_equal(get(f, "b").effects_pending, 1);
+    advance(f, DET_MINUTE);
+    assert_int_equal(f->control.effects, 2);
+    assert_int_equal(f->control.attempt, 1);
+    assert_string_equal(f->control.key, "bell/b/2/0");
+    assert_int_equal(get(f, "b").sequence, 3);
+    assert_int_equal(get(f, "b").effects_pending, 0);
+    fixture_close(f);
+}
+
+static int skip_timer(void *context, const struct det_store_timer *row)
+{
+    (void)context;
+    (void)row;
+    return 0;
+}
+
+static int skip_effect(void *context, const struct det_store_effect *row)
+{
+    (void)context;
+    (void)row;
+    return 0;
+}
+
+/* As another process would do it: the first effect of an order is over. */
+static void end_elsewhere(struct fixture *f, struct det_store *store, const char *id)
+{
+    const struct det_store_rows rows = { NULL, skip_timer, skip_effect, NULL };
+    const struct det_store_effect_change change = { DET_STORE_TAKE, { .sequence = 1 } };
+    struct order_data data;
+    struct det_store_loaded loaded = { .data = &data };
+    struct det_store_commit commit = {
+        .machine = f->order, .id = id, .head = &loaded.head, .effects = &change, .effect_count = 1
+    };
+    struct det_store_commit *const one = &commit;
+
+    assert_int_equal(store->ops->load(store, f->order, id, &rows, &loaded), 0);
+    commit.instance = loaded.instance;
+    assert_int_equal(store->ops->commit(store, &one, 1), 0);
+    assert_int_equal(commit.result, 0);
+}
+
+static void an_effect_that_is_over_elsewhere_before_it_ran_goes_with_the_close(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct faulty faulty;
+
+    (void)state;
+    faulty_wrap(&faulty, f, false);
+    fixture_reopen(f, (struct det_runtime_options){ .pool_threads = 1 });
+    f->control.in_effect = take_a_minute;
+    f->control.context = f;
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(start(f, "o-2"), 0);
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    settle(f);
+    assert_int_equal(send_kind(f, "o-2", PAY), 0);
+    end_elsewhere(f, faulty.inner, "o-2");
+    /* It is loaded again, and so found out. */
+    faulty_set(&faulty, FAULT_BEFORE, DET_ERR_IO, 0);
+    assert_int_equal(send_kind(f, "o-2", JUNK), DET_ERR_IO);
+    assert_int_equal(get(f, "o-2").effects_pending, 0);
+    fixture_reopen(f, (struct det_runtime_options){ 0 });
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, NULL), 0);
+    settle(f);
+    assert_int_equal(f->control.effects, 1);
+    assert_int_equal(get(f, "o-1").state, PAID);
+    assert_int_equal(get(f, "o-2").state, CHARGING);
+    fixture_close(f);
+}
+
+/* Two definitions that differ in the timeout of A alone. */
+static struct det_machine *egg_machine(bool has_timeout)
+{
+    struct det_machine_builder *b;
+
+    assert_int_equal(det_machine_builder_open("egg", NULL, &b), 0);
+    det_machine_builder_state(
+        b, &(struct det_state_row){ .name = "A", .flags = DET_STATE_INITIAL });
+    det_machine_builder_state(b, &(struct det_state_row){ .name = "B" });
+    det_machine_builder_event(b, &(struct det_event_row){ .name = "BOIL" });
+    order_on(b, "A", "BOIL", "B");
+    if (has_timeout)
+        det_machine_builder_after(
+            b, DET_LIST("A"),
+            &(struct det_timeout_row){ .after = 5 * DET_MINUTE, .event = "BOIL" });
+    return built(b);
+}
+
+static void a_timer_that_is_not_defined_any_more_does_not_fire(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+
+    (void)state;
+    det_machine_close(f->order);
+    f->order = egg_machine(true);
+    assert_int_equal(start(f, "e"), 0);
+    assert_int_equal(timers(f, "e")->count, 1);
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    det_machine_close(f->order);
+    f->order = egg_machine(false);
+    fixture_reopen(f, (struct det_runtime_options){ 0 });
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, NULL), 0);
+    assert_int_equal(timers(f, "e")->count, 0);
+    advance(f, DET_HOUR);
+    assert_int_equal(get(f, "e").sequence, 0);
+    assert_int_equal(send_kind(f, "e", 0), 0);
+    assert_int_equal(get(f, "e").state, 1);
+    fixture_close(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_timer_that_is_due_twice_in_one_turn_is_held_once),
+        cmocka_unit_test(an_effect_that_is_asked_for_while_closing_waits_for_the_next_runtime),
+        cmocka_unit_test(an_effect_that_is_over_elsewhere_before_it_ran_goes_with_the_close),
+        cmocka_unit_test(a_timer_that_is_not_defined_any_more_does_not_fire),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
