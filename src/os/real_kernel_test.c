@@ -8,6 +8,8 @@
 #include "lib/test.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,10 +20,12 @@
 
 /* What the kernel does next. */
 static struct {
-    int interruptions; /* so many calls are interrupted */
-    bool is_clock_set;
+    int interruptions;      /* so many calls are interrupted */
+    int reap_interruptions; /* and so many more, once a process has ended */
+    int watches_left;
+    bool is_clock_set, is_timer_refused;
     void *last_watched; /* the tag of the descriptor that was added last */
-} kernel;
+} kernel = { .watches_left = 100 };
 
 static bool interrupts(void)
 {
@@ -34,7 +38,16 @@ static bool interrupts(void)
 
 ssize_t read_at(int descriptor, void *target, size_t size, off_t offset) IN_PLACE_OF(pread);
 ssize_t write_at(int descriptor, const void *data, size_t size, off_t offset) IN_PLACE_OF(pwrite);
+int open_path(const char *path, int flags, ...) IN_PLACE_OF(open);
+int sync_data(int descriptor) IN_PLACE_OF(fdatasync);
+int sync_all(int descriptor) IN_PLACE_OF(fsync);
+int cut(int descriptor, off_t size) IN_PLACE_OF(ftruncate);
+pid_t reap(pid_t process, int *ret, int options) IN_PLACE_OF(waitpid);
+int wait_for_end(struct pollfd *polls, nfds_t count, const struct timespec *span, const void *mask)
+    IN_PLACE_OF(ppoll);
 ssize_t draw(void *target, size_t size, unsigned flags) IN_PLACE_OF(getrandom);
+int set_timer(int timer, int flags, const void *value, const void *before)
+    IN_PLACE_OF(timerfd_settime);
 int create(const void *ret, const void *attributes, void *(*run)(void *), void *argument)
     IN_PLACE_OF(pthread_create);
 int control(int epoll, int operation, int descriptor, struct epoll_event *event)
@@ -51,6 +64,57 @@ ssize_t read_at(int descriptor, void *target, size_t size, off_t offset)
 ssize_t write_at(int descriptor, const void *data, size_t size, off_t offset)
 {
     return interrupts() ? -1 : syscall(SYS_pwrite64, descriptor, data, size, offset);
+}
+
+int open_path(const char *path, int flags, ...)
+{
+    va_list list;
+    mode_t mode;
+
+    va_start(list, flags);
+    mode = va_arg(list, mode_t);
+    va_end(list);
+    return interrupts() ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+int sync_data(int descriptor)
+{
+    return interrupts() ? -1 : (int)syscall(SYS_fdatasync, descriptor);
+}
+
+int sync_all(int descriptor)
+{
+    return interrupts() ? -1 : (int)syscall(SYS_fsync, descriptor);
+}
+
+int cut(int descriptor, off_t size)
+{
+    return interrupts() ? -1 : (int)syscall(SYS_ftruncate, descriptor, size);
+}
+
+pid_t reap(pid_t process, int *ret, int options)
+{
+    kernel.interruptions += kernel.reap_interruptions;
+    kernel.reap_interruptions = 0;
+    return interrupts() ? -1 : (pid_t)syscall(SYS_wait4, process, ret, options, NULL);
+}
+
+int wait_for_end(struct pollfd *polls, nfds_t count, const struct timespec *span, const void *mask)
+{
+    struct timespec left;
+
+    /* The kernel writes what is left. */
+    if (span)
+        left = *span;
+    return interrupts() ? -1 : (int)syscall(SYS_ppoll, polls, count, span ? &left : NULL, mask, 8);
+}
+
+int set_timer(int timer, int flags, const void *value, const void *before)
+{
+    if (!kernel.is_timer_refused)
+        return (int)syscall(SYS_timerfd_settime, timer, flags, value, before);
+    errno = EINVAL;
+    return -1;
 }
 
 /* As with a large request: it gives a part, and is interrupted before the rest. */
@@ -70,6 +134,10 @@ int create(const void *ret, const void *attributes, void *(*run)(void *), void *
 
 int control(int epoll, int operation, int descriptor, struct epoll_event *event)
 {
+    if (operation == EPOLL_CTL_ADD && kernel.watches_left-- <= 0) {
+        errno = ENOSPC;
+        return -1;
+    }
     if (operation == EPOLL_CTL_ADD)
         kernel.last_watched = event->data.ptr;
     return (int)syscall(SYS_epoll_ctl, epoll, operation, descriptor, event);
@@ -91,33 +159,87 @@ int wait_for_events(
     return 1;
 }
 
+/* The next two calls of the kernel are interrupted; the one that is tried must have met both. */
+#define IN_SPITE_OF_SIGNALS(expected, call)        \
+    do {                                           \
+        kernel.interruptions = 2;                  \
+        assert_int_equal(expected, call);          \
+        assert_int_equal(0, kernel.interruptions); \
+    } while (0)
+
 static void what_a_signal_interrupts_is_done_again(void **state)
 {
     struct det_world *world = det_world_real();
     char *folder = det_test_folder(), path[256], word[8] = "";
-    unsigned char bytes[64] = { 0 };
     struct det_file *file;
-    int zeroes = 0;
 
     (void)state;
     (void)snprintf(path, sizeof path, "%s/a", folder);
-    assert_int_equal(
+    IN_SPITE_OF_SIGNALS(
         0, det_file_open(world, path, DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE, &file));
-    kernel.interruptions = 2;
-    assert_int_equal(0, det_file_write(world, file, 0, "word", 5));
-    assert_int_equal(0, kernel.interruptions);
-    kernel.interruptions = 2;
-    assert_int_equal(5, det_file_read(world, file, 0, word, 5));
-    assert_int_equal(0, kernel.interruptions);
+    IN_SPITE_OF_SIGNALS(0, det_file_write(world, file, 0, "word", 5));
+    IN_SPITE_OF_SIGNALS(0, det_file_sync(world, file));
+    IN_SPITE_OF_SIGNALS(5, det_file_read(world, file, 0, word, 5));
     assert_string_equal("word", word);
+    IN_SPITE_OF_SIGNALS(0, det_file_truncate(world, file, 3));
+    assert_int_equal(3, det_file_size(world, file));
+    det_file_close(world, file);
+    IN_SPITE_OF_SIGNALS(0, det_folder_sync(world, folder));
+    det_test_folder_remove(folder);
+}
+
+static void chance_that_a_signal_interrupts_is_drawn_on(void **state)
+{
+    unsigned char bytes[64] = { 0 };
+    int zeroes = 0;
+
+    (void)state;
     kernel.interruptions = 2;
-    det_world_random(world, bytes, sizeof bytes);
+    det_world_random(NULL, bytes, sizeof bytes);
     assert_int_equal(0, kernel.interruptions);
     for (size_t i = 0; i < sizeof bytes; i++)
         zeroes += bytes[i] == 0;
     assert_true(zeroes < 16);
-    det_file_close(world, file);
-    det_test_folder_remove(folder);
+}
+
+static void a_wait_for_a_process_goes_on_after_signals(void **state)
+{
+    const struct det_process_options options = {
+        .argv = (const char *const[]){ "true", NULL }, .input = -1, .output = -1, .error = -1
+    };
+    struct det_world *world = det_world_real();
+    struct det_process *process;
+    struct det_process_end end = { .code = -1 };
+
+    (void)state;
+    assert_int_equal(0, world->ops->process_start(world, &options, &process));
+    kernel.reap_interruptions = 2;
+    IN_SPITE_OF_SIGNALS(0, world->ops->process_wait(world, process, DET_NEVER, &end));
+    assert_int_equal(0, kernel.reap_interruptions);
+    assert_int_equal(0, end.code);
+    world->ops->process_close(world, process);
+}
+
+static void a_poller_that_misses_a_part_is_not_opened(void **state)
+{
+    struct det_world *world = det_world_real();
+    struct det_poller *poller = NULL;
+    int before = dup(0), after;
+
+    (void)state;
+    close(before);
+    for (int watches = 0; watches < 2; watches++) {
+        kernel.watches_left = watches;
+        assert_int_equal(DET_ERR_NO_SPACE, world->ops->poller_open(world, &poller));
+    }
+    kernel.watches_left = 100;
+    kernel.is_timer_refused = true;
+    assert_int_equal(DET_ERR_INVALID, world->ops->poller_open(world, &poller));
+    kernel.is_timer_refused = false;
+    assert_null(poller);
+    after = dup(0);
+    close(after);
+    assert_int_equal(before, after);
 }
 
 static void without_room_for_a_thread_none_is_started(void **state)
@@ -171,6 +293,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_signal_interrupts_is_done_again),
+        cmocka_unit_test(chance_that_a_signal_interrupts_is_drawn_on),
+        cmocka_unit_test(a_wait_for_a_process_goes_on_after_signals),
+        cmocka_unit_test(a_poller_that_misses_a_part_is_not_opened),
         cmocka_unit_test(without_room_for_a_thread_none_is_started),
         cmocka_unit_test(an_old_kernel_waits_in_milliseconds_and_no_less),
         cmocka_unit_test(a_clock_that_is_set_ends_a_wait),
