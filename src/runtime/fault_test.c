@@ -100,16 +100,35 @@ static void an_event_id_resolves_an_unknown_outcome(void **state)
     in_faulty(by_id);
 }
 
-static void no_memory(struct fixture *f, struct faulty *faulty)
+static void of_call(struct fixture *f, struct faulty *faulty)
 {
+    faulty->is_of_call = true;
+    before(f, faulty);
+    assert_int_equal(start(f, "o-2"), 0);
+    faulty_set(faulty, FAULT_AFTER, DET_ERR_IO, 0);
+    assert_int_equal(send_kind(f, "o-2", TOUCH), DET_ERR_IO);
+    assert_int_equal(get(f, "o-2").sequence, 1);
+}
+
+static void an_error_of_the_whole_call_is_that_of_its_commit(void **state)
+{
+    (void)state;
+    in_faulty(of_call);
+}
+
+static void certain(struct fixture *f, struct faulty *faulty)
+{
+    static const int codes[] = { DET_ERR_NO_MEMORY, DET_ERR_LIMIT, DET_ERR_NO_SPACE };
     unsigned loads;
 
     assert_int_equal(start(f, "o-1"), 0);
     loads = faulty->loads;
-    faulty_set(faulty, FAULT_BEFORE, DET_ERR_NO_MEMORY, 0);
-    assert_int_equal(send_kind(f, "o-1", PAY), DET_ERR_NO_MEMORY);
-    faulty_set(faulty, FAULT_BEFORE, DET_ERR_NO_MEMORY, 0);
-    assert_int_equal(send_kind(f, "o-1", TOUCH), DET_ERR_NO_MEMORY);
+    for (size_t i = 0; i < 3; i++) {
+        faulty_set(faulty, FAULT_BEFORE, codes[i], 0);
+        assert_int_equal(send_kind(f, "o-1", PAY), codes[i]);
+        faulty_set(faulty, FAULT_BEFORE, codes[i], 0);
+        assert_int_equal(send_kind(f, "o-1", TOUCH), codes[i]);
+    }
     assert_int_equal(faulty->loads, loads);
     assert_int_equal(send_kind(f, "o-1", TOUCH), 0);
     assert_int_equal(f->sent.sequence, 1);
@@ -118,7 +137,7 @@ static void no_memory(struct fixture *f, struct faulty *faulty)
 static void a_failure_that_says_nothing_happened_is_believed(void **state)
 {
     (void)state;
-    in_faulty(no_memory);
+    in_faulty(certain);
 }
 
 static void conflict(struct fixture *f, struct faulty *faulty)
@@ -366,6 +385,7 @@ int main(void)
         cmocka_unit_test(a_commit_that_did_not_happen_leaves_state_timer_and_effects),
         cmocka_unit_test(a_commit_that_happened_and_said_otherwise_is_found_by_loading),
         cmocka_unit_test(an_event_id_resolves_an_unknown_outcome),
+        cmocka_unit_test(an_error_of_the_whole_call_is_that_of_its_commit),
         cmocka_unit_test(a_failure_that_says_nothing_happened_is_believed),
         cmocka_unit_test(a_conflict_is_decided_again_and_after_a_few_times_told),
         cmocka_unit_test(a_start_of_unknown_outcome_is_looked_up),

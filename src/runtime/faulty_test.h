@@ -22,6 +22,7 @@ struct faulty {
     struct det_store *inner;
     enum fault fault;
     int code;
+    bool is_of_call;                  /* the call says `code`, not its commit */
     int skip;                         /* commits that pass before the fault */
     int times;                        /* faults, then it passes again */
     int loads_skipped, loads_failing; /* so many pass, then so many fail */
@@ -87,8 +88,9 @@ static inline int faulty_commit(
             return r;
     }
     commits[0]->actual = 77;
-    commits[0]->result = faulty->code ? faulty->code : DET_ERR_IO;
-    return 0;
+    r = faulty->code ? faulty->code : DET_ERR_IO;
+    commits[0]->result = faulty->is_of_call ? 0 : r;
+    return faulty->is_of_call ? r : 0;
 }
 
 static inline int faulty_load(

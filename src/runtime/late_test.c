@@ -2,7 +2,8 @@
  * Copyright the detent authors */
 
 /* late_test.c - what comes when it is no longer expected: a timer that is due twice in one turn,
- * effects that are asked for, or lost, while the runtime closes, timers without a definition. */
+ * effects that are asked for, or lost, while the runtime closes, timers without a definition, more
+ * at once than is done at once. */
 #include "runtime/faulty_test.h"
 
 /* Hearing of the first payment takes six minutes. */
@@ -44,8 +45,8 @@ static void a_timer_that_is_due_twice_in_one_turn_is_held_once(void **state)
 
 enum { BELL_RING, BELL_RUNG };
 
-/* A --ring--> B --rung--> C, with the same effect on both ways. */
-static struct det_machine *bell_machine(void)
+/* A --ring--> B --rung--> C, with the same effect on both ways, and another on the first. */
+static struct det_machine *bell_machine(bool is_double)
 {
     struct det_machine_builder *b;
 
@@ -61,13 +62,22 @@ static struct det_machine *bell_machine(void)
     det_machine_builder_effect(
         b, &(struct det_effect_row){
                .name = "strike", .run = order_charge, .produces = DET_LIST("RUNG") });
-    for (int i = 0; i < 2; i++)
-        det_machine_builder_on(
-            b, &(struct det_on_row){ .from = DET_LIST(i ? "B" : "A"),
-                                     .events = DET_LIST(i ? "RUNG" : "RING"),
-                                     .outcome = DET_GOTO,
-                                     .to = i ? "C" : "B",
-                                     .effects = DET_LIST("strike") });
+    det_machine_builder_effect(
+        b, &(struct det_effect_row){
+               .name = "echo", .run = order_charge, .produces = DET_LIST("RUNG") });
+    det_machine_builder_on(
+        b, &(struct det_on_row){ .from = DET_LIST("A"),
+                                 .events = DET_LIST("RING"),
+                                 .outcome = DET_GOTO,
+                                 .to = "B",
+                                 .effects = DET_LIST("strike", is_double ? "echo" : NULL) });
+    det_machine_builder_on(
+        b, &(struct det_on_row){ .from = DET_LIST("B"),
+                                 .events = DET_LIST("RUNG"),
+                                 .outcome = DET_GOTO,
+                                 .to = "C",
+                                 .effects = DET_LIST("strike") });
+    order_on(b, "B", "RING", NULL);
     order_on(b, "C", "RUNG", NULL);
     return built(b);
 }
@@ -85,7 +95,7 @@ static void an_effect_that_is_asked_for_while_closing_waits_for_the_next_runtime
 
     (void)state;
     det_machine_close(f->order);
-    f->order = bell_machine();
+    f->order = bell_machine(false);
     f->control.product = BELL_RUNG;
     f->control.in_effect = take_a_minute;
     f->control.context = f;
@@ -104,6 +114,52 @@ static void an_effect_that_is_asked_for_while_closing_waits_for_the_next_runtime
     assert_string_equal(f->control.key, "bell/b/2/0");
     assert_int_equal(get(f, "b").sequence, 3);
     assert_int_equal(get(f, "b").effects_pending, 0);
+    fixture_close(f);
+}
+
+/* A commit in doubt has the instance loaded again while both run. */
+static void effects_under_way_go_on_when_the_instance_is_loaded_again(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct faulty faulty;
+
+    (void)state;
+    det_machine_close(f->order);
+    f->order = bell_machine(true);
+    faulty_wrap(&faulty, f, false);
+    f->control.effect_result = DET_DONE;
+    f->control.in_effect = take_a_minute;
+    f->control.context = f;
+    assert_int_equal(start(f, "b"), 0);
+    assert_int_equal(send_kind(f, "b", BELL_RING), 0);
+    settle(f);
+    assert_int_equal(f->control.effects, 2);
+    faulty_set(&faulty, FAULT_AFTER, DET_ERR_IO, 0);
+    assert_int_equal(send_kind(f, "b", BELL_RING), DET_ERR_IO);
+    assert_int_equal(get(f, "b").effects_pending, 2);
+    advance(f, DET_MINUTE);
+    assert_int_equal(get(f, "b").effects_pending, 0);
+    assert_int_equal(counts(f).effects_done, 2);
+    advance(f, DET_HOUR);
+    assert_int_equal(f->control.effects, 2);
+    fixture_close(f);
+}
+
+/* More than the loop does at a time. */
+static void whatever_is_due_at_once_is_done(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ .shards = 1 });
+    char id[8];
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        snprintf(id, sizeof id, "o-%d", i);
+        assert_int_equal(start(f, id), 0);
+    }
+    advance(f, 30 * DET_MINUTE - 1);
+    assert_int_equal(counts(f).timeouts_fired, 0);
+    advance(f, 1);
+    assert_int_equal(counts(f).timeouts_fired, 100);
     fixture_close(f);
 }
 
@@ -214,6 +270,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_timer_that_is_due_twice_in_one_turn_is_held_once),
         cmocka_unit_test(an_effect_that_is_asked_for_while_closing_waits_for_the_next_runtime),
+        cmocka_unit_test(effects_under_way_go_on_when_the_instance_is_loaded_again),
+        cmocka_unit_test(whatever_is_due_at_once_is_done),
         cmocka_unit_test(an_effect_that_is_over_elsewhere_before_it_ran_goes_with_the_close),
         cmocka_unit_test(a_timer_that_is_not_defined_any_more_does_not_fire),
     };

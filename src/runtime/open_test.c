@@ -171,6 +171,7 @@ static void options(void **state)
         { .world = world, .history_kept = DET_HISTORY_MAX + 1 },
         { .world = world, .pool_threads = 100000 },
         { .world = world, .hook_deadline = -1 },
+        { .world = world, .effects.backoff_max = -1 },
         { .world = world, .effects.jitter_percent = 5000 },
     };
 
@@ -192,6 +193,36 @@ static void options(void **state)
 static void wrong_options_and_a_second_runtime_are_refused(void **state)
 {
     options(state);
+}
+
+static void a_runtime_needs_no_options(void **state)
+{
+    struct det_machine *order = order_machine(true);
+    struct det_runtime *runtime;
+    struct det_store *store;
+    struct order_event touch = { .kind = JUNK };
+
+    (void)state;
+    assert_int_equal(det_store_open("memory:", &store, NULL), 0);
+    assert_int_equal(det_runtime_open(store, NULL, &runtime, NULL), 0);
+    assert_int_equal(det_runtime_send(runtime, order, "o", &touch, NULL, NULL), DET_ERR_NOT_FOUND);
+    det_runtime_close(runtime);
+    det_store_close(store);
+    det_machine_close(order);
+}
+
+static void a_short_deadline_of_hooks_is_kept_too(void **state)
+{
+    struct fixture *f =
+        fixture_open((struct det_runtime_options){ .hook_deadline = 10 * DET_MILLISECOND });
+
+    (void)state;
+    assert_int_equal(start(f, "o-1"), 0);
+    f->control.hook_takes = 10 * DET_MILLISECOND + 1;
+    assert_int_equal(send_kind(f, "o-1", PAY), DET_ERR_TIMEOUT);
+    f->control.hook_takes = 10 * DET_MILLISECOND;
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    fixture_close(f);
 }
 
 static void same_name(struct fixture *f)
@@ -248,6 +279,8 @@ int main(void)
         cmocka_unit_test(the_observer_hears_of_every_commit_and_of_nothing_else),
         cmocka_unit_test(user_code_cannot_send_to_its_own_instance_but_may_look_at_it),
         cmocka_unit_test(wrong_options_and_a_second_runtime_are_refused),
+        cmocka_unit_test(a_runtime_needs_no_options),
+        cmocka_unit_test(a_short_deadline_of_hooks_is_kept_too),
         cmocka_unit_test(a_runtime_serves_one_definition_of_a_name),
         cmocka_unit_test(stored_instances_of_another_version_are_refused),
     };

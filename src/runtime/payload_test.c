@@ -7,7 +7,7 @@
 enum { NAG_GO, NAG_REMIND };
 
 /* B has a timeout whose event is filled in. */
-static struct det_machine *nag_machine(bool is_bound)
+static struct det_machine *nag_machine(det_fill_fn *fill)
 {
     struct det_machine_builder *b;
 
@@ -19,7 +19,7 @@ static struct det_machine *nag_machine(bool is_bound)
     det_machine_builder_event(b, &(struct det_event_row){ .name = "GO" });
     det_machine_builder_event(
         b, &(struct det_event_row){ .name = "REMIND", .payload = &payment_record });
-    det_machine_builder_fill(b, "since", is_bound ? order_since : NULL);
+    det_machine_builder_fill(b, "since", fill);
     order_on(b, "A", "GO", "B");
     order_on(b, "B", "REMIND", "A");
     det_machine_builder_after(
@@ -36,7 +36,7 @@ static void the_timeout_of_a_state_is_filled_when_it_is_armed(void **state)
 
     (void)state;
     det_machine_close(f->order);
-    f->order = nag_machine(true);
+    f->order = nag_machine(order_since);
     assert_int_equal(det_runtime_start(f->runtime, f->order, "n", &data, NULL, NULL), 0);
     assert_int_equal(send_kind(f, "n", NAG_GO), 0);
     advance(f, DET_MINUTE);
@@ -54,13 +54,50 @@ static void a_fill_that_is_only_a_name_refuses_the_way_in(void **state)
 
     (void)state;
     det_machine_close(f->order);
-    f->order = nag_machine(false);
+    f->order = nag_machine(NULL);
     assert_int_equal(start(f, "n"), 0);
     assert_int_equal(send_kind(f, "n", NAG_GO), DET_ERR_UNBOUND);
     assert_string_equal(f->error.text, "since of nag is only a name; bind it");
     assert_int_equal(get(f, "n").sequence, 0);
     assert_int_equal(timers(f, "n")->count, 0);
     fixture_close(f);
+}
+
+static void fill_in_no_text(const struct det_move *move, const void *data, void *event)
+{
+    struct order_event *filled = event;
+
+    (void)move;
+    (void)data;
+    memcpy(filled->as.remind.card, "\xff", 2);
+}
+
+static void fill_in_another_event(const struct det_move *move, const void *data, void *event)
+{
+    struct order_event *filled = event;
+
+    (void)move;
+    (void)data;
+    filled->kind = NAG_GO;
+}
+
+static void a_fill_that_makes_no_such_event_refuses_the_way_in(void **state)
+{
+    static det_fill_fn *const fills[] = { fill_in_no_text, fill_in_another_event };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+
+        det_machine_close(f->order);
+        f->order = nag_machine(fills[i]);
+        assert_int_equal(start(f, "n"), 0);
+        assert_int_equal(send_kind(f, "n", NAG_GO), DET_ERR_INVALID);
+        assert_int_equal(f->error.code, DET_ERR_INVALID);
+        assert_int_equal(get(f, "n").sequence, 0);
+        assert_int_equal(timers(f, "n")->count, 0);
+        fixture_close(f);
+    }
 }
 
 /* Numbers, of which only their count can be wrong. */
@@ -115,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_timeout_of_a_state_is_filled_when_it_is_armed),
         cmocka_unit_test(a_fill_that_is_only_a_name_refuses_the_way_in),
+        cmocka_unit_test(a_fill_that_makes_no_such_event_refuses_the_way_in),
         cmocka_unit_test(a_list_of_more_than_it_may_hold_is_refused),
     };
 
