@@ -17,14 +17,15 @@ int det_draft_room(
 {
     size_t grown = *capacity ? *capacity * 2 : ROOM_MIN;
     size_t bytes;
+    bool is_sound;
     void *old, *block;
 
     if (wanted <= *capacity)
         return 0;
     if (grown < wanted)
         grown = wanted;
-    if (!det_mul_size(grown, size, &bytes))
-        return DET_ERR_NO_MEMORY;
+    is_sound = det_mul_size(grown, size, &bytes);
+    det_assert(is_sound);
     memcpy(&old, array, sizeof old);
     block = det_realloc(runtime->allocator, old, *capacity * size, bytes);
     if (!block)
