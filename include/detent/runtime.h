@@ -96,7 +96,7 @@ struct det_runtime_options {
                                settle and close are then for its owner. NULL: a thread of the
                                runtime's own. In a simulated world both work. */
     uint32_t pool_threads;  /* threads for effects; 0: 2 */
-    uint32_t shards;        /* parts that do not wait for each other; 0: 16; a power of two */
+    uint32_t shards;        /* parts that do not wait for each other; 0: 64; a power of two */
     uint32_t history_kept;  /* states in an instance's history; 0: 16; at most DET_HISTORY_MAX */
     det_time hook_deadline; /* all guards and hooks of one send together, by the monotonic clock,
                                looked at when they have run; 0: 5 s; DET_NEVER: none */

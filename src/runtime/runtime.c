@@ -31,7 +31,7 @@ static void or_default_time(det_time *value, det_time otherwise)
 static void fill_defaults(struct det_runtime_options *options)
 {
     or_default(&options->pool_threads, 2);
-    or_default(&options->shards, 16);
+    or_default(&options->shards, 64);
     or_default(&options->history_kept, 16);
     or_default_time(&options->hook_deadline, 5 * DET_SECOND);
     or_default_time(&options->send_deadline, 10 * DET_SECOND);

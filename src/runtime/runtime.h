@@ -49,6 +49,7 @@ struct det_shard {
     uint32_t stale; /* residents to be loaded again */
     bool is_closing;
     struct det_runtime_counts counts;
+    char unused[64]; /* so that no two shards share a line of memory */
 };
 
 /* How a send of one event is done, by its cell of the machine's table; see quick.h. */
