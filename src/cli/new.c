@@ -43,18 +43,18 @@ static char to_case(char c, bool is_upper)
     return c;
 }
 
-/* The text of a file with the name put in: @n@ as it is, @N@ in capitals. */
+/* The text of a file with the name put in: @n@ as it is, @N@ in capitals, @_@ as so many spaces. */
 static void expand(struct det_buffer *buffer, const char *template, const char *name)
 {
     for (; *template; template ++) {
-        bool is_plain = strncmp(template, "@n@", 3) == 0;
+        char form = template[0] == '@' && template[1] && template[2] == '@' ? template[1] : 0;
 
-        if (!is_plain && strncmp(template, "@N@", 3) != 0) {
+        if (!form || !strchr("nN_", form)) {
             det_buffer_append_char(buffer, *template);
             continue;
         }
         for (const char *at = name; *at; at++)
-            det_buffer_append_char(buffer, to_case(*at, !is_plain));
+            det_buffer_append_char(buffer, form == '_' ? ' ' : to_case(*at, form == 'N'));
         template += 2;
     }
 }

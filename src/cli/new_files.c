@@ -87,11 +87,11 @@ static const char readme_text[] =
     "- `@n@.test.yaml`: its cases\n"
     "\n"
     "```\n"
-    "detent check @n@.fsm             # what is wrong with it\n"
-    "detent test                      # the cases, in virtual time\n"
-    "detent sim @n@.fsm               # random walks that look for violations\n"
-    "detent diagram @n@.fsm           # a Mermaid diagram; --format svg -o @n@.svg\n"
-    "detent gen c @n@.fsm -o ../@n@_c # C for it: 'detent help gen'\n"
+    "detent check @n@.fsm     # what is wrong with it\n"
+    "detent test  @_@         # the cases, in virtual time\n"
+    "detent sim @n@.fsm       # random walks that look for violations\n"
+    "detent diagram @n@.fsm   # a Mermaid diagram; --format svg -o @n@.svg\n"
+    "detent gen c @n@.fsm     # @n@.h and @n@.c for it: 'detent help gen'\n"
     "```\n";
 
 static const char readme_c_text[] =
@@ -104,14 +104,18 @@ static const char readme_c_text[] =
     "- `@n@_test.c`: a test with your functions, in virtual time\n"
     "\n"
     "```\n"
-    "make run                         # checks @n@.fsm, builds the program and runs it\n"
-    "make test                        # the cases, then the test in C\n"
-    "detent sim @n@.fsm               # random walks that look for violations\n"
-    "detent diagram @n@.fsm           # a Mermaid diagram; --format svg -o @n@.svg\n"
+    "make run     @_@         # checks @n@.fsm, builds the program and runs it\n"
+    "make test    @_@         # the cases, then the test in C\n"
+    "detent sim @n@.fsm       # random walks that look for violations\n"
+    "detent diagram @n@.fsm   # a Mermaid diagram; --format svg -o @n@.svg\n"
     "```\n"
     "\n"
-    "The Makefile finds the library with pkg-config. If it is not where pkg-config looks, say\n"
-    "`PKG_CONFIG_PATH=PREFIX/lib/pkgconfig make run`.\n";
+    "Make the machine yours in `@n@.fsm`. The two tests are about the machine as it is now and\n"
+    "change with it: the cases, and `@n@_test.c`, which no longer compiles once a state that it\n"
+    "names is gone. `detent gen c @n@.fsm` prints the functions that `@n@.c` then lacks.\n"
+    "\n"
+    "The Makefile finds the library with pkg-config, and the programs remember where it is. If\n"
+    "it is not where pkg-config looks, say `PKG_CONFIG_PATH=PREFIX/lib/pkgconfig make run`.\n";
 
 static const char header_text[] = "/* @n@.h - the machine in @n@.fsm as C sees it. */\n"
                                   "#ifndef @N@_H\n"
@@ -260,6 +264,8 @@ static const char test_text[] =
 static const char makefile_text[] =
     "CFLAGS = -std=c17 -O2 -g -Wall -Wextra -I. $(shell pkg-config --cflags detent)\n"
     "LDLIBS = $(shell pkg-config --libs detent)\n"
+    "# A library in a folder of yours is found there by what is linked with it, too.\n"
+    "LDLIBS += -Wl,-rpath,$(abspath $(shell pkg-config --variable=libdir detent))\n"
     "\n"
     "@n@: main.o @n@.o\n"
     "\t$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)\n"

@@ -791,14 +791,25 @@ def test_a_new_c_program_compiles():
     for name in ("job.c", "main.c", "job_test.c"):
         compiles("job/" + name, "job")
     readme = Path("job/README.md").read_text()
-    for word in ("main.c", "make run", "make test"):
+    for word in ("main.c", "make run", "make test", "job_test.c"):
         check(word in readme, f"the README has no {word}")
+
+
+def test_the_comments_of_a_new_readme_stand_in_one_column():
+    for name, extra in (("job", []), ("a_much_longer_name", ["--c"])):
+        detent("new", name, *extra)
+        commands = Path(name, "README.md").read_text().split("```")[1].strip().splitlines()
+        equal((name, len({line.index(" # ") for line in commands})), (name, 1))
+        check(len(commands) > 3 and not any("@" in line for line in commands), str(commands))
 
 
 def make(*words, code=0, out=()):
     """Runs make in the current folder; the library is found as if it was installed."""
     write("bin/pkg-config", "#!/bin/sh\n"
-          f'[ "$1" = --cflags ] && echo "-I{TREE}/include" || echo "{LIBRARY} -lpthread -lm"\n')
+          'case "$1" in\n'
+          f'--cflags) echo "-I{TREE}/include" ;;\n'
+          f'--variable=libdir) echo "{Path(LIBRARY).parent}" ;;\n'
+          f'*) echo "{LIBRARY} -lpthread -lm" ;;\nesac\n')
     os.chmod("bin/pkg-config", 0o755)
     path = f"{os.path.abspath('bin')}:{Path(DETENT).parent}:{os.environ['PATH']}"
     done = subprocess.run(["make", f"CC={COMPILER}", *words], env={"PATH": path}, text=True,

@@ -3,7 +3,8 @@
 # Copyright the detent authors
 
 # package.sh <build folder> - installs into a fresh folder and builds a program against that:
-# through pkg-config with the shared and with the static library, and through CMake.
+# through pkg-config with the shared and with the static library, through CMake, and as the program
+# that is installed begins one. That one must run without LD_LIBRARY_PATH.
 set -eu
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -43,4 +44,9 @@ try "$work/static"
 }
 try "$work/cmake/with_shared"
 try "$work/cmake/with_static"
-echo "package: four programs say $version"
+(cd "$work" && PATH=$prefix/bin:$PATH && detent new job --c && cd job &&
+    env -u LD_LIBRARY_PATH make run test) >"$work/log" 2>&1 || {
+    cat "$work/log"
+    exit 1
+}
+echo "package: four programs say $version, and a new one runs"
