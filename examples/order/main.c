@@ -44,9 +44,7 @@ static void hear_trouble(void *user, const struct det_trouble *trouble)
     case DET_TROUBLE_PRODUCT_REJECTED:
     case DET_TROUBLE_TIMEOUT_REJECTED:
     case DET_TROUBLE_EVENT_DEAD:
-        screen_say(
-            demo, TONE_TROUBLE, "%s  %s: not taken, %s", trouble->instance, trouble->name,
-            det_error_text(trouble->code));
+        screen_say(demo, TONE_TROUBLE, "%s  %s", trouble->instance, trouble->text);
         return;
     }
 }

@@ -79,14 +79,17 @@ enum det_trouble_kind {
                                      not taken, or the instance stopped (code says which) */
 };
 
+/* Borrowed for the call. */
 struct det_trouble {
     enum det_trouble_kind kind;
     const struct det_machine *machine;
     const char *instance;
     const char *name; /* of the effect, timer ("" for a state's own) or event */
     const char *key;  /* of the effect; NULL otherwise */
-    uint32_t attempt;
-    int code; /* the error */
+    uint32_t attempt; /* of the effect: the one that failed or produced; of the timer: how often its
+                         event has been sent; 0 for an event */
+    int code;         /* the error */
+    const char *text; /* all of it as a sentence for people; never NULL */
 };
 
 struct det_runtime_options {

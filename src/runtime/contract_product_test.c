@@ -182,6 +182,9 @@ static void a_product_with_an_invalid_payload_is_told_and_never_committed(void *
     lab_advance(lab, 25 * DET_SECOND);
     assert_int_equal(lab_get(lab, "a").sequence, 2);
     assert_true(lab->trouble_count > 0);
+    assert_string_equal(
+        lab->troubles[0].text,
+        "what job of probe a produced is not taken: load.note: the text has no end");
     lab_close(lab);
 }
 

@@ -53,6 +53,7 @@ struct lab_trouble {
     char instance[DET_ID_MAX + 1];
     char name[32];
     char key[160];
+    char text[640];
 };
 
 struct lab {
@@ -233,6 +234,7 @@ static inline void lab_complain(void *context, const struct det_trouble *trouble
         snprintf(kept->instance, sizeof kept->instance, "%s", trouble->instance);
         snprintf(kept->name, sizeof kept->name, "%s", trouble->name ? trouble->name : "(null)");
         snprintf(kept->key, sizeof kept->key, "%s", trouble->key ? trouble->key : "");
+        snprintf(kept->text, sizeof kept->text, "%s", trouble->text);
     }
 }
 

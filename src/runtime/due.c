@@ -68,19 +68,20 @@ void det_due_handled(struct det_runtime *runtime)
     det_mutex_unlock(runtime->world, runtime->quiet_mutex);
 }
 
-static void tell_rejected(
-    struct det_runtime *runtime, const struct det_armed *armed, uint32_t attempt, int code)
+static void tell_rejected(const struct det_turn *turn, uint32_t attempt, int code)
 {
+    const struct det_armed *armed = turn->timer;
     const struct det_resident *resident = armed->due.resident;
     const struct det_machine *machine = resident->served->machine;
 
     det_runtime_trouble(
-        runtime, resident,
+        turn->runtime, resident,
         &(struct det_trouble){
             .kind = DET_TROUBLE_TIMEOUT_REJECTED,
             .name = armed->timer == DET_STATE_TIMER ? "" : machine->timers[armed->timer].name,
             .attempt = attempt,
-            .code = code });
+            .code = code },
+        turn->error);
 }
 
 /* A copy of the event struct of a timer, which outlives the timer; NULL when there is no memory. */
@@ -127,7 +128,7 @@ static void fire_result(struct det_turn *turn, det_time wall, uint32_t attempt, 
         counts->timeouts_fired++;
     det_shard_unlock(turn->runtime, turn->shard);
     if (code < 0 && code != DET_ERR_NOT_FOUND)
-        tell_rejected(turn->runtime, turn->timer, attempt, code);
+        tell_rejected(turn, attempt, code);
 }
 
 /* Lock held before and after. The timer is out of the heap: its own firing cannot cancel it, and
@@ -138,6 +139,7 @@ static void fire(
     struct det_resident *resident = armed->due.resident;
     const void *event = event_of(runtime, armed);
     uint32_t attempt = armed->attempts + 1;
+    struct det_error error = { 0 };
     struct det_sent sent;
     struct det_turn turn;
     int r;
@@ -149,6 +151,7 @@ static void fire(
     }
     det_turn_init(&turn, runtime, resident->served, resident->hash);
     turn.resident = resident;
+    turn.error = &error;
     turn.is_internal = true;
     turn.is_last_attempt = attempt >= runtime->options.effects.attempts_max;
     turn.timer = armed;

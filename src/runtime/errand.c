@@ -6,6 +6,7 @@
  * The end of an errand is a commit: that it is done and what it produced go in together, so that a
  * product is taken exactly once, however often the effect ran. What fails is tried again, each time
  * after twice the wait and a bit of chance, until it is given up: a dead letter. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +17,8 @@
 #include "runtime/turn.h"
 
 #define ALIGNMENT    ((size_t)16)
-#define DOUBLING_MAX 40 /* beyond that every backoff has reached its maximum */
+#define DOUBLING_MAX 40       /* beyond that every backoff has reached its maximum */
+#define UNWRITTEN    UINT_MAX /* the kind of a product before the effect has written it */
 
 static size_t aligned(size_t size)
 {
@@ -132,19 +134,22 @@ static det_time deadline_of(const struct det_runtime *runtime, const struct det_
 /* On the pool. */
 static void run(void *argument)
 {
+    static const unsigned unwritten = UNWRITTEN;
     struct det_errand *errand = argument;
     struct det_runtime *runtime = errand->due.resident->served->runtime;
     const struct det_machine *machine = errand->due.resident->served->machine;
     const struct det_effect_def *effect = &machine->effects[errand->row.effect];
 
     errand->call.now = det_world_now(runtime->world, DET_CLOCK_WALL);
+    errand->answer = 0;
     memset(errand->product, 0, machine->event_size);
+    memcpy(errand->product, &unwritten, sizeof unwritten);
     if (errand->call.now > deadline_of(runtime, errand))
         errand->result = DET_ERR_TIMEOUT;
     else if (!effect->run)
         errand->result = DET_ERR_UNBOUND;
     else
-        errand->result =
+        errand->result = errand->answer =
             effect->run(&errand->call, errand->row.data, errand->row.event, errand->product);
     if (errand->result > DET_PRODUCED)
         errand->result = DET_ERR_INVALID;
@@ -163,7 +168,7 @@ static void set_state(struct det_errand *errand, enum det_errand_state state)
 }
 
 /* Whether the effect may produce what it did, and whether that can be recorded. */
-static int check_product(const struct det_errand *errand)
+static int check_product(const struct det_errand *errand, struct det_error *reterr)
 {
     const struct det_served *served = errand->due.resident->served;
     const struct det_effect_def *effect = &served->machine->effects[errand->row.effect];
@@ -171,9 +176,16 @@ static int check_product(const struct det_errand *errand)
 
     for (unsigned i = 0; i < effect->produces_count; i++) {
         if (effect->produces[i] == kind)
-            return det_decide_check(served, errand->product, NULL);
+            return det_decide_check(served, errand->product, reterr);
     }
-    return DET_ERR_INVALID;
+    if (kind == UNWRITTEN)
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "it returned DET_PRODUCED, but wrote no event");
+    if (kind >= served->machine->event_count)
+        return det_decide_check(served, errand->product, reterr);
+    return det_error_set(
+        reterr, DET_ERR_INVALID, "EFFECT(%s) does not list %s", effect->name,
+        served->machine->events[kind].name);
 }
 
 /* What to say about an errand that has come to its end, and to whom. It has copies of its own: once
@@ -186,6 +198,7 @@ struct ending {
     uint32_t attempt; /* of the trouble */
     int result;       /* of the errand */
     bool is_dead;     /* by its own fault, not because the instance did not take the product */
+    struct det_error error; /* its code is that of the trouble, or it is about something else */
     const char *effect;
     char key[DET_NAME_MAX + DET_ID_MAX + 32];
 };
@@ -203,17 +216,20 @@ static void end_failed(struct ending *ending, struct det_errand *errand, det_tim
     ending->turn.errand_change = DET_STORE_UPDATE;
     ending->trouble = row->is_dead ? DET_TROUBLE_EFFECT_DEAD : DET_TROUBLE_EFFECT_FAILED;
     ending->code = errand->result;
-    ending->attempt = row->attempts;
+    if (errand->answer > DET_PRODUCED)
+        det_error_set(
+            &ending->error, errand->result,
+            "it returned %d, which is neither DET_DONE nor DET_PRODUCED nor an error",
+            errand->answer);
 }
 
 static void end_produced(struct ending *ending, struct det_errand *errand)
 {
     const struct det_runtime *runtime = ending->turn.runtime;
-    int r = check_product(errand);
+    int r = check_product(errand, &ending->error);
 
     ending->trouble = DET_TROUBLE_PRODUCT_REJECTED;
-    ending->attempt = errand->deliveries + 1;
-    ending->turn.is_last_attempt = ending->attempt >= runtime->options.effects.attempts_max;
+    ending->turn.is_last_attempt = errand->deliveries + 1 >= runtime->options.effects.attempts_max;
     if (r < 0) {
         errand->row.is_dead = ending->is_dead = true;
         errand->row.last_error = ending->code = r;
@@ -221,7 +237,8 @@ static void end_produced(struct ending *ending, struct det_errand *errand)
     } else if (
         runtime->options.effects.same_visit_only &&
         errand->due.resident->head.visit != errand->row.asked) {
-        ending->code = DET_ERR_CONFLICT;
+        ending->code =
+            det_error_set(&ending->error, DET_ERR_CONFLICT, "the visit that asked for it is over");
     } else {
         ending->event = errand->product;
     }
@@ -235,7 +252,8 @@ static void tell(const struct ending *ending)
                                .name = ending->effect,
                                .key = ending->key,
                                .attempt = ending->attempt,
-                               .code = ending->code });
+                               .code = ending->code },
+        &ending->error);
 }
 
 static void count_up(struct det_runtime_counts *counts, const struct ending *ending)
@@ -320,10 +338,13 @@ static void ending_init(
 {
     struct det_resident *resident = errand->due.resident;
 
-    *ending = (struct ending){ .result = errand->result, .effect = errand->call.effect };
+    *ending = (struct ending){ .result = errand->result,
+                               .attempt = errand->row.attempts,
+                               .effect = errand->call.effect };
     snprintf(ending->key, sizeof ending->key, "%s", errand->key);
     det_turn_init(&ending->turn, runtime, resident->served, resident->hash);
     ending->turn.resident = resident;
+    ending->turn.error = &ending->error;
     ending->turn.is_internal = true;
     ending->turn.errand = errand;
 }

@@ -94,8 +94,8 @@ static int run_hook(
     if (r == 0)
         return 0;
     det_error_set(
-        turn->error, DET_ERR_ACTION_FAILED, "%s %s: %s failed with %d", turn->served->machine->name,
-        turn->resident->id, hook->name, r);
+        turn->error, DET_ERR_ACTION_FAILED, "%s %s: %s failed with %s", turn->served->machine->name,
+        turn->resident->id, hook->name, det_code_text(r).text);
     if (turn->error)
         turn->error->cause = r;
     return fail_at(turn, DET_ERR_ACTION_FAILED, event, hook->name);

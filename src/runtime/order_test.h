@@ -62,6 +62,7 @@ struct order_control {
     /* charge_card: answers for the first attempts, then the product. */
     int effect_failures;
     unsigned product; /* a kind */
+    bool writes_nothing;
     int effect_result;
     /* What was seen. */
     char trace[512];
@@ -80,7 +81,7 @@ struct order_control {
     struct det_note note;
     char cause[300];
     struct det_trouble trouble;
-    char trouble_key[300];
+    char trouble_key[300], trouble_text[700];
     unsigned trouble_counts[5];
 };
 
@@ -168,7 +169,8 @@ static inline int order_charge(
         control->in_effect(control->context);
     if ((int)call->attempt <= control->effect_failures)
         return DET_ERR_IO;
-    product->kind = control->product;
+    if (!control->writes_nothing)
+        product->kind = control->product;
     return control->effect_result;
 }
 
@@ -190,6 +192,7 @@ static inline void order_trouble(void *user, const struct det_trouble *trouble)
     control->troubles++;
     control->trouble = *trouble;
     control->trouble_counts[trouble->kind]++;
+    snprintf(control->trouble_text, sizeof control->trouble_text, "%s", trouble->text);
     control->trouble_key[0] = 0;
     if (trouble->key)
         snprintf(control->trouble_key, sizeof control->trouble_key, "%s", trouble->key);

@@ -147,6 +147,9 @@ static void a_timer_that_meets_a_limit_is_over_after_the_last_attempt(void **sta
     assert_int_equal(f->control.troubles, 8);
     assert_int_equal(f->control.trouble.attempt, 8);
     assert_int_equal(f->control.trouble.code, DET_ERR_LIMIT);
+    assert_string_equal(
+        f->control.trouble_text,
+        "timer late of poison o-1 is not taken: poison o-1 has 16 deferred events already");
     assert_int_equal(counts(f).timeouts_rejected, 1);
     assert_int_equal(timers(f, "o-1")->count, 0);
     fixture_close(f);
@@ -186,6 +189,7 @@ static void a_product_that_meets_a_limit_is_a_dead_letter_after_the_last_attempt
     assert_int_equal(f->control.troubles, 8);
     assert_int_equal(f->control.trouble.kind, DET_TROUBLE_PRODUCT_REJECTED);
     assert_int_equal(f->control.trouble.code, DET_ERR_LIMIT);
+    assert_int_equal(f->control.trouble.attempt, 1);
     assert_int_equal(counts(f).products_rejected, 1);
     assert_int_equal(get(f, "o-1").effects_pending, 0);
     assert_int_equal(effects(f, "o-1")->first.last_error, DET_ERR_LIMIT);
@@ -206,6 +210,9 @@ static void a_deferred_event_whose_hook_is_only_a_name_is_a_dead_letter(void **s
     assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EVENT_DEAD);
     assert_int_equal(f->control.trouble.code, DET_ERR_UNBOUND);
     assert_string_equal(f->control.trouble.name, "LATER");
+    assert_string_equal(
+        f->control.trouble_text, "event LATER of poison o-1 is a dead letter: hook unknown of "
+                                 "poison is only a name; bind it");
     /* The one behind it was taken. */
     assert_int_equal(get(f, "o-1").sequence, 5);
     fixture_close(f);

@@ -186,7 +186,8 @@ static void tell_dead(const struct det_turn *turn, unsigned kind, int code)
         turn->runtime, turn->resident,
         &(struct det_trouble){ .kind = DET_TROUBLE_EVENT_DEAD,
                                .name = turn->served->machine->events[kind].name,
-                               .code = code });
+                               .code = code },
+        NULL);
 }
 
 static void tell_start(const struct det_turn *turn, det_time at)

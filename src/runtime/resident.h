@@ -88,6 +88,7 @@ struct det_errand {
     enum det_errand_state state;
     bool is_gone;        /* the store does not know it any more; who has it frees it */
     int result;          /* of the last attempt */
+    int answer;          /* what the effect itself returned then */
     uint32_t deliveries; /* of the product that failed for a passing reason */
     void *product;
     char *key;

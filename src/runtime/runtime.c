@@ -312,16 +312,3 @@ int det_runtime_settle(struct det_runtime *runtime, det_time span)
     return runtime->is_loop_ours ? settle_by_waiting(runtime, until)
                                  : settle_by_turning(runtime, until);
 }
-
-void det_runtime_trouble(
-    struct det_runtime *runtime, const struct det_resident *resident,
-    const struct det_trouble *trouble)
-{
-    struct det_trouble told = *trouble;
-
-    if (!runtime->options.trouble)
-        return;
-    told.machine = resident->served->machine;
-    told.instance = resident->id;
-    runtime->options.trouble(runtime->options.observer, &told);
-}

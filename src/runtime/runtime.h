@@ -232,9 +232,15 @@ void det_errand_change(
 /* The wait before the next attempt. */
 det_time det_errand_backoff(struct det_runtime *runtime, uint32_t attempt);
 
-/* Tells the observer about something that was not done. No lock held. */
+/* trouble.c: the name of an error of ours, the number of any other. */
+struct det_code_text {
+    char text[24];
+};
+struct det_code_text det_code_text(int code);
+/* Tells the observer about something that was not done; `error`, if not NULL and of the same code,
+ * says why. No lock held. */
 void det_runtime_trouble(
     struct det_runtime *runtime, const struct det_resident *resident,
-    const struct det_trouble *trouble);
+    const struct det_trouble *trouble, const struct det_error *error);
 
 #endif

@@ -158,14 +158,16 @@ static struct det_kept *find_retry(const struct det_turn *turn)
     return NULL;
 }
 
-static void tell_refused(struct det_turn *turn, const struct det_kept *kept, int code)
+static void tell_refused(
+    struct det_turn *turn, const struct det_kept *kept, int code, const struct det_error *error)
 {
     det_runtime_trouble(
         turn->runtime, turn->resident,
         &(struct det_trouble){ .kind = DET_TROUBLE_EVENT_DEAD,
                                .name =
                                    turn->served->machine->events[det_event_kind(kept->event)].name,
-                               .code = code });
+                               .code = code },
+        error);
 }
 
 static bool is_refusal(int r)
@@ -177,10 +179,12 @@ static bool is_refusal(int r)
 /* Its sender has gone: what refuses it now makes it a dead letter. */
 static int retry_one(struct det_turn *turn, struct det_kept *kept)
 {
+    struct det_error error = { 0 };
     struct det_sent sent;
     int r, refused = 0;
 
     turn->retried = kept;
+    turn->error = &error;
     r = det_draft_begin(turn, 1);
     if (r == 0)
         r = det_decide_event(turn, kept->event);
@@ -194,10 +198,11 @@ static int retry_one(struct det_turn *turn, struct det_kept *kept)
     else
         r = det_turn_commit(turn, &sent);
     turn->retried = NULL;
+    turn->error = NULL;
     if (r < 0)
         return r;
     if (refused)
-        tell_refused(turn, kept, refused);
+        tell_refused(turn, kept, refused, &error);
     det_kept_close(turn->runtime, turn->served->machine, kept);
     return 0;
 }
