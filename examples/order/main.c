@@ -44,7 +44,7 @@ static void hear_trouble(void *user, const struct det_trouble *trouble)
     case DET_TROUBLE_PRODUCT_REJECTED:
     case DET_TROUBLE_TIMEOUT_REJECTED:
     case DET_TROUBLE_EVENT_DEAD:
-        screen_say(demo, TONE_TROUBLE, "%s  %s", trouble->instance, trouble->text);
+        screen_say(demo, TONE_TROUBLE, "%s", trouble->text);
         return;
     }
 }
@@ -71,7 +71,8 @@ static void say_goodbye(void)
          "  build/release/detent test examples/order\n"
          "  build/release/detent diagram examples/order/order.fsm\n"
          "  build/release/detent sim examples/order/order.fsm\n"
-         "and then docs/machines.md.");
+         "and then docs/machines.md. Now your own, once it is installed (README.md):\n"
+         "  detent new coffee --c");
 }
 
 /* Effects wait long enough between attempts to be watched, and always equally long. */

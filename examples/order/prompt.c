@@ -182,11 +182,26 @@ static unsigned distance(const char *from, const char *to)
     return row[width];
 }
 
+/* Words of others for what there is; NULL: none of them. */
+static const char *same_as(const char *word)
+{
+    static const char *const words[][2] = { { "wait", "advance" }, { "sleep", "advance" },
+                                            { "time", "advance" }, { "status", "why" },
+                                            { "show", "why" },     { "exit", "quit" },
+                                            { "bye", "quit" } };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(words[i][0], word) == 0)
+            return words[i][1];
+    }
+    return NULL;
+}
+
 /* One line: the word that was meant, or where the list is. */
 static void print_unknown(const char *word)
 {
-    const char *nearest = NULL;
-    unsigned best = 3;
+    const char *nearest = same_as(word);
+    unsigned best = nearest ? 0 : 3;
 
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         unsigned between = distance(word, commands[i].name);
@@ -245,6 +260,24 @@ static int obey(struct demo *demo, const char *line)
     return command ? command->run(demo, argument) : 0;
 }
 
+static int count_running(void *context, const struct det_pending_effect *row)
+{
+    *(unsigned *)context += row->state == DET_EFFECT_RUNNING;
+    return 0;
+}
+
+/* To close a runtime is to wait for the effects that are running, and what they produce is taken:
+ * the user, who has left, wants to know where the next lines come from. */
+static int say_what_is_left(struct demo *demo)
+{
+    unsigned count = 0;
+    int r = det_runtime_effects(demo->runtime, &order_machine, MINE, count_running, &count);
+
+    if (r == 0 && count > 0)
+        printf("The bank is at work on " MINE "; closing waits for its answer:\n");
+    return r;
+}
+
 int prompt_run(struct demo *demo)
 {
     char line[128];
@@ -256,5 +289,5 @@ int prompt_run(struct demo *demo)
     printf("\nNow " MINE " is yours. Pay it, cancel it, or let time pass. `help` helps.\n");
     while (r == 0 && ask(demo, line, sizeof line))
         r = obey(demo, line);
-    return r < 0 ? r : 0;
+    return r < 0 ? r : say_what_is_left(demo);
 }
