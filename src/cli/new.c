@@ -35,10 +35,13 @@ static bool is_name(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == size;
 }
 
-static char to_case(char c, bool is_upper)
+/* A letter of the name in the form that is wanted. */
+static char to_form(char c, char form)
 {
+    if (form == '_')
+        return ' ';
     /* The letters of both cases differ in one bit. */
-    if (is_upper && c >= 'a' && c <= 'z')
+    if (form == 'N' && c >= 'a' && c <= 'z')
         c = (char)(c & ~0x20);
     return c;
 }
@@ -47,14 +50,14 @@ static char to_case(char c, bool is_upper)
 static void expand(struct det_buffer *buffer, const char *template, const char *name)
 {
     for (; *template; template ++) {
-        char form = template[0] == '@' && template[1] && template[2] == '@' ? template[1] : 0;
+        char form = template[1];
 
-        if (!form || !strchr("nN_", form)) {
+        if (template[0] != '@' || !form || !strchr("nN_", form) || template[2] != '@') {
             det_buffer_append_char(buffer, *template);
             continue;
         }
         for (const char *at = name; *at; at++)
-            det_buffer_append_char(buffer, form == '_' ? ' ' : to_case(*at, form == 'N'));
+            det_buffer_append_char(buffer, to_form(*at, form));
         template += 2;
     }
 }
