@@ -74,7 +74,8 @@ struct det_effect_call {
 /* What an effect answers; a negative error is a failed attempt and will be tried again. */
 enum det_effect_result {
     DET_DONE = 0,     /* nothing to send */
-    DET_PRODUCED = 1, /* the event in `ret` is to be sent to the instance */
+    DET_PRODUCED = 1, /* the event, which must have been written to `ret`, is to be sent to the
+                         instance */
 };
 
 /* User code. `event` is the machine's own event struct, whose first member is its kind, and NULL
