@@ -130,6 +130,20 @@ static void print_place(struct cli *cli, const struct det_place *place)
         cli_print_in(cli, CLI_BOLD, "%s: ", place->file);
 }
 
+/* What there is to say about the other place of a finding. */
+static const char *note_of(const struct det_diagnostic *finding)
+{
+    enum det_rule rule = finding->rule;
+
+    if (rule == DET_RULE_OVERRIDES)
+        return "this is replaced";
+    if (rule != DET_RULE_UNKNOWN_STATE && rule != DET_RULE_UNKNOWN_EVENT &&
+        rule != DET_RULE_UNKNOWN_EFFECT && rule != DET_RULE_UNKNOWN_TIMER)
+        return "first said here";
+    /* Words that are swapped stand in one row, a list and its use do not. */
+    return finding->other.line == finding->place.line ? "and this" : "the list is used here";
+}
+
 static void print_finding(struct cli *cli, const struct det_diagnostic *finding)
 {
     struct severity_look look = look_of(finding->severity);
@@ -143,8 +157,7 @@ static void print_finding(struct cli *cli, const struct det_diagnostic *finding)
     if (finding->other.line) {
         print_place(cli, &finding->other);
         cli_print_in(cli, CLI_BLUE, "note: ");
-        cli_print(
-            cli, finding->rule == DET_RULE_OVERRIDES ? "this is replaced\n" : "first said here\n");
+        cli_print(cli, "%s\n", note_of(finding));
         if (finding->other.source)
             print_source(cli, &finding->other, CLI_BLUE);
     }

@@ -309,15 +309,40 @@ static int32_t nearest(struct det_build *build, enum det_build_kind kind, const 
     return det_text_nearest(text, list->words, list->count);
 }
 
+/* Where a mistake in a list is told: in its definition, and once. The name itself when it is in no
+ * list; NULL when it was told. */
+static const struct det_build_name *name_to_blame(
+    const struct det_build *build, enum det_build_kind expected, const struct det_build_name *name,
+    struct det_build_name *origin)
+{
+    const struct det_machine_builder *builder = build->builder;
+    struct det_build_origin *found =
+        builder->origin != NULL && name->given != NULL ? builder->origin(name->given) : NULL;
+    uint32_t bit = UINT32_C(1) << expected;
+
+    if (found == NULL)
+        return name;
+    if ((found->told & bit) != 0)
+        return NULL;
+    found->told |= bit;
+    *origin = *name;
+    origin->given = found->given;
+    return origin;
+}
+
 static void report_unknown(
     struct det_build *build, const struct det_build_row *row, enum det_build_kind expected,
-    const struct det_build_name *name)
+    const struct det_build_name *use)
 {
-    size_t kind = det_build_kind_named(build, name->text);
+    struct det_build_name origin;
+    const struct det_build_name *name = name_to_blame(build, expected, use, &origin);
+    size_t kind = det_build_kind_named(build, use->text);
     enum det_rule rule = kinds[expected].unknown;
-    const struct det_build_row *meant = det_build_named(build, expected, name);
+    const struct det_build_row *meant = det_build_named(build, expected, use);
     struct det_diagnostic *finding;
 
+    if (name == NULL)
+        return;
     if (kind < DET_BUILD_THINGS)
         finding = det_build_report(
             &build->findings, rule, row, name, "%s is %s of %s, not %s", name->text,
@@ -326,6 +351,8 @@ static void report_unknown(
         finding = det_build_report(
             &build->findings, rule, row, name, "%s is not %s of %s", name->text,
             kinds[expected].text, build->name);
+    if (name != use)
+        det_build_other(&build->findings, finding, row, use);
     if (meant != NULL)
         det_build_hint(&build->findings, finding, "did you mean %s?", meant->name.text);
 }

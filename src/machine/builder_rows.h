@@ -126,6 +126,15 @@ struct det_build_row {
     };
 };
 
+/* A name as it stands in the definition of a list, which rows then use. */
+struct det_build_origin {
+    const char *given; /* as `given` of a name */
+    uint32_t told;     /* a bit for each kind of thing that it was said not to be */
+};
+
+/* The origin of a name, by `given`; NULL: the name was written where it is. */
+typedef struct det_build_origin *det_build_origin_fn(const char *given);
+
 struct det_machine_builder {
     const struct det_allocator *allocator;
     struct det_arena arena;
@@ -135,7 +144,8 @@ struct det_machine_builder {
     enum det_unhandled unhandled;
     det_locate_fn *locate;
     void *locate_context;
-    bool is_unhandled_wanted; /* in the findings */
+    det_build_origin_fn *origin; /* NULL: no name has one */
+    bool is_unhandled_wanted;    /* in the findings */
     bool is_built;
     int status; /* 0 or the failure that sticks */
     uint32_t row_count;

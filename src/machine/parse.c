@@ -114,6 +114,14 @@ static void locate(void *context, const char *name, struct det_place *ret)
     *ret = det_parse_place(node);
 }
 
+static struct det_build_origin *origin_of(const char *name)
+{
+    const void *at = name - offsetof(struct det_node, text);
+    const struct det_node *node = at;
+
+    return node->origin;
+}
+
 /* A name for a machine from the name of its file or its prefix, in letters of one case. */
 static void make_word(const char *from, size_t length, bool is_upper, char *target, size_t capacity)
 {
@@ -218,6 +226,7 @@ static int open_builder(struct det_spec *spec)
     if (r < 0)
         return r;
     det_machine_builder_locate(spec->builder, locate, spec);
+    spec->builder->origin = origin_of;
     return 0;
 }
 

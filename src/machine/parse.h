@@ -21,6 +21,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "machine/builder_rows.h"
 #include "machine/lex.h"
 #include "machine/rows.h"
 
@@ -50,7 +51,8 @@ struct det_node {
     struct det_node *next;      /* the argument or the row behind this one */
     struct det_node *arguments; /* CALL */
     const struct det_source *source;
-    const char *at; /* in the source's text */
+    const char *at;                  /* in the source's text */
+    struct det_build_origin *origin; /* of a copy that stands for a member of a list; NULL: none */
     uint32_t line, column, width;
     uint32_t argument_count;
     enum det_node_kind kind;
@@ -70,7 +72,7 @@ struct det_macro {
     struct det_macro *next;
     const struct det_node *at;
     const struct det_node *members; /* as written */
-    const char **flat;              /* without other macros */
+    struct det_build_origin **flat; /* without other macros */
     uint32_t flat_count;
     /* The walk that makes it flat, without recursion. */
     enum { DET_MACRO_NEW, DET_MACRO_OPEN, DET_MACRO_DONE } state;

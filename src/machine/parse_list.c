@@ -34,6 +34,16 @@ static uint64_t count_members(const struct det_spec *spec, const struct det_macr
     return count;
 }
 
+/* One for all uses of the member, however deep. */
+static struct det_build_origin *new_origin(struct det_spec *spec, const struct det_node *member)
+{
+    struct det_build_origin *origin = det_parse_alloc(spec, sizeof *origin);
+
+    if (origin != NULL)
+        origin->given = member->text;
+    return origin;
+}
+
 /* All macros in it are flat. */
 static void flatten(struct det_spec *spec, struct det_macro *macro)
 {
@@ -53,7 +63,7 @@ static void flatten(struct det_spec *spec, struct det_macro *macro)
         for (uint32_t i = 0; inner != NULL && i < inner->flat_count; i++)
             macro->flat[macro->flat_count++] = inner->flat[i];
         if (inner == NULL)
-            macro->flat[macro->flat_count++] = node->text;
+            macro->flat[macro->flat_count++] = new_origin(spec, node);
     }
 }
 
@@ -116,17 +126,19 @@ void det_parse_macros(struct det_spec *spec)
 }
 
 /* A node for a member of a macro, at the place where the macro is used. */
-static const char *member_at(struct det_spec *spec, const struct det_node *use, const char *text)
+static const char *member_at(
+    struct det_spec *spec, const struct det_node *use, struct det_build_origin *origin)
 {
-    size_t length = strlen(text);
+    size_t length = strlen(origin->given);
     struct det_node *node = det_parse_alloc(spec, sizeof *node + length + 1);
 
     if (node == NULL)
         return NULL;
     *node = *use;
     node->kind = DET_NODE_NAME;
+    node->origin = origin;
     /* The copy may have brought the first bytes of another text along. */
-    memcpy(node->text, text, length + 1);
+    memcpy(node->text, origin->given, length + 1);
     return node->text;
 }
 

@@ -231,75 +231,6 @@ static void every_kind_of_alternative_is_read(void **state)
     det_spec_close(spec);
 }
 
-static void list_macros_nest_and_come_out_flat(void **state)
-{
-    /* Also where the macro stands behind its use, as in C, where the file is read many times. */
-    struct det_spec *spec = test_spec(HEAD BASE "STATE(DONE, done)\nGROUP(all, ORDER_ALL)\n" MOVE
-                                                "ON(PAID, PAY, DONE)\n"
-                                                "#define ORDER_ALL ORDER_OPEN, DONE\n"
-                                                "#define ORDER_OPEN PENDING, PAID\n"
-                                                "#define ORDER_OPEN PENDING, PAID\n"
-                                                "EVENT(QUIT, quit)\n"
-                                                "STOP(ANY(ORDER_OPEN, DONE), ANY(QUIT))\n");
-    const struct det_machine *machine = test_machine(spec);
-
-    (void)state;
-    assert_int_equal(machine->groups[0].member_count, 3);
-    assert_int_equal(machine->groups[0].members[2], 2);
-    for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(det_machine_step(machine, i, 1)->outcome, DET_STOP);
-    det_spec_close(spec);
-}
-
-static void a_member_of_a_macro_has_the_place_of_its_use(void **state)
-{
-    struct det_spec *spec = test_spec(ORDER "#define ORDER_X NOBODY\nGROUP(x, PENDING, ORDER_X)\n");
-    const struct det_diagnostic *found = test_finding(spec, DET_RULE_UNKNOWN_STATE, "NOBODY");
-
-    (void)state;
-    assert_int_equal(found->place.line, 8);
-    assert_int_equal(found->place.column, 19);
-    assert_int_equal(found->place.width, 7);
-    det_spec_close(spec);
-}
-
-static void a_macro_that_contains_itself_is_refused(void **state)
-{
-    (void)state;
-    test_only(
-        ORDER "#define ORDER_A ORDER_A\n", NULL, DET_RULE_SYNTAX, "specs/order.fsm:7:17",
-        "ORDER_A is a list that contains itself");
-    test_only(
-        ORDER "#define ORDER_A ORDER_B\n#define ORDER_B ORDER_C\n#define ORDER_C ORDER_A\n", NULL,
-        DET_RULE_SYNTAX, "specs/order.fsm:9:17", "ORDER_A is a list that contains itself");
-}
-
-static void a_list_macro_stands_in_lists_only(void **state)
-{
-    (void)state;
-    test_only(
-        ORDER "#define ORDER_A PAID\nSTAY(ORDER_A, PAY)\n", NULL, DET_RULE_ROW_ARGUMENTS,
-        "specs/order.fsm:8:6", "ORDER_A is a list");
-    test_only(
-        ORDER "#define STATE A\n", NULL, DET_RULE_SYNTAX, "specs/order.fsm:7:9",
-        "STATE is a word of the language");
-    test_only(
-        ORDER "#define DO A\n", NULL, DET_RULE_SYNTAX, "specs/order.fsm:7:9",
-        "DO is a word of the language");
-}
-
-static void a_list_macro_begins_with_the_prefix(void **state)
-{
-    struct det_spec *spec = test_spec(ORDER "#define OPEN PENDING\n#define ORDERLY PAID\n");
-
-    (void)state;
-    assert_non_null(det_spec_machine(spec));
-    assert_int_equal(det_spec_diagnostics(spec)->warning_count, 2);
-    assert_int_equal(test_finding(spec, DET_RULE_GROUP_NAME, "OPEN")->place.line, 7);
-    assert_int_equal(test_finding(spec, DET_RULE_GROUP_NAME, "ORDERLY")->place.line, 8);
-    det_spec_close(spec);
-}
-
 static void places_have_their_line_as_text(void **state)
 {
     struct det_spec *spec =
@@ -467,11 +398,6 @@ int main(void)
         cmocka_unit_test(every_extra_reaches_its_transition),
         cmocka_unit_test(every_kind_of_transition_is_read),
         cmocka_unit_test(every_kind_of_alternative_is_read),
-        cmocka_unit_test(list_macros_nest_and_come_out_flat),
-        cmocka_unit_test(a_member_of_a_macro_has_the_place_of_its_use),
-        cmocka_unit_test(a_macro_that_contains_itself_is_refused),
-        cmocka_unit_test(a_list_macro_stands_in_lists_only),
-        cmocka_unit_test(a_list_macro_begins_with_the_prefix),
         cmocka_unit_test(places_have_their_line_as_text),
         cmocka_unit_test(many_mistakes_are_found_in_one_go),
         cmocka_unit_test(arguments_are_judged),

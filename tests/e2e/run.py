@@ -338,6 +338,16 @@ def test_one_mistake_is_told_once_with_what_was_meant():
           "add the line: #define FSM_PREFIX LIGHT")
 
 
+def test_a_wrong_name_in_a_list_is_told_where_the_list_is_defined():
+    write("light.fsm", LIGHT + "#define LIGHT_ALL RED, GREN\nEVENT(OFF, off)\n"
+          "STOP(ANY(LIGHT_ALL), OFF)\nGROUP(all, LIGHT_ALL)\n")
+    done = detent("check", "light.fsm", code=2, err="1 error")
+    equal(done.stdout, "light.fsm:10:24: error: GREN is not a state of light [unknown-state]\n"
+          "   10 | #define LIGHT_ALL RED, GREN\n      |                        ^~~~\n"
+          "light.fsm:12:10: note: the list is used here\n   12 | STOP(ANY(LIGHT_ALL), OFF)\n"
+          "      |          ^~~~~~~~~\n      = hint: did you mean GREEN?\n")
+
+
 def test_check_strict_makes_warnings_fail():
     write("light.fsm", LIGHT + "GUARD(nobody)\n")
     detent("check", "light.fsm", out="warning:", err="0 errors, 1 warning")
