@@ -67,10 +67,11 @@ struct det_build {
     uint32_t *first_else; /* the same: the number in `elses` of the first one, as `next` */
     struct det_build_else *elses;
     uint32_t else_count;
-    size_t nearest_budget; /* letters that may still be compared */
-    int32_t initial;       /* the initial state; -1: none */
-    bool is_too_large;     /* a limit is exceeded: go no further */
-    bool is_row_missing;   /* a row could not be read: what is missing may be in it */
+    const struct det_build_row *orphan, *never; /* the last ELSE rows that were told as such */
+    size_t nearest_budget;                      /* letters that may still be compared */
+    int32_t initial;                            /* the initial state; -1: none */
+    bool is_too_large;                          /* a limit is exceeded: go no further */
+    bool is_row_missing; /* a row could not be read: what is missing may be in it */
 };
 
 void det_build_init(struct det_build *build, struct det_machine_builder *builder);

@@ -17,6 +17,8 @@
  *      a row                joins the alternatives; ELSE_NEVER where it could not be taken
  *      an orphan, a guess   nothing: one mistake is told once
  *
+ * Of the pairs that an ELSE lists the first of a kind is told.
+ *
  * An OVERRIDE of a pair that has alternatives is OVERRIDE_ELSE, and replaces nothing: the compiler,
  * which cannot take back what it has seen, could not tell what belongs to whom.
  *
@@ -159,11 +161,15 @@ static void report_never(
     struct det_build *build, const struct pair *pair, const struct det_build_row *other,
     const char *before, const char *behind)
 {
-    struct det_diagnostic *finding = det_build_report(
+    struct det_diagnostic *finding;
+
+    if (build->never == pair->row)
+        return;
+    build->never = pair->row;
+    finding = det_build_report(
         &build->findings, DET_RULE_ELSE_NEVER, pair->row, pair->from,
         "%s%s on %s %s, so this %s is never taken", before, pair->from->text, pair->event->text,
         behind, before[0] != '\0' ? "ELSE" : "one");
-
     point_at(build, finding, pair, other);
     if (other == pair->row)
         det_build_hint(&build->findings, finding, "the row lists the pair twice");
@@ -210,7 +216,9 @@ static void claim_else(struct det_build *build, const struct pair *pair, size_t 
     const struct det_build_row *held = row_of(build, build->cells[at]);
 
     if (held == NULL) {
-        report_orphan(build, pair);
+        if (build->orphan != pair->row)
+            report_orphan(build, pair);
+        build->orphan = pair->row;
         build->cells[at] = own | ORPHAN;
     } else if (!held->on.is_guess && (build->cells[at] & ORPHAN) == 0) {
         join(build, pair, at);

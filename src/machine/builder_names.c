@@ -309,6 +309,31 @@ static int32_t nearest(struct det_build *build, enum det_build_kind kind, const 
     return det_text_nearest(text, list->words, list->count);
 }
 
+/* The extra of a row that takes things of this kind; NULL: none. */
+static const char *extra_of(size_t kind)
+{
+    static const char *const extras[DET_BUILD_THINGS] = {
+        [DET_BUILD_EFFECT] = "DO",  [DET_BUILD_GUARD] = "IF",  [DET_BUILD_HOOK] = "CALL",
+        [DET_BUILD_UPDATE] = "SET", [DET_BUILD_TIMER] = "ARM",
+    };
+
+    return kind < DET_BUILD_THINGS ? extras[kind] : NULL;
+}
+
+/* What to do about a name that is not of the kind it should be. */
+static void hint_unknown(
+    struct det_build *build, const struct det_build_row *row, enum det_build_kind expected,
+    const struct det_build_name *name, struct det_diagnostic *finding)
+{
+    const struct det_build_row *meant = det_build_named(build, expected, name);
+    const char *extra = extra_of(det_build_kind_named(build, name->text));
+
+    if (row->kind == DET_BUILD_ON && extra != NULL && extra_of(expected) != NULL)
+        det_build_hint(&build->findings, finding, "did you mean %s(%s)?", extra, name->text);
+    else if (meant != NULL)
+        det_build_hint(&build->findings, finding, "did you mean %s?", meant->name.text);
+}
+
 /* Where a mistake in a list is told: in its definition, and once. The name itself when it is in no
  * list; NULL when it was told. */
 static const struct det_build_name *name_to_blame(
@@ -338,7 +363,6 @@ static void report_unknown(
     const struct det_build_name *name = name_to_blame(build, expected, use, &origin);
     size_t kind = det_build_kind_named(build, use->text);
     enum det_rule rule = kinds[expected].unknown;
-    const struct det_build_row *meant = det_build_named(build, expected, use);
     struct det_diagnostic *finding;
 
     if (name == NULL)
@@ -353,8 +377,7 @@ static void report_unknown(
             kinds[expected].text, build->name);
     if (name != use)
         det_build_other(&build->findings, finding, row, use);
-    if (meant != NULL)
-        det_build_hint(&build->findings, finding, "did you mean %s?", meant->name.text);
+    hint_unknown(build, row, expected, use, finding);
 }
 
 void det_build_resolve_name(

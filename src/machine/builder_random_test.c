@@ -33,15 +33,25 @@ static void count_pair(const struct definition *d, int state, int event, int i, 
                                        (row->guard < 0 && between.bare_elses > 0);
 }
 
+/* Of a row, however many pairs it lists, at most one finding of the rule is told. */
+static void tell_once(int *counts, enum det_rule rule, int before)
+{
+    counts[rule] = counts[rule] > before ? before + 1 : before;
+}
+
 static void count_pairs(const struct definition *d, int *counts)
 {
     for (int i = 0; i < d->row_count; i++) {
+        int nothing = counts[DET_RULE_ELSE_NOTHING], never = counts[DET_RULE_ELSE_NEVER];
+
         for (int pair = 0; pair < d->state_count * d->event_count; pair++) {
             int state = pair / d->event_count, event = pair % d->event_count;
 
             if (is_about(&d->rows[i], state, event))
                 count_pair(d, state, event, i, counts);
         }
+        tell_once(counts, DET_RULE_ELSE_NOTHING, nothing);
+        tell_once(counts, DET_RULE_ELSE_NEVER, never);
     }
 }
 

@@ -206,6 +206,12 @@ static void check_on(struct det_build *build, const struct det_build_row *row)
     check_few(build, row, &on->disarms, "disarms", "timers");
 }
 
+/* A guard where a hook or an update belongs was probably meant for IF, which the row then lacks. */
+static bool has_lost_guard(const struct det_build *build, const struct det_build_name *name)
+{
+    return name->text != NULL && det_build_kind_named(build, name->text) == DET_BUILD_GUARD;
+}
+
 static uint64_t mask_of(const struct det_build_names *timers)
 {
     uint64_t mask = 0;
@@ -241,6 +247,8 @@ static void resolve_on(struct det_build *build, struct det_build_row *row)
     resolve_list(build, row, DET_BUILD_TIMER, &on->disarms);
     if (on->within.after != 0 || on->within.event.text != NULL)
         resolve_timeout(build, row, &on->within);
+    on->is_guess =
+        on->is_guess || has_lost_guard(build, &on->hook) || has_lost_guard(build, &on->update);
     on->arm_mask = mask_of(&on->arms);
     on->disarm_mask = mask_of(&on->disarms);
 }

@@ -85,7 +85,7 @@ struct det_build_on {
     enum det_outcome outcome;
     bool is_override;
     bool is_else;
-    bool is_guess; /* a state or an event in it is one */
+    bool is_guess; /* a state or an event in it is one, or its guard */
     struct det_build_name to, guard, hook, update;
     struct det_build_names keeps, effects, arms, disarms;
     struct det_build_timeout within;

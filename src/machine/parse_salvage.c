@@ -36,7 +36,7 @@ void det_parse_suspect_all(struct det_spec *spec)
     static const enum det_rule rules[] = {
         DET_RULE_UNKNOWN_STATE, DET_RULE_UNKNOWN_EVENT,    DET_RULE_UNKNOWN_EFFECT,
         DET_RULE_UNKNOWN_TIMER, DET_RULE_UNKNOWN_FUNCTION, DET_RULE_UNKNOWN_RECORD,
-        DET_RULE_BAD_KEEP,      DET_RULE_OVERRIDE_NOTHING,
+        DET_RULE_BAD_KEEP,      DET_RULE_OVERRIDE_NOTHING, DET_RULE_ELSE_NOTHING,
     };
 
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -164,8 +164,12 @@ static void salvage_row(struct det_spec *spec, const struct det_node *row)
             det_parse_suspect(spec, declarations[i].unknown);
         return;
     }
-    /* It may have been what a later row overrides. */
+    /* It may have been what a later row overrides, or is the alternative of. */
     det_parse_suspect(spec, DET_RULE_OVERRIDE_NOTHING);
+    det_parse_suspect(spec, DET_RULE_ELSE_NOTHING);
+    if (row->row == DET_ROW_OVERRIDE || row->row == DET_ROW_OVERRIDE_STAY ||
+        row->row == DET_ROW_OVERRIDE_STOP)
+        det_parse_suspect(spec, DET_RULE_ELSE_NEVER);
 }
 
 void det_parse_salvage(struct det_spec *spec)

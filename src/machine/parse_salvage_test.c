@@ -144,6 +144,35 @@ static void a_declaration_with_a_mistake_is_told_once(void **state)
     assert_int_equal(right, 6);
 }
 
+#define CHOICE                                                                        \
+    HEAD "STATE(A, a, INITIAL)\nSTATE(B, b)\nSTATE(C, c)\nEVENT(E, e)\nEVENT(F, f)\n" \
+         "GUARD(g)\nGUARD(h)\n#define ORDER_LIST A, B\n"
+
+/* What follows from a row that is lost is not told: that its ELSE has nothing before it. */
+static void the_alternatives_of_a_lost_row_are_not_blamed(void **state)
+{
+    static const char *const texts[] = {
+        CHOICE "ON(A, E, B, IF(g), IF(h))\nELSE(A, E, C)\nON(ANY(B, C), F, A)\n",
+        CHOICE "ON(ORDER_LIST, E, B, IF(g))\nELSE(ANY(ORDER_LIST), E, C)\nON(ANY(B, C), F, A)\n",
+        CHOICE "ON(A, E, B, CALL(g))\nELSE(A, E, C)\nON(ANY(B, C), F, A)\n",
+        CHOICE "ON(A, E, B, SET(g))\nELSE(A, E, C)\nELSE(A, E, B)\nON(ANY(B, C), F, A)\n",
+        CHOICE "ONN(A, E, B, IF(g))\nELSE(A, E, C)\nON(ANY(B, C), F, A)\n",
+        CHOICE "ON(A, E, B)\nOVERRIDE(A, E, B, IF(g), IF(h))\nELSE(A, E, C)\nON(ANY(B, C), F, A)\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct det_spec *spec = test_spec(texts[i]);
+
+        if (det_spec_diagnostics(spec)->error_count != 1) {
+            print_message("%s\n", texts[i]);
+            test_print_findings(spec);
+        }
+        assert_int_equal(det_spec_diagnostics(spec)->error_count, 1);
+        det_spec_close(spec);
+    }
+}
+
 /* ORDER with a row, which has one mistake with this hint. */
 static void assert_row(const char *row, enum det_rule rule, const char *hint)
 {
@@ -178,6 +207,13 @@ static void words_in_rows_have_their_nearest(void **state)
     assert_row("HOOK(ring)\nSTAY(PAID, PAY, ring)", rule, "did you mean CALL(ring)?");
     assert_row("EFFECT(beep)\nSTAY(PAID, PAY, beep)", rule, "did you mean DO(beep)?");
     assert_row("STAY(PAID, PAY, nobody)", rule, NULL);
+    assert_row(
+        "GUARD(is_rich)\nSTAY(PAID, PAY, CALL(is_rich))", DET_RULE_UNKNOWN_FUNCTION,
+        "did you mean IF(is_rich)?");
+    assert_row(
+        "HOOK(ring)\nSTAY(PAID, PAY, DO(ring))", DET_RULE_UNKNOWN_EFFECT,
+        "did you mean CALL(ring)?");
+    assert_row("TIMER(late, SECONDS(3), PAY)\nENTRY(PAID, late)", DET_RULE_UNKNOWN_FUNCTION, NULL);
     assert_row("RECORD(r) FIELD(x, uint64_t) END", rule, "did you mean u64?");
     assert_row("RECORD(r) FIELD(x, strr(4)) END", rule, "did you mean str?");
     assert_row("RECORD(r) FIELD(x, nestd(r)) END", rule, "did you mean nested?");
@@ -385,6 +421,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_declaration_with_a_mistake_is_told_once),
+        cmocka_unit_test(the_alternatives_of_a_lost_row_are_not_blamed),
         cmocka_unit_test(words_in_rows_have_their_nearest),
         cmocka_unit_test(names_of_records_and_words_have_their_nearest),
         cmocka_unit_test(a_missing_word_of_the_machine_is_told_with_its_line),
