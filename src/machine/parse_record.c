@@ -365,14 +365,28 @@ static void complain_order(
         complain_record(block->spec, row, name, rest);
 }
 
+/* The walk that a block is not for has passed over it. */
+static void close_block(struct block *block)
+{
+    if (block->at != NULL && block->is_enum == block->is_for_enums) {
+        if (block->is_enum)
+            close_enum(block);
+        else
+            close_record(block);
+    }
+    block->at = NULL;
+}
+
+/* What has no END is known all the same: one mistake is told once. */
 static void complain_unclosed(struct block *block)
 {
     if (block->at != NULL && block->at->argument_count > 0)
         complain_order(block, block->at, block->at->arguments->text, " has no END");
-    block->at = NULL;
+    block->has_refused = true;
+    close_block(block);
 }
 
-/* The walk that a block is not for passes over it, and only knows that it is open. */
+/* The walk that a block is not for only knows that it is open. */
 static void begin_block(struct block *block, const struct det_node *row)
 {
     bool is_enum = row->row == DET_ROW_ENUM;
@@ -394,13 +408,7 @@ static void end_block(struct block *block, const struct det_node *row)
         complain_order(block, row, "END", " has no arguments");
     if (block->at == NULL && !block->spec->is_text_broken)
         complain_order(block, row, "END", " ends nothing: RECORD or ENUM is missing");
-    if (block->at != NULL && block->is_enum == block->is_for_enums) {
-        if (block->is_enum)
-            close_enum(block);
-        else
-            close_record(block);
-    }
-    block->at = NULL;
+    close_block(block);
 }
 
 /* A field or a value, which belong into a record or an enum. */

@@ -222,6 +222,20 @@ static void one_mistake_in_an_enum_is_told_once(void **state)
         "if is a keyword of C");
 }
 
+static void what_has_no_end_is_known_all_the_same(void **state)
+{
+    (void)state;
+    is_wrong("RECORD(r) EVENT(E, e, r) STAY(PENDING, E)", DET_RULE_BAD_RECORD, 1, "r has no END");
+    is_wrong(
+        "RECORD(r) FIELD(a, u8)\nRECORD(s) FIELD(a, nested(r)) FIELD(b, u8) END\n"
+        "EVENT(E, e, s) STAY(PENDING, E)\n#define FSM_DATA r\nSTAY(PAID, E, KEEP(a))",
+        DET_RULE_BAD_RECORD, 1, "r has no END");
+    is_wrong(
+        "ENUM(e) VALUE(A, a)\nRECORD(r) FIELD(a, one_of(e)) END", DET_RULE_BAD_RECORD, 1,
+        "e has no END");
+    is_wrong("ENUM(e)\nRECORD(r) FIELD(a, one_of(e)) END", DET_RULE_BAD_RECORD, 1, "e has no END");
+}
+
 /* Writes `count` rows between two texts; every # in a row is its number. */
 static char *numbered(const char *head, const char *row, int count, const char *tail)
 {
@@ -305,6 +319,7 @@ int main(void)
         cmocka_unit_test(fields_are_judged),
         cmocka_unit_test(records_and_enums_are_judged),
         cmocka_unit_test(one_mistake_in_an_enum_is_told_once),
+        cmocka_unit_test(what_has_no_end_is_known_all_the_same),
         cmocka_unit_test(fields_and_values_are_bounded),
         cmocka_unit_test(records_nest_eight_deep),
         cmocka_unit_test(a_file_of_records_has_records_only),
