@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/files.h"
 #include "cli/input.h"
+#include "cli/matrix.h"
 #include "cli/report.h"
 
 enum { OPTION_STRICT, OPTION_UNHANDLED };
@@ -81,106 +82,6 @@ static void load(struct check *check, struct subject *subject)
     subject->is_fragment = has_rule(det_spec_diagnostics(spec.spec), DET_RULE_NO_NAME);
 }
 
-/* Which state takes which event: one line a state, one column an event. */
-struct matrix {
-    const struct det_machine *machine;
-    uint32_t *elses; /* how many alternatives, by cell */
-    char mark[24];   /* of the cell that was looked at last */
-};
-
-/* "->", "stay", "stop"; with "+2" when there are two alternatives; "." when it is not taken. */
-static const char *mark_of(struct matrix *matrix, unsigned state, unsigned event)
-{
-    static const char *const marks[] = { ".", "->", "stay", "stop" };
-    size_t cell = (size_t)state * matrix->machine->event_count + event;
-    const char *mark = marks[matrix->machine->table[cell].outcome];
-
-    if (matrix->elses[cell] == 0)
-        return mark;
-    snprintf(matrix->mark, sizeof matrix->mark, "%s+%u", mark, matrix->elses[cell]);
-    return matrix->mark;
-}
-
-static int column_width(struct matrix *matrix, unsigned event)
-{
-    size_t wide = strlen(matrix->machine->events[event].name);
-
-    for (unsigned s = 0; s < matrix->machine->state_count; s++) {
-        size_t size = strlen(mark_of(matrix, s, event));
-
-        wide = size > wide ? size : wide;
-    }
-    return (int)wide;
-}
-
-static int name_width(const struct det_machine *machine)
-{
-    size_t wide = 0;
-
-    for (unsigned s = 0; s < machine->state_count; s++) {
-        size_t size = strlen(machine->states[s].name);
-
-        wide = size > wide ? size : wide;
-    }
-    return (int)wide;
-}
-
-static void print_rows(struct cli *cli, struct matrix *matrix, const int *columns)
-{
-    const struct det_machine *machine = matrix->machine;
-    int wide = name_width(machine);
-
-    cli_print(cli, "%-*s", wide, "");
-    for (unsigned e = 0; e < machine->event_count; e++)
-        cli_print_in(cli, CLI_BOLD, "  %-*s", columns[e], machine->events[e].name);
-    cli_print(cli, "\n");
-    for (unsigned s = 0; s < machine->state_count; s++) {
-        cli_print_in(cli, CLI_BOLD, "%-*s", wide, machine->states[s].name);
-        for (unsigned e = 0; e < machine->event_count; e++)
-            cli_print_in(
-                cli,
-                det_machine_step(machine, s, e)->outcome == DET_UNHANDLED ? CLI_FAINT : CLI_PLAIN,
-                "  %-*s", columns[e], mark_of(matrix, s, e));
-        cli_print(cli, "\n");
-    }
-    cli_print(cli, "\n");
-}
-
-static void measure(struct matrix *matrix, int *columns)
-{
-    const struct det_machine *machine = matrix->machine;
-
-    for (uint32_t i = 0; i < machine->choice_count; i++) {
-        const struct det_choice *choice = &machine->choices[i];
-
-        matrix->elses[(size_t)choice->state * machine->event_count + choice->event]++;
-    }
-    for (unsigned e = 0; e < machine->event_count; e++)
-        columns[e] = column_width(matrix, e);
-}
-
-static void print_matrix(struct check *check, struct det_spec *spec)
-{
-    const struct det_allocator *allocator = check->cli->allocator;
-    struct matrix matrix = { .machine = det_spec_machine(spec) };
-    size_t cells;
-    int *columns;
-
-    if (!matrix.machine)
-        return;
-    cells = (size_t)matrix.machine->state_count * matrix.machine->event_count;
-    matrix.elses = DET_NEW_ARRAY(allocator, cells, uint32_t);
-    columns = DET_NEW_ARRAY(allocator, matrix.machine->event_count, int);
-    if (matrix.elses && columns) {
-        measure(&matrix, columns);
-        print_rows(check->cli, &matrix, columns);
-    } else {
-        raise_exit(check, cli_no_memory(check->cli));
-    }
-    DET_DELETE_ARRAY(allocator, matrix.elses, cells);
-    DET_DELETE_ARRAY(allocator, columns, matrix.machine->event_count);
-}
-
 static void report(struct check *check, const struct subject *subject)
 {
     const struct det_diagnostics *findings = det_spec_diagnostics(subject->spec);
@@ -198,8 +99,8 @@ static void report(struct check *check, const struct subject *subject)
         cli_say(
             check->cli, "%s: more was found; only the gravest %d are shown\n", subject->path,
             DET_DIAGNOSTICS_MAX);
-    if (has_matrix)
-        print_matrix(check, subject->spec);
+    if (has_matrix && det_spec_machine(subject->spec))
+        raise_exit(check, cli_matrix_print(check->cli, det_spec_machine(subject->spec)));
     if (findings->error_count || (check->args->values[OPTION_STRICT] && findings->warning_count))
         raise_exit(check, CLI_USAGE);
 }

@@ -357,10 +357,62 @@ def test_check_strict_makes_warnings_fail():
 def test_check_unhandled_shows_a_matrix():
     write("light.fsm", LIGHT)
     done = detent("check", "--unhandled", "light.fsm")
-    equal(done.stdout, "       go  stopping\nred    ->  .       \ngreen  .   ->      \n\n")
+    equal(done.stdout, "       go  stopping\nred    ->  .\ngreen  .   ->\n\n"
+          "-> goes to a state, . is an error\n\n")
     rules = {o.get("rule", "")
              for o in objects(detent("check", "--unhandled", "light.fsm", "--json"))} - {""}
     equal(rules, {"unhandled-pair"})
+
+
+POLICIES = LIGHT + """EVENT(LEND, lend)
+EVENT(RING, ring)
+EVENT(NOD, nod)
+EVENT(OFF, off)
+GUARD(is_late)
+STAY(GREEN, ANY(LEND, RING, NOD))
+STOP(GREEN, OFF, IF(is_late))
+ELSE_STAY(GREEN, OFF)
+UNHANDLED(LEND, DEFER)
+UNHANDLED(RING, IGNORE)
+UNHANDLED(NOD, DEAD_LETTER)
+"""
+
+
+def test_the_matrix_shows_policies_and_alternatives():
+    write("light.fsm", POLICIES)
+    equal(detent("check", "--unhandled", "light.fsm").stdout,
+          """       go  stopping  lend   ring    nod   off
+red    ->  .         defer  ignore  dead  .
+green  .   ->        stay   stay    stay  stop+1
+
+-> goes to a state, stay changes no state, stop ends the instance, . is an
+error, ignore is forgotten, defer waits for another state, dead is a dead
+letter, +1 counts ELSE rows
+
+""")
+
+
+def test_a_matrix_that_is_too_wide_is_a_list_by_state():
+    write("light.fsm", POLICIES)
+    words = ("check", "--unhandled", "light.fsm")
+    plain = {"NO_COLOR": "1"}
+    check("red    ->  .         defer  ignore  dead  .\n" in
+          on_terminal(*words, env=plain, columns=48).replace("\r", ""))
+    text = on_terminal(*words, env=plain, columns=24).replace("\r", "")
+    equal(text.partition("\n\n")[0], """red
+    ->      go
+    .       stopping
+            off
+    defer   lend
+    ignore  ring
+    dead    nod
+green
+    .       go
+    ->      stopping
+    stay    lend ring
+            nod
+    stop+1  off""")
+    check(max(len(line) for line in text.partition("definition")[0].splitlines()) <= 24)
 
 
 def test_check_of_a_folder_skips_fragments_that_others_include():
