@@ -15,6 +15,8 @@
 #include "cli/trace.h"
 
 #define PLAY_TEXT_MAX 400
+/* Of one step: those behind them are only counted. */
+#define PLAY_FAILURES_MAX 16
 /* Steps of the simulation in one case: one that needs more has a machine that runs in circles. A
  * pending timer costs about two for each second of virtual time. */
 #define PLAY_STEPS_DEFAULT 20000000
@@ -26,12 +28,18 @@ struct play_options {
     uint64_t steps_max; /* 0: PLAY_STEPS_DEFAULT */
 };
 
-struct play_result {
-    bool is_ok;
-    uint32_t line, column; /* of what failed */
-    size_t step;           /* from 1; 0: the start */
+/* Something that a step failed with. */
+struct play_failure {
+    uint32_t line, column;
     char text[PLAY_TEXT_MAX];
     char expected[PLAY_TEXT_MAX], actual[PLAY_TEXT_MAX]; /* "" when there are none */
+};
+
+struct play_result {
+    bool is_ok;
+    size_t step; /* the last one, from 1; 0: the start */
+    struct play_failure failures[PLAY_FAILURES_MAX];
+    size_t failure_count;     /* also of those that found no room */
     char note[PLAY_TEXT_MAX]; /* what else went wrong meanwhile; "" when nothing did */
     det_time virtual_time;
 };

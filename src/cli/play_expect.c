@@ -18,14 +18,26 @@ struct facts {
     det_time timeout; /* -1: none */
 };
 
+/* Room for one more; NULL: there is none. */
+static struct play_failure *new_failure(struct play *play, const struct cli_yaml *node)
+{
+    size_t index = play->result->failure_count++;
+
+    if (index >= PLAY_FAILURES_MAX)
+        return NULL;
+    play->result->failures[index].line = node->line;
+    play->result->failures[index].column = node->column;
+    return &play->result->failures[index];
+}
+
 bool play_fail(struct play *play, const struct cli_yaml *node, const char *format, ...)
 {
+    struct play_failure *failure = new_failure(play, node);
     va_list arguments;
 
-    play->result->line = node->line;
-    play->result->column = node->column;
     va_start(arguments, format);
-    vsnprintf(play->result->text, sizeof play->result->text, format, arguments);
+    if (failure)
+        vsnprintf(failure->text, sizeof failure->text, format, arguments);
     va_end(arguments);
     return false;
 }
@@ -35,17 +47,18 @@ static bool differs(
     struct play *play, const struct cli_yaml *node, enum case_expectation key, const char *format,
     ...)
 {
+    struct play_failure *failure = new_failure(play, node);
     va_list arguments;
 
+    if (!failure)
+        return false;
     va_start(arguments, format);
-    vsnprintf(play->result->actual, sizeof play->result->actual, format, arguments);
+    vsnprintf(failure->actual, sizeof failure->actual, format, arguments);
     va_end(arguments);
-    return play_fail(play, node, "%s is not as expected", case_expectation_key(key));
-}
-
-static void expected(struct play *play, const char *text)
-{
-    det_text_copy(play->result->expected, sizeof play->result->expected, text);
+    det_text_copy(failure->expected, sizeof failure->expected, play->expected);
+    snprintf(
+        failure->text, sizeof failure->text, "%s is not as expected", case_expectation_key(key));
+    return false;
 }
 
 static void add_id(struct case_ids *ids, int id, det_time span)
@@ -158,7 +171,7 @@ static bool check_list(
 
     if (is_same_list(key, wanted, found))
         return true;
-    list_text(play->machine, key, wanted, play->result->expected);
+    list_text(play->machine, key, wanted, play->expected);
     list_text(play->machine, key, found, actual);
     return differs(play, node, key, "%s", actual);
 }
@@ -190,18 +203,19 @@ static bool check_data(struct play *play, const struct case_fields *fields, cons
 {
     struct det_record one = *fields->record;
     char actual[PLAY_TEXT_MAX];
+    bool is_ok = true;
 
     for (size_t i = 0; i < fields->count; i++) {
         one.fields = fields->given[i];
         one.field_count = 1;
         if (det_record_equal(&one, fields->value, data))
             continue;
-        det_record_to_json(&one, fields->value, 0, play->result->expected, PLAY_TEXT_MAX);
+        det_record_to_json(&one, fields->value, 0, play->expected, PLAY_TEXT_MAX);
         det_record_to_json(&one, data, 0, actual, sizeof actual);
         note_idle_update(play);
-        return differs(play, fields->nodes[i], CASE_EXPECT_DATA, "%s", actual);
+        is_ok = differs(play, fields->nodes[i], CASE_EXPECT_DATA, "%s", actual);
     }
-    return true;
+    return is_ok;
 }
 
 static bool load_and_check_data(
@@ -315,6 +329,7 @@ static bool check_one(
 bool play_expect(struct play *play, const struct case_expect *expect)
 {
     struct facts facts = { 0 };
+    bool is_ok = true;
 
     if (gather(play, &facts) < 0)
         return play_fail(play, expect->node, "the instance cannot be read");
@@ -324,10 +339,9 @@ bool play_expect(struct play *play, const struct case_expect *expect)
         if (!node)
             continue;
         /* As it is written; lists and data say it in the form of what was found. */
-        expected(play, node->kind == CLI_YAML_SCALAR ? node->text : "");
-        if (!check_one(play, expect, (enum case_expectation)i, &facts))
-            return false;
+        det_text_copy(
+            play->expected, sizeof play->expected, node->kind == CLI_YAML_SCALAR ? node->text : "");
+        is_ok = check_one(play, expect, (enum case_expectation)i, &facts) && is_ok;
     }
-    expected(play, "");
-    return true;
+    return is_ok;
 }

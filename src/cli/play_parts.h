@@ -30,7 +30,8 @@ struct play {
     const struct case_fields *updates[CLI_STUBS_MAX];
     const struct case_fields *fills[CLI_STUBS_MAX];
     const struct case_answer *effects[CLI_STUBS_MAX];
-    const char *idle_update; /* the last that ran without an answer; NULL: none */
+    char expected[PLAY_TEXT_MAX]; /* by the expectation that is looked at */
+    const char *idle_update;      /* the last that ran without an answer; NULL: none */
 
     struct play_call *waiting; /* under the mutex of the stage */
 
@@ -46,7 +47,7 @@ void play_set(struct play *play, const struct case_setting *settings);
 /* Answers the call of this effect that waits longest; false when none does. */
 bool play_answer(struct play *play, unsigned effect, const struct case_answer *answer);
 
-/* play_expect.c: whether all expectations hold; false with the failure in the result. */
+/* play_expect.c: whether all expectations hold; false with those that do not in the result. */
 bool play_expect(struct play *play, const struct case_expect *expect);
 /* Says what failed; returns false. */
 bool play_fail(struct play *play, const struct cli_yaml *node, const char *format, ...)

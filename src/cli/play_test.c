@@ -31,8 +31,8 @@ static void passes(const char *text)
 
     if (!result.is_ok)
         fail_msg(
-            "line %u: %s; expected %s, actual %s", result.line, result.text, result.expected,
-            result.actual);
+            "line %u: %s; expected %s, actual %s", result.failures[0].line, result.failures[0].text,
+            result.failures[0].expected, result.failures[0].actual);
 }
 
 static void fails(const char *text, unsigned line, const char *expected, const char *actual)
@@ -40,9 +40,10 @@ static void fails(const char *text, unsigned line, const char *expected, const c
     struct play_result result = play(text);
 
     assert_false(result.is_ok);
-    assert_int_equal(result.line, line);
-    assert_string_equal(result.expected, expected);
-    assert_string_equal(result.actual, actual);
+    assert_int_equal(result.failure_count, 1);
+    assert_int_equal(result.failures[0].line, line);
+    assert_string_equal(result.failures[0].expected, expected);
+    assert_string_equal(result.failures[0].actual, actual);
 }
 
 static void a_case_that_says_all_there_is_passes(void **state)
@@ -131,6 +132,37 @@ static void what_differs_is_shown(void **state)
         "charge, mail");
 }
 
+static void all_that_differs_in_a_step_is_shown(void **state)
+{
+    struct play_result result =
+        play(STEPS("      - expect: {state: paid, sequence: 0, timeout: 5m,\n"
+                   "          data: {cents: 1, note: ~, paint: blue}}\n"));
+
+    (void)state;
+    assert_int_equal(result.failure_count, 4);
+    assert_string_equal(result.failures[0].text, "state is not as expected");
+    assert_string_equal(result.failures[0].expected, "paid");
+    assert_string_equal(result.failures[1].expected, "{\"cents\":1}");
+    assert_string_equal(result.failures[2].expected, "{\"paint\":\"blue\"}");
+    assert_int_equal(result.failures[2].line, 6);
+    assert_string_equal(result.failures[3].text, "timeout is not as expected");
+    assert_string_equal(result.failures[3].actual, "none");
+}
+
+static void what_finds_no_room_is_counted(void **state)
+{
+    struct play_result result =
+        play(STEPS("      - send: look\n        expect: {state: paid, sequence: 3, stopped: true,\n"
+                   "          reason: done, deferred: 1, timeout: 5m, timers: {remind: 1h},\n"
+                   "          effects: [mail], dead: [mail], history: [open], error: refused,\n"
+                   "          action: enough, outcome: stay, duplicate: true, data: {cents: 1,\n"
+                   "          paint: blue, note: hi, lines: [{item: a, count: 2}]}}\n"));
+
+    (void)state;
+    assert_int_equal(result.failure_count, 18);
+    assert_int_not_equal(result.failures[PLAY_FAILURES_MAX - 1].line, 0);
+}
+
 static void an_update_that_does_nothing_is_noted_when_data_differs(void **state)
 {
     struct play_result result =
@@ -154,15 +186,15 @@ static void what_goes_wrong_by_itself_fails_the_case(void **state)
 
     (void)state;
     assert_false(result.is_ok);
-    assert_non_null(strstr(result.text, "it failed: unhandled: order case is open"));
+    assert_non_null(strstr(result.failures[0].text, "it failed: unhandled: order case is open"));
     result = play(STEPS("      - {answer: mail}\n"));
-    assert_string_equal(result.text, "no call of the effect mail waits for an answer");
+    assert_string_equal(result.failures[0].text, "no call of the effect mail waits for an answer");
     result = play(HEAD "effects: {mail: fail}\ncases:\n  - name: it\n    steps:\n"
                        "      - {send: pay, expect: {state: open}}\n");
     assert_false(result.is_ok);
     assert_string_equal(result.note, "an attempt of effect mail failed: cancelled");
     result = play(HEAD "cases: [{name: it, start_error: refused, steps: []}]\n");
-    assert_string_equal(result.text, "the start should have failed: refused");
+    assert_string_equal(result.failures[0].text, "the start should have failed: refused");
     assert_int_equal(result.step, 0);
 }
 
@@ -203,6 +235,8 @@ int main(void)
         cmocka_unit_test(answers_change_from_call_to_call_and_by_let),
         cmocka_unit_test(several_events_in_one_commit_are_all_or_nothing),
         cmocka_unit_test(what_differs_is_shown),
+        cmocka_unit_test(all_that_differs_in_a_step_is_shown),
+        cmocka_unit_test(what_finds_no_room_is_counted),
         cmocka_unit_test(an_update_that_does_nothing_is_noted_when_data_differs),
         cmocka_unit_test(what_goes_wrong_by_itself_fails_the_case),
         cmocka_unit_test(playing_survives_every_failed_allocation),

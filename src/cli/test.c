@@ -210,20 +210,36 @@ static bool load_cases(struct run *run, struct sheet *sheet)
 }
 
 static void print_failure(
-    struct run *run, const struct sheet *sheet, const struct play_result *result)
+    struct run *run, const struct sheet *sheet, const struct play_failure *failure, size_t step)
 {
     struct cli *cli = run->cli;
 
-    cli_print_in(cli, CLI_BOLD, "  %s:%u:%u: ", sheet->path, result->line, result->column);
-    if (result->step)
-        cli_print(cli, "step %zu: ", result->step);
-    cli_print(cli, "%s\n", result->text);
-    if (*result->expected || *result->actual) {
-        cli_print(cli, "    expected: %s\n", result->expected);
-        cli_print(cli, "    actual:   %s\n", result->actual);
+    cli_print_in(cli, CLI_BOLD, "  %s:%u:%u: ", sheet->path, failure->line, failure->column);
+    if (step)
+        cli_print(cli, "step %zu: ", step);
+    cli_print(cli, "%s\n", failure->text);
+    if (*failure->expected || *failure->actual) {
+        cli_print(cli, "    expected: %s\n", failure->expected);
+        cli_print(cli, "    actual:   %s\n", failure->actual);
     }
+}
+
+static size_t shown_count(const struct play_result *result)
+{
+    return result->failure_count < PLAY_FAILURES_MAX ? result->failure_count : PLAY_FAILURES_MAX;
+}
+
+static void print_failures(
+    struct run *run, const struct sheet *sheet, const struct play_result *result)
+{
+    size_t shown = shown_count(result);
+
+    for (size_t i = 0; i < shown; i++)
+        print_failure(run, sheet, &result->failures[i], result->step);
+    if (result->failure_count > shown)
+        cli_print(run->cli, "    and %zu more\n", result->failure_count - shown);
     if (*result->note)
-        cli_print(cli, "    note:     %s\n", result->note);
+        cli_print(run->cli, "    note:     %s\n", result->note);
 }
 
 static void print_case(
@@ -236,23 +252,37 @@ static void print_case(
         cli, result->is_ok ? CLI_GREEN : CLI_RED, "%s", result->is_ok ? "ok      " : "not ok  ");
     cli_print(cli, "%s: %s\n", sheet->path, one->name);
     if (!result->is_ok)
-        print_failure(run, sheet, result);
+        print_failures(run, sheet, result);
 }
 
-static json_t *json_failure(const struct play_result *result)
+static json_t *json_failure(const struct play_failure *failure)
 {
-    json_t *failure = json_pack(
-        "{s:I, s:I, s:I, s:o}", "line", (json_int_t)result->line, "column",
-        (json_int_t)result->column, "step", (json_int_t)result->step, "text",
-        cli_json_text(result->text));
+    json_t *object = json_pack(
+        "{s:I, s:I, s:o}", "line", (json_int_t)failure->line, "column", (json_int_t)failure->column,
+        "text", cli_json_text(failure->text));
 
-    if (*result->expected || *result->actual) {
-        json_object_set_new(failure, "expected", cli_json_text(result->expected));
-        json_object_set_new(failure, "actual", cli_json_text(result->actual));
+    if (*failure->expected || *failure->actual) {
+        json_object_set_new(object, "expected", cli_json_text(failure->expected));
+        json_object_set_new(object, "actual", cli_json_text(failure->actual));
     }
+    return object;
+}
+
+/* The first one, with those behind it in `more`. */
+static json_t *json_failures(const struct play_result *result)
+{
+    json_t *object = json_failure(&result->failures[0]);
+    json_t *more = json_array();
+
+    json_object_set_new(object, "step", json_integer((json_int_t)result->step));
     if (*result->note)
-        json_object_set_new(failure, "note", cli_json_text(result->note));
-    return failure;
+        json_object_set_new(object, "note", cli_json_text(result->note));
+    for (size_t i = 1; i < shown_count(result); i++)
+        json_array_append_new(more, json_failure(&result->failures[i]));
+    if (result->failure_count > 1)
+        json_object_set(object, "more", more);
+    json_decref(more);
+    return object;
 }
 
 static void print_case_json(
@@ -264,7 +294,7 @@ static void print_case_json(
         cli_json_text(one->name), "ok", result->is_ok, "steps", (json_int_t)one->step_count);
 
     if (object && !result->is_ok)
-        json_object_set_new(object, "failure", json_failure(result));
+        json_object_set_new(object, "failure", json_failures(result));
     cli_json(run->cli, object);
 }
 

@@ -630,6 +630,21 @@ coverage of light: 2 of 2 states (100 %), 2 of 2 transitions (100 %)
     equal((failure["expected"], failure["actual"]), ("green", "red"))
 
 
+def test_all_that_a_step_expects_in_vain_is_told():
+    write("light.fsm", LIGHT)
+    write("light.test.yaml", CASES.replace("{state: green, timeout: 30s}",
+                                           "{state: red, timeout: none, sequence: 1}"))
+    done = detent("test", "--no-coverage", code=1)
+    equal(done.stdout.splitlines()[1:], [
+        "  light.test.yaml:5:36: step 1: state is not as expected",
+        "    expected: red", "    actual:   green",
+        "  light.test.yaml:5:50: step 1: timeout is not as expected",
+        "    expected: none", "    actual:   30s"])
+    failure = objects(detent("test", "--json", code=1))[0]["failure"]
+    equal((failure["expected"], failure["step"]), ("red", 1))
+    equal([(m["column"], m["expected"]) for m in failure["more"]], [(50, "none")])
+
+
 def test_what_was_not_taken_has_its_place():
     write("light.fsm", LIGHT)
     write("light.test.yaml", "machine: light.fsm\ncases: [{name: nothing, steps: []}]\n")
