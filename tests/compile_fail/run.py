@@ -11,6 +11,7 @@ tests/corpus/bad/*.fsm        must not compile; the first line is
 tests/compile_fail/**/*.c     must not compile; the first line is /* expect: words */
                               and must compile once the marked line is mended: the line between
                               #ifndef MENDED and #else is wrong, the one after #else is right
+The templates must refuse other languages than C11 and later with one sentence.
 
 The specs name C functions; their bodies are made up here, so that the spec is all there is to say.
 """
@@ -122,6 +123,21 @@ def bad_source(compiler, root, path, folder):
     return None if ok else f"{path.name}: must compile when mended, but:\n{words[:2000]}"
 
 
+def wrong_language(compiler, root, path, folder):
+    """The template says for what it is, and nothing else, to a compiler of another language."""
+    template = str(path.relative_to(root / "include"))
+    source = folder / template.replace("/", "_").replace(".h", ".txt")
+    source.write_text('#define FSM_SPEC "door.fsm"\n#define REC_SPEC "door.fsm"\n'
+                      f"#include <{template}>\n", encoding="utf-8")
+    for language in (["-xc", "-std=c90"], ["-xc", "-std=c99"], ["-xc++", "-std=c++11"],
+                     ["-xc++", "-std=c++20"]):
+        ok, words = compiled(compiler, root, source, root / "tests/compile_fail/api", language)
+        if ok or "a spec becomes code in C11 or later only" not in words or \
+                len(re.findall(r"\berror:", words)) != 1:
+            return f"{template}: does not say, in {language[1]}, for what it is:\n{words[:2000]}"
+    return None
+
+
 def main():
     compiler, root, names = sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), sys.argv[3:]
     corpus, here = root / "tests/corpus", root / "tests/compile_fail"
@@ -130,6 +146,8 @@ def main():
     work += [(bad_spec, p) for p in sorted((corpus / "bad").glob("*.fsm"))
              if expectation(p) is not None or "FSM_NAME" in p.read_text(encoding="utf-8")]
     work += [(bad_source, p) for p in sorted(here.glob("*/*.c"))]
+    work += [(wrong_language, root / "include/detent" / name)
+             for name in ("fsm/declare.h", "fsm/define.h", "rec/declare.h")]
     if names:
         work = [(check, p) for check, p in work if p.stem in names]
     with tempfile.TemporaryDirectory() as folder:

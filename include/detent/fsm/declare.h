@@ -16,6 +16,9 @@
  *     order_state_name()
  *     extern const struct det_machine order_machine;       made by define.h in one .c file
  * and the structs of the records that the spec describes. */
+#include <detent/rec/language.h>
+#if REC__IS_C11
+
 #include <detent/runtime.h>
 
 #include <detent/fsm/pre.h>
@@ -193,3 +196,5 @@ static inline const char *FSM__OWN(_state_name)(unsigned state)
 }
 
 #include <detent/fsm/rows_end.h>
+
+#endif

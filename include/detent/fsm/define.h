@@ -20,6 +20,9 @@
  *   3 answers     timeouts are answered where they fire; one timeout, one hook of a kind a state
  *   4 forgotten   no state unentered, no event untaken, no internal event unproduced, one initial
  *   5 tables      functions, effects, timers, states, events, groups, transitions, the machine */
+#include <detent/rec/language.h>
+#if REC__IS_C11
+
 #include <detent/fsm/pre.h>
 
 #include <detent/fsm/checks.h>
@@ -324,3 +327,5 @@ const struct det_machine FSM__OWN(_machine) = {
 };
 
 #include <detent/fsm/rows_end.h>
+
+#endif

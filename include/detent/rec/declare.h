@@ -10,6 +10,9 @@
  * for each ENUM(color): enum color, color_enum() and color_count. It may be included as often as
  * there are files; it needs nothing before and leaves no row behind. The folder of the file must be
  * in the include path. See docs/records.md for the rows. */
+#include <detent/rec/language.h>
+#if REC__IS_C11
+
 #ifndef REC_SPEC
 #error "define REC_SPEC, the file of rows in quotes, before <detent/rec/declare.h>"
 #endif
@@ -20,3 +23,5 @@
 
 #include <detent/rec/rows_none.h>
 #undef REC_SPEC
+
+#endif
