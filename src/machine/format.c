@@ -15,6 +15,12 @@
  *     ON  (PENDING, PAY, CHARGING, IF(is_card))
  *     ELSE(PENDING, PAY, DECLINED)
  *
+ * A row that is too long for its line is aligned all the same, up to the place where it is broken:
+ *
+ *     ON(PENDING, PAY,    CHARGING, IF(is_card), CALL(check_stock), SET(add_line),
+ *         DO(charge_card))
+ *     ON(PAID,    CANCEL, REFUNDED)
+ *
  * Invariants:
  *   1. what is written depends on words, comments, empty lines and on whether a comment stands on
  *      the line of what is before it, all of which are kept: formatting again changes nothing;
@@ -138,11 +144,6 @@ static void write_trailing_comments(struct writer *writer, size_t column)
     }
 }
 
-static bool fits(const struct writer *writer, const struct det_format_row *row)
-{
-    return !row->has_inner_comment && writer->indent + row->width <= DET_FORMAT_WIDTH;
-}
-
 /* Blanks behind the comma of this argument, beyond the one that is always there. */
 static uint32_t padding(const struct run *run, const struct det_format_row *row, uint32_t argument)
 {
@@ -152,15 +153,20 @@ static uint32_t padding(const struct run *run, const struct det_format_row *row,
     return run->widths[argument] - row->widths[argument];
 }
 
-/* With its padding; a row that would become too long for that has none. */
-static uint32_t aligned_width(
-    const struct writer *writer, const struct run *run, const struct det_format_row *row)
+/* With its padding. */
+static uint32_t aligned_width(const struct run *run, const struct det_format_row *row)
 {
     uint32_t width = row->width + run->name - row->name.length;
 
     for (uint32_t i = 0; i < DET_FORMAT_COLUMNS; i++)
         width += padding(run, row, i);
-    return writer->indent + width <= DET_FORMAT_WIDTH ? width : row->width;
+    return width;
+}
+
+static bool fits(
+    const struct writer *writer, const struct run *run, const struct det_format_row *row)
+{
+    return !row->has_inner_comment && writer->indent + aligned_width(run, row) <= DET_FORMAT_WIDTH;
 }
 
 static bool same_text(
@@ -221,14 +227,14 @@ static struct run measure_run(const struct writer *writer, const struct det_toke
 
     run.columns = kind >= 0 ? det_row_kind((enum det_row)kind)->columns : 0;
     for (; next_of_run(writer, &lexer, first, &row); run.count++) {
-        if (fits(writer, &row))
+        if (!row.has_inner_comment)
             widen(&run, &row);
     }
     lexer = writer->lexer;
     for (size_t i = 0; i < run.count; i++) {
-        if (next_of_run(writer, &lexer, first, &row) && row.has_comment && fits(writer, &row) &&
-            aligned_width(writer, &run, &row) >= run.comment_column)
-            run.comment_column = aligned_width(writer, &run, &row) + 1;
+        if (next_of_run(writer, &lexer, first, &row) && row.has_comment &&
+            fits(writer, &run, &row) && aligned_width(&run, &row) >= run.comment_column)
+            run.comment_column = aligned_width(&run, &row) + 1;
     }
     return run;
 }
@@ -237,12 +243,10 @@ static struct run measure_run(const struct writer *writer, const struct det_toke
 static void write_aligned(
     struct writer *writer, const struct run *run, const struct det_format_row *row)
 {
-    bool is_aligned = aligned_width(writer, run, row) > row->width;
     uint32_t argument = 0;
     unsigned depth = 0;
 
-    if (is_aligned)
-        write_blanks(writer, run->name - row->name.length);
+    write_blanks(writer, run->name - row->name.length);
     for (uint32_t width = row->name.length; width < row->width;) {
         struct det_token token = det_lexer_next_any(&writer->lexer);
 
@@ -253,7 +257,7 @@ static void write_aligned(
         if (token.kind != DET_TOKEN_COMMA)
             continue;
         width++;
-        if (depth == 1 && is_aligned)
+        if (depth == 1)
             write_blanks(writer, padding(run, row, argument));
         argument += depth == 1;
         write_bytes(writer, " ", 1);
@@ -287,13 +291,15 @@ static void break_line(struct writer *writer)
     write_blanks(writer, writer->indent + INDENT);
 }
 
-/* A blank, or a new line when what follows does not fit on this one. */
-static void write_blank_or_line(struct writer *writer, unsigned depth)
+/* Blanks, or a new line when what follows does not fit on this one; whether it was a new line. */
+static bool write_blanks_or_line(struct writer *writer, size_t blanks, unsigned depth)
 {
-    if (writer->column + 1 + width_ahead(writer, depth) > DET_FORMAT_WIDTH)
-        break_line(writer);
-    else
-        write_bytes(writer, " ", 1);
+    if (writer->column + blanks + width_ahead(writer, depth) <= DET_FORMAT_WIDTH) {
+        write_blanks(writer, blanks);
+        return false;
+    }
+    break_line(writer);
+    return true;
 }
 
 static enum gap gap_behind(const struct writer *writer, const struct det_token *token)
@@ -305,31 +311,58 @@ static enum gap gap_behind(const struct writer *writer, const struct det_token *
     return GAP_NONE;
 }
 
-static void write_gap(struct writer *writer, enum gap gap, enum det_token_kind next, unsigned depth)
+/* A row that is too long or has comments inside: broken behind commas and line comments. */
+struct loose {
+    unsigned depth;
+    uint32_t argument; /* the number of the next one, from 0 */
+    uint32_t padding;  /* before it; 0 once the row is broken */
+    bool is_broken;
+};
+
+static void write_gap(
+    struct writer *writer, struct loose *loose, enum gap gap, enum det_token_kind next)
 {
-    if (gap == GAP_LINE)
+    if (gap == GAP_LINE) {
         break_line(writer);
-    else if (gap == GAP_BLANK && next != DET_TOKEN_COMMA && next != DET_TOKEN_CLOSE)
-        write_blank_or_line(writer, depth);
-    else if (next == DET_TOKEN_COMMENT)
+        loose->is_broken = true;
+    } else if (gap == GAP_BLANK && next != DET_TOKEN_COMMA && next != DET_TOKEN_CLOSE) {
+        loose->is_broken |= write_blanks_or_line(writer, 1 + loose->padding, loose->depth);
+    } else if (next == DET_TOKEN_COMMENT) {
         write_bytes(writer, " ", 1);
+    }
+    loose->padding = 0;
 }
 
-/* A row that is too long or has comments inside: broken behind commas and line comments. */
-static void write_loose(struct writer *writer)
+static void step_behind(
+    struct loose *loose, enum det_token_kind kind, const struct run *run,
+    const struct det_format_row *row)
 {
+    loose->depth += kind == DET_TOKEN_OPEN;
+    loose->depth -= kind == DET_TOKEN_CLOSE;
+    if (kind != DET_TOKEN_COMMA || loose->depth != 1)
+        return;
+    /* Comments have no part in the columns. */
+    if (!loose->is_broken && !row->has_inner_comment)
+        loose->padding = padding(run, row, loose->argument);
+    loose->argument++;
+}
+
+static void write_loose(
+    struct writer *writer, const struct run *run, const struct det_format_row *row)
+{
+    struct loose loose = { 0 };
     enum gap gap = GAP_NONE;
     struct det_token token;
-    unsigned depth = 0;
 
+    if (!row->has_inner_comment)
+        write_blanks(writer, run->name - row->name.length);
     do {
-        write_gap(writer, gap, peek(writer).kind, depth);
+        write_gap(writer, &loose, gap, peek(writer).kind);
         token = det_lexer_next_any(&writer->lexer);
         write_token(writer, &token);
         gap = gap_behind(writer, &token);
-        depth += token.kind == DET_TOKEN_OPEN;
-        depth -= token.kind == DET_TOKEN_CLOSE;
-    } while (depth > 0 || token.kind != DET_TOKEN_CLOSE);
+        step_behind(&loose, token.kind, run, row);
+    } while (loose.depth > 0 || token.kind != DET_TOKEN_CLOSE);
 }
 
 static void write_row(struct writer *writer, const struct run *run)
@@ -340,12 +373,12 @@ static void write_row(struct writer *writer, const struct run *run)
 
     start_line(writer, &name, writer->indent);
     write_token(writer, &name);
-    if (fits(writer, &row)) {
+    if (fits(writer, run, &row)) {
         write_aligned(writer, run, &row);
         write_trailing_comments(
             writer, run->comment_column > 0 ? writer->indent + run->comment_column : 0);
     } else {
-        write_loose(writer);
+        write_loose(writer, run, &row);
         write_trailing_comments(writer, 0);
     }
 }

@@ -72,12 +72,35 @@ static void a_choice_is_aligned_as_one(void **state)
     becomes(
         "STAY(A,E)ELSE_STAY(AA,E,IF(g))ELSE_STAY(A,E)",
         "STAY(A, E)\nELSE_STAY(AA, E, IF(g))\nELSE_STAY(A,  E)\n");
-    /* What does not fit on its line has no part in it. */
+}
+
+static void a_row_that_is_too_long_is_aligned_with_its_neighbours(void **state)
+{
+    (void)state;
     becomes(
         "ON(A, E, B)\nELSE(STATE_WITH_A_NAME, EVENT_WITH_A_NAME, TARGET_WITH_A_NAME, "
         "IF(guard_with_a_name), CALL(some_hook))",
-        "ON(A, E, B)\nELSE(STATE_WITH_A_NAME, EVENT_WITH_A_NAME, TARGET_WITH_A_NAME, "
+        "ON  (A,                 E,                 B)\n"
+        "ELSE(STATE_WITH_A_NAME, EVENT_WITH_A_NAME, TARGET_WITH_A_NAME, "
         "IF(guard_with_a_name),\n    CALL(some_hook))\n");
+    /* It would fit, were it not aligned. */
+    becomes(
+        "ON(STATE_WITH_A_NAME,E,B)\nON(A,EVENT_WITH_A_NAME,TARGET_WITH_A_NAME,IF(guard_with_a_name)"
+        ","
+        "CALL(a_hook_with_a_name)) // x\nON(B,E,B) // y",
+        "ON(STATE_WITH_A_NAME, E,                 B)\n"
+        "ON(A,                 EVENT_WITH_A_NAME, TARGET_WITH_A_NAME, IF(guard_with_a_name),\n"
+        "    CALL(a_hook_with_a_name)) // x\n"
+        "ON(B,                 E,                 B) // y\n");
+    /* No line ends with blanks, and behind a break nothing is aligned. */
+    becomes(
+        "ON(ANY(STATE_NUMBER_ONE,STATE_NUMBER_TWO,STATE_NUMBER_THREE),E,"
+        "TARGET_WITH_A_VERY_LONG_NAME_INDEED,DO(x))\nON(A,EVENT_WITH_A_NAME,B,DO(x))",
+        "ON(ANY(STATE_NUMBER_ONE, STATE_NUMBER_TWO, STATE_NUMBER_THREE), E,\n"
+        "    TARGET_WITH_A_VERY_LONG_NAME_INDEED, DO(x))\n"
+        "ON(A, EVENT_WITH_A_NAME, B, DO(x))\n");
+    /* Comments inside have no part in the columns. */
+    becomes("ON(A, /* to */ E, B)\nON(LONGER, E, B)\n", "ON(A, /* to */ E, B)\nON(LONGER, E, B)\n");
 }
 
 static void comments_are_kept_where_they_stand(void **state)
@@ -190,6 +213,7 @@ int main(void)
         cmocka_unit_test(rows_stand_on_lines_of_their_own),
         cmocka_unit_test(neighbours_of_a_kind_are_aligned),
         cmocka_unit_test(a_choice_is_aligned_as_one),
+        cmocka_unit_test(a_row_that_is_too_long_is_aligned_with_its_neighbours),
         cmocka_unit_test(comments_are_kept_where_they_stand),
         cmocka_unit_test(empty_lines_are_kept_but_not_doubled),
         cmocka_unit_test(directives_are_tidied),
