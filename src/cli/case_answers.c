@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* case_answers.c - what functions answer: guards, hooks, updates, fills, effects. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -102,6 +103,43 @@ static const struct det_record *filled_record(
     return det_empty_record();
 }
 
+/* "; it produces charged, declined": what would have been right. */
+static const char *products_text(
+    const struct det_machine *machine, const struct det_effect_def *def, char *target,
+    size_t capacity)
+{
+    size_t used = (size_t)snprintf(
+        target, capacity, "%s",
+        def->produces_count > 0 ? "; it produces" : "; it produces nothing");
+
+    for (unsigned i = 0; i < def->produces_count && used < capacity; i++)
+        used += (size_t)snprintf(
+            target + used, capacity - used, "%s %s", i > 0 ? "," : "",
+            machine->events[def->produces[i]].name);
+    return target;
+}
+
+static int take_product(
+    struct case_reader *reader, const struct cli_yaml *produce, const struct cli_yaml *with,
+    unsigned effect, struct case_answer *ret)
+{
+    const struct det_effect_def *def = &reader->machine->effects[effect];
+    char products[DET_ERROR_TEXT_MAX];
+    int r;
+
+    ret->reply = CASE_PRODUCE;
+    r = case_take_event(reader, produce, with, &ret->event);
+    if (r < 0)
+        return r;
+    for (unsigned i = 0; i < def->produces_count; i++) {
+        if (def->produces[i] == det_event_kind(ret->event))
+            return 0;
+    }
+    return case_fail(
+        reader, produce, "the effect %s does not produce '%s'%s", def->name, produce->text,
+        products_text(reader->machine, def, products, sizeof products));
+}
+
 int case_take_reply(
     struct case_reader *reader, const struct cli_yaml *const *nodes, unsigned effect,
     struct case_answer *ret)
@@ -119,16 +157,7 @@ int case_take_reply(
     if (nodes[4])
         r = case_take_span(reader, nodes[4], &ret->after);
     if (r == 0 && produce) {
-        const struct det_effect_def *def = &reader->machine->effects[effect];
-        bool is_declared = false;
-
-        ret->reply = CASE_PRODUCE;
-        r = case_take_event(reader, produce, with, &ret->event);
-        for (unsigned i = 0; r == 0 && i < def->produces_count; i++)
-            is_declared = is_declared || def->produces[i] == det_event_kind(ret->event);
-        if (r == 0 && !is_declared)
-            r = case_fail(
-                reader, produce, "the effect %s does not produce '%s'", def->name, produce->text);
+        r = take_product(reader, produce, with, effect, ret);
     } else if (r == 0 && fail) {
         ret->reply = CASE_FAIL;
         ret->error = PLAIN_FAILURE;
@@ -209,6 +238,17 @@ static int take_answers(
     return r;
 }
 
+static int take_guard(struct case_reader *reader, const struct cli_yaml *node, bool *ret)
+{
+    if (node->kind == CLI_YAML_SEQUENCE)
+        return case_fail(
+            reader, node,
+            "this is true or false; to change it on the way, add a step {let: {guards: {%s: "
+            "true}}}",
+            node->key);
+    return case_take_bool(reader, node, ret);
+}
+
 static int take_setting(
     struct case_reader *reader, const struct cli_yaml *node, struct case_setting *setting)
 {
@@ -216,7 +256,7 @@ static int take_setting(
 
     switch (setting->function) {
     case CASE_GUARD:
-        return case_take_bool(reader, node, &setting->is_yes);
+        return take_guard(reader, node, &setting->is_yes);
     case CASE_HOOK:
         return take_hook(reader, node, &setting->result);
     case CASE_UPDATE:

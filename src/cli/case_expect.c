@@ -46,14 +46,6 @@ static int take_outcome(struct case_reader *reader, const struct cli_yaml *node,
         reader, node, "an outcome is goto, stay, stop, ignored, deferred or dead_letter");
 }
 
-static int take_timeout(struct case_reader *reader, const struct cli_yaml *node, det_time *ret)
-{
-    *ret = -1;
-    if (node->kind == CLI_YAML_SCALAR && strcmp(node->text, "none") == 0)
-        return 0;
-    return case_take_span(reader, node, ret);
-}
-
 /* The action is a guard or a hook: a name that is neither could never be met. */
 static int take_action(struct case_reader *reader, const struct cli_yaml *node, const char **ret)
 {
@@ -135,7 +127,7 @@ static int take_one(
     case CASE_EXPECT_DATA:
         return case_take_fields(reader, det_machine_data(reader->machine), node, &expect->data);
     case CASE_EXPECT_TIMEOUT:
-        return take_timeout(reader, node, &expect->timeout);
+        return case_take_span_or_none(reader, node, &expect->timeout);
     case CASE_EXPECT_TIMERS:
         return take_ids(reader, node, CASE_TIMER_NAME, &expect->timers);
     case CASE_EXPECT_EFFECTS:

@@ -133,15 +133,28 @@ int case_take_number(struct case_reader *reader, const struct cli_yaml *node, ui
     return case_fail(reader, node, "this is a whole number");
 }
 
-int case_take_span(struct case_reader *reader, const struct cli_yaml *node, det_time *ret)
+static int take_span(
+    struct case_reader *reader, const struct cli_yaml *node, const char *rest, det_time *ret)
 {
     if (node->kind == CLI_YAML_SCALAR && det_parse_duration(det_view_text(node->text), ret) == 0 &&
         *ret >= 0 && *ret <= DET_DELAY_MAX)
         return 0;
     return case_fail(
-        reader, node,
-        "this is a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most "
-        "ten years");
+        reader, node, "this is a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years%s",
+        rest);
+}
+
+int case_take_span(struct case_reader *reader, const struct cli_yaml *node, det_time *ret)
+{
+    return take_span(reader, node, "", ret);
+}
+
+int case_take_span_or_none(struct case_reader *reader, const struct cli_yaml *node, det_time *ret)
+{
+    *ret = -1;
+    if (node->kind == CLI_YAML_SCALAR && strcmp(node->text, "none") == 0)
+        return 0;
+    return take_span(reader, node, ", or none", ret);
 }
 
 static const int CODES[] = {

@@ -41,6 +41,9 @@ DET_MUST_CHECK int case_take_number(
     struct case_reader *reader, const struct cli_yaml *node, uint64_t *ret);
 DET_MUST_CHECK int case_take_span(
     struct case_reader *reader, const struct cli_yaml *node, det_time *ret);
+/* The same, or "none": -1. */
+DET_MUST_CHECK int case_take_span_or_none(
+    struct case_reader *reader, const struct cli_yaml *node, det_time *ret);
 /* The code of an error by its name in small letters. */
 DET_MUST_CHECK int case_take_error(
     struct case_reader *reader, const struct cli_yaml *node, int *ret);

@@ -162,7 +162,7 @@ static void steps_do_one_thing(void **state)
         "order has no effect 'chrage'; did you mean 'charge'?");
     refused(
         STEPS("      - {answer: mail, produce: no}\n"), 5, 33,
-        "the effect mail does not produce 'no'");
+        "the effect mail does not produce 'no'; it produces nothing");
     refused(
         STEPS("      - {answer: charge, produce: no, fail: true}\n"), 5, 35,
         "an effect produces, fails or is done: one of these");
@@ -187,6 +187,10 @@ static void answers_are_for_functions_that_are_there(void **state)
         HEAD "guards: {enough: maybe}\ncases: [{name: x, steps: []}]\n", 2, 18,
         "this is true or false");
     refused(
+        HEAD "guards: {enough: [false, true]}\ncases: [{name: x, steps: []}]\n", 2, 18,
+        "this is true or false; to change it on the way, add a step {let: {guards: {enough: "
+        "true}}}");
+    refused(
         HEAD "hooks: {stock: [ok]}\ncases: [{name: x, steps: []}]\n", 2, 16,
         "the answer of a hook is a single value, not a sequence");
     refused(
@@ -200,7 +204,7 @@ static void answers_are_for_functions_that_are_there(void **state)
         "the sequence of answers is empty");
     refused(
         HEAD "effects: {charge: late}\ncases: [{name: x, steps: []}]\n", 2, 19,
-        "the effect charge does not produce 'late'");
+        "the effect charge does not produce 'late'; it produces yes, no");
     refused(
         HEAD "effects: []\ncases: [{name: x, steps: []}]\n", 2, 10,
         "this list of functions is a mapping, not a sequence");
@@ -229,7 +233,7 @@ static void expectations_are_of_their_kind(void **state)
         "this list of names is a sequence, not a single value");
     refused(
         STEPS("      - expect: {timeout: never}\n"), 5, 27,
-        "this is a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years");
+        "this is a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years, or none");
 }
 
 /* Plays the only case of a text. */

@@ -12,6 +12,9 @@
 
 struct det_build_finding;
 
+/* How the hint begins that a name which is not known could be declared: it is not nearly right. */
+#define DET_BUILD_DECLARE "declare it: "
+
 struct det_build_findings {
     struct det_machine_builder *builder;
     struct det_map files; /* of struct det_build_file */

@@ -320,18 +320,41 @@ static const char *extra_of(size_t kind)
     return kind < DET_BUILD_THINGS ? extras[kind] : NULL;
 }
 
+/* States and events have names on disk too, which nobody but the author knows. */
+static void hint_declare(
+    struct det_build *build, enum det_build_kind kind, const char *name,
+    struct det_diagnostic *finding)
+{
+    static const char *const forms[DET_BUILD_THINGS][2] = {
+        [DET_BUILD_EFFECT] = { "EFFECT", "" },
+        [DET_BUILD_GUARD] = { "GUARD", "" },
+        [DET_BUILD_HOOK] = { "HOOK", "" },
+        [DET_BUILD_UPDATE] = { "UPDATE", "" },
+        [DET_BUILD_FILL] = { "FILL", "" },
+        [DET_BUILD_TIMER] = { "TIMER", ", SECONDS(...), EVENT" },
+    };
+
+    if (forms[kind][0] != NULL)
+        det_build_hint(
+            &build->findings, finding, DET_BUILD_DECLARE "%s(%s%s)", forms[kind][0], name,
+            forms[kind][1]);
+}
+
 /* What to do about a name that is not of the kind it should be. */
 static void hint_unknown(
     struct det_build *build, const struct det_build_row *row, enum det_build_kind expected,
     const struct det_build_name *name, struct det_diagnostic *finding)
 {
     const struct det_build_row *meant = det_build_named(build, expected, name);
-    const char *extra = extra_of(det_build_kind_named(build, name->text));
+    size_t kind = det_build_kind_named(build, name->text);
+    const char *extra = extra_of(kind);
 
     if (row->kind == DET_BUILD_ON && extra != NULL && extra_of(expected) != NULL)
         det_build_hint(&build->findings, finding, "did you mean %s(%s)?", extra, name->text);
     else if (meant != NULL)
         det_build_hint(&build->findings, finding, "did you mean %s?", meant->name.text);
+    else if (kind == DET_BUILD_THINGS)
+        hint_declare(build, expected, name->text, finding);
 }
 
 /* Where a mistake in a list is told: in its definition, and once. The name itself when it is in no

@@ -65,10 +65,16 @@ static void check_entered(struct det_build *build, const struct det_build_row *s
 
 static void check_taken(struct det_build *build, const struct det_build_row *event)
 {
-    if (!event->is_used)
-        (void)det_build_report(
+    struct det_diagnostic *finding;
+
+    if (!event->is_used) {
+        finding = det_build_report(
             &build->findings, DET_RULE_NOT_TAKEN, event, &event->name,
             "%s is taken by no transition of %s", event->name.text, build->name);
+        det_build_hint(
+            &build->findings, finding, "say where it is taken: ON(STATE, %s, ...)",
+            event->name.text);
+    }
     if (event->event.is_internal && !event->event.is_produced)
         (void)det_build_report(
             &build->findings, DET_RULE_NOT_PRODUCED, event, &event->name,

@@ -59,9 +59,14 @@ static void report_dead_end(struct det_build *build, const struct det_build_row 
         &build->findings, DET_RULE_DEAD_END, state, &state->name,
         "no transition of %s leaves %s, and it is not final", build->name, state->name.text);
 
-    det_build_hint(
-        &build->findings, finding, "say STATE(%s, %s, FINAL) if that is meant", state->name.text,
-        state->wire.text);
+    /* Nothing can begin and end in one state. */
+    if ((state->state.flags & DET_STATE_INITIAL) != 0)
+        det_build_hint(
+            &build->findings, finding, "say how it goes on: ON(%s, EVENT, ...)", state->name.text);
+    else
+        det_build_hint(
+            &build->findings, finding, "say STATE(%s, %s, FINAL) if that is meant",
+            state->name.text, state->wire.text);
 }
 
 static void report_final_left(

@@ -38,6 +38,14 @@ static void a_state_that_nothing_leaves_is_a_dead_end_unless_final(void **contex
     expect(
         b, "dead-end@21", "no transition of order leaves LOST, and it is not final",
         "say STATE(LOST, lost, FINAL) if that is meant");
+    b = open_builder("lamp", NULL);
+    assert_non_null(b);
+    STATE(b, "ON", .wire = "on", .flags = DET_STATE_INITIAL);
+    EVENT(b, "PRESS", .wire = "press");
+    STAY(b, "ON", DET_LIST("PRESS"));
+    expect(
+        b, "dead-end@1", "no transition of lamp leaves ON, and it is not final",
+        "say how it goes on: ON(ON, EVENT, ...)");
     b = open_order();
     STATE(b, "LOST", .flags = DET_STATE_FINAL);
     ON(b, "PAID", "EXPIRED", "LOST");

@@ -4,6 +4,7 @@
 /* check_record.c - payloads and data are sound records, and what is kept fits both. */
 #include <string.h>
 
+#include "base/text.h"
 #include "machine/builder_build.h"
 #include "machine/builder_keep.h"
 
@@ -67,6 +68,36 @@ static void check_all_records(struct det_build *build)
     det_map_deinit(&map);
 }
 
+/* Among what can be kept: the fields that both records have. */
+static void hint_field(
+    struct det_build *build, struct det_diagnostic *finding, const char *name,
+    const struct det_record *payload)
+{
+    const char *names[DET_RECORD_FIELD_MAX];
+    size_t count = 0;
+    int nearest;
+
+    for (uint32_t i = 0; i < payload->field_count && count < DET_RECORD_FIELD_MAX; i++) {
+        if (det_record_field(build->builder->data, payload->fields[i].name) != NULL)
+            names[count++] = payload->fields[i].name;
+    }
+    nearest = finding != NULL ? det_text_nearest(name, names, count) : -1;
+    if (nearest >= 0)
+        det_build_hint(&build->findings, finding, "did you mean %s?", names[nearest]);
+}
+
+static void report_no_field(
+    struct det_build *build, const struct det_build_row *row, const struct det_build_name *field,
+    const struct det_build_row *event, const struct det_record *lacking)
+{
+    struct det_diagnostic *finding = det_build_report(
+        &build->findings, DET_RULE_BAD_KEEP, row, field,
+        "%s cannot be kept on %s of %s: %s has no such field", field->text, event->name.text,
+        build->name, lacking->name);
+
+    hint_field(build, finding, field->text, event->event.payload);
+}
+
 /* Whether the field can be kept from this event; otherwise it is reported. */
 static bool check_keep(
     struct det_build *build, const struct det_build_row *row, const struct det_build_name *field,
@@ -91,10 +122,7 @@ static bool check_keep(
     }
     lacking = det_record_field(payload, field->text) == NULL ? payload : data;
     if (det_record_field(lacking, field->text) == NULL) {
-        (void)det_build_report(
-            findings, DET_RULE_BAD_KEEP, row, field,
-            "%s cannot be kept on %s of %s: %s has no such field", field->text, event->name.text,
-            build->name, lacking->name);
+        report_no_field(build, row, field, event, lacking);
         return false;
     }
     if (det_build_same_type(

@@ -147,6 +147,8 @@ static void is_wrong(const char *rows, enum det_rule rule, unsigned column, cons
 
 static void fields_are_judged(void **state)
 {
+    struct det_spec *found;
+
     (void)state;
     is_wrong("RECORD(r) FIELD(a, u9) END", DET_RULE_ROW_ARGUMENTS, 20, "is a type such as");
     is_wrong("RECORD(r) FIELD(a, list(u8)) END", DET_RULE_ROW_ARGUMENTS, 20, "is a type such as");
@@ -159,6 +161,10 @@ static void fields_are_judged(void **state)
     is_wrong("RECORD(r) FIELD(a, one_of()) END", DET_RULE_ROW_ARGUMENTS, 20, "one name inside");
     is_wrong("RECORD(r) FIELD(a, nested(r)) END", DET_RULE_UNKNOWN_RECORD, 27, "no record r");
     is_wrong("RECORD(r) FIELD(a, one_of(e)) END", DET_RULE_UNKNOWN_RECORD, 27, "no enum e");
+    found = test_spec(ORDER "RECORD(r) FIELD(a, one_of(e)) END\n");
+    assert_string_equal(
+        test_finding(found, DET_RULE_UNKNOWN_RECORD, "")->text, "there is no enum e");
+    det_spec_close(found);
     is_wrong("RECORD(r) ARRAY(a, u8, 0) END", DET_RULE_ROW_ARGUMENTS, 24, "a number from 1");
     is_wrong("RECORD(r) FIELD(a, u8, SECRET) END", DET_RULE_ROW_ARGUMENTS, 24, "SENSITIVE or");
     is_wrong(

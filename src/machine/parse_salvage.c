@@ -9,11 +9,16 @@
  *
  *   1. a definition that is broken has at least one finding that says so;
  *   2. nothing is left out of a text without mistakes. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/text.h"
+#include "machine/builder_findings.h"
 #include "machine/parse.h"
+
+/* Lists that are tried for "did you mean". */
+#define LISTS_MAX 256
 
 _Static_assert(DET_RULE_COUNT <= 64, "every rule has its bit");
 
@@ -190,11 +195,18 @@ static bool is_about_a_name(enum det_rule rule)
            rule == DET_RULE_UNKNOWN_FUNCTION || rule == DET_RULE_UNKNOWN_RECORD;
 }
 
+/* Whether somebody knows what was meant. */
+static bool is_nearly_right(const struct det_diagnostic *finding)
+{
+    return finding->hint != NULL &&
+           strncmp(finding->hint, DET_BUILD_DECLARE, strlen(DET_BUILD_DECLARE)) != 0;
+}
+
 /* A name that is nearly right is a mistake of its own. */
 static bool is_suspect(const struct det_spec *spec, const struct det_diagnostic *finding)
 {
-    return (spec->suspects >> finding->rule & 1) != 0 &&
-           (finding->hint == NULL || !is_about_a_name(finding->rule));
+    return spec->is_text_broken && (spec->suspects >> finding->rule & 1) != 0 &&
+           (!is_nearly_right(finding) || !is_about_a_name(finding->rule));
 }
 
 static const char *hint_of(const struct det_spec *spec, const struct det_diagnostic *finding)
@@ -211,18 +223,54 @@ static const char *hint_of(const struct det_spec *spec, const struct det_diagnos
     return finding->hint;
 }
 
+/* The list whose name is like the word at the place; NULL: none. */
+static const char *list_near(const struct det_spec *spec, const struct det_place *place)
+{
+    const char *names[LISTS_MAX];
+    char word[DET_NAME_MAX + 1];
+    size_t count = 0;
+    int nearest;
+
+    (void)snprintf(
+        word, sizeof word, "%.*s", (int)place->width, place->source + (place->column - 1));
+    for (const struct det_macro *macro = spec->macros; macro != NULL && count < LISTS_MAX;
+         macro = macro->next)
+        names[count++] = macro->name;
+    nearest = det_text_nearest(word, names, count);
+    return nearest >= 0 ? names[nearest] : NULL;
+}
+
+/* The builder knows states and events, and we know the lists of them. */
+static void hint_list(struct det_spec *spec, struct det_diagnostic *finding)
+{
+    char text[DET_NAME_MAX + 32];
+    const char *list;
+
+    if (!is_about_a_name(finding->rule) || finding->rule == DET_RULE_UNKNOWN_RECORD ||
+        is_nearly_right(finding) || finding->place.source == NULL)
+        return;
+    list = list_near(spec, &finding->place);
+    if (list == NULL)
+        return;
+    (void)snprintf(text, sizeof text, "did you mean %.*s?", DET_NAME_MAX, list);
+    finding->hint = det_arena_copy(&spec->arena, text);
+    if (finding->hint == NULL)
+        spec->error = DET_ERR_NO_MEMORY;
+}
+
 void det_parse_settle(struct det_spec *spec)
 {
     struct det_diagnostics *found = &spec->diagnostics;
     struct det_diagnostic *items;
     size_t kept = 0, errors = 0;
 
-    if (!spec->is_text_broken)
+    if (!spec->is_text_broken && (spec->macros == NULL || found->error_count == 0))
         return;
     items = det_parse_alloc(spec, (found->count + 1) * sizeof *items);
     for (size_t i = 0; i < found->count && items != NULL; i++) {
         items[kept] = found->items[i];
         items[kept].hint = hint_of(spec, &items[kept]);
+        hint_list(spec, &items[kept]);
         if (is_suspect(spec, &items[kept]))
             continue;
         errors += items[kept].severity == DET_BROKEN;

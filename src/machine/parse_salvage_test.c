@@ -191,6 +191,18 @@ static void assert_row(const char *row, enum det_rule rule, const char *hint)
     det_spec_close(spec);
 }
 
+/* The text has two mistakes: a file that is not there, and one with this rule and hint. */
+static void assert_hint_of(const char *text, enum det_rule rule, const char *hint)
+{
+    struct det_spec *spec = test_spec(text);
+
+    if (det_spec_diagnostics(spec)->error_count != 2)
+        test_print_findings(spec);
+    assert_int_equal(det_spec_diagnostics(spec)->error_count, 2);
+    assert_hint(test_finding(spec, rule, ""), hint);
+    det_spec_close(spec);
+}
+
 static void words_in_rows_have_their_nearest(void **state)
 {
     enum det_rule rule = DET_RULE_ROW_ARGUMENTS;
@@ -235,6 +247,16 @@ static void names_of_records_and_words_have_their_nearest(void **state)
         "#define FSM_DATA lien\nRECORD(line) FIELD(x, u8) END", DET_RULE_UNKNOWN_RECORD,
         "did you mean line?");
     assert_row(
+        "#define FSM_DATA d\nRECORD(d) FIELD(cents, u8) FIELD(b, u8) END\n"
+        "RECORD(r) FIELD(cents, u8) FIELD(sent, u8) END\nEVENT(E, e, r) STAY(PENDING, E, "
+        "KEEP(cent))",
+        DET_RULE_BAD_KEEP, "did you mean cents?");
+    assert_row(
+        "#define FSM_DATA d\nRECORD(d) FIELD(cents, u8) END\nRECORD(r) FIELD(a, u8) END\n"
+        "EVENT(E, e, r) STAY(PENDING, E, KEEP(cent))",
+        DET_RULE_BAD_KEEP, NULL);
+    assert_row("EVENT(E, e)", DET_RULE_NOT_TAKEN, "say where it is taken: ON(STATE, E, ...)");
+    assert_row(
         "#define FSM_DATA lien\nRECORD(line) FIELD(x, u8) END\nUPDATE(u)\nSTAY(PAID, PAY, SET(u))",
         DET_RULE_UNKNOWN_RECORD, "did you mean line?");
     assert_row(
@@ -245,6 +267,43 @@ static void names_of_records_and_words_have_their_nearest(void **state)
     assert_row("#includ \"x.fsm\"", DET_RULE_SYNTAX, "did you mean include?");
     assert_row("#ifdef X", DET_RULE_SYNTAX, NULL);
     assert_row("#", DET_RULE_SYNTAX, NULL);
+}
+
+static void names_that_nothing_is_like_are_to_be_declared(void **state)
+{
+    enum det_rule rule = DET_RULE_UNKNOWN_FUNCTION;
+
+    (void)state;
+    assert_row("STAY(PAID, PAY, IF(is_enough))", rule, "declare it: GUARD(is_enough)");
+    assert_row("STAY(PAID, PAY, CALL(ring))", rule, "declare it: HOOK(ring)");
+    assert_row(
+        "#define FSM_DATA d\nRECORD(d) FIELD(a, u8) END\nSTAY(PAID, PAY, SET(count))", rule,
+        "declare it: UPDATE(count)");
+    assert_row("AFTER(PENDING, DAYS(1), PAY, since)", rule, "declare it: FILL(since)");
+    assert_row("STAY(PAID, PAY, DO(mail))", DET_RULE_UNKNOWN_EFFECT, "declare it: EFFECT(mail)");
+    assert_row(
+        "STAY(PAID, PAY, ARM(late))", DET_RULE_UNKNOWN_TIMER,
+        "declare it: TIMER(late, SECONDS(...), EVENT)");
+    assert_row("STAY(NOWHERE, PAY)", DET_RULE_UNKNOWN_STATE, NULL);
+    assert_row("STAY(PAID, NEVER)", DET_RULE_UNKNOWN_EVENT, NULL);
+    /* A name that is something else is not declared again. */
+    assert_row("STAY(PAID, PAY, CALL(PAY))", rule, NULL);
+}
+
+static void lists_are_among_what_was_meant(void **state)
+{
+    (void)state;
+    assert_row(
+        "#define ORDER_OPEN PAID\nSTAY(ANY(ORDER_OPN), PAY)", DET_RULE_UNKNOWN_STATE,
+        "did you mean ORDER_OPEN?");
+    assert_row(
+        "#define ORDER_INPUT PAY\nSTAY(PAID, ORDER_INPT)", DET_RULE_UNKNOWN_EVENT,
+        "did you mean ORDER_INPUT?");
+    /* What is nearly right is told also where a part of the text is lost. */
+    assert_hint_of(
+        ORDER "#define ORDER_OPEN PAID\n#include \"lost.fsm\"\nSTAY(ANY(ORDER_OPN), PAY)\n"
+              "STAY(PAID, PAY, IF(is_somewhere))\n",
+        DET_RULE_UNKNOWN_STATE, "did you mean ORDER_OPEN?");
 }
 
 static void assert_only_hint(const char *path, const char *text, const char *hint)
@@ -423,6 +482,8 @@ int main(void)
         cmocka_unit_test(a_declaration_with_a_mistake_is_told_once),
         cmocka_unit_test(the_alternatives_of_a_lost_row_are_not_blamed),
         cmocka_unit_test(words_in_rows_have_their_nearest),
+        cmocka_unit_test(names_that_nothing_is_like_are_to_be_declared),
+        cmocka_unit_test(lists_are_among_what_was_meant),
         cmocka_unit_test(names_of_records_and_words_have_their_nearest),
         cmocka_unit_test(a_missing_word_of_the_machine_is_told_with_its_line),
         cmocka_unit_test(a_word_that_is_right_wins_over_a_guess),

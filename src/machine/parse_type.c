@@ -52,8 +52,9 @@ static void complain_unknown(struct det_spec *spec, const struct det_node *name,
     struct det_place place = det_parse_place(name);
 
     det_parse_complain(
-        spec, DET_RULE_UNKNOWN_RECORD, &place, "there is no %s %.*s before this place",
-        row == DET_ROW_RECORD ? "record" : "enum", DET_NAME_MAX, name->text);
+        spec, DET_RULE_UNKNOWN_RECORD, &place, "there is no %s %.*s%s",
+        row == DET_ROW_RECORD ? "record" : "enum", DET_NAME_MAX, name->text,
+        row == DET_ROW_RECORD ? " before this place" : "");
     det_parse_hint_declared(spec, name->text, row);
 }
 
