@@ -15,16 +15,16 @@ int cli_coverage_init(
     struct cli_coverage *coverage, const struct det_machine *machine,
     const struct det_allocator *allocator)
 {
-    bool *states = DET_NEW_ARRAY(allocator, machine->state_count, bool);
-    bool *transitions = DET_NEW_ARRAY(allocator, cli_ways_count(machine), bool);
-
-    if (!states || !transitions) {
-        DET_DELETE_ARRAY(allocator, states, machine->state_count);
-        DET_DELETE_ARRAY(allocator, transitions, cli_ways_count(machine));
-        return DET_ERR_NO_MEMORY;
-    }
-    *coverage = (struct cli_coverage){ machine, states, transitions };
-    return 0;
+    *coverage = (struct cli_coverage){
+        .machine = machine,
+        .states = DET_NEW_ARRAY(allocator, machine->state_count, bool),
+        .transitions = DET_NEW_ARRAY(allocator, cli_ways_count(machine), bool),
+        .order = cli_ways_in_order(machine, allocator),
+    };
+    if (coverage->states && coverage->transitions && coverage->order)
+        return 0;
+    cli_coverage_deinit(coverage, allocator);
+    return DET_ERR_NO_MEMORY;
 }
 
 void cli_coverage_deinit(struct cli_coverage *coverage, const struct det_allocator *allocator)
@@ -33,6 +33,7 @@ void cli_coverage_deinit(struct cli_coverage *coverage, const struct det_allocat
         return;
     DET_DELETE_ARRAY(allocator, coverage->states, coverage->machine->state_count);
     DET_DELETE_ARRAY(allocator, coverage->transitions, cli_ways_count(coverage->machine));
+    cli_ways_free(coverage->machine, allocator, coverage->order);
     *coverage = (struct cli_coverage){ 0 };
 }
 
@@ -118,8 +119,8 @@ static void print_text(
             cli_print(cli, "  not visited: %s\n", machine->states[i].name);
     }
     for (size_t i = 0; i < cli_ways_count(machine); i++) {
-        if (is_missed(coverage, i) && missed++ < SHOWN_MAX)
-            print_missed(cli, machine, i, spec);
+        if (is_missed(coverage, coverage->order[i]) && missed++ < SHOWN_MAX)
+            print_missed(cli, machine, coverage->order[i], spec);
     }
     if (missed > SHOWN_MAX)
         cli_print(cli, "  and %zu more; --json lists them all\n", missed - SHOWN_MAX);
@@ -152,8 +153,8 @@ static void print_json(
             json_array_append_new(states, json_string(machine->states[i].name));
     }
     for (size_t i = 0; i < cli_ways_count(machine); i++) {
-        if (is_missed(coverage, i))
-            json_array_append_new(transitions, json_missed(machine, i, spec));
+        if (is_missed(coverage, coverage->order[i]))
+            json_array_append_new(transitions, json_missed(machine, coverage->order[i], spec));
     }
     cli_json(
         cli, json_pack(

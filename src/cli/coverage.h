@@ -14,6 +14,7 @@ struct cli_coverage {
     const struct det_machine *machine;
     bool *states;      /* by id */
     bool *transitions; /* by their number in ways.h */
+    size_t *order;     /* in which they are shown: their numbers */
 };
 
 struct cli_coverage_counts {

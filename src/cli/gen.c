@@ -53,7 +53,7 @@ static int generate_c(struct gen *gen, struct det_spec *spec)
 
 static int generate_json(struct gen *gen, struct det_spec *spec)
 {
-    json_t *object = gen_json(spec);
+    json_t *object = gen_json(spec, gen->cli->allocator);
     char *text = object ? json_dumps(object, gen->cli->is_json ? 0 : JSON_INDENT(2)) : NULL;
     int code = CLI_OK;
 

@@ -61,6 +61,6 @@ struct det_buffer *gen_add(struct gen *gen, const char *stem, size_t size, const
 DET_MUST_CHECK int gen_write(struct gen *gen);
 
 /* gen_json.c: the definition as data; NULL when there is no memory. */
-json_t *gen_json(struct det_spec *spec);
+json_t *gen_json(struct det_spec *spec, const struct det_allocator *allocator);
 
 #endif

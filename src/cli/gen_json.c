@@ -195,12 +195,13 @@ static json_t *transition_json(
     return object;
 }
 
-static json_t *transitions_json(const struct det_machine *machine, const struct det_spec *spec)
+static json_t *transitions_json(
+    const struct det_machine *machine, const struct det_spec *spec, const size_t *order)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; i < cli_ways_count(machine); i++) {
-        struct cli_way way = cli_way_at(machine, i);
+        struct cli_way way = cli_way_at(machine, order[i]);
 
         if (way.transition->outcome != DET_UNHANDLED)
             json_array_append_new(list, transition_json(machine, &way, spec));
@@ -259,7 +260,7 @@ static json_t *records_json(const struct det_spec *spec)
     return list;
 }
 
-json_t *gen_json(struct det_spec *spec)
+static json_t *machine_json(struct det_spec *spec, const size_t *order)
 {
     const struct det_machine *machine = det_spec_machine(spec);
     const struct det_record *data = det_record_of(machine->data);
@@ -274,6 +275,16 @@ json_t *gen_json(struct det_spec *spec)
         timers_json(machine), "guards", functions_json(machine, CASE_GUARD), "hooks",
         functions_json(machine, CASE_HOOK), "updates", functions_json(machine, CASE_UPDATE),
         "fills", functions_json(machine, CASE_FILL), "groups", groups_json(machine, false),
-        "event_groups", groups_json(machine, true), "transitions", transitions_json(machine, spec),
-        "records", records_json(spec));
+        "event_groups", groups_json(machine, true), "transitions",
+        transitions_json(machine, spec, order), "records", records_json(spec));
+}
+
+json_t *gen_json(struct det_spec *spec, const struct det_allocator *allocator)
+{
+    const struct det_machine *machine = det_spec_machine(spec);
+    size_t *order = cli_ways_in_order(machine, allocator);
+    json_t *object = order ? machine_json(spec, order) : NULL;
+
+    cli_ways_free(machine, allocator, order);
+    return object;
 }

@@ -6,6 +6,8 @@
 
 #include <detent/builder.h>
 
+#include "base/memory.h"
+
 static size_t cell_count(const struct det_machine *machine)
 {
     return (size_t)machine->state_count * machine->event_count;
@@ -39,6 +41,63 @@ struct cli_way cli_way_at(const struct det_machine *machine, size_t number)
 static const struct det_guard_def *guard_of(const struct det_transition *transition)
 {
     return transition->more ? transition->more->guard : NULL;
+}
+
+static size_t cell_of(const struct det_machine *machine, const struct det_choice *choice)
+{
+    return (size_t)choice->state * machine->event_count + choice->event;
+}
+
+/* Puts the alternatives with a guard, or those without, each behind what its cell has so far. */
+static void place_choices(
+    const struct det_machine *machine, bool has_guard, size_t *next, size_t *order)
+{
+    for (uint32_t i = 0; i < machine->choice_count; i++) {
+        const struct det_choice *choice = &machine->choices[i];
+
+        if ((guard_of(&choice->transition) != NULL) == has_guard)
+            order[next[cell_of(machine, choice)]++] = cell_count(machine) + i;
+    }
+}
+
+/* `next` is all zero: first it counts the alternatives of each cell, and then it is the place of
+ * the next one. */
+static void sort_ways(const struct det_machine *machine, size_t *next, size_t *order)
+{
+    size_t used = 0;
+
+    for (uint32_t i = 0; i < machine->choice_count; i++)
+        next[cell_of(machine, &machine->choices[i])]++;
+    for (size_t cell = 0; cell < cell_count(machine); cell++) {
+        size_t choices = next[cell];
+
+        order[used++] = cell;
+        next[cell] = used;
+        used += choices;
+    }
+    place_choices(machine, true, next, order);
+    place_choices(machine, false, next, order);
+}
+
+size_t *cli_ways_in_order(const struct det_machine *machine, const struct det_allocator *allocator)
+{
+    size_t *order = DET_NEW_ARRAY(allocator, cli_ways_count(machine), size_t);
+    size_t *next = DET_NEW_ARRAY(allocator, cell_count(machine), size_t);
+
+    if (order && next) {
+        sort_ways(machine, next, order);
+    } else {
+        cli_ways_free(machine, allocator, order);
+        order = NULL;
+    }
+    DET_DELETE_ARRAY(allocator, next, cell_count(machine));
+    return order;
+}
+
+void cli_ways_free(
+    const struct det_machine *machine, const struct det_allocator *allocator, size_t *order)
+{
+    DET_DELETE_ARRAY(allocator, order, cli_ways_count(machine));
 }
 
 /* The guards of a machine that was read stand in one list. */

@@ -16,6 +16,11 @@ struct cli_way {
 
 size_t cli_ways_count(const struct det_machine *machine);
 struct cli_way cli_way_at(const struct det_machine *machine, size_t number);
+/* The numbers of all ways as people read them: behind each cell its alternatives in the order in
+ * which they are tried. Of cli_ways_count() items; NULL: no memory. */
+size_t *cli_ways_in_order(const struct det_machine *machine, const struct det_allocator *allocator);
+void cli_ways_free(
+    const struct det_machine *machine, const struct det_allocator *allocator, size_t *order);
 /* The number of the way that an event takes in a state of a machine that was read, when its guards
  * answer like this, by their number; of the cell when none says yes. */
 size_t cli_way_chosen(

@@ -52,6 +52,32 @@ static void cells_come_first_and_then_the_alternatives(void **state)
     assert_int_equal(way.transition->outcome, DET_STOP);
 }
 
+static void people_read_the_alternatives_behind_their_cell(void **state)
+{
+    const struct det_machine *machine = det_spec_machine(*state);
+    static const size_t wanted[ALL] = {
+        A_PAY, ELSE_STAY, ELSE_C, A_ASK, ELSE_STOP, B_PAY, 3, 4, 5
+    };
+    size_t *order = cli_ways_in_order(machine, NULL);
+
+    assert_non_null(order);
+    assert_memory_equal(order, wanted, sizeof wanted);
+    cli_ways_free(machine, NULL, order);
+}
+
+static int order_ways(struct det_test_memory *memory, void *machine)
+{
+    size_t *order = cli_ways_in_order(machine, &memory->allocator);
+
+    cli_ways_free(machine, &memory->allocator, order);
+    return order ? 0 : DET_ERR_NO_MEMORY;
+}
+
+static void without_memory_there_is_no_order(void **state)
+{
+    det_test_each_failure(order_ways, det_spec_machine(*state));
+}
+
 static void guards_choose_in_order_and_the_bare_one_comes_last(void **state)
 {
     const struct det_machine *machine = det_spec_machine(*state);
@@ -78,6 +104,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cells_come_first_and_then_the_alternatives),
+        cmocka_unit_test(people_read_the_alternatives_behind_their_cell),
+        cmocka_unit_test(without_memory_there_is_no_order),
         cmocka_unit_test(guards_choose_in_order_and_the_bare_one_comes_last),
         cmocka_unit_test(what_has_a_way_without_a_guard_is_never_refused),
     };

@@ -79,10 +79,10 @@ static void note_visits(struct det_picture *picture)
 static void note_edges(struct det_picture *picture)
 {
     struct det_draw_edge edge;
-    uint32_t at = 0;
+    struct det_draw_cursor cursor = { 0 };
 
     det_bit_set(picture->has_edge, picture->machine->initial);
-    while (det_draw_next_edge(picture, &at, &edge)) {
+    while (det_draw_next_edge(picture, &cursor, &edge)) {
         det_bit_set(picture->has_edge, edge.from);
         det_bit_set(picture->has_edge, edge.transition->to);
         picture->has_stop = picture->has_stop || edge.transition->outcome == DET_STOP;

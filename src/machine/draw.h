@@ -97,9 +97,20 @@ struct det_draw_edge {
     const struct det_transition *transition;
 };
 
-/* The next edge from the number `*at` on: the cells in the order of states, then events, and then
- * the alternatives in the order of their rows. */
-bool det_draw_next_edge(const struct det_picture *picture, uint32_t *at, struct det_draw_edge *ret);
+/* With more alternatives than this they are not looked up for each cell, and stand at the end. */
+#define DET_DRAW_CHOICES_MAX 1024
+
+/* A walk over all edges. Starts all zero. */
+struct det_draw_cursor {
+    uint32_t next;                   /* cell, or alternative behind the last cell */
+    const struct det_choice *choice; /* the last one of the pair; NULL: none */
+    bool is_in_pair;                 /* its alternatives come next */
+};
+
+/* The next edge: the cells in the order of states, then events, and behind each its alternatives in
+ * the order in which they are tried. */
+bool det_draw_next_edge(
+    const struct det_picture *picture, struct det_draw_cursor *cursor, struct det_draw_edge *ret);
 /* Whether the trace has a step like this: same states, same event, same outcome. Alternatives that
  * have these in common cannot be told apart. */
 bool det_draw_edge_taken(const struct det_picture *picture, const struct det_draw_edge *edge);

@@ -125,7 +125,7 @@ void det_draw_dot(struct det_picture *picture)
     static const struct det_draw_walk walk = { open_group, write_node, close_group };
     struct det_pen *pen = picture->pen;
     struct det_draw_edge edge;
-    uint32_t at = 0;
+    struct det_draw_cursor cursor = { 0 };
 
     det_pen_raw(pen, "digraph ");
     write_quoted(pen, picture->machine->name);
@@ -136,7 +136,7 @@ void det_draw_dot(struct det_picture *picture)
     write_start(picture);
     det_draw_groups_walk(picture, &walk);
     det_pen_raw(pen, "\n");
-    while (det_draw_next_edge(picture, &at, &edge))
+    while (det_draw_next_edge(picture, &cursor, &edge))
         write_edge(picture, &edge);
     det_pen_raw(pen, "}\n");
 }

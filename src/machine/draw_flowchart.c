@@ -90,13 +90,13 @@ static void write_edges(struct det_picture *picture)
 {
     struct det_pen *pen = picture->pen;
     struct det_draw_edge edge;
-    uint32_t at = 0;
+    struct det_draw_cursor cursor = { 0 };
 
     det_pen_raw(pen, "\n    START --> ");
     det_draw_state_id(
         picture, picture->trace ? picture->trace->initial : picture->machine->initial);
     det_pen_raw(pen, "\n");
-    while (det_draw_next_edge(picture, &at, &edge)) {
+    while (det_draw_next_edge(picture, &cursor, &edge)) {
         det_pen_indent(pen, 1);
         det_draw_state_id(picture, edge.from);
         det_pen_raw(pen, " -->|");
@@ -122,9 +122,9 @@ static void write_taken(struct det_picture *picture)
 {
     struct det_draw_edge edge;
     bool is_open = false;
-    uint32_t at = 0;
+    struct det_draw_cursor cursor = { 0 };
 
-    for (unsigned link = 1; det_draw_next_edge(picture, &at, &edge); link++) {
+    for (unsigned link = 1; det_draw_next_edge(picture, &cursor, &edge); link++) {
         if (!det_draw_edge_taken(picture, &edge))
             continue;
         det_pen_raw(picture->pen, is_open ? "," : "    linkStyle ");

@@ -26,24 +26,45 @@ static struct det_draw_edge edge_of(const struct det_choice *choice)
     };
 }
 
-bool det_draw_next_edge(const struct det_picture *picture, uint32_t *at, struct det_draw_edge *ret)
+static bool next_of_pair(
+    const struct det_machine *machine, struct det_draw_cursor *cursor, struct det_draw_edge *ret)
+{
+    uint32_t cell = cursor->next - 1;
+
+    if (!cursor->is_in_pair)
+        return false;
+    cursor->choice = det_machine_choice(
+        machine, cell / machine->event_count, cell % machine->event_count, cursor->choice);
+    cursor->is_in_pair = cursor->choice != NULL;
+    if (cursor->is_in_pair)
+        *ret = edge_of(cursor->choice);
+    return cursor->is_in_pair;
+}
+
+bool det_draw_next_edge(
+    const struct det_picture *picture, struct det_draw_cursor *cursor, struct det_draw_edge *ret)
 {
     const struct det_machine *machine = picture->machine;
     uint32_t cells = (uint32_t)machine->state_count * machine->event_count;
+    bool is_far = machine->choice_count > DET_DRAW_CHOICES_MAX;
 
-    while (*at < cells && machine->table[*at].outcome == DET_UNHANDLED)
-        (*at)++;
-    if (*at >= cells && *at - cells >= machine->choice_count)
-        return false;
-    if (*at >= cells)
-        *ret = edge_of(&machine->choices[*at - cells]);
-    else
+    if (next_of_pair(machine, cursor, ret))
+        return true;
+    while (cursor->next < cells && machine->table[cursor->next].outcome == DET_UNHANDLED)
+        cursor->next++;
+    if (cursor->next < cells) {
         *ret = (struct det_draw_edge){
-            .from = (uint16_t)(*at / machine->event_count),
-            .event = (uint16_t)(*at % machine->event_count),
-            .transition = &machine->table[*at],
+            .from = (uint16_t)(cursor->next / machine->event_count),
+            .event = (uint16_t)(cursor->next % machine->event_count),
+            .transition = &machine->table[cursor->next],
         };
-    (*at)++;
+        cursor->is_in_pair = !is_far;
+    } else if (is_far && cursor->next - cells < machine->choice_count) {
+        *ret = edge_of(&machine->choices[cursor->next - cells]);
+    } else {
+        return false;
+    }
+    cursor->next++;
     return true;
 }
 

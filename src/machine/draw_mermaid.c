@@ -188,13 +188,13 @@ static void write_edge(struct det_picture *picture, const struct det_draw_edge *
 static void write_edges(struct det_picture *picture)
 {
     struct det_draw_edge edge;
-    uint32_t at = 0;
+    struct det_draw_cursor cursor = { 0 };
 
     det_pen_raw(picture->pen, "    [*] --> ");
     det_draw_state_id(
         picture, picture->trace ? picture->trace->initial : picture->machine->initial);
     det_pen_raw(picture->pen, "\n");
-    while (det_draw_next_edge(picture, &at, &edge))
+    while (det_draw_next_edge(picture, &cursor, &edge))
         write_edge(picture, &edge);
     for (unsigned state = 0; state < picture->machine->state_count; state++) {
         if (!is_final(picture, state))

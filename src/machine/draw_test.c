@@ -314,10 +314,13 @@ static void every_alternative_is_an_edge_with_its_guard(void **unused)
     const char *text = draw_plain(&machine, DET_DRAW_MERMAID_STATE);
 
     (void)unused;
-    assert_has(text, "    Idle --> Busy: Start [may_ping]\n");
-    assert_has(text, "    Idle --> Failed: Start [else]\n");
-    assert_has(text, "    Idle --> [*]: Start [is_hot] [stop#58; hot]\n");
-    assert_has(text, "    Busy --> Busy: Start [else] (stay)\n");
+    /* Behind the first of their pair, in the order in which they are tried. */
+    assert_has(
+        text, "    Idle --> Busy: Start [may_ping]\n"
+              "    Idle --> [*]: Start [is_hot] [stop#58; hot]\n"
+              "    Idle --> Failed: Start [else]\n");
+    assert_has(
+        text, "    Busy --> Busy: Start [may_ping]\n    Busy --> Busy: Start [else] (stay)\n");
     text = draw_plain(&machine, DET_DRAW_MERMAID_FLOWCHART);
     assert_has(text, "    Idle -->|\"Start [else]\"| Failed\n");
     assert_has(text, "    Idle -->|\"Start [is_hot] [stop#58; hot]\"| END\n");
@@ -325,6 +328,23 @@ static void every_alternative_is_an_edge_with_its_guard(void **unused)
     assert_has(text, "\"Idle\" -> \"Failed\" [label=\"Start [else]\"];\n");
     assert_has(text, "\"Busy\" -> \"Busy\" [label=\"Start [else] (stay)\"];\n");
     assert_lacks(draw_plain(&job_machine, DET_DRAW_DOT), "[else]");
+}
+
+static void more_alternatives_than_can_be_looked_up_stand_at_the_end(void **unused)
+{
+    static struct det_choice choices[DET_DRAW_CHOICES_MAX + 1];
+    struct det_transition table[JOB_STATES * JOB_EVENTS];
+    struct det_machine machine = choosing_job(table);
+    const char *text;
+
+    (void)unused;
+    for (size_t i = 0; i <= DET_DRAW_CHOICES_MAX; i++)
+        choices[i] = machine.choices[0];
+    machine.choices = choices;
+    machine.choice_count = DET_DRAW_CHOICES_MAX + 1;
+    text = draw_plain(&machine, DET_DRAW_MERMAID_STATE);
+    assert_has(text, "    Idle --> Busy: Start [may_ping]\n    Idle --> [*]: Halt [stop]\n");
+    assert_has(text, "    Idle --> Failed: Start [else]\n    Idle --> Failed: Start [else]\n");
 }
 
 static void an_alternative_that_was_taken_is_highlighted(void **unused)
@@ -340,7 +360,7 @@ static void an_alternative_that_was_taken_is_highlighted(void **unused)
     (void)unused;
     assert_has(text, "\"Idle\" -> \"Failed\" [label=\"Start [else]\", penwidth=2, color=blue];\n");
     assert_has(text, "\"Idle\" -> \"Busy\" [label=\"Start [may_ping]\"];\n");
-    assert_has(draw_trace(&machine, DET_DRAW_MERMAID_FLOWCHART, &trace), "    linkStyle 6 stroke");
+    assert_has(draw_trace(&machine, DET_DRAW_MERMAID_FLOWCHART, &trace), "    linkStyle 3 stroke");
     assert_has(
         draw_trace(&machine, DET_DRAW_MERMAID_SEQUENCE, &trace),
         "    FSM->>FSM: Start\n    Note over FSM: Failed\n");
@@ -469,6 +489,7 @@ int main(void)
         cmocka_unit_test(a_trace_without_a_name_has_that_of_the_machine),
         cmocka_unit_test(an_edge_is_taken_by_its_own_event_only),
         cmocka_unit_test(every_alternative_is_an_edge_with_its_guard),
+        cmocka_unit_test(more_alternatives_than_can_be_looked_up_stand_at_the_end),
         cmocka_unit_test(an_alternative_that_was_taken_is_highlighted),
         cmocka_unit_test(the_options_turn_and_thin_out),
         cmocka_unit_test(it_writes_like_snprintf_at_every_capacity),

@@ -596,6 +596,12 @@ GUARD(is_late)
 ON  (RED, GO, GREEN, IF(is_day))
 ELSE(RED, GO, RED)
 ELSE_STAY(RED, GO, IF(is_late))"""))
+    shown = [line.split("go ")[1] for line in detent("diagram", "light.fsm").stdout.splitlines()
+             if ": go " in line]
+    equal(shown, ["[is_day]", "[is_late] (stay)", "[else]"])
+    ways = json.loads(detent("gen", "json", "light.fsm").stdout)["transitions"]
+    equal([(w.get("if"), w.get("else")) for w in ways[:3]],
+          [("is_day", None), ("is_late", True), (None, True)])
     write("light.test.yaml", CASES + """  - name: at night
     guards: {is_day: false, is_late: false}
     steps:
@@ -608,8 +614,6 @@ ELSE_STAY(RED, GO, IF(is_late))"""))
     equal([(m["from"], m["if"], m["line"]) for m in missed], [("red", "is_late", 11)])
     detent("check", "--unhandled", "light.fsm", out="red    ->+2  .")
     detent("diagram", "light.fsm", out="red --> red: go [else]")
-    ways = json.loads(detent("gen", "json", "light.fsm").stdout)["transitions"]
-    equal([w.get("if") for w in ways if w.get("else")], [None, "is_late"])
     detent("sim", "light.fsm", "--seeds", "3", out="4 of 4 transitions")
     detent("fmt", "--check", "light.fsm", code=1)
 
