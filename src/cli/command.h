@@ -27,6 +27,7 @@ struct cli_operand {
     uint32_t least, most;
     const char *suffix; /* ".fsm"; NULL: any file, if there are no words */
     const char *words;  /* "c json": the first operand is one of these; NULL: any */
+    bool is_command;    /* or the name of a command */
 };
 
 struct cli_args {

@@ -38,10 +38,33 @@ const struct cli_command *cli_command_find(const char *name)
     return NULL;
 }
 
+/* What a command is called elsewhere. */
+static const struct cli_command *find_synonym(const char *name)
+{
+    static const struct {
+        const char *word;
+        unsigned command;
+    } synonyms[] = {
+        { "format", COMMAND_fmt },   { "lint", COMMAND_check },    { "validate", COMMAND_check },
+        { "draw", COMMAND_diagram }, { "graph", COMMAND_diagram }, { "generate", COMMAND_gen },
+        { "simulate", COMMAND_sim }, { "init", COMMAND_new },      { "create", COMMAND_new },
+    };
+
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++) {
+        if (strcmp(synonyms[i].word, name) == 0)
+            return commands[synonyms[i].command];
+    }
+    return NULL;
+}
+
 const struct cli_command *cli_command_nearest(const char *name)
 {
+    const struct cli_command *synonym = find_synonym(name);
     const char *names[COMMAND_COUNT];
     int nearest;
+
+    if (synonym)
+        return synonym;
 
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         names[i] = commands[i]->name;

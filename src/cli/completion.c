@@ -25,21 +25,6 @@ static void bash_choices(struct cli *cli, const struct cli_option *option)
     }
 }
 
-static void bash_command(struct cli *cli, const struct cli_command *command)
-{
-    cli_print(cli, "    %s)\n        options='", command->name);
-    for (const struct cli_option *o = command->options; o && o->name; o++)
-        cli_print(cli, "%s--%s", o == command->options ? "" : " ", o->name);
-    for (const struct cli_option *o = cli_common_options(); o->name; o++)
-        cli_print(cli, " --%s", o->name);
-    cli_print(cli, "'\n        words='%s'\n", command->operand.words ? command->operand.words : "");
-    cli_print(cli, "        suffix='%s'\n", command->operand.suffix ? command->operand.suffix : "");
-    cli_print(cli, "        case $before in\n");
-    bash_choices(cli, command->options);
-    bash_choices(cli, cli_common_options());
-    cli_print(cli, "        esac ;;\n");
-}
-
 static void put_names(struct cli *cli, const char *separator)
 {
     const struct cli_command *command;
@@ -53,6 +38,33 @@ static void put_names(struct cli *cli, const char *separator)
     }
 }
 
+/* What the first operand may be. */
+static void put_words(struct cli *cli, const struct cli_operand *operand)
+{
+    cli_print(cli, "%s", operand->words ? operand->words : "");
+    if (operand->is_command) {
+        cli_print(cli, " ");
+        put_names(cli, " ");
+    }
+}
+
+static void bash_command(struct cli *cli, const struct cli_command *command)
+{
+    cli_print(cli, "    %s)\n        options='", command->name);
+    for (const struct cli_option *o = command->options; o && o->name; o++)
+        cli_print(cli, "%s--%s", o == command->options ? "" : " ", o->name);
+    for (const struct cli_option *o = cli_common_options(); o->name; o++)
+        cli_print(cli, " --%s", o->name);
+    cli_print(cli, "'\n        words='");
+    put_words(cli, &command->operand);
+    cli_print(
+        cli, "'\n        suffix='%s'\n", command->operand.suffix ? command->operand.suffix : "");
+    cli_print(cli, "        case $before in\n");
+    bash_choices(cli, command->options);
+    bash_choices(cli, cli_common_options());
+    cli_print(cli, "        esac ;;\n");
+}
+
 static void put_bash(struct cli *cli)
 {
     const struct cli_command *command;
@@ -61,6 +73,10 @@ static void put_bash(struct cli *cli)
         cli, "# bash completion of detent: eval \"$(detent completion bash)\"\n_detent() {\n"
              "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
              "    local options='' words='' suffix=''\n    COMPREPLY=()\n"
+             "    # --format=se comes as three words.\n"
+             "    if [ \"$word\" = '=' ]; then\n        word=''\n"
+             "    elif [ \"$before\" = '=' ]; then\n"
+             "        before=${COMP_WORDS[COMP_CWORD-2]}\n    fi\n"
              "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
              "        mapfile -t COMPREPLY < <(compgen -W '");
     put_names(cli, " ");
@@ -118,8 +134,11 @@ static void put_zsh(struct cli *cli)
             zsh_option(cli, o);
         for (const struct cli_option *o = cli_common_options(); o->name; o++)
             zsh_option(cli, o);
-        if (command->operand.words)
-            cli_print(cli, " '1:word:(%s)'", command->operand.words);
+        if (command->operand.words) {
+            cli_print(cli, " '1:word:(");
+            put_words(cli, &command->operand);
+            cli_print(cli, ")'");
+        }
         cli_print(
             cli, " '*:file:_files%s%s%s' ;;\n", command->operand.suffix ? " -g \"*" : "",
             command->operand.suffix ? command->operand.suffix : "",
@@ -156,10 +175,13 @@ static void put_fish(struct cli *cli)
             fish_option(cli, command->name, o);
         for (const struct cli_option *o = cli_common_options(); o->name; o++)
             fish_option(cli, command->name, o);
-        if (command->operand.words)
+        if (command->operand.words) {
             cli_print(
-                cli, "complete -c detent -f -n '__fish_seen_subcommand_from %s' -a '%s'\n",
-                command->name, command->operand.words);
+                cli, "complete -c detent -f -n '__fish_seen_subcommand_from %s' -a '",
+                command->name);
+            put_words(cli, &command->operand);
+            cli_print(cli, "'\n");
+        }
     }
 }
 

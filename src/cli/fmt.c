@@ -120,8 +120,13 @@ static int run(struct cli *cli, const struct cli_args *args)
 {
     static const char *const suffixes[] = { CLI_SPEC_SUFFIX, CLI_RECORDS_SUFFIX, NULL };
     struct cli_names names = { 0 };
-    int worst = cli_files_list(cli, args->operands, suffixes, &names);
+    int worst;
 
+    if (args->values[OPTION_CHECK] && args->values[OPTION_WRITE]) {
+        cli_complain(cli, "--check changes nothing and --write does: one of them");
+        return CLI_USAGE;
+    }
+    worst = cli_files_list(cli, args->operands, suffixes, &names);
     for (size_t i = 0; i < names.count && !cli_is_stopped(cli); i++) {
         int code = format_file(cli, args, names.items[i]);
 

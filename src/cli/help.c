@@ -128,7 +128,8 @@ static int help_rows(struct cli *cli)
         print_kind(cli, "row", det_row_kind((enum det_row)i));
     if (!cli->is_json)
         cli_print(
-            cli, "\nExtras at the end of ON, STAY, STOP and their overrides, in any order:\n\n");
+            cli, "\nExtras at the end of ON, STAY, STOP, their OVERRIDE and their ELSE, in any "
+                 "order:\n\n");
     for (unsigned i = 0; i < DET_EXTRA_COUNT; i++)
         print_kind(cli, "extra", det_extra_kind((enum det_extra)i));
     return CLI_OK;
@@ -249,6 +250,9 @@ const struct cli_command cli_command_help = {
     .about =
         "Without an operand, lists the commands. 'rows' lists the rows that a spec may have and\n"
         "their extras, 'rules' every rule that is checked with its id, 'exit' the exit codes.",
-    .operand = { .form = "[COMMAND|rows|rules|exit]", .most = 1, .words = "rows rules exit" },
+    .operand = { .form = "[COMMAND|rows|rules|exit]",
+                 .most = 1,
+                 .words = "rows rules exit",
+                 .is_command = true },
     .run = run,
 };

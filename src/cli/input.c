@@ -23,6 +23,22 @@ int cli_exit_of(int error)
                                       : CLI_FAILURE;
 }
 
+/* What the path lacks at its end to be a file that is there; NULL: it is not that. */
+static const char *missing_suffix(const struct cli *cli, const char *path)
+{
+    bool is_test = cli->command && strcmp(cli->command, "test") == 0;
+    const char *suffixes[] = { is_test ? CLI_CASES_SUFFIX : CLI_SPEC_SUFFIX, CLI_RECORDS_SUFFIX };
+
+    for (size_t i = 0; i < (is_test ? 1 : 2); i++) {
+        char meant[DET_PATH_MAX];
+        int length = snprintf(meant, sizeof meant, "%s%s", path, suffixes[i]);
+
+        if (length < (int)sizeof meant && cli_is_there(meant) && !cli_is_folder(meant))
+            return suffixes[i];
+    }
+    return NULL;
+}
+
 static int say_error(struct det_error *error, int code, const char *path, size_t limit)
 {
     if (code == DET_ERR_LIMIT)
@@ -33,6 +49,17 @@ static int say_error(struct det_error *error, int code, const char *path, size_t
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
         return det_error_set(error, code, "%s: %s", path, strerror(errno));
     return det_error_set(error, code, "%s: %s", path, det_error_text(code));
+}
+
+static int say_missing(const struct cli *cli, struct det_error *error, const char *path)
+{
+    const char *suffix = missing_suffix(cli, path);
+
+    if (!suffix)
+        return say_error(error, DET_ERR_NOT_FOUND, path, 0);
+    return det_error_set(
+        error, DET_ERR_NOT_FOUND, "%s: there is no such file; did you mean %s%s?", path, path,
+        suffix);
 }
 
 /* Takes over what the buffer holds; cli_text_free() counts on its size and nothing behind it. */
@@ -79,9 +106,8 @@ int cli_text_load(
         return r < 0 ? say_error(reterr, r, CLI_STDIN_NAME, limit) : 0;
     }
     if (stat(path, &status) < 0)
-        return say_error(
-            reterr, errno == ENOENT || errno == ENOTDIR ? DET_ERR_NOT_FOUND : DET_ERR_IO, path,
-            limit);
+        return errno == ENOENT || errno == ENOTDIR ? say_missing(cli, reterr, path)
+                                                   : say_error(reterr, DET_ERR_IO, path, limit);
     if (S_ISDIR(status.st_mode))
         return det_error_set(reterr, DET_ERR_IO, "%s: is a folder, not a file", path);
     if (!S_ISREG(status.st_mode))

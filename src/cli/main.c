@@ -11,10 +11,27 @@
 #include "cli/input.h"
 #include "cli/report.h"
 
-static int unknown_command(struct cli *cli, const char *word)
+/* An option where the command belongs; the command, if there is one, stands behind it. */
+static int early_option(struct cli *cli, const char *const *words)
 {
+    const char *const *word = words + 1;
+
+    while (*word && !cli_command_find(*word))
+        word++;
+    if (*word)
+        cli_complain(cli, "options stand behind the command: detent %s %s ...", *word, words[0]);
+    else
+        cli_complain(cli, "options stand behind a command: detent COMMAND %s ...", words[0]);
+    return CLI_USAGE;
+}
+
+static int unknown_command(struct cli *cli, const char *const *words)
+{
+    const char *word = words[0];
     const struct cli_command *nearest = cli_command_nearest(word);
 
+    if (word[0] == '-' && word[1] != '\0')
+        return early_option(cli, words);
     if (cli_has_suffix(word, CLI_SPEC_SUFFIX))
         cli_complain(cli, "'%s' is a spec, not a command: detent check %s", word, word);
     else if (cli_has_suffix(word, CLI_CASES_SUFFIX))
@@ -130,6 +147,6 @@ int main(int argc, char **argv)
     }
     command = command_of(argv[1]);
     if (!command)
-        return finish(&cli, unknown_command(&cli, argv[1]));
+        return finish(&cli, unknown_command(&cli, (const char *const *)argv + 1));
     return finish(&cli, run_command(&cli, command, (const char *const *)argv + 2));
 }

@@ -140,7 +140,7 @@ def test_help_is_for_every_command_and_topic():
     detent("help", out="usage: detent COMMAND")
     detent("--help", out="usage: detent COMMAND")
     detent("-h", out="usage: detent COMMAND")
-    detent("help", "rows", out=["STATE(NAME, wire", "WITHIN(DURATION"])
+    detent("help", "rows", out=["STATE(NAME, wire", "WITHIN(DURATION", "OVERRIDE and their ELSE"])
     detent("help", "rules", out=["duplicate-transition", "unreachable"])
     detent("help", "exit", out="130")
     check(len(objects(detent("help", "rows", "--json"))) > 30)
@@ -156,6 +156,12 @@ def test_help_is_for_every_command_and_topic():
 def test_wrong_words_get_the_nearest_right_one():
     detent("chekc", code=2, err="did you mean 'check'?")
     detent("frobnicate", code=2, err="'detent help' lists them")
+    detent("format", "x.fsm", code=2, err="no command 'format'; did you mean 'fmt'?")
+    detent("help", "format", code=2, err="no help on 'format'; did you mean 'fmt'?")
+    detent("--json", "check", "x.fsm", code=2,
+           err="options stand behind the command: detent check --json ...")
+    detent("--color", "never", "fmt", code=2, err="behind the command: detent fmt --color ...")
+    detent("--strict", code=2, err="options stand behind a command: detent COMMAND --strict ...")
     detent("check", "--stict", "x", code=2, err=["did you mean --strict?", "detent help check"])
     detent("check", code=2, err="something is missing: detent check FILE|FOLDER...")
     detent("version", "x", code=2, err="'x' is too much here")
@@ -483,6 +489,12 @@ def test_files_that_are_not_there_or_no_files():
     for words in (["diagram"], ["sim"], ["gen", "c"]):
         detent(*words, "folder", code=1, err="folder: is a folder, not a file")
     detent("check", "light.fsm/x.fsm", code=3, err="there is no such file")
+    write("light.test.yaml", CASES)
+    write("coins.rec", "RECORD(coin) FIELD(cents, u8) END\n")
+    detent("check", "light", code=3, err="light: there is no such file; did you mean light.fsm?\n")
+    detent("test", "light", code=3, err="no such file; did you mean light.test.yaml?\n")
+    detent("fmt", "coins", code=3, err="no such file; did you mean coins.rec?\n")
+    detent("check", "nobody", code=3, err="nobody: there is no such file\n")
     os.mkfifo("pipe")
     for words in (["check"], ["fmt"], ["test"], ["diagram", "light.fsm", "--trace"]):
         detent(*words, "pipe", code=1, err="pipe: is no regular file; '-' reads the standard input")
@@ -522,6 +534,7 @@ def test_fmt_prints_checks_and_writes():
     check(os.path.islink("link.fsm"), "the link is gone")
     equal(os.stat("light.fsm").st_mode & 0o777, 0o604)
     detent("fmt", "--check", "light.fsm")
+    detent("fmt", "--check", "-w", "light.fsm", code=2, err="--check changes nothing and --write")
     equal(objects(detent("fmt", "--check", "light.fsm", "--json"))[0]["formatted"], True)
     equal(objects(detent("fmt", "-", "--json", stdin=ugly))[0]["text"], pretty)
     write("bad.fsm", "STATE(A,\n  a\n")
@@ -938,10 +951,16 @@ complete_words detent check --st
 complete_words detent diagram --format se
 complete_words detent diagram li
 complete_words detent completion z
+complete_words detent help ru
+complete_words detent help di
+complete_words detent diagram --format =
+complete_words detent diagram --format = se
+complete_words detent check --color = al
 """
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     equal(done.stderr, "")
-    equal(done.stdout, "check\n--strict\nsequence\nlight.fsm\nzsh\n")
+    equal(done.stdout, "check\n--strict\nsequence\nlight.fsm\nzsh\nrules\ndiagram\n"
+          "mermaid flowchart sequence dot timeline svg\nsequence\nalways\n")
 
 
 def test_completion_of_other_shells():
