@@ -102,9 +102,9 @@ struct det_draw_edge {
 
 /* A walk over all edges. Starts all zero. */
 struct det_draw_cursor {
-    uint32_t next;                   /* cell, or alternative behind the last cell */
+    uint32_t at;                     /* a cell, or an alternative behind the last cell */
+    bool is_begun;                   /* the cell itself was looked at */
     const struct det_choice *choice; /* the last one of the pair; NULL: none */
-    bool is_in_pair;                 /* its alternatives come next */
 };
 
 /* The next edge: the cells in the order of states, then events, and behind each its alternatives in

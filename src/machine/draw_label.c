@@ -26,19 +26,52 @@ static struct det_draw_edge edge_of(const struct det_choice *choice)
     };
 }
 
-static bool next_of_pair(
+static const struct det_choice *find_choice(
+    const struct det_machine *machine, uint32_t cell, size_t at, bool has_guard)
+{
+    for (; at < machine->choice_count; at++) {
+        const struct det_choice *choice = &machine->choices[at];
+
+        if ((uint32_t)choice->state * machine->event_count + choice->event == cell &&
+            is_guarded(&choice->transition) == has_guard)
+            return choice;
+    }
+    return NULL;
+}
+
+/* Those with a guard come first. Also what is never tried is drawn. */
+static const struct det_choice *next_choice(
+    const struct det_machine *machine, uint32_t cell, const struct det_choice *after)
+{
+    bool has_guard = !after || is_guarded(&after->transition);
+    size_t at = after ? (size_t)(after - machine->choices) + 1 : 0;
+    const struct det_choice *choice = find_choice(machine, cell, at, has_guard);
+
+    return choice || !has_guard ? choice : find_choice(machine, cell, 0, false);
+}
+
+/* The next edge of the cell; false when there are no more. */
+static bool next_of_cell(
     const struct det_machine *machine, struct det_draw_cursor *cursor, struct det_draw_edge *ret)
 {
-    uint32_t cell = cursor->next - 1;
+    const struct det_transition *transition = &machine->table[cursor->at];
 
-    if (!cursor->is_in_pair)
+    if (!cursor->is_begun && transition->outcome != DET_UNHANDLED) {
+        *ret = (struct det_draw_edge){
+            .from = (uint16_t)(cursor->at / machine->event_count),
+            .event = (uint16_t)(cursor->at % machine->event_count),
+            .transition = transition,
+        };
+        cursor->is_begun = true;
+        return true;
+    }
+    cursor->is_begun = true;
+    if (machine->choice_count <= DET_DRAW_CHOICES_MAX)
+        cursor->choice = next_choice(machine, cursor->at, cursor->choice);
+    if (!cursor->choice)
         return false;
-    cursor->choice = det_machine_choice(
-        machine, cell / machine->event_count, cell % machine->event_count, cursor->choice);
-    cursor->is_in_pair = cursor->choice != NULL;
-    if (cursor->is_in_pair)
-        *ret = edge_of(cursor->choice);
-    return cursor->is_in_pair;
+    *ret = edge_of(cursor->choice);
+    return true;
 }
 
 bool det_draw_next_edge(
@@ -46,25 +79,15 @@ bool det_draw_next_edge(
 {
     const struct det_machine *machine = picture->machine;
     uint32_t cells = (uint32_t)machine->state_count * machine->event_count;
-    bool is_far = machine->choice_count > DET_DRAW_CHOICES_MAX;
 
-    if (next_of_pair(machine, cursor, ret))
-        return true;
-    while (cursor->next < cells && machine->table[cursor->next].outcome == DET_UNHANDLED)
-        cursor->next++;
-    if (cursor->next < cells) {
-        *ret = (struct det_draw_edge){
-            .from = (uint16_t)(cursor->next / machine->event_count),
-            .event = (uint16_t)(cursor->next % machine->event_count),
-            .transition = &machine->table[cursor->next],
-        };
-        cursor->is_in_pair = !is_far;
-    } else if (is_far && cursor->next - cells < machine->choice_count) {
-        *ret = edge_of(&machine->choices[cursor->next - cells]);
-    } else {
-        return false;
+    for (; cursor->at < cells; *cursor = (struct det_draw_cursor){ .at = cursor->at + 1 }) {
+        if (next_of_cell(machine, cursor, ret))
+            return true;
     }
-    cursor->next++;
+    if (machine->choice_count <= DET_DRAW_CHOICES_MAX ||
+        cursor->at - cells == machine->choice_count)
+        return false;
+    *ret = edge_of(&machine->choices[cursor->at++ - cells]);
     return true;
 }
 
