@@ -38,8 +38,8 @@ const struct cli_command *cli_command_find(const char *name)
     return NULL;
 }
 
-/* What a command is called elsewhere. */
-static const struct cli_command *find_synonym(const char *name)
+/* The number of the command that is called this elsewhere; COMMAND_COUNT: none is. */
+static unsigned find_synonym(const char *name)
 {
     static const struct {
         const char *word;
@@ -52,19 +52,19 @@ static const struct cli_command *find_synonym(const char *name)
 
     for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++) {
         if (strcmp(synonyms[i].word, name) == 0)
-            return commands[synonyms[i].command];
+            return synonyms[i].command;
     }
-    return NULL;
+    return COMMAND_COUNT;
 }
 
 const struct cli_command *cli_command_nearest(const char *name)
 {
-    const struct cli_command *synonym = find_synonym(name);
+    unsigned synonym = find_synonym(name);
     const char *names[COMMAND_COUNT];
     int nearest;
 
-    if (synonym)
-        return synonym;
+    if (synonym < COMMAND_COUNT)
+        return commands[synonym];
 
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         names[i] = commands[i]->name;

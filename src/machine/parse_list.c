@@ -54,7 +54,7 @@ static void flatten(struct det_spec *spec, struct det_macro *macro)
         complain_macro(spec, DET_RULE_TOO_LARGE, macro->at, "has more than 64 names");
         return;
     }
-    macro->flat = det_parse_alloc(spec, (size_t)(count + 1) * sizeof *macro->flat);
+    macro->flat = det_parse_alloc(spec, (size_t)(count + 1) * sizeof(struct det_build_origin *));
     if (macro->flat == NULL)
         return;
     for (const struct det_node *node = macro->members; node != NULL; node = node->next) {
