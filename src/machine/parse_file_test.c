@@ -370,6 +370,10 @@ static void no_memory_leaves_nothing_behind(void **state)
               "#define ORDER_OPEN PENDING, PAID\nRECORD(s) OPTIONAL(x, nested(r)) END\n"
               "STAY(ANY(ORDER_OPEN), GO)\nOVERRIDE(PENDING, PAY, PENDING)\nGUARD(g)\n",
         ORDER "STATE(A a)\nON(A, B)\n#ifdef X\nRECORD(x) FIELD(a, u9) END\n",
+        ORDER
+        "#define ORDER_OUT PENDNG, PAID\n#define ORDER_ALL ORDER_OUT\nSTAY(ANY(ORDER_OT), PAY)\n"
+        "STAY(ANY(ORDER_ALL), PAY, CAL(x))\nSTATE(X, x, FINL)\nENUM(e) VALUE(A, a) END\n",
+        "#define FSM_NAME a\n#define FSM_PREFIX A\nSTATE(S, s, INITIAL)\nTIMER(late)\n",
         "\xff",
     };
     char *path = malloc(DET_SPEC_SIZE_MAX);
