@@ -137,6 +137,8 @@ static const char *note_of(const struct det_diagnostic *finding)
 
     if (rule == DET_RULE_OVERRIDES)
         return "this is replaced";
+    if (rule == DET_RULE_OVERRIDE_ELSE)
+        return "this ELSE comes before it";
     if (rule != DET_RULE_UNKNOWN_STATE && rule != DET_RULE_UNKNOWN_EVENT &&
         rule != DET_RULE_UNKNOWN_EFFECT && rule != DET_RULE_UNKNOWN_TIMER)
         return "first said here";
