@@ -18,11 +18,6 @@ struct step {
     uint64_t visit; /* afterwards */
 };
 
-static bool has_fill(const struct det_timeout *timeout)
-{
-    return timeout && timeout->after && timeout->fill;
-}
-
 static bool arms_with_fill(
     const struct det_machine *machine, const struct det_transition_more *more)
 {
@@ -33,28 +28,31 @@ static bool arms_with_fill(
     return false;
 }
 
+bool det_decide_runs_code(
+    const struct det_machine *machine, unsigned state, const struct det_transition *transition)
+{
+    const struct det_transition_more *more = transition->more;
+    const struct det_timeout *timeout = det_machine_timeout(machine, transition);
+
+    if (more && (more->guard || more->hook || more->update || arms_with_fill(machine, more)))
+        return true;
+    if (transition->outcome != DET_STAY && machine->states[state].exit)
+        return true;
+    if (transition->outcome == DET_GOTO && machine->states[transition->to].entry)
+        return true;
+    return timeout && timeout->fill;
+}
+
 /* Whether no user code can run and nothing has to be told: then no claim is needed. */
 bool det_decide_is_plain(const struct det_turn *turn, const void *event)
 {
     const struct det_machine *machine = turn->served->machine;
-    const struct det_store_head *head = &turn->resident->head;
-    unsigned kind = det_event_kind(event);
-    const struct det_transition *transition = det_machine_step(machine, head->state, kind);
-    const struct det_transition_more *more = transition->more;
+    unsigned state = turn->resident->head.state, kind = det_event_kind(event);
+    const struct det_transition *transition = det_machine_step(machine, state, kind);
 
     if (transition->outcome == DET_UNHANDLED)
         return machine->events[kind].unhandled != DET_UNHANDLED_DEAD_LETTER;
-    if (more && (more->guard || more->hook || more->update || has_fill(more->within) ||
-                 arms_with_fill(machine, more)))
-        return false;
-    if (transition->outcome == DET_STAY)
-        return true;
-    if (machine->states[head->state].exit)
-        return false;
-    if (transition->outcome == DET_STOP)
-        return true;
-    return !machine->states[transition->to].entry &&
-           !has_fill(&machine->states[transition->to].timeout);
+    return !det_decide_runs_code(machine, state, transition);
 }
 
 int det_decide_check(const struct det_served *served, const void *event, struct det_error *reterr)

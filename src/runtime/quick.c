@@ -25,37 +25,21 @@ struct quick {
     struct det_store_commit commit;
 };
 
-static bool changes_data(const struct det_transition_more *more)
-{
-    return more && (more->update || more->keep_count);
-}
-
-static bool asks_user(
-    const struct det_machine *machine, size_t state, const struct det_transition *transition)
-{
-    const struct det_transition_more *more = transition->more;
-
-    if (more && (more->guard || more->hook))
-        return true;
-    return transition->outcome == DET_GOTO &&
-           (machine->states[state].exit || machine->states[transition->to].entry);
-}
-
 enum det_way det_quick_way(
-    const struct det_machine *machine, size_t state, const struct det_transition *transition)
+    const struct det_machine *machine, unsigned state, const struct det_transition *transition)
 {
     const struct det_transition_more *more = transition->more;
-    const struct det_timeout *timeout;
+    const struct det_timeout *timeout = det_machine_timeout(machine, transition);
 
     if (transition->outcome != DET_GOTO && transition->outcome != DET_STAY)
         return DET_WAY_TURN;
     if (more && (more->effect_count || more->arm_count || more->disarm_count))
         return DET_WAY_TURN;
-    timeout = det_machine_timeout(machine, transition);
-    if (transition->outcome == DET_GOTO && timeout && timeout->fill)
+    if (timeout && timeout->fill)
         return DET_WAY_TURN;
-    return changes_data(more) || asks_user(machine, state, transition) ? DET_WAY_CODE
-                                                                       : DET_WAY_PLAIN;
+    if ((more && more->keep_count) || det_decide_runs_code(machine, state, transition))
+        return DET_WAY_CODE;
+    return DET_WAY_PLAIN;
 }
 
 static bool has_writer(const struct det_resident *resident)

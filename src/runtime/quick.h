@@ -14,7 +14,7 @@
 
 /* Which way a transition from `state` takes. */
 enum det_way det_quick_way(
-    const struct det_machine *machine, size_t state, const struct det_transition *transition);
+    const struct det_machine *machine, unsigned state, const struct det_transition *transition);
 /* With the shard's lock held, before and after, but meanwhile only where there is no user code. 1:
  * done, `ret` is written. 0: not for this way, nothing happened, take a turn; `*slot` is NULL when
  * it may have moved. Negative: it failed. */

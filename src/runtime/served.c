@@ -118,9 +118,11 @@ static void find_ways(struct det_served *served)
 {
     const struct det_machine *machine = served->machine;
 
-    for (size_t i = 0; i < cells_of(machine); i++)
-        served->ways[i] =
-            (uint8_t)det_quick_way(machine, i / machine->event_count, &machine->table[i]);
+    for (size_t i = 0; i < cells_of(machine); i++) {
+        unsigned state = (unsigned)(i / machine->event_count);
+
+        served->ways[i] = (uint8_t)det_quick_way(machine, state, &machine->table[i]);
+    }
     for (size_t i = 0; i < machine->choice_count; i++) {
         const struct det_choice *choice = &machine->choices[i];
 

@@ -132,6 +132,9 @@ void det_draft_discard(struct det_turn *turn);
 
 /* decide.c: fills the draft. May call user code. */
 bool det_decide_is_plain(const struct det_turn *turn, const void *event);
+/* Whether a transition from `state`, which is one, asks a function of the user's. */
+bool det_decide_runs_code(
+    const struct det_machine *machine, unsigned state, const struct det_transition *transition);
 DET_MUST_CHECK int det_decide_event(struct det_turn *turn, const void *event);
 DET_MUST_CHECK int det_decide_start(struct det_turn *turn);
 DET_MUST_CHECK int det_decide_stop(struct det_turn *turn);
