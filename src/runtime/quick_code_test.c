@@ -348,36 +348,24 @@ static int without_memory(struct det_test_memory *memory, void *argument)
 {
     struct det_machine *machine = argument;
     struct script script = { .limit = 100 };
-    struct det_store *store = NULL;
-    struct det_runtime *runtime = NULL;
-    struct det_loop *loop;
+    struct poor poor;
     int r;
 
-    assert_int_equal(det_loop_open(NULL, NULL, &loop), 0);
-    r = det_store_open_with(
-        "memory:", &(struct det_store_options){ .allocator = &memory->allocator }, &store, NULL);
+    r = poor_open(&poor, memory, &script);
     if (r == 0)
-        r = det_runtime_open(
-            store,
-            &(struct det_runtime_options){
-                .allocator = &memory->allocator, .loop = loop, .user = &script },
-            &runtime, NULL);
-    if (r == 0)
-        r = det_runtime_start(runtime, machine, "a", NULL, NULL, NULL);
+        r = det_runtime_start(poor.runtime, machine, "a", NULL, NULL, NULL);
     for (unsigned i = 0; r == 0 && i < 10; i++) {
         struct lift_event event = { .kind = i % 2 ? SINK : RISE, .weight = { i } };
         struct det_instance before, after;
         struct lift_data data;
 
-        assert_int_equal(det_runtime_get(runtime, machine, "a", &before, NULL), 0);
-        r = det_runtime_send(runtime, machine, "a", &event, NULL, NULL);
-        assert_int_equal(det_runtime_get(runtime, machine, "a", &after, &data), 0);
+        assert_int_equal(det_runtime_get(poor.runtime, machine, "a", &before, NULL), 0);
+        r = det_runtime_send(poor.runtime, machine, "a", &event, NULL, NULL);
+        assert_int_equal(det_runtime_get(poor.runtime, machine, "a", &after, &data), 0);
         assert_int_equal(after.sequence, before.sequence + (r == 0));
         assert_int_equal(data.rides, (after.sequence + 1) / 2);
     }
-    det_runtime_close(runtime);
-    det_store_close(store);
-    det_loop_close(loop);
+    poor_close(&poor);
     return r;
 }
 

@@ -193,34 +193,24 @@ static void a_quick_conflict_is_decided_again(void **state)
 static int without_memory(struct det_test_memory *memory, void *argument)
 {
     struct det_machine *machine = argument;
-    struct det_store *store = NULL;
-    struct det_runtime *runtime = NULL;
-    struct det_loop *loop;
+    struct poor poor;
     unsigned event[8] = { GO };
     int r;
 
-    assert_int_equal(det_loop_open(NULL, NULL, &loop), 0);
-    r = det_store_open_with(
-        "memory:", &(struct det_store_options){ .allocator = &memory->allocator }, &store, NULL);
+    r = poor_open(&poor, memory, NULL);
     if (r == 0)
-        r = det_runtime_open(
-            store, &(struct det_runtime_options){ .allocator = &memory->allocator, .loop = loop },
-            &runtime, NULL);
-    if (r == 0)
-        r = det_runtime_start(runtime, machine, "p", NULL, NULL, NULL);
+        r = det_runtime_start(poor.runtime, machine, "p", NULL, NULL, NULL);
     for (int i = 0; r == 0 && i < 10; i++) {
         struct det_instance before, after;
 
-        assert_int_equal(det_runtime_get(runtime, machine, "p", &before, NULL), 0);
+        assert_int_equal(det_runtime_get(poor.runtime, machine, "p", &before, NULL), 0);
         event[0] = i % 2 ? BACK : GO;
-        r = det_runtime_send(runtime, machine, "p", event, NULL, NULL);
-        assert_int_equal(det_runtime_get(runtime, machine, "p", &after, NULL), 0);
+        r = det_runtime_send(poor.runtime, machine, "p", event, NULL, NULL);
+        assert_int_equal(det_runtime_get(poor.runtime, machine, "p", &after, NULL), 0);
         assert_int_equal(after.sequence, before.sequence + (r == 0));
         assert_int_equal(after.state, r == 0 ? !before.state : before.state);
     }
-    det_runtime_close(runtime);
-    det_store_close(store);
-    det_loop_close(loop);
+    poor_close(&poor);
     return r;
 }
 

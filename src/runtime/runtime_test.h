@@ -125,6 +125,38 @@ static inline void wait_in(struct det_world *world, det_time span)
     assert_int_equal(r, DET_ERR_TIMEOUT);
 }
 
+/* A runtime in the real world whose memory, and whose store's, may run out. */
+struct poor {
+    struct det_loop *loop;
+    struct det_store *store;
+    struct det_runtime *runtime;
+};
+
+/* Also after an error it is to be closed. */
+static inline int poor_open(struct poor *poor, struct det_test_memory *memory, void *user)
+{
+    const struct det_allocator *allocator = &memory->allocator;
+    int r;
+
+    *poor = (struct poor){ 0 };
+    assert_int_equal(det_loop_open(NULL, NULL, &poor->loop), 0);
+    r = det_store_open_with(
+        "memory:", &(struct det_store_options){ .allocator = allocator }, &poor->store, NULL);
+    if (r < 0)
+        return r;
+    return det_runtime_open(
+        poor->store,
+        &(struct det_runtime_options){ .allocator = allocator, .loop = poor->loop, .user = user },
+        &poor->runtime, NULL);
+}
+
+static inline void poor_close(struct poor *poor)
+{
+    det_runtime_close(poor->runtime);
+    det_store_close(poor->store);
+    det_loop_close(poor->loop);
+}
+
 /* Runs a test in a fixture of its own, with default options. */
 static inline void in_fixture(void (*test)(struct fixture *f))
 {

@@ -38,7 +38,7 @@ grep -q 'sudo apt-get install .*libc6-dev' "$work/said" || fail "it names no com
 
 play id 'echo 0'
 run || fail "it must install as root"
-grep -q 'install .*clang-tidy.*libc6-dev' "$work/calls" || fail "it does not install the tests' part"
+grep -q 'install .*clang-tidy.*libc6-dev' "$work/calls" || fail "it does not install it all"
 ! grep -q erlang "$work/calls" || fail "only the benchmark asks for its peers"
 run bench || fail "it must install the peers as root"
 grep -q erlang-base "$work/calls" || fail "it does not install the peers"
