@@ -8,15 +8,22 @@
 
 #include <detent/base.h>
 #include <detent/builder.h>
+#include <detent/bus.h>
+#include <detent/control.h>
 #include <detent/diagnostic.h>
 #include <detent/draw.h>
 #include <detent/loop.h>
 #include <detent/machine.h>
+#include <detent/policy.h>
 #include <detent/record.h>
 #include <detent/runtime.h>
+#include <detent/schedule.h>
 #include <detent/sim.h>
+#include <detent/slot.h>
 #include <detent/spec.h>
 #include <detent/store.h>
+#include <detent/supervise.h>
+#include <detent/task.h>
 #include <detent/world.h>
 
 #endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* slot.h - one at a time per key: tasks that share a slot run one after the other.
+ *
+ * A slot has owners (as many as its width, one unless it says otherwise) and a queue. It is there
+ * from its first submission until it is idle and empty; one that was given options stays.
+ *
+ *                   submit: start                     the last owner was removed
+ *     idle ------------------------------> running ------------------------------> idle
+ *                                           |   ^                                    or the next
+ *          replace: head of the queue is    v   |  the owner was removed:
+ *          the new one, owner is stopped   terminating  the head starts
+ *
+ *                 idle    running                          terminating
+ *     QUEUE       start   to the end; full: rejected       to the end; full: rejected
+ *     REPLACE     start   becomes the head, instead of     becomes the head, instead of
+ *                         the one there; stop the owner    the one there
+ *     DROP        start   rejected                         rejected
+ *     REPLACE_ALL start   queue is purged, then as REPLACE queue is purged, becomes the head
+ *
+ * The next one starts only when its predecessor is fully removed: attempts ended, name free. A
+ * replacement is never refused for the depth of the queue. Whoever is displaced, rejected, purged
+ * or removed while it waits gets an end (REJECTED, with the kind) and an event. With a width of
+ * n, REPLACE stops the owner that has run longest, and only when no place is free. */
+#ifndef DETENT_SLOT_H
+#define DETENT_SLOT_H
+
+#include <detent/task.h>
+
+DET_BEGIN
+
+enum det_admission {
+    DET_ADMIT_QUEUE,
+    DET_ADMIT_REPLACE,
+    DET_ADMIT_DROP_IF_RUNNING,
+    DET_ADMIT_REPLACE_ALL,
+};
+
+struct det_slot_options {
+    uint32_t width;     /* owners at the same time; 0: 1 */
+    uint32_t depth_max; /* of the queue; 0: slot_depth_max; UINT32_MAX: none may wait */
+};
+/* Makes the slot if need be. A smaller width or depth counts from now on; nobody is stopped. */
+DET_API int det_slot_configure(
+    struct det_tasks *tasks, const char *slot, const struct det_slot_options *options,
+    struct det_error *reterr) DET_MUST_CHECK;
+
+/* What became of a submission. */
+struct det_admitted {
+    det_task_id id; /* the same in the queue, the registry, on events and in the end */
+    bool is_started;
+    uint32_t depth; /* of the queue, with this one if it waits */
+    enum det_rejection rejection;
+};
+
+/* Submits a task to a slot; `slot` NULL: its own name. 0, started or queued; DET_ERR_REFUSED with
+ * the rejection in `ret`, which is written in this case too; other errors as det_tasks_add(). */
+DET_API int det_slot_submit(
+    struct det_tasks *tasks, const char *slot, enum det_admission admission,
+    const struct det_task_spec *spec, struct det_waiter **ret_waiter, struct det_admitted *ret,
+    struct det_error *reterr) DET_MUST_CHECK;
+/* The same, but DET_ERR_BUSY at once when the intake is full. */
+DET_API int det_slot_try_submit(
+    struct det_tasks *tasks, const char *slot, enum det_admission admission,
+    const struct det_task_spec *spec, struct det_waiter **ret_waiter, struct det_admitted *ret,
+    struct det_error *reterr) DET_MUST_CHECK;
+
+/* Stops the owners; the queue goes on. 1, or 0: no such slot, or no owner that was not stopping. */
+DET_API int det_slot_stop(struct det_tasks *tasks, const char *slot) DET_MUST_CHECK;
+/* Empties the queue; returns how many were in it. */
+DET_API int det_slot_purge(struct det_tasks *tasks, const char *slot) DET_MUST_CHECK;
+/* Both in one step: nothing of the queue starts in between. 1 or 0 as det_slot_stop(). */
+DET_API int det_slot_stop_and_purge(struct det_tasks *tasks, const char *slot) DET_MUST_CHECK;
+
+struct det_slot_info {
+    const char *name;
+    const char *state; /* "idle", "running", "terminating" */
+    uint32_t width, depth, depth_max;
+    uint32_t owner_count;
+    det_task_id owner;      /* the one that has run longest; 0: none */
+    const char *owner_name; /* NULL: none */
+    det_time since;         /* wall: in this state */
+    uint64_t started, rejected, replaced;
+};
+/* One consistent look, sorted by name. Rules as for det_tasks_each(). */
+DET_API int det_slots_each(
+    struct det_tasks *tasks, int (*each)(void *user, const struct det_slot_info *info),
+    void *user) DET_MUST_CHECK;
+
+DET_END
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* supervise.h - the supervised base: the one gateway that everything long-running lives in.
+ *
+ * A component is a machine (a spec with FSM_CONTEXT), a context (a struct of yours that holds a
+ * struct det_component called `component`), a dispatch function per state and an action function
+ * per action. An executor runs any number of components on one loop, cooperatively. For every
+ * component the same loop, and it alone, steps the machine and executes actions:
+ *
+ *     external event?  --------------------------+      Block: park until there is one
+ *        | none                                  |      Poll: take one if it is there
+ *     dispatch function of the state             |      Ignore: leave them where they are
+ *        CONTINUE    park until woken            |
+ *        AGAIN       run again after the others  v
+ *        TRANSITION  ------------------------> step the machine: guard, exit, move, entry,
+ *        TERMINATE   --> completion, end         then the actions in order; then the events
+ *        error       --> the failure event       that actions produced
+ *
+ * Nothing dies in silence. An error of a dispatch function, of an action or of a hook, an event
+ * that the state does not take, an answer that is none of the four, a closed control channel: each
+ * becomes the failure event of the spec, and the machine decides. If that cannot be (the failure
+ * event itself is not taken, or an action on its way fails, or the completion function fails), the
+ * last resort is recorded: the component ends as failed, with the reason, and whoever waits for it
+ * is told. The completion function runs exactly once, whatever the way.
+ *
+ *     supervise -> parked <-> ready -> running -> ... -> ended      (of a component)
+ *
+ * Rows of a component's spec, beside those of docs/machines.md:
+ *
+ *     #define FSM_CONTEXT pump              struct pump is the context
+ *     DISPATCH(CREATED, BLOCK)              waits for an event from outside
+ *     DISPATCH(RUNNING, POLL, pump_run)     events from outside first, else this function
+ *     DISPATCH(OPENING, IGNORE, pump_open)  events from outside stay queued
+ *     FAILURE(ERROR)                        the event that errors become; every state takes it
+ *     CLOSED(RUNNING, DRAIN)                what a closed control channel means; else FAILURE
+ *     COMPLETION(pump_completed)            runs exactly once, at the end
+ *     INVARIANT(pump_is_sound)              asserted after every step
+ *
+ * FINAL states terminate; they need no DISPATCH. GUARD, HOOK and EFFECT functions get the context:
+ *
+ *     static bool has_room(const struct pump *pump, const struct pump_event *event);
+ *     static int enter(struct pump *pump, const struct pump_event *event);              a HOOK
+ *     static int open_port(struct pump *pump, const struct pump_event *event,
+ *                          struct pump_event *ret);       an EFFECT: DET_DONE, DET_PRODUCED, error
+ *     static int pump_run(struct pump *pump, struct pump_event *ret);       enum det_directive
+ *     static int pump_completed(struct pump *pump, const struct det_component_end *end);
+ *     static bool pump_is_sound(const struct pump *pump);
+ *
+ * Everything but handles is for the thread that turns the executor's loop. */
+#ifndef DETENT_SUPERVISE_H
+#define DETENT_SUPERVISE_H
+
+#include <detent/loop.h>
+#include <detent/machine.h>
+
+DET_BEGIN
+
+/* What a dispatch function answers; or a negative error. */
+enum det_directive {
+    DET_CONTINUE = 0,   /* nothing to do now: parks until a wake, an event, a timer */
+    DET_TRANSITION = 1, /* the event written to `ret` has happened */
+    DET_TERMINATE = 2,  /* done, although the state is not final */
+    DET_AGAIN = 3,      /* more to do, once the other components had their turn */
+};
+
+/* What a state does about events from outside. */
+enum det_control_mode {
+    DET_CONTROL_BLOCK,  /* waits for one; the state has nothing to do by itself */
+    DET_CONTROL_POLL,   /* takes one if it is there, before the dispatch function */
+    DET_CONTROL_IGNORE, /* does not touch them; they are seen by the next state that does */
+};
+
+/* Where a failure came from. */
+enum det_failure_source {
+    DET_FAILURE_NONE,
+    DET_FAILURE_DISPATCH,   /* a dispatch function returned an error, or an answer that is none */
+    DET_FAILURE_ACTION,     /* an action failed; those behind it did not run */
+    DET_FAILURE_HOOK,       /* an exit or transition hook failed: not moved; entry: moved */
+    DET_FAILURE_UNHANDLED,  /* the state does not take the event, or a guard refused it */
+    DET_FAILURE_CLOSED,     /* nobody can send events from outside any more */
+    DET_FAILURE_COMPLETION, /* the completion function failed */
+    DET_FAILURE_ABORTED,    /* det_handle_abort(), or the executor was closed */
+};
+
+/* A failure as actions, the completion function and waiters see it. */
+struct det_failure {
+    enum det_failure_source source;
+    int code;                      /* the error; 0: there was no failure */
+    bool is_last_resort;           /* the machine could not be told: it ended outside its table */
+    char text[DET_ERROR_TEXT_MAX]; /* "dispatch of running: port 3: input or output failed" */
+};
+
+/* How a component ended. */
+struct det_component_end {
+    unsigned state;             /* where its machine stood */
+    struct det_failure failure; /* of the last failure on its way; code 0: there was none */
+};
+
+/* The untyped functions behind the spec's rows; the template makes them from typed ones. */
+typedef int det_dispatch_fn(void *context, void *ret);
+typedef int det_completion_fn(void *context, const struct det_component_end *end);
+typedef bool det_invariant_fn(const void *context);
+
+struct det_dispatch {
+    det_dispatch_fn *run; /* NULL: only waits */
+    uint16_t mode;        /* enum det_control_mode */
+    uint16_t closed;      /* the event of CLOSED, or DET_CLOSED_FAILS */
+};
+#define DET_CLOSED_FAILS UINT16_MAX
+
+/* The largest event struct of a component, in bytes. */
+#define DET_COMPONENT_EVENT_MAX 512
+/* Events that the actions of one step may produce together. */
+#define DET_COMPONENT_PRODUCED_MAX 8
+
+struct det_component_def {
+    const struct det_machine *machine;
+    const struct det_dispatch *dispatch; /* [state] */
+    det_completion_fn *completed;        /* NULL: none */
+    det_invariant_fn *invariant;         /* NULL: none */
+    size_t offset;                       /* of the struct det_component in the context */
+    uint16_t failure;                    /* the event that errors become */
+};
+
+struct det_executor;
+struct det_handle;
+
+/* In the context, as a member called `component`; zero before the first use. Read-only for you. */
+struct det_component {
+    const struct det_component_def *def; /* NULL: not supervised, or ended */
+    struct det_executor *executor;
+    struct det_handle *handle; /* NULL: without one */
+    struct det_component *next_ready;
+    struct det_component *next, *previous; /* of all in the executor */
+    struct det_timer timer;                /* AFTER of the state, and det_component_wake_at() */
+    det_time timeout_at;                   /* DET_NEVER: none */
+    det_time wake_at;                      /* DET_NEVER: none */
+    uint16_t state;                        /* of its machine */
+    uint16_t timeout_event;
+    uint8_t phase; /* the executor's */
+    bool wake_wanted, end_wanted;
+};
+
+struct det_executor_options {
+    uint32_t budget; /* steps of one component before the others have their turn; 0: 64 */
+    const struct det_allocator *allocator;
+    /* Told after every step of every component, on the loop; for logs, tests and traces. `event`
+     * is its id, or -1 for the start; `from` and `to` may be equal. */
+    void (*observe)(
+        void *observer, const struct det_component *component, unsigned from, unsigned to,
+        int event);
+    void *observer;
+};
+
+/* What has happened since open. */
+struct det_executor_counts {
+    uint64_t supervised, ended, failed; /* components; failed ones are among the ended */
+    uint64_t steps;                     /* transitions of machines */
+    uint64_t turns;                     /* times that a component was run */
+};
+
+/* Runs on `loop`, which stays yours and must outlive it. NULL options are all zero. */
+DET_API int det_executor_open(
+    struct det_loop *loop, const struct det_executor_options *options, struct det_executor **ret,
+    struct det_error *reterr) DET_MUST_CHECK;
+/* Components that have not ended end now, as aborted, in the order of their start. */
+DET_API void det_executor_close(struct det_executor *executor);
+DET_SCOPED_CLOSE(executor)
+DET_API struct det_loop *det_executor_loop(const struct det_executor *executor);
+DET_API struct det_executor_counts det_executor_counts(const struct det_executor *executor);
+
+/* Zero: a handle with a control queue of 100 events. */
+struct det_supervise_options {
+    uint32_t control_capacity; /* 0: 100 */
+    bool without_handle;       /* no control channel, no waiters: the owner of the context offers
+                                  events on the loop, and `ret` may be NULL */
+    /* Told on the loop when the state was published: once per change, after its actions. */
+    void (*on_state)(void *user, unsigned state);
+    void *user;
+};
+
+/* Starts the machine in its initial state (with its entry hook and timeout) and makes it ready to
+ * run. The context must stay until the component has ended: until its completion function has
+ * returned, or, without one, until a wait has. Prefer <name>_supervise() of the template. Fails for
+ * memory, or when the context is supervised already. */
+DET_API int det_supervise(
+    struct det_executor *executor, const struct det_component_def *def, void *context,
+    const struct det_supervise_options *options, struct det_handle **ret,
+    struct det_error *reterr) DET_MUST_CHECK;
+
+/* On the loop's thread: */
+
+/* It runs in this or the next turn; one wake or many are the same. Harmless once it has ended. */
+DET_API void det_component_wake(struct det_component *component);
+/* A wake at a monotonic time; the earlier one counts; DET_NEVER takes it back. Any run of the
+ * dispatch function takes it back too, so that it is asked for anew. Fails only for memory. */
+DET_API int det_component_wake_at(struct det_component *component, det_time at) DET_MUST_CHECK;
+/* Gives it an event right now, as one from outside, and runs it until it parks: what the event
+ * implies has happened when this returns. 0; DET_ERR_UNHANDLED when the state does not take it and
+ * DET_ERR_REFUSED when a guard said no: then nothing has happened, and it is not a failure; other
+ * errors are those of a failure on the way, which the machine was told. DET_ERR_CLOSED: has ended.
+ * Not from inside the same component. */
+DET_API int det_component_offer(struct det_component *component, const void *event) DET_MUST_CHECK;
+/* In a function of the component, so that the failure has a text: `return det_component_fail(...)`.
+ * Returns `code`, which is negative. */
+DET_API int det_component_fail(struct det_component *component, int code, const char *format, ...)
+    DET_PRINTF(3, 4);
+/* The failure that is being handled: in guards, hooks and actions of the failure event, and in what
+ * follows from it until the component parks. Code 0: there is none. */
+DET_API const struct det_failure *det_component_failure(const struct det_component *component);
+
+/* From any thread: */
+
+/* Queues an event for the component (a copy of the event struct). DET_ERR_LIMIT when the queue is
+ * full; DET_ERR_CLOSED when the component has ended or det_handle_hang_up() was called. Events are
+ * taken in the order sent. Prefer <name>_handle_send() of the template. */
+DET_API int det_handle_send(struct det_handle *handle, const void *event) DET_MUST_CHECK;
+/* Closes the control channel: what is queued is still taken, then the state's CLOSED counts. */
+DET_API void det_handle_hang_up(struct det_handle *handle);
+DET_API void det_handle_wake(struct det_handle *handle);
+/* Ends it without asking its machine; its completion function runs. Does not wait. */
+DET_API void det_handle_abort(struct det_handle *handle);
+/* The state as last published: after the actions that came with it. */
+DET_API unsigned det_handle_state(const struct det_handle *handle);
+/* How often the state was published; begins at 1. */
+DET_API uint64_t det_handle_changes(const struct det_handle *handle);
+/* Waits until more than `seen` changes were published, or it ended; then 0. DET_ERR_TIMEOUT at the
+ * (monotonic) deadline. Not on the loop's thread. */
+DET_API int det_handle_wait_change(struct det_handle *handle, uint64_t seen, det_time deadline)
+    DET_MUST_CHECK;
+DET_API bool det_handle_has_ended(const struct det_handle *handle);
+/* Waits for its end. 0, also when it ended with a failure: see `ret` (may be NULL).
+ * DET_ERR_TIMEOUT at the deadline. Not on the loop's thread. */
+DET_API int det_handle_wait(
+    struct det_handle *handle, det_time deadline, struct det_component_end *ret) DET_MUST_CHECK;
+/* Gives the handle up, as det_handle_hang_up(); the component goes on until its machine ends it.
+ * Does not wait. */
+DET_API void det_handle_close(struct det_handle *handle);
+DET_SCOPED_CLOSE(handle)
+
+DET_END
+#endif
