@@ -7,8 +7,9 @@
  * A cron expression has five fields, minute hour day-of-month month day-of-week, or six with
  * seconds in front, each a `*`, a number, a range a-b, a list a,b, a step (star)/n or a-b/n; months
  * and days also by their first three letters, Sunday is 0 and 7. When both day fields are
- * restricted, either matches, as in cron. Also: @yearly @monthly @weekly @daily @hourly. An
- * expression that never matches (30 February) is refused. */
+ * restricted, either matches, as in cron; a field with a star in it, also with a step, is not
+ * restricted: then both must match. Also: @yearly @monthly @weekly @daily @hourly. An expression
+ * that never matches (30 February) is refused. */
 #ifndef DETENT_SCHEDULE_H
 #define DETENT_SCHEDULE_H
 
@@ -33,7 +34,7 @@ struct det_cron {
     bool is_any_day, is_any_weekday;
 };
 
-/* The offset of the mistake is in reterr->offset. */
+/* DET_ERR_MALFORMED; the offset of the mistake is in reterr->offset. */
 DET_API int det_cron_parse(const char *text, struct det_cron *ret, struct det_error *reterr)
     DET_MUST_CHECK;
 /* The first time strictly after `after` that matches; DET_NEVER when there is none in 100 years. */

@@ -278,6 +278,8 @@ def test_every_command_speaks_json():
             (["sim", "light.fsm", "--seed", "1"], ["seed", "coverage", "summary"], 0),
             (["sim", "broken.fsm"], ["finding"], 2), (["gen", "json", "light.fsm"], ["machine"], 0),
             (["gen", "json", "light.fsm", "-o", "out"], ["file"], 0),
+            (["gen", "promela", "light.fsm"], ["text"], 0),
+            (["gen", "promela", "light.fsm", "-o", "out"], ["file"], 0),
             (["gen", "c", "light.fsm"], ["file", "file"], 0),
             (["gen", "c", "broken.fsm"], ["finding"], 2), (["new", "job"], ["file"] * 3, 0),
             (["new", "job"], ["file"] * 3, 4), (["version"], ["version"], 0),
@@ -812,7 +814,21 @@ def test_gen_does_not_overwrite():
     equal(machine["states"][1]["timeout"]["after_ms"], 30000)
     detent("gen", "json", "light.fsm", "-o", "out", code=4, err="out/light.json is already there;")
     detent("gen", "json", "light.fsm", "-o", "out", "--force")
-    detent("gen", "rust", "light.fsm", code=2, err="gen makes c or json")
+    detent("gen", "rust", "light.fsm", code=2, err="gen makes c, json or promela")
+
+
+def test_gen_promela_makes_a_step_for_spin():
+    write("light.fsm", LIGHT)
+    text = detent("gen", "promela", "light.fsm", out=[
+        "#define LIGHT_GREEN 1 /* in time: stopping */\n", "byte light_state = LIGHT_RED;\n",
+        "inline light_step(event)\n",
+        "        :: event == LIGHT_GO ->\n            light_state = LIGHT_GREEN;\n"]).stdout
+    detent("gen", "promela", "light.fsm", "-o", "out", out="out/light.pml\n")
+    equal(Path("out/light.pml").read_text(), text)
+    detent("gen", "promela", "light.fsm", "-o", "out", code=4,
+           err="out/light.pml is already there;")
+    detent("gen", "promela", "light.fsm", "-o", "out", "--force")
+    detent("gen", "promla", "light.fsm", code=2, err="did you mean 'promela'?")
 
 
 def test_gen_c_adds_only_the_stubs_that_are_missing():
