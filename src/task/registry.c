@@ -200,7 +200,8 @@ int det_task_index(struct det_task *task, struct det_error *reterr)
     if (r < 0)
         return det_error_set(reterr, r, "task %s: no memory left", task->name);
     task->is_registered = true;
-    tasks->registered++;
+    if (tasks->registered++ == 0)
+        det_tasks_look_empty(tasks);
     return 0;
 }
 

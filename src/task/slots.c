@@ -120,7 +120,8 @@ static void enter_queue(struct det_slot *slot, struct det_task *task, bool is_he
     else
         det_list_append(&slot->queue, &task->place);
     slot->depth++;
-    task->tasks->queued++;
+    if (task->tasks->queued++ == 0)
+        det_tasks_look_empty(task->tasks);
 }
 
 static const char *reason_of(enum det_rejection rejection)
