@@ -76,7 +76,7 @@ DET_API int det_loop_timer_set_wall(
 DET_API void det_loop_timer_cancel(struct det_loop *loop, struct det_timer *timer);
 
 /* Watches the descriptor, or changes what is watched; `events` is not 0. DET_ERR_UNSUPPORTED in a
- * simulated world, which has no descriptors. Owner only. */
+ * simulated world, which has no descriptors but those of its processes. Owner only. */
 DET_API int det_loop_watch(struct det_loop *loop, struct det_watch *watch, unsigned events)
     DET_MUST_CHECK;
 /* Harmless when it is not watched. Do it before the descriptor is closed. Owner only. */
