@@ -126,12 +126,12 @@ struct det_subscription_counts {
     uint64_t wakes; /* of its thread or of the loop: at most one for each drain */
 };
 
-/* From any thread; sees what is published after it. DET_ERR_LIMIT for too many, DET_ERR_CLOSED after
- * the end of the bus. `ret` may be NULL: then it ends with the bus. */
+/* From any thread; sees what is published after it. DET_ERR_LIMIT for too many, DET_ERR_CLOSED once
+ * the bus has ended. `ret` may be NULL: then it ends with the bus. */
 DET_API int det_bus_subscribe(
     struct det_bus *bus, const struct det_subscriber *subscriber, struct det_subscription **ret,
     struct det_error *reterr) DET_MUST_CHECK;
-/* Ends it: what is queued is delivered until the (monotonic) deadline (0: not at all), then dropped;
+/* Ends it: what is queued is delivered until the (monotonic) deadline (0: never), then dropped;
  * what is queued for LOOP is delivered by this call. A callback that still runs is left behind and
  * DET_ERR_TIMEOUT returned, and what it uses must stay; the subscription is still there, and may be
  * ended again. For LOSSLESS, on_turn() is called once more, and its error returned. Those that are
