@@ -211,14 +211,18 @@ DET_API void det_component_wake(struct det_component *component);
 /* A wake at a monotonic time; the earlier one counts; DET_NEVER takes it back. Any run of the
  * dispatch function takes it back too, so that it is asked for anew. Fails only for memory. */
 DET_API int det_component_wake_at(struct det_component *component, det_time at) DET_MUST_CHECK;
-/* Gives it an event right now, as one from outside, and runs it until it parks: what the event
- * implies has happened when this returns. 0; DET_ERR_UNHANDLED when the state does not take it and
+/* Gives it an event right now, as one from outside: what the event implies, actions and what they
+ * produced, has happened when this returns. Dispatch functions are not called; they have a turn of
+ * their own. 0; DET_ERR_UNHANDLED when the state does not take it and
  * DET_ERR_REFUSED when a guard said no: then nothing has happened, and it is not a failure; other
  * errors are those of the first failure on the way, which the machine was told. DET_ERR_CLOSED: has
  * ended. DET_ERR_INVALID: no event of its machine, or an internal one. DET_ERR_LIMIT: functions of
  * components offer to others in turn, DET_COMPONENT_DEPTH_MAX deep. Not from inside the same
  * component. */
 DET_API int det_component_offer(struct det_component *component, const void *event) DET_MUST_CHECK;
+/* Takes back a det_supervise() without a handle, as if it had not been; its completion function does
+ * not run. Not from inside the component. */
+DET_API void det_component_forget(struct det_component *component);
 /* In a function of the component, so that the failure has a text: `return det_component_fail(...)`.
  * Returns `code`, which is negative. */
 DET_API int det_component_fail(struct det_component *component, int code, const char *format, ...)

@@ -219,6 +219,16 @@ int det_supervise(
     return 0;
 }
 
+void det_component_forget(struct det_component *component)
+{
+    det_assert(component->def && component->phase != DET_PHASE_RUNNING && !component->has_handle);
+    component->executor->counts.supervised--;
+    det_loop_timer_cancel(component->executor->loop, &component->timer);
+    det_link_remove(&component->ready);
+    det_link_remove(&component->all);
+    *component = (struct det_component){ 0 };
+}
+
 void det_component_wake(struct det_component *component)
 {
     if (!component->def)

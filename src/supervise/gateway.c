@@ -12,6 +12,8 @@
  *                  | timeout, event from outside -> step -------+
  *                  | dispatch function           -> step, park, again, end
  *
+ *     an offer:  the event, and what settles of it; the rest is for a run of its own
+ *
  * Invariants
  *   1. A component is in at most one run, and nothing here calls itself: what a step implies is
  *      taken from the frame by the same loop. Only a function that offers an event to another
@@ -402,6 +404,15 @@ static void start(struct det_frame *frame)
     settle(frame);
 }
 
+/* Whoever offers an event is in the middle of something: the dispatch function has its own turn. */
+static bool has_more(const struct det_frame *frame, bool was_ready)
+{
+    const struct det_component *component = frame->component;
+
+    return was_ready || component->has_handle || component->wake_wanted || component->end_wanted ||
+           frame->def->dispatch[component->state].run;
+}
+
 int det_gateway_run(struct det_component *component, const void *offered)
 {
     DET_UNSET struct det_frame frame;
@@ -421,7 +432,10 @@ int det_gateway_run(struct det_component *component, const void *offered)
             return r;
         }
     }
-    for (settle(&frame); frame.over == DET_OVER_NOT; settle(&frame))
+    settle(&frame);
+    if (offered && frame.over == DET_OVER_NOT)
+        frame.over = has_more(&frame, was_ready) ? DET_OVER_AGAIN : DET_OVER_PARKED;
+    for (; frame.over == DET_OVER_NOT; settle(&frame))
         next(&frame);
     return det_frame_close(&frame);
 }

@@ -8,9 +8,12 @@
 
 #include "task/attempt.h"
 
+/* The context is a part of its task; that somebody only looks at it does not make that constant. */
 static struct det_task *task_of(const struct det_task_context *context)
 {
-    return DET_CONTAINER(context, struct det_task, context);
+    uintptr_t place = (uintptr_t)context - offsetof(struct det_task, context);
+
+    return (struct det_task *)place;
 }
 
 const char *det_task_name(const struct det_task_context *context)
@@ -57,6 +60,7 @@ int det_task_unless_cancelled(struct det_task_context *context, det_task_fn *run
     return det_task_is_cancelled(context) ? DET_ERR_CANCELLED : run(context, argument);
 }
 
+DET_PRINTF(2, 0)
 static void set_text(struct det_task_context *context, const char *format, va_list arguments)
 {
     char *text = det_attempt_text(task_of(context));

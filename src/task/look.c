@@ -66,7 +66,7 @@ static int show(struct det_task *task, const struct look *look)
 
 static int by_id(const void *a, const void *b)
 {
-    const struct det_task *const *x = a, *const *y = b;
+    struct det_task *const *x = a, *const *y = b;
 
     return ((*x)->node.id > (*y)->node.id) - ((*x)->node.id < (*y)->node.id);
 }
