@@ -287,7 +287,7 @@ bool det_sim_process_is_readable(const struct det_process *process, int descript
     /* The end of a process is also the end of its pipes; of messages there is no end. */
     if (process->has_ended && which != 1 + DET_PROCESS_NOTIFY)
         return true;
-    return which > 0 && process->streams[which - 1].bytes.size > 0;
+    return which > 0 && det_sim_stream_size(&process->streams[which - 1]) > 0;
 }
 
 int64_t det_sim_process_read(

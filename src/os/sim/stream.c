@@ -26,7 +26,7 @@ static int wait_for_room(struct det_sim *sim, struct det_sim_stream *stream, siz
 {
     int r = 0;
 
-    while (r == 0 && PIPE_SIZE - stream->bytes.size < size)
+    while (r == 0 && PIPE_SIZE - det_sim_stream_size(stream) < size)
         r = det_schedule_wait(sim, &stream->writers, WAIT_PROCESS, DET_NEVER);
     return r;
 }
@@ -39,7 +39,7 @@ static int append(struct det_sim *sim, struct det_sim_stream *stream, const void
     r = det_buffer_status(&stream->bytes);
     stream->bytes.error = 0;
     if (r == 0)
-        det_sim_trace(sim, TRACE_PROCESS, stream->bytes.size, size);
+        det_sim_trace(sim, TRACE_PROCESS, det_sim_stream_size(stream), size);
     return r;
 }
 
@@ -54,7 +54,7 @@ int det_sim_stream_write(
         r = wait_for_room(sim, stream, 1);
         if (r < 0)
             break;
-        room = PIPE_SIZE - stream->bytes.size;
+        room = PIPE_SIZE - det_sim_stream_size(stream);
         part = size < room ? size : room;
         r = append(sim, stream, data, part);
         data += part;
@@ -81,7 +81,7 @@ int det_sim_stream_send(
     r = append(sim, stream, message, size);
     if (r < 0)
         /* Half a message must not be there. */
-        stream->bytes.size -= sizeof size;
+        stream->bytes.data[stream->bytes.size -= sizeof size] = '\0';
     det_sim_pollers_tell(sim);
     return r;
 }
@@ -91,17 +91,21 @@ static void take(struct det_sim *sim, struct det_sim_stream *stream, char *targe
     struct det_buffer *bytes = &stream->bytes;
 
     if (target)
-        memcpy(target, bytes->data, size);
-    bytes->size -= size;
-    memmove(bytes->data, bytes->data + size, bytes->size);
+        memcpy(target, bytes->data + stream->taken, size);
+    stream->taken += size;
+    if (stream->taken > bytes->size / 2) {
+        bytes->size -= stream->taken;
+        memmove(bytes->data, bytes->data + stream->taken, bytes->size + 1); /* with the final 0 */
+        stream->taken = 0;
+    }
     det_schedule_wake_all(sim, &stream->writers);
 }
 
 size_t det_sim_stream_read(
     struct det_sim *sim, struct det_sim_stream *stream, char *target, size_t size)
 {
-    if (size > stream->bytes.size)
-        size = stream->bytes.size;
+    if (size > det_sim_stream_size(stream))
+        size = det_sim_stream_size(stream);
     if (size)
         take(sim, stream, target, size);
     return size;
@@ -110,7 +114,7 @@ size_t det_sim_stream_read(
 size_t det_sim_stream_receive(
     struct det_sim *sim, struct det_sim_stream *stream, char *target, size_t size)
 {
-    while (stream->bytes.size) {
+    while (det_sim_stream_size(stream)) {
         size_t length;
 
         take(sim, stream, (char *)&length, sizeof length);

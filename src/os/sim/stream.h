@@ -14,9 +14,15 @@
 
 struct det_sim_stream {
     struct det_buffer bytes;
+    size_t taken;            /* of these; moved out of the way once they are the larger part */
     struct det_list writers; /* who waits for room */
     bool is_open;            /* somebody will read it */
 };
+
+static inline size_t det_sim_stream_size(const struct det_sim_stream *stream)
+{
+    return stream->bytes.size - stream->taken;
+}
 
 void det_sim_stream_init(
     struct det_sim_stream *stream, const struct det_allocator *allocator, bool is_open);
