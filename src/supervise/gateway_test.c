@@ -60,6 +60,7 @@ static void a_component_parks_until_it_is_told_to_start(void **state)
     assert_int_equal(pump_offer(pump, pump_tick()), 0);
     assert_int_equal(pump->ticks, 2);
     assert_int_equal(pump_offer(pump, pump_drain()), 0);
+    turn(fixture);
     assert_int_equal(pump->component.def == NULL, true);
     assert_int_equal(pump->completions, 1);
     assert_int_equal(pump_offer(pump, pump_tick()), DET_ERR_CLOSED);
