@@ -33,7 +33,7 @@ static bool has_failed(const struct det_task *task, bool is_late)
 
 bool det_plan_will_retry(const struct det_task *task, bool is_late)
 {
-    if (!has_failed(task, is_late) || task->policy->restart == DET_RESTART_NEVER)
+    if (!has_failed(task, is_late) || task->is_last || task->policy->restart == DET_RESTART_NEVER)
         return false;
     return task->policy->retries_max == DET_RETRIES_UNLIMITED ||
            streak(task) < task->policy->retries_max;
@@ -43,6 +43,8 @@ bool det_plan_will_repeat(const struct det_task *task, bool is_late)
 {
     bool is_planned = task->body && task->body->plan;
 
+    if (task->is_last)
+        return false;
     if (has_failed(task, is_late))
         return is_planned;
     return task->ended.result == ATTEMPT_SUCCEEDED &&

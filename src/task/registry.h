@@ -110,6 +110,7 @@ struct det_task {
     bool is_ready : 1;
     bool is_healthy : 1;
     bool is_stuck : 1;
+    bool is_last : 1;      /* no attempt follows the one that runs */
     bool is_unhealthy : 1; /* the attempt is ended because of its checks */
     const char *name;      /* behind this struct */
 };
