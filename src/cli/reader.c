@@ -150,6 +150,12 @@ int reader_number(struct cli_reader *reader, const struct cli_yaml *node, uint64
     return reader_fail(reader, node, "this is a whole number");
 }
 
+static bool is_number(const struct cli_yaml *node)
+{
+    return node->kind == CLI_YAML_SCALAR && *node->text &&
+           strspn(node->text, "0123456789.") == strlen(node->text);
+}
+
 int reader_span_or(
     struct cli_reader *reader, const struct cli_yaml *node, const char *word, det_time value,
     det_time *ret)
@@ -160,6 +166,10 @@ int reader_span_or(
         *ret = value;
         return 0;
     }
+    if (is_number(node))
+        return reader_fail(
+            reader, node, "the unit is missing: %sms, %ss, %sm, %sh or %sd", node->text, node->text,
+            node->text, node->text, node->text);
     if (node->kind != CLI_YAML_SCALAR || det_parse_duration(det_view_text(node->text), &span) < 0 ||
         span < 0 || span > DET_DELAY_MAX)
         return reader_fail(
