@@ -97,13 +97,19 @@ static int do_frozen(const char *argument)
     return 0;
 }
 
-/* Leaves somebody behind who holds the pipes and is deaf: in the group, or in another session. */
+/* Leaves somebody behind who holds the pipes and is deaf: in the group, or in another session. That
+ * one is ready before its parent ends. */
 static int leave_behind(bool is_runaway, bool is_flood)
 {
     static char bytes[4096];
-    pid_t number = fork();
+    int ends[2];
+    pid_t number;
 
+    if (pipe(ends) < 0 || (number = fork()) < 0)
+        return 9;
     if (number > 0) {
+        if (read(ends[0], bytes, 1) != 1)
+            return 9;
         say_number(number);
         return 0;
     }
@@ -111,6 +117,7 @@ static int leave_behind(bool is_runaway, bool is_flood)
     if (is_runaway)
         (void)setsid();
     alarm(LIFE);
+    (void)!write(ends[1], bytes, 1);
     while (is_flood)
         (void)!write(2, bytes, sizeof bytes);
     wait_for_ever();
