@@ -7,10 +7,7 @@
 
 #include "lib/test.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "os/os.h"
 #include "task/child.h"
@@ -123,30 +120,6 @@ static inline void ends_with(struct witness *witness, int code, int signal)
     /* It comes once: nothing is left on the loop. */
     assert_int_equal(0, det_loop_turn(witness->loop, 0));
     assert_int_equal(1, witness->ends);
-}
-
-/* The misbehaving program of tests/nasty, which is built beside the suites. */
-static char nasty[4096];
-
-static inline int find_nasty(void **state)
-{
-    ssize_t size = readlink("/proc/self/exe", nasty, sizeof nasty - 32);
-    char *end;
-
-    (void)state;
-    if (size <= 0)
-        return -1;
-    nasty[size] = '\0';
-    end = strrchr(nasty, '/');
-    (void)snprintf(end, 32, "/nasty-child");
-    return access(nasty, X_OK);
-}
-
-/* Nobody is left who is ours: neither one that runs, nor a zombie. */
-static inline void has_no_children(void)
-{
-    assert_int_equal(-1, waitpid(-1, NULL, WNOHANG));
-    assert_int_equal(ECHILD, errno);
 }
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* child_start_test.c - how children start: as other users, from any thread; and when they cannot,
- * what is told, and that nothing is left. The functions of the C library that a start calls are
+/* child_start_test.c - how children start, from any thread; and when they cannot, what is told
+ * and that nothing is left. The functions of the C library that a start calls are
  * replaced here, so that each of them fails when it is wanted. */
 /* test: threads */
-#include "task/child_cases.h"
+#include "task/child_real_cases.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -41,7 +40,6 @@ int ask_name(int descriptor, struct sockaddr *address, socklen_t *size) IN_PLACE
 int open_process(pid_t number, unsigned flags) IN_PLACE_OF(pidfd_open);
 int control_epoll(int epoll, int operation, int descriptor, struct epoll_event *event)
     IN_PLACE_OF(epoll_ctl);
-
 int make_pipe(int ends[2], int flags)
 {
     return fails() ? -1 : (int)syscall(SYS_pipe2, ends, flags);
@@ -90,41 +88,6 @@ int control_epoll(int epoll, int operation, int descriptor, struct epoll_event *
     return (int)syscall(SYS_epoll_ctl, epoll, operation, descriptor, event);
 }
 
-static struct witness witness;
-
-static int setup(void **state)
-{
-    (void)state;
-    witness = (struct witness){ 0 };
-    return det_loop_open(NULL, NULL, &witness.loop);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    det_child_close(witness.child);
-    det_loop_close(witness.loop);
-    has_no_children();
-    return 0;
-}
-
-static void fails_with(const struct det_process_spec *spec, int code, const char *text)
-{
-    struct det_child_events events = events_of(&witness);
-    struct det_error error = { .code = 0 };
-
-    assert_int_equal(
-        code, det_child_start(witness.loop, NULL, spec, &events, &witness.child, &error));
-    assert_int_equal(code, error.code);
-    if (!strstr(error.text, text))
-        fail_msg("\"%s\" does not say \"%s\"", error.text, text);
-    assert_int_equal(code == DET_ERR_IO, error.cause != 0);
-    /* Who does not want to know is not told, and nothing else changes. */
-    assert_int_equal(
-        code, det_child_start(witness.loop, NULL, spec, &events, &witness.child, NULL));
-    assert_null(witness.child);
-}
-
 static void fails_to_run(const char *program, int code, const char *text)
 {
     fails_with(
@@ -153,6 +116,13 @@ static void a_child_that_cannot_start_says_what_helps(void **state)
     fails_with(
         &(struct det_process_spec){ .argv = (const char *const[]){ "true", NULL }, .folder = path },
         DET_ERR_IO, "Not a directory");
+    fails_with(
+        &(struct det_process_spec){ .argv = (const char *const[]){ "no-such-program", NULL },
+                                    .folder = "/usr" },
+        DET_ERR_NOT_FOUND, "in PATH");
+    (void)snprintf(path, sizeof path, "%s/circle", folder);
+    assert_int_equal(0, symlink("circle", path));
+    fails_to_run(path, DET_ERR_IO, "from a shell");
     fails_with(&(struct det_process_spec){ 0 }, DET_ERR_INVALID, "argv[0]");
     fails_to_run("", DET_ERR_INVALID, "argv[0]");
     fails_with(
@@ -160,6 +130,48 @@ static void a_child_that_cannot_start_says_what_helps(void **state)
                                     .user = "no-such-user" },
         DET_ERR_NOT_FOUND, "there is no such user");
     det_test_folder_remove(folder);
+}
+
+static void where_the_program_was_sought_is_told(void **state)
+{
+    char *folder = det_test_folder(), *before = strdup(getenv("PATH")), path[512];
+
+    (void)state;
+    (void)snprintf(path, sizeof path, "%s/refused", folder);
+    det_test_write_file(path, "", 0);
+    (void)snprintf(path, sizeof path, "/none:%s", folder);
+    assert_int_equal(0, setenv("PATH", path, 1));
+    fails_to_run("refused", DET_ERR_IO, "chmod +x");
+    fails_to_run("none", DET_ERR_NOT_FOUND, folder);
+    assert_int_equal(0, unsetenv("PATH"));
+    fails_to_run("none", DET_ERR_NOT_FOUND, "PATH (not set)");
+    assert_int_equal(0, setenv("PATH", before, 1));
+    free(before);
+    det_test_folder_remove(folder);
+}
+
+static void a_child_starts_where_we_have_no_streams_ourselves(void **state)
+{
+    int saved[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        saved[i] = fcntl(i, F_DUPFD_CLOEXEC, 10);
+        close(i);
+    }
+    start_as(NULL, (const char *const[]){ nasty, "descriptors", NULL });
+    turn_until(&witness, has_ended, NULL);
+    if (somebody()) {
+        det_child_close(witness.child);
+        witness.ends = 0;
+        start_as(somebody(), (const char *const[]){ "sh", "-c", "ls /proc/$$/fd", NULL });
+        turn_until(&witness, has_ended, NULL);
+    }
+    for (int i = 0; i < 3; i++) {
+        dup2(saved[i], i);
+        close(saved[i]);
+    }
+    assert_string_equal(somebody() ? "0|1|2|0|1|2|" : "0|1|2|", witness.said[0]);
 }
 
 static void arguments_that_are_too_long_are_told(void **state)
@@ -175,151 +187,6 @@ static void arguments_that_are_too_long_are_told(void **state)
         &(struct det_process_spec){ .argv = (const char *const[]){ "true", word, NULL } },
         DET_ERR_IO, "shorter arguments");
     free(word);
-}
-
-/* The name of an ordinary user, or NULL when this suite may not become one. */
-static const char *somebody(void)
-{
-    const struct passwd *entry = getpwnam("nobody");
-
-    return geteuid() == 0 && entry && entry->pw_uid != 0 ? "nobody" : NULL;
-}
-
-static void start_as(const char *user, const char *const *argv)
-{
-    const struct det_process_spec spec = { .argv = argv, .user = user, .has_notify = true };
-    struct det_child_events events = events_of(&witness);
-    struct det_error error;
-
-    if (det_child_start(witness.loop, NULL, &spec, &events, &witness.child, &error) < 0)
-        fail_msg("%s", error.text);
-}
-
-static void a_child_of_another_user_has_its_rights_alone(void **state)
-{
-    const struct passwd *entry = getpwnam("nobody");
-    int extra = dup(2);
-    char expected[64];
-
-    (void)state;
-    if (!somebody())
-        skip();
-    start_as(
-        "nobody",
-        (const char *const[]){ "sh", "-c", "id -u; id -ru; id -g; ls /proc/$$/fd", NULL });
-    ends_with(&witness, 0, 0);
-    (void)snprintf(
-        expected, sizeof expected, "%u|%u|%u|0|1|2|", entry->pw_uid, entry->pw_uid, entry->pw_gid);
-    assert_string_equal(expected, witness.said[0]);
-    close(extra);
-}
-
-static void a_child_of_another_user_has_no_signal_settings_of_ours(void **state)
-{
-    sigset_t set;
-
-    (void)state;
-    if (!somebody())
-        skip();
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    assert_int_equal(0, sigprocmask(SIG_BLOCK, &set, NULL));
-    signal(SIGUSR2, SIG_IGN);
-    start_as(
-        "nobody",
-        (const char *const[]){ "grep", "-cE", "^Sig(Blk|Ign):.0*$", "/proc/self/status", NULL });
-    ends_with(&witness, 0, 0);
-    assert_string_equal("2|", witness.said[0]);
-    signal(SIGUSR2, SIG_DFL);
-    assert_int_equal(0, sigprocmask(SIG_UNBLOCK, &set, NULL));
-}
-
-static void the_own_user_needs_no_change(void **state)
-{
-    (void)state;
-    start_as(getpwuid(geteuid())->pw_name, (const char *const[]){ nasty, "user", NULL });
-    ends_with(&witness, 0, 0);
-    assert_int_equal(geteuid(), strtol(witness.said[0], NULL, 10));
-}
-
-static void news_of_another_user_are_heard(void **state)
-{
-    (void)state;
-    if (!somebody())
-        skip();
-    start_as("nobody", (const char *const[]){ "test", "-x", nasty, NULL });
-    turn_until(&witness, has_ended, NULL);
-    if (witness.end.code != 0)
-        skip();
-    det_child_close(witness.child);
-    witness = (struct witness){ .loop = witness.loop };
-    start_as("nobody", (const char *const[]){ nasty, "notify-helper", "READY=1", NULL });
-    ends_with(&witness, 0, 0);
-    assert_string_equal("READY=1,", witness.news);
-}
-
-static void fails_as_nobody(const char *const *argv, const char *folder, int code, const char *text)
-{
-    fails_with(
-        &(struct det_process_spec){ .argv = argv, .user = "nobody", .folder = folder }, code, text);
-}
-
-static void a_child_of_another_user_that_cannot_start_says_what_helps(void **state)
-{
-    char *folder = det_test_folder(), path[512];
-
-    (void)state;
-    if (!somebody())
-        skip();
-    fails_as_nobody(
-        (const char *const[]){ "no-such", NULL }, NULL, DET_ERR_NOT_FOUND, "in PATH (/");
-    fails_as_nobody(
-        (const char *const[]){ "/no/such", NULL }, NULL, DET_ERR_NOT_FOUND, "no such file");
-    fails_as_nobody(
-        (const char *const[]){ "true", NULL }, "/none", DET_ERR_NOT_FOUND, "make the folder");
-    assert_int_equal(0, chmod(folder, 0700));
-    fails_as_nobody((const char *const[]){ "true", NULL }, folder, DET_ERR_IO, "Permission denied");
-    (void)snprintf(path, sizeof path, "%s/script", folder);
-    det_test_write_file(path, "echo hello\n", 11);
-    assert_int_equal(0, chmod(path, 0755));
-    fails_as_nobody((const char *const[]){ path, NULL }, NULL, DET_ERR_IO, "chmod +x");
-    assert_int_equal(0, chmod(folder, 0755));
-    /* Never a shell: a script without its first line is not run. */
-    fails_as_nobody((const char *const[]){ path, NULL }, NULL, DET_ERR_IO, "#!");
-    det_test_folder_remove(folder);
-}
-
-/* In a process that has given its rights away: 0 when it was refused with the right words. */
-static int try_without_rights(void)
-{
-    const struct det_process_spec spec = { .argv = (const char *const[]){ "true", NULL },
-                                           .user = "root" };
-    const struct passwd *entry = getpwnam("nobody");
-    struct det_child_events events = events_of(&witness);
-    struct det_error error;
-
-    if (setresuid(entry->pw_uid, entry->pw_uid, entry->pw_uid) < 0)
-        return 1;
-    if (det_child_start(witness.loop, NULL, &spec, &events, &witness.child, &error) != DET_ERR_IO)
-        return 2;
-    if (error.cause != EPERM || !strstr(error.text, "run this as root"))
-        return 3;
-    return waitpid(-1, NULL, WNOHANG) < 0 ? 0 : 4;
-}
-
-static void without_the_right_users_are_not_changed(void **state)
-{
-    pid_t number;
-    int status;
-
-    (void)state;
-    if (!somebody())
-        skip();
-    number = fork();
-    if (number == 0)
-        _exit(try_without_rights());
-    assert_int_equal(number, waitpid(number, &status, 0));
-    assert_int_equal(0, status);
 }
 
 static int count_descriptors(void)
@@ -473,19 +340,13 @@ static void children_start_on_many_threads_at_once(void **state)
     }
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_child_that_cannot_start_says_what_helps),
+        CASE(where_the_program_was_sought_is_told),
+        CASE(a_child_starts_where_we_have_no_streams_ourselves),
         CASE(arguments_that_are_too_long_are_told),
-        CASE(a_child_of_another_user_has_its_rights_alone),
-        CASE(a_child_of_another_user_has_no_signal_settings_of_ours),
-        CASE(the_own_user_needs_no_change),
-        CASE(news_of_another_user_are_heard),
-        CASE(a_child_of_another_user_that_cannot_start_says_what_helps),
-        CASE(without_the_right_users_are_not_changed),
         CASE(a_start_that_fails_anywhere_leaves_nothing),
         CASE(children_survive_want_of_memory),
         CASE(children_start_on_many_threads_at_once),

@@ -3,56 +3,11 @@
 
 /* child_test.c - children of the real world, good ones and nasty ones: what they say is heard, how
  * they end is known, and nothing of them is left. */
-#include "task/child_cases.h"
+#include "task/child_real_cases.h"
 
 #include <poll.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-
-static struct witness witness;
-
-static int setup(void **state)
-{
-    (void)state;
-    witness = (struct witness){ 0 };
-    return det_loop_open(NULL, NULL, &witness.loop);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    det_child_close(witness.child);
-    det_loop_close(witness.loop);
-    has_no_children();
-    return 0;
-}
-
-static void start_spec(const struct det_process_spec *spec)
-{
-    struct det_child_events events = events_of(&witness);
-    struct det_error error = { .code = 0 };
-    int r;
-
-    r = det_child_start(witness.loop, NULL, spec, &events, &witness.child, &error);
-    if (r < 0)
-        fail_msg("%s", error.text);
-    assert_true(det_child_number(witness.child) > 0);
-    assert_int_equal(0, witness.lines);
-}
-
-static void start_nasty(const char *behaviour, const char *argument)
-{
-    start_spec(&(struct det_process_spec){
-        .argv = (const char *const[]){ nasty, behaviour, argument, NULL } });
-}
-
-static void again(void)
-{
-    det_child_close(witness.child);
-    witness = (struct witness){ .loop = witness.loop };
-}
 
 /* Any process, not only a child: waits until it is gone or only its name is left. */
 static void is_gone(pid_t number)
@@ -353,63 +308,6 @@ static void a_child_has_the_environment_and_folder_it_was_given(void **state)
     assert_string_equal("/usr|", witness.said[0]);
 }
 
-static void news_of_a_child_and_its_helpers_are_heard(void **state)
-{
-    const char *const ways[] = { "notify", "notify-helper" };
-
-    (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        start_spec(&(struct det_process_spec){
-            .argv = (const char *const[]){ nasty, ways[i], "READY=1\nSTATUS=warm\n\n", NULL },
-            .has_notify = true });
-        ends_with(&witness, 0, 0);
-        assert_string_equal("READY=1,STATUS=warm,", witness.news);
-        again();
-    }
-}
-
-/* Sends as this process, who is not of the child's group. */
-static void send_news(const char *name, const char *message, size_t size)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    size_t length = strcspn(name, "|");
-    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    memcpy(address.sun_path, name, length);
-    address.sun_path[0] = '\0';
-    assert_int_equal(
-        size, sendto(
-                  descriptor, message, size, 0, (struct sockaddr *)&address,
-                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)));
-    close(descriptor);
-}
-
-static void news_of_strangers_are_not_heard(void **state)
-{
-    (void)state;
-    start_spec(&(struct det_process_spec){
-        .argv = (const char *const[]){ nasty, "notify-where", NULL }, .has_notify = true });
-    turn_until(&witness, has_said, "|");
-    for (int i = 0; i < 5; i++)
-        send_news(witness.said[0], "READY=1", 7);
-    assert_true(det_loop_turn(witness.loop, 0) > 0);
-    assert_int_equal(0, det_child_kill(witness.child));
-    ends_with(&witness, -1, SIGKILL);
-    assert_string_equal("", witness.news);
-}
-
-static void news_that_are_too_long_are_not_heard(void **state)
-{
-    static char message[5001];
-
-    (void)state;
-    memset(message, 'x', sizeof message - 1);
-    start_spec(&(struct det_process_spec){
-        .argv = (const char *const[]){ nasty, "notify", message, NULL }, .has_notify = true });
-    ends_with(&witness, 0, 0);
-    assert_string_equal("", witness.news);
-}
-
 static void a_child_can_be_closed_before_its_end(void **state)
 {
     (void)state;
@@ -494,8 +392,6 @@ static void many_children_run_at_once(void **state)
     }
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -516,9 +412,6 @@ int main(void)
         CASE(a_child_that_closes_its_streams_lives_on),
         CASE(a_child_sees_its_streams_and_nothing_else),
         CASE(a_child_has_the_environment_and_folder_it_was_given),
-        CASE(news_of_a_child_and_its_helpers_are_heard),
-        CASE(news_of_strangers_are_not_heard),
-        CASE(news_that_are_too_long_are_not_heard),
         CASE(a_child_can_be_closed_before_its_end),
         CASE(a_child_can_be_closed_in_its_end),
         CASE(a_child_that_somebody_else_reaped_has_an_unknown_end),
