@@ -102,11 +102,12 @@ static void fails_as_nobody(const char *const *argv, const char *folder, int cod
 
 static void a_child_of_another_user_that_cannot_start_says_what_helps(void **state)
 {
-    char *folder = det_test_folder(), path[512];
+    char *folder, path[512];
 
     (void)state;
     if (!somebody())
         skip();
+    folder = det_test_folder();
     fails_as_nobody(
         (const char *const[]){ "no-such", NULL }, NULL, DET_ERR_NOT_FOUND, "in PATH (/");
     fails_as_nobody(
