@@ -65,7 +65,8 @@ enum det_stream {
 
 /* A line that a process wrote, without its end; on the loop. Longer ones than DET_LINE_MAX come in
  * pieces, all but the last with `is_cut`. `dropped` is how many bytes were thrown away since the
- * last line because the process wrote faster than `bytes_per_second_max`. */
+ * last line because the process wrote faster than `bytes_per_second_max`; a line that this breaks
+ * off is cut too, and at the end of a stream a cut line of no bytes may be there only to tell. */
 #define DET_LINE_MAX 4096
 struct det_line {
     det_task_id id;

@@ -200,6 +200,33 @@ static int take_sections(
     return r;
 }
 
+/* What people have in their fingers from other tools. */
+static const struct reader_synonym synonyms[] = {
+    { "command", "run" },
+    { "cmd", "run" },
+    { "exec", "run" },
+    { "script", "run" },
+    { "env", "environment" },
+    { "cwd", "folder" },
+    { "dir", "folder" },
+    { "working_dir", "folder" },
+    { "directory", "folder" },
+    { "after", "depends_on" },
+    { "needs", "depends_on" },
+    { "requires", "depends_on" },
+    { "healthcheck", "health" },
+    { "readiness", "ready" },
+    { "cron", "schedule" },
+    { "every", "schedule" },
+    { "max_restarts", "retries" },
+    { "stop_grace_period", "grace" },
+    { "services", "tasks" },
+    { "programs", "tasks" },
+    { "processes", "tasks" },
+    { "max_failures", "fails" },
+    { NULL, NULL },
+};
+
 static int by_place(const void *a, const void *b)
 {
     const struct cli_yaml_error *left = a, *right = b;
@@ -219,7 +246,7 @@ int config_read(
     struct det_arena *arena, const struct cli_yaml *root, struct config *ret,
     struct cli_problems *reterr)
 {
-    struct cli_reader reader = { .arena = arena, .problems = reterr };
+    struct cli_reader reader = { .arena = arena, .problems = reterr, .synonyms = synonyms };
     const struct cli_yaml *nodes[FILE_KEYS];
     struct config config = { 0 };
     int r;

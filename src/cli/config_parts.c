@@ -64,17 +64,6 @@ static bool is_name(const char *text)
 #define NAME_RULE \
     "is no name: letters, digits, '.', '_' and '-', at most 127, the first one a letter or digit"
 
-int config_take_name(
-    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
-    void *target)
-{
-    int r = config_take_text(reader, node, key, target);
-
-    if (r == 0 && !is_name(node->text))
-        r = reader_fail(reader, node, "'%s' " NAME_RULE, node->text);
-    return r;
-}
-
 int config_check_name(struct cli_reader *reader, const struct cli_yaml *node)
 {
     if (is_name(node->key))

@@ -35,7 +35,6 @@ DET_MUST_CHECK int config_take_mapping(
     size_t count, void *target, const struct cli_yaml **nodes, const char *what);
 
 config_take_fn config_take_text;   /* const char *; not empty */
-config_take_fn config_take_name;   /* const char *; of a task, group or slot */
 config_take_fn config_take_number; /* uint32_t */
 config_take_fn config_take_size;   /* uint64_t, bytes */
 config_take_fn config_take_span;   /* det_time; 0s is 1 ns, since a field that is 0 inherits */

@@ -78,7 +78,8 @@ static void append_head(
 
     prefix_learn(prefix, name);
     if (prefix->has_times) {
-        append_in(prefix, buffer, FAINT, time_text(at, time), strlen(time));
+        time_text(at, time);
+        append_in(prefix, buffer, FAINT, time, strlen(time));
         det_buffer_append_char(buffer, ' ');
     }
     append_in(prefix, buffer, color, name, size);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -144,6 +145,28 @@ static void what_is_in_the_way_is_told(void **state)
     assert_non_null(strstr(error.text, "cannot remove the old socket"));
 }
 
+static void without_descriptors_nobody_listens(void **state)
+{
+    struct fixture *fixture = *state;
+    struct socket_listener listener;
+    struct rlimit before, less;
+    struct det_error error;
+    int next = dup(STDERR_FILENO), r;
+
+    close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    less = before;
+    /* For the folder and the lock. */
+    less.rlim_cur = (rlim_t)next + 2;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &less), 0);
+    r = socket_listen(fixture->folder, &listener, &error);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(r, DET_ERR_IO);
+    assert_int_equal(error.cause, EMFILE);
+    assert_int_equal(socket_listen(fixture->folder, &listener, &error), 0);
+    socket_unlisten(&listener);
+}
+
 static void only_the_owner_and_root_may_talk(void **state)
 {
     (void)state;
@@ -163,6 +186,7 @@ int main(void)
         TEST(one_that_answers_without_the_lock_is_left_alone),
         TEST(a_folder_may_have_a_long_name),
         TEST(what_is_in_the_way_is_told),
+        TEST(without_descriptors_nobody_listens),
         TEST(only_the_owner_and_root_may_talk),
     };
 

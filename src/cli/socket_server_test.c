@@ -6,6 +6,8 @@
 
 #include <sys/resource.h>
 
+#include <detent/sim.h>
+
 static void verbs_are_answered(void **state)
 {
     struct bench *bench = *state;
@@ -150,6 +152,21 @@ static void a_second_server_is_refused(void **state)
     socket_server_close(NULL);
 }
 
+/* A simulated world has no descriptors to watch. */
+static void a_loop_that_cannot_watch_is_told(void **state)
+{
+    struct bench bench = { .folder = det_test_folder() };
+    struct det_sim *sim;
+
+    (void)state;
+    assert_int_equal(det_sim_open(&(struct det_sim_options){ .seed = 1 }, &sim, NULL), 0);
+    assert_int_equal(det_loop_open(det_sim_world(sim), NULL, &bench.loop), 0);
+    assert_int_equal(open_server(&bench, NULL), DET_ERR_UNSUPPORTED);
+    det_loop_close(bench.loop);
+    det_sim_close(sim);
+    det_test_folder_remove(bench.folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +175,7 @@ int main(void)
         TEST(clients_are_limited),
         TEST(other_users_are_turned_away),
         TEST(without_descriptors_accepting_rests),
+        cmocka_unit_test(a_loop_that_cannot_watch_is_told),
         cmocka_unit_test(failed_allocations_harm_only_those_they_meet),
         TEST(a_second_server_is_refused),
     };

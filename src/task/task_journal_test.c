@@ -7,7 +7,7 @@
 #include "task/task_journal.h"
 
 #define PATH  "var/tasks.journal"
-#define SEEDS 300
+#define SEEDS 200
 
 struct content {
     char *data;
@@ -328,19 +328,24 @@ static void assert_kept(struct det_world *world, const struct promises *promises
 {
     uint64_t found[LIVES] = { 0 };
     struct content content = load(world);
-    const char *line = content.data;
 
-    while ((line = strstr(line, "{\"sequence\":"))) {
+    for (size_t at = 0, size; at < content.size; at += size) {
+        const char *newline = memchr(content.data + at, '\n', content.size - at);
+        char line[DET_TASK_JOURNAL_LINE_MAX + 1];
         unsigned long long sequence, id;
-        const char *member = strstr(line, "\"id\":");
 
-        assert_int_equal(1, sscanf(line, "{\"sequence\":%llu", &sequence));
-        assert_non_null(member);
-        assert_int_equal(1, sscanf(member, "\"id\":%llu", &id));
+        assert_non_null(newline);
+        size = (size_t)(newline - (content.data + at)) + 1;
+        assert_true(size < sizeof line);
+        memcpy(line, content.data + at, size);
+        line[size] = 0;
+        if (sscanf(line, "{\"sequence\":%llu", &sequence) != 1)
+            continue;
+        assert_non_null(strstr(line, "\"id\":"));
+        assert_int_equal(1, sscanf(strstr(line, "\"id\":"), "\"id\":%llu", &id));
         assert_true(id >= 1 && id <= LIVES);
         assert_int_equal(found[id - 1] + 1, sequence);
         found[id - 1] = sequence;
-        line++;
     }
     for (int life = 0; life < LIVES; life++) {
         assert_true(found[life] >= promises->acknowledged[life]);
