@@ -250,6 +250,45 @@ static void a_call_on_the_loop_is_waited_for_by_who_ends_it_elsewhere(void **sta
     }
 }
 
+static void end_patiently(void *argument)
+{
+    struct ender *ender = argument;
+
+    ender->first = det_subscription_end(ender->subscription, DET_NEVER);
+}
+
+/* Ended at any moment of a publish or of a turn: after its on_close() nothing is called. */
+static void an_end_elsewhere_may_come_in_the_middle_of_a_publish(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 10 * SEEDS; seed++) {
+        static struct watcher watcher;
+        struct ender ender = { .watcher = &watcher };
+        struct det_thread *thread;
+        struct bus_fixture fixture;
+        unsigned count;
+
+        memset(&watcher, 0, sizeof watcher);
+        fixture_open(&fixture, seed, 0);
+        ender.subscription = subscribe(
+            &fixture, &watcher, "one", seed % 2 ? DET_DELIVER_LOSSLESS : DET_DELIVER_LOOP, 0);
+        assert_int_equal(
+            0, det_thread_start(fixture.world, "ender", end_patiently, &ender, &thread));
+        while (atomic_load(&watcher.closed) == 0) {
+            publish_many(&fixture, 3);
+            assert_true(det_loop_turn(fixture.loop, 0) >= 0);
+        }
+        count = atomic_load(&watcher.count);
+        publish_many(&fixture, 3);
+        settle(&fixture);
+        assert_int_equal(count, atomic_load(&watcher.count));
+        det_thread_join(fixture.world, thread);
+        assert_int_equal(0, ender.first);
+        assert_in_order(&watcher);
+        fixture_close(&fixture);
+    }
+}
+
 /* Threads are remembered, so that one that nobody can join any more is joined by the test. */
 static struct det_thread *started[4];
 static unsigned started_count;
@@ -360,6 +399,7 @@ int main(void)
         cmocka_unit_test(a_callback_that_blocks_is_left_behind_at_the_one_deadline),
         cmocka_unit_test(one_that_timed_out_can_be_ended_again),
         cmocka_unit_test(a_call_on_the_loop_is_waited_for_by_who_ends_it_elsewhere),
+        cmocka_unit_test(an_end_elsewhere_may_come_in_the_middle_of_a_publish),
         cmocka_unit_test(a_callback_that_outlives_the_bus_keeps_what_it_uses),
         cmocka_unit_test(without_memory_nothing_is_half_there),
     };

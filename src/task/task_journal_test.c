@@ -231,6 +231,114 @@ static void a_torn_opening_is_written_again(void **state)
     det_sim_close(sim);
 }
 
+/* The n-th operation on files fails; all others are those below. */
+static const struct det_world_ops *ops_below;
+static unsigned operations, fail_at;
+
+static bool fails(void)
+{
+    return ++operations == fail_at;
+}
+
+static int failing_open(
+    struct det_world *world, const char *path, unsigned flags, struct det_file **ret)
+{
+    return fails() ? DET_ERR_IO : ops_below->file_open(world, path, flags, ret);
+}
+
+static int64_t failing_read(
+    struct det_world *world, struct det_file *file, uint64_t offset, void *target, size_t size)
+{
+    return fails() ? DET_ERR_IO : ops_below->file_read(world, file, offset, target, size);
+}
+
+static int failing_write(
+    struct det_world *world, struct det_file *file, uint64_t offset, const void *data, size_t size)
+{
+    return fails() ? DET_ERR_IO : ops_below->file_write(world, file, offset, data, size);
+}
+
+static int failing_sync(struct det_world *world, struct det_file *file)
+{
+    return fails() ? DET_ERR_IO : ops_below->file_sync(world, file);
+}
+
+static int failing_truncate(struct det_world *world, struct det_file *file, uint64_t size)
+{
+    return fails() ? DET_ERR_IO : ops_below->file_truncate(world, file, size);
+}
+
+static int64_t failing_size(struct det_world *world, struct det_file *file)
+{
+    return fails() ? DET_ERR_IO : ops_below->file_size(world, file);
+}
+
+static int failing_remove(struct det_world *world, const char *path)
+{
+    return fails() ? DET_ERR_IO : ops_below->file_remove(world, path);
+}
+
+static int failing_folder(struct det_world *world, const char *path)
+{
+    return fails() ? DET_ERR_IO : ops_below->folder_sync(world, path);
+}
+
+static struct det_world_ops failing_ops(struct det_world *world)
+{
+    struct det_world_ops ops = *world->ops;
+
+    ops_below = world->ops;
+    ops.file_open = failing_open;
+    ops.file_read = failing_read;
+    ops.file_write = failing_write;
+    ops.file_sync = failing_sync;
+    ops.file_truncate = failing_truncate;
+    ops.file_size = failing_size;
+    ops.file_remove = failing_remove;
+    ops.folder_sync = failing_folder;
+    return ops;
+}
+
+/* Whatever fails: the opening says so, and the next one finds all of it. */
+static void an_opening_may_fail_at_each_operation(void **state)
+{
+    static const char *const tails[] = { NULL, "", "torn" };
+    unsigned failures = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
+        int r = DET_ERR_IO;
+
+        for (fail_at = 1; r < 0; fail_at++) {
+            struct det_sim *sim = open_sim(1);
+            struct det_world *world = det_sim_world(sim);
+            struct det_world_ops ops = failing_ops(world);
+            struct content content = { NULL, 0 };
+            struct det_error error;
+
+            if (tails[i]) {
+                write_journal(world, 3);
+                content = load(world);
+                memcpy(content.data + content.size - 5, tails[i], strlen(tails[i]));
+                store(world, content.data, content.size);
+            }
+            operations = 0;
+            world->ops = &ops;
+            r = try_open(world, &error);
+            world->ops = ops_below;
+            assert_true(r == 0 || r == DET_ERR_IO);
+            failures += r < 0;
+            if (r < 0)
+                assert_non_null(strstr(error.text, "input or output failed"));
+            assert_int_equal(0, try_open(world, NULL));
+            if (tails[i])
+                unload(content);
+            det_sim_close(sim);
+        }
+    }
+    assert_true(failures > 20);
+}
+
 static int open_and_append(struct det_test_memory *memory, void *argument)
 {
     struct det_sim *sim = argument;
@@ -292,6 +400,7 @@ int main(void)
         cmocka_unit_test(damage_in_the_middle_is_refused_with_its_place),
         cmocka_unit_test(a_file_that_is_no_journal_is_not_touched),
         cmocka_unit_test(a_torn_opening_is_written_again),
+        cmocka_unit_test(an_opening_may_fail_at_each_operation),
         cmocka_unit_test(without_memory_it_does_not_open),
         cmocka_unit_test(on_a_real_disk_it_opens_and_goes_on),
     };
