@@ -116,11 +116,11 @@ static void what_steers_a_terminal_is_escaped(void **state)
     (void)state;
     open_output(&caught, &prefix, false);
     prefix_line(&prefix, &line, AT);
-    print_line(&prefix, "w", "\033]0;title\a\033[2J\ttab\rback\xE2\x80\xAE");
+    print_line(&prefix, "w", "\033]0;title\a\033[2J\ttab\rback\xE2\x80\xA8");
     print_line(&prefix, "w\033[2J", "\033");
     expect_output(
         &caught, "w | a\\x00b\\xff\n"
-                 "w | \\x1b]0;title\\x07\\x1b[2J\ttab\\x0dback\\u{202e}\n"
+                 "w | \\x1b]0;title\\x07\\x1b[2J\ttab\\x0dback\\u{2028}\n"
                  "w\\x1b[2J | \\x1b\n");
 }
 

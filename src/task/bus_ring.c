@@ -11,7 +11,7 @@
  *      sets it to 0 before the first word and to the sequence after the last one; who reads the
  *      same sequence before and after its copy has a whole event.
  *   2. All words are atomic, so that a copy which is thrown away was no data race either.
- *   3. A text goes to the first word with a 0 in it, or to the end of its place: a copy that is torn
+ *   3. A text goes to the first word with a 0 in it, or to the end of its place: also a torn copy
  *      stays inside of both. What stands behind the 0 means nothing. */
 #include "task/bus_ring.h"
 

@@ -200,8 +200,7 @@ static void wake_thread(struct det_subscription *subscription)
     det_condition_broadcast(subscription->world, subscription->changed);
 }
 
-/* A sleeping thread is woken now, before the end of the turn, since a long turn would fill the rest.
- */
+/* A sleeping thread is woken now, not at the end of the turn: a long turn would fill the rest. */
 void det_subscription_offer_more(
     struct det_subscription *subscription, uint64_t sequence, bool is_diagnostic)
 {
