@@ -24,10 +24,11 @@ struct pump {
     int answer;              /* of run_step, once; 0: DET_CONTINUE */
     struct pump_event event; /* and this event */
     bool is_restless, is_unsound, is_silent, echo_wrong;
-    unsigned ticks, rounds, completions, open_answers;
+    unsigned ticks, rounds, completions, open_answers, drain_answers;
     struct det_component_end end;
     struct det_failure told; /* what note_failure saw */
     void (*in_step)(struct pump *pump);
+    int (*fate)(struct pump *pump, const char *name); /* what each function answers */
     void *user;
 };
 
@@ -36,8 +37,9 @@ struct pump {
 
 static void note(struct pump *pump, const char *name)
 {
-    strncat(pump->trace, name, sizeof pump->trace - strlen(pump->trace) - 2);
-    strncat(pump->trace, " ", 2);
+    size_t length = strlen(pump->trace);
+
+    snprintf(pump->trace + length, sizeof pump->trace - length, "%s ", name);
 }
 
 /* Notes that a function ran; what it returns if it is one of the broken ones, else 0. */
@@ -47,6 +49,8 @@ static int ran(struct pump *pump, const char *name)
                      (pump->broken_too && strcmp(pump->broken_too, name) == 0);
 
     note(pump, name);
+    if (pump->fate)
+        return pump->fate(pump, name);
     if (!is_broken)
         return 0;
     if (pump->text && pump->error < 0)
@@ -157,12 +161,13 @@ static int open_step(struct pump *pump, struct pump_event *ret)
 
 static int run_step(struct pump *pump, struct pump_event *ret)
 {
-    int r = ran(pump, "run_step"), answer = pump->answer;
+    int r = ran(pump, "run_step"), answer;
 
     if (pump->in_step)
         pump->in_step(pump);
     if (r != 0)
         return r;
+    answer = pump->answer;
     *ret = pump->event;
     pump->answer = DET_CONTINUE;
     return answer;
@@ -172,8 +177,14 @@ static int drain_step(struct pump *pump, struct pump_event *ret)
 {
     int r = ran(pump, "drain_step");
 
+    if (r != 0)
+        return r;
+    if (pump->drain_answers > 0) {
+        pump->drain_answers--;
+        return DET_CONTINUE;
+    }
     *ret = pump_finish();
-    return r != 0 ? r : DET_TRANSITION;
+    return DET_TRANSITION;
 }
 
 static int pump_completed(struct pump *pump, const struct det_component_end *end)
