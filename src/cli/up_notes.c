@@ -151,8 +151,11 @@ static void note_group(struct up *up, const struct det_task_event *event)
         up_note(up, event->name, "the group is stopped");
 }
 
+/* That queues are emptied at the end needs no word. */
 static void note_slot(struct up *up, const struct det_task_event *event)
 {
+    if (up->state >= UP_STOPPING)
+        return;
     up_note(
         up, event->name, "the slot does not take a task: %s%s%s",
         det_rejection_label((enum det_rejection)event->rejection), *event->reason ? ": " : "",
