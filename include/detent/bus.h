@@ -11,8 +11,9 @@
  *
  * Publishing never blocks, never fails and never allocates. A subscriber whose queue is full loses
  * the new event, and only it; what was lost is counted, and one SUBSCRIBER_OVERFLOWED event says
- * how many once there is room again. A subscriber so slow that the ring has come around sees the
- * same event with the reason "lagged". A subscriber that fails is told to the others and goes on. */
+ * how many once there is room again. A subscriber so slow that the ring has come around to what it
+ * has queued sees the same event with the reason "lagged", it alone; its sequence is that of the
+ * last event missed. A subscriber that fails is told to the others and goes on. */
 #ifndef DETENT_BUS_H
 #define DETENT_BUS_H
 
@@ -91,8 +92,9 @@ DET_API const char *det_rejection_label(enum det_rejection rejection);
 
 /* The event as one line without its end, cut if need be: text for people
  * "[42] attempt_failed web attempt=3 exit_code=1: connection refused", or a JSON object. Control
- * characters are escaped in both. Returns the length, as snprintf() does. */
-#define DET_TASK_EVENT_LINE_MAX 2048
+ * characters and what is not UTF-8 are escaped in both. Returns the length, as snprintf() does; in
+ * DET_TASK_EVENT_LINE_MAX bytes every event fits. */
+#define DET_TASK_EVENT_LINE_MAX 2560
 DET_API size_t det_task_event_text(const struct det_task_event *event, char *target, size_t size);
 DET_API size_t det_task_event_json(const struct det_task_event *event, char *target, size_t size);
 
@@ -109,9 +111,10 @@ struct det_subscriber {
     enum det_delivery delivery;
     /* A negative error is published as SUBSCRIBER_FAILED, unless the event was a diagnostic. */
     int (*on_event)(void *user, const struct det_task_event *event);
-    /* LOSSLESS: after each turn of the loop in which something was published; may be NULL. */
+    /* LOSSLESS: after each turn of the loop in which something was published; may be NULL. An error
+     * is published as RUNTIME_FAILURE, once until it has succeeded again. */
     int (*on_turn)(void *user);
-    /* After the last event; may be NULL. */
+    /* After the last event; may be NULL. It must not block. */
     void (*on_close)(void *user);
     void *user;
 };
@@ -123,13 +126,16 @@ struct det_subscription_counts {
     uint64_t wakes; /* of its thread or of the loop: at most one for each drain */
 };
 
-/* From any thread; sees what is published after it. DET_ERR_LIMIT for too many. */
+/* From any thread; sees what is published after it. DET_ERR_LIMIT for too many, DET_ERR_CLOSED once
+ * the bus has ended. `ret` may be NULL: then it ends with the bus. */
 DET_API int det_bus_subscribe(
     struct det_bus *bus, const struct det_subscriber *subscriber, struct det_subscription **ret,
     struct det_error *reterr) DET_MUST_CHECK;
-/* Ends it: what is queued is delivered until the (monotonic) deadline, then dropped; a callback that
- * still runs is left behind and DET_ERR_TIMEOUT returned, and what it uses must stay. Those that
- * are not ended this way end with the bus. Not from its own callback. */
+/* Ends it: what is queued is delivered until the (monotonic) deadline (0: never), then dropped;
+ * what is queued for LOOP is delivered by this call. A callback that still runs is left behind and
+ * DET_ERR_TIMEOUT returned, and what it uses must stay; the subscription is still there, and may be
+ * ended again. For LOSSLESS, on_turn() is called once more, and its error returned. Those that are
+ * not ended this way end with the bus. Not from its own callback. */
 DET_API int det_subscription_end(struct det_subscription *subscription, det_time deadline);
 DET_API struct det_subscription_counts det_subscription_counts(
     const struct det_subscription *subscription);

@@ -9,7 +9,10 @@
  *            -> FORWARD: the cycle guard's and the stage's rules -> struct det_resolution
  *
  * DELAY beats RETRY beats SKIP beats FORWARD; of two delays the longer counts. All strategies are
- * always asked, so that each sees every signal. */
+ * always asked, so that each sees every signal.
+ *
+ * A signal that is kept (DELAY, RETRY) is decided anew when its time has come: the strategies are
+ * asked again, and remember that they were. Only when they let it pass does it count as seen. */
 #ifndef DETENT_CONTROL_H
 #define DETENT_CONTROL_H
 
@@ -25,6 +28,7 @@ enum det_signal {
     DET_SIGNAL_CHECKPOINT,
     DET_SIGNAL_OTHER, /* always forwarded */
 };
+#define DET_SIGNAL_KINDS 5
 
 enum det_control_action {
     DET_CONTROL_FORWARD, /* accept it; the default */
@@ -35,15 +39,16 @@ enum det_control_action {
 
 struct det_control_decision {
     enum det_control_action action;
-    det_time delay; /* of DELAY, else 0 */
+    det_time delay; /* of DELAY, not negative; else it is not looked at */
 };
 
-/* What a strategy remembers of one stage, from call to call and for as long as the stage lives. */
+/* What a strategy remembers of one stage, from call to call and for as long as the stage lives;
+ * zero at first. det_control_decide() counts, by kind of signal; the counts stop at their largest
+ * value. */
 struct det_control_memory {
-    uint32_t eof_attempts;   /* EOF signals that this strategy was asked about */
-    uint32_t drain_attempts; /* the same for DRAIN */
-    bool has_delayed;        /* it has asked for a delay before */
-    uint64_t user[2];        /* the strategy's own */
+    uint32_t asked[DET_SIGNAL_KINDS];   /* how often, this time included */
+    uint32_t delayed[DET_SIGNAL_KINDS]; /* how often the answer was DELAY, until this time */
+    uint64_t user[2];                   /* the strategy's own */
 };
 
 struct det_signal_info {
@@ -52,7 +57,8 @@ struct det_signal_info {
     det_time now;      /* monotonic */
 };
 
-/* A strategy; `memory` is its own and belongs to the stage. */
+/* A strategy; `memory` is its own and belongs to the stage. It decides by what it is given and by
+ * what its owner shows it, quickly and without blocking. */
 struct det_control_strategy {
     const char *name;
     struct det_control_decision (*decide)(
@@ -60,10 +66,12 @@ struct det_control_strategy {
     const void *config; /* borrowed */
 };
 
-/* The stricter of two. Associative and commutative; FORWARD is its neutral element. */
+/* The stricter of two. Associative and commutative; FORWARD is its neutral element. The delay of
+ * the answer is 0 unless it is a DELAY. */
 DET_API struct det_control_decision det_control_stricter(
     struct det_control_decision a, struct det_control_decision b);
-/* Asks all of them; none: FORWARD. `memories` has one for each strategy. */
+/* Asks all of them, in order, and keeps the strictest answer; none: FORWARD. `memories` has one for
+ * each strategy. Nobody is asked about DET_SIGNAL_OTHER. */
 DET_API struct det_control_decision det_control_decide(
     const struct det_control_strategy *strategies, size_t count, const struct det_signal_info *info,
     struct det_control_memory *memories);
@@ -90,7 +98,8 @@ enum det_cycle_role {
 enum det_signal_origin {
     DET_ORIGIN_EXTERNAL,  /* an upstream outside of the cycle */
     DET_ORIGIN_INTERNAL,  /* an upstream inside of it */
-    DET_ORIGIN_FORWARDED, /* written by another stage than the one we read from */
+    DET_ORIGIN_FORWARDED, /* written by another stage than the one we read from, which has not
+                             ended by it */
 };
 
 struct det_resolve_input {
@@ -106,32 +115,52 @@ struct det_resolve_input {
 struct det_resolved {
     enum det_resolution resolution;
     det_time delay;     /* of DELAY */
-    bool note_in_guard; /* the caller shall note this EOF in the cycle guard; only ever on FORWARD
-                           decisions */
+    bool note_in_guard; /* the caller shall note in the cycle guard that this upstream has ended */
 };
 
-/* The rules, in order. EOF: an entry point buffers what comes from outside and suppresses what
- * comes from inside or was forwarded; else, when all upstreams have ended or this EOF is final:
- * forward and drain; else forward. DRAIN: an entry point buffers; else forward, and drain where
- * that is terminal. Other signals: forward. */
+/* The rules, in order:
+ *   - DET_SIGNAL_OTHER: forward.
+ *   - The strategies decided otherwise than FORWARD: as they say, and nothing is noted.
+ *   - EOF: an entry point buffers what comes from outside and suppresses what comes from inside or
+ *     was forwarded; elsewhere, when all upstreams have ended or this EOF is final, forward and
+ *     drain; else forward. A member of a cycle that is not its entry point notes it, unless it was
+ *     forwarded.
+ *   - DRAIN: an entry point buffers; elsewhere forward, and drain where that is terminal.
+ *   - The rest: forward. */
 DET_API struct det_resolved det_control_resolve(const struct det_resolve_input *input);
 
-/* Strategies that come with the library. */
+/* Strategies that come with the library; their configs are borrowed. They hold up EOF and DRAIN and
+ * forward all else. */
 
-/* While the breaker probes or is open, EOF and DRAIN wait: HALF_OPEN for `half_open_delay` (0: 2 s),
- * OPEN for the cooldown, at most 5 s; once per signal kind. `state` is read at each decision. */
-struct det_breaker_strategy {
-    const uint8_t *state; /* 0 closed, 1 open, 2 half open; atomic */
-    det_time cooldown, half_open_delay;
+/* What a circuit breaker shows of itself. */
+enum det_breaker_state {
+    DET_BREAKER_CLOSED, /* calls pass */
+    DET_BREAKER_OPEN,
+    DET_BREAKER_HALF_OPEN, /* probes */
 };
-/* EOF and DRAIN wait until the window that is open has its length. */
+
+/* While the breaker probes, a signal waits for `half_open_delay`, and while it is open for the
+ * cooldown, of which at most DET_BREAKER_WAIT_MAX: each kind of signal once, so that a breaker that
+ * does not close holds nobody for ever. A number that is no state counts as closed. */
+#define DET_BREAKER_WAIT_MAX (5 * DET_SECOND)
+struct det_breaker_strategy {
+    const uint8_t *state;     /* enum det_breaker_state; read atomically, at each decision */
+    det_time cooldown;        /* 0: 60 s, the breaker's own default */
+    det_time half_open_delay; /* 0: 2 s */
+};
+/* A signal waits until the window that is open has its length. */
 struct det_window_strategy {
-    const det_time *began; /* monotonic; 0: no window is open; atomic */
+    const det_time *began; /* monotonic; 0: no window is open; read atomically */
     det_time length;
 };
-/* RETRY up to `attempts_max` times, then FORWARD. */
+/* A signal is kept `attempts_max` times, counted by its kind, and then forwarded: by RETRY, or with
+ * `first` by DELAY of first * factor^n, at most `max`. */
 struct det_retry_strategy {
     uint32_t attempts_max;
+    det_time first;  /* 0: no delay but RETRY */
+    det_time max;    /* 0: no limit */
+    double factor;   /* 0: 1, which is always the same delay; at least 1 */
+    bool has_jitter; /* the delay is spread by a tenth of it to both sides */
 };
 DET_API struct det_control_strategy det_control_breaker(const struct det_breaker_strategy *config);
 DET_API struct det_control_strategy det_control_window(const struct det_window_strategy *config);
@@ -144,7 +173,8 @@ enum det_source_end {
     DET_SOURCE_DRAIN_ONLY,
     DET_SOURCE_NOTHING,
 };
-/* With a breaker in front: POISON while it is open, else EOF. */
+/* With a breaker in front (NULL: without one): POISON while it is open, else EOF. For a source that
+ * has no more, and for one that is told to drain. */
 DET_API enum det_source_end det_control_source_end(const struct det_breaker_strategy *config);
 
 DET_END

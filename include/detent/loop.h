@@ -62,7 +62,8 @@ DET_API struct det_world *det_loop_world(const struct det_loop *loop);
 /* From any thread, at any time before close. Never fails and never allocates. */
 DET_API void det_loop_post(struct det_loop *loop, struct det_post *post);
 
-/* The monotonic time at which this turn began: one reading of the clock per turn. Owner only. */
+/* The monotonic time at which this turn began: one reading of the clock per turn; between turns, the
+ * time it is. Owner only. */
 DET_API det_time det_loop_now(const struct det_loop *loop);
 /* Arms or moves the timer; `deadline` is monotonic. Fails only for memory. Owner only. */
 DET_API int det_loop_timer_set(struct det_loop *loop, struct det_timer *timer, det_time deadline)
@@ -75,7 +76,7 @@ DET_API int det_loop_timer_set_wall(
 DET_API void det_loop_timer_cancel(struct det_loop *loop, struct det_timer *timer);
 
 /* Watches the descriptor, or changes what is watched; `events` is not 0. DET_ERR_UNSUPPORTED in a
- * simulated world, which has no descriptors. Owner only. */
+ * simulated world, which has no descriptors but those of its processes. Owner only. */
 DET_API int det_loop_watch(struct det_loop *loop, struct det_watch *watch, unsigned events)
     DET_MUST_CHECK;
 /* Harmless when it is not watched. Do it before the descriptor is closed. Owner only. */
@@ -94,6 +95,10 @@ DET_API int det_loop_start(struct det_loop *loop, const char *name) DET_MUST_CHE
  * the loop's own thread: asks run to end after this turn. While neither runs: the next run returns
  * at once (a start does not), so that a stop that comes a moment too early is not lost. */
 DET_API void det_loop_stop(struct det_loop *loop);
+
+/* Whether the calling thread may use it as its owner: it runs the loop, or nobody does, and then
+ * whoever turns it is taken to ask. */
+DET_API bool det_loop_is_mine(const struct det_loop *loop);
 
 /* For a foreign loop: readable when a turn has something to do; -1 in a simulated world. */
 DET_API int det_loop_descriptor(const struct det_loop *loop);

@@ -32,8 +32,9 @@ enum det_jitter {
 };
 
 #define DET_RETRIES_UNLIMITED UINT32_MAX
-#define DET_NO_DELAY          ((det_time)-1) /* of `first`: no delay, and no floor under it */
-#define DET_NO_TIMEOUT        DET_NEVER
+/* Of `first`: no delay, and no floor under it. Of `interval`: none, whatever the defaults say. */
+#define DET_NO_DELAY   ((det_time)-1)
+#define DET_NO_TIMEOUT DET_NEVER
 /* A task that always fails or always succeeds at once runs at most once in this time. */
 #define DET_DELAY_FLOOR DET_MILLISECOND
 
@@ -58,8 +59,10 @@ struct det_policy {
 };
 
 /* `policy` where it says something, else `defaults` (may be NULL), else what is written above:
- * after it no field is 0 that inherits. DET_ERR_INVALID when a factor is not finite or below 1,
- * `first` is over `max`, or a time is negative. */
+ * after it no field is 0, but an `interval` of none is; no limit to retries is
+ * DET_RETRIES_UNLIMITED, no timeout DET_NO_TIMEOUT. Only what comes out is judged: DET_ERR_INVALID
+ * when a factor is not finite or below 1, `first` is over `max`, a time is negative, or a restart
+ * or a jitter is none of the above. `ret` may be `policy` or `defaults`. */
 DET_API int det_policy_resolve(
     const struct det_policy *policy, const struct det_policy *defaults, struct det_policy *ret,
     struct det_error *reterr) DET_MUST_CHECK;
@@ -73,22 +76,28 @@ DET_API det_time det_backoff_base(const struct det_backoff *backoff, uint32_t fa
 DET_API det_time det_backoff_delay(
     const struct det_backoff *backoff, uint32_t failures, det_time before, uint64_t chance);
 
-/* Restart intensity: at most `count` in `window`. Asking and noting take the same few nanoseconds
- * however many there were: the times of the last `count` stand in a ring. */
+/* Restart intensity: at most `count` in `window`. A restart counts from its time on until `window`
+ * has passed. Noting one takes the same few nanoseconds however many there were: the times of the
+ * last `count` stand in a ring. How many count is found by halving. */
 #define DET_INTENSITY_MAX 1000000
 struct det_intensity {
     uint32_t count;  /* 0: 5 */
     det_time window; /* 0: 10 s */
 };
 struct det_intensity_window;
+/* DET_ERR_INVALID when the count is over DET_INTENSITY_MAX or the window is negative;
+ * DET_ERR_NO_MEMORY. */
 DET_API int det_intensity_open(
     const struct det_intensity *intensity, const struct det_allocator *allocator,
     struct det_intensity_window **ret, struct det_error *reterr) DET_MUST_CHECK;
 DET_API void det_intensity_close(struct det_intensity_window *window);
-/* Notes a restart at monotonic time `now`; false when it is one too many. Times do not go back. */
+/* Notes a restart at monotonic time `now`; false when it is one too many, though it counts then as
+ * well. Times do not go back, here and below. */
 DET_API bool det_intensity_note(struct det_intensity_window *window, det_time now);
-/* How many count at `now`. */
+/* How many count at `now`, at most `count`. */
 DET_API uint32_t det_intensity_count(const struct det_intensity_window *window, det_time now);
+/* Forgets all of them: for a group that failed and is started again. */
+DET_API void det_intensity_clear(struct det_intensity_window *window);
 
 DET_END
 #endif

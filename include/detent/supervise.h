@@ -111,8 +111,12 @@ struct det_dispatch {
 
 /* The largest event struct of a component, in bytes. */
 #define DET_COMPONENT_EVENT_MAX 512
-/* Events that the actions of one step may produce together. */
+/* Events that actions have produced and that are not yet taken; and how many in a row may come of
+ * actions alone, so that a circle of them is a failure and not a standstill. */
 #define DET_COMPONENT_PRODUCED_MAX 8
+#define DET_COMPONENT_CHAIN_MAX    1000
+/* How deep the functions of components may offer events to one another. */
+#define DET_COMPONENT_DEPTH_MAX 32
 
 struct det_component_def {
     const struct det_machine *machine;
@@ -126,20 +130,28 @@ struct det_component_def {
 struct det_executor;
 struct det_handle;
 
+/* Its place among the components of an executor; the executor's. */
+struct det_component_link {
+    struct det_component_link *next, *previous;
+};
+
 /* In the context, as a member called `component`; zero before the first use. Read-only for you. */
 struct det_component {
     const struct det_component_def *def; /* NULL: not supervised, or ended */
     struct det_executor *executor;
-    struct det_handle *handle; /* NULL: without one */
-    struct det_component *next_ready;
-    struct det_component *next, *previous; /* of all in the executor */
-    struct det_timer timer;                /* AFTER of the state, and det_component_wake_at() */
-    det_time timeout_at;                   /* DET_NEVER: none */
-    det_time wake_at;                      /* DET_NEVER: none */
-    uint16_t state;                        /* of its machine */
+    union {
+        struct det_handle *handle;   /* if it has one */
+        struct det_failure *failure; /* else: its last failure, or NULL; a handle keeps its own */
+    };
+    struct det_component_link all, ready;
+    struct det_timer timer; /* AFTER of the state, and det_component_wake_at() */
+    det_time timeout_at;    /* DET_NEVER: none */
+    det_time wake_at;       /* DET_NEVER: none */
+    uint16_t state;         /* of its machine */
     uint16_t timeout_event;
-    uint8_t phase; /* the executor's */
-    bool wake_wanted, end_wanted;
+    uint8_t phase; /* the executor's, as what follows */
+    bool has_handle : 1, is_started : 1, wake_wanted : 1, end_wanted : 1;
+    bool closed_told : 1, timer_stale : 1, failure_lost : 1;
 };
 
 struct det_executor_options {
@@ -164,7 +176,8 @@ struct det_executor_counts {
 DET_API int det_executor_open(
     struct det_loop *loop, const struct det_executor_options *options, struct det_executor **ret,
     struct det_error *reterr) DET_MUST_CHECK;
-/* Components that have not ended end now, as aborted, in the order of their start. */
+/* Components that have not ended end now, as aborted, in the order of their start. Its allocator is
+ * used once more if the loop has a message of it: by the next turn, or when the loop is closed. */
 DET_API void det_executor_close(struct det_executor *executor);
 DET_SCOPED_CLOSE(executor)
 DET_API struct det_loop *det_executor_loop(const struct det_executor *executor);
@@ -180,10 +193,12 @@ struct det_supervise_options {
     void *user;
 };
 
-/* Starts the machine in its initial state (with its entry hook and timeout) and makes it ready to
- * run. The context must stay until the component has ended: until its completion function has
- * returned, or, without one, until a wait has. Prefer <name>_supervise() of the template. Fails for
- * memory, or when the context is supervised already. */
+/* Starts the machine in its initial state, with its timeout, and makes it ready to run; its entry
+ * hook is the first that runs then, so that its failure finds the machine. The context must stay
+ * until the component has ended: until its completion function has returned, or, without one, until
+ * a wait has. Prefer <name>_supervise() of the template. Fails for memory; DET_ERR_EXISTS when the
+ * context is supervised already, DET_ERR_CLOSED while the executor is closed, DET_ERR_INVALID for
+ * an on_state without a handle. */
 DET_API int det_supervise(
     struct det_executor *executor, const struct det_component_def *def, void *context,
     const struct det_supervise_options *options, struct det_handle **ret,
@@ -196,12 +211,18 @@ DET_API void det_component_wake(struct det_component *component);
 /* A wake at a monotonic time; the earlier one counts; DET_NEVER takes it back. Any run of the
  * dispatch function takes it back too, so that it is asked for anew. Fails only for memory. */
 DET_API int det_component_wake_at(struct det_component *component, det_time at) DET_MUST_CHECK;
-/* Gives it an event right now, as one from outside, and runs it until it parks: what the event
- * implies has happened when this returns. 0; DET_ERR_UNHANDLED when the state does not take it and
+/* Gives it an event right now, as one from outside: what the event implies, actions and what they
+ * produced, has happened when this returns. Dispatch functions are not called; they have a turn of
+ * their own. 0; DET_ERR_UNHANDLED when the state does not take it and
  * DET_ERR_REFUSED when a guard said no: then nothing has happened, and it is not a failure; other
- * errors are those of a failure on the way, which the machine was told. DET_ERR_CLOSED: has ended.
- * Not from inside the same component. */
+ * errors are those of the first failure on the way, which the machine was told. DET_ERR_CLOSED: has
+ * ended. DET_ERR_INVALID: no event of its machine, or an internal one. DET_ERR_LIMIT: functions of
+ * components offer to others in turn, DET_COMPONENT_DEPTH_MAX deep. Not from inside the same
+ * component. */
 DET_API int det_component_offer(struct det_component *component, const void *event) DET_MUST_CHECK;
+/* Takes back a det_supervise() without a handle, as if it had not been; its completion function does
+ * not run. Not from inside the component. */
+DET_API void det_component_forget(struct det_component *component);
 /* In a function of the component, so that the failure has a text: `return det_component_fail(...)`.
  * Returns `code`, which is negative. */
 DET_API int det_component_fail(struct det_component *component, int code, const char *format, ...)

@@ -4,79 +4,24 @@
 /* time_text.c - wall times as RFC 3339 text, in the proleptic Gregorian calendar.
  *
  *   time   = YYYY "-" MM "-" DD "T" hh ":" mm ":" ss [ "." digits ] zone
- *   zone   = "Z" | ( "+" | "-" ) hh ":" mm
- *
- * Years are counted from March, so that the leap day is the last of its year and the months before
- * it have a fixed pattern: five months are 153 days. 400 such years are 146097 days. Day 0 of the
- * count from March of the year 0 is 719468 days before 1970-01-01. */
+ *   zone   = "Z" | ( "+" | "-" ) hh ":" mm */
 #include <stdio.h>
 
+#include "base/calendar.h"
 #include "base/checked.h"
 #include "base/text.h"
 
-#define DAY_SECONDS      86400
-#define DAYS_PER_400     146097
-#define DAYS_BEFORE_1970 719468
-#define FRACTION_DIGITS  9
-#define LEAP_SECOND      60
-
-struct date {
-    int year;
-    int month; /* 1..12 */
-    int day;   /* 1..31 */
-};
+#define FRACTION_DIGITS 9
+#define LEAP_SECOND     60
 
 /* What the text says, before it is known to be possible. */
 struct reading {
-    struct date date;
+    struct det_date date;
     int hour, minute, second;
     int64_t nanoseconds;
     bool is_too_fine; /* there is more than nanoseconds can say */
     int offset_sign, offset_hour, offset_minute;
 };
-
-static bool is_leap_year(int year)
-{
-    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-}
-
-static int days_in_month(int year, int month)
-{
-    static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-
-    return days[month - 1] + (month == 2 && is_leap_year(year) ? 1 : 0);
-}
-
-/* Days since 1970-01-01; the year is 0 or later. */
-static int64_t days_from_date(struct date date)
-{
-    /* 400 years more keep January and February of the year 0 above zero. */
-    int64_t year = date.year + 400 - (date.month <= 2 ? 1 : 0);
-    int64_t month = (date.month + 9) % 12;
-    int64_t day_of_year = (153 * month + 2) / 5 + date.day - 1;
-
-    return year * 365 + year / 4 - year / 100 + year / 400 + day_of_year - DAYS_PER_400 -
-           DAYS_BEFORE_1970;
-}
-
-/* The inverse; the day is in the year 0 or later. */
-static struct date date_from_days(int64_t days)
-{
-    int64_t count = days + DAYS_BEFORE_1970;
-    int64_t cycle = count / DAYS_PER_400;
-    int64_t day = count % DAYS_PER_400;
-    /* Without the leap days of the cycle every year has 365 days: one in 4 years (1461 days), none
-     * in 100 (36525 - 1), and the last day of the cycle is one. */
-    int64_t year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
-    int64_t day_of_year = day - (year * 365 + year / 4 - year / 100);
-    int64_t month = (5 * day_of_year + 2) / 153;
-
-    return (struct date){
-        .year = (int)(cycle * 400 + year + (month >= 10 ? 1 : 0)),
-        .month = (int)(month < 10 ? month + 3 : month - 9),
-        .day = (int)(day_of_year - (153 * month + 2) / 5 + 1),
-    };
-}
 
 /* ".25" for a quarter of a second, "" for none. */
 static void format_fraction(int64_t nanoseconds, char target[FRACTION_DIGITS + 2])
@@ -101,15 +46,15 @@ char *det_format_time(det_time wall, char *target, size_t capacity)
     int64_t nanoseconds = wall % DET_SECOND;
     int64_t seconds = wall / DET_SECOND;
     int64_t days, second;
-    struct date date;
+    struct det_date date;
 
     if (nanoseconds < 0) {
         nanoseconds += DET_SECOND;
         seconds--;
     }
-    days = seconds / DAY_SECONDS - (seconds % DAY_SECONDS < 0 ? 1 : 0);
-    second = seconds - days * DAY_SECONDS;
-    date = date_from_days(days);
+    days = seconds / DET_DAY_SECONDS - (seconds % DET_DAY_SECONDS < 0 ? 1 : 0);
+    second = seconds - days * DET_DAY_SECONDS;
+    date = det_date_from_days(days);
     format_fraction(nanoseconds, fraction);
     (void)snprintf(
         text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d%sZ", date.year, date.month, date.day,
@@ -180,7 +125,7 @@ static bool take_zone(struct det_view *text, struct reading *reading)
 
 static bool take_time(struct det_view text, struct reading *reading)
 {
-    struct date *date = &reading->date;
+    struct det_date *date = &reading->date;
 
     *reading = (struct reading){ 0 };
     return take_number(&text, 4, &date->year) && take_char(&text, '-') &&
@@ -194,11 +139,11 @@ static bool take_time(struct det_view text, struct reading *reading)
 
 static bool is_possible(const struct reading *reading)
 {
-    const struct date *date = &reading->date;
+    const struct det_date *date = &reading->date;
 
     if (date->month < 1 || date->month > 12)
         return false;
-    if (date->day < 1 || date->day > days_in_month(date->year, date->month))
+    if (date->day < 1 || date->day > det_days_in_month(date->year, date->month))
         return false;
     return reading->hour <= 23 && reading->minute <= 59 && reading->second <= LEAP_SECOND &&
            reading->offset_hour <= 23 && reading->offset_minute <= 59 && !reading->is_too_fine;
@@ -210,13 +155,13 @@ static int64_t seconds_of(const struct reading *reading)
     int clock = reading->hour * 3600 + reading->minute * 60 + reading->second;
     int offset = reading->offset_sign * (reading->offset_hour * 3600 + reading->offset_minute * 60);
 
-    return days_from_date(reading->date) * DAY_SECONDS + clock - offset;
+    return det_days_from_date(reading->date) * DET_DAY_SECONDS + clock - offset;
 }
 
 /* Leap seconds are only at the end of a month in UTC. */
 static bool follows_month(int64_t seconds)
 {
-    return seconds % DAY_SECONDS == 0 && date_from_days(seconds / DAY_SECONDS).day == 1;
+    return seconds % DET_DAY_SECONDS == 0 && det_date_from_days(seconds / DET_DAY_SECONDS).day == 1;
 }
 
 int det_parse_time(struct det_view text, det_time *ret)

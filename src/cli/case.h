@@ -12,18 +12,9 @@
 #include <detent/builder.h>
 
 #include "base/arena.h"
-#include "cli/yaml.h"
+#include "cli/reader.h"
 
 #define CASE_LIST_MAX 64
-/* Of a file that is wrong in more places not all are told. */
-#define CASE_PROBLEMS_MAX 20
-
-/* What is wrong with a test file, in order of reading. */
-struct case_problems {
-    struct cli_yaml_error items[CASE_PROBLEMS_MAX];
-    size_t count;
-    bool is_cut; /* there are more */
-};
 
 /* Fields with values for them. */
 struct case_fields {
@@ -159,12 +150,12 @@ struct case_file {
 
 /* The path in `machine:` of a test file, as it stands there. 0 or DET_ERR_MALFORMED. */
 DET_MUST_CHECK int case_machine_path(
-    const struct cli_yaml *root, const char **ret, struct case_problems *reterr);
+    const struct cli_yaml *root, const char **ret, struct cli_problems *reterr);
 /* Reads the file for this machine, whose functions need not be bound. 0, DET_ERR_MALFORMED with all
  * problems that do not follow from others, or DET_ERR_NO_MEMORY with that as the last one. */
 DET_MUST_CHECK int case_file_read(
     struct det_arena *arena, const struct cli_yaml *root, const struct det_machine *machine,
-    struct case_file *ret, struct case_problems *reterr);
+    struct case_file *ret, struct cli_problems *reterr);
 
 /* The number of a function of this kind by name, or -1; and its name. */
 int case_function_find(

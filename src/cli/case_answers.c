@@ -53,7 +53,7 @@ int case_function_find(
 }
 
 static int unknown_function(
-    struct case_reader *reader, const struct cli_yaml *node, enum case_function function)
+    struct cli_reader *reader, const struct cli_yaml *node, enum case_function function)
 {
     static const char *const kinds[] = { "guard", "hook", "update", "fill", "effect" };
     struct cli_yaml at = { .line = node->key_line, .column = node->key_column };
@@ -63,16 +63,16 @@ static int unknown_function(
     while (count < CASE_LIST_MAX &&
            (near[count] = case_function_name(reader->machine, function, count)))
         count++;
-    return case_fail_near(
+    return reader_fail_near(
         reader, &at, node->key, near, count, "%s has no %s '%s'", reader->machine->name,
         kinds[function], node->key);
 }
 
-static int take_hook(struct case_reader *reader, const struct cli_yaml *node, int *ret)
+static int take_hook(struct cli_reader *reader, const struct cli_yaml *node, int *ret)
 {
     int r;
 
-    r = case_want(reader, node, CLI_YAML_SCALAR, "the answer of a hook");
+    r = reader_want(reader, node, CLI_YAML_SCALAR, "the answer of a hook");
     if (r < 0)
         return r;
     *ret = 0;
@@ -120,7 +120,7 @@ static const char *products_text(
 }
 
 static int take_product(
-    struct case_reader *reader, const struct cli_yaml *produce, const struct cli_yaml *with,
+    struct cli_reader *reader, const struct cli_yaml *produce, const struct cli_yaml *with,
     unsigned effect, struct case_answer *ret)
 {
     const struct det_effect_def *def = &reader->machine->effects[effect];
@@ -135,13 +135,13 @@ static int take_product(
         if (def->produces[i] == det_event_kind(ret->event))
             return 0;
     }
-    return case_fail(
+    return reader_fail(
         reader, produce, "the effect %s does not produce '%s'%s", def->name, produce->text,
         products_text(reader->machine, def, products, sizeof products));
 }
 
 int case_take_reply(
-    struct case_reader *reader, const struct cli_yaml *const *nodes, unsigned effect,
+    struct cli_reader *reader, const struct cli_yaml *const *nodes, unsigned effect,
     struct case_answer *ret)
 {
     const struct cli_yaml *produce = nodes[0], *with = nodes[1], *fail = nodes[2], *done = nodes[3];
@@ -150,12 +150,13 @@ int case_take_reply(
 
     *ret = (struct case_answer){ .reply = CASE_DONE };
     if (!!produce + !!fail + !!done > 1)
-        return case_fail(
+        return reader_fail(
             reader, produce ? produce : fail, "an effect produces, fails or is done: one of these");
     if (with && !produce)
-        return case_fail(reader, with, "'with' is the payload of what is produced: say 'produce'");
+        return reader_fail(
+            reader, with, "'with' is the payload of what is produced: say 'produce'");
     if (nodes[4])
-        r = case_take_span(reader, nodes[4], &ret->after);
+        r = reader_span(reader, nodes[4], &ret->after);
     if (r == 0 && produce) {
         r = take_product(reader, produce, with, effect, ret);
     } else if (r == 0 && fail) {
@@ -164,7 +165,7 @@ int case_take_reply(
         if (fail->kind != CLI_YAML_SCALAR || strcmp(fail->text, "true") != 0)
             r = case_take_error(reader, fail, &ret->error);
     } else if (r == 0 && done) {
-        r = case_take_bool(reader, done, &flag);
+        r = reader_bool(reader, done, &flag);
     }
     return r;
 }
@@ -179,7 +180,7 @@ static const struct {
 
 /* A word by itself: one of ours, or an event that is produced. */
 static int take_answer_word(
-    struct case_reader *reader, const struct cli_yaml *node, unsigned effect,
+    struct cli_reader *reader, const struct cli_yaml *node, unsigned effect,
     struct case_answer *ret)
 {
     const struct cli_yaml *nodes[5] = { node };
@@ -196,14 +197,14 @@ static int take_answer_word(
     for (unsigned i = 0; i < reader->machine->event_count; i++)
         is_event = is_event || strcmp(reader->machine->events[i].name, node->text) == 0;
     if (!is_event && det_text_nearest(node->text, near, WORD_COUNT) >= 0)
-        return case_fail_near(
+        return reader_fail_near(
             reader, node, node->text, near, WORD_COUNT, "%s has no event '%s'",
             reader->machine->name, node->text);
     return case_take_reply(reader, nodes, effect, ret);
 }
 
 static int take_answer(
-    struct case_reader *reader, const struct cli_yaml *node, unsigned effect,
+    struct cli_reader *reader, const struct cli_yaml *node, unsigned effect,
     struct case_answer *ret)
 {
     static const char *const keys[] = { CASE_ANSWER_KEYS };
@@ -212,12 +213,12 @@ static int take_answer(
 
     if (node->kind == CLI_YAML_SCALAR)
         return take_answer_word(reader, node, effect, ret);
-    r = case_take_keys(reader, node, keys, 5, nodes, "an answer of an effect");
+    r = reader_keys(reader, node, keys, 5, nodes, "an answer of an effect");
     return r < 0 ? r : case_take_reply(reader, nodes, effect, ret);
 }
 
 static int take_answers(
-    struct case_reader *reader, const struct cli_yaml *node, unsigned effect,
+    struct cli_reader *reader, const struct cli_yaml *node, unsigned effect,
     const struct case_answer **ret)
 {
     const bool is_list = node->kind == CLI_YAML_SEQUENCE;
@@ -227,30 +228,30 @@ static int take_answers(
     int r = 0;
 
     if (!answers)
-        return case_no_memory(reader, node);
+        return reader_no_memory(reader, node);
     if (!item)
-        return case_fail(reader, node, "the sequence of answers is empty");
-    for (size_t i = 0; i < count && case_goes_on(reader, r); i++, item = item->next) {
-        r = case_both(r, take_answer(reader, item, effect, &answers[i]));
+        return reader_fail(reader, node, "the sequence of answers is empty");
+    for (size_t i = 0; i < count && reader_goes_on(reader, r); i++, item = item->next) {
+        r = reader_both(r, take_answer(reader, item, effect, &answers[i]));
         answers[i].next = i + 1 < count ? &answers[i + 1] : NULL;
     }
     *ret = answers;
     return r;
 }
 
-static int take_guard(struct case_reader *reader, const struct cli_yaml *node, bool *ret)
+static int take_guard(struct cli_reader *reader, const struct cli_yaml *node, bool *ret)
 {
     if (node->kind == CLI_YAML_SEQUENCE)
-        return case_fail(
+        return reader_fail(
             reader, node,
             "this is true or false; to change it on the way, add a step {let: {guards: {%s: "
             "true}}}",
             node->key);
-    return case_take_bool(reader, node, ret);
+    return reader_bool(reader, node, ret);
 }
 
 static int take_setting(
-    struct case_reader *reader, const struct cli_yaml *node, struct case_setting *setting)
+    struct cli_reader *reader, const struct cli_yaml *node, struct case_setting *setting)
 {
     const struct det_machine *machine = reader->machine;
 
@@ -274,19 +275,19 @@ static int take_setting(
 }
 
 static int take_functions(
-    struct case_reader *reader, const struct cli_yaml *mapping, enum case_function function,
+    struct cli_reader *reader, const struct cli_yaml *mapping, enum case_function function,
     const struct case_setting **settings)
 {
     int r;
 
-    r = case_want(reader, mapping, CLI_YAML_MAPPING, "this list of functions");
+    r = reader_want(reader, mapping, CLI_YAML_MAPPING, "this list of functions");
     for (const struct cli_yaml *node = r < 0 ? NULL : mapping->first;
-         node && case_goes_on(reader, r); node = node->next) {
+         node && reader_goes_on(reader, r); node = node->next) {
         struct case_setting *setting = det_arena_alloc(reader->arena, sizeof *setting);
         int index = case_function_find(reader->machine, function, node->key);
 
         if (!setting)
-            return case_no_memory(reader, node);
+            return reader_no_memory(reader, node);
         if (index < 0) {
             r = unknown_function(reader, node, function);
             continue;
@@ -296,21 +297,21 @@ static int take_functions(
             .function = function,
             .index = (unsigned)index,
         };
-        r = case_both(r, take_setting(reader, node, setting));
+        r = reader_both(r, take_setting(reader, node, setting));
         *settings = setting;
     }
     return r;
 }
 
 int case_take_settings(
-    struct case_reader *reader, const struct cli_yaml *const *nodes,
+    struct cli_reader *reader, const struct cli_yaml *const *nodes,
     const struct case_setting **settings)
 {
     int r = 0;
 
-    for (unsigned i = 0; i < CASE_FUNCTION_COUNT && case_goes_on(reader, r); i++) {
+    for (unsigned i = 0; i < CASE_FUNCTION_COUNT && reader_goes_on(reader, r); i++) {
         if (nodes[i])
-            r = case_both(r, take_functions(reader, nodes[i], (enum case_function)i, settings));
+            r = reader_both(r, take_functions(reader, nodes[i], (enum case_function)i, settings));
     }
     return r;
 }

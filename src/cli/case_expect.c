@@ -18,36 +18,36 @@ const char *case_expectation_key(enum case_expectation expectation)
     return keys[expectation];
 }
 
-static int take_text(struct case_reader *reader, const struct cli_yaml *node, const char **ret)
+static int take_text(struct cli_reader *reader, const struct cli_yaml *node, const char **ret)
 {
-    int r = case_want(reader, node, CLI_YAML_SCALAR, "this text");
+    int r = reader_want(reader, node, CLI_YAML_SCALAR, "this text");
 
     *ret = node->text;
     return r;
 }
 
-static int take_state(struct case_reader *reader, const struct cli_yaml *node, unsigned *ret)
+static int take_state(struct cli_reader *reader, const struct cli_yaml *node, unsigned *ret)
 {
-    int r = case_want(reader, node, CLI_YAML_SCALAR, "a state");
+    int r = reader_want(reader, node, CLI_YAML_SCALAR, "a state");
 
     return r < 0 ? r : case_take_name(reader, node, CASE_STATE_NAME, node->text, ret);
 }
 
-static int take_outcome(struct case_reader *reader, const struct cli_yaml *node, int *ret)
+static int take_outcome(struct cli_reader *reader, const struct cli_yaml *node, int *ret)
 {
-    int r = case_want(reader, node, CLI_YAML_SCALAR, "an outcome");
+    int r = reader_want(reader, node, CLI_YAML_SCALAR, "an outcome");
 
     if (r < 0)
         return r;
     *ret = cli_outcome_find(node->text);
     if (*ret > DET_UNHANDLED)
         return 0;
-    return case_fail(
+    return reader_fail(
         reader, node, "an outcome is goto, stay, stop, ignored, deferred or dead_letter");
 }
 
 /* The action is a guard or a hook: a name that is neither could never be met. */
-static int take_action(struct case_reader *reader, const struct cli_yaml *node, const char **ret)
+static int take_action(struct cli_reader *reader, const struct cli_yaml *node, const char **ret)
 {
     static const enum case_function kinds[] = { CASE_GUARD, CASE_HOOK };
     int r = take_text(reader, node, ret);
@@ -64,24 +64,24 @@ static int take_action(struct case_reader *reader, const struct cli_yaml *node, 
             names[count++] = name;
     }
     return r < 0 ? r
-                 : case_fail_near(
+                 : reader_fail_near(
                        reader, node, *ret, names, count, "%s has no guard or hook '%s'",
                        reader->machine->name, *ret);
 }
 
 /* A sequence of names, or for timers a mapping of names to times. */
 static int take_ids(
-    struct case_reader *reader, const struct cli_yaml *node, enum case_thing thing,
+    struct cli_reader *reader, const struct cli_yaml *node, enum case_thing thing,
     struct case_ids *ret)
 {
     const bool is_mapping = thing == CASE_TIMER_NAME && node->kind == CLI_YAML_MAPPING;
-    int r = is_mapping ? 0 : case_want(reader, node, CLI_YAML_SEQUENCE, "this list of names");
+    int r = is_mapping ? 0 : reader_want(reader, node, CLI_YAML_SEQUENCE, "this list of names");
 
     if (r == 0 && node->count > CASE_LIST_MAX)
-        r = case_fail(reader, node, "a list has at most %d names", CASE_LIST_MAX);
-    for (const struct cli_yaml *item = r < 0 ? NULL : node->first; item && case_goes_on(reader, r);
-         item = item->next) {
-        int one = is_mapping ? 0 : case_want(reader, item, CLI_YAML_SCALAR, "a name");
+        r = reader_fail(reader, node, "a list has at most %d names", CASE_LIST_MAX);
+    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+         item && reader_goes_on(reader, r); item = item->next) {
+        int one = is_mapping ? 0 : reader_want(reader, item, CLI_YAML_SCALAR, "a name");
         struct cli_yaml at = *item;
         unsigned id = 0;
 
@@ -94,15 +94,15 @@ static int take_ids(
         ret->items[ret->count] = (uint16_t)id;
         ret->spans[ret->count] = -1;
         if (is_mapping)
-            one = case_both(one, case_take_span(reader, item, &ret->spans[ret->count]));
+            one = reader_both(one, reader_span(reader, item, &ret->spans[ret->count]));
         ret->count++;
-        r = case_both(r, one);
+        r = reader_both(r, one);
     }
     return r;
 }
 
 static int take_one(
-    struct case_reader *reader, enum case_expectation key, const struct cli_yaml *node,
+    struct cli_reader *reader, enum case_expectation key, const struct cli_yaml *node,
     struct case_expect *expect)
 {
     switch (key) {
@@ -113,21 +113,21 @@ static int take_one(
     case CASE_EXPECT_OUTCOME:
         return take_outcome(reader, node, &expect->outcome);
     case CASE_EXPECT_DUPLICATE:
-        return case_take_bool(reader, node, &expect->is_duplicate);
+        return reader_bool(reader, node, &expect->is_duplicate);
     case CASE_EXPECT_STATE:
         return take_state(reader, node, &expect->state);
     case CASE_EXPECT_STOPPED:
-        return case_take_bool(reader, node, &expect->is_stopped);
+        return reader_bool(reader, node, &expect->is_stopped);
     case CASE_EXPECT_REASON:
         return take_text(reader, node, &expect->reason);
     case CASE_EXPECT_SEQUENCE:
-        return case_take_number(reader, node, &expect->sequence);
+        return reader_number(reader, node, &expect->sequence);
     case CASE_EXPECT_HISTORY:
         return take_ids(reader, node, CASE_STATE_NAME, &expect->history);
     case CASE_EXPECT_DATA:
         return case_take_fields(reader, det_machine_data(reader->machine), node, &expect->data);
     case CASE_EXPECT_TIMEOUT:
-        return case_take_span_or_none(reader, node, &expect->timeout);
+        return reader_span_or(reader, node, "none", -1, &expect->timeout);
     case CASE_EXPECT_TIMERS:
         return take_ids(reader, node, CASE_TIMER_NAME, &expect->timers);
     case CASE_EXPECT_EFFECTS:
@@ -135,7 +135,7 @@ static int take_one(
     case CASE_EXPECT_DEAD:
         return take_ids(reader, node, CASE_EFFECT_NAME, &expect->dead);
     case CASE_EXPECT_DEFERRED:
-        return case_take_number(reader, node, &expect->deferred);
+        return reader_number(reader, node, &expect->deferred);
     case CASE_EXPECT_COUNT:
         break;
     }
@@ -143,18 +143,19 @@ static int take_one(
 }
 
 int case_take_expect(
-    struct case_reader *reader, const struct cli_yaml *node, const struct case_expect **ret)
+    struct cli_reader *reader, const struct cli_yaml *node, const struct case_expect **ret)
 {
     struct case_expect *expect = det_arena_alloc(reader->arena, sizeof *expect);
     int r;
 
     if (!expect)
-        return case_no_memory(reader, node);
+        return reader_no_memory(reader, node);
     expect->node = node;
-    r = case_take_keys(reader, node, keys, CASE_EXPECT_COUNT, expect->nodes, "an expectation");
-    for (unsigned i = 0; i < CASE_EXPECT_COUNT && case_goes_on(reader, r); i++) {
+    r = reader_keys(reader, node, keys, CASE_EXPECT_COUNT, expect->nodes, "an expectation");
+    for (unsigned i = 0; i < CASE_EXPECT_COUNT && reader_goes_on(reader, r); i++) {
         if (expect->nodes[i])
-            r = case_both(r, take_one(reader, (enum case_expectation)i, expect->nodes[i], expect));
+            r = reader_both(
+                r, take_one(reader, (enum case_expectation)i, expect->nodes[i], expect));
     }
     *ret = expect;
     return r;

@@ -109,7 +109,7 @@ static void put_members(
 
 /* Reads the members from `first` on; only it, when `is_alone`. */
 static int read_members(
-    struct case_reader *reader, const struct case_fields *fields, const struct cli_yaml *first,
+    struct cli_reader *reader, const struct case_fields *fields, const struct cli_yaml *first,
     bool is_alone, struct det_error *error)
 {
     struct cli_yaml only = *first;
@@ -128,7 +128,7 @@ static int read_members(
 }
 
 static int unknown_field(
-    struct case_reader *reader, const struct det_record *record, const struct cli_yaml *node)
+    struct cli_reader *reader, const struct det_record *record, const struct cli_yaml *node)
 {
     struct cli_yaml at = { .line = node->key_line, .column = node->key_column };
     const char *names[DET_RECORD_FIELD_MAX];
@@ -136,13 +136,13 @@ static int unknown_field(
 
     for (; count < record->field_count && count < DET_RECORD_FIELD_MAX; count++)
         names[count] = record->fields[count].name;
-    return case_fail_near(
+    return reader_fail_near(
         reader, &at, node->key, names, count, "%s has no field '%s'", record->name, node->key);
 }
 
 /* What is wrong with one field, read alone. */
 static int fail_field(
-    struct case_reader *reader, const struct case_fields *fields, const struct cli_yaml *node)
+    struct cli_reader *reader, const struct case_fields *fields, const struct cli_yaml *node)
 {
     struct det_error error = { 0 };
     char limit[CASE_LIMIT_TEXT];
@@ -152,36 +152,36 @@ static int fail_field(
     if (r == 0)
         return 0;
     if (r == DET_ERR_NO_MEMORY)
-        return case_no_memory(reader, node);
+        return reader_no_memory(reader, node);
     if (r == DET_ERR_UNKNOWN_FIELD && !det_record_field(fields->record, node->key))
         return unknown_field(reader, fields->record, node);
     /* The byte is one of the JSON that nobody sees. */
     byte = strstr(error.text, " at byte ");
-    return case_fail(
+    return reader_fail(
         reader, node, "%.*s%s", (int)(byte ? (size_t)(byte - error.text) : strlen(error.text)),
         error.text, r == DET_ERR_RANGE ? case_field_limit(fields->record, error.text, limit) : "");
 }
 
 /* The error of the whole says nothing of lines: the fields that are wrong alone do. */
 static int fail_fields(
-    struct case_reader *reader, const struct case_fields *fields, const struct cli_yaml *mapping,
+    struct cli_reader *reader, const struct case_fields *fields, const struct cli_yaml *mapping,
     const struct det_error *error)
 {
     int r = 0;
 
-    for (const struct cli_yaml *node = mapping->first; node && case_goes_on(reader, r);
+    for (const struct cli_yaml *node = mapping->first; node && reader_goes_on(reader, r);
          node = node->next)
-        r = case_both(r, fail_field(reader, fields, node));
-    return r < 0 ? r : case_fail(reader, mapping, "%s", error->text);
+        r = reader_both(r, fail_field(reader, fields, node));
+    return r < 0 ? r : reader_fail(reader, mapping, "%s", error->text);
 }
 
 static int note_given(
-    struct case_reader *reader, struct case_fields *fields, const struct cli_yaml *mapping)
+    struct cli_reader *reader, struct case_fields *fields, const struct cli_yaml *mapping)
 {
     fields->given = det_arena_array(reader->arena, mapping->count + 1, sizeof(void *));
     fields->nodes = det_arena_array(reader->arena, mapping->count + 1, sizeof(void *));
     if (!fields->given || !fields->nodes)
-        return case_no_memory(reader, mapping);
+        return reader_no_memory(reader, mapping);
     for (const struct cli_yaml *node = mapping->first; node; node = node->next) {
         fields->given[fields->count] = det_record_field(fields->record, node->key);
         fields->nodes[fields->count++] = node;
@@ -190,28 +190,28 @@ static int note_given(
 }
 
 int case_take_fields(
-    struct case_reader *reader, const struct det_record *record, const struct cli_yaml *mapping,
+    struct cli_reader *reader, const struct det_record *record, const struct cli_yaml *mapping,
     const struct case_fields **ret)
 {
     struct case_fields *fields = det_arena_alloc(reader->arena, sizeof *fields);
     struct det_error error = { 0 };
     int r;
 
-    r = case_want(reader, mapping, CLI_YAML_MAPPING, record->name);
+    r = reader_want(reader, mapping, CLI_YAML_MAPPING, record->name);
     if (r < 0)
         return r;
     if (!fields)
-        return case_no_memory(reader, mapping);
+        return reader_no_memory(reader, mapping);
     *fields = (struct case_fields){ .record = record };
     fields->value = det_arena_alloc(reader->arena, record->size);
     if (!fields->value)
-        return case_no_memory(reader, mapping);
+        return reader_no_memory(reader, mapping);
     *ret = fields;
     if (!mapping->first)
         return 0;
     r = read_members(reader, fields, mapping->first, false, &error);
     if (r == DET_ERR_NO_MEMORY)
-        return case_no_memory(reader, mapping);
+        return reader_no_memory(reader, mapping);
     return r < 0 ? fail_fields(reader, fields, mapping, &error)
                  : note_given(reader, fields, mapping);
 }

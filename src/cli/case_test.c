@@ -68,7 +68,7 @@ static void problems_that_do_not_follow_from_others_are_all_told(void **state)
         assert_int_equal(found->line, wanted[i].line);
         assert_int_equal(found->column, wanted[i].column);
     }
-    assert_int_equal(sheet.problems.count, CASE_PROBLEMS_MAX);
+    assert_int_equal(sheet.problems.count, CLI_PROBLEMS_MAX);
     /* The step that is empty. */
     assert_true(sheet.problems.is_cut);
     close_sheet(&sheet);

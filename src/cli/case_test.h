@@ -59,7 +59,7 @@ struct sheet {
     struct det_arena arena;
     struct cli_coverage coverage;
     struct case_file file;
-    struct case_problems problems;
+    struct cli_problems problems;
 };
 
 static inline int open_sheet(

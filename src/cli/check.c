@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "cli/command.h"
+#include "cli/config_file.h"
 #include "cli/files.h"
 #include "cli/input.h"
 #include "cli/matrix.h"
@@ -82,6 +83,18 @@ static void load(struct check *check, struct subject *subject)
     subject->is_fragment = has_rule(det_spec_diagnostics(spec.spec), DET_RULE_NO_NAME);
 }
 
+/* A detent.yaml stands alone, and its problems are told while it is read. */
+static void check_config(struct check *check, const struct subject *subject)
+{
+    struct config_file file;
+    int code = config_file_open(check->cli, subject->path, &file);
+
+    check->checked++;
+    check->errors += file.problem_count;
+    raise_exit(check, code);
+    config_file_close(check->cli, &file);
+}
+
 static void report(struct check *check, const struct subject *subject)
 {
     const struct det_diagnostics *findings = det_spec_diagnostics(subject->spec);
@@ -107,7 +120,7 @@ static void report(struct check *check, const struct subject *subject)
 
 static int add_subjects(struct check *check)
 {
-    static const char *const suffixes[] = { CLI_SPEC_SUFFIX, NULL };
+    static const char *const suffixes[] = { CLI_SPEC_SUFFIX, CONFIG_FILE_NAME, NULL };
     int code = cli_files_list(check->cli, check->args->operands, suffixes, &check->names);
 
     check->subjects = DET_NEW_ARRAY(check->cli->allocator, check->names.count + 1, struct subject);
@@ -130,8 +143,12 @@ static bool is_named(const struct check *check, const struct subject *subject)
 
 static void check_all(struct check *check)
 {
-    for (size_t i = 0; i < check->count && !cli_is_stopped(check->cli); i++)
-        load(check, &check->subjects[i]);
+    for (size_t i = 0; i < check->count && !cli_is_stopped(check->cli); i++) {
+        if (config_file_is_one(check->subjects[i].path))
+            check_config(check, &check->subjects[i]);
+        else
+            load(check, &check->subjects[i]);
+    }
     for (size_t i = 0; i < check->count && !cli_is_stopped(check->cli); i++) {
         const struct subject *subject = &check->subjects[i];
 
@@ -189,10 +206,10 @@ const struct cli_command cli_command_check = {
     .summary = "find what is wrong with definitions",
     .about =
         "Reads specs and reports errors, warnings and information, each with its place, the line\n"
-        "and the id of the rule ('detent help rules'). A folder stands for the .fsm files in it\n"
-        "and below, but for what is hidden, build and node_modules; '-' is standard input. A\n"
-        "fragment is checked in the files that include it. Exits 2 when a definition is not\n"
-        "valid.",
+        "and the id of the rule ('detent help rules'); a file that ends in .yaml is read as a\n"
+        "detent.yaml. A folder stands for the .fsm files and every detent.yaml in it and below,\n"
+        "but for what is hidden, build and node_modules; '-' is standard input. A fragment is\n"
+        "checked in the files that include it. Exits 2 when a definition is not valid.",
     .operand = { .form = "FILE|FOLDER...", .least = 1, .most = CLI_OPERANDS_ANY, .suffix = ".fsm" },
     .options = option_table,
     .run = run,

@@ -68,7 +68,7 @@ static int run_dot(struct cli *cli, FILE *input, FILE *output, struct det_proces
     struct det_process *process;
     int r;
 
-    r = world->ops->process_start(world, &options, &process);
+    r = world->ops->process_start(world, &options, &process, NULL);
     if (r < 0)
         return r;
     r = world->ops->process_wait(

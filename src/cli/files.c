@@ -60,7 +60,7 @@ static int add_in(const struct scan *scan, struct cli_names *names, const char *
 
 static bool has_any_suffix(const char *name, const char *const *suffixes)
 {
-    while (*suffixes && !cli_has_suffix(name, *suffixes))
+    while (*suffixes && !cli_has_suffix(name, *suffixes) && strcmp(name, *suffixes) != 0)
         suffixes++;
     return *suffixes != NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* gen.c - `detent gen`: C or JSON made of a definition. */
+/* gen.c - `detent gen`: C, JSON or a step for a model checker, made of a definition. */
 #include "cli/gen.h"
 
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "cli/args.h"
 #include "cli/input.h"
+#include "cli/report.h"
 
 enum { OPTION_OUTPUT, OPTION_FORCE, OPTION_APPEND };
 
@@ -77,6 +78,48 @@ static int generate_json(struct gen *gen, struct det_spec *spec)
     return code;
 }
 
+static int generate_promela(struct gen *gen, struct det_spec *spec)
+{
+    const char *name = det_spec_machine(spec)->name;
+    struct det_buffer text, *buffer;
+    int code;
+
+    if (gen->folder) {
+        buffer = gen_add(gen, name, strlen(name), ".pml");
+        if (buffer)
+            gen_promela(buffer, spec);
+        return gen_write(gen);
+    }
+    det_buffer_init(&text, gen->cli->allocator);
+    gen_promela(&text, spec);
+    code = det_buffer_status(&text) < 0
+               ? cli_no_memory(gen->cli)
+               : cli_report_text(gen->cli, NULL, det_buffer_text(&text), text.size);
+    det_buffer_deinit(&text);
+    return code;
+}
+
+/* What can be made; WORDS for the completion. */
+#define WORDS "c json promela"
+static const struct {
+    const char *word;
+    int (*generate)(struct gen *gen, struct det_spec *spec);
+} kinds[] = {
+    { "c", generate_c },
+    { "json", generate_json },
+    { "promela", generate_promela },
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+static size_t find_kind(const char *word)
+{
+    size_t i = 0;
+
+    while (i < KINDS && strcmp(kinds[i].word, word) != 0)
+        i++;
+    return i;
+}
+
 static int generate(struct cli *cli, const struct cli_args *args, struct det_spec *spec)
 {
     struct gen gen = {
@@ -88,8 +131,7 @@ static int generate(struct cli *cli, const struct cli_args *args, struct det_spe
     int code = gen_open(&gen);
 
     if (code == CLI_OK)
-        code = strcmp(args->operands[0], "c") == 0 ? generate_c(&gen, spec)
-                                                   : generate_json(&gen, spec);
+        code = kinds[find_kind(args->operands[0])].generate(&gen, spec);
     gen_close(&gen);
     return code;
 }
@@ -101,10 +143,10 @@ static int run(struct cli *cli, const struct cli_args *args)
     struct det_spec *spec;
     int code;
 
-    if (strcmp(what, "c") != 0 && strcmp(what, "json") != 0) {
+    if (find_kind(what) == KINDS) {
         cli_complain(
-            cli, "gen makes c or json, not '%s'%s: detent gen c FILE", what,
-            cli_choice_hint("c json", what, hint));
+            cli, "gen makes c, json or promela, not '%s'%s: detent gen c FILE", what,
+            cli_choice_hint(WORDS, what, hint));
         return CLI_USAGE;
     }
     code = cli_machine_load(cli, args->operands[1], &spec);
@@ -118,7 +160,7 @@ static int run(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_gen;
 const struct cli_command cli_command_gen = {
     .name = "gen",
-    .summary = "make C or JSON of a definition",
+    .summary = "make C, JSON or a Promela model of a definition",
     .about =
         "'gen c' writes NAME.h and NAME.c with a stub for every function that the spec names, and\n"
         "a header for every .rec file it USES; they compile as they are when the folder of the\n"
@@ -127,12 +169,16 @@ const struct cli_command cli_command_gen = {
         "printed that it lacks; --append adds them at its end. A stub of an effect that may answer "
         "fails until it is\n"
         "written, so that no machine waits for ever. 'gen json' prints the definition as data,\n"
-        "lists and overrides resolved; with --output it writes NAME.json.",
-    .operand = { .form = "c|json FILE",
+        "lists and overrides resolved; with --output it writes NAME.json. 'gen promela' prints "
+        "the\n"
+        "table as a step for the model checker Spin, or writes NAME.pml; the model that includes "
+        "it\n"
+        "says what guards and actions do.",
+    .operand = { .form = "c|json|promela FILE",
                  .least = 2,
                  .most = 2,
                  .suffix = ".fsm",
-                 .words = "c json" },
+                 .words = WORDS },
     .options = option_table,
     .run = run,
 };

@@ -63,4 +63,7 @@ DET_MUST_CHECK int gen_write(struct gen *gen);
 /* gen_json.c: the definition as data; NULL when there is no memory. */
 json_t *gen_json(struct det_spec *spec, const struct det_allocator *allocator);
 
+/* gen_promela.c: the definition as a step for the model checker Spin. */
+void gen_promela(struct det_buffer *buffer, struct det_spec *spec);
+
 #endif

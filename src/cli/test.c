@@ -82,14 +82,14 @@ static void report_problem(
 }
 
 static void refuse_file(
-    struct run *run, const struct sheet *sheet, const struct case_problems *problems, int code)
+    struct run *run, const struct sheet *sheet, const struct cli_problems *problems, int code)
 {
     for (size_t i = 0; i < problems->count; i++)
         report_problem(run, sheet, &problems->items[i]);
     if (problems->is_cut)
         cli_say(
             run->cli, "%s: more is wrong; the first %d problems are shown\n", sheet->path,
-            CASE_PROBLEMS_MAX);
+            CLI_PROBLEMS_MAX);
     run->broken++;
     raise_exit(run, code);
 }
@@ -157,24 +157,24 @@ static bool join(const char *from, const char *name, char *target)
 static void report_no_machine(
     struct run *run, const struct sheet *sheet, const struct cli_yaml *node, const char *path)
 {
-    struct case_problems problems = { .count = 0 };
-    struct case_reader reader = { .problems = &problems };
+    struct cli_problems problems = { .count = 0 };
+    struct cli_reader reader = { .problems = &problems };
     const char *slash = strrchr(node->text, '/');
     int folder = slash ? (int)(slash - node->text) + 1 : 0;
     char near[DET_PATH_MAX];
 
     if (cli_nearest_file(run->cli, path, CLI_SPEC_SUFFIX, near))
-        case_fail(
+        reader_fail(
             &reader, node, "%s: there is no such file; did you mean %.*s%s?", node->text, folder,
             node->text, near);
     else
-        case_fail(&reader, node, "%s: there is no such file", node->text);
+        reader_fail(&reader, node, "%s: there is no such file", node->text);
     refuse_file(run, sheet, &problems, CLI_NOT_FOUND);
 }
 
 static bool load_cases(struct run *run, struct sheet *sheet)
 {
-    struct case_problems problems = { .count = 0 };
+    struct cli_problems problems = { .count = 0 };
     char path[DET_PATH_MAX];
     struct cli_yaml *root;
     const char *name = "";

@@ -316,7 +316,7 @@ static inline struct det_process *spawn(struct det_world *world, const char *con
     };
     struct det_process *process = NULL;
 
-    assert_int_equal(0, world->ops->process_start(world, &options, &process));
+    assert_int_equal(0, world->ops->process_start(world, &options, &process, NULL));
     return process;
 }
 
@@ -389,7 +389,8 @@ static void a_program_that_is_not_there_is_not_found(void **state)
     struct det_process *process;
 
     assert_int_equal(
-        DET_ERR_NOT_FOUND, fixture->world->ops->process_start(fixture->world, &options, &process));
+        DET_ERR_NOT_FOUND,
+        fixture->world->ops->process_start(fixture->world, &options, &process, NULL));
 }
 
 #define FILE_CASES                                                                                \

@@ -53,7 +53,7 @@ struct det_loop {
 
     struct det_mutex *mutex;
     struct det_condition *changed;
-    enum loop_state state;
+    _Atomic(enum loop_state) state; /* changed under the mutex */
     struct det_thread *thread; /* of det_loop_start(), until it is joined */
 
     unsigned watches;
@@ -206,7 +206,7 @@ void det_loop_post(struct det_loop *loop, struct det_post *post)
 
 det_time det_loop_now(const struct det_loop *loop)
 {
-    return loop->now;
+    return loop->is_turning ? loop->now : det_world_now(loop->world, DET_CLOCK_MONOTONIC);
 }
 
 static struct det_heap *heap_of(struct det_loop *loop, bool is_wall)
@@ -497,6 +497,15 @@ void det_loop_stop(struct det_loop *loop)
     det_mutex_unlock(world, loop->mutex);
     if (thread)
         det_thread_join(world, thread);
+}
+
+bool det_loop_is_mine(const struct det_loop *loop)
+{
+    const void *owner = atomic_load(&loop->owner);
+
+    if (owner)
+        return owner == det_thread_self(loop->world);
+    return atomic_load(&loop->state) == LOOP_IDLE;
 }
 
 int det_loop_descriptor(const struct det_loop *loop)

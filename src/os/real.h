@@ -69,12 +69,19 @@ int det_real_folder_sync(struct det_world *world, const char *path);
 int det_real_folder_make(struct det_world *world, const char *path);
 
 int det_real_process_start(
-    struct det_world *world, const struct det_process_options *options, struct det_process **ret);
+    struct det_world *world, const struct det_process_options *options, struct det_process **ret,
+    struct det_error *reterr);
 int det_real_process_kill(struct det_world *world, struct det_process *process, int signal);
 int det_real_process_wait(
     struct det_world *world, struct det_process *process, det_time deadline,
     struct det_process_end *ret);
+int64_t det_real_process_number(struct det_world *world, struct det_process *process);
 int det_real_process_descriptor(struct det_world *world, struct det_process *process);
+int det_real_process_stream(
+    struct det_world *world, struct det_process *process, enum det_process_stream stream);
+int64_t det_real_process_read(
+    struct det_world *world, struct det_process *process, enum det_process_stream stream,
+    void *target, size_t size);
 void det_real_process_close(struct det_world *world, struct det_process *process);
 
 #endif

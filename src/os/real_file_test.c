@@ -179,10 +179,10 @@ static void without_descriptors_nothing_opens_or_starts(void **state)
     rlim_t before = forbid_descriptors();
     int opened = det_file_open(world, "/dev/null", DET_FILE_READ, &file);
     int synced = det_folder_sync(world, "/");
-    int started = world->ops->process_start(world, &options, &process), copied;
+    int started = world->ops->process_start(world, &options, &process, NULL), copied;
 
     options.output = 1;
-    copied = world->ops->process_start(world, &options, &process);
+    copied = world->ops->process_start(world, &options, &process, NULL);
     allow_descriptors(before);
     close(between);
     assert_int_equal(DET_ERR_LIMIT, opened);
@@ -219,7 +219,7 @@ static void filter(
     options->input = in[0];
     options->output = out[1];
     options->error = -1;
-    assert_int_equal(0, world->ops->process_start(world, options, &process));
+    assert_int_equal(0, world->ops->process_start(world, options, &process, NULL));
     close(in[0]);
     close(out[1]);
     assert_int_equal(strlen(input), write(in[1], input, strlen(input)));
@@ -256,7 +256,7 @@ static void a_process_has_the_given_environment_and_folder(void **state)
     options.folder = "/no/such/folder";
     assert_int_equal(
         DET_ERR_NOT_FOUND, fixture->world->ops->process_start(
-                               fixture->world, &options, &(struct det_process *){ NULL }));
+                               fixture->world, &options, &(struct det_process *){ NULL }, NULL));
 }
 
 static void a_process_inherits_no_other_descriptor(void **state)
@@ -320,7 +320,7 @@ static void streams_may_be_swapped(void **state)
     assert_int_equal(0, pipe2(out, O_CLOEXEC));
     dup2(in[0], 1);
     dup2(out[1], 0);
-    r = world->ops->process_start(world, &options, &process);
+    r = world->ops->process_start(world, &options, &process, NULL);
     dup2(saved[0], 0);
     dup2(saved[1], 1);
     for (int i = 0; i < 2; i++)
@@ -354,7 +354,7 @@ static void a_kill_reaches_the_whole_group(void **state)
 
     assert_int_equal(0, pipe2(out, O_CLOEXEC));
     options.output = out[1];
-    assert_int_equal(0, world->ops->process_start(world, &options, &process));
+    assert_int_equal(0, world->ops->process_start(world, &options, &process, NULL));
     close(out[1]);
     assert_int_equal(3, read(out[0], text, 3));
     assert_int_equal(0, world->ops->process_kill(world, process, SIGKILL));
@@ -436,7 +436,7 @@ static int use_files_and_processes(struct det_test_memory *memory, void *argumen
     r = det_file_replace(world, path_to(fixture, "a", path), "one", 3);
     if (r < 0)
         return r;
-    r = world->ops->process_start(world, &options, &process);
+    r = world->ops->process_start(world, &options, &process, NULL);
     if (r < 0) {
         assert_null(process);
         return r;

@@ -42,7 +42,7 @@ int open_path(const char *path, int flags, ...) IN_PLACE_OF(open);
 int sync_data(int descriptor) IN_PLACE_OF(fdatasync);
 int sync_all(int descriptor) IN_PLACE_OF(fsync);
 int cut(int descriptor, off_t size) IN_PLACE_OF(ftruncate);
-pid_t reap(pid_t process, int *ret, int options) IN_PLACE_OF(waitpid);
+int reap(int kind, id_t process, void *ret, int options) IN_PLACE_OF(waitid);
 int wait_for_end(struct pollfd *polls, nfds_t count, const struct timespec *span, const void *mask)
     IN_PLACE_OF(ppoll);
 ssize_t draw(void *target, size_t size, unsigned flags) IN_PLACE_OF(getrandom);
@@ -92,11 +92,11 @@ int cut(int descriptor, off_t size)
     return interrupts() ? -1 : (int)syscall(SYS_ftruncate, descriptor, size);
 }
 
-pid_t reap(pid_t process, int *ret, int options)
+int reap(int kind, id_t process, void *ret, int options)
 {
     kernel.interruptions += kernel.reap_interruptions;
     kernel.reap_interruptions = 0;
-    return interrupts() ? -1 : (pid_t)syscall(SYS_wait4, process, ret, options, NULL);
+    return interrupts() ? -1 : (int)syscall(SYS_waitid, kind, process, ret, options, NULL);
 }
 
 int wait_for_end(struct pollfd *polls, nfds_t count, const struct timespec *span, const void *mask)
@@ -212,7 +212,7 @@ static void a_wait_for_a_process_goes_on_after_signals(void **state)
     struct det_process_end end = { .code = -1 };
 
     (void)state;
-    assert_int_equal(0, world->ops->process_start(world, &options, &process));
+    assert_int_equal(0, world->ops->process_start(world, &options, &process, NULL));
     kernel.reap_interruptions = 2;
     IN_SPITE_OF_SIGNALS(0, world->ops->process_wait(world, process, DET_NEVER, &end));
     assert_int_equal(0, kernel.reap_interruptions);

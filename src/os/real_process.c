@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_process.c - processes of the real world: posix_spawn to start them, a pidfd to wait.
+/* real_process.c - processes of the real world: their pipes, their signals, a pidfd to wait.
  *
  * Invariants
- *   1. Until the end is known the child is ours and not reaped, so its number cannot be reused and
- *      a kill cannot hit a stranger.
- *   2. Once the end is known it is remembered, and no system call names the number again. */
+ *   1. Until the end is known the child is ours and not reaped, so neither its number nor that of
+ *      its group can be reused, and a kill cannot hit a stranger.
+ *   2. Once the end is known it is remembered, and no system call names the number again.
+ *   3. A leader that has ended is reaped only after the rest of its group was killed: afterwards
+ *      there would be nothing left that the group could safely be named by. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,136 +21,222 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "os/real.h"
+#include "os/real_process.h"
 
-#define STREAMS 3
+_Static_assert(
+    DET_SIGNAL_KILL == SIGKILL && DET_SIGNAL_TERM == SIGTERM && DET_SIGNAL_CONT == SIGCONT,
+    "driver/world.h has the numbers of this machine");
 
 struct det_process {
     pid_t number;
-    int descriptor; /* pidfd */
+    int descriptor;                   /* pidfd */
+    int streams[DET_PROCESS_STREAMS]; /* our ends; -1: not asked for */
+    uid_t user;
     bool is_group;
     bool has_ended;
     struct det_process_end end;
 };
 
-/* What one spawn needs, and what is given back after it. */
-struct spawn {
-    posix_spawnattr_t attributes;
-    posix_spawn_file_actions_t actions;
-    int copies[STREAMS]; /* of descriptors below STREAMS, or -1 */
+/* What one start needs, and what is given back after it. */
+struct start {
+    const struct det_allocator *allocator;
+    struct det_spawn spawn;
+    struct det_real_user user;
+    int owned[DET_SPAWN_STREAMS]; /* descriptors of the child's streams that are closed here */
+    char variable[DET_NOTIFY_VARIABLE_SIZE];
+    const char **environment; /* NULL: the one that was given */
+    size_t environment_count;
 };
 
+static void close_all(int *descriptors, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (descriptors[i] >= 0)
+            close(descriptors[i]);
+        descriptors[i] = -1;
+    }
+}
+
 /* A stream's descriptor that is itself 0, 1 or 2 could be overwritten before it is used, say when
- * input and output are swapped; a copy of it above those cannot. Returns a positive errno. */
-static int add_stream(struct spawn *spawn, int stream, int descriptor)
+ * input and output are swapped; a copy of it above those cannot. Returns -1 with errno. */
+static int lift_stream(struct start *start, int stream, int descriptor)
 {
+    start->spawn.streams[stream] = descriptor;
+    if (descriptor < 0 || descriptor >= DET_SPAWN_STREAMS)
+        return 0;
+    descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, DET_SPAWN_STREAMS);
     if (descriptor < 0)
-        return posix_spawn_file_actions_addopen(
-            &spawn->actions, stream, "/dev/null", stream ? O_WRONLY : O_RDONLY, 0);
-    if (descriptor < STREAMS) {
-        descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, STREAMS);
-        if (descriptor < 0)
-            return errno;
-        spawn->copies[stream] = descriptor;
+        return -1;
+    if (start->owned[stream] >= 0)
+        close(start->owned[stream]);
+    start->spawn.streams[stream] = start->owned[stream] = descriptor;
+    return 0;
+}
+
+/* Our end does not block; the child's does, as programs expect. */
+static int open_pipe(struct start *start, int stream, int *ret)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    *ret = ends[0];
+    start->owned[stream] = ends[1];
+    return fcntl(ends[0], F_SETFL, O_NONBLOCK);
+}
+
+static int prepare_streams(struct start *start, struct det_process *process)
+{
+    const struct det_process_options *options = start->spawn.options;
+    int descriptors[DET_SPAWN_STREAMS] = { options->input, options->output, options->error };
+
+    if (options->has_streams) {
+        if (open_pipe(start, 1, &process->streams[DET_PROCESS_OUTPUT]) < 0 ||
+            open_pipe(start, 2, &process->streams[DET_PROCESS_ERROR]) < 0)
+            return -1;
+        descriptors[1] = start->owned[1];
+        descriptors[2] = start->owned[2];
     }
-    return posix_spawn_file_actions_adddup2(&spawn->actions, descriptor, stream);
+    for (int i = 0; i < DET_SPAWN_STREAMS; i++)
+        if (lift_stream(start, i, descriptors[i]) < 0)
+            return -1;
+    return 0;
 }
 
-static int add_streams(struct spawn *spawn, const struct det_process_options *options)
+/* The environment, with the socket in the place of one that is there. */
+static int prepare_environment(struct start *start)
 {
-    const int descriptors[STREAMS] = { options->input, options->output, options->error };
-    int r;
+    const char *const *given = start->spawn.environment;
+    size_t count = 0, length = strlen(DET_NOTIFY_VARIABLE);
 
-    for (int i = 0; i < STREAMS; i++) {
-        r = add_stream(spawn, i, descriptors[i]);
-        if (r)
-            return r;
-    }
-    return posix_spawn_file_actions_addclosefrom_np(&spawn->actions, STREAMS);
+    while (given[count])
+        count++;
+    start->environment_count = count + 2;
+    start->environment = DET_NEW_ARRAY(start->allocator, start->environment_count, const char *);
+    if (!start->environment)
+        return DET_ERR_NO_MEMORY;
+    count = 0;
+    for (size_t i = 0; given[i]; i++)
+        if (strncmp(given[i], DET_NOTIFY_VARIABLE, length) != 0)
+            start->environment[count++] = given[i];
+    start->environment[count] = start->variable;
+    start->spawn.environment = start->environment;
+    return 0;
 }
 
-/* The child starts with no signal blocked and every one at its default, whatever ours are. */
-static void set_signals(struct spawn *spawn, bool new_group)
-{
-    short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
-    sigset_t set;
-
-    sigemptyset(&set);
-    posix_spawnattr_setsigmask(&spawn->attributes, &set);
-    sigfillset(&set);
-    posix_spawnattr_setsigdefault(&spawn->attributes, &set);
-    if (new_group) {
-        flags |= POSIX_SPAWN_SETPGROUP;
-        posix_spawnattr_setpgroup(&spawn->attributes, 0);
-    }
-    posix_spawnattr_setflags(&spawn->attributes, flags);
-}
-
-static void spawn_init(struct spawn *spawn)
-{
-    int r;
-
-    r = posix_spawnattr_init(&spawn->attributes);
-    det_assert(r == 0);
-    r = posix_spawn_file_actions_init(&spawn->actions);
-    det_assert(r == 0);
-    for (int i = 0; i < STREAMS; i++)
-        spawn->copies[i] = -1;
-}
-
-static void spawn_deinit(struct spawn *spawn)
-{
-    for (int i = 0; i < STREAMS; i++)
-        if (spawn->copies[i] >= 0)
-            close(spawn->copies[i]);
-    posix_spawn_file_actions_destroy(&spawn->actions);
-    posix_spawnattr_destroy(&spawn->attributes);
-}
-
-/* posix_spawn() promises not to change the strings, but its type does not say so. */
-static char *const *unconst(const char *const *strings)
-{
-    union {
-        const char *const *in;
-        char *const *out;
-    } same = { .in = strings };
-
-    return same.out;
-}
-
-static int spawn_run(struct spawn *spawn, const struct det_process_options *options, pid_t *ret)
+static int prepare_notify(struct start *start, struct det_process *process)
 {
     int r;
 
-    r = add_streams(spawn, options);
-    if (!r && options->folder)
-        r = posix_spawn_file_actions_addchdir_np(&spawn->actions, options->folder);
-    if (r)
-        return det_real_error(r);
-    set_signals(spawn, options->new_group);
-    r = posix_spawnp(
-        ret, options->argv[0], &spawn->actions, &spawn->attributes, unconst(options->argv),
-        options->environment ? unconst(options->environment) : environ);
-    return r ? det_real_error(r) : 0;
+    if (!start->spawn.options->has_notify)
+        return 0;
+    r = det_real_notify_open(start->variable);
+    if (r < 0)
+        return r;
+    process->streams[DET_PROCESS_NOTIFY] = r;
+    return prepare_environment(start);
 }
 
+static int prepare_user(struct start *start, struct det_process *process, struct det_error *reterr)
+{
+    const struct det_process_options *options = start->spawn.options;
+    int r;
+
+    process->user = geteuid();
+    if (!options->user)
+        return 0;
+    r = det_real_user_init(&start->user, start->allocator, options->user);
+    if (r == DET_ERR_NOT_FOUND)
+        return det_error_set(
+            reterr, r,
+            "cannot start \"%.64s\" as the user %.64s: there is no such user; create it, "
+            "or name another one",
+            options->argv[0], options->user);
+    if (r < 0)
+        return det_error_set(
+            reterr, r, "cannot start \"%.64s\" as the user %.64s: %s", options->argv[0],
+            options->user, det_error_text(r));
+    if (r > 0) {
+        start->spawn.user = &start->user;
+        process->user = start->user.user;
+    }
+    return 0;
+}
+
+static void start_init(
+    struct start *start, const struct det_allocator *allocator,
+    const struct det_process_options *options)
+{
+    *start = (struct start){ .allocator = allocator, .spawn = { .options = options } };
+    start->spawn.environment =
+        options->environment ? options->environment : (const char *const *)environ;
+    for (int i = 0; i < DET_SPAWN_STREAMS; i++)
+        start->owned[i] = -1;
+}
+
+static void start_deinit(struct start *start)
+{
+    close_all(start->owned, DET_SPAWN_STREAMS);
+    if (start->environment)
+        DET_DELETE_ARRAY(start->allocator, start->environment, start->environment_count);
+    det_real_user_deinit(&start->user, start->allocator);
+}
+
+static int start_run(struct start *start, struct det_process *process, struct det_error *reterr)
+{
+    struct det_spawn_failure failure = { .stage = DET_SPAWN_US };
+    int r;
+
+    if (prepare_streams(start, process) < 0) {
+        failure.number = errno;
+        return det_real_spawn_error(start->spawn.options, &failure, reterr);
+    }
+    r = prepare_notify(start, process);
+    if (r < 0)
+        return det_error_set(
+            reterr, r, "cannot start \"%.64s\": no socket for its messages: %s",
+            start->spawn.options->argv[0], det_error_text(r));
+    r = prepare_user(start, process, reterr);
+    if (r < 0)
+        return r;
+    if (start->spawn.user)
+        r = det_real_spawn_as(&start->spawn, &process->number, &failure);
+    else
+        r = det_real_spawn(&start->spawn, &process->number, &failure);
+    return r < 0 ? det_real_spawn_error(start->spawn.options, &failure, reterr) : 0;
+}
+
+static int wait_for(struct det_process *process, siginfo_t *info, int options)
+{
+    bool has_descriptor = process->descriptor >= 0;
+    int r;
+
+    *info = (siginfo_t){ 0 };
+    do
+        r = waitid(
+            has_descriptor ? P_PIDFD : P_PID,
+            (id_t)(has_descriptor ? process->descriptor : process->number), info,
+            WEXITED | options);
+    while (r < 0 && errno == EINTR);
+    return r;
+}
+
+/* Waits for the end if need be. */
 static int reap(struct det_process *process)
 {
-    int status;
-    pid_t number;
+    siginfo_t info;
 
-    do
-        number = waitpid(process->number, &status, 0);
-    while (number < 0 && errno == EINTR);
-    process->has_ended = true;
     process->end = (struct det_process_end){ .code = -1 };
-    if (number < 0)
+    if (process->is_group && wait_for(process, &info, WNOWAIT) == 0)
+        (void)kill(-process->number, SIGKILL);
+    process->has_ended = true;
+    if (wait_for(process, &info, 0) < 0)
         /* Somebody took it from under us: it has ended, and nobody knows how. */
         return det_real_error(errno);
-    if (WIFSIGNALED(status))
-        process->end.signal = WTERMSIG(status);
+    if (info.si_code == CLD_EXITED)
+        process->end.code = info.si_status;
     else
-        process->end.code = WEXITSTATUS(status);
+        process->end.signal = info.si_status;
     return 0;
 }
 
@@ -157,14 +245,16 @@ static int send_signal(struct det_process *process, int signal)
     return kill(process->is_group ? -process->number : process->number, signal);
 }
 
-static int process_spawn(struct det_process *process, const struct det_process_options *options)
+static int process_spawn(
+    struct det_process *process, const struct det_allocator *allocator,
+    const struct det_process_options *options, struct det_error *reterr)
 {
-    struct spawn spawn;
+    struct start start;
     int r;
 
-    spawn_init(&spawn);
-    r = spawn_run(&spawn, options, &process->number);
-    spawn_deinit(&spawn);
+    start_init(&start, allocator, options);
+    r = start_run(&start, process, reterr);
+    start_deinit(&start);
     if (r < 0)
         return r;
     process->is_group = options->new_group;
@@ -172,14 +262,15 @@ static int process_spawn(struct det_process *process, const struct det_process_o
     if (process->descriptor >= 0)
         return 0;
     /* It runs, but nobody could wait for it with a deadline: it must not have been started. */
-    r = det_real_error(errno);
+    r = det_real_spawn_error(options, &(struct det_spawn_failure){ DET_SPAWN_US, errno }, reterr);
     send_signal(process, SIGKILL);
     reap(process);
     return r;
 }
 
 int det_real_process_start(
-    struct det_world *world, const struct det_process_options *options, struct det_process **ret)
+    struct det_world *world, const struct det_process_options *options, struct det_process **ret,
+    struct det_error *reterr)
 {
     const struct det_allocator *allocator = det_real_allocator(world);
     struct det_process *process;
@@ -188,9 +279,14 @@ int det_real_process_start(
     det_assert(options->argv && options->argv[0]);
     process = DET_NEW(allocator, struct det_process);
     if (!process)
-        return DET_ERR_NO_MEMORY;
-    r = process_spawn(process, options);
+        return det_error_set(
+            reterr, DET_ERR_NO_MEMORY, "cannot start \"%.64s\": no memory", options->argv[0]);
+    process->descriptor = -1;
+    for (int i = 0; i < DET_PROCESS_STREAMS; i++)
+        process->streams[i] = -1;
+    r = process_spawn(process, allocator, options, reterr);
     if (r < 0) {
+        close_all(process->streams, DET_PROCESS_STREAMS);
         DET_DELETE(allocator, process);
         return r;
     }
@@ -241,16 +337,52 @@ int det_real_process_wait(
     return 0;
 }
 
+int64_t det_real_process_number(struct det_world *world, struct det_process *process)
+{
+    (void)world;
+    return process->number;
+}
+
 int det_real_process_descriptor(struct det_world *world, struct det_process *process)
 {
     (void)world;
     return process->descriptor;
 }
 
+int det_real_process_stream(
+    struct det_world *world, struct det_process *process, enum det_process_stream stream)
+{
+    (void)world;
+    return process->streams[stream];
+}
+
+int64_t det_real_process_read(
+    struct det_world *world, struct det_process *process, enum det_process_stream stream,
+    void *target, size_t size)
+{
+    int descriptor = process->streams[stream];
+    ssize_t count;
+
+    (void)world;
+    det_assert(descriptor >= 0 && size > 0);
+    if (stream == DET_PROCESS_NOTIFY)
+        return det_real_notify_read(
+            descriptor,
+            &(struct det_notify_sender){ process->number, process->is_group, process->user },
+            target, size);
+    do
+        count = read(descriptor, target, size);
+    while (count < 0 && errno == EINTR);
+    if (count < 0)
+        return errno == EAGAIN ? DET_ERR_BUSY : det_real_error(errno);
+    return count;
+}
+
 void det_real_process_close(struct det_world *world, struct det_process *process)
 {
     if (!process->has_ended)
         reap(process);
+    close_all(process->streams, DET_PROCESS_STREAMS);
     close(process->descriptor);
     DET_DELETE(det_real_allocator(world), process);
 }

@@ -45,7 +45,10 @@ static const struct det_world_ops operations = {
     .process_start = det_real_process_start,
     .process_kill = det_real_process_kill,
     .process_wait = det_real_process_wait,
+    .process_number = det_real_process_number,
     .process_descriptor = det_real_process_descriptor,
+    .process_stream = det_real_process_stream,
+    .process_read = det_real_process_read,
     .process_close = det_real_process_close,
 };
 

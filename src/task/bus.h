@@ -8,18 +8,23 @@
 #include <detent/bus.h>
 #include <detent/loop.h>
 
-/* `capacity` is rounded up to a power of two; 0: 1024. The loop outlives the bus. */
+/* `capacity` is rounded up to a power of two; 0: 1024. The loop outlives the bus, and some of the
+ * bus's memory is freed by the loop's next turn, or by its close. */
+#define DET_BUS_CAPACITY_MAX 1048576
 DET_MUST_CHECK int det_bus_open(
     struct det_loop *loop, const struct det_allocator *allocator, uint32_t capacity,
     struct det_bus **ret);
 /* On the loop. Sets the event's sequence and hands it out; of the texts only what is used is
  * copied. `at` is the caller's. */
 void det_bus_publish(struct det_bus *bus, struct det_task_event *event);
-/* Ends all subscriptions: they drain until one deadline for all of them (monotonic; 0: drop what is
- * queued). Returns how many callbacks had to be left behind. Not from the loop's thread while one
- * of them is to be drained by it: then the loop's own are drained by this call. */
+/* Ends all subscriptions, the LOSSLESS ones last: they drain until one deadline for all of them
+ * (monotonic; 0: drop what is queued), those of the loop by this call. Returns how many callbacks
+ * had to be left behind. Later events go into the ring only. On the loop, or when nothing turns it
+ * any more; not from a subscriber's callback, and not at the same time as an end of one of them. */
 int det_bus_end(struct det_bus *bus, det_time deadline);
-/* After det_bus_end(). Subscriptions that were left behind keep what they use. */
+/* Ends it with deadline 0 if that was not done. A callback that runs even now keeps its
+ * subscription and what that uses until it returns; its thread cannot be joined then, and what the
+ * system holds for a thread that ended unjoined is lost. */
 void det_bus_close(struct det_bus *bus);
 
 #endif

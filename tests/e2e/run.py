@@ -278,6 +278,8 @@ def test_every_command_speaks_json():
             (["sim", "light.fsm", "--seed", "1"], ["seed", "coverage", "summary"], 0),
             (["sim", "broken.fsm"], ["finding"], 2), (["gen", "json", "light.fsm"], ["machine"], 0),
             (["gen", "json", "light.fsm", "-o", "out"], ["file"], 0),
+            (["gen", "promela", "light.fsm"], ["text"], 0),
+            (["gen", "promela", "light.fsm", "-o", "out"], ["file"], 0),
             (["gen", "c", "light.fsm"], ["file", "file"], 0),
             (["gen", "c", "broken.fsm"], ["finding"], 2), (["new", "job"], ["file"] * 3, 0),
             (["new", "job"], ["file"] * 3, 4), (["version"], ["version"], 0),
@@ -452,9 +454,32 @@ def test_a_folder_stands_for_what_is_below_it():
     detent("test", code=2, out="ok      light.test.yaml: ")
     detent("check", "build", "node_modules", err="2 definitions checked: ok")
     os.mkdir("empty")
-    for command, kind in (("check", ".fsm"), ("test", ".test.yaml"), ("fmt", ".fsm or .rec")):
+    for command, kind in (("check", ".fsm or detent.yaml"), ("test", ".test.yaml"),
+                          ("fmt", ".fsm or .rec")):
         detent(command, "empty", code=3, err=f"there is no {kind} file in empty or below it")
     detent("check", "build", "empty", code=3, err=["in empty or below", "1 definition checked"])
+
+
+def test_a_project_file_is_checked_like_a_definition():
+    write("detent.yaml", "version: 1\ntasks:\n  web: {run: sh -c 'exit 0', timeout: 5s}\n")
+    detent("check", "detent.yaml", err="1 definition checked: ok")
+    detent("check", ".", err="1 definition checked: ok")
+    write("light.fsm", LIGHT)
+    detent("check", ".", err="2 definitions checked: ok")
+    write("other.yaml", "version: 1\ntasks:\n  web: {run: no-such-program-here, retrys: 3}\n")
+    detent("check", "other.yaml", code=2, err=[
+        "other.yaml:3:36: error: a task has no key 'retrys'; did you mean 'retries'?",
+        "1 definition checked: 1 error, 0 warnings"])
+    write("other.yaml", "version: 1\ntasks:\n  web: {run: no-such-program-here}\n")
+    done = detent("check", "--json", "other.yaml", code=2)
+    problem, summary = [json.loads(line) for line in done.stdout.splitlines()]
+    equal((problem["type"], problem["line"], problem["column"]), ("problem", 3, 14))
+    equal((summary["errors"], summary["ok"]), (1, False))
+    detent("check", "missing.yaml", code=3, err="missing.yaml: there is no such file")
+    write("cut.yaml", "version: 1\ntasks:\n" + "".join(f"  t{i}: {{}}\n" for i in range(30)))
+    detent("check", "cut.yaml", code=2, err="more is wrong; the first 20 problems are shown")
+    write("tab.yaml", "version: 1\ntasks:\n\tx: 1\n")
+    detent("check", "tab.yaml", code=2, err="YAML wants spaces")
 
 
 def test_bad_input_is_answered_with_a_sentence_at_once():
@@ -812,7 +837,21 @@ def test_gen_does_not_overwrite():
     equal(machine["states"][1]["timeout"]["after_ms"], 30000)
     detent("gen", "json", "light.fsm", "-o", "out", code=4, err="out/light.json is already there;")
     detent("gen", "json", "light.fsm", "-o", "out", "--force")
-    detent("gen", "rust", "light.fsm", code=2, err="gen makes c or json")
+    detent("gen", "rust", "light.fsm", code=2, err="gen makes c, json or promela")
+
+
+def test_gen_promela_makes_a_step_for_spin():
+    write("light.fsm", LIGHT)
+    text = detent("gen", "promela", "light.fsm", out=[
+        "#define LIGHT_GREEN 1 /* in time: stopping */\n", "byte light_state = LIGHT_RED;\n",
+        "inline light_step(event)\n",
+        "        :: event == LIGHT_GO ->\n            light_state = LIGHT_GREEN;\n"]).stdout
+    detent("gen", "promela", "light.fsm", "-o", "out", out="out/light.pml\n")
+    equal(Path("out/light.pml").read_text(), text)
+    detent("gen", "promela", "light.fsm", "-o", "out", code=4,
+           err="out/light.pml is already there;")
+    detent("gen", "promela", "light.fsm", "-o", "out", "--force")
+    detent("gen", "promla", "light.fsm", code=2, err="did you mean 'promela'?")
 
 
 def test_gen_c_adds_only_the_stubs_that_are_missing():

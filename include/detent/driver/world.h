@@ -49,8 +49,27 @@ struct det_process_options {
     const char *const *argv;        /* NULL-terminated; argv[0] is sought in PATH if it has no / */
     const char *const *environment; /* NULL-terminated "NAME=value"; NULL: the caller's own */
     const char *folder;             /* working directory; NULL: the caller's own */
+    const char *user;               /* by name; NULL: the caller's own */
     int input, output, error;       /* descriptors, borrowed; -1: /dev/null */
-    bool new_group;                 /* leads a group of its own, and a kill reaches all of it */
+    bool new_group;                 /* leads a group of its own, and a kill reaches all of it; what
+                                       is left of the group when it ends is killed */
+    bool has_streams;               /* output and error are for process_read(), not the above */
+    bool has_notify;                /* has NOTIFY_SOCKET; what it sends is for process_read() */
+};
+
+/* What process_read() reads. */
+enum det_process_stream {
+    DET_PROCESS_OUTPUT,
+    DET_PROCESS_ERROR,
+    DET_PROCESS_NOTIFY, /* one message a read; one that does not fit is not delivered */
+};
+#define DET_PROCESS_STREAMS 3
+
+/* The signals that the library sends by itself. */
+enum det_signal {
+    DET_SIGNAL_KILL = 9,
+    DET_SIGNAL_TERM = 15,
+    DET_SIGNAL_CONT = 18,
 };
 
 struct det_process_end {
@@ -130,15 +149,27 @@ struct det_world_ops {
 
     int (*process_start)(
         struct det_world *world, const struct det_process_options *options,
-        struct det_process **ret);
+        struct det_process **ret, struct det_error *reterr);
     /* DET_ERR_NOT_FOUND once its end was waited for. Signal 0 only asks. */
     int (*process_kill)(struct det_world *world, struct det_process *process, int signal);
-    /* 0 and the end (again and again, once it is known), or DET_ERR_TIMEOUT. */
+    /* 0 and the end (again and again, once it is known), or DET_ERR_TIMEOUT; another error: it has
+     * ended, but nobody knows how. If it leads a group, what is left of that is killed first, while
+     * the number of the group cannot be anybody else's. */
     int (*process_wait)(
         struct det_world *world, struct det_process *process, det_time deadline,
         struct det_process_end *ret);
-    /* A descriptor that becomes readable when it ends (pidfd); -1 in a simulated world. */
+    int64_t (*process_number)(struct det_world *world, struct det_process *process);
+    /* A descriptor that becomes readable when it ends (pidfd). In a simulated world, as below, a
+     * number that only its pollers know. */
     int (*process_descriptor)(struct det_world *world, struct det_process *process);
+    /* A descriptor that is readable when process_read() has something to say; -1: not asked for. */
+    int (*process_stream)(
+        struct det_world *world, struct det_process *process, enum det_process_stream stream);
+    /* Does not wait: how many bytes it read, 0 at the end of the stream, DET_ERR_BUSY when there is
+     * nothing now. */
+    int64_t (*process_read)(
+        struct det_world *world, struct det_process *process, enum det_process_stream stream,
+        void *target, size_t size);
     /* Only after its end was waited for, or after a kill: waits and reaps if need be. */
     void (*process_close)(struct det_world *world, struct det_process *process);
 };

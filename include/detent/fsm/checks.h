@@ -7,25 +7,41 @@
 
 enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
 
+/* What a component cannot have, and what only a component has. */
+#define FSM__ONLY_INSTANCE(what) FSM__CAT(FSM__ONLY_INSTANCE_, FSM__MODE)(what)
+#define FSM__ONLY_INSTANCE_INSTANCE(what)
+#define FSM__ONLY_INSTANCE_COMPONENT(what) \
+    _Static_assert(                        \
+        0, what " is for instances: a component (FSM_CONTEXT) has actions and a context");
+#define FSM__ONLY_COMPONENT(what) FSM__CAT(FSM__ONLY_COMPONENT_, FSM__MODE)(what)
+#define FSM__ONLY_COMPONENT_COMPONENT(what)
+#define FSM__ONLY_COMPONENT_INSTANCE(what) \
+    _Static_assert(0, what " belongs to a component: say #define FSM_CONTEXT with its struct");
+
 #define FSM__EVENT_POINTER const struct FSM__OWN(_event) *
 
 /* 1: a thunk has the untyped signature of machine.h and calls the user's typed function. Its
- * parameters begin with fsm__, which is the templates' own. */
-#define FSM__F_GUARD(f)                                                                            \
+ * parameters begin with fsm__, which is the templates' own. Those of a component are in
+ * component_checks.h. */
+#define FSM__F_GUARD(f)  FSM__CAT(FSM__F_GUARD_, FSM__MODE)(f)
+#define FSM__F_HOOK(f)   FSM__CAT(FSM__F_HOOK_, FSM__MODE)(f)
+#define FSM__F_UPDATE(f) FSM__CAT(FSM__F_UPDATE_, FSM__MODE)(f)
+#define FSM__F_FILL(f)   FSM__CAT(FSM__F_FILL_, FSM__MODE)(f)
+#define FSM__F_GUARD_INSTANCE(f)                                                                   \
     static bool f(const struct det_move *, const struct FSM__DATA *, FSM__EVENT_POINTER);          \
     static bool FSM__RUN(f)(const struct det_move *fsm__1, const void *fsm__2, const void *fsm__3) \
     {                                                                                              \
         return f(fsm__1, fsm__2, fsm__3);                                                          \
     }                                                                                              \
     static const struct det_guard_def FSM__GUARD(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
-#define FSM__F_HOOK(f)                                                                            \
+#define FSM__F_HOOK_INSTANCE(f)                                                                   \
     static int f(const struct det_move *, const struct FSM__DATA *, FSM__EVENT_POINTER);          \
     static int FSM__RUN(f)(const struct det_move *fsm__1, const void *fsm__2, const void *fsm__3) \
     {                                                                                             \
         return f(fsm__1, fsm__2, fsm__3);                                                         \
     }                                                                                             \
     static const struct det_hook_def FSM__HOOK(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
-#define FSM__F_UPDATE(f)                                                                   \
+#define FSM__F_UPDATE_INSTANCE(f)                                                          \
     _Static_assert(                                                                        \
         FSM__HAS_DATA, "UPDATE(" #f ") has no data: #define FSM_DATA names their record"); \
     static void f(struct FSM__DATA *, FSM__EVENT_POINTER);                                 \
@@ -34,7 +50,7 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
         f(fsm__1, fsm__2);                                                                 \
     }                                                                                      \
     static const struct det_update_def FSM__UPDATE(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
-#define FSM__F_FILL(f)                                                                           \
+#define FSM__F_FILL_INSTANCE(f)                                                                  \
     static void f(const struct det_move *, const struct FSM__DATA *, struct FSM__OWN(_event) *); \
     static void FSM__RUN(f)(const struct det_move *fsm__1, const void *fsm__2, void *fsm__3)     \
     {                                                                                            \
@@ -45,7 +61,8 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
 #define FSM__F_EFFECT(...) FSM__CAT(FSM__F_EFFECT_, FSM__ONE_OR_MANY(__VA_ARGS__))(__VA_ARGS__)
 #define FSM__F_EFFECT_MANY(f, ...) \
     FSM__F_EFFECT_ONE(f) FSM__EACH_MEMBER(FSM__F_PRODUCES, ~, __VA_ARGS__)
-#define FSM__F_EFFECT_ONE(f)                                                                   \
+#define FSM__F_EFFECT_ONE(f) FSM__CAT(FSM__F_EFFECT_, FSM__MODE)(f)
+#define FSM__F_EFFECT_INSTANCE(f)                                                              \
     static int f(                                                                              \
         struct det_effect_call *, const struct FSM__DATA *, FSM__EVENT_POINTER,                \
         struct FSM__OWN(_event) *);                                                            \
@@ -141,6 +158,7 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
 #define FSM__A_TIMER(...) \
     FSM__CAT(FSM__A_TIMER_, FSM__PICK4(__VA_ARGS__, 4, 3, 2, 1, ~))(__VA_ARGS__)
 #define FSM__A_TIMER_3(t, duration, e) \
+    FSM__ONLY_INSTANCE("TIMER")        \
     FSM__A_DURATION(duration)          \
     typedef char FSM__PRODUCED(e)[1];
 #define FSM__A_TIMER_4(t, duration, e, fill) FSM__A_TIMER_3(t, duration, e)
@@ -175,15 +193,16 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
 #define FSM__A_ASK_(row, t, what, ...) FSM__A_ASK_##what(row, t, __VA_ARGS__)
 #define FSM__A_IF(f)                   NOTHING, ~
 #define FSM__A_CALL(f)                 NOTHING, ~
-#define FSM__A_SET(f)                  NOTHING, ~
-#define FSM__A_KEEP(...)               NOTHING, ~
-#define FSM__A_ARM(...)                NOTHING, ~
-#define FSM__A_DISARM(...)             NOTHING, ~
+#define FSM__A_SET(f)                  INSTANCE, "SET"
+#define FSM__A_KEEP(...)               INSTANCE, "KEEP"
+#define FSM__A_ARM(...)                INSTANCE, "ARM"
+#define FSM__A_DISARM(...)             INSTANCE, "DISARM"
 #define FSM__A_DO(...)                 NOTHING, ~
 #define FSM__A_REASON(text)            REASON, text
 #define FSM__A_WITHIN(...)             WITHIN, __VA_ARGS__, ~
 #define FSM__A_ASK_NOTHING(row, t, ...)
-#define FSM__A_ASK_REASON(row, t, text) FSM__A_REASON_##row(text)
+#define FSM__A_ASK_INSTANCE(row, t, extra) FSM__ONLY_INSTANCE(extra)
+#define FSM__A_ASK_REASON(row, t, text)    FSM__A_REASON_##row(text)
 #define FSM__A_REASON_HALT(text) \
     _Static_assert(sizeof(text) <= DET_REASON_MAX + 1, "a reason has at most 255 bytes");
 #define FSM__A_REASON_HOLD(text)       _Static_assert(0, "REASON belongs to STOP");
@@ -207,12 +226,20 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
 #define FSM__A_STOP_BARE(...)
 #define FSM__A_STOP_MORE(S, E, ...) FSM__A_EXTRAS(HALT, ~, __VA_ARGS__)
 
+/* Policies: a component has nowhere to keep an event for later. */
+#define FSM__A_POLICY(policy) FSM__CAT(FSM__A_POLICY_, FSM__MODE)(policy)
+#define FSM__A_POLICY_INSTANCE(policy)
+#define FSM__A_POLICY_COMPONENT(policy)                           \
+    _Static_assert(                                               \
+        FSM__CAT(DET_UNHANDLED_, policy) <= DET_UNHANDLED_IGNORE, \
+        "a component keeps no event for later: its policies are ERROR and IGNORE");
+
 /* 4 */
 #define FSM__G_STATE(...) FSM__G_STATE_(__VA_ARGS__, NORMAL, ~)
 #define FSM__G_STATE_(s, wire, flag, ...)         \
     _Static_assert(FSM_STATE_IS_##flag >= 0, ""); \
     FSM__G_WIRE(FSM__STATE_WIRE, wire)            \
-    FSM__G_STATE_##flag(s)
+    FSM__G_STATE_##flag(s) FSM__CAT(FSM__C_STATE_, FSM__MODE)(s, flag)
 /* Once, and not a keyword of C. */
 #define FSM__G_WIRE(sentence, wire) \
     enum { sentence(wire) };        \

@@ -15,13 +15,22 @@
  *     three also as order_send_with() and so on, with options: event ids, conditions, error texts
  *     order_state_name()
  *     extern const struct det_machine order_machine;       made by define.h in one .c file
- * and the structs of the records that the spec describes. */
+ * and the structs of the records that the spec describes.
+ *
+ * Where the spec says #define FSM_CONTEXT pump, the machine is that of a component (supervise.h):
+ * instead of instances there are
+ *     pump_supervise(), pump_offer(), pump_handle_send(), pump_handle_state()
+ *     extern const struct det_component_def pump_component; */
 #include <detent/rec/language.h>
 #if REC__IS_C11
 
-#include <detent/runtime.h>
-
 #include <detent/fsm/pre.h>
+
+#ifdef FSM_CONTEXT
+#include <detent/supervise.h>
+#else
+#include <detent/runtime.h>
+#endif
 
 /* The records that stand in the spec itself. */
 #define REC_SPEC FSM_SPEC
@@ -120,6 +129,9 @@ struct FSM__OWN(_event) {
 
 extern const struct det_machine FSM__OWN(_machine);
 
+#ifdef FSM_CONTEXT
+#include <detent/fsm/component_declare.h>
+#else
 /* Events and data go by value: in C a wrong pointer only warns, a wrong struct does not compile. */
 DET_MUST_CHECK static inline int FSM__OWN(_send_with)(
     struct det_runtime *runtime, const char *instance, struct FSM__OWN(_event) event,
@@ -188,6 +200,8 @@ DET_MUST_CHECK static inline int FSM__OWN(_instance_stop)(
 {
     return det_runtime_stop(runtime, &FSM__OWN(_machine), instance, reason, NULL, ret);
 }
+
+#endif
 
 /* "none" for what is no state, such as the state before the first one. */
 static inline const char *FSM__OWN(_state_name)(unsigned state)

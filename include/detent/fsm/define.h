@@ -26,6 +26,7 @@
 #include <detent/fsm/pre.h>
 
 #include <detent/fsm/checks.h>
+#include <detent/fsm/component_checks.h>
 #include <detent/fsm/tables.h>
 
 _Static_assert(
@@ -140,21 +141,52 @@ enum FSM__OWN(__event_group) {
 #undef ENTRY
 #undef EXIT
 #undef UNHANDLED
-#define UNHANDLED(e, policy) enum { FSM__ONE_POLICY(e) = FSM__EVENT(e) };
-#define ON(...)              FSM__A_ON(__VA_ARGS__)
-#define OVERRIDE(...)        FSM__A_ON(__VA_ARGS__)
-#define STAY(...)            FSM__A_STAY(__VA_ARGS__)
-#define STOP(...)            FSM__A_STOP(__VA_ARGS__)
-#define OVERRIDE_STAY(...)   FSM__A_STAY(__VA_ARGS__)
-#define OVERRIDE_STOP(...)   FSM__A_STOP(__VA_ARGS__)
-#define ELSE(...)            FSM__A_ON(__VA_ARGS__)
-#define ELSE_STAY(...)       FSM__A_STAY(__VA_ARGS__)
-#define ELSE_STOP(...)       FSM__A_STOP(__VA_ARGS__)
-#define AFTER(...)           FSM__A_AFTER(__VA_ARGS__)
-#define TIMER(...)           FSM__A_TIMER(__VA_ARGS__)
-#define ENTRY(S, hook)       FSM__STATES(FSM__A_ENTRY, ~, S)
-#define EXIT(S, hook)        FSM__STATES(FSM__A_EXIT, ~, S)
+#define UNHANDLED(e, policy)                     \
+    enum { FSM__ONE_POLICY(e) = FSM__EVENT(e) }; \
+    FSM__A_POLICY(policy)
+#define ON(...)            FSM__A_ON(__VA_ARGS__)
+#define OVERRIDE(...)      FSM__A_ON(__VA_ARGS__)
+#define STAY(...)          FSM__A_STAY(__VA_ARGS__)
+#define STOP(...)          FSM__A_STOP(__VA_ARGS__)
+#define OVERRIDE_STAY(...) FSM__A_STAY(__VA_ARGS__)
+#define OVERRIDE_STOP(...) FSM__A_STOP(__VA_ARGS__)
+#define ELSE(...)          FSM__A_ON(__VA_ARGS__)
+#define ELSE_STAY(...)     FSM__A_STAY(__VA_ARGS__)
+#define ELSE_STOP(...)     FSM__A_STOP(__VA_ARGS__)
+#define AFTER(...)         FSM__A_AFTER(__VA_ARGS__)
+#define TIMER(...)         FSM__A_TIMER(__VA_ARGS__)
+#define ENTRY(S, hook)     FSM__STATES(FSM__A_ENTRY, ~, S)
+#define EXIT(S, hook)      FSM__STATES(FSM__A_EXIT, ~, S)
 #include FSM_SPEC
+
+#ifdef FSM_UNHANDLED
+FSM__A_POLICY(FSM_UNHANDLED)
+#endif
+
+/* What each state of a component does by itself. */
+#include <detent/fsm/rows_off.h>
+#undef DISPATCH
+#undef CLOSED
+#undef FAILURE
+#undef COMPLETION
+#undef INVARIANT
+#ifdef FSM_CONTEXT
+#define DISPATCH(...) FSM__C_DISPATCH(__VA_ARGS__)
+#define CLOSED(S, e)  FSM__STATES(FSM__C_CLOSED, e, S)
+#define FAILURE(e)    FSM__C_FAILURE(e)
+#define COMPLETION(f) FSM__C_COMPLETION(f)
+#define INVARIANT(f)  FSM__C_INVARIANT(f)
+#else
+#define DISPATCH(...) FSM__ONLY_COMPONENT("DISPATCH")
+#define CLOSED(S, e)  FSM__ONLY_COMPONENT("CLOSED")
+#define FAILURE(e)    FSM__ONLY_COMPONENT("FAILURE")
+#define COMPLETION(f) FSM__ONLY_COMPONENT("COMPLETION")
+#define INVARIANT(f)  FSM__ONLY_COMPONENT("INVARIANT")
+#endif
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wredundant-decls"
+#include FSM_SPEC
+#pragma GCC diagnostic pop
 
 /* 4 forgotten */
 #include <detent/fsm/rows_off.h>
@@ -325,6 +357,10 @@ const struct det_machine FSM__OWN(_machine) = {
     .choices = FSM__OWN(__choices),
     .choice_count = sizeof FSM__OWN(__choices) / sizeof FSM__OWN(__choices)[0] - 1,
 };
+
+#ifdef FSM_CONTEXT
+#include <detent/fsm/component_define.h>
+#endif
 
 #include <detent/fsm/rows_end.h>
 

@@ -17,6 +17,12 @@
 #ifndef FSM_PREFIX
 #error "the spec says no #define FSM_PREFIX"
 #endif
+#if defined(FSM_CONTEXT) && defined(FSM_DATA)
+#error "a component (FSM_CONTEXT) keeps what it needs in its context: it has no FSM_DATA"
+#endif
+#if defined(FSM_HANDLER) && !defined(FSM_CONTEXT)
+#error "FSM_HANDLER belongs to a component: say #define FSM_CONTEXT as well"
+#endif
 
 #define ANY(...)        (__VA_ARGS__)
 #define MILLISECONDS(n) ((n)*DET_MILLISECOND)
@@ -59,6 +65,13 @@
 #define FSM__GROUP(g)           FSM__CAT(g##_is_a_group_of_, FSM_NAME)
 #define FSM__EVENT_GROUP(g)     FSM__CAT(g##_is_an_event_group_of_, FSM_NAME)
 #define FSM__RUN(f)             FSM__CAT(f##_runs_in_, FSM_NAME)
+/* Of a component. */
+#define FSM__ONE_DISPATCH(s) FSM__CAT(s##_has_one_DISPATCH_in_, FSM_NAME)
+#define FSM__NO_DISPATCH(s)  FSM__CAT(s##_is_FINAL_and_has_no_DISPATCH_in_, FSM_NAME)
+#define FSM__ONE_CLOSED(s)   FSM__CAT(s##_has_one_CLOSED_in_, FSM_NAME)
+#define FSM__ONE_FAILURE     FSM__CAT(FSM_NAME, _has_one_FAILURE)
+#define FSM__ONE_COMPLETION  FSM__CAT(FSM_NAME, _has_one_COMPLETION)
+#define FSM__ONE_INVARIANT   FSM__CAT(FSM_NAME, _has_one_INVARIANT)
 
 #endif
 
@@ -71,4 +84,12 @@
 #else
 #define FSM__DATA     det_empty
 #define FSM__HAS_DATA 0
+#endif
+
+/* Whether rows are those of a component, whose functions get its context, or of instances. */
+#undef FSM__MODE
+#ifdef FSM_CONTEXT
+#define FSM__MODE COMPONENT
+#else
+#define FSM__MODE INSTANCE
 #endif

@@ -17,3 +17,5 @@
 #undef FSM_VERSION
 #undef FSM_DATA
 #undef FSM_UNHANDLED
+#undef FSM_CONTEXT
+#undef FSM_HANDLER

@@ -29,3 +29,8 @@
 #undef ENTRY
 #undef EXIT
 #undef AFTER
+#undef DISPATCH
+#undef FAILURE
+#undef CLOSED
+#undef COMPLETION
+#undef INVARIANT

@@ -32,3 +32,8 @@
 #define ENTRY(...)
 #define EXIT(...)
 #define AFTER(...)
+#define DISPATCH(...)
+#define FAILURE(...)
+#define CLOSED(...)
+#define COMPLETION(...)
+#define INVARIANT(...)

@@ -176,7 +176,7 @@ static void cut_while_replacing(uint64_t seed, const struct det_sim_disk_faults 
     assert_int_equal(0, det_sim_open(&options, &sim, NULL));
     world = det_sim_world(sim);
     assert_int_equal(0, det_sim_program(sim, "replace", program_replace));
-    assert_int_equal(0, world->ops->process_start(world, &program, &process));
+    assert_int_equal(0, world->ops->process_start(world, &program, &process, NULL));
     for (uint64_t left = det_sim_random_below(sim, 60); left; left--)
         det_thread_preempt(world);
     assert_int_equal(0, world->ops->process_kill(world, process, SIGKILL));

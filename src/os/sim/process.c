@@ -5,13 +5,23 @@
  *
  * A process ends when its program returns or when it is killed; either way all of its threads end
  * where they stand and its files are closed, as the kernel would do it. A killed program is always
- * at an operation that may switch, because otherwise the killer would not be running. */
+ * at an operation that may switch, because otherwise the killer would not be running.
+ *
+ * Its descriptors are four numbers in a row, far from any that the kernel gives: the end, output,
+ * error, messages. They and the number of a process are never used again. */
+#include <signal.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/sim/simulation.h"
+#include "os/sim/stream.h"
+
+#define NUMBER_FIRST     1000
+#define DESCRIPTOR_FIRST (1 << 30)
+#define DESCRIPTORS      4
+#define SIGNAL_MAX       63
 
 struct program {
     struct det_list link;
@@ -27,6 +37,11 @@ struct det_process {
     det_sim_program_fn *run;
     int argc;
     const char **argv;
+    int index; /* from 0: how many were started before it */
+    struct det_sim_stream streams[DET_PROCESS_STREAMS];
+    struct det_list signal_waiters; /* its own threads */
+    uint64_t caught;                /* signals that do not end it */
+    uint64_t pending;               /* those of them that came */
     bool has_ended;
     bool was_waited_for;
     struct det_process_end end;
@@ -83,7 +98,10 @@ static int copy_arguments(struct det_process *process, const char *const *argv)
 
 static void free_process(struct det_process *process)
 {
+    det_sim_pollers_forget(process->sim, process);
     det_list_remove(&process->link);
+    for (int i = 0; i < DET_PROCESS_STREAMS; i++)
+        det_sim_stream_deinit(&process->streams[i]);
     det_arena_deinit(&process->memory);
     DET_DELETE(process->sim->allocator, process);
 }
@@ -105,6 +123,7 @@ static void end_process(struct det_process *process, int code, int signal)
     }
     det_sim_files_close(sim, process);
     det_schedule_wake_all(sim, &process->waiters);
+    det_sim_pollers_tell(sim);
 }
 
 static void process_main(void *argument)
@@ -116,8 +135,24 @@ static void process_main(void *argument)
     end_process(process, code & 0xff, 0);
 }
 
+static void init_process(
+    struct det_process *process, struct det_sim *sim, const struct det_process_options *options)
+{
+    process->sim = sim;
+    process->index = sim->processes_started++;
+    det_list_init(&process->waiters);
+    det_list_init(&process->signal_waiters);
+    det_list_append(&sim->processes, &process->link);
+    det_arena_init(&process->memory, sim->allocator);
+    for (int i = 0; i < DET_PROCESS_STREAMS; i++)
+        det_sim_stream_init(
+            &process->streams[i], sim->allocator,
+            i == DET_PROCESS_NOTIFY ? options->has_notify : options->has_streams);
+}
+
 int det_sim_process_start(
-    struct det_world *world, const struct det_process_options *options, struct det_process **ret)
+    struct det_world *world, const struct det_process_options *options, struct det_process **ret,
+    struct det_error *reterr)
 {
     struct det_sim *sim = det_sim_of(world);
     const struct program *program = find_program(sim, options->argv[0]);
@@ -126,25 +161,44 @@ int det_sim_process_start(
     int r;
 
     if (!program)
-        return DET_ERR_NOT_FOUND;
+        return det_error_set(
+            reterr, DET_ERR_NOT_FOUND,
+            "cannot start \"%.64s\": the simulation has no such program; give it one with "
+            "det_sim_program()",
+            options->argv[0]);
     process = DET_NEW(sim->allocator, struct det_process);
     if (!process)
-        return DET_ERR_NO_MEMORY;
-    process->sim = sim;
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a simulated process");
+    init_process(process, sim, options);
     process->run = program->run;
-    det_list_init(&process->waiters);
-    det_list_append(&sim->processes, &process->link);
-    det_arena_init(&process->memory, sim->allocator);
     r = copy_arguments(process, options->argv);
     if (r == 0)
         r = det_schedule_start(sim, process_main, process, process, &thread);
     if (r < 0) {
         free_process(process);
-        return r;
+        return det_error_set(reterr, r, "no memory for a simulated process");
     }
     *ret = process;
     det_schedule_preempt(sim);
     return 0;
+}
+
+static uint64_t bit_of(int signal)
+{
+    det_assert(signal > 0 && signal <= SIGNAL_MAX);
+    return UINT64_C(1) << signal;
+}
+
+/* What these do without a handler: nothing; or they stop and continue, which is not simulated. */
+static bool is_harmless(int signal)
+{
+    static const int harmless[] = { SIGCHLD, SIGCONT, SIGURG,  SIGWINCH,
+                                    SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU };
+
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+        if (harmless[i] == signal)
+            return true;
+    return false;
 }
 
 int det_sim_process_kill(struct det_world *world, struct det_process *process, int signal)
@@ -154,7 +208,17 @@ int det_sim_process_kill(struct det_world *world, struct det_process *process, i
     det_schedule_preempt(sim);
     if (process->was_waited_for)
         return DET_ERR_NOT_FOUND;
+    if (signal < 0 || signal > SIGNAL_MAX)
+        return DET_ERR_INVALID;
     if (signal == 0 || process->has_ended)
+        return 0;
+    if (process->caught & bit_of(signal)) {
+        det_sim_trace(sim, TRACE_PROCESS, (uint64_t)process->index, (uint64_t)signal);
+        process->pending |= bit_of(signal);
+        det_schedule_wake_all(sim, &process->signal_waiters);
+        return 0;
+    }
+    if (is_harmless(signal))
         return 0;
     end_process(process, -1, signal);
     if (sim->current->process == process)
@@ -180,11 +244,129 @@ int det_sim_process_wait(
     return 0;
 }
 
+int64_t det_sim_process_number(struct det_world *world, struct det_process *process)
+{
+    (void)world;
+    return NUMBER_FIRST + process->index;
+}
+
 int det_sim_process_descriptor(struct det_world *world, struct det_process *process)
 {
     (void)world;
-    (void)process;
-    return -1;
+    return DESCRIPTOR_FIRST + DESCRIPTORS * process->index;
+}
+
+int det_sim_process_stream(
+    struct det_world *world, struct det_process *process, enum det_process_stream stream)
+{
+    if (!process->streams[stream].is_open)
+        return -1;
+    return det_sim_process_descriptor(world, process) + 1 + (int)stream;
+}
+
+struct det_process *det_sim_process_of(struct det_sim *sim, int descriptor)
+{
+    int index = (descriptor - DESCRIPTOR_FIRST) / DESCRIPTORS;
+
+    if (descriptor < DESCRIPTOR_FIRST)
+        return NULL;
+    DET_LIST_EACH(link, &sim->processes)
+    {
+        struct det_process *process = DET_CONTAINER(link, struct det_process, link);
+
+        if (process->index == index)
+            return process;
+    }
+    return NULL;
+}
+
+bool det_sim_process_is_readable(const struct det_process *process, int descriptor)
+{
+    int which = (descriptor - DESCRIPTOR_FIRST) % DESCRIPTORS;
+
+    /* The end of a process is also the end of its pipes; of messages there is no end. */
+    if (process->has_ended && which != 1 + DET_PROCESS_NOTIFY)
+        return true;
+    return which > 0 && det_sim_stream_size(&process->streams[which - 1]) > 0;
+}
+
+int64_t det_sim_process_read(
+    struct det_world *world, struct det_process *process, enum det_process_stream stream,
+    void *target, size_t size)
+{
+    struct det_sim *sim = det_sim_of(world);
+    struct det_sim_stream *source = &process->streams[stream];
+    size_t count;
+
+    det_assert(source->is_open && size > 0);
+    det_schedule_preempt(sim);
+    if (stream == DET_PROCESS_NOTIFY) {
+        count = det_sim_stream_receive(sim, source, target, size);
+        return count ? (int64_t)count : DET_ERR_BUSY;
+    }
+    count = det_sim_stream_read(sim, source, target, size);
+    return count || process->has_ended ? (int64_t)count : DET_ERR_BUSY;
+}
+
+/* The process whose program calls. */
+static struct det_process *self_of(struct det_world *world)
+{
+    struct det_process *process = det_sim_of(world)->current->process;
+
+    det_assert(process);
+    return process;
+}
+
+void det_sim_catch(struct det_world *world, int signal)
+{
+    det_assert(signal != SIGKILL && signal != SIGSTOP);
+    self_of(world)->caught |= bit_of(signal);
+}
+
+int det_sim_caught(struct det_world *world)
+{
+    struct det_process *process = self_of(world);
+    int signal = 1;
+
+    det_schedule_preempt(process->sim);
+    if (!process->pending)
+        return 0;
+    while (!(process->pending & bit_of(signal)))
+        signal++;
+    process->pending &= ~bit_of(signal);
+    return signal;
+}
+
+int det_sim_wait_caught(struct det_world *world, det_time deadline)
+{
+    struct det_process *process = self_of(world);
+    int r;
+
+    while (!process->pending) {
+        r = det_schedule_wait(process->sim, &process->signal_waiters, WAIT_PROCESS, deadline);
+        if (r < 0)
+            return r;
+    }
+    return det_sim_caught(world);
+}
+
+int det_sim_print(struct det_world *world, int descriptor, const char *text)
+{
+    struct det_process *process = self_of(world);
+    enum det_process_stream stream = descriptor == 1 ? DET_PROCESS_OUTPUT : DET_PROCESS_ERROR;
+
+    det_assert(descriptor == 1 || descriptor == 2);
+    det_schedule_preempt(process->sim);
+    return det_sim_stream_write(process->sim, &process->streams[stream], text, strlen(text));
+}
+
+int det_sim_notify(struct det_world *world, const char *message)
+{
+    struct det_process *process = self_of(world);
+
+    det_schedule_preempt(process->sim);
+    return det_sim_stream_send(
+        process->sim, &process->streams[DET_PROCESS_NOTIFY], message, strlen(message));
 }
 
 static void free_threads(struct det_process *process)

@@ -102,6 +102,7 @@ struct det_sim {
     struct det_list pollers;
     struct det_list programs;
     struct det_list processes;
+    int processes_started;
 };
 
 static inline struct det_sim *det_sim_of(struct det_world *world)
@@ -164,6 +165,10 @@ void det_sim_poller_wake(struct det_world *world, struct det_poller *poller);
 int det_sim_poller_descriptor(struct det_world *world, struct det_poller *poller);
 /* The wall clock was set: every poller returns. */
 void det_sim_pollers_wake(struct det_sim *sim);
+/* A process said something or ended: whoever watches it returns. */
+void det_sim_pollers_tell(struct det_sim *sim);
+/* It is closed: nobody watches it any more. */
+void det_sim_pollers_forget(struct det_sim *sim, const struct det_process *process);
 
 int det_sim_file_open(
     struct det_world *world, const char *path, unsigned flags, struct det_file **ret);
@@ -184,12 +189,22 @@ int det_sim_folder_make(struct det_world *world, const char *path);
 void det_sim_files_close(struct det_sim *sim, const struct det_process *process);
 
 int det_sim_process_start(
-    struct det_world *world, const struct det_process_options *options, struct det_process **ret);
+    struct det_world *world, const struct det_process_options *options, struct det_process **ret,
+    struct det_error *reterr);
 int det_sim_process_kill(struct det_world *world, struct det_process *process, int signal);
 int det_sim_process_wait(
     struct det_world *world, struct det_process *process, det_time deadline,
     struct det_process_end *ret);
+int64_t det_sim_process_number(struct det_world *world, struct det_process *process);
 int det_sim_process_descriptor(struct det_world *world, struct det_process *process);
+int det_sim_process_stream(
+    struct det_world *world, struct det_process *process, enum det_process_stream stream);
+int64_t det_sim_process_read(
+    struct det_world *world, struct det_process *process, enum det_process_stream stream,
+    void *target, size_t size);
+/* The process that a descriptor belongs to, or NULL. */
+struct det_process *det_sim_process_of(struct det_sim *sim, int descriptor);
+bool det_sim_process_is_readable(const struct det_process *process, int descriptor);
 void det_sim_process_close(struct det_world *world, struct det_process *process);
 /* Frees the programs, and what is left of processes in a simulation that failed. */
 void det_sim_programs_free(struct det_sim *sim);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sync.c - simulated threads, mutexes, conditions and pollers, as lists of who waits.
+/* sync.c - simulated threads, mutexes and conditions, as lists of who waits.
  *
  * A mutex is robbed only when the simulation has failed: a wait of the first thread that reports
  * the failure must come back with its mutex, though its holder will perhaps never run again. */
@@ -20,12 +20,6 @@ struct det_mutex {
 
 struct det_condition {
     struct det_list waiters;
-};
-
-struct det_poller {
-    struct det_list node;    /* in the simulation's list */
-    struct det_list waiters; /* at most one */
-    bool is_woken;
 };
 
 int det_sim_thread_start(
@@ -188,82 +182,4 @@ void det_sim_condition_broadcast(struct det_world *world, struct det_condition *
     det_schedule_preempt(sim);
     det_schedule_wake_all(sim, &condition->waiters);
     det_schedule_preempt(sim);
-}
-
-int det_sim_poller_open(struct det_world *world, struct det_poller **ret)
-{
-    struct det_sim *sim = det_sim_of(world);
-    struct det_poller *poller;
-
-    poller = DET_NEW(sim->allocator, struct det_poller);
-    if (!poller)
-        return DET_ERR_NO_MEMORY;
-    det_list_init(&poller->waiters);
-    det_list_append(&sim->pollers, &poller->node);
-    *ret = poller;
-    return 0;
-}
-
-void det_sim_poller_close(struct det_world *world, struct det_poller *poller)
-{
-    struct det_sim *sim = det_sim_of(world);
-
-    det_assert(sim->failed || det_list_is_empty(&poller->waiters));
-    det_list_remove(&poller->waiters);
-    det_list_remove(&poller->node);
-    DET_DELETE(sim->allocator, poller);
-}
-
-int det_sim_poller_watch(
-    struct det_world *world, struct det_poller *poller, int descriptor, unsigned events, void *tag)
-{
-    (void)world;
-    (void)poller;
-    (void)descriptor;
-    (void)tag;
-    return events ? DET_ERR_UNSUPPORTED : 0;
-}
-
-int det_sim_poller_wait(
-    struct det_world *world, struct det_poller *poller, struct det_poll_event *events, int capacity,
-    det_time deadline)
-{
-    struct det_sim *sim = det_sim_of(world);
-    int r;
-
-    (void)events;
-    det_assert(capacity > 0 && det_list_is_empty(&poller->waiters));
-    /* A poller that was woken before does not wait, but the others get their chance all the same.
-     */
-    r = det_schedule_wait(sim, &poller->waiters, WAIT_POLLER, poller->is_woken ? 0 : deadline);
-    poller->is_woken = false;
-    return r == DET_ERR_TIMEOUT ? 0 : r;
-}
-
-void det_sim_poller_wake(struct det_world *world, struct det_poller *poller)
-{
-    struct det_sim *sim = det_sim_of(world);
-
-    det_schedule_preempt(sim);
-    poller->is_woken = true;
-    det_schedule_wake_all(sim, &poller->waiters);
-    det_schedule_preempt(sim);
-}
-
-void det_sim_pollers_wake(struct det_sim *sim)
-{
-    DET_LIST_EACH(node, &sim->pollers)
-    {
-        struct det_poller *poller = DET_CONTAINER(node, struct det_poller, node);
-
-        poller->is_woken = true;
-        det_schedule_wake_all(sim, &poller->waiters);
-    }
-}
-
-int det_sim_poller_descriptor(struct det_world *world, struct det_poller *poller)
-{
-    (void)world;
-    (void)poller;
-    return -1;
 }

@@ -90,7 +90,10 @@ static const struct det_world_ops operations = {
     .process_start = det_sim_process_start,
     .process_kill = det_sim_process_kill,
     .process_wait = det_sim_process_wait,
+    .process_number = det_sim_process_number,
     .process_descriptor = det_sim_process_descriptor,
+    .process_stream = det_sim_process_stream,
+    .process_read = det_sim_process_read,
     .process_close = det_sim_process_close,
 };
 

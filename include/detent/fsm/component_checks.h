@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* component_checks.h - what rows mean in the checking passes of define.h where the spec has an
+ * FSM_CONTEXT: functions get the context, and there are rows of the component. */
+#ifndef DETENT_FSM_COMPONENT_CHECKS_H
+#define DETENT_FSM_COMPONENT_CHECKS_H
+
+#define FSM__CONTEXT_POINTER struct FSM_CONTEXT *
+/* The tables hand the context on as data, which is const there: the actions own it. */
+#define FSM__CONTEXT_OF(data) ((FSM__CONTEXT_POINTER)(uintptr_t)(data))
+
+/* 1 */
+#define FSM__F_GUARD_COMPONENT(f)                                                                  \
+    static bool f(const struct FSM_CONTEXT *, FSM__EVENT_POINTER);                                 \
+    static bool FSM__RUN(f)(const struct det_move *fsm__1, const void *fsm__2, const void *fsm__3) \
+    {                                                                                              \
+        (void)fsm__1;                                                                              \
+        return f(fsm__2, fsm__3);                                                                  \
+    }                                                                                              \
+    static const struct det_guard_def FSM__GUARD(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
+#define FSM__F_HOOK_COMPONENT(f)                                                                  \
+    static int f(FSM__CONTEXT_POINTER, FSM__EVENT_POINTER);                                       \
+    static int FSM__RUN(f)(const struct det_move *fsm__1, const void *fsm__2, const void *fsm__3) \
+    {                                                                                             \
+        (void)fsm__1;                                                                             \
+        return f(FSM__CONTEXT_OF(fsm__2), fsm__3);                                                \
+    }                                                                                             \
+    static const struct det_hook_def FSM__HOOK(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
+#define FSM__F_EFFECT_COMPONENT(f)                                                             \
+    static int f(FSM__CONTEXT_POINTER, FSM__EVENT_POINTER, struct FSM__OWN(_event) *);         \
+    static int FSM__RUN(f)(                                                                    \
+        struct det_effect_call * fsm__1, const void *fsm__2, const void *fsm__3, void *fsm__4) \
+    {                                                                                          \
+        (void)fsm__1;                                                                          \
+        return f(FSM__CONTEXT_OF(fsm__2), fsm__3, fsm__4);                                     \
+    }
+#define FSM__F_UPDATE_COMPONENT(f) FSM__ONLY_INSTANCE("UPDATE")
+#define FSM__F_FILL_COMPONENT(f)   FSM__ONLY_INSTANCE("FILL")
+
+/* DISPATCH(S, mode) and DISPATCH(S, mode, f). A thunk for each state, as a function may serve
+ * several. */
+#define FSM__C_DISPATCH(...) \
+    FSM__CAT(FSM__C_DISPATCH_, FSM__PICK4(__VA_ARGS__, 4, 3, 2, 1, ~))(__VA_ARGS__)
+#define FSM__C_DISPATCH_2(S, mode)                          \
+    FSM__STATES(FSM__C_DISPATCH_ONE, DET_CONTROL_##mode, S) \
+    _Static_assert(                                         \
+        (int)DET_CONTROL_##mode == (int)DET_CONTROL_BLOCK,  \
+        "DISPATCH with POLL or IGNORE names the function of its state");
+#define FSM__C_DISPATCH_3(S, mode, f)                              \
+    FSM__STATES(FSM__C_DISPATCH_ONE, DET_CONTROL_##mode, S)        \
+    _Static_assert(                                                \
+        (int)DET_CONTROL_##mode != (int)DET_CONTROL_BLOCK,         \
+        "DISPATCH with BLOCK only waits: it has no function");     \
+    static int f(FSM__CONTEXT_POINTER, struct FSM__OWN(_event) *); \
+    FSM__STATES(FSM__C_DISPATCH_RUN, f, S)
+#define FSM__C_DISPATCH_ONE(mode, s)                               \
+    enum { FSM__ONE_DISPATCH(s) = mode + 0 * (int)FSM__STATE(s) }; \
+    typedef char FSM__NO_DISPATCH(s)[1];
+#define FSM__C_DISPATCH_RUN(f, s)                                 \
+    static int FSM__RUN(s##_dispatch)(void *fsm__1, void *fsm__2) \
+    {                                                             \
+        return f(fsm__1, fsm__2);                                 \
+    }
+
+#define FSM__C_CLOSED(e, s)                                   \
+    enum { FSM__ONE_CLOSED(s) = FSM__TRANSITION(s, e) };      \
+    _Static_assert(                                           \
+        (int)FSM__ONE_DISPATCH(s) != (int)DET_CONTROL_IGNORE, \
+        "CLOSED belongs to a state that looks at events from outside: BLOCK or POLL");
+#define FSM__C_FAILURE(e)                           \
+    enum { FSM__ONE_FAILURE = (int)FSM__EVENT(e) }; \
+    typedef char FSM__PRODUCED(e)[1];
+#define FSM__C_COMPLETION(f)                                                             \
+    static int f(FSM__CONTEXT_POINTER, const struct det_component_end *);                \
+    static int FSM__ONE_COMPLETION(void *fsm__1, const struct det_component_end *fsm__2) \
+    {                                                                                    \
+        return f(fsm__1, fsm__2);                                                        \
+    }
+#define FSM__C_INVARIANT(f)                            \
+    static bool f(const struct FSM_CONTEXT *);         \
+    static bool FSM__ONE_INVARIANT(const void *fsm__1) \
+    {                                                  \
+        return f(fsm__1);                              \
+    }
+
+/* 4: every state but a FINAL one has its DISPATCH, and takes the failure event. The latter is
+ * counted, since no pass sees a state and the failure event in one row. */
+#define FSM__C_STATE_INSTANCE(s, flag)
+#define FSM__C_STATE_COMPONENT(s, flag) FSM__C_STATE_##flag(s)
+#define FSM__C_STATE_NORMAL(s) \
+    _Static_assert((int)FSM__ONE_DISPATCH(s) >= 0, "this state has no DISPATCH");
+#define FSM__C_STATE_INITIAL(s)           FSM__C_STATE_NORMAL(s)
+#define FSM__C_STATE_FINAL(s)             enum { FSM__NO_DISPATCH(s) };
+#define FSM__C_FAILS(x, s, e)             +((int)FSM__EVENT(e) == (int)FSM__ONE_FAILURE)
+#define FSM__C_LIVES(...)                 FSM__C_LIVES_(__VA_ARGS__, NORMAL, ~)
+#define FSM__C_LIVES_(s, wire, flag, ...) +(FSM_STATE_IS_##flag != FSM_STATE_IS_FINAL)
+
+/* 5 */
+#define FSM__C_TABLE(...) \
+    FSM__CAT(FSM__C_TABLE_, FSM__PICK4(__VA_ARGS__, 4, 3, 2, 1, ~))(__VA_ARGS__)
+#define FSM__C_TABLE_2(S, mode_)      FSM__STATES(FSM__C_TABLE_MODE, DET_CONTROL_##mode_, S)
+#define FSM__C_TABLE_3(S, mode_, f)   FSM__C_TABLE_2(S, mode_) FSM__STATES(FSM__C_TABLE_RUN, ~, S)
+#define FSM__C_TABLE_MODE(control, s) [FSM__STATE(s)].mode = control,
+#define FSM__C_TABLE_RUN(x, s)        [FSM__STATE(s)].run = FSM__RUN(s##_dispatch),
+#define FSM__C_TABLE_CLOSED(e, s)     [FSM__STATE(s)].closed = FSM__EVENT(e),
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* config.c - reads detent.yaml: its sections, groups, slots and limits. */
+#include "cli/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/config_parts.h"
+
+enum { FILE_VERSION, FILE_TASKS, FILE_GROUPS, FILE_SLOTS, FILE_DEFAULTS, FILE_LIMITS, FILE_KEYS };
+
+static const char *const file_words[FILE_KEYS] = {
+    "version", "tasks", "groups", "slots", "defaults", "limits",
+};
+
+#define COUNT_MAX 1000000
+
+static int take_version(struct cli_reader *reader, const struct cli_yaml *node)
+{
+    if (node->kind == CLI_YAML_SCALAR && strcmp(node->text, "1") == 0)
+        return 0;
+    return reader_fail(reader, node, "this program reads version 1");
+}
+
+static int take_defaults(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    const struct cli_yaml *nodes[CONFIG_POLICY_KEYS];
+    struct config_key keys[CONFIG_POLICY_KEYS];
+    int r;
+
+    config_policy_keys(keys, 0);
+    r = config_take_mapping(
+        reader, node, keys, CONFIG_POLICY_KEYS, &config->defaults, nodes, "'defaults'");
+    return r < 0 ? r : config_check_policy(reader, nodes, &config->defaults, &config->defaults);
+}
+
+static int take_limits(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+#define LIMIT(word, member)                                                                      \
+    {                                                                                            \
+        word, config_take_number, offsetof(struct config, limits.member), 1, COUNT_MAX, NULL, 0, \
+            NULL                                                                                 \
+    }
+    static const struct config_key keys[] = {
+        LIMIT("concurrent", concurrent_max),
+        LIMIT("tasks", tasks_max),
+        LIMIT("slot_depth", slot_depth_max),
+        { "shutdown", config_take_span, offsetof(struct config, limits.grace), 0, 0, NULL, 0,
+          NULL },
+    };
+#undef LIMIT
+
+    return config_take_mapping(
+        reader, node, keys, sizeof keys / sizeof *keys, config, NULL, "'limits'");
+}
+
+static int take_intensity(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    void *target)
+{
+    static const struct config_key keys[] = {
+        { "count", config_take_number, offsetof(struct det_intensity, count), 1, DET_INTENSITY_MAX,
+          NULL, 0, NULL },
+        { "window", config_take_span, offsetof(struct det_intensity, window),
+          (uint64_t)DET_MILLISECOND, 0, NULL, 0, NULL },
+    };
+
+    (void)key;
+    return config_take_mapping(
+        reader, node, keys, sizeof keys / sizeof *keys, target, NULL, "'intensity'");
+}
+
+static int take_group(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config_group *group)
+{
+    static const char *const strategies[] = { "one-for-one", "all-for-one", "rest-for-one", NULL };
+    static const struct config_key keys[] = {
+        { "strategy", config_take_choice, offsetof(struct det_group_spec, strategy), 0, 0, NULL,
+          DET_ONE_FOR_ONE, strategies },
+        { "intensity", take_intensity, offsetof(struct det_group_spec, intensity), 0, 0, NULL, 0,
+          NULL },
+        { "parent", config_take_text, offsetof(struct det_group_spec, parent), 0, 0, NULL, 0,
+          NULL },
+    };
+    int r = config_check_name(reader, node);
+
+    group->node = node;
+    group->spec.name = node->key;
+    return reader_both(
+        r, config_take_mapping(
+               reader, node, keys, sizeof keys / sizeof *keys, &group->spec, NULL, "a group"));
+}
+
+static int take_slot(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config_slot *slot)
+{
+    static const struct config_key keys[] = {
+        { "width", config_take_number, offsetof(struct det_slot_options, width), 1, COUNT_MAX, NULL,
+          0, NULL },
+        { "depth", config_take_number, offsetof(struct det_slot_options, depth_max), 0, COUNT_MAX,
+          NULL, 0, NULL },
+    };
+    const struct cli_yaml *nodes[sizeof keys / sizeof *keys];
+    int r = config_check_name(reader, node);
+
+    slot->name = node->key;
+    r = reader_both(
+        r, config_take_mapping(
+               reader, node, keys, sizeof keys / sizeof *keys, &slot->options, nodes, "a slot"));
+    /* For the task layer 0 is what is not said. */
+    if (nodes[1] && slot->options.depth_max == 0)
+        slot->options.depth_max = UINT32_MAX;
+    return r;
+}
+
+/* Room for what a mapping holds; NULL with a problem. */
+static void *make_room(
+    struct cli_reader *reader, const struct cli_yaml *node, const char *what, size_t size, int *r)
+{
+    void *items = NULL;
+
+    *r = reader_want(reader, node, CLI_YAML_MAPPING, what);
+    if (*r == 0)
+        items = det_arena_array(reader->arena, node->count + 1, size);
+    if (*r == 0 && !items)
+        *r = reader_no_memory(reader, node);
+    return items;
+}
+
+static int take_groups(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    int r;
+
+    config->groups = make_room(reader, node, "'groups'", sizeof *config->groups, &r);
+    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+         item && reader_goes_on(reader, r); item = item->next)
+        r = reader_both(r, take_group(reader, item, &config->groups[config->group_count++]));
+    return r;
+}
+
+static int take_slots(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    int r;
+
+    config->slots = make_room(reader, node, "'slots'", sizeof *config->slots, &r);
+    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+         item && reader_goes_on(reader, r); item = item->next)
+        r = reader_both(r, take_slot(reader, item, &config->slots[config->slot_count++]));
+    return r;
+}
+
+static int take_tasks(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    int r;
+
+    config->tasks = make_room(reader, node, "'tasks'", sizeof *config->tasks, &r);
+    if (r == 0 && !node->first)
+        r = reader_fail(reader, node, "there are no tasks");
+    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+         item && reader_goes_on(reader, r); item = item->next) {
+        struct config_task *task = &config->tasks[config->task_count++];
+
+        r = reader_both(r, config_take_task(reader, item, config, task));
+    }
+    if (config->limits.tasks_max && config->task_count > config->limits.tasks_max)
+        r = reader_both(
+            r, reader_fail_key(
+                   reader, node, "there are %zu tasks, and 'limits' has room for %u",
+                   config->task_count, config->limits.tasks_max));
+    return r;
+}
+
+typedef int take_section_fn(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config *config);
+
+static int take_sections(
+    struct cli_reader *reader, const struct cli_yaml *const *nodes, struct config *config)
+{
+    static const struct {
+        int key;
+        take_section_fn *take;
+    } sections[] = {
+        { FILE_DEFAULTS, take_defaults }, { FILE_LIMITS, take_limits },
+        { FILE_GROUPS, take_groups },     { FILE_SLOTS, take_slots },
+        { FILE_TASKS, take_tasks },
+    };
+    int r = 0;
+
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        const struct cli_yaml *node = nodes[sections[i].key];
+
+        if (node && reader_goes_on(reader, r))
+            r = reader_both(r, sections[i].take(reader, node, config));
+    }
+    return r;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct cli_yaml_error *left = a, *right = b;
+
+    if (left->line != right->line)
+        return left->line < right->line ? -1 : 1;
+    return left->column < right->column ? -1 : left->column > right->column;
+}
+
+bool config_is_one(const struct cli_yaml *root)
+{
+    return root->kind == CLI_YAML_MAPPING &&
+           (cli_yaml_get(root, "tasks") || cli_yaml_get(root, "version"));
+}
+
+int config_read(
+    struct det_arena *arena, const struct cli_yaml *root, struct config *ret,
+    struct cli_problems *reterr)
+{
+    struct cli_reader reader = { .arena = arena, .problems = reterr };
+    const struct cli_yaml *nodes[FILE_KEYS];
+    struct config config = { 0 };
+    int r;
+
+    *reterr = (struct cli_problems){ 0 };
+    r = reader_keys(&reader, root, file_words, FILE_KEYS, nodes, CONFIG_FILE_NAME);
+    if (root->kind == CLI_YAML_MAPPING && !nodes[FILE_VERSION])
+        r = reader_fail(&reader, root, CONFIG_FILE_NAME " needs 'version: 1'");
+    if (root->kind == CLI_YAML_MAPPING && !nodes[FILE_TASKS])
+        r = reader_fail(&reader, root, CONFIG_FILE_NAME " needs 'tasks'");
+    if (nodes[FILE_VERSION])
+        r = reader_both(r, take_version(&reader, nodes[FILE_VERSION]));
+    r = reader_both(r, take_sections(&reader, nodes, &config));
+    if (nodes[FILE_TASKS] && r != DET_ERR_NO_MEMORY)
+        r = reader_both(r, config_link(&reader, &config));
+    if (reterr->count && r != DET_ERR_NO_MEMORY)
+        qsort(reterr->items, reterr->count, sizeof *reterr->items, by_place);
+    if (r == 0)
+        *ret = config;
+    return r;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* config.h - detent.yaml (docs/formats/detent-yaml.md) as data that the task layer takes as it is.
+ *
+ *     text --cli_yaml_read--> nodes --config_read--> config --config_check--> right for here
+ *                                                       \-----config_settle--> ready to be added
+ *
+ * Everything lives in one arena, the nodes too: a part knows the node it was read from, for its
+ * place. Reading is pure; what asks the machine is config_check(). */
+#ifndef DET_CLI_CONFIG_H
+#define DET_CLI_CONFIG_H
+
+#include <detent/slot.h>
+
+#include "cli/reader.h"
+
+#define CONFIG_FILE_NAME "detent.yaml"
+
+struct config_task {
+    struct det_task_spec spec; /* process is the one below */
+    struct det_process_spec process;
+    const char *const *environment; /* "NAME=value", as the file adds them; NULL: none */
+    const char *slot;               /* NULL: it is added, not submitted */
+    enum det_admission admission;
+    struct det_check health;       /* argv NULL: none; already part of the spec */
+    const struct cli_yaml *node;   /* its key is the name */
+    const struct cli_yaml **edges; /* the nodes of spec.depends_on */
+    const struct cli_yaml *run_node, *check_node, *folder_node, *user_node, *cron_node;
+};
+
+struct config_group {
+    struct det_group_spec spec;
+    const struct cli_yaml *node;
+};
+
+struct config_slot {
+    const char *name;
+    struct det_slot_options options;
+};
+
+struct config {
+    struct config_task *tasks; /* as in the file */
+    size_t task_count;
+    struct config_task **order; /* the same, but what a task depends on stands before it */
+    struct config_group *groups;
+    size_t group_count;
+    struct config_group **group_order; /* parents first */
+    struct config_slot *slots;
+    size_t slot_count;
+    struct det_policy defaults;
+    struct {
+        uint32_t concurrent_max, tasks_max, slot_depth_max;
+        det_time grace;
+    } limits; /* 0: that of the task layer */
+};
+
+/* Whether the tree looks like this kind of file: for those who do not go by its name. */
+bool config_is_one(const struct cli_yaml *root);
+/* Reads the tree. 0, DET_ERR_MALFORMED with all problems that do not follow from others, in order
+ * of place, or DET_ERR_NO_MEMORY with that as the last one. */
+DET_MUST_CHECK int config_read(
+    struct det_arena *arena, const struct cli_yaml *root, struct config *ret,
+    struct cli_problems *reterr);
+
+/* What the machine is asked with. */
+struct config_site {
+    const char *folder; /* of the file; "." for the one we are in */
+    const char *path;   /* the variable PATH; NULL: what the C library takes then */
+    /* det_cron_parse(), or NULL: expressions are not looked at. */
+    int (*parse_cron)(const char *text, struct det_cron *ret, struct det_error *reterr);
+};
+/* Programs, folders, users, cron expressions. Adds to the problems. 0 or DET_ERR_MALFORMED. */
+DET_MUST_CHECK int config_check(
+    const struct config *config, const struct config_site *site, struct cli_problems *problems);
+/* Puts every task into its folder, seen from `folder`, and completes its environment with `base`,
+ * NULL-terminated: the file wins. Once. 0 or DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int config_settle(
+    struct config *config, struct det_arena *arena, const char *folder, const char *const *base);
+
+#endif

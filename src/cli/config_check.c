@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* config_check.c - what only this machine can tell about detent.yaml: whether programs, folders and
+ * users are there; and what the tasks get from it: their folders and their environment. */
+#include <errno.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/config_parts.h"
+#include "cli/input.h"
+#include "os/os.h"
+
+/* What execvp() and posix_spawnp() take where there is no PATH. */
+#define PATH_DEFAULT "/bin:/usr/bin"
+
+struct checker {
+    struct cli_reader reader;
+    const struct config_site *site;
+};
+
+/* `name` seen from `folder`. False when the path is too long. */
+static bool join(const char *folder, const char *name, char *target)
+{
+    bool is_whole = *name == '/' || strcmp(folder, ".") == 0;
+    int length = strcmp(name, ".") == 0 ? snprintf(target, DET_PATH_MAX, "%s", folder)
+                                        : snprintf(
+                                              target, DET_PATH_MAX, "%s%s%s",
+                                              is_whole ? "" : folder, is_whole ? "" : "/", name);
+
+    return length >= 0 && length < DET_PATH_MAX;
+}
+
+static bool is_program(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool is_in_path(const char *path, const char *name)
+{
+    for (;;) {
+        size_t size = strcspn(path, ":");
+        char file[DET_PATH_MAX];
+        /* An empty part is the folder we are in. */
+        int length =
+            snprintf(file, sizeof file, "%.*s%s%s", (int)size, path, size ? "/" : "", name);
+
+        if (length < (int)sizeof file && is_program(file))
+            return true;
+        if (!path[size])
+            return false;
+        path += size + 1;
+    }
+}
+
+static int check_in_path(struct checker *checker, const struct cli_yaml *node, const char *name)
+{
+    const char *path = checker->site->path ? checker->site->path : PATH_DEFAULT;
+
+    if (is_in_path(path, name))
+        return 0;
+    return reader_fail(
+        &checker->reader, node,
+        "there is no program '%s' in PATH; write its path, such as ./%s, if it is elsewhere", name,
+        name);
+}
+
+/* The folder of the task is there. */
+static int check_program(
+    struct checker *checker, const struct cli_yaml *node, const char *folder, const char *name)
+{
+    char path[DET_PATH_MAX];
+
+    if (!strchr(name, '/'))
+        return check_in_path(checker, node, name);
+    if (!join(folder, name, path))
+        return reader_fail(&checker->reader, node, "the path of the program is too long");
+    if (!cli_is_there(path))
+        return reader_fail(&checker->reader, node, "%s: there is no such program", path);
+    if (cli_is_folder(path))
+        return reader_fail(&checker->reader, node, "%s: is a folder, not a program", path);
+    if (!is_program(path))
+        return reader_fail(
+            &checker->reader, node, "%s: is not executable; chmod +x makes it so", path);
+    return 0;
+}
+
+static int check_folder(struct checker *checker, const struct config_task *task, char *target)
+{
+    const struct cli_yaml *node = task->folder_node;
+
+    if (!join(checker->site->folder, node ? node->text : ".", target))
+        return reader_fail(&checker->reader, node ? node : task->node, "the path is too long");
+    if (!node || cli_is_folder(target))
+        return 0;
+    return reader_fail(
+        &checker->reader, node,
+        cli_is_there(target) ? "%s: is no folder" : "%s: there is no such folder", target);
+}
+
+static int check_user(struct checker *checker, const struct config_task *task)
+{
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+    if (getpwnam(task->process.user))
+        return 0;
+    return reader_fail(
+        &checker->reader, task->user_node, "there is no user '%s'", task->process.user);
+}
+
+static int check_cron(struct checker *checker, const struct config_task *task)
+{
+    struct det_error error = { 0 };
+    struct det_cron cron;
+
+    if (!checker->site->parse_cron ||
+        checker->site->parse_cron(task->spec.schedule.cron, &cron, &error) == 0)
+        return 0;
+    return reader_fail(&checker->reader, task->cron_node, "%s", error.text);
+}
+
+static int check_task(struct checker *checker, const struct config_task *task)
+{
+    const struct det_check *check = &task->spec.readiness.check;
+    char folder[DET_PATH_MAX];
+    int there = check_folder(checker, task, folder);
+    int r = there;
+
+    if (there == 0)
+        r = check_program(checker, task->run_node, folder, task->process.argv[0]);
+    if (there == 0 && check->argv)
+        r = reader_both(r, check_program(checker, task->check_node, folder, check->argv[0]));
+    if (task->process.user)
+        r = reader_both(r, check_user(checker, task));
+    if (task->spec.schedule.cron)
+        r = reader_both(r, check_cron(checker, task));
+    return r;
+}
+
+int config_check(
+    const struct config *config, const struct config_site *site, struct cli_problems *problems)
+{
+    struct checker checker = { .reader = { .problems = problems }, .site = site };
+    int r = 0;
+
+    for (size_t i = 0; i < config->task_count && reader_goes_on(&checker.reader, r); i++)
+        r = reader_both(r, check_task(&checker, &config->tasks[i]));
+    return r;
+}
+
+/* Whether both are values of the same variable. */
+static bool is_same_variable(const char *a, const char *b)
+{
+    size_t size = strcspn(a, "=");
+
+    return strncmp(a, b, size) == 0 && (b[size] == '=' || b[size] == '\0');
+}
+
+static bool has_variable(const char *const *environment, const char *variable)
+{
+    while (*environment && !is_same_variable(*environment, variable))
+        environment++;
+    return *environment != NULL;
+}
+
+static size_t count_of(const char *const *items)
+{
+    size_t count = 0;
+
+    while (items[count])
+        count++;
+    return count;
+}
+
+static int settle_environment(
+    struct config_task *task, struct det_arena *arena, const char *const *base)
+{
+    const char **all =
+        det_arena_array(arena, count_of(base) + count_of(task->environment) + 1, sizeof *all);
+    size_t count = 0;
+
+    if (!all)
+        return DET_ERR_NO_MEMORY;
+    for (; *base; base++) {
+        if (!has_variable(task->environment, *base))
+            all[count++] = *base;
+    }
+    for (const char *const *own = task->environment; *own; own++)
+        all[count++] = *own;
+    task->process.environment = all;
+    return 0;
+}
+
+int config_settle(
+    struct config *config, struct det_arena *arena, const char *folder, const char *const *base)
+{
+    for (size_t i = 0; i < config->task_count; i++) {
+        struct config_task *task = &config->tasks[i];
+        char path[DET_PATH_MAX];
+
+        if (!join(folder, task->process.folder ? task->process.folder : ".", path))
+            return DET_ERR_LIMIT;
+        task->process.folder = det_arena_copy(arena, path);
+        if (!task->process.folder)
+            return DET_ERR_NO_MEMORY;
+        if (task->environment && settle_environment(task, arena, base) < 0)
+            return DET_ERR_NO_MEMORY;
+    }
+    return 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* config_file.c - loads a detent.yaml for the commands that need one. */
+#include "cli/config_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/report.h"
+#include "os/os.h"
+
+bool config_file_is_one(const char *path)
+{
+    return (cli_has_suffix(path, ".yaml") || cli_has_suffix(path, ".yml")) &&
+           !cli_has_suffix(path, CLI_CASES_SUFFIX);
+}
+
+static void report(struct cli *cli, struct config_file *file, const struct cli_problems *problems)
+{
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct cli_yaml_error *error = &problems->items[i];
+        struct cli_problem problem = {
+            .path = file->path,
+            .text = file->text.data,
+            .size = file->text.size,
+            .line = error->line,
+            .column = error->column,
+            .column_is_characters = true,
+        };
+
+        cli_report_problem(cli, &problem, "%s", error->text);
+    }
+    if (problems->is_cut)
+        cli_say(
+            cli, "%s: more is wrong; the first %d problems are shown\n", file->path,
+            CLI_PROBLEMS_MAX);
+    file->problem_count = problems->count;
+}
+
+static int check(struct config_file *file, struct cli_problems *problems)
+{
+    char folder[DET_PATH_MAX];
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
+    struct config_site site = { .folder = folder, .path = getenv("PATH") };
+    int r = det_file_folder(file->path, folder);
+
+    return r < 0 ? r : config_check(&file->config, &site, problems);
+}
+
+static int read_all(struct config_file *file, struct cli_problems *problems)
+{
+    struct cli_yaml *root = NULL;
+    int r;
+
+    r = cli_yaml_read(&file->arena, file->text.data, file->text.size, &root, &problems->items[0]);
+    if (r < 0) {
+        problems->count = 1;
+        return r;
+    }
+    r = config_read(&file->arena, root, &file->config, problems);
+    return r < 0 ? r : check(file, problems);
+}
+
+int config_file_open(struct cli *cli, const char *path, struct config_file *file)
+{
+    struct cli_problems problems = { .count = 0 };
+    struct det_error error;
+    int r;
+
+    *file = (struct config_file){ .path = path };
+    det_arena_init(&file->arena, cli->allocator);
+    r = cli_text_load(cli, path, CLI_YAML_SIZE_MAX, &file->text, &error);
+    if (r < 0) {
+        cli_complain(cli, "%s", error.text);
+        return cli_exit_of(r);
+    }
+    r = read_all(file, &problems);
+    if (r == 0)
+        return CLI_OK;
+    report(cli, file, &problems);
+    return r == DET_ERR_NO_MEMORY ? CLI_FAILURE : CLI_USAGE;
+}
+
+void config_file_close(struct cli *cli, struct config_file *file)
+{
+    det_arena_deinit(&file->arena);
+    cli_text_free(cli, &file->text);
+}

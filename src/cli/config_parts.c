@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* config_parts.c - mappings by table, and the small values of detent.yaml. */
+#include "cli/config_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/text.h"
+
+int config_take_mapping(
+    struct cli_reader *reader, const struct cli_yaml *mapping, const struct config_key *keys,
+    size_t count, void *target, const struct cli_yaml **nodes, const char *what)
+{
+    const struct cli_yaml *found[CONFIG_KEYS_MAX];
+    const char *names[CONFIG_KEYS_MAX];
+    int r;
+
+    det_assert(count <= CONFIG_KEYS_MAX);
+    for (size_t i = 0; i < count; i++)
+        names[i] = keys[i].name;
+    r = reader_keys(reader, mapping, names, count, found, what);
+    for (size_t i = 0; i < count && reader_goes_on(reader, r); i++) {
+        if (found[i])
+            r = reader_both(
+                r, keys[i].take(reader, found[i], &keys[i], (char *)target + keys[i].offset));
+    }
+    if (nodes)
+        memcpy(nodes, found, count * sizeof *nodes);
+    return r;
+}
+
+static int want_scalar(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key)
+{
+    char what[80];
+
+    snprintf(what, sizeof what, "'%s'", key->name);
+    return reader_want(reader, node, CLI_YAML_SCALAR, what);
+}
+
+int config_take_text(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    void *target)
+{
+    const char **ret = target;
+    int r = want_scalar(reader, node, key);
+
+    if (r == 0 && !*node->text)
+        r = reader_fail(reader, node, "'%s' is empty", key->name);
+    if (r == 0)
+        *ret = node->text;
+    return r;
+}
+
+static bool is_name(const char *text)
+{
+    return strlen(text) <= DET_TASK_NAME_MAX && det_name_is_valid(text) && *text != '.' &&
+           *text != '-' && *text != '_';
+}
+
+#define NAME_RULE \
+    "is no name: letters, digits, '.', '_' and '-', at most 127, the first one a letter or digit"
+
+int config_take_name(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    void *target)
+{
+    int r = config_take_text(reader, node, key, target);
+
+    if (r == 0 && !is_name(node->text))
+        r = reader_fail(reader, node, "'%s' " NAME_RULE, node->text);
+    return r;
+}
+
+int config_check_name(struct cli_reader *reader, const struct cli_yaml *node)
+{
+    if (is_name(node->key))
+        return 0;
+    return reader_fail_key(reader, node, "'%s' " NAME_RULE, node->key);
+}
+
+int config_take_number(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    void *target)
+{
+    uint32_t *ret = target;
+    uint64_t number;
+
+    if (key->word && node->kind == CLI_YAML_SCALAR && strcmp(node->text, key->word) == 0) {
+        *ret = (uint32_t)key->value;
+        return 0;
+    }
+    if (node->kind != CLI_YAML_SCALAR || det_parse_u64(det_view_text(node->text), &number) < 0 ||
+        number < key->least || number > key->most)
+        return reader_fail(
+            reader, node, "'%s' is a whole number from %llu to %llu%s%s", key->name,
+            (unsigned long long)key->least, (unsigned long long)key->most, key->word ? ", or " : "",
+            key->word ? key->word : "");
+    *ret = (uint32_t)number;
+    return 0;
+}
+
+/* Digits and a unit. */
+static bool parse_size(const char *text, uint64_t *ret)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB" };
+    size_t digits = strspn(text, "0123456789");
+    uint64_t number;
+
+    if (det_parse_u64(det_view_of(text, digits), &number) < 0)
+        return false;
+    for (unsigned i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(text + digits, units[i]) == 0 && number <= UINT32_MAX) {
+            *ret = number << (10 * i);
+            return true;
+        }
+    }
+    return false;
+}
+
+int config_take_size(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    void *target)
+{
+    uint64_t size;
+
+    if (node->kind != CLI_YAML_SCALAR || !parse_size(node->text, &size) || size < key->least ||
+        size > key->most)
+        return reader_fail(
+            reader, node, "'%s' is a size such as 64KiB or 16MiB, from %lluKiB to %lluGiB",
+            key->name, (unsigned long long)key->least >> 10, (unsigned long long)key->most >> 30);
+    memcpy(target, &size, sizeof size);
+    return 0;
+}
+
+int config_take_span(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    void *target)
+{
+    char least[DET_DURATION_TEXT];
+    det_time *ret = target, span;
+    int r;
+
+    r = reader_span_or(reader, node, key->word, key->value, &span);
+    if (r < 0)
+        return r;
+    /* The word may stand for a number below the least. */
+    if (span < (det_time)key->least && !(key->word && strcmp(node->text, key->word) == 0))
+        return reader_fail(
+            reader, node, "'%s' is at least %s%s%s", key->name,
+            det_format_duration((det_time)key->least, least, sizeof least),
+            key->word ? ", or " : "", key->word ? key->word : "");
+    *ret = span ? span : 1;
+    return 0;
+}
+
+int config_take_choice(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    void *target)
+{
+    int *ret = target;
+    size_t count = 0;
+    char all[160];
+    size_t used = 0;
+
+    for (; key->words[count]; count++) {
+        if (node->kind == CLI_YAML_SCALAR && strcmp(node->text, key->words[count]) == 0) {
+            *ret = (int)(key->value + (int64_t)count);
+            return 0;
+        }
+        used += (size_t)snprintf(
+            all + used, sizeof all - used, "%s%s", count ? ", " : "", key->words[count]);
+        det_assert(used < sizeof all);
+    }
+    return reader_fail_near(
+        reader, node, node->kind == CLI_YAML_SCALAR ? node->text : "", key->words, count,
+        "'%s' is one of %s", key->name, all);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* config_parts.h - what the readers of the parts of detent.yaml share: a mapping is read by a table
+ * with one line for each key, which says how its value is taken and where it goes. */
+#ifndef DET_CLI_CONFIG_PARTS_H
+#define DET_CLI_CONFIG_PARTS_H
+
+#include "cli/config.h"
+
+#define CONFIG_KEYS_MAX 32
+
+struct config_key;
+
+/* Reads a value into `target`, of the type that its name says. 0, DET_ERR_MALFORMED with a problem,
+ * or DET_ERR_NO_MEMORY. */
+typedef int config_take_fn(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    void *target);
+
+struct config_key {
+    const char *name;
+    config_take_fn *take;
+    size_t offset;            /* of the target in what the table fills */
+    uint64_t least, most;     /* of a number, a size, a span in nanoseconds; most 0: no limit */
+    const char *word;         /* of a number or a span: stands for `value` */
+    int64_t value;            /* of a choice: what its first word stands for */
+    const char *const *words; /* of a choice, NULL at the end */
+};
+
+/* Fills `target` by the table. `nodes`, which may be NULL, gets the values by key, NULL where there
+ * is none. `what` is for messages: "a task". */
+DET_MUST_CHECK int config_take_mapping(
+    struct cli_reader *reader, const struct cli_yaml *mapping, const struct config_key *keys,
+    size_t count, void *target, const struct cli_yaml **nodes, const char *what);
+
+config_take_fn config_take_text;   /* const char *; not empty */
+config_take_fn config_take_name;   /* const char *; of a task, group or slot */
+config_take_fn config_take_number; /* uint32_t */
+config_take_fn config_take_size;   /* uint64_t, bytes */
+config_take_fn config_take_span;   /* det_time; 0s is 1 ns, since a field that is 0 inherits */
+config_take_fn config_take_choice; /* an enum */
+config_take_fn config_take_argv;   /* const char *const *, NULL at the end: config_words.c */
+
+/* 0 or DET_ERR_MALFORMED, at the key of the node. */
+DET_MUST_CHECK int config_check_name(struct cli_reader *reader, const struct cli_yaml *node);
+
+/* config_policy.c: the six keys of a policy, and its target. */
+#define CONFIG_POLICY_KEYS 6
+void config_policy_keys(struct config_key *keys, size_t offset);
+/* What goes with what, given the nodes of those keys. */
+DET_MUST_CHECK int config_check_policy(
+    struct cli_reader *reader, const struct cli_yaml *const *nodes, const struct det_policy *policy,
+    const struct det_policy *defaults);
+
+/* config_task.c */
+DET_MUST_CHECK int config_take_task(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct config *config,
+    struct config_task *task);
+
+/* config_graph.c: names that lead to others, circles, orders. */
+DET_MUST_CHECK int config_link(struct cli_reader *reader, struct config *config);
+
+#endif

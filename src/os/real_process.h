@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* real_process.h - what the files of real processes share: how one is spawned, why it was not,
+ * whose rights it gets, and the socket it tells news through. */
+#ifndef DET_OS_REAL_PROCESS_H
+#define DET_OS_REAL_PROCESS_H
+
+#include <sys/types.h>
+
+#include "os/real.h"
+
+/* Input, output, error. */
+#define DET_SPAWN_STREAMS 3
+
+/* Another user's rights. */
+struct det_real_user {
+    uid_t user;
+    gid_t group;
+    gid_t *groups; /* all of them */
+    size_t group_capacity;
+    int group_count;
+};
+
+/* 1 and the user; 0 when that is who we are already; DET_ERR_NOT_FOUND, DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_real_user_init(
+    struct det_real_user *user, const struct det_allocator *allocator, const char *name);
+void det_real_user_deinit(struct det_real_user *user, const struct det_allocator *allocator);
+/* Takes its rights in a process that was just forked: system calls and nothing else. 0, or -1 with
+ * errno. */
+int det_real_user_become(const struct det_real_user *user);
+
+/* Where a spawn failed. posix_spawn() does not say. */
+enum det_spawn_stage {
+    DET_SPAWN_SOMEWHERE,
+    DET_SPAWN_US, /* before there was a child */
+    DET_SPAWN_USER,
+    DET_SPAWN_FOLDER,
+    DET_SPAWN_PROGRAM,
+};
+
+struct det_spawn_failure {
+    enum det_spawn_stage stage;
+    int number; /* errno */
+};
+
+struct det_spawn {
+    const struct det_process_options *options;
+    const char *const *environment;
+    int streams[DET_SPAWN_STREAMS]; /* of the child; none below DET_SPAWN_STREAMS; -1: /dev/null */
+    const struct det_real_user *user; /* NULL: ours */
+};
+
+/* By posix_spawn(), which shares memory with us until the exec: quick, but it cannot change users.
+ * 0, or -1 with the failure. */
+int det_real_spawn(const struct det_spawn *spawn, pid_t *ret, struct det_spawn_failure *failure);
+/* By fork() and exec. */
+int det_real_spawn_as(const struct det_spawn *spawn, pid_t *ret, struct det_spawn_failure *failure);
+/* The error for people: which program, what is wrong, what helps. Returns its code. */
+int det_real_spawn_error(
+    const struct det_process_options *options, const struct det_spawn_failure *failure,
+    struct det_error *reterr);
+
+/* "NOTIFY_SOCKET=@" and the few letters that the kernel chooses. */
+#define DET_NOTIFY_VARIABLE      "NOTIFY_SOCKET="
+#define DET_NOTIFY_VARIABLE_SIZE 64
+/* A socket without a file; `variable` gets what the environment needs. Returns the descriptor or a
+ * negative error. */
+DET_MUST_CHECK int det_real_notify_open(char variable[DET_NOTIFY_VARIABLE_SIZE]);
+
+/* Who may tell news: the process, its group, or somebody of its user who is gone already. */
+struct det_notify_sender {
+    pid_t number;
+    bool is_group;
+    uid_t user;
+};
+/* The next message of such a sender, as process_read() says it. */
+int64_t det_real_notify_read(
+    int descriptor, const struct det_notify_sender *expected, void *target, size_t size);
+
+#endif

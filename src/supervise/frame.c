@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* frame.c - how a run of a component begins and how it is over: parked, ready again, or ended.
+ *
+ * The completion function is called once, when the component is in no list, has no timer, and its
+ * handle takes nothing more. Behind that call the context is not touched: it may be gone. */
+#include "base/assert.h"
+#include "supervise/handle.h"
+
+void det_frame_open(struct det_frame *frame, struct det_component *component)
+{
+    struct det_executor *executor = component->executor;
+
+    det_assert(component->phase == DET_PHASE_PARKED || component->phase == DET_PHASE_READY);
+    if (component->phase == DET_PHASE_READY)
+        det_link_remove(&component->ready);
+    component->phase = DET_PHASE_RUNNING;
+    frame->executor = executor;
+    frame->component = component;
+    frame->def = component->def;
+    frame->context = (char *)component - component->def->offset;
+    frame->below = executor->frame;
+    frame->depth = frame->below ? frame->below->depth + 1 : 0;
+    frame->rounds = frame->chain = 0;
+    frame->over = DET_OVER_NOT;
+    frame->first_error = frame->noted = 0;
+    frame->produced_first = frame->produced_count = 0;
+    frame->is_pending = frame->is_failing = frame->has_failure = false;
+    executor->frame = frame;
+}
+
+/* Leaves the executor, so that its context may be gone when the completion function returns. */
+static void detach(struct det_frame *frame)
+{
+    struct det_component *component = frame->component;
+
+    if (component->has_handle) {
+        det_control_publish(component);
+        det_handle_detach(component->handle);
+    }
+    det_loop_timer_cancel(frame->executor->loop, &component->timer);
+    det_link_remove(&component->all);
+    component->phase = DET_PHASE_ENDED;
+    component->def = NULL;
+}
+
+static void end(struct det_frame *frame)
+{
+    struct det_component *component = frame->component;
+    struct det_handle *handle = component->has_handle ? component->handle : NULL;
+    struct det_executor *executor = frame->executor;
+    struct det_component_end end = { .state = component->state };
+    int r = 0;
+
+    det_frame_end_failure(frame, &end.failure);
+    detach(frame);
+    frame->noted = 0;
+    if (frame->def->completed)
+        r = frame->def->completed(frame->context, &end);
+    if (r != 0) {
+        frame->is_failing = false;
+        frame->component = NULL;
+        det_frame_fail(
+            frame, DET_FAILURE_COMPLETION, r > 0 ? DET_ERR_INVALID : r, "completion of %s",
+            frame->def->machine->name);
+        end.failure = frame->failure;
+        end.failure.is_last_resort = true;
+    }
+    executor->counts.ended++;
+    executor->counts.failed += end.failure.code != 0;
+    if (handle)
+        det_handle_finish(handle, &end);
+}
+
+/* Parks it, or lets it wait for its next turn. */
+static void park(struct det_frame *frame)
+{
+    struct det_component *component = frame->component;
+    int r;
+
+    if (frame->has_failure)
+        det_frame_keep_failure(frame);
+    if (component->timer_stale) {
+        /* Never a new timer: what was armed moves or goes. */
+        component->timer_stale = false;
+        r = det_executor_arm(component);
+        det_assert(r == 0);
+    }
+    component->phase = DET_PHASE_PARKED;
+    if (frame->over == DET_OVER_AGAIN || component->wake_wanted)
+        det_executor_ready(component);
+    component->wake_wanted = false;
+}
+
+int det_frame_close(struct det_frame *frame)
+{
+    if (frame->over == DET_OVER_ENDED)
+        end(frame);
+    else
+        park(frame);
+    frame->executor->frame = frame->below;
+    return frame->first_error;
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* gateway.c - the run loop: the only code that steps the machine of a component and runs its
+ * functions.
+ *
+ *     one run:   settle <--------------------------------------+
+ *                  | a failure waits: the failure event         |
+ *                  | events that actions produced, in order     |
+ *                next                                           |
+ *                  | abort, budget used          -> over        |
+ *                  | timeout, event from outside -> step -------+
+ *                  | dispatch function           -> step, park, again, end
+ *
+ *     an offer:  the event, and what settles of it; the rest is for a run of its own
+ *
+ * Invariants
+ *   1. A component is in at most one run, and nothing here calls itself: what a step implies is
+ *      taken from the frame by the same loop. Only a function that offers an event to another
+ *      component makes a second frame.
+ *   2. While the failure event is handled (its step, its actions and the events that they
+ *      produced), another failure ends the component; after it, a failure is a new one.
+ *   3. What actions of a step produced before one of them failed is dropped: the failure event is
+ *      the next, and it finds the machine where it stands. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/checked.h"
+#include "base/unset.h"
+#include "supervise/handle.h"
+
+static const char *state_name(const struct det_frame *frame)
+{
+    return frame->def->machine->states[frame->component->state].name;
+}
+
+/* So that an event which was not written is seen. */
+static void unset_kind(void *event)
+{
+    const unsigned kind = UINT_MAX;
+
+    memcpy(event, &kind, sizeof kind);
+}
+
+/* Functions answer 0 or a negative error; what is neither is an error as well. */
+static int run_hook(struct det_frame *frame, const struct det_hook_def *hook, const void *event)
+{
+    int r;
+
+    frame->noted = 0;
+    r = hook->run(NULL, frame->context, event);
+    return r > 0 ? DET_ERR_INVALID : r;
+}
+
+/* The guard, exit hook and CALL hook come before the move: nothing has happened if they fail. */
+static bool leave(
+    struct det_frame *frame, const struct det_transition *transition, const void *event)
+{
+    const struct det_hook_def *exit =
+        transition->outcome == DET_STAY ? NULL
+                                        : frame->def->machine->states[frame->component->state].exit;
+    const struct det_hook_def *hook = transition->more ? transition->more->hook : NULL;
+    int r;
+
+    r = exit ? run_hook(frame, exit, event) : 0;
+    if (r < 0) {
+        det_frame_fail(frame, DET_FAILURE_HOOK, r, "exit hook of %s", state_name(frame));
+        return false;
+    }
+    r = hook ? run_hook(frame, hook, event) : 0;
+    if (r < 0) {
+        det_frame_fail(frame, DET_FAILURE_HOOK, r, "hook %s in %s", hook->name, state_name(frame));
+        return false;
+    }
+    return true;
+}
+
+static int arm_timeout(struct det_frame *frame, const struct det_timeout *timeout)
+{
+    struct det_component *component = frame->component;
+    int r;
+
+    if (!timeout && component->timeout_at == DET_NEVER)
+        return 0;
+    component->timeout_at = DET_NEVER;
+    if (timeout) {
+        component->timeout_at = det_add_time(det_loop_now(frame->executor->loop), timeout->after);
+        component->timeout_event = timeout->event;
+    }
+    r = det_executor_arm(component);
+    if (r < 0)
+        component->timeout_at = DET_NEVER;
+    return r;
+}
+
+/* The move itself; then the entry hook, then the timeout, which a state has however its hook ended:
+ * the machine may stay. */
+static bool enter(
+    struct det_frame *frame, const struct det_transition *transition, const void *event)
+{
+    const struct det_machine *machine = frame->def->machine;
+    const struct det_hook_def *entry = machine->states[transition->to].entry;
+    int r, timer;
+
+    frame->component->state = transition->to;
+    r = entry ? run_hook(frame, entry, event) : 0;
+    timer = arm_timeout(frame, det_machine_timeout(machine, transition));
+    if (r < 0)
+        det_frame_fail(frame, DET_FAILURE_HOOK, r, "entry hook of %s", state_name(frame));
+    else if (timer < 0)
+        det_frame_fail(frame, DET_FAILURE_HOOK, timer, "timeout of %s", state_name(frame));
+    return r == 0 && timer == 0;
+}
+
+static bool may_produce(const struct det_effect_def *action, unsigned kind)
+{
+    for (unsigned i = 0; i < action->produces_count; i++) {
+        if (action->produces[i] == kind)
+            return true;
+    }
+    return false;
+}
+
+static int keep_produced(struct det_frame *frame, const struct det_effect_def *action, void *place)
+{
+    if (!may_produce(action, det_event_kind(place)))
+        return DET_ERR_INVALID;
+    if (frame->produced_count == DET_COMPONENT_PRODUCED_MAX)
+        return DET_ERR_LIMIT;
+    frame->produced_count++;
+    return 0;
+}
+
+static void *produced_place(struct det_frame *frame, unsigned number)
+{
+    return frame->produced[(frame->produced_first + number) % (DET_COMPONENT_PRODUCED_MAX + 1)];
+}
+
+static void act(struct det_frame *frame, const struct det_transition *transition, const void *event)
+{
+    const struct det_transition_more *more = transition->more;
+
+    for (unsigned i = 0; more && i < more->effect_count; i++) {
+        const struct det_effect_def *action = &frame->def->machine->effects[more->effects[i]];
+        void *place = produced_place(frame, frame->produced_count);
+        int r;
+
+        frame->noted = 0;
+        unset_kind(place);
+        r = action->run(NULL, frame->context, event, place);
+        if (r == DET_PRODUCED)
+            r = keep_produced(frame, action, place);
+        if (r != 0) {
+            det_frame_fail(
+                frame, DET_FAILURE_ACTION, r > 0 ? DET_ERR_INVALID : r, "action %s in %s",
+                action->name, state_name(frame));
+            return;
+        }
+    }
+}
+
+static void assert_sound(const struct det_frame *frame)
+{
+    det_invariant_fn *invariant = frame->def->invariant;
+
+    char text[DET_ERROR_TEXT_MAX];
+
+    if (!invariant || invariant(frame->context))
+        return;
+    snprintf(
+        text, sizeof text, "the invariant of %s in %s", frame->def->machine->name,
+        state_name(frame));
+    det_assert_failed(text, __FILE__, __LINE__);
+}
+
+/* What is seen of a step: also of one whose last action failed, but then not yet by watchers. */
+static void observe(struct det_frame *frame, unsigned from, int event)
+{
+    const struct det_executor_options *options = &frame->executor->options;
+    const struct det_component *component = frame->component;
+
+    if (options->observe)
+        options->observe(options->observer, component, from, component->state, event);
+    if (frame->is_pending || frame->over == DET_OVER_ENDED)
+        return;
+    assert_sound(frame);
+    det_control_publish(frame->component);
+    if (frame->def->machine->states[component->state].flags & DET_STATE_FINAL)
+        frame->over = DET_OVER_ENDED;
+}
+
+static void take(
+    struct det_frame *frame, const struct det_transition *transition, const void *event)
+{
+    unsigned from = frame->component->state;
+
+    if (!leave(frame, transition, event))
+        return;
+    frame->executor->counts.steps++;
+    if (transition->outcome != DET_GOTO || enter(frame, transition, event))
+        act(frame, transition, event);
+    observe(frame, from, (int)det_event_kind(event));
+    if (transition->outcome == DET_STOP && !frame->is_pending)
+        frame->over = DET_OVER_ENDED;
+}
+
+static bool is_allowed(
+    const struct det_frame *frame, const struct det_transition *transition, const void *event)
+{
+    const struct det_guard_def *guard = transition->more ? transition->more->guard : NULL;
+
+    return !guard || guard->run(NULL, frame->context, event);
+}
+
+/* DET_ERR_UNHANDLED and DET_ERR_REFUSED: nothing has happened. 0: it was taken, and what failed on
+ * the way waits in the frame. */
+static int step(struct det_frame *frame, const void *event)
+{
+    const struct det_machine *machine = frame->def->machine;
+    unsigned state = frame->component->state, kind = det_event_kind(event);
+    const struct det_transition *transition = det_machine_step(machine, state, kind);
+    const struct det_choice *choice = NULL;
+
+    if (transition->outcome == DET_UNHANDLED)
+        return DET_ERR_UNHANDLED;
+    while (!is_allowed(frame, transition, event)) {
+        choice = det_machine_choice(machine, state, kind, choice);
+        if (!choice)
+            return DET_ERR_REFUSED;
+        transition = &choice->transition;
+    }
+    take(frame, transition, event);
+    return 0;
+}
+
+/* The same by the event's policy. */
+static int receive(struct det_frame *frame, const void *event)
+{
+    int r = step(frame, event);
+
+    if (r == DET_ERR_UNHANDLED &&
+        frame->def->machine->events[det_event_kind(event)].unhandled == DET_UNHANDLED_IGNORE)
+        return 0;
+    return r;
+}
+
+/* An event that the machine has to take. */
+static void give(struct det_frame *frame, const void *event)
+{
+    int r;
+
+    r = receive(frame, event);
+    if (r < 0)
+        det_frame_fail(
+            frame, DET_FAILURE_UNHANDLED, r, "event %s in %s",
+            frame->def->machine->events[det_event_kind(event)].name, state_name(frame));
+}
+
+static void write_event(struct det_frame *frame, unsigned kind)
+{
+    memset(frame->event, 0, frame->def->machine->event_size);
+    memcpy(frame->event, &kind, sizeof kind);
+}
+
+static void tell_failure(struct det_frame *frame)
+{
+    int r;
+
+    frame->is_pending = false;
+    frame->is_failing = true;
+    frame->produced_count = 0;
+    write_event(frame, frame->def->failure);
+    r = step(frame, frame->event);
+    if (r < 0)
+        det_frame_last_resort(frame, r);
+}
+
+static void give_produced(struct det_frame *frame)
+{
+    memcpy(frame->event, produced_place(frame, 0), frame->def->machine->event_size);
+    frame->produced_first = (frame->produced_first + 1) % (DET_COMPONENT_PRODUCED_MAX + 1);
+    frame->produced_count--;
+    if (++frame->chain > DET_COMPONENT_CHAIN_MAX)
+        det_frame_fail(
+            frame, DET_FAILURE_ACTION, DET_ERR_LIMIT, "events that actions produce in %s",
+            state_name(frame));
+    else
+        give(frame, frame->event);
+}
+
+/* All that the last event implies. */
+static void settle(struct det_frame *frame)
+{
+    while (frame->over == DET_OVER_NOT && (frame->is_pending || frame->produced_count)) {
+        if (frame->is_pending)
+            tell_failure(frame);
+        else
+            give_produced(frame);
+    }
+    frame->is_failing = false;
+    frame->chain = 0;
+}
+
+static void broken_answer(struct det_frame *frame, int code)
+{
+    det_frame_fail(frame, DET_FAILURE_DISPATCH, code, "dispatch of %s", state_name(frame));
+}
+
+static void dispatch(struct det_frame *frame)
+{
+    struct det_component *component = frame->component;
+    int r;
+
+    component->wake_wanted = false;
+    if (component->wake_at != DET_NEVER) {
+        component->wake_at = DET_NEVER;
+        component->timer_stale = true;
+    }
+    frame->noted = 0;
+    unset_kind(frame->event);
+    r = frame->def->dispatch[component->state].run(frame->context, frame->event);
+    if (r == DET_CONTINUE)
+        frame->over = DET_OVER_PARKED;
+    else if (r == DET_AGAIN)
+        frame->over = DET_OVER_AGAIN;
+    else if (r == DET_TERMINATE)
+        frame->over = DET_OVER_ENDED;
+    else if (r == DET_TRANSITION && det_event_kind(frame->event) < frame->def->machine->event_count)
+        give(frame, frame->event);
+    else
+        broken_answer(frame, r < 0 ? r : DET_ERR_INVALID);
+}
+
+static bool timeout_is_due(const struct det_frame *frame)
+{
+    det_time at = frame->component->timeout_at;
+
+    return at != DET_NEVER && at <= det_loop_now(frame->executor->loop);
+}
+
+static void give_timeout(struct det_frame *frame)
+{
+    struct det_component *component = frame->component;
+
+    component->timeout_at = DET_NEVER;
+    component->timer_stale = true;
+    write_event(frame, component->timeout_event);
+    give(frame, frame->event);
+}
+
+static void give_control(struct det_frame *frame)
+{
+    switch (det_control_next(frame->component, frame->event)) {
+    case DET_CONTROL_EVENT:
+        give(frame, frame->event);
+        break;
+    case DET_CONTROL_CLOSED:
+        det_frame_fail(
+            frame, DET_FAILURE_CLOSED, DET_ERR_CLOSED, "control channel in %s", state_name(frame));
+        break;
+    case DET_CONTROL_PARK:
+        frame->over = DET_OVER_PARKED;
+        break;
+    case DET_CONTROL_NONE:
+        dispatch(frame);
+        break;
+    }
+}
+
+static void abort_it(struct det_frame *frame)
+{
+    frame->is_failing = false;
+    det_frame_fail(
+        frame, DET_FAILURE_ABORTED, DET_ERR_CANCELLED, "aborted in %s", state_name(frame));
+    frame->failure.is_last_resort = true;
+    frame->over = DET_OVER_ENDED;
+}
+
+static void next(struct det_frame *frame)
+{
+    if (frame->component->end_wanted)
+        abort_it(frame);
+    else if (frame->rounds++ >= frame->executor->options.budget)
+        frame->over = DET_OVER_AGAIN;
+    else if (timeout_is_due(frame))
+        give_timeout(frame);
+    else
+        give_control(frame);
+}
+
+/* The entry hook of the initial state, before anything else. */
+static void start(struct det_frame *frame)
+{
+    const struct det_hook_def *entry = frame->def->machine->states[frame->component->state].entry;
+    int r;
+
+    frame->component->is_started = true;
+    r = entry ? run_hook(frame, entry, NULL) : 0;
+    if (r < 0)
+        det_frame_fail(frame, DET_FAILURE_HOOK, r, "entry hook of %s", state_name(frame));
+    observe(frame, frame->component->state, -1);
+    settle(frame);
+}
+
+/* Whoever offers an event is in the middle of something: the dispatch function has its own turn. */
+static bool has_more(const struct det_frame *frame, bool was_ready)
+{
+    const struct det_component *component = frame->component;
+
+    return was_ready || component->has_handle || component->wake_wanted || component->end_wanted ||
+           frame->def->dispatch[component->state].run;
+}
+
+int det_gateway_run(struct det_component *component, const void *offered)
+{
+    DET_UNSET struct det_frame frame;
+    bool was_ready = component->phase == DET_PHASE_READY;
+    int r;
+
+    det_frame_open(&frame, component);
+    frame.executor->counts.turns++;
+    if (!component->is_started)
+        start(&frame);
+    if (offered) {
+        r = frame.over == DET_OVER_NOT ? receive(&frame, offered) : DET_ERR_CLOSED;
+        if (r < 0) {
+            if (frame.over == DET_OVER_NOT)
+                frame.over = was_ready ? DET_OVER_AGAIN : DET_OVER_PARKED;
+            (void)det_frame_close(&frame);
+            return r;
+        }
+    }
+    settle(&frame);
+    if (offered && frame.over == DET_OVER_NOT)
+        frame.over = has_more(&frame, was_ready) ? DET_OVER_AGAIN : DET_OVER_PARKED;
+    for (; frame.over == DET_OVER_NOT; settle(&frame))
+        next(&frame);
+    return det_frame_close(&frame);
+}
+
+void det_gateway_abort(struct det_component *component)
+{
+    DET_UNSET struct det_frame frame;
+
+    det_frame_open(&frame, component);
+    abort_it(&frame);
+    (void)det_frame_close(&frame);
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* actor.c - what the actor of a task does: the functions that actor.fsm names.
+ *
+ * Invariants, as actor_is_sound() has them
+ *   1. an attempt lives only with a permit, and who has a permit runs or is about to;
+ *   2. in line for a permit are exactly those who wait and have none;
+ *   3. an outcome is known exactly when it is done. */
+#include "task/actor.h"
+
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "base/checked.h"
+#include "base/text.h"
+
+#define FSM_SPEC "task/actor.fsm"
+#include <detent/fsm/define.h>
+
+/* What the machine was told must be taken by its table in every state but the named ones: an event
+ * that comes too late, say a restart of one that is being cancelled, is nobody's fault. */
+static void offer(struct det_task *task, struct actor_event event)
+{
+    int r;
+
+    if (!task->component.def)
+        return;
+    r = actor_offer(task, event);
+    det_assert(r == 0 || r == DET_ERR_UNHANDLED || r == DET_ERR_NO_MEMORY);
+}
+
+/* Guards. */
+
+static bool may_start(const struct det_task *task, const struct actor_event *event)
+{
+    (void)event;
+    return det_tree_allows(task);
+}
+
+static bool is_planned(const struct det_task *task, const struct actor_event *event)
+{
+    (void)event;
+    return task->body && task->body->plan && task->attempt_number == 0;
+}
+
+static bool will_retry(const struct det_task *task, const struct actor_event *event)
+{
+    (void)event;
+    return det_plan_will_retry(task, task->component.state == ACTOR_ENDING);
+}
+
+static bool will_repeat(const struct det_task *task, const struct actor_event *event)
+{
+    (void)event;
+    return det_plan_will_repeat(task, task->component.state == ACTOR_ENDING);
+}
+
+/* Permits. */
+
+static int ask_permit(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    task->deadline = DET_NEVER;
+    if (!det_permit_ask(task))
+        return DET_DONE;
+    *ret = actor_granted();
+    return DET_PRODUCED;
+}
+
+static int leave_line(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    det_permit_leave(task);
+    return DET_DONE;
+}
+
+/* Attempts. */
+
+static int start_attempt(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    det_time now = det_loop_now(task->tasks->loop);
+    int r;
+
+    (void)event;
+    if (task->attempt_number < UINT32_MAX)
+        task->attempt_number++;
+    task->since = now;
+    task->deadline = task->policy->timeout == DET_NO_TIMEOUT
+                         ? DET_NEVER
+                         : det_add_time(now, task->policy->timeout);
+    task->context = (struct det_task_context){ .is_cancelled = 0 };
+    task->ended = (struct attempt_end){ .result = ATTEMPT_SUCCEEDED };
+    task->is_stuck = task->is_unhealthy = task->is_ready = false;
+    task->is_healthy = true;
+    det_task_tell(task, DET_EVENT_ATTEMPT_STARTING);
+    r = det_attempt_start(task);
+    if (r < 0) {
+        *ret = actor_ended();
+        return DET_PRODUCED;
+    }
+    det_tree_attempt_started(task);
+    return DET_DONE;
+}
+
+static int stop_clock(struct det_task *task)
+{
+    det_time grace = task->policy->grace;
+
+    task->deadline =
+        grace == DET_NEVER ? DET_NEVER : det_add_time(det_loop_now(task->tasks->loop), grace);
+    return DET_DONE;
+}
+
+static int ask_stop(struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    (void)stop_clock(task);
+    __atomic_store_n(&task->context.is_cancelled, 1, __ATOMIC_RELEASE);
+    if (!det_attempt_stop(task))
+        return DET_DONE;
+    *ret = actor_ended();
+    return DET_PRODUCED;
+}
+
+static int force_stop(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    task->deadline = DET_NEVER;
+    if (!det_attempt_force(task))
+        return DET_DONE;
+    *ret = actor_ended();
+    return DET_PRODUCED;
+}
+
+/* The end of an attempt, told as `kind`. */
+static int close_as(struct det_task *task, enum det_task_event_kind kind)
+{
+    struct det_task_event event = det_task_event_of(task, kind);
+
+    event.duration = det_loop_now(task->tasks->loop) - task->since;
+    event.exit_code = task->ended.exit_code;
+    event.has_exit_code = task->ended.has_exit_code;
+    event.signal = task->ended.signal;
+    if (kind == DET_EVENT_ATTEMPT_TIMED_OUT)
+        event.timeout = task->policy->timeout;
+    if (task->ended.result != ATTEMPT_SUCCEEDED && task->reason)
+        det_event_set_text(event.reason, sizeof event.reason, task->reason);
+    task->deadline = DET_NEVER;
+    task->is_ready = task->is_healthy = false;
+    det_attempt_close(task);
+    det_tasks_publish(task->tasks, &event);
+    det_permit_return(task);
+    det_tree_attempt_closed(task);
+    return DET_DONE;
+}
+
+static int close_attempt(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    switch ((enum attempt_result)task->ended.result) {
+    case ATTEMPT_SUCCEEDED:
+        return close_as(task, DET_EVENT_ATTEMPT_SUCCEEDED);
+    case ATTEMPT_FAILED:
+    case ATTEMPT_FATAL:
+    case ATTEMPT_FORCED:
+        return close_as(task, DET_EVENT_ATTEMPT_FAILED);
+    case ATTEMPT_CANCELLED:
+        return close_as(task, DET_EVENT_ATTEMPT_CANCELLED);
+    }
+    return DET_ERR_INVALID;
+}
+
+static int close_expired(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    char text[DET_TASK_REASON_MAX + 1], span[DET_DURATION_TEXT];
+
+    (void)event;
+    (void)ret;
+    task->ended.result = ATTEMPT_FAILED;
+    if (task->is_unhealthy)
+        return close_as(task, DET_EVENT_ATTEMPT_FAILED);
+    snprintf(
+        text, sizeof text, "timed out after %s",
+        det_format_duration(task->policy->timeout, span, sizeof span));
+    det_task_set_reason(task, text);
+    return close_as(task, DET_EVENT_ATTEMPT_TIMED_OUT);
+}
+
+static int close_stopped(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    if (task->ended.result != ATTEMPT_FORCED)
+        task->ended.result = ATTEMPT_CANCELLED;
+    return close_as(task, DET_EVENT_ATTEMPT_CANCELLED);
+}
+
+/* Pauses. */
+
+static int plan_backoff(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    det_tree_attempt_failed(task);
+    return det_plan_backoff(task);
+}
+
+static int plan_rest(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    return det_plan_rest(task);
+}
+
+static int drop_plan(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    det_plan_drop(task);
+    return DET_DONE;
+}
+
+static int forget_failures(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    task->failures = 0;
+    task->delay = 0;
+    task->restarts++;
+    task->tasks->counts.restarts++;
+    return DET_DONE;
+}
+
+/* The outcome. */
+
+static enum det_task_outcome outcome_of(const struct attempt_end *end)
+{
+    switch ((enum attempt_result)end->result) {
+    case ATTEMPT_SUCCEEDED:
+        return DET_OUTCOME_COMPLETED;
+    case ATTEMPT_FAILED:
+        return DET_OUTCOME_FAILED;
+    case ATTEMPT_FATAL:
+        return DET_OUTCOME_FATAL;
+    case ATTEMPT_CANCELLED:
+        return DET_OUTCOME_CANCELLED;
+    case ATTEMPT_FORCED:
+        return DET_OUTCOME_FORCE_ABORTED;
+    }
+    return DET_OUTCOME_NONE;
+}
+
+static int conclude(struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    task->outcome = (uint8_t)outcome_of(&task->ended);
+    return DET_DONE;
+}
+
+static int conclude_cancelled(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    task->outcome = DET_OUTCOME_CANCELLED;
+    return DET_DONE;
+}
+
+static int conclude_failure(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    det_task_set_reason(task, det_component_failure(&task->component)->text);
+    task->outcome = DET_OUTCOME_FAILED;
+    return DET_DONE;
+}
+
+/* Dispatch. */
+
+static bool is_late(const struct det_task *task)
+{
+    return task->deadline <= det_loop_now(task->tasks->loop);
+}
+
+static int wait_for_clock(struct det_task *task)
+{
+    int r = det_component_wake_at(&task->component, task->deadline);
+
+    return r < 0 ? r : DET_CONTINUE;
+}
+
+static int run_attempt(struct det_task *task, struct actor_event *ret)
+{
+    int r;
+
+    if (is_late(task)) {
+        *ret = task->component.state == ACTOR_RUNNING ? actor_expired() : actor_overdue();
+        return DET_TRANSITION;
+    }
+    if (task->kind != TASK_STEP)
+        return wait_for_clock(task);
+    r = det_attempt_step(task);
+    if (r == DET_CONTINUE)
+        return wait_for_clock(task);
+    if (r == DET_TRANSITION)
+        *ret = actor_ended();
+    return r;
+}
+
+static int watch_pause(struct det_task *task, struct actor_event *ret)
+{
+    if (!is_late(task))
+        return wait_for_clock(task);
+    *ret = actor_due();
+    return DET_TRANSITION;
+}
+
+static int actor_completed(struct det_task *task, const struct det_component_end *end)
+{
+    /* A last resort, or the executor closes under us: the outcome says so. */
+    if (task->outcome == DET_OUTCOME_NONE) {
+        task->outcome = DET_OUTCOME_FAILED;
+        det_task_set_reason(task, end->failure.text);
+    }
+    det_list_append(&task->tasks->ended, &task->line);
+    det_tasks_settle_soon(task->tasks);
+    return 0;
+}
+
+static bool actor_is_sound(const struct det_task *task)
+{
+    enum actor_state state = (enum actor_state)task->component.state;
+
+    if (actor_is_attempt(state) ? !task->has_permit : task->has_permit && state != ACTOR_WAITING)
+        return false;
+    if ((state == ACTOR_WAITING && !task->has_permit) == det_list_is_empty(&task->line))
+        return false;
+    return (state == ACTOR_DONE) == (task->outcome != DET_OUTCOME_NONE);
+}
+
+/* From outside. */
+
+int det_actor_start(struct det_task *task, struct det_error *reterr)
+{
+    return actor_supervise(
+        task->tasks->executor, task, &(struct det_supervise_options){ .without_handle = true },
+        NULL, reterr);
+}
+
+void det_actor_release(struct det_task *task)
+{
+    offer(task, actor_release());
+}
+
+void det_actor_hold(struct det_task *task)
+{
+    offer(task, actor_hold());
+}
+
+void det_actor_grant(struct det_task *task)
+{
+    offer(task, actor_granted());
+}
+
+void det_actor_restart(struct det_task *task)
+{
+    offer(task, actor_restart());
+}
+
+void det_actor_cancel(struct det_task *task)
+{
+    offer(task, actor_cancel());
+}
+
+void det_actor_ended(struct det_task *task, const struct attempt_end *end)
+{
+    task->ended = *end;
+    offer(task, actor_ended());
+}
+
+void det_actor_expire(struct det_task *task, const char *reason)
+{
+    task->is_unhealthy = true;
+    det_task_set_reason(task, reason);
+    offer(task, actor_expired());
+}
+
+void det_actor_force(struct det_task *task)
+{
+    offer(task, actor_overdue());
+}
+
+const char *det_actor_state(const struct det_task *task)
+{
+    if (!task->is_registered)
+        return "queued";
+    return task->is_stuck ? "stuck" : actor_state_name(task->component.state);
+}
+
+bool det_actor_is_held(const struct det_task *task)
+{
+    return task->component.state == ACTOR_HELD;
+}
+
+bool det_actor_has_attempt(const struct det_task *task)
+{
+    return actor_is_attempt((enum actor_state)task->component.state);
+}
+
+bool det_actor_is_paused(const struct det_task *task)
+{
+    return task->is_registered && actor_is_paused((enum actor_state)task->component.state);
+}
+
+void det_actor_abandon(struct det_task *task)
+{
+    det_component_forget(&task->component);
+}
+
+int det_actor_count(struct det_task *task, void *argument)
+{
+    struct det_tasks_counts *counts = argument;
+
+    counts->stuck += task->is_stuck;
+    switch ((enum actor_state)task->component.state) {
+    case ACTOR_HELD:
+        counts->held++;
+        break;
+    case ACTOR_WAITING:
+        counts->waiting++;
+        break;
+    case ACTOR_RUNNING:
+    case ACTOR_CANCELLING:
+    case ACTOR_ENDING:
+    case ACTOR_RECYCLING:
+    case ACTOR_HOLDING:
+        counts->running++;
+        break;
+    case ACTOR_BACKOFF:
+        counts->backing_off++;
+        break;
+    case ACTOR_RESTING:
+        counts->resting++;
+        break;
+    case ACTOR_DONE:
+    case actor_state_count:
+        break;
+    }
+    return 0;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* add.c - what callers ask of the registry, each as one step on the loop: add, remove, restart,
+ * wake, find, watch. */
+#include "base/memory.h"
+#include "task/registry.h"
+
+struct add {
+    const struct det_task_spec *specs;
+    size_t count;
+    struct det_task **made;
+    struct det_waiter **ret_waiter;
+    det_task_id *ret;
+    struct det_error *reterr;
+};
+
+static void refuse(struct det_task *task, int code, const struct det_error *error)
+{
+    det_task_tell_refused(task, det_rejection_of(code), error->text);
+    det_task_free(task);
+}
+
+static int add_one(struct det_tasks *tasks, void *argument)
+{
+    struct add *add = argument;
+    struct det_task *task;
+    struct det_error error;
+    int r;
+
+    r = det_task_make(tasks, add->specs, &task, add->reterr);
+    if (r < 0)
+        return r;
+    det_task_tell(task, DET_EVENT_TASK_ADD_REQUESTED);
+    r = add->ret_waiter ? det_waiter_open(task, add->ret_waiter) : 0;
+    if (r < 0) {
+        det_error_set(&error, r, "task %s: no memory left", task->name);
+    } else {
+        r = det_task_admit(task, &error);
+        if (r < 0 && add->ret_waiter)
+            det_waiter_forget(task);
+    }
+    if (r < 0) {
+        refuse(task, r, &error);
+        return det_error_set(add->reterr, r, "%s", error.text);
+    }
+    if (add->ret)
+        *add->ret = task->node.id;
+    return 0;
+}
+
+static int add_call(
+    struct det_tasks *tasks, bool may_wait, const struct det_task_spec *spec,
+    struct det_waiter **ret_waiter, det_task_id *ret, struct det_error *reterr)
+{
+    struct add add = { .specs = spec, .ret_waiter = ret_waiter, .ret = ret, .reterr = reterr };
+    int r;
+
+    r = det_tasks_call(tasks, may_wait, add_one, &add);
+    if (r == DET_ERR_BUSY)
+        return det_error_set(
+            reterr, r, "task %s: %u calls wait already, which is intake_max; try again",
+            spec->name ? spec->name : "", (unsigned)tasks->options.intake_max);
+    return r;
+}
+
+int det_tasks_add(
+    struct det_tasks *tasks, const struct det_task_spec *spec, struct det_waiter **ret_waiter,
+    det_task_id *ret, struct det_error *reterr)
+{
+    return add_call(tasks, true, spec, ret_waiter, ret, reterr);
+}
+
+int det_tasks_try_add(
+    struct det_tasks *tasks, const struct det_task_spec *spec, struct det_waiter **ret_waiter,
+    det_task_id *ret, struct det_error *reterr)
+{
+    return add_call(tasks, false, spec, ret_waiter, ret, reterr);
+}
+
+/* A batch: made, indexed and entered one by one; what was done is undone when one of them fails. */
+
+static int make_all(struct det_tasks *tasks, struct add *add)
+{
+    int r;
+
+    for (size_t i = 0; i < add->count; i++) {
+        r = det_task_make(tasks, &add->specs[i], &add->made[i], add->reterr);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Names first, so that they may depend on each other in any order. */
+static int index_all(struct add *add, size_t *ret_culprit)
+{
+    int r;
+
+    for (size_t i = 0; i < add->count; i++) {
+        r = det_task_index(add->made[i], add->reterr);
+        if (r < 0) {
+            *ret_culprit = i;
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int enter_all(struct add *add, size_t *ret_culprit)
+{
+    int r;
+
+    for (size_t i = 0; i < add->count; i++) {
+        r = det_task_enter(add->made[i], add->reterr);
+        if (r < 0) {
+            *ret_culprit = i;
+            return r;
+        }
+    }
+    return 0;
+}
+
+/* Takes back whatever was done to a task of the batch. Nobody has heard of it yet. */
+static void undo(struct det_task *task)
+{
+    if (task->component.def)
+        det_actor_abandon(task);
+    det_tree_leave(task);
+    if (task->is_registered)
+        det_task_unindex(task);
+}
+
+static void undo_all(struct add *add, size_t culprit, int code)
+{
+    const char *text = add->reterr ? add->reterr->text : det_error_text(code);
+
+    for (size_t i = 0; i < add->count; i++)
+        if (add->made[i])
+            undo(add->made[i]);
+    for (size_t i = 0; i < add->count; i++) {
+        enum det_rejection why =
+            i == culprit ? det_rejection_of(code) : DET_REJECTION_BATCH_REJECTED;
+
+        if (!add->made[i])
+            continue;
+        det_task_tell_refused(add->made[i], why, text);
+        det_task_free(add->made[i]);
+    }
+}
+
+static int add_all(struct det_tasks *tasks, struct add *add)
+{
+    size_t culprit = add->count;
+    int r;
+
+    r = make_all(tasks, add);
+    for (size_t i = 0; i < add->count && add->made[i]; i++)
+        det_task_tell(add->made[i], DET_EVENT_TASK_ADD_REQUESTED);
+    if (r == 0)
+        r = index_all(add, &culprit);
+    if (r == 0)
+        r = enter_all(add, &culprit);
+    if (r < 0) {
+        undo_all(add, culprit, r);
+        return r;
+    }
+    for (size_t i = 0; i < add->count; i++) {
+        det_task_announce(add->made[i]);
+        if (add->ret)
+            add->ret[i] = add->made[i]->node.id;
+    }
+    return 0;
+}
+
+static int add_batch(struct det_tasks *tasks, void *argument)
+{
+    struct add *add = argument;
+    int r;
+
+    add->made = DET_NEW_ARRAY(tasks->allocator, add->count, struct det_task *);
+    if (!add->made)
+        return det_error_set(add->reterr, DET_ERR_NO_MEMORY, "no memory for a batch of tasks");
+    r = add_all(tasks, add);
+    DET_DELETE_ARRAY(tasks->allocator, add->made, add->count);
+    return r;
+}
+
+int det_tasks_add_batch(
+    struct det_tasks *tasks, const struct det_task_spec *specs, size_t count, det_task_id *ret,
+    struct det_error *reterr)
+{
+    struct add add = { .specs = specs, .count = count, .ret = ret, .reterr = reterr };
+
+    return det_tasks_call(tasks, true, add_batch, &add);
+}
+
+/* By id. */
+
+static int remove_one(struct det_tasks *tasks, void *argument)
+{
+    struct det_task *task = det_task_find(tasks, *(const det_task_id *)argument);
+
+    return task && det_task_remove(task);
+}
+
+int det_tasks_remove(struct det_tasks *tasks, det_task_id id)
+{
+    return det_tasks_call(tasks, true, remove_one, &id);
+}
+
+struct watch {
+    det_task_id id;
+    struct det_waiter *waiter;
+    bool shall_remove;
+};
+
+static int watch_one(struct det_tasks *tasks, void *argument)
+{
+    struct watch *watch = argument;
+    struct det_task *task = det_task_find(tasks, watch->id);
+    int r;
+
+    if (!task)
+        return DET_ERR_NOT_FOUND;
+    r = det_waiter_open(task, &watch->waiter);
+    if (r < 0)
+        return r;
+    return watch->shall_remove && det_task_remove(task);
+}
+
+int det_tasks_watch(struct det_tasks *tasks, det_task_id id, struct det_waiter **ret)
+{
+    struct watch watch = { .id = id };
+    int r;
+
+    r = det_tasks_call(tasks, true, watch_one, &watch);
+    if (r < 0)
+        return r;
+    *ret = watch.waiter;
+    return 0;
+}
+
+int det_tasks_cancel(struct det_tasks *tasks, det_task_id id, det_time deadline)
+{
+    struct watch watch = { .id = id, .shall_remove = true };
+    int claimed, r;
+
+    claimed = det_tasks_call(tasks, true, watch_one, &watch);
+    if (claimed == DET_ERR_NOT_FOUND)
+        return 0;
+    if (claimed < 0)
+        return claimed;
+    r = det_waiter_wait(watch.waiter, deadline, NULL);
+    det_waiter_close(watch.waiter);
+    return r < 0 ? r : claimed;
+}
+
+static int restart_one(struct det_tasks *tasks, void *argument)
+{
+    struct det_task *task = det_task_find(tasks, *(const det_task_id *)argument);
+
+    if (!task || !task->is_registered || task->is_removing)
+        return 0;
+    det_actor_restart(task);
+    return 1;
+}
+
+int det_tasks_restart(struct det_tasks *tasks, det_task_id id)
+{
+    return det_tasks_call(tasks, true, restart_one, &id);
+}
+
+static int wake_one(struct det_tasks *tasks, void *argument)
+{
+    struct det_task *task = det_task_find(tasks, *(const det_task_id *)argument);
+
+    if (!task || !task->is_registered)
+        return 0;
+    det_component_wake(&task->component);
+    return 1;
+}
+
+int det_tasks_wake(struct det_tasks *tasks, det_task_id id)
+{
+    return det_tasks_call(tasks, true, wake_one, &id);
+}
+
+struct find {
+    const char *name;
+    det_task_id id;
+};
+
+static int find_one(struct det_tasks *tasks, void *argument)
+{
+    struct find *find = argument;
+    const struct det_task *task = det_map_get(&tasks->names, find->name);
+
+    find->id = task ? task->node.id : 0;
+    return 0;
+}
+
+det_task_id det_tasks_find(struct det_tasks *tasks, const char *name)
+{
+    struct find find = { .name = name };
+
+    return det_tasks_call(tasks, true, find_one, &find) < 0 ? 0 : find.id;
+}

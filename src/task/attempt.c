@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* attempt.c - one attempt of a task, of whichever kind: its start, its stop, its end.
+ *
+ *     function   a job on the pool; asked to stop by a flag; cannot be forced: it is stuck
+ *     step       called by its actor's dispatch; asked by the flag; force is to call it no more
+ *     process    a child; asked by its stop signal; force is SIGKILL
+ *
+ * An end that is known at once (a program that is not there, a step that is dropped) is told by the
+ * return value; every other one comes through the loop, as det_actor_ended(). */
+#include "task/attempt.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "task/child.h"
+
+struct attempt {
+    struct det_task *task;
+    struct det_child *child; /* of a process */
+    struct det_job job;      /* of a function */
+    struct det_post ready;   /* of a function that says so */
+    int code;
+    char text[DET_TASK_REASON_MAX + 1];
+};
+
+void det_task_set_reason(struct det_task *task, const char *reason)
+{
+    det_free_string(task->tasks->allocator, task->reason);
+    /* Without memory there is no reason, which is a pity and nothing more. */
+    task->reason = det_string_copy(task->tasks->allocator, reason);
+}
+
+char *det_attempt_text(struct det_task *task)
+{
+    return task->attempt ? task->attempt->text : task->tasks->text;
+}
+
+/* What the work answered, with what it said through its context. */
+static struct attempt_end end_of_work(struct det_task *task, int code)
+{
+    const struct det_task_context *context = &task->context;
+    struct attempt_end end = {
+        .code = code < 0 ? code : 0,
+        .exit_code = context->exit_code,
+        .has_exit_code = context->has_exit_code,
+        .result = ATTEMPT_SUCCEEDED,
+    };
+
+    if (code == DET_ERR_CANCELLED)
+        end.result = ATTEMPT_CANCELLED;
+    else if (code < 0)
+        end.result = context->is_fatal ? ATTEMPT_FATAL : ATTEMPT_FAILED;
+    return end;
+}
+
+static void set_reason_of_work(struct det_task *task, int code, const char *text)
+{
+    if (code < 0 && code != DET_ERR_CANCELLED)
+        det_task_set_reason(task, *text ? text : det_error_text(code));
+}
+
+/* Functions. */
+
+static void function_run(void *argument)
+{
+    struct attempt *attempt = argument;
+    struct det_task *task = attempt->task;
+
+    attempt->code = task->function(&task->context, task->argument);
+}
+
+static void function_done(void *argument)
+{
+    struct attempt *attempt = argument;
+    struct det_task *task = attempt->task;
+    int code = attempt->job.is_dropped ? DET_ERR_CANCELLED : attempt->code;
+    struct attempt_end end;
+
+    if (code > 0) {
+        snprintf(attempt->text, sizeof attempt->text, "answered %d, which means nothing", code);
+        code = DET_ERR_INVALID;
+    }
+    end = end_of_work(task, code);
+    set_reason_of_work(task, code, attempt->text);
+    det_actor_ended(task, &end);
+}
+
+static void function_is_ready(void *argument)
+{
+    struct attempt *attempt = argument;
+
+    det_tree_ready(attempt->task);
+}
+
+static void start_function(struct det_task *task)
+{
+    struct attempt *attempt = task->attempt;
+
+    attempt->job = (struct det_job){
+        .run = function_run,
+        .done = function_done,
+        .argument = attempt,
+        .loop = task->tasks->loop,
+    };
+    attempt->ready = (struct det_post){ .run = function_is_ready, .argument = attempt };
+    det_pool_submit(task->tasks->pool, &attempt->job);
+}
+
+/* Processes. */
+
+static void process_line(void *user, const struct det_line *line)
+{
+    struct attempt *attempt = user;
+    struct det_task *task = attempt->task;
+    struct det_line named = *line;
+
+    named.id = task->node.id;
+    named.name = task->name;
+    task->tasks->options.on_line(task->tasks->options.user, &named);
+}
+
+static void process_notify(void *user, const char *message)
+{
+    struct attempt *attempt = user;
+
+    if (strcmp(message, "READY=1") == 0)
+        det_tree_ready(attempt->task);
+}
+
+static void process_reason(struct det_task *task, const struct det_process_end *end)
+{
+    const char *name = end->signal ? sigabbrev_np(end->signal) : NULL;
+    char text[DET_TASK_REASON_MAX + 1];
+
+    if (name)
+        snprintf(text, sizeof text, "killed by signal %d (SIG%s)", end->signal, name);
+    else if (end->signal)
+        snprintf(text, sizeof text, "killed by signal %d", end->signal);
+    else if (end->code < 0)
+        snprintf(text, sizeof text, "ended, and somebody else has reaped it");
+    else
+        snprintf(text, sizeof text, "exit code %d", end->code);
+    det_task_set_reason(task, text);
+}
+
+static void process_end(void *user, const struct det_process_end *ended)
+{
+    struct attempt *attempt = user;
+    struct det_task *task = attempt->task;
+    int verdict = det_child_verdict(task->body->process, ended);
+    bool was_forced = task->ended.result == ATTEMPT_FORCED;
+    struct attempt_end end = {
+        .exit_code = ended->code,
+        .has_exit_code = ended->code >= 0,
+        .signal = (uint8_t)ended->signal,
+        .result = ATTEMPT_SUCCEEDED,
+    };
+
+    if (verdict <= 0) {
+        end.result = verdict < 0 ? ATTEMPT_FATAL : ATTEMPT_FAILED;
+        process_reason(task, ended);
+    }
+    if (was_forced)
+        end.result = ATTEMPT_FORCED;
+    det_actor_ended(task, &end);
+}
+
+static int start_process(struct det_task *task)
+{
+    struct attempt *attempt = task->attempt;
+    const struct det_child_events events = {
+        .on_line = task->tasks->options.on_line ? process_line : NULL,
+        .on_notify = process_notify,
+        .on_end = process_end,
+        .user = attempt,
+    };
+    struct det_error error;
+    int r;
+
+    r = det_child_start(
+        task->tasks->loop, task->tasks->allocator, task->body->process, &events, &attempt->child,
+        &error);
+    if (r < 0)
+        det_task_set_reason(task, error.text);
+    return r;
+}
+
+/* All kinds. */
+
+static int start_kind(struct det_task *task)
+{
+    if (task->kind == TASK_STEP) {
+        task->tasks->text[0] = 0;
+        return 0;
+    }
+    task->attempt = DET_NEW(task->tasks->allocator, struct attempt);
+    if (!task->attempt) {
+        det_task_set_reason(task, det_error_text(DET_ERR_NO_MEMORY));
+        return DET_ERR_NO_MEMORY;
+    }
+    task->attempt->task = task;
+    if (task->kind == TASK_PROCESS)
+        return start_process(task);
+    start_function(task);
+    return 0;
+}
+
+int det_attempt_start(struct det_task *task)
+{
+    int r;
+
+    r = start_kind(task);
+    if (r < 0)
+        task->ended = (struct attempt_end){ .code = r, .result = ATTEMPT_FAILED };
+    return r;
+}
+
+/* A function that waits does so on the condition of all. */
+static void wake_functions(struct det_tasks *tasks)
+{
+    det_mutex_lock(tasks->world, tasks->mutex);
+    det_condition_broadcast(tasks->world, tasks->changed);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+}
+
+bool det_attempt_stop(struct det_task *task)
+{
+    switch ((enum task_kind)task->kind) {
+    case TASK_FUNCTION:
+        wake_functions(task->tasks);
+        break;
+    case TASK_STEP:
+        det_component_wake(&task->component);
+        break;
+    case TASK_PROCESS:
+        (void)det_child_stop(task->attempt->child);
+        break;
+    }
+    return false;
+}
+
+bool det_attempt_force(struct det_task *task)
+{
+    switch ((enum task_kind)task->kind) {
+    case TASK_FUNCTION:
+        if (!task->is_stuck)
+            det_task_tell(task, DET_EVENT_TASK_STUCK);
+        task->is_stuck = true;
+        return false;
+    case TASK_STEP:
+        task->ended = (struct attempt_end){ .result = ATTEMPT_FORCED };
+        return true;
+    case TASK_PROCESS:
+        task->ended.result = ATTEMPT_FORCED;
+        (void)det_child_kill(task->attempt->child);
+        return false;
+    }
+    return false;
+}
+
+/* What a step answered, as a directive. */
+int det_attempt_step(struct det_task *task)
+{
+    char *text = task->tasks->text;
+    int r;
+
+    text[0] = 0;
+    r = task->step(&task->context, task->argument);
+    if (r == DET_STEP_AGAIN)
+        return DET_AGAIN;
+    if (r == DET_STEP_WAIT)
+        return DET_CONTINUE;
+    if (r > 0) {
+        snprintf(text, DET_TASK_REASON_MAX + 1, "answered %d, which is no step result", r);
+        r = DET_ERR_INVALID;
+    }
+    task->ended = end_of_work(task, r);
+    set_reason_of_work(task, r, text);
+    return DET_TRANSITION;
+}
+
+void det_attempt_close(struct det_task *task)
+{
+    det_checks_stop(task);
+    if (!task->attempt)
+        return;
+    det_child_close(task->attempt->child);
+    DET_DELETE(task->tasks->allocator, task->attempt);
+    task->attempt = NULL;
+}
+
+void det_attempt_notify(struct det_task *task)
+{
+    if (task->context.is_notified)
+        return;
+    task->context.is_notified = true;
+    if (task->attempt)
+        det_loop_post(task->tasks->loop, &task->attempt->ready);
+    else
+        det_tree_ready(task);
+}
+
+int64_t det_attempt_process(const struct det_task *task)
+{
+    return task->attempt && task->attempt->child ? det_child_number(task->attempt->child) : 0;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* body.c - what few tasks have: a process to run, dependencies, checks, a schedule. Everything that
+ * the spec pointed to is copied. */
+#include "task/body.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+static const char *copy_text(struct det_arena *arena, const char *text, bool *failed)
+{
+    const char *copy;
+
+    if (!text)
+        return NULL;
+    copy = det_arena_copy(arena, text);
+    *failed |= !copy;
+    return copy;
+}
+
+/* A NULL-terminated list of strings. */
+static const char *const *copy_list(struct det_arena *arena, const char *const *list, bool *failed)
+{
+    const char **copy;
+    size_t count = 0;
+
+    if (!list)
+        return NULL;
+    while (list[count])
+        count++;
+    copy = det_arena_array(arena, count + 1, sizeof *copy);
+    *failed |= !copy;
+    for (size_t i = 0; i < count && !*failed; i++)
+        copy[i] = copy_text(arena, list[i], failed);
+    return copy;
+}
+
+static const int *copy_codes(struct det_arena *arena, const int *codes, size_t count, bool *failed)
+{
+    int *copy;
+
+    if (count == 0)
+        return NULL;
+    copy = det_arena_array(arena, count, sizeof *copy);
+    *failed |= !copy;
+    if (copy)
+        memcpy(copy, codes, count * sizeof *copy);
+    return copy;
+}
+
+static void copy_process(struct body *body, const struct det_process_spec *spec, bool *failed)
+{
+    struct det_process_spec *copy = det_arena_alloc(&body->arena, sizeof *copy);
+
+    *failed |= !copy;
+    if (!copy)
+        return;
+    *copy = *spec;
+    copy->argv = copy_list(&body->arena, spec->argv, failed);
+    copy->environment = copy_list(&body->arena, spec->environment, failed);
+    copy->folder = copy_text(&body->arena, spec->folder, failed);
+    copy->user = copy_text(&body->arena, spec->user, failed);
+    copy->success_codes =
+        copy_codes(&body->arena, spec->success_codes, spec->success_code_count, failed);
+    copy->fatal_codes = copy_codes(&body->arena, spec->fatal_codes, spec->fatal_code_count, failed);
+    body->process = copy;
+}
+
+static void copy_dependencies(
+    struct body *body, const struct det_dependency *list, size_t count, bool *failed)
+{
+    struct det_dependency *copy = det_arena_array(&body->arena, count, sizeof *copy);
+
+    *failed |= !copy;
+    for (size_t i = 0; i < count && !*failed; i++) {
+        copy[i] = list[i];
+        copy[i].name = copy_text(&body->arena, list[i].name, failed);
+    }
+    body->depends_on = copy;
+    body->depends_on_count = count;
+}
+
+static void copy_readiness(struct body *body, const struct det_readiness *readiness, bool *failed)
+{
+    struct det_readiness *copy = det_arena_alloc(&body->arena, sizeof *copy);
+
+    *failed |= !copy;
+    if (!copy)
+        return;
+    *copy = *readiness;
+    copy->check.argv = copy_list(&body->arena, readiness->check.argv, failed);
+    body->readiness = copy;
+}
+
+static bool has_check(const struct det_check *check)
+{
+    return check->argv || check->run;
+}
+
+static bool has_readiness(const struct det_readiness *readiness)
+{
+    return readiness->by != DET_READY_WHEN_STARTED || has_check(&readiness->check);
+}
+
+static bool has_schedule(const struct det_schedule *schedule)
+{
+    return schedule->every != 0 || schedule->cron;
+}
+
+bool det_body_is_needed(const struct det_task_spec *spec)
+{
+    return spec->process || spec->depends_on_count > 0 || has_readiness(&spec->readiness) ||
+           has_schedule(&spec->schedule);
+}
+
+static int fill(struct det_task *task, const struct det_task_spec *spec, struct det_error *reterr)
+{
+    struct body *body = task->body;
+    bool failed = false;
+
+    if (spec->process)
+        copy_process(body, spec->process, &failed);
+    if (spec->depends_on_count > 0)
+        copy_dependencies(body, spec->depends_on, spec->depends_on_count, &failed);
+    if (has_readiness(&spec->readiness))
+        copy_readiness(body, &spec->readiness, &failed);
+    if (failed)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: no memory left", spec->name);
+    return has_schedule(&spec->schedule) ? det_plan_open(task, &spec->schedule, reterr) : 0;
+}
+
+int det_body_open(struct det_task *task, const struct det_task_spec *spec, struct det_error *reterr)
+{
+    int r;
+
+    if (!det_body_is_needed(spec))
+        return 0;
+    task->body = DET_NEW(task->tasks->allocator, struct body);
+    if (!task->body)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: no memory left", spec->name);
+    det_arena_init(&task->body->arena, task->tasks->allocator);
+    r = fill(task, spec, reterr);
+    if (r < 0)
+        det_body_close(task);
+    return r;
+}
+
+void det_body_close(struct det_task *task)
+{
+    if (!task->body)
+        return;
+    det_plan_drop(task);
+    det_arena_deinit(&task->body->arena);
+    DET_DELETE(task->tasks->allocator, task->body);
+    task->body = NULL;
+}

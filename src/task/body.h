@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* body.h - makes and frees what few tasks have. */
+#ifndef DET_TASK_BODY_H
+#define DET_TASK_BODY_H
+
+#include "task/registry.h"
+
+bool det_body_is_needed(const struct det_task_spec *spec);
+/* Copies what the spec points to. */
+DET_MUST_CHECK int det_body_open(
+    struct det_task *task, const struct det_task_spec *spec, struct det_error *reterr);
+void det_body_close(struct det_task *task);
+
+#endif

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* bus.c - the bus: publishing, the turn behind it, subscribing and the end.
+ *
+ *     publish: ring, each queue, LOSSLESS callbacks;     turn, posted to the loop by the first
+ *              asks for a turn                           publish since the last one:
+ *                                                          failures and losses become events,
+ *                                                          threads are woken, on_turn(),
+ *                                                          queues of LOOP subscribers are drained
+ *
+ * Invariants
+ *   1. Only the loop's thread publishes, so sequence, place in the ring and order in each queue are
+ *      the same order.
+ *   2. `slots` holds who gets events. It is filled and emptied under `mutex` from any thread, and
+ *      read without it by the loop; a subscription that left its slot is freed in a turn or at the
+ *      close, where the loop has no hold on it any more.
+ *   3. `live` has every subscription that was not joined; `retired` those that were and are not
+ *      freed yet. Both change under `mutex`.
+ *   4. The memory goes with the last reference: the owner's, that of each subscription, and one for
+ *      the turn while it is posted. */
+#include "task/bus.h"
+
+#include <stdatomic.h>
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "os/os.h"
+#include "task/bus_ring.h"
+#include "task/subscription.h"
+
+#define CAPACITY_DEFAULT 1024
+
+struct det_bus {
+    struct det_bus_ring ring;
+    struct det_world *world;
+    struct det_loop *loop;
+    const struct det_allocator *allocator;
+    _Atomic(struct det_subscription *) slots[DET_SUBSCRIBERS_MAX];
+    atomic_uint slots_count; /* behind the last one that was ever used */
+    struct det_post turn;
+    atomic_bool turn_wanted; /* it is posted */
+    atomic_uint references;
+    atomic_bool is_closed;
+    bool is_publishing; /* a LOSSLESS callback runs: it must not publish */
+    bool is_turning;
+    uint64_t turn_sequence; /* the newest event when LOSSLESS subscribers last had their turn */
+
+    struct det_mutex *mutex;
+    bool is_ended;
+    struct det_list live, retired;
+};
+
+void det_bus_keep(struct det_bus *bus)
+{
+    atomic_fetch_add(&bus->references, 1);
+}
+
+void det_bus_release(struct det_bus *bus)
+{
+    if (atomic_fetch_sub(&bus->references, 1) > 1)
+        return;
+    det_mutex_close(bus->world, bus->mutex);
+    det_bus_ring_deinit(&bus->ring);
+    DET_DELETE(bus->allocator, bus);
+}
+
+void det_bus_want_turn(struct det_bus *bus)
+{
+    if (atomic_load_explicit(&bus->turn_wanted, memory_order_relaxed) ||
+        atomic_exchange(&bus->turn_wanted, true))
+        return;
+    det_bus_keep(bus);
+    det_loop_post(bus->loop, &bus->turn);
+}
+
+static struct det_subscription *subscription_at(struct det_bus *bus, unsigned slot)
+{
+    return atomic_load_explicit(&bus->slots[slot], memory_order_acquire);
+}
+
+static unsigned slots_count(const struct det_bus *bus)
+{
+    return atomic_load_explicit(&bus->slots_count, memory_order_acquire);
+}
+
+/* LOSSLESS subscribers see the event itself. True when one of them failed. */
+static bool call_lossless(
+    struct det_bus *bus, struct det_subscription *subscription, const struct det_task_event *event,
+    bool is_diagnostic)
+{
+    bus->is_publishing = true;
+    det_subscription_call(subscription, event, is_diagnostic);
+    bus->is_publishing = false;
+    return subscription->failure < 0;
+}
+
+static bool hand_out(struct det_bus *bus, struct det_task_event *event)
+{
+    bool is_diagnostic = det_task_event_is_diagnostic(event->kind), has_failed = false;
+    unsigned count = slots_count(bus);
+
+    det_assert(!bus->is_publishing);
+    det_bus_ring_write(&bus->ring, event);
+    for (unsigned i = 0; i < count; i++) {
+        struct det_subscription *subscription = subscription_at(bus, i);
+
+        if (!subscription)
+            continue;
+        if (subscription->delivery != DET_DELIVER_LOSSLESS)
+            det_subscription_offer(subscription, event->sequence, is_diagnostic);
+        else if (call_lossless(bus, subscription, event, is_diagnostic))
+            has_failed = true;
+    }
+    if (count > 0)
+        det_bus_want_turn(bus);
+    return has_failed;
+}
+
+static void report(
+    struct det_bus *bus, const struct det_subscription *subscription, enum det_task_event_kind kind,
+    const char *reason, uint64_t count)
+{
+    struct det_task_event event = {
+        .at = det_world_now(bus->world, DET_CLOCK_WALL),
+        .kind = kind,
+        .count = count,
+    };
+
+    (void)det_text_copy(event.name, sizeof event.name, subscription->name);
+    (void)det_text_copy(event.reason, sizeof event.reason, reason);
+    (void)hand_out(bus, &event);
+}
+
+/* After all of them have seen the event, so that each sees both in the same order. */
+static void report_lossless(struct det_bus *bus)
+{
+    for (unsigned i = 0; i < slots_count(bus); i++) {
+        struct det_subscription *subscription = subscription_at(bus, i);
+        int code = subscription ? subscription->failure : 0;
+
+        if (code == 0)
+            continue;
+        subscription->failure = 0;
+        report(bus, subscription, DET_EVENT_SUBSCRIBER_FAILED, det_error_text(code), 1);
+    }
+}
+
+void det_bus_publish(struct det_bus *bus, struct det_task_event *event)
+{
+    if (hand_out(bus, event))
+        report_lossless(bus);
+}
+
+static void report_failures(struct det_bus *bus, struct det_subscription *subscription)
+{
+    struct det_subscription_failure failure;
+
+    while (det_subscription_take_failure(subscription, &failure))
+        report(
+            bus, subscription, DET_EVENT_SUBSCRIBER_FAILED, det_error_text(failure.code),
+            failure.count);
+}
+
+/* What was lost is told once there is room again, or at the end. */
+static void report_losses(
+    struct det_bus *bus, struct det_subscription *subscription, bool is_the_end)
+{
+    uint64_t lost = subscription->lost;
+
+    if (lost == 0 || (!is_the_end && !det_subscription_has_room(subscription)))
+        return;
+    subscription->lost = 0;
+    atomic_store(&subscription->has_lost, false);
+    report(bus, subscription, DET_EVENT_SUBSCRIBER_OVERFLOWED, "queue full", lost);
+}
+
+static void report_all(struct det_bus *bus, bool is_the_end)
+{
+    for (unsigned i = 0; i < slots_count(bus); i++) {
+        struct det_subscription *subscription = subscription_at(bus, i);
+
+        if (!subscription)
+            continue;
+        report_failures(bus, subscription);
+        report_losses(bus, subscription, is_the_end);
+    }
+}
+
+static void wake_threads(struct det_bus *bus)
+{
+    /* The queues were filled before this, and whether their readers sleep is asked after it. */
+    atomic_thread_fence(memory_order_seq_cst);
+    for (unsigned i = 0; i < slots_count(bus); i++) {
+        struct det_subscription *subscription = subscription_at(bus, i);
+
+        if (subscription && subscription->delivery == DET_DELIVER_THREAD)
+            det_subscription_wake(subscription);
+    }
+}
+
+/* A failure is told once, not in each turn: to tell it makes a turn. */
+static void end_turn_of(struct det_bus *bus, struct det_subscription *subscription)
+{
+    int r;
+
+    r = det_subscription_turn(subscription);
+    if (r < 0 && !subscription->turn_failed)
+        report(bus, subscription, DET_EVENT_RUNTIME_FAILURE, det_error_text(r), 0);
+    subscription->turn_failed = r < 0;
+}
+
+static void end_turns(struct det_bus *bus)
+{
+    uint64_t newest = det_bus_newest(bus);
+
+    if (newest == bus->turn_sequence)
+        return;
+    bus->turn_sequence = newest;
+    for (unsigned i = 0; i < slots_count(bus); i++) {
+        struct det_subscription *subscription = subscription_at(bus, i);
+
+        if (subscription && subscription->delivery == DET_DELIVER_LOSSLESS)
+            end_turn_of(bus, subscription);
+    }
+}
+
+static void drain_loop_queues(struct det_bus *bus)
+{
+    for (unsigned i = 0; i < slots_count(bus); i++) {
+        struct det_subscription *subscription = subscription_at(bus, i);
+
+        if (!subscription || subscription->delivery != DET_DELIVER_LOOP)
+            continue;
+        det_subscription_drain(subscription);
+        if (subscription->lost > 0)
+            det_bus_want_turn(bus);
+    }
+}
+
+static void free_retired(struct det_bus *bus)
+{
+    struct det_list retired, *node;
+
+    det_list_init(&retired);
+    det_mutex_lock(bus->world, bus->mutex);
+    while ((node = det_list_take(&bus->retired)))
+        det_list_append(&retired, node);
+    det_mutex_unlock(bus->world, bus->mutex);
+    while ((node = det_list_take(&retired)))
+        det_subscription_release(DET_CONTAINER(node, struct det_subscription, node));
+}
+
+static void run_turn(void *argument)
+{
+    struct det_bus *bus = argument;
+
+    atomic_store(&bus->turn_wanted, false);
+    if (!atomic_load(&bus->is_closed)) {
+        bus->is_turning = true;
+        free_retired(bus);
+        report_all(bus, false);
+        wake_threads(bus);
+        end_turns(bus);
+        drain_loop_queues(bus);
+        bus->is_turning = false;
+    }
+    det_bus_release(bus);
+}
+
+int det_bus_open(
+    struct det_loop *loop, const struct det_allocator *allocator, uint32_t capacity,
+    struct det_bus **ret)
+{
+    struct det_world *world = det_loop_world(loop);
+    struct det_bus *bus;
+    int r;
+
+    det_assert(capacity <= DET_BUS_CAPACITY_MAX);
+    bus = DET_NEW(allocator, struct det_bus);
+    if (!bus)
+        return DET_ERR_NO_MEMORY;
+    bus->world = world;
+    bus->loop = loop;
+    bus->allocator = allocator;
+    bus->turn = (struct det_post){ .run = run_turn, .argument = bus };
+    atomic_init(&bus->references, 1);
+    det_list_init(&bus->live);
+    det_list_init(&bus->retired);
+    r = det_bus_ring_init(&bus->ring, world, allocator, capacity ? capacity : CAPACITY_DEFAULT);
+    if (r == 0)
+        r = det_mutex_open(world, &bus->mutex);
+    if (r < 0) {
+        det_bus_release(bus);
+        return r;
+    }
+    *ret = bus;
+    return 0;
+}
+
+static int check(const struct det_subscriber *subscriber, struct det_error *reterr)
+{
+    if (!subscriber->on_event)
+        return det_error_set(reterr, DET_ERR_INVALID, "a subscriber needs on_event");
+    if (subscriber->capacity > DET_SUBSCRIBER_CAPACITY_MAX)
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "a queue of %u events; at most %u can be queued",
+            subscriber->capacity, DET_SUBSCRIBER_CAPACITY_MAX);
+    if ((unsigned)subscriber->delivery > DET_DELIVER_LOSSLESS)
+        return det_error_set(reterr, DET_ERR_INVALID, "no such way of delivery");
+    return 0;
+}
+
+/* From here on it gets events. */
+static int take_slot(struct det_bus *bus, struct det_subscription *subscription)
+{
+    unsigned slot = 0;
+
+    if (bus->is_ended)
+        return DET_ERR_CLOSED;
+    while (slot < DET_SUBSCRIBERS_MAX && subscription_at(bus, slot))
+        slot++;
+    if (slot == DET_SUBSCRIBERS_MAX)
+        return DET_ERR_LIMIT;
+    subscription->slot = slot;
+    det_list_append(&bus->live, &subscription->node);
+    atomic_store_explicit(&bus->slots[slot], subscription, memory_order_release);
+    if (slot >= slots_count(bus))
+        atomic_store_explicit(&bus->slots_count, slot + 1, memory_order_release);
+    return 0;
+}
+
+/* One that never got an event: nobody else knows of it. */
+static void take_back(struct det_subscription *subscription)
+{
+    int r;
+
+    subscription->subscriber.on_close = NULL;
+    det_subscription_begin_end(subscription, true);
+    r = det_subscription_finish_end(subscription, DET_NEVER);
+    det_assert(r == 0);
+    det_subscription_release(subscription);
+}
+
+int det_bus_subscribe(
+    struct det_bus *bus, const struct det_subscriber *subscriber, struct det_subscription **ret,
+    struct det_error *reterr)
+{
+    struct det_subscription *subscription;
+    int r;
+
+    r = check(subscriber, reterr);
+    if (r < 0)
+        return r;
+    r = det_subscription_open(bus, &bus->ring, bus->allocator, subscriber, &subscription);
+    if (r < 0)
+        return det_error_set(reterr, r, "cannot subscribe: %s", det_error_text(r));
+    det_mutex_lock(bus->world, bus->mutex);
+    r = take_slot(bus, subscription);
+    det_mutex_unlock(bus->world, bus->mutex);
+    if (r < 0) {
+        take_back(subscription);
+        return det_error_set(
+            reterr, r,
+            r == DET_ERR_CLOSED ? "the bus has ended" : "the bus has all the subscribers it can");
+    }
+    if (ret)
+        *ret = subscription;
+    return 0;
+}
+
+static void leave_slot(struct det_bus *bus, struct det_subscription *subscription)
+{
+    det_mutex_lock(bus->world, bus->mutex);
+    if (subscription_at(bus, subscription->slot) == subscription)
+        atomic_store(&bus->slots[subscription->slot], NULL);
+    det_mutex_unlock(bus->world, bus->mutex);
+}
+
+/* The loop may still have it in its hand: it is freed by the next turn. */
+static void retire(struct det_bus *bus, struct det_subscription *subscription)
+{
+    det_mutex_lock(bus->world, bus->mutex);
+    det_list_remove(&subscription->node);
+    det_list_append(&bus->retired, &subscription->node);
+    det_mutex_unlock(bus->world, bus->mutex);
+}
+
+int det_subscription_end(struct det_subscription *subscription, det_time deadline)
+{
+    struct det_bus *bus = subscription->bus;
+    int r;
+
+    leave_slot(bus, subscription);
+    det_subscription_begin_end(subscription, deadline == 0);
+    r = det_subscription_finish_end(subscription, deadline);
+    if (r < 0)
+        return r;
+    r = subscription->last_turn;
+    retire(bus, subscription);
+    det_bus_want_turn(bus);
+    return r;
+}
+
+/* Ends those of one kind: all of them are told first, then all are waited for until the same
+ * moment. Returns how many were left behind. */
+static int end_all(struct det_bus *bus, bool is_lossless, det_time deadline)
+{
+    struct det_list *next;
+    int left = 0;
+
+    DET_LIST_EACH(node, &bus->live)
+    {
+        struct det_subscription *one = DET_CONTAINER(node, struct det_subscription, node);
+
+        if ((one->delivery == DET_DELIVER_LOSSLESS) == is_lossless)
+            det_subscription_begin_end(one, deadline == 0);
+    }
+    for (struct det_list *node = bus->live.next; node != &bus->live; node = next) {
+        struct det_subscription *one = DET_CONTAINER(node, struct det_subscription, node);
+
+        next = node->next;
+        if ((one->delivery == DET_DELIVER_LOSSLESS) != is_lossless)
+            continue;
+        leave_slot(bus, one);
+        if (det_subscription_finish_end(one, deadline) < 0) {
+            left++;
+            continue;
+        }
+        report_failures(bus, one);
+        if (one->last_turn < 0 && !one->turn_failed)
+            report(bus, one, DET_EVENT_RUNTIME_FAILURE, det_error_text(one->last_turn), 0);
+        retire(bus, one);
+    }
+    return left;
+}
+
+int det_bus_end(struct det_bus *bus, det_time deadline)
+{
+    int left;
+
+    det_assert(!bus->is_publishing && !bus->is_turning);
+    det_mutex_lock(bus->world, bus->mutex);
+    bus->is_ended = true;
+    det_mutex_unlock(bus->world, bus->mutex);
+    report_all(bus, true);
+    wake_threads(bus);
+    left = end_all(bus, false, deadline);
+    left += end_all(bus, true, deadline);
+    return left;
+}
+
+void det_bus_close(struct det_bus *bus)
+{
+    struct det_list *node;
+
+    if (!bus)
+        return;
+    (void)det_bus_end(bus, 0);
+    while ((node = det_list_take(&bus->live)))
+        det_subscription_leave(DET_CONTAINER(node, struct det_subscription, node));
+    free_retired(bus);
+    atomic_store(&bus->is_closed, true);
+    det_bus_release(bus);
+}
+
+uint64_t det_bus_newest(const struct det_bus *bus)
+{
+    return atomic_load_explicit(&bus->ring.newest, memory_order_acquire);
+}
+
+int det_bus_read(
+    struct det_bus *bus, uint64_t *cursor, struct det_task_event *ret, uint64_t *ret_lost)
+{
+    uint64_t next = det_bus_ring_oldest(&bus->ring);
+
+    /* An entry that cannot be read was taken by a newer event a moment ago. */
+    if (next <= *cursor)
+        next = *cursor + 1;
+    for (; next <= det_bus_newest(bus); next++) {
+        if (!det_bus_ring_read(&bus->ring, next, ret))
+            continue;
+        *ret_lost = *cursor ? next - *cursor - 1 : 0;
+        *cursor = next;
+        return 1;
+    }
+    return 0;
+}

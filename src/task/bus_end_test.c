@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* bus_end_test.c - how subscriptions end: drained, dropped, late, left behind, without memory. */
+#include "task/bus_test.h"
+
+#define SEEDS 40
+
+static void the_end_delivers_what_is_queued(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        static struct watcher thread, loop, audit;
+        struct bus_fixture fixture;
+
+        memset(&thread, 0, sizeof thread);
+        memset(&loop, 0, sizeof loop);
+        memset(&audit, 0, sizeof audit);
+        fixture_open(&fixture, seed, 0);
+        subscribe(&fixture, &thread, "thread", DET_DELIVER_THREAD, 0);
+        subscribe(&fixture, &loop, "loop", DET_DELIVER_LOOP, 0);
+        subscribe(&fixture, &audit, "audit", DET_DELIVER_LOSSLESS, 0);
+        publish_many(&fixture, 30);
+        assert_int_equal(0, det_bus_end(fixture.bus, now_of(&fixture) + DET_SECOND));
+        assert_int_equal(30, atomic_load(&thread.count));
+        assert_int_equal(30, atomic_load(&loop.count));
+        assert_int_equal(30, atomic_load(&audit.count));
+        assert_int_equal(1, atomic_load(&audit.turns));
+        assert_int_equal(1, atomic_load(&thread.closed));
+        publish_many(&fixture, 1);
+        settle(&fixture);
+        assert_int_equal(30, atomic_load(&audit.count));
+        assert_int_equal(31, det_bus_newest(fixture.bus));
+        fixture_close(&fixture);
+    }
+}
+
+static void a_deadline_of_0_drops_what_is_queued(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        static struct watcher thread, loop;
+        struct det_subscription *subscription;
+        struct bus_fixture fixture;
+
+        memset(&thread, 0, sizeof thread);
+        memset(&loop, 0, sizeof loop);
+        fixture_open(&fixture, seed, 0);
+        subscribe(&fixture, &thread, "thread", DET_DELIVER_THREAD, 0);
+        subscription = subscribe(&fixture, &loop, "loop", DET_DELIVER_LOOP, 0);
+        publish_many(&fixture, 30);
+        assert_int_equal(0, det_subscription_end(subscription, 0));
+        assert_int_equal(0, atomic_load(&loop.count));
+        assert_int_equal(1, atomic_load(&loop.closed));
+        /* It may be in the middle of one, which is not waited for. */
+        assert_true(det_bus_end(fixture.bus, 0) <= 1);
+        assert_int_equal(0, det_sim_settle(fixture.sim));
+        assert_int_equal(1, atomic_load(&thread.closed));
+        fixture_close(&fixture);
+    }
+}
+
+static void after_the_end_nobody_subscribes(void **state)
+{
+    static struct watcher watcher;
+    struct det_subscriber late = { .on_event = watcher_event, .user = &watcher };
+    struct det_subscription *subscription;
+    struct det_error error;
+    struct bus_fixture fixture;
+
+    (void)state;
+    for (unsigned delivery = 0; delivery <= DET_DELIVER_LOSSLESS; delivery++) {
+        fixture_open(&fixture, 1, 0);
+        assert_int_equal(0, det_bus_end(fixture.bus, 0));
+        late.delivery = (enum det_delivery)delivery;
+        late.on_close = watcher_close;
+        assert_int_equal(
+            DET_ERR_CLOSED, det_bus_subscribe(fixture.bus, &late, &subscription, &error));
+        assert_string_equal("the bus has ended", error.text);
+        assert_int_equal(0, atomic_load(&watcher.closed));
+        fixture_close(&fixture);
+    }
+}
+
+static void what_cannot_be_subscribed_is_refused(void **state)
+{
+    static struct watcher watcher;
+    struct det_subscriber subscriber = { .user = &watcher, .delivery = DET_DELIVER_LOOP };
+    struct det_error error;
+    struct bus_fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, 1, 0);
+    assert_int_equal(DET_ERR_INVALID, det_bus_subscribe(fixture.bus, &subscriber, NULL, &error));
+    assert_string_equal("a subscriber needs on_event", error.text);
+    subscriber.on_event = watcher_event;
+    subscriber.capacity = DET_SUBSCRIBER_CAPACITY_MAX + 1;
+    assert_int_equal(DET_ERR_INVALID, det_bus_subscribe(fixture.bus, &subscriber, NULL, &error));
+    subscriber.capacity = 1;
+    subscriber.delivery = (enum det_delivery)(DET_DELIVER_LOSSLESS + 1);
+    assert_int_equal(DET_ERR_INVALID, det_bus_subscribe(fixture.bus, &subscriber, NULL, &error));
+    subscriber.delivery = DET_DELIVER_LOOP;
+    for (int i = 0; i < DET_SUBSCRIBERS_MAX; i++)
+        assert_int_equal(0, det_bus_subscribe(fixture.bus, &subscriber, NULL, &error));
+    assert_int_equal(DET_ERR_LIMIT, det_bus_subscribe(fixture.bus, &subscriber, NULL, &error));
+    assert_string_equal("the bus has all the subscribers it can", error.text);
+    fixture_close(&fixture);
+}
+
+static void one_that_has_ended_makes_room_for_another(void **state)
+{
+    static struct watcher watcher, last;
+    struct det_subscription *subscription;
+    struct bus_fixture fixture;
+
+    (void)state;
+    memset(&watcher, 0, sizeof watcher);
+    memset(&last, 0, sizeof last);
+    fixture_open(&fixture, 1, 0);
+    for (unsigned i = 0; i < 3 * DET_SUBSCRIBERS_MAX; i++) {
+        subscription = subscribe(&fixture, &watcher, "one", (enum det_delivery)(i % 3), 0);
+        (void)publish(&fixture, DET_EVENT_TASK_ADDED);
+        assert_int_equal(0, det_subscription_end(subscription, DET_NEVER));
+        assert_int_equal(i + 1, atomic_load(&watcher.closed));
+        assert_int_equal(i + 1, atomic_load(&watcher.count));
+        settle(&fixture);
+    }
+    subscribe(&fixture, &last, NULL, DET_DELIVER_LOOP, 0);
+    (void)publish(&fixture, DET_EVENT_TASK_ADDED);
+    settle(&fixture);
+    assert_int_equal(1, atomic_load(&last.count));
+    fixture_close(&fixture);
+}
+
+/* The one that blocks costs the deadline, and all the others have been delivered by then. */
+static void a_callback_that_blocks_is_left_behind_at_the_one_deadline(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        static struct watcher stuck[2], good;
+        struct bus_fixture fixture;
+        det_time began;
+
+        memset(stuck, 0, sizeof stuck);
+        memset(&good, 0, sizeof good);
+        fixture_open(&fixture, seed, 0);
+        for (int i = 0; i < 2; i++) {
+            watcher_block(&stuck[i], fixture.world);
+            subscribe(&fixture, &stuck[i], "stuck", DET_DELIVER_THREAD, 0);
+        }
+        subscribe(&fixture, &good, "good", DET_DELIVER_THREAD, 0);
+        publish_many(&fixture, 3);
+        settle(&fixture);
+        for (int i = 0; i < 2; i++)
+            watcher_await(&stuck[i]);
+        publish_many(&fixture, 3);
+        began = now_of(&fixture);
+        assert_int_equal(2, det_bus_end(fixture.bus, began + 5 * DET_SECOND));
+        assert_int_equal(began + 5 * DET_SECOND, now_of(&fixture));
+        assert_int_equal(6, atomic_load(&good.count));
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(1, atomic_load(&stuck[i].count));
+            assert_int_equal(0, atomic_load(&stuck[i].closed));
+            watcher_unblock(&stuck[i]);
+        }
+        /* What returns before the close is joined by it. */
+        assert_int_equal(0, det_sim_settle(fixture.sim));
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(1, atomic_load(&stuck[i].count));
+            assert_int_equal(1, atomic_load(&stuck[i].closed));
+            watcher_forget(&stuck[i]);
+        }
+        fixture_close(&fixture);
+    }
+}
+
+static void one_that_timed_out_can_be_ended_again(void **state)
+{
+    static struct watcher stuck;
+    struct det_subscription *subscription;
+    struct bus_fixture fixture;
+
+    (void)state;
+    memset(&stuck, 0, sizeof stuck);
+    fixture_open(&fixture, 9, 0);
+    watcher_block(&stuck, fixture.world);
+    subscription = subscribe(&fixture, &stuck, "stuck", DET_DELIVER_THREAD, 0);
+    publish_many(&fixture, 2);
+    settle(&fixture);
+    watcher_await(&stuck);
+    assert_int_equal(
+        DET_ERR_TIMEOUT, det_subscription_end(subscription, now_of(&fixture) + DET_SECOND));
+    assert_int_equal(DET_ERR_TIMEOUT, det_subscription_end(subscription, 0));
+    watcher_unblock(&stuck);
+    assert_int_equal(0, det_subscription_end(subscription, DET_NEVER));
+    assert_int_equal(1, atomic_load(&stuck.count));
+    assert_int_equal(1, atomic_load(&stuck.closed));
+    watcher_forget(&stuck);
+    fixture_close(&fixture);
+}
+
+/* Threads are remembered, so that one that nobody can join any more is joined by the test. */
+static struct det_thread *started[4];
+static unsigned started_count;
+static const struct det_world_ops *ops_below;
+
+static int start_and_remember(
+    struct det_world *world, const char *name, det_thread_fn *run, void *argument,
+    struct det_thread **ret)
+{
+    int r;
+
+    r = ops_below->thread_start(world, name, run, argument, ret);
+    if (r == 0)
+        started[started_count++] = *ret;
+    return r;
+}
+
+static void a_callback_that_outlives_the_bus_keeps_what_it_uses(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        static struct watcher stuck;
+        struct det_world_ops ops;
+        struct bus_fixture fixture;
+
+        memset(&stuck, 0, sizeof stuck);
+        fixture_open(&fixture, seed, 0);
+        ops_below = fixture.world->ops;
+        ops = *ops_below;
+        ops.thread_start = start_and_remember;
+        fixture.world->ops = &ops;
+        started_count = 0;
+        watcher_block(&stuck, fixture.world);
+        stuck.fail = DET_ERR_IO;
+        subscribe(&fixture, &stuck, "stuck", DET_DELIVER_THREAD, 0);
+        publish_many(&fixture, 2);
+        settle(&fixture);
+        watcher_await(&stuck);
+        det_bus_close(fixture.bus);
+        det_loop_close(fixture.loop);
+        assert_true(fixture.memory.live_blocks > 0);
+        watcher_unblock(&stuck);
+        assert_int_equal(1, started_count);
+        det_thread_join(fixture.world, started[0]);
+        assert_int_equal(1, atomic_load(&stuck.count));
+        assert_int_equal(1, atomic_load(&stuck.closed));
+        watcher_forget(&stuck);
+        det_sim_close(fixture.sim);
+        det_test_memory_deinit(&fixture.memory);
+    }
+}
+
+static int use_all(struct det_test_memory *memory, void *argument)
+{
+    static struct watcher watchers[3];
+    const struct det_sim_options options = { .seed = 1, .allocator = &memory->allocator };
+    struct det_subscriber subscriber = { .on_event = watcher_event };
+    struct det_sim *sim = NULL;
+    struct det_loop *loop = NULL;
+    struct det_bus *bus = NULL;
+    struct det_error error = { 0 };
+    int r;
+
+    (void)argument;
+    memset(watchers, 0, sizeof watchers);
+    r = det_sim_open(&options, &sim, NULL);
+    if (r == 0)
+        r = det_loop_open(det_sim_world(sim), &memory->allocator, &loop);
+    if (r == 0)
+        r = det_bus_open(loop, &memory->allocator, 8, &bus);
+    for (int i = 0; r == 0 && i < 3; i++) {
+        subscriber.delivery = (enum det_delivery)i;
+        subscriber.user = &watchers[i];
+        r = det_bus_subscribe(bus, &subscriber, NULL, &error);
+        assert_int_equal(r, error.code);
+    }
+    if (r == 0) {
+        uint64_t calls = memory->calls;
+        struct det_task_event event = { .kind = DET_EVENT_TASK_ADDED };
+
+        for (int i = 0; i < 5; i++)
+            det_bus_publish(bus, &event);
+        assert_int_equal(calls, memory->calls);
+        assert_int_equal(0, det_bus_end(bus, DET_NEVER));
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(5, atomic_load(&watchers[i].count));
+    }
+    det_bus_close(bus);
+    det_loop_close(loop);
+    det_sim_close(sim);
+    return r;
+}
+
+static void without_memory_nothing_is_half_there(void **state)
+{
+    (void)state;
+    det_test_each_failure(use_all, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_end_delivers_what_is_queued),
+        cmocka_unit_test(a_deadline_of_0_drops_what_is_queued),
+        cmocka_unit_test(after_the_end_nobody_subscribes),
+        cmocka_unit_test(what_cannot_be_subscribed_is_refused),
+        cmocka_unit_test(one_that_has_ended_makes_room_for_another),
+        cmocka_unit_test(a_callback_that_blocks_is_left_behind_at_the_one_deadline),
+        cmocka_unit_test(one_that_timed_out_can_be_ended_again),
+        cmocka_unit_test(a_callback_that_outlives_the_bus_keeps_what_it_uses),
+        cmocka_unit_test(without_memory_nothing_is_half_there),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* bus_test.c - the bus in virtual time: order, losses, failures, isolation, the end. */
+#include "task/bus_test.h"
+
+#define SEEDS 40
+
+static const enum det_delivery deliveries[] = {
+    DET_DELIVER_THREAD,
+    DET_DELIVER_LOOP,
+    DET_DELIVER_LOSSLESS,
+};
+
+static void every_subscriber_sees_every_event_in_order(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        static struct watcher watchers[3];
+        struct det_subscription *subscriptions[3];
+        struct bus_fixture fixture;
+
+        memset(watchers, 0, sizeof watchers);
+        fixture_open(&fixture, seed, 64);
+        assert_int_equal(1, publish(&fixture, DET_EVENT_TASK_ADD_REQUESTED));
+        for (int i = 0; i < 3; i++)
+            subscriptions[i] = subscribe(&fixture, &watchers[i], "all", deliveries[i], 0);
+        for (int turn = 0; turn < 20; turn++) {
+            publish_many(&fixture, 10);
+            settle(&fixture);
+        }
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(200, atomic_load(&watchers[i].count));
+            assert_int_equal(2, watchers[i].seen[0].sequence);
+            assert_int_equal(201, watchers[i].seen[199].sequence);
+            assert_in_order(&watchers[i]);
+            assert_adds_up(subscriptions[i], 200);
+        }
+        assert_int_equal(0, det_bus_end(fixture.bus, DET_NEVER));
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(1, atomic_load(&watchers[i].closed));
+        fixture_close(&fixture);
+    }
+}
+
+static void an_event_arrives_as_it_was_published(void **state)
+{
+    static struct watcher watcher;
+    struct bus_fixture fixture;
+    struct det_task_event event = { 0 }, read;
+    uint64_t cursor = 0, lost = 9;
+
+    (void)state;
+    fixture_open(&fixture, 1, 0);
+    event = (struct det_task_event){
+        .at = 11,
+        .id = 12,
+        .kind = DET_EVENT_BACKOFF_SCHEDULED,
+        .attempt = UINT32_MAX,
+        .delay = -1,
+        .timeout = INT64_MAX,
+        .duration = 15,
+        .count = UINT64_MAX,
+        .exit_code = -3,
+        .signal = 255,
+        .outcome = DET_OUTCOME_REJECTED,
+        .rejection = DET_REJECTION_FAILED,
+        .source = DET_BACKOFF_AFTER_SUCCESS,
+        .has_exit_code = true,
+    };
+    for (size_t name = 0; name <= DET_TASK_NAME_MAX; name++) {
+        size_t reason = (name * 7) % (DET_TASK_REASON_MAX + 1);
+
+        memset(event.name, 0, sizeof event.name);
+        memset(event.reason, 0, sizeof event.reason);
+        memset(event.name, 'n', name);
+        memset(event.reason, 'r', reason);
+        det_bus_publish(fixture.bus, &event);
+        memset(&read, 0, sizeof read);
+        assert_int_equal(1, det_bus_read(fixture.bus, &cursor, &read, &lost));
+        assert_int_equal(0, lost);
+        assert_memory_equal(&event, &read, sizeof event);
+    }
+    assert_int_equal(0, det_bus_read(fixture.bus, &cursor, &read, &lost));
+    (void)watcher;
+    fixture_close(&fixture);
+}
+
+static void nobody_needs_to_listen(void **state)
+{
+    struct bus_fixture fixture;
+    struct det_task_event event;
+    uint64_t cursor = 0, lost;
+
+    (void)state;
+    fixture_open(&fixture, 1, 1);
+    assert_int_equal(0, det_bus_newest(fixture.bus));
+    assert_int_equal(0, det_bus_read(fixture.bus, &cursor, &event, &lost));
+    publish_many(&fixture, 5);
+    assert_int_equal(5, det_bus_newest(fixture.bus));
+    assert_int_equal(DET_NEVER, det_loop_deadline(fixture.loop));
+    assert_int_equal(1, det_bus_read(fixture.bus, &cursor, &event, &lost));
+    assert_int_equal(5, cursor);
+    assert_int_equal(0, lost);
+    fixture_close(&fixture);
+}
+
+static void a_slow_reader_is_told_how_many_are_gone(void **state)
+{
+    struct bus_fixture fixture;
+    struct det_task_event event;
+    uint64_t cursor = 0, lost;
+
+    (void)state;
+    fixture_open(&fixture, 1, 5);
+    publish_many(&fixture, 3);
+    assert_int_equal(1, det_bus_read(fixture.bus, &cursor, &event, &lost));
+    assert_int_equal(1, event.sequence);
+    publish_many(&fixture, 17);
+    /* Five became eight: 13 to 20 are there. */
+    assert_int_equal(1, det_bus_read(fixture.bus, &cursor, &event, &lost));
+    assert_int_equal(13, event.sequence);
+    assert_int_equal(13, cursor);
+    assert_int_equal(11, lost);
+    assert_int_equal(1, det_bus_read(fixture.bus, &cursor, &event, &lost));
+    assert_int_equal(14, event.sequence);
+    assert_int_equal(0, lost);
+    cursor = 20;
+    assert_int_equal(0, det_bus_read(fixture.bus, &cursor, &event, &lost));
+    fixture_close(&fixture);
+}
+
+static void a_full_queue_loses_the_new_events_and_one_event_says_how_many(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        static struct watcher small, other;
+        struct det_subscription *subscription;
+        struct bus_fixture fixture;
+
+        memset(&small, 0, sizeof small);
+        memset(&other, 0, sizeof other);
+        fixture_open(&fixture, 3, 0);
+        if (deliveries[i] == DET_DELIVER_THREAD)
+            watcher_block(&small, fixture.world);
+        subscription = subscribe(&fixture, &small, "small", deliveries[i], 1);
+        subscribe(&fixture, &other, "other", DET_DELIVER_LOOP, 0);
+        if (deliveries[i] == DET_DELIVER_THREAD) {
+            (void)publish(&fixture, DET_EVENT_TASK_ADDED);
+            settle(&fixture);
+            watcher_await(&small);
+        }
+        publish_many(&fixture, 6);
+        settle(&fixture);
+        if (deliveries[i] == DET_DELIVER_THREAD) {
+            /* There is no room as long as it is blocked, so there is no news either. */
+            assert_int_equal(0, count_kind(&other, DET_EVENT_SUBSCRIBER_OVERFLOWED));
+            watcher_unblock(&small);
+        }
+        settle(&fixture);
+        assert_int_equal(1, count_kind(&other, DET_EVENT_SUBSCRIBER_OVERFLOWED));
+        assert_string_equal("small", other.seen[atomic_load(&other.count) - 1].name);
+        assert_string_equal("queue full", other.seen[atomic_load(&other.count) - 1].reason);
+        assert_int_equal(5, other.seen[atomic_load(&other.count) - 1].count);
+        assert_int_equal(5, det_subscription_counts(subscription).dropped);
+        assert_int_equal(1, count_kind(&small, DET_EVENT_SUBSCRIBER_OVERFLOWED));
+        assert_in_order(&small);
+        /* A second episode is a second event. */
+        publish_many(&fixture, 3);
+        settle(&fixture);
+        assert_int_equal(2, count_kind(&other, DET_EVENT_SUBSCRIBER_OVERFLOWED));
+        assert_int_equal(0, det_bus_end(fixture.bus, DET_NEVER));
+        if (small.mutex)
+            watcher_forget(&small);
+        fixture_close(&fixture);
+    }
+}
+
+static void a_lost_diagnostic_causes_no_further_one(void **state)
+{
+    static const enum det_task_event_kind kinds[] = {
+        DET_EVENT_SUBSCRIBER_OVERFLOWED,
+        DET_EVENT_SUBSCRIBER_FAILED,
+        DET_EVENT_RUNTIME_FAILURE,
+    };
+    static struct watcher small;
+    struct det_subscription *subscription;
+    struct bus_fixture fixture;
+
+    (void)state;
+    memset(&small, 0, sizeof small);
+    fixture_open(&fixture, 1, 0);
+    small.fail = DET_ERR_IO;
+    subscription = subscribe(&fixture, &small, "small", DET_DELIVER_LOOP, 1);
+    for (int i = 0; i < 3; i++) {
+        (void)publish(&fixture, kinds[i]);
+        (void)publish(&fixture, kinds[i]);
+        settle(&fixture);
+    }
+    assert_int_equal(6, det_bus_newest(fixture.bus));
+    assert_int_equal(3, det_subscription_counts(subscription).dropped);
+    assert_int_equal(3, det_subscription_counts(subscription).failed);
+    fixture_close(&fixture);
+}
+
+static void a_loss_is_told_at_the_end_at_the_latest(void **state)
+{
+    static struct watcher small, other;
+    struct bus_fixture fixture;
+
+    (void)state;
+    memset(&small, 0, sizeof small);
+    memset(&other, 0, sizeof other);
+    fixture_open(&fixture, 1, 0);
+    subscribe(&fixture, &small, "small", DET_DELIVER_LOOP, 2);
+    subscribe(&fixture, &other, "audit", DET_DELIVER_LOSSLESS, 0);
+    publish_many(&fixture, 5);
+    assert_int_equal(0, det_bus_end(fixture.bus, DET_NEVER));
+    assert_int_equal(2, atomic_load(&small.count));
+    assert_int_equal(1, count_kind(&other, DET_EVENT_SUBSCRIBER_OVERFLOWED));
+    assert_int_equal(3, other.seen[5].count);
+    fixture_close(&fixture);
+}
+
+static void a_failing_subscriber_is_told_to_the_others_and_goes_on(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        static struct watcher bad, good, audit;
+        struct bus_fixture fixture;
+
+        memset(&bad, 0, sizeof bad);
+        memset(&good, 0, sizeof good);
+        memset(&audit, 0, sizeof audit);
+        fixture_open(&fixture, 5, 0);
+        bad.fail = DET_ERR_IO;
+        subscribe(&fixture, &bad, "bad", deliveries[i], 0);
+        subscribe(&fixture, &good, "good", DET_DELIVER_THREAD, 0);
+        subscribe(&fixture, &audit, "audit", DET_DELIVER_LOSSLESS, 0);
+        publish_many(&fixture, 3);
+        settle(&fixture);
+        assert_int_equal(6, atomic_load(&bad.count));
+        assert_int_equal(6, atomic_load(&good.count));
+        assert_int_equal(6, atomic_load(&audit.count));
+        assert_int_equal(3, count_kind(&good, DET_EVENT_SUBSCRIBER_FAILED));
+        assert_in_order(&bad);
+        assert_in_order(&good);
+        assert_in_order(&audit);
+        assert_string_equal("bad", good.seen[5].name);
+        assert_string_equal("input or output failed", good.seen[5].reason);
+        fixture_close(&fixture);
+    }
+}
+
+static void very_many_failures_of_one_turn_become_fewer_events(void **state)
+{
+    static struct watcher bad, good;
+    struct bus_fixture fixture;
+    uint64_t sum = 0;
+
+    (void)state;
+    memset(&bad, 0, sizeof bad);
+    memset(&good, 0, sizeof good);
+    fixture_open(&fixture, 1, 0);
+    bad.fail = DET_ERR_TIMEOUT;
+    subscribe(&fixture, &bad, "bad", DET_DELIVER_LOOP, 0);
+    subscribe(&fixture, &good, "good", DET_DELIVER_LOOP, 0);
+    publish_many(&fixture, 100);
+    settle(&fixture);
+    assert_int_equal(16, count_kind(&good, DET_EVENT_SUBSCRIBER_FAILED));
+    for (unsigned i = 100; i < 116; i++)
+        sum += good.seen[i].count;
+    assert_int_equal(100, sum);
+    fixture_close(&fixture);
+}
+
+static void who_lags_behind_the_ring_is_told_alone_and_goes_on_at_what_is_left(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        static struct watcher slow, other;
+        struct det_subscription *subscription;
+        struct bus_fixture fixture;
+
+        memset(&slow, 0, sizeof slow);
+        memset(&other, 0, sizeof other);
+        fixture_open(&fixture, seed, 4);
+        watcher_block(&slow, fixture.world);
+        subscription = subscribe(&fixture, &slow, "slow", DET_DELIVER_THREAD, 64);
+        subscribe(&fixture, &other, "other", DET_DELIVER_LOSSLESS, 0);
+        (void)publish(&fixture, DET_EVENT_TASK_ADDED);
+        settle(&fixture);
+        watcher_await(&slow);
+        publish_many(&fixture, 10);
+        watcher_unblock(&slow);
+        assert_int_equal(0, det_bus_end(fixture.bus, DET_NEVER));
+        assert_int_equal(6, atomic_load(&slow.count));
+        assert_int_equal(DET_EVENT_SUBSCRIBER_OVERFLOWED, slow.seen[1].kind);
+        assert_string_equal("lagged", slow.seen[1].reason);
+        assert_string_equal("slow", slow.seen[1].name);
+        assert_int_equal(6, slow.seen[1].count);
+        assert_int_equal(8, slow.seen[2].sequence);
+        assert_int_equal(11, slow.seen[5].sequence);
+        assert_in_order(&slow);
+        assert_int_equal(11, atomic_load(&other.count));
+        (void)subscription;
+        watcher_forget(&slow);
+        fixture_close(&fixture);
+    }
+}
+
+/* All that was queued is overwritten: there is nothing to go on at. */
+static void who_lags_behind_all_of_it_is_told_so(void **state)
+{
+    static struct watcher slow;
+    struct det_subscription *subscription;
+    struct bus_fixture fixture;
+
+    (void)state;
+    memset(&slow, 0, sizeof slow);
+    fixture_open(&fixture, 1, 2);
+    subscription = subscribe(&fixture, &slow, "slow", DET_DELIVER_LOOP, 2);
+    publish_many(&fixture, 9);
+    settle(&fixture);
+    assert_int_equal(2, det_subscription_counts(subscription).lagged);
+    assert_int_equal(7, det_subscription_counts(subscription).dropped);
+    assert_string_equal("lagged", slow.seen[0].reason);
+    assert_int_equal(2, slow.seen[0].count);
+    assert_int_equal(2, slow.seen[0].sequence);
+    assert_string_equal("queue full", slow.seen[1].reason);
+    fixture_close(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_subscriber_sees_every_event_in_order),
+        cmocka_unit_test(an_event_arrives_as_it_was_published),
+        cmocka_unit_test(nobody_needs_to_listen),
+        cmocka_unit_test(a_slow_reader_is_told_how_many_are_gone),
+        cmocka_unit_test(a_full_queue_loses_the_new_events_and_one_event_says_how_many),
+        cmocka_unit_test(a_lost_diagnostic_causes_no_further_one),
+        cmocka_unit_test(a_loss_is_told_at_the_end_at_the_latest),
+        cmocka_unit_test(a_failing_subscriber_is_told_to_the_others_and_goes_on),
+        cmocka_unit_test(very_many_failures_of_one_turn_become_fewer_events),
+        cmocka_unit_test(who_lags_behind_the_ring_is_told_alone_and_goes_on_at_what_is_left),
+        cmocka_unit_test(who_lags_behind_all_of_it_is_told_so),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

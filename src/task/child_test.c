@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* child_test.c - children of the real world, good ones and nasty ones: what they say is heard, how
+ * they end is known, and nothing of them is left. */
+#include "task/child_cases.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sys/pidfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+static struct witness witness;
+static char nasty[4096]; /* the program, which is built beside this suite */
+
+static int group_setup(void **state)
+{
+    ssize_t size = readlink("/proc/self/exe", nasty, sizeof nasty - 32);
+    char *end;
+
+    (void)state;
+    if (size <= 0)
+        return -1;
+    nasty[size] = '\0';
+    end = strrchr(nasty, '/');
+    (void)snprintf(end, 32, "/nasty-child");
+    return access(nasty, X_OK);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    witness = (struct witness){ 0 };
+    return det_loop_open(NULL, NULL, &witness.loop);
+}
+
+/* Nobody is left who is ours: neither one that runs, nor a zombie. */
+static int teardown(void **state)
+{
+    (void)state;
+    det_child_close(witness.child);
+    det_loop_close(witness.loop);
+    assert_int_equal(-1, waitpid(-1, NULL, WNOHANG));
+    assert_int_equal(ECHILD, errno);
+    return 0;
+}
+
+static void start_spec(const struct det_process_spec *spec)
+{
+    struct det_child_events events = events_of(&witness);
+    struct det_error error = { .code = 0 };
+    int r;
+
+    r = det_child_start(witness.loop, NULL, spec, &events, &witness.child, &error);
+    if (r < 0)
+        fail_msg("%s", error.text);
+    assert_true(det_child_number(witness.child) > 0);
+    assert_int_equal(0, witness.lines);
+}
+
+static void start_nasty(const char *behaviour, const char *argument)
+{
+    start_spec(&(struct det_process_spec){
+        .argv = (const char *const[]){ nasty, behaviour, argument, NULL } });
+}
+
+static void again(void)
+{
+    det_child_close(witness.child);
+    witness = (struct witness){ .loop = witness.loop };
+}
+
+/* Any process, not only a child: waits until it is gone or only its name is left. */
+static void is_gone(pid_t number)
+{
+    struct pollfd poll_one = { .fd = pidfd_open(number, 0), .events = POLLIN };
+
+    if (poll_one.fd < 0) {
+        assert_int_equal(ESRCH, errno);
+        return;
+    }
+    assert_int_equal(1, poll(&poll_one, 1, 30000));
+    close(poll_one.fd);
+}
+
+static void a_child_ends_with_its_code(void **state)
+{
+    const int codes[] = { 0, 1, 7, 127, 255 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        char text[8];
+
+        (void)snprintf(text, sizeof text, "%d", codes[i]);
+        start_nasty("exit", text);
+        ends_with(&witness, codes[i], 0);
+        assert_int_equal(0, witness.lines);
+        again();
+    }
+}
+
+static void a_child_ends_with_its_signal(void **state)
+{
+    const int signals[] = { SIGABRT, SIGSEGV, SIGKILL, SIGTERM, SIGPIPE };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        char text[8];
+
+        (void)snprintf(text, sizeof text, "%d", signals[i]);
+        start_nasty("raise", text);
+        ends_with(&witness, -1, signals[i]);
+        again();
+    }
+}
+
+static void what_a_child_says_comes_before_its_end(void **state)
+{
+    (void)state;
+    start_nasty("say", "one\ntwo\r\n\nno end");
+    ends_with(&witness, 0, 0);
+    assert_string_equal("one|two||no end|", witness.said[DET_STREAM_OUTPUT]);
+    assert_string_equal("", witness.said[DET_STREAM_ERROR]);
+    again();
+    start_nasty("scream", "help\n");
+    ends_with(&witness, 0, 0);
+    assert_string_equal("help|", witness.said[DET_STREAM_ERROR]);
+    again();
+    start_nasty("binary", NULL);
+    ends_with(&witness, 0, 0);
+    assert_int_equal(255, witness.bytes);
+    assert_int_equal(2, witness.lines);
+}
+
+static void a_child_nobody_listens_to_writes_to_nowhere(void **state)
+{
+    struct det_child_events events = events_of(&witness);
+    const struct det_process_spec spec = { .argv =
+                                               (const char *const[]){ nasty, "flood", "4", NULL },
+                                           .has_notify = true };
+
+    (void)state;
+    events.on_line = NULL;
+    events.on_notify = NULL;
+    assert_int_equal(0, det_child_start(witness.loop, NULL, &spec, &events, &witness.child, NULL));
+    ends_with(&witness, 0, 0);
+    assert_int_equal(0, witness.lines);
+}
+
+static void a_polite_child_ends_when_it_is_asked_to(void **state)
+{
+    (void)state;
+    start_nasty("polite", NULL);
+    turn_until(&witness, has_said, "ready");
+    assert_int_equal(0, det_child_signal(witness.child, 0));
+    assert_int_equal(0, det_child_stop(witness.child));
+    ends_with(&witness, 7, 0);
+    assert_string_equal("ready|bye|", witness.said[0]);
+}
+
+static void the_stop_signal_is_the_one_that_was_asked_for(void **state)
+{
+    char text[8];
+
+    (void)state;
+    (void)snprintf(text, sizeof text, "%d", SIGQUIT);
+    start_spec(&(struct det_process_spec){
+        .argv = (const char *const[]){ nasty, "polite", text, NULL }, .stop_signal = SIGQUIT });
+    turn_until(&witness, has_said, "ready");
+    assert_int_equal(0, det_child_stop(witness.child));
+    ends_with(&witness, 7, 0);
+}
+
+static void a_deaf_child_ends_when_it_is_killed(void **state)
+{
+    (void)state;
+    start_nasty("deaf", NULL);
+    turn_until(&witness, has_said, "ready");
+    assert_int_equal(0, det_child_stop(witness.child));
+    assert_int_equal(0, det_loop_turn(witness.loop, 0));
+    assert_int_equal(0, witness.ends);
+    assert_int_equal(0, det_child_kill(witness.child));
+    ends_with(&witness, -1, SIGKILL);
+}
+
+static void stands_still(void)
+{
+    siginfo_t info;
+
+    assert_int_equal(
+        0, waitid(P_PID, (id_t)det_child_number(witness.child), &info, WSTOPPED | WNOWAIT));
+}
+
+static void a_frozen_child_hears_the_stop(void **state)
+{
+    (void)state;
+    start_nasty("frozen", NULL);
+    stands_still();
+    assert_int_equal(0, det_child_stop(witness.child));
+    ends_with(&witness, -1, SIGTERM);
+    again();
+    start_nasty("frozen", "deaf");
+    stands_still();
+    assert_int_equal(0, det_child_stop(witness.child));
+    assert_int_equal(0, det_child_kill(witness.child));
+    ends_with(&witness, -1, SIGKILL);
+    again();
+    start_nasty("frozen", "deaf");
+    stands_still();
+    assert_int_equal(0, det_child_kill(witness.child));
+    ends_with(&witness, -1, SIGKILL);
+}
+
+static void what_is_left_of_the_group_dies_with_its_leader(void **state)
+{
+    (void)state;
+    start_nasty("family", NULL);
+    ends_with(&witness, 0, 0);
+    is_gone((pid_t)strtol(witness.said[0], NULL, 10));
+}
+
+static bool has_five_lines(const struct witness *one, const char *text)
+{
+    (void)text;
+    return one->lines == 5;
+}
+
+static void a_kill_reaches_all_generations(void **state)
+{
+    (void)state;
+    start_nasty("generations", "5");
+    turn_until(&witness, has_five_lines, NULL);
+    assert_int_equal(0, det_child_stop(witness.child));
+    assert_int_equal(0, det_child_kill(witness.child));
+    ends_with(&witness, -1, SIGKILL);
+    for (const char *at = witness.said[0]; *at; at = strchr(at, '|') + 1)
+        is_gone((pid_t)strtol(at, NULL, 10));
+}
+
+static void one_that_left_the_group_does_not_delay_the_end(void **state)
+{
+    const char *const ways[] = { NULL, "flood" };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        pid_t number;
+
+        start_nasty("runaway", ways[i]);
+        ends_with(&witness, 0, 0);
+        number = (pid_t)strtol(witness.said[0], NULL, 10);
+        assert_true(number > 0);
+        /* The library cannot reach it; nobody reads its pipe, so a flood ends it by SIGPIPE. */
+        if (!ways[i])
+            assert_int_equal(0, kill(number, SIGKILL));
+        is_gone(number);
+        again();
+    }
+}
+
+static void a_flood_is_read_to_its_end_in_bounded_memory(void **state)
+{
+    struct rusage before, after;
+
+    (void)state;
+    assert_int_equal(0, getrusage(RUSAGE_SELF, &before));
+    start_spec(
+        &(struct det_process_spec){ .argv = (const char *const[]){ nasty, "flood", "100", NULL },
+                                    .bytes_per_second_max = UINT64_MAX });
+    ends_with(&witness, 0, 0);
+    assert_int_equal(100 << 20, witness.bytes + witness.lines);
+    assert_int_equal((100 << 20) / 64, witness.lines);
+    assert_int_equal(0, witness.dropped);
+    assert_int_equal(0, getrusage(RUSAGE_SELF, &after));
+    assert_true(after.ru_maxrss - before.ru_maxrss < 8192);
+}
+
+static void a_flood_beyond_its_limit_is_dropped_and_counted(void **state)
+{
+    (void)state;
+    start_spec(
+        &(struct det_process_spec){ .argv = (const char *const[]){ nasty, "flood", "100", NULL },
+                                    .bytes_per_second_max = 1 << 20 });
+    ends_with(&witness, 0, 0);
+    assert_true(witness.dropped > 50 << 20);
+    /* Every byte is either in a line, its end, or dropped; lines that were cut had no end. */
+    assert_true(witness.bytes + witness.dropped <= 100 << 20);
+    assert_true(witness.bytes + witness.dropped + witness.lines >= 100 << 20);
+}
+
+/* A timer that is armed again and again runs in every turn, whatever the child does. */
+static void count_turns(void *argument)
+{
+    (*(int *)argument)++;
+}
+
+static void a_flood_leaves_turns_to_the_others(void **state)
+{
+    uint64_t bytes = 0, most = 0;
+    int count = 0;
+    struct det_post post = { .run = count_turns, .argument = &count };
+
+    (void)state;
+    start_spec(
+        &(struct det_process_spec){ .argv = (const char *const[]){ nasty, "flood", "20", NULL },
+                                    .bytes_per_second_max = UINT64_MAX });
+    for (int turns = 1; !witness.ends; turns++) {
+        det_loop_post(witness.loop, &post);
+        assert_true(det_loop_turn(witness.loop, deadline_of(&witness)) > 0);
+        assert_int_equal(turns, count);
+        most = witness.bytes - bytes > most ? witness.bytes - bytes : most;
+        bytes = witness.bytes;
+    }
+    assert_true(most <= 2 << 20);
+    ends_with(&witness, 0, 0);
+}
+
+static void a_child_that_closes_its_streams_lives_on(void **state)
+{
+    (void)state;
+    start_nasty("silent", NULL);
+    /* The pipes have ended, so that nothing wakes the loop for nothing. */
+    while (det_loop_turn(witness.loop, det_loop_now(witness.loop) + 50 * DET_MILLISECOND) > 0)
+        assert_int_equal(0, witness.ends);
+    assert_int_equal(0, det_child_signal(witness.child, 0));
+    assert_int_equal(0, det_child_stop(witness.child));
+    ends_with(&witness, -1, SIGTERM);
+    assert_string_equal("last words|", witness.said[0]);
+}
+
+static void a_child_sees_its_streams_and_nothing_else(void **state)
+{
+    int extra = dup(2);
+
+    (void)state;
+    assert_true(extra > 2);
+    start_spec(&(struct det_process_spec){
+        .argv = (const char *const[]){ nasty, "descriptors", NULL }, .has_notify = true });
+    ends_with(&witness, 0, 0);
+    assert_string_equal("0|1|2|", witness.said[0]);
+    close(extra);
+    again();
+    start_nasty("signals", NULL);
+    ends_with(&witness, 0, 0);
+    assert_string_equal("", witness.said[0]);
+}
+
+static void a_child_has_the_environment_and_folder_it_was_given(void **state)
+{
+    const char *const environment[] = { "NOTIFY_SOCKET=@theirs", "COLOUR=red", NULL };
+
+    (void)state;
+    start_spec(&(struct det_process_spec){
+        .argv = (const char *const[]){ nasty, "environment", "COLOUR", NULL },
+        .environment = environment });
+    ends_with(&witness, 0, 0);
+    assert_string_equal("red|", witness.said[0]);
+    again();
+    start_spec(&(struct det_process_spec){
+        .argv = (const char *const[]){ nasty, "environment", "NOTIFY_SOCKET", NULL },
+        .environment = environment,
+        .has_notify = true });
+    ends_with(&witness, 0, 0);
+    assert_int_equal('@', witness.said[0][0]);
+    assert_string_not_equal("@theirs|", witness.said[0]);
+    again();
+    start_spec(&(struct det_process_spec){ .argv = (const char *const[]){ nasty, "folder", NULL },
+                                           .folder = "/usr" });
+    ends_with(&witness, 0, 0);
+    assert_string_equal("/usr|", witness.said[0]);
+}
+
+static void news_of_a_child_and_its_helpers_are_heard(void **state)
+{
+    const char *const ways[] = { "notify", "notify-helper" };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        start_spec(&(struct det_process_spec){
+            .argv = (const char *const[]){ nasty, ways[i], "READY=1\nSTATUS=warm\n\n", NULL },
+            .has_notify = true });
+        ends_with(&witness, 0, 0);
+        assert_string_equal("READY=1,STATUS=warm,", witness.news);
+        again();
+    }
+}
+
+/* Sends as this process, who is not of the child's group. */
+static void send_news(const char *name, const char *message, size_t size)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    size_t length = strcspn(name, "|");
+    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    memcpy(address.sun_path, name, length);
+    address.sun_path[0] = '\0';
+    assert_int_equal(
+        size, sendto(
+                  descriptor, message, size, 0, (struct sockaddr *)&address,
+                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)));
+    close(descriptor);
+}
+
+static void news_of_strangers_are_not_heard(void **state)
+{
+    (void)state;
+    start_spec(&(struct det_process_spec){
+        .argv = (const char *const[]){ nasty, "notify-where", NULL }, .has_notify = true });
+    turn_until(&witness, has_said, "|");
+    for (int i = 0; i < 5; i++)
+        send_news(witness.said[0], "READY=1", 7);
+    assert_true(det_loop_turn(witness.loop, 0) > 0);
+    assert_int_equal(0, det_child_kill(witness.child));
+    ends_with(&witness, -1, SIGKILL);
+    assert_string_equal("", witness.news);
+}
+
+static void news_that_are_too_long_are_not_heard(void **state)
+{
+    static char message[5001];
+
+    (void)state;
+    memset(message, 'x', sizeof message - 1);
+    start_spec(&(struct det_process_spec){
+        .argv = (const char *const[]){ nasty, "notify", message, NULL }, .has_notify = true });
+    ends_with(&witness, 0, 0);
+    assert_string_equal("", witness.news);
+}
+
+static void fails_with(const struct det_process_spec *spec, int code, const char *text)
+{
+    struct det_child_events events = events_of(&witness);
+    struct det_error error = { .code = 0 };
+
+    assert_int_equal(
+        code, det_child_start(witness.loop, NULL, spec, &events, &witness.child, &error));
+    assert_int_equal(code, error.code);
+    if (!strstr(error.text, text))
+        fail_msg("\"%s\" does not say \"%s\"", error.text, text);
+    assert_int_equal(code == DET_ERR_IO, error.cause != 0);
+    /* Who does not want to know is not told, and nothing else changes. */
+    assert_int_equal(
+        code, det_child_start(witness.loop, NULL, spec, &events, &witness.child, NULL));
+    assert_null(witness.child);
+}
+
+static void fails_to_run(const char *program, int code, const char *text)
+{
+    fails_with(
+        &(struct det_process_spec){ .argv = (const char *const[]){ program, NULL } }, code, text);
+}
+
+static void a_child_that_cannot_start_says_what_helps(void **state)
+{
+    char *folder = det_test_folder(), path[512];
+
+    (void)state;
+    fails_to_run("no-such-program", DET_ERR_NOT_FOUND, "no such program in PATH (/");
+    fails_to_run("/no/such/program", DET_ERR_NOT_FOUND, "there is no such file");
+    fails_to_run("/usr", DET_ERR_IO, "it is a folder");
+    (void)snprintf(path, sizeof path, "%s/script", folder);
+    det_test_write_file(path, "#!/no/such/interpreter\n", 23);
+    fails_to_run(path, DET_ERR_IO, "chmod +x");
+    assert_int_equal(0, chmod(path, 0755));
+    fails_to_run(path, DET_ERR_NOT_FOUND, "not the interpreter");
+    det_test_write_file(path, "echo hello\n", 11);
+    fails_to_run(path, DET_ERR_IO, "#!");
+    fails_with(
+        &(struct det_process_spec){ .argv = (const char *const[]){ "true", NULL },
+                                    .folder = "/no/such/folder" },
+        DET_ERR_NOT_FOUND, "make the folder");
+    fails_with(
+        &(struct det_process_spec){ .argv = (const char *const[]){ "true", NULL }, .folder = path },
+        DET_ERR_IO, "Not a directory");
+    fails_with(&(struct det_process_spec){ 0 }, DET_ERR_INVALID, "argv[0]");
+    fails_to_run("", DET_ERR_INVALID, "argv[0]");
+    fails_with(
+        &(struct det_process_spec){ .argv = (const char *const[]){ "true", NULL },
+                                    .user = "no-such-user" },
+        DET_ERR_NOT_FOUND, "there is no such user");
+    det_test_folder_remove(folder);
+}
+
+static void arguments_that_are_too_long_are_told(void **state)
+{
+    size_t size = (size_t)256 << 10;
+    char *word = malloc(size);
+
+    (void)state;
+    assert_non_null(word);
+    memset(word, 'x', size - 1);
+    word[size - 1] = '\0';
+    fails_with(
+        &(struct det_process_spec){ .argv = (const char *const[]){ "true", word, NULL } },
+        DET_ERR_IO, "shorter arguments");
+    free(word);
+}
+
+static void a_child_can_be_closed_before_its_end(void **state)
+{
+    (void)state;
+    start_nasty("deaf", NULL);
+    turn_until(&witness, has_said, "ready");
+    det_child_close(witness.child);
+    witness.child = NULL;
+    assert_int_equal(0, det_loop_turn(witness.loop, 0));
+    assert_int_equal(0, witness.ends);
+}
+
+static void close_at_end(void *user, const struct det_process_end *end)
+{
+    keep_end(user, end);
+    det_child_close(witness.child);
+    witness.child = NULL;
+}
+
+static void a_child_can_be_closed_in_its_end(void **state)
+{
+    struct det_child_events events = events_of(&witness);
+    const struct det_process_spec spec = { .argv =
+                                               (const char *const[]){ nasty, "say", "a", NULL } };
+
+    (void)state;
+    events.on_end = close_at_end;
+    assert_int_equal(0, det_child_start(witness.loop, NULL, &spec, &events, &witness.child, NULL));
+    turn_until(&witness, has_ended, NULL);
+    assert_null(witness.child);
+}
+
+static void a_child_that_somebody_else_reaped_has_an_unknown_end(void **state)
+{
+    siginfo_t info;
+
+    (void)state;
+    start_nasty("exit", "3");
+    assert_int_equal(0, waitid(P_PID, (id_t)det_child_number(witness.child), &info, WEXITED));
+    ends_with(&witness, -1, 0);
+}
+
+static void codes_are_success_or_fatal_as_the_spec_says(void **state)
+{
+    const int success[] = { 3, 4 }, fatal[] = { 2, 4 };
+    const struct det_process_spec spec = { .success_codes = success,
+                                           .success_code_count = 2,
+                                           .fatal_codes = fatal,
+                                           .fatal_code_count = 2 };
+
+    (void)state;
+    assert_int_equal(1, det_child_verdict(&spec, &(struct det_process_end){ 0, 0 }));
+    assert_int_equal(0, det_child_verdict(&spec, &(struct det_process_end){ 1, 0 }));
+    assert_int_equal(-1, det_child_verdict(&spec, &(struct det_process_end){ 2, 0 }));
+    assert_int_equal(1, det_child_verdict(&spec, &(struct det_process_end){ 3, 0 }));
+    assert_int_equal(-1, det_child_verdict(&spec, &(struct det_process_end){ 4, 0 }));
+    assert_int_equal(0, det_child_verdict(&spec, &(struct det_process_end){ -1, SIGTERM }));
+    assert_int_equal(0, det_child_verdict(&spec, &(struct det_process_end){ -1, 0 }));
+}
+
+static void many_children_run_at_once(void **state)
+{
+    enum { COUNT = 50 };
+    static struct witness witnesses[COUNT];
+
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        struct det_child_events events;
+        const struct det_process_spec spec = { .argv = (const char *const[]){
+                                                   nasty, i % 2 ? "flood" : "say",
+                                                   i % 2 ? "1" : "a\n", NULL } };
+
+        witnesses[i] = (struct witness){ .loop = witness.loop };
+        events = events_of(&witnesses[i]);
+        assert_int_equal(
+            0, det_child_start(witness.loop, NULL, &spec, &events, &witnesses[i].child, NULL));
+    }
+    for (int i = 0; i < COUNT; i++) {
+        turn_until(&witnesses[i], has_ended, NULL);
+        assert_int_equal(0, witnesses[i].end.code);
+        assert_int_equal(i % 2 ? 1 << 20 : 2, witnesses[i].bytes + witnesses[i].lines);
+        det_child_close(witnesses[i].child);
+    }
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_child_ends_with_its_code),
+        CASE(a_child_ends_with_its_signal),
+        CASE(what_a_child_says_comes_before_its_end),
+        CASE(a_child_nobody_listens_to_writes_to_nowhere),
+        CASE(a_polite_child_ends_when_it_is_asked_to),
+        CASE(the_stop_signal_is_the_one_that_was_asked_for),
+        CASE(a_deaf_child_ends_when_it_is_killed),
+        CASE(a_frozen_child_hears_the_stop),
+        CASE(what_is_left_of_the_group_dies_with_its_leader),
+        CASE(a_kill_reaches_all_generations),
+        CASE(one_that_left_the_group_does_not_delay_the_end),
+        CASE(a_flood_is_read_to_its_end_in_bounded_memory),
+        CASE(a_flood_beyond_its_limit_is_dropped_and_counted),
+        CASE(a_flood_leaves_turns_to_the_others),
+        CASE(a_child_that_closes_its_streams_lives_on),
+        CASE(a_child_sees_its_streams_and_nothing_else),
+        CASE(a_child_has_the_environment_and_folder_it_was_given),
+        CASE(news_of_a_child_and_its_helpers_are_heard),
+        CASE(news_of_strangers_are_not_heard),
+        CASE(news_that_are_too_long_are_not_heard),
+        CASE(a_child_that_cannot_start_says_what_helps),
+        CASE(arguments_that_are_too_long_are_told),
+        CASE(a_child_can_be_closed_before_its_end),
+        CASE(a_child_can_be_closed_in_its_end),
+        CASE(a_child_that_somebody_else_reaped_has_an_unknown_end),
+        CASE(codes_are_success_or_fatal_as_the_spec_says),
+        CASE(many_children_run_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, group_setup, NULL);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* lines.c - cuts a stream into lines, counts what was dropped, and says how much may pass.
+ *
+ * Invariants of struct det_lines between calls
+ *   1. size <= DET_LINE_MAX + 1, and DET_LINE_MAX + 1 only when the last byte is a CR.
+ *   2. While it skips nothing is pending. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "task/lines.h"
+
+/* More than any pipe gives, and small enough to be multiplied by microseconds. */
+#define PER_SECOND_MAX (UINT64_C(1) << 42)
+
+static void emit(struct det_lines *lines, const char *text, size_t size, bool is_cut)
+{
+    const struct det_line line = {
+        .stream = lines->stream,
+        .text = text,
+        .size = size,
+        .is_cut = is_cut,
+        .dropped = lines->dropped,
+    };
+
+    lines->dropped = 0;
+    lines->on_line(lines->user, &line);
+}
+
+static size_t without_cr(const char *text, size_t size)
+{
+    return size && text[size - 1] == '\r' ? size - 1 : size;
+}
+
+/* Hands out a full piece and keeps what is more than that. */
+static void emit_piece(struct det_lines *lines)
+{
+    emit(lines, lines->pending, DET_LINE_MAX, true);
+    lines->size -= DET_LINE_MAX;
+    memmove(lines->pending, lines->pending + DET_LINE_MAX, lines->size);
+}
+
+static void append(struct det_lines *lines, const char *data, size_t size)
+{
+    while (size) {
+        size_t room, part;
+
+        if (lines->size == sizeof lines->pending)
+            emit_piece(lines);
+        room = sizeof lines->pending - lines->size;
+        part = size < room ? size : room;
+        memcpy(lines->pending + lines->size, data, part);
+        lines->size += part;
+        data += part;
+        size -= part;
+        if (lines->size > DET_LINE_MAX && lines->pending[DET_LINE_MAX] != '\r')
+            emit_piece(lines);
+    }
+}
+
+static void finish(struct det_lines *lines, const char *data, size_t size)
+{
+    /* Most lines come whole: they need not be copied. */
+    if (lines->size == 0 && without_cr(data, size) <= DET_LINE_MAX) {
+        emit(lines, data, without_cr(data, size), false);
+        return;
+    }
+    append(lines, data, size);
+    emit(lines, lines->pending, without_cr(lines->pending, lines->size), false);
+    lines->size = 0;
+}
+
+void det_lines_feed(struct det_lines *lines, const char *data, size_t size)
+{
+    while (size) {
+        const char *end = memchr(data, '\n', size);
+        size_t part = end ? (size_t)(end - data) : size;
+
+        if (lines->is_skipping) {
+            lines->is_skipping = !end;
+            lines->dropped += part + (end ? 1 : 0);
+        } else if (end) {
+            finish(lines, data, part);
+        } else {
+            append(lines, data, part);
+        }
+        part += end ? 1 : 0;
+        data += part;
+        size -= part;
+    }
+    det_assert(lines->size <= sizeof lines->pending && (!lines->is_skipping || !lines->size));
+}
+
+/* At most a CR is more than a line, and it belongs to no line that was cut. */
+static void emit_pending(struct det_lines *lines, bool is_cut)
+{
+    emit(lines, lines->pending, without_cr(lines->pending, lines->size), is_cut);
+    lines->size = 0;
+}
+
+void det_lines_drop(struct det_lines *lines, const char *data, size_t size)
+{
+    if (!size)
+        return;
+    if (lines->size)
+        emit_pending(lines, true);
+    lines->dropped += size;
+    lines->is_skipping = data[size - 1] != '\n';
+}
+
+void det_lines_end(struct det_lines *lines)
+{
+    if (lines->size)
+        emit_pending(lines, false);
+    else if (lines->dropped)
+        emit(lines, "", 0, true);
+    lines->is_skipping = false;
+}
+
+void det_throttle_init(struct det_throttle *throttle, uint64_t per_second, det_time now)
+{
+    per_second = per_second < PER_SECOND_MAX ? per_second : PER_SECOND_MAX;
+    *throttle = (struct det_throttle){ per_second, per_second, now };
+}
+
+/* Whole microseconds count, and what is left of one is kept for the next time. */
+static void refill(struct det_throttle *throttle, det_time now)
+{
+    det_time span = (now - throttle->at) / DET_MICROSECOND;
+    uint64_t more;
+
+    if (span <= 0)
+        return;
+    if (span >= DET_SECOND / DET_MICROSECOND) {
+        throttle->left = throttle->per_second;
+        throttle->at = now;
+        return;
+    }
+    more = throttle->per_second * (uint64_t)span / 1000000;
+    /* A trickle of less than a byte must not be rounded away for ever. */
+    if (!more)
+        return;
+    throttle->at += span * DET_MICROSECOND;
+    throttle->left += more;
+    if (throttle->left > throttle->per_second)
+        throttle->left = throttle->per_second;
+}
+
+size_t det_throttle_take(struct det_throttle *throttle, size_t size, det_time now)
+{
+    refill(throttle, now);
+    if (size > throttle->left)
+        size = (size_t)throttle->left;
+    throttle->left -= size;
+    return size;
+}

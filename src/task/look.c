@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* look.c - looking at tasks: one step on the loop, so that what is seen belongs together. */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "task/registry.h"
+
+struct look {
+    det_task_id id;
+    int (*each)(void *user, const struct det_task_info *info);
+    void *user;
+    struct det_tasks_counts counts;
+};
+
+static struct det_task_end last_end(const struct det_task *task)
+{
+    return (struct det_task_end){
+        .id = task->node.id,
+        .outcome = (enum det_task_outcome)task->outcome,
+        .attempts = task->attempt_number,
+        .exit_code = task->ended.exit_code,
+        .has_exit_code = task->ended.has_exit_code,
+        .signal = task->ended.signal,
+    };
+}
+
+static const char *kind_name(const struct det_task *task)
+{
+    static const char *const names[] = {
+        [TASK_FUNCTION] = "function", [TASK_STEP] = "step", [TASK_PROCESS] = "process"
+    };
+
+    return names[task->kind];
+}
+
+static int show(struct det_task *task, const struct look *look)
+{
+    struct det_tasks *tasks = task->tasks;
+    bool is_root = task->group == tasks->root;
+    struct det_task_info info = {
+        .id = task->node.id,
+        .name = task->name,
+        .group = is_root ? NULL : det_group_name(task->group),
+        .slot = task->slot ? det_slot_name(task->slot) : NULL,
+        .kind = kind_name(task),
+        .state = det_actor_state(task),
+        .waits_for =
+            task->is_registered && det_actor_is_held(task) ? det_tree_obstacle(task) : NULL,
+        .reason = task->reason ? task->reason : "",
+        .is_ready = task->is_ready,
+        .is_healthy = task->is_healthy,
+        .is_removing = task->is_removing,
+        .attempt = task->attempt_number,
+        .failures = task->failures,
+        .restarts = task->restarts,
+        .since = det_tasks_wall(tasks) - (det_loop_now(tasks->loop) - task->since),
+        .next_at = det_actor_is_paused(task) ? det_plan_next_wall(task) : 0,
+        .process = det_attempt_process(task),
+        .last = last_end(task),
+    };
+
+    return look->each(look->user, &info);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    struct det_task *const *x = a, *const *y = b;
+
+    return ((*x)->node.id > (*y)->node.id) - ((*x)->node.id < (*y)->node.id);
+}
+
+static int look_at_all(struct det_tasks *tasks, void *argument)
+{
+    struct look *look = argument;
+    size_t count = tasks->ids.count, n = 0;
+    struct det_task **all;
+    int r = 0;
+
+    all = DET_NEW_ARRAY(tasks->allocator, count, struct det_task *);
+    if (!all)
+        return DET_ERR_NO_MEMORY;
+    for (size_t i = 0; i < tasks->ids.capacity; i++)
+        for (struct det_id_node *node = tasks->ids.chains[i]; node; node = node->next)
+            all[n++] = DET_CONTAINER(node, struct det_task, node);
+    qsort(all, n, sizeof(struct det_task *), by_id);
+    for (size_t i = 0; i < n && r >= 0; i++)
+        r = show(all[i], look);
+    DET_DELETE_ARRAY(tasks->allocator, all, count);
+    return r < 0 ? r : 0;
+}
+
+int det_tasks_each(
+    struct det_tasks *tasks, int (*each)(void *user, const struct det_task_info *info), void *user)
+{
+    struct look look = { .each = each, .user = user };
+
+    return det_tasks_call(tasks, true, look_at_all, &look);
+}
+
+static int look_at_one(struct det_tasks *tasks, void *argument)
+{
+    struct look *look = argument;
+    struct det_task *task = det_task_find(tasks, look->id);
+
+    return task ? show(task, look) : DET_ERR_NOT_FOUND;
+}
+
+int det_tasks_get(
+    struct det_tasks *tasks, det_task_id id,
+    int (*each)(void *user, const struct det_task_info *info), void *user)
+{
+    struct look look = { .id = id, .each = each, .user = user };
+
+    return det_tasks_call(tasks, true, look_at_one, &look);
+}
+
+static int look_at_counts(struct det_tasks *tasks, void *argument)
+{
+    struct look *look = argument;
+
+    look->counts = tasks->counts;
+    look->counts.registered = tasks->registered;
+    look->counts.queued = tasks->queued;
+    return det_tree_each_task(tasks, det_actor_count, &look->counts);
+}
+
+struct det_tasks_counts det_tasks_counts(struct det_tasks *tasks)
+{
+    struct look look = { .each = NULL };
+    int r;
+
+    r = det_tasks_call(tasks, true, look_at_counts, &look);
+    (void)r;
+    return look.counts;
+}

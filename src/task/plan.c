@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* plan.c - when a task runs again: backoff after a failure, rest after a success, or the times of
+ * its schedule.
+ *
+ * A pause ends at `task->deadline` on the monotonic clock. A schedule speaks of wall time, so its
+ * pause has no deadline; a timer on the wall clock sets it when the time has come. */
+#include "task/registry.h"
+
+#include "base/checked.h"
+#include "base/memory.h"
+
+struct plan {
+    struct det_timetable table;
+    struct det_timer timer;
+    det_time due; /* wall: the run that comes, or the one that runs */
+};
+
+/* A run that was stable for long enough ends the streak, even if it failed in the end. */
+static uint32_t streak(const struct det_task *task)
+{
+    det_time ran = det_loop_now(task->tasks->loop) - task->since;
+
+    return ran >= task->policy->backoff.stable_after ? 0 : task->failures;
+}
+
+static bool has_failed(const struct det_task *task, bool is_late)
+{
+    return is_late || task->ended.result == ATTEMPT_FAILED || task->ended.result == ATTEMPT_FORCED;
+}
+
+bool det_plan_will_retry(const struct det_task *task, bool is_late)
+{
+    if (!has_failed(task, is_late) || task->policy->restart == DET_RESTART_NEVER)
+        return false;
+    return task->policy->retries_max == DET_RETRIES_UNLIMITED ||
+           streak(task) < task->policy->retries_max;
+}
+
+bool det_plan_will_repeat(const struct det_task *task, bool is_late)
+{
+    bool is_planned = task->body && task->body->plan;
+
+    if (has_failed(task, is_late))
+        return is_planned;
+    return task->ended.result == ATTEMPT_SUCCEEDED &&
+           (is_planned || task->policy->restart == DET_RESTART_ALWAYS);
+}
+
+static void tell(struct det_task *task, enum det_backoff_source source, det_time delay)
+{
+    struct det_task_event event = det_task_event_of(task, DET_EVENT_BACKOFF_SCHEDULED);
+
+    event.source = (uint8_t)source;
+    event.delay = delay;
+    if (source == DET_BACKOFF_AFTER_FAILURE && task->reason)
+        det_event_set_text(event.reason, sizeof event.reason, task->reason);
+    det_tasks_publish(task->tasks, &event);
+}
+
+static void pause_for(struct det_task *task, det_time delay)
+{
+    task->since = det_loop_now(task->tasks->loop);
+    task->deadline = det_add_time(task->since, delay);
+    task->restarts++;
+    task->tasks->counts.restarts++;
+}
+
+int det_plan_backoff(struct det_task *task)
+{
+    uint32_t failures = streak(task);
+    det_time before = failures == 0 ? 0 : task->delay;
+
+    task->delay =
+        det_backoff_delay(&task->policy->backoff, failures, before, det_tasks_chance(task->tasks));
+    task->failures = failures < UINT32_MAX ? failures + 1 : failures;
+    tell(task, DET_BACKOFF_AFTER_FAILURE, task->delay);
+    pause_for(task, task->delay);
+    return 0;
+}
+
+static void on_time(void *argument)
+{
+    struct det_task *task = argument;
+
+    task->deadline = 0;
+    det_component_wake(&task->component);
+}
+
+static void tell_missed(struct det_task *task, uint32_t missed)
+{
+    struct det_task_event event = det_task_event_of(task, DET_EVENT_RUNS_MISSED);
+
+    event.count = missed;
+    det_tasks_publish(task->tasks, &event);
+}
+
+/* Until the next of its times. */
+static int rest_until_time(struct det_task *task, struct plan *plan)
+{
+    det_time now = det_world_now(task->tasks->world, DET_CLOCK_WALL), due;
+    uint32_t missed = 0;
+
+    due = det_timetable_next(&plan->table, plan->due, now, &missed);
+    if (missed > 0)
+        tell_missed(task, missed);
+    plan->due = due;
+    if (task->attempt_number > 0)
+        tell(task, DET_BACKOFF_AFTER_SUCCESS, due > now ? due - now : 0);
+    pause_for(task, 0);
+    task->deadline = DET_NEVER;
+    return det_loop_timer_set_wall(task->tasks->loop, &plan->timer, due);
+}
+
+/* An interval begins at the end of the attempt; the floor under it at its start. */
+int det_plan_rest(struct det_task *task)
+{
+    det_time interval = task->policy->interval;
+    det_time ran = det_loop_now(task->tasks->loop) - task->since, delay = interval;
+
+    task->failures = 0;
+    task->delay = 0;
+    if (task->body && task->body->plan)
+        return rest_until_time(task, task->body->plan);
+    if (ran < DET_DELAY_FLOOR && delay < DET_DELAY_FLOOR - ran)
+        delay = DET_DELAY_FLOOR - ran;
+    if (interval > 0)
+        tell(task, DET_BACKOFF_AFTER_SUCCESS, delay);
+    pause_for(task, delay);
+    return 0;
+}
+
+void det_plan_drop(struct det_task *task)
+{
+    if (task->body && task->body->plan)
+        det_loop_timer_cancel(task->tasks->loop, &task->body->plan->timer);
+    task->deadline = DET_NEVER;
+}
+
+int det_plan_open(
+    struct det_task *task, const struct det_schedule *schedule, struct det_error *reterr)
+{
+    struct plan *plan = det_arena_alloc(&task->body->arena, sizeof *plan);
+    int r;
+
+    if (!plan)
+        return DET_ERR_NO_MEMORY;
+    r = det_timetable_init(
+        &plan->table, schedule, det_world_now(task->tasks->world, DET_CLOCK_WALL),
+        det_tasks_chance(task->tasks), reterr);
+    if (r < 0)
+        return r;
+    plan->timer.run = on_time;
+    plan->timer.argument = task;
+    task->body->plan = plan;
+    return 0;
+}
+
+det_time det_plan_next_wall(struct det_task *task)
+{
+    if (task->body && task->body->plan && task->deadline == DET_NEVER)
+        return task->body->plan->due;
+    if (task->deadline == DET_NEVER)
+        return 0;
+    return det_tasks_wall(task->tasks) + (task->deadline - det_loop_now(task->tasks->loop));
+}

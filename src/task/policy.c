@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* policy.c - what a policy comes to: its own words, else the defaults, else ours. */
+#include <detent/policy.h>
+
+#include <float.h>
+
+#include "base/text.h"
+
+/* What policy.h says of a zero. */
+static const struct det_policy built_in = {
+    .restart = DET_RESTART_ON_FAILURE,
+    .retries_max = DET_RETRIES_UNLIMITED,
+    .timeout = DET_NO_TIMEOUT,
+    .grace = 10 * DET_SECOND,
+    .backoff = {
+        .first = 200 * DET_MILLISECOND,
+        .max = 30 * DET_SECOND,
+        .factor = 2,
+        .jitter = DET_JITTER_EQUAL,
+        .stable_after = 60 * DET_SECOND,
+    },
+};
+
+/* Fills every field of `policy` that is 0. */
+static void inherit(struct det_policy *policy, const struct det_policy *from)
+{
+#define INHERIT(field) (policy->field = policy->field == 0 ? from->field : policy->field)
+    INHERIT(restart);
+    INHERIT(interval);
+    INHERIT(retries_max);
+    INHERIT(timeout);
+    INHERIT(grace);
+    INHERIT(backoff.first);
+    INHERIT(backoff.max);
+    INHERIT(backoff.factor);
+    INHERIT(backoff.jitter);
+    INHERIT(backoff.stable_after);
+#undef INHERIT
+}
+
+static int check_time(const char *name, det_time span, struct det_error *reterr)
+{
+    char text[DET_DURATION_TEXT];
+
+    if (span >= 0)
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_INVALID, "%s is negative: %s", name,
+        det_format_duration(span, text, sizeof text));
+}
+
+static int check_times(const struct det_policy *policy, struct det_error *reterr)
+{
+    const struct det_backoff *backoff = &policy->backoff;
+    const struct {
+        const char *name;
+        det_time span;
+    } times[] = {
+        { "the interval", policy->interval },
+        { "the timeout", policy->timeout },
+        { "the grace", policy->grace },
+        { "the first delay", backoff->first == DET_NO_DELAY ? 0 : backoff->first },
+        { "the longest delay", backoff->max },
+        { "stable_after", backoff->stable_after },
+    };
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < sizeof times / sizeof times[0]; i++)
+        r = check_time(times[i].name, times[i].span, reterr);
+    return r;
+}
+
+static int check_backoff(const struct det_backoff *backoff, struct det_error *reterr)
+{
+    char first[DET_DURATION_TEXT], max[DET_DURATION_TEXT];
+
+    /* Written so that a NaN is refused as well. */
+    if (!(backoff->factor >= 1 && backoff->factor <= DBL_MAX))
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "the factor is %g; it is a finite number, at least 1",
+            backoff->factor);
+    if ((unsigned)backoff->jitter > DET_JITTER_DECORRELATED)
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "there is no jitter number %d", (int)backoff->jitter);
+    if (backoff->first > backoff->max)
+        return det_error_set(
+            reterr, DET_ERR_INVALID,
+            "the first delay (%s) is over the longest (%s); raise max or lower first",
+            det_format_duration(backoff->first, first, sizeof first),
+            det_format_duration(backoff->max, max, sizeof max));
+    return 0;
+}
+
+int det_policy_resolve(
+    const struct det_policy *policy, const struct det_policy *defaults, struct det_policy *ret,
+    struct det_error *reterr)
+{
+    struct det_policy resolved = *policy;
+    int r;
+
+    if (defaults)
+        inherit(&resolved, defaults);
+    inherit(&resolved, &built_in);
+    if (resolved.interval == DET_NO_DELAY)
+        resolved.interval = 0;
+    if ((unsigned)resolved.restart > DET_RESTART_ALWAYS)
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "there is no restart number %d", (int)resolved.restart);
+    r = check_times(&resolved, reterr);
+    if (r == 0)
+        r = check_backoff(&resolved.backoff, reterr);
+    if (r == 0)
+        *ret = resolved;
+    return r;
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* registry.c - who is there: tasks from their admission to the moment their end is told.
+ *
+ *     make -> index -> announce -> ... actor ... -> ended -> reap
+ *
+ * The end of a task, in order: out of both indexes and of the tree; TASK_FINISHED; waiters told;
+ * TASK_REMOVED; on_end; its slot gets its place back. So whoever hears of the end finds the name
+ * free, and the next one in a slot may have the same name. */
+#include "task/registry.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "task/body.h"
+
+/* Making. */
+
+static bool is_name(const char *name)
+{
+    size_t length = name ? strlen(name) : 0;
+
+    if (length == 0 || length > DET_TASK_NAME_MAX || det_utf8_check(name, length) != length)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
+            return false;
+    return true;
+}
+
+int det_name_check(const char *what, const char *name, struct det_error *reterr)
+{
+    if (is_name(name))
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_INVALID,
+        "the name of a %s is 1 to %d bytes of UTF-8 without control characters", what,
+        DET_TASK_NAME_MAX);
+}
+
+static int check_spec(const struct det_task_spec *spec, struct det_error *reterr)
+{
+    int kinds = !!spec->function + !!spec->step + !!spec->process, r;
+
+    r = det_name_check("task", spec->name, reterr);
+    if (r < 0)
+        return r;
+    if (kinds != 1)
+        return det_error_set(
+            reterr, DET_ERR_INVALID,
+            "task %s: set exactly one of function, step and process, not %d", spec->name, kinds);
+    if (spec->process && (!spec->process->argv || !spec->process->argv[0]))
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "task %s: argv of its process is empty", spec->name);
+    return 0;
+}
+
+static enum task_kind kind_of(const struct det_task_spec *spec)
+{
+    if (spec->function)
+        return TASK_FUNCTION;
+    return spec->step ? TASK_STEP : TASK_PROCESS;
+}
+
+/* A task with a schedule does not try again by itself, unless it says so. */
+static int set_policy(
+    struct det_task *task, const struct det_task_spec *spec, struct det_error *reterr)
+{
+    struct det_policy policy = spec->policy;
+
+    if (policy.restart == DET_RESTART_INHERIT && (spec->schedule.every || spec->schedule.cron))
+        policy.restart = DET_RESTART_NEVER;
+    return det_tasks_share_policy(task->tasks, &policy, &task->policy, reterr);
+}
+
+static void set_work(struct det_task *task, const struct det_task_spec *spec)
+{
+    task->kind = (uint8_t)kind_of(spec);
+    if (spec->function)
+        task->function = spec->function;
+    else
+        task->step = spec->step;
+    task->argument = spec->argument;
+    task->release = spec->release;
+}
+
+static struct det_task *new_task(struct det_tasks *tasks, const char *name)
+{
+    size_t length = strlen(name);
+    struct det_task *task = det_alloc_zero(tasks->allocator, sizeof *task + length + 1);
+
+    if (!task)
+        return NULL;
+    task->tasks = tasks;
+    task->name = memcpy(task + 1, name, length + 1);
+    task->deadline = DET_NEVER;
+    det_list_init(&task->line);
+    det_list_init(&task->siblings);
+    det_list_init(&task->place);
+    return task;
+}
+
+static int set_group(
+    struct det_task *task, const struct det_task_spec *spec, struct det_error *reterr)
+{
+    task->group = spec->group ? det_group_find(task->tasks, spec->group) : task->tasks->root;
+    if (task->group)
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_NOT_FOUND, "task %s: there is no group %s; add the group first", spec->name,
+        spec->group);
+}
+
+/* Everything but its id. */
+static int prepare(
+    struct det_task *task, const struct det_task_spec *spec, struct det_error *reterr)
+{
+    int r;
+
+    set_work(task, spec);
+    r = set_group(task, spec, reterr);
+    if (r < 0)
+        return r;
+    r = set_policy(task, spec, reterr);
+    if (r < 0)
+        return r;
+    r = det_body_open(task, spec, reterr);
+    if (r < 0)
+        return r;
+    r = det_id_map_reserve(&task->tasks->ids);
+    return r < 0 ? det_error_set(reterr, r, "task %s: no memory left", spec->name) : 0;
+}
+
+int det_task_make(
+    struct det_tasks *tasks, const struct det_task_spec *spec, struct det_task **ret,
+    struct det_error *reterr)
+{
+    struct det_task *task;
+    int r;
+
+    r = check_spec(spec, reterr);
+    if (r < 0)
+        return r;
+    if (tasks->ids.count >= tasks->options.tasks_max)
+        return det_error_set(
+            reterr, DET_ERR_LIMIT, "task %s: there are %u tasks already, which is tasks_max",
+            spec->name, (unsigned)tasks->options.tasks_max);
+    task = new_task(tasks, spec->name);
+    if (!task)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: no memory left", spec->name);
+    r = prepare(task, spec, reterr);
+    if (r < 0) {
+        det_task_free(task);
+        return r;
+    }
+    task->node.id = tasks->next_id++;
+    det_id_map_put(&tasks->ids, &task->node);
+    *ret = task;
+    return 0;
+}
+
+void det_task_free(struct det_task *task)
+{
+    struct det_tasks *tasks = task->tasks;
+
+    if (task->node.id)
+        det_id_map_remove(&tasks->ids, &task->node);
+    det_body_close(task);
+    det_free_string(tasks->allocator, task->reason);
+    det_free(tasks->allocator, task, sizeof *task + strlen(task->name) + 1);
+}
+
+struct det_task *det_task_find(struct det_tasks *tasks, det_task_id id)
+{
+    struct det_id_node *node = det_id_map_get(&tasks->ids, id);
+
+    return node ? DET_CONTAINER(node, struct det_task, node) : NULL;
+}
+
+/* Admission. */
+
+int det_task_index(struct det_task *task, struct det_error *reterr)
+{
+    struct det_tasks *tasks = task->tasks;
+    int r;
+
+    if (!det_tasks_is_open(tasks))
+        return det_error_set(
+            reterr, DET_ERR_CLOSED, "task %s: the supervisor is shutting down", task->name);
+    if (det_group_find(tasks, task->name))
+        return det_error_set(reterr, DET_ERR_EXISTS, "task %s: a group has this name", task->name);
+    r = det_map_put(&tasks->names, task);
+    if (r == DET_ERR_EXISTS)
+        return det_error_set(
+            reterr, r, "task %s: the name is taken until the task that has it is removed",
+            task->name);
+    if (r < 0)
+        return det_error_set(reterr, r, "task %s: no memory left", task->name);
+    task->is_registered = true;
+    if (tasks->registered++ == 0)
+        det_tasks_look_empty(tasks);
+    return 0;
+}
+
+void det_task_unindex(struct det_task *task)
+{
+    det_map_remove(&task->tasks->names, task->name);
+    task->is_registered = false;
+    task->tasks->registered--;
+}
+
+int det_task_enter(struct det_task *task, struct det_error *reterr)
+{
+    int r;
+
+    r = det_tree_join(task, reterr);
+    if (r < 0)
+        return r;
+    r = det_actor_start(task, reterr);
+    if (r < 0)
+        det_tree_leave(task);
+    return r;
+}
+
+void det_task_announce(struct det_task *task)
+{
+    struct det_tasks *tasks = task->tasks;
+
+    tasks->counts.added++;
+    det_task_tell(task, DET_EVENT_TASK_ADDED);
+    tasks->tree_dirty = true;
+    det_tasks_settle_soon(tasks);
+}
+
+int det_task_admit(struct det_task *task, struct det_error *reterr)
+{
+    int r;
+
+    r = det_task_index(task, reterr);
+    if (r < 0)
+        return r;
+    r = det_task_enter(task, reterr);
+    if (r < 0) {
+        det_task_unindex(task);
+        return r;
+    }
+    det_task_announce(task);
+    return 0;
+}
+
+enum det_rejection det_rejection_of(int code)
+{
+    if (code == DET_ERR_EXISTS)
+        return DET_REJECTION_ALREADY_EXISTS;
+    if (code == DET_ERR_CLOSED)
+        return DET_REJECTION_SHUTTING_DOWN;
+    return DET_REJECTION_FAILED;
+}
+
+void det_task_tell_refused(struct det_task *task, enum det_rejection rejection, const char *reason)
+{
+    struct det_task_event event = det_task_event_of(task, DET_EVENT_TASK_ADD_FAILED);
+
+    event.rejection = (uint8_t)rejection;
+    det_event_set_text(event.reason, sizeof event.reason, reason);
+    det_tasks_publish(task->tasks, &event);
+}
+
+/* The end. */
+
+bool det_task_remove(struct det_task *task)
+{
+    if (task->is_removing || task->outcome != DET_OUTCOME_NONE)
+        return false;
+    task->is_removing = true;
+    det_task_tell(task, DET_EVENT_TASK_REMOVE_REQUESTED);
+    if (!task->is_registered) {
+        det_slot_take_out(task);
+        return true;
+    }
+    if (task->slot)
+        det_slot_owner_stopping(task);
+    det_actor_cancel(task);
+    return true;
+}
+
+static struct det_task_end end_of(const struct det_task *task)
+{
+    struct det_task_end end = {
+        .id = task->node.id,
+        .outcome = (enum det_task_outcome)task->outcome,
+        .rejection = (enum det_rejection)task->rejection,
+        .attempts = task->attempt_number,
+        .exit_code = task->ended.exit_code,
+        .has_exit_code = task->ended.has_exit_code,
+        .signal = task->ended.signal,
+    };
+
+    if (end.outcome != DET_OUTCOME_COMPLETED && end.outcome != DET_OUTCOME_CANCELLED &&
+        task->reason)
+        det_event_set_text(end.reason, sizeof end.reason, task->reason);
+    return end;
+}
+
+static void tell_finished(struct det_task *task, const struct det_task_end *end)
+{
+    struct det_task_event event = det_task_event_of(task, DET_EVENT_TASK_FINISHED);
+
+    event.outcome = (uint8_t)end->outcome;
+    event.rejection = (uint8_t)end->rejection;
+    event.exit_code = end->exit_code;
+    event.has_exit_code = end->has_exit_code;
+    event.signal = (uint8_t)end->signal;
+    det_event_set_text(event.reason, sizeof event.reason, end->reason);
+    det_tasks_publish(task->tasks, &event);
+}
+
+/* Whoever is told may use the tasks: everything of this one is in order before. */
+static void tell_end(struct det_task *task, const struct det_task_end *end)
+{
+    struct det_tasks *tasks = task->tasks;
+    void *argument = task->argument;
+    void (*release)(void *) = task->release;
+
+    det_task_free(task);
+    tasks->counts.finished++;
+    if (release)
+        release(argument);
+    if (tasks->options.on_end)
+        tasks->options.on_end(tasks->options.user, end);
+}
+
+static void reap(struct det_task *task)
+{
+    struct det_task_end end = end_of(task);
+
+    det_task_unindex(task);
+    det_tree_leave(task);
+    tell_finished(task, &end);
+    det_waiters_tell(task, &end);
+    det_task_tell(task, DET_EVENT_TASK_REMOVED);
+    if (task->slot)
+        det_slot_owner_removed(task);
+    tell_end(task, &end);
+}
+
+/* One that never ran: it left the queue of its slot, which has told the event. */
+static void tell_rejection(struct det_task *task)
+{
+    struct det_task_end end;
+
+    task->outcome = DET_OUTCOME_REJECTED;
+    task->tasks->counts.rejected++;
+    end = end_of(task);
+    det_waiters_tell(task, &end);
+    tell_end(task, &end);
+}
+
+/* Settling. */
+
+static void reap_ended(struct det_tasks *tasks)
+{
+    struct det_list *node;
+
+    while ((node = det_list_take(&tasks->ended)))
+        reap(DET_CONTAINER(node, struct det_task, line));
+}
+
+static void tell_rejected(struct det_tasks *tasks)
+{
+    struct det_list *node;
+
+    while ((node = det_list_take(&tasks->rejected))) {
+        struct det_task *task = DET_CONTAINER(node, struct det_task, line);
+
+        tell_rejection(task);
+    }
+}
+
+void det_tasks_settle(struct det_tasks *tasks)
+{
+    if (tasks->is_settling)
+        return;
+    tasks->is_settling = true;
+    do {
+        tasks->settle_wanted = false;
+        reap_ended(tasks);
+        tell_rejected(tasks);
+        det_tree_settle(tasks);
+        det_permits_grant(tasks);
+    } while (tasks->settle_wanted);
+    tasks->is_settling = false;
+    det_tasks_look_empty(tasks);
+}
+
+static void settle_posted(void *argument)
+{
+    struct det_tasks *tasks = argument;
+
+    tasks->settle_posted = false;
+    det_tasks_settle(tasks);
+}
+
+void det_tasks_settle_soon(struct det_tasks *tasks)
+{
+    tasks->settle_wanted = true;
+    if (tasks->is_settling || tasks->settle_posted)
+        return;
+    tasks->settle_posted = true;
+    tasks->settle_post = (struct det_post){ .run = settle_posted, .argument = tasks };
+    det_loop_post(tasks->loop, &tasks->settle_post);
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* registry.h - what the files of src/task share: a task, the supervisor of all, and the steps by
+ * which one hands over to the other. Everything here is for the owner loop, but what says `any
+ * thread`.
+ *
+ *     add, submit                                                       (registry.c, slots.c)
+ *        -> struct det_task, its actor in state held                    (actor.c)
+ *        -> the tree releases it                                        (tree.c)
+ *        -> a permit                                                    (permit.c)
+ *        -> an attempt: function, step or process                       (attempt.c)
+ *        -> policy: pause, or done                                      (plan.c)
+ *        -> done: on the list `ended`; reap() takes it out of the indexes, tells its end, frees its
+ *           slot's place, tells the tree                                (registry.c)
+ *
+ * Invariants
+ *   1. A task is in `ids` from the moment its id is known outside until its end is told; in `names`
+ *      exactly while its actor is supervised and its end not told.
+ *   2. Nothing recurses from task to task: a permit that is given back, an end, a release by the
+ *      tree are noted and done by the loop in `settle()`, one after the other.
+ *   3. No user code runs between a change of the indexes and the event that tells it. */
+#ifndef DET_TASK_REGISTRY_H
+#define DET_TASK_REGISTRY_H
+
+#include <detent/slot.h>
+#include <detent/supervise.h>
+
+#include "base/arena.h"
+#include "base/id_map.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "os/os.h"
+#include "os/pool.h"
+#include "task/bus.h"
+
+struct det_slot;
+struct group;
+struct body;
+struct attempt;
+struct plan;
+struct checks;
+
+enum task_kind {
+    TASK_FUNCTION,
+    TASK_STEP,
+    TASK_PROCESS,
+};
+
+/* How an attempt came to its end. */
+enum attempt_result {
+    ATTEMPT_SUCCEEDED,
+    ATTEMPT_FAILED,
+    ATTEMPT_FATAL,
+    ATTEMPT_CANCELLED,
+    ATTEMPT_FORCED,
+};
+
+struct attempt_end {
+    int code; /* the error; 0: none, or it has an exit code */
+    int32_t exit_code;
+    uint8_t result; /* enum attempt_result */
+    uint8_t signal;
+    bool has_exit_code;
+};
+
+/* What the work sees. A function writes it on its thread between start and end of its attempt. */
+struct det_task_context {
+    int32_t exit_code;
+    uint8_t is_cancelled; /* atomic */
+    bool is_fatal;
+    bool has_exit_code;
+    bool is_notified; /* det_task_ready() was called */
+};
+
+struct det_task {
+    struct det_component component;
+    struct det_id_node node;
+    struct det_tasks *tasks;
+    struct det_task_context context;
+    const struct det_policy *policy; /* of `tasks`, shared */
+    union {
+        det_task_fn *function;
+        det_step_fn *step;
+    };
+    void *argument;
+    void (*release)(void *argument);
+    struct body *body;        /* what few tasks have; NULL: nothing of it */
+    struct attempt *attempt;  /* a function or a process that runs; NULL: none, or a step */
+    struct det_list line;     /* of those that wait for a permit; of the ended */
+    struct det_list siblings; /* of its group, in the order added */
+    struct det_list place;    /* among the owners of its slot, or in its queue */
+    struct group *group;      /* never NULL: the root, if it has no other */
+    struct det_slot *slot;    /* NULL: none */
+    struct det_waiter *waiters;
+    char *reason;      /* of the last failure; NULL: none */
+    det_time since;    /* monotonic: in this state */
+    det_time deadline; /* of the attempt, of a stop, of a pause; DET_NEVER: none */
+    det_time delay;    /* the last one of this streak */
+    struct attempt_end ended;
+    uint32_t attempt_number, failures, restarts;
+    uint32_t ticket; /* in the line for a permit */
+    uint8_t kind;    /* enum task_kind */
+    uint8_t outcome; /* enum det_task_outcome, once it is known */
+    uint8_t rejection;
+    bool has_permit : 1;
+    bool is_registered : 1; /* in `names` */
+    bool is_removing : 1;   /* a removal was asked for */
+    bool is_stopping : 1;   /* its slot knows that it was told to stop */
+    bool is_ready : 1;
+    bool is_healthy : 1;
+    bool is_stuck : 1;
+    bool is_unhealthy : 1; /* the attempt is ended because of its checks */
+    const char *name;      /* behind this struct */
+};
+
+/* What few tasks have; one block of an arena with all its strings. */
+struct body {
+    struct det_arena arena;
+    const struct det_process_spec *process;
+    const struct det_dependency *depends_on;
+    size_t depends_on_count;
+    const struct det_readiness *readiness; /* NULL: ready when started, no checks */
+    struct plan *plan;                     /* its schedule; NULL: none */
+    struct checks *checks;                 /* while it runs; NULL: none */
+};
+
+/* The policies in use; few, for most tasks say nothing. */
+struct shared_policy {
+    struct det_policy policy;
+    struct shared_policy *next;
+};
+
+struct det_tasks {
+    struct det_component component; /* supervisor.fsm */
+    struct det_tasks_options options;
+    struct det_world *world;
+    const struct det_allocator *allocator;
+    struct det_loop *loop;
+    struct det_loop *own_loop; /* NULL: the user's */
+    struct det_executor *executor;
+    struct det_bus *bus;
+    struct det_pool *pool;
+    struct det_policy defaults; /* resolved */
+    struct shared_policy *policies;
+
+    struct det_id_map ids;
+    struct det_map names;
+    uint64_t next_id;
+    uint64_t registered, queued;
+    struct group *root;
+    struct det_list groups; /* all but the root, parents first */
+    struct det_map slots;
+
+    struct det_list permit_line, pool_line;
+    uint32_t permits_used, pool_used;
+    uint32_t next_ticket;
+    struct det_list ended;    /* by `line`: done, and to be reaped */
+    struct det_list rejected; /* by `line`: left their queue, and to be told */
+    struct det_post settle_post;
+    bool is_settling, settle_wanted, settle_posted;
+    uint64_t chance; /* the state of a sequence of random numbers */
+    bool tree_dirty;
+
+    struct det_timer deadline; /* of a shutdown */
+    det_time wall, wall_read_at;
+    struct det_tasks_counts counts;
+    uint32_t stubborn_count;
+    char stubborn[DET_TASK_REASON_MAX + 1]; /* names of those that did not stop in time */
+    char text[DET_TASK_REASON_MAX + 1];     /* why a step that runs now fails */
+
+    /* any thread, under the mutex */
+    struct det_mutex *mutex;
+    struct det_condition *changed;
+    uint32_t intake;
+    bool is_empty, has_verdict, is_over, is_running, has_ended_bus, is_ending_bus;
+    int verdict;
+};
+
+/* registry.c */
+DET_MUST_CHECK int det_task_make(
+    struct det_tasks *tasks, const struct det_task_spec *spec, struct det_task **ret,
+    struct det_error *reterr);
+/* For one that was never admitted, or after its end was told. */
+void det_task_free(struct det_task *task);
+/* Admits a made task under its name; it is held until the tree releases it. On failure the task is
+ * as it was. The four steps of it, for those who admit several at once: into the index of names,
+ * into the tree with an actor, and told to everybody. */
+DET_MUST_CHECK int det_task_admit(struct det_task *task, struct det_error *reterr);
+DET_MUST_CHECK int det_task_index(struct det_task *task, struct det_error *reterr);
+void det_task_unindex(struct det_task *task);
+DET_MUST_CHECK int det_task_enter(struct det_task *task, struct det_error *reterr);
+void det_task_announce(struct det_task *task);
+void det_task_tell_refused(struct det_task *task, enum det_rejection rejection, const char *reason);
+enum det_rejection det_rejection_of(int code);
+DET_MUST_CHECK int det_name_check(const char *what, const char *name, struct det_error *reterr);
+/* Asks for its end; true when this call did it. Takes it out of a queue as well. */
+bool det_task_remove(struct det_task *task);
+struct det_task *det_task_find(struct det_tasks *tasks, det_task_id id);
+/* Does what was noted: ends, permits, releases. Soon, or now when nothing is under way. */
+void det_tasks_settle_soon(struct det_tasks *tasks);
+void det_tasks_settle(struct det_tasks *tasks);
+
+/* tasks.c */
+/* Runs `run` on the loop, and waits for it on any other thread. */
+DET_MUST_CHECK int det_tasks_call(
+    struct det_tasks *tasks, bool may_wait, int (*run)(struct det_tasks *tasks, void *argument),
+    void *argument);
+/* Whether the last one is gone; then those who wait for that are told. */
+void det_tasks_look_empty(struct det_tasks *tasks);
+uint64_t det_tasks_chance(struct det_tasks *tasks);
+bool det_tasks_is_open(const struct det_tasks *tasks);
+det_time det_tasks_wall(struct det_tasks *tasks);
+DET_MUST_CHECK int det_tasks_share_policy(
+    struct det_tasks *tasks, const struct det_policy *policy, const struct det_policy **ret,
+    struct det_error *reterr);
+
+/* told.c: events about a task, and the rest */
+struct det_task_event det_task_event_of(struct det_task *task, enum det_task_event_kind kind);
+void det_task_tell(struct det_task *task, enum det_task_event_kind kind);
+void det_tasks_publish(struct det_tasks *tasks, struct det_task_event *event);
+void det_event_set_text(char *target, size_t size, const char *text);
+
+/* actor.c: events of the actor, from outside of it */
+void det_actor_release(struct det_task *task);
+void det_actor_hold(struct det_task *task);
+void det_actor_grant(struct det_task *task);
+void det_actor_restart(struct det_task *task);
+void det_actor_cancel(struct det_task *task);
+void det_actor_ended(struct det_task *task, const struct attempt_end *end);
+/* Not healthy, or not ready in time. */
+void det_actor_expire(struct det_task *task, const char *reason);
+/* No patience any more. */
+void det_actor_force(struct det_task *task);
+const char *det_actor_state(const struct det_task *task);
+bool det_actor_is_held(const struct det_task *task);
+bool det_actor_has_attempt(const struct det_task *task);
+bool det_actor_is_paused(const struct det_task *task);
+/* Adds it to struct det_tasks_counts by its state. */
+int det_actor_count(struct det_task *task, void *argument);
+DET_MUST_CHECK int det_actor_start(struct det_task *task, struct det_error *reterr);
+/* Takes back a start that nobody has heard of. */
+void det_actor_abandon(struct det_task *task);
+
+/* permit.c */
+/* True when it was granted at once. */
+bool det_permit_ask(struct det_task *task);
+void det_permit_leave(struct det_task *task);
+void det_permit_return(struct det_task *task);
+void det_permits_grant(struct det_tasks *tasks);
+
+/* attempt.c */
+/* An error is the attempt's end, with a reason. */
+DET_MUST_CHECK int det_attempt_start(struct det_task *task);
+/* Asks for its end; true: it has ended already, as `task->ended` says. */
+bool det_attempt_stop(struct det_task *task);
+bool det_attempt_force(struct det_task *task);
+/* One call of a step: enum det_directive; at its end `task->ended` says how. */
+int det_attempt_step(struct det_task *task);
+/* Frees what it took; its end is known. */
+void det_attempt_close(struct det_task *task);
+void det_task_set_reason(struct det_task *task, const char *reason);
+int64_t det_attempt_process(const struct det_task *task);
+
+/* plan.c */
+bool det_plan_will_retry(const struct det_task *task, bool is_late);
+bool det_plan_will_repeat(const struct det_task *task, bool is_late);
+DET_MUST_CHECK int det_plan_backoff(struct det_task *task);
+DET_MUST_CHECK int det_plan_rest(struct det_task *task);
+void det_plan_drop(struct det_task *task);
+DET_MUST_CHECK int det_plan_open(
+    struct det_task *task, const struct det_schedule *schedule, struct det_error *reterr);
+void det_plan_close(struct det_task *task);
+det_time det_plan_next_wall(struct det_task *task);
+
+/* waiter.c */
+DET_MUST_CHECK int det_waiter_open(struct det_task *task, struct det_waiter **ret);
+/* The newest one of the task, which its user has not seen yet. */
+void det_waiter_forget(struct det_task *task);
+/* Those of the task are told and given up. */
+void det_waiters_tell(struct det_task *task, const struct det_task_end *end);
+
+/* slots.c: what the registry tells slots */
+/* An owner is gone, or was told to stop. */
+void det_slot_owner_removed(struct det_task *task);
+void det_slot_owner_stopping(struct det_task *task);
+/* Takes a queued one out; its end is told. */
+void det_slot_take_out(struct det_task *task);
+/* Nothing queued starts any more. */
+void det_slots_close(struct det_tasks *tasks);
+void det_slots_init(struct det_tasks *tasks);
+void det_slots_deinit(struct det_tasks *tasks);
+const char *det_slot_name(const struct det_slot *slot);
+
+/* tree.c: what tasks tell the tree */
+DET_MUST_CHECK int det_tree_open(struct det_tasks *tasks);
+void det_tree_close(struct det_tasks *tasks);
+/* All it depends on must be there, and not depend on it. Its group is set. */
+DET_MUST_CHECK int det_tree_join(struct det_task *task, struct det_error *reterr);
+void det_tree_leave(struct det_task *task);
+bool det_tree_allows(const struct det_task *task);
+/* What a held one waits for; NULL: nothing. */
+const char *det_tree_obstacle(const struct det_task *task);
+void det_tree_attempt_started(struct det_task *task);
+void det_tree_ready(struct det_task *task);
+/* An attempt has failed and will be tried again. */
+void det_tree_attempt_failed(struct det_task *task);
+void det_tree_attempt_closed(struct det_task *task);
+/* Releases and holds what may or must; from settle(). */
+void det_tree_settle(struct det_tasks *tasks);
+/* Asks all to stop, in order; again and again until nobody is left. */
+void det_tree_stop_all(struct det_tasks *tasks);
+/* The same without any order. */
+void det_tree_stop_at_once(struct det_tasks *tasks);
+/* All that are registered, in the order of groups and of admission; a negative answer ends it. The
+ * walk may end tasks, but must not reap them. */
+int det_tree_each_task(
+    struct det_tasks *tasks, int (*each)(struct det_task *task, void *argument), void *argument);
+const char *det_group_name(const struct group *group);
+struct group *det_group_find(struct det_tasks *tasks, const char *name);
+
+/* check.c: readiness and health of an attempt */
+DET_MUST_CHECK int det_checks_start(struct det_task *task);
+void det_checks_stop(struct det_task *task);
+
+#endif

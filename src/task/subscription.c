@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* subscription.c - one subscriber of a bus: a queue of sequences with one writer and one reader.
+ *
+ *     publisher: queue[tail] = sequence, tail + 1        reader: sequence = queue[head], head + 1,
+ *       full: dropped + 1, and nothing else                event from the ring, or lagged + 1
+ *
+ * Invariants
+ *   1. tail - head is at most `capacity`. Each event offered is queued, delivered, lagged or
+ *      dropped, and is counted as such once.
+ *   2. The thread sets `is_asleep` and then looks at the queue; the publisher fills the queue and
+ *      then looks at `is_asleep`. One of them sees the other, and a thread is woken once a drain.
+ *   3. The memory goes with the last reference: the bus's, or that of a thread left behind. */
+#include "task/subscription.h"
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "os/os.h"
+
+#define CAPACITY_DEFAULT 1024
+
+bool det_task_event_is_diagnostic(enum det_task_event_kind kind)
+{
+    return kind == DET_EVENT_SUBSCRIBER_OVERFLOWED || kind == DET_EVENT_SUBSCRIBER_FAILED ||
+           kind == DET_EVENT_RUNTIME_FAILURE;
+}
+
+/* Under the mutex. Never backwards. */
+static void set_state(struct det_subscription *subscription, enum det_subscription_state state)
+{
+    if (state <= det_subscription_state(subscription))
+        return;
+    atomic_store(&subscription->state, (int)state);
+    det_condition_broadcast(subscription->world, subscription->changed);
+}
+
+/* Asleep until there is something to do. Whoever waits for room hears of it first. */
+static void sleep_for_more(struct det_subscription *subscription)
+{
+    struct det_world *world = subscription->world;
+
+    det_mutex_lock(world, subscription->mutex);
+    for (;;) {
+        atomic_store(&subscription->is_asleep, true);
+        det_thread_preempt(world);
+        atomic_thread_fence(memory_order_seq_cst);
+        if (!det_subscription_is_empty(subscription) ||
+            det_subscription_state(subscription) != DET_SUBSCRIPTION_LIVE)
+            break;
+        if (atomic_load(&subscription->has_lost))
+            det_bus_want_turn(subscription->bus);
+        (void)det_condition_wait(world, subscription->changed, subscription->mutex, DET_NEVER);
+    }
+    atomic_store(&subscription->is_asleep, false);
+    det_mutex_unlock(world, subscription->mutex);
+}
+
+/* One event, or a sleep. False when it is time to end: the state is read before the queue, so that
+ * what was queued before the end began is seen. */
+static bool go_on(struct det_subscription *subscription)
+{
+    enum det_subscription_state state = det_subscription_state(subscription);
+    bool is_delivered;
+
+    if (det_subscription_is_empty(subscription)) {
+        if (state == DET_SUBSCRIPTION_LIVE)
+            sleep_for_more(subscription);
+        return state == DET_SUBSCRIPTION_LIVE;
+    }
+    if (!det_subscription_enter(subscription, DET_SUBSCRIPTION_DRAINING))
+        return false;
+    is_delivered = det_subscription_next(subscription);
+    det_assert(is_delivered);
+    det_subscription_exit(subscription);
+    return true;
+}
+
+/* What is still queued now will not be delivered. */
+static void end(struct det_subscription *subscription)
+{
+    const struct det_subscriber *subscriber = &subscription->subscriber;
+
+    for (; !det_subscription_is_empty(subscription); (void)det_subscription_take(subscription))
+        atomic_fetch_add(&subscription->dropped, 1);
+    if (subscriber->on_close)
+        subscriber->on_close(subscriber->user);
+    det_mutex_lock(subscription->world, subscription->mutex);
+    atomic_store(&subscription->is_calling, false);
+    set_state(subscription, DET_SUBSCRIPTION_ENDED);
+    det_mutex_unlock(subscription->world, subscription->mutex);
+}
+
+static void thread_main(void *argument)
+{
+    struct det_subscription *subscription = argument;
+
+    while (go_on(subscription))
+        continue;
+    atomic_store(&subscription->is_calling, true);
+    end(subscription);
+    det_subscription_release(subscription);
+}
+
+static int open_queue(struct det_subscription *subscription)
+{
+    uint64_t rounded = 1;
+
+    while (rounded < subscription->capacity)
+        rounded *= 2;
+    subscription->mask = rounded - 1;
+    subscription->attention = subscription->capacity / 2;
+    subscription->queue = DET_NEW_ARRAY(subscription->allocator, rounded, uint64_t);
+    return subscription->queue ? 0 : DET_ERR_NO_MEMORY;
+}
+
+static int open_thread(struct det_subscription *subscription)
+{
+    int r;
+
+    atomic_fetch_add(&subscription->references, 1);
+    r = det_thread_start(
+        subscription->world, "det-subscriber", thread_main, subscription, &subscription->thread);
+    if (r < 0)
+        atomic_fetch_sub(&subscription->references, 1);
+    return r;
+}
+
+static void init(
+    struct det_subscription *subscription, struct det_bus *bus, struct det_bus_ring *ring,
+    const struct det_subscriber *subscriber)
+{
+    const char *name = subscriber->name ? subscriber->name : "subscriber";
+
+    subscription->world = ring->world;
+    subscription->ring = ring;
+    subscription->bus = bus;
+    subscription->subscriber = *subscriber;
+    subscription->delivery = subscriber->delivery;
+    subscription->capacity = subscriber->capacity ? subscriber->capacity : CAPACITY_DEFAULT;
+    (void)det_text_copy(subscription->name, sizeof subscription->name, name);
+    subscription->subscriber.name = subscription->name;
+    atomic_init(&subscription->references, 1);
+    det_list_init(&subscription->node);
+    det_bus_keep(bus);
+}
+
+int det_subscription_open(
+    struct det_bus *bus, struct det_bus_ring *ring, const struct det_allocator *allocator,
+    const struct det_subscriber *subscriber, struct det_subscription **ret)
+{
+    struct det_subscription *subscription;
+    int r = 0;
+
+    subscription = DET_NEW(allocator, struct det_subscription);
+    if (!subscription)
+        return DET_ERR_NO_MEMORY;
+    subscription->allocator = allocator;
+    init(subscription, bus, ring, subscriber);
+    if (subscriber->delivery != DET_DELIVER_LOSSLESS)
+        r = open_queue(subscription);
+    if (r == 0)
+        r = det_mutex_open(ring->world, &subscription->mutex);
+    if (r == 0)
+        r = det_condition_open(ring->world, &subscription->changed);
+    if (r == 0 && subscriber->delivery == DET_DELIVER_THREAD)
+        r = open_thread(subscription);
+    if (r < 0) {
+        det_subscription_release(subscription);
+        return r;
+    }
+    *ret = subscription;
+    return 0;
+}
+
+void det_subscription_release(struct det_subscription *subscription)
+{
+    const struct det_allocator *allocator = subscription->allocator;
+    struct det_bus *bus = subscription->bus;
+
+    if (atomic_fetch_sub(&subscription->references, 1) > 1)
+        return;
+    det_condition_close(subscription->world, subscription->changed);
+    det_mutex_close(subscription->world, subscription->mutex);
+    if (subscription->queue)
+        DET_DELETE_ARRAY(allocator, subscription->queue, subscription->mask + 1);
+    DET_DELETE(allocator, subscription);
+    det_bus_release(bus);
+}
+
+static void wake_thread(struct det_subscription *subscription)
+{
+    if (!atomic_load(&subscription->is_asleep) || !atomic_exchange(&subscription->is_asleep, false))
+        return;
+    det_subscription_add(&subscription->wakes, 1);
+    det_mutex_lock(subscription->world, subscription->mutex);
+    det_condition_broadcast(subscription->world, subscription->changed);
+    det_mutex_unlock(subscription->world, subscription->mutex);
+}
+
+static void push(struct det_subscription *subscription, uint64_t tail, uint64_t sequence)
+{
+    subscription->queue[tail & subscription->mask] = sequence;
+    atomic_store_explicit(&subscription->tail, tail + 1, memory_order_release);
+}
+
+/* The queue seemed half full. A sleeping thread is woken now, before the end of the turn, since a
+ * long turn would fill the rest. */
+static void offer_with_care(
+    struct det_subscription *subscription, uint64_t tail, uint64_t sequence, bool is_diagnostic)
+{
+    subscription->head_seen = atomic_load_explicit(&subscription->head, memory_order_acquire);
+    if (tail - subscription->head_seen < subscription->capacity) {
+        push(subscription, tail, sequence);
+    } else {
+        atomic_fetch_add(&subscription->dropped, 1);
+        if (!is_diagnostic) {
+            subscription->lost++;
+            atomic_store(&subscription->has_lost, true);
+        }
+    }
+    if (subscription->delivery == DET_DELIVER_THREAD &&
+        tail - subscription->head_seen >= subscription->attention)
+        wake_thread(subscription);
+}
+
+void det_subscription_offer(
+    struct det_subscription *subscription, uint64_t sequence, bool is_diagnostic)
+{
+    uint64_t tail = atomic_load_explicit(&subscription->tail, memory_order_relaxed);
+
+    if (tail - subscription->head_seen < subscription->attention)
+        push(subscription, tail, sequence);
+    else
+        offer_with_care(subscription, tail, sequence, is_diagnostic);
+}
+
+bool det_subscription_has_room(const struct det_subscription *subscription)
+{
+    return atomic_load_explicit(&subscription->tail, memory_order_relaxed) -
+               atomic_load_explicit(&subscription->head, memory_order_acquire) <
+           subscription->capacity;
+}
+
+void det_subscription_wake(struct det_subscription *subscription)
+{
+    if (!det_subscription_is_empty(subscription))
+        wake_thread(subscription);
+}
+
+void det_subscription_begin_end(struct det_subscription *subscription, bool is_dropping)
+{
+    det_mutex_lock(subscription->world, subscription->mutex);
+    set_state(subscription, is_dropping ? DET_SUBSCRIPTION_DROPPING : DET_SUBSCRIPTION_DRAINING);
+    det_mutex_unlock(subscription->world, subscription->mutex);
+}
+
+/* Until the thread has ended, or no longer than the deadline; then it may not start another call.
+ * The thread that is in none ends by itself from there. */
+static int finish_thread(struct det_subscription *subscription, det_time deadline)
+{
+    struct det_world *world = subscription->world;
+    bool is_calling;
+    int r = 0;
+
+    det_mutex_lock(world, subscription->mutex);
+    while (det_subscription_state(subscription) != DET_SUBSCRIPTION_ENDED && r == 0)
+        r = det_condition_wait(world, subscription->changed, subscription->mutex, deadline);
+    set_state(subscription, DET_SUBSCRIPTION_DROPPING);
+    is_calling = atomic_load(&subscription->is_calling);
+    det_mutex_unlock(world, subscription->mutex);
+    if (is_calling)
+        return DET_ERR_TIMEOUT;
+    det_thread_join(world, subscription->thread);
+    subscription->thread = NULL;
+    return 0;
+}
+
+/* Waits for a call on the loop's thread, when this is another one. */
+static int wait_for_call(struct det_subscription *subscription, det_time deadline)
+{
+    struct det_world *world = subscription->world;
+    int r = 0;
+
+    det_mutex_lock(world, subscription->mutex);
+    while (atomic_load(&subscription->is_calling) && r == 0)
+        r = det_condition_wait(world, subscription->changed, subscription->mutex, deadline);
+    if (!atomic_load(&subscription->is_calling))
+        r = 0;
+    det_mutex_unlock(world, subscription->mutex);
+    return r;
+}
+
+/* What the loop does not deliver any more is delivered here. */
+static void drain_until(struct det_subscription *subscription, det_time deadline)
+{
+    struct det_world *world = subscription->world;
+
+    while (det_subscription_state(subscription) == DET_SUBSCRIPTION_DRAINING &&
+           det_world_now(world, DET_CLOCK_MONOTONIC) < deadline &&
+           det_subscription_next(subscription))
+        continue;
+}
+
+int det_subscription_finish_end(struct det_subscription *subscription, det_time deadline)
+{
+    const struct det_subscriber *subscriber = &subscription->subscriber;
+    int r;
+
+    if (subscription->delivery == DET_DELIVER_THREAD)
+        return finish_thread(subscription, deadline);
+    r = wait_for_call(subscription, deadline);
+    if (r < 0)
+        return DET_ERR_TIMEOUT;
+    if (subscription->delivery == DET_DELIVER_LOOP)
+        drain_until(subscription, deadline);
+    else if (subscriber->on_turn)
+        subscription->last_turn = subscriber->on_turn(subscriber->user);
+    end(subscription);
+    return 0;
+}
+
+void det_subscription_leave(struct det_subscription *subscription)
+{
+    det_mutex_lock(subscription->world, subscription->mutex);
+    subscription->is_left = true;
+    det_mutex_unlock(subscription->world, subscription->mutex);
+    det_subscription_release(subscription);
+}
+
+struct det_subscription_counts det_subscription_counts(const struct det_subscription *subscription)
+{
+    return (struct det_subscription_counts){
+        .delivered = atomic_load_explicit(&subscription->delivered, memory_order_relaxed),
+        .dropped = atomic_load_explicit(&subscription->dropped, memory_order_relaxed),
+        .lagged = atomic_load_explicit(&subscription->lagged, memory_order_relaxed),
+        .failed = atomic_load_explicit(&subscription->failed, memory_order_relaxed),
+        .wakes = atomic_load_explicit(&subscription->wakes, memory_order_relaxed),
+    };
+}

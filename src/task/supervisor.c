@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* supervisor.c - one shutdown for all who ask: the functions that supervisor.fsm names.
+ *
+ *     SHUTDOWN_REQUESTED -> no more admissions, slots purged -> all asked to stop, dependents first
+ *        -> everybody gone in time:          ALL_STOPPED
+ *        -> the grace is over: force        -> gone then:    GRACE_EXCEEDED with the names
+ *                                           -> still there:  GRACE_EXCEEDED; they are stuck
+ *
+ * What callers on other threads see (the verdict, whether it is over) stands under the mutex. */
+#include "task/supervisor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/checked.h"
+
+#define FSM_SPEC "task/supervisor.fsm"
+#include <detent/fsm/declare.h>
+#define FSM_SPEC "task/supervisor.fsm"
+#include <detent/fsm/define.h>
+
+/* How long a process may take to be gone after it was killed. */
+#define KILL_SPAN (5 * DET_SECOND)
+
+static void offer(struct det_tasks *tasks, struct supervisor_event event)
+{
+    int r;
+
+    if (!tasks->component.def)
+        return;
+    r = supervisor_offer(tasks, event);
+    det_assert(r == 0 || r == DET_ERR_UNHANDLED || r == DET_ERR_NO_MEMORY);
+}
+
+static void publish(struct det_tasks *tasks, enum det_task_event_kind kind, const char *reason)
+{
+    struct det_task_event event = { .kind = kind };
+
+    det_event_set_text(event.reason, sizeof event.reason, reason);
+    det_tasks_publish(tasks, &event);
+}
+
+bool det_tasks_is_open(const struct det_tasks *tasks)
+{
+    return tasks->component.def && tasks->component.state == SUPERVISOR_OPEN;
+}
+
+/* Guards. */
+
+static bool has_nobody(const struct det_tasks *tasks)
+{
+    return tasks->registered == 0 && tasks->queued == 0;
+}
+
+static bool is_stubborn(const struct det_tasks *tasks, const struct supervisor_event *event)
+{
+    (void)event;
+    return tasks->stubborn_count > 0;
+}
+
+/* Actions. */
+
+static int announce(
+    struct det_tasks *tasks, const struct supervisor_event *event, struct supervisor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    publish(tasks, DET_EVENT_SHUTDOWN_REQUESTED, "");
+    return DET_DONE;
+}
+
+static int arm(struct det_tasks *tasks, det_time span)
+{
+    return det_loop_timer_set(
+        tasks->loop, &tasks->deadline, det_add_time(det_loop_now(tasks->loop), span));
+}
+
+static int stop_all(
+    struct det_tasks *tasks, const struct supervisor_event *event, struct supervisor_event *ret)
+{
+    int r;
+
+    (void)event;
+    r = arm(tasks, tasks->options.grace > 0 ? tasks->options.grace : 0);
+    if (r < 0)
+        return r;
+    det_slots_close(tasks);
+    det_tree_stop_all(tasks);
+    if (!has_nobody(tasks))
+        return DET_DONE;
+    *ret = supervisor_empty();
+    return DET_PRODUCED;
+}
+
+/* Their names as one text, as far as it has room. */
+static void note_stubborn(struct det_tasks *tasks, const struct det_task *task)
+{
+    char *names = tasks->stubborn;
+    size_t used = strlen(names), left = sizeof tasks->stubborn - used;
+
+    tasks->stubborn_count++;
+    if (left > strlen(task->name) + 8)
+        snprintf(names + used, left, "%s%s", used ? ", " : "", task->name);
+    else if (left > 6 && (used < 3 || strcmp(names + used - 3, "...") != 0))
+        snprintf(names + used, left, ", ...");
+}
+
+static int force_one(struct det_task *task, void *argument)
+{
+    (void)argument;
+    if (!det_actor_has_attempt(task))
+        return 0;
+    note_stubborn(task->tasks, task);
+    det_actor_cancel(task);
+    det_actor_force(task);
+    return 0;
+}
+
+/* Whether only functions are left, for whom nothing can be done. */
+static int count_forced(struct det_task *task, void *argument)
+{
+    unsigned *count = argument;
+
+    *count += !task->is_stuck && det_actor_has_attempt(task);
+    return 0;
+}
+
+static int force_all(
+    struct det_tasks *tasks, const struct supervisor_event *event, struct supervisor_event *ret)
+{
+    unsigned dying = 0;
+    int r;
+
+    (void)event;
+    (void)ret;
+    det_tree_stop_at_once(tasks);
+    (void)det_tree_each_task(tasks, force_one, NULL);
+    (void)det_tree_each_task(tasks, count_forced, &dying);
+    r = arm(tasks, dying ? KILL_SPAN : 0);
+    return r < 0 ? r : DET_DONE;
+}
+
+static void set_verdict(struct det_tasks *tasks, int verdict)
+{
+    det_mutex_lock(tasks->world, tasks->mutex);
+    tasks->verdict = verdict;
+    tasks->has_verdict = true;
+    det_condition_broadcast(tasks->world, tasks->changed);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+}
+
+static int tell_stopped(
+    struct det_tasks *tasks, const struct supervisor_event *event, struct supervisor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    publish(tasks, DET_EVENT_ALL_STOPPED, "");
+    set_verdict(tasks, 0);
+    return DET_DONE;
+}
+
+static int tell_exceeded(
+    struct det_tasks *tasks, const struct supervisor_event *event, struct supervisor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    publish(tasks, DET_EVENT_GRACE_EXCEEDED, tasks->stubborn);
+    set_verdict(tasks, DET_ERR_TIMEOUT);
+    return DET_DONE;
+}
+
+static void on_deadline(void *argument)
+{
+    struct det_tasks *tasks = argument;
+
+    offer(
+        tasks, tasks->component.state == SUPERVISOR_FORCING ? supervisor_give_up()
+                                                            : supervisor_deadline());
+}
+
+static int supervisor_completed(struct det_tasks *tasks, const struct det_component_end *end)
+{
+    (void)end;
+    det_loop_timer_cancel(tasks->loop, &tasks->deadline);
+    det_mutex_lock(tasks->world, tasks->mutex);
+    tasks->is_over = true;
+    det_condition_broadcast(tasks->world, tasks->changed);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+    return 0;
+}
+
+int det_supervisor_start(struct det_tasks *tasks)
+{
+    tasks->deadline.run = on_deadline;
+    tasks->deadline.argument = tasks;
+    return supervisor_supervise(
+        tasks->executor, tasks, &(struct det_supervise_options){ .without_handle = true }, NULL,
+        NULL);
+}
+
+void det_supervisor_stop(struct det_tasks *tasks)
+{
+    det_loop_timer_cancel(tasks->loop, &tasks->deadline);
+}
+
+/* Empty or not. */
+
+void det_tasks_look_empty(struct det_tasks *tasks)
+{
+    bool is_empty = has_nobody(tasks), was_empty;
+
+    det_mutex_lock(tasks->world, tasks->mutex);
+    was_empty = tasks->is_empty;
+    tasks->is_empty = is_empty;
+    if (is_empty != was_empty)
+        det_condition_broadcast(tasks->world, tasks->changed);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+    if (!is_empty || was_empty)
+        return;
+    offer(tasks, supervisor_empty());
+    if (tasks->options.on_empty)
+        tasks->options.on_empty(tasks->options.user);
+}
+
+/* Callers. */
+
+static int ask_shut_down(struct det_tasks *tasks, void *argument)
+{
+    (void)argument;
+    offer(tasks, supervisor_shut_down());
+    return 0;
+}
+
+static int ask_run_out(struct det_tasks *tasks, void *argument)
+{
+    (void)argument;
+    offer(tasks, supervisor_run_out());
+    return 0;
+}
+
+static int ask_force(struct det_tasks *tasks, void *argument)
+{
+    (void)argument;
+    offer(tasks, supervisor_force());
+    return 0;
+}
+
+/* Waits for a fact that stands under the mutex; on the loop's own thread by turning it. */
+static int wait_for(struct det_tasks *tasks, const bool *a, const bool *b)
+{
+    int r = 0;
+
+    det_mutex_lock(tasks->world, tasks->mutex);
+    while (!*a && !*b && r >= 0) {
+        if (tasks->own_loop || !det_loop_is_mine(tasks->loop)) {
+            r = det_condition_wait(tasks->world, tasks->changed, tasks->mutex, DET_NEVER);
+            continue;
+        }
+        det_mutex_unlock(tasks->world, tasks->mutex);
+        r = det_loop_turn(tasks->loop, DET_NEVER);
+        det_mutex_lock(tasks->world, tasks->mutex);
+    }
+    det_mutex_unlock(tasks->world, tasks->mutex);
+    return r < 0 ? r : 0;
+}
+
+void det_supervisor_wait_over(struct det_tasks *tasks)
+{
+    (void)wait_for(tasks, &tasks->is_over, &tasks->is_over);
+}
+
+/* The first who comes drains the subscribers, the others wait for it. */
+void det_supervisor_end_bus(struct det_tasks *tasks)
+{
+    det_time now = det_world_now(tasks->world, DET_CLOCK_MONOTONIC);
+    det_time grace = tasks->options.subscriber_grace;
+    bool is_mine;
+
+    det_mutex_lock(tasks->world, tasks->mutex);
+    is_mine = !tasks->is_ending_bus;
+    tasks->is_ending_bus = true;
+    det_mutex_unlock(tasks->world, tasks->mutex);
+    if (!is_mine) {
+        (void)wait_for(tasks, &tasks->has_ended_bus, &tasks->has_ended_bus);
+        return;
+    }
+    (void)det_bus_end(tasks->bus, grace > 0 ? det_add_time(now, grace) : 0);
+    det_mutex_lock(tasks->world, tasks->mutex);
+    tasks->has_ended_bus = true;
+    det_condition_broadcast(tasks->world, tasks->changed);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+}
+
+static int end_with_verdict(struct det_tasks *tasks, struct det_error *reterr)
+{
+    char names[sizeof tasks->stubborn];
+    int r;
+
+    r = wait_for(tasks, &tasks->has_verdict, &tasks->is_over);
+    if (r < 0)
+        return det_error_set(reterr, r, "waiting for tasks to stop: %s", det_error_text(r));
+    det_supervisor_end_bus(tasks);
+    if (tasks->verdict == 0)
+        return 0;
+    memcpy(names, tasks->stubborn, sizeof names);
+    return det_error_set(
+        reterr, tasks->verdict, "%u did not stop within the grace: %s",
+        (unsigned)tasks->stubborn_count, names);
+}
+
+int det_tasks_shutdown(struct det_tasks *tasks, struct det_error *reterr)
+{
+    int r;
+
+    r = det_tasks_call(tasks, true, ask_shut_down, NULL);
+    if (r < 0)
+        return det_error_set(reterr, r, "asking for a shutdown: %s", det_error_text(r));
+    return end_with_verdict(tasks, reterr);
+}
+
+int det_tasks_run(struct det_tasks *tasks, struct det_error *reterr)
+{
+    bool was_running;
+    int r;
+
+    det_mutex_lock(tasks->world, tasks->mutex);
+    was_running = tasks->is_running;
+    tasks->is_running = true;
+    det_mutex_unlock(tasks->world, tasks->mutex);
+    if (was_running)
+        return det_error_set(reterr, DET_ERR_BUSY, "these tasks run already, or have run");
+    r = wait_for(tasks, &tasks->is_empty, &tasks->has_verdict);
+    if (r == 0)
+        r = det_tasks_call(tasks, true, ask_run_out, NULL);
+    if (r < 0)
+        return det_error_set(reterr, r, "running tasks: %s", det_error_text(r));
+    return end_with_verdict(tasks, reterr);
+}
+
+void det_tasks_begin_shutdown(struct det_tasks *tasks)
+{
+    (void)ask_shut_down(tasks, NULL);
+}
+
+void det_tasks_force(struct det_tasks *tasks)
+{
+    int r;
+
+    r = det_tasks_call(tasks, true, ask_force, NULL);
+    (void)r;
+}

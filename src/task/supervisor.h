@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* supervisor.h - the supervisor's own machine, as far as tasks.c needs it. */
+#ifndef DET_TASK_SUPERVISOR_H
+#define DET_TASK_SUPERVISOR_H
+
+#include "task/registry.h"
+
+DET_MUST_CHECK int det_supervisor_start(struct det_tasks *tasks);
+/* Ends it wherever it stands. */
+void det_supervisor_stop(struct det_tasks *tasks);
+/* Any thread but the loop: until the last task is gone, after a shutdown. */
+void det_supervisor_wait_over(struct det_tasks *tasks);
+/* Any thread, after the verdict: subscribers drain, once. */
+void det_supervisor_end_bus(struct det_tasks *tasks);
+
+#endif

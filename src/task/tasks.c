@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* tasks.c - the supervisor of all tasks as a thing that is opened and closed, and the way of calls
+ * from other threads to its loop. */
+#include "task/supervisor.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+
+#define POOL_THREADS   4
+#define TASKS_MAX      1000000
+#define INTAKE_MAX     1024
+#define SLOT_DEPTH_MAX 100
+
+/* Options and what they mean where they are zero. */
+static void set_options(struct det_tasks *tasks, const struct det_tasks_options *options)
+{
+    struct det_tasks_options *all = &tasks->options;
+
+    if (options)
+        *all = *options;
+    if (!all->pool_threads)
+        all->pool_threads = POOL_THREADS;
+    if (!all->tasks_max)
+        all->tasks_max = TASKS_MAX;
+    if (!all->intake_max)
+        all->intake_max = INTAKE_MAX;
+    if (!all->slot_depth_max)
+        all->slot_depth_max = SLOT_DEPTH_MAX;
+    if (!all->grace)
+        all->grace = 60 * DET_SECOND;
+    if (!all->subscriber_grace)
+        all->subscriber_grace = 5 * DET_SECOND;
+    tasks->world = all->loop ? det_loop_world(all->loop) : det_world_or_real(all->world);
+    tasks->allocator = all->allocator;
+}
+
+static void init_lists(struct det_tasks *tasks)
+{
+    det_world_random(tasks->world, &tasks->chance, sizeof tasks->chance);
+    det_id_map_init(&tasks->ids, tasks->allocator);
+    det_map_init(
+        &tasks->names, tasks->allocator, det_tasks_chance(tasks), offsetof(struct det_task, name));
+    det_slots_init(tasks);
+    det_list_init(&tasks->groups);
+    det_list_init(&tasks->permit_line);
+    det_list_init(&tasks->pool_line);
+    det_list_init(&tasks->ended);
+    tasks->next_id = 1;
+    tasks->is_empty = true;
+}
+
+static int open_parts(struct det_tasks *tasks)
+{
+    int r;
+
+    r = det_mutex_open(tasks->world, &tasks->mutex);
+    if (r == 0)
+        r = det_condition_open(tasks->world, &tasks->changed);
+    if (r == 0 && !tasks->options.loop)
+        r = det_loop_open(tasks->world, tasks->allocator, &tasks->own_loop);
+    if (r < 0)
+        return r;
+    tasks->loop = tasks->own_loop ? tasks->own_loop : tasks->options.loop;
+    r = det_executor_open(
+        tasks->loop, &(struct det_executor_options){ .allocator = tasks->allocator },
+        &tasks->executor, NULL);
+    if (r == 0)
+        r = det_bus_open(tasks->loop, tasks->allocator, tasks->options.bus_capacity, &tasks->bus);
+    if (r == 0)
+        r = det_tree_open(tasks);
+    if (r == 0)
+        r = det_pool_open(
+            tasks->world, tasks->allocator, tasks->options.pool_threads, &tasks->pool);
+    if (r == 0)
+        r = det_supervisor_start(tasks);
+    return r;
+}
+
+static void close_policies(struct det_tasks *tasks)
+{
+    for (struct shared_policy *policy = tasks->policies, *next; policy; policy = next) {
+        next = policy->next;
+        DET_DELETE(tasks->allocator, policy);
+    }
+}
+
+/* All tasks are gone, or there never were any. */
+static void free_parts(struct det_tasks *tasks)
+{
+    if (tasks->pool)
+        det_pool_close(tasks->pool);
+    if (tasks->loop)
+        det_supervisor_stop(tasks);
+    det_executor_close(tasks->executor);
+    if (tasks->bus)
+        det_bus_close(tasks->bus);
+    det_tree_close(tasks);
+    det_slots_deinit(tasks);
+    det_map_deinit(&tasks->names);
+    det_id_map_deinit(&tasks->ids);
+    close_policies(tasks);
+    det_loop_close(tasks->own_loop);
+    det_condition_close(tasks->world, tasks->changed);
+    det_mutex_close(tasks->world, tasks->mutex);
+    DET_DELETE(tasks->allocator, tasks);
+}
+
+int det_tasks_open(
+    const struct det_tasks_options *options, struct det_tasks **ret, struct det_error *reterr)
+{
+    struct det_tasks *tasks;
+    int r;
+
+    tasks = DET_NEW(options ? options->allocator : NULL, struct det_tasks);
+    if (!tasks)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a supervisor of tasks");
+    set_options(tasks, options);
+    init_lists(tasks);
+    r = det_policy_resolve(&tasks->options.defaults, NULL, &tasks->defaults, reterr);
+    if (r < 0) {
+        free_parts(tasks);
+        return r;
+    }
+    r = open_parts(tasks);
+    if (r == 0 && tasks->own_loop)
+        r = det_loop_start(tasks->own_loop, "tasks");
+    if (r < 0) {
+        free_parts(tasks);
+        return det_error_set(reterr, r, "the supervisor of tasks: %s", det_error_text(r));
+    }
+    *ret = tasks;
+    return 0;
+}
+
+void det_tasks_close(struct det_tasks *tasks)
+{
+    if (!tasks)
+        return;
+    (void)det_tasks_shutdown(tasks, NULL);
+    /* Those that are stuck come to an end now or never. */
+    det_supervisor_wait_over(tasks);
+    if (tasks->own_loop)
+        det_loop_stop(tasks->own_loop);
+    free_parts(tasks);
+}
+
+struct det_bus *det_tasks_bus(struct det_tasks *tasks)
+{
+    return tasks->bus;
+}
+
+static bool policies_are_equal(const struct det_policy *a, const struct det_policy *b)
+{
+    const struct det_backoff *x = &a->backoff, *y = &b->backoff;
+
+    return a->restart == b->restart && a->interval == b->interval &&
+           a->retries_max == b->retries_max && a->timeout == b->timeout && a->grace == b->grace &&
+           x->first == y->first && x->max == y->max && !(x->factor < y->factor) &&
+           !(x->factor > y->factor) && x->jitter == y->jitter && x->stable_after == y->stable_after;
+}
+
+/* Policies are shared: a hundred thousand tasks rarely have more than a handful of them. */
+int det_tasks_share_policy(
+    struct det_tasks *tasks, const struct det_policy *policy, const struct det_policy **ret,
+    struct det_error *reterr)
+{
+    struct shared_policy *shared;
+    struct det_policy resolved;
+    int r;
+
+    r = det_policy_resolve(policy, &tasks->defaults, &resolved, reterr);
+    if (r < 0)
+        return r;
+    for (shared = tasks->policies; shared; shared = shared->next)
+        if (policies_are_equal(&shared->policy, &resolved))
+            break;
+    if (!shared) {
+        shared = DET_NEW(tasks->allocator, struct shared_policy);
+        if (!shared)
+            return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a policy");
+        shared->policy = resolved;
+        shared->next = tasks->policies;
+        tasks->policies = shared;
+    }
+    *ret = &shared->policy;
+    return 0;
+}
+
+/* The wall clock is read once per turn. */
+det_time det_tasks_wall(struct det_tasks *tasks)
+{
+    det_time now = det_loop_now(tasks->loop);
+
+    if (now != tasks->wall_read_at) {
+        tasks->wall_read_at = now;
+        tasks->wall = det_world_now(tasks->world, DET_CLOCK_WALL);
+    }
+    return tasks->wall;
+}
+
+/* Good enough to spread delays; the world's own randomness costs more than a whole restart. */
+uint64_t det_tasks_chance(struct det_tasks *tasks)
+{
+    uint64_t x = tasks->chance += 0x9e3779b97f4a7c15u;
+
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+/* Calls from other threads. */
+
+struct call {
+    struct det_post post;
+    struct det_tasks *tasks;
+    int (*run)(struct det_tasks *tasks, void *argument);
+    void *argument;
+    int result;
+    bool is_answered;
+};
+
+static void call_run(void *argument)
+{
+    struct call *call = argument;
+    struct det_tasks *tasks = call->tasks;
+    int result = call->run(tasks, call->argument);
+
+    det_mutex_lock(tasks->world, tasks->mutex);
+    call->result = result;
+    call->is_answered = true;
+    det_condition_broadcast(tasks->world, tasks->changed);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+}
+
+static int enter(struct det_tasks *tasks, bool may_wait)
+{
+    int r = 0;
+
+    while (tasks->intake >= tasks->options.intake_max && r == 0)
+        r = may_wait ? det_condition_wait(tasks->world, tasks->changed, tasks->mutex, DET_NEVER)
+                     : DET_ERR_BUSY;
+    if (r == 0)
+        tasks->intake++;
+    return r;
+}
+
+static int post_and_wait(struct det_tasks *tasks, struct call *call)
+{
+    int r = 0;
+
+    det_mutex_unlock(tasks->world, tasks->mutex);
+    det_loop_post(tasks->loop, &call->post);
+    det_mutex_lock(tasks->world, tasks->mutex);
+    while (!call->is_answered && r == 0)
+        r = det_condition_wait(tasks->world, tasks->changed, tasks->mutex, DET_NEVER);
+    tasks->intake--;
+    det_condition_broadcast(tasks->world, tasks->changed);
+    return r < 0 ? r : call->result;
+}
+
+int det_tasks_call(
+    struct det_tasks *tasks, bool may_wait, int (*run)(struct det_tasks *tasks, void *argument),
+    void *argument)
+{
+    struct call call = { .tasks = tasks, .run = run, .argument = argument };
+    int r;
+
+    if (det_loop_is_mine(tasks->loop))
+        return run(tasks, argument);
+    call.post = (struct det_post){ .run = call_run, .argument = &call };
+    det_mutex_lock(tasks->world, tasks->mutex);
+    r = enter(tasks, may_wait);
+    if (r == 0)
+        r = post_and_wait(tasks, &call);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+    return r;
+}

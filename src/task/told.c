@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* told.c - events about tasks, on their way to the bus. */
+#include <string.h>
+
+#include "base/text.h"
+#include "task/registry.h"
+
+void det_event_set_text(char *target, size_t size, const char *text)
+{
+    (void)det_text_copy(target, size, text);
+}
+
+/* Only the used bytes of the texts are written: an event is large, and there are many. */
+struct det_task_event det_task_event_of(struct det_task *task, enum det_task_event_kind kind)
+{
+    struct det_task_event event;
+
+    memset(&event, 0, offsetof(struct det_task_event, name));
+    event.kind = kind;
+    event.id = task->node.id;
+    event.attempt = task->attempt_number;
+    event.reason[0] = 0;
+    memcpy(event.name, task->name, strlen(task->name) + 1);
+    return event;
+}
+
+void det_task_tell(struct det_task *task, enum det_task_event_kind kind)
+{
+    struct det_task_event event = det_task_event_of(task, kind);
+
+    det_tasks_publish(task->tasks, &event);
+}
+
+void det_tasks_publish(struct det_tasks *tasks, struct det_task_event *event)
+{
+    event->at = det_tasks_wall(tasks);
+    det_bus_publish(tasks->bus, event);
+}

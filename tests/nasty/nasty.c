@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* nasty.c - a process that behaves badly in the way its first argument names; a suite starts it.
+ *
+ * Those that go on until somebody ends them say "ready" first, or the number of the process that
+ * the suite should look after, so that nobody has to wait a while and hope. Nothing here lives
+ * longer than a minute. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LIFE 60 /* seconds */
+
+static void say(const char *text)
+{
+    size_t size = strlen(text);
+
+    while (size) {
+        ssize_t count = write(1, text, size);
+
+        if (count < 0)
+            _exit(9);
+        text += count;
+        size -= (size_t)count;
+    }
+}
+
+static void say_number(long number)
+{
+    char text[32];
+
+    (void)snprintf(text, sizeof text, "%ld\n", number);
+    say(text);
+}
+
+static void wait_for_ever(void)
+{
+    for (;;)
+        pause();
+}
+
+static int do_exit(const char *argument)
+{
+    return (int)strtol(argument, NULL, 10);
+}
+
+static int do_raise(const char *argument)
+{
+    raise((int)strtol(argument, NULL, 10));
+    return 1;
+}
+
+static int do_deaf(const char *argument)
+{
+    (void)argument;
+    signal(SIGTERM, SIG_IGN);
+    say("ready\n");
+    wait_for_ever();
+    return 0;
+}
+
+static void leave_politely(int number)
+{
+    (void)number;
+    say("bye\n");
+    _exit(7);
+}
+
+static int do_polite(const char *argument)
+{
+    signal(*argument ? (int)strtol(argument, NULL, 10) : SIGTERM, leave_politely);
+    say("ready\n");
+    wait_for_ever();
+    return 0;
+}
+
+static int do_frozen(const char *argument)
+{
+    if (strcmp(argument, "deaf") == 0)
+        signal(SIGTERM, SIG_IGN);
+    say("ready\n");
+    raise(SIGSTOP);
+    wait_for_ever();
+    return 0;
+}
+
+/* Leaves somebody behind who holds the pipes and is deaf: in the group, or in another session. */
+static int leave_behind(bool is_runaway, bool is_flood)
+{
+    static char bytes[4096];
+    pid_t number = fork();
+
+    if (number > 0) {
+        say_number(number);
+        return 0;
+    }
+    signal(SIGTERM, SIG_IGN);
+    if (is_runaway)
+        (void)setsid();
+    alarm(LIFE);
+    while (is_flood)
+        (void)!write(2, bytes, sizeof bytes);
+    wait_for_ever();
+    return 0;
+}
+
+static int do_family(const char *argument)
+{
+    (void)argument;
+    return leave_behind(false, false);
+}
+
+static int do_runaway(const char *argument)
+{
+    return leave_behind(true, strcmp(argument, "flood") == 0);
+}
+
+/* A tree: each forks the next, all wait; the last says that all are there. */
+static int do_generations(const char *argument)
+{
+    long count = strtol(argument, NULL, 10);
+
+    signal(SIGTERM, SIG_IGN);
+    for (long i = 1; i < count; i++) {
+        say_number(getpid());
+        if (fork() > 0)
+            wait_for_ever();
+        alarm(LIFE);
+    }
+    say_number(getpid());
+    wait_for_ever();
+    return 0;
+}
+
+static int do_flood(const char *argument)
+{
+    static char bytes[65536];
+    long count = strtol(argument, NULL, 10) * 16;
+
+    memset(bytes, 'x', sizeof bytes);
+    for (size_t i = 63; i < sizeof bytes; i += 64)
+        bytes[i] = '\n';
+    for (long i = 0; i < count; i++)
+        for (size_t done = 0; done < sizeof bytes;) {
+            ssize_t size = write(1, bytes + done, sizeof bytes - done);
+
+            if (size < 0)
+                return 9;
+            done += (size_t)size;
+        }
+    return 0;
+}
+
+static int do_say(const char *argument)
+{
+    say(argument);
+    return 0;
+}
+
+static int do_scream(const char *argument)
+{
+    (void)!write(2, argument, strlen(argument));
+    return 0;
+}
+
+static int do_binary(const char *argument)
+{
+    char bytes[256];
+
+    (void)argument;
+    for (int i = 0; i < 256; i++)
+        bytes[i] = (char)i;
+    return write(1, bytes, sizeof bytes) == (ssize_t)sizeof bytes ? 0 : 9;
+}
+
+/* Closes its streams, tells it through the socket, and lives on. */
+static int do_silent(const char *argument)
+{
+    (void)argument;
+    say("last words");
+    close(1);
+    close(2);
+    wait_for_ever();
+    return 0;
+}
+
+static int do_descriptors(const char *argument)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    struct dirent *entry;
+
+    (void)argument;
+    while (folder && (entry = readdir(folder)))
+        if (entry->d_name[0] != '.' && strtol(entry->d_name, NULL, 10) != dirfd(folder)) {
+            say(entry->d_name);
+            say("\n");
+        }
+    return 0;
+}
+
+static int do_environment(const char *argument)
+{
+    const char *value = getenv(argument);
+
+    say(value ? value : "(none)");
+    return 0;
+}
+
+static int do_folder(const char *argument)
+{
+    char path[PATH_MAX];
+
+    (void)argument;
+    say(getcwd(path, sizeof path) ? path : "(none)");
+    return 0;
+}
+
+static int do_user(const char *argument)
+{
+    gid_t groups[64];
+
+    (void)argument;
+    say_number((long)getuid());
+    say_number((long)geteuid());
+    say_number((long)getgid());
+    for (int i = 0, count = getgroups(64, groups); i < count; i++)
+        say_number((long)groups[i]);
+    return 0;
+}
+
+/* Signals that are blocked or ignored when the program begins. */
+static int do_signals(const char *argument)
+{
+    struct sigaction action;
+    sigset_t blocked;
+
+    (void)argument;
+    sigprocmask(SIG_SETMASK, NULL, &blocked);
+    for (int i = 1; i < 32; i++)
+        if (sigismember(&blocked, i) ||
+            (sigaction(i, NULL, &action) == 0 && action.sa_handler != SIG_DFL))
+            say_number(i);
+    return 0;
+}
+
+static int notify(const char *name, const char *message)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    size_t length = name ? strlen(name) : 0;
+    int descriptor = socket(AF_UNIX, SOCK_DGRAM, 0);
+    ssize_t sent;
+
+    if (length < 2 || length >= sizeof address.sun_path || descriptor < 0)
+        return 8;
+    memcpy(address.sun_path, name, length);
+    if (name[0] == '@')
+        address.sun_path[0] = '\0';
+    sent = sendto(
+        descriptor, message, strlen(message), 0, (struct sockaddr *)&address,
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
+    close(descriptor);
+    return sent == (ssize_t)strlen(message) ? 0 : 9;
+}
+
+static int do_notify(const char *argument)
+{
+    return notify(getenv("NOTIFY_SOCKET"), argument);
+}
+
+/* A helper tells the news and is gone before anybody reads them. */
+static int do_notify_helper(const char *argument)
+{
+    pid_t number = fork();
+    int status;
+
+    if (number == 0)
+        _exit(notify(getenv("NOTIFY_SOCKET"), argument));
+    if (waitpid(number, &status, 0) < 0)
+        return 9;
+    return WEXITSTATUS(status);
+}
+
+/* Says where its socket is, and stays. */
+static int do_notify_where(const char *argument)
+{
+    const char *name = getenv("NOTIFY_SOCKET");
+
+    (void)argument;
+    say(name ? name : "(none)");
+    say("\n");
+    wait_for_ever();
+    return 0;
+}
+
+static const struct behaviour {
+    const char *name;
+    int (*run)(const char *argument);
+} behaviours[] = {
+    { "exit", do_exit },
+    { "raise", do_raise },
+    { "deaf", do_deaf },
+    { "polite", do_polite },
+    { "frozen", do_frozen },
+    { "family", do_family },
+    { "runaway", do_runaway },
+    { "generations", do_generations },
+    { "flood", do_flood },
+    { "say", do_say },
+    { "scream", do_scream },
+    { "binary", do_binary },
+    { "silent", do_silent },
+    { "descriptors", do_descriptors },
+    { "environment", do_environment },
+    { "folder", do_folder },
+    { "user", do_user },
+    { "signals", do_signals },
+    { "notify", do_notify },
+    { "notify-helper", do_notify_helper },
+    { "notify-where", do_notify_where },
+};
+
+int main(int argc, char **argv)
+{
+    /* Not where somebody looks whether alarms are as they should be. */
+    alarm(LIFE);
+    for (size_t i = 0; argc > 1 && i < sizeof behaviours / sizeof *behaviours; i++)
+        if (strcmp(behaviours[i].name, argv[1]) == 0)
+            return behaviours[i].run(argc > 2 ? argv[2] : "");
+    (void)fprintf(stderr, "nasty: no such behaviour\n");
+    return 99;
+}
