@@ -62,8 +62,8 @@ DET_API struct det_world *det_loop_world(const struct det_loop *loop);
 /* From any thread, at any time before close. Never fails and never allocates. */
 DET_API void det_loop_post(struct det_loop *loop, struct det_post *post);
 
-/* The monotonic time at which this turn began: one reading of the clock per turn; between turns, the
- * time it is. Owner only. */
+/* The monotonic time at which this turn began: one reading of the clock per turn. Between turns it
+ * is the time now. Owner only. */
 DET_API det_time det_loop_now(const struct det_loop *loop);
 /* Arms or moves the timer; `deadline` is monotonic. Fails only for memory. Owner only. */
 DET_API int det_loop_timer_set(struct det_loop *loop, struct det_timer *timer, det_time deadline)

@@ -220,8 +220,8 @@ DET_API int det_component_wake_at(struct det_component *component, det_time at) 
  * components offer to others in turn, DET_COMPONENT_DEPTH_MAX deep. Not from inside the same
  * component. */
 DET_API int det_component_offer(struct det_component *component, const void *event) DET_MUST_CHECK;
-/* Takes back a det_supervise() without a handle, as if it had not been; its completion function does
- * not run. Not from inside the component. */
+/* Takes back a det_supervise() without a handle, as if it had not been: its completion function
+ * does not run. Not from inside the component. */
 DET_API void det_component_forget(struct det_component *component);
 /* In a function of the component, so that the failure has a text: `return det_component_fail(...)`.
  * Returns `code`, which is negative. */

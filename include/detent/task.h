@@ -22,8 +22,8 @@
  * function that ignores its cancellation is reported as stuck and keeps its name; no attempt of a
  * task ever starts while another one of it lives.
  *
- * One loop owns everything: registry, slots, tree, limits. Calls from other threads are queued to it
- * and wait for its answer, and before that for room in the queue, unless their name has `try`;
+ * One loop owns everything: registry, slots, tree, limits. Calls from other threads are queued to
+ * it and wait for its answer, and before that for room in the queue, unless their name has `try`;
  * calls on it are answered at once.
  *
  * Identity is an id, never a name: ids are not used again. A name belongs to one task from its
@@ -232,8 +232,8 @@ struct det_tasks_options {
 DET_API int det_tasks_open(
     const struct det_tasks_options *options, struct det_tasks **ret,
     struct det_error *reterr) DET_MUST_CHECK;
-/* Shuts down if that was not done, and then waits for functions that are stuck: to leave them behind
- * there is only the end of the program. Not from a callback. */
+/* Shuts down if that was not done, and then waits for functions that are stuck: to leave them
+ * behind there is only the end of the program. Not from a callback. */
 DET_API void det_tasks_close(struct det_tasks *tasks);
 DET_SCOPED_CLOSE(tasks)
 DET_API struct det_bus *det_tasks_bus(struct det_tasks *tasks);

@@ -15,7 +15,7 @@ int config_take_mapping(
     size_t count, void *target, const struct cli_yaml **nodes, const char *what)
 {
     const struct cli_yaml *found[CONFIG_KEYS_MAX];
-    const char *names[CONFIG_KEYS_MAX];
+    const char *names[CONFIG_KEYS_MAX] = { NULL };
     int r;
 
     det_assert(count <= CONFIG_KEYS_MAX);

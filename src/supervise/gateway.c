@@ -161,18 +161,22 @@ static void act(struct det_frame *frame, const struct det_transition *transition
     }
 }
 
-static void assert_sound(const struct det_frame *frame)
+static _Noreturn void not_sound(const struct det_frame *frame)
 {
-    det_invariant_fn *invariant = frame->def->invariant;
-
     char text[DET_ERROR_TEXT_MAX];
 
-    if (!invariant || invariant(frame->context))
-        return;
     snprintf(
         text, sizeof text, "the invariant of %s in %s", frame->def->machine->name,
         state_name(frame));
     det_assert_failed(text, __FILE__, __LINE__);
+}
+
+static void assert_sound(const struct det_frame *frame)
+{
+    det_invariant_fn *invariant = frame->def->invariant;
+
+    if (invariant && !invariant(frame->context))
+        not_sound(frame);
 }
 
 /* What is seen of a step: also of one whose last action failed, but then not yet by watchers. */

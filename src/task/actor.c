@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/text.h"
+#include "base/unset.h"
 
 #define FSM_SPEC "task/actor.fsm"
 #include <detent/fsm/define.h>
@@ -141,8 +142,9 @@ static int force_stop(
 /* The end of an attempt, told as `kind`. */
 static int close_as(struct det_task *task, enum det_task_event_kind kind)
 {
-    struct det_task_event event = det_task_event_of(task, kind);
+    DET_UNSET struct det_task_event event;
 
+    det_task_event_init(&event, task, kind);
     event.duration = det_loop_now(task->tasks->loop) - task->since;
     event.exit_code = task->ended.exit_code;
     event.has_exit_code = task->ended.has_exit_code;

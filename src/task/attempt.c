@@ -29,6 +29,9 @@ struct attempt {
 
 void det_task_set_reason(struct det_task *task, const char *reason)
 {
+    /* Those who fail again and again do so for the same reason. */
+    if (task->reason && strcmp(task->reason, reason) == 0)
+        return;
     det_free_string(task->tasks->allocator, task->reason);
     /* Without memory there is no reason, which is a pity and nothing more. */
     task->reason = det_string_copy(task->tasks->allocator, reason);

@@ -76,7 +76,16 @@ static uint64_t get(_Atomic(uint64_t) *word)
     return atomic_load_explicit(word, memory_order_relaxed);
 }
 
-/* The bytes as words, the last one filled up with at least one 0. Returns behind the last word. */
+/* A mask of the first `size` (< 8) bytes of a word. */
+static uint64_t first_bytes(size_t size)
+{
+    if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+        return ((uint64_t)1 << 8 * size) - 1;
+    return size ? ~(UINT64_MAX >> 8 * size) : 0;
+}
+
+/* The bytes as words, the last one filled up with at least one 0. A text stands in whole words, so
+ * that the last one may be read beyond its end. Returns behind the last word. */
 static _Atomic(uint64_t) *put_text(_Atomic(uint64_t) *word, const char *text, size_t size)
 {
     uint64_t value;
@@ -85,9 +94,8 @@ static _Atomic(uint64_t) *put_text(_Atomic(uint64_t) *word, const char *text, si
         memcpy(&value, text, WORD);
         put(word++, value);
     }
-    value = 0;
-    memcpy(&value, text, size);
-    put(word, value);
+    memcpy(&value, text, WORD);
+    put(word, value & first_bytes(size));
     return word + 1;
 }
 

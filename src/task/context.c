@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* context.c - what the work of a task can ask and say. A function is on its own thread here; what it
- * says waits in its attempt until the loop has its end. */
+/* context.c - what the work of a task can ask and say. A function is on its own thread here; what
+ * it says waits in its attempt until the loop has its end. */
 #include <stdarg.h>
 #include <stdio.h>
 

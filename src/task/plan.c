@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/unset.h"
 
 struct plan {
     struct det_timetable table;
@@ -50,8 +51,9 @@ bool det_plan_will_repeat(const struct det_task *task, bool is_late)
 
 static void tell(struct det_task *task, enum det_backoff_source source, det_time delay)
 {
-    struct det_task_event event = det_task_event_of(task, DET_EVENT_BACKOFF_SCHEDULED);
+    DET_UNSET struct det_task_event event;
 
+    det_task_event_init(&event, task, DET_EVENT_BACKOFF_SCHEDULED);
     event.source = (uint8_t)source;
     event.delay = delay;
     if (source == DET_BACKOFF_AFTER_FAILURE && task->reason)
@@ -90,8 +92,9 @@ static void on_time(void *argument)
 
 static void tell_missed(struct det_task *task, uint32_t missed)
 {
-    struct det_task_event event = det_task_event_of(task, DET_EVENT_RUNS_MISSED);
+    DET_UNSET struct det_task_event event;
 
+    det_task_event_init(&event, task, DET_EVENT_RUNS_MISSED);
     event.count = missed;
     det_tasks_publish(task->tasks, &event);
 }

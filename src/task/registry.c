@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/unset.h"
 #include "task/body.h"
 
 /* Making. */
@@ -262,8 +263,9 @@ enum det_rejection det_rejection_of(int code)
 
 void det_task_tell_refused(struct det_task *task, enum det_rejection rejection, const char *reason)
 {
-    struct det_task_event event = det_task_event_of(task, DET_EVENT_TASK_ADD_FAILED);
+    DET_UNSET struct det_task_event event;
 
+    det_task_event_init(&event, task, DET_EVENT_TASK_ADD_FAILED);
     event.rejection = (uint8_t)rejection;
     det_event_set_text(event.reason, sizeof event.reason, reason);
     det_tasks_publish(task->tasks, &event);
@@ -307,8 +309,9 @@ static struct det_task_end end_of(const struct det_task *task)
 
 static void tell_finished(struct det_task *task, const struct det_task_end *end)
 {
-    struct det_task_event event = det_task_event_of(task, DET_EVENT_TASK_FINISHED);
+    DET_UNSET struct det_task_event event;
 
+    det_task_event_init(&event, task, DET_EVENT_TASK_FINISHED);
     event.outcome = (uint8_t)end->outcome;
     event.rejection = (uint8_t)end->rejection;
     event.exit_code = end->exit_code;

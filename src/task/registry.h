@@ -216,7 +216,9 @@ DET_MUST_CHECK int det_tasks_share_policy(
     struct det_error *reterr);
 
 /* told.c: events about a task, and the rest */
-struct det_task_event det_task_event_of(struct det_task *task, enum det_task_event_kind kind);
+/* All but the reason, of which only the first byte is written. */
+void det_task_event_init(
+    struct det_task_event *event, const struct det_task *task, enum det_task_event_kind kind);
 void det_task_tell(struct det_task *task, enum det_task_event_kind kind);
 void det_tasks_publish(struct det_tasks *tasks, struct det_task_event *event);
 void det_event_set_text(char *target, size_t size, const char *text);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* slots.h - a slot, and what callers may do with it: slots.c is its machine, slot_calls.c the calls. */
+/* slots.h - a slot, and what callers may do with it: slots.c is its machine, slot_calls.c has the
+ * calls. */
 #ifndef DET_TASK_SLOTS_H
 #define DET_TASK_SLOTS_H
 

@@ -20,12 +20,15 @@ struct fixture {
     size_t end_count;
     int answers[16]; /* of the scripted step, one after the other */
     unsigned calls;
+    bool is_deaf;
 };
 
 static int keep(void *user, const struct det_task_event *event)
 {
     struct fixture *f = user;
 
+    if (f->is_deaf)
+        return 0;
     assert_true(f->count < KEPT);
     f->events[f->count++] = *event;
     return 0;
@@ -176,6 +179,40 @@ static void a_slot_runs_one_after_the_other(void **state)
     close_all(&f);
 }
 
+static int waits(struct det_task_context *context, void *argument)
+{
+    (void)argument;
+    return det_task_is_cancelled(context) ? DET_ERR_CANCELLED : DET_STEP_WAIT;
+}
+
+static void a_registered_task_takes_less_than_512_bytes(void **state)
+{
+    enum { MANY = 100000 };
+    static struct fixture f;
+    struct det_test_memory memory;
+    uint64_t before;
+
+    (void)state;
+    det_test_memory_init(&memory);
+    open_with(&f, (struct det_tasks_options){ .allocator = &memory.allocator });
+    before = memory.live_bytes;
+    for (unsigned i = 0; i < MANY; i++) {
+        struct det_task_spec spec = { .step = waits };
+        char name[32];
+
+        snprintf(name, sizeof name, "tenant-%u-sync", i);
+        spec.name = name;
+        assert_int_equal(det_tasks_add(f.tasks, &spec, NULL, NULL, NULL), 0);
+        if (f.count > KEPT / 2)
+            f.count = 0;
+    }
+    assert_in_range((memory.live_bytes - before) / MANY, 1, 511);
+    print_message("%u bytes a task\n", (unsigned)((memory.live_bytes - before) / MANY));
+    f.is_deaf = true;
+    close_all(&f);
+    det_test_memory_deinit(&memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +220,7 @@ int main(void)
         cmocka_unit_test(a_step_that_fails_is_tried_again),
         cmocka_unit_test(a_cancel_ends_a_waiting_step),
         cmocka_unit_test(a_slot_runs_one_after_the_other),
+        cmocka_unit_test(a_registered_task_takes_less_than_512_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

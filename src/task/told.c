@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/unset.h"
 #include "task/registry.h"
 
 void det_event_set_text(char *target, size_t size, const char *text)
@@ -13,23 +14,22 @@ void det_event_set_text(char *target, size_t size, const char *text)
 }
 
 /* Only the used bytes of the texts are written: an event is large, and there are many. */
-struct det_task_event det_task_event_of(struct det_task *task, enum det_task_event_kind kind)
+void det_task_event_init(
+    struct det_task_event *event, const struct det_task *task, enum det_task_event_kind kind)
 {
-    struct det_task_event event;
-
-    memset(&event, 0, offsetof(struct det_task_event, name));
-    event.kind = kind;
-    event.id = task->node.id;
-    event.attempt = task->attempt_number;
-    event.reason[0] = 0;
-    memcpy(event.name, task->name, strlen(task->name) + 1);
-    return event;
+    memset(event, 0, offsetof(struct det_task_event, name));
+    event->kind = kind;
+    event->id = task->node.id;
+    event->attempt = task->attempt_number;
+    event->reason[0] = 0;
+    memcpy(event->name, task->name, strlen(task->name) + 1);
 }
 
 void det_task_tell(struct det_task *task, enum det_task_event_kind kind)
 {
-    struct det_task_event event = det_task_event_of(task, kind);
+    DET_UNSET struct det_task_event event;
 
+    det_task_event_init(&event, task, kind);
     det_tasks_publish(task->tasks, &event);
 }
 

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* tasks.c - restarts, lifecycles, and a hundred thousand registered tasks.
+ *
+ * The limit of a restart is a loop that calls a function again, through a heap of timers, as one
+ * would write it by hand. Ours has the policy, the backoff with jitter, and the events on the bus
+ * beside it. So many tasks wait for so short a time that the loop never sleeps. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <detent/task.h>
+
+#include "base/heap.h"
+#include "bench.h"
+
+#define TASKS 10000
+#define MANY  100000
+
+static int fail(struct bench_lap *lap, const struct det_error *error)
+{
+    return bench_lap_fail(lap, error->code, "%.150s", error->text);
+}
+
+/* By hand: a function that fails, a deadline in a heap, the next one that is due. */
+struct by_hand {
+    struct det_heap_node node;
+    int (*step)(void *argument);
+    uint32_t failures;
+};
+
+static int fail_by_hand(void *argument)
+{
+    bench_use((uint64_t)(uintptr_t)argument);
+    return DET_ERR_IO;
+}
+
+static int run_by_hand(struct bench_lap *lap)
+{
+    struct by_hand *tasks = calloc(TASKS, sizeof *tasks);
+    uint64_t seed = 1, done = 0;
+    struct det_heap heap;
+
+    if (!tasks)
+        return bench_lap_fail(lap, DET_ERR_NO_MEMORY, "no memory");
+    det_heap_init(&heap, NULL);
+    for (size_t i = 0; i < TASKS; i++) {
+        tasks[i].step = fail_by_hand;
+        det_heap_node_init(&tasks[i].node);
+        if (det_heap_insert(&heap, &tasks[i].node, (int64_t)i) < 0)
+            return bench_lap_fail(lap, DET_ERR_NO_MEMORY, "no memory");
+    }
+    bench_lap_begin(lap);
+    for (; done < lap->operations; done++) {
+        struct by_hand *task = (struct by_hand *)(void *)det_heap_first(&heap);
+
+        if (task->step(task) < 0)
+            task->failures++;
+        det_heap_rekey(
+            &heap, &task->node, task->node.key + 1000 + (int64_t)(bench_random(&seed) % 1000));
+    }
+    bench_lap_end(lap);
+    det_heap_deinit(&heap);
+    free(tasks);
+    return 0;
+}
+
+/* A supervisor on a loop of ours. */
+struct house {
+    struct det_loop *loop;
+    struct det_tasks *tasks;
+    uint64_t calls, enough;
+    uint64_t told;
+};
+
+static int house_open(
+    struct house *house, struct det_tasks_options options, struct det_error *error)
+{
+    int r;
+
+    memset(house, 0, sizeof *house);
+    r = det_loop_open(NULL, NULL, &house->loop);
+    if (r < 0)
+        return det_error_set(error, r, "%s", det_error_text(r));
+    options.loop = house->loop;
+    return det_tasks_open(&options, &house->tasks, error);
+}
+
+static void house_close(struct house *house)
+{
+    det_tasks_close(house->tasks);
+    det_loop_close(house->loop);
+}
+
+static int told(void *user, const struct det_task_event *event)
+{
+    struct house *house = user;
+
+    house->told += event->sequence;
+    return 0;
+}
+
+static int listen(struct house *house, struct det_error *error)
+{
+    struct det_subscription *subscription;
+
+    return det_bus_subscribe(
+        det_tasks_bus(house->tasks),
+        &(struct det_subscriber){
+            .delivery = DET_DELIVER_LOOP, .capacity = 65536, .on_event = told, .user = house },
+        &subscription, error);
+}
+
+static int fails(struct det_task_context *context, void *argument)
+{
+    struct house *house = argument;
+
+    (void)context;
+    house->calls++;
+    return DET_ERR_IO;
+}
+
+static int add_all(
+    struct house *house, uint32_t count, const struct det_task_spec *pattern,
+    struct det_error *error)
+{
+    char name[32];
+    int r = 0;
+
+    for (uint32_t i = 0; i < count && r == 0; i++) {
+        struct det_task_spec spec = *pattern;
+
+        snprintf(name, sizeof name, "task-%u", (unsigned)i);
+        spec.name = name;
+        r = det_tasks_add(house->tasks, &spec, NULL, NULL, error);
+    }
+    return r;
+}
+
+/* So many restarts of so many tasks that always fail, each after its backoff. */
+static int measure_restarts(
+    struct bench_lap *lap, struct house *house, uint32_t count, struct det_error *error)
+{
+    const struct det_task_spec pattern = {
+        .step = fails,
+        .argument = house,
+        .policy = { .restart = DET_RESTART_ON_FAILURE,
+                    .backoff = { .first = DET_MILLISECOND,
+                                 /* is the floor */ .max = DET_MILLISECOND } },
+    };
+    int r;
+
+    r = add_all(house, count, &pattern, error);
+    while (r >= 0 && house->calls < count)
+        r = det_loop_turn(house->loop, DET_NEVER);
+    if (r < 0)
+        return r;
+    house->calls = 0;
+    bench_lap_begin(lap);
+    while (r >= 0 && house->calls < lap->operations)
+        r = det_loop_turn(house->loop, DET_NEVER);
+    bench_lap_end(lap);
+    return r < 0 ? r : 0;
+}
+
+struct restarts {
+    uint32_t tasks;
+    bool is_heard;
+};
+
+static int run_restarts(struct bench_lap *lap)
+{
+    const struct restarts *restarts = lap->argument;
+    struct det_error error = { .code = 0 };
+    struct house house;
+    int r;
+
+    r = house_open(&house, (struct det_tasks_options){ 0 }, &error);
+    if (r == 0 && restarts->is_heard)
+        r = listen(&house, &error);
+    if (r == 0)
+        r = measure_restarts(lap, &house, restarts->tasks, &error);
+    house_close(&house);
+    return r < 0 ? fail(lap, &error) : 0;
+}
+
+/* Added, started, done, removed. */
+static int succeeds(struct det_task_context *context, void *argument)
+{
+    struct house *house = argument;
+
+    (void)context;
+    house->calls++;
+    return DET_STEP_DONE;
+}
+
+static int measure_lives(struct bench_lap *lap, struct house *house, struct det_error *error)
+{
+    const struct det_task_spec pattern = { .step = succeeds,
+                                           .argument = house,
+                                           .policy = { .restart = DET_RESTART_NEVER } };
+    uint64_t left = lap->operations;
+    int r = 0;
+
+    bench_lap_begin(lap);
+    while (r >= 0 && left > 0) {
+        uint32_t some = left < 100 ? (uint32_t)left : 100;
+
+        left -= some;
+        r = add_all(house, some, &pattern, error);
+        while (r >= 0 && det_tasks_counts(house->tasks).registered > 0)
+            r = det_loop_turn(house->loop, DET_NEVER);
+    }
+    bench_lap_end(lap);
+    return r < 0 ? r : 0;
+}
+
+static int run_lives(struct bench_lap *lap)
+{
+    const bool *is_heard = lap->argument;
+    struct det_error error = { .code = 0 };
+    struct house house;
+    int r;
+
+    r = house_open(&house, (struct det_tasks_options){ 0 }, &error);
+    if (r == 0 && *is_heard)
+        r = listen(&house, &error);
+    if (r == 0)
+        r = measure_lives(lap, &house, &error);
+    house_close(&house);
+    return r < 0 ? fail(lap, &error) : 0;
+}
+
+/* A hundred thousand that wait. */
+static int waits(struct det_task_context *context, void *argument)
+{
+    (void)argument;
+    return det_task_is_cancelled(context) ? DET_ERR_CANCELLED : DET_STEP_WAIT;
+}
+
+static int run_add(struct bench_lap *lap)
+{
+    const struct det_task_spec pattern = { .step = waits };
+    struct det_error error = { .code = 0 };
+    struct house house;
+    int r;
+
+    r = house_open(&house, (struct det_tasks_options){ 0 }, &error);
+    if (r == 0) {
+        bench_lap_begin(lap);
+        r = add_all(&house, (uint32_t)lap->operations, &pattern, &error);
+        bench_lap_end(lap);
+    }
+    house_close(&house);
+    return r < 0 ? fail(lap, &error) : 0;
+}
+
+static int measure_cancel(struct bench_lap *lap, struct house *house, struct det_error *error)
+{
+    const struct det_task_spec pattern = { .step = waits };
+    int r;
+
+    r = add_all(house, (uint32_t)lap->operations, &pattern, error);
+    while (r >= 0 && det_tasks_counts(house->tasks).running < lap->operations)
+        r = det_loop_turn(house->loop, DET_NEVER);
+    if (r < 0)
+        return r;
+    bench_lap_begin(lap);
+    for (det_task_id id = 1; id <= lap->operations && r >= 0; id++)
+        r = det_tasks_remove(house->tasks, id);
+    while (r >= 0 && det_tasks_counts(house->tasks).registered > 0)
+        r = det_loop_turn(house->loop, DET_NEVER);
+    bench_lap_end(lap);
+    return r < 0 ? r : 0;
+}
+
+static int run_cancel(struct bench_lap *lap)
+{
+    struct det_error error = { .code = 0 };
+    struct house house;
+    int r;
+
+    r = house_open(&house, (struct det_tasks_options){ 0 }, &error);
+    if (r == 0)
+        r = measure_cancel(lap, &house, &error);
+    house_close(&house);
+    return r < 0 ? fail(lap, &error) : 0;
+}
+
+static const bool is_heard = true, is_not_heard = false;
+static const struct restarts restarts_of_1000 = { 1000, true };
+static const struct restarts restarts_of_10000 = { TASKS, true };
+static const struct restarts restarts_unheard = { TASKS, false };
+
+static const struct bench_case cases[] = {
+    { "restart by hand, a heap", BENCH_LIMIT, run_by_hand, NULL, 100000, .clock = BENCH_OWN },
+    { "restart, 1,000 tasks", BENCH_OURS, run_restarts, &restarts_of_1000, 100000,
+      .clock = BENCH_OWN, .goals = { { BENCH_NS_MAX, 700, NULL } } },
+    { "restart, 10,000 tasks", BENCH_OURS, run_restarts, &restarts_of_10000, 100000,
+      .clock = BENCH_OWN, .goals = { { BENCH_NS_MAX, 700, NULL } } },
+    { "the same, nobody listens", BENCH_OURS, run_restarts, &restarts_unheard, 100000,
+      .clock = BENCH_OWN },
+    { "lifecycle, one subscriber", BENCH_OURS, run_lives, &is_heard, 50000, .clock = BENCH_OWN,
+      .goals = { { BENCH_NS_MAX, 2000, NULL } } },
+    { "lifecycle, nobody listens", BENCH_OURS, run_lives, &is_not_heard, 50000,
+      .clock = BENCH_OWN },
+    { "add, 100,000 registered", BENCH_OURS, run_add, NULL, MANY, .clock = BENCH_OWN },
+    { "cancel, 100,000 registered", BENCH_OURS, run_cancel, NULL, MANY, .clock = BENCH_OWN },
+};
+
+extern const struct bench bench_tasks;
+const struct bench bench_tasks = {
+    .title = "tasks: restarts, lifecycles, many registered",
+    .operation = "task",
+    .rounds = 7,
+    .cases = cases,
+    .case_count = sizeof cases / sizeof cases[0],
+};
