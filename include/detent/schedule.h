@@ -44,7 +44,7 @@ DET_API det_time det_cron_next(const struct det_cron *cron, det_time after);
 struct det_schedule {
     det_time every;   /* fixed rate, from `from` on; at least DET_DELAY_FLOOR */
     det_time from;    /* wall, of `every`; 0: the first run is one `every` after the task was added;
-                         in the past: those times go on, and none before adding counts */
+                         in the past: its times go on, those before adding were not missed */
     const char *cron; /* borrowed; an expression */
     enum det_missed missed;
     det_time spread; /* each run is late by a random time up to this, the same for all of them */

@@ -65,7 +65,8 @@ enum det_stream {
 
 /* A line that a process wrote, without its end; on the loop. Longer ones than DET_LINE_MAX come in
  * pieces, all but the last with `is_cut`. `dropped` is how many bytes were thrown away since the
- * last line because the process wrote faster than `bytes_per_second_max`. */
+ * last line because the process wrote faster than `bytes_per_second_max`; a line that this breaks
+ * off is cut too, and at the end of a stream a cut line of no bytes may be there only to tell. */
 #define DET_LINE_MAX 4096
 struct det_line {
     det_task_id id;
@@ -266,6 +267,9 @@ DET_API int det_tasks_remove(struct det_tasks *tasks, det_task_id id) DET_MUST_C
  * deadline; then the removal goes on. Not on the loop. */
 DET_API int det_tasks_cancel(struct det_tasks *tasks, det_task_id id, det_time deadline)
     DET_MUST_CHECK;
+/* The attempt that runs may come to its own end, and none follows; one that waits, backs off or
+ * rests ends at once. 1, or 0: no such task, or it is stopping already. */
+DET_API int det_tasks_drain(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;
 /* Ends the attempt that runs, if one does, and begins the next at once; the streak of failures is
  * forgotten. A task that waits, backs off or rests begins at once too. 1, or 0: no such task. */
 DET_API int det_tasks_restart(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;

@@ -170,6 +170,17 @@ void *det_buffer_extend(struct det_buffer *buffer, size_t size)
     return start;
 }
 
+void det_buffer_drop(struct det_buffer *buffer, size_t size)
+{
+    assert_buffer(buffer);
+    det_assert(size <= buffer->size);
+    if (size == 0)
+        return;
+    /* The final 0 comes along. */
+    memmove(buffer->data, buffer->data + size, buffer->size - size + 1);
+    buffer->size -= size;
+}
+
 const char *det_buffer_text(const struct det_buffer *buffer)
 {
     return buffer->data != NULL ? buffer->data : "";

@@ -31,6 +31,8 @@ void det_buffer_append_char(struct det_buffer *buffer, char c);
 void det_buffer_format(struct det_buffer *buffer, const char *format, ...) DET_PRINTF(2, 3);
 /* Room for `size` more bytes, counted as used and zeroed; NULL when the buffer has failed. */
 void *det_buffer_extend(struct det_buffer *buffer, size_t size);
+/* Without its first `size` bytes, of which there are as many; memory and error are kept. */
+void det_buffer_drop(struct det_buffer *buffer, size_t size);
 /* "" when empty; never NULL. */
 const char *det_buffer_text(const struct det_buffer *buffer);
 static inline int det_buffer_status(const struct det_buffer *buffer)

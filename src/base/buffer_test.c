@@ -203,6 +203,23 @@ static void every_failure_sticks(void **state)
     det_test_each_failure(write_much, NULL);
 }
 
+static void what_is_dropped_makes_the_rest_come_first(void **state)
+{
+    struct det_buffer *buffer = &((struct fixture *)*state)->buffer;
+
+    det_buffer_drop(buffer, 0);
+    det_buffer_append_text(buffer, "abcdef");
+    det_buffer_drop(buffer, 0);
+    det_buffer_drop(buffer, 4);
+    assert_string_equal(det_buffer_text(buffer), "ef");
+    assert_int_equal(buffer->size, 2);
+    det_buffer_append_text(buffer, "g");
+    assert_string_equal(det_buffer_text(buffer), "efg");
+    det_buffer_drop(buffer, 3);
+    assert_string_equal(det_buffer_text(buffer), "");
+    assert_int_equal(buffer->size, 0);
+}
+
 static void append_to_a_broken_buffer(void *argument)
 {
     struct det_buffer *buffer = argument;
@@ -230,6 +247,7 @@ int main(void)
         BUFFER_TEST(a_format_longer_than_the_room_is_whole),
         BUFFER_TEST(an_extension_is_zero_and_counted),
         BUFFER_TEST(clearing_keeps_the_memory_and_forgets_the_error),
+        BUFFER_TEST(what_is_dropped_makes_the_rest_come_first),
         BUFFER_TEST(the_limit_is_exact_and_its_error_sticks),
         BUFFER_TEST(a_format_past_the_limit_leaves_no_trace),
         BUFFER_TEST(what_printf_cannot_write_is_past_the_limit),

@@ -33,7 +33,7 @@ static int take_defaults(
 
     config_policy_keys(keys, 0);
     r = config_take_mapping(
-        reader, node, keys, CONFIG_POLICY_KEYS, &config->defaults, nodes, "'defaults'");
+        reader, node, CONFIG_TABLE("'defaults'", keys), &config->defaults, nodes);
     return r < 0 ? r : config_check_policy(reader, nodes, &config->defaults, &config->defaults);
 }
 
@@ -54,8 +54,7 @@ static int take_limits(
     };
 #undef LIMIT
 
-    return config_take_mapping(
-        reader, node, keys, sizeof keys / sizeof *keys, config, NULL, "'limits'");
+    return config_take_mapping(reader, node, CONFIG_TABLE("'limits'", keys), config, NULL);
 }
 
 static int take_intensity(
@@ -70,8 +69,7 @@ static int take_intensity(
     };
 
     (void)key;
-    return config_take_mapping(
-        reader, node, keys, sizeof keys / sizeof *keys, target, NULL, "'intensity'");
+    return config_take_mapping(reader, node, CONFIG_TABLE("'intensity'", keys), target, NULL);
 }
 
 static int take_group(
@@ -91,8 +89,7 @@ static int take_group(
     group->node = node;
     group->spec.name = node->key;
     return reader_both(
-        r, config_take_mapping(
-               reader, node, keys, sizeof keys / sizeof *keys, &group->spec, NULL, "a group"));
+        r, config_take_mapping(reader, node, CONFIG_TABLE("a group", keys), &group->spec, NULL));
 }
 
 static int take_slot(
@@ -109,8 +106,7 @@ static int take_slot(
 
     slot->name = node->key;
     r = reader_both(
-        r, config_take_mapping(
-               reader, node, keys, sizeof keys / sizeof *keys, &slot->options, nodes, "a slot"));
+        r, config_take_mapping(reader, node, CONFIG_TABLE("a slot", keys), &slot->options, nodes));
     /* For the task layer 0 is what is not said. */
     if (nodes[1] && slot->options.depth_max == 0)
         slot->options.depth_max = UINT32_MAX;
@@ -200,6 +196,33 @@ static int take_sections(
     return r;
 }
 
+/* What people have in their fingers from other tools. */
+static const struct reader_synonym synonyms[] = {
+    { "command", "run" },
+    { "cmd", "run" },
+    { "exec", "run" },
+    { "script", "run" },
+    { "env", "environment" },
+    { "cwd", "folder" },
+    { "dir", "folder" },
+    { "working_dir", "folder" },
+    { "directory", "folder" },
+    { "after", "depends_on" },
+    { "needs", "depends_on" },
+    { "requires", "depends_on" },
+    { "healthcheck", "health" },
+    { "readiness", "ready" },
+    { "cron", "schedule" },
+    { "every", "schedule" },
+    { "max_restarts", "retries" },
+    { "stop_grace_period", "grace" },
+    { "services", "tasks" },
+    { "programs", "tasks" },
+    { "processes", "tasks" },
+    { "max_failures", "fails" },
+    { NULL, NULL },
+};
+
 static int by_place(const void *a, const void *b)
 {
     const struct cli_yaml_error *left = a, *right = b;
@@ -219,7 +242,7 @@ int config_read(
     struct det_arena *arena, const struct cli_yaml *root, struct config *ret,
     struct cli_problems *reterr)
 {
-    struct cli_reader reader = { .arena = arena, .problems = reterr };
+    struct cli_reader reader = { .arena = arena, .problems = reterr, .synonyms = synonyms };
     const struct cli_yaml *nodes[FILE_KEYS];
     struct config config = { 0 };
     int r;

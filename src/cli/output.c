@@ -92,7 +92,7 @@ static bool is_unsafe(uint32_t code)
            code == 0xFEFF;
 }
 
-static void escape(struct det_buffer *buffer, const char *text, size_t size)
+void cli_escape(struct det_buffer *buffer, const char *text, size_t size)
 {
     while (size) {
         size_t length = character_size(text, size);
@@ -149,7 +149,7 @@ static void put(struct cli *cli, FILE *stream, enum cli_style style, const char 
     det_buffer_init(&shown, cli->allocator);
     if (has_color)
         det_buffer_append_text(&shown, styles[style]);
-    escape(&shown, text, size);
+    cli_escape(&shown, text, size);
     if (has_color)
         det_buffer_append_text(&shown, "\033[0m");
     if (det_buffer_status(&shown) < 0)
@@ -197,13 +197,18 @@ void cli_write(struct cli *cli, const char *data, size_t size)
     emit(cli, cli->out, data, size);
 }
 
+void cli_flush(struct cli *cli)
+{
+    errno = 0;
+    if (fflush(cli->out) != 0 && !cli->out_error)
+        cli->out_error = errno;
+}
+
 /* Talk comes after the data that was printed before it, also where both go to one file. */
 static void begin_talk(struct cli *cli)
 {
     cli_progress_end(cli);
-    errno = 0;
-    if (fflush(cli->out) != 0 && !cli->out_error)
-        cli->out_error = errno;
+    cli_flush(cli);
 }
 
 void cli_say(struct cli *cli, const char *format, ...)
@@ -278,19 +283,23 @@ void cli_json(struct cli *cli, json_t *object_take)
     free(text);
 }
 
-json_t *cli_json_text(const char *text)
+json_t *cli_json_text_n(const char *text, size_t size)
 {
-    size_t size = strlen(text);
     struct det_buffer shown;
     json_t *string;
 
     if (det_utf8_check(text, size) == size)
-        return json_string(text);
+        return json_stringn(text, size);
     det_buffer_init(&shown, NULL);
-    escape(&shown, text, size);
+    cli_escape(&shown, text, size);
     string = det_buffer_status(&shown) < 0 ? NULL : json_string(det_buffer_text(&shown));
     det_buffer_deinit(&shown);
     return string;
+}
+
+json_t *cli_json_text(const char *text)
+{
+    return cli_json_text_n(text, strlen(text));
 }
 
 #define PROGRESS_AFTER DET_SECOND

@@ -98,12 +98,31 @@ int reader_want(
     return reader_fail(reader, node, "%s is %s, not %s", what, kinds[kind], kinds[node->kind]);
 }
 
+/* The key that the word stands for elsewhere; NULL: it is none of these. */
+static const char *find_synonym(
+    const struct cli_reader *reader, const char *word, const char *const *keys, size_t count)
+{
+    const struct reader_synonym *synonym = reader->synonyms;
+
+    for (; synonym && synonym->word; synonym++) {
+        for (size_t i = 0; i < count && strcmp(synonym->word, word) == 0; i++) {
+            if (strcmp(synonym->key, keys[i]) == 0)
+                return keys[i];
+        }
+    }
+    return NULL;
+}
+
 static int unknown_key(
     struct cli_reader *reader, const struct cli_yaml *node, const char *const *keys, size_t count,
     const char *what)
 {
     struct cli_yaml at = { .line = node->key_line, .column = node->key_column };
+    const char *synonym = find_synonym(reader, node->key, keys, count);
 
+    if (synonym)
+        return reader_fail_key(
+            reader, node, "%s has no key '%s'; here it is called '%s'", what, node->key, synonym);
     return reader_fail_near(
         reader, &at, node->key, keys, count, "%s has no key '%s'", what, node->key);
 }

@@ -21,10 +21,16 @@ struct cli_problems {
 
 struct det_machine;
 
+/* What a key is called elsewhere. */
+struct reader_synonym {
+    const char *word, *key;
+};
+
 struct cli_reader {
     struct det_arena *arena;
     const struct det_machine *machine; /* of a test file; NULL elsewhere */
     struct cli_problems *problems;
+    const struct reader_synonym *synonyms; /* ends with a NULL word; NULL: none */
 };
 
 /* The results of two parts make one: no memory outranks what is wrong. */

@@ -7,11 +7,13 @@
  * interpreter that a script names. So it looks again, after the fact. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/os.h"
 #include "os/real_process.h"
 
 /* How much of a name or of PATH is told: the remedy must still fit behind it. */
@@ -69,10 +71,30 @@ static int tell_absent(const char *name, struct det_error *error)
         "cannot start \"" FOLDER "\": there is no such file; give the path of a program", name);
 }
 
+/* Whether a folder of PATH has such a file: a folder that may not be entered is told as if it were
+ * the program, also where there is none. */
+static bool is_in_path(const char *name)
+{
+    const char *folders = getenv("PATH");
+    char path[DET_PATH_MAX];
+
+    while (folders) {
+        const char *end = strchrnul(folders, ':');
+        int length = snprintf(path, sizeof path, "%.*s/%s", (int)(end - folders), folders, name);
+
+        if (length > 0 && (size_t)length < sizeof path && access(path, F_OK) == 0)
+            return true;
+        folders = *end ? end + 1 : NULL;
+    }
+    return false;
+}
+
 static int tell_refused(const char *name, int number, struct det_error *error)
 {
     struct stat status;
 
+    if (strchr(name, '/') == NULL && !is_in_path(name))
+        return tell_absent(name, error);
     if (strchr(name, '/') && stat(name, &status) == 0 && S_ISDIR(status.st_mode))
         return det_error_set(
             error, DET_ERR_IO, "cannot start \"" FOLDER "\": it is a folder; give a program", name);

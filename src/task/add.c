@@ -268,11 +268,28 @@ int det_tasks_cancel(struct det_tasks *tasks, det_task_id id, det_time deadline)
     return r < 0 ? r : claimed;
 }
 
+static int drain_one(struct det_tasks *tasks, void *argument)
+{
+    struct det_task *task = det_task_find(tasks, *(const det_task_id *)argument);
+
+    if (!task || task->is_removing || task->is_last || task->outcome != DET_OUTCOME_NONE)
+        return 0;
+    if (!task->is_registered || !det_actor_has_attempt(task))
+        return det_task_remove(task);
+    task->is_last = true;
+    return 1;
+}
+
+int det_tasks_drain(struct det_tasks *tasks, det_task_id id)
+{
+    return det_tasks_call(tasks, true, drain_one, &id);
+}
+
 static int restart_one(struct det_tasks *tasks, void *argument)
 {
     struct det_task *task = det_task_find(tasks, *(const det_task_id *)argument);
 
-    if (!task || !task->is_registered || task->is_removing)
+    if (!task || !task->is_registered || task->is_removing || task->is_last)
         return 0;
     det_actor_restart(task);
     return 1;

@@ -33,9 +33,11 @@ static double power_of(double factor, uint32_t exponent)
 {
     double power = 1;
 
-    for (; exponent; exponent >>= 1, factor *= factor) {
+    while (exponent) {
         if (exponent & 1)
             power *= factor;
+        factor *= factor;
+        exponent >>= 1;
     }
     return power;
 }

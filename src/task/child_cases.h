@@ -8,7 +8,6 @@
 #include "lib/test.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 #include "os/os.h"
 #include "task/child.h"

@@ -69,7 +69,7 @@ static int program_deaf(struct det_world *world, int argc, const char *const *ar
             return 1;
 }
 
-/* So many KiB, and with another argument so many messages: more than is held for it at once so that
+/* So many KiB, and with another argument so many messages: more than is held for it at once, and so
  * it waits for its reader. */
 static int program_flood(struct det_world *world, int argc, const char *const *argv)
 {

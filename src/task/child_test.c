@@ -3,78 +3,11 @@
 
 /* child_test.c - children of the real world, good ones and nasty ones: what they say is heard, how
  * they end is known, and nothing of them is left. */
-#include "task/child_cases.h"
+#include "task/child_real_cases.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <poll.h>
-#include <pwd.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-
-static struct witness witness;
-static char nasty[4096]; /* the program, which is built beside this suite */
-
-static int group_setup(void **state)
-{
-    ssize_t size = readlink("/proc/self/exe", nasty, sizeof nasty - 32);
-    char *end;
-
-    (void)state;
-    if (size <= 0)
-        return -1;
-    nasty[size] = '\0';
-    end = strrchr(nasty, '/');
-    (void)snprintf(end, 32, "/nasty-child");
-    return access(nasty, X_OK);
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    witness = (struct witness){ 0 };
-    return det_loop_open(NULL, NULL, &witness.loop);
-}
-
-/* Nobody is left who is ours: neither one that runs, nor a zombie. */
-static int teardown(void **state)
-{
-    (void)state;
-    det_child_close(witness.child);
-    det_loop_close(witness.loop);
-    assert_int_equal(-1, waitpid(-1, NULL, WNOHANG));
-    assert_int_equal(ECHILD, errno);
-    return 0;
-}
-
-static void start_spec(const struct det_process_spec *spec)
-{
-    struct det_child_events events = events_of(&witness);
-    struct det_error error = { .code = 0 };
-    int r;
-
-    r = det_child_start(witness.loop, NULL, spec, &events, &witness.child, &error);
-    if (r < 0)
-        fail_msg("%s", error.text);
-    assert_true(det_child_number(witness.child) > 0);
-    assert_int_equal(0, witness.lines);
-}
-
-static void start_nasty(const char *behaviour, const char *argument)
-{
-    start_spec(&(struct det_process_spec){
-        .argv = (const char *const[]){ nasty, behaviour, argument, NULL } });
-}
-
-static void again(void)
-{
-    det_child_close(witness.child);
-    witness = (struct witness){ .loop = witness.loop };
-}
 
 /* Any process, not only a child: waits until it is gone or only its name is left. */
 static void is_gone(pid_t number)
@@ -375,132 +308,6 @@ static void a_child_has_the_environment_and_folder_it_was_given(void **state)
     assert_string_equal("/usr|", witness.said[0]);
 }
 
-static void news_of_a_child_and_its_helpers_are_heard(void **state)
-{
-    const char *const ways[] = { "notify", "notify-helper" };
-
-    (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        start_spec(&(struct det_process_spec){
-            .argv = (const char *const[]){ nasty, ways[i], "READY=1\nSTATUS=warm\n\n", NULL },
-            .has_notify = true });
-        ends_with(&witness, 0, 0);
-        assert_string_equal("READY=1,STATUS=warm,", witness.news);
-        again();
-    }
-}
-
-/* Sends as this process, who is not of the child's group. */
-static void send_news(const char *name, const char *message, size_t size)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    size_t length = strcspn(name, "|");
-    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    memcpy(address.sun_path, name, length);
-    address.sun_path[0] = '\0';
-    assert_int_equal(
-        size, sendto(
-                  descriptor, message, size, 0, (struct sockaddr *)&address,
-                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)));
-    close(descriptor);
-}
-
-static void news_of_strangers_are_not_heard(void **state)
-{
-    (void)state;
-    start_spec(&(struct det_process_spec){
-        .argv = (const char *const[]){ nasty, "notify-where", NULL }, .has_notify = true });
-    turn_until(&witness, has_said, "|");
-    for (int i = 0; i < 5; i++)
-        send_news(witness.said[0], "READY=1", 7);
-    assert_true(det_loop_turn(witness.loop, 0) > 0);
-    assert_int_equal(0, det_child_kill(witness.child));
-    ends_with(&witness, -1, SIGKILL);
-    assert_string_equal("", witness.news);
-}
-
-static void news_that_are_too_long_are_not_heard(void **state)
-{
-    static char message[5001];
-
-    (void)state;
-    memset(message, 'x', sizeof message - 1);
-    start_spec(&(struct det_process_spec){
-        .argv = (const char *const[]){ nasty, "notify", message, NULL }, .has_notify = true });
-    ends_with(&witness, 0, 0);
-    assert_string_equal("", witness.news);
-}
-
-static void fails_with(const struct det_process_spec *spec, int code, const char *text)
-{
-    struct det_child_events events = events_of(&witness);
-    struct det_error error = { .code = 0 };
-
-    assert_int_equal(
-        code, det_child_start(witness.loop, NULL, spec, &events, &witness.child, &error));
-    assert_int_equal(code, error.code);
-    if (!strstr(error.text, text))
-        fail_msg("\"%s\" does not say \"%s\"", error.text, text);
-    assert_int_equal(code == DET_ERR_IO, error.cause != 0);
-    /* Who does not want to know is not told, and nothing else changes. */
-    assert_int_equal(
-        code, det_child_start(witness.loop, NULL, spec, &events, &witness.child, NULL));
-    assert_null(witness.child);
-}
-
-static void fails_to_run(const char *program, int code, const char *text)
-{
-    fails_with(
-        &(struct det_process_spec){ .argv = (const char *const[]){ program, NULL } }, code, text);
-}
-
-static void a_child_that_cannot_start_says_what_helps(void **state)
-{
-    char *folder = det_test_folder(), path[512];
-
-    (void)state;
-    fails_to_run("no-such-program", DET_ERR_NOT_FOUND, "no such program in PATH (/");
-    fails_to_run("/no/such/program", DET_ERR_NOT_FOUND, "there is no such file");
-    fails_to_run("/usr", DET_ERR_IO, "it is a folder");
-    (void)snprintf(path, sizeof path, "%s/script", folder);
-    det_test_write_file(path, "#!/no/such/interpreter\n", 23);
-    fails_to_run(path, DET_ERR_IO, "chmod +x");
-    assert_int_equal(0, chmod(path, 0755));
-    fails_to_run(path, DET_ERR_NOT_FOUND, "not the interpreter");
-    det_test_write_file(path, "echo hello\n", 11);
-    fails_to_run(path, DET_ERR_IO, "#!");
-    fails_with(
-        &(struct det_process_spec){ .argv = (const char *const[]){ "true", NULL },
-                                    .folder = "/no/such/folder" },
-        DET_ERR_NOT_FOUND, "make the folder");
-    fails_with(
-        &(struct det_process_spec){ .argv = (const char *const[]){ "true", NULL }, .folder = path },
-        DET_ERR_IO, "Not a directory");
-    fails_with(&(struct det_process_spec){ 0 }, DET_ERR_INVALID, "argv[0]");
-    fails_to_run("", DET_ERR_INVALID, "argv[0]");
-    fails_with(
-        &(struct det_process_spec){ .argv = (const char *const[]){ "true", NULL },
-                                    .user = "no-such-user" },
-        DET_ERR_NOT_FOUND, "there is no such user");
-    det_test_folder_remove(folder);
-}
-
-static void arguments_that_are_too_long_are_told(void **state)
-{
-    size_t size = (size_t)256 << 10;
-    char *word = malloc(size);
-
-    (void)state;
-    assert_non_null(word);
-    memset(word, 'x', size - 1);
-    word[size - 1] = '\0';
-    fails_with(
-        &(struct det_process_spec){ .argv = (const char *const[]){ "true", word, NULL } },
-        DET_ERR_IO, "shorter arguments");
-    free(word);
-}
-
 static void a_child_can_be_closed_before_its_end(void **state)
 {
     (void)state;
@@ -585,8 +392,6 @@ static void many_children_run_at_once(void **state)
     }
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -607,11 +412,6 @@ int main(void)
         CASE(a_child_that_closes_its_streams_lives_on),
         CASE(a_child_sees_its_streams_and_nothing_else),
         CASE(a_child_has_the_environment_and_folder_it_was_given),
-        CASE(news_of_a_child_and_its_helpers_are_heard),
-        CASE(news_of_strangers_are_not_heard),
-        CASE(news_that_are_too_long_are_not_heard),
-        CASE(a_child_that_cannot_start_says_what_helps),
-        CASE(arguments_that_are_too_long_are_told),
         CASE(a_child_can_be_closed_before_its_end),
         CASE(a_child_can_be_closed_in_its_end),
         CASE(a_child_that_somebody_else_reaped_has_an_unknown_end),
@@ -619,5 +419,5 @@ int main(void)
         CASE(many_children_run_at_once),
     };
 
-    return cmocka_run_group_tests(tests, group_setup, NULL);
+    return cmocka_run_group_tests(tests, find_nasty, NULL);
 }

@@ -33,7 +33,7 @@ static bool has_failed(const struct det_task *task, bool is_late)
 
 bool det_plan_will_retry(const struct det_task *task, bool is_late)
 {
-    if (!has_failed(task, is_late) || task->policy->restart == DET_RESTART_NEVER)
+    if (!has_failed(task, is_late) || task->is_last || task->policy->restart == DET_RESTART_NEVER)
         return false;
     return task->policy->retries_max == DET_RETRIES_UNLIMITED ||
            streak(task) < task->policy->retries_max;
@@ -43,6 +43,8 @@ bool det_plan_will_repeat(const struct det_task *task, bool is_late)
 {
     bool is_planned = task->body && task->body->plan;
 
+    if (task->is_last)
+        return false;
     if (has_failed(task, is_late))
         return is_planned;
     return task->ended.result == ATTEMPT_SUCCEEDED &&
@@ -85,14 +87,6 @@ int det_plan_backoff(struct det_task *task)
     return 0;
 }
 
-static void on_time(void *argument)
-{
-    struct det_task *task = argument;
-
-    task->deadline = 0;
-    det_component_wake(&task->component);
-}
-
 static void tell_missed(struct det_task *task, uint32_t missed)
 {
     DET_UNSET struct det_task_event event;
@@ -102,21 +96,45 @@ static void tell_missed(struct det_task *task, uint32_t missed)
     det_tasks_publish(task->tasks, &event);
 }
 
-/* Until the next of its times. */
+/* Arms the next of its times. */
+static int wait_for_time(struct det_task *task, struct plan *plan, uint32_t missed, det_time now)
+{
+    uint32_t more = 0;
+
+    plan->due = det_timetable_next(&plan->table, plan->due, now, &more);
+    if (missed + more > 0)
+        tell_missed(task, missed + more);
+    return det_loop_timer_set_wall(task->tasks->loop, &plan->timer, plan->due);
+}
+
+/* A time that came while the machine slept may be over already. */
+static void on_time(void *argument)
+{
+    struct det_task *task = argument;
+    struct plan *plan = task->body->plan;
+    det_time now = det_world_now(task->tasks->world, DET_CLOCK_WALL);
+
+    /* The timer that has just run has left its room in the heap: this cannot fail. */
+    if (det_timetable_is_over(&plan->table, plan->due, now) &&
+        wait_for_time(task, plan, 1, now) == 0)
+        return;
+    task->deadline = 0;
+    det_component_wake(&task->component);
+}
+
 static int rest_until_time(struct det_task *task, struct plan *plan)
 {
-    det_time now = det_world_now(task->tasks->world, DET_CLOCK_WALL), due;
-    uint32_t missed = 0;
+    det_time now = det_world_now(task->tasks->world, DET_CLOCK_WALL);
+    int r;
 
-    due = det_timetable_next(&plan->table, plan->due, now, &missed);
-    if (missed > 0)
-        tell_missed(task, missed);
-    plan->due = due;
+    r = wait_for_time(task, plan, 0, now);
+    if (r < 0)
+        return r;
     if (task->attempt_number > 0)
-        tell(task, DET_BACKOFF_AFTER_SUCCESS, due > now ? due - now : 0);
+        tell(task, DET_BACKOFF_AFTER_SUCCESS, plan->due > now ? plan->due - now : 0);
     pause_for(task, 0);
     task->deadline = DET_NEVER;
-    return det_loop_timer_set_wall(task->tasks->loop, &plan->timer, due);
+    return 0;
 }
 
 /* An interval begins at the end of the attempt; the floor under it at its start. */

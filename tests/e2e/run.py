@@ -132,8 +132,8 @@ def test_no_word_prints_the_help_and_is_wrong_usage():
 
 def test_help_is_for_every_command_and_topic():
     listed = [o["name"] for o in objects(detent("help", "--json"))]
-    check({"new", "check", "fmt", "diagram", "test", "sim", "gen", "version", "help",
-           "completion"} == set(listed), str(listed))
+    check({"new", "check", "fmt", "diagram", "test", "sim", "gen", "backoff", "version",
+           "help", "completion"} == set(listed), str(listed))
     for name in listed:
         one = detent("help", name, out=["usage: detent " + name, "--json", "--color"])
         equal(detent(name, "--help").stdout, one.stdout)
@@ -207,7 +207,8 @@ def test_lines_fit_the_terminal():
     write("light.fsm", LIGHT + "HOOK(a_hook_with_quite_a_long_name)\nON(RED, GO, RED, "
           "CALL(a_hook_with_quite_a_long_name), DO(an_effect_that_is_not_there), ARM(nothing))\n")
     for columns in (40, 80, 120):
-        for name in ("new", "check", "fmt", "diagram", "test", "sim", "gen", "completion"):
+        for name in ("new", "check", "fmt", "diagram", "test", "sim", "gen", "backoff",
+                     "completion"):
             lines = on_terminal("help", name, columns=columns, env={"NO_COLOR": "1"}).splitlines()
             wide = [line for line in lines[3:] if len(line) > max(columns, 60)]
             equal((name, columns, wide), (name, columns, []))
@@ -283,7 +284,8 @@ def test_every_command_speaks_json():
             (["gen", "c", "light.fsm"], ["file", "file"], 0),
             (["gen", "c", "broken.fsm"], ["finding"], 2), (["new", "job"], ["file"] * 3, 0),
             (["new", "job"], ["file"] * 3, 4), (["version"], ["version"], 0),
-            (["help"], ["command"] * 10, 0), (["help", "test"], ["command"], 0),
+            (["backoff", "--attempts", "2"], ["attempt", "attempt", "summary"], 0),
+            (["help"], ["command"] * 11, 0), (["help", "test"], ["command"], 0),
             (["help", "exit"], ["exit"] * 8, 0), (["completion", "bash"], ["text"], 0),
             (["man"], ["text"], 0)):
         done = detent(*words, "--json", code=code)
@@ -806,6 +808,70 @@ def test_sim_of_every_good_machine_of_the_corpus():
         for name in ("mermaid", "flowchart", "dot"):
             detent("diagram", str(path), "-f", name)
         json.loads(detent("gen", "json", str(path)).stdout)
+
+
+# backoff
+
+def test_backoff_prints_the_schedule_of_a_policy():
+    done = detent("backoff", "--first", "100ms", "--max", "1s", "--jitter", "none", "--retries",
+                  "6", err=["Jitter none: the delay is the base.\n", "Attempt 7 is the last.\n"])
+    equal([line.split() for line in done.stdout.splitlines()[1:]],
+          [["1", "-", "-", "0s"], ["2", "100ms", "100ms", "100ms"],
+           ["3", "200ms", "200ms", "300ms"], ["4", "400ms", "400ms", "700ms"],
+           ["5", "800ms", "800ms", "1.5s"], ["6", "1s", "1s", "2.5s"], ["7", "1s", "1s", "3.5s"]])
+    done = detent("backoff", err="Retries are not limited.")
+    equal(len(done.stdout.splitlines()), 11)
+    equal(len({len(line) for line in done.stdout.splitlines()}), 1)
+    check("2   200ms   100ms - 200ms   100ms - 200ms\n" in done.stdout, done.stdout)
+    detent("backoff", "--retries", "50", err="Attempt 51 is the last; --attempts shows more.")
+    equal(detent("backoff", "--retries", "0", err="Attempt 1 is the last.").stdout.split()[-4:],
+          ["1", "-", "-", "0s"])
+    for columns in (80, 120):
+        text = on_terminal("backoff", "--seed", "1", columns=columns, env={"NO_COLOR": "1"})
+        check(all(len(line) <= columns for line in text.splitlines()), text)
+
+
+def test_backoff_is_exact_as_json_and_repeats_a_seed():
+    for jitter, low, high in (("none", 200, 200), ("full", 1, 200), ("equal", 100, 200),
+                              ("band", 100, 600), ("decorrelated", 100, 900)):
+        words = ["backoff", "--first", "100ms", "--jitter", jitter, "--attempts", "40", "--json"]
+        lines = objects(detent(*words, "--seed", "7"))
+        equal(lines, objects(detent(*words, "--seed", "7")))
+        check(jitter == "none" or lines != objects(detent(*words, "--seed", "8")))
+        third = lines[2]
+        equal((jitter, third["attempt"], third["base_ns"], third["delay_least_ns"],
+               third["delay_most_ns"]), (jitter, 3, 200000000, low * 1000000, high * 1000000))
+        for before, line in zip(lines, lines[1:-1]):
+            check(line["delay_least_ns"] <= line["drawn_ns"] <= line["delay_most_ns"] <= 30e9)
+            for part, delay in (("waited_least_ns", "delay_least_ns"),
+                                ("waited_most_ns", "delay_most_ns"),
+                                ("drawn_waited_ns", "drawn_ns")):
+                equal(line[part], before[part] + line[delay])
+        equal(lines[-1], {"type": "summary", "first_ns": 100000000, "max_ns": 30000000000,
+                          "factor": 2.0, "jitter": jitter, "retries": None, "attempts": 40})
+    lines = objects(detent("backoff", "--first", "0s", "--retries", "2", "--json"))
+    equal([line.get("delay_most_ns") for line in lines], [0, 0, 0, None])
+    check("drawn_ns" not in lines[0] and lines[-1]["retries"] == 2)
+
+
+def test_backoff_says_what_is_wrong_with_a_policy():
+    for words, text in (
+            (["--first", "1m"], "the first delay (1m) is over the longest (30s); raise max"),
+            (["--first", "5"], "--first is a time such as 250ms"),
+            (["--first=-1s"], "--first is a time"),
+            (["--max", "0s"], "--max is a time such as 250ms, 1.5s or 1h30m, more than none"),
+            (["--max", "4000d"], "at most ten years; not '4000d'"),
+            (["--factor", "0.5"], "--factor is a number such as 2 or 1.5, at least 1; not '0.5'"),
+            (["--factor", "nan"], "not 'nan'"), (["--factor", "1."], "not '1.'"),
+            (["--factor", "1e3"], "not '1e3'"), (["--factor", ""], "not ''"),
+            (["--factor", "9" * 400], "--factor is a number"),
+            (["--jitter", "ful"], "did you mean 'full'?"),
+            (["--retries", "-1"], "--retries is a whole number"),
+            (["--attempts", "0"], "--attempts is a whole number from 1"),
+            (["--seed", "x"], "--seed is a whole number"), (["x"], "'x' is too much here")):
+        equal(detent("backoff", *words, code=2, err=text).stdout, "")
+    # The longest there are, without end.
+    detent("backoff", "--first", "3650d", "--max", "3650d", "--attempts", "50", out="for ever")
 
 
 # gen and new

@@ -97,13 +97,19 @@ static int do_frozen(const char *argument)
     return 0;
 }
 
-/* Leaves somebody behind who holds the pipes and is deaf: in the group, or in another session. */
+/* Leaves somebody behind who holds the pipes and is deaf: in the group, or in another session. That
+ * one is ready before its parent ends. */
 static int leave_behind(bool is_runaway, bool is_flood)
 {
     static char bytes[4096];
-    pid_t number = fork();
+    int ends[2];
+    pid_t number;
 
+    if (pipe(ends) < 0 || (number = fork()) < 0)
+        return 9;
     if (number > 0) {
+        if (read(ends[0], bytes, 1) != 1)
+            return 9;
         say_number(number);
         return 0;
     }
@@ -111,6 +117,7 @@ static int leave_behind(bool is_runaway, bool is_flood)
     if (is_runaway)
         (void)setsid();
     alarm(LIFE);
+    (void)!write(ends[1], bytes, 1);
     while (is_flood)
         (void)!write(2, bytes, sizeof bytes);
     wait_for_ever();
@@ -305,6 +312,38 @@ static int do_notify_where(const char *argument)
     return 0;
 }
 
+/* Sends a pipe along and waits until whoever reads has closed it: all before it is known then. */
+static int do_barrier(const char *argument)
+{
+    const char *name = getenv("NOTIFY_SOCKET");
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
+                            .cmsg_level = SOL_SOCKET,
+                            .cmsg_type = SCM_RIGHTS } };
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    char text[] = "BARRIER=1";
+    struct iovec part = { .iov_base = text, .iov_len = sizeof text - 1 };
+    struct msghdr message = { .msg_name = &address,
+                              .msg_iov = &part,
+                              .msg_iovlen = 1,
+                              .msg_control = &control,
+                              .msg_controllen = sizeof control };
+    int ends[2], descriptor = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+    if (!name || strlen(name) >= sizeof address.sun_path || descriptor < 0 || pipe(ends) < 0 ||
+        notify(name, argument) != 0)
+        return 8;
+    memcpy(address.sun_path + 1, name + 1, strlen(name + 1));
+    message.msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
+    memcpy(CMSG_DATA(&control.head), &ends[1], sizeof ends[1]);
+    if (sendmsg(descriptor, &message, 0) < 0)
+        return 9;
+    close(ends[1]);
+    return read(ends[0], text, 1) == 0 ? 0 : 9;
+}
+
 static const struct behaviour {
     const char *name;
     int (*run)(const char *argument);
@@ -330,6 +369,7 @@ static const struct behaviour {
     { "notify", do_notify },
     { "notify-helper", do_notify_helper },
     { "notify-where", do_notify_where },
+    { "barrier", do_barrier },
 };
 
 int main(int argc, char **argv)

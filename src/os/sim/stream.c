@@ -21,69 +21,62 @@ void det_sim_stream_deinit(struct det_sim_stream *stream)
     det_buffer_deinit(&stream->bytes);
 }
 
-/* 0 when there is room for `size` bytes. */
-static int wait_for_room(struct det_sim *sim, struct det_sim_stream *stream, size_t size)
+/* Only the threads of programs write, and their waits without a deadline end only when woken. */
+static void wait_for_room(struct det_sim *sim, struct det_sim_stream *stream, size_t size)
 {
-    int r = 0;
-
-    while (r == 0 && PIPE_SIZE - det_sim_stream_size(stream) < size)
-        r = det_schedule_wait(sim, &stream->writers, WAIT_PROCESS, DET_NEVER);
-    return r;
+    while (PIPE_SIZE - det_sim_stream_size(stream) < size)
+        (void)det_schedule_wait(sim, &stream->writers, WAIT_PROCESS, DET_NEVER);
 }
 
-static int append(struct det_sim *sim, struct det_sim_stream *stream, const void *data, size_t size)
+/* Room at the end, or NULL when there is no memory; the buffer forgets that it failed. */
+static char *extend(struct det_sim *sim, struct det_sim_stream *stream, size_t size)
 {
-    int r;
+    char *target = det_buffer_extend(&stream->bytes, size);
 
-    det_buffer_append(&stream->bytes, data, size);
-    r = det_buffer_status(&stream->bytes);
     stream->bytes.error = 0;
-    if (r == 0)
+    if (target)
         det_sim_trace(sim, TRACE_PROCESS, det_sim_stream_size(stream), size);
-    return r;
+    return target;
 }
 
 int det_sim_stream_write(
     struct det_sim *sim, struct det_sim_stream *stream, const char *data, size_t size)
 {
-    int r = 0;
-
-    while (stream->is_open && size && r == 0) {
+    while (stream->is_open && size) {
         size_t part, room;
+        char *target;
 
-        r = wait_for_room(sim, stream, 1);
-        if (r < 0)
-            break;
+        wait_for_room(sim, stream, 1);
         room = PIPE_SIZE - det_sim_stream_size(stream);
         part = size < room ? size : room;
-        r = append(sim, stream, data, part);
+        target = extend(sim, stream, part);
+        if (!target)
+            return DET_ERR_NO_MEMORY;
+        memcpy(target, data, part);
         data += part;
         size -= part;
         det_sim_pollers_tell(sim);
     }
-    return r;
+    return 0;
 }
 
 int det_sim_stream_send(
     struct det_sim *sim, struct det_sim_stream *stream, const char *message, size_t size)
 {
-    int r;
+    char *target;
 
     if (!stream->is_open)
         return 0;
     if (size > PIPE_SIZE / 2)
         return DET_ERR_LIMIT;
-    r = wait_for_room(sim, stream, sizeof size + size);
-    if (r == 0)
-        r = append(sim, stream, &size, sizeof size);
-    if (r < 0)
-        return r;
-    r = append(sim, stream, message, size);
-    if (r < 0)
-        /* Half a message must not be there. */
-        stream->bytes.data[stream->bytes.size -= sizeof size] = '\0';
+    wait_for_room(sim, stream, sizeof size + size);
+    target = extend(sim, stream, sizeof size + size);
+    if (!target)
+        return DET_ERR_NO_MEMORY;
+    memcpy(target, &size, sizeof size);
+    memcpy(target + sizeof size, message, size);
     det_sim_pollers_tell(sim);
-    return r;
+    return 0;
 }
 
 static void take(struct det_sim *sim, struct det_sim_stream *stream, char *target, size_t size)

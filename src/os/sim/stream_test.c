@@ -189,6 +189,20 @@ static void pollers_watch_processes_and_nothing_else(void **state)
     assert_int_equal(DET_ERR_UNSUPPORTED, watch(end, DET_POLL_READ, &tag));
 }
 
+static void a_poller_may_be_closed_while_it_watches(void **state)
+{
+    struct det_process *process = run("speak", false);
+    struct det_poller *other;
+
+    (void)state;
+    assert_int_equal(0, world->ops->poller_open(world, &other));
+    assert_int_equal(
+        0, world->ops->poller_watch(
+               world, other, world->ops->process_descriptor(world, process), DET_POLL_READ, &sim));
+    world->ops->poller_close(world, other);
+    assert_int_equal(2, code_of(process));
+}
+
 static void those_that_did_not_fit_come_first_the_next_time(void **state)
 {
     struct det_process *processes[3];
@@ -249,6 +263,7 @@ int main(void)
         CASE(what_was_not_asked_for_has_no_descriptor),
         CASE(caught_signals_wait_and_others_end_it),
         CASE(pollers_watch_processes_and_nothing_else),
+        CASE(a_poller_may_be_closed_while_it_watches),
         CASE(those_that_did_not_fit_come_first_the_next_time),
         CASE(a_waiting_poller_returns_when_a_process_ends),
         CASE(numbers_are_never_used_again),

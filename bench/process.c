@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* process.c - a process from start to end: spawn, exec and reap of a program that does nothing.
+ *
+ * The limit is posix_spawn() and waitpid() with nothing around them. Ours also leads a group, is
+ * given streams and no other descriptor, is watched by a loop, and its group is cleared away. */
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "task/child.h"
+
+static const char *const program[] = { "/bin/true", NULL };
+
+static int run_bare(struct bench_lap *lap)
+{
+    char name[] = "/bin/true", *argv[] = { name, NULL };
+    int r = 0, status = 0;
+    pid_t number;
+
+    bench_lap_begin(lap);
+    for (uint64_t i = 0; i < lap->operations && r == 0 && status == 0; i++) {
+        r = posix_spawn(&number, name, NULL, NULL, argv, environ);
+        if (r == 0 && waitpid(number, &status, 0) < 0)
+            r = -1;
+    }
+    bench_lap_end(lap);
+    return r || status ? bench_lap_fail(lap, DET_ERR_IO, "/bin/true does not run") : 0;
+}
+
+struct ends {
+    uint64_t count;
+    int code;
+};
+
+static void count_end(void *user, const struct det_process_end *end)
+{
+    struct ends *ends = user;
+
+    ends->count++;
+    ends->code = end->code;
+}
+
+static void count_line(void *user, const struct det_line *line)
+{
+    (void)user;
+    bench_use(line->size);
+}
+
+/* What a child is given besides the program. */
+struct kind {
+    bool has_lines, has_notify;
+};
+
+static int run_one(struct det_loop *loop, const struct kind *kind, struct det_error *error)
+{
+    const struct det_process_spec spec = { .argv = program, .has_notify = kind->has_notify };
+    struct ends ends = { 0 };
+    const struct det_child_events events = { .on_line = kind->has_lines ? count_line : NULL,
+                                             .on_end = count_end,
+                                             .user = &ends };
+    struct det_child *child;
+    int r;
+
+    r = det_child_start(loop, NULL, &spec, &events, &child, error);
+    if (r < 0)
+        return r;
+    while (r >= 0 && ends.count == 0)
+        r = det_loop_turn(loop, DET_NEVER);
+    det_child_close(child);
+    if (r >= 0 && ends.code != 0)
+        r = det_error_set(error, DET_ERR_IO, "/bin/true ended with %d", ends.code);
+    return r < 0 ? r : 0;
+}
+
+static int run_child(struct bench_lap *lap)
+{
+    struct det_error error = { .text = "the loop failed" };
+    DET_SCOPED(loop) loop = NULL;
+    int r = det_loop_open(NULL, NULL, &loop);
+
+    if (r < 0)
+        return bench_lap_fail(lap, r, "%s", det_error_text(r));
+    bench_lap_begin(lap);
+    for (uint64_t i = 0; i < lap->operations && r == 0; i++)
+        r = run_one(loop, lap->argument, &error);
+    bench_lap_end(lap);
+    return r < 0 ? bench_lap_fail(lap, r, "%.150s", error.text) : 0;
+}
+
+#define OPERATIONS 100
+
+static const struct kind quiet = { 0 }, heard = { .has_lines = true },
+                         noticed = { .has_lines = true, .has_notify = true };
+
+static const struct bench_case cases[] = {
+    { .name = "posix_spawn and waitpid",
+      .role = BENCH_LIMIT,
+      .run = run_bare,
+      .operations = OPERATIONS },
+    { .name = "child on a loop",
+      .role = BENCH_OURS,
+      .run = run_child,
+      .argument = &quiet,
+      .operations = OPERATIONS,
+      .goals = { { .kind = BENCH_RATIO_MAX, .value = 1.2 } } },
+    { .name = "child with its lines",
+      .role = BENCH_OURS,
+      .run = run_child,
+      .argument = &heard,
+      .operations = OPERATIONS,
+      .goals = { { .kind = BENCH_RATIO_MAX, .value = 1.2 } } },
+    { .name = "child with lines and news",
+      .role = BENCH_OURS,
+      .run = run_child,
+      .argument = &noticed,
+      .operations = OPERATIONS },
+};
+
+extern const struct bench bench_process;
+const struct bench bench_process = {
+    .title = "a process from start to end",
+    .operation = "process",
+    .cases = cases,
+    .case_count = sizeof cases / sizeof *cases,
+};

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* socket_place_test.c - where the local socket is, and who may make it. */
+#include "cli/folder_test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cli/socket.h"
+
+static void make_folder(struct fixture *fixture, const char *name)
+{
+    assert_int_equal(mkdir(path_of(fixture, name), 0755), 0);
+}
+
+static void the_project_is_the_first_folder_upwards(void **state)
+{
+    struct fixture *fixture = *state;
+    char found[DET_PATH_MAX], *real;
+    struct det_error error;
+
+    make_folder(fixture, "a");
+    make_folder(fixture, "a/b");
+    make_folder(fixture, "a/b/c");
+    assert_int_equal(socket_find(path_of(fixture, "a/b"), found, &error), DET_ERR_NOT_FOUND);
+    assert_non_null(strstr(error.text, "there is no detent.yaml here or in a folder above"));
+    put_text(fixture, "a/detent.yaml", "");
+    /* A folder with that name is none. */
+    make_folder(fixture, "a/b/detent.yaml");
+    assert_int_equal(socket_find(path_of(fixture, "a/b/c"), found, &error), 0);
+    real = realpath(path_of(fixture, "a"), NULL);
+    assert_string_equal(found, real);
+    free(real);
+    assert_int_equal(socket_find(path_of(fixture, "none"), found, &error), DET_ERR_IO);
+    assert_int_equal(socket_find("/", found, &error), DET_ERR_NOT_FOUND);
+}
+
+static void one_listens_and_others_connect(void **state)
+{
+    struct fixture *fixture = *state;
+    struct socket_listener listener, second;
+    struct det_error error = { 0 };
+    struct stat status;
+    uid_t peer = 12345;
+    int descriptor;
+
+    assert_int_equal(socket_connect(fixture->folder, &descriptor, &error), DET_ERR_NOT_FOUND);
+    assert_non_null(strstr(error.text, ": no detent is running here; start it with `detent up`"));
+    assert_int_equal(socket_listen(fixture->folder, &listener, &error), 0);
+    assert_int_equal(stat(path_of(fixture, ".detent"), &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0700);
+    assert_int_equal(stat(path_of(fixture, ".detent/detent.sock"), &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    assert_int_equal(socket_connect(fixture->folder, &descriptor, &error), 0);
+    assert_int_equal(socket_peer(descriptor, &peer), 0);
+    assert_int_equal(peer, geteuid());
+    assert_int_equal(socket_peer(listener.lock, &peer), DET_ERR_IO);
+    close(descriptor);
+    assert_int_equal(socket_listen(fixture->folder, &second, &error), DET_ERR_EXISTS);
+    assert_non_null(strstr(error.text, ": a detent is running here already"));
+    socket_unlisten(&listener);
+    assert_false(cli_is_there(path_of(fixture, ".detent/detent.sock")));
+    assert_int_equal(socket_listen(fixture->folder, &listener, &error), 0);
+    socket_unlisten(&listener);
+}
+
+static void what_a_killed_one_has_left_is_replaced(void **state)
+{
+    struct fixture *fixture = *state;
+    struct socket_listener listener;
+    struct det_error error = { 0 };
+    int descriptor;
+
+    assert_int_equal(socket_listen(fixture->folder, &listener, &error), 0);
+    /* As the kernel does it: all is closed, nothing is removed. */
+    close(listener.descriptor);
+    close(listener.lock);
+    close(listener.folder);
+    assert_int_equal(socket_connect(fixture->folder, &descriptor, &error), DET_ERR_NOT_FOUND);
+    assert_int_equal(socket_listen(fixture->folder, &listener, &error), 0);
+    assert_int_equal(socket_connect(fixture->folder, &descriptor, &error), 0);
+    close(descriptor);
+    socket_unlisten(&listener);
+}
+
+static void one_that_answers_without_the_lock_is_left_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    struct socket_listener listener, second;
+    struct det_error error = { 0 };
+
+    assert_int_equal(socket_listen(fixture->folder, &listener, &error), 0);
+    assert_int_equal(flock(listener.lock, LOCK_UN), 0);
+    assert_int_equal(socket_listen(fixture->folder, &second, &error), DET_ERR_EXISTS);
+    socket_unlisten(&listener);
+}
+
+static void a_folder_may_have_a_long_name(void **state)
+{
+    struct fixture *fixture = *state;
+    struct socket_listener listener;
+    struct det_error error = { 0 };
+    char name[201] = "";
+    int descriptor;
+
+    memset(name, 'n', sizeof name - 1);
+    make_folder(fixture, name);
+    assert_int_equal(socket_listen(path_of(fixture, name), &listener, &error), 0);
+    assert_int_equal(socket_connect(path_of(fixture, name), &descriptor, &error), 0);
+    close(descriptor);
+    socket_unlisten(&listener);
+}
+
+static void what_is_in_the_way_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+    struct socket_listener listener;
+    struct det_error error = { 0 };
+    char longest[DET_PATH_MAX + 1] = "";
+    int descriptor;
+
+    memset(longest, 'x', sizeof longest - 1);
+    assert_int_equal(socket_listen(longest, &listener, &error), DET_ERR_IO);
+    assert_int_equal(socket_listen(path_of(fixture, "none"), &listener, &error), DET_ERR_IO);
+    assert_int_equal(error.cause, ENOENT);
+    put_text(fixture, ".detent", "");
+    assert_int_equal(socket_listen(fixture->folder, &listener, &error), DET_ERR_IO);
+    assert_non_null(strstr(error.text, "cannot make the folder .detent"));
+    assert_int_equal(socket_connect(fixture->folder, &descriptor, &error), DET_ERR_IO);
+    assert_int_equal(unlink(path_of(fixture, ".detent")), 0);
+    make_folder(fixture, ".detent");
+    make_folder(fixture, ".detent/detent.lock");
+    assert_int_equal(socket_listen(fixture->folder, &listener, &error), DET_ERR_IO);
+    assert_non_null(strstr(error.text, "cannot make .detent/detent.lock"));
+    assert_int_equal(rmdir(path_of(fixture, ".detent/detent.lock")), 0);
+    make_folder(fixture, ".detent/detent.sock");
+    assert_int_equal(socket_listen(fixture->folder, &listener, &error), DET_ERR_IO);
+    assert_non_null(strstr(error.text, "cannot remove the old socket"));
+}
+
+static void without_descriptors_nobody_listens(void **state)
+{
+    struct fixture *fixture = *state;
+    struct socket_listener listener;
+    struct rlimit before, less;
+    struct det_error error;
+    int next = dup(STDERR_FILENO), r;
+
+    close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    less = before;
+    /* For the folder and the lock. */
+    less.rlim_cur = (rlim_t)next + 2;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &less), 0);
+    r = socket_listen(fixture->folder, &listener, &error);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(r, DET_ERR_IO);
+    assert_int_equal(error.cause, EMFILE);
+    assert_int_equal(socket_listen(fixture->folder, &listener, &error), 0);
+    socket_unlisten(&listener);
+}
+
+static void only_the_owner_and_root_may_talk(void **state)
+{
+    (void)state;
+    assert_true(socket_is_allowed(1000, 1000));
+    assert_true(socket_is_allowed(0, 1000));
+    assert_true(socket_is_allowed(0, 0));
+    assert_false(socket_is_allowed(1001, 1000));
+    assert_false(socket_is_allowed(1000, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_project_is_the_first_folder_upwards),
+        TEST(one_listens_and_others_connect),
+        TEST(what_a_killed_one_has_left_is_replaced),
+        TEST(one_that_answers_without_the_lock_is_left_alone),
+        TEST(a_folder_may_have_a_long_name),
+        TEST(what_is_in_the_way_is_told),
+        TEST(without_descriptors_nobody_listens),
+        TEST(only_the_owner_and_root_may_talk),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
