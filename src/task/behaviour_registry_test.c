@@ -344,6 +344,7 @@ static void b41_nothing_is_admitted_after_a_shutdown(void **unused)
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "o", .lab = lab };
     struct det_task_spec spec = script_spec(&script, "late", &lab_once);
+    struct det_group_spec group = { .name = "group" };
     det_task_id id = 0;
 
     (void)unused;
@@ -351,6 +352,7 @@ static void b41_nothing_is_admitted_after_a_shutdown(void **unused)
     assert_int_equal(det_tasks_add(lab->tasks, &spec, NULL, &id, NULL), DET_ERR_CLOSED);
     assert_int_equal(det_tasks_try_add(lab->tasks, &spec, NULL, &id, NULL), DET_ERR_CLOSED);
     assert_int_equal(det_tasks_add_batch(lab->tasks, &spec, 1, NULL, NULL), DET_ERR_CLOSED);
+    assert_int_equal(det_tasks_add_group(lab->tasks, &group, NULL), DET_ERR_CLOSED);
     assert_int_equal(script.released, 3);
     assert_int_equal(script.runs, 0);
     lab_close(lab);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* behaviour_schedule_test.c - when a task runs again: the delays of a backoff, and runs by the clock,
- * over months and leap days, through sleep and a clock that is set. */
+/* behaviour_schedule_test.c - when a task runs again: the delays of a backoff, and runs by the
+ * clock, over a year. */
 #include "task/behaviour_test.h"
 
 static struct det_backoff backoff_of(
@@ -227,7 +227,6 @@ static void times_that_pass_while_it_runs_are_skipped_or_made_up_for(void **unus
 
 static void a_cron_task_runs_on_the_minute_for_a_year(void **unused)
 {
-    /* From 2026-01-01: the 29th of February comes in 2028. */
     struct lab *lab = lab_open(NULL);
     struct script monthly = { .acts = "o" };
     struct det_schedule schedule = { .cron = "30 4 1 * *" };
