@@ -43,6 +43,7 @@ struct board {
     struct job jobs[TASKS_MAX];
     struct model model;
     uint64_t number, seed;
+    char slot_names[SLOTS][32], task_names[TASKS_MAX][32];
     unsigned starts, step;
     bool is_done; /* all sequences, without a difference */
     char trace[STEPS][48];
@@ -111,20 +112,16 @@ static void board_close(struct board *board)
 }
 
 /* Slots and tasks of each sequence have names of their own, since configured ones stay. */
-static const char *slot_name(const struct board *board, unsigned slot)
+static void name_all(struct board *board)
 {
-    static char name[32];
-
-    snprintf(name, sizeof name, "%c-%llu", 'a' + (int)slot, (unsigned long long)board->number);
-    return name;
-}
-
-static const char *task_name(const struct board *board, unsigned task)
-{
-    static char name[32];
-
-    snprintf(name, sizeof name, "t%u-%llu", task, (unsigned long long)board->number);
-    return name;
+    for (unsigned i = 0; i < SLOTS; i++)
+        snprintf(
+            board->slot_names[i], sizeof board->slot_names[i], "%c-%llu", 'a' + (int)i,
+            (unsigned long long)board->number);
+    for (unsigned i = 0; i < TASKS_MAX; i++)
+        snprintf(
+            board->task_names[i], sizeof board->task_names[i], "t%u-%llu", i,
+            (unsigned long long)board->number);
 }
 
 /* Comparing. */
@@ -146,7 +143,7 @@ static int look_at(void *user, const struct det_slot_info *info)
                             : slot->owner_count > 0             ? "running"
                                                                 : "idle";
 
-        if (strcmp(info->name, slot_name(look->board, at)) != 0)
+        if (strcmp(info->name, look->board->slot_names[at]) != 0)
             continue;
         look->found[at]++;
         assert_string_equal(info->state, state);
@@ -159,7 +156,7 @@ static int look_at(void *user, const struct det_slot_info *info)
         assert_int_equal(
             info->owner, slot->owner_count > 0 ? look->board->jobs[slot->owners[0]].id : 0);
         if (slot->owner_count > 0)
-            assert_string_equal(info->owner_name, task_name(look->board, slot->owners[0]));
+            assert_string_equal(info->owner_name, look->board->task_names[slot->owners[0]]);
     }
     return 0;
 }
@@ -180,7 +177,7 @@ static void compare_tasks(struct board *board)
             assert_int_equal(job->rejection, task->rejection);
         }
         assert_int_equal(
-            det_tasks_find(board->tasks, task_name(board, i)),
+            det_tasks_find(board->tasks, board->task_names[i]),
             task->fate == FATE_OWNER ? job->id : 0);
     }
 }
@@ -211,7 +208,7 @@ static void submit_both(struct board *board, unsigned at, enum det_admission adm
     unsigned task = model->count;
     struct job *job = &board->jobs[task];
     struct det_task_spec spec = {
-        .name = task_name(board, task), .step = job_step, .argument = job, .release = job_release
+        .name = board->task_names[task], .step = job_step, .argument = job, .release = job_release
     };
     struct det_admitted admitted = { 0 };
     enum det_rejection why;
@@ -226,7 +223,7 @@ static void submit_both(struct board *board, unsigned at, enum det_admission adm
     model->count++;
     model->tasks[task] = (struct model_task){ .slot = at, .is_prompt = job->is_prompt };
     r = det_slot_submit(
-        board->tasks, slot_name(board, at), admission, &spec, NULL, &admitted, NULL);
+        board->tasks, board->slot_names[at], admission, &spec, NULL, &admitted, NULL);
     job->id = admitted.id;
     if (model->is_closed) {
         model->tasks[task].fate = FATE_REFUSED;
@@ -271,7 +268,7 @@ static void configure_both(struct board *board, unsigned at)
     struct det_slot_options options = { .width = (uint32_t)(1 + det_test_random(&board->seed) % 3),
                                         .depth_max = depths[det_test_random(&board->seed) % 4] };
     struct model_slot *slot = &board->model.slots[at];
-    int r = det_slot_configure(board->tasks, slot_name(board, at), &options, NULL);
+    int r = det_slot_configure(board->tasks, board->slot_names[at], &options, NULL);
 
     trace(board, "configure slot", at, options.width);
     if (board->model.is_closed) {
@@ -295,7 +292,7 @@ static void shut_down_both(struct board *board)
 static void by_hand_both(struct board *board, unsigned at, unsigned which)
 {
     struct model *model = &board->model;
-    const char *slot = slot_name(board, at);
+    const char *slot = board->slot_names[at];
     int r, expected;
 
     trace(board, "stop, purge, both: slot", at, which);
@@ -342,6 +339,7 @@ static void begin(struct board *board, uint64_t number)
 {
     board->number = number;
     board->seed = number;
+    name_all(board);
     board->starts = 0;
     memset(board->jobs, 0, sizeof board->jobs);
     memset(board->trace, 0, sizeof board->trace);

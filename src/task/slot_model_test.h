@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define SLOTS     3
-#define TASKS_MAX 40
+#define TASKS_MAX 24
 
 enum fate { FATE_NONE, FATE_QUEUED, FATE_OWNER, FATE_ENDED, FATE_REFUSED };
 
