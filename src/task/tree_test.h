@@ -130,24 +130,33 @@ static inline det_time stage_now(const struct stage *stage)
     return det_world_now(det_sim_world(stage->sim), DET_CLOCK_MONOTONIC);
 }
 
+/* Everything that can happen now does, on the loop and on other threads. */
+static inline void stage_settle(struct stage *stage)
+{
+    int r;
+
+    do {
+        assert_int_equal(det_sim_settle(stage->sim), 0);
+        r = det_loop_turn(stage->loop, 0);
+        assert_true(r >= 0);
+    } while (r > 0);
+}
+
 /* Everything that is due in this span of virtual time happens. */
 static inline void stage_pass(struct stage *stage, det_time span)
 {
     det_time until = stage_now(stage) + span;
 
-    while (det_loop_turn(stage->loop, 0) > 0)
-        continue;
+    stage_settle(stage);
     while (stage_now(stage) < until)
         assert_true(det_loop_turn(stage->loop, until) >= 0);
-    while (det_loop_turn(stage->loop, 0) > 0)
-        continue;
+    stage_settle(stage);
 }
 
 /* What has happened since this was asked the last time. */
 static inline void stage_expect(struct stage *stage, const char *trace)
 {
-    while (det_loop_turn(stage->loop, 0) > 0)
-        continue;
+    stage_settle(stage);
     assert_string_equal(stage->trace, trace);
     stage->used = 0;
     stage->trace[0] = 0;
@@ -278,8 +287,7 @@ static inline const char *stage_state(struct stage *stage, const char *name)
 {
     det_task_id id = stage_player(stage, name)->id;
 
-    while (det_loop_turn(stage->loop, 0) > 0)
-        continue;
+    stage_settle(stage);
     if (det_tasks_get(stage->tasks, id, stage_see_state, stage) < 0)
         return "gone";
     return stage->text;
@@ -306,8 +314,7 @@ static inline void stage_expect_group(struct stage *stage, const char *name, con
 {
     struct stage_group_look look = { .name = name };
 
-    while (det_loop_turn(stage->loop, 0) > 0)
-        continue;
+    stage_settle(stage);
     assert_int_equal(det_tasks_each_group(stage->tasks, stage_see_group, &look), 0);
     assert_string_equal(look.text, text);
 }
