@@ -97,7 +97,9 @@ static inline int stage_try_open(
 
     memset(stage, 0, sizeof *stage);
     assert_int_equal(det_sim_open(&(struct det_sim_options){ .seed = seed }, &stage->sim, NULL), 0);
-    assert_int_equal(det_loop_open(det_sim_world(stage->sim), NULL, &stage->loop), 0);
+    r = det_loop_open(det_sim_world(stage->sim), options.allocator, &stage->loop);
+    if (r < 0)
+        return r;
     options.loop = stage->loop;
     options.on_end = stage_keep_end;
     options.user = stage;
