@@ -36,6 +36,7 @@ enum bench_goal_kind {
     BENCH_NS_MAX,          /* at most `value` nanoseconds an operation */
     BENCH_AHEAD_OF,        /* faster than the case `against`, when that one ran */
     BENCH_ALLOCATIONS_MAX, /* at most `value` allocations an operation */
+    BENCH_BYTES_MAX,       /* at most `value` bytes of memory that an operation keeps */
 };
 
 struct bench_goal {
@@ -54,7 +55,8 @@ enum bench_clock {
 };
 
 /* One lap of one case. `run` reads the first part, and fills the second through bench_lap_begin()
- * and bench_lap_end(), or by itself where a child has measured. */
+ * and bench_lap_end(), or by itself where a child has measured. Who can only stop after a few more
+ * operations than it was asked for sets `operations` to those it did. */
 struct bench_lap {
     uint64_t operations;
     const void *argument;
@@ -63,6 +65,7 @@ struct bench_lap {
     int64_t started_ns;
     double nanoseconds; /* of all operations */
     uint64_t allocations;
+    double kept_bytes;         /* of all operations; 0: nobody looked */
     char note[BENCH_NOTE_MAX]; /* why it was skipped, or failed */
 };
 
