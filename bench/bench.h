@@ -122,6 +122,8 @@ DET_MUST_CHECK int bench_child_peer(struct bench_lap *lap, const char *const *ar
  */
 #define BENCH_PATH_MAX 512
 DET_MUST_CHECK int bench_file_write(const char *name, const void *data, size_t size, char *path);
+/* A folder there, in which programs may write what they like. DET_ERR_EXISTS. */
+DET_MUST_CHECK int bench_folder_make(const char *name, char *path);
 /* A whole file; free() the result. NULL when it cannot be read. */
 char *bench_file_read(const char *path, size_t *ret_size);
 void bench_files_remove(void);
