@@ -211,11 +211,11 @@ static void lines_are_objects_in_json(void **state)
     prefix_flush(&prefix);
     expect_output(
         &caught,
-        "{\"type\": \"line\", \"at\": \"2026-01-31T10:00:00.250Z\", \"task\": \"w\", \"stream\": "
+        "{\"kind\": \"line\", \"at\": \"2026-01-31T10:00:00.250Z\", \"name\": \"w\", \"stream\": "
         "\"output\", \"text\": \"\\u001B[31mx\", \"cut\": false}\n"
-        "{\"type\": \"line\", \"at\": \"2026-01-31T10:00:00.250Z\", \"task\": \"w\", \"stream\": "
+        "{\"kind\": \"line\", \"at\": \"2026-01-31T10:00:00.250Z\", \"name\": \"w\", \"stream\": "
         "\"error\", \"text\": \"a\\\\x00\\\\xff\", \"cut\": true, \"dropped\": 5}\n"
-        "{\"type\": \"note\", \"at\": \"2026-01-31T10:00:00.250Z\", \"task\": \"w\", \"text\": "
+        "{\"kind\": \"note\", \"at\": \"2026-01-31T10:00:00.250Z\", \"name\": \"w\", \"text\": "
         "\"started\"}\n");
 }
 
