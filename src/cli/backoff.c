@@ -282,7 +282,8 @@ static bool read_backoff(struct plan *plan, const struct cli_args *args)
         return false;
     if (values[OPTION_FIRST] && backoff->first == 0)
         backoff->first = DET_NO_DELAY;
-    if (values[OPTION_MAX] && !cli_args_span(plan->cli, "max", values[OPTION_MAX], 1, &backoff->max))
+    if (values[OPTION_MAX] &&
+        !cli_args_span(plan->cli, "max", values[OPTION_MAX], 1, &backoff->max))
         return false;
     if (values[OPTION_FACTOR] && !read_factor(plan->cli, values[OPTION_FACTOR], &backoff->factor))
         return false;

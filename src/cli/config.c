@@ -33,7 +33,7 @@ static int take_defaults(
 
     config_policy_keys(keys, 0);
     r = config_take_mapping(
-        reader, node, keys, CONFIG_POLICY_KEYS, &config->defaults, nodes, "'defaults'");
+        reader, node, CONFIG_TABLE("'defaults'", keys), &config->defaults, nodes);
     return r < 0 ? r : config_check_policy(reader, nodes, &config->defaults, &config->defaults);
 }
 
@@ -54,8 +54,7 @@ static int take_limits(
     };
 #undef LIMIT
 
-    return config_take_mapping(
-        reader, node, keys, sizeof keys / sizeof *keys, config, NULL, "'limits'");
+    return config_take_mapping(reader, node, CONFIG_TABLE("'limits'", keys), config, NULL);
 }
 
 static int take_intensity(
@@ -70,8 +69,7 @@ static int take_intensity(
     };
 
     (void)key;
-    return config_take_mapping(
-        reader, node, keys, sizeof keys / sizeof *keys, target, NULL, "'intensity'");
+    return config_take_mapping(reader, node, CONFIG_TABLE("'intensity'", keys), target, NULL);
 }
 
 static int take_group(
@@ -91,8 +89,7 @@ static int take_group(
     group->node = node;
     group->spec.name = node->key;
     return reader_both(
-        r, config_take_mapping(
-               reader, node, keys, sizeof keys / sizeof *keys, &group->spec, NULL, "a group"));
+        r, config_take_mapping(reader, node, CONFIG_TABLE("a group", keys), &group->spec, NULL));
 }
 
 static int take_slot(
@@ -109,8 +106,7 @@ static int take_slot(
 
     slot->name = node->key;
     r = reader_both(
-        r, config_take_mapping(
-               reader, node, keys, sizeof keys / sizeof *keys, &slot->options, nodes, "a slot"));
+        r, config_take_mapping(reader, node, CONFIG_TABLE("a slot", keys), &slot->options, nodes));
     /* For the task layer 0 is what is not said. */
     if (nodes[1] && slot->options.depth_max == 0)
         slot->options.depth_max = UINT32_MAX;

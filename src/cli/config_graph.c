@@ -312,8 +312,8 @@ static int make_graph(struct graph *graph, const struct cli_yaml *place)
 
     graph->things = det_arena_array(arena, count, sizeof *graph->things);
     graph->stack = det_arena_array(arena, count, sizeof(struct thing *));
-    config->order = det_arena_array(arena, count, sizeof *config->order);
-    config->group_order = det_arena_array(arena, count, sizeof *config->group_order);
+    config->order = det_arena_array(arena, count, sizeof(struct config_task *));
+    config->group_order = det_arena_array(arena, count, sizeof(struct config_group *));
     if (!graph->things || !graph->stack || !config->order || !config->group_order)
         return reader_no_memory(graph->reader, place);
     return 0;

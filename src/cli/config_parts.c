@@ -11,24 +11,25 @@
 #include "base/text.h"
 
 int config_take_mapping(
-    struct cli_reader *reader, const struct cli_yaml *mapping, const struct config_key *keys,
-    size_t count, void *target, const struct cli_yaml **nodes, const char *what)
+    struct cli_reader *reader, const struct cli_yaml *mapping, const struct config_table *table,
+    void *target, const struct cli_yaml **nodes)
 {
     const struct cli_yaml *found[CONFIG_KEYS_MAX];
     const char *names[CONFIG_KEYS_MAX] = { NULL };
     int r;
 
-    det_assert(count <= CONFIG_KEYS_MAX);
-    for (size_t i = 0; i < count; i++)
-        names[i] = keys[i].name;
-    r = reader_keys(reader, mapping, names, count, found, what);
-    for (size_t i = 0; i < count && reader_goes_on(reader, r); i++) {
+    det_assert(table->count <= CONFIG_KEYS_MAX);
+    for (size_t i = 0; i < table->count; i++)
+        names[i] = table->keys[i].name;
+    r = reader_keys(reader, mapping, names, table->count, found, table->what);
+    for (size_t i = 0; i < table->count && reader_goes_on(reader, r); i++) {
+        const struct config_key *key = &table->keys[i];
+
         if (found[i])
-            r = reader_both(
-                r, keys[i].take(reader, found[i], &keys[i], (char *)target + keys[i].offset));
+            r = reader_both(r, key->take(reader, found[i], key, (char *)target + key->offset));
     }
-    if (nodes)
-        memcpy(nodes, found, count * sizeof *nodes);
+    for (size_t i = 0; nodes && i < table->count; i++)
+        nodes[i] = found[i];
     return r;
 }
 

@@ -28,11 +28,19 @@ struct config_key {
     const char *const *words; /* of a choice, NULL at the end */
 };
 
+struct config_table {
+    const char *what; /* for messages: "a task" */
+    const struct config_key *keys;
+    size_t count;
+};
+#define CONFIG_TABLE(what, keys) \
+    (&(const struct config_table){ what, keys, sizeof(keys) / sizeof *(keys) })
+
 /* Fills `target` by the table. `nodes`, which may be NULL, gets the values by key, NULL where there
- * is none. `what` is for messages: "a task". */
+ * is none. */
 DET_MUST_CHECK int config_take_mapping(
-    struct cli_reader *reader, const struct cli_yaml *mapping, const struct config_key *keys,
-    size_t count, void *target, const struct cli_yaml **nodes, const char *what);
+    struct cli_reader *reader, const struct cli_yaml *mapping, const struct config_table *table,
+    void *target, const struct cli_yaml **nodes);
 
 config_take_fn config_take_text;   /* const char *; not empty */
 config_take_fn config_take_number; /* uint32_t */

@@ -69,8 +69,7 @@ static int take_backoff(
     };
 
     (void)key;
-    return config_take_mapping(
-        reader, node, keys, sizeof keys / sizeof *keys, target, NULL, "'backoff'");
+    return config_take_mapping(reader, node, CONFIG_TABLE("'backoff'", keys), target, NULL);
 }
 
 static int take_retries(

@@ -122,7 +122,7 @@ static int take_dependencies(
         return reader_fail(
             reader, node, "'depends_on' is a sequence or a mapping: depends_on: [%s]", node->text);
     items = det_arena_array(reader->arena, node->count + 1, sizeof *items);
-    task->edges = det_arena_array(reader->arena, node->count + 1, sizeof *task->edges);
+    task->edges = det_arena_array(reader->arena, node->count + 1, sizeof(struct cli_yaml *));
     if (!items || !task->edges)
         return reader_no_memory(reader, node);
     for (const struct cli_yaml *item = node->first; item; item = item->next) {
@@ -168,10 +168,11 @@ static int take_health(
     struct config_task *task = target;
     const struct cli_yaml *nodes[CONFIG_KEYS_MAX];
     struct config_key keys[CONFIG_KEYS_MAX];
+    struct config_table table = { "'health'", keys, check_keys(keys) };
     int r;
 
     (void)key;
-    r = config_take_mapping(reader, node, keys, check_keys(keys), &task->health, nodes, "'health'");
+    r = config_take_mapping(reader, node, &table, &task->health, nodes);
     if (node->kind == CLI_YAML_MAPPING && !nodes[0])
         r = reader_both(r, reader_fail(reader, node, "'health' needs 'check'"));
     task->check_node = nodes[0];
@@ -207,7 +208,8 @@ static int take_ready_mapping(
                                          .offset = offsetof(struct ready, when),
                                          .value = 1,
                                          .words = ready_words + 1 };
-    r = config_take_mapping(reader, node, keys, count, &ready, nodes, "'ready'");
+    r = config_take_mapping(
+        reader, node, &(struct config_table){ "'ready'", keys, count }, &ready, nodes);
     for (size_t i = 0; r == 0 && nodes[count - 1] && i < count - 2; i++) {
         if (nodes[i])
             r = reader_fail_key(reader, nodes[i], "'%s' does not go with 'when'", nodes[i]->key);
@@ -267,7 +269,7 @@ static int take_schedule(
 
     (void)key;
     r = config_take_mapping(
-        reader, node, keys, sizeof keys / sizeof *keys, &task->spec.schedule, nodes, "'schedule'");
+        reader, node, CONFIG_TABLE("'schedule'", keys), &task->spec.schedule, nodes);
     if (r == 0 && !nodes[0] == !nodes[1])
         r = reader_fail(reader, node, "'schedule' has either 'every' or 'cron'");
     task->cron_node = nodes[1];
@@ -399,7 +401,8 @@ int config_take_task(
     config_policy_keys(keys, offsetof(struct config_task, spec.policy));
     memcpy(keys + CONFIG_POLICY_KEYS, task_keys, sizeof task_keys);
     r = config_check_name(reader, node);
-    r = reader_both(r, config_take_mapping(reader, node, keys, KEY_COUNT, task, nodes, "a task"));
+    r = reader_both(
+        r, config_take_mapping(reader, node, CONFIG_TABLE("a task", keys), task, nodes));
     if (node->kind != CLI_YAML_MAPPING || r == DET_ERR_NO_MEMORY)
         return r;
     task->run_node = nodes[KEY_RUN];

@@ -158,7 +158,7 @@ static void json_line(struct prefix *prefix, const struct det_line *line, det_ti
 {
     char time[TIME_SIZE];
     json_t *object = json_pack(
-        "{s:s, s:s, s:o, s:s, s:o, s:b}", "type", "line", "at", time_text(at, time), "task",
+        "{s:s, s:s, s:o, s:s, s:o, s:b}", "kind", "line", "at", time_text(at, time), "name",
         cli_json_text(line->name), "stream", line->stream == DET_STREAM_ERROR ? "error" : "output",
         "text", cli_json_text_n(line->text, line->size), "cut", line->is_cut);
 
@@ -203,8 +203,8 @@ void prefix_note(struct prefix *prefix, const char *name, det_time at, const cha
     if (prefix->cli->is_json)
         cli_json(
             prefix->cli, json_pack(
-                             "{s:s, s:s, s:o, s:o}", "type", "note", "at", time_text(at, time),
-                             "task", cli_json_text(name), "text", cli_json_text(text)));
+                             "{s:s, s:s, s:o, s:o}", "kind", "note", "at", time_text(at, time),
+                             "name", cli_json_text(name), "text", cli_json_text(text)));
     else
         print_note(prefix, name, at, text);
     free(text);

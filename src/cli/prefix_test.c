@@ -116,11 +116,11 @@ static void what_steers_a_terminal_is_escaped(void **state)
     (void)state;
     open_output(&caught, &prefix, false);
     prefix_line(&prefix, &line, AT);
-    print_line(&prefix, "w", "\033]0;title\a\033[2J\ttab\rback\xE2\x80\xAE");
+    print_line(&prefix, "w", "\033]0;title\a\033[2J\ttab\rback\xE2\x80\xA8");
     print_line(&prefix, "w\033[2J", "\033");
     expect_output(
         &caught, "w | a\\x00b\\xff\n"
-                 "w | \\x1b]0;title\\x07\\x1b[2J\ttab\\x0dback\\u{202e}\n"
+                 "w | \\x1b]0;title\\x07\\x1b[2J\ttab\\x0dback\\u{2028}\n"
                  "w\\x1b[2J | \\x1b\n");
 }
 
@@ -211,11 +211,11 @@ static void lines_are_objects_in_json(void **state)
     prefix_flush(&prefix);
     expect_output(
         &caught,
-        "{\"type\": \"line\", \"at\": \"2026-01-31T10:00:00.250Z\", \"task\": \"w\", \"stream\": "
+        "{\"kind\": \"line\", \"at\": \"2026-01-31T10:00:00.250Z\", \"name\": \"w\", \"stream\": "
         "\"output\", \"text\": \"\\u001B[31mx\", \"cut\": false}\n"
-        "{\"type\": \"line\", \"at\": \"2026-01-31T10:00:00.250Z\", \"task\": \"w\", \"stream\": "
+        "{\"kind\": \"line\", \"at\": \"2026-01-31T10:00:00.250Z\", \"name\": \"w\", \"stream\": "
         "\"error\", \"text\": \"a\\\\x00\\\\xff\", \"cut\": true, \"dropped\": 5}\n"
-        "{\"type\": \"note\", \"at\": \"2026-01-31T10:00:00.250Z\", \"task\": \"w\", \"text\": "
+        "{\"kind\": \"note\", \"at\": \"2026-01-31T10:00:00.250Z\", \"name\": \"w\", \"text\": "
         "\"started\"}\n");
 }
 

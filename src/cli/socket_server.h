@@ -58,6 +58,8 @@ void socket_call_answer(struct socket_call *call, json_t *data_take);
 /* A part of the answer. DET_ERR_CLOSED: nobody gets it any more; the call is still to be finished,
  * or will get its on_gone(). */
 int socket_call_send(struct socket_call *call, json_t *data_take);
+/* How many bytes of answers wait for the client to read them, of all its calls. */
+size_t socket_call_waiting(const struct socket_call *call);
 /* After the last part. */
 void socket_call_end(struct socket_call *call);
 void socket_call_fail(struct socket_call *call, int code, const char *format, ...) DET_PRINTF(3, 4);

@@ -172,6 +172,11 @@ int socket_call_send(struct socket_call *call, json_t *data_take)
     return call->session->state == SESSION_GONE ? DET_ERR_CLOSED : 0;
 }
 
+size_t socket_call_waiting(const struct socket_call *call)
+{
+    return waiting(call->session);
+}
+
 void socket_call_end(struct socket_call *call)
 {
     put_value(call->session, &call->id, "end", json_true());

@@ -25,6 +25,7 @@ static void lines_may_come_in_pieces_and_together(void **state)
 
 static void a_line_that_is_too_long_does(void **state)
 {
+    static const char request[] = "{\"id\":1,\"verb\":\"echo\"}";
     static char line[SOCKET_LINE_MAX + 1];
     struct bench *bench = *state;
     int client = dial(bench), other = dial(bench);
@@ -37,7 +38,7 @@ static void a_line_that_is_too_long_does(void **state)
         "\n");
     close(client);
     /* The longest that is allowed. */
-    memcpy(line, "{\"id\":1,\"verb\":\"echo\"}", 22);
+    memcpy(line, request, sizeof request - 1);
     line[SOCKET_LINE_MAX - 1] = '\n';
     say(other, line);
     assert_string_equal(hear(bench, other, "\n"), "{\"id\":1,\"data\":\"nothing\"}\n");

@@ -15,6 +15,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "base/unset.h"
+#include "task/attempt.h"
 
 #define FSM_SPEC "task/actor.fsm"
 #include <detent/fsm/define.h>
@@ -42,7 +43,7 @@ static bool may_start(const struct det_task *task, const struct actor_event *eve
 static bool is_planned(const struct det_task *task, const struct actor_event *event)
 {
     (void)event;
-    return task->body && task->body->plan && task->attempt_number == 0;
+    return task->body && task->body->plan && task->deadline == DET_NEVER;
 }
 
 static bool will_retry(const struct det_task *task, const struct actor_event *event)
@@ -79,6 +80,23 @@ static int leave_line(
     return DET_DONE;
 }
 
+static int tell_held(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    det_tree_held(task);
+    return DET_DONE;
+}
+
+static int make_due(struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    task->deadline = det_loop_now(task->tasks->loop);
+    return DET_DONE;
+}
+
 /* Attempts. */
 
 static int start_attempt(
@@ -104,7 +122,7 @@ static int start_attempt(
         *ret = actor_ended();
         return DET_PRODUCED;
     }
-    det_tree_attempt_started(task);
+    det_checks_begin(task);
     return DET_DONE;
 }
 
@@ -122,6 +140,8 @@ static int ask_stop(struct det_task *task, const struct actor_event *event, stru
     (void)event;
     (void)stop_clock(task);
     __atomic_store_n(&task->context.is_cancelled, 1, __ATOMIC_RELEASE);
+    det_checks_quiet(task);
+    det_tree_changed(task);
     if (!det_attempt_stop(task))
         return DET_DONE;
     *ret = actor_ended();
@@ -133,8 +153,12 @@ static int force_stop(
 {
     (void)event;
     task->deadline = DET_NEVER;
-    if (!det_attempt_force(task))
+    if (!det_checks_are_last(task) && !det_attempt_force(task))
         return DET_DONE;
+    if (det_checks_delay(task)) {
+        det_attempt_tell_stuck(task);
+        return DET_DONE;
+    }
     *ret = actor_ended();
     return DET_PRODUCED;
 }
@@ -283,6 +307,16 @@ static int conclude_cancelled(
     return DET_DONE;
 }
 
+/* The reason is set. */
+static int conclude_given_up(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    task->outcome = DET_OUTCOME_FAILED;
+    return DET_DONE;
+}
+
 static int conclude_failure(
     struct det_task *task, const struct actor_event *event, struct actor_event *ret)
 {
@@ -307,6 +341,17 @@ static int wait_for_clock(struct det_task *task)
     return r < 0 ? r : DET_CONTINUE;
 }
 
+/* Whether its end, which `task->ended` has, is not to be told yet. What was a limit of the work is
+ * none of the check for which it waits. */
+static bool is_delayed(struct det_task *task)
+{
+    if (!det_checks_delay(task))
+        return false;
+    if (task->component.state == ACTOR_RUNNING)
+        task->deadline = DET_NEVER;
+    return true;
+}
+
 static int run_attempt(struct det_task *task, struct actor_event *ret)
 {
     int r;
@@ -315,10 +360,10 @@ static int run_attempt(struct det_task *task, struct actor_event *ret)
         *ret = task->component.state == ACTOR_RUNNING ? actor_expired() : actor_overdue();
         return DET_TRANSITION;
     }
-    if (task->kind != TASK_STEP)
+    if (task->kind != TASK_STEP || det_checks_are_last(task))
         return wait_for_clock(task);
     r = det_attempt_step(task);
-    if (r == DET_CONTINUE)
+    if (r == DET_CONTINUE || (r == DET_TRANSITION && is_delayed(task)))
         return wait_for_clock(task);
     if (r == DET_TRANSITION)
         *ret = actor_ended();
@@ -393,7 +438,8 @@ void det_actor_cancel(struct det_task *task)
 void det_actor_ended(struct det_task *task, const struct attempt_end *end)
 {
     task->ended = *end;
-    offer(task, actor_ended());
+    if (!is_delayed(task))
+        offer(task, actor_ended());
 }
 
 void det_actor_expire(struct det_task *task, const char *reason)
@@ -408,6 +454,12 @@ void det_actor_force(struct det_task *task)
     offer(task, actor_overdue());
 }
 
+void det_actor_give_up(struct det_task *task, const char *reason)
+{
+    det_task_set_reason(task, reason);
+    offer(task, actor_give_up());
+}
+
 const char *det_actor_state(const struct det_task *task)
 {
     if (!task->is_registered)
@@ -418,6 +470,11 @@ const char *det_actor_state(const struct det_task *task)
 bool det_actor_is_held(const struct det_task *task)
 {
     return task->component.state == ACTOR_HELD;
+}
+
+bool det_actor_is_running(const struct det_task *task)
+{
+    return task->component.state == ACTOR_RUNNING;
 }
 
 bool det_actor_has_attempt(const struct det_task *task)

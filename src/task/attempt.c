@@ -96,7 +96,7 @@ static void function_is_ready(void *argument)
 {
     struct attempt *attempt = argument;
 
-    det_tree_ready(attempt->task);
+    det_checks_notified(attempt->task);
 }
 
 static void start_function(struct det_task *task)
@@ -131,23 +131,21 @@ static void process_notify(void *user, const char *message)
     struct attempt *attempt = user;
 
     if (strcmp(message, "READY=1") == 0)
-        det_tree_ready(attempt->task);
+        det_checks_notified(attempt->task);
 }
 
-static void process_reason(struct det_task *task, const struct det_process_end *end)
+void det_process_end_text(const struct det_process_end *end, char *target, size_t size)
 {
     const char *name = end->signal ? sigabbrev_np(end->signal) : NULL;
-    char text[DET_TASK_REASON_MAX + 1];
 
     if (name)
-        snprintf(text, sizeof text, "killed by signal %d (SIG%s)", end->signal, name);
+        snprintf(target, size, "killed by signal %d (SIG%s)", end->signal, name);
     else if (end->signal)
-        snprintf(text, sizeof text, "killed by signal %d", end->signal);
+        snprintf(target, size, "killed by signal %d", end->signal);
     else if (end->code < 0)
-        snprintf(text, sizeof text, "ended, and somebody else has reaped it");
+        snprintf(target, size, "ended, and somebody else has reaped it");
     else
-        snprintf(text, sizeof text, "exit code %d", end->code);
-    det_task_set_reason(task, text);
+        snprintf(target, size, "exit code %d", end->code);
 }
 
 static void process_end(void *user, const struct det_process_end *ended)
@@ -156,6 +154,7 @@ static void process_end(void *user, const struct det_process_end *ended)
     struct det_task *task = attempt->task;
     int verdict = det_child_verdict(task->body->process, ended);
     bool was_forced = task->ended.result == ATTEMPT_FORCED;
+    char text[DET_TASK_REASON_MAX + 1];
     struct attempt_end end = {
         .exit_code = ended->code,
         .has_exit_code = ended->code >= 0,
@@ -165,7 +164,8 @@ static void process_end(void *user, const struct det_process_end *ended)
 
     if (verdict <= 0) {
         end.result = verdict < 0 ? ATTEMPT_FATAL : ATTEMPT_FAILED;
-        process_reason(task, ended);
+        det_process_end_text(ended, text, sizeof text);
+        det_task_set_reason(task, text);
     }
     if (was_forced)
         end.result = ATTEMPT_FORCED;
@@ -216,15 +216,20 @@ int det_attempt_start(struct det_task *task)
 {
     int r;
 
-    r = start_kind(task);
+    r = det_checks_start(task);
+    if (r == 0)
+        r = start_kind(task);
     if (r < 0)
         task->ended = (struct attempt_end){ .code = r, .result = ATTEMPT_FAILED };
     return r;
 }
 
 /* A function that waits does so on the condition of all. */
-static void wake_functions(struct det_tasks *tasks)
+void det_attempt_cancel_work(struct det_task *task)
 {
+    struct det_tasks *tasks = task->tasks;
+
+    __atomic_store_n(&task->context.is_cancelled, 1, __ATOMIC_RELEASE);
     det_mutex_lock(tasks->world, tasks->mutex);
     det_condition_broadcast(tasks->world, tasks->changed);
     det_mutex_unlock(tasks->world, tasks->mutex);
@@ -232,9 +237,10 @@ static void wake_functions(struct det_tasks *tasks)
 
 bool det_attempt_stop(struct det_task *task)
 {
+    if (task->kind == TASK_FUNCTION || (task->body && task->body->checks))
+        det_attempt_cancel_work(task);
     switch ((enum task_kind)task->kind) {
     case TASK_FUNCTION:
-        wake_functions(task->tasks);
         break;
     case TASK_STEP:
         det_component_wake(&task->component);
@@ -246,13 +252,18 @@ bool det_attempt_stop(struct det_task *task)
     return false;
 }
 
+void det_attempt_tell_stuck(struct det_task *task)
+{
+    if (!task->is_stuck)
+        det_task_tell(task, DET_EVENT_TASK_STUCK);
+    task->is_stuck = true;
+}
+
 bool det_attempt_force(struct det_task *task)
 {
     switch ((enum task_kind)task->kind) {
     case TASK_FUNCTION:
-        if (!task->is_stuck)
-            det_task_tell(task, DET_EVENT_TASK_STUCK);
-        task->is_stuck = true;
+        det_attempt_tell_stuck(task);
         return false;
     case TASK_STEP:
         task->ended = (struct attempt_end){ .result = ATTEMPT_FORCED };
@@ -304,7 +315,7 @@ void det_attempt_notify(struct det_task *task)
     if (task->attempt)
         det_loop_post(task->tasks->loop, &task->attempt->ready);
     else
-        det_tree_ready(task);
+        det_checks_notified(task);
 }
 
 int64_t det_attempt_process(const struct det_task *task)

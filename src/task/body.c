@@ -50,7 +50,8 @@ static const int *copy_codes(struct det_arena *arena, const int *codes, size_t c
     return copy;
 }
 
-static void copy_process(struct body *body, const struct det_process_spec *spec, bool *failed)
+static void copy_process(
+    struct body *body, const struct det_process_spec *spec, bool has_notify, bool *failed)
 {
     struct det_process_spec *copy = det_arena_alloc(&body->arena, sizeof *copy);
 
@@ -58,6 +59,7 @@ static void copy_process(struct body *body, const struct det_process_spec *spec,
     if (!copy)
         return;
     *copy = *spec;
+    copy->has_notify |= has_notify;
     copy->argv = copy_list(&body->arena, spec->argv, failed);
     copy->environment = copy_list(&body->arena, spec->environment, failed);
     copy->folder = copy_text(&body->arena, spec->folder, failed);
@@ -121,7 +123,7 @@ static int fill(struct det_task *task, const struct det_task_spec *spec, struct 
     bool failed = false;
 
     if (spec->process)
-        copy_process(body, spec->process, &failed);
+        copy_process(body, spec->process, spec->readiness.by == DET_READY_BY_NOTIFY, &failed);
     if (spec->depends_on_count > 0)
         copy_dependencies(body, spec->depends_on, spec->depends_on_count, &failed);
     if (has_readiness(&spec->readiness))

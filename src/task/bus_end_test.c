@@ -199,6 +199,96 @@ static void one_that_timed_out_can_be_ended_again(void **state)
     fixture_close(&fixture);
 }
 
+struct ender {
+    struct watcher *watcher;
+    struct det_subscription *subscription;
+    int first, second;
+};
+
+/* Ends what the loop is just calling: once in vain, once with patience. */
+static void end_twice(void *argument)
+{
+    struct ender *ender = argument;
+    struct det_world *world = ender->watcher->world;
+
+    watcher_await(ender->watcher);
+    ender->first = det_subscription_end(
+        ender->subscription, det_world_now(world, DET_CLOCK_MONOTONIC) + DET_SECOND);
+    watcher_unblock(ender->watcher);
+    ender->second = det_subscription_end(ender->subscription, DET_NEVER);
+}
+
+static void a_call_on_the_loop_is_waited_for_by_who_ends_it_elsewhere(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        static struct watcher watcher;
+        struct ender ender = { .watcher = &watcher };
+        struct det_thread *thread;
+        struct bus_fixture fixture;
+        bool is_lossless = seed % 2;
+
+        memset(&watcher, 0, sizeof watcher);
+        fixture_open(&fixture, seed, 0);
+        watcher_block(&watcher, fixture.world);
+        ender.subscription = subscribe(
+            &fixture, &watcher, "one", is_lossless ? DET_DELIVER_LOSSLESS : DET_DELIVER_LOOP, 0);
+        assert_int_equal(0, det_thread_start(fixture.world, "ender", end_twice, &ender, &thread));
+        publish_many(&fixture, 3);
+        settle(&fixture);
+        det_thread_join(fixture.world, thread);
+        assert_int_equal(DET_ERR_TIMEOUT, ender.first);
+        assert_int_equal(0, ender.second);
+        /* The queued ones of the loop are delivered; a lossless one sees no more. */
+        assert_int_equal(is_lossless ? 1 : 3, atomic_load(&watcher.count));
+        assert_int_equal(1, atomic_load(&watcher.closed));
+        publish_many(&fixture, 1);
+        settle(&fixture);
+        assert_int_equal(is_lossless ? 1 : 3, atomic_load(&watcher.count));
+        watcher_forget(&watcher);
+        fixture_close(&fixture);
+    }
+}
+
+static void end_patiently(void *argument)
+{
+    struct ender *ender = argument;
+
+    ender->first = det_subscription_end(ender->subscription, DET_NEVER);
+}
+
+/* Ended at any moment of a publish or of a turn: after its on_close() nothing is called. */
+static void an_end_elsewhere_may_come_in_the_middle_of_a_publish(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 10 * SEEDS; seed++) {
+        static struct watcher watcher;
+        struct ender ender = { .watcher = &watcher };
+        struct det_thread *thread;
+        struct bus_fixture fixture;
+        unsigned count;
+
+        memset(&watcher, 0, sizeof watcher);
+        fixture_open(&fixture, seed, 0);
+        ender.subscription = subscribe(
+            &fixture, &watcher, "one", seed % 2 ? DET_DELIVER_LOSSLESS : DET_DELIVER_LOOP, 0);
+        assert_int_equal(
+            0, det_thread_start(fixture.world, "ender", end_patiently, &ender, &thread));
+        while (atomic_load(&watcher.closed) == 0) {
+            publish_many(&fixture, 3);
+            assert_true(det_loop_turn(fixture.loop, 0) >= 0);
+        }
+        count = atomic_load(&watcher.count);
+        publish_many(&fixture, 3);
+        settle(&fixture);
+        assert_int_equal(count, atomic_load(&watcher.count));
+        det_thread_join(fixture.world, thread);
+        assert_int_equal(0, ender.first);
+        assert_in_order(&watcher);
+        fixture_close(&fixture);
+    }
+}
+
 /* Threads are remembered, so that one that nobody can join any more is joined by the test. */
 static struct det_thread *started[4];
 static unsigned started_count;
@@ -308,6 +398,8 @@ int main(void)
         cmocka_unit_test(one_that_has_ended_makes_room_for_another),
         cmocka_unit_test(a_callback_that_blocks_is_left_behind_at_the_one_deadline),
         cmocka_unit_test(one_that_timed_out_can_be_ended_again),
+        cmocka_unit_test(a_call_on_the_loop_is_waited_for_by_who_ends_it_elsewhere),
+        cmocka_unit_test(an_end_elsewhere_may_come_in_the_middle_of_a_publish),
         cmocka_unit_test(a_callback_that_outlives_the_bus_keeps_what_it_uses),
         cmocka_unit_test(without_memory_nothing_is_half_there),
     };

@@ -3,15 +3,16 @@
 
 /* bus_ring.c - the last events of a bus, each behind a stamp of its own.
  *
- *     entry:  stamp | nine words of numbers | the name's words | the reason's words
- *                                              only as many as they use
+ *     entry:  stamp | eight words of numbers | the name's words | the reason's words
+ *                                               up to the one with the final 0
  *
  * Invariants
  *   1. `stamp` is 0 while the entry is being written and the event's sequence otherwise. The writer
  *      sets it to 0 before the first word and to the sequence after the last one; who reads the
  *      same sequence before and after its copy has a whole event.
  *   2. All words are atomic, so that a copy which is thrown away was no data race either.
- *   3. What a copy says about sizes is believed only as far as an entry reaches. */
+ *   3. A text goes to the first word with a 0 in it, or to the end of its place: also a torn copy
+ *      stays inside of both. What stands behind the 0 means nothing. */
 #include "task/bus_ring.h"
 
 #include <string.h>
@@ -32,12 +33,12 @@ enum {
     WORD_TIMEOUT,
     WORD_DURATION,
     WORD_COUNT,
-    WORD_EXIT,  /* and signal, outcome, rejection, source above it */
-    WORD_SIZES, /* of name and reason, and has_exit_code */
+    WORD_EXIT, /* and signal, outcome, rejection, source above it */
     NUMBER_WORDS,
 };
 
-#define HAS_EXIT_CODE ((uint64_t)1 << 32)
+/* In the byte of the source. */
+#define HAS_EXIT_CODE ((uint64_t)0x80 << 56)
 
 struct det_bus_entry {
     _Atomic(uint64_t) stamp;
@@ -76,43 +77,42 @@ static uint64_t get(_Atomic(uint64_t) *word)
     return atomic_load_explicit(word, memory_order_relaxed);
 }
 
-/* A mask of the first `size` (< 8) bytes of a word. */
-static uint64_t first_bytes(size_t size)
+/* Whether one of the eight bytes is 0. */
+static bool has_zero(uint64_t word)
 {
-    if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
-        return ((uint64_t)1 << 8 * size) - 1;
-    return size ? ~(UINT64_MAX >> 8 * size) : 0;
+    return ((word - UINT64_C(0x0101010101010101)) & ~word & UINT64_C(0x8080808080808080)) != 0;
 }
 
-/* The bytes as words, the last one filled up with at least one 0. A text stands in whole words, so
- * that the last one may be read beyond its end. Returns behind the last word. */
-static _Atomic(uint64_t) *put_text(_Atomic(uint64_t) *word, const char *text, size_t size)
+/* Returns behind the last word. */
+static _Atomic(uint64_t) *put_text(_Atomic(uint64_t) *word, const char *text, size_t words)
 {
     uint64_t value;
 
-    for (; size >= WORD; size -= WORD, text += WORD) {
-        memcpy(&value, text, WORD);
+    for (size_t i = 0; i < words; i++) {
+        memcpy(&value, text + i * WORD, WORD);
         put(word++, value);
+        if (has_zero(value))
+            break;
     }
-    memcpy(&value, text, WORD);
-    put(word, value & first_bytes(size));
-    return word + 1;
+    return word;
 }
 
-static _Atomic(uint64_t) *get_text(_Atomic(uint64_t) *word, char *text, size_t size)
+static _Atomic(uint64_t) *get_text(_Atomic(uint64_t) *word, char *text, size_t words)
 {
-    for (size_t i = 0; i <= size; i += WORD) {
-        uint64_t value = get(word++);
+    uint64_t value;
 
-        memcpy(text + i, &value, WORD);
+    for (size_t i = 0; i < words; i++) {
+        value = get(word++);
+        memcpy(text + i * WORD, &value, WORD);
+        if (has_zero(value))
+            break;
     }
     return word;
 }
 
 static void put_event(struct det_bus_entry *entry, const struct det_task_event *event)
 {
-    size_t name = strnlen(event->name, DET_TASK_NAME_MAX);
-    size_t reason = strnlen(event->reason, DET_TASK_REASON_MAX);
+    uint64_t exit_word = event->has_exit_code ? HAS_EXIT_CODE : 0;
     _Atomic(uint64_t) *words = entry->words;
 
     put(&words[WORD_AT], (uint64_t)event->at);
@@ -122,22 +122,18 @@ static void put_event(struct det_bus_entry *entry, const struct det_task_event *
     put(&words[WORD_TIMEOUT], (uint64_t)event->timeout);
     put(&words[WORD_DURATION], (uint64_t)event->duration);
     put(&words[WORD_COUNT], event->count);
-    put(&words[WORD_EXIT], (uint64_t)event->source << 56 | (uint64_t)event->rejection << 48 |
-                               (uint64_t)event->outcome << 40 | (uint64_t)event->signal << 32 |
-                               (uint32_t)event->exit_code);
-    put(&words[WORD_SIZES],
-        (event->has_exit_code ? HAS_EXIT_CODE : 0) | (uint64_t)reason << 16 | name);
-    words = put_text(&words[NUMBER_WORDS], event->name, name);
-    if (reason)
-        put_text(words, event->reason, reason);
+    exit_word |= (uint64_t)event->source << 56 | (uint64_t)event->rejection << 48 |
+                 (uint64_t)event->outcome << 40 | (uint64_t)event->signal << 32 |
+                 (uint32_t)event->exit_code;
+    put(&words[WORD_EXIT], exit_word);
+    words = put_text(&words[NUMBER_WORDS], event->name, NAME_WORDS);
+    put_text(words, event->reason, REASON_WORDS);
 }
 
 static void get_event(struct det_bus_entry *entry, struct det_task_event *ret)
 {
     _Atomic(uint64_t) *words = entry->words;
     uint64_t kind = get(&words[WORD_KIND]), exit_word = get(&words[WORD_EXIT]);
-    uint64_t sizes = get(&words[WORD_SIZES]);
-    size_t name = sizes & DET_TASK_NAME_MAX, reason = sizes >> 16 & 0xff;
 
     ret->at = (det_time)get(&words[WORD_AT]);
     ret->id = get(&words[WORD_ID]);
@@ -151,15 +147,12 @@ static void get_event(struct det_bus_entry *entry, struct det_task_event *ret)
     ret->signal = (uint8_t)(exit_word >> 32);
     ret->outcome = (uint8_t)(exit_word >> 40);
     ret->rejection = (uint8_t)(exit_word >> 48);
-    ret->source = (uint8_t)(exit_word >> 56);
-    ret->has_exit_code = (sizes & HAS_EXIT_CODE) != 0;
-    words = get_text(&words[NUMBER_WORDS], ret->name, name);
-    ret->reason[0] = 0;
-    if (reason && reason <= DET_TASK_REASON_MAX)
-        get_text(words, ret->reason, reason);
+    ret->source = (uint8_t)(exit_word >> 56 & 0x7f);
+    ret->has_exit_code = (exit_word & HAS_EXIT_CODE) != 0;
+    words = get_text(&words[NUMBER_WORDS], ret->name, NAME_WORDS);
+    get_text(words, ret->reason, REASON_WORDS);
+    ret->name[DET_TASK_NAME_MAX] = ret->reason[DET_TASK_REASON_MAX] = 0;
 }
-
-_Static_assert(DET_TASK_NAME_MAX == 127, "the size of a name is masked with it");
 
 void det_bus_ring_write(struct det_bus_ring *ring, struct det_task_event *event)
 {

@@ -45,7 +45,6 @@ static void every_subscriber_sees_every_event_in_order(void **state)
 
 static void an_event_arrives_as_it_was_published(void **state)
 {
-    static struct watcher watcher;
     struct bus_fixture fixture;
     struct det_task_event event = { 0 }, read;
     uint64_t cursor = 0, lost = 9;
@@ -82,7 +81,6 @@ static void an_event_arrives_as_it_was_published(void **state)
         assert_memory_equal(&event, &read, sizeof event);
     }
     assert_int_equal(0, det_bus_read(fixture.bus, &cursor, &read, &lost));
-    (void)watcher;
     fixture_close(&fixture);
 }
 
@@ -279,14 +277,13 @@ static void who_lags_behind_the_ring_is_told_alone_and_goes_on_at_what_is_left(v
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         static struct watcher slow, other;
-        struct det_subscription *subscription;
         struct bus_fixture fixture;
 
         memset(&slow, 0, sizeof slow);
         memset(&other, 0, sizeof other);
         fixture_open(&fixture, seed, 4);
         watcher_block(&slow, fixture.world);
-        subscription = subscribe(&fixture, &slow, "slow", DET_DELIVER_THREAD, 64);
+        subscribe(&fixture, &slow, "slow", DET_DELIVER_THREAD, 64);
         subscribe(&fixture, &other, "other", DET_DELIVER_LOSSLESS, 0);
         (void)publish(&fixture, DET_EVENT_TASK_ADDED);
         settle(&fixture);
@@ -303,7 +300,6 @@ static void who_lags_behind_the_ring_is_told_alone_and_goes_on_at_what_is_left(v
         assert_int_equal(11, slow.seen[5].sequence);
         assert_in_order(&slow);
         assert_int_equal(11, atomic_load(&other.count));
-        (void)subscription;
         watcher_forget(&slow);
         fixture_close(&fixture);
     }
@@ -331,6 +327,96 @@ static void who_lags_behind_all_of_it_is_told_so(void **state)
     fixture_close(&fixture);
 }
 
+static void a_turn_that_fails_is_told_once_until_it_succeeds_again(void **state)
+{
+    static const int results[] = { 0, DET_ERR_IO, DET_ERR_IO, 0, DET_ERR_NO_SPACE, 0 };
+    static struct watcher audit, other;
+    struct bus_fixture fixture;
+
+    (void)state;
+    memset(&audit, 0, sizeof audit);
+    memset(&other, 0, sizeof other);
+    fixture_open(&fixture, 1, 0);
+    subscribe(&fixture, &audit, "audit", DET_DELIVER_LOSSLESS, 0);
+    subscribe(&fixture, &other, "other", DET_DELIVER_LOOP, 0);
+    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
+        audit.turn_result = results[i];
+        publish_many(&fixture, 2);
+        settle(&fixture);
+    }
+    assert_int_equal(2, count_kind(&audit, DET_EVENT_RUNTIME_FAILURE));
+    assert_int_equal(2, count_kind(&other, DET_EVENT_RUNTIME_FAILURE));
+    assert_string_equal("audit", other.seen[4].name);
+    assert_string_equal("input or output failed", other.seen[4].reason);
+    fixture_close(&fixture);
+}
+
+static void publish_again(void *argument)
+{
+    struct bus_fixture *fixture = argument;
+
+    (void)publish(fixture, DET_EVENT_TASK_ADDED);
+}
+
+static int publish_inside(void *user, const struct det_task_event *event)
+{
+    (void)event;
+    publish_again(user);
+    return 0;
+}
+
+static void publish_from_an_audit(void *argument)
+{
+    struct bus_fixture *fixture = argument;
+    struct det_subscriber subscriber = {
+        .delivery = DET_DELIVER_LOSSLESS,
+        .on_event = publish_inside,
+        .user = fixture,
+    };
+
+    assert_int_equal(0, det_bus_subscribe(fixture->bus, &subscriber, NULL, NULL));
+    publish_again(fixture);
+}
+
+static void a_lossless_subscriber_must_not_publish(void **state)
+{
+    struct bus_fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, 1, 0);
+    assert_true(det_test_aborts(publish_from_an_audit, &fixture, "!bus->is_publishing"));
+    fixture_close(&fixture);
+}
+
+/* In one turn the queue fills up to its half, and from there the thread need not wait. */
+static void a_thread_is_woken_once_a_turn_and_when_its_queue_is_half_full(void **state)
+{
+    static struct watcher watcher;
+    struct det_subscription *subscription;
+    struct bus_fixture fixture;
+    uint64_t wakes;
+
+    (void)state;
+    memset(&watcher, 0, sizeof watcher);
+    fixture_open(&fixture, 7, 0);
+    subscription = subscribe(&fixture, &watcher, "one", DET_DELIVER_THREAD, 64);
+    settle(&fixture);
+    assert_int_equal(0, det_sim_settle(fixture.sim));
+    assert_int_equal(0, det_subscription_counts(subscription).wakes);
+    for (unsigned i = 1; i <= 10; i++) {
+        wakes = det_subscription_counts(subscription).wakes;
+        publish_many(&fixture, 20);
+        settle(&fixture);
+        assert_int_equal(20 * i, atomic_load(&watcher.count));
+        assert_int_equal(wakes + 1, det_subscription_counts(subscription).wakes);
+    }
+    publish_many(&fixture, 31);
+    wakes = det_subscription_counts(subscription).wakes;
+    publish_many(&fixture, 2);
+    assert_int_equal(wakes + 1, det_subscription_counts(subscription).wakes);
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,6 +431,9 @@ int main(void)
         cmocka_unit_test(very_many_failures_of_one_turn_become_fewer_events),
         cmocka_unit_test(who_lags_behind_the_ring_is_told_alone_and_goes_on_at_what_is_left),
         cmocka_unit_test(who_lags_behind_all_of_it_is_told_so),
+        cmocka_unit_test(a_turn_that_fails_is_told_once_until_it_succeeds_again),
+        cmocka_unit_test(a_lossless_subscriber_must_not_publish),
+        cmocka_unit_test(a_thread_is_woken_once_a_turn_and_when_its_queue_is_half_full),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

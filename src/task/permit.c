@@ -92,6 +92,11 @@ void det_permits_grant(struct det_tasks *tasks)
 
     while (has_permit_left(tasks) && (task = first_in_line(tasks))) {
         det_list_remove(&task->line);
+        /* Its group may have been closed, or a dependency lost, while it stood in line. */
+        if (!det_tree_allows(task)) {
+            det_actor_hold(task);
+            continue;
+        }
         take(task);
         det_actor_grant(task);
     }

@@ -56,7 +56,7 @@ static int check_spec(const struct det_task_spec *spec, struct det_error *reterr
     if (spec->process && (!spec->process->argv || !spec->process->argv[0]))
         return det_error_set(
             reterr, DET_ERR_INVALID, "task %s: argv of its process is empty", spec->name);
-    return 0;
+    return det_checks_validate(spec, reterr);
 }
 
 static enum task_kind kind_of(const struct det_task_spec *spec)
@@ -99,7 +99,8 @@ static struct det_task *new_task(struct det_tasks *tasks, const char *name)
     task->name = memcpy(task + 1, name, length + 1);
     task->deadline = DET_NEVER;
     det_list_init(&task->line);
-    det_list_init(&task->siblings);
+    det_list_init(&task->turn);
+    det_list_init(&task->member.siblings);
     det_list_init(&task->place);
     return task;
 }
@@ -232,7 +233,6 @@ void det_task_announce(struct det_task *task)
 
     tasks->counts.added++;
     det_task_tell(task, DET_EVENT_TASK_ADDED);
-    tasks->tree_dirty = true;
     det_tasks_settle_soon(tasks);
 }
 

@@ -40,6 +40,8 @@ struct body;
 struct attempt;
 struct plan;
 struct checks;
+struct needs;
+struct anchor;
 
 enum task_kind {
     TASK_FUNCTION,
@@ -73,6 +75,13 @@ struct det_task_context {
     bool is_notified; /* det_task_ready() was called */
 };
 
+/* A place in a group, of a task or of a group within it. */
+struct member {
+    struct det_list siblings; /* in the order added */
+    uint64_t order;           /* of that, from 1 */
+    bool is_group;
+};
+
 struct det_task {
     struct det_component component;
     struct det_id_node node;
@@ -85,13 +94,15 @@ struct det_task {
     };
     void *argument;
     void (*release)(void *argument);
-    struct body *body;        /* what few tasks have; NULL: nothing of it */
-    struct attempt *attempt;  /* a function or a process that runs; NULL: none, or a step */
-    struct det_list line;     /* of those that wait for a permit; of the ended */
-    struct det_list siblings; /* of its group, in the order added */
-    struct det_list place;    /* among the owners of its slot, or in its queue */
-    struct group *group;      /* never NULL: the root, if it has no other */
-    struct det_slot *slot;    /* NULL: none */
+    struct body *body;       /* what few tasks have; NULL: nothing of it */
+    struct attempt *attempt; /* a function or a process that runs; NULL: none, or a step */
+    struct det_list line;    /* of those that wait for a permit; of the ended */
+    struct det_list turn;    /* of those that may have become startable; of those to be stopped */
+    struct member member;    /* in its group */
+    struct det_list place;   /* among the owners of its slot, or in its queue */
+    struct group *group;     /* never NULL: the root, if it has no other */
+    struct anchor *anchor;   /* NULL: nobody depends on it */
+    struct det_slot *slot;   /* NULL: none */
     struct det_waiter *waiters;
     char *reason;      /* of the last failure; NULL: none */
     det_time since;    /* monotonic: in this state */
@@ -103,12 +114,14 @@ struct det_task {
     uint8_t kind;    /* enum task_kind */
     uint8_t outcome; /* enum det_task_outcome, once it is known */
     uint8_t rejection;
+    uint8_t standing; /* a bit for each enum det_condition_kind that is so */
     bool has_permit : 1;
     bool is_registered : 1; /* in `names` */
     bool is_removing : 1;   /* a removal was asked for */
     bool is_stopping : 1;   /* its slot knows that it was told to stop */
     bool is_ready : 1;
     bool is_healthy : 1;
+    bool has_succeeded : 1; /* an attempt of it */
     bool is_stuck : 1;
     bool is_last : 1;      /* no attempt follows the one that runs */
     bool is_unhealthy : 1; /* the attempt is ended because of its checks */
@@ -123,6 +136,7 @@ struct body {
     size_t depends_on_count;
     const struct det_readiness *readiness; /* NULL: ready when started, no checks */
     struct plan *plan;                     /* its schedule; NULL: none */
+    struct needs *needs;                   /* what depends_on means; NULL: not in the tree */
     struct checks *checks;                 /* while it runs; NULL: none */
 };
 
@@ -151,6 +165,13 @@ struct det_tasks {
     uint64_t registered, queued;
     struct group *root;
     struct det_list groups; /* all but the root, parents first */
+    struct det_map group_names;
+    struct det_map anchors;       /* names that somebody depends on */
+    struct det_list startable;    /* by `turn`: to be looked at */
+    uint64_t walks;               /* along dependencies, so far */
+    bool is_stopping;             /* all of them, in order */
+    struct det_pool *check_pool;  /* for checks that are functions; NULL: none was needed yet */
+    struct det_list loose_checks; /* whose attempt has ended before them */
     struct det_map slots;
 
     struct det_list permit_line, pool_line;
@@ -161,7 +182,6 @@ struct det_tasks {
     struct det_post settle_post;
     bool is_settling, settle_wanted, settle_posted;
     uint64_t chance; /* the state of a sequence of random numbers */
-    bool tree_dirty;
 
     struct det_timer deadline; /* of a shutdown */
     det_time wall, wall_read_at;
@@ -169,6 +189,7 @@ struct det_tasks {
     uint32_t stubborn_count;
     char stubborn[DET_TASK_REASON_MAX + 1]; /* names of those that did not stop in time */
     char text[DET_TASK_REASON_MAX + 1];     /* why a step that runs now fails */
+    char obstacle[DET_TASK_REASON_MAX + 1]; /* what the task that was asked about waits for */
 
     /* any thread, under the mutex */
     struct det_mutex *mutex;
@@ -235,8 +256,12 @@ void det_actor_ended(struct det_task *task, const struct attempt_end *end);
 void det_actor_expire(struct det_task *task, const char *reason);
 /* No patience any more. */
 void det_actor_force(struct det_task *task);
+/* A held one ends as failed. */
+void det_actor_give_up(struct det_task *task, const char *reason);
 const char *det_actor_state(const struct det_task *task);
 bool det_actor_is_held(const struct det_task *task);
+/* An attempt runs, and was not told to stop. */
+bool det_actor_is_running(const struct det_task *task);
 bool det_actor_has_attempt(const struct det_task *task);
 bool det_actor_is_paused(const struct det_task *task);
 /* Adds it to struct det_tasks_counts by its state. */
@@ -296,25 +321,25 @@ void det_slots_deinit(struct det_tasks *tasks);
 const char *det_slot_name(const struct det_slot *slot);
 
 /* tree.c: what tasks tell the tree */
+void det_tree_init(struct det_tasks *tasks);
 DET_MUST_CHECK int det_tree_open(struct det_tasks *tasks);
 void det_tree_close(struct det_tasks *tasks);
 /* All it depends on must be there, and not depend on it. Its group is set. */
 DET_MUST_CHECK int det_tree_join(struct det_task *task, struct det_error *reterr);
+/* Harmless for one that has not joined. */
 void det_tree_leave(struct det_task *task);
 bool det_tree_allows(const struct det_task *task);
-/* What a held one waits for; NULL: nothing. */
+/* What a held one waits for, until the next call; NULL: nothing. */
 const char *det_tree_obstacle(const struct det_task *task);
-void det_tree_attempt_started(struct det_task *task);
-void det_tree_ready(struct det_task *task);
+/* It was held: by the tree, or because the tree does not allow its next attempt. */
+void det_tree_held(struct det_task *task);
+/* Whatever others may wait for has changed: it runs, is told to stop, is ready, is healthy. */
+void det_tree_changed(struct det_task *task);
 /* An attempt has failed and will be tried again. */
 void det_tree_attempt_failed(struct det_task *task);
 void det_tree_attempt_closed(struct det_task *task);
-/* Releases and holds what may or must; from settle(). */
+/* Releases what may go; from settle(). */
 void det_tree_settle(struct det_tasks *tasks);
-/* Asks all to stop, in order; again and again until nobody is left. */
-void det_tree_stop_all(struct det_tasks *tasks);
-/* The same without any order. */
-void det_tree_stop_at_once(struct det_tasks *tasks);
 /* All that are registered, in the order of groups and of admission; a negative answer ends it. The
  * walk may end tasks, but must not reap them. */
 int det_tree_each_task(
@@ -322,8 +347,29 @@ int det_tree_each_task(
 const char *det_group_name(const struct group *group);
 struct group *det_group_find(struct det_tasks *tasks, const char *name);
 
+/* stop_order.c */
+/* Asks all to stop, in order: some now, others when those before them have left. */
+void det_tree_stop_all(struct det_tasks *tasks);
+/* The same without any order. */
+void det_tree_stop_at_once(struct det_tasks *tasks);
+
 /* check.c: readiness and health of an attempt */
+DET_MUST_CHECK int det_checks_validate(const struct det_task_spec *spec, struct det_error *reterr);
+/* Before the attempt is started; on failure the reason says why. */
 DET_MUST_CHECK int det_checks_start(struct det_task *task);
+/* The attempt runs: it is ready now, or the first check begins. */
+void det_checks_begin(struct det_task *task);
+/* The work says that it is ready. */
+void det_checks_notified(struct det_task *task);
+/* The attempt was told to stop: no more checks. */
+void det_checks_quiet(struct det_task *task);
+/* Whether the end of the attempt has to wait for a check, a function that cannot be killed; then
+ * the actor is told of the end once that has returned. */
+bool det_checks_delay(struct det_task *task);
+/* The attempt has ended, and waits for a check. */
+bool det_checks_are_last(const struct det_task *task);
 void det_checks_stop(struct det_task *task);
+/* Those that are left behind; all tasks are gone. */
+void det_checks_close(struct det_tasks *tasks);
 
 #endif

@@ -298,7 +298,9 @@ static int start_next(struct det_slot *slot, const struct slot_event *event, str
     struct det_error error;
     int r;
 
-    (void)event;
+    /* The slot was made narrower: this owner's place is gone. */
+    if (!has_place(slot, event))
+        return DET_DONE;
     leave_queue(task);
     r = own(slot, task, &error);
     if (r < 0) {

@@ -194,25 +194,21 @@ static void wake_thread(struct det_subscription *subscription)
     if (!atomic_load(&subscription->is_asleep) || !atomic_exchange(&subscription->is_asleep, false))
         return;
     det_subscription_add(&subscription->wakes, 1);
+    /* It may be on its way to sleep with the mutex; and it needs it when it wakes. */
     det_mutex_lock(subscription->world, subscription->mutex);
-    det_condition_broadcast(subscription->world, subscription->changed);
     det_mutex_unlock(subscription->world, subscription->mutex);
+    det_condition_broadcast(subscription->world, subscription->changed);
 }
 
-static void push(struct det_subscription *subscription, uint64_t tail, uint64_t sequence)
+/* A sleeping thread is woken now, not at the end of the turn: a long turn would fill the rest. */
+void det_subscription_offer_more(
+    struct det_subscription *subscription, uint64_t sequence, bool is_diagnostic)
 {
-    subscription->queue[tail & subscription->mask] = sequence;
-    atomic_store_explicit(&subscription->tail, tail + 1, memory_order_release);
-}
+    uint64_t tail = atomic_load_explicit(&subscription->tail, memory_order_relaxed);
 
-/* The queue seemed half full. A sleeping thread is woken now, before the end of the turn, since a
- * long turn would fill the rest. */
-static void offer_with_care(
-    struct det_subscription *subscription, uint64_t tail, uint64_t sequence, bool is_diagnostic)
-{
     subscription->head_seen = atomic_load_explicit(&subscription->head, memory_order_acquire);
     if (tail - subscription->head_seen < subscription->capacity) {
-        push(subscription, tail, sequence);
+        det_subscription_push(subscription, tail, sequence);
     } else {
         atomic_fetch_add(&subscription->dropped, 1);
         if (!is_diagnostic) {
@@ -223,17 +219,6 @@ static void offer_with_care(
     if (subscription->delivery == DET_DELIVER_THREAD &&
         tail - subscription->head_seen >= subscription->attention)
         wake_thread(subscription);
-}
-
-void det_subscription_offer(
-    struct det_subscription *subscription, uint64_t sequence, bool is_diagnostic)
-{
-    uint64_t tail = atomic_load_explicit(&subscription->tail, memory_order_relaxed);
-
-    if (tail - subscription->head_seen < subscription->attention)
-        push(subscription, tail, sequence);
-    else
-        offer_with_care(subscription, tail, sequence, is_diagnostic);
 }
 
 bool det_subscription_has_room(const struct det_subscription *subscription)

@@ -86,9 +86,29 @@ void det_subscription_release(struct det_subscription *subscription);
 
 /* The publisher's side. */
 
-/* Puts the sequence into the queue, or counts it as dropped. */
-void det_subscription_offer(
+static inline void det_subscription_push(
+    struct det_subscription *subscription, uint64_t tail, uint64_t sequence)
+{
+    subscription->queue[tail & subscription->mask] = sequence;
+    atomic_store_explicit(&subscription->tail, tail + 1, memory_order_release);
+}
+
+/* For a queue that seems half full. */
+void det_subscription_offer_more(
     struct det_subscription *subscription, uint64_t sequence, bool is_diagnostic);
+
+/* Puts the sequence into the queue, or counts it as dropped. */
+static inline void det_subscription_offer(
+    struct det_subscription *subscription, uint64_t sequence, bool is_diagnostic)
+{
+    uint64_t tail = atomic_load_explicit(&subscription->tail, memory_order_relaxed);
+
+    if (tail - subscription->head_seen < subscription->attention)
+        det_subscription_push(subscription, tail, sequence);
+    else
+        det_subscription_offer_more(subscription, sequence, is_diagnostic);
+}
+
 /* LOSSLESS: calls back at once. A failure is left in `failure`. */
 void det_subscription_call(
     struct det_subscription *subscription, const struct det_task_event *event, bool is_diagnostic);

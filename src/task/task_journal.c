@@ -147,7 +147,7 @@ static int write_again(struct det_task_journal *journal, uint64_t from, uint64_t
     return 0;
 }
 
-/* A file without a whole line was never seen in its folder for sure: the sync of the folder may have
+/* A file without a whole line was never in its folder for sure: the sync of the folder may have
  * failed, and what it lost then no later one brings. A new entry is a new chance. */
 static int make_again(struct det_task_journal *journal, const char *path)
 {

@@ -45,7 +45,7 @@ static void init_lists(struct det_tasks *tasks)
     det_map_init(
         &tasks->names, tasks->allocator, det_tasks_chance(tasks), offsetof(struct det_task, name));
     det_slots_init(tasks);
-    det_list_init(&tasks->groups);
+    det_tree_init(tasks);
     det_list_init(&tasks->permit_line);
     det_list_init(&tasks->pool_line);
     det_list_init(&tasks->ended);

@@ -1,36 +1,59 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tree.c - who may run: groups, dependencies, readiness. */
+/* tree.c - who may run: a task goes when the groups above it are open for it and all it depends on
+ * is as it wants it.
+ *
+ * What may let a task start puts it on the list `startable`, and settle() looks at it once: nobody
+ * walks through all tasks to find the few that may go. That are: its admission, a group that is
+ * released, something it depends on that has changed for the better, and its own way into `held`,
+ * since that may have come too late to hear of one of the others. */
+#include "task/tree.h"
+
+#include <stdio.h>
+
 #include "base/assert.h"
 #include "base/memory.h"
-#include "task/registry.h"
 
-struct group {
-    const char *name;
-    struct det_list members; /* tasks, by `siblings` */
-};
+void det_tree_init(struct det_tasks *tasks)
+{
+    det_list_init(&tasks->groups);
+    det_list_init(&tasks->startable);
+    det_list_init(&tasks->loose_checks);
+    det_map_init(
+        &tasks->group_names, tasks->allocator, det_tasks_chance(tasks),
+        offsetof(struct group, name));
+    det_map_init(
+        &tasks->anchors, tasks->allocator, det_tasks_chance(tasks), offsetof(struct anchor, name));
+}
 
 int det_tree_open(struct det_tasks *tasks)
 {
     tasks->root = DET_NEW(tasks->allocator, struct group);
     if (!tasks->root)
         return DET_ERR_NO_MEMORY;
+    tasks->root->tasks = tasks;
+    tasks->root->node.is_group = true;
     det_list_init(&tasks->root->members);
     return 0;
 }
 
 void det_tree_close(struct det_tasks *tasks)
 {
+    struct det_list *node;
+
+    det_checks_close(tasks);
+    while ((node = det_list_take(&tasks->groups)))
+        det_group_free(DET_CONTAINER(node, struct group, all));
     if (tasks->root)
         DET_DELETE(tasks->allocator, tasks->root);
+    det_map_deinit(&tasks->group_names);
+    det_map_deinit(&tasks->anchors);
 }
 
 struct group *det_group_find(struct det_tasks *tasks, const char *name)
 {
-    (void)tasks;
-    (void)name;
-    return NULL;
+    return det_map_get(&tasks->group_names, name);
 }
 
 const char *det_group_name(const struct group *group)
@@ -38,102 +61,275 @@ const char *det_group_name(const struct group *group)
     return group->name;
 }
 
-int det_tree_join(struct det_task *task, struct det_error *reterr)
+/* What others may wait for. */
+
+static uint8_t standing_of(const struct det_task *task)
 {
-    (void)reterr;
-    det_list_append(&task->group->members, &task->siblings);
-    return 0;
+    unsigned standing = task->has_succeeded ? 1u << DET_WHEN_COMPLETED : 0;
+
+    if (!det_actor_is_running(task))
+        return (uint8_t)standing;
+    standing |= 1u << DET_WHEN_RUNNING;
+    if (task->is_ready && task->is_healthy)
+        standing |= 1u << DET_WHEN_HEALTHY;
+    return (uint8_t)standing;
 }
 
-void det_tree_leave(struct det_task *task)
+static void count_standing(struct group *group, unsigned before, unsigned now)
 {
-    det_list_remove(&task->siblings);
+    for (unsigned i = 0; i < STANDINGS; i++)
+        group->standing[i] = group->standing[i] + (now >> i & 1u) - (before >> i & 1u);
 }
 
-bool det_tree_allows(const struct det_task *task)
+/* The root is nobody's dependency, and not counted. */
+static void set_standing(struct det_task *task, uint8_t standing)
 {
-    return det_tasks_is_open(task->tasks);
+    for (struct group *group = task->group; group->parent; group = group->parent)
+        count_standing(group, task->standing, standing);
+    task->standing = standing;
 }
 
-const char *det_tree_obstacle(const struct det_task *task)
+static void tell_groups_above(const struct det_task *task)
 {
-    (void)task;
-    return NULL;
+    for (const struct group *group = task->group; group->parent; group = group->parent)
+        if (group->anchor)
+            det_anchor_changed(group->anchor);
 }
 
-void det_tree_attempt_started(struct det_task *task)
+void det_tree_changed(struct det_task *task)
 {
-    task->is_ready = true;
-}
+    uint8_t before = task->standing, now = standing_of(task);
 
-void det_tree_ready(struct det_task *task)
-{
-    task->is_ready = true;
-}
-
-void det_tree_attempt_failed(struct det_task *task)
-{
-    (void)task;
+    if (now == before)
+        return;
+    set_standing(task, now);
+    if (!(now & ~before))
+        return;
+    if (task->anchor)
+        det_anchor_changed(task->anchor);
+    tell_groups_above(task);
 }
 
 void det_tree_attempt_closed(struct det_task *task)
 {
-    (void)task;
+    if (task->ended.result == ATTEMPT_SUCCEEDED)
+        task->has_succeeded = true;
+    det_tree_changed(task);
+}
+
+void det_tree_attempt_failed(struct det_task *task)
+{
+    det_group_member_failed(task->group, &task->member, task->reason ? task->reason : "failed");
+}
+
+void det_tree_held(struct det_task *task)
+{
+    det_tree_look_at(task);
+    det_group_member_held(task->group);
+}
+
+/* Coming and going. */
+
+static void enter_groups(struct det_task *task)
+{
+    struct group *group = task->group;
+
+    task->member.order = ++group->next_order;
+    det_list_append(&group->members, &task->member.siblings);
+    group->member_count++;
+    for (; group->parent; group = group->parent) {
+        group->task_count++;
+        group->joined_count++;
+    }
+}
+
+/* One that was never announced was never there. */
+static void leave_groups(struct det_task *task)
+{
+    struct group *group = task->group;
+    bool was_there = task->outcome != DET_OUTCOME_NONE;
+
+    set_standing(task, 0);
+    det_group_member_leaves(group, &task->member);
+    det_list_remove(&task->member.siblings);
+    group->member_count--;
+    for (; group->parent; group = group->parent) {
+        group->task_count--;
+        group->joined_count -= !was_there;
+        group->has_lost |= was_there && task->outcome != DET_OUTCOME_COMPLETED;
+    }
+}
+
+static int check_group(const struct det_task *task, struct det_error *reterr)
+{
+    for (const struct group *group = task->group; group->parent; group = group->parent)
+        if (det_group_has_failed(group))
+            return det_error_set(
+                reterr, DET_ERR_CLOSED, "task %s: group %s has failed: %s", task->name, group->name,
+                group->reason);
+    return 0;
+}
+
+int det_tree_join(struct det_task *task, struct det_error *reterr)
+{
+    int r;
+
+    r = check_group(task, reterr);
+    if (r < 0)
+        return r;
+    enter_groups(task);
+    det_anchor_attach(task->tasks, task, NULL);
+    r = det_needs_open(task, reterr);
+    if (r < 0)
+        det_tree_leave(task);
+    else
+        det_tree_look_at(task);
+    return r;
+}
+
+void det_tree_leave(struct det_task *task)
+{
+    enum det_task_outcome outcome = (enum det_task_outcome)task->outcome;
+
+    if (det_list_is_empty(&task->member.siblings))
+        return;
+    det_needs_close(task);
+    leave_groups(task);
+    det_list_remove(&task->turn);
+    if (task->anchor)
+        det_anchor_detach(task->anchor, outcome == DET_OUTCOME_COMPLETED);
+    tell_groups_above(task);
+    if (outcome == DET_OUTCOME_FAILED || outcome == DET_OUTCOME_FATAL)
+        det_group_member_lost(task->group, &task->member, task->reason ? task->reason : "failed");
+    det_stop_left(task);
+}
+
+/* May it go? */
+
+/* The first group above it that is not open for it; NULL: all are. */
+static const struct group *closed_group(const struct det_task *task)
+{
+    const struct member *member = &task->member;
+
+    for (const struct group *group = task->group; group; group = group->parent) {
+        if (!det_group_is_open_for(group, member))
+            return group;
+        member = &group->member;
+    }
+    return NULL;
+}
+
+bool det_tree_allows(const struct det_task *task)
+{
+    return det_tasks_is_open(task->tasks) && !closed_group(task) && !det_needs_unmet(task);
+}
+
+const char *det_tree_obstacle(const struct det_task *task)
+{
+    char *text = task->tasks->obstacle;
+    const size_t size = sizeof task->tasks->obstacle;
+    const struct group *group = closed_group(task);
+    const struct need *need;
+
+    if (group) {
+        snprintf(text, size, "group %s: %s", group->name, det_group_state(group));
+        return text;
+    }
+    need = det_needs_unmet(task);
+    if (!need)
+        return NULL;
+    snprintf(text, size, "%s: %s", need->anchor->name, det_need_text(need));
+    return text;
+}
+
+void det_tree_look_at(struct det_task *task)
+{
+    if (task->tasks->is_stopping || !det_list_is_empty(&task->turn))
+        return;
+    det_list_append(&task->tasks->startable, &task->turn);
+    det_tasks_settle_soon(task->tasks);
+}
+
+void det_tree_settle(struct det_tasks *tasks)
+{
+    struct det_list *node;
+
+    while ((node = det_list_take(&tasks->startable))) {
+        struct det_task *task = DET_CONTAINER(node, struct det_task, turn);
+
+        if (det_actor_is_held(task) && det_tree_allows(task))
+            det_actor_release(task);
+    }
+}
+
+/* Walks through the tree itself, without recursion: down into `group` where that is wanted, and up
+ * again at its end. */
+struct place {
+    const struct group *top;
+    struct group *group;
+    struct det_list *node;
+};
+
+static struct place place_in(struct group *group)
+{
+    return (struct place){ .top = group, .group = group, .node = group->members.next };
+}
+
+static void go_down(struct place *place, struct group *group)
+{
+    place->group = group;
+    place->node = group->members.next;
+}
+
+/* The member at this place, after which the place is the next one; NULL at the end. */
+static struct member *take_member(struct place *place)
+{
+    struct member *member;
+
+    while (place->node == &place->group->members) {
+        if (place->group == place->top)
+            return NULL;
+        place->node = place->group->member.siblings.next;
+        place->group = place->group->parent;
+    }
+    member = member_at(place->node);
+    place->node = place->node->next;
+    return member;
+}
+
+void det_tree_release_members(struct group *group, uint64_t from)
+{
+    struct place place = place_in(group);
+    struct member *member;
+
+    while ((member = take_member(&place))) {
+        if (place.group == group && member->order < from)
+            continue;
+        if (!member->is_group)
+            det_tree_look_at(task_of_member(member));
+        else if (det_group_release(group_of_member(member)))
+            go_down(&place, group_of_member(member));
+    }
+}
+
+int det_tree_each_below(
+    struct group *group, int (*each)(struct det_task *task, void *argument), void *argument)
+{
+    struct place place = place_in(group);
+    struct member *member;
+    int r = 0;
+
+    while (r >= 0 && (member = take_member(&place))) {
+        if (member->is_group)
+            go_down(&place, group_of_member(member));
+        else
+            r = each(task_of_member(member), argument);
+    }
+    return r < 0 ? r : 0;
 }
 
 int det_tree_each_task(
     struct det_tasks *tasks, int (*each)(struct det_task *task, void *argument), void *argument)
 {
-    struct det_list *head = &tasks->root->members, *next;
-    int r = 0;
-
-    for (struct det_list *node = head->next; node != head && r >= 0; node = next) {
-        next = node->next;
-        r = each(DET_CONTAINER(node, struct det_task, siblings), argument);
-    }
-    return r < 0 ? r : 0;
-}
-
-static int release(struct det_task *task, void *argument)
-{
-    (void)argument;
-    if (det_actor_is_held(task) && det_tree_allows(task))
-        det_actor_release(task);
-    return 0;
-}
-
-void det_tree_settle(struct det_tasks *tasks)
-{
-    if (!tasks->tree_dirty)
-        return;
-    tasks->tree_dirty = false;
-    (void)det_tree_each_task(tasks, release, NULL);
-}
-
-static int stop(struct det_task *task, void *argument)
-{
-    (void)argument;
-    (void)det_task_remove(task);
-    return 0;
-}
-
-void det_tree_stop_all(struct det_tasks *tasks)
-{
-    (void)det_tree_each_task(tasks, stop, NULL);
-}
-
-void det_tree_stop_at_once(struct det_tasks *tasks)
-{
-    det_tree_stop_all(tasks);
-}
-
-int det_checks_start(struct det_task *task)
-{
-    (void)task;
-    return 0;
-}
-
-void det_checks_stop(struct det_task *task)
-{
-    (void)task;
+    return det_tree_each_below(tasks->root, each, argument);
 }

@@ -132,7 +132,8 @@ def test_no_word_prints_the_help_and_is_wrong_usage():
 
 def test_help_is_for_every_command_and_topic():
     listed = [o["name"] for o in objects(detent("help", "--json"))]
-    check({"new", "check", "fmt", "diagram", "test", "sim", "gen", "backoff", "version",
+    check({"new", "check", "fmt", "diagram", "test", "sim", "gen", "up", "notify",
+           "backoff", "version",
            "help", "completion"} == set(listed), str(listed))
     for name in listed:
         one = detent("help", name, out=["usage: detent " + name, "--json", "--color"])
@@ -207,7 +208,8 @@ def test_lines_fit_the_terminal():
     write("light.fsm", LIGHT + "HOOK(a_hook_with_quite_a_long_name)\nON(RED, GO, RED, "
           "CALL(a_hook_with_quite_a_long_name), DO(an_effect_that_is_not_there), ARM(nothing))\n")
     for columns in (40, 80, 120):
-        for name in ("new", "check", "fmt", "diagram", "test", "sim", "gen", "backoff",
+        for name in ("new", "check", "fmt", "diagram", "test", "sim", "gen", "up", "notify",
+           "backoff",
                      "completion"):
             lines = on_terminal("help", name, columns=columns, env={"NO_COLOR": "1"}).splitlines()
             wide = [line for line in lines[3:] if len(line) > max(columns, 60)]

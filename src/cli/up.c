@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* up.c - `detent up`: runs the tasks of a detent.yaml until they are done or told to stop. */
+#include "cli/up.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "cli/command.h"
+#include "cli/up_verbs.h"
+#include "os/os.h"
+
+/* From the wish to stop to the first word on who is still there, and from one to the next. */
+#define PATIENCE_FIRST (2 * DET_SECOND)
+#define PATIENCE_EVERY (5 * DET_SECOND)
+
+enum { OPTION_FILE, OPTION_TIMES, OPTION_QUIET, OPTION_JOURNAL };
+
+static const struct cli_option option_table[] = {
+    [OPTION_FILE] = { "file", 'f', "FILE", NULL,
+                      "the file; else detent.yaml here or in a folder above" },
+    [OPTION_TIMES] = { "times", 't', NULL, NULL, "put the time before each line" },
+    [OPTION_QUIET] = { "quiet", 'q', NULL, NULL,
+                       "print the lines of the tasks, and else only what failed" },
+    [OPTION_JOURNAL] = { "journal", 0, "FILE", NULL, "append every event to a journal" },
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+void up_set_state(struct up *up, enum up_state state)
+{
+    det_assert(state >= up->state);
+    up->state = state;
+}
+
+/* Stopping. */
+
+static void arm_patience(struct up *up, det_time span)
+{
+    /* Without memory nobody is told; the grace of the tasks does not depend on it. */
+    (void)!det_loop_timer_set(up->loop, &up->patience, det_loop_now(up->loop) + span);
+}
+
+static void on_patience(void *argument)
+{
+    struct up *up = argument;
+
+    if (up->state != UP_STOPPING)
+        return;
+    up_note_stopping(up);
+    arm_patience(up, PATIENCE_EVERY);
+}
+
+static void begin_stop(struct up *up)
+{
+    up_set_state(up, UP_STOPPING);
+    up->stop_at = det_loop_now(up->loop);
+    arm_patience(up, PATIENCE_FIRST);
+    det_tasks_begin_shutdown(up->tasks);
+}
+
+void up_stop(struct up *up, const char *why)
+{
+    if (up->state == UP_OVER)
+        return;
+    if (up->state < UP_STOPPING) {
+        up->is_asked = true;
+        up_note(up, UP_NAME, "%s: stops all tasks; once more to force it", why);
+        begin_stop(up);
+        return;
+    }
+    up_note(up, UP_NAME, "%s again: kills what is left", why);
+    det_tasks_force(up->tasks);
+}
+
+int up_drain(struct up *up)
+{
+    if (up->state == UP_RUNNING)
+        up_set_state(up, UP_DRAINING);
+    return up_drain_all(up);
+}
+
+/* What the tasks tell. */
+
+static void on_line(void *user, const struct det_line *line)
+{
+    struct up *up = user;
+    det_time at = det_world_now(up->cli->world, DET_CLOCK_WALL);
+
+    up_lines_add(&up->lines, line, at);
+    prefix_line(&up->prefix, line, at);
+}
+
+static void on_end(void *user, const struct det_task_end *end)
+{
+    up_waits_ended(user, end);
+}
+
+static void on_empty(void *user)
+{
+    struct up *up = user;
+
+    up->is_empty = true;
+}
+
+/* Opening, in the order of closing from behind. */
+
+static int open_tasks(struct up *up, struct det_error *reterr)
+{
+    const struct config *config = &up->file.config;
+    struct det_tasks_options options = {
+        .allocator = up->cli->allocator,
+        .loop = up->loop,
+        .concurrent_max = config->limits.concurrent_max,
+        .tasks_max = config->limits.tasks_max,
+        .slot_depth_max = config->limits.slot_depth_max,
+        .grace = config->limits.grace,
+        .defaults = config->defaults,
+        .on_line = on_line,
+        .on_end = on_end,
+        .on_empty = on_empty,
+        .user = up,
+    };
+
+    return det_tasks_open(&options, &up->tasks, reterr);
+}
+
+static int open_journal(struct up *up, struct det_error *reterr)
+{
+    struct det_subscriber subscriber;
+    int r;
+
+    r = det_task_journal_open(
+        up->cli->world, up->options->journal, up->cli->allocator, &up->journal, reterr);
+    if (r < 0)
+        return r;
+    subscriber = det_task_journal_subscriber(up->journal);
+    return det_bus_subscribe(
+        det_tasks_bus(up->tasks), &subscriber, &up->journal_subscription, reterr);
+}
+
+static int open_parts(struct up *up, struct det_error *reterr)
+{
+    struct socket_server_options server = {
+        .allocator = up->cli->allocator,
+        .project = up->project,
+        .verbs = up_verbs,
+        .context = up,
+    };
+    struct det_subscriber notes = up_notes_subscriber(up);
+    int r;
+
+    r = det_loop_open(up->cli->world, up->cli->allocator, &up->loop);
+    if (r == 0)
+        r = up_signals_open(up);
+    if (r < 0)
+        return det_error_set(reterr, r, "cannot begin: %s", det_error_text(r));
+    server.loop = up->loop;
+    r = socket_server_open(&server, &up->server, reterr);
+    if (r == 0)
+        r = open_tasks(up, reterr);
+    if (r == 0)
+        r = det_bus_subscribe(det_tasks_bus(up->tasks), &notes, &up->notes_subscription, reterr);
+    if (r == 0 && up->options->journal)
+        r = open_journal(up, reterr);
+    return r;
+}
+
+static void close_parts(struct up *up)
+{
+    up_waits_over(up);
+    socket_server_close(up->server);
+    det_tasks_close(up->tasks);
+    det_task_journal_close(up->journal);
+    if (up->loop) {
+        det_loop_timer_cancel(up->loop, &up->patience);
+        up_signals_close(up);
+    }
+    det_loop_close(up->loop);
+}
+
+/* Running. */
+
+static void say_banner(struct up *up)
+{
+    const struct config *config = &up->file.config;
+
+    for (size_t i = 0; i < config->task_count; i++) {
+        if (up->is_selected[i])
+            prefix_learn(&up->prefix, config->tasks[i].spec.name);
+    }
+    for (size_t i = 0; i < config->group_count; i++)
+        prefix_learn(&up->prefix, config->groups[i].spec.name);
+    prefix_learn(&up->prefix, UP_NAME);
+    if (up->options->is_quiet || up->cli->is_json)
+        return;
+    cli_say(
+        up->cli, "%s: %zu %s. Ctrl-C stops all.\n", up->file.path, up->selected_count,
+        up->selected_count == 1 ? "task" : "tasks");
+    cli_say(
+        up->cli, "In another terminal: detent tree, detent logs -f, detent restart NAME, "
+                 "detent stop\n");
+}
+
+/* Behind each turn of the loop: nobody is in the middle of anything. */
+static void after_turn(struct up *up)
+{
+    struct det_tasks_counts counts;
+
+    up_follow_all(up);
+    prefix_flush(&up->prefix);
+    if (up->cli->out_error && up->state < UP_STOPPING)
+        up_stop(up, "nobody reads the output");
+    if (!up->is_empty || up->state >= UP_STOPPING)
+        return;
+    up->is_empty = false;
+    counts = det_tasks_counts(up->tasks);
+    if (counts.registered == 0 && counts.queued == 0)
+        begin_stop(up);
+}
+
+static int run_tasks(struct up *up)
+{
+    struct det_error error = { 0 };
+    int r;
+
+    say_banner(up);
+    r = up_add_all(up, &error);
+    if (r < 0) {
+        cli_complain(up->cli, "%s", error.text);
+        return cli_exit_of(r);
+    }
+    up->is_empty = true;
+    /* An interruption from before there were our own signals. */
+    if (cli_is_interrupted())
+        up_stop(up, "interrupted");
+    after_turn(up);
+    while (r >= 0 && up->state != UP_OVER) {
+        r = det_loop_turn(up->loop, DET_NEVER);
+        after_turn(up);
+    }
+    if (r < 0) {
+        cli_complain(up->cli, "%s", det_error_text(r));
+        return CLI_FAILURE;
+    }
+    if (up->was_forced)
+        return CLI_TIMEOUT;
+    return up->has_failed ? CLI_FAILURE : CLI_OK;
+}
+
+static int run_open(struct up *up)
+{
+    struct det_error error = { 0 };
+    int code, r;
+
+    up_lines_init(&up->lines, up->cli->allocator);
+    det_list_init(&up->waits);
+    det_list_init(&up->followers);
+    up->patience = (struct det_timer){ .run = on_patience, .argument = up };
+    up->signal_watch.descriptor = -1;
+    up->since = det_world_now(up->cli->world, DET_CLOCK_WALL);
+    prefix_init(&up->prefix, up->cli, up->options->has_times);
+    r = open_parts(up, &error);
+    if (r < 0)
+        cli_complain(up->cli, "%s", error.text);
+    code = r < 0 ? cli_exit_of(r) : run_tasks(up);
+    close_parts(up);
+    up_lines_deinit(&up->lines);
+    return code;
+}
+
+static int settle(struct up *up)
+{
+    const char *const *base = (const char *const *)environ;
+    char *whole;
+    int r;
+
+    r = det_file_folder(up->options->path, up->project);
+    /* Processes are started where they belong, whatever becomes of our own folder. */
+    whole = r == 0 ? realpath(up->project, NULL) : NULL;
+    if (whole && strlen(whole) < sizeof up->project)
+        memcpy(up->project, whole, strlen(whole) + 1);
+    free(whole);
+    if (r == 0)
+        r = config_settle(&up->file.config, &up->file.arena, up->project, base);
+    if (r < 0)
+        cli_complain(up->cli, "%s: %s", up->options->path, det_error_text(r));
+    return r < 0 ? cli_exit_of(r) : CLI_OK;
+}
+
+static int run_file(struct cli *cli, const struct up_options *options)
+{
+    struct up up = { .cli = cli, .options = options };
+    int code;
+
+    code = config_file_open(cli, options->path, &up.file);
+    if (code == CLI_OK)
+        code = up_select(&up);
+    if (code == CLI_OK)
+        code = settle(&up);
+    if (code == CLI_OK)
+        code = run_open(&up);
+    if (up.is_selected)
+        DET_DELETE_ARRAY(cli->allocator, up.is_selected, up.file.config.task_count);
+    config_file_close(cli, &up.file);
+    return code;
+}
+
+static int run_command(struct cli *cli, const struct cli_args *args)
+{
+    struct up_options options = {
+        .path = args->values[OPTION_FILE],
+        .names = (const char *const *)args->operands,
+        .name_count = args->operand_count,
+        .journal = args->values[OPTION_JOURNAL],
+        .has_times = args->values[OPTION_TIMES] != NULL,
+        .is_quiet = args->values[OPTION_QUIET] != NULL,
+    };
+    char path[DET_PATH_MAX + sizeof CONFIG_FILE_NAME + 1], project[DET_PATH_MAX];
+    struct det_error error = { 0 };
+    int r;
+
+    if (!options.path) {
+        r = socket_find(".", project, &error);
+        if (r < 0) {
+            cli_complain(cli, "%s", error.text);
+            return cli_exit_of(r);
+        }
+        if (cli_is_there(CONFIG_FILE_NAME))
+            snprintf(path, sizeof path, "%s", CONFIG_FILE_NAME);
+        else
+            snprintf(path, sizeof path, "%s/%s", project, CONFIG_FILE_NAME);
+        options.path = path;
+    }
+    return run_file(cli, &options);
+}
+
+extern const struct cli_command cli_command_up;
+const struct cli_command cli_command_up = {
+    .name = "up",
+    .summary = "run the tasks of a detent.yaml",
+    .about =
+        "Checks the file, starts its tasks, and prints what they write, each line with the name "
+        "of\n"
+        "its task before it: | from its output, ! from its error stream, = what detent has to "
+        "say.\n"
+        "With names only these tasks, or the tasks of these groups, and what they depend on.\n"
+        "\n"
+        "Ctrl-C stops all tasks, dependents first; once more kills what is left. It ends by "
+        "itself\n"
+        "when no task is left. While it runs, the commands tree, tasks, slots, submit, restart,\n"
+        "drain, stop and logs talk to it from another terminal.\n"
+        "\n"
+        "Exits with 0 when all tasks have completed or were stopped, 1 when one has failed for\n"
+        "good, 5 when one had to be killed at the end, 4 when it runs already.",
+    .operand = { .form = "[NAME...]", .least = 0, .most = CLI_OPERANDS_ANY },
+    .options = option_table,
+    .run = run_command,
+};

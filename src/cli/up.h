@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* up.h - one run of `detent up`, on one loop: what its files share.
+ *
+ *               all tasks are gone, or a stop is wanted        the verdict
+ *     running ----------------------------------------> stopping --------> over
+ *        | drain                                    ^      | once more: force
+ *        +------------> draining -------------------+
+ *
+ *     up.c           the command: opens, turns the loop, closes, exit code
+ *     up_select.c    which of the tasks of the file, by the names given
+ *     up_add.c       groups, slots and tasks of the file to the supervisor of tasks
+ *     up_signals.c   SIGINT, SIGTERM, SIGHUP, SIGCHLD by a descriptor on the loop
+ *     up_notes.c     events of the bus as notes between the lines
+ *     up_lines.c     the newest lines, for `logs`
+ *     up_follow.c    those who read lines and events, at their own pace
+ *     up_waits.c     those who wait for tasks to start or to end
+ *     up_json.c      tasks, slots, groups and ends as objects
+ *     up_verbs.c     what can be asked over the socket
+ *     up_orders.c    restart, stop, drain
+ *     up_submit.c    jobs
+ *
+ * Everything is for the loop's thread, which is the one of main(). */
+#ifndef DET_CLI_UP_H
+#define DET_CLI_UP_H
+
+#include <signal.h>
+
+#include "base/list.h"
+#include "cli/config_file.h"
+#include "cli/prefix.h"
+#include "cli/socket_server.h"
+#include "cli/up_lines.h"
+#include "os/os.h"
+
+/* The name before notes that are about no task. */
+#define UP_NAME "detent"
+
+enum up_state { UP_RUNNING, UP_DRAINING, UP_STOPPING, UP_OVER };
+
+struct up_options {
+    const char *path; /* of the file, as it is shown */
+    const char *const *names;
+    size_t name_count; /* 0: all tasks */
+    const char *journal;
+    bool has_times, is_quiet;
+};
+
+/* The last attempt that failed: what follows from it is told together with it. */
+struct up_failure {
+    det_task_id id;
+    char reason[DET_TASK_REASON_MAX + 1];
+};
+
+struct up {
+    struct cli *cli;
+    const struct up_options *options;
+    struct config_file file;
+    char project[DET_PATH_MAX]; /* the folder of the file */
+    bool *is_selected;          /* by index of the file's tasks */
+    size_t selected_count;
+    det_time since; /* wall */
+    struct det_loop *loop;
+    struct det_tasks *tasks;
+    struct det_subscription *notes_subscription, *journal_subscription;
+    struct det_task_journal *journal;
+    struct socket_server *server;
+    struct prefix prefix;
+    struct up_lines lines;
+    struct up_failure failure;
+    struct det_list waits, followers;
+    uint64_t job_count; /* jobs that were given a name */
+
+    enum up_state state;
+    bool is_empty;                 /* nothing is left to run */
+    bool has_failed;               /* a task of the file failed for good */
+    bool was_forced;               /* something did not stop by itself */
+    bool is_asked;                 /* somebody wanted the stop */
+    det_time stop_at;              /* monotonic: when it began */
+    struct det_timer patience;     /* tells who still stops */
+    struct det_watch signal_watch; /* descriptor -1: not open */
+    sigset_t mask_before;
+};
+
+/* Whether the name is one of the file's tasks; its index, or -1. */
+int up_find_task(const struct up *up, const char *name);
+const struct config_group *up_find_group(const struct up *up, const char *name);
+/* Whether `group` (NULL: none) is `name` or below it. */
+bool up_is_in_group(const struct up *up, const char *group, const char *name);
+
+/* up.c */
+
+/* The one place where a state changes. */
+void up_set_state(struct up *up, enum up_state state);
+/* The first time: all are asked to stop; the second time: forced. */
+void up_stop(struct up *up, const char *why);
+/* Nothing more is admitted; what runs comes to its own end. Returns how many, or an error. */
+int up_drain(struct up *up);
+
+/* up_select.c */
+
+/* CLI_OK or an exit code, after it was said what is wrong. */
+DET_MUST_CHECK int up_select(struct up *up);
+
+/* up_add.c */
+
+DET_MUST_CHECK int up_add_all(struct up *up, struct det_error *reterr);
+/* Admits the file's task of this index, once more if it has ended. */
+DET_MUST_CHECK int up_add_one(struct up *up, size_t index, struct det_error *reterr);
+
+/* up_signals.c */
+
+/* Before there are threads. 0 or an error. */
+DET_MUST_CHECK int up_signals_open(struct up *up);
+/* Ends what left its group, and puts the signals back. */
+void up_signals_close(struct up *up);
+
+/* up_notes.c */
+
+struct det_subscriber up_notes_subscriber(struct up *up);
+void up_note(struct up *up, const char *name, const char *format, ...) DET_PRINTF(3, 4);
+/* What is told even to those who want it quiet. */
+void up_note_failure(struct up *up, const char *name, const char *format, ...) DET_PRINTF(3, 4);
+/* A span as people say it: "1.6s", "250ms", "2m". `target` is returned. */
+#define UP_SPAN_TEXT 48
+const char *up_span(det_time span, char target[UP_SPAN_TEXT]);
+/* A note of who is still stopping, and when it will be forced. */
+void up_note_stopping(struct up *up);
+
+/* up_waits.c */
+
+enum up_wait_kind {
+    UP_WAIT_START, /* each has begun an attempt, or has ended */
+    UP_WAIT_END,   /* each has ended */
+    UP_WAIT_JOB,   /* the one has ended, and the answer is how */
+    UP_WAIT_GROUP, /* the group has stopped */
+    UP_WAIT_ALL,   /* the run is over */
+};
+
+/* Ids, in the order found. */
+struct up_ids {
+    det_task_id *items;
+    size_t count, capacity;
+};
+DET_MUST_CHECK int up_ids_add(struct up *up, struct up_ids *ids, det_task_id id);
+void up_ids_deinit(struct up *up, struct up_ids *ids);
+
+/* Keeps the call until what it waits for has happened. Nothing is answered before up_wait_arm(),
+ * which gives the count to be told; so orders can be given in between, whatever follows from them
+ * at once. `name` is that of a group. NULL: no memory, which was answered. */
+struct up_wait;
+struct up_wait *up_wait_open(
+    struct up *up, struct socket_call *call, enum up_wait_kind kind, const struct up_ids *ids,
+    const char *name);
+void up_wait_arm(struct up_wait *wait, size_t count);
+/* The job has this id; it may have ended already. */
+void up_wait_arm_job(struct up_wait *wait, det_task_id id);
+/* Before it was armed: the call is the caller's again, to be finished. */
+void up_wait_cancel(struct up_wait *wait);
+void up_waits_started(struct up *up, det_task_id id);
+void up_waits_ended(struct up *up, const struct det_task_end *end);
+void up_waits_group_stopped(struct up *up, const char *group);
+/* Answers those who wait for the end of all, when it has come; forgets the others. */
+void up_waits_over(struct up *up);
+
+/* up_follow.c */
+
+/* What a reader of lines wants; `names` is an array of texts, or NULL for all tasks. */
+void up_follow_lines(
+    struct up *up, struct socket_call *call, json_t *names, size_t count, bool goes_on);
+void up_follow_events(struct up *up, struct socket_call *call, uint64_t after, bool goes_on);
+/* Sends what there is to all who read, as far as they take it. */
+void up_follow_all(struct up *up);
+
+/* up_orders.c */
+
+/* Drains all tasks; returns how many, or an error. */
+int up_drain_all(struct up *up);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* up_orders.c - the verbs restart, stop and drain: for a task, a group, a slot, or for all. */
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/up_verbs.h"
+
+#define NEAR_MAX 512
+
+/* Whom an order is about. */
+enum target { TARGET_TASK, TARGET_GROUP, TARGET_SLOT };
+
+struct search {
+    struct up *up;
+    const char *name;
+    enum target target;
+    bool is_all, with_queued;
+    struct up_ids ids;
+};
+
+/* What to do with one task: 1, or 0: nothing to do, or an error. */
+typedef int order_fn(struct det_tasks *tasks, det_task_id id);
+
+static bool is_meant(const struct search *search, const struct det_task_info *info)
+{
+    if (search->is_all)
+        return true;
+    switch (search->target) {
+    case TARGET_TASK:
+        return strcmp(info->name, search->name) == 0;
+    case TARGET_GROUP:
+        return up_is_in_group(search->up, info->group, search->name);
+    case TARGET_SLOT:
+        return info->slot && strcmp(info->slot, search->name) == 0 &&
+               (search->with_queued || strcmp(info->state, "queued") != 0);
+    }
+    return false;
+}
+
+static int collect(void *user, const struct det_task_info *info)
+{
+    struct search *search = user;
+
+    return is_meant(search, info) ? up_ids_add(search->up, &search->ids, info->id) : 0;
+}
+
+static int search_ids(struct search *search)
+{
+    return det_tasks_each(search->up->tasks, collect, search);
+}
+
+/* Which names there are, for those that are not. */
+
+struct names {
+    const char *wanted;
+    const char *near;
+    bool is_found;
+    char copy[DET_TASK_NAME_MAX + 1];
+};
+
+static int see_slot(void *user, const struct det_slot_info *info)
+{
+    struct names *names = user;
+
+    names->is_found = names->is_found || strcmp(info->name, names->wanted) == 0;
+    return 0;
+}
+
+static bool is_slot(struct up *up, const char *name)
+{
+    struct names names = { .wanted = name };
+    int r = det_slots_each(up->tasks, see_slot, &names);
+
+    return r == 0 && names.is_found;
+}
+
+static void fail_name(struct up *up, struct socket_call *call, const char *name, bool has_slots)
+{
+    const struct config *config = &up->file.config;
+    const char *names[NEAR_MAX];
+    size_t count = 0;
+    int nearest;
+
+    for (size_t i = 0; i < config->task_count && count < NEAR_MAX; i++)
+        names[count++] = config->tasks[i].spec.name;
+    for (size_t i = 0; i < config->group_count && count < NEAR_MAX; i++)
+        names[count++] = config->groups[i].spec.name;
+    for (size_t i = 0; has_slots && i < config->slot_count && count < NEAR_MAX; i++)
+        names[count++] = config->slots[i].name;
+    nearest = det_text_nearest(name, names, count);
+    socket_call_fail(
+        call, DET_ERR_NOT_FOUND, "there is no task%s '%s'%s%s%s",
+        has_slots ? ", group or slot" : " or group", name, nearest >= 0 ? "; did you mean '" : "",
+        nearest >= 0 ? names[nearest] : "", nearest >= 0 ? "'?" : "");
+}
+
+static void answer_done(struct socket_call *call, size_t count)
+{
+    socket_call_answer(call, json_pack("{s:s, s:I}", "kind", "done", "count", (json_int_t)count));
+}
+
+/* The orders, one after the other; those that had an effect are counted. */
+static size_t give(struct up *up, const struct up_ids *ids, order_fn *order)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < ids->count; i++)
+        count += order(up->tasks, ids->items[i]) == 1;
+    return count;
+}
+
+struct order {
+    struct up *up;
+    struct socket_call *call;
+    const char *name;
+    bool shall_wait;
+};
+
+/* Finds those that are meant, gives the order and answers, now or when it has happened. */
+static void give_to(
+    struct order *order, struct search *search, order_fn *run, enum up_wait_kind kind)
+{
+    struct up *up = order->up;
+    struct up_wait *wait = NULL;
+    size_t count;
+    int r;
+
+    search->up = up;
+    search->name = order->name;
+    r = search_ids(search);
+    if (r < 0)
+        socket_call_fail(order->call, r, "%s", det_error_text(r));
+    if (r == 0 && order->shall_wait)
+        wait = up_wait_open(up, order->call, kind, &search->ids, NULL);
+    if (r == 0 && (wait || !order->shall_wait)) {
+        count = give(up, &search->ids, run);
+        if (wait)
+            up_wait_arm(wait, count);
+        else
+            answer_done(order->call, count);
+    }
+    up_ids_deinit(up, &search->ids);
+}
+
+static const struct up_argument order_arguments[] = { { "name", UP_TEXT },
+                                                      { "wait", UP_BOOLEAN },
+                                                      { NULL, UP_TEXT } };
+
+static struct order order_of(
+    struct up *up, const struct socket_request *request, struct socket_call *call)
+{
+    return (struct order){
+        .up = up,
+        .call = call,
+        .name = up_argument_text(request, "name"),
+        .shall_wait = up_argument_is_set(request, "wait"),
+    };
+}
+
+/* All. */
+
+static int drain_each(struct up *up, size_t *ret)
+{
+    struct search search = { .up = up, .is_all = true };
+    int r;
+
+    r = search_ids(&search);
+    if (r == 0)
+        *ret = give(up, &search.ids, det_tasks_drain);
+    up_ids_deinit(up, &search.ids);
+    return r;
+}
+
+int up_drain_all(struct up *up)
+{
+    size_t count = 0;
+    int r = drain_each(up, &count);
+
+    return r < 0 ? r : (int)count;
+}
+
+/* The answer of those who wait comes when the run is over, so they are kept before it begins. */
+static void order_all(struct order *order, bool shall_drain)
+{
+    struct up *up = order->up;
+    struct det_tasks_counts counts = det_tasks_counts(up->tasks);
+    struct up_wait *wait = NULL;
+    int count = (int)(counts.registered + counts.queued);
+
+    if (order->shall_wait) {
+        wait = up_wait_open(up, order->call, UP_WAIT_ALL, NULL, NULL);
+        if (!wait)
+            return;
+    }
+    if (shall_drain)
+        count = up_drain(up);
+    else if (up->state < UP_STOPPING)
+        up_stop(up, "asked to stop");
+    if (wait)
+        up_wait_arm(wait, count < 0 ? 0 : (size_t)count);
+    else
+        answer_done(order->call, count < 0 ? 0 : (size_t)count);
+}
+
+/* Groups. */
+
+static void stop_group(struct order *order)
+{
+    struct up *up = order->up;
+    struct search search = { .up = up, .name = order->name, .target = TARGET_GROUP };
+    struct up_wait *wait = NULL;
+    size_t count;
+    int r;
+
+    r = search_ids(&search);
+    count = search.ids.count;
+    up_ids_deinit(up, &search.ids);
+    if (order->shall_wait && r == 0 && count > 0) {
+        wait = up_wait_open(up, order->call, UP_WAIT_GROUP, NULL, order->name);
+        if (!wait)
+            return;
+    }
+    if (r == 0)
+        r = det_tasks_group_stop(up->tasks, order->name);
+    if (wait)
+        up_wait_arm(wait, count);
+    else if (r < 0)
+        socket_call_fail(order->call, r, "%s", det_error_text(r));
+    else
+        answer_done(order->call, count);
+}
+
+/* The verbs. */
+
+/* A task of the file that has ended begins its life anew. */
+static void restart_ended(struct order *order, int index)
+{
+    struct det_error error = { 0 };
+    int r;
+
+    if (order->up->state != UP_RUNNING) {
+        socket_call_fail(
+            order->call, DET_ERR_CLOSED, "task %s has ended, and detent is stopping", order->name);
+        return;
+    }
+    r = up_add_one(order->up, (size_t)index, &error);
+    if (r < 0)
+        socket_call_fail(order->call, r, "%s", error.text);
+    else
+        answer_done(order->call, 1);
+}
+
+void up_run_restart(void *context, const struct socket_request *request, struct socket_call *call)
+{
+    struct order order = order_of(context, request, call);
+    struct search search = { .target = TARGET_TASK };
+    struct up *up = context;
+    int index;
+
+    if (!up_arguments_check(request, call, order_arguments))
+        return;
+    if (!order.name) {
+        socket_call_fail(call, DET_ERR_INVALID, "'restart' needs the argument 'name'");
+        return;
+    }
+    index = up_find_task(up, order.name);
+    if (det_tasks_find(up->tasks, order.name) != 0) {
+        give_to(&order, &search, det_tasks_restart, UP_WAIT_START);
+    } else if (up_find_group(up, order.name)) {
+        search.target = TARGET_GROUP;
+        (void)!det_tasks_group_start(up->tasks, order.name);
+        give_to(&order, &search, det_tasks_restart, UP_WAIT_START);
+    } else if (index >= 0) {
+        restart_ended(&order, index);
+    } else {
+        fail_name(up, call, order.name, false);
+    }
+}
+
+static bool is_queued_or_there(struct up *up, const char *name)
+{
+    struct search search = { .up = up, .name = name, .target = TARGET_TASK };
+    bool is_there = search_ids(&search) == 0 && search.ids.count > 0;
+
+    up_ids_deinit(up, &search.ids);
+    return is_there;
+}
+
+/* The owners of a slot, and its queue too. */
+static void order_slot(struct order *order, bool shall_purge, order_fn *run)
+{
+    struct search search = { .target = TARGET_SLOT, .with_queued = shall_purge };
+
+    give_to(order, &search, run, UP_WAIT_END);
+}
+
+/* True: a slot is meant. False: it was answered, or another is meant. */
+static void order_one(struct order *order, bool shall_purge, order_fn *run)
+{
+    struct search search = { .target = TARGET_TASK };
+    struct up *up = order->up;
+    bool is_stop = run == det_tasks_remove;
+
+    if (!shall_purge && is_queued_or_there(up, order->name)) {
+        give_to(order, &search, run, UP_WAIT_END);
+    } else if (!shall_purge && up_find_group(up, order->name)) {
+        search.target = TARGET_GROUP;
+        if (is_stop)
+            stop_group(order);
+        else
+            give_to(order, &search, run, UP_WAIT_END);
+    } else if (is_slot(up, order->name)) {
+        order_slot(order, shall_purge || !is_stop, run);
+    } else if (up_find_task(up, order->name) >= 0) {
+        answer_done(order->call, 0);
+    } else {
+        fail_name(up, order->call, order->name, true);
+    }
+}
+
+void up_run_stop(void *context, const struct socket_request *request, struct socket_call *call)
+{
+    static const struct up_argument table[] = {
+        { "name", UP_TEXT }, { "wait", UP_BOOLEAN }, { "purge", UP_BOOLEAN }, { NULL, UP_TEXT }
+    };
+    struct order order = order_of(context, request, call);
+    bool shall_purge = up_argument_is_set(request, "purge");
+
+    if (!up_arguments_check(request, call, table))
+        return;
+    if (order.name)
+        order_one(&order, shall_purge, det_tasks_remove);
+    else if (shall_purge)
+        socket_call_fail(call, DET_ERR_INVALID, "'purge' needs the name of a slot");
+    else
+        order_all(&order, false);
+}
+
+/* An attempt that runs comes to its end; what waits ends at once. */
+void up_run_drain(void *context, const struct socket_request *request, struct socket_call *call)
+{
+    struct order order = order_of(context, request, call);
+
+    if (!up_arguments_check(request, call, order_arguments))
+        return;
+    if (order.name)
+        order_one(&order, false, det_tasks_drain);
+    else
+        order_all(&order, true);
+}

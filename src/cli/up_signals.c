@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* up_signals.c - signals as something to read on the loop, and the processes that left their group.
+ *
+ * The terminal's Ctrl-C reaches only this process, since each task leads a group of its own. */
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "cli/up.h"
+#include "os/os.h"
+#include "os/real_orphans.h"
+
+/* How long orphans may take to be gone after they were killed. */
+#define ORPHANS_SPAN (5 * DET_SECOND)
+
+/* A child that was started here leads its group and stays in our session, which no leader of a
+ * group can leave. What was adopted has either another session or another's group. */
+static bool is_ours(void *user, int64_t number)
+{
+    pid_t child = (pid_t)number;
+
+    (void)user;
+    return getpgid(child) == child && getsid(child) == getsid(0);
+}
+
+static bool is_anybodys(void *user, int64_t number)
+{
+    (void)user;
+    (void)number;
+    return false;
+}
+
+static void take(struct up *up, unsigned number)
+{
+    switch (number) {
+    case SIGINT:
+    case SIGTERM:
+        up_stop(up, number == SIGINT ? "interrupted" : "asked to end");
+        break;
+    case SIGHUP:
+        up_note(up, UP_NAME, "SIGHUP: files are not read again yet; stop it and start it anew");
+        break;
+    case SIGCHLD:
+        (void)det_orphans_sweep(is_ours, NULL, 0);
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_signal(void *argument, unsigned events)
+{
+    struct up *up = argument;
+    struct signalfd_siginfo info;
+
+    (void)events;
+    while (read(up->signal_watch.descriptor, &info, sizeof info) == (ssize_t)sizeof info)
+        take(up, info.ssi_signo);
+}
+
+int up_signals_open(struct up *up)
+{
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
+    sigset_t set;
+    int r;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaddset(&set, numbers[i]);
+    sigprocmask(SIG_BLOCK, &set, &up->mask_before);
+    up->signal_watch.descriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (up->signal_watch.descriptor < 0) {
+        sigprocmask(SIG_SETMASK, &up->mask_before, NULL);
+        return DET_ERR_IO;
+    }
+    up->signal_watch.run = on_signal;
+    up->signal_watch.argument = up;
+    r = det_loop_watch(up->loop, &up->signal_watch, DET_POLL_READ);
+    /* Without it orphans go to init, as they would anywhere else. */
+    (void)!det_orphans_adopt();
+    return r;
+}
+
+static void end_orphans(struct up *up)
+{
+    det_time now = det_world_now(up->cli->world, DET_CLOCK_MONOTONIC);
+    int alive = det_orphans_sweep(is_anybodys, NULL, 0);
+
+    if (alive > 0)
+        up_note(
+            up, UP_NAME,
+            alive == 1 ? "kills %d process that a task has left behind"
+                       : "kills %d processes that tasks have left behind",
+            alive);
+    if (det_orphans_end(is_anybodys, NULL, det_add_time(now, ORPHANS_SPAN)) == DET_ERR_TIMEOUT)
+        up_note_failure(up, UP_NAME, "some processes that tasks have left behind do not die");
+}
+
+void up_signals_close(struct up *up)
+{
+    if (up->signal_watch.descriptor < 0)
+        return;
+    end_orphans(up);
+    det_loop_unwatch(up->loop, &up->signal_watch);
+    close(up->signal_watch.descriptor);
+    up->signal_watch.descriptor = -1;
+    sigprocmask(SIG_SETMASK, &up->mask_before, NULL);
+}

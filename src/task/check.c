@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* check.c - readiness and health of an attempt: when it counts as ready, and how long it stays so.
+ *
+ *     attempt starts --+-- when started --------------------> ready --+--> check passes: healthy
+ *                      +-- notified, or a check passes -----> ready   +--> fails: unhealthy
+ *                      +-- neither within the limit: failed           +--> too often: failed
+ *
+ * Before it is ready a check may fail as often as it likes; only the limit counts. A check is a
+ * process, which is killed when the attempt ends and left to itself, or a function on threads of
+ * its own, for which the end of the attempt has to wait: it may use what the task is given.
+ *
+ * Invariants
+ *   1. At most one check of an attempt runs.
+ *   2. The timer is set from start to stop, if only to never: to set it anew needs no memory.
+ *   3. Nothing here ends an attempt but from a callback of the loop: never inside of the actor. */
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "base/checked.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "task/attempt.h"
+#include "task/child.h"
+
+#define WITHIN       (60 * DET_SECOND)
+#define EVERY_BEFORE DET_SECOND
+#define EVERY_AFTER  (10 * DET_SECOND)
+#define TIMEOUT      (5 * DET_SECOND)
+#define FAILS_MAX    3
+
+/* One check that runs. A process may outlive the attempt, and then belongs to nobody. */
+struct probe {
+    struct det_list loose;
+    struct det_tasks *tasks;
+    struct checks *checks; /* NULL: nobody wants to know */
+    struct det_child *child;
+    struct det_job job;
+    int code; /* what the function returned */
+    bool is_running;
+    bool is_late; /* it has failed already, by its timeout */
+};
+
+struct checks {
+    struct det_task *task;
+    struct probe *probe;
+    struct det_timer limit; /* to be ready */
+    struct det_timer timer; /* the next check, or the end of patience with the one that runs */
+    uint32_t fails;         /* in a row, since it is ready */
+    bool is_quiet;          /* the attempt was told to stop */
+    bool is_last;           /* the attempt has ended and waits for the function that runs */
+    char text[DET_TASK_REASON_MAX + 1]; /* of the last one that failed */
+};
+
+static const struct det_readiness *readiness_of(const struct checks *checks)
+{
+    return checks->task->body->readiness;
+}
+
+static const struct det_check *check_of(const struct checks *checks)
+{
+    return &readiness_of(checks)->check;
+}
+
+static bool has_check(const struct det_check *check)
+{
+    return check->argv || check->run;
+}
+
+static struct checks *checks_of(const struct det_task *task)
+{
+    return task->body ? task->body->checks : NULL;
+}
+
+/* For which times the timer is set; it is set already, so that nothing can fail. */
+static void set_timer(struct checks *checks, det_time after)
+{
+    struct det_loop *loop = checks->task->tasks->loop;
+    det_time at = after == DET_NEVER ? DET_NEVER : det_add_time(det_loop_now(loop), after);
+    int r;
+
+    r = det_loop_timer_set(loop, &checks->timer, at);
+    det_assert(r == 0);
+}
+
+static det_time period(const struct checks *checks)
+{
+    const struct det_check *check = check_of(checks);
+
+    if (check->every)
+        return check->every;
+    return checks->task->is_ready ? EVERY_AFTER : EVERY_BEFORE;
+}
+
+/* Whether there is anything to check now, and later. */
+static bool is_wanted(const struct checks *checks)
+{
+    const struct det_readiness *readiness = readiness_of(checks);
+
+    if (checks->is_quiet || !has_check(&readiness->check))
+        return false;
+    if (checks->task->is_ready)
+        return !readiness->check.only_readiness;
+    return readiness->by == DET_READY_BY_CHECK;
+}
+
+static void plan_next(struct checks *checks)
+{
+    set_timer(checks, is_wanted(checks) ? period(checks) : DET_NEVER);
+}
+
+/* What a check means. */
+
+static void become_ready(struct checks *checks)
+{
+    struct det_task *task = checks->task;
+
+    task->is_ready = true;
+    det_loop_timer_cancel(task->tasks->loop, &checks->limit);
+    if (readiness_of(checks)->by != DET_READY_WHEN_STARTED)
+        det_task_tell(task, DET_EVENT_TASK_READY);
+    det_tree_changed(task);
+}
+
+static void end_attempt(struct checks *checks, const char *reason)
+{
+    checks->is_quiet = true;
+    det_actor_expire(checks->task, reason);
+}
+
+static void pass(struct checks *checks)
+{
+    struct det_task *task = checks->task;
+
+    checks->fails = 0;
+    if (!task->is_ready) {
+        become_ready(checks);
+    } else if (!task->is_healthy) {
+        task->is_healthy = true;
+        det_task_tell(task, DET_EVENT_TASK_READY);
+        det_tree_changed(task);
+    }
+}
+
+static void tell_unhealthy(struct checks *checks)
+{
+    struct det_task_event event = det_task_event_of(checks->task, DET_EVENT_TASK_UNHEALTHY);
+
+    det_event_set_text(event.reason, sizeof event.reason, checks->text);
+    det_tasks_publish(checks->task->tasks, &event);
+}
+
+/* `checks->text` says why. */
+static void miss(struct checks *checks)
+{
+    struct det_task *task = checks->task;
+    uint32_t fails_max = check_of(checks)->fails_max ? check_of(checks)->fails_max : FAILS_MAX;
+    char reason[DET_TASK_REASON_MAX + 1];
+
+    if (!task->is_ready)
+        return;
+    checks->fails++;
+    if (task->is_healthy) {
+        task->is_healthy = false;
+        tell_unhealthy(checks);
+        det_tree_changed(task);
+    }
+    if (checks->fails < fails_max)
+        return;
+    snprintf(
+        reason, sizeof reason, "unhealthy: the check failed %u times, the last time: %.120s",
+        (unsigned)checks->fails, checks->text);
+    end_attempt(checks, reason);
+}
+
+static void on_limit(void *argument)
+{
+    struct checks *checks = argument;
+    det_time within = readiness_of(checks)->within ? readiness_of(checks)->within : WITHIN;
+    char reason[DET_TASK_REASON_MAX + 1], span[DET_DURATION_TEXT];
+
+    det_format_duration(within, span, sizeof span);
+    if (checks->text[0])
+        snprintf(
+            reason, sizeof reason, "not ready within %s; the last check: %.120s", span,
+            checks->text);
+    else
+        snprintf(reason, sizeof reason, "not ready within %s", span);
+    end_attempt(checks, reason);
+}
+
+/* Probes. */
+
+static void free_probe(struct probe *probe)
+{
+    det_list_remove(&probe->loose);
+    det_child_close(probe->child);
+    DET_DELETE(probe->tasks->allocator, probe);
+}
+
+/* The probe has ended; its result is in `text`: "" is a success. */
+static void conclude(struct checks *checks)
+{
+    struct probe *probe = checks->probe;
+    struct attempt_end end = checks->task->ended;
+
+    probe->is_running = false;
+    if (checks->is_last) {
+        det_actor_ended(checks->task, &end);
+        return;
+    }
+    if (checks->is_quiet)
+        return;
+    if (!probe->is_late && checks->text[0])
+        miss(checks);
+    else if (!probe->is_late)
+        pass(checks);
+    plan_next(checks);
+}
+
+static void child_ended(void *user, const struct det_process_end *end)
+{
+    struct probe *probe = user;
+    struct checks *checks = probe->checks;
+
+    if (!checks) {
+        free_probe(probe);
+        return;
+    }
+    det_child_close(probe->child);
+    probe->child = NULL;
+    if (!probe->is_late) {
+        checks->text[0] = 0;
+        if (end->code != 0 || end->signal)
+            det_process_end_text(end, checks->text, sizeof checks->text);
+    }
+    conclude(checks);
+}
+
+static void job_run(void *argument)
+{
+    struct probe *probe = argument;
+    struct det_task *task = probe->checks->task;
+
+    probe->code = task->body->readiness->check.run(&task->context, task->argument);
+}
+
+static void job_done(void *argument)
+{
+    struct probe *probe = argument;
+    struct checks *checks = probe->checks;
+
+    if (!probe->is_late) {
+        checks->text[0] = 0;
+        if (probe->code > 0)
+            snprintf(checks->text, sizeof checks->text, "answered %d", probe->code);
+        else if (probe->code < 0)
+            det_event_set_text(checks->text, sizeof checks->text, det_error_text(probe->code));
+    }
+    conclude(checks);
+}
+
+/* The check of a process runs where the process itself does. */
+static int start_child(struct checks *checks)
+{
+    const struct det_process_spec *own = checks->task->body->process;
+    struct det_process_spec spec = { .argv = check_of(checks)->argv };
+    struct det_tasks *tasks = checks->task->tasks;
+    struct det_error error;
+    int r;
+
+    if (own) {
+        spec.environment = own->environment;
+        spec.folder = own->folder;
+        spec.user = own->user;
+    }
+    r = det_child_start(
+        tasks->loop, tasks->allocator, &spec,
+        &(struct det_child_events){ .on_end = child_ended, .user = checks->probe },
+        &checks->probe->child, &error);
+    if (r < 0)
+        det_event_set_text(checks->text, sizeof checks->text, error.text);
+    return r;
+}
+
+static void start_job(struct checks *checks)
+{
+    struct probe *probe = checks->probe;
+
+    probe->code = 0;
+    probe->job = (struct det_job){
+        .run = job_run, .done = job_done, .argument = probe, .loop = checks->task->tasks->loop
+    };
+    det_pool_submit(checks->task->tasks->check_pool, &probe->job);
+}
+
+static void start_probe(struct checks *checks)
+{
+    const struct det_check *check = check_of(checks);
+
+    checks->probe->is_late = false;
+    if (check->argv && start_child(checks) < 0) {
+        miss(checks);
+        plan_next(checks);
+        return;
+    }
+    checks->probe->is_running = true;
+    if (!check->argv)
+        start_job(checks);
+    set_timer(checks, check->timeout ? check->timeout : TIMEOUT);
+}
+
+/* It has had its time: it counts as failed now, and the next one waits for its end. */
+static void give_up_probe(struct checks *checks)
+{
+    const struct det_check *check = check_of(checks);
+    char span[DET_DURATION_TEXT];
+
+    snprintf(
+        checks->text, sizeof checks->text, "timed out after %s",
+        det_format_duration(check->timeout ? check->timeout : TIMEOUT, span, sizeof span));
+    checks->probe->is_late = true;
+    set_timer(checks, DET_NEVER);
+    if (checks->probe->child)
+        (void)det_child_kill(checks->probe->child);
+    miss(checks);
+}
+
+static void on_timer(void *argument)
+{
+    struct checks *checks = argument;
+
+    if (checks->is_quiet || checks->is_last)
+        set_timer(checks, DET_NEVER);
+    else if (checks->probe->is_running)
+        give_up_probe(checks);
+    else if (is_wanted(checks))
+        start_probe(checks);
+    else
+        set_timer(checks, DET_NEVER);
+}
+
+/* From outside. */
+
+static int refuse(const struct det_task_spec *spec, const char *why, struct det_error *reterr)
+{
+    return det_error_set(reterr, DET_ERR_INVALID, "task %s: %s", spec->name, why);
+}
+
+int det_checks_validate(const struct det_task_spec *spec, struct det_error *reterr)
+{
+    const struct det_readiness *readiness = &spec->readiness;
+    const struct det_check *check = &readiness->check;
+
+    if ((unsigned)readiness->by > DET_READY_BY_CHECK)
+        return refuse(spec, "there is no such way to become ready", reterr);
+    if (readiness->by == DET_READY_BY_CHECK && !has_check(check))
+        return refuse(spec, "ready by a check, but the check has neither argv nor run", reterr);
+    if (check->argv && check->run)
+        return refuse(spec, "a check has argv or run, not both", reterr);
+    if (check->argv && !check->argv[0])
+        return refuse(spec, "argv of its check is empty", reterr);
+    if (readiness->within < 0 || check->every < 0 || check->timeout < 0)
+        return refuse(spec, "a time of its readiness is negative", reterr);
+    return 0;
+}
+
+static int open_pool(struct det_tasks *tasks)
+{
+    if (tasks->check_pool)
+        return 0;
+    return det_pool_open(
+        tasks->world, tasks->allocator, tasks->options.pool_threads, &tasks->check_pool);
+}
+
+static struct checks *make_checks(struct det_task *task)
+{
+    const struct det_allocator *allocator = task->tasks->allocator;
+    struct checks *checks = DET_NEW(allocator, struct checks);
+
+    if (!checks)
+        return NULL;
+    checks->probe = DET_NEW(allocator, struct probe);
+    if (!checks->probe) {
+        DET_DELETE(allocator, checks);
+        return NULL;
+    }
+    *checks->probe = (struct probe){ .tasks = task->tasks, .checks = checks };
+    det_list_init(&checks->probe->loose);
+    checks->task = task;
+    checks->limit = (struct det_timer){ .run = on_limit, .argument = checks };
+    checks->timer = (struct det_timer){ .run = on_timer, .argument = checks };
+    return checks;
+}
+
+/* Everything that may fail; the first check is for the next turn. */
+static int arm(struct checks *checks)
+{
+    const struct det_readiness *readiness = readiness_of(checks);
+    struct det_loop *loop = checks->task->tasks->loop;
+    det_time now = det_loop_now(loop), within = readiness->within ? readiness->within : WITHIN;
+    int r;
+
+    r = readiness->check.run ? open_pool(checks->task->tasks) : 0;
+    if (r == 0)
+        r = det_loop_timer_set(
+            loop, &checks->timer, readiness->by == DET_READY_BY_CHECK ? now : DET_NEVER);
+    if (r == 0 && readiness->by != DET_READY_WHEN_STARTED && within != DET_NEVER)
+        r = det_loop_timer_set(loop, &checks->limit, det_add_time(now, within));
+    return r;
+}
+
+int det_checks_start(struct det_task *task)
+{
+    int r;
+
+    if (!task->body || !task->body->readiness)
+        return 0;
+    task->body->checks = make_checks(task);
+    r = task->body->checks ? arm(task->body->checks) : DET_ERR_NO_MEMORY;
+    if (r == 0)
+        return 0;
+    det_task_set_reason(task, det_error_text(r));
+    return r;
+}
+
+void det_checks_begin(struct det_task *task)
+{
+    struct checks *checks = checks_of(task);
+
+    if (!checks) {
+        task->is_ready = true;
+        det_tree_changed(task);
+    } else if (readiness_of(checks)->by == DET_READY_WHEN_STARTED) {
+        become_ready(checks);
+        plan_next(checks);
+    } else {
+        det_tree_changed(task);
+    }
+}
+
+void det_checks_notified(struct det_task *task)
+{
+    struct checks *checks = checks_of(task);
+
+    if (!checks || task->is_ready || checks->is_quiet ||
+        readiness_of(checks)->by != DET_READY_BY_NOTIFY)
+        return;
+    become_ready(checks);
+    plan_next(checks);
+}
+
+void det_checks_quiet(struct det_task *task)
+{
+    struct checks *checks = checks_of(task);
+
+    if (!checks)
+        return;
+    checks->is_quiet = true;
+    det_loop_timer_cancel(task->tasks->loop, &checks->limit);
+    if (checks->probe->child)
+        (void)det_child_kill(checks->probe->child);
+}
+
+bool det_checks_delay(struct det_task *task)
+{
+    struct checks *checks = checks_of(task);
+
+    if (!checks || !checks->probe->is_running || checks->probe->child)
+        return false;
+    det_checks_quiet(task);
+    checks->is_last = true;
+    det_attempt_cancel_work(task);
+    return true;
+}
+
+bool det_checks_are_last(const struct det_task *task)
+{
+    const struct checks *checks = checks_of(task);
+
+    return checks && checks->is_last && checks->probe->is_running;
+}
+
+void det_checks_stop(struct det_task *task)
+{
+    struct checks *checks = checks_of(task);
+    struct det_tasks *tasks = task->tasks;
+
+    if (!checks)
+        return;
+    task->body->checks = NULL;
+    det_loop_timer_cancel(tasks->loop, &checks->limit);
+    det_loop_timer_cancel(tasks->loop, &checks->timer);
+    det_assert(!checks->probe->is_running || checks->probe->child);
+    if (checks->probe->child) {
+        (void)det_child_kill(checks->probe->child);
+        checks->probe->checks = NULL;
+        det_list_append(&tasks->loose_checks, &checks->probe->loose);
+    } else {
+        free_probe(checks->probe);
+    }
+    DET_DELETE(tasks->allocator, checks);
+}
+
+void det_checks_close(struct det_tasks *tasks)
+{
+    struct det_list *node;
+
+    while ((node = det_list_take(&tasks->loose_checks)))
+        free_probe(DET_CONTAINER(node, struct probe, loose));
+    if (tasks->check_pool)
+        det_pool_close(tasks->check_pool);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* dependency.c - who depends on whom: needs of tasks, and the anchors that they hold on to.
+ *
+ * A dependency is by name. It is met or not at every moment; it is asked for only when its task is
+ * to start, so one that runs goes on when what it depends on does not. What has completed for good
+ * meets every condition, and stays remembered as long as somebody depends on it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "task/tree.h"
+
+/* Anchors. */
+
+static size_t size_of_anchor(const char *name)
+{
+    return sizeof(struct anchor) + strlen(name) + 1;
+}
+
+static struct anchor *make_anchor(struct det_tasks *tasks, const char *name)
+{
+    struct anchor *anchor = det_alloc_zero(tasks->allocator, size_of_anchor(name));
+
+    if (!anchor)
+        return NULL;
+    anchor->name = memcpy(anchor + 1, name, strlen(name) + 1);
+    anchor->tasks = tasks;
+    det_list_init(&anchor->needs);
+    if (det_map_put(&tasks->anchors, anchor) < 0) {
+        det_free(tasks->allocator, anchor, size_of_anchor(name));
+        return NULL;
+    }
+    return anchor;
+}
+
+static void free_anchor(struct anchor *anchor)
+{
+    struct det_tasks *tasks = anchor->tasks;
+
+    if (anchor->task)
+        anchor->task->anchor = NULL;
+    if (anchor->group)
+        anchor->group->anchor = NULL;
+    (void)det_map_remove(&tasks->anchors, anchor->name);
+    det_free(tasks->allocator, anchor, size_of_anchor(anchor->name));
+}
+
+void det_anchor_attach(struct det_tasks *tasks, struct det_task *task, struct group *group)
+{
+    struct anchor *anchor;
+
+    if (tasks->anchors.count == 0)
+        return;
+    anchor = det_map_get(&tasks->anchors, task ? task->name : group->name);
+    if (!anchor)
+        return;
+    anchor->task = task;
+    anchor->group = group;
+    if (task)
+        task->anchor = anchor;
+    else
+        group->anchor = anchor;
+}
+
+void det_anchor_detach(struct anchor *anchor, bool has_completed)
+{
+    anchor->task->anchor = NULL;
+    anchor->task = NULL;
+    anchor->has_completed |= has_completed;
+    det_anchor_changed(anchor);
+}
+
+/* What the name means now. */
+static void bind(struct anchor *anchor)
+{
+    struct det_tasks *tasks = anchor->tasks;
+    struct det_task *task = det_map_get(&tasks->names, anchor->name);
+    struct group *group = task ? NULL : det_group_find(tasks, anchor->name);
+
+    /* One of the same batch that has not joined yet takes it up when it does. */
+    if (task && !det_list_is_empty(&task->member.siblings))
+        det_anchor_attach(tasks, task, NULL);
+    else if (group)
+        det_anchor_attach(tasks, NULL, group);
+}
+
+/* Whether they are met. */
+
+static bool group_stands(const struct group *group, enum det_condition_kind when)
+{
+    if (group->joined_count == 0)
+        return false;
+    if (group->task_count == 0 || when == DET_WHEN_COMPLETED)
+        return !group->has_lost && group->standing[when] == group->task_count;
+    return group->standing[when] == group->task_count;
+}
+
+static bool is_met(const struct need *need)
+{
+    const struct anchor *anchor = need->anchor;
+
+    if (anchor->has_completed)
+        return true;
+    if (anchor->group)
+        return group_stands(anchor->group, need->when);
+    return anchor->task && anchor->task->standing & (1u << need->when);
+}
+
+void det_anchor_changed(struct anchor *anchor)
+{
+    DET_LIST_EACH(node, &anchor->needs)
+    {
+        struct need *need = DET_CONTAINER(node, struct need, others);
+
+        if (is_met(need))
+            det_tree_look_at(need->task);
+    }
+}
+
+const struct need *det_needs_unmet(const struct det_task *task)
+{
+    const struct needs *needs = task->body ? task->body->needs : NULL;
+
+    for (size_t i = 0; needs && i < needs->count; i++)
+        if (!is_met(&needs->list[i]))
+            return &needs->list[i];
+    return NULL;
+}
+
+const char *det_need_text(const struct need *need)
+{
+    static const char *const texts[STANDINGS] = {
+        [DET_WHEN_RUNNING] = "not running yet",
+        [DET_WHEN_HEALTHY] = "not healthy yet",
+        [DET_WHEN_COMPLETED] = "not completed yet",
+    };
+    const struct anchor *anchor = need->anchor;
+
+    if (!anchor->task && !anchor->group)
+        return "not there any more";
+    if (anchor->group && anchor->group->joined_count == 0)
+        return "has no tasks yet";
+    return texts[need->when];
+}
+
+/* Cycles. */
+
+/* The walk has left the way back from the goal; this turns it around. */
+static void turn_around(struct node *goal)
+{
+    struct node *to = goal, *at = goal->from;
+
+    while (at != goal) {
+        struct node *before = at->from;
+
+        at->from = to;
+        to = at;
+        at = before;
+    }
+    goal->from = to;
+}
+
+static int tell_cycle(struct det_task *task, struct det_error *reterr)
+{
+    struct node *goal = &task->body->needs->node;
+    char path[DET_ERROR_TEXT_MAX];
+    size_t used;
+
+    turn_around(goal);
+    used = (size_t)snprintf(path, sizeof path, "%s", task->name);
+    for (struct node *node = goal->from; used < sizeof path; node = node->from) {
+        used += (size_t)snprintf(path + used, sizeof path - used, " -> %s", det_node_name(node));
+        if (node == goal)
+            break;
+    }
+    return det_error_set(reterr, DET_ERR_INVALID, "task %s waits for itself: %s", task->name, path);
+}
+
+/* Nobody can wait for itself for whom nobody else waits: then there is nothing to walk. */
+static bool is_needed(const struct det_task *task)
+{
+    if (task->anchor)
+        return true;
+    for (const struct group *group = task->group; group; group = group->parent)
+        if (group->anchor)
+            return true;
+    return false;
+}
+
+static int check_cycle(struct det_task *task, struct det_error *reterr)
+{
+    struct node *node = &task->body->needs->node;
+
+    if (!is_needed(task) || !det_walk(&(struct walk){ .tasks = task->tasks, .goal = node }, node))
+        return 0;
+    return tell_cycle(task, reterr);
+}
+
+/* Needs. */
+
+static bool is_known(struct det_tasks *tasks, const char *name)
+{
+    const struct anchor *anchor = det_map_get(&tasks->anchors, name);
+
+    return (anchor && anchor->has_completed) || det_map_get(&tasks->names, name) ||
+           det_group_find(tasks, name);
+}
+
+static int open_need(
+    struct need *need, const struct det_dependency *dependency, struct det_error *reterr)
+{
+    struct det_task *task = need->task;
+    struct det_tasks *tasks = task->tasks;
+
+    if (!dependency->name || !is_known(tasks, dependency->name))
+        return det_error_set(
+            reterr, DET_ERR_NOT_FOUND,
+            "task %s depends on %s, which is not there; add it before, or in the same batch",
+            task->name, dependency->name ? dependency->name : "no name");
+    if ((unsigned)dependency->when >= STANDINGS)
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "task %s depends on %s in a way that does not exist",
+            task->name, dependency->name);
+    need->anchor = det_map_get(&tasks->anchors, dependency->name);
+    if (!need->anchor) {
+        need->anchor = make_anchor(tasks, dependency->name);
+        if (!need->anchor)
+            return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: no memory left", task->name);
+        bind(need->anchor);
+    }
+    need->when = dependency->when;
+    det_list_append(&need->anchor->needs, &need->others);
+    return 0;
+}
+
+static struct needs *make_needs(struct det_task *task)
+{
+    struct body *body = task->body;
+    struct needs *needs;
+
+    needs = det_arena_alloc(
+        &body->arena, sizeof *needs + body->depends_on_count * sizeof needs->list[0]);
+    if (needs)
+        needs->task = task;
+    return needs;
+}
+
+int det_needs_open(struct det_task *task, struct det_error *reterr)
+{
+    struct body *body = task->body;
+    int r = 0;
+
+    if (!body || body->depends_on_count == 0)
+        return 0;
+    body->needs = make_needs(task);
+    if (!body->needs)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: no memory left", task->name);
+    for (size_t i = 0; i < body->depends_on_count && r == 0; i++) {
+        body->needs->list[i].task = task;
+        r = open_need(&body->needs->list[i], &body->depends_on[i], reterr);
+        body->needs->count += r == 0;
+    }
+    if (r == 0)
+        r = check_cycle(task, reterr);
+    if (r < 0)
+        det_needs_close(task);
+    return r;
+}
+
+static void close_need(struct need *need)
+{
+    struct anchor *anchor = need->anchor;
+
+    det_list_remove(&need->others);
+    if (!det_list_is_empty(&anchor->needs))
+        return;
+    det_stop_unneeded(anchor);
+    free_anchor(anchor);
+}
+
+void det_needs_close(struct det_task *task)
+{
+    struct needs *needs = task->body ? task->body->needs : NULL;
+
+    if (!needs)
+        return;
+    task->body->needs = NULL;
+    for (size_t i = 0; i < needs->count; i++)
+        close_need(&needs->list[i]);
+}
