@@ -24,8 +24,8 @@
  * for memory; the failure sticks and build returns it, so rows need no test of their own.
  *
  * Rows are counted from 1 in the order of the calls that take one (state, event, ..., on, after,
- * entry, exit, event_unhandled): that is the `row` of a transition, and the line of a finding when
- * there is no text. */
+ * entry, exit, event_unhandled, dispatch, ...): that is the `row` of a transition, and the line of
+ * a finding when there is no text. */
 #ifndef DETENT_BUILDER_H
 #define DETENT_BUILDER_H
 
@@ -91,6 +91,13 @@ struct det_on_row {
     const char *reason;                       /* STOP only */
 };
 
+/* What states of a component do by themselves. The function is only a name here: it is C's. */
+struct det_dispatch_row {
+    const char *const *states;
+    enum det_control_mode mode;
+    const char *function; /* NULL with BLOCK */
+};
+
 DET_API int det_machine_builder_open(
     const char *name, const struct det_allocator *allocator,
     struct det_machine_builder **ret) DET_MUST_CHECK;
@@ -136,6 +143,22 @@ DET_API void det_machine_builder_exit(
 /* The policy of one event, as a row of its own. */
 DET_API void det_machine_builder_event_unhandled(
     struct det_machine_builder *builder, const char *event, enum det_unhandled unhandled);
+
+/* The machine is that of a component (supervise.h), whose context is this struct: then its rows are
+ * judged, and those that only instances have are refused. The machine itself does not keep them. */
+DET_API void det_machine_builder_component(
+    struct det_machine_builder *builder, const char *context);
+DET_API void det_machine_builder_dispatch(
+    struct det_machine_builder *builder, const struct det_dispatch_row *row);
+/* The event that errors become. */
+DET_API void det_machine_builder_failure(struct det_machine_builder *builder, const char *event);
+/* What a closed control channel means in these states. */
+DET_API void det_machine_builder_closed(
+    struct det_machine_builder *builder, const char *const *states, const char *event);
+DET_API void det_machine_builder_completion(
+    struct det_machine_builder *builder, const char *function);
+DET_API void det_machine_builder_invariant(
+    struct det_machine_builder *builder, const char *function);
 
 /* For front ends that read text: called at build with the very pointer that was given in a row for
  * a name (so those strings must live until then), to learn its place. */

@@ -31,6 +31,8 @@ DET_BEGIN
 #define DET_LIST_MAX    64
 #define DET_REASON_MAX  255 /* bytes of a reason to stop */
 #define DET_DELAY_MAX   (3650 * DET_DAY)
+/* The largest event struct of a component (supervise.h), in bytes. */
+#define DET_COMPONENT_EVENT_MAX 512
 
 /* What became of an event. The first four are what a definition can say. */
 enum det_outcome {
@@ -49,6 +51,13 @@ enum det_unhandled {
     DET_UNHANDLED_IGNORE,
     DET_UNHANDLED_DEFER,
     DET_UNHANDLED_DEAD_LETTER,
+};
+
+/* What a state of a component (supervise.h) does about events from outside. */
+enum det_control_mode {
+    DET_CONTROL_BLOCK,  /* waits for one; the state has nothing to do by itself */
+    DET_CONTROL_POLL,   /* takes one if it is there, before the dispatch function */
+    DET_CONTROL_IGNORE, /* does not touch them; they are seen by the next state that does */
 };
 
 /* One step as user code sees it while it is decided or carried out. Borrowed for the call. */

@@ -64,13 +64,6 @@ enum det_directive {
     DET_AGAIN = 3,      /* more to do, once the other components had their turn */
 };
 
-/* What a state does about events from outside. */
-enum det_control_mode {
-    DET_CONTROL_BLOCK,  /* waits for one; the state has nothing to do by itself */
-    DET_CONTROL_POLL,   /* takes one if it is there, before the dispatch function */
-    DET_CONTROL_IGNORE, /* does not touch them; they are seen by the next state that does */
-};
-
 /* Where a failure came from. */
 enum det_failure_source {
     DET_FAILURE_NONE,
@@ -109,8 +102,6 @@ struct det_dispatch {
 };
 #define DET_CLOSED_FAILS UINT16_MAX
 
-/* The largest event struct of a component, in bytes. */
-#define DET_COMPONENT_EVENT_MAX 512
 /* Events that actions have produced and that are not yet taken; and how many in a row may come of
  * actions alone, so that a circle of them is a failure and not a standstill. */
 #define DET_COMPONENT_PRODUCED_MAX 8

@@ -331,6 +331,61 @@ void det_machine_builder_event_unhandled(
         said->policy = unhandled;
 }
 
+void det_machine_builder_component(struct det_machine_builder *builder, const char *context)
+{
+    builder->context = copy_name(builder, context);
+}
+
+void det_machine_builder_dispatch(
+    struct det_machine_builder *builder, const struct det_dispatch_row *row)
+{
+    struct det_build_row *said = add_row(builder, DET_BUILD_DISPATCH, NULL);
+
+    if (said == NULL)
+        return;
+    said->component.states = copy_names(builder, row->states);
+    said->component.mode = row->mode;
+    said->component.function = copy_name(builder, row->function);
+}
+
+void det_machine_builder_failure(struct det_machine_builder *builder, const char *event)
+{
+    struct det_build_row *said = add_row(builder, DET_BUILD_FAILURE, NULL);
+
+    if (said != NULL)
+        said->component.event = copy_name(builder, event);
+}
+
+void det_machine_builder_closed(
+    struct det_machine_builder *builder, const char *const *states, const char *event)
+{
+    struct det_build_row *said = add_row(builder, DET_BUILD_CLOSED, NULL);
+
+    if (said == NULL)
+        return;
+    said->component.states = copy_names(builder, states);
+    said->component.event = copy_name(builder, event);
+}
+
+static void add_component_function(
+    struct det_machine_builder *builder, enum det_build_kind kind, const char *function)
+{
+    struct det_build_row *said = add_row(builder, kind, NULL);
+
+    if (said != NULL)
+        said->component.function = copy_name(builder, function);
+}
+
+void det_machine_builder_completion(struct det_machine_builder *builder, const char *function)
+{
+    add_component_function(builder, DET_BUILD_COMPLETION, function);
+}
+
+void det_machine_builder_invariant(struct det_machine_builder *builder, const char *function)
+{
+    add_component_function(builder, DET_BUILD_INVARIANT, function);
+}
+
 void det_machine_builder_locate(
     struct det_machine_builder *builder, det_locate_fn *locate, void *context)
 {

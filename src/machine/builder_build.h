@@ -68,10 +68,13 @@ struct det_build {
     struct det_build_else *elses;
     uint32_t else_count;
     const struct det_build_row *orphan, *never; /* the last ELSE rows that were told as such */
-    size_t nearest_budget;                      /* letters that may still be compared */
-    int32_t initial;                            /* the initial state; -1: none */
-    bool is_too_large;                          /* a limit is exceeded: go no further */
-    bool is_row_missing; /* a row could not be read: what is missing may be in it */
+    /* The first rows of a component of these kinds; NULL: none. */
+    const struct det_build_row *failure, *completion, *invariant;
+    size_t nearest_budget;  /* letters that may still be compared */
+    int32_t initial;        /* the initial state; -1: none */
+    bool is_too_large;      /* a limit is exceeded: go no further */
+    bool is_row_missing;    /* a row could not be read: what is missing may be in it */
+    bool is_component_told; /* that a row belongs to a component, which it is not */
 };
 
 void det_build_init(struct det_build *build, struct det_machine_builder *builder);
@@ -135,6 +138,21 @@ void det_build_resolve_name(
     struct det_build_name *name);
 /* The kind of whatever has this name; DET_BUILD_THINGS when nothing has. */
 size_t det_build_kind_named(const struct det_build *build, const char *text);
+
+/* builder_resolve.c: resolves a list that must name something. */
+void det_build_resolve_some(
+    struct det_build *build, const struct det_build_row *row, enum det_build_kind kind,
+    struct det_build_names *names);
+
+/* check_component.c */
+static inline bool det_build_is_component(const struct det_build *build)
+{
+    return build->builder->context.text != NULL;
+}
+/* A row that only components have. */
+void det_build_resolve_component(struct det_build *build, struct det_build_row *row);
+/* What a component is missing, and what it cannot have. */
+void det_check_component(struct det_build *build);
 
 /* The other steps, each in the file of its name. */
 void det_build_resolve(struct det_build *build);

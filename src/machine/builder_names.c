@@ -179,7 +179,8 @@ static void declare_wire(struct det_build *build, struct det_build_row *row)
 
     if (row->wire.given != row->name.given)
         check_name(build, row, &row->wire, det_build_kind_text(row->kind));
-    if (row->kind == DET_BUILD_EVENT && det_is_taken_by_template(row->wire.text))
+    if (row->kind == DET_BUILD_EVENT &&
+        det_is_taken_by_template(row->wire.text, det_build_is_component(build)))
         (void)det_build_report(
             &build->findings, DET_RULE_BAD_NAME, row, &row->wire,
             "%s cannot be the name on disk of an event, since %s_%s is a name that the template "

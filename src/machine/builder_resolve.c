@@ -54,8 +54,7 @@ static void resolve_list(
         det_build_resolve_name(build, row, kind, &names->items[i]);
 }
 
-/* A list that must name something. */
-static void resolve_some(
+void det_build_resolve_some(
     struct det_build *build, const struct det_build_row *row, enum det_build_kind kind,
     struct det_build_names *names)
 {
@@ -154,8 +153,8 @@ static void resolve_pairs(struct det_build *build, struct det_build_row *row)
 
     if (resolve_swapped(build, row))
         return;
-    resolve_some(build, row, DET_BUILD_STATE, &on->from);
-    resolve_some(build, row, DET_BUILD_EVENT, &on->events);
+    det_build_resolve_some(build, row, DET_BUILD_STATE, &on->from);
+    det_build_resolve_some(build, row, DET_BUILD_EVENT, &on->events);
     for (uint32_t i = 0; i < on->from.count; i++)
         on->is_guess = on->is_guess || on->from.items[i].is_guess;
     for (uint32_t i = 0; i < on->events.count; i++) {
@@ -347,27 +346,34 @@ static void resolve_row(struct det_build *build, struct det_build_row *row)
         resolve_timeout(build, row, &row->timer);
         break;
     case DET_BUILD_GROUP:
-        resolve_some(build, row, DET_BUILD_STATE, &row->members);
+        det_build_resolve_some(build, row, DET_BUILD_STATE, &row->members);
         break;
     case DET_BUILD_EVENT_GROUP:
-        resolve_some(build, row, DET_BUILD_EVENT, &row->members);
+        det_build_resolve_some(build, row, DET_BUILD_EVENT, &row->members);
         break;
     case DET_BUILD_ON:
         resolve_on(build, row);
         break;
     case DET_BUILD_AFTER:
-        resolve_some(build, row, DET_BUILD_STATE, &row->about.states);
+        det_build_resolve_some(build, row, DET_BUILD_STATE, &row->about.states);
         resolve_timeout(build, row, &row->about.timeout);
         attach(build, row);
         break;
     case DET_BUILD_ENTRY:
     case DET_BUILD_EXIT:
-        resolve_some(build, row, DET_BUILD_STATE, &row->about.states);
+        det_build_resolve_some(build, row, DET_BUILD_STATE, &row->about.states);
         resolve_use(build, row, DET_BUILD_HOOK, &row->about.hook);
         attach(build, row);
         break;
     case DET_BUILD_POLICY:
         resolve_policy(build, row);
+        break;
+    case DET_BUILD_DISPATCH:
+    case DET_BUILD_FAILURE:
+    case DET_BUILD_CLOSED:
+    case DET_BUILD_COMPLETION:
+    case DET_BUILD_INVARIANT:
+        det_build_resolve_component(build, row);
         break;
     }
 }

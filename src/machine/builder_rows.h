@@ -53,6 +53,11 @@ enum det_build_kind {
     DET_BUILD_ENTRY,
     DET_BUILD_EXIT,
     DET_BUILD_POLICY,
+    DET_BUILD_DISPATCH,
+    DET_BUILD_FAILURE,
+    DET_BUILD_CLOSED,
+    DET_BUILD_COMPLETION,
+    DET_BUILD_INVARIANT,
     DET_BUILD_COMPLAINT,
 };
 
@@ -64,7 +69,8 @@ typedef void det_build_fn(void);
 
 struct det_build_state {
     unsigned flags;
-    const struct det_build_row *after, *entry, *exit; /* its rows of these kinds; NULL: none */
+    /* Its rows of these kinds; NULL: none. */
+    const struct det_build_row *after, *entry, *exit, *dispatch, *closed;
 };
 
 struct det_build_event {
@@ -100,6 +106,13 @@ struct det_build_about {
     struct det_build_name hook;
 };
 
+/* DISPATCH, FAILURE, CLOSED, COMPLETION, INVARIANT: what a kind does not have is empty. */
+struct det_build_component {
+    struct det_build_names states;
+    struct det_build_name event, function;
+    enum det_control_mode mode;
+};
+
 struct det_build_complaint {
     enum det_rule rule;
     struct det_place place;
@@ -121,7 +134,8 @@ struct det_build_row {
         struct det_build_names members; /* GROUP, EVENT_GROUP */
         struct det_build_on on;
         struct det_build_about about; /* AFTER, ENTRY, EXIT */
-        enum det_unhandled policy;    /* of the event `name` */
+        struct det_build_component component;
+        enum det_unhandled policy; /* of the event `name` */
         struct det_build_complaint complaint;
     };
 };
@@ -142,6 +156,7 @@ struct det_machine_builder {
     uint32_t version;
     const struct det_record *data;
     enum det_unhandled unhandled;
+    struct det_build_name context; /* of a component; no text: it is none */
     det_locate_fn *locate;
     void *locate_context;
     det_build_origin_fn *origin; /* NULL: no name has one */

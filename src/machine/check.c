@@ -75,7 +75,8 @@ static void check_taken(struct det_build *build, const struct det_build_row *eve
             &build->findings, finding, "say where it is taken: ON(STATE, %s, ...)",
             event->name.text);
     }
-    if (event->event.is_internal && !event->event.is_produced)
+    /* A dispatch function makes whatever event it likes. */
+    if (event->event.is_internal && !event->event.is_produced && !det_build_is_component(build))
         (void)det_build_report(
             &build->findings, DET_RULE_NOT_PRODUCED, event, &event->name,
             "%s is internal, and produced by no effect or timeout of %s", event->name.text,
@@ -150,4 +151,5 @@ void det_check_rules(struct det_build *build)
     for (size_t i = 0; i < det_build_count(build, DET_BUILD_EVENT); i++)
         check_taken(build, det_build_thing(build, DET_BUILD_EVENT, i));
     check_timeouts(build);
+    det_check_component(build);
 }

@@ -165,7 +165,7 @@ void det_check_records(struct det_build *build)
 {
     size_t errors = build->findings.found[DET_BROKEN];
 
-    if (build->builder->data == NULL)
+    if (build->builder->data == NULL && !det_build_is_component(build))
         check_updates(build);
 
     check_all_records(build);

@@ -87,6 +87,8 @@ enum det_word {
     DET_WORD_VERSION,
     DET_WORD_DATA,
     DET_WORD_UNHANDLED,
+    DET_WORD_CONTEXT,
+    DET_WORD_HANDLER,
     DET_WORD_COUNT
 };
 
@@ -188,6 +190,12 @@ const char *const *det_parse_list(
 void det_parse_records(struct det_spec *spec);
 /* NULL, with a complaint at the node, when there is none. */
 const struct det_record *det_parse_record_of(struct det_spec *spec, const struct det_node *node);
+
+/* parse_word.c: tells the builder what the words of the machine say. */
+void det_parse_words(struct det_spec *spec);
+/* In the order of enum det_unhandled. */
+#define DET_PARSE_POLICY_COUNT 4
+extern const char *const det_parse_policies[DET_PARSE_POLICY_COUNT];
 
 /* parse_row.c: gives every row to the builder. */
 void det_parse_rows(struct det_spec *spec);

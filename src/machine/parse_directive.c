@@ -10,7 +10,8 @@
 static const char *const word_names[DET_WORD_COUNT] = {
     [DET_WORD_NAME] = "FSM_NAME",           [DET_WORD_PREFIX] = "FSM_PREFIX",
     [DET_WORD_VERSION] = "FSM_VERSION",     [DET_WORD_DATA] = "FSM_DATA",
-    [DET_WORD_UNHANDLED] = "FSM_UNHANDLED",
+    [DET_WORD_UNHANDLED] = "FSM_UNHANDLED", [DET_WORD_CONTEXT] = "FSM_CONTEXT",
+    [DET_WORD_HANDLER] = "FSM_HANDLER",
 };
 
 static bool is_open(const struct det_reader *reader, const char *path)
@@ -132,8 +133,8 @@ static void guess_word(struct det_reader *reader, struct det_node *name, struct 
 
     det_reader_complain_at(
         reader, name,
-        " is no word of a spec: there are FSM_NAME, FSM_PREFIX, FSM_VERSION, FSM_DATA and "
-        "FSM_UNHANDLED");
+        " is no word of a spec: there are FSM_NAME, FSM_PREFIX, FSM_VERSION, FSM_DATA, "
+        "FSM_UNHANDLED, FSM_CONTEXT and FSM_HANDLER");
     det_parse_hint_nearest(reader->spec, name->text, word_names, DET_WORD_COUNT);
     if (nearest >= 0 && reader->depth == 1)
         reader->spec->guessed_words[nearest] = value;

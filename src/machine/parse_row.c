@@ -14,10 +14,6 @@
 
 typedef void read_row_fn(struct det_take *take);
 
-/* In the order of enum det_unhandled. */
-static const char *const policies[] = { "ERROR", "IGNORE", "DEFER", "DEAD_LETTER" };
-#define POLICY_COUNT (sizeof policies / sizeof *policies)
-
 static void read_STATE(struct det_take *take)
 {
     static const char *const flag_words[] = { "INITIAL", "FINAL" };
@@ -66,7 +62,8 @@ static void read_INTERNAL(struct det_take *take)
 static void read_UNHANDLED(struct det_take *take)
 {
     const char *event = det_take_name(take, "an event");
-    int policy = det_take_word(take, policies, POLICY_COUNT, "ERROR, IGNORE, DEFER or DEAD_LETTER");
+    int policy = det_take_word(
+        take, det_parse_policies, DET_PARSE_POLICY_COUNT, "ERROR, IGNORE, DEFER or DEAD_LETTER");
 
     if (!take->failed)
         det_machine_builder_event_unhandled(take->spec->builder, event, (enum det_unhandled)policy);
@@ -370,6 +367,54 @@ static void read_AFTER(struct det_take *take)
         det_machine_builder_after(take->spec->builder, states, &row);
 }
 
+static void read_DISPATCH(struct det_take *take)
+{
+    /* In the order of enum det_control_mode. */
+    static const char *const modes[] = { "BLOCK", "POLL", "IGNORE" };
+    struct det_dispatch_row row = { .states =
+                                        det_take_names(take, "a state or ANY(...) of states") };
+    int mode = det_take_word(take, modes, 3, "BLOCK, POLL or IGNORE");
+
+    row.function = det_take_name_if_any(take, "the function of the state");
+    if (take->failed)
+        return;
+    row.mode = (enum det_control_mode)mode;
+    det_machine_builder_dispatch(take->spec->builder, &row);
+}
+
+static void read_FAILURE(struct det_take *take)
+{
+    const char *event = det_take_name(take, "an event");
+
+    if (!take->failed)
+        det_machine_builder_failure(take->spec->builder, event);
+}
+
+static void read_CLOSED(struct det_take *take)
+{
+    const char *const *states = det_take_names(take, "a state or ANY(...) of states");
+    const char *event = det_take_name(take, "an event");
+
+    if (!take->failed)
+        det_machine_builder_closed(take->spec->builder, states, event);
+}
+
+static void read_COMPLETION(struct det_take *take)
+{
+    const char *function = det_take_name(take, "a function");
+
+    if (!take->failed)
+        det_machine_builder_completion(take->spec->builder, function);
+}
+
+static void read_INVARIANT(struct det_take *take)
+{
+    const char *function = det_take_name(take, "a function");
+
+    if (!take->failed)
+        det_machine_builder_invariant(take->spec->builder, function);
+}
+
 /* The rows of records were read before: they have no function here. */
 #define READ_MACHINE(name) read_##name
 #define READ_RECORD(name)  NULL
@@ -379,60 +424,6 @@ static read_row_fn *const readers[] = {
     [DET_ROW_##name] = READ_##where(name),
 #include "machine/rows.def"
 };
-
-/* The words of the machine are judged like rows. */
-static void fail_word(struct det_spec *spec, const struct det_node *node, const char *problem)
-{
-    struct det_place place = det_parse_place(node);
-
-    det_parse_complain(spec, DET_RULE_ROW_ARGUMENTS, &place, "%s", problem);
-}
-
-static void read_version(struct det_spec *spec)
-{
-    const struct det_node *node = spec->words[DET_WORD_VERSION];
-    uint64_t version = 0;
-
-    if (node == NULL)
-        return;
-    if (node->kind != DET_NODE_NUMBER || det_parse_u64(det_view_text(node->text), &version) < 0 ||
-        version == 0 || version > UINT32_MAX)
-        fail_word(spec, node, "FSM_VERSION is a whole number from 1 to 4294967295");
-    else
-        det_machine_builder_version(spec->builder, (uint32_t)version);
-}
-
-static void read_data(struct det_spec *spec)
-{
-    const struct det_node *node = spec->words[DET_WORD_DATA];
-    const struct det_record *record;
-
-    if (node == NULL)
-        return;
-    if (node->kind != DET_NODE_NAME) {
-        fail_word(spec, node, "FSM_DATA is the name of a record");
-        return;
-    }
-    record = det_parse_record_of(spec, node);
-    if (record != NULL)
-        det_machine_builder_data(spec->builder, record);
-}
-
-static void read_policy(struct det_spec *spec)
-{
-    const struct det_node *node = spec->words[DET_WORD_UNHANDLED];
-
-    if (node == NULL)
-        return;
-    for (size_t i = 0; i < POLICY_COUNT; i++) {
-        if (strcmp(node->text, policies[i]) == 0) {
-            det_machine_builder_unhandled(spec->builder, (enum det_unhandled)i);
-            return;
-        }
-    }
-    fail_word(spec, node, "FSM_UNHANDLED is ERROR, IGNORE, DEFER or DEAD_LETTER");
-    det_parse_hint_nearest(spec, node->text, policies, POLICY_COUNT);
-}
 
 /* The builder counts the rows that it is given. Whether this one is among them. */
 static bool number_row(struct det_spec *spec, const struct det_node *row)
@@ -453,9 +444,7 @@ void det_parse_rows(struct det_spec *spec)
     /* Of a text beyond the limit nothing is said but that. */
     if (spec->row_count > DET_SPEC_ROWS_MAX)
         return;
-    read_version(spec);
-    read_data(spec);
-    read_policy(spec);
+    det_parse_words(spec);
     for (struct det_node *row = spec->rows.first; row != NULL && spec->error == 0;
          row = row->next) {
         struct det_take take;

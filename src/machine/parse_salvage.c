@@ -150,8 +150,10 @@ static const struct declaration declarations[] = {
 static void suspect_what_is_missing(struct det_spec *spec)
 {
     static const enum det_rule rules[] = {
-        DET_RULE_NO_STATES, DET_RULE_NO_INITIAL,   DET_RULE_NOT_ENTERED,
-        DET_RULE_NOT_TAKEN, DET_RULE_NOT_PRODUCED, DET_RULE_TIMEOUT_UNANSWERED,
+        DET_RULE_NO_STATES,        DET_RULE_NO_INITIAL,      DET_RULE_NOT_ENTERED,
+        DET_RULE_NOT_TAKEN,        DET_RULE_NOT_PRODUCED,    DET_RULE_TIMEOUT_UNANSWERED,
+        DET_RULE_DISPATCH_MISSING, DET_RULE_FAILURE_MISSING, DET_RULE_FAILURE_UNTAKEN,
+        DET_RULE_CLOSED_UNTAKEN,
     };
 
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

@@ -26,11 +26,13 @@ static const char *const keywords[] = { "_Alignas",      "_Alignof",  "_Atomic",
                                         "unsigned",      "void",      "volatile",
                                         "while" };
 
-static const char *const taken[] = {
-    "machine",       "send",         "send_with",           "instance_start",
-    "instance_stop", "instance_get", "instance_start_with", "instance_stop_with",
-    "state_name",    "state_count",  "event_count"
+static const char *const taken[] = { "machine", "state_name", "state_count", "event_count" };
+static const char *const taken_by_instances[] = {
+    "send",         "send_with",           "instance_start",    "instance_stop",
+    "instance_get", "instance_start_with", "instance_stop_with"
 };
+static const char *const taken_by_components[] = { "component", "supervise", "offer", "handle_send",
+                                                   "handle_state" };
 
 static bool is_among(const char *name, const char *const *words, size_t count)
 {
@@ -46,7 +48,10 @@ bool det_is_keyword(const char *name)
     return is_among(name, keywords, sizeof keywords / sizeof keywords[0]);
 }
 
-bool det_is_taken_by_template(const char *name)
+#define IS_AMONG(name, words) is_among(name, words, sizeof(words) / sizeof(words)[0])
+
+bool det_is_taken_by_template(const char *name, bool is_component)
 {
-    return is_among(name, taken, sizeof taken / sizeof taken[0]);
+    return IS_AMONG(name, taken) || (is_component ? IS_AMONG(name, taken_by_components)
+                                                  : IS_AMONG(name, taken_by_instances));
 }

@@ -10,6 +10,6 @@
 bool det_is_keyword(const char *name);
 /* Whether <machine>_<name> is a name in C that fsm/declare.h makes, so that the constructor of an
  * event called so would clash with it. */
-bool det_is_taken_by_template(const char *name);
+bool det_is_taken_by_template(const char *name, bool is_component);
 
 #endif

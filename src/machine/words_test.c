@@ -21,11 +21,15 @@ static void keywords_of_c_cannot_be_names(void **state)
 static void names_that_the_template_makes_are_taken(void **state)
 {
     (void)state;
-    assert_true(det_is_taken_by_template("send"));
-    assert_true(det_is_taken_by_template("machine"));
-    assert_true(det_is_taken_by_template("event_count"));
-    assert_false(det_is_taken_by_template("start"));
-    assert_false(det_is_taken_by_template("stop"));
+    assert_true(det_is_taken_by_template("send", false));
+    assert_true(det_is_taken_by_template("machine", false));
+    assert_true(det_is_taken_by_template("event_count", false));
+    assert_false(det_is_taken_by_template("start", false));
+    assert_false(det_is_taken_by_template("stop", false));
+    assert_false(det_is_taken_by_template("offer", false));
+    assert_true(det_is_taken_by_template("offer", true));
+    assert_true(det_is_taken_by_template("state_name", true));
+    assert_false(det_is_taken_by_template("send", true));
 }
 
 int main(void)

@@ -31,6 +31,8 @@
 #include "base/unset.h"
 #include "supervise/handle.h"
 
+#define PLACES (DET_COMPONENT_PRODUCED_MAX + 1)
+
 static const char *state_name(const struct det_frame *frame)
 {
     return frame->def->machine->states[frame->component->state].name;
@@ -135,7 +137,9 @@ static int keep_produced(struct det_frame *frame, const struct det_effect_def *a
 
 static void *produced_place(struct det_frame *frame, unsigned number)
 {
-    return frame->produced[(frame->produced_first + number) % (DET_COMPONENT_PRODUCED_MAX + 1)];
+    unsigned place = frame->produced_first + number;
+
+    return frame->produced[place < PLACES ? place : place - PLACES];
 }
 
 static void act(struct det_frame *frame, const struct det_transition *transition, const void *event)
@@ -161,7 +165,7 @@ static void act(struct det_frame *frame, const struct det_transition *transition
     }
 }
 
-static _Noreturn void not_sound(const struct det_frame *frame)
+_Noreturn static void say_unsound(const struct det_frame *frame)
 {
     char text[DET_ERROR_TEXT_MAX];
 
@@ -173,10 +177,8 @@ static _Noreturn void not_sound(const struct det_frame *frame)
 
 static void assert_sound(const struct det_frame *frame)
 {
-    det_invariant_fn *invariant = frame->def->invariant;
-
-    if (invariant && !invariant(frame->context))
-        not_sound(frame);
+    if (frame->def->invariant && !frame->def->invariant(frame->context))
+        say_unsound(frame);
 }
 
 /* What is seen of a step: also of one whose last action failed, but then not yet by watchers. */
@@ -284,7 +286,7 @@ static void tell_failure(struct det_frame *frame)
 static void give_produced(struct det_frame *frame)
 {
     memcpy(frame->event, produced_place(frame, 0), frame->def->machine->event_size);
-    frame->produced_first = (frame->produced_first + 1) % (DET_COMPONENT_PRODUCED_MAX + 1);
+    frame->produced_first = (frame->produced_first + 1) % PLACES;
     frame->produced_count--;
     if (++frame->chain > DET_COMPONENT_CHAIN_MAX)
         det_frame_fail(

@@ -1,48 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* gateway_test.c - the run loop: what it calls and in which order, and what becomes of errors. */
+/* gateway_test.c - the run loop: what it calls, in which order, and when a component ends. */
 #include "supervise/pump_test.h"
-
-struct fixture {
-    struct det_sim *sim;
-    struct det_loop *loop;
-    struct det_executor *executor;
-    struct det_handle *handle;
-    struct pump pump;
-};
-
-static int set_up(void **state)
-{
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-
-    assert_non_null(fixture);
-    assert_int_equal(det_sim_open(NULL, &fixture->sim, NULL), 0);
-    assert_int_equal(det_loop_open(det_sim_world(fixture->sim), NULL, &fixture->loop), 0);
-    assert_int_equal(det_executor_open(fixture->loop, NULL, &fixture->executor, NULL), 0);
-    assert_int_equal(
-        pump_supervise(fixture->executor, &fixture->pump, NULL, &fixture->handle, NULL), 0);
-    *state = fixture;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-
-    det_handle_close(fixture->handle);
-    det_executor_close(fixture->executor);
-    det_loop_close(fixture->loop);
-    det_sim_close(fixture->sim);
-    free(fixture);
-    return 0;
-}
-
-static void turn(struct fixture *fixture)
-{
-    while (det_loop_turn(fixture->loop, 0) > 0)
-        continue;
-}
 
 static void a_component_parks_until_it_is_told_to_start(void **state)
 {
@@ -52,25 +12,299 @@ static void a_component_parks_until_it_is_told_to_start(void **state)
     turn(fixture);
     assert_string_equal(pump->trace, "");
     assert_int_equal(pump->component.state, PUMP_IDLE);
-    assert_int_equal(
-        pump_handle_send(fixture->handle, pump_start((struct pump_port){ .number = 3 })), 0);
+    assert_int_equal(pump_handle_send(fixture->handle, start_event()), 0);
+    assert_string_equal(pump->trace, "");
     turn(fixture);
     assert_string_equal(pump->trace, "open_port open_step enter_running run_step ");
     assert_int_equal(pump_handle_state(fixture->handle), PUMP_RUNNING);
-    assert_int_equal(pump_offer(pump, pump_tick()), 0);
-    assert_int_equal(pump->ticks, 2);
+    assert_true(pump_is_open(pump_handle_state(fixture->handle)));
+}
+
+static void a_step_runs_exit_hook_then_entry_hook_then_actions(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
     assert_int_equal(pump_offer(pump, pump_drain()), 0);
+    assert_string_equal(pump->trace, "leave_running check_drain drain_step close_port completed ");
+}
+
+static void a_stay_runs_its_actions_and_no_hook_of_the_state(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    assert_int_equal(pump_offer(pump, pump_tick()), 0);
+    assert_string_equal(pump->trace, "count_tick count_tick run_step ");
+    assert_int_equal(pump->ticks, 2);
+}
+
+static void an_alternative_counts_when_the_guard_says_no(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    pump->is_restless = true;
+    assert_int_equal(pump_offer(pump, pump_tick()), 0);
+    assert_string_equal(pump->trace, "leave_running ");
+    assert_int_equal(pump->component.state, PUMP_BROKEN);
+    assert_int_equal(det_component_failure(&pump->component)->code, 0);
+}
+
+static void what_actions_produce_comes_after_all_actions_in_order(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    assert_int_equal(pump_offer(pump, pump_burst()), 0);
+    assert_string_equal(
+        pump->trace, "make_echo make_echo count_tick count_tick count_tick run_step ");
+}
+
+static void an_offer_that_the_state_does_not_take_changes_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
     turn(fixture);
-    assert_int_equal(pump->component.def == NULL, true);
+    assert_int_equal(pump_offer(pump, pump_tick()), DET_ERR_UNHANDLED);
+    assert_int_equal(
+        pump_offer(pump, pump_start((struct pump_port){ .number = 0 })), DET_ERR_REFUSED);
+    assert_string_equal(pump->trace, "");
+    assert_int_equal(pump->component.state, PUMP_IDLE);
+    assert_int_equal(pump->component.phase == 1, true);
+    assert_int_equal(det_executor_counts(fixture->executor).steps, 0);
+}
+
+static void an_offer_in_vain_does_not_take_a_wake_back(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    det_component_wake(&pump->component);
+    assert_int_equal(pump_offer(pump, pump_finish()), DET_ERR_UNHANDLED);
+    assert_string_equal(pump->trace, "");
+    turn(fixture);
+    assert_string_equal(pump->trace, "run_step ");
+}
+
+static void an_event_that_is_to_be_ignored_is_ignored(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    assert_int_equal(pump_offer(pump, pump_remark()), 0);
+    assert_int_equal(pump_handle_send(fixture->handle, pump_remark()), 0);
+    turn(fixture);
+    assert_int_equal(pump->component.state, PUMP_RUNNING);
+    assert_int_equal(pump->completions, 0);
+}
+
+static void what_is_no_event_or_an_internal_one_is_not_taken(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+    struct pump_event event = pump_tick();
+
+    run_it(fixture);
+    assert_int_equal(pump_offer(pump, pump_echo()), DET_ERR_INVALID);
+    assert_int_equal(pump_handle_send(fixture->handle, pump_echo()), DET_ERR_INVALID);
+    event.kind = pump_event_count;
+    assert_int_equal(pump_offer(pump, event), DET_ERR_INVALID);
+    assert_int_equal(pump_handle_send(fixture->handle, event), DET_ERR_INVALID);
+    assert_string_equal(pump->trace, "");
+}
+
+static void a_final_state_ends_it_once_and_for_all(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+    struct det_component_end end;
+
+    run_it(fixture);
+    assert_int_equal(pump_offer(pump, pump_drain()), 0);
     assert_int_equal(pump->completions, 1);
+    assert_int_equal(pump->end.state, PUMP_DONE);
+    assert_int_equal(pump->end.failure.code, 0);
+    assert_int_equal(pump->end.failure.source, DET_FAILURE_NONE);
+    assert_int_equal(det_handle_wait(fixture->handle, 0, &end), 0);
+    assert_int_equal(end.state, PUMP_DONE);
     assert_int_equal(pump_offer(pump, pump_tick()), DET_ERR_CLOSED);
+    assert_int_equal(pump_handle_send(fixture->handle, pump_tick()), DET_ERR_CLOSED);
+    det_component_wake(&pump->component);
+    assert_int_equal(det_component_wake_at(&pump->component, 1), 0);
+    det_handle_wake(fixture->handle);
+    det_handle_abort(fixture->handle);
+    turn(fixture);
+    assert_int_equal(pump->completions, 1);
+    assert_int_equal(det_executor_counts(fixture->executor).ended, 1);
+    assert_int_equal(det_executor_counts(fixture->executor).failed, 0);
+}
+
+static void terminate_ends_it_where_it_stands(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    pump->answer = DET_TERMINATE;
+    det_component_wake(&pump->component);
+    turn(fixture);
+    assert_string_equal(pump->trace, "run_step completed ");
+    assert_int_equal(pump->end.state, PUMP_RUNNING);
+    assert_int_equal(pump->end.failure.code, 0);
+}
+
+static void a_stop_ends_it_after_its_exit_hook(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    assert_int_equal(pump_offer(pump, pump_quit()), 0);
+    assert_string_equal(pump->trace, "leave_running completed ");
+    assert_int_equal(pump->end.state, PUMP_RUNNING);
+}
+
+static void a_dispatch_function_makes_an_event(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    pump->answer = DET_TRANSITION;
+    pump->event = pump_pause();
+    det_component_wake(&pump->component);
+    turn(fixture);
+    assert_string_equal(pump->trace, "run_step leave_running ");
+    assert_int_equal(pump_handle_state(fixture->handle), PUMP_PAUSED);
+}
+
+static void a_context_may_be_supervised_again_once_it_has_ended(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+    struct det_error error;
+    struct det_handle *handle;
+
+    assert_int_equal(
+        pump_supervise(fixture->executor, pump, NULL, &handle, &error), DET_ERR_EXISTS);
+    assert_non_null(strstr(error.text, "pump is supervised already"));
+    run_it(fixture);
+    assert_int_equal(pump_offer(pump, pump_quit()), 0);
+    pump->completions = 0;
+    assert_int_equal(pump_supervise(fixture->executor, pump, NULL, &handle, &error), 0);
+    turn(fixture);
+    assert_int_equal(pump_handle_state(handle), PUMP_IDLE);
+    assert_int_equal(pump_handle_state(fixture->handle), PUMP_RUNNING);
+    det_handle_close(handle);
+}
+
+struct seen {
+    char text[256];
+};
+
+static void see(
+    void *observer, const struct det_component *component, unsigned from, unsigned to, int event)
+{
+    struct seen *seen = observer;
+    size_t length = strlen(seen->text);
+
+    (void)component;
+    snprintf(
+        seen->text + length, sizeof seen->text - length, "%s-%s-%s ", pump_state_name(from),
+        event < 0 ? "start" : pump_machine.events[event].name, pump_state_name(to));
+}
+
+static void an_observer_is_told_of_every_step(void **state)
+{
+    struct fixture *fixture = *state;
+    struct seen seen = { "" };
+    struct det_executor *executor;
+    static struct pump pump;
+
+    assert_int_equal(
+        det_executor_open(
+            fixture->loop, &(struct det_executor_options){ .observe = see, .observer = &seen },
+            &executor, NULL),
+        0);
+    assert_ptr_equal(det_executor_loop(executor), fixture->loop);
+    assert_int_equal(
+        pump_supervise(
+            executor, &pump, &(struct det_supervise_options){ .without_handle = true }, NULL, NULL),
+        0);
+    assert_int_equal(pump_offer(&pump, start_event()), 0);
+    assert_int_equal(pump_offer(&pump, pump_tick()), 0);
+    assert_int_equal(pump_offer(&pump, pump_drain()), 0);
+    assert_string_equal(
+        seen.text, "idle-start-idle idle-start-opening opening-opened-running "
+                   "running-tick-running running-drain-draining draining-finish-done ");
+    det_executor_close(executor);
+}
+
+static void unsound(void *argument)
+{
+    struct fixture *fixture = argument;
+
+    fixture->pump.is_unsound = true;
+    assert_int_equal(pump_offer(&fixture->pump, pump_tick()), 0);
+}
+
+static void an_invariant_that_does_not_hold_ends_the_process(void **state)
+{
+    struct fixture *fixture = *state;
+
+    run_it(fixture);
+    assert_true(det_test_aborts(unsound, fixture, "the invariant of pump in running"));
+}
+
+static void offer_to_itself(struct pump *pump)
+{
+    assert_int_equal(pump_offer(pump, pump_tick()), 0);
+}
+
+static void recurse(void *argument)
+{
+    struct fixture *fixture = argument;
+
+    fixture->pump.in_step = offer_to_itself;
+    assert_int_equal(pump_offer(&fixture->pump, pump_tick()), 0);
+}
+
+static void an_offer_from_inside_the_same_component_is_a_bug(void **state)
+{
+    struct fixture *fixture = *state;
+
+    run_it(fixture);
+    assert_true(det_test_aborts(recurse, fixture, "DET_PHASE_PARKED"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            a_component_parks_until_it_is_told_to_start, set_up, tear_down),
+        PUMP_TEST(a_component_parks_until_it_is_told_to_start),
+        PUMP_TEST(a_step_runs_exit_hook_then_entry_hook_then_actions),
+        PUMP_TEST(a_stay_runs_its_actions_and_no_hook_of_the_state),
+        PUMP_TEST(an_alternative_counts_when_the_guard_says_no),
+        PUMP_TEST(what_actions_produce_comes_after_all_actions_in_order),
+        PUMP_TEST(an_offer_that_the_state_does_not_take_changes_nothing),
+        PUMP_TEST(an_offer_in_vain_does_not_take_a_wake_back),
+        PUMP_TEST(an_event_that_is_to_be_ignored_is_ignored),
+        PUMP_TEST(what_is_no_event_or_an_internal_one_is_not_taken),
+        PUMP_TEST(a_final_state_ends_it_once_and_for_all),
+        PUMP_TEST(terminate_ends_it_where_it_stands),
+        PUMP_TEST(a_stop_ends_it_after_its_exit_hook),
+        PUMP_TEST(a_dispatch_function_makes_an_event),
+        PUMP_TEST(a_context_may_be_supervised_again_once_it_has_ended),
+        PUMP_TEST(an_observer_is_told_of_every_step),
+        PUMP_TEST(an_invariant_that_does_not_hold_ends_the_process),
+        PUMP_TEST(an_offer_from_inside_the_same_component_is_a_bug),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

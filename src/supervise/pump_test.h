@@ -23,11 +23,12 @@ struct pump {
     const char *text;        /* and this text */
     int answer;              /* of run_step, once; 0: DET_CONTINUE */
     struct pump_event event; /* and this event */
-    bool is_restless;
-    unsigned ticks, completions, open_answers;
+    bool is_restless, is_unsound, is_silent, echo_wrong;
+    unsigned ticks, rounds, completions, open_answers, drain_answers;
     struct det_component_end end;
     struct det_failure told; /* what note_failure saw */
     void (*in_step)(struct pump *pump);
+    int (*fate)(struct pump *pump, const char *name); /* what each function answers */
     void *user;
 };
 
@@ -36,8 +37,9 @@ struct pump {
 
 static void note(struct pump *pump, const char *name)
 {
-    strncat(pump->trace, name, sizeof pump->trace - strlen(pump->trace) - 2);
-    strncat(pump->trace, " ", 2);
+    size_t length = strlen(pump->trace);
+
+    snprintf(pump->trace + length, sizeof pump->trace - length, "%s ", name);
 }
 
 /* Notes that a function ran; what it returns if it is one of the broken ones, else 0. */
@@ -47,6 +49,8 @@ static int ran(struct pump *pump, const char *name)
                      (pump->broken_too && strcmp(pump->broken_too, name) == 0);
 
     note(pump, name);
+    if (pump->fate)
+        return pump->fate(pump, name);
     if (!is_broken)
         return 0;
     if (pump->text && pump->error < 0)
@@ -99,13 +103,30 @@ static int count_tick(struct pump *pump, const struct pump_event *event, struct 
     return ran(pump, "count_tick");
 }
 
-static int echo_twice(struct pump *pump, const struct pump_event *event, struct pump_event *ret)
+static int make_echo(struct pump *pump, const struct pump_event *event, struct pump_event *ret)
 {
-    int r = ran(pump, "echo_twice");
+    int r = ran(pump, "make_echo");
 
     (void)event;
-    *ret = pump_echo();
+    if (!pump->is_silent)
+        *ret = pump->echo_wrong ? pump_tick() : pump_echo();
     return r != 0 ? r : DET_PRODUCED;
+}
+
+static int make_round(struct pump *pump, const struct pump_event *event, struct pump_event *ret)
+{
+    (void)event;
+    pump->rounds++;
+    *ret = pump_round();
+    return DET_PRODUCED;
+}
+
+static int make_flood(struct pump *pump, const struct pump_event *event, struct pump_event *ret)
+{
+    (void)event;
+    *ret = pump_wave();
+    pump->rounds++;
+    return DET_PRODUCED;
 }
 
 static int close_port(struct pump *pump, const struct pump_event *event, struct pump_event *ret)
@@ -140,12 +161,13 @@ static int open_step(struct pump *pump, struct pump_event *ret)
 
 static int run_step(struct pump *pump, struct pump_event *ret)
 {
-    int r = ran(pump, "run_step"), answer = pump->answer;
+    int r = ran(pump, "run_step"), answer;
 
     if (pump->in_step)
         pump->in_step(pump);
     if (r != 0)
         return r;
+    answer = pump->answer;
     *ret = pump->event;
     pump->answer = DET_CONTINUE;
     return answer;
@@ -155,8 +177,14 @@ static int drain_step(struct pump *pump, struct pump_event *ret)
 {
     int r = ran(pump, "drain_step");
 
+    if (r != 0)
+        return r;
+    if (pump->drain_answers > 0) {
+        pump->drain_answers--;
+        return DET_CONTINUE;
+    }
     *ret = pump_finish();
-    return r != 0 ? r : DET_TRANSITION;
+    return DET_TRANSITION;
 }
 
 static int pump_completed(struct pump *pump, const struct det_component_end *end)
@@ -168,7 +196,80 @@ static int pump_completed(struct pump *pump, const struct det_component_end *end
 
 static bool pump_is_sound(const struct pump *pump)
 {
-    return pump->completions == 0;
+    return !pump->is_unsound && pump->completions == 0;
 }
+
+/* A pump under supervision in a simulated world, whose loop the test turns. */
+struct fixture {
+    struct det_sim *sim;
+    struct det_loop *loop;
+    struct det_executor *executor;
+    struct det_handle *handle;
+    struct pump pump;
+};
+
+static inline int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    assert_non_null(fixture);
+    assert_int_equal(det_sim_open(NULL, &fixture->sim, NULL), 0);
+    assert_int_equal(det_loop_open(det_sim_world(fixture->sim), NULL, &fixture->loop), 0);
+    assert_int_equal(det_executor_open(fixture->loop, NULL, &fixture->executor, NULL), 0);
+    assert_int_equal(
+        pump_supervise(fixture->executor, &fixture->pump, NULL, &fixture->handle, NULL), 0);
+    *state = fixture;
+    return 0;
+}
+
+static inline int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    det_handle_close(fixture->handle);
+    det_executor_close(fixture->executor);
+    det_loop_close(fixture->loop);
+    det_sim_close(fixture->sim);
+    free(fixture);
+    return 0;
+}
+
+/* All that is due now. */
+static inline void turn(struct fixture *fixture)
+{
+    while (det_loop_turn(fixture->loop, 0) > 0)
+        continue;
+}
+
+static inline det_time now(struct fixture *fixture)
+{
+    return det_world_now(det_sim_world(fixture->sim), DET_CLOCK_MONOTONIC);
+}
+
+/* All that is due until `span` from now. */
+static inline void pass(struct fixture *fixture, det_time span)
+{
+    det_time end = now(fixture) + span;
+
+    while (now(fixture) < end)
+        assert_true(det_loop_turn(fixture->loop, end) >= 0);
+    turn(fixture);
+}
+
+static inline struct pump_event start_event(void)
+{
+    return pump_start((struct pump_port){ .number = 3 });
+}
+
+/* Running, with nothing in its trace. */
+static inline void run_it(struct fixture *fixture)
+{
+    turn(fixture);
+    assert_int_equal(pump_offer(&fixture->pump, start_event()), 0);
+    assert_int_equal(fixture->pump.component.state, PUMP_RUNNING);
+    fixture->pump.trace[0] = '\0';
+}
+
+#define PUMP_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 #endif

@@ -145,8 +145,9 @@ static void pass(struct checks *checks)
 
 static void tell_unhealthy(struct checks *checks)
 {
-    struct det_task_event event = det_task_event_of(checks->task, DET_EVENT_TASK_UNHEALTHY);
+    struct det_task_event event;
 
+    det_task_event_init(&event, checks->task, DET_EVENT_TASK_UNHEALTHY);
     det_event_set_text(event.reason, sizeof event.reason, checks->text);
     det_tasks_publish(checks->task->tasks, &event);
 }
@@ -183,7 +184,7 @@ static void on_limit(void *argument)
     det_format_duration(within, span, sizeof span);
     if (checks->text[0])
         snprintf(
-            reason, sizeof reason, "not ready within %s; the last check: %.120s", span,
+            reason, sizeof reason, "not ready within %s; the last check: %.100s", span,
             checks->text);
     else
         snprintf(reason, sizeof reason, "not ready within %s", span);

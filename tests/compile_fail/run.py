@@ -43,6 +43,23 @@ BODIES = {
               "{{\n    (void)call; (void)data; (void)event; (void)ret;\n    return DET_DONE;\n}}\n",
 }
 
+# Those of a component, which get its context.
+COMPONENT_BODIES = {
+    "GUARD": "static bool {f}(const struct {c} *context, const struct {m}_event *event)\n"
+             "{{\n    (void)context; (void)event;\n    return true;\n}}\n",
+    "HOOK": "static int {f}(struct {c} *context, const struct {m}_event *event)\n"
+            "{{\n    (void)context; (void)event;\n    return 0;\n}}\n",
+    "EFFECT": "static int {f}(struct {c} *context, const struct {m}_event *event,\n"
+              "    struct {m}_event *ret)\n"
+              "{{\n    (void)context; (void)event; (void)ret;\n    return DET_DONE;\n}}\n",
+    "DISPATCH": "static int {f}(struct {c} *context, struct {m}_event *ret)\n"
+                "{{\n    (void)context; (void)ret;\n    return DET_CONTINUE;\n}}\n",
+    "COMPLETION": "static int {f}(struct {c} *context, const struct det_component_end *end)\n"
+                  "{{\n    (void)context; (void)end;\n    return 0;\n}}\n",
+    "INVARIANT": "static bool {f}(const struct {c} *context)\n"
+                 "{{\n    (void)context;\n    return true;\n}}\n",
+}
+
 
 def whole_text(path, seen=()):
     """The spec with its fragments, without comments."""
@@ -63,13 +80,23 @@ def program(path, folder):
     source = ""
     for index, used in enumerate(re.findall(r'\bUSES\(\s*"([^"]+)"\s*\)', text)):
         source += f'#define REC_SPEC "{used}"\n#include <detent/rec/declare.h>\n'
-    source += (f'#define FSM_SPEC "{path.name}"\n#include <detent/fsm/declare.h>\n'
-               f'#define FSM_SPEC "{path.name}"\n#include <detent/fsm/define.h>\n')
+    context = re.search(r"#\s*define\s+FSM_CONTEXT\s+(\w+)", text)
+    handler = re.search(r"#\s*define\s+FSM_HANDLER\s+(\w+)", text)
+    source += f'#define FSM_SPEC "{path.name}"\n#include <detent/fsm/declare.h>\n'
+    if context:
+        member = f"const struct {handler[1]} *handler; " if handler else ""
+        source += f"struct {context[1]} {{ {member}struct det_component component; }};\n"
+    source += f'#define FSM_SPEC "{path.name}"\n#include <detent/fsm/define.h>\n'
+    bodies = COMPONENT_BODIES if context else BODIES
+    rows = "GUARD|HOOK|UPDATE|FILL|EFFECT|COMPLETION|INVARIANT"
+    functions = re.findall(r"\b(" + rows + r")\(\s*(\w+)", text)
+    functions += re.findall(r"\b(DISPATCH)\(.*,\s*(?:POLL|IGNORE)\s*,\s*(\w+)", text)
     done = set()
-    for row, function in re.findall(r"\b(GUARD|HOOK|UPDATE|FILL|EFFECT)\(\s*(\w+)", text):
-        if function not in done:
-            source += BODIES[row].format(f=function, m=name[1] if name else "m",
-                                         data=data[1] if data else "det_empty")
+    for row, function in functions:
+        if function not in done and row in bodies:
+            source += bodies[row].format(f=function, m=name[1] if name else "m",
+                                         data=data[1] if data else "det_empty",
+                                         c=context[1] if context else "c")
         done.add(function)
     target = folder / (path.stem + ".c")
     target.write_text(source, encoding="utf-8")

@@ -27,6 +27,8 @@ RULES = {
     "banned-call": "a call that cannot be used safely",
     "sleep-in-test": "a test waits for an event, not for time",
     "one-place": "fsync and rename in one file of src/os, where their order is kept",
+    "single-gateway": "who steps a machine and runs its effects is the machine's own folder, the "
+    "runtime, the program, and for components supervise/gateway.c alone",
     "spdx": "two lines of SPDX head, then a sentence on what the file is",
     "extern-c": "a public header with functions has DET_BEGIN and DET_END",
     "tab": "no tab",
@@ -44,6 +46,12 @@ FILE_WARN = 500
 BANNED = "sprintf vsprintf strcpy strcat atoi atol atoll atof system popen alloca gets strtok"
 SLEEP = "sleep usleep nanosleep clock_nanosleep thrd_sleep"
 ONE_PLACE = "fsync fdatasync sync_file_range rename renameat renameat2"
+GATEWAY = re.compile(
+    r"\b(det_machine_(?:step|choice))\s*\(|(?:->|\.)(table\s*\[)|"
+    r"machine(?:->|\.)(effects\s*\[(?!\w*\]\.name))"
+)
+GATEWAY_FOLDERS = {("src", "machine"), ("src", "runtime"), ("src", "cli")}
+GATEWAY_FILE = Path("src/supervise/gateway.c")
 SYSTEM = re.compile(
     r"(sys|linux|asm|net|netinet|arpa)/.*|(pthread|threads|unistd|time|fcntl|signal|poll|dirent|"
     r"dlfcn|spawn|sched|semaphore|netdb|pwd|grp|termios|ucontext|syslog|uv)\.h"
@@ -183,7 +191,15 @@ class Check:
 
     def check_calls(self, path, code):
         test = is_test(path)
+        may_step = (
+            test
+            or path.parts[0] != "src"
+            or path.parts[:2] in GATEWAY_FOLDERS
+            or path == GATEWAY_FILE
+        )
         for number, line in enumerate(code.splitlines(), 1):
+            for match in GATEWAY.finditer(line) if not may_step else ():
+                self.report("single-gateway", path, number, match[1] or match[2] or match[3])
             for match in BANNED_CALL.finditer(line):
                 self.report("banned-call", path, number, match.group(1))
             for match in SLEEP_CALL.finditer(line) if test else ():

@@ -253,6 +253,10 @@ enum { FSM_STATE_IS_NORMAL, FSM_STATE_IS_INITIAL, FSM_STATE_IS_FINAL };
     _Static_assert(sizeof(FSM__TAKEN(e)) == 1, "no transition takes this event");
 #define FSM__G_INTERNAL(e, ...)     \
     FSM__G_EVENT(e, __VA_ARGS__, ~) \
+    FSM__CAT(FSM__G_INTERNAL_, FSM__MODE)(e)
+#define FSM__G_INTERNAL_INSTANCE(e) \
     _Static_assert(sizeof(FSM__PRODUCED(e)) == 1, "nothing produces this internal event");
+/* A dispatch function makes whatever event it likes. */
+#define FSM__G_INTERNAL_COMPONENT(e)
 
 #endif

@@ -68,9 +68,7 @@
     _Static_assert(                                           \
         (int)FSM__ONE_DISPATCH(s) != (int)DET_CONTROL_IGNORE, \
         "CLOSED belongs to a state that looks at events from outside: BLOCK or POLL");
-#define FSM__C_FAILURE(e)                           \
-    enum { FSM__ONE_FAILURE = (int)FSM__EVENT(e) }; \
-    typedef char FSM__PRODUCED(e)[1];
+#define FSM__C_FAILURE(e) enum { FSM__ONE_FAILURE = (int)FSM__EVENT(e) };
 #define FSM__C_COMPLETION(f)                                                             \
     static int f(FSM__CONTEXT_POINTER, const struct det_component_end *);                \
     static int FSM__ONE_COMPLETION(void *fsm__1, const struct det_component_end *fsm__2) \
@@ -88,13 +86,16 @@
  * counted, since no pass sees a state and the failure event in one row. */
 #define FSM__C_STATE_INSTANCE(s, flag)
 #define FSM__C_STATE_COMPONENT(s, flag) FSM__C_STATE_##flag(s)
-#define FSM__C_STATE_NORMAL(s) \
+#define FSM__C_STATE_NORMAL(s)  \
+    enum { FSM__LIVES(s) = 1 }; \
     _Static_assert((int)FSM__ONE_DISPATCH(s) >= 0, "this state has no DISPATCH");
-#define FSM__C_STATE_INITIAL(s)           FSM__C_STATE_NORMAL(s)
-#define FSM__C_STATE_FINAL(s)             enum { FSM__NO_DISPATCH(s) };
-#define FSM__C_FAILS(x, s, e)             +((int)FSM__EVENT(e) == (int)FSM__ONE_FAILURE)
-#define FSM__C_LIVES(...)                 FSM__C_LIVES_(__VA_ARGS__, NORMAL, ~)
-#define FSM__C_LIVES_(s, wire, flag, ...) +(FSM_STATE_IS_##flag != FSM_STATE_IS_FINAL)
+#define FSM__C_STATE_INITIAL(s) FSM__C_STATE_NORMAL(s)
+#define FSM__C_STATE_FINAL(s)   \
+    enum { FSM__LIVES(s) = 0 }; \
+    enum { FSM__NO_DISPATCH(s) };
+#define FSM__C_LIVES(s, ...) +(int)FSM__LIVES(s)
+#define FSM__C_FAILS(x, s, e) \
+    +((int)FSM__EVENT(e) == (int)FSM__ONE_FAILURE ? (int)FSM__LIVES(s) : 0)
 
 /* 5 */
 #define FSM__C_TABLE(...) \

@@ -37,7 +37,7 @@ enum {
 #undef FSM__C_STAYS
 _Static_assert(
     (int)FSM__OWN(__failing_states) == (int)FSM__OWN(__living_states),
-    "every state that is not FINAL takes the FAILURE event, and no FINAL state does");
+    "every state that is not FINAL takes the FAILURE event");
 
 #pragma GCC diagnostic push
 #ifdef __clang__

@@ -24,11 +24,12 @@
 #include <detent/rec/language.h>
 #if REC__IS_C11
 
+/* Before the spec is first read, so that a row which is none spoils as little as it can. */
+#include <detent/supervise.h>
+
 #include <detent/fsm/pre.h>
 
-#ifdef FSM_CONTEXT
-#include <detent/supervise.h>
-#else
+#ifndef FSM_CONTEXT
 #include <detent/runtime.h>
 #endif
 

@@ -68,6 +68,7 @@
 /* Of a component. */
 #define FSM__ONE_DISPATCH(s) FSM__CAT(s##_has_one_DISPATCH_in_, FSM_NAME)
 #define FSM__NO_DISPATCH(s)  FSM__CAT(s##_is_FINAL_and_has_no_DISPATCH_in_, FSM_NAME)
+#define FSM__LIVES(s)        FSM__CAT(s##_lives_in_, FSM_NAME)
 #define FSM__ONE_CLOSED(s)   FSM__CAT(s##_has_one_CLOSED_in_, FSM_NAME)
 #define FSM__ONE_FAILURE     FSM__CAT(FSM_NAME, _has_one_FAILURE)
 #define FSM__ONE_COMPLETION  FSM__CAT(FSM_NAME, _has_one_COMPLETION)

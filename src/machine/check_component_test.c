@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* check_component_test.c - the rows of a component through the builder: each mistake alone and with
+ * its sentence, and the reader's words for them. */
+#include "machine/builder_test.h"
+
+#include <detent/spec.h>
+
+#define DISPATCH(b, s, ...)       \
+    det_machine_builder_dispatch( \
+        b, &(struct det_dispatch_row){ .states = DET_LIST(s), .mode = __VA_ARGS__ })
+
+/* Rows 1 to 7; a test adds those that it is about from 8 on. */
+static struct det_machine_builder *open_pump(void)
+{
+    struct det_machine_builder *b = open_builder("pump", NULL);
+
+    det_machine_builder_component(b, "pump");
+    STATE(b, "IDLE", .flags = DET_STATE_INITIAL);
+    STATE(b, "RUNNING");
+    STATE(b, "DONE", .flags = DET_STATE_FINAL);
+    EVENT(b, "START");
+    EVENT(b, "ERROR");
+    ON(b, "IDLE", "START", "RUNNING");
+    ON_LISTS(
+        b, .from = DET_LIST("IDLE", "RUNNING"), .events = DET_LIST("ERROR"), .outcome = DET_GOTO,
+        .to = "DONE");
+    return b;
+}
+
+/* Rows 8 to 10. */
+static void dispatch(struct det_machine_builder *b)
+{
+    DISPATCH(b, "IDLE", DET_CONTROL_BLOCK);
+    DISPATCH(b, "RUNNING", DET_CONTROL_POLL, .function = "run");
+    det_machine_builder_failure(b, "ERROR");
+}
+
+static struct det_machine_builder *open_sound(void)
+{
+    struct det_machine_builder *b = open_pump();
+
+    dispatch(b);
+    return b;
+}
+
+static void a_component_that_has_all_breaks_no_rule(void **unused)
+{
+    struct det_machine_builder *b = open_sound();
+
+    (void)unused;
+    det_machine_builder_closed(b, DET_LIST("IDLE", "RUNNING"), "ERROR");
+    det_machine_builder_completion(b, "completed");
+    det_machine_builder_invariant(b, "is_sound");
+    expect(b, "", NULL, NULL);
+}
+
+static void what_a_component_lacks_is_told(void **unused)
+{
+    struct det_machine_builder *b = open_pump();
+
+    (void)unused;
+    det_machine_builder_failure(b, "ERROR");
+    DISPATCH(b, "IDLE", DET_CONTROL_BLOCK);
+    expect(
+        b, "dispatch-missing@2", "RUNNING of pump has no DISPATCH",
+        "say DISPATCH(RUNNING, BLOCK) if it only waits for events");
+    b = open_pump();
+    DISPATCH(b, "IDLE", DET_CONTROL_BLOCK);
+    DISPATCH(b, "RUNNING", DET_CONTROL_BLOCK);
+    expect(
+        b, "failure-missing@0", "pump does not say which event errors become",
+        "say FAILURE(EVENT), and take it in every state");
+    b = open_pump();
+    DISPATCH(b, "IDLE", DET_CONTROL_BLOCK);
+    DISPATCH(b, "RUNNING", DET_CONTROL_BLOCK);
+    det_machine_builder_failure(b, "START");
+    expect(
+        b, "failure-untaken@2", "RUNNING of pump does not take START, which errors become",
+        "say what happens: ON(RUNNING, START, ...)");
+}
+
+static void what_stands_once_is_told_when_it_stands_twice(void **unused)
+{
+    struct det_machine_builder *b = open_sound();
+
+    (void)unused;
+    DISPATCH(b, "IDLE", DET_CONTROL_POLL, .function = "wait");
+    expect(b, "dispatch-twice@11", "IDLE of pump already has its DISPATCH", NULL);
+    b = open_sound();
+    DISPATCH(b, "DONE", DET_CONTROL_BLOCK);
+    expect(b, "dispatch-twice@11", "DONE of pump is FINAL, and so has no DISPATCH", NULL);
+    b = open_sound();
+    det_machine_builder_closed(b, DET_LIST("IDLE", "IDLE"), "START");
+    expect(b, "dispatch-twice@11", "IDLE of pump already has its CLOSED", NULL);
+    b = open_sound();
+    det_machine_builder_failure(b, "START");
+    expect(b, "component-twice@11", "the component of pump already has its FAILURE", NULL);
+    b = open_sound();
+    det_machine_builder_completion(b, "ended");
+    det_machine_builder_completion(b, "over");
+    det_machine_builder_invariant(b, "is_sound");
+    det_machine_builder_invariant(b, "is_right");
+    expect(b, "component-twice@12 component-twice@14", NULL, NULL);
+}
+
+static void a_closed_channel_counts_where_it_is_seen_and_taken(void **unused)
+{
+    struct det_machine_builder *b = open_pump();
+
+    (void)unused;
+    DISPATCH(b, "IDLE", DET_CONTROL_IGNORE, .function = "wait");
+    DISPATCH(b, "RUNNING", DET_CONTROL_BLOCK);
+    det_machine_builder_failure(b, "ERROR");
+    det_machine_builder_closed(b, DET_LIST("IDLE", "RUNNING"), "START");
+    expect(
+        b, "closed-untaken@11 closed-untaken@11",
+        "CLOSED(IDLE, START) never counts: IDLE of pump does not look at events from outside",
+        NULL);
+    /* Of a state that is unknown, or has no DISPATCH, that is said. */
+    b = open_sound();
+    det_machine_builder_closed(b, DET_LIST("NOWHERE"), "START");
+    expect(b, "unknown-state@11", NULL, NULL);
+    b = open_sound();
+    det_machine_builder_closed(b, DET_LIST("IDLE"), "NOTHING");
+    expect(b, "unknown-event@11", NULL, NULL);
+    b = open_sound();
+    det_machine_builder_closed(b, NULL, "START");
+    expect(b, "row-arguments@11", "a row of pump names no state", NULL);
+}
+
+static void a_dispatch_has_a_function_unless_it_blocks(void **unused)
+{
+    struct det_machine_builder *b = open_pump();
+
+    (void)unused;
+    DISPATCH(b, "IDLE", DET_CONTROL_BLOCK, .function = "wait");
+    DISPATCH(b, "RUNNING", DET_CONTROL_IGNORE);
+    det_machine_builder_failure(b, "ERROR");
+    expect(
+        b, "row-arguments@8 row-arguments@9", "DISPATCH with BLOCK only waits: it has no function",
+        NULL);
+}
+
+static void a_function_has_one_role(void **unused)
+{
+    struct det_machine_builder *b = open_sound();
+
+    (void)unused;
+    det_machine_builder_guard(b, "wait", NULL);
+    ON(b, "RUNNING", "START", "DONE", .guard = "wait");
+    det_machine_builder_completion(b, "wait");
+    expect(
+        b, "duplicate-name@13",
+        "wait is already a guard of pump, and cannot be the function of COMPLETION as well", NULL);
+    b = open_sound();
+    det_machine_builder_completion(b, "run");
+    det_machine_builder_invariant(b, "run");
+    expect(b, "duplicate-name@11 duplicate-name@12 duplicate-name@12", NULL, NULL);
+}
+
+static void what_is_for_instances_is_not_for_components(void **unused)
+{
+    static const struct det_field fields[] = {
+        { .name = "text", .kind = DET_KIND_TEXT, .capacity = 599, .size = 600 }
+    };
+    static const struct det_record large = {
+        .name = "large", .size = 600, .fields = fields, .field_count = 1, .version = 1
+    };
+    struct det_machine_builder *b = open_sound();
+
+    (void)unused;
+    det_machine_builder_update(b, "count", NULL);
+    det_machine_builder_fill(b, "note", NULL);
+    TIMER(b, "later", DET_SECOND, "START");
+    det_machine_builder_event_unhandled(b, "START", DET_UNHANDLED_DEFER);
+    det_machine_builder_event_unhandled(b, "ERROR", DET_UNHANDLED_IGNORE);
+    expect(
+        b, "instance-row@11 instance-row@12 instance-row@13 instance-row@14",
+        "UPDATE is for instances, and pump is a component", NULL);
+    b = open_sound();
+    det_machine_builder_data(b, &payment_record);
+    det_machine_builder_unhandled(b, DET_UNHANDLED_DEAD_LETTER);
+    expect(
+        b, "instance-row@0 instance-row@0",
+        "a record of data is for instances, and pump is a component", NULL);
+    b = open_sound();
+    EVENT(b, "NOTE", .payload = &large, .unhandled = DET_UNHANDLED_DEFER);
+    STAY(b, "IDLE", DET_LIST("NOTE"));
+    expect(b, "instance-row@11 too-large@11", NULL, NULL);
+}
+
+static void rows_of_a_component_without_one_are_told_once(void **unused)
+{
+    struct det_machine_builder *b = open_builder("pump", NULL);
+
+    (void)unused;
+    STATE(b, "IDLE", .flags = DET_STATE_INITIAL);
+    EVENT(b, "ERROR");
+    STAY(b, "IDLE", DET_LIST("ERROR"));
+    det_machine_builder_invariant(b, "is_sound");
+    DISPATCH(b, "IDLE", DET_CONTROL_BLOCK);
+    det_machine_builder_failure(b, "ERROR");
+    expect(
+        b, "component-row@4", "INVARIANT belongs to a component, and pump is none",
+        "name the struct that is its context: #define FSM_CONTEXT");
+}
+
+static void an_internal_event_of_a_component_may_come_from_a_dispatch_function(void **unused)
+{
+    struct det_machine_builder *b = open_sound();
+
+    (void)unused;
+    EVENT(b, "OPENED", .is_internal = true);
+    ON(b, "RUNNING", "OPENED", "DONE");
+    expect(b, "", NULL, NULL);
+}
+
+static int build(struct det_test_memory *memory, void *argument)
+{
+    struct det_diagnostics found;
+    struct det_machine_builder *b;
+    struct det_machine *machine = NULL;
+    int r;
+
+    (void)argument;
+    r = det_machine_builder_open("pump", &memory->allocator, &b);
+    if (r < 0)
+        return r;
+    det_machine_builder_component(b, "pump");
+    STATE(b, "IDLE", .flags = DET_STATE_INITIAL);
+    EVENT(b, "ERROR");
+    STAY(b, "IDLE", DET_LIST("ERROR"));
+    DISPATCH(b, "IDLE", DET_CONTROL_POLL, .function = "wait");
+    det_machine_builder_failure(b, "ERROR");
+    det_machine_builder_closed(b, DET_LIST("IDLE"), "ERROR");
+    det_machine_builder_completion(b, "completed");
+    det_machine_builder_invariant(b, "is_sound");
+    r = det_machine_builder_build(b, &machine, &found);
+    det_machine_builder_close(b);
+    if (r == 0)
+        det_machine_close(machine);
+    return r;
+}
+
+static void memory_may_run_out_at_any_place(void **unused)
+{
+    (void)unused;
+    det_test_each_failure(build, NULL);
+}
+
+#define HEAD "#define FSM_NAME pump\n#define FSM_PREFIX PUMP\n"
+#define TAIL                                                            \
+    "STATE(IDLE, idle, INITIAL)\nEVENT(ERROR, error)\nFAILURE(ERROR)\n" \
+    "DISPATCH(IDLE, BLOCK)\nSTAY(IDLE, ERROR)\n"
+
+/* The only finding, or none. */
+static void assert_read(const char *text, const char *rule, const char *part)
+{
+    const struct det_diagnostics *found;
+    struct det_spec *spec;
+
+    assert_int_equal(det_spec_read("pump.fsm", text, strlen(text), NULL, &spec), 0);
+    found = det_spec_diagnostics(spec);
+    assert_int_equal(found->count, 1);
+    assert_string_equal(det_rule_id(found->items[0].rule), rule);
+    if (strstr(found->items[0].text, part) == NULL)
+        assert_string_equal(found->items[0].text, part);
+    det_spec_close(spec);
+}
+
+static void the_words_of_a_component_are_read(void **unused)
+{
+    (void)unused;
+    assert_read(
+        HEAD "#define FSM_CONTEX pump\n" TAIL, "syntax",
+        "FSM_UNHANDLED, FSM_CONTEXT and FSM_HANDLER");
+    assert_read(
+        HEAD "#define FSM_CONTEXT 7\n" TAIL, "row-arguments",
+        "FSM_CONTEXT is the name of a struct");
+    assert_read(
+        HEAD "#define FSM_CONTEXT pump\n#define FSM_HANDLER 7\n" TAIL, "row-arguments",
+        "FSM_HANDLER is the name of a struct");
+    assert_read(
+        HEAD "#define FSM_CONTEXT pump\nSTATE(BUSY, busy)\nDISPATCH(BUSY, POOL, work)\n"
+             "ON(IDLE, ERROR, BUSY)\nSTATE(IDLE, idle, INITIAL)\nEVENT(ERROR, error)\n"
+             "FAILURE(ERROR)\nDISPATCH(IDLE, BLOCK)\nSTAY(BUSY, ERROR)\n",
+        "row-arguments", "BLOCK, POLL or IGNORE");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_component_that_has_all_breaks_no_rule),
+        cmocka_unit_test(what_a_component_lacks_is_told),
+        cmocka_unit_test(what_stands_once_is_told_when_it_stands_twice),
+        cmocka_unit_test(a_closed_channel_counts_where_it_is_seen_and_taken),
+        cmocka_unit_test(a_dispatch_has_a_function_unless_it_blocks),
+        cmocka_unit_test(a_function_has_one_role),
+        cmocka_unit_test(what_is_for_instances_is_not_for_components),
+        cmocka_unit_test(rows_of_a_component_without_one_are_told_once),
+        cmocka_unit_test(an_internal_event_of_a_component_may_come_from_a_dispatch_function),
+        cmocka_unit_test(memory_may_run_out_at_any_place),
+        cmocka_unit_test(the_words_of_a_component_are_read),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

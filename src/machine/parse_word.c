@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* parse_word.c - the words of the machine itself, FSM_VERSION and so on, as the builder is told. */
+#include <string.h>
+
+#include "base/text.h"
+#include "machine/parse.h"
+
+const char *const det_parse_policies[DET_PARSE_POLICY_COUNT] = { "ERROR", "IGNORE", "DEFER",
+                                                                 "DEAD_LETTER" };
+
+/* The words of the machine are judged like rows. */
+static void fail_word(struct det_spec *spec, const struct det_node *node, const char *problem)
+{
+    struct det_place place = det_parse_place(node);
+
+    det_parse_complain(spec, DET_RULE_ROW_ARGUMENTS, &place, "%s", problem);
+}
+
+static void read_version(struct det_spec *spec)
+{
+    const struct det_node *node = spec->words[DET_WORD_VERSION];
+    uint64_t version = 0;
+
+    if (node == NULL)
+        return;
+    if (node->kind != DET_NODE_NUMBER || det_parse_u64(det_view_text(node->text), &version) < 0 ||
+        version == 0 || version > UINT32_MAX)
+        fail_word(spec, node, "FSM_VERSION is a whole number from 1 to 4294967295");
+    else
+        det_machine_builder_version(spec->builder, (uint32_t)version);
+}
+
+/* A component is known before any row; that of a misspelt word is one as well. */
+static void read_context(struct det_spec *spec)
+{
+    const struct det_node *node = spec->words[DET_WORD_CONTEXT];
+    const struct det_node *handler = spec->words[DET_WORD_HANDLER];
+    struct det_place place;
+
+    if (node == NULL)
+        node = spec->guessed_words[DET_WORD_CONTEXT];
+    if (node != NULL && node->kind != DET_NODE_NAME)
+        fail_word(spec, node, "FSM_CONTEXT is the name of a struct");
+    if (handler != NULL && handler->kind != DET_NODE_NAME)
+        fail_word(spec, handler, "FSM_HANDLER is the name of a struct");
+    if (node != NULL) {
+        det_machine_builder_component(spec->builder, node->text);
+    } else if (handler != NULL) {
+        place = det_parse_place(handler);
+        det_parse_complain(
+            spec, DET_RULE_COMPONENT_ROW, &place,
+            "FSM_HANDLER belongs to a component: say #define FSM_CONTEXT as well");
+    }
+}
+
+static void read_data(struct det_spec *spec)
+{
+    const struct det_node *node = spec->words[DET_WORD_DATA];
+    const struct det_record *record;
+    struct det_place place;
+
+    if (node == NULL)
+        return;
+    if (node->kind != DET_NODE_NAME) {
+        fail_word(spec, node, "FSM_DATA is the name of a record");
+        return;
+    }
+    if (spec->words[DET_WORD_CONTEXT] != NULL) {
+        place = det_parse_place(node);
+        det_parse_complain(
+            spec, DET_RULE_INSTANCE_ROW, &place,
+            "FSM_DATA is for instances: a component keeps what it needs in its context");
+        return;
+    }
+    record = det_parse_record_of(spec, node);
+    if (record != NULL)
+        det_machine_builder_data(spec->builder, record);
+}
+
+static void read_policy(struct det_spec *spec)
+{
+    const struct det_node *node = spec->words[DET_WORD_UNHANDLED];
+
+    if (node == NULL)
+        return;
+    for (size_t i = 0; i < DET_PARSE_POLICY_COUNT; i++) {
+        if (strcmp(node->text, det_parse_policies[i]) == 0) {
+            det_machine_builder_unhandled(spec->builder, (enum det_unhandled)i);
+            return;
+        }
+    }
+    fail_word(spec, node, "FSM_UNHANDLED is ERROR, IGNORE, DEFER or DEAD_LETTER");
+    det_parse_hint_nearest(spec, node->text, det_parse_policies, DET_PARSE_POLICY_COUNT);
+}
+
+void det_parse_words(struct det_spec *spec)
+{
+    read_version(spec);
+    read_context(spec);
+    read_data(spec);
+    read_policy(spec);
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* executor_test.c - many components on one loop: turns, budgets, wakes, timers, ends. */
+#include "supervise/pump_test.h"
+
+static const struct det_supervise_options bare = { .without_handle = true };
+
+static struct pump *add(struct fixture *fixture, struct pump *pump)
+{
+    memset(pump, 0, sizeof *pump);
+    assert_int_equal(pump_supervise(fixture->executor, pump, &bare, NULL, NULL), 0);
+    return pump;
+}
+
+static uint64_t turns_of(struct fixture *fixture)
+{
+    return det_executor_counts(fixture->executor).turns;
+}
+
+static void a_component_is_two_cache_lines(void **unused)
+{
+    (void)unused;
+    assert_true(sizeof(struct det_component) <= 128);
+}
+
+static void wakes_are_one_turn_and_no_wake_is_none(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t turns;
+
+    run_it(fixture);
+    turns = turns_of(fixture);
+    turn(fixture);
+    assert_int_equal(turns_of(fixture), turns);
+    for (int i = 0; i < 100; i++)
+        det_component_wake(&fixture->pump.component);
+    turn(fixture);
+    assert_int_equal(turns_of(fixture), turns + 1);
+    assert_string_equal(fixture->pump.trace, "run_step ");
+}
+
+static void wake_itself(struct pump *pump)
+{
+    det_component_wake(&pump->component);
+    pump->in_step = NULL;
+}
+
+static void a_wake_while_it_runs_is_another_turn(void **state)
+{
+    struct fixture *fixture = *state;
+
+    run_it(fixture);
+    fixture->pump.in_step = wake_itself;
+    det_component_wake(&fixture->pump.component);
+    assert_int_equal(det_loop_turn(fixture->loop, 0), 1);
+    assert_string_equal(fixture->pump.trace, "run_step ");
+    assert_int_equal(det_loop_turn(fixture->loop, 0), 1);
+    assert_string_equal(fixture->pump.trace, "run_step run_step ");
+    assert_int_equal(det_loop_turn(fixture->loop, 0), 0);
+}
+
+struct rope {
+    char text[64];
+    struct pump *pumps;
+};
+
+static void pull(struct pump *pump)
+{
+    struct rope *rope = pump->user;
+    size_t length = strlen(rope->text);
+
+    if (length < 9)
+        pump->answer = DET_AGAIN;
+    snprintf(rope->text + length, sizeof rope->text - length, "%d", (int)(pump - rope->pumps));
+}
+
+static void again_lets_the_others_have_their_turn(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct pump pumps[3];
+    struct rope rope = { "", pumps };
+
+    for (int i = 0; i < 3; i++) {
+        add(fixture, &pumps[i]);
+        assert_int_equal(pump_offer(&pumps[i], start_event()), 0);
+        pumps[i].in_step = pull;
+        pumps[i].user = &rope;
+        det_component_wake(&pumps[i].component);
+    }
+    turn(fixture);
+    assert_string_equal(rope.text, "012012012012");
+}
+
+static void transition_again(struct pump *pump)
+{
+    pump->answer = DET_TRANSITION;
+    pump->event = pump_tick();
+}
+
+static void who_never_parks_has_a_budget(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct pump greedy, modest;
+    unsigned steps;
+
+    add(fixture, &greedy);
+    add(fixture, &modest);
+    assert_int_equal(pump_offer(&greedy, start_event()), 0);
+    assert_int_equal(pump_offer(&modest, start_event()), 0);
+    turn(fixture);
+    greedy.in_step = transition_again;
+    modest.trace[0] = '\0';
+    det_component_wake(&greedy.component);
+    det_component_wake(&modest.component);
+    assert_int_equal(det_loop_turn(fixture->loop, 0), 1);
+    assert_string_equal(modest.trace, "run_step ");
+    steps = greedy.ticks / 2;
+    assert_int_equal(steps, 64);
+    assert_int_equal(det_loop_turn(fixture->loop, 0), 1);
+    assert_int_equal(greedy.ticks / 2, 2 * steps);
+    greedy.in_step = NULL;
+    turn(fixture);
+}
+
+static void thousands_share_a_loop(void **state)
+{
+    struct fixture *fixture = *state;
+    enum { COUNT = 5000 };
+    struct pump *pumps = calloc(COUNT, sizeof *pumps);
+    struct det_executor_counts counts;
+
+    assert_non_null(pumps);
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(pump_supervise(fixture->executor, &pumps[i], &bare, NULL, NULL), 0);
+    turn(fixture);
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(pump_offer(&pumps[i], start_event()), 0);
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(pump_offer(&pumps[i], pump_pause()), 0);
+    /* Five seconds later all of them go on. */
+    pass(fixture, 6 * DET_SECOND);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(pumps[i].component.state, PUMP_RUNNING);
+        assert_int_equal(pump_offer(&pumps[i], i % 2 ? pump_quit() : pump_drain()), 0);
+        assert_int_equal(pumps[i].completions, 1);
+    }
+    counts = det_executor_counts(fixture->executor);
+    assert_int_equal(counts.supervised, COUNT + 1);
+    assert_int_equal(counts.ended, COUNT);
+    assert_int_equal(counts.failed, 0);
+    free(pumps);
+}
+
+static void a_timeout_comes_when_its_state_has_lasted(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    assert_int_equal(pump_offer(pump, pump_pause()), 0);
+    pass(fixture, 4 * DET_SECOND);
+    /* A stay leaves it alone. */
+    assert_int_equal(pump_offer(pump, pump_remark()), 0);
+    assert_int_equal(pump->component.state, PUMP_PAUSED);
+    pass(fixture, DET_SECOND - 1);
+    assert_int_equal(pump->component.state, PUMP_PAUSED);
+    pass(fixture, 1);
+    assert_int_equal(pump->component.state, PUMP_RUNNING);
+    assert_int_equal(det_loop_deadline(fixture->loop), DET_NEVER);
+}
+
+static void a_timeout_is_gone_with_its_state(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    assert_int_equal(pump_offer(pump, pump_pause()), 0);
+    pass(fixture, 4 * DET_SECOND);
+    assert_int_equal(pump_offer(pump, pump_resume()), 0);
+    assert_int_equal(det_loop_deadline(fixture->loop), DET_NEVER);
+    assert_int_equal(pump_offer(pump, pump_pause()), 0);
+    pass(fixture, 4 * DET_SECOND);
+    assert_int_equal(pump->component.state, PUMP_PAUSED);
+}
+
+static void within_counts_instead_of_after(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    assert_int_equal(pump_offer(pump, pump_hurry()), 0);
+    pass(fixture, DET_SECOND);
+    assert_int_equal(pump->component.state, PUMP_RUNNING);
+}
+
+static void a_wake_at_a_time_comes_then_and_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + 30), 0);
+    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + 20), 0);
+    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + 40), 0);
+    pass(fixture, 19);
+    assert_string_equal(pump->trace, "");
+    pass(fixture, 1);
+    assert_string_equal(pump->trace, "run_step ");
+    pass(fixture, 100);
+    assert_string_equal(pump->trace, "run_step ");
+}
+
+static void a_wake_at_a_time_is_taken_back_by_hand_or_by_a_run(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + 30), 0);
+    assert_int_equal(det_component_wake_at(&pump->component, DET_NEVER), 0);
+    assert_int_equal(det_loop_deadline(fixture->loop), DET_NEVER);
+    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + 30), 0);
+    det_component_wake(&pump->component);
+    turn(fixture);
+    assert_int_equal(det_loop_deadline(fixture->loop), DET_NEVER);
+}
+
+static void a_wake_and_a_timeout_share_the_timer(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    assert_int_equal(pump_offer(pump, pump_pause()), 0);
+    /* In a state without a function a wake runs nothing, and the timeout still comes. */
+    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + DET_SECOND), 0);
+    pass(fixture, 2 * DET_SECOND);
+    assert_int_equal(pump->component.state, PUMP_PAUSED);
+    /* And the other way round. */
+    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + DET_MINUTE), 0);
+    pass(fixture, 4 * DET_SECOND);
+    assert_int_equal(pump->component.state, PUMP_RUNNING);
+    assert_int_equal(det_loop_deadline(fixture->loop), DET_NEVER);
+}
+
+static void both_may_be_due_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    assert_int_equal(pump_offer(pump, pump_pause()), 0);
+    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + 5 * DET_SECOND), 0);
+    pass(fixture, 5 * DET_SECOND);
+    assert_int_equal(pump->component.state, PUMP_RUNNING);
+    assert_string_equal(pump->trace, "leave_running enter_running run_step ");
+}
+
+/* Offers down a chain of pumps, each from a dispatch function of the one before. */
+static void pass_on(struct pump *pump)
+{
+    struct pump *other = pump->user;
+
+    pump->answer = other ? pump_offer(other, pump_tick()) : 0;
+}
+
+static void offers_go_from_component_to_component_but_not_too_deep(void **state)
+{
+    struct fixture *fixture = *state;
+    enum { COUNT = DET_COMPONENT_DEPTH_MAX + 1 };
+    static struct pump pumps[COUNT];
+
+    for (int i = 0; i < COUNT; i++) {
+        add(fixture, &pumps[i]);
+        assert_int_equal(pump_offer(&pumps[i], start_event()), 0);
+        pumps[i].in_step = pass_on;
+        pumps[i].user = i + 1 < COUNT ? &pumps[i + 1] : NULL;
+    }
+    assert_int_equal(pump_offer(&pumps[1], pump_tick()), 0);
+    assert_int_equal(pumps[COUNT - 1].ticks, 2);
+    assert_int_equal(pumps[1].component.state, PUMP_RUNNING);
+    /* One more is too deep: all of them are told, as each hands the error on. */
+    assert_int_equal(pump_offer(&pumps[0], pump_tick()), DET_ERR_LIMIT);
+    assert_int_equal(pumps[COUNT - 1].ticks, 2);
+    assert_int_equal(pumps[COUNT - 2].told.code, DET_ERR_LIMIT);
+    assert_int_equal(pumps[0].component.state, PUMP_BROKEN);
+}
+
+static void closing_aborts_what_lives_in_the_order_of_its_start(void **state)
+{
+    struct fixture *fixture = *state;
+    struct det_executor *executor;
+    struct det_handle *handle;
+    struct det_component_end end;
+    static struct pump first, second;
+
+    assert_int_equal(det_executor_open(fixture->loop, NULL, &executor, NULL), 0);
+    memset(&first, 0, sizeof first);
+    memset(&second, 0, sizeof second);
+    assert_int_equal(pump_supervise(executor, &first, NULL, &handle, NULL), 0);
+    assert_int_equal(pump_supervise(executor, &second, &bare, NULL, NULL), 0);
+    det_executor_close(executor);
+    assert_int_equal(first.completions, 1);
+    assert_int_equal(second.completions, 1);
+    assert_int_equal(second.end.failure.source, DET_FAILURE_ABORTED);
+    assert_int_equal(det_handle_wait(handle, 0, &end), 0);
+    assert_int_equal(end.failure.code, DET_ERR_CANCELLED);
+    assert_int_equal(pump_handle_send(handle, start_event()), DET_ERR_CLOSED);
+    det_handle_close(handle);
+    det_executor_close(NULL);
+    det_handle_close(NULL);
+    turn(fixture);
+}
+
+static void start_another(struct pump *pump)
+{
+    struct pump *other = pump->user;
+
+    pump->answer = pump_supervise(pump->component.executor, other, &bare, NULL, NULL);
+}
+
+static void a_component_may_supervise_another(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct pump other;
+
+    memset(&other, 0, sizeof other);
+    run_it(fixture);
+    fixture->pump.in_step = start_another;
+    fixture->pump.user = &other;
+    det_component_wake(&fixture->pump.component);
+    turn(fixture);
+    assert_int_equal(fixture->pump.component.state, PUMP_RUNNING);
+    assert_int_equal(pump_offer(&other, start_event()), 0);
+    assert_int_equal(other.component.state, PUMP_RUNNING);
+}
+
+/* Everything that takes memory, once, with what the machine makes of its lack. */
+static int scenario(struct det_test_memory *memory, void *argument)
+{
+    struct det_executor_options options = { .allocator = &memory->allocator };
+    struct det_executor *executor = NULL;
+    struct det_handle *handle = NULL;
+    struct det_loop *loop = NULL;
+    struct det_sim *sim;
+    static struct pump pumps[2];
+    int r;
+
+    (void)argument;
+    memset(pumps, 0, sizeof pumps);
+    assert_int_equal(det_sim_open(NULL, &sim, NULL), 0);
+    r = det_loop_open(det_sim_world(sim), &memory->allocator, &loop);
+    if (r == 0)
+        r = det_executor_open(loop, &options, &executor, NULL);
+    if (r == 0)
+        r = pump_supervise(executor, &pumps[0], NULL, &handle, NULL);
+    if (r == 0)
+        r = pump_supervise(executor, &pumps[1], &bare, NULL, NULL);
+    for (int i = 0; r == 0 && i < 2; i++) {
+        assert_int_equal(pump_offer(&pumps[i], start_event()), 0);
+        pumps[i].broken = "count_tick";
+        pumps[i].error = DET_ERR_IO;
+        assert_int_equal(pump_offer(&pumps[i], pump_tick()), DET_ERR_IO);
+        assert_int_equal(pump_offer(&pumps[i], pump_reset()), 0);
+        r = pump_offer(&pumps[i], pump_pause());
+        if (r == 0)
+            r = det_component_wake_at(&pumps[i].component, 1000 * DET_SECOND);
+        else
+            assert_int_equal(pumps[i].told.code, DET_ERR_NO_MEMORY);
+        if (r == 0)
+            assert_int_equal(pump_offer(&pumps[i], pump_drain()), 0);
+    }
+    if (r == 0) {
+        assert_int_equal(pumps[1].completions, 1);
+        r = pumps[1].end.failure.code == DET_ERR_IO ? 0 : pumps[1].end.failure.code;
+    }
+    det_handle_close(handle);
+    det_executor_close(executor);
+    det_loop_close(loop);
+    det_sim_close(sim);
+    assert_int_equal(pumps[0].completions, executor && handle ? 1 : 0);
+    return r;
+}
+
+static void memory_may_run_out_at_any_place(void **unused)
+{
+    (void)unused;
+    det_test_each_failure(scenario, NULL);
+}
+
+/* A state whose timeout has no room in the loop is a failure of the move, which has happened. */
+static void a_timeout_that_cannot_be_armed_is_a_failure_in_the_new_state(void **unused)
+{
+    struct det_test_memory memory;
+    struct det_executor *executor;
+    struct det_loop *loop;
+    struct det_sim *sim;
+    static struct pump pump;
+
+    (void)unused;
+    memset(&pump, 0, sizeof pump);
+    det_test_memory_init(&memory);
+    assert_int_equal(det_sim_open(NULL, &sim, NULL), 0);
+    assert_int_equal(det_loop_open(det_sim_world(sim), &memory.allocator, &loop), 0);
+    assert_int_equal(det_executor_open(loop, NULL, &executor, NULL), 0);
+    assert_int_equal(pump_supervise(executor, &pump, &bare, NULL, NULL), 0);
+    assert_int_equal(pump_offer(&pump, start_event()), 0);
+    memory.fail_at = memory.calls + 1;
+    assert_int_equal(pump_offer(&pump, pump_pause()), DET_ERR_NO_MEMORY);
+    assert_int_equal(pump.told.source, DET_FAILURE_HOOK);
+    assert_non_null(strstr(pump.told.text, "timeout of paused: no memory left"));
+    assert_int_equal(pump.component.state, PUMP_BROKEN);
+    assert_int_equal(det_loop_deadline(loop), 0);
+    det_executor_close(executor);
+    det_loop_close(loop);
+    det_sim_close(sim);
+    det_test_memory_deinit(&memory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_component_is_two_cache_lines),
+        PUMP_TEST(wakes_are_one_turn_and_no_wake_is_none),
+        PUMP_TEST(a_wake_while_it_runs_is_another_turn),
+        PUMP_TEST(again_lets_the_others_have_their_turn),
+        PUMP_TEST(who_never_parks_has_a_budget),
+        PUMP_TEST(thousands_share_a_loop),
+        PUMP_TEST(a_timeout_comes_when_its_state_has_lasted),
+        PUMP_TEST(a_timeout_is_gone_with_its_state),
+        PUMP_TEST(within_counts_instead_of_after),
+        PUMP_TEST(a_wake_at_a_time_comes_then_and_once),
+        PUMP_TEST(a_wake_at_a_time_is_taken_back_by_hand_or_by_a_run),
+        PUMP_TEST(a_wake_and_a_timeout_share_the_timer),
+        PUMP_TEST(both_may_be_due_at_once),
+        PUMP_TEST(offers_go_from_component_to_component_but_not_too_deep),
+        PUMP_TEST(closing_aborts_what_lives_in_the_order_of_its_start),
+        PUMP_TEST(a_component_may_supervise_another),
+        cmocka_unit_test(memory_may_run_out_at_any_place),
+        cmocka_unit_test(a_timeout_that_cannot_be_armed_is_a_failure_in_the_new_state),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
