@@ -247,6 +247,22 @@ inline actor_do_conclude_cancelled()
     outcomes[me]++;
 }
 
+inline actor_do_conclude_given_up()
+{
+    outcomes[me]++;
+}
+
+/* When the next attempt begins is chance here, and who waits for a held one is the tree. */
+inline actor_do_make_due()
+{
+    skip;
+}
+
+inline actor_do_tell_held()
+{
+    skip;
+}
+
 inline actor_do_conclude_failure()
 {
     outcomes[me]++;
@@ -419,6 +435,10 @@ end:
         allowed[me] = false;
         held[me] = true;
         offers!me, ACTOR_HOLD, false
+    }
+    :: atomic {
+        held[me] && actor_state == ACTOR_HELD ->
+        offers!me, ACTOR_GIVE_UP, true
     }
     :: atomic {
         restarts_left > 0 && actor_state != ACTOR_DONE ->

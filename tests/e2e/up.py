@@ -1,0 +1,744 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""Runs `detent up` end to end, with real processes.
+
+    up.py DETENT NASTY_CHILD [PART_OF_A_NAME]
+
+Nothing here waits for time: a test waits for a fact, and fails when it has not come after a while.
+Each function whose name starts with `test_` is one test and gets a fresh folder as its current one.
+"""
+import inspect
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+DETENT = str(Path(sys.argv[1]).resolve())
+NASTY = str(Path(sys.argv[2]).resolve())
+WANTED = next(iter(sys.argv[3:]), "")
+PATIENCE = 30
+SANITIZER = re.compile(r"^==\d+==WARNING: ASan doesn't fully support makecontext.*\n", re.MULTILINE)
+SLEEPER = "  sleeper: {run: sleep 60}\n"
+running = []
+
+
+class Failure(Exception):
+    """What did not hold."""
+
+
+def check(condition, text="it does not hold"):
+    if not condition:
+        raise Failure(text)
+
+
+def equal(found, wanted):
+    check(found == wanted, f"found:\n{found}\nwanted:\n{wanted}")
+
+
+def wait_until(condition, what):
+    """Until it holds; returns what it said."""
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        check(time.monotonic() < end, f"this did not come: {what}")
+        time.sleep(0.005)
+    return found
+
+
+def config(tasks, head=""):
+    Path("detent.yaml").write_text(f"version: 1\n{head}tasks:\n{tasks}")
+
+
+def environment(extra=None):
+    return {"PATH": f"{Path(DETENT).parent}:{os.environ['PATH']}", "HOME": os.getcwd(),
+            "TERM": "xterm", **(extra or {})}
+
+
+def is_there(number):
+    """Whether the process lives; a zombie does not."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def children_of(number):
+    try:
+        return [int(n) for n in Path(f"/proc/{number}/task/{number}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+class Up:
+    """One `detent up` that runs, and what it has printed up to now."""
+
+    def __init__(self, *words, env=None):
+        self.process = subprocess.Popen(
+            [DETENT, "up", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=environment(env), start_new_session=True, errors="surrogateescape")
+        running.append(self)
+        self.lines, self.talk = [], []
+        self.readers = [threading.Thread(target=self.read, args=pair, daemon=True) for pair in
+                        ((self.process.stdout, self.lines), (self.process.stderr, self.talk))]
+        for reader in self.readers:
+            reader.start()
+
+    @staticmethod
+    def read(stream, lines):
+        for line in stream:
+            lines.append(line.rstrip("\n"))
+
+    @property
+    def number(self):
+        return self.process.pid
+
+    def index(self, pattern, start=0):
+        return next((i for i, line in enumerate(self.lines[start:], start)
+                     if re.search(pattern, line)), -1)
+
+    def wait_for(self, pattern, start=0):
+        """The first line that matches; returns its place."""
+        wait_until(lambda: self.index(pattern, start) >= 0 or self.process.poll() is not None,
+                   f"{pattern}\n{self.shown()}")
+        if self.process.poll() is not None:
+            self.join()
+        check(self.index(pattern, start) >= 0, f"it ended without {pattern}\n{self.shown()}")
+        return self.index(pattern, start)
+
+    def match(self, pattern):
+        return re.search(pattern, self.lines[self.wait_for(pattern)])
+
+    def shown(self):
+        return "\n".join([*self.lines[-60:], "--- stderr", *self.talk[-40:]])
+
+    def send(self, number):
+        os.kill(self.number, number)
+
+    def join(self):
+        for reader in self.readers:
+            reader.join(PATIENCE)
+
+    def end(self, code=0):
+        """Waits for its end, which leaves nothing behind."""
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired as problem:
+            raise Failure(f"it does not end:\n{self.shown()}") from problem
+        self.join()
+        found = self.process.returncode
+        check(found == code, f"exit code {found}, not {code}:\n{self.shown()}")
+        check(not Path(".detent/detent.sock").exists(), "the socket is still there")
+
+    def stop(self, code=0):
+        self.send(signal.SIGINT)
+        self.end(code)
+
+    def kill(self):
+        """For the end of a test that failed: it and all below it."""
+        for number in children_of(self.number):
+            try:
+                os.killpg(number, signal.SIGKILL)
+            except OSError:
+                pass
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+class Client:
+    """Talks to the `detent up` of this folder."""
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(PATIENCE)
+        wait_until(self.connect, "a socket that answers")
+        self.file = self.socket.makefile("rw")
+        self.last = 0
+
+    def connect(self):
+        try:
+            self.socket.connect(".detent/detent.sock")
+            return True
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+
+    def ask(self, verb, **arguments):
+        self.last += 1
+        self.file.write(json.dumps({"id": self.last, "verb": verb, "arguments": arguments}) + "\n")
+        self.file.flush()
+        return self.last
+
+    def next(self, request):
+        line = self.file.readline()
+        check(line, "the server has hung up")
+        answer = json.loads(line)
+        equal(answer["id"], request)
+        return answer
+
+    def one(self, verb, **arguments):
+        answer = self.next(self.ask(verb, **arguments))
+        check("data" in answer, str(answer))
+        return answer["data"]
+
+    def all(self, verb, **arguments):
+        request, found = self.ask(verb, **arguments), []
+        while "end" not in (answer := self.next(request)):
+            check("data" in answer, str(answer))
+            found.append(answer["data"])
+        return found
+
+    def fails(self, code, text, verb, **arguments):
+        answer = self.next(self.ask(verb, **arguments))
+        check("error" in answer, str(answer))
+        equal(answer["error"]["code"], code)
+        check(text in answer["error"]["text"], answer["error"]["text"])
+
+    def task(self, name):
+        return next((t for t in self.all("tasks") if t["name"] == name), None)
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+
+# Starting.
+
+def test_tasks_start_when_what_they_depend_on_is_ready():
+    config("""
+  web: {run: [sh, -c, 'echo web is up; exec sleep 60'], depends_on: [database, cache]}
+  database:
+    run: [sh, -c, 'until test -e go; do sleep 0.01; done; : > ready; exec sleep 60']
+    ready: {check: [test, -e, ready], every: 10ms}
+  cache:
+    run: [sh, -c, 'detent notify --ready; exec sleep 60']
+    ready: notify
+    depends_on: {prepare: completed}
+  prepare: {run: echo prepared, restart: never}
+""")
+    up = Up()
+    up.wait_for("cache *= ready")
+    client = Client()
+    check(client.task("web")["waits_for"].startswith("database"), str(client.task("web")))
+    equal(client.task("web")["state"], "held")
+    equal(up.index("web is up"), -1)
+    Path("go").touch()
+    up.wait_for("web is up")
+    order = [up.index(p) for p in ("prepare *= completed", "cache *= started",
+                                   "database *= ready", "web *= started", "web is up")]
+    equal(order, sorted(order))
+    check(-1 not in order, up.shown())
+    client.close()
+    up.stop()
+    stops = [up.index(f"{name} *= stopped") for name in ("web", "database")]
+    check(-1 < stops[0] < stops[1], up.shown())
+
+
+def test_only_what_is_named_runs_and_what_it_depends_on():
+    config("""
+  a: {run: echo a, restart: never}
+  b: {run: echo b, restart: never, depends_on: {a: completed}}
+  c: {run: echo c, restart: never}
+  d: {run: echo d, restart: never, group: glob}
+""", "groups: {glob: {}}\n")
+    up = Up("b")
+    up.end()
+    check(up.index("a *. a") >= 0 and up.index("b *. b") >= 0 and up.index("c *=") < 0, up.shown())
+    up = Up("glob")
+    up.end()
+    check(up.index("d *. d") >= 0 and up.index("^a") < 0, up.shown())
+    up = Up("glop")
+    up.end(3)
+    check("did you mean 'glob'" in "\n".join(up.talk), up.shown())
+
+
+def test_a_bad_file_is_told_in_full_and_starts_nothing():
+    config("  a: {run: touch started, restarts: never}\n  b: {run: nosuchprogram, slot: x}\n")
+    up = Up()
+    up.end(2)
+    talk = "\n".join(up.talk)
+    check("detent.yaml:3:" in talk and "detent.yaml:4:" in talk and "restart" in talk, talk)
+    check(not Path("started").exists() and not Path(".detent").exists())
+    Path("detent.yaml").unlink()
+    Up().end(3)
+    Up("-f", "other.yaml").end(3)
+
+
+def test_a_second_one_is_refused():
+    config(SLEEPER)
+    up = Up()
+    up.wait_for("sleeper *= started")
+    second = Up()
+    second.process.wait(PATIENCE)
+    second.join()
+    equal(second.process.returncode, 4)
+    check("runs" in "\n".join(second.talk) or "running" in "\n".join(second.talk), second.shown())
+    equal(second.lines, [])
+    up.stop()
+
+
+def test_what_a_killed_one_left_is_replaced():
+    config(SLEEPER)
+    up = Up()
+    up.wait_for("sleeper *= started")
+    left = children_of(up.number)
+    up.send(signal.SIGKILL)
+    up.process.wait(PATIENCE)
+    check(Path(".detent/detent.sock").exists())
+    for number in left:
+        os.killpg(number, signal.SIGKILL)
+    up = Up()
+    up.wait_for("sleeper *= started")
+    client = Client()
+    equal(client.one("hello")["process"], up.number)
+    client.close()
+    up.stop()
+
+
+# Running.
+
+def test_a_crash_is_told_with_its_reason_and_the_next_attempt():
+    config("""
+  crash:
+    run: [sh, -c, 'echo boom >&2; exit 3']
+    retries: 2
+    backoff: {first: 20ms, max: 40ms, jitter: none}
+""")
+    up = Up()
+    up.end(1)
+    text = "\n".join(up.lines)
+    for part in ("crash  ! boom", "crash  = exit code 3; attempt 2 in 20ms",
+                 "crash  = started, attempt 2", "crash  = exit code 3; attempt 3 in 40ms",
+                 "crash  = failed for good after 3 attempts: exit code 3"):
+        check(part in text, up.shown())
+
+
+def test_it_ends_when_all_have_completed():
+    config("  a: {run: 'true', restart: never}\n  b: {run: echo b}\n")
+    up = Up()
+    up.end(0)
+    check(up.index("a *= completed") >= 0 and up.index("b *= completed") >= 0, up.shown())
+
+
+def test_a_group_that_fails_is_told_and_counts():
+    config("""
+  x: {run: [sh, -c, 'exit 1'], group: g, backoff: {first: 1ms, max: 1ms}}
+  y: {run: sleep 60, group: g}
+""", "groups: {g: {strategy: all-for-one, intensity: {count: 2, window: 60s}}}\n")
+    up = Up()
+    up.end(1)
+    check(up.index("g *= restarts its members") >= 0, up.shown())
+    check(up.index("g *= the group has failed") >= 0, up.shown())
+
+
+def test_lines_are_never_mixed():
+    script = 'i=0; while [ $i -lt 3000 ]; do echo "$0 $i end"; i=$((i+1)); done'
+    config("".join(f"  t{n}: {{run: [sh, -c, '{script}', t{n}], restart: never}}\n"
+                   for n in range(4)))
+    up = Up("-q")
+    up.end()
+    equal(len(up.lines), 4 * 3000)
+    for name in ("t0", "t1", "t2", "t3"):
+        mine = [line for line in up.lines if line.startswith(name)]
+        equal(mine, [f"{name}     | {name} {i} end" for i in range(3000)])
+
+
+def test_quiet_tells_only_lines_and_failures():
+    config("  a: {run: echo a, restart: never}\n  b: {run: 'false', restart: never}\n")
+    up = Up("--quiet")
+    up.end(1)
+    equal(sorted(up.lines), ["a      | a", "b      = failed for good after 1 attempt: exit code 1"])
+    equal(SANITIZER.sub("", "\n".join(up.talk)), "")
+
+
+def test_json_is_one_object_a_line():
+    config("  a: {run: [sh, -c, 'echo out; printf \"\\\\377\" >&2'], restart: never}\n")
+    up = Up("--json")
+    up.end()
+    found = [json.loads(line) for line in up.lines]
+    lines = [o for o in found if o["kind"] == "line"]
+    equal(sorted((o["name"], o["stream"], o["text"]) for o in lines),
+          [("a", "error", "\\xff"), ("a", "output", "out")])
+    events = [o["event"] for o in found if o["kind"] == "event"]
+    for label in ("attempt_starting", "attempt_succeeded", "task_finished", "all_stopped"):
+        check(label in events, str(events))
+
+
+def test_times_and_the_journal():
+    config("  a: {run: echo a, restart: never}\n")
+    Up("--times", "--journal", "events").end()
+    up = Up("--times", "--journal", "events")
+    up.end()
+    check(all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ", line) for line in up.lines),
+          up.shown())
+    kinds = [json.loads(line).get("kind") for line in Path("events").read_text().splitlines()]
+    equal(kinds.count("all_stopped"), 2)
+    Path("events").write_text("no journal\n" * 3)
+    Path("dir").mkdir()
+    Up("--journal", "dir").end(1)
+
+
+def test_a_reader_that_goes_away_ends_it():
+    config("  a: {run: [sh, -c, 'while :; do echo a; sleep 0.01; done']}\n")
+    process = subprocess.Popen([DETENT, "up", "-q"], stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, env=environment())
+    process.stdout.readline()
+    process.stdout.close()
+    equal(process.wait(PATIENCE), 1)
+
+
+def test_a_hangup_is_told_and_does_no_harm():
+    config(SLEEPER)
+    up = Up()
+    up.wait_for("sleeper *= started")
+    up.send(signal.SIGHUP)
+    up.wait_for("SIGHUP")
+    up.send(signal.SIGTERM)
+    up.end()
+    check(up.index("asked to end: stops all tasks") >= 0, up.shown())
+
+
+# Stopping.
+
+def test_interrupting_stops_all_and_leaves_nothing():
+    config("  a: {run: sleep 60}\n  b: {run: [sh, -c, 'sleep 60 & wait']}\n")
+    up = Up()
+    up.wait_for("a *= started")
+    up.wait_for("b *= started")
+    numbers = wait_until(lambda: len(children_of(up.number)) == 2 and children_of(up.number),
+                         "two children")
+    numbers += [n for number in numbers for n in children_of(number)]
+    up.stop()
+    check(up.index("interrupted: stops all tasks") >= 0, up.shown())
+    check(not any(is_there(n) for n in numbers), "somebody is still there")
+
+
+def test_the_second_interruption_kills():
+    config(f"  deaf: {{run: [{NASTY}, deaf], grace: forever}}\n")
+    up = Up()
+    up.wait_for(r"deaf *\| ready")
+    number = children_of(up.number)[0]
+    up.send(signal.SIGINT)
+    up.wait_for("stops all tasks")
+    up.wait_for("still there: deaf; forced in")
+    check(is_there(number))
+    up.stop(5)
+    check(up.index("again: kills what is left") >= 0, up.shown())
+    check(not is_there(number))
+
+
+def test_one_that_does_not_stop_in_its_grace_is_killed():
+    config(f"  deaf: {{run: [{NASTY}, deaf], grace: 100ms}}\n")
+    up = Up()
+    up.wait_for(r"deaf *\| ready")
+    up.stop(5)
+    check(up.index("deaf *= killed") >= 0, up.shown())
+
+
+def test_the_stop_as_a_whole_has_an_end():
+    config(f"  deaf: {{run: [{NASTY}, deaf], grace: forever}}\n", "limits: {shutdown: 200ms}\n")
+    up = Up()
+    up.wait_for(r"deaf *\| ready")
+    up.stop(5)
+    check(up.index("did not stop in time and were killed: deaf") >= 0, up.shown())
+
+
+def test_the_keys_of_the_terminal_reach_only_detent():
+    config("""
+  a: {run: [sh, -c, 'trap "echo INT" INT; trap "echo TERM; exit 0" TERM; echo ready;
+                     while :; do sleep 0.05; done']}
+""")
+    number, main = pty.fork()
+    if number == 0:
+        os.execve(DETENT, [DETENT, "up"], environment())
+    text = b""
+    try:
+        while b"ready" not in text:
+            text += os.read(main, 65536)
+        os.write(main, b"\x03")
+        while part := os.read(main, 65536):
+            text += part
+    except OSError:
+        pass
+    code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+    os.close(main)
+    equal(code, 0)
+    check(b"\033[" in text and b"TERM" in text, text.decode())
+    check(b"| INT" not in re.sub(rb"\033\[[0-9;]*m", b"", text), text.decode())
+
+
+# Children that behave badly.
+
+def test_nasty_children_come_to_their_ends():
+    config(f"""
+  family: {{run: [{NASTY}, family], restart: never}}
+  runaway: {{run: [{NASTY}, runaway], restart: never}}
+  frozen: {{run: [{NASTY}, frozen], restart: never}}
+  tree: {{run: [{NASTY}, generations, '5'], restart: never, grace: 100ms}}
+  raise: {{run: [{NASTY}, raise, '6'], restart: never}}
+  binary: {{run: [{NASTY}, binary], restart: never}}
+  flood: {{run: [{NASTY}, flood, '2'], restart: never}}
+""")
+    up = Up()
+    in_group = int(up.match(r"family *\| (\d+)")[1])
+    runaway = int(up.match(r"runaway *\| (\d+)")[1])
+    up.wait_for("family *= completed")
+    up.wait_for("runaway *= completed")
+    wait_until(lambda: not is_there(in_group), "the end of what was left in the group")
+    check(is_there(runaway))
+    up.wait_for("raise *= failed for good after 1 attempt: killed by signal 6")
+    up.wait_for("binary *= completed")
+    up.wait_for("flood *= completed")
+    up.wait_for(r"frozen *\| ready")
+    wait_until(lambda: sum(bool(re.match(r"tree *\| \d+", line)) for line in up.lines) == 5,
+               "five generations")
+    tree = [int(line.split()[-1]) for line in up.lines if re.match(r"tree *\| \d+", line)]
+    up.stop(5)
+    check(not any(is_there(n) for n in tree), "the tree still stands")
+    check(not is_there(runaway), "the runaway got away")
+    check(up.index("left behind") >= 0, up.shown())
+    check(not any("\x1b" in line or "\x00" in line for line in up.lines), "bytes as they were")
+
+
+def test_orphans_that_have_ended_are_no_zombies():
+    config("""
+  a:
+    run: [sh, -c, 'setsid sh -c "echo \\$\\$ > orphan; until test -e go; do sleep 0.01; done" &
+                   until test -s orphan; do sleep 0.01; done']
+    restart: never
+  b: {run: sleep 60}
+""")
+    up = Up()
+    up.wait_for("a *= completed")
+    orphan = int(Path("orphan").read_text())
+    wait_until(lambda: orphan in children_of(up.number), "an orphan that is adopted")
+    Path("go").touch()
+    wait_until(lambda: not Path(f"/proc/{orphan}").exists(), "an orphan that is reaped")
+    up.stop()
+
+
+# The second terminal.
+
+def test_tasks_groups_and_slots_can_be_looked_at():
+    config("""
+  a: {run: sleep 60, group: g}
+  b: {run: sleep 60, slot: s}
+  c: {run: sleep 60, slot: s}
+""", "groups: {top: {}, g: {parent: top, strategy: rest-for-one}}\nslots: {s: {depth: 5}}\n")
+    up = Up()
+    up.wait_for("a *= started")
+    client = Client()
+    status = client.one("status")
+    equal([status["state"], status["registered"], status["queued"], status["process"]],
+          ["running", 2, 1, up.number])
+    equal(status["project"], os.getcwd())
+    tree = client.all("tree")
+    equal([(o["kind"], o["name"]) for o in tree],
+          [("group", "top"), ("group", "g"), ("task", "a"), ("task", "b"), ("task", "c")])
+    equal([tree[1]["parent"], tree[1]["strategy"], tree[1]["members"]], ["top", "rest-for-one", 1])
+    task = client.task("a")
+    equal([task["group"], task["slot"], task["type"], task["state"], task["ready"]],
+          ["g", None, "process", "running", True])
+    check(task["process"] in children_of(up.number), str(task))
+    equal([client.task("c")["state"], client.task("c")["slot"]], ["queued", "s"])
+    slot = client.all("slots")[0]
+    equal([slot["name"], slot["state"], slot["depth"], slot["depth_max"], slot["owner_name"]],
+          ["s", "running", 1, 5, "b"])
+    client.fails("INVALID", "no argument 'name'", "tasks", name="a")
+    client.fails("NOT_FOUND", "did you mean 'tasks'", "task")
+    client.close()
+    up.stop()
+
+
+def test_orders_are_answered_when_they_have_happened():
+    config("""
+  a: {run: sleep 60}
+  b: {run: [sh, -c, 'until test -e go; do sleep 0.01; done'], restart: always}
+  c: {run: sleep 60, group: group}
+  d: {run: sleep 60, group: group}
+""", "groups: {group: {}}\n")
+    up = Up()
+    up.wait_for("d *= started")
+    client = Client()
+    before = client.task("a")
+    equal(client.one("restart", name="a", wait=True), {"kind": "done", "count": 1})
+    after = client.task("a")
+    equal([after["id"], after["attempt"]], [before["id"], 2])
+    check(after["process"] != before["process"] and not is_there(before["process"]))
+    equal(client.one("restart", name="group", wait=True)["count"], 2)
+    equal([client.task(n)["attempt"] for n in "cd"], [2, 2])
+    equal(client.one("stop", name="a", wait=True)["count"], 1)
+    equal(client.task("a"), None)
+    equal(client.one("stop", name="a")["count"], 0)
+    equal(client.one("restart", name="a")["count"], 1)
+    wait_until(lambda: (client.task("a") or {}).get("state") == "running", "a once more")
+    equal(client.one("stop", name="group", wait=True)["count"], 2)
+    equal([client.task(n)["state"] for n in "cd"], ["held", "held"])
+    equal(client.one("restart", name="group")["count"], 2)
+    wait_until(lambda: {client.task(n)["state"] for n in "cd"} == {"running"}, "the group")
+    request = client.ask("drain", name="b", wait=True)
+    Path("go").touch()
+    equal(client.next(request)["data"], {"kind": "done", "count": 1})
+    equal(client.task("b"), None)
+    client.fails("NOT_FOUND", "did you mean 'group'", "stop", name="grup")
+    client.fails("NOT_FOUND", "there is no task or group", "restart", name="zzzzzz")
+    client.fails("INVALID", "needs the argument", "restart")
+    client.fails("INVALID", "is true or false", "stop", name="a", wait=1)
+    client.fails("INVALID", "needs the name of a slot", "stop", purge=True)
+    request = client.ask("stop", wait=True)
+    equal(client.next(request)["data"]["kind"], "done")
+    up.end()
+    client.close()
+
+
+def test_draining_lets_what_runs_come_to_its_end():
+    config("""
+  a: {run: [sh, -c, 'until test -e go; do sleep 0.01; done'], restart: always}
+  b: {run: [sh, -c, 'exit 1'], backoff: {first: 1h, max: 1h}}
+""")
+    up = Up()
+    up.wait_for("b *= exit code 1; attempt 2 in")
+    client, other = Client(), Client()
+    request = client.ask("drain", wait=True)
+    wait_until(lambda: other.one("status")["state"] == "draining", "that it drains")
+    other.fails("CLOSED", "admits nothing more", "submit", run=["true"])
+    equal([t["name"] for t in other.all("tasks")], ["a"])
+    Path("go").touch()
+    equal(client.next(request)["data"], {"kind": "done", "count": 2})
+    up.end()
+    client.close()
+    other.close()
+
+
+def test_jobs_run_one_after_the_other():
+    config(SLEEPER, "slots: {batch: {depth: 1}}\n")
+    up = Up()
+    client = Client()
+    request = client.ask("submit", slot="batch", run=["sh", "-c", "echo $X; pwd; exit 4"],
+                         environment={"X": "from here"}, folder=".detent", wait=True)
+    answer = client.next(request)["data"]
+    equal([answer["kind"], answer["started"]], ["submitted", True])
+    end = client.next(request)["data"]
+    equal([end["kind"], end["id"], end["outcome"], end["exit_code"], end["attempts"]],
+          ["end", answer["id"], "failed", 4, 1])
+    check("end" in client.next(request))
+    up.wait_for(r"sh-1 *\| from here")
+    up.wait_for(r"sh-1 *\| .*\.detent$")
+    equal(client.all("submit", run=["nosuchprogram"], wait=True)[1]["outcome"], "failed")
+    equal(client.all("submit", run=["false"], retries=1, wait=True)[1]["attempts"], 2)
+    equal(client.all("submit", run=["sleep", "60"], timeout_ns=1000000, wait=True)[1]["outcome"],
+          "failed")
+    client.one("submit", slot="batch", name="first", run=["sleep", "60"])
+    equal(client.one("submit", slot="batch", name="second", run=["sleep", "60"])["depth"], 1)
+    client.fails("REFUSED", "queue_full", "submit", slot="batch", run=["true"])
+    client.fails("REFUSED", "slot_busy", "submit", slot="batch", admission="drop", run=["true"])
+    client.fails("INVALID", "admission", "submit", slot="batch", admission="now", run=["true"])
+    client.fails("INVALID", "needs 'run'", "submit", slot="batch")
+    client.fails("INVALID", "an array of texts", "submit", run="true")
+    other = Client()
+    waiting = other.ask("submit", slot="batch", name="third", run=["sleep", "60"],
+                        admission="replace-all", wait=True)
+    equal(other.next(waiting)["data"]["kind"], "submitted")
+    wait_until(lambda: (client.task("third") or {}).get("state") == "running", "the third")
+    equal(client.one("stop", name="batch", purge=True, wait=True)["count"], 1)
+    equal(other.next(waiting)["data"]["outcome"], "cancelled")
+    equal(client.all("slots")[0]["state"], "idle")
+    client.close()
+    other.close()
+    up.stop()
+
+
+def test_lines_can_be_read_again_and_followed():
+    config("""
+  a: {run: [sh, -c, 'for i in 1 2 3 4 5; do echo a$i; done; exec sleep 60']}
+  b: {run: [sh, -c, 'echo b >&2; until test -e go; do sleep 0.01; done; echo gone; exec sleep 60']}
+""")
+    up = Up()
+    up.wait_for("a5")
+    up.wait_for("b *! b")
+    client, other = Client(), Client()
+    equal([line["text"] for line in client.all("logs", names=["a"], lines=2)], ["a4", "a5"])
+    line = client.all("logs", names=["b"])[0]
+    equal([line["kind"], line["name"], line["stream"], line["cut"], line["missed"]],
+          ["line", "b", "error", False, 0])
+    equal(len(client.all("logs")), 6)
+    equal(client.all("logs", lines=0), [])
+    request = other.ask("logs", names=["b"], lines=0, follow=True)
+    client.one("status")
+    Path("go").touch()
+    equal(other.next(request)["data"]["text"], "gone")
+    other.close()
+    events = client.all("events")
+    equal([e["sequence"] for e in events], list(range(1, len(events) + 1)))
+    equal(client.all("events", after=events[-2]["sequence"]), events[-1:])
+    request = client.ask("events", after=events[-1]["sequence"], follow=True)
+    equal(Client().one("restart", name="a")["count"], 1)
+    equal(client.next(request)["data"]["event"], "attempt_cancelled")
+    client.close()
+    up.stop()
+
+
+def test_a_slow_reader_costs_nobody_anything():
+    config(f"  flood: {{run: [sh, -c, 'until test -e go; do sleep 0.01; done; {NASTY} flood 3']}}\n"
+           "  last: {run: sleep 60, depends_on: {flood: completed}}\n")
+    up = Up("-q")
+    slow, client = Client(), Client()
+    request = slow.ask("logs", follow=True)
+    client.one("status")
+    Path("go").touch()
+    wait_until(lambda: (client.task("last") or {}).get("state") == "running", "the end of it")
+    seen = missed = 0
+    while seen + missed < 3 * 16 * 1024:
+        line = slow.next(request)["data"]
+        seen, missed = seen + 1, missed + line["missed"]
+    equal(seen + missed, 3 * 16 * 1024)
+    client.close()
+    slow.close()
+    up.stop()
+
+
+def test_notify_says_what_is_wrong():
+    def notify(code, text, *words, **env):
+        done = subprocess.run([DETENT, "notify", *words], env=environment(env), text=True,
+                              capture_output=True, check=False)
+        equal(done.returncode, code)
+        check(text in done.stderr, done.stderr)
+    notify(2, "nothing to tell")
+    notify(2, "one line", "a\nb")
+    notify(3, "nobody listens", "--ready")
+    notify(1, "no name of a socket", "--ready", NOTIFY_SOCKET="x")
+    notify(1, "cannot reach", "--ready", "up", NOTIFY_SOCKET="@nobody-is-here")
+
+
+def main():
+    tests = [(n, f) for n, f in globals().items() if n.startswith("test_") and WANTED in n]
+    failed = 0
+    for name, function in sorted(tests, key=lambda t: inspect.getsourcelines(t[1])[1]):
+        begun = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                function()
+                print(f"ok      {name} ({time.monotonic() - begun:.1f} s)", flush=True)
+            except (Failure, OSError, subprocess.SubprocessError, ValueError, KeyError,
+                    IndexError, TypeError, StopIteration) as problem:
+                failed += 1
+                print(f"not ok  {name}\n  {type(problem).__name__}: {problem}", flush=True)
+            while running:
+                running.pop().kill()
+            os.chdir("/")
+    print(f"{len(tests)} tests, {failed} failed")
+    return 1 if failed or not tests else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
