@@ -27,25 +27,58 @@ struct logs {
     struct prefix prefix;
     const struct cli_args *args;
     uint64_t lines;
+    json_t *tasks; /* that are there */
+    json_t *names; /* whose lines are wanted, an array; empty: all */
+    json_t *seen;  /* an object with the names of the lines that came */
 };
 
-static bool is_wanted(const struct cli_args *args, const char *name)
+/* Of the members of a group or of a slot. */
+static int add_members(struct logs *logs, const char *group)
 {
-    for (size_t i = 0; i < args->operand_count; i++) {
-        if (strcmp(args->operands[i], name) == 0)
-            return true;
+    int count = 0;
+
+    for (size_t i = 0; i < json_array_size(logs->tasks); i++) {
+        json_t *task = json_array_get(logs->tasks, i);
+
+        if (strcmp(show_text(task, "group"), group) != 0 &&
+            strcmp(show_text(task, "slot"), group) != 0)
+            continue;
+        if (json_array_append(logs->names, json_object_get(task, "name")) < 0)
+            logs->remote.cli->has_failed = true;
+        count++;
     }
-    return args->operand_count == 0;
+    return count;
 }
 
-/* The names stand in a column from the first line on. */
-static int learn_name(void *user, json_t *task)
+static bool is_wanted(const struct logs *logs, const char *name)
 {
-    struct logs *logs = user;
-    const char *name = show_text(task, "name");
+    for (size_t i = 0; i < json_array_size(logs->names); i++) {
+        if (strcmp(json_string_value(json_array_get(logs->names, i)), name) == 0)
+            return true;
+    }
+    return json_array_size(logs->names) == 0;
+}
 
-    if (is_wanted(logs->args, name))
-        prefix_learn(&logs->prefix, name);
+/* Which names are meant; they stand in a column from the first line on. */
+static int read_names(struct logs *logs)
+{
+    int code = remote_list(&logs->remote, "tasks", &logs->tasks);
+
+    if (code != CLI_OK)
+        return code;
+    for (size_t i = 0; i < logs->args->operand_count; i++) {
+        const char *name = logs->args->operands[i];
+
+        if ((remote_find(logs->tasks, name) || add_members(logs, name) == 0) &&
+            json_array_append_new(logs->names, cli_json_text(name)) < 0)
+            logs->remote.cli->has_failed = true;
+    }
+    for (size_t i = 0; i < json_array_size(logs->tasks); i++) {
+        const char *name = show_text(json_array_get(logs->tasks, i), "name");
+
+        if (is_wanted(logs, name))
+            prefix_learn(&logs->prefix, name);
+    }
     return CLI_OK;
 }
 
@@ -64,6 +97,8 @@ static void print_line(struct logs *logs, json_t *data)
         .dropped = (uint64_t)show_number(data, "dropped"),
     };
 
+    if (json_object_set_new(logs->seen, line.name, json_true()) < 0)
+        logs->remote.cli->has_failed = true;
     if (logs->remote.cli->is_json) {
         cli_json(logs->remote.cli, json_incref(data));
         return;
@@ -80,16 +115,11 @@ static json_t *arguments_of(const struct logs *logs)
     json_t *arguments = json_pack(
         "{s:I, s:b}", "lines", (json_int_t)logs->lines, "follow",
         logs->args->values[OPTION_FOLLOW] != NULL);
-    json_t *names = json_array();
 
-    for (size_t i = 0; i < logs->args->operand_count; i++) {
-        if (json_array_append_new(names, cli_json_text(logs->args->operands[i])) < 0)
-            logs->remote.cli->has_failed = true;
+    if (json_array_size(logs->names) > 0 && json_object_set(arguments, "names", logs->names) < 0) {
+        json_decref(arguments);
+        return NULL;
     }
-    if (logs->args->operand_count == 0)
-        json_decref(names);
-    else if (json_object_set_new(arguments, "names", names) < 0)
-        logs->remote.cli->has_failed = true;
     return arguments;
 }
 
@@ -109,17 +139,24 @@ static int tell_closed(struct logs *logs, const struct det_error *error)
     return CLI_FAILURE;
 }
 
-static int complain_of_name(struct logs *logs, const struct det_error *error)
+/* A job that has ended may have left lines; one who follows may wait for one that is to come. */
+static int complain_of_names(struct logs *logs)
 {
-    char hint[REMOTE_HINT_TEXT] = "";
-    json_t *tasks = NULL;
+    bool follows = logs->args->values[OPTION_FOLLOW] != NULL;
+    char hint[REMOTE_HINT_TEXT];
+    int code = CLI_OK;
 
-    if (!strstr(error->text, "did you mean") && logs->args->operand_count == 1 &&
-        remote_list(&logs->remote, "tasks", &tasks) == CLI_OK)
-        remote_hint(logs->remote.cli, tasks, logs->args->operands[0], hint);
-    cli_complain(logs->remote.cli, "%s%s", error->text, hint);
-    json_decref(tasks);
-    return CLI_NOT_FOUND;
+    for (size_t i = 0; i < json_array_size(logs->names); i++) {
+        const char *name = json_string_value(json_array_get(logs->names, i));
+
+        if (remote_find(logs->tasks, name) || json_object_get(logs->seen, name))
+            continue;
+        cli_complain(
+            logs->remote.cli, "there is no task '%s'%s%s", name, follows ? " yet" : "",
+            remote_hint(logs->remote.cli, logs->tasks, name, hint));
+        code = follows ? CLI_OK : CLI_NOT_FOUND;
+    }
+    return code;
 }
 
 static int print_logs(struct logs *logs)
@@ -145,9 +182,7 @@ static int print_logs(struct logs *logs)
     }
     if (r == DET_ERR_CLOSED)
         return tell_closed(logs, &error);
-    if (r == DET_ERR_NOT_FOUND)
-        return complain_of_name(logs, &error);
-    return r < 0 ? remote_complain(&logs->remote, r, &error) : CLI_OK;
+    return r < 0 ? remote_complain(&logs->remote, r, &error) : complain_of_names(logs);
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)
@@ -162,10 +197,16 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     if (code != CLI_OK)
         return code;
     prefix_init(&logs.prefix, cli, args->values[OPTION_TIMES] != NULL);
-    if (!cli->is_json)
-        code = remote_each(&logs.remote, "tasks", NULL, learn_name, &logs);
+    logs.names = json_array();
+    logs.seen = json_object();
+    code = logs.names && logs.seen ? read_names(&logs) : cli_no_memory(cli);
+    if (code == CLI_OK && args->values[OPTION_FOLLOW])
+        code = complain_of_names(&logs);
     if (code == CLI_OK)
         code = print_logs(&logs);
+    json_decref(logs.tasks);
+    json_decref(logs.names);
+    json_decref(logs.seen);
     remote_close(&logs.remote);
     return code;
 }
@@ -175,10 +216,13 @@ const struct cli_command cli_command_logs = {
     .name = "logs",
     .summary = "show what the tasks of a detent that is up write",
     .about =
-        "The last lines of all tasks, or of those that are named, each with the name of its task: "
-        "|\n"
-        "stands before what came from its output, ! before what came from its error stream. With\n"
-        "--follow it goes on until you end it, or the detent that is up ends.",
+        "The last lines of all tasks, or of those that are named: by their own name, or by that of "
+        "their\n"
+        "group or slot. Before each line stands the name of its task: with | what came from its "
+        "output,\n"
+        "with ! what came from its error stream. With --follow it goes on until you end it, or "
+        "the\n"
+        "detent that is up ends.",
     .operand = { .form = "[NAME...]", .most = CLI_OPERANDS_ANY, .words = "" },
     .options = option_table,
     .run = run_command,

@@ -5,7 +5,10 @@
 /* test: threads */
 #include "cli/remote_test.h"
 
-#define TASKS "{\"kind\":\"task\",\"name\":\"web\"}\n{\"kind\":\"task\",\"name\":\"database\"}\n."
+#define TASKS                                                     \
+    "{\"kind\":\"task\",\"name\":\"web\",\"group\":\"front\"}\n"  \
+    "{\"kind\":\"task\",\"name\":\"mail\",\"group\":\"front\"}\n" \
+    "{\"kind\":\"task\",\"name\":\"database\",\"group\":null}\n."
 #define LINE(name, stream, text)                                             \
     "{\"kind\":\"line\",\"at\":\"2026-01-31T10:00:00.25Z\",\"name\":\"" name \
     "\",\"stream\":\"" stream "\",\"text\":\"" text "\",\"cut\":false,\"dropped\":0}\n"
@@ -70,12 +73,43 @@ static void json_is_what_the_other_side_said(void **state)
 {
     struct fake *fake = *state;
 
+    say_to(fake, "tasks", TASKS);
     say_to(fake, "logs", LINE("web", "output", "x") ".");
     assert_int_equal(run(fake, WORDS("logs", "--json")), CLI_OK);
     assert_string_equal(
         fake->out, "{\"kind\": \"line\", \"at\": \"2026-01-31T10:00:00.25Z\", \"name\": \"web\", "
                    "\"stream\": \"output\", \"text\": \"x\", \"cut\": false, \"dropped\": 0}\n");
-    assert_string_equal(det_buffer_text(&fake->heard), "logs {\"follow\":false,\"lines\":100}\n");
+    assert_string_equal(
+        det_buffer_text(&fake->heard), "tasks {}\n"
+                                       "logs {\"follow\":false,\"lines\":100}\n");
+}
+
+static void a_group_stands_for_its_members(void **state)
+{
+    struct fake *fake = *state;
+
+    say_to(fake, "tasks", TASKS);
+    say_to(fake, "logs", LINE("web", "output", "x") ".");
+    assert_int_equal(run(fake, WORDS("logs", "front", "database")), CLI_OK);
+    assert_non_null(
+        strstr(det_buffer_text(&fake->heard), "\"names\":[\"web\",\"mail\",\"database\"]"));
+}
+
+static void a_name_that_is_not_there_gets_the_nearest(void **state)
+{
+    struct fake *fake = *state;
+
+    say_to(fake, "tasks", TASKS);
+    say_to(fake, "logs", LINE("job", "output", "x") ".");
+    say_to(fake, "logs", "x");
+    /* A job that has ended has left lines. */
+    assert_int_equal(run(fake, WORDS("logs", "wbe", "job")), CLI_NOT_FOUND);
+    assert_string_equal(fake->err, "detent logs: there is no task 'wbe'; did you mean 'web'?\n");
+    assert_string_equal(fake->out, "job | x\n");
+    assert_int_equal(run(fake, WORDS("logs", "-f", "wbe")), CLI_OK);
+    assert_string_equal(
+        fake->err, "detent logs: there is no task 'wbe' yet; did you mean 'web'?\n"
+                   "The detent that ran here has ended.\n");
 }
 
 static void what_goes_wrong_has_its_code(void **state)
@@ -83,11 +117,12 @@ static void what_goes_wrong_has_its_code(void **state)
     struct fake *fake = *state;
 
     say_to(fake, "tasks", TASKS);
-    say_to(fake, "logs", "!NOT_FOUND there is no task 'wbe'");
+    say_to(fake, "tasks", "!BUSY later");
     say_to(fake, "logs", "!LIMIT too many");
-    assert_int_equal(run(fake, WORDS("logs", "wbe")), CLI_NOT_FOUND);
-    assert_string_equal(fake->err, "detent logs: there is no task 'wbe'; did you mean 'web'?\n");
     assert_int_equal(run(fake, WORDS("logs", "web")), CLI_REFUSED);
+    assert_string_equal(fake->err, "detent logs: too many\n");
+    assert_int_equal(run(fake, WORDS("logs", "web")), CLI_REFUSED);
+    assert_string_equal(fake->err, "detent logs: later\n");
     assert_int_equal(run(fake, WORDS("logs", "-n", "-1")), CLI_USAGE);
     assert_non_null(strstr(fake->err, "--lines is a whole number from 0 to"));
 }
@@ -114,6 +149,8 @@ int main(void)
         TEST(what_is_missing_is_told),
         TEST(who_follows_sees_the_end),
         TEST(json_is_what_the_other_side_said),
+        TEST(a_group_stands_for_its_members),
+        TEST(a_name_that_is_not_there_gets_the_nearest),
         TEST(what_goes_wrong_has_its_code),
         TEST(a_lack_of_memory_is_told),
     };

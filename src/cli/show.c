@@ -169,8 +169,10 @@ void show_why_cell(struct table *table, const json_t *task)
 
     if (*waits_for)
         table_add(table, CLI_PLAIN, "waits for %s", waits_for);
-    else if (*reason && strcmp(state, "running") == 0)
+    else if (strcmp(state, "running") != 0)
+        table_add(table, CLI_PLAIN, "%s", reason);
+    else if (*reason && show_number(task, "failures") > 0)
         table_add(table, CLI_FAINT, "before: %s", reason);
     else
-        table_add(table, CLI_PLAIN, "%s", reason);
+        table_add(table, CLI_PLAIN, "%s", "");
 }

@@ -125,8 +125,13 @@ static void cells_tell_when_and_why(void **state)
         "for     next  why\n 2m  in 1.6s  exit code 1\n");
     expect_cells(
         "{\"since\":\"2026-01-31T09:59:58.2Z\",\"next_at\":\"2026-01-31T10:00:00Z\","
-        "\"state\":\"running\",\"reason\":\"exit code 1\"}",
+        "\"state\":\"running\",\"failures\":2,\"reason\":\"exit code 1\"}",
         "for  next  why\n 1s   now  before: exit code 1\n");
+    /* The streak is over: it has been restarted by hand, or has run for long enough. */
+    expect_cells(
+        "{\"since\":\"2026-01-31T09:59:58Z\",\"state\":\"running\",\"failures\":0,"
+        "\"reason\":\"exit code 1\"}",
+        "for\n 2s\n");
     expect_cells(
         "{\"since\":\"2026-02-01T00:00:00Z\",\"next_at\":null,\"state\":\"held\","
         "\"reason\":\"exit code 1\",\"waits_for\":\"database\"}",

@@ -167,19 +167,17 @@ static void tell_end(const struct job *job, const json_t *end)
         *reason ? ": " : "", reason);
 }
 
-/* That of the job where it has one; a signal ends like in a shell. */
+/* That of the job where it has one. */
 static int exit_of(const json_t *end)
 {
-    json_int_t code = show_number(end, "exit_code"), number = show_number(end, "signal");
+    const json_t *code = json_object_get(end, "exit_code");
     bool is_right = strcmp(show_text(end, "outcome"), "completed") == 0;
 
-    if (json_is_integer(json_object_get(end, "exit_code")) && code >= 0 && code <= 255 &&
-        (code != 0 || is_right))
-        return (int)code;
-    if (!is_right && number > 0 && number < 128)
-        return 128 + (int)number;
     if (strcmp(show_text(end, "outcome"), "rejected") == 0)
         return CLI_REFUSED;
+    /* One that was stopped in time may have said 0 all the same. */
+    if (json_is_integer(code) && (is_right || json_integer_value(code) != 0))
+        return (int)(json_integer_value(code) & 0xFF);
     return is_right ? CLI_OK : CLI_FAILURE;
 }
 
@@ -273,9 +271,10 @@ const struct cli_command cli_command_submit = {
         "write\n"
         "-- sh -c '...' if one is meant.\n"
         "\n"
-        "With --wait it comes back at the end of the job, with the exit code of the job; 128 and "
-        "the\n"
-        "signal if that ended it, 6 if the job was refused or thrown out of the queue.\n"
+        "With --wait it comes back at the end of the job, with the exit code of the job; 1 if it "
+        "has\n"
+        "none, since a signal or a timeout ended it, and 6 if it was refused or thrown out of the "
+        "queue.\n"
         "\n"
         "    detent submit batch --wait --timeout 10m -- sh nightly.sh",
     .operand = { .form = "[SLOT] -- COMMAND...", .most = CLI_OPERANDS_ANY, .words = "" },

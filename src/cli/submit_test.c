@@ -81,12 +81,12 @@ static void waiting_ends_as_the_job_does(void **state)
         fake,
         "\"outcome\":\"failed\",\"exit_code\":null,\"signal\":15,\"reason\":\"signal 15\","
         "\"attempts\":1",
-        143, "failed: signal 15");
+        1, "failed: signal 15");
     expect_end(
         fake, "\"outcome\":\"failed\",\"exit_code\":0,\"reason\":\"it took too long\"", 1,
         "failed: it took too long");
     expect_end(fake, "\"outcome\":\"completed\"", 0, "completed");
-    expect_end(fake, "\"outcome\":\"force_aborted\",\"signal\":9", 137, "forced to end");
+    expect_end(fake, "\"outcome\":\"force_aborted\",\"signal\":9", 1, "forced to end");
     expect_end(fake, "\"outcome\":\"cancelled\"", 1, "cancelled");
     expect_end(
         fake, "\"outcome\":\"rejected\",\"rejection\":\"purged\",\"reason\":\"purged\"",

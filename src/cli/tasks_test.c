@@ -8,7 +8,7 @@
 #define WEB                                                                                     \
     "{\"kind\":\"task\",\"id\":1,\"name\":\"web\",\"group\":\"back\",\"slot\":null,"            \
     "\"type\":\"process\",\"state\":\"running\",\"ready\":true,\"healthy\":true,\"attempt\":2," \
-    "\"failures\":0,\"restarts\":1,\"since\":\"2025-12-31T23:58:00Z\",\"next_at\":null,"        \
+    "\"failures\":1,\"restarts\":1,\"since\":\"2025-12-31T23:58:00Z\",\"next_at\":null,"        \
     "\"reason\":\"exit code 1\",\"process\":4242,\"waits_for\":null}\n"
 #define FLAKY                                                                                \
     "{\"kind\":\"task\",\"id\":2,\"name\":\"flaky\",\"group\":null,\"slot\":null,"           \
@@ -162,8 +162,8 @@ static void a_tree_has_lines(void **state)
     assert_non_null(strstr(fake->out, "\n|  |- inner "));
     assert_non_null(strstr(fake->out, "\n|  `- web "));
     assert_non_null(strstr(fake->out, "\n`- flaky "));
-    assert_non_null(strstr(fake->out, "1 of 5           rest-for-one in 10s\n"));
-    assert_non_null(strstr(fake->out, "one-for-one in 1m: too many restarts\n"));
+    assert_non_null(strstr(fake->out, "1 of 5           rest-for-one, restarts within 10s\n"));
+    assert_non_null(strstr(fake->out, "  6 of 5           too many restarts\n"));
     fake->cli.out_has_lines = true;
     assert_int_equal(run(fake, WORDS("tree")), CLI_OK);
     assert_non_null(strstr(fake->out, "\n\xE2\x94\x82  \xE2\x94\x94\xE2\x94\x80 web "));

@@ -3,11 +3,11 @@
 
 /* tree.c - `detent tree`: groups and their tasks, as a tree.
  *
- *     shop           state    for  restarts     next  why
- *     |- back        running             1 of 5        rest-for-one, in 10s
- *     |  |- database running   2m         0
- *     |  `- web      backoff   1s         1  in 1.6s  exit code 1
- *     `- mail        running   2m         0
+ *     shop            state    for  restarts     next  why
+ *     |- back         running         1 of 5           rest-for-one, restarts within 10s
+ *     |  |- database  running   2m         0
+ *     |  `- web       backoff   1s         1  in 1.6s  exit code 1
+ *     `- mail         running   2m         0
  *
  * The walk keeps a stack of its own, since how deep groups are nested is not ours to say. */
 #include <string.h>
@@ -83,6 +83,7 @@ static void add_group(struct drawing *drawing, const json_t *group)
     struct table *table = &drawing->table;
     json_int_t restarts = show_number(group, "restarts");
     const char *reason = show_text(group, "reason");
+    bool runs = strcmp(show_text(group, "state"), "running") == 0;
     char window[SHOW_SPAN_TEXT];
 
     add_name(drawing, show_text(group, "name"));
@@ -92,9 +93,12 @@ static void add_group(struct drawing *drawing, const json_t *group)
         table, restarts ? CLI_YELLOW : CLI_PLAIN, "%lld of %lld", (long long)restarts,
         (long long)show_number(group, "restarts_max"));
     table_add(table, CLI_PLAIN, "%s", "");
-    table_add(
-        table, *reason ? CLI_PLAIN : CLI_FAINT, "%s in %s%s%s", show_text(group, "strategy"),
-        show_span(show_number(group, "window_ns"), window), *reason ? ": " : "", reason);
+    if (*reason && !runs)
+        table_add(table, CLI_PLAIN, "%s", reason);
+    else
+        table_add(
+            table, CLI_FAINT, "%s, restarts within %s", show_text(group, "strategy"),
+            show_span(show_number(group, "window_ns"), window));
 }
 
 static void add_task(struct drawing *drawing, const json_t *task)
