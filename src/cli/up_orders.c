@@ -17,6 +17,7 @@ struct search {
     const char *name;
     enum target target;
     bool is_all, with_queued;
+    bool is_without_attempt; /* only those of which none runs that was not told to end */
     struct up_ids ids;
 };
 
@@ -43,6 +44,8 @@ static int collect(void *user, const struct det_task_info *info)
 {
     struct search *search = user;
 
+    if (search->is_without_attempt && strcmp(info->state, "running") == 0)
+        return 0;
     return is_meant(search, info) ? up_ids_add(search->up, &search->ids, info->id) : 0;
 }
 
@@ -55,9 +58,7 @@ static int search_ids(struct search *search)
 
 struct names {
     const char *wanted;
-    const char *near;
     bool is_found;
-    char copy[DET_TASK_NAME_MAX + 1];
 };
 
 static int see_slot(void *user, const struct det_slot_info *info)
@@ -234,58 +235,90 @@ static void stop_group(struct order *order)
 
 /* The verbs. */
 
-/* A task of the file that has ended begins its life anew. */
-static void restart_ended(struct order *order, int index)
-{
-    struct det_error error = { 0 };
-    int r;
-
-    if (order->up->state != UP_RUNNING) {
-        socket_call_fail(
-            order->call, DET_ERR_CLOSED, "task %s has ended, and detent is stopping", order->name);
-        return;
-    }
-    r = up_add_one(order->up, (size_t)index, &error);
-    if (r < 0)
-        socket_call_fail(order->call, r, "%s", error.text);
-    else
-        answer_done(order->call, 1);
-}
-
-void up_run_restart(void *context, const struct socket_request *request, struct socket_call *call)
-{
-    struct order order = order_of(context, request, call);
-    struct search search = { .target = TARGET_TASK };
-    struct up *up = context;
-    int index;
-
-    if (!up_arguments_check(request, call, order_arguments))
-        return;
-    if (!order.name) {
-        socket_call_fail(call, DET_ERR_INVALID, "'restart' needs the argument 'name'");
-        return;
-    }
-    index = up_find_task(up, order.name);
-    if (det_tasks_find(up->tasks, order.name) != 0) {
-        give_to(&order, &search, det_tasks_restart, UP_WAIT_START);
-    } else if (up_find_group(up, order.name)) {
-        search.target = TARGET_GROUP;
-        (void)!det_tasks_group_start(up->tasks, order.name);
-        give_to(&order, &search, det_tasks_restart, UP_WAIT_START);
-    } else if (index >= 0) {
-        restart_ended(&order, index);
-    } else {
-        fail_name(up, call, order.name, false);
-    }
-}
-
-static bool is_queued_or_there(struct up *up, const char *name)
+/* Whether it runs, waits or is queued. */
+static bool is_there(struct up *up, const char *name)
 {
     struct search search = { .up = up, .name = name, .target = TARGET_TASK };
     bool is_there = search_ids(&search) == 0 && search.ids.count > 0;
 
     up_ids_deinit(up, &search.ids);
     return is_there;
+}
+
+/* Tasks of the file that have ended begin their lives anew: the one of this name, or those of the
+ * group. Returns how many, or an error. */
+static int add_ended(struct order *order, struct det_error *reterr)
+{
+    const struct config *config = &order->up->file.config;
+    int count = 0, r;
+
+    for (size_t i = 0; i < config->task_count; i++) {
+        const struct det_task_spec *spec = &config->tasks[i].spec;
+
+        if ((strcmp(spec->name, order->name) != 0 &&
+             !up_is_in_group(order->up, spec->group, order->name)) ||
+            !order->up->is_selected[i] || is_there(order->up, spec->name))
+            continue;
+        r = up_add_one(order->up, i, reterr);
+        if (r < 0)
+            return r;
+        count++;
+    }
+    return count;
+}
+
+/* Those that live are told to begin anew, and those that have ended are there again; whoever waits
+ * is kept until all of them have begun. */
+static void restart(struct order *order, enum target target)
+{
+    struct up *up = order->up;
+    struct search search = { .up = up, .name = order->name, .target = target };
+    struct det_error error = { 0 };
+    struct up_wait *wait = NULL;
+    size_t count;
+    int added, r;
+
+    r = search_ids(&search);
+    count = r == 0 ? give(up, &search.ids, det_tasks_restart) : 0;
+    up_ids_deinit(up, &search.ids);
+    added = r < 0 ? r : up->state == UP_RUNNING ? add_ended(order, &error) : 0;
+    if (added < 0) {
+        socket_call_fail(
+            order->call, added, "%s", *error.text ? error.text : det_error_text(added));
+        return;
+    }
+    count += (size_t)added;
+    if (!order->shall_wait) {
+        answer_done(order->call, count);
+        return;
+    }
+    search.is_without_attempt = true;
+    r = search_ids(&search);
+    wait = r < 0 ? NULL : up_wait_open(up, order->call, UP_WAIT_START, &search.ids, NULL);
+    up_ids_deinit(up, &search.ids);
+    if (wait)
+        up_wait_arm(wait, count);
+    else if (r < 0)
+        socket_call_fail(order->call, r, "%s", det_error_text(r));
+}
+
+void up_run_restart(void *context, const struct socket_request *request, struct socket_call *call)
+{
+    struct order order = order_of(context, request, call);
+    struct up *up = context;
+
+    if (!up_arguments_check(request, call, order_arguments))
+        return;
+    if (!order.name) {
+        socket_call_fail(call, DET_ERR_INVALID, "'restart' needs the argument 'name'");
+    } else if (is_there(up, order.name) || up_find_task(up, order.name) >= 0) {
+        restart(&order, TARGET_TASK);
+    } else if (up_find_group(up, order.name)) {
+        (void)!det_tasks_group_start(up->tasks, order.name);
+        restart(&order, TARGET_GROUP);
+    } else {
+        fail_name(up, call, order.name, false);
+    }
 }
 
 /* The owners of a slot, and its queue too. */
@@ -296,14 +329,14 @@ static void order_slot(struct order *order, bool shall_purge, order_fn *run)
     give_to(order, &search, run, UP_WAIT_END);
 }
 
-/* True: a slot is meant. False: it was answered, or another is meant. */
+/* A task, or else a group, or else a slot; to purge, there must be a slot. */
 static void order_one(struct order *order, bool shall_purge, order_fn *run)
 {
     struct search search = { .target = TARGET_TASK };
     struct up *up = order->up;
     bool is_stop = run == det_tasks_remove;
 
-    if (!shall_purge && is_queued_or_there(up, order->name)) {
+    if (!shall_purge && is_there(up, order->name)) {
         give_to(order, &search, run, UP_WAIT_END);
     } else if (!shall_purge && up_find_group(up, order->name)) {
         search.target = TARGET_GROUP;

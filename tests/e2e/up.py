@@ -579,12 +579,12 @@ def test_orders_are_answered_when_they_have_happened():
     equal(client.one("stop", name="a", wait=True)["count"], 1)
     equal(client.task("a"), None)
     equal(client.one("stop", name="a")["count"], 0)
-    equal(client.one("restart", name="a")["count"], 1)
-    wait_until(lambda: (client.task("a") or {}).get("state") == "running", "a once more")
+    equal(client.one("restart", name="a", wait=True)["count"], 1)
+    equal(client.task("a")["state"], "running")
     equal(client.one("stop", name="group", wait=True)["count"], 2)
     equal([client.task(n)["state"] for n in "cd"], ["held", "held"])
-    equal(client.one("restart", name="group")["count"], 2)
-    wait_until(lambda: {client.task(n)["state"] for n in "cd"} == {"running"}, "the group")
+    equal(client.one("restart", name="group", wait=True)["count"], 2)
+    equal([client.task(n)["state"] for n in "cd"], ["running", "running"])
     request = client.ask("drain", name="b", wait=True)
     Path("go").touch()
     equal(client.next(request)["data"], {"kind": "done", "count": 1})
@@ -598,6 +598,26 @@ def test_orders_are_answered_when_they_have_happened():
     equal(client.next(request)["data"]["kind"], "done")
     up.end()
     client.close()
+
+
+def test_a_group_that_has_failed_can_be_begun_anew():
+    config("""
+  crash: {run: [sh, -c, 'test -e mended || exit 1; exec sleep 60'], group: group,
+          backoff: {first: 1ms, max: 1ms}}
+  queued: {run: sleep 60, slot: batch}
+  sleeper: {run: sleep 60, slot: batch}
+""", "groups: {group: {intensity: {count: 1, window: 60s}}}\nslots: {batch: {}}\n")
+    up = Up()
+    up.wait_for("crash *= failed for good")
+    client = Client()
+    equal(client.all("tree")[0]["state"], "failed")
+    Path("mended").touch()
+    equal(client.one("restart", name="group", wait=True)["count"], 1)
+    equal([client.all("tree")[0]["state"], client.task("crash")["state"]], ["running", "running"])
+    equal(client.one("restart", name="sleeper")["count"], 0)
+    equal([t["name"] for t in client.all("tasks")].count("sleeper"), 1)
+    client.close()
+    up.stop(1)
 
 
 def test_draining_lets_what_runs_come_to_its_end():
