@@ -97,6 +97,7 @@ static struct det_task *new_task(struct det_tasks *tasks, const char *name)
         return NULL;
     task->tasks = tasks;
     task->name = memcpy(task + 1, name, length + 1);
+    task->since = det_loop_now(tasks->loop);
     task->deadline = DET_NEVER;
     det_list_init(&task->line);
     det_list_init(&task->turn);
