@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include <detent/machine.h>
+
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -196,22 +198,24 @@ static int check_operands(struct reader *reader)
 
 static int read_words(struct reader *reader)
 {
-    bool only_operands = false;
+    struct cli_args *args = reader->args;
     int r = 0;
 
-    while (*reader->words && r == 0 && !reader->args->wants_help) {
+    while (*reader->words && r == 0 && !args->wants_help) {
         const char *word = *reader->words++;
 
-        if (only_operands || word[0] != '-' || word[1] == '\0')
-            reader->args->operands[reader->args->operand_count++] = word;
+        if (args->has_dashes || word[0] != '-' || word[1] == '\0')
+            args->operands[args->operand_count++] = word;
         else if (word[1] != '-')
             r = read_letters(reader, word + 1);
         else if (word[2] != '\0')
             r = read_long(reader, word + 2);
         else
-            only_operands = true;
+            args->has_dashes = true;
+        if (!args->has_dashes)
+            args->dashes_at = args->operand_count;
     }
-    return r == 0 && !reader->args->wants_help ? check_operands(reader) : r;
+    return r == 0 && !args->wants_help ? check_operands(reader) : r;
 }
 
 int cli_args_read(
@@ -255,5 +259,21 @@ bool cli_args_number(
     cli_complain(
         cli, "--%s is a whole number from %llu to %llu, not '%s'", name, (unsigned long long)least,
         (unsigned long long)most, text);
+    return false;
+}
+
+bool cli_args_span(
+    struct cli *cli, const char *name, const char *text, det_time least, det_time *ret)
+{
+    det_time span;
+
+    if (det_parse_duration(det_view_text(text), &span) == 0 && span >= least &&
+        span <= DET_DELAY_MAX) {
+        *ret = span;
+        return true;
+    }
+    cli_complain(
+        cli, "--%s is a time such as 250ms, 1.5s or 1h30m, %sat most ten years; not '%s'", name,
+        least ? "more than none and " : "", text);
     return false;
 }

@@ -28,5 +28,8 @@ const char *cli_choice_hint(const char *choices, const char *word, char *target)
 bool cli_args_number(
     struct cli *cli, const char *name, const char *text, uint64_t least, uint64_t most,
     uint64_t *ret);
+/* A time from `least` to ten years; complains and returns false otherwise. */
+bool cli_args_span(
+    struct cli *cli, const char *name, const char *text, det_time least, det_time *ret);
 
 #endif

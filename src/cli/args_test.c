@@ -98,6 +98,22 @@ static void a_dash_and_what_follows_two_dashes_are_operands(void **state)
     cli_args_deinit(&args, NULL);
 }
 
+static void it_is_known_where_two_dashes_stood(void **state)
+{
+    struct cli_args args = read_right(WORDS("a", "-s", "--", "--"));
+
+    (void)state;
+    assert_true(args.has_dashes);
+    assert_int_equal(args.dashes_at, 1);
+    assert_int_equal(args.operand_count, 2);
+    assert_string_equal(args.operands[1], "--");
+    cli_args_deinit(&args, NULL);
+    args = read_right(WORDS("a", "b", "-s"));
+    assert_false(args.has_dashes);
+    assert_int_equal(args.dashes_at, 2);
+    cli_args_deinit(&args, NULL);
+}
+
 static void common_options_are_set_apart(void **state)
 {
     struct cli_args args = read_right(WORDS("x", "--json", "--color", "never"));
@@ -204,6 +220,13 @@ static void reading_survives_every_failed_allocation(void **state)
     det_test_each_failure(read_scenario, NULL);
 }
 
+enum {
+    COMMANDS_LISTED = 0
+#define CLI_COMMAND(name) +1
+#include "cli/commands.def"
+#undef CLI_COMMAND
+};
+
 static void every_command_has_what_the_help_needs(void **state)
 {
     const struct cli_command *command;
@@ -222,7 +245,7 @@ static void every_command_has_what_the_help_needs(void **state)
             options++;
         assert_true(options <= CLI_OPTIONS_MAX);
     }
-    assert_int_equal(count, 11);
+    assert_int_equal(count, COMMANDS_LISTED);
 }
 
 static void the_nearest_command_is_found_but_never_a_hidden_one(void **state)
@@ -240,6 +263,7 @@ int main(void)
         cmocka_unit_test(a_value_may_follow_in_four_ways),
         cmocka_unit_test(letters_may_be_joined),
         cmocka_unit_test(a_dash_and_what_follows_two_dashes_are_operands),
+        cmocka_unit_test(it_is_known_where_two_dashes_stood),
         cmocka_unit_test(common_options_are_set_apart),
         cmocka_unit_test(help_stops_the_reading),
         cmocka_unit_test(a_wrong_word_gets_a_sentence),

@@ -251,22 +251,6 @@ static void print_as_json(const struct plan *plan)
 
 /* The words. */
 
-static bool read_span(
-    struct cli *cli, const char *name, const char *text, det_time least, det_time *ret)
-{
-    det_time span;
-
-    if (det_parse_duration(det_view_text(text), &span) == 0 && span >= least &&
-        span <= DET_DELAY_MAX) {
-        *ret = span;
-        return true;
-    }
-    cli_complain(
-        cli, "--%s is a time such as 250ms, 1.5s or 1h30m, %sat most ten years; not '%s'", name,
-        least ? "more than none and " : "", text);
-    return false;
-}
-
 static bool read_factor(struct cli *cli, const char *text, double *ret)
 {
     size_t whole = strspn(text, "0123456789");
@@ -294,11 +278,12 @@ static bool read_backoff(struct plan *plan, const struct cli_args *args)
     struct det_backoff *backoff = &plan->policy.backoff;
 
     if (values[OPTION_FIRST] &&
-        !read_span(plan->cli, "first", values[OPTION_FIRST], 0, &backoff->first))
+        !cli_args_span(plan->cli, "first", values[OPTION_FIRST], 0, &backoff->first))
         return false;
     if (values[OPTION_FIRST] && backoff->first == 0)
         backoff->first = DET_NO_DELAY;
-    if (values[OPTION_MAX] && !read_span(plan->cli, "max", values[OPTION_MAX], 1, &backoff->max))
+    if (values[OPTION_MAX] &&
+        !cli_args_span(plan->cli, "max", values[OPTION_MAX], 1, &backoff->max))
         return false;
     if (values[OPTION_FACTOR] && !read_factor(plan->cli, values[OPTION_FACTOR], &backoff->factor))
         return false;

@@ -43,8 +43,10 @@ struct cli {
     const char *command; /* for messages; NULL: none yet */
     bool is_json;
     bool out_has_color, err_has_color;
-    bool err_is_terminal;
+    bool out_is_terminal, err_is_terminal;
+    bool out_has_lines;                /* a terminal that shows UTF-8: lines of trees and tables */
     unsigned out_columns, err_columns; /* of the terminal; 0: it is none, or does not say */
+    unsigned out_rows;
     bool has_failed;                   /* memory ran out while something was printed */
     int out_error;                     /* errno of the first write to `out` that failed */
     det_time progress_from, progress_next;
@@ -55,6 +57,8 @@ struct cli {
  */
 void cli_init(struct cli *cli);
 void cli_set_color(struct cli *cli, const char *color);
+/* Looks again how large the terminal is, if `out` is one. */
+void cli_measure(struct cli *cli);
 
 /* To `out`. Control characters but newline and tab are escaped, bytes that are no UTF-8 too. */
 void cli_print(struct cli *cli, const char *format, ...) DET_PRINTF(2, 3);

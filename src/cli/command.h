@@ -35,6 +35,8 @@ struct cli_args {
     const char **operands;               /* NULL at the end */
     size_t operand_count;
     size_t operand_capacity;
+    size_t dashes_at; /* how many operands stand before `--`; all of them when there is none */
+    bool has_dashes;
     const char *color; /* NULL: not given */
     bool wants_help, wants_json;
 };

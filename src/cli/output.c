@@ -32,11 +32,22 @@ static bool wants_color(FILE *stream)
     return isatty(fileno(stream)) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
-static unsigned columns_of(FILE *stream)
+static struct winsize size_of(FILE *stream)
 {
     struct winsize size;
 
-    return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+    return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size : (struct winsize){ 0 };
+}
+
+/* As the first of the three that is set says; one that says nothing is old. */
+static bool shows_utf8(void)
+{
+    static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+    const char *value = NULL;
+
+    for (size_t i = 0; i < 3 && !(value && *value); i++)
+        value = getenv(names[i]); /* NOLINT(concurrency-mt-unsafe): as above */
+    return value && (strcasestr(value, "utf-8") || strcasestr(value, "utf8"));
 }
 
 void cli_init(struct cli *cli)
@@ -48,10 +59,23 @@ void cli_init(struct cli *cli)
         .err = stderr,
         .out_has_color = wants_color(stdout),
         .err_has_color = wants_color(stderr),
+        .out_is_terminal = isatty(fileno(stdout)) == 1,
         .err_is_terminal = isatty(fileno(stderr)) == 1,
-        .out_columns = columns_of(stdout),
-        .err_columns = columns_of(stderr),
+        .err_columns = size_of(stderr).ws_col,
     };
+    cli->out_has_lines = cli->out_is_terminal && shows_utf8();
+    cli_measure(cli);
+}
+
+void cli_measure(struct cli *cli)
+{
+    struct winsize size;
+
+    if (!cli->out_is_terminal)
+        return;
+    size = size_of(cli->out);
+    cli->out_columns = size.ws_col;
+    cli->out_rows = size.ws_row;
 }
 
 void cli_set_color(struct cli *cli, const char *color)

@@ -153,13 +153,14 @@ void socket_server_close(struct socket_server *server)
 {
     if (!server)
         return;
+    /* Who sees that it was cut off can rely on the place being free. */
+    det_loop_unwatch(server->options.loop, &server->watch);
+    socket_unlisten(&server->listener);
     while (!det_list_is_empty(&server->sessions))
         session_cut(DET_CONTAINER(server->sessions.next, struct session, node));
     session_reap(server);
-    det_loop_unwatch(server->options.loop, &server->watch);
     det_loop_timer_cancel(server->options.loop, &server->reap_timer);
     det_loop_timer_cancel(server->options.loop, &server->rest_timer);
-    socket_unlisten(&server->listener);
     DET_DELETE(server->options.allocator, server);
 }
 

@@ -190,11 +190,11 @@ static int read_job(struct job *job, const struct socket_request *request, struc
     return r;
 }
 
-static json_t *submitted(const struct det_admitted *admitted)
+static json_t *submitted(const struct job *job, const struct det_admitted *admitted)
 {
     return json_pack(
-        "{s:s, s:I, s:b, s:I}", "kind", "submitted", "id", (json_int_t)admitted->id, "started",
-        admitted->is_started, "depth", (json_int_t)admitted->depth);
+        "{s:s, s:I, s:s, s:b, s:I}", "kind", "submitted", "id", (json_int_t)admitted->id, "name",
+        job->spec.name, "started", admitted->is_started, "depth", (json_int_t)admitted->depth);
 }
 
 static void submit(struct job *job, struct socket_call *call, bool shall_wait)
@@ -218,10 +218,10 @@ static void submit(struct job *job, struct socket_call *call, bool shall_wait)
         return;
     }
     if (!wait) {
-        socket_call_answer(call, submitted(&admitted));
+        socket_call_answer(call, submitted(job, &admitted));
         return;
     }
-    (void)socket_call_send(call, submitted(&admitted));
+    (void)socket_call_send(call, submitted(job, &admitted));
     up_wait_arm_job(wait, admitted.id);
 }
 

@@ -739,8 +739,8 @@ def test_notify_says_what_is_wrong():
     notify(1, "cannot reach", "--ready", "up", NOTIFY_SOCKET="@nobody-is-here")
 
 
-def main():
-    tests = [(n, f) for n, f in globals().items() if n.startswith("test_") and WANTED in n]
+def main(names):
+    tests = [(n, f) for n, f in names.items() if n.startswith("test_") and WANTED in n]
     failed = 0
     for name, function in sorted(tests, key=lambda t: inspect.getsourcelines(t[1])[1]):
         begun = time.monotonic()
@@ -761,4 +761,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals()))

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* remote.h - what the commands share that talk to a `detent up` in another terminal: finding it,
+ * asking it, and telling what went wrong, with an exit code. */
+#ifndef DET_CLI_REMOTE_H
+#define DET_CLI_REMOTE_H
+
+#include <detent/bus.h>
+
+#include "cli/command.h"
+#include "cli/socket_client.h"
+#include "os/os.h"
+
+/* For an answer that needs no waiting. */
+#define REMOTE_PATIENCE (10 * DET_SECOND)
+
+/* The option that all of them have. */
+#define REMOTE_OPTION_PROJECT                                                             \
+    {                                                                                     \
+        "project", 'C', "FOLDER", NULL, "where it runs; else this folder or one above it" \
+    }
+
+struct remote {
+    struct cli *cli;
+    struct socket_client *client;
+    char project[DET_PATH_MAX];
+};
+
+/* Connects to the one of this project; NULL: of the current folder. Complains, and returns an exit
+ * code; after CLI_OK it needs remote_close(). */
+DET_MUST_CHECK int remote_open(struct cli *cli, const char *project, struct remote *ret);
+void remote_close(struct remote *remote);
+
+/* The exit code of an error. */
+int remote_exit(int code);
+/* Complains, unless the user did it himself by Ctrl-C; returns the exit code. */
+int remote_complain(const struct remote *remote, int code, const struct det_error *error);
+/* A (monotonic) deadline. */
+det_time remote_within(det_time patience);
+
+/* Asks, and gives each part of the answer to `each`, which returns an exit code: another one than
+ * CLI_OK ends it. Arguments are taken in any case. Complains, and returns an exit code. */
+typedef int remote_each_fn(void *user, json_t *data);
+DET_MUST_CHECK int remote_each(
+    struct remote *remote, const char *verb, json_t *arguments_take, remote_each_fn *each,
+    void *user);
+/* The parts as they are, a line each: for --json. */
+DET_MUST_CHECK int remote_print(struct remote *remote, const char *verb, json_t *arguments_take);
+/* All parts in one array, which is the caller's. */
+DET_MUST_CHECK int remote_list(struct remote *remote, const char *verb, json_t **ret);
+
+/* Of a list of objects the one with this "name"; NULL: none. */
+json_t *remote_find(const json_t *list, const char *name);
+/* "; did you mean 'web'?" with the nearest name of the list, or "". */
+#define REMOTE_HINT_TEXT (DET_TASK_NAME_MAX + 32)
+const char *remote_hint(struct cli *cli, const json_t *list, const char *name, char *target);
+
+#endif
