@@ -31,7 +31,10 @@ slots:
   batch: {width: 1, depth: 1}
 tasks:
   database: {run: sleep 60, group: back}
-  web: {run: [sh, -c, "echo hello; echo oh >&2; exec sleep 60"], group: back, depends_on: [database]}
+  web:
+    run: [sh, -c, "echo hello; echo oh >&2; exec sleep 60"]
+    group: back
+    depends_on: [database]
   flaky: {run: [sh, -c, "exit 7"]}
   late: {run: sleep 60, depends_on: {flaky: completed}}
 """
