@@ -183,7 +183,7 @@ static void on_limit(void *argument)
     det_format_duration(within, span, sizeof span);
     if (checks->text[0])
         snprintf(
-            reason, sizeof reason, "not ready within %s; the last check: %.120s", span,
+            reason, sizeof reason, "not ready within %s; the last check: %.100s", span,
             checks->text);
     else
         snprintf(reason, sizeof reason, "not ready within %s", span);

@@ -183,7 +183,7 @@ static int fail(struct group *group, const struct group_event *event, struct gro
 static int give_up_task(struct det_task *task, void *argument)
 {
     const struct group *group = argument;
-    char text[DET_TASK_REASON_MAX + 1];
+    char text[DET_TASK_NAME_MAX + DET_TASK_REASON_MAX + 16];
 
     snprintf(text, sizeof text, "group %s: %s", group->name, group->reason);
     det_actor_give_up(task, text);

@@ -110,7 +110,7 @@ static int prepare(struct group *group, struct det_error *reterr)
 static int add_group(struct det_tasks *tasks, void *argument)
 {
     const struct add_group *add = argument;
-    struct group *parent, *group;
+    struct group *parent = NULL, *group;
     int r;
 
     r = check_name(tasks, add->spec, add->reterr);

@@ -211,8 +211,8 @@ static inline struct player *stage_player(struct stage *stage, const char *name)
     for (size_t i = 0; i < stage->count; i++)
         if (strcmp(stage->players[i].name, name) == 0)
             return &stage->players[i];
-    assert_true(stage->count < ACTORS_MAX);
-    snprintf(stage->players[stage->count].name, sizeof stage->players[0].name, "%s", name);
+    assert_true(stage->count < ACTORS_MAX && strlen(name) < sizeof stage->players[0].name);
+    memcpy(stage->players[stage->count].name, name, strlen(name) + 1);
     return &stage->players[stage->count++];
 }
 
