@@ -321,4 +321,26 @@ static inline void stage_expect_group(struct stage *stage, const char *name, con
     assert_string_equal(look.text, text);
 }
 
+/* A group g with a, b and c, which run. */
+static inline void stage_open_three(struct stage *stage, enum det_strategy strategy)
+{
+    stage_open(stage);
+    stage_group(stage, "g", NULL, strategy);
+    stage_add(stage, "a", "g");
+    stage_add(stage, "b", "g");
+    stage_add(stage, "c", "g");
+    stage_expect(stage, "G:g +a +b +c");
+}
+
+/* As often as that, without the pauses. */
+static inline void stage_fail_times(struct stage *stage, const char *name, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        stage_play(stage, name, PART_FAIL);
+        stage_pass(stage, 0);
+        assert_int_equal(det_tasks_restart(stage->tasks, stage_player(stage, name)->id), 1);
+        stage_pass(stage, 0);
+    }
+}
+
 #endif
