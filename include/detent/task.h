@@ -100,10 +100,11 @@ enum det_strategy {
     DET_REST_FOR_ONE, /* it, and those of the group that were added after it */
 };
 
-/* A group counts restarts; when there are too many, or a member fails for good, it fails: its members
- * are stopped, and its own group treats that as the failure of a member, and lets it begin anew as a
- * whole after the backoff of the default policy. A group at the top that fails stays stopped, and
- * its tasks end as failed; until det_tasks_group_start() it takes no new ones (DET_ERR_CLOSED). */
+/* A group counts restarts; when there are too many, or a member fails for good, it fails: its
+ * members are stopped, and its own group treats that as the failure of a member, and lets it begin
+ * anew as a whole after the backoff of the default policy. A group at the top that fails stays
+ * stopped, and its tasks end as failed; until det_tasks_group_start() it takes no new ones
+ * (DET_ERR_CLOSED). */
 struct det_group_spec {
     const char *name;   /* shares its name space with tasks */
     const char *parent; /* NULL: at the top */
@@ -116,8 +117,9 @@ enum det_condition_kind {
     DET_WHEN_HEALTHY,   /* it is ready, and its last health check, if it has any, passed */
     DET_WHEN_COMPLETED, /* it has succeeded */
 };
-/* Asked when a task is to start: one that runs goes on when what it depends on begins anew. What has
- * completed for good meets every condition, and stays remembered while somebody depends on it. */
+/* Asked when a task is to start: one that runs goes on when what it depends on begins anew. What
+ * has completed for good meets every condition, and stays remembered while somebody depends on
+ * it. */
 struct det_dependency {
     const char *name; /* of a task, or of a group: all of its members */
     enum det_condition_kind when;

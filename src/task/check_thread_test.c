@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
-/* test: threads */
-
 /* check_thread_test.c - checks in the real world: functions on threads of their own, processes that
  * are killed, and a tree that is told from other threads. */
+/* test: threads */
 #include <stdatomic.h>
 
 #include <detent/task.h>
