@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
+
 /* check_thread_test.c - checks in the real world: functions on threads of their own, processes that
  * are killed, and a tree that is told from other threads. */
 /* test: threads */
