@@ -4,7 +4,7 @@
 # The front door: each target installs what it needs, builds a preset and runs something in it.
 #
 #   make            the program build/release/detent and the libraries beside it
-#   make run        the demo
+#   make run        the demo: five services and a slot; scripts/demo is that of the order machine
 #   make test       all tests: asan, tsan, then release      make check    format, lint, clang
 #   make bench      BENCH_ARGS=...                           make fuzz     FUZZ_SECONDS=10 each
 #   make sim        SIM_SEEDS=...                            make nightly  everything, for longer

@@ -36,6 +36,7 @@ enum bench_goal_kind {
     BENCH_NS_MAX,          /* at most `value` nanoseconds an operation */
     BENCH_AHEAD_OF,        /* faster than the case `against`, when that one ran */
     BENCH_ALLOCATIONS_MAX, /* at most `value` allocations an operation */
+    BENCH_BYTES_MAX,       /* at most `value` bytes of memory that an operation keeps */
 };
 
 struct bench_goal {
@@ -54,7 +55,8 @@ enum bench_clock {
 };
 
 /* One lap of one case. `run` reads the first part, and fills the second through bench_lap_begin()
- * and bench_lap_end(), or by itself where a child has measured. */
+ * and bench_lap_end(), or by itself where a child has measured. Who can only stop after a few more
+ * operations than it was asked for sets `operations` to those it did. */
 struct bench_lap {
     uint64_t operations;
     const void *argument;
@@ -63,6 +65,7 @@ struct bench_lap {
     int64_t started_ns;
     double nanoseconds; /* of all operations */
     uint64_t allocations;
+    double kept_bytes;         /* of all operations; 0: nobody looked */
     char note[BENCH_NOTE_MAX]; /* why it was skipped, or failed */
 };
 
@@ -119,6 +122,8 @@ DET_MUST_CHECK int bench_child_peer(struct bench_lap *lap, const char *const *ar
  */
 #define BENCH_PATH_MAX 512
 DET_MUST_CHECK int bench_file_write(const char *name, const void *data, size_t size, char *path);
+/* A folder there, in which programs may write what they like. DET_ERR_EXISTS. */
+DET_MUST_CHECK int bench_folder_make(const char *name, char *path);
 /* A whole file; free() the result. NULL when it cannot be read. */
 char *bench_file_read(const char *path, size_t *ret_size);
 void bench_files_remove(void);

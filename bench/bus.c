@@ -6,14 +6,16 @@
  * The limit is a bare ring of small records with four cursors that somebody else would move. Time
  * is that of the publishing thread, with its turns of the loop: what it costs the owner. */
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "bench.h"
 #include "task/bus.h"
 
-#define EVENTS   200000
-#define TURN     64 /* events between two turns of the loop */
-#define CAPACITY 1024
+#define EVENTS    200000
+#define TURN      64 /* events between two turns of the loop */
+#define CAPACITY  1024
+#define GEN_EVENT "Erlang gen_event, 4 handlers"
 
 struct setup {
     unsigned subscribers;
@@ -123,6 +125,15 @@ static int run_publish(struct bench_lap *lap)
     return r;
 }
 
+static int run_gen_event(struct bench_lap *lap)
+{
+    char count[24];
+    const char *words[] = { "escript", BENCH_PEERS "/gen_event.escript", "4", count, NULL };
+
+    (void)snprintf(count, sizeof count, "%llu", (unsigned long long)lap->operations);
+    return bench_child_peer(lap, words);
+}
+
 static const struct setup nobody = { 0, DET_DELIVER_LOOP, true };
 static const struct setup loop_1 = { 1, DET_DELIVER_LOOP, false };
 static const struct setup loop_4 = { 4, DET_DELIVER_LOOP, false };
@@ -147,10 +158,12 @@ static const struct bench_case cases[] = {
     { "publish, 1 on the loop", BENCH_OURS, run_publish, &loop_1, COMMON },
     { "publish, 4 on the loop", BENCH_OURS, run_publish, &loop_4, COMMON, .goals = GOALS },
     { "publish, 8 on the loop", BENCH_OURS, run_publish, &loop_8, COMMON },
-    { "the same, 4, and delivered", BENCH_OURS, run_publish, &loop_4_delivered, COMMON },
+    { "the same, 4, and delivered", BENCH_OURS, run_publish, &loop_4_delivered, COMMON,
+      .goals = { { BENCH_AHEAD_OF, 0, GEN_EVENT } } },
     { "publish and wake, 1 thread", BENCH_OURS, run_publish, &thread_1, COMMON },
     { "publish and wake, 4 threads", BENCH_OURS, run_publish, &thread_4, COMMON },
     { "publish and wake, 8 threads", BENCH_OURS, run_publish, &thread_8, COMMON },
+    { GEN_EVENT, BENCH_PEER, run_gen_event, NULL, EVENTS / 10, .has_no_allocations = true },
 };
 
 extern const struct bench bench_bus;

@@ -2,12 +2,11 @@
  * Copyright the detent authors */
 
 /* files.c - the folder of one run: what children are given to read lies there. */
-#include <dirent.h>
+#include <errno.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "bench.h"
 
@@ -41,6 +40,16 @@ int bench_file_write(const char *name, const void *data, size_t size, char *path
     return is_written ? 0 : DET_ERR_IO;
 }
 
+int bench_folder_make(const char *name, char *path)
+{
+    if (folder_make() < 0)
+        return DET_ERR_IO;
+    (void)snprintf(path, BENCH_PATH_MAX, "%s/%s", folder, name);
+    if (mkdir(path, 0700) == 0)
+        return 0;
+    return errno == EEXIST ? DET_ERR_EXISTS : DET_ERR_IO;
+}
+
 char *bench_file_read(const char *path, size_t *ret_size)
 {
     FILE *file = fopen(path, "re");
@@ -59,21 +68,18 @@ char *bench_file_read(const char *path, size_t *ret_size)
     return data;
 }
 
-/* The folder is flat: nothing but bench_file_write() and compilers put files there. */
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status;
+    (void)kind;
+    (void)place;
+    (void)remove(path);
+    return 0;
+}
+
 void bench_files_remove(void)
 {
-    DIR *list;
-    struct dirent *entry;
-
-    if (!folder[0])
-        return;
-    list = opendir(folder);
-    while (list && (entry = readdir(list))) {
-        if (entry->d_name[0] != '.')
-            (void)unlinkat(dirfd(list), entry->d_name, 0);
-    }
-    if (list)
-        (void)closedir(list);
-    (void)rmdir(folder);
+    if (folder[0])
+        (void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
     folder[0] = '\0';
 }

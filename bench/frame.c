@@ -37,6 +37,7 @@ static void run_lap(struct bench_result *result, bool is_quick, int round)
         return;
     result->samples[round] = lap.nanoseconds / (double)lap.operations;
     result->allocations = (double)lap.allocations / (double)lap.operations;
+    result->kept_bytes = lap.kept_bytes / (double)lap.operations;
 }
 
 static const struct bench_result *find(const struct bench_results *results, const char *name)
@@ -96,6 +97,8 @@ static enum bench_verdict judge(
         return verdict_of(ratio_to(result, other, results->rounds) < 1);
     case BENCH_ALLOCATIONS_MAX:
         return verdict_of(result->allocations <= goal->value);
+    case BENCH_BYTES_MAX:
+        return verdict_of(result->kept_bytes <= goal->value);
     }
     return BENCH_UNKNOWN;
 }
@@ -194,6 +197,10 @@ void bench_goal_text(
         break;
     case BENCH_ALLOCATIONS_MAX:
         (void)snprintf(target, capacity, "%g allocations", goal->value);
+        break;
+    case BENCH_BYTES_MAX:
+        (void)snprintf(
+            target, capacity, "keeps %.0f bytes, at most %g", result->kept_bytes, goal->value);
         break;
     }
 }

@@ -22,6 +22,7 @@ struct bench_result {
     double median, p10, p90;
     double ratio; /* 0: there is none */
     double allocations;
+    double kept_bytes; /* 0: nobody looked */
     enum bench_verdict verdicts[BENCH_GOALS_MAX];
 };
 

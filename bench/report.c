@@ -162,6 +162,8 @@ static void add_numbers(
             object, "mb_per_second", json_real(1e3 * result->what->bytes / result->median));
     if (!result->what->has_no_allocations)
         json_object_set_new(object, "allocations", json_real(result->allocations));
+    if (result->kept_bytes > 0)
+        json_object_set_new(object, "kept_bytes", json_real(result->kept_bytes));
     if (other) {
         json_object_set_new(object, "ratio", json_real(result->ratio));
         json_object_set_new(object, "against", json_string(other->what->name));

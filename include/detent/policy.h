@@ -15,7 +15,8 @@ DET_BEGIN
 
 /* After an attempt that succeeded or failed. Fatal and cancelled attempts never run again. */
 enum det_restart {
-    DET_RESTART_INHERIT,    /* at the end of inheriting: ON_FAILURE */
+    DET_RESTART_INHERIT,    /* at the end of inheriting: ON_FAILURE; of a task that has a schedule:
+                               NEVER, that is until its next time */
     DET_RESTART_NEVER,      /* one attempt */
     DET_RESTART_ON_FAILURE, /* until it succeeds */
     DET_RESTART_ALWAYS,     /* also after success, `interval` after its end */

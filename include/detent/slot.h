@@ -75,7 +75,7 @@ DET_API int det_slot_stop_and_purge(struct det_tasks *tasks, const char *slot) D
 
 struct det_slot_info {
     const char *name;
-    const char *state; /* "idle", "running", "terminating" */
+    const char *state; /* "idle", "running", "terminating"; in a shutdown "closing" */
     uint32_t width, depth, depth_max;
     uint32_t owner_count;
     det_task_id owner;      /* the one that has run longest; 0: none */

@@ -52,6 +52,18 @@ DET_API const struct det_diagnostics *det_spec_diagnostics(const struct det_spec
 DET_API const char *det_spec_state_c_name(const struct det_spec *spec, unsigned state);
 DET_API const char *det_spec_event_c_name(const struct det_spec *spec, unsigned event);
 DET_API const char *det_spec_prefix(const struct det_spec *spec);
+/* The struct that FSM_CONTEXT or FSM_HANDLER names; NULL when the spec has none. */
+DET_API const char *det_spec_context(const struct det_spec *spec);
+DET_API const char *det_spec_handler(const struct det_spec *spec);
+/* The functions of a component that its machine does not know, by what they are, each once, in
+ * order; NULL at the end. */
+enum det_spec_role {
+    DET_SPEC_DISPATCH,
+    DET_SPEC_COMPLETION,
+    DET_SPEC_INVARIANT,
+};
+DET_API const char *det_spec_function(
+    const struct det_spec *spec, enum det_spec_role role, size_t index);
 /* Where a row stands: of row 1 and so on, as builder.h counts them and det_transition.row has them.
  * `file` is NULL for 0, which a machine of a template has, and for a row that is not there. */
 DET_API struct det_place det_spec_row_place(const struct det_spec *spec, uint32_t row);

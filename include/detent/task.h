@@ -148,7 +148,9 @@ struct det_task_spec {
     det_step_fn *step;
     const struct det_process_spec *process;
     void *argument;
-    void (*release)(void *argument); /* once, when the task is removed or was not admitted */
+    /* Once: when the task is removed, before its waiters are told; or by the call that was to add
+     * it, when that fails, whatever the error. */
+    void (*release)(void *argument);
     struct det_policy policy;
     struct det_schedule schedule;
     const char *group; /* NULL: at the top */

@@ -29,12 +29,12 @@ static int generate_c(struct gen *gen, struct det_spec *spec)
     size_t size = gen_stem(det_spec_file(spec, 0), &stem);
     struct det_buffer *text;
 
-    gen->machine = det_spec_machine(spec);
-    gen->stub_count = gen_stub_count(gen->machine);
+    gen->spec = spec;
+    gen->stub_count = gen_stub_count(gen->spec);
     gen->stubs = DET_NEW_ARRAY(gen->cli->allocator, gen->stub_count, struct gen_stub);
     if (!gen->stubs)
         return cli_no_memory(gen->cli);
-    gen_stubs_list(gen->machine, gen->stubs);
+    gen_stubs_list(gen->spec, gen->stubs);
     text = gen_add(gen, stem, size, ".h");
     if (text)
         gen_header(text, spec);

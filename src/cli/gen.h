@@ -23,19 +23,25 @@ size_t gen_stem(const char *path, const char **ret);
 
 /* The functions that a spec names, in order of their kinds, and whether a file has them. */
 struct gen_stub {
-    enum case_function function;
+    unsigned kind; /* enum case_function; from CASE_FUNCTION_COUNT on enum det_spec_role */
     size_t index;
     const char *name;
     bool is_there;
 };
+#define GEN_KINDS (CASE_FUNCTION_COUNT + DET_SPEC_INVARIANT + 1)
 /* All of them, none of which is there; `ret` has room for gen_stub_count(). */
-size_t gen_stub_count(const struct det_machine *machine);
-void gen_stubs_list(const struct det_machine *machine, struct gen_stub *ret);
+size_t gen_stub_count(struct det_spec *spec);
+void gen_stubs_list(struct det_spec *spec, struct gen_stub *ret);
 /* Notes those that the text of a C file defines. */
 void gen_stubs_find(struct gen_stub *stubs, size_t count, struct det_view text);
 /* The text of one. */
-void gen_stub_put(
-    struct det_buffer *buffer, const struct det_machine *machine, const struct gen_stub *stub);
+void gen_stub_put(struct det_buffer *buffer, struct det_spec *spec, const struct gen_stub *stub);
+
+/* gen_component.c: the same where the machine is that of a component. */
+void gen_component_stub_put(
+    struct det_buffer *buffer, struct det_spec *spec, const struct gen_stub *stub);
+/* The struct of its context. */
+void gen_component_context(struct det_buffer *buffer, const struct det_spec *spec);
 
 /* gen_functions.c: each function that a C file defines, and each #define. */
 typedef void gen_function_fn(void *context, struct det_view name);
@@ -50,7 +56,7 @@ struct gen {
     size_t count;
     struct gen_stub *stubs; /* of the C file; NULL: there is none */
     size_t stub_count;
-    const struct det_machine *machine;
+    struct det_spec *spec;
 };
 DET_MUST_CHECK int gen_open(struct gen *gen);
 void gen_close(struct gen *gen);

@@ -177,21 +177,30 @@ static void put_effect(
         det_buffer_append_text(buffer, "    return DET_DONE;\n}\n");
 }
 
-void gen_stub_put(
-    struct det_buffer *buffer, const struct det_machine *machine, const struct gen_stub *stub)
+void gen_stub_put(struct det_buffer *buffer, struct det_spec *spec, const struct gen_stub *stub)
 {
+    const struct det_machine *machine = det_spec_machine(spec);
     const struct det_record *data = det_record_of(machine->data);
     struct names names = { data ? data->name : "det_empty", machine->name };
 
-    if (stub->function == CASE_EFFECT)
+    if (det_spec_context(spec))
+        gen_component_stub_put(buffer, spec, stub);
+    else if (stub->kind == CASE_EFFECT)
         put_effect(buffer, machine, &machine->effects[stub->index], names);
     else
-        put_stub(buffer, stub->function, stub->name, names);
+        put_stub(buffer, (enum case_function)stub->kind, stub->name, names);
+}
+
+/* The name of a function by its kind, NULL at the end. */
+static const char *function_name(struct det_spec *spec, unsigned kind, size_t index)
+{
+    if (kind < CASE_FUNCTION_COUNT)
+        return case_function_name(det_spec_machine(spec), (enum case_function)kind, index);
+    return det_spec_function(spec, (enum det_spec_role)(kind - CASE_FUNCTION_COUNT), index);
 }
 
 void gen_source(struct det_buffer *buffer, struct det_spec *spec)
 {
-    const struct det_machine *machine = det_spec_machine(spec);
     const char *file = file_name(det_spec_file(spec, 0));
     const char *stem;
     size_t size = gen_stem(file, &stem);
@@ -199,34 +208,36 @@ void gen_source(struct det_buffer *buffer, struct det_spec *spec)
     det_buffer_format(
         buffer,
         "/* %.*s.c - the tables of the machine, checked by the compiler, and the functions it\n"
-        " * names. */\n#include \"%.*s.h\"\n\n#define FSM_SPEC \"%s\"\n"
-        "#include <detent/fsm/define.h>\n",
-        (int)size, stem, (int)size, stem, file);
-    for (unsigned i = 0; i < CASE_FUNCTION_COUNT; i++) {
-        struct gen_stub stub = { .function = (enum case_function)i };
+        " * names. */\n#include \"%.*s.h\"\n\n",
+        (int)size, stem, (int)size, stem);
+    if (det_spec_context(spec))
+        gen_component_context(buffer, spec);
+    det_buffer_format(buffer, "#define FSM_SPEC \"%s\"\n#include <detent/fsm/define.h>\n", file);
+    for (unsigned i = 0; i < GEN_KINDS; i++) {
+        struct gen_stub stub = { .kind = i };
 
-        for (; (stub.name = case_function_name(machine, stub.function, stub.index)); stub.index++)
-            gen_stub_put(buffer, machine, &stub);
+        for (; (stub.name = function_name(spec, i, stub.index)); stub.index++)
+            gen_stub_put(buffer, spec, &stub);
     }
 }
 
-size_t gen_stub_count(const struct det_machine *machine)
+size_t gen_stub_count(struct det_spec *spec)
 {
     size_t count = 0;
 
-    for (unsigned i = 0; i < CASE_FUNCTION_COUNT; i++) {
-        for (size_t k = 0; case_function_name(machine, (enum case_function)i, k); k++)
+    for (unsigned i = 0; i < GEN_KINDS; i++) {
+        for (size_t k = 0; function_name(spec, i, k); k++)
             count++;
     }
     return count;
 }
 
-void gen_stubs_list(const struct det_machine *machine, struct gen_stub *ret)
+void gen_stubs_list(struct det_spec *spec, struct gen_stub *ret)
 {
-    for (unsigned i = 0; i < CASE_FUNCTION_COUNT; i++) {
-        struct gen_stub stub = { .function = (enum case_function)i };
+    for (unsigned i = 0; i < GEN_KINDS; i++) {
+        struct gen_stub stub = { .kind = i };
 
-        for (; (stub.name = case_function_name(machine, stub.function, stub.index)); stub.index++)
+        for (; (stub.name = function_name(spec, i, stub.index)); stub.index++)
             *ret++ = stub;
     }
 }

@@ -78,7 +78,7 @@ static void put_missing(struct gen *gen, struct det_buffer *text, json_t *names)
     for (size_t i = 0; i < gen->stub_count; i++) {
         if (gen->stubs[i].is_there)
             continue;
-        gen_stub_put(text, gen->machine, &gen->stubs[i]);
+        gen_stub_put(text, gen->spec, &gen->stubs[i]);
         if (names)
             json_array_append_new(names, json_string(gen->stubs[i].name));
     }

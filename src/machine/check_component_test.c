@@ -289,6 +289,31 @@ static void the_words_of_a_component_are_read(void **unused)
         "row-arguments", "BLOCK, POLL or IGNORE");
 }
 
+static void a_spec_tells_the_functions_of_its_component(void **unused)
+{
+    static const char text[] =
+        HEAD "#define FSM_CONTEXT pump\n#define FSM_HANDLER pump_handler\n"
+             "STATE(A, a, INITIAL)\nSTATE(B, b)\nEVENT(ERROR, error)\nFAILURE(ERROR)\n"
+             "DISPATCH(A, POLL, run)\nDISPATCH(B, IGNORE, run)\nCOMPLETION(completed)\n"
+             "ON(A, ERROR, B)\nON(B, ERROR, A)\n";
+    struct det_spec *spec;
+
+    (void)unused;
+    assert_int_equal(det_spec_read("pump.fsm", text, strlen(text), NULL, &spec), 0);
+    assert_non_null(det_spec_machine(spec));
+    assert_string_equal(det_spec_context(spec), "pump");
+    assert_string_equal(det_spec_handler(spec), "pump_handler");
+    assert_string_equal(det_spec_function(spec, DET_SPEC_DISPATCH, 0), "run");
+    assert_null(det_spec_function(spec, DET_SPEC_DISPATCH, 1));
+    assert_string_equal(det_spec_function(spec, DET_SPEC_COMPLETION, 0), "completed");
+    assert_null(det_spec_function(spec, DET_SPEC_INVARIANT, 0));
+    det_spec_close(spec);
+    assert_int_equal(det_spec_read("pump.fsm", "", 0, NULL, &spec), 0);
+    assert_null(det_spec_context(spec));
+    assert_null(det_spec_handler(spec));
+    det_spec_close(spec);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +328,7 @@ int main(void)
         cmocka_unit_test(an_internal_event_of_a_component_may_come_from_a_dispatch_function),
         cmocka_unit_test(memory_may_run_out_at_any_place),
         cmocka_unit_test(the_words_of_a_component_are_read),
+        cmocka_unit_test(a_spec_tells_the_functions_of_its_component),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

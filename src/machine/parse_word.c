@@ -95,6 +95,53 @@ static void read_policy(struct det_spec *spec)
     det_parse_hint_nearest(spec, node->text, det_parse_policies, DET_PARSE_POLICY_COUNT);
 }
 
+const char *det_spec_context(const struct det_spec *spec)
+{
+    return det_parse_text(spec->words[DET_WORD_CONTEXT]);
+}
+
+const char *det_spec_handler(const struct det_spec *spec)
+{
+    return det_parse_text(spec->words[DET_WORD_HANDLER]);
+}
+
+/* The function that the row names in this role, or NULL. */
+static const char *function_of(const struct det_node *row, enum det_spec_role role)
+{
+    const struct det_node *node = row->arguments;
+
+    if (role == DET_SPEC_DISPATCH)
+        node = row->row == DET_ROW_DISPATCH && row->argument_count == 3 ? node->next->next : NULL;
+    else if (row->row != (role == DET_SPEC_COMPLETION ? DET_ROW_COMPLETION : DET_ROW_INVARIANT))
+        node = NULL;
+    return det_parse_text(node);
+}
+
+static bool is_named_before(
+    const struct det_spec *spec, const struct det_node *row, enum det_spec_role role)
+{
+    const char *name = function_of(row, role);
+
+    for (const struct det_node *other = spec->rows.first; other != row; other = other->next) {
+        const char *text = function_of(other, role);
+
+        if (text != NULL && strcmp(text, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *det_spec_function(const struct det_spec *spec, enum det_spec_role role, size_t index)
+{
+    for (const struct det_node *row = spec->rows.first; row != NULL; row = row->next) {
+        if (row->is_broken || function_of(row, role) == NULL || is_named_before(spec, row, role))
+            continue;
+        if (index-- == 0)
+            return function_of(row, role);
+    }
+    return NULL;
+}
+
 void det_parse_words(struct det_spec *spec)
 {
     read_version(spec);

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "supervise/handle.h"
 
-#define LONG_TEXT ((size_t)3 * DET_ERROR_TEXT_MAX)
+#define LONG_TEXT ((size_t)4 * DET_ERROR_TEXT_MAX)
 
 /* The run that the component is in; it is not the innermost one while it offers to another. */
 static struct det_frame *frame_of(const struct det_component *component)

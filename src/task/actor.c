@@ -178,7 +178,7 @@ static int close_as(struct det_task *task, enum det_task_event_kind kind)
     if (task->ended.result != ATTEMPT_SUCCEEDED && task->reason)
         det_event_set_text(event.reason, sizeof event.reason, task->reason);
     task->deadline = DET_NEVER;
-    task->is_ready = task->is_healthy = false;
+    task->is_ready = task->is_healthy = task->is_stuck = false;
     det_attempt_close(task);
     det_tasks_publish(task->tasks, &event);
     det_permit_return(task);
@@ -334,9 +334,9 @@ static bool is_late(const struct det_task *task)
     return task->deadline <= det_loop_now(task->tasks->loop);
 }
 
-static int wait_for_clock(struct det_task *task)
+static int wait_until(struct det_task *task, det_time at)
 {
-    int r = det_component_wake_at(&task->component, task->deadline);
+    int r = det_component_wake_at(&task->component, at);
 
     return r < 0 ? r : DET_CONTINUE;
 }
@@ -361,10 +361,12 @@ static int run_attempt(struct det_task *task, struct actor_event *ret)
         return DET_TRANSITION;
     }
     if (task->kind != TASK_STEP || det_checks_are_last(task))
-        return wait_for_clock(task);
+        return wait_until(task, task->deadline);
     r = det_attempt_step(task);
+    if (r == DET_CONTINUE && task->tasks->step_wake_at < task->deadline)
+        return wait_until(task, task->tasks->step_wake_at);
     if (r == DET_CONTINUE || (r == DET_TRANSITION && is_delayed(task)))
-        return wait_for_clock(task);
+        return wait_until(task, task->deadline);
     if (r == DET_TRANSITION)
         *ret = actor_ended();
     return r;
@@ -373,7 +375,7 @@ static int run_attempt(struct det_task *task, struct actor_event *ret)
 static int watch_pause(struct det_task *task, struct actor_event *ret)
 {
     if (!is_late(task))
-        return wait_for_clock(task);
+        return wait_until(task, task->deadline);
     *ret = actor_due();
     return DET_TRANSITION;
 }

@@ -24,6 +24,7 @@ static void refuse(struct det_task *task, int code, const struct det_error *erro
 static int add_one(struct det_tasks *tasks, void *argument)
 {
     struct add *add = argument;
+    struct det_waiter *waiter = NULL;
     struct det_task *task;
     struct det_error error;
     int r;
@@ -32,21 +33,32 @@ static int add_one(struct det_tasks *tasks, void *argument)
     if (r < 0)
         return r;
     det_task_tell(task, DET_EVENT_TASK_ADD_REQUESTED);
-    r = add->ret_waiter ? det_waiter_open(task, add->ret_waiter) : 0;
+    r = add->ret_waiter ? det_waiter_open(task, &waiter) : 0;
     if (r < 0) {
         det_error_set(&error, r, "task %s: no memory left", task->name);
     } else {
         r = det_task_admit(task, &error);
-        if (r < 0 && add->ret_waiter)
+        if (r < 0 && waiter)
             det_waiter_forget(task);
     }
     if (r < 0) {
         refuse(task, r, &error);
         return det_error_set(add->reterr, r, "%s", error.text);
     }
+    if (add->ret_waiter)
+        *add->ret_waiter = waiter;
     if (add->ret)
         *add->ret = task->node.id;
     return 0;
+}
+
+/* Whoever calls has nothing to clean up: what does not become a task is released too. */
+static int release_refused(const struct det_task_spec *specs, size_t count, int code)
+{
+    for (size_t i = 0; i < count && code < 0; i++)
+        if (specs[i].release)
+            specs[i].release(specs[i].argument);
+    return code;
 }
 
 static int add_call(
@@ -58,10 +70,10 @@ static int add_call(
 
     r = det_tasks_call(tasks, may_wait, add_one, &add);
     if (r == DET_ERR_BUSY)
-        return det_error_set(
+        det_error_set(
             reterr, r, "task %s: %u calls wait already, which is intake_max; try again",
             spec->name ? spec->name : "", (unsigned)tasks->options.intake_max);
-    return r;
+    return release_refused(spec, 1, r);
 }
 
 int det_tasks_add(
@@ -192,7 +204,7 @@ int det_tasks_add_batch(
 {
     struct add add = { .specs = specs, .count = count, .ret = ret, .reterr = reterr };
 
-    return det_tasks_call(tasks, true, add_batch, &add);
+    return release_refused(specs, count, det_tasks_call(tasks, true, add_batch, &add));
 }
 
 /* By id. */

@@ -88,6 +88,9 @@ static void function_done(void *argument)
         code = DET_ERR_INVALID;
     }
     end = end_of_work(task, code);
+    /* What it answers after its grace does not make up for that. */
+    if (task->is_stuck)
+        end.result = ATTEMPT_FORCED;
     set_reason_of_work(task, code, attempt->text);
     det_actor_ended(task, &end);
 }
@@ -283,6 +286,7 @@ int det_attempt_step(struct det_task *task)
     int r;
 
     text[0] = 0;
+    task->tasks->step_wake_at = DET_NEVER;
     r = task->step(&task->context, task->argument);
     if (r == DET_STEP_AGAIN)
         return DET_AGAIN;

@@ -49,6 +49,7 @@ struct det_bus {
     uint64_t turn_sequence; /* the newest event when LOSSLESS subscribers last had their turn */
 
     struct det_mutex *mutex;
+    struct det_condition *answered; /* the loop has done what whoever ends the bus waits for */
     bool is_ended;
     struct det_list live, retired;
 };
@@ -62,6 +63,7 @@ void det_bus_release(struct det_bus *bus)
 {
     if (atomic_fetch_sub(&bus->references, 1) > 1)
         return;
+    det_condition_close(bus->world, bus->answered);
     det_mutex_close(bus->world, bus->mutex);
     det_bus_ring_deinit(&bus->ring);
     DET_DELETE(bus->allocator, bus);
@@ -292,6 +294,8 @@ int det_bus_open(
     r = det_bus_ring_init(&bus->ring, world, allocator, capacity ? capacity : CAPACITY_DEFAULT);
     if (r == 0)
         r = det_mutex_open(world, &bus->mutex);
+    if (r == 0)
+        r = det_condition_open(world, &bus->answered);
     if (r < 0) {
         det_bus_release(bus);
         return r;
@@ -404,42 +408,34 @@ int det_subscription_end(struct det_subscription *subscription, det_time deadlin
     return r;
 }
 
-/* Ends those of one kind: all of them are told first, then all are waited for until the same
- * moment. Returns how many were left behind. */
-static int end_all(struct det_bus *bus, bool is_lossless, det_time deadline)
+/* The end of all, in three parts: the loop tells them, whoever ends the bus waits for the threads,
+ * the loop does the rest. So nothing is published but on the loop, which may have more to publish
+ * meanwhile: of a task that was stuck, say. */
+struct bus_end {
+    struct det_bus *bus;
+    det_time deadline;
+    int left; /* callbacks that still run */
+    void (*run)(struct bus_end *end);
+    bool is_answered;
+};
+
+static void begin_end(struct bus_end *end, bool is_lossless)
 {
-    struct det_list *next;
-    int left = 0;
+    struct det_bus *bus = end->bus;
 
-    DET_LIST_EACH(node, &bus->live)
-    {
+    for (struct det_list *node = bus->live.next; node != &bus->live; node = node->next) {
         struct det_subscription *one = DET_CONTAINER(node, struct det_subscription, node);
 
-        if ((one->delivery == DET_DELIVER_LOSSLESS) == is_lossless)
-            det_subscription_begin_end(one, deadline == 0);
-    }
-    for (struct det_list *node = bus->live.next; node != &bus->live; node = next) {
-        struct det_subscription *one = DET_CONTAINER(node, struct det_subscription, node);
-
-        next = node->next;
         if ((one->delivery == DET_DELIVER_LOSSLESS) != is_lossless)
             continue;
+        det_subscription_begin_end(one, end->deadline == 0);
         leave_slot(bus, one);
-        if (det_subscription_finish_end(one, deadline) < 0) {
-            left++;
-            continue;
-        }
-        report_failures(bus, one);
-        if (one->last_turn < 0 && !one->turn_failed)
-            report(bus, one, DET_EVENT_RUNTIME_FAILURE, det_error_text(one->last_turn), 0);
-        retire(bus, one);
     }
-    return left;
 }
 
-int det_bus_end(struct det_bus *bus, det_time deadline)
+static void begin_on_loop(struct bus_end *end)
 {
-    int left;
+    struct det_bus *bus = end->bus;
 
     det_assert(!bus->is_publishing && !bus->is_turning);
     det_mutex_lock(bus->world, bus->mutex);
@@ -447,9 +443,98 @@ int det_bus_end(struct det_bus *bus, det_time deadline)
     det_mutex_unlock(bus->world, bus->mutex);
     report_all(bus, true);
     wake_threads(bus);
-    left = end_all(bus, false, deadline);
-    left += end_all(bus, true, deadline);
-    return left;
+    begin_end(end, false);
+}
+
+/* All until the same moment. */
+static void wait_for_threads(struct bus_end *end)
+{
+    struct det_bus *bus = end->bus;
+
+    for (struct det_list *node = bus->live.next; node != &bus->live; node = node->next) {
+        struct det_subscription *one = DET_CONTAINER(node, struct det_subscription, node);
+
+        if (one->delivery == DET_DELIVER_THREAD)
+            end->left += det_subscription_finish_end(one, end->deadline) < 0;
+    }
+}
+
+static bool has_finished(struct bus_end *end, struct det_subscription *subscription)
+{
+    int r;
+
+    if (subscription->delivery == DET_DELIVER_THREAD)
+        return !subscription->thread;
+    r = det_subscription_finish_end(subscription, end->deadline);
+    end->left += r < 0;
+    return r == 0;
+}
+
+static void finish_end(struct bus_end *end, bool is_lossless)
+{
+    struct det_bus *bus = end->bus;
+    struct det_list *next;
+
+    for (struct det_list *node = bus->live.next; node != &bus->live; node = next) {
+        struct det_subscription *one = DET_CONTAINER(node, struct det_subscription, node);
+
+        next = node->next;
+        if ((one->delivery == DET_DELIVER_LOSSLESS) != is_lossless || !has_finished(end, one))
+            continue;
+        report_failures(bus, one);
+        if (one->last_turn < 0 && !one->turn_failed)
+            report(bus, one, DET_EVENT_RUNTIME_FAILURE, det_error_text(one->last_turn), 0);
+        retire(bus, one);
+    }
+}
+
+static void finish_on_loop(struct bus_end *end)
+{
+    finish_end(end, false);
+    begin_end(end, true);
+    finish_end(end, true);
+}
+
+static void run_posted(void *argument)
+{
+    struct bus_end *end = argument;
+    struct det_bus *bus = end->bus;
+
+    end->run(end);
+    det_mutex_lock(bus->world, bus->mutex);
+    end->is_answered = true;
+    det_condition_broadcast(bus->world, bus->answered);
+    det_mutex_unlock(bus->world, bus->mutex);
+}
+
+/* Runs it on the loop and waits, unless this is the loop. */
+static void run_on_loop(struct bus_end *end, void (*run)(struct bus_end *end))
+{
+    struct det_post post = { .run = run_posted, .argument = end };
+    struct det_bus *bus = end->bus;
+    int r = 0;
+
+    if (det_loop_is_mine(bus->loop)) {
+        run(end);
+        return;
+    }
+    end->run = run;
+    end->is_answered = false;
+    det_loop_post(bus->loop, &post);
+    det_mutex_lock(bus->world, bus->mutex);
+    while (!end->is_answered && r == 0)
+        r = det_condition_wait(bus->world, bus->answered, bus->mutex, DET_NEVER);
+    det_mutex_unlock(bus->world, bus->mutex);
+}
+
+int det_bus_end(struct det_bus *bus, det_time deadline)
+{
+    struct bus_end end = { .bus = bus, .deadline = deadline };
+
+    run_on_loop(&end, begin_on_loop);
+    wait_for_threads(&end);
+    run_on_loop(&end, finish_on_loop);
+    return end.left;
 }
 
 void det_bus_close(struct det_bus *bus)

@@ -102,11 +102,10 @@ void det_task_ready(struct det_task_context *context)
 
 void det_task_wake_at(struct det_task_context *context, det_time at)
 {
-    struct det_task *task = task_of(context);
+    struct det_tasks *tasks = task_of(context)->tasks;
 
-    /* Fails for memory only; then it is asked again at once, which is early and not wrong. */
-    if (det_component_wake_at(&task->component, at) < 0)
-        det_component_wake(&task->component);
+    if (at < tasks->step_wake_at)
+        tasks->step_wake_at = at;
 }
 
 void det_scope_cancel(struct det_scope *scope)

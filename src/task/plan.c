@@ -67,6 +67,9 @@ static void pause_for(struct det_task *task, det_time delay)
 {
     task->since = det_loop_now(task->tasks->loop);
     task->deadline = det_add_time(task->since, delay);
+    /* The rest before the first of its times is none. */
+    if (task->attempt_number == 0)
+        return;
     task->restarts++;
     task->tasks->counts.restarts++;
 }

@@ -322,17 +322,17 @@ static void tell_finished(struct det_task *task, const struct det_task_end *end)
     det_tasks_publish(task->tasks, &event);
 }
 
-/* Whoever is told may use the tasks: everything of this one is in order before. */
+/* Whoever is told may use the tasks: everything of this one is in order before. Who waits for the
+ * end may do away with the argument then: it is released first. */
 static void tell_end(struct det_task *task, const struct det_task_end *end)
 {
     struct det_tasks *tasks = task->tasks;
-    void *argument = task->argument;
-    void (*release)(void *) = task->release;
 
-    det_task_free(task);
     tasks->counts.finished++;
-    if (release)
-        release(argument);
+    if (task->release)
+        task->release(task->argument);
+    det_waiters_tell(task, end);
+    det_task_free(task);
     if (tasks->options.on_end)
         tasks->options.on_end(tasks->options.user, end);
 }
@@ -344,7 +344,6 @@ static void reap(struct det_task *task)
     det_task_unindex(task);
     det_tree_leave(task);
     tell_finished(task, &end);
-    det_waiters_tell(task, &end);
     det_task_tell(task, DET_EVENT_TASK_REMOVED);
     if (task->slot)
         det_slot_owner_removed(task);
@@ -359,7 +358,6 @@ static void tell_rejection(struct det_task *task)
     task->outcome = DET_OUTCOME_REJECTED;
     task->tasks->counts.rejected++;
     end = end_of(task);
-    det_waiters_tell(task, &end);
     tell_end(task, &end);
 }
 

@@ -189,6 +189,7 @@ struct det_tasks {
     uint32_t stubborn_count;
     char stubborn[DET_TASK_REASON_MAX + 1]; /* names of those that did not stop in time */
     char text[DET_TASK_REASON_MAX + 1];     /* why a step that runs now fails */
+    det_time step_wake_at;                  /* when it wants to be called again at the latest */
     char obstacle[DET_TASK_REASON_MAX + 1]; /* what the task that was asked about waits for */
 
     /* any thread, under the mutex */

@@ -48,24 +48,28 @@ static int submit_task(struct submit *submit, struct det_slot *slot, struct det_
 
 static int submit_to(struct submit *submit, struct det_slot *slot)
 {
+    struct det_waiter *waiter = NULL;
     struct det_task *task;
     int r;
 
     r = det_task_make(slot->tasks, submit->spec, &task, submit->reterr);
     if (r < 0)
         return r;
-    r = submit->ret_waiter ? det_waiter_open(task, submit->ret_waiter) : 0;
+    r = submit->ret_waiter ? det_waiter_open(task, &waiter) : 0;
     if (r < 0) {
         det_task_free(task);
         return det_error_set(submit->reterr, r, "task %s: no memory left", submit->spec->name);
     }
     r = submit_task(submit, slot, task);
     if (r < 0) {
-        if (submit->ret_waiter)
+        if (waiter)
             det_waiter_forget(task);
         det_task_free(task);
+        return r;
     }
-    return r;
+    if (submit->ret_waiter)
+        *submit->ret_waiter = waiter;
+    return 0;
 }
 
 static int submit_one(struct det_tasks *tasks, void *argument)
@@ -94,9 +98,12 @@ static int submit_call(struct det_tasks *tasks, bool may_wait, struct submit *su
 
     r = det_tasks_call(tasks, may_wait, submit_one, submit);
     if (r == DET_ERR_BUSY)
-        return det_error_set(
+        det_error_set(
             submit->reterr, r, "%u calls wait already, which is intake_max; try again",
             (unsigned)tasks->options.intake_max);
+    /* As with det_tasks_add(): whoever calls has nothing to clean up. */
+    if (r < 0 && submit->spec->release)
+        submit->spec->release(submit->spec->argument);
     return r;
 }
 

@@ -192,10 +192,16 @@ static int supervisor_completed(struct det_tasks *tasks, const struct det_compon
     return 0;
 }
 
+/* The timer is set from the start, if only to never, so that a shutdown needs no memory for it. */
 int det_supervisor_start(struct det_tasks *tasks)
 {
+    int r;
+
     tasks->deadline.run = on_deadline;
     tasks->deadline.argument = tasks;
+    r = det_loop_timer_set(tasks->loop, &tasks->deadline, DET_NEVER);
+    if (r < 0)
+        return r;
     return supervisor_supervise(
         tasks->executor, tasks, &(struct det_supervise_options){ .without_handle = true }, NULL,
         NULL);

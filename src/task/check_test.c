@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* check_test.c - readiness and health in virtual time: by notification, by a process, by a
+ * function. */
+#include "task/tree_test.h"
+
+static struct stage stage;
+
+/* What checks answer now, how long they take, and how many ran. */
+static int answer;
+static det_time takes;
+static unsigned asked;
+
+static int check_function(struct det_task_context *context, void *argument)
+{
+    (void)argument;
+    asked++;
+    /* Some look at their context, some do not. */
+    if (takes > 0)
+        return det_task_wait(context, stage_now(&stage) + takes) < 0 ? DET_ERR_CANCELLED : answer;
+    if (takes < 0)
+        return det_world_sleep(det_task_world(context), -takes);
+    return answer;
+}
+
+static int check_program(struct det_world *world, int argc, const char *const *argv)
+{
+    det_time until = det_world_now(world, DET_CLOCK_MONOTONIC) + takes;
+
+    (void)argc;
+    (void)argv;
+    asked++;
+    /* Waits without memory, which would be lost when it is killed. */
+    while (det_sim_wait_caught(world, until) >= 0)
+        continue;
+    return answer;
+}
+
+static void open_checked(void)
+{
+    stage_open(&stage);
+    assert_int_equal(det_sim_program(stage.sim, "check", check_program), 0);
+    answer = 0;
+    takes = 0;
+    asked = 0;
+}
+
+static struct det_task_spec checked(const char *name, enum det_ready_by by, bool is_process)
+{
+    static const char *const argv[] = { "check", NULL };
+    struct det_task_spec spec = stage_spec(&stage, name, NULL);
+
+    spec.readiness.by = by;
+    if (is_process)
+        spec.readiness.check.argv = argv;
+    else
+        spec.readiness.check.run = check_function;
+    return spec;
+}
+
+static void add(const struct det_task_spec *spec)
+{
+    if (stage_try_add(&stage, spec) < 0)
+        fail_msg("%s", stage.text);
+}
+
+static void one_that_notifies_is_ready_then_and_only_once(void **state)
+{
+    struct det_task_spec spec;
+
+    (void)state;
+    open_checked();
+    spec = stage_spec(&stage, "a", NULL);
+    spec.readiness.by = DET_READY_BY_NOTIFY;
+    add(&spec);
+    stage_pass(&stage, 59 * DET_SECOND);
+    stage_expect(&stage, "+a");
+    stage_play(&stage, "a", PART_READY);
+    stage_expect(&stage, "r:a");
+    stage_play(&stage, "a", PART_READY);
+    stage_pass(&stage, DET_HOUR);
+    stage_expect(&stage, "");
+    stage_close(&stage);
+}
+
+static void one_that_is_not_ready_in_time_has_failed(void **state)
+{
+    struct det_task_spec spec;
+
+    (void)state;
+    open_checked();
+    spec = stage_spec(&stage, "a", NULL);
+    spec.readiness.by = DET_READY_BY_NOTIFY;
+    add(&spec);
+    stage_pass(&stage, 60 * DET_SECOND - 1);
+    stage_expect(&stage, "+a");
+    stage_pass(&stage, 1);
+    stage_expect(&stage, "!a");
+    assert_string_equal(stage.reason, "not ready within 1m");
+    stage_pass(&stage, DET_SECOND);
+    stage_expect(&stage, "+a");
+    /* Who is told to stop is asked no more. */
+    stage_player(&stage, "a")->stops_in = 5 * DET_SECOND;
+    stage_pass(&stage, 58 * DET_SECOND);
+    assert_int_equal(det_tasks_remove(stage.tasks, stage_player(&stage, "a")->id), 1);
+    stage_pass(&stage, 5 * DET_SECOND);
+    stage_expect(&stage, "-a #a");
+    stage_close(&stage);
+}
+
+static void one_may_be_given_for_ever_to_be_ready(void **state)
+{
+    struct det_task_spec spec;
+
+    (void)state;
+    open_checked();
+    spec = stage_spec(&stage, "a", NULL);
+    spec.readiness = (struct det_readiness){ .by = DET_READY_BY_NOTIFY, .within = DET_NEVER };
+    add(&spec);
+    stage_pass(&stage, 1000 * DET_HOUR);
+    stage_expect(&stage, "+a");
+    stage_close(&stage);
+}
+
+static void ready_by_check(bool is_process)
+{
+    struct det_task_spec spec;
+
+    open_checked();
+    spec = checked("a", DET_READY_BY_CHECK, is_process);
+    spec.readiness.check.only_readiness = true;
+    answer = is_process ? 7 : DET_ERR_IO;
+    add(&spec);
+    stage_pass(&stage, 4 * DET_SECOND + 1);
+    stage_expect(&stage, "+a");
+    assert_int_equal(asked, 5); /* at once, and then each second: more than fails_max */
+    answer = 0;
+    stage_pass(&stage, DET_SECOND);
+    stage_expect(&stage, "r:a");
+    answer = 7;
+    stage_pass(&stage, DET_HOUR);
+    stage_expect(&stage, "");
+    assert_int_equal(asked, 6);
+    stage_close(&stage);
+}
+
+static void a_process_that_passes_makes_ready(void **state)
+{
+    (void)state;
+    ready_by_check(true);
+}
+
+static void a_function_that_passes_makes_ready(void **state)
+{
+    (void)state;
+    ready_by_check(false);
+}
+
+static void not_ready_in_time_says_what_the_last_check_said(void **state)
+{
+    struct det_task_spec spec;
+
+    (void)state;
+    open_checked();
+    spec = checked("a", DET_READY_BY_CHECK, true);
+    spec.readiness.within = 3 * DET_SECOND + 1;
+    answer = 7;
+    add(&spec);
+    stage_pass(&stage, 3 * DET_SECOND + 1);
+    stage_expect(&stage, "+a !a");
+    assert_string_equal(stage.reason, "not ready within 3.000000001s; the last check: exit code 7");
+    stage_close(&stage);
+}
+
+static void unhealthy(bool is_process, const char *reason)
+{
+    struct det_task_spec spec;
+
+    open_checked();
+    spec = checked("a", DET_READY_WHEN_STARTED, is_process);
+    add(&spec);
+    assert_int_equal(stage_add_needing(&stage, "b", NULL, "a", DET_WHEN_HEALTHY), 0);
+    stage_pass(&stage, 30 * DET_SECOND + 1);
+    stage_expect(&stage, "+a +b");
+    assert_int_equal(asked, 3);
+    answer = is_process ? 1 : DET_ERR_IO;
+    stage_pass(&stage, 20 * DET_SECOND);
+    stage_expect(&stage, "u:a");
+    answer = 0;
+    stage_pass(&stage, 10 * DET_SECOND);
+    stage_expect(&stage, "r:a"); /* healthy again: what was before does not count */
+    answer = is_process ? 1 : DET_ERR_IO;
+    stage_pass(&stage, 30 * DET_SECOND);
+    stage_expect(&stage, "u:a !a");
+    assert_string_equal(stage.reason, reason);
+    stage_pass(&stage, DET_SECOND);
+    stage_expect(&stage, "+a");
+    stage_close(&stage);
+}
+
+static void a_process_that_fails_too_often_ends_the_attempt(void **state)
+{
+    (void)state;
+    unhealthy(true, "unhealthy: the check failed 3 times, the last time: exit code 1");
+}
+
+static void a_function_that_fails_too_often_ends_the_attempt(void **state)
+{
+    (void)state;
+    unhealthy(false, "unhealthy: the check failed 3 times, the last time: input or output failed");
+}
+
+static void those_who_need_it_healthy_wait_while_it_is_not(void **state)
+{
+    struct det_task_spec spec;
+
+    (void)state;
+    open_checked();
+    spec = checked("a", DET_READY_WHEN_STARTED, false);
+    add(&spec);
+    stage_expect(&stage, "+a");
+    answer = 5;
+    stage_pass(&stage, 10 * DET_SECOND);
+    stage_expect(&stage, "u:a");
+    assert_string_equal(stage.reason, "answered 5");
+    assert_int_equal(stage_add_needing(&stage, "b", NULL, "a", DET_WHEN_HEALTHY), 0);
+    assert_string_equal(stage_state(&stage, "b"), "held a: not healthy yet");
+    answer = 0;
+    stage_pass(&stage, 10 * DET_SECOND);
+    stage_expect(&stage, "r:a +b");
+    stage_close(&stage);
+}
+
+static void checks_begin_after_a_notification(void **state)
+{
+    struct det_task_spec spec;
+
+    (void)state;
+    open_checked();
+    spec = checked("a", DET_READY_BY_NOTIFY, false);
+    spec.readiness.check.every = 2 * DET_SECOND;
+    spec.readiness.check.fails_max = 1;
+    add(&spec);
+    stage_pass(&stage, 30 * DET_SECOND);
+    assert_int_equal(asked, 0);
+    stage_play(&stage, "a", PART_READY);
+    stage_pass(&stage, 2 * DET_SECOND);
+    assert_int_equal(asked, 1);
+    answer = DET_ERR_IO;
+    stage_pass(&stage, 2 * DET_SECOND);
+    stage_expect(&stage, "+a r:a u:a !a");
+    stage_close(&stage);
+}
+
+static void slow(bool is_process)
+{
+    struct det_task_spec spec;
+
+    open_checked();
+    spec = checked("a", DET_READY_WHEN_STARTED, is_process);
+    spec.readiness.check.fails_max = 1;
+    takes = DET_MINUTE;
+    add(&spec);
+    stage_pass(&stage, 15 * DET_SECOND - 1);
+    stage_expect(&stage, "+a");
+    stage_pass(&stage, 1);
+    stage_expect(&stage, "u:a !a");
+    assert_string_equal(
+        stage.reason, "unhealthy: the check failed 1 times, the last time: timed out after 5s");
+    assert_int_equal(asked, 1);
+    stage_close(&stage);
+}
+
+static void a_process_that_takes_too_long_has_failed_and_is_killed(void **state)
+{
+    (void)state;
+    slow(true);
+}
+
+static void a_function_that_takes_too_long_has_failed_and_is_cancelled(void **state)
+{
+    (void)state;
+    slow(false);
+}
+
+static void the_next_check_waits_for_the_end_of_one_that_is_late(void **state)
+{
+    struct det_task_spec spec;
+
+    (void)state;
+    open_checked();
+    spec = checked("a", DET_READY_WHEN_STARTED, false);
+    takes = -30 * DET_SECOND; /* does not look at its context */
+    add(&spec);
+    stage_pass(&stage, 40 * DET_SECOND);
+    stage_expect(&stage, "+a u:a");
+    assert_int_equal(asked, 1);
+    takes = 0;
+    stage_pass(&stage, 10 * DET_SECOND);
+    assert_int_equal(asked, 2);
+    stage_expect(&stage, "r:a");
+    stage_close(&stage);
+}
+
+static void a_process_does_not_hold_up_the_end_of_its_attempt(void **state)
+{
+    struct det_task_spec spec;
+
+    (void)state;
+    open_checked();
+    spec = checked("a", DET_READY_WHEN_STARTED, true);
+    takes = DET_MINUTE;
+    add(&spec);
+    stage_pass(&stage, 11 * DET_SECOND);
+    assert_int_equal(asked, 1);
+    stage_play(&stage, "a", PART_SUCCEED);
+    stage_expect(&stage, "+a =a #a");
+    stage_close(&stage);
+}
+
+static void the_end_of_an_attempt_waits_for_a_function_that_checks_it(void **state)
+{
+    struct det_task_spec spec;
+
+    (void)state;
+    open_checked();
+    spec = checked("a", DET_READY_WHEN_STARTED, false);
+    spec.readiness.check.timeout = DET_HOUR;
+    takes = -30 * DET_SECOND;
+    add(&spec);
+    stage_pass(&stage, 11 * DET_SECOND);
+    stage_play(&stage, "a", PART_SUCCEED);
+    stage_pass(&stage, 28 * DET_SECOND);
+    stage_expect(&stage, "+a");
+    stage_pass(&stage, DET_SECOND);
+    stage_expect(&stage, "=a #a");
+    assert_int_equal(stage.ends[0].outcome, DET_OUTCOME_COMPLETED);
+    stage_close(&stage);
+}
+
+static void a_function_that_never_returns_makes_its_task_stuck(void **state)
+{
+    struct det_task_spec spec;
+
+    (void)state;
+    open_checked();
+    spec = checked("a", DET_READY_WHEN_STARTED, false);
+    spec.policy.grace = DET_SECOND;
+    spec.readiness.check.timeout = DET_HOUR;
+    takes = -10 * DET_MINUTE;
+    stage_player(&stage, "a")->stops_in = DET_HOUR;
+    add(&spec);
+    stage_pass(&stage, 11 * DET_SECOND);
+    assert_int_equal(det_tasks_remove(stage.tasks, stage_player(&stage, "a")->id), 1);
+    stage_pass(&stage, 2 * DET_SECOND);
+    stage_expect(&stage, "+a");
+    assert_string_equal(stage_state(&stage, "a"), "stuck");
+    stage_pass(&stage, 10 * DET_MINUTE);
+    stage_expect(&stage, "-a #a");
+    assert_int_equal(stage.ends[0].outcome, DET_OUTCOME_FORCE_ABORTED);
+    stage_close(&stage);
+}
+
+static void a_check_that_cannot_be_started_has_failed(void **state)
+{
+    static const char *const argv[] = { "nowhere", NULL };
+    struct det_task_spec spec;
+
+    (void)state;
+    open_checked();
+    spec = checked("a", DET_READY_WHEN_STARTED, false);
+    spec.readiness.check = (struct det_check){ .argv = argv, .fails_max = 2 };
+    add(&spec);
+    stage_pass(&stage, 20 * DET_SECOND);
+    stage_expect(&stage, "+a u:a !a");
+    stage_close(&stage);
+}
+
+static void expect_refused(struct det_readiness readiness, const char *text)
+{
+    struct det_task_spec spec = stage_spec(&stage, "a", NULL);
+
+    spec.readiness = readiness;
+    assert_int_equal(stage_try_add(&stage, &spec), DET_ERR_INVALID);
+    assert_string_equal(stage.text, text);
+}
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+    static const char *const none[] = { NULL }, *const some[] = { "check", NULL };
+
+    (void)state;
+    open_checked();
+    expect_refused(
+        (struct det_readiness){ .by = (enum det_ready_by)7 },
+        "task a: there is no such way to become ready");
+    expect_refused(
+        (struct det_readiness){ .by = DET_READY_BY_CHECK },
+        "task a: ready by a check, but the check has neither argv nor run");
+    expect_refused(
+        (struct det_readiness){ .check = { .argv = some, .run = check_function } },
+        "task a: a check has argv or run, not both");
+    expect_refused(
+        (struct det_readiness){ .check = { .argv = none } }, "task a: argv of its check is empty");
+    expect_refused(
+        (struct det_readiness){ .within = -1 }, "task a: a time of its readiness is negative");
+    stage_close(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_that_notifies_is_ready_then_and_only_once),
+        cmocka_unit_test(one_that_is_not_ready_in_time_has_failed),
+        cmocka_unit_test(one_may_be_given_for_ever_to_be_ready),
+        cmocka_unit_test(a_process_that_passes_makes_ready),
+        cmocka_unit_test(a_function_that_passes_makes_ready),
+        cmocka_unit_test(not_ready_in_time_says_what_the_last_check_said),
+        cmocka_unit_test(a_process_that_fails_too_often_ends_the_attempt),
+        cmocka_unit_test(a_function_that_fails_too_often_ends_the_attempt),
+        cmocka_unit_test(those_who_need_it_healthy_wait_while_it_is_not),
+        cmocka_unit_test(checks_begin_after_a_notification),
+        cmocka_unit_test(a_process_that_takes_too_long_has_failed_and_is_killed),
+        cmocka_unit_test(a_function_that_takes_too_long_has_failed_and_is_cancelled),
+        cmocka_unit_test(the_next_check_waits_for_the_end_of_one_that_is_late),
+        cmocka_unit_test(a_process_does_not_hold_up_the_end_of_its_attempt),
+        cmocka_unit_test(the_end_of_an_attempt_waits_for_a_function_that_checks_it),
+        cmocka_unit_test(a_function_that_never_returns_makes_its_task_stuck),
+        cmocka_unit_test(a_check_that_cannot_be_started_has_failed),
+        cmocka_unit_test(what_makes_no_sense_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
