@@ -41,7 +41,7 @@ const struct cli_command cli_command_stop = {
         "is over. What was stopped stays so until detent restart.\n"
         "\n"
         "Without a name it stops everything, and detent up ends.",
-    .operand = { .form = "[NAME...]", .most = CLI_OPERANDS_ANY, .words = "" },
+    .operand = { .form = "[NAME...]", .most = CLI_OPERANDS_ANY, .names = "tree" },
     .options = option_table,
     .run = run_command,
 };

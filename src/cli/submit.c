@@ -276,7 +276,7 @@ const struct cli_command cli_command_submit = {
         "queue.\n"
         "\n"
         "    detent submit batch --wait --timeout 10m -- sh nightly.sh",
-    .operand = { .form = "[SLOT] -- COMMAND...", .most = CLI_OPERANDS_ANY, .words = "" },
+    .operand = { .form = "[SLOT] -- COMMAND...", .most = CLI_OPERANDS_ANY, .names = "slots" },
     .options = option_table,
     .run = run_command,
 };

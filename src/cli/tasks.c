@@ -235,7 +235,7 @@ const struct cli_command cli_command_tasks = {
         "--watch shows the table anew whenever something happens; where the output is no terminal "
         "it\n"
         "prints what has changed.",
-    .operand = { .form = "[NAME...]", .most = CLI_OPERANDS_ANY, .words = "" },
+    .operand = { .form = "[NAME...]", .most = CLI_OPERANDS_ANY, .names = "tree" },
     .options = option_table,
     .run = run_command,
 };
