@@ -151,10 +151,15 @@ static void styles_are_colors_where_there_are_colors(void **state)
     open_table(&caught, &table);
     caught.cli.out_has_color = true;
     add_row(&table, "web", "", "7", "");
+    table_add(&table, CLI_BOLD, "|- %s", "db");
+    table_lead(&table, 3);
+    for (int i = 0; i < 3; i++)
+        table_add(&table, CLI_PLAIN, "%s", "");
     expect_table(
         &caught, &table,
-        "\033[1mname\033[0m  \033[1mprocess\033[0m\n"
-        "\033[1mweb\033[0m         \033[32m7\033[0m\n");
+        "\033[1mname\033[0m   \033[1mprocess\033[0m\n"
+        "\033[1mweb\033[0m          \033[32m7\033[0m\n"
+        "\033[2m|- \033[0m\033[1mdb\033[0m\n");
 }
 
 static int print_some(struct det_test_memory *memory, void *argument)
