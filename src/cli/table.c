@@ -11,7 +11,7 @@
 
 #define GAP 2
 /* Of the last column, before others go for it. */
-#define CUT_LEAST 12
+#define CUT_LEAST 24
 
 struct cell {
     size_t from, size; /* in the texts */
