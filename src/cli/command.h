@@ -28,6 +28,7 @@ struct cli_operand {
     const char *suffix; /* ".fsm"; NULL: any file, if there are no words */
     const char *words;  /* "c json": the first operand is one of these; NULL: any */
     bool is_command;    /* or the name of a command */
+    const char *names;  /* "tree": the names that `detent tree --json` tells; NULL: none */
 };
 
 struct cli_args {

@@ -7,6 +7,9 @@
 
 #include "cli/args.h"
 
+/* The names in the objects that a command prints; they need no escapes, by detent.yaml. */
+#define NAMES_BY_SED "sed -n 's/.*\"name\": \"\\([^\"]*\\)\".*/\\1/p'"
+
 /* The words that may stand behind an option with choices. */
 static void bash_choices(struct cli *cli, const struct cli_option *option)
 {
@@ -58,7 +61,9 @@ static void bash_command(struct cli *cli, const struct cli_command *command)
     cli_print(cli, "'\n        words='");
     put_words(cli, &command->operand);
     cli_print(
-        cli, "'\n        suffix='%s'\n", command->operand.suffix ? command->operand.suffix : "");
+        cli, "'\n        suffix='%s'\n        names='%s'\n",
+        command->operand.suffix ? command->operand.suffix : "",
+        command->operand.names ? command->operand.names : "");
     cli_print(cli, "        case $before in\n");
     bash_choices(cli, command->options);
     bash_choices(cli, cli_common_options());
@@ -72,7 +77,7 @@ static void put_bash(struct cli *cli)
     cli_print(
         cli, "# bash completion of detent: eval \"$(detent completion bash)\"\n_detent() {\n"
              "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
-             "    local options='' words='' suffix=''\n    COMPREPLY=()\n"
+             "    local options='' words='' suffix='' names=''\n    COMPREPLY=()\n"
              "    # --format=se comes as three words.\n"
              "    if [ \"$word\" = '=' ]; then\n        word=''\n"
              "    elif [ \"$before\" = '=' ]; then\n"
@@ -86,15 +91,19 @@ static void put_bash(struct cli *cli)
             bash_command(cli, command);
     }
     cli_print(
-        cli, "    esac\n    case $word in\n"
-             "    -*) mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\"); return ;;\n"
-             "    esac\n"
-             "    if [ -n \"$words\" ] && [ \"$COMP_CWORD\" -eq 2 ]; then\n"
-             "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-             "    elif [ -n \"$suffix\" ]; then\n"
-             "        mapfile -t COMPREPLY < <(compgen -f -X \"!*$suffix\" -- \"$word\"; "
-             "compgen -d -- \"$word\")\n    fi\n}\n"
-             "complete -o filenames -F _detent detent\n");
+        cli,
+        "    esac\n    case $word in\n"
+        "    -*) mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\"); return ;;\n"
+        "    esac\n"
+        "    if [ -n \"$names\" ]; then\n"
+        "        names=$(\"${COMP_WORDS[0]}\" \"$names\" --json 2>/dev/null | " NAMES_BY_SED ")\n"
+        "        mapfile -t COMPREPLY < <(compgen -W \"$names\" -- \"$word\")\n"
+        "    elif [ -n \"$words\" ] && [ \"$COMP_CWORD\" -eq 2 ]; then\n"
+        "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+        "    elif [ -n \"$suffix\" ]; then\n"
+        "        mapfile -t COMPREPLY < <(compgen -f -X \"!*$suffix\" -- \"$word\"; "
+        "compgen -d -- \"$word\")\n    fi\n}\n"
+        "complete -o filenames -F _detent detent\n");
 }
 
 /* One option as _arguments wants it; brackets and colons in the help would end it. */
@@ -120,7 +129,9 @@ static void put_zsh(struct cli *cli)
     const struct cli_command *command;
 
     cli_print(
-        cli, "#compdef detent\n_detent() {\n    if (( CURRENT == 2 )); then\n"
+        cli, "#compdef detent\n_detent_names() {\n"
+             "    compadd -- ${(f)\"$(detent $1 --json 2>/dev/null | " NAMES_BY_SED ")\"}\n}\n"
+             "_detent() {\n    if (( CURRENT == 2 )); then\n"
              "        compadd -- ");
     put_names(cli, " ");
     cli_print(
@@ -138,6 +149,11 @@ static void put_zsh(struct cli *cli)
             cli_print(cli, " '1:word:(");
             put_words(cli, &command->operand);
             cli_print(cli, ")'");
+        }
+        /* The blank keeps options of compadd away from the function. */
+        if (command->operand.names) {
+            cli_print(cli, " '*:name: _detent_names %s' ;;\n", command->operand.names);
+            continue;
         }
         cli_print(
             cli, " '*:file:_files%s%s%s' ;;\n", command->operand.suffix ? " -g \"*" : "",
@@ -164,7 +180,10 @@ static void put_fish(struct cli *cli)
 {
     const struct cli_command *command;
 
-    cli_print(cli, "# fish completion of detent: detent completion fish | source\n");
+    cli_print(
+        cli, "# fish completion of detent: detent completion fish | source\n"
+             "function __detent_names\n    detent $argv[1] --json 2>/dev/null | string replace -rf "
+             "'.*\"name\": \"([^\"]*)\".*' '$1'\nend\n");
     for (size_t i = 0; (command = cli_command_at(i)); i++) {
         if (command->is_hidden)
             continue;
@@ -175,6 +194,12 @@ static void put_fish(struct cli *cli)
             fish_option(cli, command->name, o);
         for (const struct cli_option *o = cli_common_options(); o->name; o++)
             fish_option(cli, command->name, o);
+        if (command->operand.names)
+            cli_print(
+                cli,
+                "complete -c detent -f -n '__fish_seen_subcommand_from %s' "
+                "-a '(__detent_names %s)'\n",
+                command->name, command->operand.names);
         if (command->operand.words) {
             cli_print(
                 cli, "complete -c detent -f -n '__fish_seen_subcommand_from %s' -a '",

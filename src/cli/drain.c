@@ -34,7 +34,7 @@ const struct cli_command cli_command_drain = {
         "Without a name it is about everything: nothing more is admitted, and detent up ends when "
         "the\n"
         "last one has. A task that is meant to run for ever never ends by itself: stop it.",
-    .operand = { .form = "[NAME...]", .most = CLI_OPERANDS_ANY, .words = "" },
+    .operand = { .form = "[NAME...]", .most = CLI_OPERANDS_ANY, .names = "tree" },
     .options = option_table,
     .run = run_command,
 };

@@ -223,7 +223,7 @@ const struct cli_command cli_command_logs = {
         "with ! what came from its error stream. With --follow it goes on until you end it, or "
         "the\n"
         "detent that is up ends.",
-    .operand = { .form = "[NAME...]", .most = CLI_OPERANDS_ANY, .words = "" },
+    .operand = { .form = "[NAME...]", .most = CLI_OPERANDS_ANY, .names = "tree" },
     .options = option_table,
     .run = run_command,
 };

@@ -36,9 +36,11 @@ int remote_exit(int code)
     }
 }
 
-int remote_complain(const struct remote *remote, int code, const struct det_error *error)
+int remote_complain(struct remote *remote, int code, const struct det_error *error)
 {
-    if (code != DET_ERR_CANCELLED || !cli_is_interrupted())
+    if (code == DET_ERR_CLOSED && remote->follows)
+        remote->has_ended = true;
+    else if (code != DET_ERR_CANCELLED || !cli_is_interrupted())
         cli_complain(remote->cli, "%s", error->text);
     return remote_exit(code);
 }

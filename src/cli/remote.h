@@ -25,6 +25,8 @@ struct remote {
     struct cli *cli;
     struct socket_client *client;
     char project[DET_PATH_MAX];
+    bool follows;   /* the end of the other side is no failure */
+    bool has_ended; /* and it has come */
 };
 
 /* Connects to the one of this project; NULL: of the current folder. Complains, and returns an exit
@@ -34,8 +36,9 @@ void remote_close(struct remote *remote);
 
 /* The exit code of an error. */
 int remote_exit(int code);
-/* Complains, unless the user did it himself by Ctrl-C; returns the exit code. */
-int remote_complain(const struct remote *remote, int code, const struct det_error *error);
+/* Complains, unless the user did it himself by Ctrl-C, or it is the end that was waited for; returns
+ * the exit code. */
+int remote_complain(struct remote *remote, int code, const struct det_error *error);
 /* A (monotonic) deadline. */
 det_time remote_within(det_time patience);
 

@@ -113,8 +113,10 @@ static inline const char *lines_for(struct fake *fake, const char *verb)
         if (!saying->is_used)
             break;
     }
-    found->is_used = true;
-    return found->lines;
+    assert_non_null(found);
+    if (found)
+        found->is_used = true;
+    return found ? found->lines : NULL;
 }
 
 static inline void answer(

@@ -27,7 +27,7 @@ const struct cli_command cli_command_restart = {
         "forgotten. One that is in backoff or rests begins at once too. The name of a group stands "
         "for\n"
         "all of its members.",
-    .operand = { .form = "NAME...", .least = 1, .most = CLI_OPERANDS_ANY, .words = "" },
+    .operand = { .form = "NAME...", .least = 1, .most = CLI_OPERANDS_ANY, .names = "tree" },
     .options = option_table,
     .run = run_command,
 };

@@ -38,10 +38,10 @@ const struct cli_command cli_command_stop = {
         "Stops a task, all members of a group, or what runs in a slot, whose next one starts then\n"
         "unless --purge empties its queue. Each is asked by its stop signal, and forced when its "
         "grace\n"
-        "is over. A task that was stopped is gone until the next detent up; a group stays.\n"
+        "is over. What was stopped stays so until detent restart.\n"
         "\n"
         "Without a name it stops everything, and detent up ends.",
-    .operand = { .form = "[NAME...]", .most = CLI_OPERANDS_ANY, .words = "" },
+    .operand = { .form = "[NAME...]", .most = CLI_OPERANDS_ANY, .names = "tree" },
     .options = option_table,
     .run = run_command,
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/args.h"
 #include "cli/remote.h"
 #include "cli/show.h"
@@ -45,8 +46,9 @@ struct job {
     bool waits;
     uint64_t retries;
     det_time timeout;
-    json_int_t id; /* once it is submitted */
-    int exit;      /* once it has ended */
+    json_int_t id; /* once it is submitted; 0: not yet */
+    char label[DET_TASK_NAME_MAX + 1];
+    int exit; /* once it has ended */
 };
 
 /* What the slot does when something runs in it. */
@@ -128,41 +130,38 @@ static json_t *arguments_of(const struct job *job)
 }
 
 /* "sleep-1" where the other side says it, else the id. */
-static const char *label_of(const struct job *job, const json_t *data, char target[32])
+static void learn_label(struct job *job, const json_t *submitted)
 {
-    const char *name = show_text(data, "name");
+    const char *name = show_text(submitted, "name");
 
-    if (!*name && job->args->values[OPTION_NAME])
-        name = job->args->values[OPTION_NAME];
-    snprintf(target, 32, "job %lld", (long long)job->id);
-    return *name ? name : target;
+    job->id = show_number(submitted, "id");
+    if (!*name || !det_text_copy(job->label, sizeof job->label, name))
+        snprintf(job->label, sizeof job->label, "job %lld", (long long)job->id);
 }
 
-static void tell_submitted(struct job *job, const json_t *data)
+static void tell_submitted(const struct job *job, const json_t *data)
 {
     struct cli *cli = job->remote.cli;
     json_int_t depth = show_number(data, "depth");
-    char label[32];
 
     if (json_is_true(json_object_get(data, "started")))
-        cli_say(cli, "%s: started\n", label_of(job, data, label));
+        cli_say(cli, "%s: started\n", job->label);
     else if (depth <= 1)
-        cli_say(cli, "%s: waits, and is the next\n", label_of(job, data, label));
+        cli_say(cli, "%s: waits, and is the next\n", job->label);
     else
-        cli_say(
-            cli, "%s: waits in a queue of %lld\n", label_of(job, data, label), (long long)depth);
+        cli_say(cli, "%s: waits in a queue of %lld\n", job->label, (long long)depth);
 }
 
 static void tell_end(const struct job *job, const json_t *end)
 {
     const char *reason = show_text(end, "reason"), *outcome = show_text(end, "outcome");
     json_int_t attempts = show_number(end, "attempts");
-    char label[32], tries[48] = "";
+    char tries[48] = "";
 
     if (attempts > 1)
         snprintf(tries, sizeof tries, " after %lld attempts", (long long)attempts);
     cli_say(
-        job->remote.cli, "%s: %s%s%s%s\n", label_of(job, end, label),
+        job->remote.cli, "%s: %s%s%s%s\n", job->label,
         strcmp(outcome, "force_aborted") == 0 ? "forced to end" : outcome, tries,
         *reason ? ": " : "", reason);
 }
@@ -190,7 +189,7 @@ static int take_part(void *user, json_t *data)
     if (is_end)
         job->exit = exit_of(data);
     else
-        job->id = show_number(data, "id");
+        learn_label(job, data);
     if (cli->is_json)
         cli_json(cli, json_incref(data));
     else if (is_end)
@@ -220,7 +219,7 @@ static int follow(struct job *job)
     if (r == 0)
         r = det_error_set(&error, DET_ERR_MALFORMED, "the answer ends too early");
     if (r == DET_ERR_CANCELLED && job->id)
-        cli_say(job->remote.cli, "The job goes on; detent stop ends it.\n");
+        cli_say(job->remote.cli, "%s: goes on; detent stop ends it\n", job->label);
     return r < 0 ? remote_complain(&job->remote, r, &error) : job->exit;
 }
 
@@ -277,7 +276,7 @@ const struct cli_command cli_command_submit = {
         "queue.\n"
         "\n"
         "    detent submit batch --wait --timeout 10m -- sh nightly.sh",
-    .operand = { .form = "[SLOT] -- COMMAND...", .most = CLI_OPERANDS_ANY, .words = "" },
+    .operand = { .form = "[SLOT] -- COMMAND...", .most = CLI_OPERANDS_ANY, .names = "slots" },
     .options = option_table,
     .run = run_command,
 };

@@ -12,7 +12,9 @@ static void a_job_is_what_stands_behind_the_dashes(void **state)
     struct fake *fake = *state;
     char wanted[1024];
 
-    say_to(fake, "submit", "=" SUBMITTED);
+    say_to(
+        fake, "submit",
+        "={\"kind\":\"submitted\",\"id\":7,\"name\":\"j\",\"started\":true,\"depth\":0}");
     assert_int_equal(
         run(fake, WORDS(
                       "submit", "batch", "--name", "j", "-t", "2s", "-r", "3", "--folder", "/",

@@ -9,14 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
-
 #define GAP 2
 /* Of the last column, before others go for it. */
-#define CUT_LEAST 12
+#define CUT_LEAST 24
 
 struct cell {
     size_t from, size; /* in the texts */
+    size_t lead;       /* how much of it is faint */
     enum cli_style style;
 };
 
@@ -60,6 +59,16 @@ void table_add(struct table *table, enum cli_style style, const char *format, ..
     det_buffer_append(&table->texts, text, cell.size);
     det_buffer_append(&table->cells, &cell, sizeof cell);
     free(text);
+}
+
+void table_lead(struct table *table, size_t size)
+{
+    struct cell *end;
+
+    if (table->cells.size == 0)
+        return;
+    end = (struct cell *)(void *)(table->cells.data + table->cells.size);
+    end[-1].lead = size < end[-1].size ? size : end[-1].size;
 }
 
 static const struct cell *cell_at(const struct table *table, size_t row, size_t column)
@@ -187,38 +196,53 @@ static size_t fitting(const char *text, size_t size, size_t width, size_t mark)
     return length;
 }
 
-/* One cell, with what fills up its column: at the left of it, or before the next one, so that no
- * line ends with blanks. `room` is what the cell before has left. */
-static void print_cell(
-    const struct table *table, const struct layout *layout, size_t at, enum cli_style style,
-    struct det_view text, size_t *room)
+/* The text in its styles, or what fits of it and a mark; returns its width. */
+static size_t print_text(
+    const struct table *table, const struct cell *cell, const char *text, size_t width)
 {
     const char *mark = table->cli->out_has_lines ? "\xE2\x80\xA6" : "..";
     size_t mark_width = table->cli->out_has_lines ? 1 : 2;
-    size_t size = fitting(text.data, text.size, layout->widths[at], mark_width);
-    size_t width = cli_width(text.data, size) + (size < text.size ? mark_width : 0);
-    size_t rest = layout->widths[at] > width ? layout->widths[at] - width : 0;
+    size_t size = fitting(text, cell->size, width, mark_width);
+    size_t lead = cell->lead < size ? cell->lead : size;
+
+    cli_print_in(table->cli, CLI_FAINT, "%.*s", (int)lead, text);
+    cli_print_in(
+        table->cli, cell->style, "%.*s%s", (int)(size - lead), text + lead,
+        size < cell->size ? mark : "");
+    return cli_width(text, size) + (size < cell->size ? mark_width : 0);
+}
+
+/* One cell, with what fills up its column: at the left of it, or before the next one, so that no
+ * line ends with blanks. `room` is what the cells before have left. */
+static void print_cell(
+    const struct table *table, const struct layout *layout, size_t at, const struct cell *cell,
+    const char *text, size_t *room)
+{
+    size_t width = cli_width(text, cell->size), wide = layout->widths[at];
     bool is_right = table->columns[layout->columns[at]].is_right;
 
     *room += at ? GAP : 0;
-    if (text.size > 0) {
-        cli_print(table->cli, "%*s", (int)(*room + (is_right ? rest : 0)), "");
-        cli_print_in(
-            table->cli, style, "%.*s%s", (int)size, text.data, size < text.size ? mark : "");
-        *room = is_right ? 0 : rest;
-    } else {
-        *room += layout->widths[at];
+    if (cell->size == 0) {
+        *room += wide;
+        return;
     }
+    if (is_right && width < wide)
+        *room += wide - width;
+    cli_print(table->cli, "%*s", (int)*room, "");
+    width = print_text(table, cell, text, wide);
+    *room = is_right || width > wide ? 0 : wide - width;
 }
 
 static void print_head(const struct table *table, const struct layout *layout)
 {
     size_t room = 0;
 
-    for (size_t i = 0; i < layout->count; i++)
-        print_cell(
-            table, layout, i, CLI_BOLD, det_view_text(table->columns[layout->columns[i]].head),
-            &room);
+    for (size_t i = 0; i < layout->count; i++) {
+        const char *head = table->columns[layout->columns[i]].head;
+        struct cell cell = { .size = strlen(head), .style = CLI_BOLD };
+
+        print_cell(table, layout, i, &cell, head, &room);
+    }
     cli_print(table->cli, "\n");
 }
 
@@ -229,8 +253,7 @@ static void print_row(const struct table *table, const struct layout *layout, si
     for (size_t i = 0; i < layout->count; i++) {
         const struct cell *cell = cell_at(table, row, layout->columns[i]);
 
-        print_cell(
-            table, layout, i, cell->style, det_view_of(text_of(table, cell), cell->size), &room);
+        print_cell(table, layout, i, cell, text_of(table, cell), &room);
     }
     cli_print(table->cli, "\n");
 }

@@ -36,6 +36,8 @@ void table_init(
 void table_deinit(struct table *table);
 /* The next cell of a row; after the last one comes the first of the next row. */
 void table_add(struct table *table, enum cli_style style, const char *format, ...) DET_PRINTF(3, 4);
+/* Of the cell that was added last, the first so many bytes are faint: the lines of a tree. */
+void table_lead(struct table *table, size_t size);
 size_t table_rows(const struct table *table);
 /* Prints at most `lines_max` lines, the head among them (0: all), and returns how many. A lack of
  * memory is kept in the run, as with cli_print(). */

@@ -78,6 +78,8 @@ static void wide_letters_and_escapes_count_as_they_are_shown(void **state)
     expect_table(&caught, &table, "name   for\n\xC3\xBC       1s\n\\x1b[   1s\n");
 }
 
+#define FIVE "\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC"
+
 static void the_last_column_is_cut_first(void **state)
 {
     struct caught caught;
@@ -85,34 +87,32 @@ static void the_last_column_is_cut_first(void **state)
 
     (void)state;
     open_table(&caught, &table);
-    caught.cli.out_columns = 38;
-    add_row(&table, "web", "2m", "4242", "there is no such file or folder");
+    caught.cli.out_columns = 48;
+    add_row(&table, "web", "2m", "4242", "there is no such file or folder at all");
     add_row(&table, "db", "2m", "42", "short");
     expect_table(
         &caught, &table,
         "name  for  process  why\n"
-        "web    2m     4242  there is no such..\n"
+        "web    2m     4242  there is no such file or f..\n"
         "db     2m       42  short\n");
     open_table(&caught, &table);
-    caught.cli.out_columns = 38;
+    caught.cli.out_columns = 48;
     caught.cli.out_has_lines = true;
-    add_row(
-        &table, "web", "2m", "4242",
-        "there is no \xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC");
+    add_row(&table, "web", "2m", "4242", "there is no " FIVE FIVE FIVE FIVE);
     expect_table(
         &caught, &table,
         "name  for  process  why\n"
-        "web    2m     4242  there is no \xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xE2\x80\xA6\n");
+        "web    2m     4242  there is no " FIVE FIVE FIVE "\xE2\x80\xA6\n");
 }
 
 static void columns_go_in_the_order_they_say(void **state)
 {
     static const char *const wanted[] = {
-        "name  for  why\nweb    2m  there is no ..\n",
-        "name  why\nweb   there is no ..\n",
+        "name  for  why\nweb    2m  there is no such file o..\n",
+        "name  why\nweb   there is no such file o..\n",
         "name  why\nweb   ther..\n",
     };
-    static const unsigned widths[] = { 25, 20, 12 };
+    static const unsigned widths[] = { 36, 31, 12 };
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {
@@ -121,7 +121,7 @@ static void columns_go_in_the_order_they_say(void **state)
 
         open_table(&caught, &table);
         caught.cli.out_columns = widths[i];
-        add_row(&table, "web", "2m", "4242", "there is no such file");
+        add_row(&table, "web", "2m", "4242", "there is no such file or folder");
         expect_table(&caught, &table, wanted[i]);
     }
 }
@@ -151,10 +151,15 @@ static void styles_are_colors_where_there_are_colors(void **state)
     open_table(&caught, &table);
     caught.cli.out_has_color = true;
     add_row(&table, "web", "", "7", "");
+    table_add(&table, CLI_BOLD, "|- %s", "db");
+    table_lead(&table, 3);
+    for (int i = 0; i < 3; i++)
+        table_add(&table, CLI_PLAIN, "%s", "");
     expect_table(
         &caught, &table,
-        "\033[1mname\033[0m  \033[1mprocess\033[0m\n"
-        "\033[1mweb\033[0m         \033[32m7\033[0m\n");
+        "\033[1mname\033[0m   \033[1mprocess\033[0m\n"
+        "\033[1mweb\033[0m          \033[32m7\033[0m\n"
+        "\033[2m|- \033[0m\033[1mdb\033[0m\n");
 }
 
 static int print_some(struct det_test_memory *memory, void *argument)

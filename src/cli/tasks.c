@@ -180,32 +180,42 @@ static int wait_for_change(
     }
 }
 
-static int watch(struct view *view)
+/* Looks again and again; `events` tells when. */
+static int watch_by(struct view *view, struct remote *events)
 {
     struct det_error error = { 0 };
-    struct remote events;
-    int code = remote_open(view->remote.cli, view->remote.project, &events), r;
+    int code = CLI_OK, r;
 
-    if (code != CLI_OK)
-        return code;
-    r = socket_client_ask(events.client, "events", json_pack("{s:b}", "follow", 1), &error);
+    r = socket_client_ask(events->client, "events", json_pack("{s:b}", "follow", 1), &error);
     while (r >= 0) {
         det_time shown_at = remote_within(0);
 
         cli_measure(view->remote.cli);
         code = show_once(view);
         if (code != CLI_OK || cli_is_stopped(view->remote.cli))
-            break;
-        r = wait_for_change(view, events.client, shown_at, &error);
+            return code;
+        r = wait_for_change(view, events->client, shown_at, &error);
         if (r == 0)
-            break;
+            return CLI_OK;
     }
-    if (r == DET_ERR_CLOSED)
-        cli_say(view->remote.cli, "The detent that ran here has ended.\n");
-    else if (r < 0)
-        code = remote_complain(&events, r, &error);
+    return remote_complain(events, r, &error);
+}
+
+static int watch(struct view *view)
+{
+    struct cli *cli = view->remote.cli;
+    struct remote events;
+    int code = remote_open(cli, view->remote.project, &events);
+
+    if (code != CLI_OK)
+        return code;
+    view->remote.follows = events.follows = true;
+    code = watch_by(view, &events);
     remote_close(&events);
-    return code;
+    if (!view->remote.has_ended && !events.has_ended)
+        return code;
+    cli_say(cli, "The detent that ran here has ended.\n");
+    return CLI_OK;
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)
@@ -235,7 +245,7 @@ const struct cli_command cli_command_tasks = {
         "--watch shows the table anew whenever something happens; where the output is no terminal "
         "it\n"
         "prints what has changed.",
-    .operand = { .form = "[NAME...]", .most = CLI_OPERANDS_ANY, .words = "" },
+    .operand = { .form = "[NAME...]", .most = CLI_OPERANDS_ANY, .names = "tree" },
     .options = option_table,
     .run = run_command,
 };

@@ -66,15 +66,18 @@ static void add_name(struct drawing *drawing, const char *name)
     static const char *const letters[] = { "`- ", "|- ", "   ", "|  " };
     const char *const *lines = drawing->cli->out_has_lines ? boxes : letters;
     struct det_buffer text;
+    size_t lead;
 
     det_buffer_init(&text, drawing->cli->allocator);
     for (size_t i = 0; i + 1 < drawing->depth; i++)
         det_buffer_append_text(&text, lines[2 + drawing->goes_on[i]]);
     det_buffer_append_text(&text, lines[drawing->goes_on[drawing->depth - 1]]);
+    lead = text.size;
     det_buffer_append_text(&text, name);
     if (det_buffer_status(&text) < 0)
         drawing->cli->has_failed = true;
-    table_add(&drawing->table, CLI_PLAIN, "%s", det_buffer_text(&text));
+    table_add(&drawing->table, CLI_BOLD, "%s", det_buffer_text(&text));
+    table_lead(&drawing->table, lead);
     det_buffer_deinit(&text);
 }
 
@@ -83,7 +86,7 @@ static void add_group(struct drawing *drawing, const json_t *group)
     struct table *table = &drawing->table;
     json_int_t restarts = show_number(group, "restarts");
     const char *reason = show_text(group, "reason");
-    bool runs = strcmp(show_text(group, "state"), "running") == 0;
+    enum cli_style style = show_group_state(group).style;
     char window[SHOW_SPAN_TEXT];
 
     add_name(drawing, show_text(group, "name"));
@@ -93,7 +96,9 @@ static void add_group(struct drawing *drawing, const json_t *group)
         table, restarts ? CLI_YELLOW : CLI_PLAIN, "%lld of %lld", (long long)restarts,
         (long long)show_number(group, "restarts_max"));
     table_add(table, CLI_PLAIN, "%s", "");
-    if (*reason && !runs)
+    table_add(table, CLI_PLAIN, "%s", "");
+    /* What was stopped by hand has an old reason, if any. */
+    if (*reason && (style == CLI_RED || style == CLI_YELLOW))
         table_add(table, CLI_PLAIN, "%s", reason);
     else
         table_add(
@@ -111,6 +116,7 @@ static void add_task(struct drawing *drawing, const json_t *task)
     show_age_cell(table, task, drawing->now);
     table_add(table, restarts ? CLI_YELLOW : CLI_PLAIN, "%lld", (long long)restarts);
     show_next_cell(table, task, drawing->now);
+    table_add(table, CLI_PLAIN, "%s", show_text(task, "slot"));
     show_why_cell(table, task);
 }
 
@@ -161,6 +167,7 @@ static int print_tree(struct remote *remote)
         { "for", 1, true },
         { "restarts", 2, true },
         { "next", 0, true },
+        { "slot", 3, false },
         { "why", 0, false },
     };
     struct drawing drawing = {

@@ -31,7 +31,10 @@ slots:
   batch: {width: 1, depth: 1}
 tasks:
   database: {run: sleep 60, group: back}
-  web: {run: [sh, -c, "echo hello; echo oh >&2; exec sleep 60"], group: back, depends_on: [database]}
+  web:
+    run: [sh, -c, "echo hello; echo oh >&2; exec sleep 60"]
+    group: back
+    depends_on: [database]
   flaky: {run: [sh, -c, "exit 7"]}
   late: {run: sleep 60, depends_on: {flaky: completed}}
 """
@@ -241,8 +244,28 @@ def test_an_interrupted_wait_leaves_the_job():
     terminal = Terminal("submit", "--wait", "--name", "long", "--", "sleep", "60")
     terminal.wait_for("started")
     terminal.process.send_signal(signal.SIGINT)
-    check("The job goes on" in terminal.end(130))
+    check("long: goes on; detent stop ends it" in terminal.end(130))
     equal(task("long")["state"], "running")
+    one.stop(0)
+
+
+def test_names_are_completed():
+    one = begin()
+    script = f"""
+eval "$('{DETENT}' completion bash)"
+complete_words() {{
+    COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _detent; echo "${{COMPREPLY[*]}}"
+}}
+complete_words detent restart da
+complete_words detent stop web ba
+complete_words detent logs x
+complete_words detent submit ba
+complete_words detent drain --wa
+"""
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False,
+                          env=environment())
+    equal(done.stderr, "")
+    equal(done.stdout, "database\nback\n\nbatch\n--wait\n")
     one.stop(0)
 
 
