@@ -174,6 +174,7 @@ static int open_stage(void **state)
     det_list_init(&up->waits);
     det_list_init(&up->followers);
     up_lines_init(&up->lines, NULL);
+    up->output.limit = SIZE_MAX;
     prefix_init(&up->prefix, &stage.cli, false);
     assert_int_equal(det_loop_open(NULL, NULL, &up->loop), 0);
     read_file(up);
