@@ -15,6 +15,9 @@
 #include "cli/up_verbs.h"
 #include "os/os.h"
 
+/* Signals that come so soon after the first one are the same wish: a wrapper passes on what the
+ * terminal has sent to all of us, say. */
+#define SAME_WISH (250 * DET_MILLISECOND)
 /* From the wish to stop to the first word on who is still there, and from one to the next. */
 #define PATIENCE_FIRST (2 * DET_SECOND)
 #define PATIENCE_EVERY (5 * DET_SECOND)
@@ -73,6 +76,8 @@ void up_stop(struct up *up, const char *why)
         begin_stop(up);
         return;
     }
+    if (det_loop_now(up->loop) - up->stop_at < SAME_WISH)
+        return;
     up_note(up, UP_NAME, "%s again: kills what is left", why);
     det_tasks_force(up->tasks);
 }

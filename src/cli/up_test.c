@@ -218,12 +218,12 @@ static void an_interruption_stops_all(void **state)
 static void a_second_interruption_kills(void **state)
 {
     struct run run = {
-        .text = "version: 1\n"
-                "tasks:\n"
-                "  a:\n"
-                "    run: [sh, -c, 'trap \"kill -INT $PPID\" TERM; kill -INT $PPID;\n"
-                "      while :; do sleep 0.01; done']\n"
-                "    grace: forever\n",
+        .text =
+            "version: 1\n"
+            "tasks:\n"
+            "  a:\n"
+            "    run: [sh, -c, 'trap \"\" TERM; while :; do kill -INT $PPID; sleep 0.01; done']\n"
+            "    grace: forever\n",
     };
 
     expect_up(

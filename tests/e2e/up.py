@@ -398,7 +398,7 @@ def test_a_reader_that_goes_away_ends_it():
 
 def test_output_that_is_not_read_keeps_nobody_waiting():
     config(f"  flood: {{run: [sh, -c, 'until test -e go; do sleep 0.01; done; {NASTY} flood 8']}}\n"
-           f"  wide: {{run: [{NASTY}, deaf], grace: forever}}\n")
+           f"  wide: {{run: [{NASTY}, deaf], grace: forever}}\n", "limits: {shutdown: 100ms}\n")
     process = subprocess.Popen([DETENT, "up"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                env=environment(), text=True)
     client = Client()
@@ -406,7 +406,6 @@ def test_output_that_is_not_read_keeps_nobody_waiting():
     wait_until(lambda: client.task("flood") is None, "the end of what nobody reads")
     equal(client.one("stop", name="wide")["count"], 1)
     equal(client.one("stop")["kind"], "done")
-    os.kill(process.pid, signal.SIGTERM)
     wait_until(lambda: not Path(".detent/detent.sock").exists(), "the end of all")
     client.close()
     lines = process.stdout.read().splitlines()
