@@ -4,6 +4,7 @@
 /* up.c - `detent up`: runs the tasks of a detent.yaml until they are done or told to stop. */
 #include "cli/up.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,7 +92,8 @@ static void on_line(void *user, const struct det_line *line)
     det_time at = det_world_now(up->cli->world, DET_CLOCK_WALL);
 
     up_lines_add(&up->lines, line, at);
-    prefix_line(&up->prefix, line, at);
+    if (up_output_has_room(&up->output))
+        prefix_line(&up->prefix, line, at);
 }
 
 static void on_end(void *user, const struct det_task_end *end)
@@ -156,6 +158,7 @@ static int open_parts(struct up *up, struct det_error *reterr)
     r = det_loop_open(up->cli->world, up->cli->allocator, &up->loop);
     if (r == 0)
         r = up_signals_open(up);
+    up_output_attach(&up->output, up->loop);
     if (r < 0)
         return det_error_set(reterr, r, "cannot begin: %s", det_error_text(r));
     server.loop = up->loop;
@@ -169,6 +172,16 @@ static int open_parts(struct up *up, struct det_error *reterr)
     return r;
 }
 
+static void tell_hidden(struct up *up, bool is_last)
+{
+    uint64_t hidden = up_output_take_hidden(&up->output, is_last);
+
+    if (hidden)
+        up_note_failure(
+            up, UP_NAME, "%llu lines are not shown: the output was not read fast enough",
+            (unsigned long long)hidden);
+}
+
 static void close_parts(struct up *up)
 {
     up_waits_over(up);
@@ -179,6 +192,8 @@ static void close_parts(struct up *up)
         det_loop_timer_cancel(up->loop, &up->patience);
         up_signals_close(up);
     }
+    tell_hidden(up, true);
+    up_output_close(&up->output);
     det_loop_close(up->loop);
 }
 
@@ -211,7 +226,8 @@ static void after_turn(struct up *up)
     struct det_tasks_counts counts;
 
     up_follow_all(up);
-    prefix_flush(&up->prefix);
+    up_output_flush(&up->output);
+    tell_hidden(up, false);
     if (up->cli->out_error && up->state < UP_STOPPING)
         up_stop(up, "nobody reads the output");
     if (!up->is_empty || up->state >= UP_STOPPING)
@@ -246,9 +262,12 @@ static int run_tasks(struct up *up)
         cli_complain(up->cli, "%s", det_error_text(r));
         return CLI_FAILURE;
     }
+    if (up->cli->out_error && up->cli->out_error != EPIPE)
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+        cli_complain(up->cli, "cannot write the output: %s", strerror(up->cli->out_error));
     if (up->was_forced)
         return CLI_TIMEOUT;
-    return up->has_failed ? CLI_FAILURE : CLI_OK;
+    return up->has_failed || up->cli->out_error ? CLI_FAILURE : CLI_OK;
 }
 
 static int run_open(struct up *up)
@@ -262,12 +281,16 @@ static int run_open(struct up *up)
     up->patience = (struct det_timer){ .run = on_patience, .argument = up };
     up->signal_watch.descriptor = -1;
     up->since = det_world_now(up->cli->world, DET_CLOCK_WALL);
+    if (up_output_open(&up->output, up->cli) < 0)
+        return cli_no_memory(up->cli);
+    up->cli = &up->output.cli;
     prefix_init(&up->prefix, up->cli, up->options->has_times);
     r = open_parts(up, &error);
     if (r < 0)
         cli_complain(up->cli, "%s", error.text);
     code = r < 0 ? cli_exit_of(r) : run_tasks(up);
     close_parts(up);
+    up->cli = up->output.outer;
     up_lines_deinit(&up->lines);
     return code;
 }

@@ -13,6 +13,7 @@
  *     up_add.c       groups, slots and tasks of the file to the supervisor of tasks
  *     up_signals.c   SIGINT, SIGTERM, SIGHUP, SIGCHLD by a descriptor on the loop
  *     up_notes.c     events of the bus as notes between the lines
+ *     up_output.c    what is printed, without waiting for who reads it
  *     up_lines.c     the newest lines, for `logs`
  *     up_follow.c    those who read lines and events, at their own pace
  *     up_waits.c     those who wait for tasks to start or to end
@@ -32,6 +33,7 @@
 #include "cli/prefix.h"
 #include "cli/socket_server.h"
 #include "cli/up_lines.h"
+#include "cli/up_output.h"
 #include "os/os.h"
 
 /* The name before notes that are about no task. */
@@ -54,7 +56,8 @@ struct up_failure {
 };
 
 struct up {
-    struct cli *cli;
+    struct cli *cli; /* once it is open: that of `output` */
+    struct up_output output;
     const struct up_options *options;
     struct config_file file;
     char project[DET_PATH_MAX]; /* the folder of the file */

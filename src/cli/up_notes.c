@@ -262,7 +262,7 @@ static int on_event(void *user, const struct det_task_event *event)
     struct up *up = user;
 
     heed(up, event);
-    if (up->cli->is_json && !up->options->is_quiet)
+    if (up->cli->is_json && !up->options->is_quiet && up_output_has_room(&up->output))
         cli_json(up->cli, up_json_event(event, 0));
     else if (!up->cli->is_json)
         tell(up, event);

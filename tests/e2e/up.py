@@ -396,6 +396,29 @@ def test_a_reader_that_goes_away_ends_it():
     equal(process.wait(PATIENCE), 1)
 
 
+def test_output_that_is_not_read_keeps_nobody_waiting():
+    config(f"  flood: {{run: [sh, -c, 'until test -e go; do sleep 0.01; done; {NASTY} flood 8']}}\n"
+           f"  wide: {{run: [{NASTY}, deaf], grace: forever}}\n")
+    process = subprocess.Popen([DETENT, "up"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               env=environment(), text=True)
+    client = Client()
+    Path("go").touch()
+    wait_until(lambda: client.task("flood") is None, "the end of what nobody reads")
+    equal(client.one("stop", name="wide")["count"], 1)
+    equal(client.one("stop")["kind"], "done")
+    os.kill(process.pid, signal.SIGTERM)
+    wait_until(lambda: not Path(".detent/detent.sock").exists(), "the end of all")
+    client.close()
+    lines = process.stdout.read().splitlines()
+    equal(process.wait(PATIENCE), 5)
+    process.stdout.close()
+    hidden = sum(int(m[1]) for m in (re.search(r"detent *= (\d+) lines are not shown", line)
+                                     for line in lines) if m)
+    shown = sum(line.startswith("flood") and " x" in line for line in lines)
+    equal(shown + hidden, 8 * 16 * 1024)
+    check(hidden > 0 and shown > 0, f"{hidden} hidden, {shown} shown")
+
+
 def test_a_hangup_is_told_and_does_no_harm():
     config(SLEEPER)
     up = Up()
