@@ -114,6 +114,8 @@ static inline const char *lines_for(struct fake *fake, const char *verb)
         if (!saying->is_used)
             break;
     }
+    if (!found)
+        return "!NOT_FOUND nothing was put into its mouth";
     found->is_used = true;
     return found->lines;
 }

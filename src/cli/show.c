@@ -166,6 +166,7 @@ void show_why_cell(struct table *table, const json_t *task)
 {
     const char *waits_for = show_text(task, "waits_for"), *reason = show_text(task, "reason");
     bool runs = strcmp(show_text(task, "state"), "running") == 0;
+    /* The streak is over, or it ends because somebody told it to. */
     bool is_old =
         runs ? show_number(task, "failures") == 0 : show_task_state(task).style == CLI_YELLOW;
 
