@@ -4,66 +4,59 @@
 /* window.c - what a restart costs when there were many before it, all of which still count.
  *
  * The first case is the limit of the others: a task that restarts without an intensity. Erlang's
- * supervisor walks a list of all restarts that count; ours must stay flat. */
+ * supervisor walks a list of all restarts that count; a group of ours must stay flat. */
 #include <stdio.h>
 
-#include "base/assert.h"
 #include "house.h"
 
 #define TASKS 100
 #define ROOM  10000 /* that a window still has when the measured part begins */
 
-struct failing {
-    struct bench_house house;
-    struct det_intensity_window *window; /* NULL: nobody counts */
-};
-
 static int fails(struct det_task_context *context, void *argument)
 {
-    struct failing *failing = argument;
-    bool is_few;
+    struct bench_house *house = argument;
 
     (void)context;
-    failing->house.calls++;
-    if (failing->window) {
-        is_few = det_intensity_note(failing->window, det_loop_now(failing->house.loop));
-        det_assert(is_few);
-    }
+    house->calls++;
     return DET_ERR_IO;
 }
 
+/* Without restarts before it there is no group either. */
 static int measure(
-    struct bench_lap *lap, struct failing *failing, uint64_t before, struct det_error *error)
+    struct bench_lap *lap, struct bench_house *house, uint32_t before, struct det_error *error)
 {
+    const struct det_group_spec group = {
+        .name = "window",
+        .intensity = { before + ROOM, DET_HOUR },
+    };
     const struct det_task_spec pattern = {
         .step = fails,
-        .argument = failing,
+        .argument = house,
         .policy = { .restart = DET_RESTART_ON_FAILURE, .backoff = { .first = DET_NO_DELAY } },
+        .group = before ? group.name : NULL,
     };
-    const struct det_intensity intensity = { (uint32_t)before + ROOM, DET_HOUR };
     int r = 0;
 
     if (before > 0)
-        r = det_intensity_open(&intensity, NULL, &failing->window, error);
+        r = det_tasks_add_group(house->tasks, &group, error);
     if (r == 0)
-        r = bench_house_add(&failing->house, TASKS, &pattern, error);
+        r = bench_house_add(house, TASKS, &pattern, error);
     if (r == 0)
-        r = bench_house_turn(&failing->house, before ? before : TASKS, error);
-    return r < 0 ? r : bench_house_lap(lap, &failing->house, error);
+        r = bench_house_turn(house, TASKS + before, error);
+    return r < 0 ? r : bench_house_lap(lap, house, error);
 }
 
 static int run_ours(struct bench_lap *lap)
 {
     const uint32_t *before = lap->argument;
     struct det_error error = { .code = 0 };
-    struct failing failing = { .window = NULL };
+    struct bench_house house;
     int r;
 
-    r = bench_house_open(&failing.house, (struct det_tasks_options){ 0 }, &error);
+    r = bench_house_open(&house, (struct det_tasks_options){ 0 }, &error);
     if (r == 0)
-        r = measure(lap, &failing, *before, &error);
-    bench_house_close(&failing.house);
-    det_intensity_close(failing.window);
+        r = measure(lap, &house, *before, &error);
+    bench_house_close(&house);
     return r < 0 ? bench_house_fail(lap, &error) : 0;
 }
 

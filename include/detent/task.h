@@ -101,8 +101,11 @@ enum det_strategy {
     DET_REST_FOR_ONE, /* it, and those of the group that were added after it */
 };
 
-/* A group counts restarts; when there are too many it fails: its members are stopped, and its own
- * group treats that as the failure of a member. A group at the top that fails stays stopped. */
+/* A group counts restarts; when there are too many, or a member fails for good, it fails: its
+ * members are stopped, and its own group treats that as the failure of a member, and lets it begin
+ * anew as a whole after the backoff of the default policy. A group at the top that fails stays
+ * stopped, and its tasks end as failed; until det_tasks_group_start() it takes no new ones
+ * (DET_ERR_CLOSED). */
 struct det_group_spec {
     const char *name;   /* shares its name space with tasks */
     const char *parent; /* NULL: at the top */
@@ -115,6 +118,9 @@ enum det_condition_kind {
     DET_WHEN_HEALTHY,   /* it is ready, and its last health check, if it has any, passed */
     DET_WHEN_COMPLETED, /* it has succeeded */
 };
+/* Asked when a task is to start: one that runs goes on when what it depends on begins anew. What
+ * has completed for good meets every condition, and stays remembered while somebody depends on
+ * it. */
 struct det_dependency {
     const char *name; /* of a task, or of a group: all of its members */
     enum det_condition_kind when;
@@ -126,7 +132,11 @@ enum det_ready_by {
     DET_READY_BY_NOTIFY,    /* det_task_ready(), or READY=1 of a process */
     DET_READY_BY_CHECK,     /* when `check` passes for the first time */
 };
-/* A check: a process that exits with 0, or a function on the pool that returns 0. */
+/* A check: a process that exits with 0, or a function that returns 0, on threads for checks alone.
+ * Before the task is ready only `within` counts, however often it fails. A function may look at the
+ * context of the task, but says nothing through it; the end of the attempt, which cancels that
+ * context, waits for it. A process is killed with the attempt. TASK_READY is told when the task is
+ * ready or healthy again, TASK_UNHEALTHY when a check of one that is ready fails. */
 struct det_check {
     const char *const *argv; /* NULL: none, or `run` */
     int (*run)(struct det_task_context *context, void *argument);

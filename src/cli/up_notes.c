@@ -151,8 +151,11 @@ static void note_group(struct up *up, const struct det_task_event *event)
         up_note(up, event->name, "the group is stopped");
 }
 
+/* That queues are emptied at the end needs no word. */
 static void note_slot(struct up *up, const struct det_task_event *event)
 {
+    if (up->state >= UP_STOPPING)
+        return;
     up_note(
         up, event->name, "the slot does not take a task: %s%s%s",
         det_rejection_label((enum det_rejection)event->rejection), *event->reason ? ": " : "",
@@ -245,7 +248,7 @@ static void heed(struct up *up, const struct det_task_event *event)
 {
     if (event->kind == DET_EVENT_ATTEMPT_STARTING)
         up_waits_started(up, event->id);
-    else if (event->kind == DET_EVENT_GROUP_STOPPED || event->kind == DET_EVENT_GROUP_FAILED)
+    else if (event->kind == DET_EVENT_GROUP_STOPPED)
         up_waits_group_stopped(up, event->name);
     else if (event->kind == DET_EVENT_ALL_STOPPED || event->kind == DET_EVENT_GRACE_EXCEEDED)
         up_set_state(up, UP_OVER);

@@ -207,6 +207,24 @@ static void order_all(struct order *order, bool shall_drain)
 
 /* Groups. */
 
+static int see_group(void *user, const struct det_group_info *info)
+{
+    struct names *names = user;
+
+    if (strcmp(info->name, names->wanted) == 0)
+        names->is_found = strcmp(info->state, "stopped") == 0 || strcmp(info->state, "failed") == 0;
+    return 0;
+}
+
+/* Whether nothing of the group runs, so that no stop of it will be told. */
+static bool is_at_rest(struct up *up, const char *group)
+{
+    struct names names = { .wanted = group };
+    int r = det_tasks_each_group(up->tasks, see_group, &names);
+
+    return r == 0 && names.is_found;
+}
+
 static void stop_group(struct order *order)
 {
     struct up *up = order->up;
@@ -215,10 +233,14 @@ static void stop_group(struct order *order)
     size_t count;
     int r;
 
+    if (is_at_rest(up, order->name)) {
+        answer_done(order->call, 0);
+        return;
+    }
     r = search_ids(&search);
     count = search.ids.count;
     up_ids_deinit(up, &search.ids);
-    if (order->shall_wait && r == 0 && count > 0) {
+    if (order->shall_wait && r == 0) {
         wait = up_wait_open(up, order->call, UP_WAIT_GROUP, NULL, order->name);
         if (!wait)
             return;

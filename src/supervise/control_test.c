@@ -12,7 +12,7 @@ static void a_closed_channel_in_a_poll_state_is_a_failure_and_not_a_dispatch(voi
 
     run_it(fixture);
     pump->drain_answers = 1;
-    assert_int_equal(pump_offer(pump, pump_drain()), 0);
+    assert_int_equal(offered(fixture, pump, pump_drain()), 0);
     pump->trace[0] = '\0';
     det_handle_hang_up(fixture->handle);
     turn(fixture);
@@ -93,7 +93,7 @@ static void ignore_leaves_a_queued_event_for_the_next_poll(void **state)
 
     turn(fixture);
     pump->open_answers = 1;
-    assert_int_equal(pump_offer(pump, start_event()), 0);
+    assert_int_equal(offered(fixture, pump, start_event()), 0);
     assert_int_equal(pump->component.state, PUMP_OPENING);
     assert_int_equal(pump_handle_send(fixture->handle, pump_tick()), 0);
     turns = det_executor_counts(fixture->executor).turns;
@@ -113,7 +113,7 @@ static void ignore_does_not_see_a_closed_channel(void **state)
 
     turn(fixture);
     pump->open_answers = 1;
-    assert_int_equal(pump_offer(pump, start_event()), 0);
+    assert_int_equal(offered(fixture, pump, start_event()), 0);
     det_handle_hang_up(fixture->handle);
     turn(fixture);
     assert_int_equal(pump->component.state, PUMP_OPENING);
@@ -208,14 +208,14 @@ static void states_are_published_once_per_change_after_their_actions(void **stat
     assert_int_equal(pump_handle_send(handle, start_event()), 0);
     assert_int_equal(pump_handle_send(handle, pump_tick()), DET_ERR_LIMIT);
     turn(fixture);
-    assert_int_equal(pump_offer(&pump, pump_tick()), 0);
+    assert_int_equal(offered(fixture, &pump, pump_tick()), 0);
     assert_string_equal(published.text, "opening running ");
     assert_int_equal(det_handle_changes(handle), 3);
     /* What fails on its way is published where the machine ends up. */
     pump.broken = "enter_running";
     pump.error = DET_ERR_IO;
-    assert_int_equal(pump_offer(&pump, pump_pause()), 0);
-    assert_int_equal(pump_offer(&pump, pump_resume()), DET_ERR_IO);
+    assert_int_equal(offered(fixture, &pump, pump_pause()), 0);
+    assert_int_equal(offered(fixture, &pump, pump_resume()), DET_ERR_IO);
     assert_string_equal(published.text, "opening running paused broken ");
     pump.broken = NULL;
     det_handle_close(handle);
@@ -248,7 +248,7 @@ static void a_waiter_for_a_change_is_told_of_the_end_too(void **state)
         det_handle_wait_change(fixture->handle, changes, now(fixture) + 5), DET_ERR_TIMEOUT);
     assert_int_equal(det_handle_wait(fixture->handle, now(fixture) + 5, NULL), DET_ERR_TIMEOUT);
     assert_false(det_handle_has_ended(fixture->handle));
-    assert_int_equal(pump_offer(&fixture->pump, pump_quit()), 0);
+    assert_int_equal(offered(fixture, &fixture->pump, pump_quit()), 0);
     assert_true(det_handle_has_ended(fixture->handle));
     assert_int_equal(det_handle_wait_change(fixture->handle, changes, 0), 0);
     assert_int_equal(det_handle_changes(fixture->handle), changes);
@@ -273,7 +273,7 @@ static void a_message_that_finds_nothing_to_do_runs_nothing(void **state)
     run_it(fixture);
     assert_int_equal(pump_handle_send(fixture->handle, pump_tick()), 0);
     /* The offer's run takes what the message was to tell of. */
-    assert_int_equal(pump_offer(&fixture->pump, pump_tick()), 0);
+    assert_int_equal(offered(fixture, &fixture->pump, pump_tick()), 0);
     assert_int_equal(fixture->pump.ticks, 4);
     turns = det_executor_counts(fixture->executor).turns;
     turn(fixture);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* executor_test.c - many components on one loop: turns, budgets, wakes, timers, ends. */
+/* executor_test.c - many components on one loop: turns, budgets, wakes, ends. */
 #include "supervise/pump_test.h"
 
 static const struct det_supervise_options bare = { .without_handle = true };
@@ -60,6 +60,27 @@ static void a_wake_while_it_runs_is_another_turn(void **state)
     assert_int_equal(det_loop_turn(fixture->loop, 0), 0);
 }
 
+static int wake_in_action(struct pump *pump, const char *name)
+{
+    if (strcmp(name, "count_tick") == 0)
+        det_component_wake(&pump->component);
+    return 0;
+}
+
+static void a_wake_before_the_dispatch_function_runs_is_served_by_it(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t turns;
+
+    run_it(fixture);
+    fixture->pump.fate = wake_in_action;
+    assert_int_equal(offered(fixture, &fixture->pump, pump_tick()), 0);
+    turns = turns_of(fixture);
+    turn(fixture);
+    assert_int_equal(turns_of(fixture), turns);
+    assert_string_equal(fixture->pump.trace, "count_tick count_tick run_step ");
+}
+
 struct rope {
     char text[64];
     struct pump *pumps;
@@ -83,7 +104,9 @@ static void again_lets_the_others_have_their_turn(void **state)
 
     for (int i = 0; i < 3; i++) {
         add(fixture, &pumps[i]);
-        assert_int_equal(pump_offer(&pumps[i], start_event()), 0);
+        assert_int_equal(offered(fixture, &pumps[i], start_event()), 0);
+    }
+    for (int i = 0; i < 3; i++) {
         pumps[i].in_step = pull;
         pumps[i].user = &rope;
         det_component_wake(&pumps[i].component);
@@ -106,8 +129,8 @@ static void who_never_parks_has_a_budget(void **state)
 
     add(fixture, &greedy);
     add(fixture, &modest);
-    assert_int_equal(pump_offer(&greedy, start_event()), 0);
-    assert_int_equal(pump_offer(&modest, start_event()), 0);
+    assert_int_equal(offered(fixture, &greedy, start_event()), 0);
+    assert_int_equal(offered(fixture, &modest, start_event()), 0);
     turn(fixture);
     greedy.in_step = transition_again;
     modest.trace[0] = '\0';
@@ -135,14 +158,14 @@ static void thousands_share_a_loop(void **state)
         assert_int_equal(pump_supervise(fixture->executor, &pumps[i], &bare, NULL, NULL), 0);
     turn(fixture);
     for (int i = 0; i < COUNT; i++)
-        assert_int_equal(pump_offer(&pumps[i], start_event()), 0);
+        assert_int_equal(offered(fixture, &pumps[i], start_event()), 0);
     for (int i = 0; i < COUNT; i++)
-        assert_int_equal(pump_offer(&pumps[i], pump_pause()), 0);
+        assert_int_equal(offered(fixture, &pumps[i], pump_pause()), 0);
     /* Five seconds later all of them go on. */
     pass(fixture, 6 * DET_SECOND);
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(pumps[i].component.state, PUMP_RUNNING);
-        assert_int_equal(pump_offer(&pumps[i], i % 2 ? pump_quit() : pump_drain()), 0);
+        assert_int_equal(offered(fixture, &pumps[i], i % 2 ? pump_quit() : pump_drain()), 0);
         assert_int_equal(pumps[i].completions, 1);
     }
     counts = det_executor_counts(fixture->executor);
@@ -152,119 +175,12 @@ static void thousands_share_a_loop(void **state)
     free(pumps);
 }
 
-static void a_timeout_comes_when_its_state_has_lasted(void **state)
-{
-    struct fixture *fixture = *state;
-    struct pump *pump = &fixture->pump;
-
-    run_it(fixture);
-    assert_int_equal(pump_offer(pump, pump_pause()), 0);
-    pass(fixture, 4 * DET_SECOND);
-    /* A stay leaves it alone. */
-    assert_int_equal(pump_offer(pump, pump_remark()), 0);
-    assert_int_equal(pump->component.state, PUMP_PAUSED);
-    pass(fixture, DET_SECOND - 1);
-    assert_int_equal(pump->component.state, PUMP_PAUSED);
-    pass(fixture, 1);
-    assert_int_equal(pump->component.state, PUMP_RUNNING);
-    assert_int_equal(det_loop_deadline(fixture->loop), DET_NEVER);
-}
-
-static void a_timeout_is_gone_with_its_state(void **state)
-{
-    struct fixture *fixture = *state;
-    struct pump *pump = &fixture->pump;
-
-    run_it(fixture);
-    assert_int_equal(pump_offer(pump, pump_pause()), 0);
-    pass(fixture, 4 * DET_SECOND);
-    assert_int_equal(pump_offer(pump, pump_resume()), 0);
-    assert_int_equal(det_loop_deadline(fixture->loop), DET_NEVER);
-    assert_int_equal(pump_offer(pump, pump_pause()), 0);
-    pass(fixture, 4 * DET_SECOND);
-    assert_int_equal(pump->component.state, PUMP_PAUSED);
-}
-
-static void within_counts_instead_of_after(void **state)
-{
-    struct fixture *fixture = *state;
-    struct pump *pump = &fixture->pump;
-
-    run_it(fixture);
-    assert_int_equal(pump_offer(pump, pump_hurry()), 0);
-    pass(fixture, DET_SECOND);
-    assert_int_equal(pump->component.state, PUMP_RUNNING);
-}
-
-static void a_wake_at_a_time_comes_then_and_once(void **state)
-{
-    struct fixture *fixture = *state;
-    struct pump *pump = &fixture->pump;
-
-    run_it(fixture);
-    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + 30), 0);
-    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + 20), 0);
-    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + 40), 0);
-    pass(fixture, 19);
-    assert_string_equal(pump->trace, "");
-    pass(fixture, 1);
-    assert_string_equal(pump->trace, "run_step ");
-    pass(fixture, 100);
-    assert_string_equal(pump->trace, "run_step ");
-}
-
-static void a_wake_at_a_time_is_taken_back_by_hand_or_by_a_run(void **state)
-{
-    struct fixture *fixture = *state;
-    struct pump *pump = &fixture->pump;
-
-    run_it(fixture);
-    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + 30), 0);
-    assert_int_equal(det_component_wake_at(&pump->component, DET_NEVER), 0);
-    assert_int_equal(det_loop_deadline(fixture->loop), DET_NEVER);
-    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + 30), 0);
-    det_component_wake(&pump->component);
-    turn(fixture);
-    assert_int_equal(det_loop_deadline(fixture->loop), DET_NEVER);
-}
-
-static void a_wake_and_a_timeout_share_the_timer(void **state)
-{
-    struct fixture *fixture = *state;
-    struct pump *pump = &fixture->pump;
-
-    run_it(fixture);
-    assert_int_equal(pump_offer(pump, pump_pause()), 0);
-    /* In a state without a function a wake runs nothing, and the timeout still comes. */
-    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + DET_SECOND), 0);
-    pass(fixture, 2 * DET_SECOND);
-    assert_int_equal(pump->component.state, PUMP_PAUSED);
-    /* And the other way round. */
-    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + DET_MINUTE), 0);
-    pass(fixture, 4 * DET_SECOND);
-    assert_int_equal(pump->component.state, PUMP_RUNNING);
-    assert_int_equal(det_loop_deadline(fixture->loop), DET_NEVER);
-}
-
-static void both_may_be_due_at_once(void **state)
-{
-    struct fixture *fixture = *state;
-    struct pump *pump = &fixture->pump;
-
-    run_it(fixture);
-    assert_int_equal(pump_offer(pump, pump_pause()), 0);
-    assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + 5 * DET_SECOND), 0);
-    pass(fixture, 5 * DET_SECOND);
-    assert_int_equal(pump->component.state, PUMP_RUNNING);
-    assert_string_equal(pump->trace, "leave_running enter_running run_step ");
-}
-
-/* Offers down a chain of pumps, each from a dispatch function of the one before. */
-static void pass_on(struct pump *pump)
+/* Offers down a chain of pumps, each from an action of the one before. */
+static int pass_on(struct pump *pump)
 {
     struct pump *other = pump->user;
 
-    pump->answer = other ? pump_offer(other, pump_tick()) : 0;
+    return other && pump->ticks == 1 ? pump_offer(other, pump_tick()) : 0;
 }
 
 static void offers_go_from_component_to_component_but_not_too_deep(void **state)
@@ -275,16 +191,18 @@ static void offers_go_from_component_to_component_but_not_too_deep(void **state)
 
     for (int i = 0; i < COUNT; i++) {
         add(fixture, &pumps[i]);
-        assert_int_equal(pump_offer(&pumps[i], start_event()), 0);
-        pumps[i].in_step = pass_on;
+        assert_int_equal(offered(fixture, &pumps[i], start_event()), 0);
+        pumps[i].in_tick = pass_on;
         pumps[i].user = i + 1 < COUNT ? &pumps[i + 1] : NULL;
     }
-    assert_int_equal(pump_offer(&pumps[1], pump_tick()), 0);
+    assert_int_equal(offered(fixture, &pumps[1], pump_tick()), 0);
     assert_int_equal(pumps[COUNT - 1].ticks, 2);
+    for (int i = 0; i < COUNT; i++)
+        pumps[i].ticks = 0;
     assert_int_equal(pumps[1].component.state, PUMP_RUNNING);
     /* One more is too deep: all of them are told, as each hands the error on. */
-    assert_int_equal(pump_offer(&pumps[0], pump_tick()), DET_ERR_LIMIT);
-    assert_int_equal(pumps[COUNT - 1].ticks, 2);
+    assert_int_equal(offered(fixture, &pumps[0], pump_tick()), DET_ERR_LIMIT);
+    assert_int_equal(pumps[COUNT - 1].ticks, 0);
     assert_int_equal(pumps[COUNT - 2].told.code, DET_ERR_LIMIT);
     assert_int_equal(pumps[0].component.state, PUMP_BROKEN);
 }
@@ -315,6 +233,70 @@ static void closing_aborts_what_lives_in_the_order_of_its_start(void **state)
     turn(fixture);
 }
 
+static int supervise_in_completion(struct pump *pump, const char *name)
+{
+    struct pump *other = pump->user;
+
+    if (strcmp(name, "completed") == 0)
+        pump->error = pump_supervise(pump->component.executor, other, &bare, NULL, NULL);
+    return 0;
+}
+
+static void what_is_closed_takes_nothing_new(void **state)
+{
+    struct fixture *fixture = *state;
+    struct det_executor *executor;
+    static struct pump pump, other;
+
+    memset(&other, 0, sizeof other);
+    assert_int_equal(det_executor_open(fixture->loop, NULL, &executor, NULL), 0);
+    memset(&pump, 0, sizeof pump);
+    assert_int_equal(pump_supervise(executor, &pump, &bare, NULL, NULL), 0);
+    pump.fate = supervise_in_completion;
+    pump.user = &other;
+    det_executor_close(executor);
+    assert_int_equal(pump.error, DET_ERR_CLOSED);
+    assert_null(other.component.def);
+    turn(fixture);
+}
+
+/* What a component says of itself in a function that another one called by an offer. */
+static void blame(struct pump *pump)
+{
+    struct pump *other = pump->user;
+
+    assert_int_equal(det_component_failure(&other->component)->code, 0);
+    assert_int_equal(
+        det_component_fail(&other->component, DET_ERR_IO, "seen from %s", "below"), DET_ERR_IO);
+}
+
+static void pass_on_and_fail(struct pump *pump)
+{
+    struct pump *other = pump->user;
+
+    assert_int_equal(pump_offer(other, pump_tick()), 0);
+    pump->answer = DET_ERR_IO;
+}
+
+static void texts_belong_to_the_component_and_not_to_the_innermost_run(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct pump inner;
+    struct pump *outer = &fixture->pump;
+
+    run_it(fixture);
+    add(fixture, &inner);
+    assert_int_equal(offered(fixture, &inner, start_event()), 0);
+    outer->in_step = pass_on_and_fail;
+    outer->user = &inner;
+    inner.in_step = blame;
+    inner.user = outer;
+    assert_int_equal(offered(fixture, outer, pump_tick()), DET_ERR_IO);
+    assert_string_equal(
+        outer->told.text, "dispatch of running: seen from below: input or output failed");
+    assert_int_equal(inner.component.state, PUMP_RUNNING);
+}
+
 static void start_another(struct pump *pump)
 {
     struct pump *other = pump->user;
@@ -334,8 +316,37 @@ static void a_component_may_supervise_another(void **state)
     det_component_wake(&fixture->pump.component);
     turn(fixture);
     assert_int_equal(fixture->pump.component.state, PUMP_RUNNING);
-    assert_int_equal(pump_offer(&other, start_event()), 0);
+    assert_int_equal(offered(fixture, &other, start_event()), 0);
     assert_int_equal(other.component.state, PUMP_RUNNING);
+}
+
+/* Breaks a pump, mends it, pauses it, drains it. Both states that have a timeout may lack memory:
+ * the broken one while it is told of a failure, which is the end of it. */
+static int live(struct det_loop *loop, struct pump *pump)
+{
+    int r;
+
+    assert_int_equal(pump_offer(pump, start_event()), 0);
+    while (det_loop_turn(loop, 0) > 0)
+        continue;
+    pump->broken = "count_tick";
+    pump->error = DET_ERR_IO;
+    assert_int_equal(pump_offer(pump, pump_tick()), DET_ERR_IO);
+    r = pump_offer(pump, pump_reset());
+    if (r == DET_ERR_CLOSED) {
+        assert_true(pump->end.failure.is_last_resort);
+        return pump->end.failure.code;
+    }
+    assert_int_equal(r, 0);
+    r = pump_offer(pump, pump_pause());
+    if (r < 0) {
+        assert_int_equal(pump->told.code, r);
+        return r;
+    }
+    r = det_component_wake_at(&pump->component, 1000 * DET_SECOND);
+    if (r == 0)
+        assert_int_equal(pump_offer(pump, pump_drain()), 0);
+    return r;
 }
 
 /* Everything that takes memory, once, with what the machine makes of its lack. */
@@ -360,22 +371,10 @@ static int scenario(struct det_test_memory *memory, void *argument)
     if (r == 0)
         r = pump_supervise(executor, &pumps[1], &bare, NULL, NULL);
     for (int i = 0; r == 0 && i < 2; i++) {
-        assert_int_equal(pump_offer(&pumps[i], start_event()), 0);
-        pumps[i].broken = "count_tick";
-        pumps[i].error = DET_ERR_IO;
-        assert_int_equal(pump_offer(&pumps[i], pump_tick()), DET_ERR_IO);
-        assert_int_equal(pump_offer(&pumps[i], pump_reset()), 0);
-        r = pump_offer(&pumps[i], pump_pause());
-        if (r == 0)
-            r = det_component_wake_at(&pumps[i].component, 1000 * DET_SECOND);
-        else
-            assert_int_equal(pumps[i].told.code, DET_ERR_NO_MEMORY);
-        if (r == 0)
-            assert_int_equal(pump_offer(&pumps[i], pump_drain()), 0);
-    }
-    if (r == 0) {
-        assert_int_equal(pumps[1].completions, 1);
-        r = pumps[1].end.failure.code == DET_ERR_IO ? 0 : pumps[1].end.failure.code;
+        r = live(loop, &pumps[i]);
+        /* The last failure may be one that there was no memory to keep. */
+        if (r == 0 && pumps[i].end.failure.code != DET_ERR_IO)
+            r = pumps[i].end.failure.code;
     }
     det_handle_close(handle);
     det_executor_close(executor);
@@ -391,56 +390,22 @@ static void memory_may_run_out_at_any_place(void **unused)
     det_test_each_failure(scenario, NULL);
 }
 
-/* A state whose timeout has no room in the loop is a failure of the move, which has happened. */
-static void a_timeout_that_cannot_be_armed_is_a_failure_in_the_new_state(void **unused)
-{
-    struct det_test_memory memory;
-    struct det_executor *executor;
-    struct det_loop *loop;
-    struct det_sim *sim;
-    static struct pump pump;
-
-    (void)unused;
-    memset(&pump, 0, sizeof pump);
-    det_test_memory_init(&memory);
-    assert_int_equal(det_sim_open(NULL, &sim, NULL), 0);
-    assert_int_equal(det_loop_open(det_sim_world(sim), &memory.allocator, &loop), 0);
-    assert_int_equal(det_executor_open(loop, NULL, &executor, NULL), 0);
-    assert_int_equal(pump_supervise(executor, &pump, &bare, NULL, NULL), 0);
-    assert_int_equal(pump_offer(&pump, start_event()), 0);
-    memory.fail_at = memory.calls + 1;
-    assert_int_equal(pump_offer(&pump, pump_pause()), DET_ERR_NO_MEMORY);
-    assert_int_equal(pump.told.source, DET_FAILURE_HOOK);
-    assert_non_null(strstr(pump.told.text, "timeout of paused: no memory left"));
-    assert_int_equal(pump.component.state, PUMP_BROKEN);
-    assert_int_equal(det_loop_deadline(loop), 0);
-    det_executor_close(executor);
-    det_loop_close(loop);
-    det_sim_close(sim);
-    det_test_memory_deinit(&memory);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_component_is_two_cache_lines),
         PUMP_TEST(wakes_are_one_turn_and_no_wake_is_none),
         PUMP_TEST(a_wake_while_it_runs_is_another_turn),
+        PUMP_TEST(a_wake_before_the_dispatch_function_runs_is_served_by_it),
         PUMP_TEST(again_lets_the_others_have_their_turn),
         PUMP_TEST(who_never_parks_has_a_budget),
         PUMP_TEST(thousands_share_a_loop),
-        PUMP_TEST(a_timeout_comes_when_its_state_has_lasted),
-        PUMP_TEST(a_timeout_is_gone_with_its_state),
-        PUMP_TEST(within_counts_instead_of_after),
-        PUMP_TEST(a_wake_at_a_time_comes_then_and_once),
-        PUMP_TEST(a_wake_at_a_time_is_taken_back_by_hand_or_by_a_run),
-        PUMP_TEST(a_wake_and_a_timeout_share_the_timer),
-        PUMP_TEST(both_may_be_due_at_once),
         PUMP_TEST(offers_go_from_component_to_component_but_not_too_deep),
         PUMP_TEST(closing_aborts_what_lives_in_the_order_of_its_start),
+        PUMP_TEST(what_is_closed_takes_nothing_new),
+        PUMP_TEST(texts_belong_to_the_component_and_not_to_the_innermost_run),
         PUMP_TEST(a_component_may_supervise_another),
         cmocka_unit_test(memory_may_run_out_at_any_place),
-        cmocka_unit_test(a_timeout_that_cannot_be_armed_is_a_failure_in_the_new_state),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

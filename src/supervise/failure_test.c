@@ -57,7 +57,7 @@ static void a_dispatch_error_runs_failure_actions_once_then_the_completion_once(
     assert_string_equal(pump->trace, "run_step leave_running note_failure close_port ");
     assert_told(
         fixture, DET_FAILURE_DISPATCH, DET_ERR_IO, "dispatch of running: input or output failed");
-    assert_int_equal(pump_offer(pump, pump_quit()), 0);
+    assert_int_equal(offered(fixture, pump, pump_quit()), 0);
     assert_string_equal(pump->trace, "run_step leave_running note_failure close_port completed ");
     assert_int_equal(det_handle_wait(fixture->handle, 0, &end), 0);
     assert_int_equal(end.failure.source, DET_FAILURE_DISPATCH);
@@ -105,7 +105,7 @@ static void a_text_that_was_given_in_vain_is_not_used_later(void **state)
     pump->in_step = note_in_vain;
     det_component_wake(&pump->component);
     turn(fixture);
-    assert_int_equal(pump_offer(pump, pump_tick()), DET_ERR_IO);
+    assert_int_equal(offered(fixture, pump, pump_tick()), DET_ERR_IO);
     assert_told(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
         "action count_tick in running: input or output failed");
@@ -130,7 +130,7 @@ static void a_failing_action_keeps_those_behind_it_from_running(void **state)
     struct fixture *fixture = *state;
     struct pump *pump = break_it(fixture, "count_tick");
 
-    assert_int_equal(pump_offer(pump, pump_tick()), DET_ERR_IO);
+    assert_int_equal(offered(fixture, pump, pump_tick()), DET_ERR_IO);
     assert_string_equal(pump->trace, "count_tick leave_running note_failure close_port ");
     assert_told(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
@@ -142,7 +142,7 @@ static void what_was_produced_before_a_failing_action_is_dropped(void **state)
     struct fixture *fixture = *state;
     struct pump *pump = break_it(fixture, "count_tick");
 
-    assert_int_equal(pump_offer(pump, pump_burst()), DET_ERR_IO);
+    assert_int_equal(offered(fixture, pump, pump_burst()), DET_ERR_IO);
     assert_string_equal(
         pump->trace, "make_echo make_echo count_tick leave_running note_failure close_port ");
     assert_told(
@@ -156,7 +156,7 @@ static void a_failing_exit_hook_keeps_it_in_its_state(void **state)
     struct pump *pump = break_it(fixture, "leave_running");
 
     /* The failure event leaves the state too, so that the hook fails again: the last resort. */
-    assert_int_equal(pump_offer(pump, pump_pause()), DET_ERR_IO);
+    assert_int_equal(offered(fixture, pump, pump_pause()), DET_ERR_IO);
     assert_string_equal(pump->trace, "leave_running leave_running completed ");
     assert_int_equal(pump->end.state, PUMP_RUNNING);
     assert_ended(
@@ -170,7 +170,7 @@ static void a_failing_call_hook_keeps_it_in_its_state(void **state)
     struct fixture *fixture = *state;
     struct pump *pump = break_it(fixture, "check_drain");
 
-    assert_int_equal(pump_offer(pump, pump_drain()), DET_ERR_IO);
+    assert_int_equal(offered(fixture, pump, pump_drain()), DET_ERR_IO);
     assert_string_equal(
         pump->trace, "leave_running check_drain leave_running note_failure close_port ");
     assert_told(
@@ -186,7 +186,7 @@ static void a_failing_entry_hook_finds_it_in_its_new_state(void **state)
     turn(fixture);
     pump->broken = "enter_running";
     pump->error = DET_ERR_BUSY;
-    assert_int_equal(pump_offer(pump, start_event()), DET_ERR_BUSY);
+    assert_int_equal(offered(fixture, pump, start_event()), 0);
     assert_string_equal(
         pump->trace, "open_port open_step enter_running leave_running note_failure close_port ");
     assert_told(
@@ -199,10 +199,10 @@ static void hooks_and_actions_that_answer_nonsense_fail(void **state)
     struct pump *pump = break_it(fixture, "check_drain");
 
     pump->error = 5;
-    assert_int_equal(pump_offer(pump, pump_drain()), DET_ERR_INVALID);
-    assert_int_equal(pump_offer(pump, pump_reset()), 0);
+    assert_int_equal(offered(fixture, pump, pump_drain()), DET_ERR_INVALID);
+    assert_int_equal(offered(fixture, pump, pump_reset()), 0);
     pump->broken = "count_tick";
-    assert_int_equal(pump_offer(pump, pump_tick()), DET_ERR_INVALID);
+    assert_int_equal(offered(fixture, pump, pump_tick()), DET_ERR_INVALID);
     assert_told(
         fixture, DET_FAILURE_ACTION, DET_ERR_INVALID,
         "action count_tick in running: an argument is not valid");
@@ -215,11 +215,11 @@ static void an_action_that_produces_what_it_may_not_fails(void **state)
 
     run_it(fixture);
     pump->echo_wrong = true;
-    assert_int_equal(pump_offer(pump, pump_burst()), DET_ERR_INVALID);
-    assert_int_equal(pump_offer(pump, pump_reset()), 0);
+    assert_int_equal(offered(fixture, pump, pump_burst()), DET_ERR_INVALID);
+    assert_int_equal(offered(fixture, pump, pump_reset()), 0);
     /* Nor what it never wrote. */
     pump->is_silent = true;
-    assert_int_equal(pump_offer(pump, pump_burst()), DET_ERR_INVALID);
+    assert_int_equal(offered(fixture, pump, pump_burst()), DET_ERR_INVALID);
     assert_told(
         fixture, DET_FAILURE_ACTION, DET_ERR_INVALID,
         "action make_echo in running: an argument is not valid");
@@ -231,7 +231,7 @@ static void events_without_end_are_a_failure_and_no_standstill(void **state)
     struct pump *pump = &fixture->pump;
 
     run_it(fixture);
-    assert_int_equal(pump_offer(pump, pump_circle()), DET_ERR_LIMIT);
+    assert_int_equal(offered(fixture, pump, pump_circle()), DET_ERR_LIMIT);
     assert_int_equal(pump->rounds, DET_COMPONENT_CHAIN_MAX + 1);
     assert_told(
         fixture, DET_FAILURE_ACTION, DET_ERR_LIMIT,
@@ -245,7 +245,7 @@ static void more_events_than_may_wait_are_a_failure(void **state)
 
     run_it(fixture);
     /* Six wait; each brings two more in the place of one. */
-    assert_int_equal(pump_offer(pump, pump_flood()), DET_ERR_LIMIT);
+    assert_int_equal(offered(fixture, pump, pump_flood()), DET_ERR_LIMIT);
     assert_told(
         fixture, DET_FAILURE_ACTION, DET_ERR_LIMIT,
         "action make_echo in running: a limit was exceeded");
@@ -343,7 +343,7 @@ static void a_failure_event_that_is_not_taken_is_the_last_resort(void **state)
     struct pump *pump = break_it(fixture, "close_port");
 
     /* It fails in the final state, where no event is taken. */
-    assert_int_equal(pump_offer(pump, pump_drain()), DET_ERR_IO);
+    assert_int_equal(offered(fixture, pump, pump_drain()), 0);
     assert_int_equal(pump->end.state, PUMP_DONE);
     assert_ended(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
@@ -357,7 +357,7 @@ static void a_failing_completion_is_the_last_resort_and_runs_once(void **state)
     struct pump *pump = break_it(fixture, "completed");
 
     pump->text = "no ink";
-    assert_int_equal(pump_offer(pump, pump_quit()), DET_ERR_IO);
+    assert_int_equal(offered(fixture, pump, pump_quit()), DET_ERR_IO);
     assert_int_equal(pump->end.failure.code, 0);
     assert_ended(
         fixture, DET_FAILURE_COMPLETION, DET_ERR_IO,
@@ -370,7 +370,7 @@ static void a_completion_that_answers_nonsense_failed(void **state)
     struct pump *pump = break_it(fixture, "completed");
 
     pump->error = 1;
-    assert_int_equal(pump_offer(pump, pump_quit()), DET_ERR_INVALID);
+    assert_int_equal(offered(fixture, pump, pump_quit()), DET_ERR_INVALID);
     assert_ended(
         fixture, DET_FAILURE_COMPLETION, DET_ERR_INVALID,
         "completion of pump: an argument is not valid");
@@ -399,13 +399,13 @@ static void a_second_failure_after_the_first_was_handled_is_a_new_one(void **sta
     det_component_wake(&pump->component);
     turn(fixture);
     pump->broken = "count_tick";
-    assert_int_equal(pump_offer(pump, pump_reset()), 0);
-    assert_int_equal(pump_offer(pump, pump_tick()), DET_ERR_IO);
+    assert_int_equal(offered(fixture, pump, pump_reset()), 0);
+    assert_int_equal(offered(fixture, pump, pump_tick()), DET_ERR_IO);
     assert_told(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
         "action count_tick in running: input or output failed");
     /* The end knows the last one. */
-    assert_int_equal(pump_offer(pump, pump_quit()), 0);
+    assert_int_equal(offered(fixture, pump, pump_quit()), 0);
     assert_int_equal(pump->end.failure.source, DET_FAILURE_ACTION);
 }
 
@@ -419,9 +419,9 @@ static void a_failure_is_also_kept_without_a_handle(void **state)
     pump.broken = "enter_running";
     pump.error = DET_ERR_IO;
     assert_int_equal(pump_supervise(fixture->executor, &pump, &options, NULL, NULL), 0);
-    assert_int_equal(pump_offer(&pump, start_event()), DET_ERR_IO);
-    assert_int_equal(pump_offer(&pump, pump_reset()), DET_ERR_IO);
-    assert_int_equal(pump_offer(&pump, pump_quit()), 0);
+    assert_int_equal(offered(fixture, &pump, start_event()), 0);
+    assert_int_equal(offered(fixture, &pump, pump_reset()), DET_ERR_IO);
+    assert_int_equal(offered(fixture, &pump, pump_quit()), 0);
     assert_string_equal(pump.end.failure.text, "entry hook of running: input or output failed");
 }
 

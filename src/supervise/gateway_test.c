@@ -26,7 +26,7 @@ static void a_step_runs_exit_hook_then_entry_hook_then_actions(void **state)
     struct pump *pump = &fixture->pump;
 
     run_it(fixture);
-    assert_int_equal(pump_offer(pump, pump_drain()), 0);
+    assert_int_equal(offered(fixture, pump, pump_drain()), 0);
     assert_string_equal(pump->trace, "leave_running check_drain drain_step close_port completed ");
 }
 
@@ -36,7 +36,7 @@ static void a_stay_runs_its_actions_and_no_hook_of_the_state(void **state)
     struct pump *pump = &fixture->pump;
 
     run_it(fixture);
-    assert_int_equal(pump_offer(pump, pump_tick()), 0);
+    assert_int_equal(offered(fixture, pump, pump_tick()), 0);
     assert_string_equal(pump->trace, "count_tick count_tick run_step ");
     assert_int_equal(pump->ticks, 2);
 }
@@ -48,7 +48,7 @@ static void an_alternative_counts_when_the_guard_says_no(void **state)
 
     run_it(fixture);
     pump->is_restless = true;
-    assert_int_equal(pump_offer(pump, pump_tick()), 0);
+    assert_int_equal(offered(fixture, pump, pump_tick()), 0);
     assert_string_equal(pump->trace, "leave_running ");
     assert_int_equal(pump->component.state, PUMP_BROKEN);
     assert_int_equal(det_component_failure(&pump->component)->code, 0);
@@ -60,7 +60,7 @@ static void what_actions_produce_comes_after_all_actions_in_order(void **state)
     struct pump *pump = &fixture->pump;
 
     run_it(fixture);
-    assert_int_equal(pump_offer(pump, pump_burst()), 0);
+    assert_int_equal(offered(fixture, pump, pump_burst()), 0);
     assert_string_equal(
         pump->trace, "make_echo make_echo count_tick count_tick count_tick run_step ");
 }
@@ -71,13 +71,26 @@ static void an_offer_that_the_state_does_not_take_changes_nothing(void **state)
     struct pump *pump = &fixture->pump;
 
     turn(fixture);
-    assert_int_equal(pump_offer(pump, pump_tick()), DET_ERR_UNHANDLED);
+    assert_int_equal(offered(fixture, pump, pump_tick()), DET_ERR_UNHANDLED);
     assert_int_equal(
-        pump_offer(pump, pump_start((struct pump_port){ .number = 0 })), DET_ERR_REFUSED);
+        offered(fixture, pump, pump_start((struct pump_port){ .number = 0 })), DET_ERR_REFUSED);
     assert_string_equal(pump->trace, "");
     assert_int_equal(pump->component.state, PUMP_IDLE);
     assert_int_equal(pump->component.phase == 1, true);
     assert_int_equal(det_executor_counts(fixture->executor).steps, 0);
+}
+
+static void an_offer_leaves_the_dispatch_function_a_turn_of_its_own(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pump *pump = &fixture->pump;
+
+    run_it(fixture);
+    assert_int_equal(pump_offer(pump, pump_tick()), 0);
+    assert_int_equal(pump->ticks, 2);
+    assert_null(strstr(pump->trace, "run_step"));
+    turn(fixture);
+    assert_non_null(strstr(pump->trace, "run_step"));
 }
 
 static void an_offer_in_vain_does_not_take_a_wake_back(void **state)
@@ -99,7 +112,7 @@ static void an_event_that_is_to_be_ignored_is_ignored(void **state)
     struct pump *pump = &fixture->pump;
 
     run_it(fixture);
-    assert_int_equal(pump_offer(pump, pump_remark()), 0);
+    assert_int_equal(offered(fixture, pump, pump_remark()), 0);
     assert_int_equal(pump_handle_send(fixture->handle, pump_remark()), 0);
     turn(fixture);
     assert_int_equal(pump->component.state, PUMP_RUNNING);
@@ -113,10 +126,10 @@ static void what_is_no_event_or_an_internal_one_is_not_taken(void **state)
     struct pump_event event = pump_tick();
 
     run_it(fixture);
-    assert_int_equal(pump_offer(pump, pump_echo()), DET_ERR_INVALID);
+    assert_int_equal(offered(fixture, pump, pump_echo()), DET_ERR_INVALID);
     assert_int_equal(pump_handle_send(fixture->handle, pump_echo()), DET_ERR_INVALID);
     event.kind = pump_event_count;
-    assert_int_equal(pump_offer(pump, event), DET_ERR_INVALID);
+    assert_int_equal(offered(fixture, pump, event), DET_ERR_INVALID);
     assert_int_equal(pump_handle_send(fixture->handle, event), DET_ERR_INVALID);
     assert_string_equal(pump->trace, "");
 }
@@ -128,14 +141,14 @@ static void a_final_state_ends_it_once_and_for_all(void **state)
     struct det_component_end end;
 
     run_it(fixture);
-    assert_int_equal(pump_offer(pump, pump_drain()), 0);
+    assert_int_equal(offered(fixture, pump, pump_drain()), 0);
     assert_int_equal(pump->completions, 1);
     assert_int_equal(pump->end.state, PUMP_DONE);
     assert_int_equal(pump->end.failure.code, 0);
     assert_int_equal(pump->end.failure.source, DET_FAILURE_NONE);
     assert_int_equal(det_handle_wait(fixture->handle, 0, &end), 0);
     assert_int_equal(end.state, PUMP_DONE);
-    assert_int_equal(pump_offer(pump, pump_tick()), DET_ERR_CLOSED);
+    assert_int_equal(offered(fixture, pump, pump_tick()), DET_ERR_CLOSED);
     assert_int_equal(pump_handle_send(fixture->handle, pump_tick()), DET_ERR_CLOSED);
     det_component_wake(&pump->component);
     assert_int_equal(det_component_wake_at(&pump->component, 1), 0);
@@ -167,7 +180,7 @@ static void a_stop_ends_it_after_its_exit_hook(void **state)
     struct pump *pump = &fixture->pump;
 
     run_it(fixture);
-    assert_int_equal(pump_offer(pump, pump_quit()), 0);
+    assert_int_equal(offered(fixture, pump, pump_quit()), 0);
     assert_string_equal(pump->trace, "leave_running completed ");
     assert_int_equal(pump->end.state, PUMP_RUNNING);
 }
@@ -197,7 +210,7 @@ static void a_context_may_be_supervised_again_once_it_has_ended(void **state)
         pump_supervise(fixture->executor, pump, NULL, &handle, &error), DET_ERR_EXISTS);
     assert_non_null(strstr(error.text, "pump is supervised already"));
     run_it(fixture);
-    assert_int_equal(pump_offer(pump, pump_quit()), 0);
+    assert_int_equal(offered(fixture, pump, pump_quit()), 0);
     pump->completions = 0;
     assert_int_equal(pump_supervise(fixture->executor, pump, NULL, &handle, &error), 0);
     turn(fixture);
@@ -239,9 +252,9 @@ static void an_observer_is_told_of_every_step(void **state)
         pump_supervise(
             executor, &pump, &(struct det_supervise_options){ .without_handle = true }, NULL, NULL),
         0);
-    assert_int_equal(pump_offer(&pump, start_event()), 0);
-    assert_int_equal(pump_offer(&pump, pump_tick()), 0);
-    assert_int_equal(pump_offer(&pump, pump_drain()), 0);
+    assert_int_equal(offered(fixture, &pump, start_event()), 0);
+    assert_int_equal(offered(fixture, &pump, pump_tick()), 0);
+    assert_int_equal(offered(fixture, &pump, pump_drain()), 0);
     assert_string_equal(
         seen.text, "idle-start-idle idle-start-opening opening-opened-running "
                    "running-tick-running running-drain-draining draining-finish-done ");
@@ -253,7 +266,7 @@ static void unsound(void *argument)
     struct fixture *fixture = argument;
 
     fixture->pump.is_unsound = true;
-    assert_int_equal(pump_offer(&fixture->pump, pump_tick()), 0);
+    assert_int_equal(offered(fixture, &fixture->pump, pump_tick()), 0);
 }
 
 static void an_invariant_that_does_not_hold_ends_the_process(void **state)
@@ -274,7 +287,7 @@ static void recurse(void *argument)
     struct fixture *fixture = argument;
 
     fixture->pump.in_step = offer_to_itself;
-    assert_int_equal(pump_offer(&fixture->pump, pump_tick()), 0);
+    assert_int_equal(offered(fixture, &fixture->pump, pump_tick()), 0);
 }
 
 static void an_offer_from_inside_the_same_component_is_a_bug(void **state)
@@ -294,6 +307,7 @@ int main(void)
         PUMP_TEST(an_alternative_counts_when_the_guard_says_no),
         PUMP_TEST(what_actions_produce_comes_after_all_actions_in_order),
         PUMP_TEST(an_offer_that_the_state_does_not_take_changes_nothing),
+        PUMP_TEST(an_offer_leaves_the_dispatch_function_a_turn_of_its_own),
         PUMP_TEST(an_offer_in_vain_does_not_take_a_wake_back),
         PUMP_TEST(an_event_that_is_to_be_ignored_is_ignored),
         PUMP_TEST(what_is_no_event_or_an_internal_one_is_not_taken),

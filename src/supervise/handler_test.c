@@ -14,6 +14,7 @@
 struct stage_handler {
     int (*process)(void *user, int item);
     int (*drain)(void *user);
+    int prepared; /* what preparing comes to */
     void *user;
 };
 
@@ -37,6 +38,13 @@ static int work(struct stage *stage, struct stage_event *ret)
     }
     r = stage->handler->process(stage->handler->user, stage->next++);
     return r < 0 ? r : DET_AGAIN;
+}
+
+/* The entry hook of the initial state: there is no event that led there. */
+static int prepare(struct stage *stage, const struct stage_event *event)
+{
+    assert_null(event);
+    return stage->handler->prepared;
 }
 
 static int flush(struct stage *stage, const struct stage_event *event, struct stage_event *ret)
@@ -101,7 +109,7 @@ static int tear_down(void **state)
 
 static struct det_component_end run(struct fixture *fixture)
 {
-    struct stage_handler handler = { process, drain, fixture };
+    struct stage_handler handler = { process, drain, 0, fixture };
     struct det_component_end end;
     struct det_handle *handle;
 
@@ -138,6 +146,41 @@ static void an_error_of_the_handler_drives_the_machine(void **state)
     assert_false(end.failure.is_last_resort);
 }
 
+static void a_failing_entry_hook_of_the_initial_state_drives_the_machine(void **state)
+{
+    struct fixture *fixture = *state;
+    struct stage_handler handler = { process, drain, DET_ERR_BUSY, fixture };
+    struct det_component_end end;
+    struct det_handle *handle;
+
+    assert_int_equal(
+        stage_supervise(fixture->executor, &fixture->stage, &handler, NULL, &handle, NULL), 0);
+    /* An event that comes before the first turn finds that it has ended. */
+    assert_int_equal(stage_offer(&fixture->stage, stage_begin()), DET_ERR_CLOSED);
+    assert_int_equal(det_handle_wait(handle, 0, &end), 0);
+    assert_int_equal(end.state, STAGE_FAILED);
+    assert_string_equal(end.failure.text, "entry hook of ready: it is in use; try again");
+    det_handle_close(handle);
+}
+
+static void the_initial_state_has_its_timeout(void **state)
+{
+    struct fixture *fixture = *state;
+    struct stage_handler handler = { process, drain, 0, fixture };
+    det_time start = det_loop_now(fixture->loop);
+    struct det_handle *handle;
+
+    assert_int_equal(
+        stage_supervise(fixture->executor, &fixture->stage, &handler, NULL, &handle, NULL), 0);
+    assert_int_equal(det_loop_turn(fixture->loop, 0), 1);
+    assert_int_equal(stage_handle_state(handle), STAGE_READY);
+    while (!det_handle_has_ended(handle))
+        assert_true(det_loop_turn(fixture->loop, DET_NEVER) > 0);
+    assert_int_equal(det_loop_now(fixture->loop), start + DET_MINUTE);
+    assert_string_equal(fixture->done, "0 1 2 drained");
+    det_handle_close(handle);
+}
+
 static void without_a_handler_nothing_is_supervised(void **state)
 {
     struct fixture *fixture = *state;
@@ -155,7 +198,7 @@ static void without_a_handler_nothing_is_supervised(void **state)
 static void the_handler_of_a_component_that_lives_is_not_replaced(void **state)
 {
     struct fixture *fixture = *state;
-    struct stage_handler first = { process, drain, fixture }, second = first;
+    struct stage_handler first = { process, drain, 0, fixture }, second = first;
     struct det_supervise_options options = { .without_handle = true };
 
     assert_int_equal(
@@ -173,6 +216,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(dispatch_functions_call_the_handler, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             an_error_of_the_handler_drives_the_machine, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_failing_entry_hook_of_the_initial_state_drives_the_machine, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_initial_state_has_its_timeout, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_handler_nothing_is_supervised, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             the_handler_of_a_component_that_lives_is_not_replaced, set_up, tear_down),

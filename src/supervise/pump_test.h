@@ -28,6 +28,7 @@ struct pump {
     struct det_component_end end;
     struct det_failure told; /* what note_failure saw */
     void (*in_step)(struct pump *pump);
+    int (*in_tick)(struct pump *pump); /* its answer is the action's */
     int (*fate)(struct pump *pump, const char *name); /* what each function answers */
     void *user;
 };
@@ -100,6 +101,12 @@ static int count_tick(struct pump *pump, const struct pump_event *event, struct 
     (void)event;
     (void)ret;
     pump->ticks++;
+    if (pump->in_tick) {
+        int r = pump->in_tick(pump);
+
+        if (r < 0)
+            return r;
+    }
     return ran(pump, "count_tick");
 }
 
@@ -261,11 +268,21 @@ static inline struct pump_event start_event(void)
     return pump_start((struct pump_port){ .number = 3 });
 }
 
+/* An offer, and the turns that the dispatch function has of its own behind it. */
+static inline int offered(struct fixture *fixture, struct pump *pump, struct pump_event event)
+{
+    int r;
+
+    r = pump_offer(pump, event);
+    turn(fixture);
+    return r;
+}
+
 /* Running, with nothing in its trace. */
 static inline void run_it(struct fixture *fixture)
 {
     turn(fixture);
-    assert_int_equal(pump_offer(&fixture->pump, start_event()), 0);
+    assert_int_equal(offered(fixture, &fixture->pump, start_event()), 0);
     assert_int_equal(fixture->pump.component.state, PUMP_RUNNING);
     fixture->pump.trace[0] = '\0';
 }

@@ -373,6 +373,36 @@ static void b27_a_callback_that_blocks_keeps_neither_shutdown_nor_run(void **unu
     }
 }
 
+/* The verdict is told, the subscribers drain, and only now the function that was stuck comes back:
+ * the loop publishes while somebody else ends the bus. */
+static void b27_a_stuck_function_may_end_while_subscribers_drain(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        struct lab *lab = lab_open_seed(
+            seed, &(struct det_tasks_options){ .grace = DET_SECOND, .subscriber_grace = DET_HOUR });
+        struct watcher *slow = watcher_open(lab, "slow", DET_DELIVER_THREAD, 0);
+        struct script stuck = { .acts = "r", .span = (det_time)(seed % 20) * DET_SECOND };
+
+        slow->nap = DET_SECOND;
+        slow->fails = 1000;
+        det_waiter_close(lab_add(lab, &stuck, "stuck", &lab_once));
+        lab_settle(lab);
+        (void)det_tasks_shutdown(lab->tasks, NULL);
+        assert_int_equal(
+            lab_count(lab, DET_EVENT_ALL_STOPPED, NULL) +
+                lab_count(lab, DET_EVENT_GRACE_EXCEEDED, NULL),
+            1);
+        lab_advance(lab, DET_MINUTE);
+        for (size_t i = 0; i < lab->event_count; i++)
+            assert_int_equal(lab->events[i].sequence, i + 1);
+        assert_int_equal(slow->closes, 1);
+        assert_int_equal(lab_end_of(lab, stuck.id).attempts, 1);
+        lab_close(lab);
+        free(slow);
+    }
+}
+
 static void b28_a_lag_is_told_to_the_subscriber_and_the_tail_comes_despite_the_gap(void **unused)
 {
     struct lab *lab =
@@ -457,6 +487,7 @@ int main(void)
         cmocka_unit_test(b26_one_deadline_is_for_all_subscribers_at_a_shutdown),
         cmocka_unit_test(b26_a_negative_grace_drops_what_is_queued),
         cmocka_unit_test(b27_a_callback_that_blocks_keeps_neither_shutdown_nor_run),
+        cmocka_unit_test(b27_a_stuck_function_may_end_while_subscribers_drain),
         cmocka_unit_test(b28_a_lag_is_told_to_the_subscriber_and_the_tail_comes_despite_the_gap),
         cmocka_unit_test(b29_what_is_seen_converges_to_nothing_after_300_short_tasks),
         cmocka_unit_test(b29_the_late_removal_of_an_old_id_leaves_the_new_run_alive),

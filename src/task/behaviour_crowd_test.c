@@ -6,7 +6,7 @@
 #include "os/sim/seeds_cases.h"
 #include "task/behaviour_cases.h"
 
-#define SEEDS 5
+#define SEEDS 50
 
 static uint64_t crowd_seed;
 

@@ -92,6 +92,7 @@ static int begin(struct group *group, const struct group_event *event, struct gr
     (void)ret;
     det_intensity_clear(group->window);
     group->culprit = NULL;
+    group->joined_count = group->task_count;
     group->has_lost = false;
     group->since = det_loop_now(group->tasks->loop);
     publish(group, DET_EVENT_GROUP_STARTED);

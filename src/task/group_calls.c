@@ -50,24 +50,6 @@ static int check_name(
     return 0;
 }
 
-static int find_parent(
-    struct det_tasks *tasks, const struct det_group_spec *spec, struct group **ret,
-    struct det_error *reterr)
-{
-    struct group *parent = spec->parent ? det_group_find(tasks, spec->parent) : tasks->root;
-
-    if (!parent)
-        return det_error_set(
-            reterr, DET_ERR_NOT_FOUND, "group %s: there is no group %s; add that first", spec->name,
-            spec->parent);
-    if (parent->depth >= GROUP_DEPTH_MAX)
-        return det_error_set(
-            reterr, DET_ERR_LIMIT, "group %s: groups are at most %d deep", spec->name,
-            GROUP_DEPTH_MAX);
-    *ret = parent;
-    return 0;
-}
-
 static struct group *new_group(struct group *parent, const struct det_group_spec *spec)
 {
     struct det_tasks *tasks = parent->tasks;
@@ -107,18 +89,12 @@ static int prepare(struct group *group, struct det_error *reterr)
     return r < 0 ? det_error_set(reterr, r, "group %s: no memory left", group->name) : 0;
 }
 
-static int add_group(struct det_tasks *tasks, void *argument)
+static int add_below(struct group *parent, const struct add_group *add)
 {
-    const struct add_group *add = argument;
-    struct group *parent, *group;
+    struct det_tasks *tasks = parent->tasks;
+    struct group *group = new_group(parent, add->spec);
     int r;
 
-    r = check_name(tasks, add->spec, add->reterr);
-    if (r == 0)
-        r = find_parent(tasks, add->spec, &parent, add->reterr);
-    if (r < 0)
-        return r;
-    group = new_group(parent, add->spec);
     if (!group)
         return det_error_set(
             add->reterr, DET_ERR_NO_MEMORY, "group %s: no memory left", add->spec->name);
@@ -134,6 +110,28 @@ static int add_group(struct det_tasks *tasks, void *argument)
     det_anchor_attach(tasks, NULL, group);
     (void)det_group_release(group);
     return 0;
+}
+
+static int add_group(struct det_tasks *tasks, void *argument)
+{
+    const struct add_group *add = argument;
+    const struct det_group_spec *spec = add->spec;
+    struct group *parent;
+    int r;
+
+    r = check_name(tasks, spec, add->reterr);
+    if (r < 0)
+        return r;
+    parent = spec->parent ? det_group_find(tasks, spec->parent) : tasks->root;
+    if (!parent)
+        return det_error_set(
+            add->reterr, DET_ERR_NOT_FOUND, "group %s: there is no group %s; add that first",
+            spec->name, spec->parent);
+    if (parent->depth >= GROUP_DEPTH_MAX)
+        return det_error_set(
+            add->reterr, DET_ERR_LIMIT, "group %s: groups are at most %d deep", spec->name,
+            GROUP_DEPTH_MAX);
+    return add_below(parent, add);
 }
 
 int det_tasks_add_group(

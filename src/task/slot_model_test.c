@@ -15,10 +15,10 @@
 #define BATCH 20 /* sequences for each supervisor */
 
 #if defined(__SANITIZE_ADDRESS__)
-#define SEQUENCES 3000
+#define SEQUENCES 10000
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SEQUENCES 3000
+#define SEQUENCES 10000
 #endif
 #endif
 #ifndef SEQUENCES

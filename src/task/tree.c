@@ -6,8 +6,8 @@
  *
  * What may let a task start puts it on the list `startable`, and settle() looks at it once: nobody
  * walks through all tasks to find the few that may go. That are: its admission, a group that is
- * released, something it depends on that has changed for the better, and its own way into `held`,
- * since that may have come too late to hear of one of the others. */
+ * released, and something it depends on that has changed for the better. A task that is held
+ * because of one of these was not held a moment before, so it hears of the next change. */
 #include "task/tree.h"
 
 #include <stdio.h>
@@ -124,7 +124,6 @@ void det_tree_attempt_failed(struct det_task *task)
 
 void det_tree_held(struct det_task *task)
 {
-    det_tree_look_at(task);
     det_group_member_held(task->group);
 }
 

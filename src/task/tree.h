@@ -83,7 +83,7 @@ struct group {
     /* Of all tasks below it. */
     uint32_t task_count;
     uint32_t standing[STANDINGS]; /* how many of them are running, healthy, have succeeded */
-    uint64_t joined_count;        /* that were ever here */
+    uint64_t joined_count;        /* that were here since the group began */
     bool has_lost;                /* one has left, since the group began, that had not completed */
 
     /* Of a stop or a restart. */

@@ -57,7 +57,7 @@ static uint64_t below(uint64_t bound)
 
 static int number_of(const char *name)
 {
-    return atoi(name + 1);
+    return (int)strtol(name + 1, NULL, 10);
 }
 
 /* The direct member of `group` by which this task is below it; -1: it is not. */

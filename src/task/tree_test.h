@@ -211,8 +211,8 @@ static inline struct player *stage_player(struct stage *stage, const char *name)
     for (size_t i = 0; i < stage->count; i++)
         if (strcmp(stage->players[i].name, name) == 0)
             return &stage->players[i];
-    assert_true(stage->count < ACTORS_MAX);
-    snprintf(stage->players[stage->count].name, sizeof stage->players[0].name, "%s", name);
+    assert_true(stage->count < ACTORS_MAX && strlen(name) < sizeof stage->players[0].name);
+    memcpy(stage->players[stage->count].name, name, strlen(name) + 1);
     return &stage->players[stage->count++];
 }
 
@@ -319,6 +319,28 @@ static inline void stage_expect_group(struct stage *stage, const char *name, con
     stage_settle(stage);
     assert_int_equal(det_tasks_each_group(stage->tasks, stage_see_group, &look), 0);
     assert_string_equal(look.text, text);
+}
+
+/* A group g with a, b and c, which run. */
+static inline void stage_open_three(struct stage *stage, enum det_strategy strategy)
+{
+    stage_open(stage);
+    stage_group(stage, "g", NULL, strategy);
+    stage_add(stage, "a", "g");
+    stage_add(stage, "b", "g");
+    stage_add(stage, "c", "g");
+    stage_expect(stage, "G:g +a +b +c");
+}
+
+/* As often as that, without the pauses. */
+static inline void stage_fail_times(struct stage *stage, const char *name, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        stage_play(stage, name, PART_FAIL);
+        stage_pass(stage, 0);
+        assert_int_equal(det_tasks_restart(stage->tasks, stage_player(stage, name)->id), 1);
+        stage_pass(stage, 0);
+    }
 }
 
 #endif
