@@ -70,10 +70,10 @@ int up_signals_open(struct up *up)
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaddset(&set, numbers[i]);
-    sigprocmask(SIG_BLOCK, &set, &up->mask_before);
+    pthread_sigmask(SIG_BLOCK, &set, &up->mask_before);
     up->signal_watch.descriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (up->signal_watch.descriptor < 0) {
-        sigprocmask(SIG_SETMASK, &up->mask_before, NULL);
+        pthread_sigmask(SIG_SETMASK, &up->mask_before, NULL);
         return DET_ERR_IO;
     }
     up->signal_watch.run = on_signal;
@@ -107,5 +107,5 @@ void up_signals_close(struct up *up)
     det_loop_unwatch(up->loop, &up->signal_watch);
     close(up->signal_watch.descriptor);
     up->signal_watch.descriptor = -1;
-    sigprocmask(SIG_SETMASK, &up->mask_before, NULL);
+    pthread_sigmask(SIG_SETMASK, &up->mask_before, NULL);
 }

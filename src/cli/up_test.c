@@ -4,6 +4,7 @@
 /* up_test.c - the command up as a whole, in this process: what it prints, how it exits, and that it
  * comes to its end without memory. tests/e2e/up.py has what takes a second process. */
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/command.h"
@@ -198,6 +199,86 @@ static void a_wrong_file_is_told(void **state)
     assert_part(fixture->said, "detent.yaml:2:");
 }
 
+/* Signals of its own tasks reach it as those of a terminal do. */
+static void an_interruption_stops_all(void **state)
+{
+    struct run run = {
+        .text = "version: 1\n"
+                "tasks: {a: {run: [sh, -c, 'kill -HUP $PPID; kill -TERM $PPID; exec sleep 60']}}\n",
+    };
+
+    expect_up(
+        *state, &run, CLI_OK,
+        (const char *const[]){ "SIGHUP: files are not read again yet",
+                               "detent = asked to end: stops all tasks; once more to force it\n",
+                               "a      = stopped after ", NULL });
+}
+
+static void a_second_interruption_kills(void **state)
+{
+    struct run run = {
+        .text = "version: 1\n"
+                "tasks:\n"
+                "  a:\n"
+                "    run: [sh, -c, 'trap \"kill -INT $PPID\" TERM; kill -INT $PPID;\n"
+                "      while :; do sleep 0.01; done']\n"
+                "    grace: forever\n",
+    };
+
+    expect_up(
+        *state, &run, CLI_TIMEOUT,
+        (const char *const[]){ "detent = interrupted again: kills what is left\n",
+                               "a      = killed: it did not stop by itself\n", NULL });
+}
+
+static void what_does_not_stop_in_time_is_killed(void **state)
+{
+    struct run run = {
+        .text = "version: 1\n"
+                "limits: {shutdown: 10ms}\n"
+                "tasks: {a: {run: [sh, -c, 'trap \"\" TERM; kill -INT $PPID; exec sleep 60']}}\n",
+    };
+
+    expect_up(
+        *state, &run, CLI_TIMEOUT,
+        (const char *const[]){ "detent = did not stop in time and were killed: a\n", NULL });
+}
+
+static void what_left_its_group_is_killed_at_the_end(void **state)
+{
+    struct run run = {
+        .text = "version: 1\n"
+                "tasks:\n"
+                "  a:\n"
+                "    run: [sh, -c, 'setsid sh -c \": >away; exec sleep 60\" &\n"
+                "      until test -e away; do :; done']\n",
+    };
+
+    expect_up(
+        *state, &run, CLI_OK,
+        (const char *const[]){ "detent = kills 1 process that a task has left behind\n", NULL });
+}
+
+static void the_file_is_found_from_a_folder_below(void **state)
+{
+    struct fixture *fixture = *state;
+    struct cli_args args = { .operand_count = 0 };
+    char before[DET_PATH_MAX];
+
+    put_text(fixture, "detent.yaml", "version: 1\ntasks: {a: {run: [sh, -c, ': >here']}}\n");
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(mkdir(path_of(fixture, "below"), 0777), 0);
+    assert_int_equal(chdir(path_of(fixture, "below")), 0);
+    assert_int_equal(cli_command_up.run(&fixture->cli, &args), CLI_OK);
+    assert_int_equal(chdir(fixture->folder), 0);
+    assert_int_equal(unlink("here"), 0);
+    assert_int_equal(cli_command_up.run(&fixture->cli, &args), CLI_OK);
+    assert_int_equal(unlink("here"), 0);
+    assert_int_equal(unlink("detent.yaml"), 0);
+    assert_int_equal(cli_command_up.run(&fixture->cli, &args), CLI_NOT_FOUND);
+    assert_int_equal(chdir(before), 0);
+}
+
 /* What the program writes goes to a pipe that nobody reads. */
 static void output_that_nobody_reads_stops_it(void **state)
 {
@@ -262,6 +343,11 @@ int main(void)
         TEST(events_are_objects_when_they_are_wanted),
         TEST(a_journal_that_cannot_be_opened_stops_it),
         TEST(a_wrong_file_is_told),
+        TEST(an_interruption_stops_all),
+        TEST(a_second_interruption_kills),
+        TEST(what_does_not_stop_in_time_is_killed),
+        TEST(what_left_its_group_is_killed_at_the_end),
+        TEST(the_file_is_found_from_a_folder_below),
         TEST(output_that_nobody_reads_stops_it),
         TEST(without_memory_it_comes_to_its_end),
     };

@@ -50,6 +50,11 @@ static void on_end(void *user, const struct det_task_end *end)
     up_waits_ended(user, end);
 }
 
+static void on_patience(void *argument)
+{
+    (void)argument;
+}
+
 static void turn(struct stage *stage)
 {
     det_time now = det_world_now(NULL, DET_CLOCK_MONOTONIC);
@@ -163,6 +168,7 @@ static int open_stage(void **state)
     up->options = &stage.options;
     snprintf(up->project, sizeof up->project, "%s", folder);
     free(folder);
+    up->patience.run = on_patience;
     up->is_selected = stage.is_selected;
     memset(stage.is_selected, 1, sizeof stage.is_selected);
     det_list_init(&up->waits);
@@ -274,6 +280,32 @@ static void a_job_that_cannot_start_has_an_end(void **state)
         "\"outcome\":\"failed\"");
 }
 
+static void draining_admits_nothing_more(void **state)
+{
+    struct stage *stage = *state;
+
+    ask(stage, "drain", NULL, "}\n", DONE);
+    ask(stage, "status", NULL, "}\n", "\"state\":\"draining\"");
+    ask(stage, "submit", "{\"run\":[\"true\"]}", "}\n", "CLOSED");
+    ask(stage, "tasks", NULL, END, "\"name\":\"job\"");
+    assert_null(strstr(stage->answer, "\"name\":\"queued\""));
+    ask(stage, "restart", "{\"name\":\"queued\"}", "}\n", "\"count\":0");
+}
+
+static void a_stop_of_all_is_answered_at_the_end(void **state)
+{
+    struct stage *stage = *state;
+
+    say(stage, "stop", "{\"wait\":true}");
+    while (stage->up.state != UP_OVER)
+        turn(stage);
+    up_waits_over(&stage->up);
+    assert_true(hear(stage, DONE));
+    assert_non_null(strstr(stage->answer, DONE));
+    ask(stage, "stop", NULL, "}\n", DONE);
+    ask(stage, "status", NULL, "}\n", "\"state\":\"stopping\"");
+}
+
 static void who_goes_away_is_forgotten(void **state)
 {
     struct stage *stage = *state;
@@ -343,6 +375,7 @@ int main(void)
         TEST(everything_can_be_looked_at),        TEST(arguments_are_strict),
         TEST(names_that_are_not_there_are_told),  TEST(orders_reach_their_tasks),
         TEST(a_job_that_cannot_start_has_an_end), TEST(who_goes_away_is_forgotten),
+        TEST(draining_admits_nothing_more),       TEST(a_stop_of_all_is_answered_at_the_end),
         TEST(verbs_survive_a_lack_of_memory),
     };
 
