@@ -36,8 +36,8 @@ void remote_close(struct remote *remote);
 
 /* The exit code of an error. */
 int remote_exit(int code);
-/* Complains, unless the user did it himself by Ctrl-C, or it is the end that was waited for; returns
- * the exit code. */
+/* Complains, unless the user did it himself by Ctrl-C, or it is the end that was waited for;
+ * returns the exit code. */
 int remote_complain(struct remote *remote, int code, const struct det_error *error);
 /* A (monotonic) deadline. */
 det_time remote_within(det_time patience);
