@@ -75,9 +75,9 @@ def begin():
 class Terminal:
     """A command whose output is a terminal."""
 
-    def __init__(self, *words, columns=100):
+    def __init__(self, *words, columns=100, rows=30):
         self.main, other = pty.openpty()
-        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.process = subprocess.Popen([DETENT, *words], stdout=other, stderr=other,
                                         env=environment({"LANG": "C.UTF-8"}))
         os.close(other)
@@ -153,6 +153,10 @@ def test_a_terminal_gets_lines_and_colors_and_is_never_too_narrow():
         for words in (["tasks"], ["tree"]):
             text = Terminal(*words, "--color=never", columns=columns).end()
             check(all(len(line) <= columns for line in text.splitlines()), text)
+    low = Terminal("tasks", "--watch", "--color=never", rows=4)
+    low.wait_for("\n3 more")
+    low.process.send_signal(signal.SIGINT)
+    low.end(130)
     watch = Terminal("tasks", "--watch", "--color=never")
     watch.wait_for("in 1")
     check(task("flaky")["attempt"] == 1)
