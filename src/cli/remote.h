@@ -16,9 +16,9 @@
 #define REMOTE_PATIENCE (10 * DET_SECOND)
 
 /* The option that all of them have. */
-#define REMOTE_OPTION_PROJECT                                                             \
-    {                                                                                     \
-        "project", 'C', "FOLDER", NULL, "where it runs; else this folder or one above it" \
+#define REMOTE_OPTION_PROJECT                                                            \
+    {                                                                                    \
+        "project", 'C', "FOLDER", NULL, "of the detent.yaml; else this one or one above" \
     }
 
 struct remote {
@@ -36,8 +36,8 @@ void remote_close(struct remote *remote);
 
 /* The exit code of an error. */
 int remote_exit(int code);
-/* Complains, unless the user did it himself by Ctrl-C, or it is the end that was waited for;
- * returns the exit code. */
+/* Complains, unless the user did it by Ctrl-C, or it is the end that was waited for; returns
+ * the exit code. */
 int remote_complain(struct remote *remote, int code, const struct det_error *error);
 /* A (monotonic) deadline. */
 det_time remote_within(det_time patience);

@@ -7,7 +7,7 @@
  *   1. an attempt lives only with a permit, and who has a permit runs or is about to;
  *   2. in line for a permit are exactly those who wait and have none;
  *   3. an outcome is known exactly when it is done. */
-#include "task/actor.h"
+#include "task/registry.h"
 
 #include <stdio.h>
 
@@ -17,6 +17,10 @@
 #include "base/unset.h"
 #include "task/attempt.h"
 
+#define FSM_LOCAL
+#define FSM_SPEC "task/actor.fsm"
+#include <detent/fsm/declare.h>
+#define FSM_LOCAL
 #define FSM_SPEC "task/actor.fsm"
 #include <detent/fsm/define.h>
 

@@ -17,7 +17,7 @@
  * Invariants, as group_is_sound() has them
  *   1. the cursor stands on a member or on the head of the list;
  *   2. a culprit is there only while a restart is under way, and then the restart concerns it. */
-#include "task/group.h"
+#include "task/tree.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +26,10 @@
 #include "base/checked.h"
 #include "base/text.h"
 
+#define FSM_LOCAL
+#define FSM_SPEC "task/group.fsm"
+#include <detent/fsm/declare.h>
+#define FSM_LOCAL
 #define FSM_SPEC "task/group.fsm"
 #include <detent/fsm/define.h>
 
@@ -326,6 +330,18 @@ static const char *name_of(struct member *member)
     return member->is_group ? group_of_member(member)->name : task_of_member(member)->name;
 }
 
+/* "web: exit code 1", at every restart: without the cost of a format. */
+static void set_reason(struct group *group, struct member *member, const char *reason)
+{
+    size_t used;
+
+    det_event_set_text(group->reason, sizeof group->reason, name_of(member));
+    used = strlen(group->reason);
+    det_event_set_text(group->reason + used, sizeof group->reason - used, ": ");
+    used = strlen(group->reason);
+    det_event_set_text(group->reason + used, sizeof group->reason - used, reason);
+}
+
 void det_group_member_failed(struct group *group, struct member *member, const char *reason)
 {
     char span[DET_DURATION_TEXT];
@@ -335,7 +351,7 @@ void det_group_member_failed(struct group *group, struct member *member, const c
         return;
     group->blamed = member;
     if (det_intensity_note(group->window, det_loop_now(group->tasks->loop))) {
-        snprintf(group->reason, sizeof group->reason, "%s: %s", name_of(member), reason);
+        set_reason(group, member, reason);
         offer(group, group_failure());
         return;
     }

@@ -19,8 +19,10 @@
 #include "base/assert.h"
 #include "base/memory.h"
 
+#define FSM_LOCAL
 #define FSM_SPEC "task/slot.fsm"
 #include <detent/fsm/declare.h>
+#define FSM_LOCAL
 #define FSM_SPEC "task/slot.fsm"
 #include <detent/fsm/define.h>
 

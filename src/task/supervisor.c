@@ -17,8 +17,10 @@
 #include "base/assert.h"
 #include "base/checked.h"
 
+#define FSM_LOCAL
 #define FSM_SPEC "task/supervisor.fsm"
 #include <detent/fsm/declare.h>
+#define FSM_LOCAL
 #define FSM_SPEC "task/supervisor.fsm"
 #include <detent/fsm/define.h>
 

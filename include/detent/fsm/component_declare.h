@@ -4,7 +4,7 @@
 /* component_declare.h - the part of declare.h for a spec with an FSM_CONTEXT: how a component is
  * supervised, told of events and asked for its state. No include guard on purpose. */
 struct FSM_CONTEXT;
-extern const struct det_component_def FSM__OWN(_component);
+FSM__DECLARED const struct det_component_def FSM__OWN(_component);
 
 #ifdef FSM_HANDLER
 /* Sets the context's handler, which must outlive the component; NULL is DET_ERR_INVALID. */

@@ -57,7 +57,7 @@ static const struct det_dispatch FSM__OWN(__dispatch)[FSM__OWN(_state_count)] = 
 };
 #pragma GCC diagnostic pop
 
-const struct det_component_def FSM__OWN(_component) = {
+FSM__DEFINED const struct det_component_def FSM__OWN(_component) = {
     .machine = &FSM__OWN(_machine),
     .dispatch = FSM__OWN(__dispatch),
     .offset = offsetof(struct FSM_CONTEXT, component),

@@ -15,7 +15,8 @@
  *     three also as order_send_with() and so on, with options: event ids, conditions, error texts
  *     order_state_name()
  *     extern const struct det_machine order_machine;       made by define.h in one .c file
- * and the structs of the records that the spec describes.
+ * and the structs of the records that the spec describes. #define FSM_LOCAL before each of the two
+ * templates keeps the machine inside of one .c file.
  *
  * Where the spec says #define FSM_CONTEXT pump, the machine is that of a component (supervise.h):
  * instead of instances there are
@@ -128,7 +129,7 @@ struct FSM__OWN(_event) {
         FSM__OWN(_event_is_##name), enum FSM__OWN(_event_kind), FSM__D_EVENT_MEMBER, __VA_ARGS__)
 #include FSM_SPEC
 
-extern const struct det_machine FSM__OWN(_machine);
+FSM__DECLARED const struct det_machine FSM__OWN(_machine);
 
 #ifdef FSM_CONTEXT
 #include <detent/fsm/component_declare.h>

@@ -329,7 +329,7 @@ static const struct det_choice FSM__OWN(__choices)[] = {
 };
 #pragma GCC diagnostic pop
 
-const struct det_machine FSM__OWN(_machine) = {
+FSM__DEFINED const struct det_machine FSM__OWN(_machine) = {
     .name = FSM__STRING(FSM_NAME),
 #ifdef FSM_VERSION
     .version = FSM_VERSION,

@@ -24,6 +24,17 @@
 #error "FSM_HANDLER belongs to a component: say #define FSM_CONTEXT as well"
 #endif
 
+/* Who may know the machine: everybody, or with FSM_LOCAL the one .c file that has both templates. */
+#undef FSM__DECLARED
+#undef FSM__DEFINED
+#ifdef FSM_LOCAL
+#define FSM__DECLARED static
+#define FSM__DEFINED  static
+#else
+#define FSM__DECLARED extern
+#define FSM__DEFINED
+#endif
+
 #define ANY(...)        (__VA_ARGS__)
 #define MILLISECONDS(n) ((n)*DET_MILLISECOND)
 #define SECONDS(n)      ((n)*DET_SECOND)

@@ -12,6 +12,7 @@
 #undef HOURS
 #undef DAYS
 #undef FSM_SPEC
+#undef FSM_LOCAL
 #undef FSM_NAME
 #undef FSM_PREFIX
 #undef FSM_VERSION
