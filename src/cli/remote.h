@@ -16,9 +16,9 @@
 #define REMOTE_PATIENCE (10 * DET_SECOND)
 
 /* The option that all of them have. */
-#define REMOTE_OPTION_PROJECT                                                             \
-    {                                                                                     \
-        "project", 'C', "FOLDER", NULL, "where it runs; else this folder or one above it" \
+#define REMOTE_OPTION_PROJECT                                                            \
+    {                                                                                    \
+        "project", 'C', "FOLDER", NULL, "of the detent.yaml; else this one or one above" \
     }
 
 struct remote {

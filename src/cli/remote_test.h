@@ -94,9 +94,10 @@ static inline bool say_line(
     } else {
         socket_call_keep(call, forget, fake);
     }
-    fake->leaving = (struct det_post){ .run = leave, .argument = fake };
-    if (*last == 'x' && *text != '!')
+    if (*last == 'x' && *text != '!' && !fake->leaving.run) {
+        fake->leaving = (struct det_post){ .run = leave, .argument = fake };
         det_loop_post(fake->loop, &fake->leaving);
+    }
     return false;
 }
 
@@ -113,10 +114,10 @@ static inline const char *lines_for(struct fake *fake, const char *verb)
         if (!saying->is_used)
             break;
     }
-    assert_non_null(found);
-    if (found)
-        found->is_used = true;
-    return found ? found->lines : NULL;
+    if (!found)
+        return "!NOT_FOUND nothing was put into its mouth";
+    found->is_used = true;
+    return found->lines;
 }
 
 static inline void answer(
@@ -185,6 +186,7 @@ static inline int run_in(struct fake *fake, struct cli *cli, const char *const *
     int code;
 
     forget_run(fake);
+    fake->leaving.run = NULL;
     cli->out = open_memstream(&fake->out, &fake->out_size);
     cli->err = open_memstream(&fake->err, &fake->err_size);
     assert_non_null(cli->out);

@@ -165,14 +165,15 @@ void show_next_cell(struct table *table, const json_t *task, det_time now)
 void show_why_cell(struct table *table, const json_t *task)
 {
     const char *waits_for = show_text(task, "waits_for"), *reason = show_text(task, "reason");
-    const char *state = show_text(task, "state");
+    bool runs = strcmp(show_text(task, "state"), "running") == 0;
+    /* The streak is over, or it ends because somebody told it to. */
+    bool is_old =
+        runs ? show_number(task, "failures") == 0 : show_task_state(task).style == CLI_YELLOW;
 
     if (*waits_for)
         table_add(table, CLI_PLAIN, "waits for %s", waits_for);
-    else if (strcmp(state, "running") != 0)
-        table_add(table, CLI_PLAIN, "%s", reason);
-    else if (*reason && show_number(task, "failures") > 0)
-        table_add(table, CLI_FAINT, "before: %s", reason);
+    else if (is_old || !runs)
+        table_add(table, CLI_PLAIN, "%s", is_old ? "" : reason);
     else
-        table_add(table, CLI_PLAIN, "%s", "");
+        table_add(table, CLI_FAINT, "%s%s", *reason ? "before: " : "", reason);
 }

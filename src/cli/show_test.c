@@ -136,6 +136,7 @@ static void cells_tell_when_and_why(void **state)
         "{\"since\":\"2026-02-01T00:00:00Z\",\"next_at\":null,\"state\":\"held\","
         "\"reason\":\"exit code 1\",\"waits_for\":\"database\"}",
         "for  why\n 0s  waits for database\n");
+    expect_cells("{\"state\":\"cancelling\",\"reason\":\"exit code 1\"}", "for\n\n");
     expect_cells("{\"since\":\"yesterday\",\"next_at\":5,\"reason\":[]}", "for\n\n");
 }
 

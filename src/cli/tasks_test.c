@@ -143,8 +143,8 @@ static void watching_ends_with_the_other_side(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "tasks", FLAKY ".");
-    say_to(fake, "events", "{\"kind\":\"event\"}\nx");
+    say_to(fake, "tasks", FLAKY ".x");
+    say_to(fake, "events", "~");
     fake->cli.out_is_terminal = true;
     assert_int_equal(run(fake, WORDS("tasks", "-w")), CLI_OK);
     assert_non_null(strstr(fake->out, "in 1.6s"));

@@ -75,9 +75,9 @@ def begin():
 class Terminal:
     """A command whose output is a terminal."""
 
-    def __init__(self, *words, columns=100):
+    def __init__(self, *words, columns=100, rows=30):
         self.main, other = pty.openpty()
-        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.process = subprocess.Popen([DETENT, *words], stdout=other, stderr=other,
                                         env=environment({"LANG": "C.UTF-8"}))
         os.close(other)
@@ -148,11 +148,15 @@ def test_looking_at_it():
 def test_a_terminal_gets_lines_and_colors_and_is_never_too_narrow():
     one = begin()
     text = Terminal("tree").end()
-    check("\u251c\u2500 back" in text and "\033[32mrunning" in text, text)
+    check("\u251c\u2500 " in text and "\033[32mrunning" in text, text)
     for columns in (40, 60, 80, 200):
         for words in (["tasks"], ["tree"]):
             text = Terminal(*words, "--color=never", columns=columns).end()
             check(all(len(line) <= columns for line in text.splitlines()), text)
+    low = Terminal("tasks", "--watch", "--color=never", rows=4)
+    low.wait_for("\n3 more")
+    low.process.send_signal(signal.SIGINT)
+    low.end(130)
     watch = Terminal("tasks", "--watch", "--color=never")
     watch.wait_for("in 1")
     check(task("flaky")["attempt"] == 1)

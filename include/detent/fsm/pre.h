@@ -24,7 +24,7 @@
 #error "FSM_HANDLER belongs to a component: say #define FSM_CONTEXT as well"
 #endif
 
-/* Who may know the machine: everybody, or with FSM_LOCAL the one .c file that has both templates. */
+/* Who may know the machine: everybody, or with FSM_LOCAL the .c file that has both templates. */
 #undef FSM__DECLARED
 #undef FSM__DEFINED
 #ifdef FSM_LOCAL
