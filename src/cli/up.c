@@ -71,7 +71,6 @@ void up_stop(struct up *up, const char *why)
     if (up->state == UP_OVER)
         return;
     if (up->state < UP_STOPPING) {
-        up->is_asked = true;
         up_note(up, UP_NAME, "%s: stops all tasks; once more to force it", why);
         begin_stop(up);
         return;

@@ -79,7 +79,6 @@ struct up {
     bool is_empty;                 /* nothing is left to run */
     bool has_failed;               /* a task of the file failed for good */
     bool was_forced;               /* something did not stop by itself */
-    bool is_asked;                 /* somebody wanted the stop */
     det_time stop_at;              /* monotonic: when it began */
     struct det_timer patience;     /* tells who still stops */
     struct det_watch signal_watch; /* descriptor -1: not open */
