@@ -54,7 +54,7 @@ struct det_loop {
     struct det_mutex *mutex;
     struct det_condition *changed;
     _Atomic(enum loop_state) state; /* changed under the mutex */
-    struct det_thread *thread; /* of det_loop_start(), until it is joined */
+    struct det_thread *thread;      /* of det_loop_start(), until it is joined */
 
     unsigned watches;
     struct det_poll_event events[EVENTS_MAX]; /* of this turn; a tag is NULL once unwatched */

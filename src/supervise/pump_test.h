@@ -28,7 +28,7 @@ struct pump {
     struct det_component_end end;
     struct det_failure told; /* what note_failure saw */
     void (*in_step)(struct pump *pump);
-    int (*in_tick)(struct pump *pump); /* its answer is the action's */
+    int (*in_tick)(struct pump *pump);                /* its answer is the action's */
     int (*fate)(struct pump *pump, const char *name); /* what each function answers */
     void *user;
 };
