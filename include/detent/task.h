@@ -54,7 +54,7 @@ typedef int det_task_fn(struct det_task_context *context, void *argument);
 enum det_step_result {
     DET_STEP_DONE = 0,  /* succeeded */
     DET_STEP_AGAIN = 1, /* call again, after the others had their turn */
-    DET_STEP_WAIT = 2,  /* call again after det_task_wake(), det_task_wake_at() or a cancel */
+    DET_STEP_WAIT = 2,  /* call again after det_tasks_wake(), det_task_wake_at() or a cancel */
 };
 typedef int det_step_fn(struct det_task_context *context, void *argument);
 

@@ -16,6 +16,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "task/child.h"
 
 struct attempt {
@@ -62,7 +63,7 @@ static struct attempt_end end_of_work(struct det_task *task, int code)
 
 static void set_reason_of_work(struct det_task *task, int code, const char *text)
 {
-    if (code < 0 && code != DET_ERR_CANCELLED)
+    if (code < 0 && code != DET_ERR_CANCELLED && !det_task_is_cancelled(&task->context))
         det_task_set_reason(task, *text ? text : det_error_text(code));
 }
 
@@ -165,8 +166,10 @@ static void process_end(void *user, const struct det_process_end *ended)
         .result = ATTEMPT_SUCCEEDED,
     };
 
-    if (verdict <= 0) {
+    if (verdict <= 0)
         end.result = verdict < 0 ? ATTEMPT_FATAL : ATTEMPT_FAILED;
+    /* Told to stop it dies of our own signal: why it was told is what people want to know. */
+    if (verdict <= 0 && !det_task_is_cancelled(&task->context)) {
         det_process_end_text(ended, text, sizeof text);
         det_task_set_reason(task, text);
     }
@@ -262,6 +265,19 @@ void det_attempt_tell_stuck(struct det_task *task)
     task->is_stuck = true;
 }
 
+static void set_reason_of_force(struct det_task *task)
+{
+    char text[DET_DURATION_TEXT + 32], span[DET_DURATION_TEXT];
+    det_time grace = task->policy->grace;
+
+    if (task->is_unhealthy)
+        return;
+    snprintf(
+        text, sizeof text, "did not stop within %s",
+        grace == DET_NEVER ? "the grace of all" : det_format_duration(grace, span, sizeof span));
+    det_task_set_reason(task, text);
+}
+
 bool det_attempt_force(struct det_task *task)
 {
     switch ((enum task_kind)task->kind) {
@@ -269,9 +285,11 @@ bool det_attempt_force(struct det_task *task)
         det_attempt_tell_stuck(task);
         return false;
     case TASK_STEP:
+        set_reason_of_force(task);
         task->ended = (struct attempt_end){ .result = ATTEMPT_FORCED };
         return true;
     case TASK_PROCESS:
+        set_reason_of_force(task);
         task->ended.result = ATTEMPT_FORCED;
         (void)det_child_kill(task->attempt->child);
         return false;

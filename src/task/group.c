@@ -314,6 +314,11 @@ bool det_group_has_failed(const struct group *group)
     return group->parent && state_of(group) == GROUP_FAILED;
 }
 
+bool det_group_gives_up(const struct group *group)
+{
+    return group->parent && !group_is_active(state_of(group));
+}
+
 const char *det_group_state(const struct group *group)
 {
     return group_state_name(group->component.state);

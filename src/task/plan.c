@@ -82,7 +82,8 @@ int det_plan_backoff(struct det_task *task)
     task->delay =
         det_backoff_delay(&task->policy->backoff, failures, before, det_tasks_chance(task->tasks));
     task->failures = failures < UINT32_MAX ? failures + 1 : failures;
-    tell(task, DET_BACKOFF_AFTER_FAILURE, task->delay);
+    if (!det_group_gives_up(task->group))
+        tell(task, DET_BACKOFF_AFTER_FAILURE, task->delay);
     pause_for(task, task->delay);
     return 0;
 }

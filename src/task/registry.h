@@ -347,6 +347,8 @@ int det_tree_each_task(
     struct det_tasks *tasks, int (*each)(struct det_task *task, void *argument), void *argument);
 const char *det_group_name(const struct group *group);
 struct group *det_group_find(struct det_tasks *tasks, const char *name);
+/* It stops or has failed: no member of it will be tried again by itself. */
+bool det_group_gives_up(const struct group *group);
 
 /* stop_order.c */
 /* Asks all to stop, in order: some now, others when those before them have left. */
