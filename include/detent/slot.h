@@ -54,16 +54,22 @@ struct det_admitted {
     enum det_rejection rejection;
 };
 
-/* Submits a task to a slot; `slot` NULL: its own name. 0, started or queued; DET_ERR_REFUSED with
- * the rejection in `ret`, which is written in this case too; other errors as det_tasks_add(). */
+struct det_submission {
+    const char *slot; /* NULL: the task's own name */
+    enum det_admission admission;
+    const struct det_task_spec *task;
+};
+
+/* Submits a task to a slot. 0, started or queued; DET_ERR_REFUSED with the rejection in `ret`, which
+ * is written in this case too; other errors as det_tasks_add(). */
 DET_API int det_slot_submit(
-    struct det_tasks *tasks, const char *slot, enum det_admission admission,
-    const struct det_task_spec *spec, struct det_waiter **ret_waiter, struct det_admitted *ret,
+    struct det_tasks *tasks, const struct det_submission *submission,
+    struct det_waiter **ret_waiter, struct det_admitted *ret,
     struct det_error *reterr) DET_MUST_CHECK;
 /* The same, but DET_ERR_BUSY at once when the intake is full. */
 DET_API int det_slot_try_submit(
-    struct det_tasks *tasks, const char *slot, enum det_admission admission,
-    const struct det_task_spec *spec, struct det_waiter **ret_waiter, struct det_admitted *ret,
+    struct det_tasks *tasks, const struct det_submission *submission,
+    struct det_waiter **ret_waiter, struct det_admitted *ret,
     struct det_error *reterr) DET_MUST_CHECK;
 
 /* Stops the owners; the queue goes on. 1, or 0: no such slot, or no owner that was not stopping. */

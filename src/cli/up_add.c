@@ -43,7 +43,10 @@ int up_add_one(struct up *up, size_t index, struct det_error *reterr)
     if (!task->slot)
         return det_tasks_add(up->tasks, &task->spec, NULL, NULL, reterr);
     return det_slot_submit(
-        up->tasks, task->slot, task->admission, &task->spec, NULL, &admitted, reterr);
+        up->tasks,
+        &(struct det_submission){
+            .slot = task->slot, .admission = task->admission, .task = &task->spec },
+        NULL, &admitted, reterr);
 }
 
 /* Those that need no slot, all at once and in order, from `*next` on. */

@@ -210,7 +210,10 @@ static void submit(struct job *job, struct socket_call *call, bool shall_wait)
             return;
     }
     r = det_slot_submit(
-        job->up->tasks, job->slot, job->admission, &job->spec, NULL, &admitted, &error);
+        job->up->tasks,
+        &(struct det_submission){
+            .slot = job->slot, .admission = job->admission, .task = &job->spec },
+        NULL, &admitted, &error);
     if (r < 0) {
         if (wait)
             up_wait_cancel(wait);

@@ -144,7 +144,9 @@ static inline void try_submit_own(struct member *member)
     member_name(member, name);
     spec = script_spec(&member->script, name, &lab_once);
     member->result = det_slot_try_submit(
-        member->lab->tasks, "slot", DET_ADMIT_QUEUE, &spec, NULL, &member->admitted, NULL);
+        member->lab->tasks,
+        &(struct det_submission){ .slot = "slot", .admission = DET_ADMIT_QUEUE, .task = &spec },
+        NULL, &member->admitted, NULL);
 }
 
 static inline void add_same_name(struct member *member)

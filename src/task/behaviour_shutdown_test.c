@@ -275,11 +275,19 @@ static int whole_life(struct det_test_memory *memory, void *argument)
         calls = 3;
         r = det_tasks_add(lab->tasks, &specs[0], NULL, &id, NULL);
         if (is_admitted(r, memory))
-            r = det_slot_submit(lab->tasks, "x", DET_ADMIT_QUEUE, &specs[1], NULL, &admitted, NULL);
+            r = det_slot_submit(
+                lab->tasks,
+                &(struct det_submission){
+                    .slot = "x", .admission = DET_ADMIT_QUEUE, .task = &specs[1] },
+                NULL, &admitted, NULL);
         else
             calls = 1;
         if (r == 0)
-            r = det_slot_submit(lab->tasks, "x", DET_ADMIT_QUEUE, &specs[2], NULL, &admitted, NULL);
+            r = det_slot_submit(
+                lab->tasks,
+                &(struct det_submission){
+                    .slot = "x", .admission = DET_ADMIT_QUEUE, .task = &specs[2] },
+                NULL, &admitted, NULL);
         else if (calls == 3)
             calls = 2;
         (void)!det_tasks_run(lab->tasks, NULL);

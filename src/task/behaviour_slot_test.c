@@ -240,7 +240,10 @@ static void b56_after_a_shutdown_a_submission_is_refused_as_closed(void **unused
     assert_int_equal(
         lab_submit(lab, "a", DET_ADMIT_QUEUE, &script, "late", &admitted), DET_ERR_CLOSED);
     assert_int_equal(
-        det_slot_try_submit(lab->tasks, "a", DET_ADMIT_REPLACE, &spec, NULL, &admitted, NULL),
+        det_slot_try_submit(
+            lab->tasks,
+            &(struct det_submission){ .slot = "a", .admission = DET_ADMIT_REPLACE, .task = &spec },
+            NULL, &admitted, NULL),
         DET_ERR_CLOSED);
     assert_int_equal(script.released, 2);
     assert_int_equal(script.runs, 0);

@@ -344,7 +344,9 @@ static inline int lab_submit(
     script->lab = lab;
     spec = script_spec(script, name, &lab_once);
     *ret = (struct det_admitted){ 0 };
-    r = det_slot_submit(lab->tasks, slot, admission, &spec, NULL, ret, NULL);
+    r = det_slot_submit(
+        lab->tasks, &(struct det_submission){ .slot = slot, .admission = admission, .task = &spec },
+        NULL, ret, NULL);
     if (r == 0 || r == DET_ERR_REFUSED)
         script->id = ret->id;
     return r;

@@ -12,9 +12,7 @@
 /* Submitting. */
 
 struct submit {
-    const char *slot;
-    enum det_admission admission;
-    const struct det_task_spec *spec;
+    struct det_submission what;
     struct det_waiter **ret_waiter;
     struct det_admitted *ret;
     struct det_error *reterr;
@@ -26,7 +24,7 @@ static int refused(struct submit *submit, const struct det_slot *slot)
         return det_error_set(submit->reterr, slot->failure, "%s", slot->error.text);
     return det_error_set(
         submit->reterr, DET_ERR_REFUSED, "slot %s does not take task %s: %s", slot->name,
-        submit->spec->name, det_rejection_label(slot->answer.rejection));
+        submit->what.task->name, det_rejection_label(slot->answer.rejection));
 }
 
 static int submit_task(struct submit *submit, struct det_slot *slot, struct det_task *task)
@@ -37,7 +35,7 @@ static int submit_task(struct submit *submit, struct det_slot *slot, struct det_
     slot->failure = 0;
     slot->answer = (struct det_admitted){ .id = task->node.id };
     task->slot = slot;
-    det_slot_admit(slot, submit->admission);
+    det_slot_admit(slot, submit->what.admission);
     slot->answer.depth = slot->depth;
     if (submit->ret)
         *submit->ret = slot->answer;
@@ -52,13 +50,13 @@ static int submit_to(struct submit *submit, struct det_slot *slot)
     struct det_task *task;
     int r;
 
-    r = det_task_make(slot->tasks, submit->spec, &task, submit->reterr);
+    r = det_task_make(slot->tasks, submit->what.task, &task, submit->reterr);
     if (r < 0)
         return r;
     r = submit->ret_waiter ? det_waiter_open(task, &waiter) : 0;
     if (r < 0) {
         det_task_free(task);
-        return det_error_set(submit->reterr, r, "task %s: no memory left", submit->spec->name);
+        return det_error_set(submit->reterr, r, "task %s: no memory left", submit->what.task->name);
     }
     r = submit_task(submit, slot, task);
     if (r < 0) {
@@ -75,14 +73,14 @@ static int submit_to(struct submit *submit, struct det_slot *slot)
 static int submit_one(struct det_tasks *tasks, void *argument)
 {
     struct submit *submit = argument;
-    const char *name = submit->slot ? submit->slot : submit->spec->name;
+    const char *name = submit->what.slot ? submit->what.slot : submit->what.task->name;
     struct det_slot *slot;
     int r;
 
     if (!det_tasks_is_open(tasks))
         return det_error_set(
             submit->reterr, DET_ERR_CLOSED, "task %s: the supervisor is shutting down",
-            submit->spec->name ? submit->spec->name : "");
+            submit->what.task->name ? submit->what.task->name : "");
     r = det_slot_get(tasks, name, &slot, submit->reterr);
     if (r < 0)
         return r;
@@ -102,27 +100,25 @@ static int submit_call(struct det_tasks *tasks, bool may_wait, struct submit *su
             submit->reterr, r, "%u calls wait already, which is intake_max; try again",
             (unsigned)tasks->options.intake_max);
     /* As with det_tasks_add(): whoever calls has nothing to clean up. */
-    if (r < 0 && submit->spec->release)
-        submit->spec->release(submit->spec->argument);
+    if (r < 0 && submit->what.task->release)
+        submit->what.task->release(submit->what.task->argument);
     return r;
 }
 
 int det_slot_submit(
-    struct det_tasks *tasks, const char *slot, enum det_admission admission,
-    const struct det_task_spec *spec, struct det_waiter **ret_waiter, struct det_admitted *ret,
-    struct det_error *reterr)
+    struct det_tasks *tasks, const struct det_submission *submission,
+    struct det_waiter **ret_waiter, struct det_admitted *ret, struct det_error *reterr)
 {
-    struct submit submit = { slot, admission, spec, ret_waiter, ret, reterr };
+    struct submit submit = { *submission, ret_waiter, ret, reterr };
 
     return submit_call(tasks, true, &submit);
 }
 
 int det_slot_try_submit(
-    struct det_tasks *tasks, const char *slot, enum det_admission admission,
-    const struct det_task_spec *spec, struct det_waiter **ret_waiter, struct det_admitted *ret,
-    struct det_error *reterr)
+    struct det_tasks *tasks, const struct det_submission *submission,
+    struct det_waiter **ret_waiter, struct det_admitted *ret, struct det_error *reterr)
 {
-    struct submit submit = { slot, admission, spec, ret_waiter, ret, reterr };
+    struct submit submit = { *submission, ret_waiter, ret, reterr };
 
     return submit_call(tasks, false, &submit);
 }

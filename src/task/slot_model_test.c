@@ -223,7 +223,10 @@ static void submit_both(struct board *board, unsigned at, enum det_admission adm
     model->count++;
     model->tasks[task] = (struct model_task){ .slot = at, .is_prompt = job->is_prompt };
     r = det_slot_submit(
-        board->tasks, board->slot_names[at], admission, &spec, NULL, &admitted, NULL);
+        board->tasks,
+        &(struct det_submission){
+            .slot = board->slot_names[at], .admission = admission, .task = &spec },
+        NULL, &admitted, NULL);
     job->id = admitted.id;
     if (model->is_closed) {
         model->tasks[task].fate = FATE_REFUSED;

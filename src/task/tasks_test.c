@@ -169,7 +169,10 @@ static void a_slot_runs_one_after_the_other(void **state)
     open_with(&f, (struct det_tasks_options){ 0 });
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(
-            det_slot_submit(f.tasks, NULL, DET_ADMIT_QUEUE, &spec, NULL, &admitted, NULL), 0);
+            det_slot_submit(
+                f.tasks, &(struct det_submission){ .admission = DET_ADMIT_QUEUE, .task = &spec },
+                NULL, &admitted, NULL),
+            0);
         assert_int_equal(admitted.depth, i);
         assert_int_equal(admitted.is_started, i == 0);
     }
