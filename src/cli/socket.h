@@ -24,7 +24,7 @@
 /* socket_place.c */
 
 /* The first folder from `from` upwards that has a detent.yaml, as an absolute path of DET_PATH_MAX
- * bytes. DET_ERR_NOT_FOUND with what to do; DET_ERR_REFUSED when the one above is another user's. */
+ * bytes. DET_ERR_NOT_FOUND with what to do; DET_ERR_REFUSED when one above is another user's. */
 DET_MUST_CHECK int socket_find(const char *from, char *target, struct det_error *reterr);
 
 /* What listening holds; -1: not open. */
