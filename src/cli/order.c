@@ -49,8 +49,8 @@ static void tell_all(const struct giving *giving, const json_t *done)
             plural(count));
 }
 
-/* Asks for the nearest name, unless the other side has named it, or it is something else that is not
- * there. */
+/* Asks for the nearest name, unless the other side has named it, or what is missing is something
+ * else. */
 static int complain_of_name(struct giving *giving, const char *name, const struct det_error *error)
 {
     char hint[REMOTE_HINT_TEXT] = "";
