@@ -106,6 +106,7 @@ enum det_strategy {
  * anew as a whole after the backoff of the default policy. A group at the top that fails stays
  * stopped, and its tasks end as failed; until det_tasks_group_start() it takes no new ones
  * (DET_ERR_CLOSED). */
+#define DET_GROUP_DEPTH_MAX 16 /* groups within groups; one more is DET_ERR_LIMIT */
 struct det_group_spec {
     const char *name;   /* shares its name space with tasks */
     const char *parent; /* NULL: at the top */

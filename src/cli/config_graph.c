@@ -27,6 +27,7 @@ struct thing {
     struct thing **ways;                  /* a task's, by dependency; NULL: not there */
     struct thing *members, *last, *after; /* a group's; the next of the same group */
     struct thing *parent;
+    size_t depth;     /* a group's: 1 at the top */
     bool is_disputed; /* a group has its name too, which was told */
     enum mark mark;
     size_t next_way;      /* of a task that is open */
@@ -277,6 +278,18 @@ static int fail_parents(struct graph *graph, const struct thing *thing)
         "the parents go in a circle: %s%s", path, thing->name);
 }
 
+/* Told once for each branch: groups below this one are too deep as well. */
+static int set_depth(struct graph *graph, struct thing *thing)
+{
+    thing->depth = thing->parent ? thing->parent->depth + 1 : 1;
+    if (thing->depth != DET_GROUP_DEPTH_MAX + 1)
+        return 0;
+    return reader_fail(
+        graph->reader, cli_yaml_get(thing->group->node, "parent"),
+        "groups are at most %d deep, and this one would be in %d others", DET_GROUP_DEPTH_MAX,
+        DET_GROUP_DEPTH_MAX);
+}
+
 /* Climbs from each group to the first ancestor that has its place, then gives places on the way
  * back. Marks are used here before the walk uses them. */
 static int order_groups(struct graph *graph)
@@ -292,10 +305,11 @@ static int order_groups(struct graph *graph)
             graph->stack[graph->depth++] = thing;
         }
         if (thing && thing->mark == OPEN)
-            r = fail_parents(graph, thing);
+            r = reader_both(r, fail_parents(graph, thing));
         while (graph->depth) {
             thing = graph->stack[--graph->depth];
             thing->mark = CLOSED;
+            r = reader_both(r, set_depth(graph, thing));
             graph->config->group_order[ordered++] = thing->group;
         }
     }

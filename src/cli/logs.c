@@ -28,20 +28,21 @@ struct logs {
     const struct cli_args *args;
     uint64_t lines;
     json_t *tasks; /* that are there */
+    json_t *tree;  /* for the groups within groups; NULL: nobody has asked for one */
     json_t *names; /* whose lines are wanted, an array; empty: all */
     json_t *seen;  /* an object with the names of the lines that came */
 };
 
-/* Of the members of a group or of a slot. */
-static int add_members(struct logs *logs, const char *group)
+/* Of the members of a group, of groups below it, or of a slot. */
+static int add_members(struct logs *logs, const char *name)
 {
     int count = 0;
 
     for (size_t i = 0; i < json_array_size(logs->tasks); i++) {
         json_t *task = json_array_get(logs->tasks, i);
 
-        if (strcmp(show_text(task, "group"), group) != 0 &&
-            strcmp(show_text(task, "slot"), group) != 0)
+        if (!remote_is_in_group(logs->tree, task, name) &&
+            strcmp(show_text(task, "slot"), name) != 0)
             continue;
         if (json_array_append(logs->names, json_object_get(task, "name")) < 0)
             logs->remote.cli->has_failed = true;
@@ -59,6 +60,25 @@ static bool is_wanted(const struct logs *logs, const char *name)
     return json_array_size(logs->names) == 0;
 }
 
+/* One that says nothing by itself may be that of a group of groups, of a job that has ended, or of
+ * one to come. */
+static int add_name(struct logs *logs, const char *name)
+{
+    int code = CLI_OK;
+
+    if (!remote_find(logs->tasks, name)) {
+        if (add_members(logs, name) > 0)
+            return CLI_OK;
+        if (!logs->tree)
+            code = remote_list(&logs->remote, "tree", &logs->tree);
+        if (code != CLI_OK || add_members(logs, name) > 0)
+            return code;
+    }
+    if (json_array_append_new(logs->names, cli_json_text(name)) < 0)
+        logs->remote.cli->has_failed = true;
+    return CLI_OK;
+}
+
 /* Which names are meant; they stand in a column from the first line on. */
 static int read_names(struct logs *logs)
 {
@@ -66,20 +86,15 @@ static int read_names(struct logs *logs)
 
     if (code != CLI_OK)
         return code;
-    for (size_t i = 0; i < logs->args->operand_count; i++) {
-        const char *name = logs->args->operands[i];
-
-        if ((remote_find(logs->tasks, name) || add_members(logs, name) == 0) &&
-            json_array_append_new(logs->names, cli_json_text(name)) < 0)
-            logs->remote.cli->has_failed = true;
-    }
+    for (size_t i = 0; i < logs->args->operand_count && code == CLI_OK; i++)
+        code = add_name(logs, logs->args->operands[i]);
     for (size_t i = 0; i < json_array_size(logs->tasks); i++) {
         const char *name = show_text(json_array_get(logs->tasks, i), "name");
 
         if (is_wanted(logs, name))
             prefix_learn(&logs->prefix, name);
     }
-    return CLI_OK;
+    return code;
 }
 
 static void print_line(struct logs *logs, json_t *data)
@@ -205,6 +220,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     if (code == CLI_OK)
         code = print_logs(&logs);
     json_decref(logs.tasks);
+    json_decref(logs.tree);
     json_decref(logs.names);
     json_decref(logs.seen);
     remote_close(&logs.remote);

@@ -93,6 +93,12 @@ static void a_group_stands_for_its_members(void **state)
     assert_int_equal(run(fake, WORDS("logs", "front", "database")), CLI_OK);
     assert_non_null(
         strstr(det_buffer_text(&fake->heard), "\"names\":[\"web\",\"mail\",\"database\"]"));
+    say_to(
+        fake, "tree",
+        "{\"kind\":\"group\",\"name\":\"all\",\"parent\":null}\n"
+        "{\"kind\":\"group\",\"name\":\"front\",\"parent\":\"all\"}\n" TASKS);
+    assert_int_equal(run(fake, WORDS("logs", "all")), CLI_OK);
+    assert_non_null(strstr(det_buffer_text(&fake->heard), "\"names\":[\"web\",\"mail\"]"));
 }
 
 static void a_name_that_is_not_there_gets_the_nearest(void **state)
@@ -102,6 +108,7 @@ static void a_name_that_is_not_there_gets_the_nearest(void **state)
     say_to(fake, "tasks", TASKS);
     say_to(fake, "logs", LINE("job", "output", "x") ".");
     say_to(fake, "logs", "x");
+    say_to(fake, "tree", TASKS);
     /* A job that has ended has left lines. */
     assert_int_equal(run(fake, WORDS("logs", "wbe", "job")), CLI_NOT_FOUND);
     assert_string_equal(fake->err, "detent logs: there is no task 'wbe'; did you mean 'web'?\n");

@@ -3,9 +3,11 @@
 
 /* main.c - finds the command, reads its words, runs it, and makes sure that all was written. */
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/input.h"
@@ -129,11 +131,23 @@ static int finish(struct cli *cli, int code)
     return code == CLI_OK ? CLI_FAILURE : code;
 }
 
+/* What is opened gets the lowest number that is free. Where one of the three streams is closed that
+ * would be its own, and what is printed would end in some file or socket of ours. These take the
+ * place, and fail to be written or read as a closed one does. */
+static void hold_streams(void)
+{
+    for (int i = 0; i < 3; i++) {
+        if (fcntl(i, F_GETFD) < 0)
+            (void)!open("/dev/null", i == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct cli_command *command;
     struct cli cli;
 
+    hold_streams();
     /* For the width of characters only; numbers and messages stay as they are. */
     setlocale(LC_CTYPE, "C.UTF-8"); /* NOLINT(concurrency-mt-unsafe): the first thing we do */
     cli_catch_signals();

@@ -49,14 +49,15 @@ static void tell_all(const struct giving *giving, const json_t *done)
             plural(count));
 }
 
-/* Asks for the nearest name, unless the other side has named it. */
+/* Asks for the nearest name, unless the other side has named it, or what is missing is something
+ * else. */
 static int complain_of_name(struct giving *giving, const char *name, const struct det_error *error)
 {
     char hint[REMOTE_HINT_TEXT] = "";
     json_t *all = NULL;
 
     if (!strstr(error->text, "did you mean") &&
-        remote_list(&giving->remote, "tree", &all) == CLI_OK)
+        remote_list(&giving->remote, "tree", &all) == CLI_OK && !remote_find(all, name))
         remote_hint(giving->remote.cli, all, name, hint);
     cli_complain(giving->remote.cli, "%s%s", error->text, hint);
     json_decref(all);

@@ -100,6 +100,10 @@ static void a_name_that_is_not_there_gets_the_nearest(void **state)
         fake->err, "detent stop: there is no task 'wbe'; did you mean 'web'?\n"
                    "detent stop: there is no 'apu'; did you mean 'api'?\n"
                    "web: stopping\n");
+    /* What is not there may be something else. */
+    say_to(fake, "restart", "!NOT_FOUND what web depends on is not there");
+    assert_int_equal(run(fake, WORDS("restart", "web")), CLI_NOT_FOUND);
+    assert_string_equal(fake->err, "detent restart: what web depends on is not there\n");
 }
 
 static void what_is_refused_has_its_code(void **state)

@@ -151,6 +151,19 @@ json_t *remote_find(const json_t *list, const char *name)
     return NULL;
 }
 
+bool remote_is_in_group(const json_t *tree, const json_t *task, const char *name)
+{
+    const char *group = show_text(task, "group");
+
+    /* Not more steps than there are groups: what the other side says may go in circles. */
+    for (size_t i = 0; *group && i <= json_array_size(tree); i++) {
+        if (strcmp(group, name) == 0)
+            return true;
+        group = show_text(remote_find(tree, group), "parent");
+    }
+    return false;
+}
+
 const char *remote_hint(struct cli *cli, const json_t *list, const char *name, char *target)
 {
     size_t count = json_array_size(list);

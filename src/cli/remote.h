@@ -55,6 +55,9 @@ DET_MUST_CHECK int remote_list(struct remote *remote, const char *verb, json_t *
 
 /* Of a list of objects the one with this "name"; NULL: none. */
 json_t *remote_find(const json_t *list, const char *name);
+/* Whether the task is in the group of this name, or in one below it. `tree` has the groups; without
+ * them (NULL) only its own group counts. */
+bool remote_is_in_group(const json_t *tree, const json_t *task, const char *name);
 /* "; did you mean 'web'?" with the nearest name of the list, or "". */
 #define REMOTE_HINT_TEXT (DET_TASK_NAME_MAX + 32)
 const char *remote_hint(struct cli *cli, const json_t *list, const char *name, char *target);

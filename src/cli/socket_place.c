@@ -6,6 +6,7 @@
  * Invariants
  *   1. Who holds the lock is the only one who removes or makes the socket.
  *   2. The socket has its mode before it has its name.
+ *   3. Nobody else can put another socket into the folder: it is ours, and only we may write to it.
  *
  * A name of a unix socket has 108 bytes and a folder may have more: the socket is reached by way of
  * the folder's descriptor. */
@@ -49,10 +50,27 @@ static bool is_project(const char *path, size_t length)
     return size < (int)sizeof file && cli_is_there(file) && !cli_is_folder(file);
 }
 
+/* What a file says is run, so one above must not be anybody's: a folder such as /tmp has room for
+ * everybody's. A link counts as its own owner's. */
+static int check_owner(const char *project, struct det_error *reterr)
+{
+    char file[DET_PATH_MAX + sizeof CONFIG_FILE_NAME + 1];
+    struct stat status;
+
+    snprintf(file, sizeof file, "%s/" CONFIG_FILE_NAME, project[1] ? project : "");
+    if (lstat(file, &status) < 0)
+        return fail_errno(reterr, file, "cannot be read");
+    if (socket_is_allowed(status.st_uid, geteuid()))
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_REFUSED, "%.200s is another user's; go to its folder if you trust it",
+        file);
+}
+
 int socket_find(const char *from, char *target, struct det_error *reterr)
 {
     char *path = realpath(from, NULL);
-    size_t length = path ? strlen(path) : 0;
+    size_t length = path ? strlen(path) : 0, whole = length;
     bool is_found = false;
 
     if (!path)
@@ -72,7 +90,7 @@ int socket_find(const char *from, char *target, struct det_error *reterr)
         return det_error_set(
             reterr, DET_ERR_NOT_FOUND,
             "there is no " CONFIG_FILE_NAME " here or in a folder above; go to your project");
-    return 0;
+    return length < whole ? check_owner(target, reterr) : 0;
 }
 
 static struct sockaddr_un address_in(int folder)
@@ -95,6 +113,21 @@ static int open_folder(const char *project, bool may_make)
     if (may_make && mkdir(path, 0700) < 0 && errno != EEXIST)
         return -1;
     return open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* One that others may write to would let them take the place of the socket. */
+static int check_folder(const char *project, int folder, struct det_error *reterr)
+{
+    struct stat status;
+
+    if (fstat(folder, &status) < 0)
+        return fail_errno(reterr, project, "cannot look at " SOCKET_FOLDER);
+    if ((status.st_uid == geteuid() || geteuid() == 0) && (status.st_mode & 022) == 0)
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_REFUSED,
+        "%.200s/" SOCKET_FOLDER " is another user's, or others may write to it; remove it",
+        project);
 }
 
 /* A new socket connected to the one in the folder; -1 with errno, EAGAIN when the other one lets
@@ -120,7 +153,7 @@ static int connect_in(int folder)
 static int fail_running(struct det_error *reterr, const char *project)
 {
     return det_error_set(
-        reterr, DET_ERR_EXISTS, "%.200s: a detent is running here already; `detent down` stops it",
+        reterr, DET_ERR_EXISTS, "%.200s: a detent is running here already; `detent stop` ends it",
         project);
 }
 
@@ -187,7 +220,9 @@ int socket_listen(const char *project, struct socket_listener *ret, struct det_e
     listener.folder = open_folder(project, true);
     if (listener.folder < 0)
         return fail_errno(reterr, project, "cannot make the folder " SOCKET_FOLDER);
-    r = take_lock(project, &listener, reterr);
+    r = check_folder(project, listener.folder, reterr);
+    if (r == 0)
+        r = take_lock(project, &listener, reterr);
     if (r == 0)
         r = remove_stale(project, &listener, reterr);
     if (r == 0)
@@ -205,26 +240,45 @@ void socket_unlisten(struct socket_listener *listener)
     close_all(listener);
 }
 
+static int fail_foreign(struct det_error *reterr, const char *project)
+{
+    return det_error_set(
+        reterr, DET_ERR_REFUSED, "%.200s: the detent that runs here is another user's", project);
+}
+
+/* Whoever listens gets to know what it is told: a command line, say. */
+static int check_peer(const char *project, int descriptor, struct det_error *reterr)
+{
+    uid_t peer = 0;
+    int r = socket_peer(descriptor, &peer);
+
+    if (r < 0)
+        return fail_errno(reterr, project, "cannot see who listens");
+    return socket_is_trusted(peer, geteuid()) ? 0 : fail_foreign(reterr, project);
+}
+
 int socket_connect(const char *project, int *ret, struct det_error *reterr)
 {
     int folder = open_folder(project, false);
     int descriptor = folder < 0 ? -1 : connect_in(folder);
-    int cause = errno;
+    int cause = errno, r;
 
     if (folder >= 0)
         close(folder);
     if (descriptor >= 0) {
-        *ret = descriptor;
-        return 0;
+        r = check_peer(project, descriptor, reterr);
+        if (r < 0)
+            close(descriptor);
+        else
+            *ret = descriptor;
+        return r;
     }
     if (cause == ENOENT || cause == ECONNREFUSED)
         return det_error_set(
             reterr, DET_ERR_NOT_FOUND,
             "%.200s: no detent is running here; start it with `detent up`", project);
     if (cause == EACCES || cause == EPERM)
-        return det_error_set(
-            reterr, DET_ERR_REFUSED, "%.200s: the detent that runs here is another user's",
-            project);
+        return fail_foreign(reterr, project);
     if (cause == EAGAIN)
         return det_error_set(
             reterr, DET_ERR_TIMEOUT, "%.200s: the detent that runs here does not answer", project);

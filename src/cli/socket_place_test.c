@@ -64,7 +64,8 @@ static void one_listens_and_others_connect(void **state)
     assert_int_equal(socket_peer(listener.lock, &peer), DET_ERR_IO);
     close(descriptor);
     assert_int_equal(socket_listen(fixture->folder, &second, &error), DET_ERR_EXISTS);
-    assert_non_null(strstr(error.text, ": a detent is running here already"));
+    assert_non_null(
+        strstr(error.text, ": a detent is running here already; `detent stop` ends it"));
     socket_unlisten(&listener);
     assert_false(cli_is_there(path_of(fixture, ".detent/detent.sock")));
     assert_int_equal(socket_listen(fixture->folder, &listener, &error), 0);
@@ -175,6 +176,89 @@ static void only_the_owner_and_root_may_talk(void **state)
     assert_true(socket_is_allowed(0, 0));
     assert_false(socket_is_allowed(1001, 1000));
     assert_false(socket_is_allowed(1000, 0));
+    assert_true(socket_is_trusted(1000, 1000));
+    assert_true(socket_is_trusted(0, 1000));
+    assert_true(socket_is_trusted(1000, 0));
+    assert_false(socket_is_trusted(1001, 1000));
+}
+
+/* Users that need no names: only root can be them for a while. */
+enum { OWNER = 65533, OTHER = 65534 };
+
+static void become(uid_t user)
+{
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(seteuid(user), 0);
+}
+
+static void a_project_above_that_is_somebody_elses_is_not_taken(void **state)
+{
+    struct fixture *fixture = *state;
+    char found[DET_PATH_MAX];
+    struct det_error error;
+
+    if (geteuid() != 0)
+        skip();
+    make_folder(fixture, "open");
+    make_folder(fixture, "open/mine");
+    put_text(fixture, "open/detent.yaml", "");
+    assert_int_equal(chmod(fixture->folder, 0755), 0);
+    assert_int_equal(lchown(path_of(fixture, "open/detent.yaml"), OTHER, (gid_t)-1), 0);
+    become(OWNER);
+    assert_int_equal(socket_find(path_of(fixture, "open/mine"), found, &error), DET_ERR_REFUSED);
+    assert_non_null(strstr(error.text, "open/detent.yaml is another user's; go to its folder"));
+    assert_int_equal(socket_find(path_of(fixture, "open"), found, &error), 0);
+    become(OTHER);
+    assert_int_equal(socket_find(path_of(fixture, "open/mine"), found, &error), 0);
+    become(0);
+    assert_int_equal(socket_find(path_of(fixture, "open/mine"), found, &error), DET_ERR_REFUSED);
+}
+
+static void nothing_is_told_to_a_socket_of_somebody_else(void **state)
+{
+    struct fixture *fixture = *state;
+    struct socket_listener listener;
+    struct det_error error;
+    int descriptor;
+
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chmod(fixture->folder, 0777), 0);
+    become(OTHER);
+    assert_int_equal(socket_listen(fixture->folder, &listener, &error), 0);
+    become(OWNER);
+    assert_int_equal(socket_connect(fixture->folder, &descriptor, &error), DET_ERR_REFUSED);
+    become(0);
+    assert_int_equal(chmod(path_of(fixture, ".detent"), 0755), 0);
+    assert_int_equal(chmod(path_of(fixture, ".detent/detent.sock"), 0666), 0);
+    become(OWNER);
+    assert_int_equal(socket_connect(fixture->folder, &descriptor, &error), DET_ERR_REFUSED);
+    assert_non_null(strstr(error.text, ": the detent that runs here is another user's"));
+    become(0);
+    assert_int_equal(socket_connect(fixture->folder, &descriptor, &error), 0);
+    close(descriptor);
+    socket_unlisten(&listener);
+}
+
+static void nobody_listens_where_others_could_take_the_place(void **state)
+{
+    struct fixture *fixture = *state;
+    struct socket_listener listener;
+    struct det_error error;
+
+    make_folder(fixture, ".detent");
+    assert_int_equal(chmod(path_of(fixture, ".detent"), 0770), 0);
+    assert_int_equal(socket_listen(fixture->folder, &listener, &error), DET_ERR_REFUSED);
+    assert_non_null(strstr(error.text, "/.detent is another user's, or others may write to it"));
+    assert_int_equal(chmod(path_of(fixture, ".detent"), 0755), 0);
+    assert_int_equal(socket_listen(fixture->folder, &listener, &error), 0);
+    socket_unlisten(&listener);
+    if (geteuid() != 0)
+        return;
+    assert_int_equal(chmod(fixture->folder, 0755), 0);
+    become(OTHER);
+    assert_int_equal(socket_listen(fixture->folder, &listener, &error), DET_ERR_REFUSED);
+    become(0);
 }
 
 int main(void)
@@ -188,6 +272,9 @@ int main(void)
         TEST(what_is_in_the_way_is_told),
         TEST(without_descriptors_nobody_listens),
         TEST(only_the_owner_and_root_may_talk),
+        TEST(a_project_above_that_is_somebody_elses_is_not_taken),
+        TEST(nothing_is_told_to_a_socket_of_somebody_else),
+        TEST(nobody_listens_where_others_could_take_the_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,6 +74,24 @@ static const char *admission_of(const struct cli_args *args)
     return found ? found : "queue";
 }
 
+/* Words go through JSON, which has no place for other bytes: better not run than run otherwise. */
+static bool is_sendable(struct cli *cli, const char *word)
+{
+    if (!word || det_utf8_check(word, strlen(word)) == strlen(word))
+        return true;
+    cli_complain(cli, "'%s' is not UTF-8; let a script say it: -- sh FILE", word);
+    return false;
+}
+
+static bool are_sendable(const struct job *job, struct cli *cli)
+{
+    for (size_t i = 0; i < job->args->operand_count; i++) {
+        if (!is_sendable(cli, job->args->operands[i]))
+            return false;
+    }
+    return is_sendable(cli, job->args->values[OPTION_NAME]);
+}
+
 static bool read_words(struct job *job, struct cli *cli)
 {
     const struct cli_args *args = job->args;
@@ -87,7 +105,8 @@ static bool read_words(struct job *job, struct cli *cli)
     else if (!admission_of(args))
         cli_complain(cli, "--replace, --replace-all and --drop exclude each other");
     else
-        return (!timeout || cli_args_span(cli, "timeout", timeout, 1, &job->timeout)) &&
+        return are_sendable(job, cli) &&
+               (!timeout || cli_args_span(cli, "timeout", timeout, 1, &job->timeout)) &&
                (!retries ||
                 cli_args_number(cli, "retries", retries, 0, RETRIES_MAX, &job->retries));
     return false;
@@ -248,11 +267,11 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     if (code != CLI_OK)
         return code;
     job.folder = realpath(folder, NULL);
-    if (job.folder) {
-        code = submit(&job);
-    } else {
+    if (!job.folder) {
         cli_complain(cli, "there is no folder '%s'", folder);
         code = CLI_NOT_FOUND;
+    } else {
+        code = is_sendable(cli, job.folder) ? submit(&job) : CLI_USAGE;
     }
     free(job.folder);
     remote_close(&job.remote);

@@ -52,6 +52,17 @@ static void most_of_it_can_be_left_out(void **state)
     assert_string_equal(fake->err, "true-1: started\n");
 }
 
+static void what_cannot_be_sent_as_it_is_is_not_run(void **state)
+{
+    struct fake *fake = *state;
+
+    assert_int_equal(run(fake, WORDS("submit", "--", "rm", "a\xFF")), CLI_USAGE);
+    assert_string_equal(
+        fake->err, "detent submit: 'a\\xff' is not UTF-8; let a script say it: -- sh FILE\n");
+    assert_int_equal(run(fake, WORDS("submit", "--name", "\xC3", "--", "true")), CLI_USAGE);
+    assert_string_equal(det_buffer_text(&fake->heard), "");
+}
+
 /* Waits for a job that ends like this. */
 static void expect_end(struct fake *fake, const char *end, int code, const char *told)
 {
@@ -167,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_job_is_what_stands_behind_the_dashes),
         TEST(most_of_it_can_be_left_out),
+        TEST(what_cannot_be_sent_as_it_is_is_not_run),
         TEST(waiting_ends_as_the_job_does),
         TEST(json_is_what_the_other_side_said),
         TEST(what_goes_wrong_has_its_code),

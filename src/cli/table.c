@@ -12,6 +12,10 @@
 #define GAP 2
 /* Of the last column, before others go for it. */
 #define CUT_LEAST 24
+/* Of the first column, before even those go that are to stay. */
+#define NAME_LEAST 12
+/* Of any: the mark of what was cut. */
+#define MARK_WIDTH 2
 
 struct cell {
     size_t from, size; /* in the texts */
@@ -149,6 +153,25 @@ static size_t room_for_last(const struct table *table, const struct layout *layo
     return columns > others + least ? columns - others : least < last ? least : last;
 }
 
+/* The first column gives what `width` has too much, but not all of it. */
+static void shrink_first(struct layout *layout, size_t width, size_t columns, size_t least)
+{
+    size_t excess = width > columns ? width - columns : 0, first = layout->widths[0];
+
+    if (excess > 0 && first > least)
+        layout->widths[0] = first > excess + least ? first - excess : least;
+}
+
+/* Names are long, and nothing else can go: they are cut, so that no line is broken. */
+static void squeeze(struct layout *layout, size_t columns)
+{
+    size_t last = layout->widths[layout->count - 1];
+    size_t width = layout_width(layout) - last + (last < CUT_LEAST ? last : CUT_LEAST);
+
+    if (columns > 0 && layout->count > 1)
+        shrink_first(layout, width, columns, NAME_LEAST);
+}
+
 static void fit(const struct table *table, struct layout *layout)
 {
     size_t columns = table->cli->out_columns, index, *last;
@@ -163,8 +186,13 @@ static void fit(const struct table *table, struct layout *layout)
             break;
         leave_out(layout, index);
     }
+    squeeze(layout, columns);
     last = &layout->widths[layout->count - 1];
-    *last = room_for_last(table, layout, 1);
+    *last = room_for_last(table, layout, MARK_WIDTH);
+    while (layout->count > 2 && columns > 0 && layout_width(layout) > columns)
+        layout->count--;
+    if (columns > 0)
+        shrink_first(layout, layout_width(layout), columns, MARK_WIDTH);
 }
 
 static void measure(const struct table *table, struct layout *ret)
@@ -201,7 +229,7 @@ static size_t print_text(
     const struct table *table, const struct cell *cell, const char *text, size_t width)
 {
     const char *mark = table->cli->out_has_lines ? "\xE2\x80\xA6" : "..";
-    size_t mark_width = table->cli->out_has_lines ? 1 : 2;
+    size_t mark_width = table->cli->out_has_lines ? 1 : MARK_WIDTH;
     size_t size = fitting(text, cell->size, width, mark_width);
     size_t lead = cell->lead < size ? cell->lead : size;
 

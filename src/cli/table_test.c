@@ -126,6 +126,28 @@ static void columns_go_in_the_order_they_say(void **state)
     }
 }
 
+static void no_line_is_wider_than_the_terminal(void **state)
+{
+    static const char *const wanted[] = {
+        "name                  why\nthe-name-of-a-long..  there is no such file ..\n",
+        "name          why\nthe-name-o..  ther..\n",
+        "name         ..\nthe-name-..  ..\n",
+        "name  ..\nth..  ..\n",
+    };
+    static const unsigned widths[] = { 46, 20, 15, 8 };
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        struct caught caught;
+        struct table table;
+
+        open_table(&caught, &table);
+        caught.cli.out_columns = widths[i];
+        add_row(&table, "the-name-of-a-long-name", "2m", "4242", "there is no such file or folder");
+        expect_table(&caught, &table, wanted[i]);
+    }
+}
+
 static void a_table_may_be_shorter_than_its_rows(void **state)
 {
     struct caught caught;
@@ -196,6 +218,7 @@ int main(void)
         cmocka_unit_test(wide_letters_and_escapes_count_as_they_are_shown),
         cmocka_unit_test(the_last_column_is_cut_first),
         cmocka_unit_test(columns_go_in_the_order_they_say),
+        cmocka_unit_test(no_line_is_wider_than_the_terminal),
         cmocka_unit_test(a_table_may_be_shorter_than_its_rows),
         cmocka_unit_test(styles_are_colors_where_there_are_colors),
         cmocka_unit_test(a_lack_of_memory_is_kept_in_the_run),

@@ -29,38 +29,59 @@ static const struct table_column columns[] = {
 struct view {
     struct remote remote;
     const struct cli_args *args;
+    json_t *tree;  /* for the groups within groups; NULL: nobody has asked for one */
     json_t *tasks; /* as they were shown last; NULL: not yet */
     size_t lines;  /* that this took on the terminal */
 };
 
-/* By its own name, or by that of its group or slot; without names all of them. */
-static bool is_named(const json_t *task, const char *name)
+/* By its own name, or by that of its slot or of a group it is in. */
+static bool is_named(const struct view *view, const json_t *task, const char *name)
 {
     return strcmp(show_text(task, "name"), name) == 0 ||
-           strcmp(show_text(task, "group"), name) == 0 ||
-           strcmp(show_text(task, "slot"), name) == 0;
+           strcmp(show_text(task, "slot"), name) == 0 || remote_is_in_group(view->tree, task, name);
 }
 
-static bool is_wanted(const struct cli_args *args, const json_t *task)
+/* Without names all of them. */
+static bool is_wanted(const struct view *view, const json_t *task)
 {
-    for (size_t i = 0; i < args->operand_count; i++) {
-        if (is_named(task, args->operands[i]))
+    for (size_t i = 0; i < view->args->operand_count; i++) {
+        if (is_named(view, task, view->args->operands[i]))
             return true;
     }
-    return args->operand_count == 0;
+    return view->args->operand_count == 0;
 }
 
-static int complain_about(struct view *view, const json_t *tasks, const char *name)
+static bool has_wanted(const struct view *view, const json_t *tasks)
+{
+    for (size_t i = 0; i < json_array_size(tasks); i++) {
+        if (is_wanted(view, json_array_get(tasks, i)))
+            return true;
+    }
+    return false;
+}
+
+static bool is_known(const struct view *view, const json_t *tasks, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(tasks); i++) {
+        if (is_named(view, json_array_get(tasks, i), name))
+            return true;
+    }
+    return remote_find(view->tree, name) != NULL;
+}
+
+/* Names that say nothing by themselves may be those of groups. */
+static int check_name(struct view *view, const json_t *tasks, const char *name)
 {
     char hint[REMOTE_HINT_TEXT];
+    int code = CLI_OK;
 
-    for (size_t i = 0; i < json_array_size(tasks); i++) {
-        if (is_named(json_array_get(tasks, i), name))
-            return CLI_OK;
-    }
+    if (!is_known(view, tasks, name) && !view->tree)
+        code = remote_list(&view->remote, "tree", &view->tree);
+    if (code != CLI_OK || is_known(view, tasks, name))
+        return code;
     cli_complain(
-        view->remote.cli, "there is no task '%s'%s", name,
-        remote_hint(view->remote.cli, tasks, name, hint));
+        view->remote.cli, "there is no task or group '%s'%s", name,
+        remote_hint(view->remote.cli, view->tree, name, hint));
     return CLI_NOT_FOUND;
 }
 
@@ -105,7 +126,7 @@ static void print_table(struct view *view, const json_t *tasks)
 
     table_init(&table, cli, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < json_array_size(tasks); i++) {
-        if (is_wanted(view->args, json_array_get(tasks, i)))
+        if (is_wanted(view, json_array_get(tasks, i)))
             add_row(&table, json_array_get(tasks, i), now);
     }
     if (is_replaced)
@@ -125,7 +146,7 @@ static void print_changes(struct view *view, const json_t *tasks)
         const json_t *before =
             view->tasks ? remote_find(view->tasks, show_text(task, "name")) : NULL;
 
-        if (is_wanted(view->args, task) && !(before && json_equal(before, task)))
+        if (is_wanted(view, task) && !(before && json_equal(before, task)))
             cli_json(view->remote.cli, json_incref(task));
     }
 }
@@ -136,7 +157,7 @@ static void print(struct view *view, json_t *tasks_take)
 
     if (cli->is_json)
         print_changes(view, tasks_take);
-    else if (json_array_size(tasks_take) == 0 && !view->tasks)
+    else if (!has_wanted(view, tasks_take) && !view->tasks)
         cli_say(cli, "There are no tasks.\n");
     else if (cli->out_is_terminal || !view->tasks || !json_equal(view->tasks, tasks_take))
         print_table(view, tasks_take);
@@ -153,11 +174,14 @@ static int show_once(struct view *view)
     if (code != CLI_OK)
         return code;
     for (size_t i = 0; i < view->args->operand_count && !view->tasks; i++) {
-        int missing = complain_about(view, tasks, view->args->operands[i]);
+        int missing = check_name(view, tasks, view->args->operands[i]);
 
         code = missing != CLI_OK ? missing : code;
     }
-    print(view, tasks);
+    if (code == CLI_OK || has_wanted(view, tasks))
+        print(view, tasks);
+    else
+        json_decref(tasks);
     return code;
 }
 
@@ -227,6 +251,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         return code;
     code = args->values[OPTION_WATCH] ? watch(&view) : show_once(&view);
     json_decref(view.tasks);
+    json_decref(view.tree);
     remote_close(&view.remote);
     return code;
 }

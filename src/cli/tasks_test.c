@@ -50,6 +50,7 @@ static void tasks_can_be_named_by_their_group_and_slot(void **state)
     struct fake *fake = *state;
 
     say_to(fake, "tasks", WEB FLAKY JOB ".");
+    say_to(fake, "tree", BACK WEB FLAKY JOB ".");
     assert_int_equal(run(fake, WORDS("tasks", "flaky")), CLI_OK);
     assert_string_equal(
         fake->out, "task   state    for  attempt  restarts     next  why\n"
@@ -60,9 +61,32 @@ static void tasks_can_be_named_by_their_group_and_slot(void **state)
     assert_null(strstr(fake->out, "\"flaky\""));
     assert_int_equal(run(fake, WORDS("tasks", "flakky", "web", "xyzzy")), CLI_NOT_FOUND);
     assert_string_equal(
-        fake->err, "detent tasks: there is no task 'flakky'; did you mean 'flaky'?\n"
-                   "detent tasks: there is no task 'xyzzy'\n");
+        fake->err, "detent tasks: there is no task or group 'flakky'; did you mean 'flaky'?\n"
+                   "detent tasks: there is no task or group 'xyzzy'\n");
     assert_non_null(strstr(fake->out, "web "));
+}
+
+#define ABOVE(name, parent) "{\"kind\":\"group\",\"name\":\"" name "\",\"parent\":" parent "}\n"
+
+static void a_group_stands_for_the_groups_below_it(void **state)
+{
+    struct fake *fake = *state;
+
+    say_to(fake, "tasks", WEB FLAKY ".");
+    say_to(
+        fake, "tree",
+        ABOVE("all", "null") ABOVE("back", "\"all\"") ABOVE("empty", "null")
+            ABOVE("snake", "\"snake\"") WEB FLAKY ".");
+    assert_int_equal(run(fake, WORDS("tasks", "all")), CLI_OK);
+    assert_non_null(strstr(fake->out, "web "));
+    assert_null(strstr(fake->out, "flaky "));
+    assert_int_equal(run(fake, WORDS("tasks", "empty")), CLI_OK);
+    assert_string_equal(fake->err, "There are no tasks.\n");
+    assert_int_equal(run(fake, WORDS("tasks", "snake")), CLI_OK);
+    assert_int_equal(run(fake, WORDS("tasks", "al")), CLI_NOT_FOUND);
+    assert_string_equal(
+        fake->err, "detent tasks: there is no task or group 'al'; did you mean 'all'?\n");
+    assert_string_equal(fake->out, "");
 }
 
 static void json_is_what_the_other_side_said(void **state)
@@ -274,6 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(tasks_are_a_table),
         TEST(tasks_can_be_named_by_their_group_and_slot),
+        TEST(a_group_stands_for_the_groups_below_it),
         TEST(json_is_what_the_other_side_said),
         TEST(nothing_is_a_sentence),
         TEST(a_narrow_terminal_gets_what_matters),

@@ -264,13 +264,22 @@ static yaml_mark_t mark_at(const char *text, size_t offset)
     return mark;
 }
 
+/* Some editors put a mark before the text that says it is UTF-8. It is no part of the first key. */
+static struct det_view without_mark(const char *text, size_t size)
+{
+    static const char mark[] = "\xEF\xBB\xBF";
+    size_t skipped = size >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
+
+    return det_view_of(text + skipped, size - skipped);
+}
+
 int cli_yaml_read(
     struct det_arena *arena, const char *text, size_t size, struct cli_yaml **ret,
     struct cli_yaml_error *reterr)
 {
     struct reader reader = {
         .arena = arena,
-        .text = det_view_of(text, size),
+        .text = without_mark(text, size),
         .error = reterr,
     };
     yaml_mark_t start = { 0 };
@@ -286,7 +295,8 @@ int cli_yaml_read(
     if (!yaml_parser_initialize(&parser))
         return no_memory(&reader, start);
     yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, size);
+    yaml_parser_set_input_string(
+        &parser, (const unsigned char *)reader.text.data, reader.text.size);
     r = read_events(&reader, &parser);
     yaml_parser_delete(&parser);
     if (r == 0 && !reader.root)

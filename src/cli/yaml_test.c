@@ -72,6 +72,18 @@ static void a_tree_knows_its_places(void **state)
     close_document(&document);
 }
 
+static void a_mark_that_it_is_utf8_is_passed_over(void **state)
+{
+    struct document document = read_text("\xEF\xBB\xBF"
+                                         "a: 1\nb: 2\n");
+
+    (void)state;
+    assert_int_equal(document.result, 0);
+    assert_string_equal(cli_yaml_get(document.root, "a")->text, "1");
+    close_document(&document);
+    refused("\xEF\xBB\xBF", 1, 1, "there is nothing in it");
+}
+
 static void what_is_more_than_we_take_is_refused_at_its_place(void **state)
 {
     (void)state;
@@ -172,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tree_knows_its_places),
+        cmocka_unit_test(a_mark_that_it_is_utf8_is_passed_over),
         cmocka_unit_test(what_is_more_than_we_take_is_refused_at_its_place),
         cmocka_unit_test(brackets_without_end_are_refused_in_no_time),
         cmocka_unit_test(depth_is_limited_where_it_begins_to_be_too_much),

@@ -127,10 +127,10 @@ static int add_group(struct det_tasks *tasks, void *argument)
         return det_error_set(
             add->reterr, DET_ERR_NOT_FOUND, "group %s: there is no group %s; add that first",
             spec->name, spec->parent);
-    if (parent->depth >= GROUP_DEPTH_MAX)
+    if (parent->depth >= DET_GROUP_DEPTH_MAX)
         return det_error_set(
             add->reterr, DET_ERR_LIMIT, "group %s: groups are at most %d deep", spec->name,
-            GROUP_DEPTH_MAX);
+            DET_GROUP_DEPTH_MAX);
     return add_below(parent, add);
 }
 

@@ -55,7 +55,7 @@ static int show(struct det_task *task, const struct look *look)
         .attempt = task->attempt_number,
         .failures = task->failures,
         .restarts = task->restarts,
-        .since = det_tasks_wall(tasks) - (det_loop_now(tasks->loop) - task->since),
+        .since = det_tasks_wall_of(tasks, task->since),
         .next_at = det_actor_is_paused(task) ? det_plan_next_wall(task) : 0,
         .process = det_attempt_process(task),
         .last = last_end(task),

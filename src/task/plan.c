@@ -188,5 +188,5 @@ det_time det_plan_next_wall(struct det_task *task)
         return task->body->plan->due;
     if (task->deadline == DET_NEVER)
         return 0;
-    return det_tasks_wall(task->tasks) + (task->deadline - det_loop_now(task->tasks->loop));
+    return det_tasks_wall_of(task->tasks, task->deadline);
 }

@@ -185,6 +185,7 @@ struct det_tasks {
 
     struct det_timer deadline; /* of a shutdown */
     det_time wall, wall_read_at;
+    det_time apart; /* from the loop's clock to the wall clock */
     struct det_tasks_counts counts;
     uint32_t stubborn_count;
     char stubborn[DET_TASK_REASON_MAX + 1]; /* names of those that did not stop in time */
@@ -234,6 +235,8 @@ void det_tasks_look_empty(struct det_tasks *tasks);
 uint64_t det_tasks_chance(struct det_tasks *tasks);
 bool det_tasks_is_open(const struct det_tasks *tasks);
 det_time det_tasks_wall(struct det_tasks *tasks);
+/* A time of the loop as wall time: the same whenever it is asked, unless the wall clock was set. */
+det_time det_tasks_wall_of(struct det_tasks *tasks, det_time at);
 DET_MUST_CHECK int det_tasks_share_policy(
     struct det_tasks *tasks, const struct det_policy *policy, const struct det_policy **ret,
     struct det_error *reterr);

@@ -224,7 +224,7 @@ static int show(const struct det_slot *slot, const struct look *look)
         .owner_count = slot->owner_count,
         .owner = owner ? owner->node.id : 0,
         .owner_name = owner ? owner->name : NULL,
-        .since = det_tasks_wall(tasks) - (det_loop_now(tasks->loop) - slot->since),
+        .since = det_tasks_wall_of(tasks, slot->since),
         .started = slot->started,
         .rejected = slot->rejected,
         .replaced = slot->replaced,

@@ -14,6 +14,8 @@
 #define TASKS_MAX      1000000
 #define INTAKE_MAX     1024
 #define SLOT_DEPTH_MAX 100
+/* What two readings of two clocks differ by; more, and one was set. */
+#define CLOCKS_SLACK (10 * DET_MILLISECOND)
 
 /* Options and what they mean where they are zero. */
 static void set_options(struct det_tasks *tasks, const struct det_tasks_options *options)
@@ -200,6 +202,16 @@ det_time det_tasks_wall(struct det_tasks *tasks)
         tasks->wall = det_world_now(tasks->world, DET_CLOCK_WALL);
     }
     return tasks->wall;
+}
+
+/* The clocks are read one after the other, so how far they are apart is never the same twice. */
+det_time det_tasks_wall_of(struct det_tasks *tasks, det_time at)
+{
+    det_time apart = det_tasks_wall(tasks) - det_loop_now(tasks->loop);
+
+    if (apart - tasks->apart > CLOCKS_SLACK || tasks->apart - apart > CLOCKS_SLACK)
+        tasks->apart = apart;
+    return at + tasks->apart;
 }
 
 /* Good enough to spread delays; the world's own randomness costs more than a whole restart. */

@@ -130,7 +130,7 @@ def test_looking_at_it():
     detent("tasks", "flaky", out=["backoff", "in 1", "exit code 7"])
     detent("tasks", "late", out=["held", "waits for flaky"])
     equal([o["name"] for o in objects("tasks", "back")], ["database", "web"])
-    detent("tasks", "wbe", code=3, err="there is no task 'wbe'; did you mean 'web'?")
+    detent("tasks", "wbe", code=3, err="there is no task or group 'wbe'; did you mean 'web'?")
     tree = detent("tree").stdout
     for part in ("\n|- back ", "\n|  |- database ", "\n|  `- web ", "\n|- flaky ", "\n`- late "):
         check(part in tree, tree)

@@ -396,6 +396,17 @@ def test_a_reader_that_goes_away_ends_it():
     equal(process.wait(PATIENCE), 1)
 
 
+def test_streams_that_are_closed_are_nothing_else():
+    """What is opened later must not take their numbers: lines would end in it."""
+    config("  a: {run: echo hello, restart: never}")
+    for closed in ("<&-", ">&-", "<&- >&-"):
+        shell = f'exec "{DETENT}" up {closed}'
+        done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False,
+                              timeout=PATIENCE, env=environment())
+        equal(done.returncode, 1 if ">" in closed else 0)
+        equal("cannot write the output: Bad file descriptor" in done.stderr, ">" in closed)
+
+
 def test_output_that_is_not_read_keeps_nobody_waiting():
     config(f"  flood: {{run: [sh, -c, 'until test -e go; do sleep 0.01; done; {NASTY} flood 8']}}\n"
            f"  wide: {{run: [{NASTY}, deaf], grace: forever}}\n", "limits: {shutdown: 100ms}\n")
