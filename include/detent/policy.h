@@ -50,10 +50,10 @@ struct det_backoff {
 
 struct det_policy {
     enum det_restart restart;
-    det_time interval;    /* of ALWAYS, from the end of one to the start of the next; 0: none, but
-                             for the floor */
     uint32_t retries_max; /* failures in a row that are tried again: N are N + 1 attempts; 0:
                              unlimited */
+    det_time interval;    /* of ALWAYS, from the end of one to the start of the next; 0: none, but
+                             for the floor */
     det_time timeout;     /* of one attempt; 0: none */
     det_time grace;       /* from a cancel to force; 0: 10 s; DET_NEVER: no force */
     struct det_backoff backoff;

@@ -60,8 +60,8 @@ struct det_submission {
     const struct det_task_spec *task;
 };
 
-/* Submits a task to a slot. 0, started or queued; DET_ERR_REFUSED with the rejection in `ret`, which
- * is written in this case too; other errors as det_tasks_add(). */
+/* Submits a task to a slot. 0, started or queued; DET_ERR_REFUSED with the rejection in `ret`,
+ * which is written in this case too; other errors as det_tasks_add(). */
 DET_API int det_slot_submit(
     struct det_tasks *tasks, const struct det_submission *submission,
     struct det_waiter **ret_waiter, struct det_admitted *ret,

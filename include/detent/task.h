@@ -263,7 +263,8 @@ DET_API int det_tasks_add(
 DET_API int det_tasks_try_add(
     struct det_tasks *tasks, const struct det_task_spec *spec, struct det_waiter **ret_waiter,
     det_task_id *ret, struct det_error *reterr) DET_MUST_CHECK;
-/* All of them or none. They may depend on each other. `ret` (may be NULL) gets `count` ids. */
+/* All of them or none. They may depend on each other. `ret` (may be NULL) gets `count` ids. None at
+ * all is 0 at once, also while shutting down. */
 DET_API int det_tasks_add_batch(
     struct det_tasks *tasks, const struct det_task_spec *specs, size_t count, det_task_id *ret,
     struct det_error *reterr) DET_MUST_CHECK;

@@ -42,9 +42,8 @@ static int check(struct config_file *file, struct cli_problems *problems)
 {
     char folder[DET_PATH_MAX];
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
-    struct config_site site = { .folder = folder,
-                                .path = getenv("PATH"),
-                                .parse_cron = det_cron_parse };
+    const char *path = getenv("PATH");
+    struct config_site site = { .folder = folder, .path = path, .parse_cron = det_cron_parse };
     int r = det_file_folder(file->path, folder);
 
     return r < 0 ? r : config_check(&file->config, &site, problems);

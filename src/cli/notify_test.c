@@ -37,10 +37,12 @@ static int notify(struct fixture *fixture, const char *socket_name, bool is_read
         .operand_count = text ? 1 : 0,
     };
 
+    /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
     if (socket_name)
         assert_int_equal(setenv("NOTIFY_SOCKET", socket_name, 1), 0);
     else
         assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
+    /* NOLINTEND(concurrency-mt-unsafe) */
     return cli_command_notify.run(&fixture->cli, &args);
 }
 

@@ -205,7 +205,7 @@ static void check_roles(struct det_build *build, const struct det_build_row *row
 {
     const struct det_build_row *roles[] = { build->completion, build->invariant };
 
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) {
         const char *text = roles[i] != NULL ? roles[i]->component.function.text : NULL;
 
         if (text != NULL && roles[i]->kind > row->kind && row->component.function.text != NULL &&

@@ -75,6 +75,7 @@ static int sweep(det_orphans_fn *is_ours, void *user, int signal, pid_t *last)
     *last = 0;
     if (!folder)
         return det_real_error(errno);
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): this stream is ours */
     while ((entry = readdir(folder))) {
         pid_t number = (pid_t)strtol(entry->d_name, NULL, 10);
 

@@ -115,6 +115,7 @@ static void reset_signals(void)
     for (int i = 1; i < NSIG; i++)
         (void)sigaction(i, &action, NULL);
     sigemptyset(&none);
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): a fork has one thread */
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
@@ -222,6 +223,7 @@ static int read_report(int descriptor, struct det_spawn_failure *failure)
 
 int det_real_spawn_as(const struct det_spawn *spawn, pid_t *ret, struct det_spawn_failure *failure)
 {
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): as posix_spawnp() reads it */
     const char *folders = getenv("PATH");
     int report[2], r;
     pid_t number;

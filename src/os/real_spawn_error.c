@@ -52,6 +52,7 @@ static int tell_folder(
 
 static int tell_absent(const char *name, struct det_error *error)
 {
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): as posix_spawnp() reads it */
     const char *path = getenv("PATH");
 
     if (strchr(name, '/') == NULL)
@@ -75,6 +76,7 @@ static int tell_absent(const char *name, struct det_error *error)
  * the program, also where there is none. */
 static bool is_in_path(const char *name)
 {
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): as posix_spawnp() reads it */
     const char *folders = getenv("PATH");
     char path[DET_PATH_MAX];
 

@@ -63,6 +63,7 @@ static int release_refused(const struct det_task_spec *specs, size_t count, int 
 
 static int add_call(
     struct det_tasks *tasks, bool may_wait, const struct det_task_spec *spec,
+    /* NOLINTNEXTLINE(readability-non-const-parameter): written through `add` */
     struct det_waiter **ret_waiter, det_task_id *ret, struct det_error *reterr)
 {
     struct add add = { .specs = spec, .ret_waiter = ret_waiter, .ret = ret, .reterr = reterr };
@@ -100,6 +101,7 @@ static int make_all(struct det_tasks *tasks, struct add *add)
         r = det_task_make(tasks, &add->specs[i], &add->made[i], add->reterr);
         if (r < 0)
             return r;
+        det_task_tell(add->made[i], DET_EVENT_TASK_ADD_REQUESTED);
     }
     return 0;
 }
@@ -167,8 +169,6 @@ static int add_all(struct det_tasks *tasks, struct add *add)
     int r;
 
     r = make_all(tasks, add);
-    for (size_t i = 0; i < add->count && add->made[i]; i++)
-        det_task_tell(add->made[i], DET_EVENT_TASK_ADD_REQUESTED);
     if (r == 0)
         r = index_all(add, &culprit);
     if (r == 0)
@@ -199,11 +199,14 @@ static int add_batch(struct det_tasks *tasks, void *argument)
 }
 
 int det_tasks_add_batch(
+    /* NOLINTNEXTLINE(readability-non-const-parameter): written through `add` */
     struct det_tasks *tasks, const struct det_task_spec *specs, size_t count, det_task_id *ret,
     struct det_error *reterr)
 {
     struct add add = { .specs = specs, .count = count, .ret = ret, .reterr = reterr };
 
+    if (count == 0)
+        return 0;
     return release_refused(specs, count, det_tasks_call(tasks, true, add_batch, &add));
 }
 

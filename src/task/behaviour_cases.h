@@ -400,7 +400,7 @@ static void b52_many_replacements_at_once_settle_to_one_that_runs(void **unused)
     assert_int_equal(seen.owners, 1);
     assert_int_equal(seen.depth, 0);
     for (size_t i = 0; i < 50; i++) {
-        struct det_task_end end = { 0 };
+        struct det_task_end end;
 
         if (crowd->members[i].script.id == seen.owner)
             continue;

@@ -88,6 +88,24 @@ static void b33_a_name_twice_in_one_batch_is_a_duplicate_too(void **unused)
     lab_close(lab);
 }
 
+static void b33_a_batch_of_none_is_admitted_and_nothing_happens(void **unused)
+{
+    struct lab *lab = lab_open(NULL);
+    struct script script = { .acts = "o", .lab = lab };
+    struct det_task_spec spec = script_spec(&script, "unasked", &lab_once);
+    struct det_error error = { 0 };
+    det_task_id id = 7;
+
+    (void)unused;
+    assert_int_equal(det_tasks_add_batch(lab->tasks, &spec, 0, &id, &error), 0);
+    lab_settle(lab);
+    assert_int_equal(id, 7);
+    assert_int_equal(error.code, 0);
+    assert_int_equal(script.runs + script.released, 0);
+    assert_int_equal(lab_count(lab, DET_EVENT_TASK_ADD_REQUESTED, NULL), 0);
+    lab_close(lab);
+}
+
 static void b33_a_batch_is_admitted_before_any_of_it_starts(void **unused)
 {
     struct lab *lab = lab_open(NULL);
@@ -352,6 +370,7 @@ static void b41_nothing_is_admitted_after_a_shutdown(void **unused)
     assert_int_equal(det_tasks_add(lab->tasks, &spec, NULL, &id, NULL), DET_ERR_CLOSED);
     assert_int_equal(det_tasks_try_add(lab->tasks, &spec, NULL, &id, NULL), DET_ERR_CLOSED);
     assert_int_equal(det_tasks_add_batch(lab->tasks, &spec, 1, NULL, NULL), DET_ERR_CLOSED);
+    assert_int_equal(det_tasks_add_batch(lab->tasks, NULL, 0, NULL, NULL), 0);
     assert_int_equal(det_tasks_add_group(lab->tasks, &group, NULL), DET_ERR_CLOSED);
     assert_int_equal(script.released, 3);
     assert_int_equal(script.runs, 0);
@@ -420,6 +439,7 @@ int main(void)
         cmocka_unit_test(b31_a_name_that_is_taken_is_refused_and_its_body_never_runs),
         cmocka_unit_test(b33_a_batch_with_a_duplicate_is_refused_as_a_whole),
         cmocka_unit_test(b33_a_name_twice_in_one_batch_is_a_duplicate_too),
+        cmocka_unit_test(b33_a_batch_of_none_is_admitted_and_nothing_happens),
         cmocka_unit_test(b33_a_batch_is_admitted_before_any_of_it_starts),
         cmocka_unit_test(b33_run_is_for_one_caller_once),
         cmocka_unit_test(b34_a_removed_task_is_listed_until_it_is_gone),

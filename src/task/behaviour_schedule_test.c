@@ -22,7 +22,8 @@ static void b19_a_backoff_doubles_until_its_max_whatever_the_exponent(void **unu
     (void)unused;
     for (uint32_t i = 0; i < 5; i++) {
         assert_int_equal(det_backoff_base(&open, i), (100 << i) * DET_MILLISECOND);
-        assert_int_equal(det_backoff_delay(&open, i, 0, i * 77), (100 << i) * DET_MILLISECOND);
+        assert_int_equal(
+            det_backoff_delay(&open, i, 0, (uint64_t)i * 77), (100 << i) * DET_MILLISECOND);
     }
     assert_int_equal(det_backoff_base(&capped, 10), DET_SECOND);
     assert_int_equal(det_backoff_base(&capped, UINT32_MAX), DET_SECOND);

@@ -29,18 +29,18 @@ struct script {
     struct lab *lab;
     const char *acts;
     det_time span;
+    det_task_id id;
+    enum lab_kind kind;
     int32_t exit_code;
     bool has_exit_code;
     bool told; /* see 's' */
-    enum lab_kind kind;
-    det_task_id id;
 
     /* What happened. */
+    atomic_bool overlapped; /* two attempts at the same time */
+    atomic_bool is_inside;
     atomic_uint runs; /* attempts that began */
     atomic_uint cancels;
     atomic_uint released;
-    atomic_bool overlapped; /* two attempts at the same time */
-    atomic_bool is_inside;
     uint32_t attempt;
     det_time wake_at;
     det_time begun[LAB_RUNS_MAX];

@@ -261,7 +261,7 @@ static void end_patiently(void *argument)
 static void an_end_elsewhere_may_come_in_the_middle_of_a_publish(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 10 * SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)10 * SEEDS; seed++) {
         static struct watcher watcher;
         struct ender ender = { .watcher = &watcher };
         struct det_thread *thread;

@@ -331,12 +331,11 @@ static void give_up_probe(struct checks *checks)
 static void on_timer(void *argument)
 {
     struct checks *checks = argument;
+    bool is_over = checks->is_quiet || checks->is_last;
 
-    if (checks->is_quiet || checks->is_last)
-        set_timer(checks, DET_NEVER);
-    else if (checks->probe->is_running)
+    if (!is_over && checks->probe->is_running)
         give_up_probe(checks);
-    else if (is_wanted(checks))
+    else if (!is_over && is_wanted(checks))
         start_probe(checks);
     else
         set_timer(checks, DET_NEVER);

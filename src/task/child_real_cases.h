@@ -100,6 +100,7 @@ static inline void fails_with(const struct det_process_spec *spec, int code, con
 /* The name of an ordinary user, or NULL when this suite may not become one. */
 static inline const char *somebody(void)
 {
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     const struct passwd *entry = getpwnam("nobody");
 
     return geteuid() == 0 && entry && entry->pw_uid != 0 ? "nobody" : NULL;

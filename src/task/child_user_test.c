@@ -30,6 +30,7 @@ int list_groups(const char *name, gid_t group, gid_t *groups, int *count)
 
 static void a_child_of_another_user_has_its_rights_alone(void **state)
 {
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     const struct passwd *entry = getpwnam("nobody");
     int extra = dup(2);
     char expected[64];
@@ -56,6 +57,7 @@ static void a_child_of_another_user_has_no_signal_settings_of_ours(void **state)
         skip();
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     assert_int_equal(0, sigprocmask(SIG_BLOCK, &set, NULL));
     signal(SIGUSR2, SIG_IGN);
     start_as(
@@ -64,12 +66,14 @@ static void a_child_of_another_user_has_no_signal_settings_of_ours(void **state)
     ends_with(&witness, 0, 0);
     assert_string_equal("2|", witness.said[0]);
     signal(SIGUSR2, SIG_DFL);
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     assert_int_equal(0, sigprocmask(SIG_UNBLOCK, &set, NULL));
 }
 
 static void the_own_user_needs_no_change(void **state)
 {
     (void)state;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     start_as(getpwuid(geteuid())->pw_name, (const char *const[]){ nasty, "user", NULL });
     ends_with(&witness, 0, 0);
     assert_int_equal(geteuid(), strtol(witness.said[0], NULL, 10));
@@ -132,6 +136,7 @@ static int try_without_rights(void)
     const struct det_process_spec spec = { .argv = (const char *const[]){ "true", NULL },
                                            .user = "root" },
                                   plain = { .argv = spec.argv };
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     const struct passwd *entry = getpwnam("nobody");
     struct det_child_events events = events_of(&witness);
     struct det_error error;

@@ -162,6 +162,7 @@ static void put_fields(struct writer *writer, const struct det_task_event *event
             writer, "source", event->source == DET_BACKOFF_AFTER_SUCCESS ? "success" : "failure");
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): written through `writer` */
 size_t det_task_event_text(const struct det_task_event *event, char *target, size_t size)
 {
     struct writer writer = { { target, size, 0 }, true };
@@ -194,6 +195,7 @@ static void put_json_text(struct writer *writer, const char *key, const char *te
     det_output_quoted(&writer->output, view);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): written through `writer` */
 size_t det_task_event_json(const struct det_task_event *event, char *target, size_t size)
 {
     struct writer writer = { { target, size, 0 }, false };

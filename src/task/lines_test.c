@@ -95,7 +95,7 @@ static void long_line_is(size_t size, const char *end, size_t part)
 
     begin(NULL);
     memset(text, 'x', size);
-    memcpy(text + size, end, strlen(end));
+    memcpy(text + size, end, total - size);
     for (size_t left = size; left; length++) {
         size_t piece = left < DET_LINE_MAX ? left : DET_LINE_MAX;
 
@@ -112,10 +112,10 @@ static void long_line_is(size_t size, const char *end, size_t part)
 
 static void a_long_line_comes_in_pieces_and_only_the_last_is_not_cut(void **state)
 {
-    const size_t sizes[] = { DET_LINE_MAX - 1,     DET_LINE_MAX,         DET_LINE_MAX + 1,
-                             DET_LINE_MAX + 2,     2 * DET_LINE_MAX - 1, 2 * DET_LINE_MAX,
-                             2 * DET_LINE_MAX + 1, 2 * DET_LINE_MAX + 2 };
-    const size_t parts[] = { 1, 7, DET_LINE_MAX, DET_LINE_MAX + 1, 3 * DET_LINE_MAX };
+    const size_t max = DET_LINE_MAX;
+    const size_t sizes[] = { max - 1,     max,     max + 1,     max + 2,
+                             2 * max - 1, 2 * max, 2 * max + 1, 2 * max + 2 };
+    const size_t parts[] = { 1, 7, max, max + 1, 3 * max };
 
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)

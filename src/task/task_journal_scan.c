@@ -23,7 +23,7 @@
 #define OPENING     "{\"journal\":"
 #define OPENING_MAX 512 /* bytes of an opening line: less than a sector */
 /* How far a newline is sought: two lines that have lost theirs are seen together. */
-#define LOOK_MAX   (2 * DET_TASK_JOURNAL_LINE_MAX)
+#define LOOK_MAX   ((size_t)2 * DET_TASK_JOURNAL_LINE_MAX)
 #define DIGITS_MAX 20
 
 struct scan {
@@ -206,6 +206,7 @@ static int look_at(struct scan *scan, struct det_view line, bool is_ended, struc
 }
 
 int det_task_journal_scan(
+    /* NOLINTNEXTLINE(readability-non-const-parameter): written through `scan` */
     struct det_world *world, struct det_file *file, char *buffer, size_t capacity,
     struct det_task_journal_extent *ret, struct det_error *reterr)
 {
@@ -221,7 +222,7 @@ int det_task_journal_scan(
     bool is_ended;
     int r;
 
-    det_assert(capacity >= 2 * DET_TASK_JOURNAL_LINE_MAX);
+    det_assert(capacity >= LOOK_MAX);
     while ((r = next_line(&scan, &line, &size, &is_ended)) > 0) {
         r = look_at(&scan, line, is_ended, reterr);
         if (r < 0)
