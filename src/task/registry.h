@@ -115,6 +115,7 @@ struct det_task {
     uint8_t outcome; /* enum det_task_outcome, once it is known */
     uint8_t rejection;
     uint8_t standing; /* a bit for each enum det_condition_kind that is so */
+    uint8_t wishes;   /* what a step that runs now has asked for its own task; see actor.c */
     bool has_permit : 1;
     bool is_registered : 1; /* in `names` */
     bool is_removing : 1;   /* a removal was asked for */
@@ -125,6 +126,7 @@ struct det_task {
     bool is_stuck : 1;
     bool is_last : 1;      /* no attempt follows the one that runs */
     bool is_unhealthy : 1; /* the attempt is ended because of its checks */
+    bool has_stepped : 1;  /* its step has come to its end, and that is still to be told */
     const char *name;      /* behind this struct */
 };
 
@@ -191,6 +193,7 @@ struct det_tasks {
     char text[DET_TASK_REASON_MAX + 1];     /* why a step that runs now fails */
     det_time step_wake_at;                  /* when it wants to be called again at the latest */
     char obstacle[DET_TASK_REASON_MAX + 1]; /* what the task that was asked about waits for */
+    const struct det_task *stepping;        /* whose step runs now; NULL: none */
 
     /* any thread, under the mutex */
     struct det_mutex *mutex;
