@@ -432,7 +432,7 @@ static int run_attempt(struct det_task *task, struct actor_event *ret)
 static int watch_pause(struct det_task *task, struct actor_event *ret)
 {
     if (!is_late(task))
-        return wait_until(task, task->deadline);
+        return wait_until(task, det_plan_look(task));
     *ret = actor_due();
     return DET_TRANSITION;
 }

@@ -306,6 +306,8 @@ void det_plan_close(struct det_task *task);
 det_time det_plan_next_wall(struct det_task *task);
 
 /* waiter.c */
+/* When to look at a pause again at the latest. */
+det_time det_plan_look(struct det_task *task);
 DET_MUST_CHECK int det_waiter_open(struct det_task *task, struct det_waiter **ret);
 /* The newest one of the task, which its user has not seen yet. */
 void det_waiter_forget(struct det_task *task);
