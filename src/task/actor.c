@@ -474,9 +474,13 @@ void det_actor_release(struct det_task *task)
     offer(task, actor_release());
 }
 
+/* One that was drained has nothing to be held for: it would begin anew. */
 void det_actor_hold(struct det_task *task)
 {
-    offer(task, actor_hold());
+    if (task->is_last)
+        (void)det_task_remove(task);
+    else
+        offer(task, actor_hold());
 }
 
 void det_actor_grant(struct det_task *task)
@@ -539,6 +543,11 @@ bool det_actor_is_running(const struct det_task *task)
 bool det_actor_has_attempt(const struct det_task *task)
 {
     return actor_is_attempt((enum actor_state)task->component.state);
+}
+
+bool det_actor_begins_anew(const struct det_task *task)
+{
+    return task->component.state == ACTOR_RECYCLING || task->component.state == ACTOR_HOLDING;
 }
 
 bool det_actor_is_paused(const struct det_task *task)

@@ -274,7 +274,7 @@ static int drain_one(struct det_tasks *tasks, void *argument)
 
     if (!task || task->is_removing || task->is_last || task->outcome != DET_OUTCOME_NONE)
         return 0;
-    if (!task->is_registered || !det_actor_has_attempt(task))
+    if (!task->is_registered || !det_actor_has_attempt(task) || det_actor_begins_anew(task))
         return det_task_remove(task);
     task->is_last = true;
     return 1;

@@ -272,6 +272,8 @@ bool det_actor_is_paused(const struct det_task *task);
 int det_actor_count(struct det_task *task, void *argument);
 DET_MUST_CHECK int det_actor_start(struct det_task *task, struct det_error *reterr);
 /* Takes back a start that nobody has heard of. */
+/* The attempt was told to stop, and not because it is the last. */
+bool det_actor_begins_anew(const struct det_task *task);
 void det_actor_abandon(struct det_task *task);
 
 /* permit.c */
