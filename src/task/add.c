@@ -38,8 +38,8 @@ static int add_one(struct det_tasks *tasks, void *argument)
         det_error_set(&error, r, "task %s: no memory left", task->name);
     } else {
         r = det_task_admit(task, &error);
-        if (r < 0 && waiter)
-            det_waiter_forget(task);
+        if (r < 0)
+            det_waiter_close(waiter);
     }
     if (r < 0) {
         refuse(task, r, &error);

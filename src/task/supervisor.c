@@ -263,6 +263,10 @@ static int wait_for(struct det_tasks *tasks, const bool *a, const bool *b)
 
     det_mutex_lock(tasks->world, tasks->mutex);
     while (!*a && !*b && r >= 0) {
+        if (det_tasks_is_waiting_for_itself(tasks)) {
+            r = DET_ERR_DEADLOCK;
+            continue;
+        }
         if (tasks->own_loop || !det_loop_is_mine(tasks->loop)) {
             r = det_condition_wait(tasks->world, tasks->changed, tasks->mutex, DET_NEVER);
             continue;
