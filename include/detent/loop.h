@@ -96,8 +96,8 @@ DET_API int det_loop_start(struct det_loop *loop, const char *name) DET_MUST_CHE
  * at once (a start does not), so that a stop that comes a moment too early is not lost. */
 DET_API void det_loop_stop(struct det_loop *loop);
 
-/* Whether the calling thread may use it as its owner: it runs the loop, or nobody does, and then
- * whoever turns it is taken to ask. */
+/* Whether the calling thread may use it as its owner: it runs the loop, or was the last to turn it,
+ * or nobody has done either, and then whoever will is taken to ask. */
 DET_API bool det_loop_is_mine(const struct det_loop *loop);
 
 /* For a foreign loop: readable when a turn has something to do; -1 in a simulated world. */

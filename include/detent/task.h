@@ -229,7 +229,8 @@ struct det_tasks_options {
     uint32_t tasks_max;        /* registered or queued; 0: 1,000,000 */
     uint32_t intake_max;       /* calls from other threads at the same time; 0: 1024 */
     uint32_t slot_depth_max;   /* queued in one slot, unless it says otherwise; 0: 100 */
-    uint32_t bus_capacity;     /* events kept in the ring; 0: 1024; rounded up to a power of two */
+    uint32_t bus_capacity;     /* events kept in the ring; 0: 1024; at most 1,048,576; rounded up to
+                                  a power of two */
     det_time grace;            /* of a shutdown as a whole; 0: 60 s; negative: force at once */
     det_time subscriber_grace; /* to drain subscribers at the end; 0: 5 s; negative: drop */
     struct det_policy defaults;
@@ -247,7 +248,8 @@ DET_API int det_tasks_open(
     const struct det_tasks_options *options, struct det_tasks **ret,
     struct det_error *reterr) DET_MUST_CHECK;
 /* Shuts down if that was not done, and then waits for functions that are stuck: to leave them
- * behind there is only the end of the program. Not from a callback. */
+ * behind there is only the end of the program. Not from a callback; with a loop of yours, on the
+ * thread that turns it. */
 DET_API void det_tasks_close(struct det_tasks *tasks);
 DET_SCOPED_CLOSE(tasks)
 DET_API struct det_bus *det_tasks_bus(struct det_tasks *tasks);
@@ -301,7 +303,7 @@ DET_API int det_tasks_watch(struct det_tasks *tasks, det_task_id id, struct det_
  * the loop, unless it has ended. */
 DET_API int det_waiter_wait(struct det_waiter *waiter, det_time deadline, struct det_task_end *ret)
     DET_MUST_CHECK;
-/* Harmless to the task, at any time. */
+/* Harmless to the task, at any time before the tasks are closed. */
 DET_API void det_waiter_close(struct det_waiter *waiter);
 DET_SCOPED_CLOSE(waiter)
 
@@ -355,7 +357,7 @@ DET_API int det_tasks_run(struct det_tasks *tasks, struct det_error *reterr) DET
 /* One operation for all who ask: requested -> no more admissions -> all are asked to stop,
  * dependents first -> joined under one deadline -> the rest is forced -> verdict -> subscribers
  * drain. All callers, also late ones, get the same answer: 0, or DET_ERR_TIMEOUT with the names of
- * those that did not stop in time. */
+ * those that did not stop in time. Not from a callback, for which det_tasks_begin_shutdown() is. */
 DET_API int det_tasks_shutdown(struct det_tasks *tasks, struct det_error *reterr);
 /* On the loop: begins it and returns; on_empty tells the end. */
 DET_API void det_tasks_begin_shutdown(struct det_tasks *tasks);

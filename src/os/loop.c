@@ -49,7 +49,7 @@ struct det_loop {
     _Atomic(struct det_post *) posts;
     atomic_bool wake_wanted;
     atomic_bool stop_wanted;
-    _Atomic(const void *) owner; /* the thread in run, or NULL */
+    _Atomic(const void *) owner; /* the thread in run, or the last one in turn; NULL: nobody */
 
     struct det_mutex *mutex;
     struct det_condition *changed;
@@ -408,6 +408,8 @@ int det_loop_turn(struct det_loop *loop, det_time deadline)
 {
     int count;
 
+    /* Also between turns: others must not take a loop for theirs that somebody turns. */
+    atomic_store(&loop->owner, det_thread_self(loop->world));
     atomic_store(&loop->wake_wanted, false);
     do
         count = turn_once(loop, deadline);
@@ -468,6 +470,7 @@ int det_loop_start(struct det_loop *loop, const char *name)
 
     join_ended(loop);
     atomic_store(&loop->stop_wanted, false);
+    atomic_store(&loop->owner, NULL);
     set_state(loop, LOOP_RUNNING);
     r = det_thread_start(loop->world, name, loop_main, loop, &thread);
     if (r < 0) {

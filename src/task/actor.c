@@ -24,6 +24,32 @@
 #define FSM_SPEC "task/actor.fsm"
 #include <detent/fsm/define.h>
 
+/* A step may remove or restart its own task, shut everything down, or replace itself in its slot.
+ * The actor is in the middle of its dispatch then: what it is told waits until the step returns. */
+enum wish {
+    WISH_RESTART = 1,
+    WISH_CANCEL = 2,
+    WISH_FORCE = 4,
+};
+
+static void wish(struct det_task *task, enum actor_event_kind kind)
+{
+    det_assert(kind == ACTOR_RESTART || kind == ACTOR_CANCEL || kind == ACTOR_OVERDUE);
+    if (kind == ACTOR_RESTART)
+        task->wishes |= WISH_RESTART;
+    else
+        task->wishes |= kind == ACTOR_CANCEL ? WISH_CANCEL : WISH_FORCE;
+}
+
+/* Whether it is one of the wishes, and means anything to the state; it is taken back. */
+static bool take_wish(struct det_task *task, enum wish wish, bool is_taken)
+{
+    bool is_wished = task->wishes & wish;
+
+    task->wishes = (uint8_t)(task->wishes & ~(unsigned)wish);
+    return is_wished && is_taken;
+}
+
 /* What the machine was told must be taken by its table in every state but the named ones: an event
  * that comes too late, say a restart of one that is being cancelled, is nobody's fault. */
 static void offer(struct det_task *task, struct actor_event event)
@@ -32,6 +58,10 @@ static void offer(struct det_task *task, struct actor_event event)
 
     if (!task->component.def)
         return;
+    if (task->tasks->stepping == task) {
+        wish(task, event.kind);
+        return;
+    }
     r = actor_offer(task, event);
     det_assert(r == 0 || r == DET_ERR_UNHANDLED || r == DET_ERR_NO_MEMORY);
 }
@@ -118,7 +148,8 @@ static int start_attempt(
                          : det_add_time(now, task->policy->timeout);
     task->context = (struct det_task_context){ .is_cancelled = 0 };
     task->ended = (struct attempt_end){ .result = ATTEMPT_SUCCEEDED };
-    task->is_stuck = task->is_unhealthy = task->is_ready = false;
+    task->is_stuck = task->is_unhealthy = task->is_ready = task->has_stepped = false;
+    task->wishes = 0;
     task->is_healthy = true;
     det_task_tell(task, DET_EVENT_ATTEMPT_STARTING);
     r = det_attempt_start(task);
@@ -356,10 +387,33 @@ static bool is_delayed(struct det_task *task)
     return true;
 }
 
+/* What the step has asked for, and then its end, one at a time. */
+static bool take_news(struct det_task *task, struct actor_event *ret)
+{
+    enum actor_state state = (enum actor_state)task->component.state;
+    bool is_for_good = task->wishes & WISH_CANCEL || state == ACTOR_CANCELLING;
+
+    if (take_wish(task, WISH_RESTART, !is_for_good && state != ACTOR_RECYCLING)) {
+        *ret = actor_restart();
+    } else if (take_wish(task, WISH_CANCEL, state != ACTOR_CANCELLING)) {
+        *ret = actor_cancel();
+    } else if (task->has_stepped) {
+        task->has_stepped = false;
+        *ret = actor_ended();
+    } else if (take_wish(task, WISH_FORCE, state != ACTOR_RUNNING)) {
+        *ret = actor_overdue();
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static int run_attempt(struct det_task *task, struct actor_event *ret)
 {
     int r;
 
+    if (take_news(task, ret))
+        return DET_TRANSITION;
     if (is_late(task)) {
         *ret = task->component.state == ACTOR_RUNNING ? actor_expired() : actor_overdue();
         return DET_TRANSITION;
@@ -367,19 +421,18 @@ static int run_attempt(struct det_task *task, struct actor_event *ret)
     if (task->kind != TASK_STEP || det_checks_are_last(task))
         return wait_until(task, task->deadline);
     r = det_attempt_step(task);
+    task->has_stepped = r == DET_TRANSITION && !is_delayed(task);
+    if (take_news(task, ret))
+        return DET_TRANSITION;
     if (r == DET_CONTINUE && task->tasks->step_wake_at < task->deadline)
         return wait_until(task, task->tasks->step_wake_at);
-    if (r == DET_CONTINUE || (r == DET_TRANSITION && is_delayed(task)))
-        return wait_until(task, task->deadline);
-    if (r == DET_TRANSITION)
-        *ret = actor_ended();
-    return r;
+    return r == DET_AGAIN ? r : wait_until(task, task->deadline);
 }
 
 static int watch_pause(struct det_task *task, struct actor_event *ret)
 {
     if (!is_late(task))
-        return wait_until(task, task->deadline);
+        return wait_until(task, det_plan_look(task));
     *ret = actor_due();
     return DET_TRANSITION;
 }
@@ -421,9 +474,13 @@ void det_actor_release(struct det_task *task)
     offer(task, actor_release());
 }
 
+/* One that was drained has nothing to be held for: it would begin anew. */
 void det_actor_hold(struct det_task *task)
 {
-    offer(task, actor_hold());
+    if (task->is_last)
+        (void)det_task_remove(task);
+    else
+        offer(task, actor_hold());
 }
 
 void det_actor_grant(struct det_task *task)
@@ -486,6 +543,11 @@ bool det_actor_is_running(const struct det_task *task)
 bool det_actor_has_attempt(const struct det_task *task)
 {
     return actor_is_attempt((enum actor_state)task->component.state);
+}
+
+bool det_actor_begins_anew(const struct det_task *task)
+{
+    return task->component.state == ACTOR_RECYCLING || task->component.state == ACTOR_HOLDING;
 }
 
 bool det_actor_is_paused(const struct det_task *task)

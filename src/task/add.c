@@ -38,8 +38,8 @@ static int add_one(struct det_tasks *tasks, void *argument)
         det_error_set(&error, r, "task %s: no memory left", task->name);
     } else {
         r = det_task_admit(task, &error);
-        if (r < 0 && waiter)
-            det_waiter_forget(task);
+        if (r < 0)
+            det_waiter_close(waiter);
     }
     if (r < 0) {
         refuse(task, r, &error);
@@ -277,7 +277,7 @@ static int drain_one(struct det_tasks *tasks, void *argument)
 
     if (!task || task->is_removing || task->is_last || task->outcome != DET_OUTCOME_NONE)
         return 0;
-    if (!task->is_registered || !det_actor_has_attempt(task))
+    if (!task->is_registered || !det_actor_has_attempt(task) || det_actor_begins_anew(task))
         return det_task_remove(task);
     task->is_last = true;
     return 1;

@@ -305,7 +305,9 @@ int det_attempt_step(struct det_task *task)
 
     text[0] = 0;
     task->tasks->step_wake_at = DET_NEVER;
+    task->tasks->stepping = task;
     r = task->step(&task->context, task->argument);
+    task->tasks->stepping = NULL;
     if (r == DET_STEP_AGAIN)
         return DET_AGAIN;
     if (r == DET_STEP_WAIT)

@@ -108,7 +108,9 @@ static bool has_readiness(const struct det_readiness *readiness)
 
 static bool has_schedule(const struct det_schedule *schedule)
 {
-    return schedule->every != 0 || schedule->cron;
+    /* Also one that says only what means nothing by itself: it is refused. */
+    return schedule->every || schedule->cron || schedule->from || schedule->missed ||
+           schedule->spread;
 }
 
 bool det_body_is_needed(const struct det_task_spec *spec)

@@ -34,20 +34,39 @@ static void take(struct det_task *task)
         task->tasks->pool_used++;
 }
 
+static struct det_task *head_of(struct det_list *line)
+{
+    return det_list_is_empty(line) ? NULL : DET_CONTAINER(line->next, struct det_task, line);
+}
+
+/* The first of those who could run; NULL: nobody could. */
+static struct det_task *first_in_line(struct det_tasks *tasks)
+{
+    struct det_task *function = has_thread_left(tasks) ? head_of(&tasks->pool_line) : NULL;
+    struct det_task *other = head_of(&tasks->permit_line);
+
+    if (!function || !other)
+        return function ? function : other;
+    /* Tickets wrap around; the two are never so far apart. */
+    return (int32_t)(function->ticket - other->ticket) < 0 ? function : other;
+}
+
 bool det_permit_ask(struct det_task *task)
 {
     struct det_tasks *tasks = task->tasks;
     struct det_list *line = line_of(task);
 
     det_assert(!task->has_permit && det_list_is_empty(&task->line));
-    /* Nobody overtakes: whoever is in line while there is a permit left waits for a thread. */
-    if (det_list_is_empty(line) && has_permit_left(tasks) &&
+    /* Nobody overtakes, also not in the moment in which one who runs has given its permit back. */
+    if (has_permit_left(tasks) && det_list_is_empty(line) && !first_in_line(tasks) &&
         (task->kind != TASK_FUNCTION || has_thread_left(tasks))) {
         take(task);
         return true;
     }
     task->ticket = tasks->next_ticket++;
     det_list_append(line, &task->line);
+    if (has_permit_left(tasks))
+        det_tasks_settle_soon(tasks);
     return false;
 }
 
@@ -67,23 +86,6 @@ void det_permit_return(struct det_task *task)
         tasks->pool_used--;
     if (!det_list_is_empty(&tasks->permit_line) || !det_list_is_empty(&tasks->pool_line))
         det_tasks_settle_soon(tasks);
-}
-
-static struct det_task *head_of(struct det_list *line)
-{
-    return det_list_is_empty(line) ? NULL : DET_CONTAINER(line->next, struct det_task, line);
-}
-
-/* The first of those who could run; NULL: nobody could. */
-static struct det_task *first_in_line(struct det_tasks *tasks)
-{
-    struct det_task *function = has_thread_left(tasks) ? head_of(&tasks->pool_line) : NULL;
-    struct det_task *other = head_of(&tasks->permit_line);
-
-    if (!function || !other)
-        return function ? function : other;
-    /* Tickets wrap around; the two are never so far apart. */
-    return (int32_t)(function->ticket - other->ticket) < 0 ? function : other;
 }
 
 void det_permits_grant(struct det_tasks *tasks)

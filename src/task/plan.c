@@ -5,17 +5,26 @@
  * its schedule.
  *
  * A pause ends at `task->deadline` on the monotonic clock. A schedule speaks of wall time, so its
- * pause has no deadline; a timer on the wall clock sets it when the time has come. */
+ * pause has no deadline; a timer on the wall clock sets it when the time has come. If that has not
+ * come though the monotonic clock says so, the wall clock was set back: then the schedule is asked
+ * again, so that it does not stand still for as long as that. */
 #include "task/registry.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/unset.h"
 
+/* The timer of the wall clock comes first, if both clocks agree. */
+#define LOOK_LATER DET_SECOND
+
 struct plan {
     struct det_timetable table;
     struct det_timer timer;
-    det_time due; /* wall: the run that comes, or the one that runs */
+    det_time last;    /* wall: the time that was run, or let pass, last; 0: none */
+    det_time due;     /* wall: the one that comes */
+    det_time look_at; /* monotonic: when it should have come */
+    uint32_t told;    /* how many since `last` were told to be missed */
 };
 
 /* A run that was stable for long enough ends the streak, even if it failed in the end. */
@@ -97,15 +106,32 @@ static void tell_missed(struct det_task *task, uint32_t missed)
     det_tasks_publish(task->tasks, &event);
 }
 
-/* Arms the next of its times. */
+/* Arms the next of its times. Needs no memory while the timer is set, or has just run. */
+static int arm(struct det_task *task, struct plan *plan, det_time now, uint32_t *ret_missed)
+{
+    struct det_loop *loop = task->tasks->loop;
+    det_time span;
+
+    plan->due = det_timetable_next(&plan->table, plan->last, now, ret_missed);
+    span = plan->due > now ? det_add_time(plan->due, -now) : 0;
+    plan->look_at = det_add_time(det_loop_now(loop), det_add_time(span, LOOK_LATER));
+    return det_loop_timer_set_wall(loop, &plan->timer, plan->due);
+}
+
+/* A run by hand, say, makes it ask again: what was told is not told twice. */
 static int wait_for_time(struct det_task *task, struct plan *plan, uint32_t missed, det_time now)
 {
-    uint32_t more = 0;
+    uint32_t since_last = 0;
+    int r;
 
-    plan->due = det_timetable_next(&plan->table, plan->due, now, &more);
-    if (missed + more > 0)
-        tell_missed(task, missed + more);
-    return det_loop_timer_set_wall(task->tasks->loop, &plan->timer, plan->due);
+    r = arm(task, plan, now, &since_last);
+    if (since_last > plan->told) {
+        missed += since_last - plan->told;
+        plan->told = since_last;
+    }
+    if (missed > 0)
+        tell_missed(task, missed);
+    return r;
 }
 
 /* A time that came while the machine slept may be over already. */
@@ -114,13 +140,32 @@ static void on_time(void *argument)
     struct det_task *task = argument;
     struct plan *plan = task->body->plan;
     det_time now = det_world_now(task->tasks->world, DET_CLOCK_WALL);
+    bool is_over = det_timetable_is_over(&plan->table, plan->due, now);
 
+    plan->last = plan->due;
+    plan->told = 0;
     /* The timer that has just run has left its room in the heap: this cannot fail. */
-    if (det_timetable_is_over(&plan->table, plan->due, now) &&
-        wait_for_time(task, plan, 1, now) == 0)
+    if (is_over && wait_for_time(task, plan, 1, now) == 0)
         return;
     task->deadline = 0;
     det_component_wake(&task->component);
+}
+
+/* Also with a schedule a pause has an end on the monotonic clock, if only to look at the other. */
+det_time det_plan_look(struct det_task *task)
+{
+    struct plan *plan = task->body ? task->body->plan : NULL;
+    det_time now;
+    int r;
+
+    if (!plan || task->deadline != DET_NEVER)
+        return task->deadline;
+    if (plan->look_at > det_loop_now(task->tasks->loop))
+        return plan->look_at;
+    now = det_world_now(task->tasks->world, DET_CLOCK_WALL);
+    r = arm(task, plan, now, NULL);
+    det_assert(r == 0);
+    return plan->look_at;
 }
 
 static int rest_until_time(struct det_task *task, struct plan *plan)

@@ -172,6 +172,7 @@ void det_task_free(struct det_task *task)
     if (task->node.id)
         det_id_map_remove(&tasks->ids, &task->node);
     det_body_close(task);
+    det_tasks_unshare_policy(tasks, task->policy);
     det_free_string(tasks->allocator, task->reason);
     det_free(tasks->allocator, task, sizeof *task + strlen(task->name) + 1);
 }
@@ -203,8 +204,7 @@ int det_task_index(struct det_task *task, struct det_error *reterr)
     if (r < 0)
         return det_error_set(reterr, r, "task %s: no memory left", task->name);
     task->is_registered = true;
-    if (tasks->registered++ == 0)
-        det_tasks_look_empty(tasks);
+    tasks->registered++;
     return 0;
 }
 
@@ -233,6 +233,9 @@ void det_task_announce(struct det_task *task)
     struct det_tasks *tasks = task->tasks;
 
     tasks->counts.added++;
+    /* Not before: what is taken back again was never there, and nobody would notice its end. */
+    if (tasks->is_empty)
+        det_tasks_look_empty(tasks);
     det_task_tell(task, DET_EVENT_TASK_ADDED);
     det_tasks_settle_soon(tasks);
 }

@@ -115,6 +115,7 @@ struct det_task {
     uint8_t outcome; /* enum det_task_outcome, once it is known */
     uint8_t rejection;
     uint8_t standing; /* a bit for each enum det_condition_kind that is so */
+    uint8_t wishes;   /* what a step that runs now has asked for its own task; see actor.c */
     bool has_permit : 1;
     bool is_registered : 1; /* in `names` */
     bool is_removing : 1;   /* a removal was asked for */
@@ -125,6 +126,7 @@ struct det_task {
     bool is_stuck : 1;
     bool is_last : 1;      /* no attempt follows the one that runs */
     bool is_unhealthy : 1; /* the attempt is ended because of its checks */
+    bool has_stepped : 1;  /* its step has come to its end, and that is still to be told */
     const char *name;      /* behind this struct */
 };
 
@@ -142,8 +144,9 @@ struct body {
 
 /* The policies in use; few, for most tasks say nothing. */
 struct shared_policy {
-    struct det_policy policy;
-    struct shared_policy *next;
+    struct det_policy policy; /* first: a task has a pointer to it */
+    struct det_list all;
+    uint64_t users;
 };
 
 struct det_tasks {
@@ -157,7 +160,7 @@ struct det_tasks {
     struct det_bus *bus;
     struct det_pool *pool;
     struct det_policy defaults; /* resolved */
-    struct shared_policy *policies;
+    struct det_list policies;   /* by `all` */
 
     struct det_id_map ids;
     struct det_map names;
@@ -191,6 +194,7 @@ struct det_tasks {
     char stubborn[DET_TASK_REASON_MAX + 1]; /* names of those that did not stop in time */
     char text[DET_TASK_REASON_MAX + 1];     /* why a step that runs now fails */
     det_time step_wake_at;                  /* when it wants to be called again at the latest */
+    const struct det_task *stepping;        /* whose step runs now; NULL: none */
     char obstacle[DET_TASK_REASON_MAX + 1]; /* what the task that was asked about waits for */
 
     /* any thread, under the mutex */
@@ -230,6 +234,8 @@ void det_tasks_settle(struct det_tasks *tasks);
 DET_MUST_CHECK int det_tasks_call(
     struct det_tasks *tasks, bool may_wait, int (*run)(struct det_tasks *tasks, void *argument),
     void *argument);
+/* Any thread: whether it is the loop's own, on which to wait for what the loop does is in vain. */
+bool det_tasks_is_waiting_for_itself(const struct det_tasks *tasks);
 /* Whether the last one is gone; then those who wait for that are told. */
 void det_tasks_look_empty(struct det_tasks *tasks);
 uint64_t det_tasks_chance(struct det_tasks *tasks);
@@ -240,6 +246,8 @@ det_time det_tasks_wall_of(struct det_tasks *tasks, det_time at);
 DET_MUST_CHECK int det_tasks_share_policy(
     struct det_tasks *tasks, const struct det_policy *policy, const struct det_policy **ret,
     struct det_error *reterr);
+/* Takes NULL. */
+void det_tasks_unshare_policy(struct det_tasks *tasks, const struct det_policy *policy);
 
 /* told.c: events about a task, and the rest */
 /* All but the reason, of which only the first byte is written. */
@@ -267,6 +275,8 @@ bool det_actor_is_held(const struct det_task *task);
 /* An attempt runs, and was not told to stop. */
 bool det_actor_is_running(const struct det_task *task);
 bool det_actor_has_attempt(const struct det_task *task);
+/* The attempt was told to stop, and not because it is the last. */
+bool det_actor_begins_anew(const struct det_task *task);
 bool det_actor_is_paused(const struct det_task *task);
 /* Adds it to struct det_tasks_counts by its state. */
 int det_actor_count(struct det_task *task, void *argument);
@@ -299,6 +309,8 @@ bool det_plan_will_retry(const struct det_task *task, bool is_late);
 bool det_plan_will_repeat(const struct det_task *task, bool is_late);
 DET_MUST_CHECK int det_plan_backoff(struct det_task *task);
 DET_MUST_CHECK int det_plan_rest(struct det_task *task);
+/* When to look at a pause again at the latest. */
+det_time det_plan_look(struct det_task *task);
 void det_plan_drop(struct det_task *task);
 DET_MUST_CHECK int det_plan_open(
     struct det_task *task, const struct det_schedule *schedule, struct det_error *reterr);
@@ -307,9 +319,7 @@ det_time det_plan_next_wall(struct det_task *task);
 
 /* waiter.c */
 DET_MUST_CHECK int det_waiter_open(struct det_task *task, struct det_waiter **ret);
-/* The newest one of the task, which its user has not seen yet. */
-void det_waiter_forget(struct det_task *task);
-/* Those of the task are told and given up. */
+/* Those of the task are told. */
 void det_waiters_tell(struct det_task *task, const struct det_task_end *end);
 
 /* slots.c: what the registry tells slots */

@@ -60,8 +60,7 @@ static int submit_to(struct submit *submit, struct det_slot *slot)
     }
     r = submit_task(submit, slot, task);
     if (r < 0) {
-        if (waiter)
-            det_waiter_forget(task);
+        det_waiter_close(waiter);
         det_task_free(task);
         return r;
     }

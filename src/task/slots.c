@@ -293,27 +293,30 @@ static int start(struct det_slot *slot, const struct slot_event *event, struct s
     return DET_PRODUCED;
 }
 
-/* The head of the queue: when it cannot start it is rejected, and the next one is tried. */
-static int start_next(struct det_slot *slot, const struct slot_event *event, struct slot_event *ret)
+/* When it cannot start it is rejected. */
+static void start_head(struct det_slot *slot)
 {
     struct det_task *task = task_at(slot->queue.next);
     struct det_error error;
     int r;
 
-    /* The slot was made narrower: this owner's place is gone. */
-    if (!has_place(slot, event))
-        return DET_DONE;
     leave_queue(task);
     r = own(slot, task, &error);
-    if (r < 0) {
+    if (r < 0)
         dismiss(slot, task, det_rejection_of(r), error.text);
-        *ret = slot_unstarted();
-        return DET_PRODUCED;
-    }
-    tell(slot, task, DET_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE, "started from the queue");
-    if (!place_for_next(slot, event))
+    else
+        tell(slot, task, DET_EVENT_SLOT_SUBMITTED, DET_REJECTION_NONE, "started from the queue");
+}
+
+/* As many of the queue as there are places: none, if the slot was made narrower. They may be more
+ * than events in a row may be, so that this is one action. */
+static int start_next(struct det_slot *slot, const struct slot_event *event, struct slot_event *ret)
+{
+    while (place_for_next(slot, event))
+        start_head(slot);
+    if (slot->owner_count > 0)
         return DET_DONE;
-    *ret = slot_advance();
+    *ret = slot_unstarted();
     return DET_PRODUCED;
 }
 

@@ -263,6 +263,10 @@ static int wait_for(struct det_tasks *tasks, const bool *a, const bool *b)
 
     det_mutex_lock(tasks->world, tasks->mutex);
     while (!*a && !*b && r >= 0) {
+        if (det_tasks_is_waiting_for_itself(tasks)) {
+            r = DET_ERR_DEADLOCK;
+            continue;
+        }
         if (tasks->own_loop || !det_loop_is_mine(tasks->loop)) {
             r = det_condition_wait(tasks->world, tasks->changed, tasks->mutex, DET_NEVER);
             continue;
@@ -280,8 +284,19 @@ void det_supervisor_wait_over(struct det_tasks *tasks)
     (void)wait_for(tasks, &tasks->is_over, &tasks->is_over);
 }
 
+/* On the loop, since one who waits for it may turn that. */
+static int note_bus_ended(struct det_tasks *tasks, void *argument)
+{
+    (void)argument;
+    det_mutex_lock(tasks->world, tasks->mutex);
+    tasks->has_ended_bus = true;
+    det_condition_broadcast(tasks->world, tasks->changed);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+    return 0;
+}
+
 /* The first who comes drains the subscribers, the others wait for it. */
-void det_supervisor_end_bus(struct det_tasks *tasks)
+static int end_bus(struct det_tasks *tasks)
 {
     det_time now = det_world_now(tasks->world, DET_CLOCK_MONOTONIC);
     det_time grace = tasks->options.subscriber_grace;
@@ -291,15 +306,10 @@ void det_supervisor_end_bus(struct det_tasks *tasks)
     is_mine = !tasks->is_ending_bus;
     tasks->is_ending_bus = true;
     det_mutex_unlock(tasks->world, tasks->mutex);
-    if (!is_mine) {
-        (void)wait_for(tasks, &tasks->has_ended_bus, &tasks->has_ended_bus);
-        return;
-    }
+    if (!is_mine)
+        return wait_for(tasks, &tasks->has_ended_bus, &tasks->has_ended_bus);
     (void)det_bus_end(tasks->bus, grace > 0 ? det_add_time(now, grace) : 0);
-    det_mutex_lock(tasks->world, tasks->mutex);
-    tasks->has_ended_bus = true;
-    det_condition_broadcast(tasks->world, tasks->changed);
-    det_mutex_unlock(tasks->world, tasks->mutex);
+    return det_tasks_call(tasks, true, note_bus_ended, NULL);
 }
 
 static int end_with_verdict(struct det_tasks *tasks, struct det_error *reterr)
@@ -310,7 +320,9 @@ static int end_with_verdict(struct det_tasks *tasks, struct det_error *reterr)
     r = wait_for(tasks, &tasks->has_verdict, &tasks->is_over);
     if (r < 0)
         return det_error_set(reterr, r, "waiting for tasks to stop: %s", det_error_text(r));
-    det_supervisor_end_bus(tasks);
+    r = end_bus(tasks);
+    if (r < 0)
+        return det_error_set(reterr, r, "waiting for subscribers to end: %s", det_error_text(r));
     if (tasks->verdict == 0)
         return 0;
     memcpy(names, tasks->stubborn, sizeof names);

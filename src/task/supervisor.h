@@ -12,7 +12,5 @@ DET_MUST_CHECK int det_supervisor_start(struct det_tasks *tasks);
 void det_supervisor_stop(struct det_tasks *tasks);
 /* Any thread but the loop: until the last task is gone, after a shutdown. */
 void det_supervisor_wait_over(struct det_tasks *tasks);
-/* Any thread, after the verdict: subscribers drain, once. */
-void det_supervisor_end_bus(struct det_tasks *tasks);
 
 #endif

@@ -48,6 +48,7 @@ static void init_lists(struct det_tasks *tasks)
         &tasks->names, tasks->allocator, det_tasks_chance(tasks), offsetof(struct det_task, name));
     det_slots_init(tasks);
     det_tree_init(tasks);
+    det_list_init(&tasks->policies);
     det_list_init(&tasks->permit_line);
     det_list_init(&tasks->pool_line);
     det_list_init(&tasks->ended);
@@ -82,14 +83,6 @@ static int open_parts(struct det_tasks *tasks)
     return r;
 }
 
-static void close_policies(struct det_tasks *tasks)
-{
-    for (struct shared_policy *policy = tasks->policies, *next; policy; policy = next) {
-        next = policy->next;
-        DET_DELETE(tasks->allocator, policy);
-    }
-}
-
 /* All tasks are gone, or there never were any. */
 static void free_parts(struct det_tasks *tasks)
 {
@@ -104,7 +97,6 @@ static void free_parts(struct det_tasks *tasks)
     det_slots_deinit(tasks);
     det_map_deinit(&tasks->names);
     det_id_map_deinit(&tasks->ids);
-    close_policies(tasks);
     det_loop_close(tasks->own_loop);
     det_condition_close(tasks->world, tasks->changed);
     det_mutex_close(tasks->world, tasks->mutex);
@@ -117,6 +109,10 @@ int det_tasks_open(
     struct det_tasks *tasks;
     int r;
 
+    if (options && options->bus_capacity > DET_BUS_CAPACITY_MAX)
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "bus_capacity is %u; at most %u events can be kept",
+            (unsigned)options->bus_capacity, (unsigned)DET_BUS_CAPACITY_MAX);
     tasks = DET_NEW(options ? options->allocator : NULL, struct det_tasks);
     if (!tasks)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a supervisor of tasks");
@@ -142,11 +138,15 @@ void det_tasks_close(struct det_tasks *tasks)
 {
     if (!tasks)
         return;
+    det_assert(!det_tasks_is_waiting_for_itself(tasks));
     (void)det_tasks_shutdown(tasks, NULL);
     /* Those that are stuck come to an end now or never. */
     det_supervisor_wait_over(tasks);
     if (tasks->own_loop)
         det_loop_stop(tasks->own_loop);
+    /* A loop that is not ours outlives us, and a message to it cannot be called back. */
+    while (!tasks->own_loop && tasks->settle_posted && det_loop_turn(tasks->loop, 0) >= 0)
+        continue;
     free_parts(tasks);
 }
 
@@ -165,6 +165,18 @@ static bool policies_are_equal(const struct det_policy *a, const struct det_poli
            !(x->factor > y->factor) && x->jitter == y->jitter && x->stable_after == y->stable_after;
 }
 
+static struct shared_policy *find_policy(struct det_tasks *tasks, const struct det_policy *policy)
+{
+    DET_LIST_EACH(node, &tasks->policies)
+    {
+        struct shared_policy *shared = DET_CONTAINER(node, struct shared_policy, all);
+
+        if (policies_are_equal(&shared->policy, policy))
+            return shared;
+    }
+    return NULL;
+}
+
 /* Policies are shared: a hundred thousand tasks rarely have more than a handful of them. */
 int det_tasks_share_policy(
     struct det_tasks *tasks, const struct det_policy *policy, const struct det_policy **ret,
@@ -177,19 +189,31 @@ int det_tasks_share_policy(
     r = det_policy_resolve(policy, &tasks->defaults, &resolved, reterr);
     if (r < 0)
         return r;
-    for (shared = tasks->policies; shared; shared = shared->next)
-        if (policies_are_equal(&shared->policy, &resolved))
-            break;
+    shared = find_policy(tasks, &resolved);
     if (!shared) {
         shared = DET_NEW(tasks->allocator, struct shared_policy);
         if (!shared)
             return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a policy");
         shared->policy = resolved;
-        shared->next = tasks->policies;
-        tasks->policies = shared;
+        det_list_append(&tasks->policies, &shared->all);
     }
+    shared->users++;
     *ret = &shared->policy;
     return 0;
+}
+
+void det_tasks_unshare_policy(struct det_tasks *tasks, const struct det_policy *policy)
+{
+    struct shared_policy *shared;
+
+    if (!policy)
+        return;
+    shared = (struct shared_policy *)(uintptr_t)policy;
+    det_assert(shared->users > 0);
+    if (--shared->users > 0)
+        return;
+    det_list_remove(&shared->all);
+    DET_DELETE(tasks->allocator, shared);
 }
 
 /* The wall clock is read once per turn. */
@@ -225,6 +249,11 @@ uint64_t det_tasks_chance(struct det_tasks *tasks)
 }
 
 /* Calls from other threads. */
+
+bool det_tasks_is_waiting_for_itself(const struct det_tasks *tasks)
+{
+    return tasks->own_loop && det_loop_is_mine(tasks->own_loop);
+}
 
 struct call {
     struct det_post post;

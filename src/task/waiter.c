@@ -3,59 +3,64 @@
 
 /* waiter.c - who waits for the end of a task.
  *
- * A waiter belongs to its task and to its user; the last of the two to let go frees it. */
+ * A waiter is its user's. It is in the list of its task until the task ends or the user gives it
+ * up, so that those who only look now and then leave nothing behind with a task that runs for
+ * ever. Only the loop makes a list longer; who gives up, on any thread, makes it shorter. */
 #include "base/memory.h"
 #include "task/registry.h"
 
 struct det_waiter {
     struct det_tasks *tasks;
-    struct det_waiter *next; /* of the same task; loop only */
-    bool has_ended;          /* these two under the mutex of `tasks` */
-    bool is_given_up;
+    struct det_waiter *next;   /* of the same task; these three under the mutex of `tasks` */
+    struct det_waiter **place; /* what points to this one; NULL: nothing does */
+    bool has_ended;
     struct det_task_end end;
 };
 
 int det_waiter_open(struct det_task *task, struct det_waiter **ret)
 {
-    struct det_waiter *waiter = DET_NEW(task->tasks->allocator, struct det_waiter);
+    struct det_tasks *tasks = task->tasks;
+    struct det_waiter *waiter = DET_NEW(tasks->allocator, struct det_waiter);
 
     if (!waiter)
         return DET_ERR_NO_MEMORY;
-    waiter->tasks = task->tasks;
+    waiter->tasks = tasks;
+    det_mutex_lock(tasks->world, tasks->mutex);
+    waiter->place = &task->waiters;
     waiter->next = task->waiters;
+    if (waiter->next)
+        waiter->next->place = &waiter->next;
     task->waiters = waiter;
+    det_mutex_unlock(tasks->world, tasks->mutex);
     *ret = waiter;
     return 0;
 }
 
-void det_waiter_forget(struct det_task *task)
+/* Under the mutex. */
+static void leave(struct det_waiter *waiter)
 {
-    struct det_waiter *waiter = task->waiters;
-
-    task->waiters = waiter->next;
-    DET_DELETE(task->tasks->allocator, waiter);
+    if (!waiter->place)
+        return;
+    *waiter->place = waiter->next;
+    if (waiter->next)
+        waiter->next->place = waiter->place;
+    waiter->place = NULL;
 }
 
 void det_waiters_tell(struct det_task *task, const struct det_task_end *end)
 {
     struct det_tasks *tasks = task->tasks;
-    struct det_waiter *waiter = task->waiters, *next;
+    struct det_waiter *waiter;
 
-    if (!waiter)
-        return;
     det_mutex_lock(tasks->world, tasks->mutex);
-    for (; waiter; waiter = next) {
-        next = waiter->next;
-        if (waiter->is_given_up) {
-            DET_DELETE(tasks->allocator, waiter);
-            continue;
-        }
+    if (task->waiters)
+        det_condition_broadcast(tasks->world, tasks->changed);
+    while ((waiter = task->waiters)) {
+        leave(waiter);
         waiter->end = *end;
         waiter->has_ended = true;
     }
-    det_condition_broadcast(tasks->world, tasks->changed);
     det_mutex_unlock(tasks->world, tasks->mutex);
-    task->waiters = NULL;
 }
 
 int det_waiter_wait(struct det_waiter *waiter, det_time deadline, struct det_task_end *ret)
@@ -65,7 +70,9 @@ int det_waiter_wait(struct det_waiter *waiter, det_time deadline, struct det_tas
 
     det_mutex_lock(tasks->world, tasks->mutex);
     while (!waiter->has_ended && r == 0)
-        r = det_condition_wait(tasks->world, tasks->changed, tasks->mutex, deadline);
+        r = det_tasks_is_waiting_for_itself(tasks)
+                ? DET_ERR_DEADLOCK
+                : det_condition_wait(tasks->world, tasks->changed, tasks->mutex, deadline);
     if (waiter->has_ended) {
         r = 0;
         if (ret)
@@ -78,15 +85,12 @@ int det_waiter_wait(struct det_waiter *waiter, det_time deadline, struct det_tas
 void det_waiter_close(struct det_waiter *waiter)
 {
     struct det_tasks *tasks;
-    bool is_last;
 
     if (!waiter)
         return;
     tasks = waiter->tasks;
     det_mutex_lock(tasks->world, tasks->mutex);
-    is_last = waiter->has_ended;
-    waiter->is_given_up = true;
+    leave(waiter);
     det_mutex_unlock(tasks->world, tasks->mutex);
-    if (is_last)
-        DET_DELETE(tasks->allocator, waiter);
+    DET_DELETE(tasks->allocator, waiter);
 }
