@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* edge_test.c - tasks at their edges: what is taken back, what is drained, who goes first, what must
- * not grow, and two threads at one loop. */
+/* edge_test.c - tasks at their edges: what is taken back, what is drained, who goes first, what
+ * must not grow, and two threads at one loop. */
 #include "task/edge_test.h"
 
 /* What is taken back was never there. */
@@ -136,7 +136,12 @@ static void submit_crowd(struct fixture *f, const char *same)
         snprintf(name, sizeof name, "task-%u", i);
         spec.name = same ? same : name;
         assert_int_equal(
-            det_slot_submit(f->tasks, "slot", DET_ADMIT_QUEUE, &spec, NULL, NULL, NULL), 0);
+            det_slot_submit(
+                f->tasks,
+                &(struct det_submission){
+                    .slot = "slot", .admission = DET_ADMIT_QUEUE, .task = &spec },
+                NULL, NULL, NULL),
+            0);
     }
 }
 
@@ -163,9 +168,13 @@ static void thousands_in_a_queue_may_all_be_unable_to_start(void **state)
     f.may_end = true;
     assert_int_equal(
         det_slot_submit(
-            f.tasks, "slot", DET_ADMIT_QUEUE,
-            &(struct det_task_spec){ .name = "owner", .step = hold_out, .argument = &f }, NULL,
-            NULL, NULL),
+            f.tasks,
+            &(struct det_submission){
+                .slot = "slot",
+                .admission = DET_ADMIT_QUEUE,
+                .task =
+                    &(struct det_task_spec){ .name = "owner", .step = hold_out, .argument = &f } },
+            NULL, NULL, NULL),
         0);
     add(&f, (struct det_task_spec){ .name = "taken", .step = hold_out });
     submit_crowd(&f, "taken");

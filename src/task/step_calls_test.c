@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* step_calls_test.c - a step may do to its own task whatever others may, in the middle of itself. */
+/* step_calls_test.c - a step may do to its own task what others may, in the middle of itself. */
 #include "task/edge_test.h"
 
 static int remove_self(struct det_task_context *context, void *argument)
@@ -88,7 +88,12 @@ static int replace_self(struct det_task_context *context, void *argument)
     if (det_task_is_cancelled(context))
         return DET_ERR_CANCELLED;
     assert_int_equal(
-        det_slot_submit(f->tasks, "slot", DET_ADMIT_REPLACE, &spec, NULL, &admitted, NULL), 0);
+        det_slot_submit(
+            f->tasks,
+            &(struct det_submission){
+                .slot = "slot", .admission = DET_ADMIT_REPLACE, .task = &spec },
+            NULL, &admitted, NULL),
+        0);
     assert_false(admitted.is_started);
     return DET_STEP_WAIT;
 }
@@ -100,7 +105,12 @@ static void a_step_may_replace_itself_in_its_slot(void **state)
 
     (void)state;
     open_with(&f, (struct det_tasks_options){ 0 });
-    assert_int_equal(det_slot_submit(f.tasks, "slot", DET_ADMIT_QUEUE, &spec, NULL, NULL, NULL), 0);
+    assert_int_equal(
+        det_slot_submit(
+            f.tasks,
+            &(struct det_submission){ .slot = "slot", .admission = DET_ADMIT_QUEUE, .task = &spec },
+            NULL, NULL, NULL),
+        0);
     assert_int_equal(det_tasks_run(f.tasks, NULL), 0);
     assert_int_equal(f.calls, 1);
     assert_int_equal(f.ends[0].outcome, DET_OUTCOME_CANCELLED);
