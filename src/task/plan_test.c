@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* plan_test.c - the times of a schedule, when a task is also run by hand, when its group begins anew,
- * and when the clock is set. */
+/* plan_test.c - the times of a schedule, when a task is also run by hand, when its group begins
+ * anew, and when the clock is set. */
 #include "task/edge_test.h"
 
 static const struct det_schedule hourly = { .every = DET_HOUR };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* step_calls_test.c - a step may do to its own task whatever others may, in the middle of itself. */
+/* step_calls_test.c - a step may do to its own task whatever others may, in the middle of
+ * itself. */
 #include "task/edge_test.h"
 
 static int remove_self(struct det_task_context *context, void *argument)
