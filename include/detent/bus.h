@@ -135,7 +135,8 @@ DET_API int det_bus_subscribe(
  * what is queued for LOOP is delivered by this call. A callback that still runs is left behind and
  * DET_ERR_TIMEOUT returned, and what it uses must stay; the subscription is still there, and may be
  * ended again. For LOSSLESS, on_turn() is called once more, and its error returned. Those that are
- * not ended this way end with the bus. Not from its own callback. */
+ * not ended this way end with the bus, by a shutdown, and are there until the tasks are closed: to
+ * end them once more is harmless. Not from its own callback. */
 DET_API int det_subscription_end(struct det_subscription *subscription, det_time deadline);
 DET_API struct det_subscription_counts det_subscription_counts(
     const struct det_subscription *subscription);

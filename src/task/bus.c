@@ -262,7 +262,9 @@ static void run_turn(void *argument)
     atomic_store(&bus->turn_wanted, false);
     if (!atomic_load(&bus->is_closed)) {
         bus->is_turning = true;
-        free_retired(bus);
+        /* Those that ended with the bus are there to be looked at until it is closed. */
+        if (!bus->is_ended)
+            free_retired(bus);
         report_all(bus, false);
         wake_threads(bus);
         end_turns(bus);
@@ -397,6 +399,9 @@ int det_subscription_end(struct det_subscription *subscription, det_time deadlin
     struct det_bus *bus = subscription->bus;
     int r;
 
+    /* It has ended with the bus. */
+    if (det_subscription_state(subscription) == DET_SUBSCRIPTION_ENDED && !subscription->thread)
+        return subscription->last_turn;
     leave_slot(bus, subscription);
     det_subscription_begin_end(subscription, deadline == 0);
     r = det_subscription_finish_end(subscription, deadline);

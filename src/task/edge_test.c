@@ -320,6 +320,49 @@ static void a_shutdown_on_its_own_thread_begins_and_does_not_wait(void **state)
     det_sim_close(f.sim);
 }
 
+static int take_event(void *user, const struct det_task_event *event)
+{
+    (void)user;
+    (void)event;
+    return 0;
+}
+
+static void count_close(void *user)
+{
+    unsigned *closes = user;
+
+    ++*closes;
+}
+
+static void a_subscription_outlives_the_shutdown(void **state)
+{
+    static struct fixture f;
+    struct det_subscription *subscription;
+    unsigned closes;
+
+    (void)state;
+    for (int delivery = DET_DELIVER_THREAD; delivery <= DET_DELIVER_LOSSLESS; delivery++) {
+        closes = 0;
+        open_with(&f, (struct det_tasks_options){ 0 });
+        assert_int_equal(
+            det_bus_subscribe(
+                det_tasks_bus(f.tasks),
+                &(struct det_subscriber){ .delivery = (enum det_delivery)delivery,
+                                          .on_event = take_event,
+                                          .on_close = count_close,
+                                          .user = &closes },
+                &subscription, NULL),
+            0);
+        add(&f, (struct det_task_spec){ .name = "task", .step = count });
+        assert_int_equal(det_tasks_run(f.tasks, NULL), 0);
+        turn_for(&f, DET_MILLISECOND);
+        assert_int_equal(det_subscription_counts(subscription).delivered, 7);
+        assert_int_equal(det_subscription_end(subscription, DET_NEVER), 0);
+        assert_int_equal(closes, 1);
+        close_all(&f);
+    }
+}
+
 static void a_ring_that_is_too_large_is_refused(void **state)
 {
     struct det_tasks *tasks;
@@ -345,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_loop_that_is_turned_is_nobody_elses),
         cmocka_unit_test(who_turns_the_loop_hears_that_another_has_ended_the_bus),
         cmocka_unit_test(a_shutdown_on_its_own_thread_begins_and_does_not_wait),
+        cmocka_unit_test(a_subscription_outlives_the_shutdown),
         cmocka_unit_test(a_ring_that_is_too_large_is_refused),
     };
 
