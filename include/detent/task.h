@@ -281,8 +281,8 @@ DET_API int det_tasks_cancel(struct det_tasks *tasks, det_task_id id, det_time d
  * rests ends at once. 1, or 0: no such task, or it is stopping already. */
 DET_API int det_tasks_drain(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;
 /* Ends the attempt that runs, if one does, and begins the next at once; the streak of failures is
- * forgotten. A task that waits, backs off, rests or was told to hold begins at once too. 1, or 0: no
- * such task. */
+ * forgotten. A task that waits, backs off, rests or was told to hold begins at once too. 1, or 0:
+ * no such task. */
 DET_API int det_tasks_restart(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;
 /* Stops a task and keeps it, held in its place: in its group, and for those that depend on it. Only
  * det_tasks_restart() lets it go on. 1; 0: no such task, or it is held so already, queued, or about

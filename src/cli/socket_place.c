@@ -120,7 +120,7 @@ static int connect_in(int folder)
 static int fail_running(struct det_error *reterr, const char *project)
 {
     return det_error_set(
-        reterr, DET_ERR_EXISTS, "%.200s: a detent is running here already; `detent down` stops it",
+        reterr, DET_ERR_EXISTS, "%.200s: a detent is running here already; `detent stop` stops it",
         project);
 }
 
