@@ -285,8 +285,13 @@ DET_API int det_tasks_cancel(struct det_tasks *tasks, det_task_id id, det_time d
  * rests ends at once. 1, or 0: no such task, or it is stopping already. */
 DET_API int det_tasks_drain(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;
 /* Ends the attempt that runs, if one does, and begins the next at once; the streak of failures is
- * forgotten. A task that waits, backs off or rests begins at once too. 1, or 0: no such task. */
+ * forgotten. A task that waits, backs off, rests or was told to hold begins at once too. 1, or 0:
+ * no such task. */
 DET_API int det_tasks_restart(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;
+/* Stops a task and keeps it, held in its place: in its group, and for those that depend on it. Only
+ * det_tasks_restart() lets it go on. 1; 0: no such task, or it is held so already, queued, or about
+ * to end. Returns before it has stopped. */
+DET_API int det_tasks_hold(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;
 /* A step that waits is called again. Does not wait itself. 1, or 0: no such task. */
 DET_API int det_tasks_wake(struct det_tasks *tasks, det_task_id id) DET_MUST_CHECK;
 /* The id of a name; 0: none. */
@@ -317,6 +322,7 @@ struct det_task_info {
     const char *waits_for;           /* held: the dependency; NULL: none */
     const char *reason;              /* of the last failure; "" : none */
     bool is_ready, is_healthy, is_removing;
+    bool is_on_hold;            /* by det_tasks_hold() */
     uint32_t attempt, failures; /* failures of this streak */
     uint64_t restarts;          /* since it was added */
     det_time since;             /* wall: in this state */
@@ -331,6 +337,10 @@ DET_API int det_tasks_each(
 DET_API int det_tasks_get(
     struct det_tasks *tasks, det_task_id id,
     int (*each)(void *user, const struct det_task_info *info), void *user) DET_MUST_CHECK;
+
+/* Whether a dependency would be met now: 1, or 0, also when there is no such task or group. */
+DET_API int det_tasks_is_met(struct det_tasks *tasks, const struct det_dependency *dependency)
+    DET_MUST_CHECK;
 
 struct det_group_info {
     const char *name, *parent; /* NULL: at the top */

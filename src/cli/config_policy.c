@@ -135,9 +135,10 @@ int config_check_policy(
     const struct det_backoff *own = &policy->backoff, *above = &defaults->backoff;
     /* Of the defaults each is for the tasks that it concerns. */
     bool is_said = nodes[RESTART] && policy != defaults;
+    enum det_restart restart = policy->restart ? policy->restart : defaults->restart;
     int r = 0;
 
-    if (nodes[INTERVAL] && is_said && policy->restart != DET_RESTART_ALWAYS)
+    if (nodes[INTERVAL] && policy != defaults && restart != DET_RESTART_ALWAYS)
         r = reader_fail_key(reader, nodes[INTERVAL], "'interval' goes with 'restart: always'");
     if (nodes[RETRIES] && is_said && policy->restart == DET_RESTART_NEVER)
         r = reader_fail_key(reader, nodes[RETRIES], "'retries' does not go with 'restart: never'");

@@ -412,6 +412,12 @@ int config_take_task(
         r = reader_fail_key(reader, node, "'%s' needs 'run'", node->key);
     if (nodes[KEY_ADMISSION] && !nodes[KEY_SLOT])
         r = reader_fail_key(reader, nodes[KEY_ADMISSION], "'admission' needs 'slot'");
+    if (nodes[KEY_SCHEDULE] && nodes[KEY_SLOT])
+        r = reader_fail_key(
+            reader, nodes[KEY_SCHEDULE],
+            "'schedule' does not go with 'slot': until its next time it would keep others out of "
+            "the slot; leave out 'slot', and write run: detent submit %s -- ...",
+            task->slot ? task->slot : "SLOT");
     if (nodes[KEY_FATAL_CODES])
         r = reader_both(r, check_codes(reader, nodes[KEY_FATAL_CODES], &task->process));
     /* What follows from a mistake is not told. */

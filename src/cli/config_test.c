@@ -186,10 +186,11 @@ static void schedules_and_slots_are_kept(void **state)
     assert_string_equal(report->spec.schedule.cron, "30 4 * * *");
     assert_int_equal(report->spec.schedule.missed, DET_MISSED_ONCE);
     assert_int_equal(report->spec.schedule.spread, 10 * DET_MINUTE);
-    assert_string_equal(report->slot, "batch");
-    assert_int_equal(report->admission, DET_ADMIT_DROP_IF_RUNNING);
+    assert_null(report->slot);
+    assert_string_equal(task_of(&project, "job")->slot, "batch");
+    assert_int_equal(task_of(&project, "job")->admission, DET_ADMIT_DROP_IF_RUNNING);
     assert_int_equal(often->spec.schedule.every, 90 * DET_MINUTE);
-    assert_int_equal(often->admission, DET_ADMIT_QUEUE);
+    assert_int_equal(task_of(&project, "single")->admission, DET_ADMIT_QUEUE);
     assert_int_equal(project.config.slot_count, 2);
     assert_string_equal(project.config.slots[0].name, "batch");
     assert_int_equal(project.config.slots[0].options.width, 2);
@@ -208,7 +209,7 @@ static void what_others_need_is_added_before_them(void **state)
 
     (void)state;
     open_right(&project, text);
-    assert_int_equal(project.config.task_count, 7);
+    assert_int_equal(project.config.task_count, 9);
     for (size_t i = 0; i < 7; i++)
         assert_string_equal(project.config.order[i]->spec.name, order[i]);
     assert_int_equal(project.config.group_count, 3);

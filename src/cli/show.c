@@ -98,6 +98,10 @@ struct show_state show_task_state(const json_t *task)
         { "holding", { "stopping", CLI_YELLOW } },
         { "recycling", { "restarting", CLI_YELLOW } },
         { "done", { "done", CLI_FAINT } },
+        { "completed", { "completed", CLI_GREEN } },
+        { "failed", { "failed", CLI_RED } },
+        { "stopped", { "stopped", CLI_FAINT } },
+        { "rejected", { "rejected", CLI_RED } },
     };
     const char *state = show_text(task, "state");
 

@@ -58,7 +58,7 @@ static void on_patience(void *argument)
     arm_patience(up, PATIENCE_EVERY);
 }
 
-static void begin_stop(struct up *up)
+void up_begin_stop(struct up *up)
 {
     up_set_state(up, UP_STOPPING);
     up->stop_at = det_loop_now(up->loop);
@@ -72,7 +72,7 @@ void up_stop(struct up *up, const char *why)
         return;
     if (up->state < UP_STOPPING) {
         up_note(up, UP_NAME, "%s: stops all tasks; once more to force it", why);
-        begin_stop(up);
+        up_begin_stop(up);
         return;
     }
     if (det_loop_now(up->loop) - up->stop_at < SAME_WISH)
@@ -102,6 +102,7 @@ static void on_line(void *user, const struct det_line *line)
 
 static void on_end(void *user, const struct det_task_end *end)
 {
+    up_known_ended(user, end);
     up_waits_ended(user, end);
 }
 
@@ -194,6 +195,7 @@ static void close_parts(struct up *up)
     det_task_journal_close(up->journal);
     if (up->loop) {
         det_loop_timer_cancel(up->loop, &up->patience);
+        det_loop_timer_cancel(up->loop, &up->quiet);
         up_signals_close(up);
     }
     tell_hidden(up, true);
@@ -227,19 +229,18 @@ static void say_banner(struct up *up)
 /* Behind each turn of the loop: nobody is in the middle of anything. */
 static void after_turn(struct up *up)
 {
-    struct det_tasks_counts counts;
-
     up_follow_all(up);
     up_output_flush(&up->output);
     tell_hidden(up, false);
     if (up->cli->out_error && up->state < UP_STOPPING)
         up_stop(up, "nobody reads the output");
-    if (!up->is_empty || up->state >= UP_STOPPING)
+    if ((!up->is_empty && !up->has_news) || up->state >= UP_STOPPING)
         return;
-    up->is_empty = false;
-    counts = det_tasks_counts(up->tasks);
-    if (counts.registered == 0 && counts.queued == 0)
-        begin_stop(up);
+    up->is_empty = up->has_news = false;
+    up_add_pending(up);
+    up_quiet_arm(up);
+    if (up_is_done(up))
+        up_begin_stop(up);
 }
 
 static int run_tasks(struct up *up)
@@ -283,6 +284,7 @@ static int run_open(struct up *up)
     det_list_init(&up->waits);
     det_list_init(&up->followers);
     up->patience = (struct det_timer){ .run = on_patience, .argument = up };
+    up->quiet = (struct det_timer){ .run = up_on_quiet, .argument = up };
     up->signal_watch.descriptor = -1;
     up->since = det_world_now(up->cli->world, DET_CLOCK_WALL);
     if (up_output_open(&up->output, up->cli) < 0)
@@ -332,6 +334,8 @@ static int run_file(struct cli *cli, const struct up_options *options)
         code = run_open(&up);
     if (up.is_selected)
         DET_DELETE_ARRAY(cli->allocator, up.is_selected, up.file.config.task_count);
+    if (up.known)
+        DET_DELETE_ARRAY(cli->allocator, up.known, up.file.config.task_count);
     config_file_close(cli, &up.file);
     return code;
 }
@@ -378,8 +382,10 @@ const struct cli_command cli_command_up = {
         "\n"
         "Ctrl-C stops all tasks, dependents first; once more kills what is left. It ends by "
         "itself\n"
-        "when no task is left. While it runs, the commands tree, tasks, slots, submit, restart,\n"
-        "drain, stop and logs talk to it from another terminal.\n"
+        "when no task is left, or all that is left waits for what has failed. While it runs, the\n"
+        "commands tree, tasks, slots, submit, restart, drain, stop and logs talk to it from "
+        "another\n"
+        "terminal.\n"
         "\n"
         "Exits with 0 when all tasks have completed or were stopped, 1 when one has failed for\n"
         "good, 5 when one had to be killed at the end, 4 when it runs already.",

@@ -11,6 +11,8 @@
  *     up.c           the command: opens, turns the loop, closes, exit code
  *     up_select.c    which of the tasks of the file, by the names given
  *     up_add.c       groups, slots and tasks of the file to the supervisor of tasks
+ *     up_known.c     the tasks of the file, also those that have ended or wait to be added
+ *     up_quiet.c     what is said and done when nothing happens any more
  *     up_signals.c   SIGINT, SIGTERM, SIGHUP, SIGCHLD by a descriptor on the loop
  *     up_notes.c     events of the bus as notes between the lines
  *     up_output.c    what is printed, without waiting for who reads it
@@ -55,13 +57,25 @@ struct up_failure {
     char reason[DET_TASK_REASON_MAX + 1];
 };
 
+/* A task of the file: where it is. */
+struct up_known {
+    det_task_id id;  /* 0: the supervisor does not have it */
+    bool is_pending; /* it waits for others before it is given to the supervisor */
+    bool has_ended;
+    bool is_told;            /* why it is held */
+    struct det_task_end end; /* the last one */
+    det_time at;             /* wall: since when it is pending, or has ended */
+};
+
 struct up {
     struct cli *cli; /* once it is open: that of `output` */
     struct up_output output;
     const struct up_options *options;
     struct config_file file;
-    char project[DET_PATH_MAX]; /* the folder of the file */
-    bool *is_selected;          /* by index of the file's tasks */
+    char project[DET_PATH_MAX];    /* the folder of the file */
+    bool *is_selected;             /* by index of the file's tasks */
+    struct up_known *known;        /* the same */
+    struct det_task_end early_end; /* the one of the highest id since a task is being added */
     size_t selected_count;
     det_time since; /* wall */
     struct det_loop *loop;
@@ -76,11 +90,13 @@ struct up {
     uint64_t job_count; /* jobs that were given a name */
 
     enum up_state state;
+    bool has_news;                 /* something has happened since it was looked at */
     bool is_empty;                 /* nothing is left to run */
     bool has_failed;               /* a task of the file failed for good */
     bool was_forced;               /* something did not stop by itself */
     det_time stop_at;              /* monotonic: when it began */
     struct det_timer patience;     /* tells who still stops */
+    struct det_timer quiet;        /* nothing has happened for a while */
     struct det_watch signal_watch; /* descriptor -1: not open */
     sigset_t mask_before;
 };
@@ -95,6 +111,8 @@ bool up_is_in_group(const struct up *up, const char *group, const char *name);
 
 /* The one place where a state changes. */
 void up_set_state(struct up *up, enum up_state state);
+/* Nothing is left to wait for. */
+void up_begin_stop(struct up *up);
 /* The first time: all are asked to stop; the second time: forced. */
 void up_stop(struct up *up, const char *why);
 /* Nothing more is admitted; what runs comes to its own end. Returns how many, or an error. */
@@ -108,8 +126,37 @@ DET_MUST_CHECK int up_select(struct up *up);
 /* up_add.c */
 
 DET_MUST_CHECK int up_add_all(struct up *up, struct det_error *reterr);
-/* Admits the file's task of this index, once more if it has ended. */
+
+/* up_known.c */
+
+/* Admits the file's task of this index, once more if it has ended, now or when what it depends on
+ * is there. DET_ERR_REFUSED: its slot does not take it, or what it depends on has failed. */
 DET_MUST_CHECK int up_add_one(struct up *up, size_t index, struct det_error *reterr);
+/* Those that can be admitted by now. */
+void up_add_pending(struct up *up);
+void up_known_ended(struct up *up, const struct det_task_end *end);
+/* One that is pending has ended with this; false: it is not pending. */
+bool up_known_forget(struct up *up, size_t index);
+/* Whether somebody wanted to run it and could not. */
+bool up_is_refusal(enum det_rejection rejection);
+/* Of one that the supervisor does not have. */
+const char *up_known_state(const struct up_known *known);
+/* What it depends on that has ended otherwise than well; `target`, or NULL: there is none. */
+#define UP_OBSTACLE_TEXT (DET_TASK_NAME_MAX + DET_TASK_REASON_MAX + 32)
+const char *up_known_obstacle(const struct up *up, size_t index, char *target, size_t size);
+/* Whether there is such a group and it stays stopped; `reason` (may be NULL) has room for one. */
+bool up_group_has_failed(const struct up *up, const char *name, char *reason);
+/* All tasks: those of the supervisor, and those of the file that it does not have. */
+typedef int up_each_fn(void *user, const struct det_task_info *info);
+DET_MUST_CHECK int up_each_task(struct up *up, up_each_fn *each, void *user);
+
+/* up_quiet.c */
+
+/* Behind each turn: whether nothing is left that could run. */
+bool up_is_done(struct up *up);
+/* Something has happened. */
+void up_quiet_arm(struct up *up);
+void up_on_quiet(void *argument);
 
 /* up_signals.c */
 
@@ -134,6 +181,7 @@ void up_note_stopping(struct up *up);
 
 enum up_wait_kind {
     UP_WAIT_START, /* each has begun an attempt, or has ended */
+    UP_WAIT_STOP,  /* the attempt of each has ended; the task may be kept */
     UP_WAIT_END,   /* each has ended */
     UP_WAIT_JOB,   /* the one has ended, and the answer is how */
     UP_WAIT_GROUP, /* the group has stopped */
@@ -161,6 +209,7 @@ void up_wait_arm_job(struct up_wait *wait, det_task_id id);
 /* Before it was armed: the call is the caller's again, to be finished. */
 void up_wait_cancel(struct up_wait *wait);
 void up_waits_started(struct up *up, det_task_id id);
+void up_waits_stopped(struct up *up, det_task_id id);
 void up_waits_ended(struct up *up, const struct det_task_end *end);
 void up_waits_group_stopped(struct up *up, const char *group);
 /* Answers those who wait for the end of all, when it has come; forgets the others. */

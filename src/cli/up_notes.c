@@ -246,8 +246,11 @@ static void judge(struct up *up, const struct det_task_event *event)
 /* What the run itself follows. */
 static void heed(struct up *up, const struct det_task_event *event)
 {
+    up->has_news = true;
     if (event->kind == DET_EVENT_ATTEMPT_STARTING)
         up_waits_started(up, event->id);
+    else if (event->kind == DET_EVENT_ATTEMPT_CANCELLED)
+        up_waits_stopped(up, event->id);
     else if (event->kind == DET_EVENT_GROUP_STOPPED)
         up_waits_group_stopped(up, event->name);
     else if (event->kind == DET_EVENT_ALL_STOPPED || event->kind == DET_EVENT_GRACE_EXCEEDED)

@@ -18,6 +18,7 @@ struct search {
     enum target target;
     bool is_all, with_queued;
     bool is_without_attempt; /* only those of which none runs that was not told to end */
+    bool is_without_held;    /* only those that are not held */
     struct up_ids ids;
 };
 
@@ -45,6 +46,8 @@ static int collect(void *user, const struct det_task_info *info)
     struct search *search = user;
 
     if (search->is_without_attempt && strcmp(info->state, "running") == 0)
+        return 0;
+    if (search->is_without_held && strcmp(info->state, "held") == 0)
         return 0;
     return is_meant(search, info) ? up_ids_add(search->up, &search->ids, info->id) : 0;
 }
@@ -167,9 +170,11 @@ static int drain_each(struct up *up, size_t *ret)
     struct search search = { .up = up, .is_all = true };
     int r;
 
+    for (size_t i = 0; i < up->file.config.task_count; i++)
+        *ret += up_known_forget(up, i);
     r = search_ids(&search);
     if (r == 0)
-        *ret = give(up, &search.ids, det_tasks_drain);
+        *ret += give(up, &search.ids, det_tasks_drain);
     up_ids_deinit(up, &search.ids);
     return r;
 }
@@ -255,6 +260,56 @@ static void stop_group(struct order *order)
         answer_done(order->call, count);
 }
 
+/* Tasks of the file. */
+
+/* Keeps the call until all that are meant have done what they were told. */
+static void wait_for(
+    struct order *order, struct search *search, enum up_wait_kind kind, size_t count)
+{
+    struct up_wait *wait = NULL;
+    int r = search_ids(search);
+
+    if (r < 0)
+        socket_call_fail(order->call, r, "%s", det_error_text(r));
+    else
+        wait = up_wait_open(order->up, order->call, kind, &search->ids, NULL);
+    up_ids_deinit(order->up, &search->ids);
+    if (wait)
+        up_wait_arm(wait, count);
+}
+
+/* A task of the file is kept in its place when it is stopped, unless a slot is to be free of it. */
+static void hold_task(struct order *order, const struct up_known *known)
+{
+    struct search search = { .up = order->up, .name = order->name, .target = TARGET_TASK };
+    int count = det_tasks_hold(order->up->tasks, known->id);
+
+    order->up->has_news = true;
+    search.is_without_held = true;
+    if (order->shall_wait)
+        wait_for(order, &search, UP_WAIT_STOP, count == 1);
+    else
+        answer_done(order->call, count == 1);
+}
+
+/* Whether that was an order for a task of the file, and is answered. */
+static bool order_known(struct order *order, bool is_stop)
+{
+    int index = up_find_task(order->up, order->name);
+    const struct up_known *known = index < 0 ? NULL : &order->up->known[index];
+
+    if (!known)
+        return false;
+    if (known->is_pending) {
+        answer_done(order->call, up_known_forget(order->up, (size_t)index));
+        return true;
+    }
+    if (!is_stop || known->id == 0 || order->up->file.config.tasks[index].slot)
+        return false;
+    hold_task(order, known);
+    return true;
+}
+
 /* The verbs. */
 
 /* Whether it runs, waits or is queued. */
@@ -275,13 +330,15 @@ static int add_ended(struct order *order, struct det_error *reterr)
     int count = 0, r;
 
     for (size_t i = 0; i < config->task_count; i++) {
-        const struct det_task_spec *spec = &config->tasks[i].spec;
+        size_t index = (size_t)(config->order[i] - config->tasks);
+        const struct det_task_spec *spec = &config->order[i]->spec;
 
         if ((strcmp(spec->name, order->name) != 0 &&
              !up_is_in_group(order->up, spec->group, order->name)) ||
-            !order->up->is_selected[i] || is_there(order->up, spec->name))
+            !order->up->is_selected[index] || order->up->known[index].is_pending ||
+            is_there(order->up, spec->name))
             continue;
-        r = up_add_one(order->up, i, reterr);
+        r = up_add_one(order->up, index, reterr);
         if (r < 0)
             return r;
         count++;
@@ -296,7 +353,6 @@ static void restart(struct order *order, enum target target)
     struct up *up = order->up;
     struct search search = { .up = up, .name = order->name, .target = target };
     struct det_error error = { 0 };
-    struct up_wait *wait = NULL;
     size_t count;
     int added, r;
 
@@ -315,13 +371,7 @@ static void restart(struct order *order, enum target target)
         return;
     }
     search.is_without_attempt = true;
-    r = search_ids(&search);
-    wait = r < 0 ? NULL : up_wait_open(up, order->call, UP_WAIT_START, &search.ids, NULL);
-    up_ids_deinit(up, &search.ids);
-    if (wait)
-        up_wait_arm(wait, count);
-    else if (r < 0)
-        socket_call_fail(order->call, r, "%s", det_error_text(r));
+    wait_for(order, &search, UP_WAIT_START, count);
 }
 
 void up_run_restart(void *context, const struct socket_request *request, struct socket_call *call)
@@ -358,6 +408,8 @@ static void order_one(struct order *order, bool shall_purge, order_fn *run)
     struct up *up = order->up;
     bool is_stop = run == det_tasks_remove;
 
+    if (!shall_purge && order_known(order, is_stop))
+        return;
     if (!shall_purge && is_there(up, order->name)) {
         give_to(order, &search, run, UP_WAIT_END);
     } else if (!shall_purge && up_find_group(up, order->name)) {

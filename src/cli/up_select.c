@@ -110,7 +110,8 @@ int up_select(struct up *up)
     const struct up_options *options = up->options;
 
     up->is_selected = DET_NEW_ARRAY(up->cli->allocator, config->task_count, bool);
-    if (!up->is_selected)
+    up->known = DET_NEW_ARRAY(up->cli->allocator, config->task_count, struct up_known);
+    if (!up->is_selected || !up->known)
         return cli_no_memory(up->cli);
     for (size_t i = 0; i < options->name_count; i++) {
         if (!select_name(up, options->names[i]))

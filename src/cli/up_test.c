@@ -122,7 +122,7 @@ static void tasks_of_slots_and_groups_run(void **state)
     };
 
     expect_up(
-        *state, &run, CLI_OK,
+        *state, &run, CLI_FAILURE,
         (const char *const[]){ "a      | one\n", "b      | two\n", "c      | three\n",
                                "batch  = the slot does not take a task: slot_busy", NULL });
 }

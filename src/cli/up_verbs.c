@@ -147,7 +147,7 @@ static void run_tasks(void *context, const struct socket_request *request, struc
     struct up *up = context;
 
     if (up_arguments_check(request, call, no_arguments))
-        finish(call, det_tasks_each(up->tasks, send_task, call));
+        finish(call, up_each_task(up, send_task, call));
 }
 
 static void run_slots(void *context, const struct socket_request *request, struct socket_call *call)
@@ -166,7 +166,7 @@ static void run_tree(void *context, const struct socket_request *request, struct
     if (!up_arguments_check(request, call, no_arguments))
         return;
     r = det_tasks_each_group(up->tasks, send_group, call);
-    finish(call, r < 0 ? r : det_tasks_each(up->tasks, send_task, call));
+    finish(call, r < 0 ? r : up_each_task(up, send_task, call));
 }
 
 static void run_status(

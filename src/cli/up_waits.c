@@ -110,7 +110,7 @@ struct up_wait *up_wait_open(
 
 static bool waits_for_ids(const struct up_wait *wait)
 {
-    return wait->kind == UP_WAIT_START || wait->kind == UP_WAIT_END;
+    return wait->kind == UP_WAIT_START || wait->kind == UP_WAIT_STOP || wait->kind == UP_WAIT_END;
 }
 
 void up_wait_arm(struct up_wait *wait, size_t count)
@@ -205,6 +205,18 @@ static void see_end(struct up_wait *wait, const void *user)
     if (wait->kind == UP_WAIT_JOB)
         wait->end = up_json_end(end);
     happen(wait);
+}
+
+static void see_stop(struct up_wait *wait, const void *user)
+{
+    if (wait->kind == UP_WAIT_STOP && take_id(wait, *(const det_task_id *)user) &&
+        wait->left.count == 0)
+        happen(wait);
+}
+
+void up_waits_stopped(struct up *up, det_task_id id)
+{
+    each_wait(up, see_stop, &id);
 }
 
 void up_waits_ended(struct up *up, const struct det_task_end *end)

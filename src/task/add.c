@@ -294,6 +294,8 @@ static int restart_one(struct det_tasks *tasks, void *argument)
 
     if (!task || !task->is_registered || task->is_removing || task->is_last)
         return 0;
+    if (task->is_on_hold)
+        det_tree_resume(task);
     det_actor_restart(task);
     return 1;
 }
@@ -301,6 +303,23 @@ static int restart_one(struct det_tasks *tasks, void *argument)
 int det_tasks_restart(struct det_tasks *tasks, det_task_id id)
 {
     return det_tasks_call(tasks, true, restart_one, &id);
+}
+
+static int hold_one(struct det_tasks *tasks, void *argument)
+{
+    struct det_task *task = det_task_find(tasks, *(const det_task_id *)argument);
+
+    if (!task || !task->is_registered || task->is_removing || task->is_last || task->is_on_hold ||
+        task->outcome != DET_OUTCOME_NONE)
+        return 0;
+    task->is_on_hold = true;
+    det_actor_hold(task);
+    return 1;
+}
+
+int det_tasks_hold(struct det_tasks *tasks, det_task_id id)
+{
+    return det_tasks_call(tasks, true, hold_one, &id);
 }
 
 static int wake_one(struct det_tasks *tasks, void *argument)

@@ -109,6 +109,29 @@ static bool is_met(const struct need *need)
     return anchor->task && anchor->task->standing & (1u << need->when);
 }
 
+static int look_at_dependency(struct det_tasks *tasks, void *argument)
+{
+    const struct det_dependency *dependency = argument;
+    const struct anchor *anchor = det_map_get(&tasks->anchors, dependency->name);
+    const struct det_task *task = det_map_get(&tasks->names, dependency->name);
+    const struct group *group = det_group_find(tasks, dependency->name);
+
+    if ((unsigned)dependency->when >= STANDINGS)
+        return 0;
+    if (anchor && anchor->has_completed)
+        return 1;
+    if (group)
+        return group_stands(group, dependency->when);
+    return task && task->standing & (1u << dependency->when);
+}
+
+int det_tasks_is_met(struct det_tasks *tasks, const struct det_dependency *dependency)
+{
+    struct det_dependency copy = *dependency;
+
+    return det_tasks_call(tasks, true, look_at_dependency, &copy);
+}
+
 void det_anchor_changed(struct anchor *anchor)
 {
     DET_LIST_EACH(node, &anchor->needs)
@@ -141,6 +164,8 @@ const char *det_need_text(const struct need *need)
 
     if (!anchor->task && !anchor->group)
         return "not there any more";
+    if (anchor->task && anchor->task->is_on_hold)
+        return "stopped by hand";
     if (anchor->group && anchor->group->joined_count == 0)
         return "has no tasks yet";
     return texts[need->when];

@@ -319,6 +319,66 @@ static void one_in_line_for_a_permit_is_held_when_its_dependency_is_lost(void **
     stage_close(&stage);
 }
 
+static void what_is_on_hold_keeps_its_place_and_those_who_wait(void **state)
+{
+    (void)state;
+    stage_open_three(&stage, DET_REST_FOR_ONE);
+    assert_int_equal(det_tasks_hold(stage.tasks, stage_player(&stage, "b")->id), 1);
+    assert_int_equal(det_tasks_hold(stage.tasks, stage_player(&stage, "b")->id), 0);
+    assert_int_equal(det_tasks_hold(stage.tasks, 4711), 0);
+    stage_expect(&stage, "-b");
+    assert_string_equal(stage_state(&stage, "b"), "held stopped by hand");
+    assert_int_equal(stage_add_needing(&stage, "d", NULL, "b", DET_WHEN_RUNNING), 0);
+    assert_string_equal(stage_state(&stage, "d"), "held b: stopped by hand");
+    stage_play(&stage, "a", PART_FAIL); /* the group begins anew, but not what is on hold */
+    stage_expect(&stage, "!a R:g -c");
+    stage_pass(&stage, DET_SECOND);
+    stage_expect(&stage, "G:g +a +c");
+    assert_int_equal(det_tasks_restart(stage.tasks, stage_player(&stage, "b")->id), 1);
+    stage_expect(&stage, "+b +d");
+    stage_play(&stage, "b", PART_FAIL); /* its place is still before c */
+    stage_expect(&stage, "!b R:g -c");
+    stage_close(&stage);
+}
+
+static void a_stop_that_goes_on_can_be_taken_back(void **state)
+{
+    (void)state;
+    stage_open_three(&stage, DET_ONE_FOR_ONE);
+    stage_player(&stage, "a")->stops_in = DET_SECOND;
+    assert_int_equal(det_tasks_hold(stage.tasks, stage_player(&stage, "a")->id), 1);
+    assert_int_equal(det_tasks_restart(stage.tasks, stage_player(&stage, "a")->id), 1);
+    stage_expect(&stage, "");
+    stage_pass(&stage, DET_SECOND);
+    stage_expect(&stage, "-a +a");
+    assert_int_equal(det_tasks_remove(stage.tasks, stage_player(&stage, "a")->id), 1);
+    assert_int_equal(det_tasks_hold(stage.tasks, stage_player(&stage, "a")->id), 0);
+    stage_close(&stage);
+}
+
+static void a_dependency_can_be_asked_for(void **state)
+{
+    struct det_dependency on = { .name = "a", .when = DET_WHEN_COMPLETED };
+
+    (void)state;
+    stage_open_three(&stage, DET_ONE_FOR_ONE);
+    assert_int_equal(det_tasks_is_met(stage.tasks, &on), 0);
+    on.when = DET_WHEN_HEALTHY;
+    assert_int_equal(det_tasks_is_met(stage.tasks, &on), 1);
+    on.name = "g";
+    assert_int_equal(det_tasks_is_met(stage.tasks, &on), 1);
+    on.name = "nobody";
+    assert_int_equal(det_tasks_is_met(stage.tasks, &on), 0);
+    on = (struct det_dependency){ .name = "a", .when = (enum det_condition_kind)7 };
+    assert_int_equal(det_tasks_is_met(stage.tasks, &on), 0);
+    on.when = DET_WHEN_COMPLETED;
+    assert_int_equal(stage_add_needing(&stage, "d", NULL, "a", DET_WHEN_COMPLETED), 0);
+    stage_play(&stage, "a", PART_SUCCEED);
+    stage_settle(&stage);
+    assert_int_equal(det_tasks_is_met(stage.tasks, &on), 1);
+    stage_close(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +398,9 @@ int main(void)
         cmocka_unit_test(a_long_path_is_cut),
         cmocka_unit_test(what_is_not_there_cannot_be_depended_on),
         cmocka_unit_test(one_in_line_for_a_permit_is_held_when_its_dependency_is_lost),
+        cmocka_unit_test(what_is_on_hold_keeps_its_place_and_those_who_wait),
+        cmocka_unit_test(a_stop_that_goes_on_can_be_taken_back),
+        cmocka_unit_test(a_dependency_can_be_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

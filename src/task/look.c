@@ -52,6 +52,7 @@ static int show(struct det_task *task, const struct look *look)
         .is_ready = task->is_ready,
         .is_healthy = task->is_healthy,
         .is_removing = task->is_removing,
+        .is_on_hold = task->is_on_hold,
         .attempt = task->attempt_number,
         .failures = task->failures,
         .restarts = task->restarts,

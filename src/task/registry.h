@@ -127,6 +127,7 @@ struct det_task {
     bool is_last : 1;      /* no attempt follows the one that runs */
     bool is_unhealthy : 1; /* the attempt is ended because of its checks */
     bool has_stepped : 1;  /* its step has come to its end, and that is still to be told */
+    bool is_on_hold : 1;   /* by hand, until it is told to restart */
     const char *name;      /* behind this struct */
 };
 
@@ -343,6 +344,8 @@ DET_MUST_CHECK int det_tree_join(struct det_task *task, struct det_error *reterr
 /* Harmless for one that has not joined. */
 void det_tree_leave(struct det_task *task);
 bool det_tree_allows(const struct det_task *task);
+/* It is not on hold any more; once all else allows it, it begins at once. */
+void det_tree_resume(struct det_task *task);
 /* What a held one waits for, until the next call; NULL: nothing. */
 const char *det_tree_obstacle(const struct det_task *task);
 /* It was held: by the tree, or because the tree does not allow its next attempt. */

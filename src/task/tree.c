@@ -220,7 +220,8 @@ static const struct group *closed_group(const struct det_task *task)
 
 bool det_tree_allows(const struct det_task *task)
 {
-    return det_tasks_is_open(task->tasks) && !closed_group(task) && !det_needs_unmet(task);
+    return det_tasks_is_open(task->tasks) && !task->is_on_hold && !closed_group(task) &&
+           !det_needs_unmet(task);
 }
 
 const char *det_tree_obstacle(const struct det_task *task)
@@ -230,6 +231,8 @@ const char *det_tree_obstacle(const struct det_task *task)
     const struct group *group = closed_group(task);
     const struct need *need;
 
+    if (task->is_on_hold)
+        return "stopped by hand";
     if (group) {
         snprintf(text, size, "group %s: %s", group->name, det_group_state(group));
         return text;
@@ -247,6 +250,19 @@ void det_tree_look_at(struct det_task *task)
         return;
     det_list_append(&task->tasks->startable, &task->turn);
     det_tasks_settle_soon(task->tasks);
+}
+
+void det_tree_resume(struct det_task *task)
+{
+    task->is_on_hold = false;
+    if (!det_actor_is_held(task))
+        return;
+    task->failures = 0;
+    task->delay = 0;
+    task->restarts++;
+    task->tasks->counts.restarts++;
+    task->deadline = det_loop_now(task->tasks->loop);
+    det_tree_look_at(task);
 }
 
 void det_tree_settle(struct det_tasks *tasks)

@@ -179,7 +179,7 @@ def test_orders():
     detent("restart", "wbe", "web", code=3, err=["did you mean 'web'?", "web: restarting"])
     detent("restart", code=2, err="something is missing")
     detent("stop", "web", "--wait", err="web: stopped")
-    check(task("web") is None)
+    equal(task("web")["state"], "stopped")
     detent("stop", "web", err="web: nothing to do")
     detent("drain", "flaky", "--wait", err="flaky: drained")
     detent("stop", "database", "--timeout", "1s", code=2, err="--timeout is for --wait")

@@ -414,7 +414,8 @@ def test_output_that_is_not_read_keeps_nobody_waiting():
                                env=environment(), text=True)
     client = Client()
     Path("go").touch()
-    wait_until(lambda: client.task("flood") is None, "the end of what nobody reads")
+    wait_until(lambda: client.task("flood")["state"] == "completed",
+               "the end of what nobody reads")
     equal(client.one("stop", name="wide")["count"], 1)
     equal(client.one("stop")["kind"], "done")
     wait_until(lambda: not Path(".detent/detent.sock").exists(), "the end of all")
@@ -610,7 +611,7 @@ def test_orders_are_answered_when_they_have_happened():
     equal(client.one("restart", name="group", wait=True)["count"], 2)
     equal([client.task(n)["attempt"] for n in "cd"], [2, 2])
     equal(client.one("stop", name="a", wait=True)["count"], 1)
-    equal(client.task("a"), None)
+    equal([client.task("a")[key] for key in ("state", "process")], ["stopped", None])
     equal(client.one("stop", name="a")["count"], 0)
     equal(client.one("restart", name="a", wait=True)["count"], 1)
     equal(client.task("a")["state"], "running")
@@ -621,7 +622,7 @@ def test_orders_are_answered_when_they_have_happened():
     request = client.ask("drain", name="b", wait=True)
     Path("go").touch()
     equal(client.next(request)["data"], {"kind": "done", "count": 1})
-    equal(client.task("b"), None)
+    equal(client.task("b")["state"], "completed")
     client.fails("NOT_FOUND", "did you mean 'group'", "stop", name="grup")
     client.fails("NOT_FOUND", "there is no task or group", "restart", name="zzzzzz")
     client.fails("INVALID", "needs the argument", "restart")
@@ -631,6 +632,96 @@ def test_orders_are_answered_when_they_have_happened():
     equal(client.next(request)["data"]["kind"], "done")
     up.end()
     client.close()
+
+
+def test_what_has_ended_stays_known_and_can_be_restarted():
+    config("""
+  once: {run: [sh, -c, 'test -e right || exit 7'], restart: never}
+  prepare: {run: 'true', restart: never}
+  web: {run: sleep 60, depends_on: {once: completed}}
+  database: {run: sleep 60, depends_on: {prepare: completed}}
+""")
+    up = Up()
+    up.wait_for("once *= failed for good")
+    up.wait_for("database *= started")
+    client = Client()
+    equal([client.task(n)["state"] for n in ("once", "prepare", "web", "database")],
+          ["failed", "completed", "held", "running"])
+    equal([client.task("once")["last"]["exit_code"], client.task("once")["reason"]],
+          [7, "exit code 7"])
+    equal(client.task("web")["waits_for"], "once: failed: exit code 7")
+    up.wait_for("web *= waits for once: failed: exit code 7")
+    equal(client.one("stop", name="database", wait=True)["count"], 1)
+    equal(client.task("database")["state"], "stopped")
+    equal(client.one("restart", name="database", wait=True)["count"], 1)
+    equal(client.task("database")["state"], "running")
+    equal(client.one("stop", name="web")["count"], 1)
+    equal(client.one("restart", name="web")["count"], 1)
+    Path("right").touch()
+    equal(client.one("restart", name="once", wait=True)["count"], 1)
+    up.wait_for("web *= started")
+    equal(client.one("restart", name="prepare", wait=True)["count"], 1)
+    equal(client.one("drain", name="database")["count"], 1)
+    client.close()
+    up.stop(1)
+
+
+def test_slots_are_not_owned_by_those_who_wait():
+    config("""
+  load: {run: echo loaded, slot: b, depends_on: {fetch: completed}, restart: never}
+  fetch: {run: echo fetched, slot: b, restart: never}
+  after: {run: echo after, depends_on: {load: completed}, restart: never}
+""", "slots: {b: {}}\n")
+    up = Up()
+    up.end()
+    check(up.index("load *. loaded") > up.index("fetch *. fetched"), up.shown())
+    check(up.index("after *. after") > up.index("load *. loaded"), up.shown())
+
+
+def test_one_that_waits_for_its_slot_can_be_stopped():
+    config("""
+  sleeper: {run: sleep 60}
+  load: {run: echo loaded, slot: b, depends_on: {sleeper: completed}, restart: never}
+""", "slots: {b: {}}\n")
+    up = Up()
+    up.wait_for("sleeper *= started")
+    client = Client()
+    equal([client.task("load")[key] for key in ("state", "waits_for", "slot")],
+          ["held", "sleeper: not completed yet", "b"])
+    equal(client.all("slots")[0]["owners"], 0)
+    equal(client.one("stop", name="load")["count"], 1)
+    equal(client.task("load")["state"], "stopped")
+    client.close()
+    up.stop()
+
+
+def test_a_member_that_was_stopped_keeps_its_place():
+    config("""
+  a: {run: sleep 60, group: g}
+  b: {run: sleep 60, group: g}
+""", "groups: {g: {strategy: rest-for-one}}\ndefaults: {backoff: {first: 1ms, max: 1ms}}\n")
+    up = Up()
+    up.wait_for("b *= started")
+    client = Client()
+    equal(client.one("stop", name="a", wait=True)["count"], 1)
+    equal(client.one("restart", name="a", wait=True)["count"], 1)
+    os.kill(client.task("a")["process"], signal.SIGKILL)
+    up.wait_for("g *= restarts its members")
+    up.wait_for("b *= started, attempt 2")
+    client.close()
+    up.stop()
+
+
+def test_it_ends_when_all_that_is_left_waits_for_what_has_failed():
+    config("""
+  once: {run: [sh, -c, 'exit 7'], restart: never}
+  web: {run: sleep 60, depends_on: {once: completed}}
+  late: {run: sleep 60, depends_on: [web], slot: b}
+""", "slots: {b: {}}\n")
+    up = Up()
+    up.end(1)
+    check(up.index("web *= waits for once: failed: exit code 7") >= 0, up.shown())
+    check(up.index("detent = nothing can go on") >= 0, up.shown())
 
 
 def test_a_group_that_has_failed_can_be_begun_anew():
@@ -664,7 +755,8 @@ def test_draining_lets_what_runs_come_to_its_end():
     request = client.ask("drain", wait=True)
     wait_until(lambda: other.one("status")["state"] == "draining", "that it drains")
     other.fails("CLOSED", "admits nothing more", "submit", run=["true"])
-    equal([t["name"] for t in other.all("tasks")], ["a"])
+    equal([(t["name"], t["state"]) for t in other.all("tasks")],
+          [("a", "running"), ("b", "stopped")])
     Path("go").touch()
     equal(client.next(request)["data"], {"kind": "done", "count": 2})
     up.end()
