@@ -124,7 +124,11 @@ static int give(
     spec.depends_on = kept;
     up->early_end = (struct det_task_end){ 0 };
     if (task->slot)
-        r = det_slot_submit(up->tasks, task->slot, task->admission, &spec, NULL, ret, reterr);
+        r = det_slot_submit(
+            up->tasks,
+            &(struct det_submission){
+                .slot = task->slot, .admission = task->admission, .task = &spec },
+            NULL, ret, reterr);
     else
         r = det_tasks_add(up->tasks, &spec, NULL, &ret->id, reterr);
     DET_DELETE_ARRAY(allocator, kept, count);
