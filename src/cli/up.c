@@ -320,11 +320,24 @@ static int settle(struct up *up)
     return r < 0 ? cli_exit_of(r) : CLI_OK;
 }
 
+/* What our own supervisor has told us is not for tasks: one of them would answer in our name. */
+static void forget_supervisor(void)
+{
+    static const char *const names[] = {
+        "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS",
+        "LISTEN_FDNAMES",
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        (void)unsetenv(names[i]); /* NOLINT(concurrency-mt-unsafe): there are no threads yet */
+}
+
 static int run_file(struct cli *cli, const struct up_options *options)
 {
     struct up up = { .cli = cli, .options = options };
     int code;
 
+    forget_supervisor();
     code = config_file_open(cli, options->path, &up.file);
     if (code == CLI_OK)
         code = up_select(&up);

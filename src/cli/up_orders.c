@@ -204,10 +204,15 @@ static void order_all(struct order *order, bool shall_drain)
         count = up_drain(up);
     else if (up->state < UP_STOPPING)
         up_stop(up, "asked to stop");
-    if (wait)
-        up_wait_arm(wait, count < 0 ? 0 : (size_t)count);
-    else
-        answer_done(order->call, count < 0 ? 0 : (size_t)count);
+    if (count < 0) {
+        if (wait)
+            up_wait_cancel(wait);
+        socket_call_fail(order->call, count, "%s", det_error_text(count));
+    } else if (wait) {
+        up_wait_arm(wait, (size_t)count);
+    } else {
+        answer_done(order->call, (size_t)count);
+    }
 }
 
 /* Groups. */
@@ -329,6 +334,7 @@ static int add_ended(struct order *order, struct det_error *reterr)
     const struct config *config = &order->up->file.config;
     int count = 0, r;
 
+    /* In the order in which they were first added: what a task depends on before it. */
     for (size_t i = 0; i < config->task_count; i++) {
         size_t index = (size_t)(config->order[i] - config->tasks);
         const struct det_task_spec *spec = &config->order[i]->spec;

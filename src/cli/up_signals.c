@@ -41,7 +41,11 @@ static void take(struct up *up, unsigned number)
         up_stop(up, number == SIGINT ? "interrupted" : "asked to end");
         break;
     case SIGHUP:
-        up_note(up, UP_NAME, "SIGHUP: files are not read again yet; stop it and start it anew");
+        /* A terminal that is gone shows nothing any more; quiet tasks would never find out. */
+        if (up->cli->out_is_terminal)
+            up_stop(up, "the terminal is gone");
+        else
+            up_note(up, UP_NAME, "SIGHUP: files are not read again yet; stop it and start it anew");
         break;
     case SIGCHLD:
         (void)det_orphans_sweep(is_ours, NULL, 0);
