@@ -123,10 +123,12 @@ static int give(
     spec.depends_on_count = keep_dependencies(up, task, kept);
     spec.depends_on = kept;
     up->early_end = (struct det_task_end){ 0 };
+    up->submitting = spec.name;
     if (task->slot)
         r = det_slot_submit(up->tasks, task->slot, task->admission, &spec, NULL, ret, reterr);
     else
         r = det_tasks_add(up->tasks, &spec, NULL, &ret->id, reterr);
+    up->submitting = NULL;
     DET_DELETE_ARRAY(allocator, kept, count);
     return r;
 }

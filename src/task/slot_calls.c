@@ -26,7 +26,7 @@ static int refused(struct submit *submit, const struct det_slot *slot)
         return det_error_set(submit->reterr, slot->failure, "%s", slot->error.text);
     return det_error_set(
         submit->reterr, DET_ERR_REFUSED, "slot %s does not take task %s: %s", slot->name,
-        submit->spec->name, det_rejection_label(slot->answer.rejection));
+        submit->spec->name, det_slot_reason(slot->answer.rejection));
 }
 
 static int submit_task(struct submit *submit, struct det_slot *slot, struct det_task *task)
