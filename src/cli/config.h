@@ -55,6 +55,11 @@ struct config {
     } limits; /* 0: that of the task layer */
 };
 
+/* Whether it can be a name in the file; and what is said when it cannot. */
+bool config_is_name(const char *text);
+#define CONFIG_NAME_RULE \
+    "is no name: letters, digits, '.', '_' and '-', at most 127, the first one a letter or digit"
+
 /* Whether the tree looks like this kind of file: for those who do not go by its name. */
 bool config_is_one(const struct cli_yaml *root);
 /* Reads the tree. 0, DET_ERR_MALFORMED with all problems that do not follow from others, in order

@@ -56,20 +56,17 @@ int config_take_text(
     return r;
 }
 
-static bool is_name(const char *text)
+bool config_is_name(const char *text)
 {
     return strlen(text) <= DET_TASK_NAME_MAX && det_name_is_valid(text) && *text != '.' &&
            *text != '-' && *text != '_';
 }
 
-#define NAME_RULE \
-    "is no name: letters, digits, '.', '_' and '-', at most 127, the first one a letter or digit"
-
 int config_check_name(struct cli_reader *reader, const struct cli_yaml *node)
 {
-    if (is_name(node->key))
+    if (config_is_name(node->key))
         return 0;
-    return reader_fail_key(reader, node, "'%s' " NAME_RULE, node->key);
+    return reader_fail_key(reader, node, "'%s' " CONFIG_NAME_RULE, node->key);
 }
 
 int config_take_number(

@@ -16,6 +16,7 @@ enum {
     OPTION_REPLACE,
     OPTION_REPLACE_ALL,
     OPTION_DROP,
+    OPTION_NEW_SLOT,
     OPTION_NAME,
     OPTION_FOLDER,
     OPTION_TIMEOUT,
@@ -28,6 +29,7 @@ static const struct cli_option option_table[] = {
     [OPTION_REPLACE] = { "replace", 0, NULL, NULL, "stop the one that runs, and be the next" },
     [OPTION_REPLACE_ALL] = { "replace-all", 0, NULL, NULL, "the same, and empty the queue" },
     [OPTION_DROP] = { "drop", 0, NULL, NULL, "only if nothing runs; else refuse it" },
+    [OPTION_NEW_SLOT] = { "new-slot", 0, NULL, NULL, "make the slot if there is none" },
     [OPTION_NAME] = { "name", 'n', "NAME", NULL, "of the job; else made from the program" },
     [OPTION_FOLDER] = { "folder", 0, "FOLDER", NULL, "where it runs; else the current folder" },
     [OPTION_TIMEOUT] = { "timeout", 't', "TIME", NULL, "of one attempt; else none" },
@@ -92,6 +94,12 @@ static bool are_sendable(const struct job *job, struct cli *cli)
     return is_sendable(cli, job->args->values[OPTION_NAME]);
 }
 
+static bool is_for_slot(const struct cli_args *args)
+{
+    return args->values[OPTION_REPLACE] || args->values[OPTION_REPLACE_ALL] ||
+           args->values[OPTION_DROP] || args->values[OPTION_NEW_SLOT];
+}
+
 static bool read_words(struct job *job, struct cli *cli)
 {
     const struct cli_args *args = job->args;
@@ -102,6 +110,10 @@ static bool read_words(struct job *job, struct cli *cli)
     else if (args->dashes_at > 1)
         cli_complain(
             cli, "'%s' is too much: only a slot stands before the two dashes", args->operands[1]);
+    else if (args->dashes_at == 0 && is_for_slot(args))
+        cli_complain(
+            cli, "--replace, --replace-all, --drop and --new-slot need a slot: "
+                 "detent submit SLOT -- COMMAND");
     else if (!admission_of(args))
         cli_complain(cli, "--replace, --replace-all and --drop exclude each other");
     else
@@ -141,6 +153,7 @@ static json_t *arguments_of(const struct job *job)
 
     if (!arguments || (job->slot && set(arguments, "slot", cli_json_text(job->slot)) < 0) ||
         (name && set(arguments, "name", cli_json_text(name)) < 0) ||
+        (job->args->values[OPTION_NEW_SLOT] && set(arguments, "new_slot", json_true()) < 0) ||
         (job->timeout && set(arguments, "timeout_ns", json_integer(job->timeout)) < 0)) {
         json_decref(arguments);
         return NULL;

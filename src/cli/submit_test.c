@@ -44,11 +44,12 @@ static void most_of_it_can_be_left_out(void **state)
         det_buffer_text(&fake->heard), "submit {\"admission\":\"queue\",\"folder\":\"/\","
                                        "\"retries\":0,\"run\":[\"true\"],\"wait\":false}\n");
     assert_string_equal(fake->err, "job 8: waits, and is the next\n");
-    assert_int_equal(run(fake, WORDS("submit", "--replace", "--", "true")), CLI_OK);
+    assert_int_equal(run(fake, WORDS("submit", "b", "--replace", "--", "true")), CLI_OK);
     assert_non_null(strstr(det_buffer_text(&fake->heard), "\"admission\":\"replace\""));
     assert_string_equal(fake->err, "job 9: waits in a queue of 3\n");
-    assert_int_equal(run(fake, WORDS("submit", "--drop", "--", "true")), CLI_OK);
+    assert_int_equal(run(fake, WORDS("submit", "b", "--drop", "--new-slot", "--", "true")), CLI_OK);
     assert_non_null(strstr(det_buffer_text(&fake->heard), "\"admission\":\"drop\""));
+    assert_non_null(strstr(det_buffer_text(&fake->heard), "\"new_slot\":true"));
     assert_string_equal(fake->err, "true-1: started\n");
 }
 
@@ -151,8 +152,10 @@ static void wrong_words_are_told(void **state)
     assert_int_equal(run(fake, WORDS("submit", "a", "b", "--", "c")), CLI_USAGE);
     assert_string_equal(
         fake->err, "detent submit: 'b' is too much: only a slot stands before the two dashes\n");
-    assert_int_equal(run(fake, WORDS("submit", "--drop", "--replace", "--", "c")), CLI_USAGE);
+    assert_int_equal(run(fake, WORDS("submit", "b", "--drop", "--replace", "--", "c")), CLI_USAGE);
     assert_non_null(strstr(fake->err, "exclude each other"));
+    assert_int_equal(run(fake, WORDS("submit", "--drop", "--", "c")), CLI_USAGE);
+    assert_non_null(strstr(fake->err, "need a slot"));
     assert_int_equal(run(fake, WORDS("submit", "-t", "0s", "--", "c")), CLI_USAGE);
     assert_int_equal(run(fake, WORDS("submit", "-r", "many", "--", "c")), CLI_USAGE);
     assert_string_equal(det_buffer_text(&fake->heard), "");

@@ -123,6 +123,7 @@ static int give(
     spec.depends_on_count = keep_dependencies(up, task, kept);
     spec.depends_on = kept;
     up->early_end = (struct det_task_end){ 0 };
+    up->submitting = spec.name;
     if (task->slot)
         r = det_slot_submit(
             up->tasks,
@@ -131,6 +132,7 @@ static int give(
             NULL, ret, reterr);
     else
         r = det_tasks_add(up->tasks, &spec, NULL, &ret->id, reterr);
+    up->submitting = NULL;
     DET_DELETE_ARRAY(allocator, kept, count);
     return r;
 }

@@ -62,9 +62,19 @@ static const char *failure_of(struct up *up, const struct det_task_event *event)
     return up->failure.id == event->id && *up->failure.reason ? up->failure.reason : NULL;
 }
 
+static bool has_schedule(const struct up *up, const char *name)
+{
+    int index = up_find_task(up, name);
+    const struct det_schedule *schedule =
+        index < 0 ? NULL : &up->file.config.tasks[index].spec.schedule;
+
+    return schedule && (schedule->every || schedule->cron);
+}
+
 static void note_start(struct up *up, const struct det_task_event *event)
 {
-    if (event->attempt <= 1)
+    /* The runs of a schedule are no second tries. */
+    if (event->attempt <= 1 || has_schedule(up, event->name))
         up_note(up, event->name, "started");
     else
         up_note(up, event->name, "started, attempt %u", (unsigned)event->attempt);
@@ -83,12 +93,14 @@ static void note_pause(struct up *up, const struct det_task_event *event)
     char span[UP_SPAN_TEXT];
 
     up_span(event->delay, span);
-    if (failure)
+    if (event->source == DET_BACKOFF_AFTER_SUCCESS && has_schedule(up, event->name))
+        up_note(up, event->name, "%s; next run in %s", failure ? failure : "succeeded", span);
+    else if (failure)
         up_note(up, event->name, "%s; attempt %u in %s", failure, next, span);
     else if (event->source == DET_BACKOFF_AFTER_FAILURE)
         up_note(up, event->name, "failed; attempt %u in %s", next, span);
     else if (event->delay > DET_DELAY_FLOOR)
-        up_note(up, event->name, "succeeded; attempt %u in %s", next, span);
+        up_note(up, event->name, "succeeded; starts again in %s", span);
     up->failure.id = 0;
 }
 
@@ -154,12 +166,17 @@ static void note_group(struct up *up, const struct det_task_event *event)
 /* That queues are emptied at the end needs no word. */
 static void note_slot(struct up *up, const struct det_task_event *event)
 {
+    const char *name = up_is_refusal((enum det_rejection)event->rejection) ? up->submitting : NULL;
+
     if (up->state >= UP_STOPPING)
         return;
+    for (size_t i = 0; i < up->file.config.task_count && !name; i++) {
+        if (up->known[i].id == event->id)
+            name = up->file.config.tasks[i].spec.name;
+    }
     up_note(
-        up, event->name, "the slot does not take a task: %s%s%s",
-        det_rejection_label((enum det_rejection)event->rejection), *event->reason ? ": " : "",
-        event->reason);
+        up, event->name, "does not run %s: %s", name ? name : "a job",
+        reason_of(event, det_rejection_label((enum det_rejection)event->rejection)));
 }
 
 static void note_whole(struct up *up, const struct det_task_event *event)

@@ -72,7 +72,7 @@ static int see_slot(void *user, const struct det_slot_info *info)
     return 0;
 }
 
-static bool is_slot(struct up *up, const char *name)
+bool up_is_slot(struct up *up, const char *name)
 {
     struct names names = { .wanted = name };
     int r = det_slots_each(up->tasks, see_slot, &names);
@@ -424,7 +424,7 @@ static void order_one(struct order *order, bool shall_purge, order_fn *run)
             stop_group(order);
         else
             give_to(order, &search, run, UP_WAIT_END);
-    } else if (is_slot(up, order->name)) {
+    } else if (up_is_slot(up, order->name)) {
         order_slot(order, shall_purge || !is_stop, run);
     } else if (up_find_task(up, order->name) >= 0) {
         answer_done(order->call, 0);

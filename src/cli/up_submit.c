@@ -7,7 +7,11 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/text.h"
 #include "cli/up_verbs.h"
+
+/* Names that are tried for "did you mean". */
+#define NEAR_MAX 512
 
 /* A job while it is read; its texts are the request's or the arena's. */
 struct job {
@@ -123,6 +127,8 @@ static int read_name(
     char *name = det_arena_array(&job->arena, DET_TASK_NAME_MAX + 1, 1);
 
     job->spec.name = up_argument_text(request, "name");
+    if (job->spec.name && !config_is_name(job->spec.name))
+        return det_error_set(reterr, DET_ERR_INVALID, "'%.100s' " CONFIG_NAME_RULE, job->spec.name);
     if (job->spec.name)
         return 0;
     if (!name)
@@ -150,6 +156,8 @@ static int read_admission(
 
     if (!word)
         return 0;
+    if (!up_argument_text(request, "slot") && strcmp(word, words[DET_ADMIT_QUEUE]) != 0)
+        return det_error_set(reterr, DET_ERR_INVALID, "'admission' needs 'slot'");
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strcmp(words[i], word) == 0) {
             job->admission = (enum det_admission)i;
@@ -175,17 +183,38 @@ static int read_policy(
     return 0;
 }
 
+/* A slot that nobody knows is more often a slip than a wish. */
+static int read_slot(
+    struct job *job, const struct socket_request *request, struct det_error *reterr)
+{
+    const struct config *config = &job->up->file.config;
+    const char *near[NEAR_MAX];
+    size_t count = 0;
+    int nearest;
+
+    job->slot = up_argument_text(request, "slot");
+    if (!job->slot || up_argument_is_set(request, "new_slot") || up_is_slot(job->up, job->slot))
+        return 0;
+    for (size_t i = 0; i < config->slot_count && count < NEAR_MAX; i++)
+        near[count++] = config->slots[i].name;
+    nearest = det_text_nearest(job->slot, near, count);
+    return det_error_set(
+        reterr, DET_ERR_NOT_FOUND, "there is no slot '%.100s'%s%s%s --new-slot makes it.",
+        job->slot, nearest >= 0 ? "; did you mean '" : "", nearest >= 0 ? near[nearest] : "",
+        nearest >= 0 ? "'?" : ".");
+}
+
 static int read_job(struct job *job, const struct socket_request *request, struct det_error *reterr)
 {
     static int (*const readers[])(
         struct job * job, const struct socket_request *request, struct det_error *reterr) = {
-        read_program, read_environment, read_folder, read_name, read_admission, read_policy,
+        read_program, read_environment, read_folder, read_name,
+        read_slot,    read_admission,   read_policy,
     };
     int r = 0;
 
     for (size_t i = 0; i < sizeof readers / sizeof *readers && r == 0; i++)
         r = readers[i](job, request, reterr);
-    job->slot = up_argument_text(request, "slot");
     job->spec.process = &job->process;
     return r;
 }
@@ -209,11 +238,13 @@ static void submit(struct job *job, struct socket_call *call, bool shall_wait)
         if (!wait)
             return;
     }
+    job->up->submitting = job->spec.name;
     r = det_slot_submit(
         job->up->tasks,
         &(struct det_submission){
             .slot = job->slot, .admission = job->admission, .task = &job->spec },
         NULL, &admitted, &error);
+    job->up->submitting = NULL;
     if (r < 0) {
         if (wait)
             up_wait_cancel(wait);
@@ -234,7 +265,7 @@ void up_run_submit(void *context, const struct socket_request *request, struct s
         { "slot", UP_TEXT },        { "admission", UP_TEXT }, { "name", UP_TEXT },
         { "run", UP_TEXTS },        { "folder", UP_TEXT },    { "environment", UP_MAPPING },
         { "timeout_ns", UP_COUNT }, { "retries", UP_COUNT },  { "wait", UP_BOOLEAN },
-        { NULL, UP_TEXT },
+        { "new_slot", UP_BOOLEAN }, { NULL, UP_TEXT },
     };
     struct job job = { .up = context };
     struct det_error error = { 0 };

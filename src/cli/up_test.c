@@ -124,7 +124,7 @@ static void tasks_of_slots_and_groups_run(void **state)
     expect_up(
         *state, &run, CLI_FAILURE,
         (const char *const[]){ "a      | one\n", "b      | two\n", "c      | three\n",
-                               "batch  = the slot does not take a task: slot_busy", NULL });
+                               "batch  = does not run d: the slot is busy", NULL });
 }
 
 static void names_choose_tasks(void **state)

@@ -36,6 +36,7 @@ uint64_t up_argument_count(
 json_t *up_argument(const struct socket_request *request, const char *name);
 
 /* up_orders.c */
+bool up_is_slot(struct up *up, const char *name);
 socket_verb_fn up_run_restart, up_run_stop, up_run_drain;
 /* up_submit.c */
 socket_verb_fn up_run_submit;

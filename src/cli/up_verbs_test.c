@@ -239,7 +239,14 @@ static void arguments_are_strict(void **state)
     ask(stage, "submit", "{\"environment\":{\"A=B\":\"1\"}}", "}\n", "from names to texts");
     ask(stage, "submit", "{\"run\":[]}", "}\n", "needs 'run'");
     ask(stage, "submit", "{\"run\":[\"\"]}", "}\n", "has no name");
-    ask(stage, "submit", "{\"run\":[\"true\"],\"admission\":\"now\"}", "}\n", "not 'now'");
+    ask(stage, "submit", "{\"run\":[\"true\"],\"slot\":\"batch\",\"admission\":\"now\"}", "}\n",
+        "not 'now'");
+    ask(stage, "submit", "{\"run\":[\"true\"],\"admission\":\"drop\"}", "}\n", "needs 'slot'");
+    ask(stage, "submit", "{\"run\":[\"true\"],\"slot\":\"bach\"}", "}\n",
+        "there is no slot 'bach'; did you mean 'batch'? --new-slot makes it");
+    ask(stage, "submit", "{\"run\":[\"true\"],\"slot\":\"new\",\"new_slot\":true}", "}\n",
+        "\"started\":true");
+    ask(stage, "submit", "{\"run\":[\"true\"],\"name\":\"a b\"}", "}\n", "is no name");
     ask(stage, "submit", "{\"run\":[\"true\"],\"retries\":4294967295}", "}\n", "too large");
     ask(stage, "submit", "{\"run\":[\"true\"],\"name\":\"a\\u0007\"}", "}\n", "INVALID");
 }

@@ -24,7 +24,7 @@ static int refused(struct submit *submit, const struct det_slot *slot)
         return det_error_set(submit->reterr, slot->failure, "%s", slot->error.text);
     return det_error_set(
         submit->reterr, DET_ERR_REFUSED, "slot %s does not take task %s: %s", slot->name,
-        submit->what.task->name, det_rejection_label(slot->answer.rejection));
+        submit->what.task->name, det_slot_reason(slot->answer.rejection));
 }
 
 static int submit_task(struct submit *submit, struct det_slot *slot, struct det_task *task)

@@ -126,7 +126,7 @@ static void enter_queue(struct det_slot *slot, struct det_task *task, bool is_he
         det_tasks_look_empty(task->tasks);
 }
 
-static const char *reason_of(enum det_rejection rejection)
+const char *det_slot_reason(enum det_rejection rejection)
 {
     switch (rejection) {
     case DET_REJECTION_SUPERSEDED:
@@ -168,7 +168,7 @@ static void dismiss(
 static void reject_queued(struct det_task *task, enum det_rejection rejection)
 {
     leave_queue(task);
-    dismiss(task->slot, task, rejection, reason_of(rejection));
+    dismiss(task->slot, task, rejection, det_slot_reason(rejection));
 }
 
 /* The end of a submission at the door: its caller is told, and nobody else. */
@@ -176,7 +176,7 @@ static int refuse(struct det_slot *slot, enum det_rejection rejection)
 {
     slot->rejected++;
     slot->answer.rejection = rejection;
-    tell(slot, slot->subject, DET_EVENT_SLOT_REJECTED, rejection, reason_of(rejection));
+    tell(slot, slot->subject, DET_EVENT_SLOT_REJECTED, rejection, det_slot_reason(rejection));
     return DET_DONE;
 }
 

@@ -41,5 +41,7 @@ enum slot_order { SLOT_ORDER_STOP, SLOT_ORDER_PURGE, SLOT_ORDER_BOTH };
 /* `stopped` and `purged` say how many. */
 void det_slot_order(struct det_slot *slot, enum slot_order order);
 const char *det_slot_state(const struct det_slot *slot);
+/* For people; "" where there is more to say. */
+const char *det_slot_reason(enum det_rejection rejection);
 
 #endif

@@ -232,6 +232,9 @@ def test_jobs():
     detent("submit", "batch", "--drop", "--", "true", code=6)
     detent("submit", "--name", "web", "--", "true", code=4, err="web")
     detent("submit", "batch", "true", code=2, err="behind two dashes")
+    detent("submit", "bach", "--", "true", code=3, err="did you mean 'batch'?")
+    detent("submit", "other", "--new-slot", "-w", "--", "true", err="completed")
+    detent("submit", "--name", "a b", "--", "true", code=2, err="is no name")
     detent("submit", "-w", "--", "no-such-program", code=1, err="no-such-program")
     waiting = subprocess.Popen([DETENT, "submit", "batch", "--replace", "-w", "--", "sleep", "60"],
                                stderr=subprocess.PIPE, text=True, env=environment())

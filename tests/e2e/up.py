@@ -695,6 +695,19 @@ def test_one_that_waits_for_its_slot_can_be_stopped():
     up.stop()
 
 
+def test_the_runs_of_a_schedule_are_no_restarts_in_words():
+    config("""
+  tick: {run: 'true', schedule: {every: 20ms}}
+  tock: {run: 'false', schedule: {every: 20ms}}
+""")
+    up = Up()
+    up.wait_for("tick *= succeeded; next run in")
+    up.wait_for("tock *= exit code 1; next run in")
+    up.wait_for("tick *= succeeded", up.wait_for("tick *= succeeded") + 1)
+    check(up.index("attempt") < 0, up.shown())
+    up.stop()
+
+
 def test_a_member_that_was_stopped_keeps_its_place():
     config("""
   a: {run: sleep 60, group: g}
@@ -784,8 +797,9 @@ def test_jobs_run_one_after_the_other():
           "failed")
     client.one("submit", slot="batch", name="first", run=["sleep", "60"])
     equal(client.one("submit", slot="batch", name="second", run=["sleep", "60"])["depth"], 1)
-    client.fails("REFUSED", "queue_full", "submit", slot="batch", run=["true"])
-    client.fails("REFUSED", "slot_busy", "submit", slot="batch", admission="drop", run=["true"])
+    client.fails("REFUSED", "the queue is full", "submit", slot="batch", run=["true"])
+    client.fails("REFUSED", "the slot is busy", "submit", slot="batch", admission="drop",
+                 run=["true"])
     client.fails("INVALID", "admission", "submit", slot="batch", admission="now", run=["true"])
     client.fails("INVALID", "needs 'run'", "submit", slot="batch")
     client.fails("INVALID", "an array of texts", "submit", run="true")
