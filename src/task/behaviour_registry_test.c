@@ -88,7 +88,7 @@ static void b33_a_name_twice_in_one_batch_is_a_duplicate_too(void **unused)
     lab_close(lab);
 }
 
-static void b33_a_batch_of_none_is_admitted_and_nothing_happens(void **unused)
+static void b33_a_batch_of_none_needs_nothing_and_nothing_happens(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "o", .lab = lab };
@@ -97,7 +97,11 @@ static void b33_a_batch_of_none_is_admitted_and_nothing_happens(void **unused)
     det_task_id id = 7;
 
     (void)unused;
+    lab_settle(lab);
+    lab->memory.fail_at = lab->memory.calls + 1;
     assert_int_equal(det_tasks_add_batch(lab->tasks, &spec, 0, &id, &error), 0);
+    lab->memory.fail_at = 0;
+    assert_false(lab->memory.failed);
     lab_settle(lab);
     assert_int_equal(id, 7);
     assert_int_equal(error.code, 0);
@@ -439,7 +443,7 @@ int main(void)
         cmocka_unit_test(b31_a_name_that_is_taken_is_refused_and_its_body_never_runs),
         cmocka_unit_test(b33_a_batch_with_a_duplicate_is_refused_as_a_whole),
         cmocka_unit_test(b33_a_name_twice_in_one_batch_is_a_duplicate_too),
-        cmocka_unit_test(b33_a_batch_of_none_is_admitted_and_nothing_happens),
+        cmocka_unit_test(b33_a_batch_of_none_needs_nothing_and_nothing_happens),
         cmocka_unit_test(b33_a_batch_is_admitted_before_any_of_it_starts),
         cmocka_unit_test(b33_run_is_for_one_caller_once),
         cmocka_unit_test(b34_a_removed_task_is_listed_until_it_is_gone),
