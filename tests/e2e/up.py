@@ -657,8 +657,13 @@ def test_what_has_ended_stays_known_and_can_be_restarted():
     equal(client.task("database")["state"], "running")
     equal(client.one("stop", name="web")["count"], 1)
     equal(client.one("restart", name="web")["count"], 1)
+    equal(client.one("drain", name="web", wait=True)["count"], 1)
+    equal(client.task("web")["state"], "stopped")
+    client.fails("REFUSED", "web depends on once: failed: exit code 7; restart that first",
+                 "restart", name="web")
     Path("right").touch()
     equal(client.one("restart", name="once", wait=True)["count"], 1)
+    equal(client.one("restart", name="web")["count"], 1)
     up.wait_for("web *= started")
     equal(client.one("restart", name="prepare", wait=True)["count"], 1)
     equal(client.one("drain", name="database")["count"], 1)
