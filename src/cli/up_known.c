@@ -179,6 +179,7 @@ static int see_group(void *user, const struct det_group_info *info)
     return 0;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): written through the look */
 bool up_group_has_failed(const struct up *up, const char *name, char *reason)
 {
     struct group_look look = { .name = name, .reason = reason };

@@ -121,6 +121,7 @@ static size_t count_vain(const struct quiet *quiet, bool *is_vain)
     return count;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): written through the look */
 static void look_around(struct up *up, bool *is_held, bool *is_vain)
 {
     struct quiet quiet = { .up = up, .is_held = is_held };

@@ -208,6 +208,7 @@ void det_tasks_unshare_policy(struct det_tasks *tasks, const struct det_policy *
 
     if (!policy)
         return;
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the policy is its first member, and ours */
     shared = (struct shared_policy *)(uintptr_t)policy;
     det_assert(shared->users > 0);
     if (--shared->users > 0)
