@@ -60,7 +60,7 @@ static void a_child_of_another_user_has_no_signal_settings_of_ours(void **state)
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     assert_int_equal(0, sigprocmask(SIG_BLOCK, &set, NULL));
     signal(SIGUSR2, SIG_IGN);
-    /* 32 and 33 are the C library's own: it resets them for nobody, and make leaves them ignored. */
+    /* 32 and 33 are the C library's own: it resets them for nobody, and make leaves them so. */
     start_as(
         "nobody", (const char *const[]){ "grep", "-cE", "^Sig(Blk|Ign):.0*(180000000)?$",
                                          "/proc/self/status", NULL });
