@@ -315,7 +315,6 @@ det_time det_plan_look(struct det_task *task);
 void det_plan_drop(struct det_task *task);
 DET_MUST_CHECK int det_plan_open(
     struct det_task *task, const struct det_schedule *schedule, struct det_error *reterr);
-void det_plan_close(struct det_task *task);
 det_time det_plan_next_wall(struct det_task *task);
 
 /* waiter.c */
