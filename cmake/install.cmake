@@ -6,6 +6,15 @@ include(CMakePackageConfigHelpers)
 
 get_property(DETENT_PACKAGES GLOBAL PROPERTY DETENT_PACKAGES)
 list(REMOVE_DUPLICATES DETENT_PACKAGES)
+# The libraries by name, not by Requires.private: what their own .pc files say for linking all of it
+# statically is not all in Debian, and nobody needs it to link libdetent.a.
+set(DETENT_LIBRARIES)
+foreach(package IN LISTS DETENT_PACKAGES)
+    string(MAKE_C_IDENTIFIER "detent_pkg_${package}" id)
+    list(TRANSFORM ${id}_LIBRARIES PREPEND "-l" OUTPUT_VARIABLE libraries)
+    list(APPEND DETENT_LIBRARIES ${libraries})
+endforeach()
+list(JOIN DETENT_LIBRARIES " " DETENT_LIBRARIES)
 list(JOIN DETENT_PACKAGES " " DETENT_PACKAGES)
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/detent" TYPE INCLUDE)

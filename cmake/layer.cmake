@@ -15,6 +15,7 @@ function(detent_package name ret)
     if(NOT TARGET PkgConfig::${id})
         pkg_check_modules(${id} REQUIRED IMPORTED_TARGET GLOBAL ${name})
     endif()
+    set(${id}_LIBRARIES ${${id}_LIBRARIES} CACHE INTERNAL "of ${name}")
     set(${ret} PkgConfig::${id} PARENT_SCOPE)
 endfunction()
 

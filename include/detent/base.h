@@ -61,6 +61,7 @@ enum det_error_code {
 };
 
 #define DET_ERROR_TEXT_MAX 320
+#define DET_OWNER_MAX      64 /* bytes of the name of who holds a lock or a lease */
 
 /* What went wrong, for people (`text`: the place, the reason, the remedy) and for programs (the
  * rest; a field that does not belong to `code` is zero). Names are borrowed from the machine's
@@ -76,6 +77,8 @@ struct det_error {
     uint64_t actual;    /* CONFLICT: the sequence found; VERSION, LIMIT: the value found */
     uint64_t offset;    /* MALFORMED, TRUNCATED, CORRUPT, VERSION, LIMIT: byte in the input */
     det_time waited;    /* TIMEOUT: how long */
+    det_time until;     /* LOCKED: when the lock ends if it is not renewed, by the store's clock */
+    char holder[DET_OWNER_MAX + 1]; /* LOCKED: who has it */
 };
 
 /* "NO_MEMORY", "UNHANDLED", ...; "UNKNOWN" for a number that is none of ours. Never NULL. */

@@ -35,6 +35,7 @@
 DET_BEGIN
 
 struct det_runtime;
+struct det_lock_options;
 
 /* How often and how long an effect is tried. Zero values are the defaults. */
 struct det_effect_policy {
@@ -55,6 +56,7 @@ struct det_note {
     uint16_t outcome;         /* GOTO, STAY, STOP, DEFERRED, DEAD_LETTER; GOTO for a start */
     bool is_timeout;          /* sent by a timer */
     const char *cause;        /* key of the effect that produced the event; NULL: none */
+    uint16_t choice;          /* which alternative was taken; 0: the first, or there is no choice */
     det_time at;              /* wall */
     const void *event_value;  /* the event struct; NULL for a start or a stop by hand */
     const void *data;         /* the data after the commit, also when that has several events */
@@ -92,6 +94,33 @@ struct det_trouble {
     const char *text; /* all of it as a sentence for people; never NULL */
 };
 
+/* When the head of an instance becomes its snapshot, in the commit of the event. A snapshot is what
+ * older events can be deleted behind, and what a damaged head is restored from. Zero values: never
+ * by itself; det_runtime_snapshot() does it by hand. */
+struct det_snapshot_policy {
+    uint32_t every; /* events since the last one; 0: not by count */
+    det_time span;  /* since the last one; 0: not by time */
+    bool on_final;  /* when a final state is entered, or it stops */
+    /* With each snapshot the events before it are deleted, but for this many; 0: all are kept. */
+    uint32_t events_kept;
+};
+
+/* How writers of one instance keep out of each other's way. */
+enum det_locking {
+    DET_LOCK_OPTIMISTIC, /* a commit fails when somebody else was first, and is decided again */
+    DET_LOCK_LEASE,      /* each send takes the instance's lock first, see lock.h */
+};
+
+/* Shared stores only. Zero values are the defaults. */
+struct det_node_options {
+    det_time lease;                /* how long others wait before they take over; 0: 10 s */
+    det_time renewal;              /* 0: a third of the lease */
+    det_time sweep_interval;       /* between looks for what others have left behind; 0: 5 s */
+    uint32_t sweep_jitter_percent; /* of the interval, added at random; 0: 20; UINT32_MAX: none */
+    uint32_t sweep_batch;          /* timers and effects taken over at a time; 0: 256 */
+    det_time sweep_backoff;        /* added while nothing is found; 0: none */
+};
+
 struct det_runtime_options {
     struct det_world *world; /* must be the store's; NULL: the real one */
     const struct det_allocator *allocator;
@@ -104,7 +133,15 @@ struct det_runtime_options {
     det_time hook_deadline; /* all guards and hooks of one send together, by the monotonic clock,
                                looked at when they have run; 0: 5 s; DET_NEVER: none */
     det_time send_deadline; /* waiting for the instance's writer; 0: 10 s */
+    /* Instances in memory; the one that was not used longest goes first. Those in a memory: store
+     * are there all the same, and none of them goes. 0: 100,000 */
+    uint32_t instances_max;
+    uint32_t writers; /* threads that carry out what is submitted; 0: 1 */
     struct det_effect_policy effects;
+    struct det_snapshot_policy snapshots;
+    enum det_locking locking;
+    const struct det_lock_options *lock; /* for DET_LOCK_LEASE; NULL: the defaults */
+    struct det_node_options node;
     void *user; /* given to user code */
     /* Called after each commit, on the thread that made it, in order per instance, before the
      * sender has its answer; for one of unknown outcome on the thread that found it in the store,
@@ -186,6 +223,24 @@ DET_API int det_runtime_send_all(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const void *const *events, size_t count, const struct det_send_options *options,
     struct det_sent *ret) DET_MUST_CHECK;
+/* A send that nobody waits for. It is the caller's memory, with what it points to, until `done` is
+ * called: exactly once, on a thread of the runtime that must not be kept waiting there; it may
+ * submit, and may use or free the struct again. What is submitted to one instance is carried out in
+ * that order, and many instances share a commit: this is the way to send much. */
+struct det_send {
+    const struct det_machine *machine;
+    const char *instance;
+    const void *event;
+    struct det_send_options options; /* `error` as well is written before `done` */
+    void (*done)(struct det_send *send);
+    void *user;
+    /* Written before `done`. */
+    int result; /* what det_runtime_send() would have returned */
+    struct det_sent sent;
+    struct det_send *next; /* the runtime's */
+};
+/* DET_ERR_CLOSED, and then `done` is not called; otherwise it is, whatever happens. */
+DET_API int det_runtime_submit(struct det_runtime *runtime, struct det_send *send) DET_MUST_CHECK;
 /* Stops an instance by hand, durably; its timers are gone, no hook is asked, effects under way go
  * on. Stopping again is fine and keeps the first reason. */
 DET_API int det_runtime_stop(
@@ -218,6 +273,7 @@ struct det_event_record {
     uint64_t sequence, visit;
     uint16_t from, to, event, outcome; /* event UINT16_MAX: a stop by hand */
     bool is_timeout;
+    uint16_t choice;
     const char *event_id; /* NULL: none */
     const char *cause;    /* NULL: none */
     det_time at;
@@ -259,22 +315,72 @@ DET_API int det_runtime_effects(
     int (*visit)(void *context, const struct det_pending_effect *row),
     void *context) DET_MUST_CHECK;
 
-/* Every instance of a machine, also those that have stopped, in no particular order; `state` -1: in
- * any state. The visitor must not call the runtime. */
+/* A dead letter is tried again from the first attempt; `key` is the effect's. DET_ERR_NOT_FOUND
+ * when the instance has no dead effect of that key. */
+DET_API int det_runtime_retry(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    const char *key, struct det_error *reterr) DET_MUST_CHECK;
+
+/* Instances of a machine, also those that have stopped, in the order of their ids. */
 struct det_listed_instance {
     const char *instance;
     unsigned state;
     bool is_stopped;
+    uint64_t sequence;
+    det_time started_at, last_transition_at;
 };
+/* Which ones. Zero values: all of them. The next page begins after the last id of this one. */
+struct det_instance_query {
+    const char *after;
+    size_t limit;
+    bool has_state;
+    unsigned state;
+    det_time moved_before; /* have not moved since */
+    bool only_running, only_stopped;
+};
+/* `query` may be NULL. The visitor must not call the runtime. */
+DET_API int det_runtime_query(
+    struct det_runtime *runtime, const struct det_machine *machine,
+    const struct det_instance_query *query,
+    int (*visit)(void *context, const struct det_listed_instance *row),
+    void *context) DET_MUST_CHECK;
+/* The same by state alone; -1: in any. */
 DET_API int det_runtime_instances(
     struct det_runtime *runtime, const struct det_machine *machine, int state,
     int (*visit)(void *context, const struct det_listed_instance *row),
     void *context) DET_MUST_CHECK;
 
+/* Makes the head the snapshot, now. */
+DET_API int det_runtime_snapshot(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    struct det_error *reterr) DET_MUST_CHECK;
+/* Deletes the events up to `sequence` that a snapshot covers; the sequence goes on from where it
+ * is. `ret` (may be NULL) is how many. */
+DET_API int det_runtime_prune(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    uint64_t sequence, uint64_t *ret, struct det_error *reterr) DET_MUST_CHECK;
+
+/* Derives an instance again from its first kept event, or from its snapshot, by this definition,
+ * and compares each step with what was recorded. Guards are not asked, because they may see more
+ * than the record: of several alternatives the recorded one counts. Nothing is changed. */
+struct det_drift {
+    uint64_t sequence;
+    const char *event;              /* NULL: a stop by hand */
+    const char *from;               /* recorded */
+    const char *recorded, *derived; /* states; `derived` NULL: the definition does not take it */
+    const char *text;               /* as a sentence */
+};
+/* Returns 0 also when there is drift; `ret_steps` (may be NULL) is how many events were derived. */
+DET_API int det_runtime_verify(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    int (*visit)(void *context, const struct det_drift *drift), void *context,
+    uint64_t *ret_steps) DET_MUST_CHECK;
+
 /* Since the runtime was opened; `instances` are those in memory. */
 struct det_runtime_counts {
     uint64_t instances, transitions, unhandled, refused, timeouts_fired, timeouts_rejected,
-        effects_done, effects_failed, effects_dead, products_rejected, duplicates;
+        effects_done, effects_failed, effects_dead, products_rejected, duplicates, conflicts, loads,
+        evictions, sweeps, adopted;
 };
 DET_API void det_runtime_counts(struct det_runtime *runtime, struct det_runtime_counts *ret);
 

@@ -3,10 +3,14 @@
 
 /* store.h - where instances live. A store is opened by URL and given to a runtime.
  *
- *     memory:       this process only, gone when it is closed; bounded; for tests and for machines
- *                   that need not outlive the process
+ *     memory:            this process only, gone when it is closed; bounded; for tests and for
+ *                        machines that need not outlive the process
+ *     sqlite:orders.db   one file; one process writes, others may read
+ *     postgres://user@host/database?schema=detent     shared by any number of processes; whatever
+ *     postgresql://...   else libpq takes in a URL works too
  *
- * A store outlives the runtimes on it, and serves one runtime at a time. The drivers are listed in
+ * A commit in the last two is on the disk when the sender has its answer. A store outlives the
+ * runtimes on it, and serves one runtime at a time. The drivers are listed in
  * src/store/drivers.def; what a driver must do is driver/store.h. */
 #ifndef DETENT_STORE_H
 #define DETENT_STORE_H
@@ -32,6 +36,13 @@ struct det_store_options {
     /* memory: how many event ids are remembered per instance; 0: 64; at most 65,536. An older one
      * is forgotten: sent again it would be applied again. A send with an id looks through them. */
     uint32_t event_ids_kept;
+    /* sqlite, postgres: how long an event id is remembered at least; 0: 7 days. */
+    det_time event_ids_span;
+    bool is_read_only;    /* sqlite, postgres: changes nothing, and needs nobody's leave */
+    bool must_exist;      /* sqlite: do not create it; postgres: do not create the tables */
+    uint32_t connections; /* sqlite: for reading, 0: 2; postgres: in all, 0: 4; at most 64 */
+    det_time timeout;     /* postgres: for one statement and for connecting; 0: 10 s */
+    const char *identity; /* refuse any other store than this one (DET_ERR_FOREIGN); NULL: any */
 };
 
 /* DET_ERR_UNSUPPORTED for a scheme that is not known, DET_ERR_INVALID for a URL or an option that
@@ -41,6 +52,9 @@ DET_API int det_store_open(const char *url, struct det_store **ret, struct det_e
 DET_API int det_store_open_with(
     const char *url, const struct det_store_options *options, struct det_store **ret,
     struct det_error *reterr) DET_MUST_CHECK;
+/* Which store it is: 32 hexadecimal digits, the same as long as it exists, also in copies of it;
+ * "" for one in memory. */
+DET_API const char *det_store_identity(const struct det_store *store);
 /* Not while a runtime uses it. */
 DET_API void det_store_close(struct det_store *store);
 DET_SCOPED_CLOSE(store)

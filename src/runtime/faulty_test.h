@@ -51,6 +51,13 @@ static inline int faulty_serve(
     return inner->ops->serve(inner, machine, reterr);
 }
 
+static inline det_time faulty_now(struct det_store *store)
+{
+    struct det_store *inner = faulty_of(store)->inner;
+
+    return inner->ops->now(inner);
+}
+
 static inline enum fault faulty_draw(struct faulty *faulty)
 {
     faulty->commits++;
@@ -141,12 +148,12 @@ static inline int faulty_events(
 }
 
 static inline int faulty_list(
-    struct det_store *store, const struct det_machine *machine,
+    struct det_store *store, const struct det_machine *machine, const struct det_store_query *query,
     int (*visit)(void *context, const struct det_store_listed *row), void *context)
 {
     struct det_store *inner = faulty_of(store)->inner;
 
-    return inner->ops->list(inner, machine, visit, context);
+    return inner->ops->list(inner, machine, query, visit, context);
 }
 
 static inline int faulty_pending(
@@ -164,12 +171,12 @@ static inline int faulty_pending(
     return inner->ops->pending(inner, machine, before, visit, context);
 }
 
-#define FAULTY_OPS(quick)                                                        \
-    {                                                                            \
-        .is_quick = (quick), .close = faulty_close, .serve = faulty_serve,       \
-        .commit = faulty_commit, .load = faulty_load, .release = faulty_release, \
-        .answer = faulty_answer, .events = faulty_events, .list = faulty_list,   \
-        .pending = faulty_pending,                                               \
+#define FAULTY_OPS(quick)                                                                     \
+    {                                                                                         \
+        .is_quick = (quick), .close = faulty_close, .now = faulty_now, .serve = faulty_serve, \
+        .commit = faulty_commit, .load = faulty_load, .release = faulty_release,              \
+        .answer = faulty_answer, .events = faulty_events, .list = faulty_list,                \
+        .pending = faulty_pending,                                                            \
     }
 
 /* As quick as the inner one, or like a store that blocks. */

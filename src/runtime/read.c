@@ -234,7 +234,12 @@ static int visit_instance(void *context, const struct det_store_listed *row)
     if (walk->state >= 0 && (unsigned)walk->state != row->state)
         return 0;
     return walk->visit(
-        walk->context, &(struct det_listed_instance){ row->id, row->state, row->is_stopped });
+        walk->context, &(struct det_listed_instance){ .instance = row->id,
+                                                      .state = row->state,
+                                                      .is_stopped = row->is_stopped,
+                                                      .sequence = row->sequence,
+                                                      .started_at = row->started_at,
+                                                      .last_transition_at = row->moved_at });
 }
 
 int det_runtime_instances(
@@ -248,7 +253,8 @@ int det_runtime_instances(
     r = det_served_get(runtime, machine, NULL, &served);
     if (r < 0)
         return r;
-    return runtime->ops->list(runtime->store, machine, visit_instance, &walk);
+    return runtime->ops->list(
+        runtime->store, machine, &(struct det_store_query){ 0 }, visit_instance, &walk);
 }
 
 static void add_counts(struct det_runtime_counts *sum, const struct det_runtime_counts *part)

@@ -252,7 +252,7 @@ static int visit_listed(
 }
 
 static int memory_list(
-    struct det_store *store, const struct det_machine *machine,
+    struct det_store *store, const struct det_machine *machine, const struct det_store_query *query,
     int (*visit)(void *context, const struct det_store_listed *row), void *context)
 {
     struct memory_store *memory = memory_store_of(store);
@@ -260,6 +260,7 @@ static int memory_list(
     struct memory_instance *instance;
     int r = 0;
 
+    (void)query;
     det_mutex_lock(store->world, memory->mutex);
     known = det_map_get(&memory->machines, machine->name);
     det_assert(known);
@@ -314,9 +315,15 @@ static int memory_pending(
     return r;
 }
 
+static det_time memory_now(struct det_store *store)
+{
+    return det_world_now(store->world, DET_CLOCK_WALL);
+}
+
 static const struct det_store_ops memory_ops = {
     .is_quick = true,
     .close = memory_close,
+    .now = memory_now,
     .serve = memory_serve,
     .commit = det_memory_commit,
     .load = memory_load,

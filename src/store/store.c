@@ -58,6 +58,11 @@ int det_store_open(const char *url, struct det_store **ret, struct det_error *re
     return det_store_open_with(url, NULL, ret, reterr);
 }
 
+const char *det_store_identity(const struct det_store *store)
+{
+    return store->identity;
+}
+
 void det_store_close(struct det_store *store)
 {
     if (!store)

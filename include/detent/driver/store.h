@@ -2,13 +2,15 @@
  * Copyright the detent authors */
 
 /* driver/store.h - what a store must be able to do. For those who write another one; everybody
- * else includes store.h.
+ * else includes store.h. docs/formats/sql_schema.md says what the SQL stores keep.
  *
- * A store keeps, per instance: a head (state, sequence, visit, ...), the data, the last events, the
- * event ids with their first answers, armed timers, effects that have not ended, deferred events.
+ * A store keeps, per instance: a head (state, sequence, visit, ...), the data, the events, the
+ * event ids with their first answers, armed timers, effects that have not ended, dead ones,
+ * deferred events, a snapshot, and a lock with the number of its last grant, the fence. And apart
+ * from instances: leases by name.
  *
- *     commit: { expected sequence? } -> events, head, data, timers, effects, deferred, event id
- *               all of it, or nothing; durable when it returns 0
+ *     commit: { fence? expected sequence? } -> events, head, data, timers, effects, deferred,
+ *               event id, snapshot: all of it, or nothing; durable when it returns 0
  *
  * Rules
  *   1. One commit is everything that one send implies. The driver checks the expected sequence, the
@@ -17,9 +19,18 @@
  *      different instances, and `list`, come from any thread at any time.
  *   3. Values are structs of the machine's records, borrowed for the call. A driver that writes
  *      bytes encodes them with det_record_encode(), and writes names and versions, never ids.
- *   4. Times are wall time and are data: a driver gives back what it was given.
+ *   4. Times are of the store's clock, `now`, and are data: a driver gives back what it was given.
+ *      Where the store is shared, that clock is the server's, and whether a lock or a lease has
+ *      lapsed, or a timer is due, is decided there.
  *   5. Several commits in one call are independent of each other: each has its own result. They are
- *      given together so that a driver can make them durable together. */
+ *      given together so that a driver can make them durable together; and a driver that has to
+ *      wait for a disk also puts together the calls of several threads (src/store/group.h).
+ *   6. A shared store has other writers: everything that is read may have moved since. Timers and
+ *      effects that a commit sets belong to this node, which is the opened store; `due` lists what
+ *      belongs to it, and a commit can only take what belongs to it.
+ *   7. Once it is not known whether something reached the disk, a driver never says again that
+ *      something did: every further commit of this opening fails with DET_ERR_IO.
+ *   8. A store opened for reading answers every change with DET_ERR_READ_ONLY. */
 #ifndef DETENT_DRIVER_STORE_H
 #define DETENT_DRIVER_STORE_H
 
@@ -45,6 +56,7 @@ struct det_store_head {
 struct det_store_event {
     uint64_t sequence, visit;          /* the visit afterwards */
     uint16_t from, to, event, outcome; /* event UINT16_MAX: a stop by hand */
+    uint16_t choice; /* which alternative was taken; 0: the first, or there is no choice */
     bool is_timeout;
     det_time at;
     const char *event_id; /* NULL: none */
@@ -90,9 +102,11 @@ struct det_store_deferred {
 enum det_store_change_kind {
     DET_STORE_SET,    /* there from now on, in place of the one with the same name */
     DET_STORE_CLEAR,  /* gone; harmless when it is not there */
-    DET_STORE_TAKE,   /* gone; but it must be there, just so (timer: same due and visit), else the
-                         commit fails with DET_ERR_NOT_FOUND: somebody else has done it */
-    DET_STORE_UPDATE, /* effects: attempts, last_error, next, is_dead as given; must be there */
+    DET_STORE_TAKE,   /* gone; but it must be there, just so (timer: same due and visit), and ours,
+                         else the commit fails with DET_ERR_NOT_FOUND: somebody else has done it, or
+                         has it now. A timer that is not due by the store's clock: DET_ERR_EARLY */
+    DET_STORE_UPDATE, /* effects: attempts, last_error, next, is_dead as given; must be there, dead
+                         or alive, and ours if alive. So one that is dead can be made alive again */
 };
 
 struct det_store_timer_change {
@@ -128,12 +142,20 @@ struct det_store_commit {
     size_t deferred_count;
     const char *event_id; /* to be remembered with `answer`; NULL: none */
     struct det_store_answer answer;
+    uint64_t fence;   /* of the lock this is written under; 0: none */
+    bool is_snapshot; /* the head afterwards becomes the snapshot; `history` is its history */
+    const uint16_t *history; /* previous states, most recent first */
+    size_t history_count;
     /* The driver's. What the result says about the instance:
      *   0                     it is durable
      *   DET_ERR_CONFLICT      it stood at `actual`; nothing happened
+     *   DET_ERR_LOCKED        somebody else holds its lock, and `fence` is 0; nothing happened
+     *   DET_ERR_LOCK_LOST     `fence` is not the last grant; nothing happened
+     *   DET_ERR_EARLY         a timer to be taken is not due; nothing happened
      *   DET_ERR_EXISTS        it is not new, or the event id is known; nothing happened
      *   DET_ERR_NOT_FOUND     something to take or update was not there; nothing happened
-     *   DET_ERR_NO_MEMORY, DET_ERR_LIMIT, DET_ERR_NO_SPACE   nothing happened
+     *   DET_ERR_NO_MEMORY, DET_ERR_LIMIT, DET_ERR_NO_SPACE, DET_ERR_READ_ONLY, DET_ERR_INVALID
+     *                         nothing happened
      *   any other             unknown: it may have happened. The runtime loads it again */
     int result;
     uint64_t actual;
@@ -156,6 +178,60 @@ struct det_store_listed {
     const char *id;
     unsigned state;
     bool is_stopped;
+    uint64_t sequence;
+    det_time started_at, moved_at;
+};
+
+/* Which instances to list, in the order of their ids. Zero values: all. */
+struct det_store_query {
+    const char *after; /* only ids behind this one; NULL: from the first */
+    size_t limit;      /* 0: all */
+    bool has_state;    /* only those in `state` */
+    uint16_t state;
+    det_time moved_before; /* only those that have not moved since; 0: any */
+    enum det_store_stopped { DET_STORE_ANY, DET_STORE_RUNNING, DET_STORE_STOPPED } stopped;
+};
+
+/* An instance that has something to be done: a timer that is due, or an effect whose next attempt
+ * is. One instance may be listed several times. */
+struct det_store_due {
+    const char *id;
+    det_time due;
+    bool is_timer;
+};
+
+/* A snapshot. What it has in common with a load is in `loaded`, whose handle is not set. */
+struct det_store_snapshot {
+    struct det_store_loaded loaded;
+    det_time taken_at;
+};
+
+/* A lease, or the lock of an instance. */
+enum det_store_lease_verb {
+    DET_LEASE_ACQUIRE, /* when it is free or has lapsed: a new token, one above the last one */
+    DET_LEASE_RENEW,   /* when `token` is the last one and it has not lapsed: a new end */
+    DET_LEASE_RELEASE, /* when `token` is the last one: free */
+    DET_LEASE_LOOK,    /* changes nothing */
+};
+struct det_store_lease {
+    uint64_t token;                /* of the last grant; 0: never granted */
+    char owner[DET_OWNER_MAX + 1]; /* "" when it is free or has lapsed */
+    det_time expires_at;           /* by the store's clock */
+    uint64_t sequence;             /* of the instance, for its lock */
+};
+struct det_store_lease_change {
+    enum det_store_lease_verb verb;
+    const char *name; /* of the lease, or the id of the instance; leases: 1 to DET_ID_MAX bytes */
+    const char *owner;
+    uint64_t token; /* RENEW, RELEASE */
+    det_time span;  /* ACQUIRE, RENEW: from now by the store's clock */
+};
+
+/* What a check of the whole store found. */
+struct det_store_finding {
+    const char *machine, *id; /* NULL: not about one instance */
+    uint64_t sequence;        /* 0: not about one event */
+    const char *text;         /* a sentence */
 };
 
 /* Where load puts the rows. A non-zero answer ends the load and is returned. */
@@ -172,15 +248,22 @@ struct det_store_ops {
     /* True when a commit and an answer take no more than a microsecond and never block, so that
      * they may be done under a lock. */
     bool is_quick;
+    /* Other processes may write to it too. */
+    bool is_shared;
     void (*close)(struct det_store *store);
-    /* Before the first operation on a machine: makes room for it, and answers whether what is
-     * stored fits this definition (DET_ERR_VERSION). The machine stays until the store's runtime
-     * is closed. Again with the same machine is fine. */
+    /* The store's clock. */
+    det_time (*now)(struct det_store *store);
+    /* Before the first operation on a machine: makes room for it, keeps its definition, and answers
+     * whether what is stored fits this one (DET_ERR_VERSION): every state that an instance is in,
+     * every event of a timer and every effect that has not ended must be in it. The machine stays
+     * until the store's runtime is closed. Again with the same machine is fine. */
     int (*serve)(
         struct det_store *store, const struct det_machine *machine, struct det_error *reterr);
     /* The one way in. Returns 0 (look at each result), or an error that is every one's result. */
     int (*commit)(struct det_store *store, struct det_store_commit *const *commits, size_t count);
-    /* DET_ERR_NOT_FOUND when there is none. After an error nothing is held. */
+    /* DET_ERR_NOT_FOUND when there is none. After an error nothing is held. DET_ERR_CORRUPT when a
+     * checksum is wrong; DET_ERR_VERSION when it was written by a definition with names that this
+     * one does not have. Others are not affected. */
     int (*load)(
         struct det_store *store, const struct det_machine *machine, const char *id,
         const struct det_store_rows *rows, struct det_store_loaded *ret);
@@ -195,15 +278,66 @@ struct det_store_ops {
     int (*events)(
         struct det_store *store, struct det_store_instance *instance, uint64_t after,
         int (*visit)(void *context, const struct det_store_event *row), void *context);
-    /* Every instance of a machine. `visit` must not call the store. */
+    /* Instances of a machine, in the order of their ids. `visit` must not call the store. */
     int (*list)(
         struct det_store *store, const struct det_machine *machine,
+        const struct det_store_query *query,
         int (*visit)(void *context, const struct det_store_listed *row), void *context);
-    /* Every instance that has a timer due before `before`, or an effect that is not dead. Only
-     * while none of the machine's instances is being committed. `visit` must not call the store. */
+    /* What is due at `before` or earlier, of this node: timers and effects that are not dead, by
+     * their time, at most `limit` of them. `ret_next` is the time of the first one that was not
+     * listed, whether due or not; DET_NEVER: there is none. Rows that a commit under way is about
+     * to change may or may not be listed. `visit` must not call the store. */
+    int (*due)(
+        struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
+        int (*visit)(void *context, const struct det_store_due *row), void *context,
+        det_time *ret_next);
+    /* The runtime asks this until it asks `due` instead: every instance that has a timer due before
+     * `before`, or an effect that is not dead. Only memory has it. */
     int (*pending)(
         struct det_store *store, const struct det_machine *machine, det_time before,
         int (*visit)(void *context, const char *id), void *context);
+    /* Shared stores: makes this node the owner of at most `limit` timers and effects, the first due
+     * first, whose owners' leases have lapsed or are gone; `ret` is how many. Of one machine. NULL
+     * where the store is not shared. */
+    int (*adopt)(
+        struct det_store *store, const struct det_machine *machine, size_t limit, size_t *ret);
+    /* Leases by name. DET_ERR_LOCKED and who has it; DET_ERR_LOCK_LOST when the token is an older
+     * one, or it has lapsed. `ret` is as it stands afterwards, also with these errors. */
+    int (*lease)(
+        struct det_store *store, const struct det_store_lease_change *change,
+        struct det_store_lease *ret);
+    /* The same for the lock of an instance; DET_ERR_NOT_FOUND when there is no such instance. */
+    int (*lock)(
+        struct det_store *store, const struct det_machine *machine,
+        const struct det_store_lease_change *change, struct det_store_lease *ret);
+    /* The snapshot of an instance; DET_ERR_NOT_FOUND, or DET_ERR_CORRUPT. */
+    int (*snapshot)(
+        struct det_store *store, struct det_store_instance *instance,
+        struct det_store_snapshot *ret);
+    /* Deletes the events up to `sequence`, but none behind the snapshot, and never the head; and
+     * answers older than `answers_before`. `ret` is how many events. */
+    int (*prune)(
+        struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
+        det_time answers_before, uint64_t *ret);
+    /* Called, on any thread, when somebody else has changed something that may be due for this
+     * node sooner than it thinks. NULL where the store is not shared. */
+    void (*listen)(struct det_store *store, void (*wake)(void *context), void *context);
+    /* The rest is for keeping a store. NULL: DET_ERR_UNSUPPORTED. */
+    /* The file or database itself, the chain of every instance, every checksum, and that what
+     * belongs together is there. Each finding is told; `progress` (NULL: not wanted) is told how
+     * many of how many instances have been looked at. */
+    int (*check)(
+        struct det_store *store, int (*visit)(void *context, const struct det_store_finding *row),
+        void (*progress)(void *context, uint64_t done, uint64_t total), void *context);
+    /* Every machine that has instances or a definition in it, with its newest spec. */
+    int (*machines)(
+        struct det_store *store,
+        int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
+        void *context);
+    /* A consistent copy into a file that does not exist yet. */
+    int (*backup)(struct det_store *store, const char *path, struct det_error *reterr);
+    /* Gives back what is not used to the file system. */
+    int (*compact)(struct det_store *store, struct det_error *reterr);
 };
 
 /* The first member of every driver's store. */
@@ -212,6 +346,7 @@ struct det_store {
     struct det_world *world;               /* never NULL */
     const struct det_allocator *allocator; /* NULL: the default one */
     bool is_used;                          /* the runtime's: one at a time */
+    char identity[33]; /* 32 hexadecimal digits: which store this is; "" for one in memory */
 };
 
 /* A line in src/store/drivers.def names one of these. */

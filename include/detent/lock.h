@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* lock.h - an instance for oneself: several sends with reads in between, and nobody else's event
+ * among them.
+ *
+ *     DET_SCOPED(lock) lock = NULL;
+ *
+ *     r = det_lock_open(runtime, order_machine(), "order-42", NULL, &lock, &error);
+ *     if (r == 0)
+ *         r = det_lock_send(lock, &pay, NULL, &sent);
+ *
+ * A lock is a lease: it is kept by a heartbeat, and lapses, by the clock of the store, when its
+ * holder is gone. Each grant has a number, the fence, one higher than the last; the store checks it
+ * inside every commit. So a holder that was stopped for too long cannot write any more, whatever it
+ * believes:
+ *
+ *     grant 7 ---- A sends --- A is stopped ................ A sends: LOCK_LOST
+ *                                     grant 8 ---- B sends
+ *
+ * While a lock is held, sends of others to the instance fail with DET_ERR_LOCKED (with the holder,
+ * and until when), after they have waited as long as their own lock options say. What was sent
+ * stays sent when a later send fails: for all or nothing there is det_runtime_send_all().
+ * A lock belongs to who opened it, not to a thread or a process: opening it again waits. */
+#ifndef DETENT_LOCK_H
+#define DETENT_LOCK_H
+
+#include <detent/runtime.h>
+
+DET_BEGIN
+
+struct det_lock;
+
+/* What happens when it is lost. */
+enum det_lock_lost {
+    DET_LOCK_FAIL_FAST, /* sends and reads under it fail from then on with DET_ERR_LOCK_LOST */
+    DET_LOCK_CONTINUE,  /* `lost` is called once; sends go on without a lock */
+};
+
+struct det_lock_options {
+    det_time span;           /* 0: 30 s */
+    det_time wait;           /* for others, at most; 0: 10 s; DET_NEVER: for ever; -1: not at all */
+    det_time retry;          /* between two attempts, unless it is told earlier; 0: 100 ms */
+    det_time renewal;        /* between two heartbeats; 0: a third of the span */
+    uint32_t jitter_percent; /* of the renewal, at random either way; 0: 10; UINT32_MAX: none */
+    enum det_lock_lost on_lost;
+    void (*lost)(void *user); /* also with FAIL_FAST, if it is set; on the runtime's loop */
+    void *user;
+};
+/* Ready-made ones: 30 s and 10 s; 10 s and 5 s; 5 minutes and 30 s. */
+DET_API extern const struct det_lock_options det_lock_default, det_lock_fast, det_lock_long_running;
+
+/* `options` NULL: the default. DET_ERR_LOCKED (error.holder, error.until) when it was not free in
+ * time, DET_ERR_NOT_FOUND when there is no such instance. */
+DET_API int det_lock_open(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    const struct det_lock_options *options, struct det_lock **ret,
+    struct det_error *reterr) DET_MUST_CHECK;
+/* Gives it up. */
+DET_API void det_lock_close(struct det_lock *lock);
+DET_SCOPED_CLOSE(lock)
+
+/* As det_runtime_send(), det_runtime_send_all() and det_runtime_get() do, under the lock. */
+DET_API int det_lock_send(
+    struct det_lock *lock, const void *event, const struct det_send_options *options,
+    struct det_sent *ret) DET_MUST_CHECK;
+DET_API int det_lock_send_all(
+    struct det_lock *lock, const void *const *events, size_t count,
+    const struct det_send_options *options, struct det_sent *ret) DET_MUST_CHECK;
+DET_API int det_lock_get(struct det_lock *lock, struct det_instance *ret, void *ret_data)
+    DET_MUST_CHECK;
+/* The number of the grant. */
+DET_API uint64_t det_lock_fence(const struct det_lock *lock);
+/* False once it is lost, or may be: the holder gives up a while before others can have it. */
+DET_API bool det_lock_is_held(struct det_lock *lock);
+
+/* A lease by name, kept by a heartbeat of its own: for one leader among processes. */
+struct det_lease;
+
+struct det_lease_options {
+    det_time span;     /* 0: 30 s */
+    det_time renewal;  /* between two heartbeats, and between two attempts to get it; 0: a third */
+    const char *owner; /* told to others; NULL: a random one */
+    /* Called on the runtime's loop whenever it is got or lost. */
+    void (*changed)(void *user, bool is_held, uint64_t token);
+    void *user;
+};
+/* Tries from now on until it is closed; does not wait. */
+DET_API int det_lease_open(
+    struct det_runtime *runtime, const char *name, const struct det_lease_options *options,
+    struct det_lease **ret, struct det_error *reterr) DET_MUST_CHECK;
+/* Gives it up at once, so that others need not wait. */
+DET_API void det_lease_close(struct det_lease *lease);
+DET_SCOPED_CLOSE(lease)
+/* By its own clock: true only while nobody else can have it. `ret_token` may be NULL. */
+DET_API bool det_lease_is_held(struct det_lease *lease, uint64_t *ret_token);
+
+DET_END
+#endif
