@@ -140,7 +140,7 @@ static void run(void *argument)
     const struct det_machine *machine = errand->due.resident->served->machine;
     const struct det_effect_def *effect = &machine->effects[errand->row.effect];
 
-    errand->call.now = det_world_now(runtime->world, DET_CLOCK_WALL);
+    errand->call.now = det_runtime_now(runtime);
     errand->answer = 0;
     memset(errand->product, 0, machine->event_size);
     memcpy(errand->product, &unwritten, sizeof unwritten);
@@ -370,7 +370,7 @@ static void try_to_end(
     struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
 {
     const struct det_resident *resident = errand->due.resident;
-    det_time wall = det_world_now(runtime->world, DET_CLOCK_WALL);
+    det_time wall = det_runtime_now(runtime);
 
     if (!errand->is_gone && resident->is_claimed) {
         det_due_hold(runtime, &errand->due);

@@ -173,6 +173,7 @@ static void tell_note(const struct det_turn *turn, const struct det_store_event 
                                    .event = event->event,
                                    .outcome = event->outcome,
                                    .is_timeout = event->is_timeout,
+                                   .choice = event->choice,
                                    .cause = event->cause,
                                    .at = event->at,
                                    .event_value = event->value,

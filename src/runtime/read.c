@@ -117,6 +117,7 @@ static int visit_event(void *context, const struct det_store_event *row)
                            .event = row->event,
                            .outcome = row->outcome,
                            .is_timeout = row->is_timeout,
+                           .choice = row->choice,
                            .event_id = row->event_id,
                            .cause = row->cause,
                            .at = row->at,
@@ -270,6 +271,9 @@ static void add_counts(struct det_runtime_counts *sum, const struct det_runtime_
     sum->effects_dead += part->effects_dead;
     sum->products_rejected += part->products_rejected;
     sum->duplicates += part->duplicates;
+    sum->conflicts += part->conflicts;
+    sum->loads += part->loads;
+    sum->evictions += part->evictions;
 }
 
 void det_runtime_counts(struct det_runtime *runtime, struct det_runtime_counts *ret)

@@ -125,11 +125,19 @@ static inline void det_shard_unlock(struct det_runtime *runtime, struct det_shar
     det_mutex_unlock(runtime->world, shard->mutex);
 }
 
+/* The store's clock, which all deadlines are of. */
+static inline det_time det_runtime_now(const struct det_runtime *runtime)
+{
+    return runtime->ops->now(runtime->store);
+}
+
 /* Of a commit's results: only these say that nothing happened and that the resident is as the store
  * has it. */
 static inline bool det_runtime_is_certain(int result)
 {
-    return result == DET_ERR_NO_MEMORY || result == DET_ERR_LIMIT || result == DET_ERR_NO_SPACE;
+    return result == DET_ERR_NO_MEMORY || result == DET_ERR_LIMIT || result == DET_ERR_NO_SPACE ||
+           result == DET_ERR_LOCKED || result == DET_ERR_LOCK_LOST || result == DET_ERR_EARLY ||
+           result == DET_ERR_READ_ONLY || result == DET_ERR_INVALID;
 }
 
 /* Instance ids and event ids: 1 to DET_ID_MAX of [A-Za-z0-9._:-]. */
