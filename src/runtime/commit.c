@@ -144,6 +144,7 @@ static int collect(struct det_turn *turn, struct det_store_commit *commit)
         .data = draft->is_data_changed ? draft->data : NULL,
         .events = draft->events,
         .event_count = draft->event_count,
+        .fence = turn->fence,
     };
     if (!turn->retried && (draft->event_count || commit->is_new))
         commit->event_id = turn->event_id;

@@ -17,7 +17,7 @@
 
 /* What becomes of a timer. */
 struct det_draft_timer {
-    bool is_touched, is_set;
+    bool is_touched, is_set, is_foreign;
     uint16_t event;
     uint64_t visit;
     det_time due;
@@ -68,6 +68,7 @@ struct det_turn {
     struct det_draft *draft;
     const char *event_id;
     uint64_t expected, visit; /* conditions; 0: none */
+    uint64_t fence;           /* of the lock it is done under; 0: none */
     struct det_error *error;
     const void *start_data;  /* START: NULL: all zero */
     const char *stop_reason; /* STOP */
