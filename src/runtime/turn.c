@@ -58,7 +58,7 @@ static bool is_void(const struct det_turn *turn)
 {
     const struct det_armed *timer = turn->timer;
 
-    if (timer && (!timer->is_armed || timer->visit != turn->timer_visit ||
+    if (timer && (!det_armed_is_ours(timer) || timer->visit != turn->timer_visit ||
                   timer->deadline != turn->timer_deadline))
         return true;
     return turn->errand && turn->errand->is_gone;

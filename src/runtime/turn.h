@@ -21,7 +21,7 @@
 
 /* What becomes of a timer. */
 struct det_draft_timer {
-    bool is_touched, is_set;
+    bool is_touched, is_set, is_foreign;
     uint16_t event;
     uint64_t visit;
     det_time due;
