@@ -10,7 +10,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "runtime/turn.h"
+#include "runtime/keep.h"
 
 static struct det_store_timer armed_row(const struct det_armed *armed)
 {
@@ -128,6 +128,18 @@ static int collect_kept(struct det_turn *turn, struct det_store_commit *commit)
     return 0;
 }
 
+static void collect_snapshot(struct det_turn *turn, struct det_store_commit *commit)
+{
+    struct det_draft *draft = turn->draft;
+
+    draft->is_snapshot = det_keep_wants_snapshot(turn);
+    if (!draft->is_snapshot)
+        return;
+    commit->is_snapshot = true;
+    commit->history = draft->history;
+    commit->history_count = det_keep_history(turn, draft->history);
+}
+
 static int collect(struct det_turn *turn, struct det_store_commit *commit)
 {
     const struct det_draft *draft = turn->draft;
@@ -147,6 +159,7 @@ static int collect(struct det_turn *turn, struct det_store_commit *commit)
     };
     if (!turn->retried && (draft->event_count || commit->is_new))
         commit->event_id = turn->event_id;
+    collect_snapshot(turn, commit);
     r = collect_timers(turn, commit);
     if (r == 0)
         r = collect_effects(turn, commit);
@@ -282,8 +295,11 @@ int det_turn_commit(struct det_turn *turn, struct det_sent *ret)
         det_draft_discard(turn);
         return r;
     }
-    if (turn->is_claimed && !turn->is_locked)
+    if (turn->is_claimed && !turn->is_locked) {
+        if (turn->draft->is_snapshot)
+            det_keep_prune(turn);
         det_turn_tell(turn);
+    }
     *ret = sent;
     return 0;
 }

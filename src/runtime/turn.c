@@ -336,8 +336,7 @@ static bool needs_claim(const struct det_turn *turn, const void *const *events, 
 {
     const struct det_runtime *runtime = turn->runtime;
 
-    if (!runtime->ops->is_quick || runtime->options.observe || turn->errand || count > 1 ||
-        det_resident_kept(turn->resident))
+    if (!runtime->is_quick || turn->errand || count > 1 || det_resident_kept(turn->resident))
         return true;
     return count == 1 && !det_decide_is_plain(turn, events[0]);
 }
