@@ -91,7 +91,7 @@ static int open_loop(struct det_runtime *runtime)
 {
     int r = 0;
 
-    runtime->loop = runtime->options.loop;
+    runtime->loop = runtime->options.is_passive ? NULL : runtime->options.loop;
     runtime->is_loop_ours = !runtime->loop;
     if (runtime->is_loop_ours)
         r = det_loop_open(runtime->world, runtime->allocator, &runtime->loop);
@@ -106,6 +106,7 @@ static int open_loop(struct det_runtime *runtime)
 
 static int open_parts(struct det_runtime *runtime)
 {
+    bool acts = !runtime->options.is_passive;
     struct det_pool *pool = NULL;
     int r;
 
@@ -118,10 +119,11 @@ static int open_parts(struct det_runtime *runtime)
         r = det_condition_open(runtime->world, &runtime->quiet);
     if (r == 0)
         r = open_loop(runtime);
-    if (r == 0)
+    /* Without a pool no effect is begun, and a loop that does not turn fires nothing. */
+    if (r == 0 && acts)
         r = det_pool_open(runtime->world, runtime->allocator, runtime->options.pool_threads, &pool);
     atomic_store(&runtime->pool, pool);
-    if (r == 0 && runtime->is_loop_ours)
+    if (r == 0 && acts && runtime->is_loop_ours)
         r = det_loop_start(runtime->loop, "det-runtime");
     return r;
 }
@@ -238,7 +240,7 @@ void det_runtime_close(struct det_runtime *runtime)
     store = runtime->store;
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         shut(runtime, &runtime->shards[i]);
-    if (runtime->is_loop_ours)
+    if (runtime->is_loop_ours && !runtime->options.is_passive)
         det_loop_stop(runtime->loop);
     close_parts(runtime);
     vacate(store);
@@ -315,6 +317,8 @@ int det_runtime_settle(struct det_runtime *runtime, det_time span)
 {
     det_time until = det_add_time(det_world_now(runtime->world, DET_CLOCK_MONOTONIC), span);
 
+    if (runtime->options.is_passive)
+        return 0;
     return runtime->is_loop_ours ? settle_by_waiting(runtime, until)
                                  : settle_by_turning(runtime, until);
 }
