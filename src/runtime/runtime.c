@@ -61,7 +61,8 @@ static int check_options(
         return det_error_set(
             reterr, DET_ERR_INVALID, "history_kept is at most %d", DET_HISTORY_MAX);
     if (options->hook_deadline < 0 || options->send_deadline < 0 || options->effects.deadline < 0 ||
-        options->effects.backoff_first < 0 || options->effects.backoff_max < 0)
+        options->effects.backoff_first < 0 || options->effects.backoff_max < 0 ||
+        options->snapshots.span < 0)
         return det_error_set(reterr, DET_ERR_INVALID, "a span of time is negative");
     if (options->effects.jitter_percent > JITTER_MAX)
         return det_error_set(reterr, DET_ERR_INVALID, "jitter_percent is at most %d", JITTER_MAX);
@@ -173,6 +174,11 @@ static void vacate(struct det_store *store)
     __atomic_clear(&store->is_used, __ATOMIC_SEQ_CST);
 }
 
+static bool snapshots_by_itself(const struct det_runtime_options *options)
+{
+    return options->snapshots.every || options->snapshots.span || options->snapshots.on_final;
+}
+
 int det_runtime_open(
     struct det_store *store, const struct det_runtime_options *options, struct det_runtime **ret,
     struct det_error *reterr)
@@ -199,7 +205,7 @@ int det_runtime_open(
     runtime->store = store;
     runtime->ops = store->ops;
     runtime->options = filled;
-    runtime->is_quick = store->ops->is_quick && !filled.observe;
+    runtime->is_quick = store->ops->is_quick && !filled.observe && !snapshots_by_itself(&filled);
     runtime->hook_clock =
         filled.hook_deadline < DET_TICK_SPAN ? DET_CLOCK_MONOTONIC : DET_CLOCK_TICK;
     runtime->seed = det_world_random_u64(filled.world);
