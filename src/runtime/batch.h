@@ -6,15 +6,15 @@
  *     begin, begin, begin ... -> one commit -> end, end, end ... -> ended, ended, ended ...
  *
  * Invariants
- *   1. An instance is in a batch at most once: it is claimed from its turn's begin to its end, and a
- *      turn of a batch does not wait for a claim (DET_ERR_BUSY).
+ *   1. An instance is in a batch at most once: it is claimed from its turn's begin to its end, and
+ *      a turn of a batch does not wait for a claim (DET_ERR_BUSY).
  *   2. 0 <= over <= stored <= begun <= count <= capacity. Turns before `over` have ended, those
- *      before `stored` have their result, those before `begun` hold a claim until they end; one more
- *      may be in its begin, which may run user code.
+ *      before `stored` have their result, those before `begun` hold a claim until they end; one
+ *      more may be in its begin, which may run user code.
  *   3. Before user code in a batch's thread waits for an instance, what has begun is carried out
  *      (det_batch_yield()): nobody waits for a claim of a batch that waits itself.
- *   4. `ended` of each item is called once, in the order of the items, when the batch holds no claim
- *      and its thread no lock. */
+ *   4. `ended` of each item is called once, in the order of the items, when the batch holds no
+ *      claim and its thread no lock. */
 #ifndef DET_RUNTIME_BATCH_H
 #define DET_RUNTIME_BATCH_H
 

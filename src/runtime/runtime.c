@@ -3,9 +3,9 @@
 
 /* runtime.c - opening, settling and closing a runtime.
  *
- *     open -> serving --close--> what is submitted is carried out -> no new calls -> calls end -> the
- *                                loop stops -> running effects end -> their ends are recorded -> gone
- */
+ *     open -> serving --close--> what is submitted is carried out -> no new calls -> calls end
+ *                                -> the loop stops -> running effects end -> their ends are
+ *                                recorded -> gone */
 #include "runtime/runtime.h"
 
 #include "base/assert.h"
@@ -151,8 +151,8 @@ static void close_shards(struct det_runtime *runtime)
 static void close_parts(struct det_runtime *runtime)
 {
     det_pool_close(atomic_exchange(&runtime->pool, NULL));
-    /* The pool has posted all its messages; they find the runtime whole. Effects that have ended are
-     * due at once, whatever the time. */
+    /* The pool has posted all its messages; they find the runtime whole. Effects that have ended
+     * are due at once, whatever the time. */
     while (atomic_load(&runtime->jobs) || atomic_load(&runtime->is_kicked) ||
            atomic_load(&runtime->next_look) == INT64_MIN)
         (void)det_loop_turn(runtime->loop, 0);

@@ -3,12 +3,12 @@
 
 /* submit.h - the threads that carry out what is submitted.
  *
- *     det_runtime_submit --by the hash of the id--> a writer's queue --> its thread: a batch --> done
+ *     det_runtime_submit --by the hash of the id--> a writer's queue --> its batch --> done
  *
  * Invariants
  *   1. An instance has one writer, so that what is submitted to it is carried out in that order.
- *   2. A send is in exactly one of: the queue, the put off, the batch, the finished; `done` takes it
- *      out of the last.
+ *   2. A send is in exactly one of: the queue, the inbox, the put off, the batch, the finished;
+ *      `done` is called when it is in none any more.
  *   3. A writer is woken only when it sleeps, which it does when it has nothing at all.
  *   4. Once `is_closing` is set nothing comes into the queue; what is there is carried out. */
 #ifndef DET_RUNTIME_SUBMIT_H
