@@ -14,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/checked.h"
+#include "runtime/node.h"
 #include "runtime/turn.h"
 
 /* Things done per shard in one look; then the other shards and the loop's messages get their turn.
@@ -277,6 +278,9 @@ void det_due_look(void *argument)
     det_time wall;
 
     plan(runtime, DET_NEVER);
+    /* It is kicked when that has changed. */
+    if (!det_node_may_act(runtime))
+        return;
     wall = det_world_now(runtime->world, DET_CLOCK_WALL);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         look_at(runtime, &runtime->shards[i], wall);

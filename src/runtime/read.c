@@ -270,6 +270,8 @@ static void add_counts(struct det_runtime_counts *sum, const struct det_runtime_
     sum->effects_dead += part->effects_dead;
     sum->products_rejected += part->products_rejected;
     sum->duplicates += part->duplicates;
+    sum->sweeps += part->sweeps;
+    sum->adopted += part->adopted;
 }
 
 void det_runtime_counts(struct det_runtime *runtime, struct det_runtime_counts *ret)

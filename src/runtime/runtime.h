@@ -37,6 +37,7 @@
 #define DET_TICK_SPAN DET_SECOND
 
 struct det_draft;
+struct det_node;
 
 struct det_shard {
     struct det_mutex *mutex;
@@ -102,6 +103,7 @@ struct det_runtime {
     struct det_post kick;
     atomic_bool is_kicked;
     _Atomic det_time next_look;
+    struct det_node *node; /* locks, leases, sweepers: node.h */
     atomic_size_t errands; /* that have not ended */
     atomic_size_t jobs;    /* with the pool or on their way back */
     atomic_size_t handled; /* due things in the hands of the loop, or held */
@@ -129,7 +131,8 @@ static inline void det_shard_unlock(struct det_runtime *runtime, struct det_shar
  * has it. */
 static inline bool det_runtime_is_certain(int result)
 {
-    return result == DET_ERR_NO_MEMORY || result == DET_ERR_LIMIT || result == DET_ERR_NO_SPACE;
+    return result == DET_ERR_NO_MEMORY || result == DET_ERR_LIMIT || result == DET_ERR_NO_SPACE ||
+           result == DET_ERR_LOCKED || result == DET_ERR_LOCK_LOST;
 }
 
 /* Instance ids and event ids: 1 to DET_ID_MAX of [A-Za-z0-9._:-]. */
