@@ -54,6 +54,8 @@ void det_due_hold(struct det_runtime *runtime, struct det_due *due)
 
 void det_due_wake(struct det_runtime *runtime, det_time when)
 {
+    if (runtime->options.is_passive)
+        return;
     if (when < atomic_load(&runtime->next_look) && !atomic_exchange(&runtime->is_kicked, true))
         det_loop_post(runtime->loop, &runtime->kick);
 }

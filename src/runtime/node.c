@@ -302,14 +302,15 @@ int det_node_open(struct det_runtime *runtime, struct det_error *reterr)
     node->timer.argument = node;
     node->wake = (struct det_post){ .run = woken, .argument = node };
     r = open_parts(node);
-    if (r == 0 && runtime->ops->is_shared)
+    /* A passive one has no lease: what it leaves behind is for those who act. */
+    if (r == 0 && runtime->ops->is_shared && !runtime->options.is_passive)
         r = join(node, reterr);
     return r;
 }
 
 int det_node_serve(struct det_runtime *runtime, const struct det_machine *machine)
 {
-    return runtime->ops->is_shared ? det_sweeper_open(runtime->node, machine) : 0;
+    return runtime->node->own ? det_sweeper_open(runtime->node, machine) : 0;
 }
 
 /* Closing. */

@@ -71,7 +71,9 @@ struct det_armed {
  *               WAITING ----> RUNNING -----> ENDING ----------------------------> (gone)
  *                  ^                           |  |
  *                  +---------------------------+  +--> DEAD
- *                       failed; again later            given up, or not taken */
+ *                  |    failed; again later           |  given up, or not taken
+ *                  +--------------------------------+
+ *                       retried by hand */
 enum det_errand_state {
     DET_ERRAND_WAITING,
     DET_ERRAND_RUNNING,

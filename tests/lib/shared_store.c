@@ -20,6 +20,7 @@ struct row {
     bool is_timer, is_dead;
     uint64_t sequence; /* of an effect */
     uint16_t number;   /* of an effect, or of a timer */
+    uint64_t visit;    /* of a timer */
     det_time due;
     char owner[33];
 };
@@ -225,6 +226,7 @@ static void apply_timer(
     row->is_timer = true;
     row->number = change->timer.timer;
     row->due = change->timer.due;
+    row->visit = change->timer.visit;
     own(row, node);
 }
 
@@ -361,7 +363,8 @@ static int check_taken(const struct node *node, const struct det_store_commit *c
 
         if (commit->timers[i].kind != DET_STORE_TAKE)
             continue;
-        if (!row || strcmp(row->owner, node->store.owner) != 0)
+        if (!row || strcmp(row->owner, node->store.owner) != 0 ||
+            row->due != commit->timers[i].timer.due || row->visit != commit->timers[i].timer.visit)
             return DET_ERR_NOT_FOUND;
         if (row->due > det_shared_now(shared))
             return DET_ERR_EARLY;
@@ -393,18 +396,37 @@ static int check(struct node *node, const struct det_store_commit *commit)
     return check_taken(node, commit);
 }
 
+/* The inner store has no locks, and another clock: what it would ask was asked already. */
+static int commit_inner(struct det_shared *shared, struct det_store_commit *commit)
+{
+    struct det_store_commit copy = *commit, *const one = &copy;
+    struct det_store_timer_change *timers = calloc(commit->timer_count + 1, sizeof *timers);
+    int r;
+
+    det_assert(timers);
+    for (size_t i = 0; i < commit->timer_count; i++) {
+        timers[i] = commit->timers[i];
+        if (timers[i].kind == DET_STORE_TAKE)
+            timers[i].kind = DET_STORE_CLEAR;
+    }
+    copy.timers = timers;
+    copy.fence = 0;
+    r = shared->inner->ops->commit(shared->inner, &one, 1);
+    commit->instance = copy.instance;
+    commit->actual = copy.actual;
+    commit->next = copy.next;
+    free(timers);
+    return r < 0 ? r : copy.result;
+}
+
 static void commit_one(struct node *node, struct det_store_commit *commit)
 {
     struct det_shared *shared = node->shared;
     struct held *held;
-    int r;
 
     commit->result = check(node, commit);
-    if (commit->result < 0)
-        return;
-    r = shared->inner->ops->commit(shared->inner, &commit, 1);
-    if (r < 0)
-        commit->result = r;
+    if (commit->result == 0)
+        commit->result = commit_inner(shared, commit);
     if (commit->result < 0)
         return;
     held = commit->is_new ? add_held(shared, commit->machine->name, commit->id)
@@ -426,14 +448,8 @@ static int shared_commit(
     r = enter(node);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t fence = commits[i]->fence;
-
-        /* The inner store knows of no locks. */
-        commits[i]->result = 0;
+    for (size_t i = 0; i < count; i++)
         commit_one(node, commits[i]);
-        commits[i]->fence = fence;
-    }
     return leave(node, 0);
 }
 
@@ -605,6 +621,22 @@ static int shared_due(
     return leave(node, r);
 }
 
+static int shared_pending(
+    struct det_store *store, const struct det_machine *machine, det_time before,
+    int (*visit)(void *context, const char *id), void *context)
+{
+    struct node *node = node_of(store);
+    int r;
+
+    r = enter(node);
+    if (r < 0)
+        return r;
+    for (struct row *row = next_due(node, machine, NULL); r == 0 && row && row->due < before;
+         row = next_due(node, machine, row))
+        r = visit(context, row->id);
+    return leave(node, r);
+}
+
 static bool has_lapsed(struct det_shared *shared, const struct row *row)
 {
     char name[40];
@@ -685,6 +717,7 @@ static const struct det_store_ops operations = {
     .events = shared_events,
     .list = shared_list,
     .due = shared_due,
+    .pending = shared_pending,
     .adopt = shared_adopt,
     .lease = shared_lease,
     .lock = shared_lock,
