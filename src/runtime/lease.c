@@ -326,7 +326,7 @@ ACTION(release)
 static bool lease_is_sound(const struct det_lease *lease)
 {
     return lease_is_ours((enum lease_state)lease->component.state) ||
-           atomic_load(&lease->until) == 0;
+           atomic_load(&lease->until) == 0 || lease->is_given;
 }
 
 /* Life and death. */
@@ -367,6 +367,7 @@ static void begin(void *argument)
         offer(lease, lease_given());
     else
         alarm_in(lease, 0);
+    lease->is_given = false;
 }
 
 static void end(void *argument)

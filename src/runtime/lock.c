@@ -3,9 +3,10 @@
 
 /* lock.c - an instance for oneself; and sends that meet the locks of others.
  *
- * A lock is asked for on the caller's thread, and kept by a lease on the loop, which begins as held.
- * It is given up on the caller's thread too, so that it is free when det_lock_close() returns. Every
- * acquisition has an owner of its own: opening a lock twice in one process is a lock and a wait. */
+ * A lock is asked for on the caller's thread, and kept by a lease on the loop, which begins as
+ * held. It is given up on the caller's thread too, so that it is free when det_lock_close() has
+ * returned. Every acquisition has an owner of its own: opening it twice in one process is a lock
+ * and a wait. */
 #include <detent/lock.h>
 
 #include <stdio.h>
@@ -252,9 +253,14 @@ int det_guard_enter(struct det_guard *guard, struct det_error *reterr)
     r = acquire(runtime, &plan, &options, &grant, reterr);
     if (r < 0)
         return r;
+    r = freshen(runtime, guard->machine, guard->instance, grant.sequence, reterr);
+    if (r < 0) {
+        release(runtime, &plan, grant.token);
+        return r;
+    }
     guard->fence = grant.token;
     guard->is_ours = true;
-    return freshen(runtime, guard->machine, guard->instance, grant.sequence, reterr);
+    return 0;
 }
 
 /* Somebody else has the lock: who, and until when; then waits for a change. */

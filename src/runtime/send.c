@@ -213,9 +213,10 @@ static int run_guarded(
 
     do {
         r = det_guard_enter(&guard, call->reterr);
+        if (r < 0)
+            return r;
         call->fence = guard.fence;
-        if (r == 0)
-            r = run_once(call, events, count, ret);
+        r = run_once(call, events, count, ret);
     } while (det_guard_leave(&guard, r, call->reterr));
     return r;
 }
@@ -347,9 +348,10 @@ static int stop(struct call *call, const char *reason, struct det_sent *ret)
             call->reterr, DET_ERR_INVALID, "a reason is UTF-8 of at most %d bytes", DET_REASON_MAX);
     do {
         r = det_guard_enter(&guard, call->reterr);
+        if (r < 0)
+            return r;
         call->fence = guard.fence;
-        if (r == 0)
-            r = stop_once(call, reason, ret);
+        r = stop_once(call, reason, ret);
     } while (det_guard_leave(&guard, r, call->reterr));
     return r;
 }

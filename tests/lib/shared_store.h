@@ -12,7 +12,8 @@
  *     a call of a node:  paused? waits -> dead, or lost on the way? DET_ERR_IO -> done under the
  *                        server's mutex -> answer lost? DET_ERR_IO -> paused? waits -> answer
  *
- * The server's clock counts while the machine sleeps and does not follow jumps of the wall clock. */
+ * The server's clock counts while the machine sleeps, and does not follow jumps of the wall clock.
+ */
 #ifndef DET_TEST_SHARED_STORE_H
 #define DET_TEST_SHARED_STORE_H
 
