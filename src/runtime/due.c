@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "runtime/batch.h"
+#include "runtime/node.h"
 
 /* Things done per shard in one look; then the other shards and the loop's messages get their turn.
  */
@@ -303,6 +304,9 @@ void det_due_look(void *argument)
     det_time now;
 
     plan(runtime, DET_NEVER);
+    /* It is kicked when that has changed. */
+    if (!det_node_may_act(runtime))
+        return;
     now = det_runtime_now(runtime);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         look_at(runtime, &runtime->shards[i], now);
