@@ -53,6 +53,8 @@ void det_due_hold(struct det_runtime *runtime, struct det_due *due)
 
 void det_due_wake(struct det_runtime *runtime, det_time when)
 {
+    if (runtime->options.is_passive)
+        return;
     if (when < atomic_load(&runtime->next_look) && !atomic_exchange(&runtime->is_kicked, true))
         det_loop_post(runtime->loop, &runtime->kick);
 }
@@ -106,7 +108,7 @@ static void fire_later(struct det_turn *turn, det_time wall)
 {
     struct det_armed *armed = turn->timer;
 
-    if (!armed->is_armed || armed->visit != turn->timer_visit ||
+    if (!det_armed_is_ours(armed) || armed->visit != turn->timer_visit ||
         armed->deadline != turn->timer_deadline || det_heap_contains(&armed->due.node))
         return;
     armed->attempts++;
@@ -166,12 +168,12 @@ static void fire(
 static void timer_due(
     struct det_runtime *runtime, struct det_shard *shard, struct det_armed *armed, det_time wall)
 {
-    if (armed->is_armed && armed->when > wall) {
+    if (det_armed_is_ours(armed) && armed->when > wall) {
         det_due_insert(shard, &armed->due, armed->when);
-    } else if (armed->is_armed && armed->due.resident->is_claimed) {
+    } else if (det_armed_is_ours(armed) && armed->due.resident->is_claimed) {
         det_due_hold(runtime, &armed->due);
         return;
-    } else if (armed->is_armed) {
+    } else if (det_armed_is_ours(armed)) {
         fire(runtime, shard, armed, wall);
     }
     det_due_handled(runtime);

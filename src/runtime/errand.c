@@ -140,7 +140,7 @@ static void run(void *argument)
     const struct det_machine *machine = errand->due.resident->served->machine;
     const struct det_effect_def *effect = &machine->effects[errand->row.effect];
 
-    errand->call.now = det_world_now(runtime->world, DET_CLOCK_WALL);
+    errand->call.now = det_runtime_now(runtime);
     errand->answer = 0;
     memset(errand->product, 0, machine->event_size);
     memcpy(errand->product, &unwritten, sizeof unwritten);
@@ -161,6 +161,7 @@ static void set_state(struct det_errand *errand, enum det_errand_state state)
         [DET_ERRAND_WAITING] = { [DET_ERRAND_RUNNING] = true },
         [DET_ERRAND_RUNNING] = { [DET_ERRAND_WAITING] = true, [DET_ERRAND_ENDING] = true },
         [DET_ERRAND_ENDING] = { [DET_ERRAND_WAITING] = true, [DET_ERRAND_DEAD] = true },
+        [DET_ERRAND_DEAD] = { [DET_ERRAND_WAITING] = true },
     };
 
     det_assert(allowed[errand->state][state]);
@@ -370,7 +371,7 @@ static void try_to_end(
     struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
 {
     const struct det_resident *resident = errand->due.resident;
-    det_time wall = det_world_now(runtime->world, DET_CLOCK_WALL);
+    det_time wall = det_runtime_now(runtime);
 
     if (!errand->is_gone && resident->is_claimed) {
         det_due_hold(runtime, &errand->due);
@@ -454,6 +455,22 @@ void det_errand_change(
     more->dead_count++;
     shard->promised--;
     bury(runtime, more);
+}
+
+void det_errand_revive(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand, det_time next)
+{
+    struct det_resident_more *more = errand->due.resident->more;
+
+    set_state(errand, DET_ERRAND_WAITING);
+    errand->row.is_dead = false;
+    errand->row.attempts = 0;
+    errand->row.last_error = 0;
+    errand->row.next = next;
+    more->dead_count--;
+    more->open_count++;
+    atomic_fetch_add(&runtime->errands, 1);
+    wait_until(runtime, shard, errand, next);
 }
 
 void det_errand_due(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)

@@ -86,8 +86,8 @@ struct det_runtime {
     struct det_store *store;
     const struct det_store_ops *ops;
     struct det_runtime_options options; /* with defaults filled in */
-    bool is_quick;                      /* the store does not block and nobody listens */
-    enum det_clock hook_clock;          /* for the deadline of guards and hooks */
+    bool is_quick; /* the store does not block, nobody listens, and no snapshot is due */
+    enum det_clock hook_clock; /* for the deadline of guards and hooks */
 
     struct det_shard *shards;
     uint32_t shard_mask;
@@ -125,11 +125,19 @@ static inline void det_shard_unlock(struct det_runtime *runtime, struct det_shar
     det_mutex_unlock(runtime->world, shard->mutex);
 }
 
+/* The store's clock, which all deadlines are of. */
+static inline det_time det_runtime_now(const struct det_runtime *runtime)
+{
+    return runtime->ops->now(runtime->store);
+}
+
 /* Of a commit's results: only these say that nothing happened and that the resident is as the store
  * has it. */
 static inline bool det_runtime_is_certain(int result)
 {
-    return result == DET_ERR_NO_MEMORY || result == DET_ERR_LIMIT || result == DET_ERR_NO_SPACE;
+    return result == DET_ERR_NO_MEMORY || result == DET_ERR_LIMIT || result == DET_ERR_NO_SPACE ||
+           result == DET_ERR_LOCKED || result == DET_ERR_LOCK_LOST || result == DET_ERR_EARLY ||
+           result == DET_ERR_READ_ONLY || result == DET_ERR_INVALID;
 }
 
 /* Instance ids and event ids: 1 to DET_ID_MAX of [A-Za-z0-9._:-]. */
@@ -229,6 +237,10 @@ void det_errand_drop(
 void det_errand_change(
     struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand,
     enum det_store_change_kind change);
+/* Claimed and lock held: a dead one waits for its first attempt again; its place in the heap is
+ * promised. */
+void det_errand_revive(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand, det_time next);
 /* The wait before the next attempt. */
 det_time det_errand_backoff(struct det_runtime *runtime, uint32_t attempt);
 

@@ -49,6 +49,8 @@ int det_turn_load(struct det_turn *turn)
     det_shard_unlock(turn->runtime, turn->shard);
     r = det_resident_load(turn->runtime, turn->shard, resident);
     det_shard_lock(turn->runtime, turn->shard);
+    turn->shard->counts.loads += r == 0;
+    turn->is_fresh = turn->is_fresh || r == 0;
     if (r == 0 && resident->is_stale)
         end_doubt(turn, is_new, stood);
     return r;
