@@ -11,7 +11,7 @@
  * What a power cut may leave
  *   1. What was written to a file before its last sync is there.
  *   2. Of each write since: all, nothing, or any of its sectors of 512 bytes, independently of
- *      every other write. One that is lost may have made the file longer all the same; zeros are there.
+ *      every other write. One that is lost may have made the file longer all the same, with zeros.
  *   3. Truncations since: each happened or did not.
  *   4. Files created and deleted since the last sync of the folder: each happened or did not.
  *
