@@ -6,9 +6,10 @@
  * had begun and which had been answered.
  *
  * A plan has everything that one commit may imply: events of every outcome, timers set, moved,
- * cleared and fired, effects asked for, tried, given up and ended, deferred events, event ids, data,
- * snapshots, fences; several commits in one call; commits that must be refused, and leave nothing;
- * and around them pruning, locks, leases, closing and opening, a newer definition, and compaction. */
+ * cleared and fired, effects asked for, tried, given up and ended, deferred events, event ids,
+ * data, snapshots, fences; several commits in one call; commits that must be refused, and leave
+ * nothing; and around them pruning, locks, leases, closing and opening, a newer definition, and
+ * compaction. */
 #ifndef DET_CRASH_PLAN_H
 #define DET_CRASH_PLAN_H
 

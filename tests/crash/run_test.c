@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* run_test.c - plans and models agree with stores, step by step, when nothing goes wrong: a store in
- * memory, and one in a file. */
+/* run_test.c - plans and models agree with stores, step by step, when nothing goes wrong: a store
+ * in memory, and one in a file. */
 #include "lib/test.h"
 
 #include <detent/sim.h>
