@@ -5,8 +5,8 @@
  * cancel, retry.
  *
  * The runtime is passive: the one commit is made, and what follows from it, timers and effects,
- * stays in the store for a program that serves it. Functions of the definition are names here, unless
- * the wish binds them: effects need none, guards and hooks cannot do without. */
+ * stays in the store for a program that serves it. Functions of the definition are names here,
+ * unless the wish binds them: effects need none, guards and hooks cannot do without. */
 #ifndef DET_CLI_ACT_H
 #define DET_CLI_ACT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* facts.h - what is known about one instance, for people: a word, and what there is to say about it.
+/* facts.h - what is known about one instance, for people: a word, and what there is to say of it.
  *
  *     order o-1 is charging, for 12s
  *     timers     late in 9m48s (2026-11-15T11:40:00Z)

@@ -245,6 +245,24 @@ int cli_store_machine(struct cli_store *store, const char *name, struct det_mach
     return code;
 }
 
+int cli_store_define(
+    struct cli_store *store, const char *name, const char *text, struct det_machine **ret)
+{
+    struct store_machine *machine = add(store, name);
+    int code;
+
+    if (machine)
+        machine->text = det_arena_copy(&store->arena, text);
+    if (!machine || !machine->text)
+        return cli_no_memory(store->cli);
+    machine->path = NULL;
+    machine->is_stored = true;
+    code = serve(store, machine);
+    if (code == CLI_OK)
+        *ret = machine->it;
+    return code;
+}
+
 int cli_store_only_machine(struct cli_store *store, struct det_machine **ret)
 {
     const struct store_machine *first = store->machines;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* store_url.h - what the commands on a store share: opening it, finding the definition of a machine,
- * finding an instance by its id, and telling what went wrong, with an exit code.
+/* store_url.h - what the commands on a store share: opening it, finding the definition of a
+ * machine, finding an instance by its id, and telling what went wrong, with an exit code.
  *
  *     --store URL, else $DETENT_STORE, else store: of detent.yaml ---------> the store
  *     --machine FILE, else machines: of detent.yaml, else the store's own --> a definition
@@ -82,6 +82,9 @@ int cli_store_complain(struct cli_store *store, int code, const struct det_error
 /* The definition of a machine, served. Complains, and returns an exit code. */
 DET_MUST_CHECK int cli_store_machine(
     struct cli_store *store, const char *name, struct det_machine **ret);
+/* The same for a definition given as text, which the store then has. */
+DET_MUST_CHECK int cli_store_define(
+    struct cli_store *store, const char *name, const char *text, struct det_machine **ret);
 /* The same for the one machine that is meant where none is named: --machine, or the only one. */
 DET_MUST_CHECK int cli_store_only_machine(struct cli_store *store, struct det_machine **ret);
 /* The machine of the instance with this id. Complains when there is none, with the nearest id, and
@@ -93,5 +96,10 @@ DET_MUST_CHECK int cli_store_find(
  * stops at an exit code other than CLI_OK, and returns it. */
 typedef int cli_store_each_fn(void *context, struct det_machine *machine);
 DET_MUST_CHECK int cli_store_each(struct cli_store *store, cli_store_each_fn *each, void *context);
+/* The same for instances of a machine, page by page: `each` may call the store. */
+typedef int cli_store_id_fn(void *context, struct det_machine *machine, const char *id);
+DET_MUST_CHECK int cli_store_instances(
+    struct cli_store *store, struct det_machine *machine, const struct det_store_query *query,
+    cli_store_id_fn *each, void *context);
 
 #endif
