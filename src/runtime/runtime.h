@@ -36,7 +36,10 @@
 /* From this on a deadline of hooks is measured in ticks. */
 #define DET_TICK_SPAN DET_SECOND
 
+struct det_batch;
 struct det_draft;
+struct det_writers;
+struct det_node;
 
 struct det_shard {
     struct det_mutex *mutex;
@@ -86,8 +89,8 @@ struct det_runtime {
     struct det_store *store;
     const struct det_store_ops *ops;
     struct det_runtime_options options; /* with defaults filled in */
-    bool is_quick;                      /* the store does not block and nobody listens */
-    enum det_clock hook_clock;          /* for the deadline of guards and hooks */
+    bool is_quick; /* the store does not block, nobody listens, and no snapshot is due */
+    enum det_clock hook_clock; /* for the deadline of guards and hooks */
 
     struct det_shard *shards;
     uint32_t shard_mask;
@@ -102,11 +105,13 @@ struct det_runtime {
     struct det_post kick;
     atomic_bool is_kicked;
     _Atomic det_time next_look;
-    atomic_size_t errands; /* that have not ended */
-    atomic_size_t jobs;    /* with the pool or on their way back */
-    atomic_size_t handled; /* due things in the hands of the loop, or held */
-    char *event;           /* the loop's: an event struct */
-    size_t event_capacity;
+    struct det_node *node;                 /* locks, leases, sweepers: node.h */
+    atomic_size_t errands;                 /* that have not ended */
+    atomic_size_t jobs;                    /* with the pool or on their way back */
+    atomic_size_t handled;                 /* due things in the hands of the loop, or held */
+    struct det_batch *batch;               /* the loop's */
+    _Atomic(struct det_writers *) writers; /* NULL: nothing has been submitted yet */
+    bool are_writers_stopped;              /* under the mutex */
     /* For settle: a generation passes whenever something was handled while somebody waits. The
      * mutex is the last one locked, also under a shard's. */
     struct det_mutex *quiet_mutex;
@@ -125,11 +130,19 @@ static inline void det_shard_unlock(struct det_runtime *runtime, struct det_shar
     det_mutex_unlock(runtime->world, shard->mutex);
 }
 
+/* The store's clock, which all deadlines are of. */
+static inline det_time det_runtime_now(const struct det_runtime *runtime)
+{
+    return runtime->ops->now(runtime->store);
+}
+
 /* Of a commit's results: only these say that nothing happened and that the resident is as the store
  * has it. */
 static inline bool det_runtime_is_certain(int result)
 {
-    return result == DET_ERR_NO_MEMORY || result == DET_ERR_LIMIT || result == DET_ERR_NO_SPACE;
+    return result == DET_ERR_NO_MEMORY || result == DET_ERR_LIMIT || result == DET_ERR_NO_SPACE ||
+           result == DET_ERR_LOCKED || result == DET_ERR_LOCK_LOST || result == DET_ERR_EARLY ||
+           result == DET_ERR_READ_ONLY || result == DET_ERR_INVALID;
 }
 
 /* Instance ids and event ids: 1 to DET_ID_MAX of [A-Za-z0-9._:-]. */
@@ -229,6 +242,10 @@ void det_errand_drop(
 void det_errand_change(
     struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand,
     enum det_store_change_kind change);
+/* Claimed and lock held: a dead one waits for its first attempt again; its place in the heap is
+ * promised. */
+void det_errand_revive(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand, det_time next);
 /* The wait before the next attempt. */
 det_time det_errand_backoff(struct det_runtime *runtime, uint32_t attempt);
 

@@ -3,7 +3,7 @@
 
 /* take.c - how a turn gets its instance: found, loaded, loaded again, waited for. */
 #include "base/checked.h"
-#include "runtime/turn.h"
+#include "runtime/batch.h"
 
 void det_turn_init(
     struct det_turn *turn, struct det_runtime *runtime, struct det_served *served, uint64_t hash)
@@ -49,6 +49,8 @@ int det_turn_load(struct det_turn *turn)
     det_shard_unlock(turn->runtime, turn->shard);
     r = det_resident_load(turn->runtime, turn->shard, resident);
     det_shard_lock(turn->runtime, turn->shard);
+    turn->shard->counts.loads += r == 0;
+    turn->is_fresh = turn->is_fresh || r == 0;
     if (r == 0 && resident->is_stale)
         end_doubt(turn, is_new, stood);
     return r;
@@ -104,6 +106,10 @@ static int wait(struct det_turn *turn, det_time *until)
     const struct det_resident *resident = turn->resident;
     int r;
 
+    if (turn->is_batched)
+        return DET_ERR_BUSY;
+    if (det_batch_yield(runtime, turn->shard))
+        return 0;
     if (resident->owner == det_thread_self(runtime->world))
         return det_error_set(
             turn->error, DET_ERR_BUSY, "%s %s: its own guard, hook or observer called",

@@ -27,7 +27,8 @@
  *      wait for a disk also puts together the calls of several threads (src/store/group.h).
  *   6. A shared store has other writers: everything that is read may have moved since. Timers and
  *      effects that a commit sets belong to this node, which is the opened store; `due` lists what
- *      belongs to it, and a commit can only take what belongs to it.
+ *      belongs to it, and a commit can only take what belongs to it. `load` gives the rows of all
+ *      nodes, and says which are another one's; to clear or replace those is anybody's right.
  *   7. Once it is not known whether something reached the disk, a driver never says again that
  *      something did: every further commit of this opening fails with DET_ERR_IO.
  *   8. A store opened for reading answers every change with DET_ERR_READ_ONLY. */
@@ -77,6 +78,7 @@ struct det_store_timer {
     uint64_t visit; /* in which it was armed */
     det_time due;
     const void *value; /* the event struct; NULL: its payload is all zero */
+    bool is_foreign;   /* written by load: it is another node's, which fires it */
 };
 
 /* An effect that has not ended; (sequence, index) names it within the instance. */
@@ -92,6 +94,7 @@ struct det_store_effect {
     det_time next; /* of the next attempt */
     bool is_dead;
     const void *data, *event; /* as of its commit */
+    bool is_foreign;          /* written by load: it is another node's, which runs it */
 };
 
 struct det_store_deferred {
@@ -190,6 +193,7 @@ struct det_store_query {
     uint16_t state;
     det_time moved_before; /* only those that have not moved since; 0: any */
     enum det_store_stopped { DET_STORE_ANY, DET_STORE_RUNNING, DET_STORE_STOPPED } stopped;
+    bool has_dead; /* only those with dead effects; a driver that cannot tell lists others too */
 };
 
 /* An instance that has something to be done: a timer that is due, or an effect whose next attempt
@@ -283,10 +287,11 @@ struct det_store_ops {
         struct det_store *store, const struct det_machine *machine,
         const struct det_store_query *query,
         int (*visit)(void *context, const struct det_store_listed *row), void *context);
-    /* What is due at `before` or earlier, of this node: timers and effects that are not dead, by
-     * their time, at most `limit` of them. `ret_next` is the time of the first one that was not
-     * listed, whether due or not; DET_NEVER: there is none. Rows that a commit under way is about
-     * to change may or may not be listed. `visit` must not call the store. */
+    /* What is due at `before` or earlier, of this node (of all nodes, where the store was opened
+     * for reading): timers and effects that are not dead, by their time, at most `limit` of them.
+     * `ret_next` is the time of the first one that was not listed, whether due or not; DET_NEVER:
+     * there is none. Rows that a commit under way is about to change may or may not be listed.
+     * `visit` must not call the store. */
     int (*due)(
         struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
         int (*visit)(void *context, const struct det_store_due *row), void *context,
@@ -347,6 +352,7 @@ struct det_store {
     const struct det_allocator *allocator; /* NULL: the default one */
     bool is_used;                          /* the runtime's: one at a time */
     char identity[33]; /* 32 hexadecimal digits: which store this is; "" for one in memory */
+    char owner[33];    /* which node this opening is, new each time; "" where it is not shared */
 };
 
 /* A line in src/store/drivers.def names one of these. */
