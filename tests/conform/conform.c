@@ -5,10 +5,7 @@
 #include "conform/conform.h"
 
 static const struct group *const groups[] = {
-    &commit_cases,
-    &timer_cases,
-    &effect_cases,
-    &answer_cases,
+    &commit_cases, &timer_cases, &effect_cases, &answer_cases, &due_cases, &list_cases,
 };
 
 static int run(const struct group *group)

@@ -189,13 +189,20 @@ void image_assert_equal(const struct image *image, const struct image *expected)
 /* The number that is in a value of COUNT, CHECKED or LATE. */
 uint64_t value_number(const struct parcel_event *value);
 
-/* How `lease` and `lock` are called; the answer is the driver's, with `ret` in any case. */
-int lease(
-    struct det_store *store, enum det_store_lease_verb verb, const char *owner, uint64_t token,
+/* Something to be held: the lock of an instance, or a lease by name. Both obey the same rules. */
+struct lender {
+    struct box *box;
+    struct det_store *store;
+    const char *name;
+    bool is_lock;
+};
+int lender_ask(
+    const struct lender *lender, enum det_store_lease_verb verb, const char *owner, uint64_t token,
     det_time span, struct det_store_lease *ret);
-int lock(
-    struct subject *subject, enum det_store_lease_verb verb, const char *owner, uint64_t token,
-    det_time span, struct det_store_lease *ret);
+/* It must be granted; the token. */
+uint64_t lender_grant(const struct lender *lender, const char *owner, det_time span);
+/* Lets its time pass, by the store's clock. */
+void lender_lapse(const struct lender *lender);
 
 /* The groups of tests. */
 struct group {
