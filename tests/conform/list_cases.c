@@ -77,15 +77,14 @@ static void an_empty_machine_lists_none(void **state)
 
 static void instances_come_in_the_order_of_their_ids_byte_by_byte(void **state)
 {
-    static const char *const ids[] = { "b",  "a10", "B", "a-1", "a.1", "_a",  "a_1",
-                                       "a1", "A",   "a", "9",   "a:1", "a2",  "10" };
+    static const char *const ids[] = { "b",  "a10", "B", "a-1", "a.1", "_a", "a_1",
+                                       "a1", "A",   "a", "9",   "a:1", "a2", "10" };
     struct box *box = *state;
 
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
         subject_start(box, ids[i]);
     assert_string_equal(
-        ids_of(box, (struct det_store_query){ 0 }),
-        "10 9 A B _a a a-1 a.1 a1 a10 a2 a:1 a_1 b ");
+        ids_of(box, (struct det_store_query){ 0 }), "10 9 A B _a a a-1 a.1 a1 a10 a2 a:1 a_1 b ");
 }
 
 static void a_row_says_how_the_instance_stands(void **state)
