@@ -31,10 +31,11 @@
 /* A kind of store, and what may be asked of it. */
 struct driver {
     const char *scheme;
-    bool is_kept;      /* what was committed is there when it is opened again */
-    bool is_shared;    /* several may have it open at once */
-    bool is_simulated; /* it has the clock of a simulated world */
-    bool has_readers;  /* it can be opened for reading only */
+    bool is_kept;         /* what was committed is there when it is opened again */
+    bool is_shared;       /* several may have it open at once */
+    bool is_simulated;    /* it has the clock of a simulated world */
+    bool has_readers;     /* it can be opened for reading only */
+    uint64_t model_steps; /* of the random test */
     /* A place for a store that is not there yet; and away with all that it has become. */
     void (*begin)(char url[URL_MAX]);
     void (*end)(void);
@@ -184,6 +185,8 @@ struct image {
 };
 /* free() it. */
 struct image *image_read(struct box *box, const char *id);
+/* What is being compared, for messages. */
+extern char image_context[80];
 /* Fails the test, and says where they differ. */
 void image_assert_equal(const struct image *image, const struct image *expected);
 /* The number that is in a value of COUNT, CHECKED or LATE. */
