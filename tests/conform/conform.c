@@ -5,10 +5,8 @@
 #include "conform/conform.h"
 
 static const struct group *const groups[] = {
-    &commit_cases,
-    &timer_cases,
-    &effect_cases,
-    &answer_cases,
+    &commit_cases, &timer_cases,    &effect_cases, &answer_cases, &due_cases,  &lease_cases,
+    &lock_cases,   &snapshot_cases, &atomic_cases, &keep_cases,   &list_cases, &model_cases,
 };
 
 static int run(const struct group *group)

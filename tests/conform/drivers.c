@@ -14,7 +14,11 @@ static void memory_end(void)
 }
 
 static const struct driver drivers[] = {
-    { .scheme = "memory", .is_simulated = true, .begin = memory_begin, .end = memory_end },
+    { .scheme = "memory",
+      .is_simulated = true,
+      .model_steps = 20000,
+      .begin = memory_begin,
+      .end = memory_end },
 };
 
 const struct driver *driver_find(const char *scheme)
