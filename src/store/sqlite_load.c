@@ -261,7 +261,7 @@ static int load_all(
     if (r < 0)
         return r;
     instance->prunings = prunings;
-    r = det_sqlite_history(reader, instance, ret);
+    r = det_sqlite_history(store, reader, instance, ret);
     if (r == 0)
         r = load_table(reader, STATEMENT_TIMER_LOAD, instance, load_timer, rows);
     if (r == 0)
