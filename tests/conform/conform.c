@@ -5,8 +5,9 @@
 #include "conform/conform.h"
 
 static const struct group *const groups[] = {
-    &commit_cases, &timer_cases,    &effect_cases, &answer_cases, &due_cases,  &lease_cases,
-    &lock_cases,   &snapshot_cases, &atomic_cases, &keep_cases,   &list_cases, &model_cases,
+    &commit_cases, &timer_cases, &effect_cases,   &answer_cases, &due_cases,
+    &lease_cases,  &lock_cases,  &snapshot_cases, &atomic_cases, &keep_cases,
+    &list_cases,   &model_cases, &serve_cases,    &thread_cases,
 };
 
 static int run(const struct group *group)
