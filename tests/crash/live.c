@@ -50,8 +50,8 @@ static int charge(
     if (fails(live, call))
         return DET_ERR_IO;
     if (det_sim_chance(live->bed.sim, 200000) &&
-        det_world_sleep(live->world, (det_time)det_sim_random_below(live->bed.sim, 400) *
-                                         DET_SECOND) < 0)
+        det_world_sleep(
+            live->world, (det_time)det_sim_random_below(live->bed.sim, 400) * DET_SECOND) < 0)
         return DET_ERR_NO_MEMORY;
     *ret = parcel_charged((struct label){ event->pay.number });
     return DET_PRODUCED;
@@ -70,7 +70,7 @@ static int deliver(
 
 const struct det_machine *parcel_definition(void)
 {
-    return parcel_machine();
+    return &parcel_machine;
 }
 
 void live_id(char target[32], char letter, unsigned number)
@@ -85,8 +85,7 @@ static void mark(struct live *live)
         return;
     if (live->promise_count == live->promise_capacity) {
         live->promise_capacity = live->promise_capacity ? 2 * live->promise_capacity : 256;
-        live->promises =
-            realloc(live->promises, live->promise_capacity * sizeof *live->promises);
+        live->promises = realloc(live->promises, live->promise_capacity * sizeof *live->promises);
         must(live->promises, "no memory");
     }
     live->promises[live->promise_count++] = live->promise;
@@ -179,8 +178,7 @@ static void run_phase(struct live *live)
     struct det_thread *threads[LIVE_SENDERS];
 
     for (unsigned i = 0; i < LIVE_SENDERS; i++)
-        must(
-            det_thread_start(live->world, "sender", sender, live, &threads[i]) == 0, "no thread");
+        must(det_thread_start(live->world, "sender", sender, live, &threads[i]) == 0, "no thread");
     for (unsigned i = 0; i < LIVE_SENDERS; i++)
         det_thread_join(live->world, threads[i]);
     must(det_sim_advance(live->bed.sim, 10 * DET_MINUTE) == 0, "no end");
@@ -218,7 +216,10 @@ void live_run(struct live *live, uint64_t seed)
         must(live_open_runtime(live) == 0, "no runtime");
         for (unsigned i = 0; phase == 0 && i < LIVE_INSTANCES; i++) {
             live_id(instance, 'p', i);
-            must(parcel_instance_start(live->runtime, instance, NULL) == 0, "no start");
+            must(
+                det_runtime_start(live->runtime, parcel_definition(), instance, NULL, NULL, NULL) ==
+                    0,
+                "no start");
         }
         run_phase(live);
         close_all(live);
@@ -271,6 +272,5 @@ static int look(void *context, const struct crash_cut *cut, struct crash_disk *d
 
 void live_cut(struct live *live, const struct crash_cut_options *options)
 {
-    (void)crash_cut_each(
-        &live->bed.disks[0], options, &live->bed.disks[1], look, live, NULL);
+    (void)crash_cut_each(&live->bed.disks[0], options, &live->bed.disks[1], look, live, NULL);
 }

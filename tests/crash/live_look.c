@@ -31,7 +31,7 @@ struct found {
     uint64_t sequence; /* of the last event so far; 0: none yet */
     unsigned state;    /* after it */
     bool is_first;
-    uint64_t first; /* the first that is kept */
+    uint64_t first;           /* the first that is kept */
     uint32_t ids[EVENTS_MAX]; /* of sends */
     struct key asked[EVENTS_MAX], ended[EVENTS_MAX], open[EFFECTS_MAX];
     size_t id_count, asked_count, ended_count, open_count, alive_count;
@@ -262,8 +262,7 @@ static bool look_instance(struct found *found, bool is_settled)
     if (r < 0)
         return found->live->text[0] ? false : wrong(found, "its events cannot be read", 0);
     return check_head(found, is_settled) && check_timers(found) &&
-           check_effects(found, is_settled) &&
-           check_answers(found);
+           check_effects(found, is_settled) && check_answers(found);
 }
 
 static int look_finding(void *context, const struct det_store_finding *row)

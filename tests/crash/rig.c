@@ -196,8 +196,7 @@ static int look(void *context, const struct crash_cut *cut, struct crash_disk *d
 
 void crash_rig_cut(struct crash_rig *rig, const struct crash_cut_options *options)
 {
-    (void)crash_cut_each(
-        &rig->bed.disks[0], options, &rig->bed.disks[1], look, rig, NULL);
+    (void)crash_cut_each(&rig->bed.disks[0], options, &rig->bed.disks[1], look, rig, NULL);
 }
 
 void crash_report(const char *what, uint64_t count, const struct crash_faults *faults)
