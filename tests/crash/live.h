@@ -4,8 +4,8 @@
 /* live.h - a whole runtime on a recorded disk: senders, timers and effects at the same time, in the
  * simulated world.
  *
- * Whatever a runtime has told anybody is a promise: the answer to a sender, and what its observer was
- * told, which is every commit. At each place of the log it is known what had been promised. After a
+ * Whatever a runtime has told anybody is a promise: the answer to a sender, and what its observer
+ * was told, which is every commit. At each place of the log it is known what had been promised. After a
  * power cut
  *   1. an instance stands at the sequence that was told last, or one commit after it;
  *   2. its events are contiguous, each legal by the table where the one before it led;
@@ -55,7 +55,7 @@ struct live {
     bool is_revived;                   /* promises are not written down any more */
     uint64_t states, revived, revive_every;
     uint64_t wrong; /* states with something wrong */
-    char text[256]; /* the first thing wrong with the last state */
+    char text[512]; /* the first thing wrong with the last state */
 };
 
 /* Runs everything; the store is closed afterwards. */
@@ -64,8 +64,8 @@ void live_end(struct live *live);
 /* Every cut. */
 void live_cut(struct live *live, const struct crash_cut_options *options);
 
-/* live_look.c: compares an open store with a promise. False: `text` says what is wrong. `is_settled`:
- * nothing may be pending any more. */
+/* live_look.c: compares an open store with a promise. False: `text` says what is wrong.
+ * `is_settled`: nothing may be pending any more. */
 bool live_look(struct live *live, const struct live_promise *promise, bool is_settled);
 
 const struct det_machine *parcel_definition(void);

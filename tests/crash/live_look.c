@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* live_look.c - whether a store keeps what a runtime had promised, by what live.h says must hold. */
+/* live_look.c - whether a store keeps what a runtime had promised, as live.h says. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

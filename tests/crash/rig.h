@@ -38,7 +38,8 @@ int crash_rig_run(struct crash_rig *rig, size_t from, size_t to);
 /* Opens the store of the run again, as another process would, and says which step it stands at:
  * the last one answered or the one begun. -1: at none. It is closed then. */
 int64_t crash_rig_stand(struct crash_rig *rig);
-/* Every cut of the log: opens what is left and compares. Faults are counted, the first ones told. */
+/* Every cut of the log: opens what is left and compares. Faults are counted, the first ones
+ * told. */
 void crash_rig_cut(struct crash_rig *rig, const struct crash_cut_options *options);
 
 /* One line for people, and for those who collect figures. */
