@@ -34,6 +34,14 @@ static void count_note(struct parcel_data *data, const struct parcel_event *even
     data->notes++;
 }
 
+/* At random, but some. */
+static int rest(struct live *live, unsigned seconds_max)
+{
+    det_time seconds = 1 + (det_time)det_sim_random_below(live->bed.sim, seconds_max);
+
+    return det_world_sleep(live->world, seconds * DET_SECOND);
+}
+
 /* The first attempt of some fails. */
 static bool fails(struct live *live, const struct det_effect_call *call)
 {
@@ -49,9 +57,7 @@ static int charge(
     (void)data;
     if (fails(live, call))
         return DET_ERR_IO;
-    if (det_sim_chance(live->bed.sim, 200000) &&
-        det_world_sleep(
-            live->world, (det_time)det_sim_random_below(live->bed.sim, 400) * DET_SECOND) < 0)
+    if (det_sim_chance(live->bed.sim, 200000) && rest(live, 400) < 0)
         return DET_ERR_NO_MEMORY;
     *ret = parcel_charged((struct label){ event->pay.number });
     return DET_PRODUCED;
@@ -167,8 +173,7 @@ static void sender(void *argument)
     for (unsigned i = 0; i < live->sends_each; i++) {
         send_one(live);
         if (det_sim_chance(live->bed.sim, 500000))
-            (void)det_world_sleep(
-                live->world, (det_time)det_sim_random_below(live->bed.sim, 300) * DET_SECOND + 1);
+            must(rest(live, 300) == 0, "no memory");
     }
 }
 

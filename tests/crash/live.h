@@ -5,8 +5,8 @@
  * simulated world.
  *
  * Whatever a runtime has told anybody is a promise: the answer to a sender, and what its observer
- * was told, which is every commit. At each place of the log it is known what had been promised. After a
- * power cut
+ * was told, which is every commit. At each place of the log it is known what had been promised.
+ * After a power cut
  *   1. an instance stands at the sequence that was told last, or one commit after it;
  *   2. its events are contiguous, each legal by the table where the one before it led;
  *   3. no event id and no effect's product is there twice, and no id that nobody has sent;

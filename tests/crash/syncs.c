@@ -2,7 +2,8 @@
  * Copyright the detent authors */
 
 /* syncs.c - every sync of a plan fails, one after the other, in four ways: once or from then on,
- * with the pages still to be written or dropped (as Linux does: the next sync says that all is well).
+ * with the pages still to be written or dropped (as Linux does: the next sync says that all is
+ * well).
  *
  * After it the open store must not answer anything any more. Then the power goes, at every place
  * from there on; and, apart from that, the store is opened again as another process would, goes on,
