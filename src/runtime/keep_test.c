@@ -346,6 +346,7 @@ static struct fixture *with_dead_letter(struct faulty *faulty)
     assert_int_equal(get(f, "o-1").state, CHARGING);
     assert_int_equal(counts(f).effects_dead, 1);
     assert_int_equal(get(f, "o-1").effects_pending, 0);
+    f->control.effect_failures = 0;
     return f;
 }
 
