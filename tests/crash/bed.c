@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define URL(vfs) "sqlite:store.db?vfs=" vfs
+#define URL(vfs) "sqlite:store.db?vfs=" vfs "&checkpoint_pages=60&cache_pages=64"
 
 /* The bed whose world is in use. */
 static struct crash_bed *current;
@@ -74,13 +74,21 @@ static void must(bool is_well, const char *what)
     abort();
 }
 
+/* One thread, and nobody counts memory: a store is opened some hundred times a second. */
+static void set_up_sqlite(void)
+{
+    (void)sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    must(sqlite3_initialize() == SQLITE_OK, "no SQLite");
+}
+
 void crash_bed_open(struct crash_bed *bed, uint64_t seed)
 {
     static const char *const names[CRASH_LEVELS] = { "crash0", "crash1", "crash2" };
     const struct det_sim_options options = { .seed = seed };
 
     memset(bed, 0, sizeof *bed);
-    (void)sqlite3_initialize();
+    set_up_sqlite();
     (void)sqlite3_test_control(SQLITE_TESTCTRL_PRNG_SEED, 1 + (int)(seed & 0xffff), NULL);
     must(det_sim_open(&options, &bed->sim, NULL) == 0, "no simulation");
     hook_world(bed);
