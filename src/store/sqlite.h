@@ -82,6 +82,7 @@ struct sqlite_store {
     struct det_store store;
     char *path, *vfs; /* vfs NULL: SQLite's own choice */
     uint64_t cache_pages;
+    uint64_t checkpoint_pages; /* in the log, after which they are brought into the file */
     det_time event_ids_span;
     struct det_file *lock, *kept[2];
     struct det_group *group;
