@@ -137,6 +137,10 @@ struct det_runtime_options {
      * are there all the same, and none of them goes. 0: 100,000 */
     uint32_t instances_max;
     uint32_t writers; /* threads that carry out what is submitted; 0: 1 */
+    /* Nothing happens by itself: no timer fires and no effect runs, so none needs to be bound. Both
+     * stay in the store for a runtime that acts. It has no thread of its own and uses no `loop`;
+     * settling is immediate. For tools that send a single event to a store. */
+    bool is_passive;
     struct det_effect_policy effects;
     struct det_snapshot_policy snapshots;
     enum det_locking locking;

@@ -11,7 +11,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "runtime/turn.h"
+#include "runtime/keep.h"
 
 static struct det_store_timer armed_row(const struct det_armed *armed)
 {
@@ -129,6 +129,18 @@ static int collect_kept(struct det_turn *turn, struct det_store_commit *commit)
     return 0;
 }
 
+static void collect_snapshot(struct det_turn *turn, struct det_store_commit *commit)
+{
+    struct det_draft *draft = turn->draft;
+
+    draft->is_snapshot = det_keep_wants_snapshot(turn);
+    if (!draft->is_snapshot)
+        return;
+    commit->is_snapshot = true;
+    commit->history = draft->history;
+    commit->history_count = det_keep_history(turn, draft->history);
+}
+
 static int collect(struct det_turn *turn, struct det_store_commit *commit)
 {
     const struct det_draft *draft = turn->draft;
@@ -149,6 +161,7 @@ static int collect(struct det_turn *turn, struct det_store_commit *commit)
     };
     if (!turn->retried && (draft->event_count || commit->is_new))
         commit->event_id = turn->event_id;
+    collect_snapshot(turn, commit);
     r = collect_timers(turn, commit);
     if (r == 0)
         r = collect_effects(turn, commit);
@@ -285,7 +298,10 @@ int det_turn_stored(struct det_turn *turn, const struct det_store_commit *commit
         return fail(turn, commit, r);
     }
     det_turn_publish(turn, commit);
-    if (turn->is_claimed && !turn->is_locked)
+    if (turn->is_claimed && !turn->is_locked) {
+        if (turn->draft->is_snapshot)
+            det_keep_prune(turn);
         det_turn_tell(turn);
+    }
     return 0;
 }

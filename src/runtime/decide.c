@@ -217,7 +217,7 @@ static int add_effect(struct det_turn *turn, const struct step *step, uint16_t i
         .event = step->event,
     };
 
-    if (!machine->effects[effect].run)
+    if (!machine->effects[effect].run && !turn->runtime->options.is_passive)
         return det_error_set(
             turn->error, DET_ERR_UNBOUND, "effect %s of %s is only a name; bind it",
             machine->effects[effect].name, machine->name);

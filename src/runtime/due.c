@@ -55,6 +55,8 @@ void det_due_hold(struct det_runtime *runtime, struct det_due *due)
 
 void det_due_wake(struct det_runtime *runtime, det_time when)
 {
+    if (runtime->options.is_passive)
+        return;
     if (when < atomic_load(&runtime->next_look) && !atomic_exchange(&runtime->is_kicked, true))
         det_loop_post(runtime->loop, &runtime->kick);
 }
@@ -111,7 +113,7 @@ static void fire_later(struct det_turn *turn, int r)
     struct det_armed *armed = turn->timer;
     det_time span = EARLY_SPAN;
 
-    if (!armed->is_armed || armed->visit != turn->timer_visit ||
+    if (!det_armed_is_ours(armed) || armed->visit != turn->timer_visit ||
         armed->deadline != turn->timer_deadline || det_heap_contains(&armed->due.node))
         return;
     if (r != DET_ERR_EARLY)
@@ -176,15 +178,17 @@ static void fire(
 static void timer_due(
     struct det_runtime *runtime, struct det_shard *shard, struct det_armed *armed, det_time now)
 {
-    if (armed->is_armed && armed->due.resident->is_claimed && armed->when <= now) {
+    bool is_ours = det_armed_is_ours(armed);
+
+    if (is_ours && armed->when <= now && armed->due.resident->is_claimed) {
         det_due_hold(runtime, &armed->due);
         return;
     }
-    if (armed->is_armed && armed->when <= now) {
+    if (is_ours && armed->when <= now) {
         fire(runtime, shard, armed, now);
         return;
     }
-    if (armed->is_armed)
+    if (is_ours)
         det_due_insert(shard, &armed->due, armed->when);
     det_due_handled(runtime);
 }

@@ -161,6 +161,7 @@ static void set_state(struct det_errand *errand, enum det_errand_state state)
         [DET_ERRAND_WAITING] = { [DET_ERRAND_RUNNING] = true },
         [DET_ERRAND_RUNNING] = { [DET_ERRAND_WAITING] = true, [DET_ERRAND_ENDING] = true },
         [DET_ERRAND_ENDING] = { [DET_ERRAND_WAITING] = true, [DET_ERRAND_DEAD] = true },
+        [DET_ERRAND_DEAD] = { [DET_ERRAND_WAITING] = true },
     };
 
     det_assert(allowed[errand->state][state]);
@@ -457,6 +458,22 @@ void det_errand_change(
     more->dead_count++;
     shard->promised--;
     bury(runtime, more);
+}
+
+void det_errand_revive(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand, det_time next)
+{
+    struct det_resident_more *more = errand->due.resident->more;
+
+    set_state(errand, DET_ERRAND_WAITING);
+    errand->row.is_dead = false;
+    errand->row.attempts = 0;
+    errand->row.last_error = 0;
+    errand->row.next = next;
+    more->dead_count--;
+    more->open_count++;
+    atomic_fetch_add(&runtime->errands, 1);
+    wait_until(runtime, shard, errand, next);
 }
 
 void det_errand_due(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)

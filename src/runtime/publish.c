@@ -114,8 +114,8 @@ static bool needs_telling(const struct det_turn *turn)
 {
     const struct det_draft *draft = turn->draft;
 
-    if (turn->runtime->options.observe || turn->retried || det_resident_kept(turn->resident) ||
-        !det_list_is_empty(&draft->kept))
+    if (draft->is_snapshot || turn->runtime->options.observe || turn->retried ||
+        det_resident_kept(turn->resident) || !det_list_is_empty(&draft->kept))
         return true;
     for (size_t i = 0; i < draft->event_count; i++) {
         if (draft->events[i].outcome == DET_DEAD_LETTER)

@@ -163,7 +163,7 @@ static void take_back(struct det_shard *shard, struct det_due *due)
         return;
     switch (due->kind) {
     case DET_DUE_TIMER:
-        if (det_armed_of(due)->is_armed)
+        if (det_armed_is_ours(det_armed_of(due)))
             det_due_insert(shard, due, det_armed_of(due)->when);
         break;
     case DET_DUE_ERRAND:
@@ -227,6 +227,9 @@ void det_armed_arm(
     armed->event = row->event;
     armed->visit = row->visit;
     armed->deadline = armed->when = row->due;
+    armed->is_foreign = row->is_foreign;
+    if (row->is_foreign)
+        return;
     if (!det_heap_contains(&armed->due.node))
         det_due_insert(shard, &armed->due, row->due);
     else if (armed->due.node.key > row->due)

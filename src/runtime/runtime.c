@@ -67,7 +67,8 @@ static int check_options(
         return det_error_set(
             reterr, DET_ERR_INVALID, "history_kept is at most %d", DET_HISTORY_MAX);
     if (options->hook_deadline < 0 || options->send_deadline < 0 || options->effects.deadline < 0 ||
-        options->effects.backoff_first < 0 || options->effects.backoff_max < 0)
+        options->effects.backoff_first < 0 || options->effects.backoff_max < 0 ||
+        options->snapshots.span < 0)
         return det_error_set(reterr, DET_ERR_INVALID, "a span of time is negative");
     if (options->effects.jitter_percent > JITTER_MAX)
         return det_error_set(reterr, DET_ERR_INVALID, "jitter_percent is at most %d", JITTER_MAX);
@@ -96,7 +97,7 @@ static int open_loop(struct det_runtime *runtime)
 {
     int r = 0;
 
-    runtime->loop = runtime->options.loop;
+    runtime->loop = runtime->options.is_passive ? NULL : runtime->options.loop;
     runtime->is_loop_ours = !runtime->loop;
     if (runtime->is_loop_ours)
         r = det_loop_open(runtime->world, runtime->allocator, &runtime->loop);
@@ -111,6 +112,7 @@ static int open_loop(struct det_runtime *runtime)
 
 static int open_parts(struct det_runtime *runtime)
 {
+    bool acts = !runtime->options.is_passive;
     struct det_pool *pool = NULL;
     int r;
 
@@ -125,10 +127,11 @@ static int open_parts(struct det_runtime *runtime)
         r = det_batch_open(runtime, runtime->ops->is_quick ? 1 : DET_BATCH_TURNS, &runtime->batch);
     if (r == 0)
         r = open_loop(runtime);
-    if (r == 0)
+    /* Without a pool no effect is begun, and a loop that does not turn fires nothing. */
+    if (r == 0 && acts)
         r = det_pool_open(runtime->world, runtime->allocator, runtime->options.pool_threads, &pool);
     atomic_store(&runtime->pool, pool);
-    if (r == 0 && runtime->is_loop_ours)
+    if (r == 0 && acts && runtime->is_loop_ours)
         r = det_loop_start(runtime->loop, "det-runtime");
     return r;
 }
@@ -182,6 +185,11 @@ static void vacate(struct det_store *store)
     __atomic_clear(&store->is_used, __ATOMIC_SEQ_CST);
 }
 
+static bool snapshots_by_itself(const struct det_runtime_options *options)
+{
+    return options->snapshots.every || options->snapshots.span || options->snapshots.on_final;
+}
+
 int det_runtime_open(
     struct det_store *store, const struct det_runtime_options *options, struct det_runtime **ret,
     struct det_error *reterr)
@@ -208,7 +216,7 @@ int det_runtime_open(
     runtime->store = store;
     runtime->ops = store->ops;
     runtime->options = filled;
-    runtime->is_quick = store->ops->is_quick && !filled.observe;
+    runtime->is_quick = store->ops->is_quick && !filled.observe && !snapshots_by_itself(&filled);
     runtime->hook_clock =
         filled.hook_deadline < DET_TICK_SPAN ? DET_CLOCK_MONOTONIC : DET_CLOCK_TICK;
     runtime->seed = det_world_random_u64(filled.world);
@@ -244,7 +252,7 @@ void det_runtime_close(struct det_runtime *runtime)
     det_writers_stop(runtime);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         shut(runtime, &runtime->shards[i]);
-    if (runtime->is_loop_ours)
+    if (runtime->is_loop_ours && !runtime->options.is_passive)
         det_loop_stop(runtime->loop);
     close_parts(runtime);
     vacate(store);
@@ -321,6 +329,8 @@ int det_runtime_settle(struct det_runtime *runtime, det_time span)
 {
     det_time until = det_add_time(det_world_now(runtime->world, DET_CLOCK_MONOTONIC), span);
 
+    if (runtime->options.is_passive)
+        return 0;
     return runtime->is_loop_ours ? settle_by_waiting(runtime, until)
                                  : settle_by_turning(runtime, until);
 }

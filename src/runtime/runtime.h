@@ -88,8 +88,8 @@ struct det_runtime {
     struct det_store *store;
     const struct det_store_ops *ops;
     struct det_runtime_options options; /* with defaults filled in */
-    bool is_quick;                      /* the store does not block and nobody listens */
-    enum det_clock hook_clock;          /* for the deadline of guards and hooks */
+    bool is_quick; /* the store does not block, nobody listens, and no snapshot is due */
+    enum det_clock hook_clock; /* for the deadline of guards and hooks */
 
     struct det_shard *shards;
     uint32_t shard_mask;
@@ -240,6 +240,10 @@ void det_errand_drop(
 void det_errand_change(
     struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand,
     enum det_store_change_kind change);
+/* Claimed and lock held: a dead one waits for its first attempt again; its place in the heap is
+ * promised. */
+void det_errand_revive(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand, det_time next);
 /* The wait before the next attempt. */
 det_time det_errand_backoff(struct det_runtime *runtime, uint32_t attempt);
 

@@ -280,7 +280,8 @@ static int get_slowly(
         r = add(runtime, machine, reterr, &served);
     det_assert(r < 0 || served);
     if (r == 0 && !atomic_load(&served->is_ready)) {
-        r = recover(runtime, served);
+        if (!runtime->options.is_passive)
+            r = recover(runtime, served);
         atomic_store(&served->is_ready, r == 0);
     }
     det_mutex_unlock(runtime->world, runtime->mutex);

@@ -58,7 +58,7 @@ static bool is_void(const struct det_turn *turn)
 {
     const struct det_armed *timer = turn->timer;
 
-    if (timer && (!timer->is_armed || timer->visit != turn->timer_visit ||
+    if (timer && (!det_armed_is_ours(timer) || timer->visit != turn->timer_visit ||
                   timer->deadline != turn->timer_deadline))
         return true;
     return turn->errand && turn->errand->is_gone;
@@ -310,8 +310,8 @@ static bool needs_claim(const struct det_turn *turn)
 {
     const struct det_runtime *runtime = turn->runtime;
 
-    if (!runtime->ops->is_quick || runtime->options.observe || turn->errand ||
-        turn->event_count > 1 || det_resident_kept(turn->resident))
+    if (!runtime->is_quick || turn->errand || turn->event_count > 1 ||
+        det_resident_kept(turn->resident))
         return true;
     return turn->event_count == 1 && !det_decide_is_plain(turn, turn->events[0]);
 }

@@ -21,7 +21,7 @@
 
 /* What becomes of a timer. */
 struct det_draft_timer {
-    bool is_touched, is_set;
+    bool is_touched, is_set, is_foreign;
     uint16_t event;
     uint64_t visit;
     det_time due;
@@ -47,6 +47,8 @@ struct det_draft {
     struct det_list kept; /* to be deferred; after a publish: dropped ones */
     size_t kept_count;
     const char *reason;
+    bool is_snapshot; /* the head becomes the snapshot, with this history */
+    uint16_t history[DET_HISTORY_MAX];
     unsigned outcome; /* of the last event */
     struct det_store_timer_change *timer_changes;
     size_t timer_change_capacity;

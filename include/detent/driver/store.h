@@ -27,7 +27,8 @@
  *      wait for a disk also puts together the calls of several threads (src/store/group.h).
  *   6. A shared store has other writers: everything that is read may have moved since. Timers and
  *      effects that a commit sets belong to this node, which is the opened store; `due` lists what
- *      belongs to it, and a commit can only take what belongs to it.
+ *      belongs to it, and a commit can only take what belongs to it. `load` gives the rows of all
+ *      nodes, and says which are another one's; to clear or replace those is anybody's right.
  *   7. Once it is not known whether something reached the disk, a driver never says again that
  *      something did: every further commit of this opening fails with DET_ERR_IO.
  *   8. A store opened for reading answers every change with DET_ERR_READ_ONLY. */
@@ -77,6 +78,7 @@ struct det_store_timer {
     uint64_t visit; /* in which it was armed */
     det_time due;
     const void *value; /* the event struct; NULL: its payload is all zero */
+    bool is_foreign;   /* written by load: it is another node's, which fires it */
 };
 
 /* An effect that has not ended; (sequence, index) names it within the instance. */
@@ -92,6 +94,7 @@ struct det_store_effect {
     det_time next; /* of the next attempt */
     bool is_dead;
     const void *data, *event; /* as of its commit */
+    bool is_foreign;          /* written by load: it is another node's, which runs it */
 };
 
 struct det_store_deferred {
@@ -347,6 +350,7 @@ struct det_store {
     const struct det_allocator *allocator; /* NULL: the default one */
     bool is_used;                          /* the runtime's: one at a time */
     char identity[33]; /* 32 hexadecimal digits: which store this is; "" for one in memory */
+    char owner[33];    /* which node this opening is, new each time; "" where it is not shared */
 };
 
 /* A line in src/store/drivers.def names one of these. */

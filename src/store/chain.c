@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* chain.c - the fields of a row one after the other into BLAKE2b or CRC-32C.
+ *
+ *     field --> 512 bytes on the stack --> full, or the end: hash or checksum
+ *
+ * Both are fed in large pieces, since a call for every few bytes costs more than the bytes. */
+#include "store/chain.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/hash.h"
+
+_Static_assert(DET_CHAIN_SIZE == crypto_generichash_blake2b_BYTES, "a hash is as long as it is");
+
+struct writer {
+    bool is_hash; /* else a checksum */
+    crypto_generichash_blake2b_state hash;
+    uint32_t checksum;
+    size_t used;
+    unsigned char piece[512];
+};
+
+static void writer_init(struct writer *writer, bool is_hash)
+{
+    writer->is_hash = is_hash;
+    writer->checksum = 0;
+    writer->used = 0;
+    if (is_hash)
+        crypto_generichash_blake2b_init(&writer->hash, NULL, 0, DET_CHAIN_SIZE);
+}
+
+static void feed(struct writer *writer, const void *bytes, size_t size)
+{
+    if (writer->is_hash)
+        crypto_generichash_blake2b_update(&writer->hash, bytes, size);
+    else
+        writer->checksum = det_crc32c(writer->checksum, bytes, size);
+}
+
+static void flush(struct writer *writer)
+{
+    feed(writer, writer->piece, writer->used);
+    writer->used = 0;
+}
+
+static void put(struct writer *writer, const void *bytes, size_t size)
+{
+    if (size > sizeof writer->piece - writer->used)
+        flush(writer);
+    if (size > sizeof writer->piece) {
+        feed(writer, bytes, size);
+        return;
+    }
+    memcpy(writer->piece + writer->used, bytes, size);
+    writer->used += size;
+}
+
+static void put_number(struct writer *writer, uint64_t number)
+{
+    unsigned char bytes[8];
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(number >> (8 * i));
+    put(writer, bytes, sizeof bytes);
+}
+
+static void put_time(struct writer *writer, det_time time)
+{
+    put_number(writer, (uint64_t)time);
+}
+
+static void put_bytes(struct writer *writer, const void *data, size_t size)
+{
+    uint32_t length = data ? (uint32_t)size : UINT32_MAX;
+    unsigned char bytes[4];
+
+    det_assert(!data || size < UINT32_MAX);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(length >> (8 * i));
+    put(writer, bytes, sizeof bytes);
+    if (data && size > 0)
+        put(writer, data, size);
+}
+
+static void put_text(struct writer *writer, const char *text)
+{
+    put_bytes(writer, text, text ? strlen(text) : 0);
+}
+
+static struct det_chain_hash finish_hash(struct writer *writer)
+{
+    struct det_chain_hash hash;
+
+    flush(writer);
+    crypto_generichash_blake2b_final(&writer->hash, hash.bytes, sizeof hash.bytes);
+    return hash;
+}
+
+static uint32_t finish_checksum(struct writer *writer)
+{
+    flush(writer);
+    return writer->checksum;
+}
+
+/* What heads of instances and of snapshots end with. */
+static void put_rest_of_head(struct writer *writer, const struct det_chain_head *head)
+{
+    put_number(writer, head->visit);
+    put_number(writer, head->transitions);
+    put_time(writer, head->started_at);
+    put_time(writer, head->moved_at);
+    put_number(writer, head->is_stopped);
+    put_text(writer, head->reason);
+    put_bytes(writer, head->data.data, head->data.size);
+    put_bytes(writer, head->hash.bytes, sizeof head->hash.bytes);
+}
+
+struct det_chain_hash det_chain_start(
+    const char *machine, const char *id, det_time started_at, struct det_chain_bytes data)
+{
+    static const unsigned char zero[DET_CHAIN_SIZE];
+    struct writer writer;
+
+    writer_init(&writer, true);
+    put(&writer, zero, sizeof zero);
+    put_text(&writer, machine);
+    put_text(&writer, id);
+    put_time(&writer, started_at);
+    put_bytes(&writer, data.data, data.size);
+    return finish_hash(&writer);
+}
+
+struct det_chain_hash det_chain_next(
+    const struct det_chain_hash *previous, const struct det_chain_event *event)
+{
+    struct writer writer;
+
+    writer_init(&writer, true);
+    put(&writer, previous->bytes, sizeof previous->bytes);
+    put_text(&writer, event->machine);
+    put_text(&writer, event->id);
+    put_number(&writer, event->version);
+    put_number(&writer, event->sequence);
+    put_number(&writer, event->visit);
+    put_text(&writer, event->from);
+    put_text(&writer, event->to);
+    put_text(&writer, event->event);
+    put_text(&writer, event->outcome);
+    put_number(&writer, event->choice);
+    put_number(&writer, event->is_timeout);
+    put_time(&writer, event->at);
+    put_text(&writer, event->event_id);
+    put_text(&writer, event->cause);
+    put_bytes(&writer, event->payload.data, event->payload.size);
+    return finish_hash(&writer);
+}
+
+uint32_t det_chain_head_checksum(const struct det_chain_head *head)
+{
+    struct writer writer;
+
+    writer_init(&writer, false);
+    put_text(&writer, head->machine);
+    put_text(&writer, head->id);
+    put_number(&writer, head->version);
+    put_text(&writer, head->state);
+    put_number(&writer, head->sequence);
+    put_rest_of_head(&writer, head);
+    return finish_checksum(&writer);
+}
+
+uint32_t det_chain_snapshot_checksum(
+    const struct det_chain_head *head, const char *history, det_time taken_at)
+{
+    struct writer writer;
+
+    writer_init(&writer, false);
+    put_text(&writer, head->machine);
+    put_text(&writer, head->id);
+    put_number(&writer, head->sequence);
+    put_number(&writer, head->version);
+    put_text(&writer, head->state);
+    put_rest_of_head(&writer, head);
+    put_text(&writer, history);
+    put_time(&writer, taken_at);
+    return finish_checksum(&writer);
+}
+
+void det_chain_fingerprint(const char *spec, char target[33])
+{
+    unsigned char bytes[16];
+
+    crypto_generichash_blake2b(
+        bytes, sizeof bytes, (const unsigned char *)spec, strlen(spec), NULL, 0);
+    sodium_bin2hex(target, 2 * sizeof bytes + 1, bytes, sizeof bytes);
+}

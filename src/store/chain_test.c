@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* chain_test.c - hashes and checksums against numbers that another program computed from
+ * docs/formats/sql_schema.md, and that each field counts. */
+#include "store/chain.h"
+
+#include "lib/test.h"
+
+static const unsigned char data_bytes[] = { 1, 2, 0 };
+
+static struct det_chain_bytes some_data(void)
+{
+    return (struct det_chain_bytes){ data_bytes, sizeof data_bytes };
+}
+
+static struct det_chain_hash start_hash(void)
+{
+    return det_chain_start("order", "order-42", 1000, some_data());
+}
+
+static struct det_chain_event full_event(void)
+{
+    return (struct det_chain_event){
+        .machine = "order",
+        .id = "order-42",
+        .version = 3,
+        .sequence = 1,
+        .visit = 2,
+        .from = "NEW",
+        .to = "PAID",
+        .event = "PAY",
+        .outcome = "goto",
+        .choice = 1,
+        .is_timeout = true,
+        .at = 1700000000123456789,
+        .event_id = "pay-1",
+        .cause = "order/order-42/3/0",
+        .payload = { "abc", 3 },
+    };
+}
+
+static struct det_chain_event bare_event(void)
+{
+    struct det_chain_event event = full_event();
+
+    event.event = event.event_id = event.cause = NULL;
+    event.payload = (struct det_chain_bytes){ NULL, 0 };
+    event.choice = 0;
+    event.is_timeout = false;
+    event.at = -5;
+    return event;
+}
+
+static struct det_chain_head some_head(void)
+{
+    return (struct det_chain_head){
+        .machine = "order",
+        .id = "order-42",
+        .version = 3,
+        .state = "PAID",
+        .sequence = 9,
+        .visit = 4,
+        .transitions = 6,
+        .started_at = 1000,
+        .moved_at = 2000,
+        .data = some_data(),
+        .hash = start_hash(),
+    };
+}
+
+static void assert_hash(struct det_chain_hash hash, const char *expected)
+{
+    char text[2 * DET_CHAIN_SIZE + 1];
+
+    for (size_t i = 0; i < DET_CHAIN_SIZE; i++)
+        snprintf(text + 2 * i, 3, "%02x", hash.bytes[i]);
+    assert_string_equal(text, expected);
+}
+
+static void a_new_instance_has_the_hash_that_the_format_says(void **state)
+{
+    (void)state;
+    assert_hash(start_hash(), "be7c6ade074b9119cdc48b5d9f2beeae6c12f24b607b72f6bdf2847fce568d24");
+}
+
+static void an_event_has_the_hash_that_the_format_says(void **state)
+{
+    struct det_chain_hash start = start_hash();
+    struct det_chain_event event = full_event();
+
+    (void)state;
+    assert_hash(
+        det_chain_next(&start, &event),
+        "fb2cdb52b10806c78447347edb3663f899eaf19d23c7814481667a20855bbb4c");
+    event = bare_event();
+    assert_hash(
+        det_chain_next(&start, &event),
+        "14241e2c65c88af914376bf4e348a31dbd7cf3e034beed55e6e0827170d78f40");
+}
+
+static void a_large_payload_goes_through_whole(void **state)
+{
+    struct det_chain_hash start = start_hash();
+    struct det_chain_event event = bare_event();
+    static unsigned char large[5000];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof large; i++)
+        large[i] = (unsigned char)(i % 251);
+    event.event = "PAY";
+    event.at = 7;
+    event.payload = (struct det_chain_bytes){ large, sizeof large };
+    assert_hash(
+        det_chain_next(&start, &event),
+        "80e837f03ab116a9cac3560691aa41d5cb0aea2de3f7f529b15ae000418b8c7c");
+}
+
+static void each_field_of_an_event_counts(void **state)
+{
+    struct det_chain_hash start = start_hash(), other = start;
+    struct det_chain_event event = full_event(), changed[16];
+    struct det_chain_hash expected = det_chain_next(&start, &event), hash;
+
+    (void)state;
+    for (size_t i = 0; i < 16; i++)
+        changed[i] = event;
+    changed[0].machine = "orders";
+    changed[1].id = "order-43";
+    changed[2].version++;
+    changed[3].sequence++;
+    changed[4].visit++;
+    changed[5].from = "PAID";
+    changed[6].to = "NEW";
+    changed[7].event = NULL;
+    changed[8].outcome = "stay";
+    changed[9].choice++;
+    changed[10].is_timeout = false;
+    changed[11].at++;
+    changed[12].event_id = "";
+    changed[13].cause = NULL;
+    changed[14].payload.size--;
+    changed[15].payload.data = NULL;
+    for (size_t i = 0; i < 16; i++) {
+        hash = det_chain_next(&start, &changed[i]);
+        assert_memory_not_equal(hash.bytes, expected.bytes, DET_CHAIN_SIZE);
+    }
+    other.bytes[31] ^= 1;
+    hash = det_chain_next(&other, &event);
+    assert_memory_not_equal(hash.bytes, expected.bytes, DET_CHAIN_SIZE);
+}
+
+static void a_head_has_the_checksum_that_the_format_says(void **state)
+{
+    struct det_chain_head head = some_head();
+
+    (void)state;
+    assert_int_equal(det_chain_head_checksum(&head), 0x427a1d35);
+    head.is_stopped = true;
+    head.reason = "done";
+    head.data = (struct det_chain_bytes){ "", 0 };
+    assert_int_equal(det_chain_head_checksum(&head), 0x27097437);
+}
+
+static void a_snapshot_has_the_checksum_that_the_format_says(void **state)
+{
+    struct det_chain_head head = some_head();
+
+    (void)state;
+    head.is_stopped = true;
+    head.reason = "done";
+    assert_int_equal(det_chain_snapshot_checksum(&head, "NEW PAID", 3000), 0xa64c996a);
+    assert_int_not_equal(det_chain_snapshot_checksum(&head, "NEW", 3000), 0xa64c996a);
+    assert_int_not_equal(det_chain_snapshot_checksum(&head, "NEW PAID", 3001), 0xa64c996a);
+}
+
+static void a_definition_is_known_by_its_text(void **state)
+{
+    char fingerprint[33];
+
+    (void)state;
+    det_chain_fingerprint("MACHINE(order)\n", fingerprint);
+    assert_string_equal(fingerprint, "ea769ed29e0a2267dc4d0ed524c9a5a0");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_instance_has_the_hash_that_the_format_says),
+        cmocka_unit_test(an_event_has_the_hash_that_the_format_says),
+        cmocka_unit_test(a_large_payload_goes_through_whole),
+        cmocka_unit_test(each_field_of_an_event_counts),
+        cmocka_unit_test(a_head_has_the_checksum_that_the_format_says),
+        cmocka_unit_test(a_snapshot_has_the_checksum_that_the_format_says),
+        cmocka_unit_test(a_definition_is_known_by_its_text),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

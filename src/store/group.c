@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* group.c - one queue of calls, one lock, and no thread of its own.
+ *
+ *     arrive --+-- a writer is free, nobody waits --------------------> LEADER
+ *              +-- else --> QUEUED --+-- promoted, wakes -------------> LEADER
+ *                                    +-- taken by a leader --> FOLLOWER ---> done
+ *     LEADER: takes the queue from its front, writes without the lock, ends its followers, gives
+ *             its number back, promotes the first that is left
+ *
+ * Invariants, under `mutex`
+ *   1. A call is in the queue, or a leader, or in the batch of exactly one leader.
+ *   2. At most one call is promoted and not awake yet; so it finds all that came meanwhile.
+ *   3. While `is_alone` is true there is no other leader.
+ *   4. A call lives on its sender's stack: once `is_done` is set it is not touched. */
+#include "store/group.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "os/os.h"
+
+#define COMMITS_DEFAULT 512u
+/* Woken without the lock; more of them with it. */
+#define WOKEN_MAX 64u
+
+/* What a sender sleeps on. They are made as needed and used again. */
+struct waiter {
+    struct waiter *next_free, *next;
+    struct det_condition *condition;
+};
+
+struct call {
+    struct det_list node;
+    struct det_store_commit *const *commits;
+    size_t count;
+    int (*run)(void *context); /* not NULL: alone */
+    void *context;
+    struct waiter *waiter;
+    unsigned writer;
+    bool is_promoted, is_done;
+    int result;
+};
+
+/* What a leader works with; one for each number. */
+struct seat {
+    bool is_taken;
+    struct det_store_commit **commits;
+};
+
+/* Who is to be woken. Conditions stay as long as the group, calls do not. */
+struct woken {
+    struct det_condition *conditions[WOKEN_MAX];
+    size_t count;
+};
+
+struct det_group {
+    struct det_group_options options;
+    struct det_mutex *mutex;
+    struct det_list queue;
+    struct call *promoted; /* not awake yet */
+    struct seat *seats;
+    unsigned leaders;
+    bool is_alone;
+    struct waiter *waiters, *free;
+};
+
+static struct waiter *waiter_open(struct det_group *group)
+{
+    struct waiter *waiter = DET_NEW(group->options.allocator, struct waiter);
+
+    if (!waiter)
+        return NULL;
+    if (det_condition_open(group->options.world, &waiter->condition) < 0) {
+        DET_DELETE(group->options.allocator, waiter);
+        return NULL;
+    }
+    waiter->next = group->waiters;
+    group->waiters = waiter;
+    return waiter;
+}
+
+static struct waiter *waiter_take(struct det_group *group)
+{
+    struct waiter *waiter = group->free;
+
+    if (!waiter)
+        return waiter_open(group);
+    group->free = waiter->next_free;
+    return waiter;
+}
+
+static void waiter_give(struct det_group *group, struct waiter *waiter)
+{
+    waiter->next_free = group->free;
+    group->free = waiter;
+}
+
+static bool has_room(const struct det_group *group, const struct call *call)
+{
+    if (group->is_alone || group->promoted)
+        return false;
+    return call->run ? group->leaders == 0 : group->leaders < group->options.writers;
+}
+
+static void seat_take(struct det_group *group, struct call *call)
+{
+    unsigned number = 0;
+
+    while (group->seats[number].is_taken)
+        number++;
+    det_assert(number < group->options.writers);
+    group->seats[number].is_taken = true;
+    call->writer = number;
+    group->leaders++;
+    group->is_alone = call->run != NULL;
+}
+
+/* Makes the first of the queue a leader if there is a seat for it, and returns what to wake. */
+static struct det_condition *promote(struct det_group *group)
+{
+    struct call *call;
+
+    if (det_list_is_empty(&group->queue))
+        return NULL;
+    call = DET_CONTAINER(group->queue.next, struct call, node);
+    if (!has_room(group, call))
+        return NULL;
+    det_list_remove(&call->node);
+    seat_take(group, call);
+    call->is_promoted = true;
+    group->promoted = call;
+    return call->waiter->condition;
+}
+
+/* Moves from the queue to the batch what fits; returns how many commits that is in all. */
+static size_t gather(struct det_group *group, struct call *leader, struct det_list *batch)
+{
+    struct seat *seat = &group->seats[leader->writer];
+    size_t count = leader->count;
+
+    if (leader->run || count > group->options.commits_max)
+        return count;
+    memcpy(seat->commits, leader->commits, count * sizeof(struct det_store_commit *));
+    while (!det_list_is_empty(&group->queue)) {
+        struct call *call = DET_CONTAINER(group->queue.next, struct call, node);
+
+        if (call->run || call->count > group->options.commits_max - count)
+            break;
+        det_list_remove(&call->node);
+        det_list_append(batch, &call->node);
+        memcpy(seat->commits + count, call->commits, call->count * sizeof *seat->commits);
+        count += call->count;
+    }
+    return count;
+}
+
+static void end_followers(
+    struct det_group *group, struct det_list *batch, int result, struct woken *woken)
+{
+    struct det_list *node;
+
+    while ((node = det_list_take(batch))) {
+        struct call *call = DET_CONTAINER(node, struct call, node);
+
+        if (woken->count < WOKEN_MAX)
+            woken->conditions[woken->count++] = call->waiter->condition;
+        else
+            det_condition_signal(group->options.world, call->waiter->condition);
+        call->result = result;
+        call->is_done = true;
+    }
+}
+
+static int write_batch(struct det_group *group, const struct call *leader, size_t count)
+{
+    const struct det_group_options *options = &group->options;
+
+    if (leader->run)
+        return leader->run(leader->context);
+    return options->write(
+        options->context, leader->writer,
+        count == leader->count ? leader->commits : group->seats[leader->writer].commits, count);
+}
+
+/* Enters with the lock and leaves without. Most followers are woken when it is free, so that they
+ * do not wake into it; before them the next leader. */
+static void lead(struct det_group *group, struct call *call)
+{
+    struct det_world *world = group->options.world;
+    struct woken woken = { .count = 0 };
+    struct det_condition *next;
+    struct det_list batch;
+    size_t count;
+
+    det_list_init(&batch);
+    count = gather(group, call, &batch);
+    next = promote(group);
+    det_mutex_unlock(world, group->mutex);
+    if (next)
+        det_condition_signal(world, next);
+    call->result = write_batch(group, call, count);
+    det_mutex_lock(world, group->mutex);
+    end_followers(group, &batch, call->result, &woken);
+    group->seats[call->writer].is_taken = false;
+    group->leaders--;
+    group->is_alone = false;
+    next = promote(group);
+    det_mutex_unlock(world, group->mutex);
+    if (next)
+        det_condition_signal(world, next);
+    for (size_t i = 0; i < woken.count; i++)
+        det_condition_signal(world, woken.conditions[i]);
+}
+
+/* Sleeps until the call is done or the leader; with the lock, before and after. An error is of a
+ * simulated world in which nobody runs any more: what is left there is dropped. */
+static int wait_turn(struct det_group *group, struct call *call)
+{
+    int r;
+
+    call->waiter = waiter_take(group);
+    if (!call->waiter)
+        return DET_ERR_NO_MEMORY;
+    det_list_append(&group->queue, &call->node);
+    while (!call->is_done && !call->is_promoted) {
+        r = det_condition_wait(
+            group->options.world, call->waiter->condition, group->mutex, DET_NEVER);
+        if (r < 0) {
+            det_list_remove(&call->node);
+            return r;
+        }
+    }
+    waiter_give(group, call->waiter);
+    if (call->is_promoted)
+        group->promoted = NULL;
+    return 0;
+}
+
+static int enter(struct det_group *group, struct call *call)
+{
+    struct det_world *world = group->options.world;
+    int r = 0;
+
+    det_list_init(&call->node);
+    det_mutex_lock(world, group->mutex);
+    if (det_list_is_empty(&group->queue) && has_room(group, call))
+        seat_take(group, call);
+    else
+        r = wait_turn(group, call);
+    if (r < 0 || call->is_done) {
+        det_mutex_unlock(world, group->mutex);
+        return r < 0 ? r : call->result;
+    }
+    lead(group, call);
+    return call->result;
+}
+
+static int open_seats(struct det_group *group)
+{
+    const struct det_group_options *options = &group->options;
+
+    group->seats = DET_NEW_ARRAY(options->allocator, options->writers, struct seat);
+    if (!group->seats)
+        return DET_ERR_NO_MEMORY;
+    for (unsigned i = 0; i < options->writers; i++) {
+        group->seats[i].commits =
+            DET_NEW_ARRAY(options->allocator, options->commits_max, struct det_store_commit *);
+        if (!group->seats[i].commits)
+            return DET_ERR_NO_MEMORY;
+    }
+    return 0;
+}
+
+int det_group_open(const struct det_group_options *options, struct det_group **ret)
+{
+    struct det_group *group = DET_NEW(options->allocator, struct det_group);
+    int r;
+
+    if (!group)
+        return DET_ERR_NO_MEMORY;
+    group->options = *options;
+    if (!options->writers)
+        group->options.writers = 1;
+    if (!options->commits_max)
+        group->options.commits_max = COMMITS_DEFAULT;
+    det_list_init(&group->queue);
+    r = open_seats(group);
+    if (r == 0)
+        r = det_mutex_open(options->world, &group->mutex);
+    if (r < 0) {
+        det_group_close(group);
+        return r;
+    }
+    *ret = group;
+    return 0;
+}
+
+static void close_waiters(struct det_group *group)
+{
+    struct waiter *waiter;
+
+    while ((waiter = group->waiters)) {
+        group->waiters = waiter->next;
+        det_condition_close(group->options.world, waiter->condition);
+        DET_DELETE(group->options.allocator, waiter);
+    }
+}
+
+void det_group_close(struct det_group *group)
+{
+    const struct det_group_options *options;
+
+    if (!group)
+        return;
+    options = &group->options;
+    det_assert(group->leaders == 0 && det_list_is_empty(&group->queue));
+    close_waiters(group);
+    for (unsigned i = 0; group->seats && i < options->writers; i++) {
+        if (group->seats[i].commits)
+            DET_DELETE_ARRAY(options->allocator, group->seats[i].commits, options->commits_max);
+    }
+    if (group->seats)
+        DET_DELETE_ARRAY(options->allocator, group->seats, options->writers);
+    det_mutex_close(options->world, group->mutex);
+    DET_DELETE(options->allocator, group);
+}
+
+int det_group_commit(struct det_group *group, struct det_store_commit *const *commits, size_t count)
+{
+    struct call call = { .commits = commits, .count = count };
+
+    det_assert(count > 0);
+    return enter(group, &call);
+}
+
+int det_group_alone(struct det_group *group, int (*run)(void *context), void *context)
+{
+    struct call call = { .run = run, .context = context };
+
+    return enter(group, &call);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* group_sim_test.c - group commit in the order of many seeds. */
+#include "store/group_cases.h"
+
+#include "os/sim/seeds_cases.h"
+
+static void whatever_the_order_each_is_written_once(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= seeds_count(60); seed++) {
+        struct desk desk = { .writers = 1 + (unsigned)(seed % 3), .commits_max = 16 };
+        uint64_t hashes[2];
+
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(
+                det_sim_open(&(struct det_sim_options){ .seed = seed }, &desk.sim, NULL), 0);
+            desk.world = det_sim_world(desk.sim);
+            atomic_store(&desk.written, 0);
+            atomic_store(&desk.batches, 0);
+            run_senders(&desk);
+            hashes[i] = det_sim_hash(desk.sim);
+            det_sim_close(desk.sim);
+        }
+        assert_int_equal(hashes[0], hashes[1]);
+        /* While one batch is on its way the others come together. */
+        assert_true(atomic_load(&desk.batches) < THREADS * CALLS);
+    }
+}
+
+static void send_gated(void *argument)
+{
+    struct sender *sender = argument;
+    struct det_store_commit commit = { .expected = 5 };
+    struct det_store_commit *const one = &commit;
+
+    assert_int_equal(det_group_commit(sender->desk->group, &one, 1), sender->desk->result);
+    assert_int_equal(commit.actual, 1);
+}
+
+static void open_gate(struct desk *desk)
+{
+    det_mutex_lock(desk->world, desk->mutex);
+    desk->is_open = true;
+    det_mutex_unlock(desk->world, desk->mutex);
+    det_condition_broadcast(desk->world, desk->gate);
+}
+
+/* Ninety calls while the first batch stands at the gate. */
+static void who_comes_while_a_batch_is_written_is_in_the_next_and_shares_its_error(void **state)
+{
+    struct desk desk = { .writers = 1, .is_gated = true, .result = DET_ERR_IO };
+    struct sender senders[90];
+
+    (void)state;
+    assert_int_equal(det_sim_open(NULL, &desk.sim, NULL), 0);
+    desk.world = det_sim_world(desk.sim);
+    assert_int_equal(det_mutex_open(desk.world, &desk.mutex), 0);
+    assert_int_equal(det_condition_open(desk.world, &desk.gate), 0);
+    assert_int_equal(desk_open(&desk, NULL), 0);
+    for (unsigned i = 0; i < 90; i++) {
+        senders[i] = (struct sender){ &desk, i, NULL };
+        assert_int_equal(
+            det_thread_start(desk.world, "sender", send_gated, &senders[i], &senders[i].thread), 0);
+    }
+    assert_int_equal(det_sim_advance(desk.sim, DET_SECOND), 0);
+    open_gate(&desk);
+    for (unsigned i = 0; i < 90; i++)
+        det_thread_join(desk.world, senders[i].thread);
+    assert_int_equal(atomic_load(&desk.batches), 2);
+    assert_int_equal(atomic_load(&desk.largest), 89);
+    det_group_close(desk.group);
+    det_condition_close(desk.world, desk.gate);
+    det_mutex_close(desk.world, desk.mutex);
+    det_sim_close(desk.sim);
+}
+
+static void a_call_that_nobody_will_ever_serve_ends_when_the_simulation_does(void **state)
+{
+    struct desk desk = { .writers = 1, .is_gated = true };
+    struct sender sender = { &desk, 0, NULL };
+    struct det_store_commit commit = { .expected = 5 };
+    struct det_store_commit *const one = &commit;
+
+    (void)state;
+    assert_int_equal(det_sim_open(NULL, &desk.sim, NULL), 0);
+    desk.world = det_sim_world(desk.sim);
+    assert_int_equal(det_mutex_open(desk.world, &desk.mutex), 0);
+    assert_int_equal(det_condition_open(desk.world, &desk.gate), 0);
+    assert_int_equal(desk_open(&desk, NULL), 0);
+    assert_int_equal(
+        det_thread_start(desk.world, "sender", send_gated, &sender, &sender.thread), 0);
+    assert_int_equal(det_sim_advance(desk.sim, DET_SECOND), 0);
+    assert_int_equal(det_group_commit(desk.group, &one, 1), DET_ERR_DEADLOCK);
+    assert_int_equal(commit.actual, 0);
+    open_gate(&desk);
+    det_thread_join(desk.world, sender.thread);
+    det_group_close(desk.group);
+    det_condition_close(desk.world, desk.gate);
+    det_mutex_close(desk.world, desk.mutex);
+    det_sim_close(desk.sim);
+}
+
+/* The second sender needs something to sleep on; without it nothing has happened. */
+struct scarce {
+    struct desk *desk;
+    int result;
+};
+
+static void send_scarce(void *argument)
+{
+    struct scarce *scarce = argument;
+    struct det_store_commit commit = { .expected = 5 };
+    struct det_store_commit *const one = &commit;
+
+    scarce->result = det_group_commit(scarce->desk->group, &one, 1);
+    assert_int_equal(commit.actual, scarce->result == 0);
+}
+
+static int send_without_memory(struct det_test_memory *memory, void *argument)
+{
+    struct desk desk = { .writers = 2, .sim = argument, .world = det_sim_world(argument) };
+    struct scarce scarce[3] = { { &desk, 0 }, { &desk, 0 }, { &desk, 0 } };
+    struct det_thread *threads[3];
+    int r;
+
+    r = desk_open(&desk, &memory->allocator);
+    if (r < 0)
+        return r;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(
+            det_thread_start(desk.world, "sender", send_scarce, &scarce[i], &threads[i]), 0);
+    for (int i = 0; i < 3; i++) {
+        det_thread_join(desk.world, threads[i]);
+        if (scarce[i].result < 0)
+            r = scarce[i].result;
+    }
+    assert_true(atomic_load(&desk.written) >= 2);
+    det_group_close(desk.group);
+    return r;
+}
+
+static void without_memory_a_call_is_refused_and_the_others_go_on(void **state)
+{
+    struct det_sim *sim;
+
+    (void)state;
+    assert_int_equal(det_sim_open(NULL, &sim, NULL), 0);
+    det_test_each_failure(send_without_memory, sim);
+    det_sim_close(sim);
+}
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whatever_the_order_each_is_written_once),
+        cmocka_unit_test(who_comes_while_a_batch_is_written_is_in_the_next_and_shares_its_error),
+        cmocka_unit_test(a_call_that_nobody_will_ever_serve_ends_when_the_simulation_does),
+        cmocka_unit_test(without_memory_a_call_is_refused_and_the_others_go_on),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
