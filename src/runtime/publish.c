@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "runtime/node.h"
 #include "runtime/turn.h"
 
 static void publish_slot(struct det_turn *turn, size_t slot)
@@ -50,6 +51,11 @@ static void publish_errands(struct det_turn *turn)
         det_list_append(&more->errands, node);
         more->open_count++;
         atomic_fetch_add(&turn->runtime->errands, 1);
+        /* The loop begins it when it may. */
+        if (!det_node_may_act(turn->runtime)) {
+            det_due_insert(turn->shard, &errand->due, errand->row.next);
+            continue;
+        }
         if (!det_errand_begin(turn->runtime, errand))
             continue;
         *turn->to_run_last = errand;

@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "runtime/batch.h"
+#include "runtime/node.h"
 #include "runtime/submit.h"
 
 #define SHARDS_MAX  1024
@@ -30,6 +31,17 @@ static void or_default_time(det_time *value, det_time otherwise)
         *value = otherwise;
 }
 
+static void fill_node(struct det_node_options *node)
+{
+    or_default_time(&node->lease, 10 * DET_SECOND);
+    or_default_time(&node->renewal, node->lease / 3);
+    or_default_time(&node->sweep_interval, 5 * DET_SECOND);
+    or_default(&node->sweep_jitter_percent, 20);
+    or_default(&node->sweep_batch, 256);
+    if (node->sweep_jitter_percent == UINT32_MAX)
+        node->sweep_jitter_percent = 0;
+}
+
 static void fill_defaults(struct det_runtime_options *options)
 {
     or_default(&options->pool_threads, 2);
@@ -45,6 +57,18 @@ static void fill_defaults(struct det_runtime_options *options)
     or_default(&options->effects.jitter_percent, 20);
     if (options->effects.jitter_percent == UINT32_MAX)
         options->effects.jitter_percent = 0;
+    fill_node(&options->node);
+}
+
+static int check_node(const struct det_node_options *node, struct det_error *reterr)
+{
+    if (node->lease < 0 || node->renewal < 0 || node->sweep_interval < 0 || node->sweep_backoff < 0)
+        return det_error_set(reterr, DET_ERR_INVALID, "a span of time is negative");
+    if (node->renewal >= node->lease)
+        return det_error_set(reterr, DET_ERR_INVALID, "the lease of a node is renewed within it");
+    if (node->sweep_jitter_percent > JITTER_MAX)
+        return det_error_set(reterr, DET_ERR_INVALID, "jitter_percent is at most %d", JITTER_MAX);
+    return 0;
 }
 
 static int check_options(
@@ -72,7 +96,7 @@ static int check_options(
         return det_error_set(reterr, DET_ERR_INVALID, "a span of time is negative");
     if (options->effects.jitter_percent > JITTER_MAX)
         return det_error_set(reterr, DET_ERR_INVALID, "jitter_percent is at most %d", JITTER_MAX);
-    return 0;
+    return check_node(&options->node, reterr);
 }
 
 static int open_shards(struct det_runtime *runtime, uint32_t count)
@@ -110,7 +134,7 @@ static int open_loop(struct det_runtime *runtime)
     return det_loop_timer_set_wall(runtime->loop, &runtime->look, DET_NEVER);
 }
 
-static int open_parts(struct det_runtime *runtime)
+static int open_parts(struct det_runtime *runtime, struct det_error *reterr)
 {
     bool acts = !runtime->options.is_passive;
     struct det_pool *pool = NULL;
@@ -131,6 +155,8 @@ static int open_parts(struct det_runtime *runtime)
     if (r == 0 && acts)
         r = det_pool_open(runtime->world, runtime->allocator, runtime->options.pool_threads, &pool);
     atomic_store(&runtime->pool, pool);
+    if (r == 0)
+        r = det_node_open(runtime, reterr);
     if (r == 0 && acts && runtime->is_loop_ours)
         r = det_loop_start(runtime->loop, "det-runtime");
     return r;
@@ -150,15 +176,23 @@ static void close_shards(struct det_runtime *runtime)
         DET_DELETE_ARRAY(runtime->allocator, runtime->shards, runtime->shard_mask + 1);
 }
 
-/* Also of a runtime that was not opened completely. */
-static void close_parts(struct det_runtime *runtime)
+/* Effects that have ended are due at once, whatever the time. */
+static void drain(struct det_runtime *runtime)
 {
-    det_pool_close(atomic_exchange(&runtime->pool, NULL));
-    /* The pool has posted all its messages; they find the runtime whole. Effects that have ended
-     * are due at once, whatever the time. */
     while (atomic_load(&runtime->jobs) || atomic_load(&runtime->is_kicked) ||
            atomic_load(&runtime->next_look) == INT64_MIN)
         (void)det_loop_turn(runtime->loop, 0);
+}
+
+/* Also of a runtime that was not opened completely. */
+static void close_parts(struct det_runtime *runtime)
+{
+    det_node_stop_sweeping(runtime);
+    det_pool_close(atomic_exchange(&runtime->pool, NULL));
+    /* The pool has posted all its messages; they find the runtime whole. */
+    drain(runtime);
+    det_node_close(runtime);
+    drain(runtime);
     if (runtime->loop)
         det_loop_timer_cancel(runtime->loop, &runtime->look);
     if (runtime->is_loop_ours)
@@ -195,6 +229,7 @@ int det_runtime_open(
     struct det_error *reterr)
 {
     struct det_runtime_options filled = options ? *options : (struct det_runtime_options){ 0 };
+    struct det_error error = { 0 };
     struct det_runtime *runtime;
     int r;
 
@@ -216,16 +251,19 @@ int det_runtime_open(
     runtime->store = store;
     runtime->ops = store->ops;
     runtime->options = filled;
-    runtime->is_quick = store->ops->is_quick && !filled.observe && !snapshots_by_itself(&filled);
+    runtime->is_quick = store->ops->is_quick && !filled.observe && !snapshots_by_itself(&filled) &&
+                        filled.locking == DET_LOCK_OPTIMISTIC;
     runtime->hook_clock =
         filled.hook_deadline < DET_TICK_SPAN ? DET_CLOCK_MONOTONIC : DET_CLOCK_TICK;
     runtime->seed = det_world_random_u64(filled.world);
     atomic_init(&runtime->next_look, DET_NEVER);
-    r = open_parts(runtime);
+    r = open_parts(runtime, &error);
     if (r < 0) {
         close_parts(runtime);
         vacate(store);
-        return det_error_set(reterr, r, "the runtime cannot be opened: %s", det_error_text(r));
+        return det_error_set(
+            reterr, r, "the runtime cannot be opened: %s",
+            error.code == r ? error.text : det_error_text(r));
     }
     *ret = runtime;
     return 0;
@@ -252,6 +290,7 @@ void det_runtime_close(struct det_runtime *runtime)
     det_writers_stop(runtime);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         shut(runtime, &runtime->shards[i]);
+    det_node_shut(runtime);
     if (runtime->is_loop_ours && !runtime->options.is_passive)
         det_loop_stop(runtime->loop);
     close_parts(runtime);

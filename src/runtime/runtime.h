@@ -39,6 +39,7 @@
 struct det_batch;
 struct det_draft;
 struct det_writers;
+struct det_node;
 
 struct det_shard {
     struct det_mutex *mutex;
@@ -104,6 +105,7 @@ struct det_runtime {
     struct det_post kick;
     atomic_bool is_kicked;
     _Atomic det_time next_look;
+    struct det_node *node;                 /* locks, leases, sweepers: node.h */
     atomic_size_t errands;                 /* that have not ended */
     atomic_size_t jobs;                    /* with the pool or on their way back */
     atomic_size_t handled;                 /* due things in the hands of the loop, or held */

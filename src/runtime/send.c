@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/text.h"
 #include "base/unset.h"
+#include "runtime/node.h"
 #include "runtime/quick.h"
 #include "runtime/turn.h"
 
@@ -34,6 +35,7 @@ struct call {
     struct det_shard *shard;
     const char *instance;
     uint64_t hash;
+    uint64_t fence; /* of the lock it is done under; 0: none */
     const struct det_send_options *options;
     struct det_error *reterr; /* NULL, or `error` */
     struct det_error error;
@@ -58,6 +60,7 @@ static int begin(
     det_assert(runtime && machine && instance);
     call->runtime = runtime;
     call->instance = instance;
+    call->fence = 0;
     call->options = options ? options : &no_options;
     call->reterr = call->options->error ? &call->error : NULL;
     call->error.code = 0;
@@ -79,6 +82,7 @@ static struct det_turn *begin_turn(struct call *call, enum det_turn_kind kind)
     turn->event_id = call->options->event_id;
     turn->expected = call->options->expected;
     turn->visit = call->options->visit;
+    turn->fence = call->fence;
     turn->error = call->reterr;
     return turn;
 }
@@ -127,6 +131,15 @@ int det_send_check(
 
     r = check_event_id(options, reterr);
     return r < 0 ? r : check_events(served, events, count, reterr);
+}
+
+static int check_batch(const struct call *call, const void *const *events, size_t count)
+{
+    if (count == 0 || count > DET_BATCH_MAX)
+        return det_error_set(
+            call->reterr, DET_ERR_INVALID, "a batch has 1 to %d events, not %zu", DET_BATCH_MAX,
+            count);
+    return check_events(call->served, events, count, call->reterr);
 }
 
 /* All that the send will touch is asked for at once, as soon as the slot is there. */
@@ -178,10 +191,11 @@ static bool may_be_quick(const struct call *call)
     const struct det_send_options *options = call->options;
 
     return call->runtime->is_quick && !options->event_id && !options->expected && !options->visit &&
-           !call->shard->is_closing;
+           !call->fence && !call->shard->is_closing;
 }
 
-static int run(struct call *call, const void *const *events, size_t count, struct det_sent *ret)
+static int run_once(
+    struct call *call, const void *const *events, size_t count, struct det_sent *ret)
 {
     struct det_index_slot *slot;
     int r = 0;
@@ -198,26 +212,70 @@ static int run(struct call *call, const void *const *events, size_t count, struc
     return r < 0 ? r : 0;
 }
 
+static struct det_guard guard_of(const struct call *call)
+{
+    return (struct det_guard){ .runtime = call->runtime,
+                               .machine = call->served->machine,
+                               .instance = call->instance,
+                               .fence = call->fence };
+}
+
+/* Again after the locks of others, and under a lock of its own where the runtime locks. */
+static int run_guarded(
+    struct call *call, const void *const *events, size_t count, struct det_sent *ret)
+{
+    struct det_guard guard = guard_of(call);
+    int r;
+
+    do {
+        r = det_guard_enter(&guard, call->reterr);
+        if (r < 0)
+            return r;
+        call->fence = guard.fence;
+        r = run_once(call, events, count, ret);
+    } while (det_guard_leave(&guard, r, call->reterr));
+    return r;
+}
+
+static int run(struct call *call, const void *const *events, size_t count, struct det_sent *ret)
+{
+    int r;
+
+    if (call->runtime->options.locking == DET_LOCK_LEASE)
+        return run_guarded(call, events, count, ret);
+    r = run_once(call, events, count, ret);
+    return r == DET_ERR_LOCKED ? run_guarded(call, events, count, ret) : r;
+}
+
+int det_send_under(
+    const struct det_send_all *send, const struct det_send_options *options, struct det_sent *ret)
+{
+    DET_UNSET struct call call;
+    DET_UNSET struct det_sent sent;
+    int r;
+
+    r = begin(&call, send->runtime, send->machine, send->instance, options);
+    if (r == 0)
+        r = check_batch(&call, send->events, send->count);
+    call.fence = send->fence;
+    if (r == 0)
+        r = run(&call, send->events, send->count, &sent);
+    return finish(&call, r, &sent, ret);
+}
+
 /* NOLINTNEXTLINE(readability-function-size): seven parameters, as all sends have and a count */
 int det_runtime_send_all(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const void *const *events, size_t count, const struct det_send_options *options,
     struct det_sent *ret)
 {
-    DET_UNSET struct call call;
-    DET_UNSET struct det_sent sent;
-    int r;
-
-    r = begin(&call, runtime, machine, instance, options);
-    if (r == 0 && (count == 0 || count > DET_BATCH_MAX))
-        r = det_error_set(
-            call.reterr, DET_ERR_INVALID, "a batch has 1 to %d events, not %zu", DET_BATCH_MAX,
-            count);
-    if (r == 0)
-        r = check_events(call.served, events, count, call.reterr);
-    if (r == 0)
-        r = run(&call, events, count, &sent);
-    return finish(&call, r, &sent, ret);
+    return det_send_under(
+        &(struct det_send_all){ .runtime = runtime,
+                                .machine = machine,
+                                .instance = instance,
+                                .events = events,
+                                .count = count },
+        options, ret);
 }
 
 int det_runtime_send(
@@ -286,18 +344,32 @@ int det_runtime_start(
     return finish(&call, r, &sent, ret);
 }
 
+static int stop_once(struct call *call, const char *reason, struct det_sent *ret)
+{
+    struct det_turn *turn = begin_turn(call, DET_TURN_STOP);
+
+    turn->stop_reason = reason;
+    det_shard_lock(call->runtime, call->shard);
+    return run_turn(call, NULL, NULL, 0, ret);
+}
+
 static int stop(struct call *call, const char *reason, struct det_sent *ret)
 {
+    struct det_guard guard = guard_of(call);
     size_t length = reason ? strlen(reason) : 0;
-    struct det_turn *turn;
+    int r;
 
     if (reason && (length > DET_REASON_MAX || det_utf8_check(reason, length) != length))
         return det_error_set(
             call->reterr, DET_ERR_INVALID, "a reason is UTF-8 of at most %d bytes", DET_REASON_MAX);
-    turn = begin_turn(call, DET_TURN_STOP);
-    turn->stop_reason = reason;
-    det_shard_lock(call->runtime, call->shard);
-    return run_turn(call, NULL, NULL, 0, ret);
+    do {
+        r = det_guard_enter(&guard, call->reterr);
+        if (r < 0)
+            return r;
+        call->fence = guard.fence;
+        r = stop_once(call, reason, ret);
+    } while (det_guard_leave(&guard, r, call->reterr));
+    return r;
 }
 
 int det_runtime_stop(

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "runtime/node.h"
 #include "runtime/quick.h"
 #include "runtime/turn.h"
 
@@ -261,6 +262,11 @@ static int add(
     served = served_open(runtime, machine);
     if (!served)
         return DET_ERR_NO_MEMORY;
+    r = det_node_serve(runtime, machine);
+    if (r < 0) {
+        served_close(runtime, served);
+        return r;
+    }
     served->next = atomic_load(&runtime->served[bucket]);
     atomic_store_explicit(&runtime->served[bucket], served, memory_order_release);
     *ret = served;

@@ -227,13 +227,17 @@ static void wait_for(struct det_writer *writer, const struct det_send *send, det
     struct det_shard *shard = det_served_shard(runtime, hash);
     const struct det_index_slot *slot;
     struct det_served *served;
+    int r;
 
-    if (det_served_get(runtime, send->machine, NULL, &served) < 0)
+    r = det_served_get(runtime, send->machine, NULL, &served);
+    if (r < 0)
         return;
     det_shard_lock(runtime, shard);
     slot = det_index_find(det_served_index(runtime, served, shard), hash, send->instance);
     if (slot && slot->resident->is_claimed)
-        (void)det_shard_wait(runtime, shard, until);
+        r = det_shard_wait(runtime, shard, until);
+    /* In time or not, it is looked at again. */
+    (void)r;
     det_shard_unlock(runtime, shard);
 }
 
@@ -249,6 +253,7 @@ static void stall(struct det_writer *writer)
         if (!send->sent.visit)
             send->sent.visit = (uint64_t)deadline;
     }
+    det_assert(writer->put_off.first);
     deadline = (det_time)writer->put_off.first->sent.visit;
     until = det_add_time(now, WAIT_SPAN);
     if (now >= deadline)
@@ -363,6 +368,7 @@ static int get_writers(struct det_runtime *runtime, struct det_writers **ret)
         atomic_store(&runtime->writers, writers);
         det_mutex_unlock(runtime->world, runtime->mutex);
     }
+    det_assert(r < 0 || writers);
     *ret = writers;
     return r;
 }

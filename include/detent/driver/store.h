@@ -193,6 +193,7 @@ struct det_store_query {
     uint16_t state;
     det_time moved_before; /* only those that have not moved since; 0: any */
     enum det_store_stopped { DET_STORE_ANY, DET_STORE_RUNNING, DET_STORE_STOPPED } stopped;
+    bool has_dead; /* only those with dead effects; a driver that cannot tell lists others too */
 };
 
 /* An instance that has something to be done: a timer that is due, or an effect whose next attempt
@@ -286,10 +287,11 @@ struct det_store_ops {
         struct det_store *store, const struct det_machine *machine,
         const struct det_store_query *query,
         int (*visit)(void *context, const struct det_store_listed *row), void *context);
-    /* What is due at `before` or earlier, of this node: timers and effects that are not dead, by
-     * their time, at most `limit` of them. `ret_next` is the time of the first one that was not
-     * listed, whether due or not; DET_NEVER: there is none. Rows that a commit under way is about
-     * to change may or may not be listed. `visit` must not call the store. */
+    /* What is due at `before` or earlier, of this node (of all nodes, where the store was opened
+     * for reading): timers and effects that are not dead, by their time, at most `limit` of them.
+     * `ret_next` is the time of the first one that was not listed, whether due or not; DET_NEVER:
+     * there is none. Rows that a commit under way is about to change may or may not be listed.
+     * `visit` must not call the store. */
     int (*due)(
         struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
         int (*visit)(void *context, const struct det_store_due *row), void *context,
