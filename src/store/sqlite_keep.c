@@ -18,7 +18,7 @@ static int run_checkpoint(void *context)
         return DET_ERR_IO;
     code = sqlite3_wal_checkpoint_v2(
         store->writer.database, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &done);
-    store->checkpoint_at = DET_SQLITE_CHECKPOINT_PAGES;
+    store->checkpoint_at = (int)store->checkpoint_pages;
     if (code != SQLITE_OK || done < in_log)
         store->checkpoint_at += store->wal_pages;
     if ((code & 0xff) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM)
@@ -28,10 +28,12 @@ static int run_checkpoint(void *context)
 
 void det_sqlite_checkpoint(struct sqlite_store *store)
 {
-    if (!atomic_exchange(&store->checkpoint_wanted, false))
-        return;
+    int r = 0;
+
+    if (atomic_exchange(&store->checkpoint_wanted, false))
+        r = det_group_alone(store->group, run_checkpoint, store);
     /* The commit is in the log whatever becomes of this: a failure is told to the next one. */
-    (void)det_group_alone(store->group, run_checkpoint, store);
+    (void)r;
 }
 
 static bool path_exists(const struct sqlite_store *store, const char *path)

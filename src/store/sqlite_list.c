@@ -335,7 +335,7 @@ int det_sqlite_due(
     struct sqlite_store *store = sqlite_store_of(base);
     struct source timers, effects;
     struct sqlite_connection *reader;
-    det_time next;
+    det_time next = DET_NEVER;
     int r;
 
     r = det_sqlite_reader(store, &reader);

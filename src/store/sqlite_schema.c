@@ -213,32 +213,55 @@ static int create(
     return r;
 }
 
-/* Appends to `missing` what is not there, or is of another type. A code of SQLite. */
-static int check_columns(sqlite3 *database, struct det_buffer *missing)
+/* The column of ours with that name, or NULL. */
+static const struct column *find_column(const char *table, const char *name)
+{
+    for (size_t i = 0; i < COLUMN_COUNT; i++)
+        if (strcmp(columns[i].table, table) == 0 && strcmp(columns[i].name, name) == 0)
+            return &columns[i];
+    return NULL;
+}
+
+/* Notes which columns are there, and of the right type. A code of SQLite. */
+static int find_columns(sqlite3 *database, bool *is_there)
 {
     sqlite3_stmt *statement = NULL;
     int code;
 
     code = sqlite3_prepare_v2(
-        database, "SELECT type FROM pragma_table_info(?1) WHERE name = ?2", -1, &statement, NULL);
-    for (size_t i = 0; code == SQLITE_OK && i < COLUMN_COUNT; i++) {
-        const struct column *column = &columns[i];
-        size_t length = strcspn(column->declaration, " ");
-        const char *type;
+        database,
+        "SELECT m.name, c.name, c.type FROM sqlite_schema AS m, pragma_table_info(m.name) AS c "
+        "WHERE m.type = 'table'",
+        -1, &statement, NULL);
+    while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *table = (const char *)sqlite3_column_text(statement, 0);
+        const char *name = (const char *)sqlite3_column_text(statement, 1);
+        const char *type = (const char *)sqlite3_column_text(statement, 2);
+        const struct column *column = table && name ? find_column(table, name) : NULL;
+        size_t length = column ? strcspn(column->declaration, " ") : 0;
 
-        (void)sqlite3_bind_text(statement, 1, column->table, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_text(statement, 2, column->name, -1, SQLITE_STATIC);
-        code = sqlite3_step(statement);
-        type = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
-        if (code != SQLITE_ROW && code != SQLITE_DONE)
-            break;
-        if (!type || strlen(type) != length || memcmp(type, column->declaration, length) != 0)
-            det_buffer_format(
-                missing, "%s%s.%s %.*s", missing->size ? ", " : "", column->table, column->name,
-                (int)length, column->declaration);
-        code = sqlite3_reset(statement);
+        if (column && type && strlen(type) == length &&
+            memcmp(type, column->declaration, length) == 0)
+            is_there[column - columns] = true;
+        code = SQLITE_OK;
     }
     (void)sqlite3_finalize(statement);
+    return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+/* Appends to `missing` what is not there, or is of another type. A code of SQLite. */
+static int check_columns(sqlite3 *database, struct det_buffer *missing)
+{
+    bool is_there[COLUMN_COUNT] = { false };
+    int code;
+
+    code = find_columns(database, is_there);
+    for (size_t i = 0; code == SQLITE_OK && i < COLUMN_COUNT; i++)
+        if (!is_there[i])
+            det_buffer_format(
+                missing, "%s%s.%s %.*s", missing->size ? ", " : "", columns[i].table,
+                columns[i].name, (int)strcspn(columns[i].declaration, " "),
+                columns[i].declaration);
     return code;
 }
 

@@ -198,7 +198,7 @@ static void a_damaged_snapshot_is_told_and_does_not_count(void **state)
         return;
     snapshot(subject);
     box_close_store(box, box->store);
-    box->driver->damage_snapshot(box->url, "p");
+    box->driver->damage_snapshot(box, "p");
     box->is_damaged = true;
     box->store = subject->store = box_open_store(box);
     subject_load(subject);
