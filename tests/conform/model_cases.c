@@ -179,7 +179,7 @@ static void some_commit(struct play *play, unsigned number)
         draft_snapshot(&draft);
     if (happens(play, 4))
         draft.commit.expected += 1 + below(play, 3);
-    if (image->lock.token && happens(play, 60))
+    if (image->lock.token && happens(play, image->lock.owner[0] ? 60 : 3))
         draft.commit.fence = image->lock.token - (happens(play, 10) ? 1 : 0);
     judge(play, number, &draft);
 }
