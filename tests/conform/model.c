@@ -13,7 +13,7 @@ void model_init(struct model *model)
 
 static int id_number(const char *event_id)
 {
-    return event_id ? atoi(event_id + 1) : -1;
+    return event_id ? (int)strtol(event_id + 1, NULL, 10) : -1;
 }
 
 static const struct image_timer *find_timer(const struct image *image, uint16_t timer)

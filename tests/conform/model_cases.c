@@ -2,7 +2,8 @@
  * Copyright the detent authors */
 
 /* model_cases.c - random commits, locks, prunings and reopenings of a few instances, each step
- * compared with the model. A failure tells the step; CONFORM_SEED in the environment is the seed. */
+ * compared with the model. A failure tells the step; CONFORM_SEED in the environment is the seed.
+ */
 #include "conform/model.h"
 
 #define SUBJECTS 4
