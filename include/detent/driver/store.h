@@ -131,12 +131,13 @@ struct det_store_commit {
     const char *id;
     struct det_store_instance *instance; /* written when it is a new one */
     bool is_new;                         /* DET_ERR_EXISTS when there is one */
-    uint64_t expected;                   /* the sequence it must stand at, when there are events */
+    uint64_t expected;                   /* the sequence it must stand at, when there are events
+                                            or a snapshot is taken */
     const struct det_store_head *head;   /* afterwards */
     const char *reason;                  /* of a stop; NULL: none, or unchanged */
     const void *data;                    /* afterwards; NULL: unchanged; never when it is new */
     const struct det_store_event *events;
-    size_t event_count; /* 0: the sequence is not moved and not checked */
+    size_t event_count; /* 0: the sequence is not moved, and checked for a snapshot only */
     const struct det_store_timer_change *timers;
     size_t timer_count;
     const struct det_store_effect_change *effects;
@@ -153,7 +154,8 @@ struct det_store_commit {
      *   0                     it is durable
      *   DET_ERR_CONFLICT      it stood at `actual`; nothing happened
      *   DET_ERR_LOCKED        somebody else holds its lock, and `fence` is 0; nothing happened
-     *   DET_ERR_LOCK_LOST     `fence` is not the last grant; nothing happened
+     *   DET_ERR_LOCK_LOST     `fence` is not the last grant, or that was released or has lapsed, so
+     *                         that others may have written meanwhile; nothing happened
      *   DET_ERR_EARLY         a timer to be taken is not due; nothing happened
      *   DET_ERR_EXISTS        it is not new, or the event id is known; nothing happened
      *   DET_ERR_NOT_FOUND     something to take or update was not there; nothing happened
@@ -214,7 +216,7 @@ struct det_store_snapshot {
 enum det_store_lease_verb {
     DET_LEASE_ACQUIRE, /* when it is free or has lapsed: a new token, one above the last one */
     DET_LEASE_RENEW,   /* when `token` is the last one and it has not lapsed: a new end */
-    DET_LEASE_RELEASE, /* when `token` is the last one: free */
+    DET_LEASE_RELEASE, /* when `token` is the last one and it was not released before: free */
     DET_LEASE_LOOK,    /* changes nothing */
 };
 struct det_store_lease {
