@@ -198,6 +198,17 @@ static void bind_head(
     det_sqlite_number(call, det_chain_head_checksum(head));
 }
 
+static bool has_expected(const struct det_store_commit *commit)
+{
+    return commit->event_count || commit->is_snapshot;
+}
+
+/* The sequence that the row must have for the head to be written. */
+static uint64_t wanted_sequence(const struct det_store_commit *commit)
+{
+    return has_expected(commit) ? commit->expected : commit->head->sequence;
+}
+
 /* Why nothing was changed: the lock, or the sequence. 0: neither. */
 static int ask_why(const struct sqlite_write *write, bool is_sequence_checked)
 {
@@ -222,7 +233,7 @@ static int ask_why(const struct sqlite_write *write, bool is_sequence_checked)
         return DET_ERR_LOCK_LOST;
     if (!commit->fence && until > write->now)
         return DET_ERR_LOCKED;
-    if (!is_sequence_checked || sequence == commit->expected)
+    if (!is_sequence_checked || sequence == wanted_sequence(commit))
         return 0;
     commit->actual = sequence;
     return DET_ERR_CONFLICT;
@@ -257,7 +268,7 @@ static int update_head(
 
     det_sqlite_call(&write->store->writer, STATEMENT_INSTANCE_UPDATE, &call);
     det_sqlite_number(&call, write->instance->key);
-    det_sqlite_number(&call, (int64_t)(commit->event_count ? commit->expected : head->sequence));
+    det_sqlite_number(&call, (int64_t)wanted_sequence(commit));
     bind_head(&call, head, last_event);
     det_sqlite_number(&call, (int64_t)commit->fence);
     det_sqlite_number(&call, write->now);
@@ -376,7 +387,7 @@ static bool is_fresh(const struct sqlite_store *store, const struct sqlite_write
 
     if (instance->is_stale || instance->prunings != store->prunings)
         return false;
-    return write->commit->event_count == 0 || instance->sequence == write->commit->expected;
+    return !has_expected(write->commit) || instance->sequence == write->commit->expected;
 }
 
 static int check(const struct sqlite_write *write)
@@ -395,7 +406,7 @@ static int check(const struct sqlite_write *write)
     if (r == 0)
         return 0;
     /* A conflict, or a lock, is said before what follows from it. */
-    why = ask_why(write, commit->event_count > 0);
+    why = ask_why(write, has_expected(commit));
     return why < 0 ? why : r;
 }
 
@@ -442,7 +453,7 @@ static int write_head(
     else if (commit->event_count || commit->data || commit->reason)
         r = update_head(write, head, last_event);
     else
-        return ask_why(write, false);
+        return ask_why(write, has_expected(commit));
     *is_dirty = r == 0;
     return r;
 }

@@ -5,6 +5,8 @@
  * due. */
 #include <string.h>
 
+#include <detent/spec.h>
+
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
@@ -138,12 +140,49 @@ static int serve(
     return r;
 }
 
+/* The definition as a text; "" for one that only a builder can make. Free it with the allocator. */
+static int write_spec(
+    const struct sqlite_store *store, const struct det_machine *machine, char **ret,
+    size_t *ret_size)
+{
+    const struct det_allocator *allocator = store->store.allocator;
+    int64_t size;
+    char *spec;
+
+    size = det_machine_write(machine, allocator, NULL, 0, NULL);
+    if (size == DET_ERR_UNSUPPORTED || size == DET_ERR_LIMIT)
+        size = 0;
+    if (size < 0)
+        return (int)size;
+    spec = det_alloc_zero(allocator, (size_t)size + 1);
+    if (!spec)
+        return DET_ERR_NO_MEMORY;
+    *ret = spec;
+    *ret_size = (size_t)size + 1;
+    if (size > 0)
+        size = det_machine_write(machine, allocator, spec, *ret_size, NULL);
+    if (size >= 0)
+        return 0;
+    det_free(allocator, spec, *ret_size);
+    return (int)size;
+}
+
 int det_sqlite_serve(
     struct det_store *base, const struct det_machine *machine, struct det_error *reterr)
 {
-    struct definition definition = { .machine = machine, .spec = "" };
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct definition definition = { .machine = machine };
+    size_t size;
+    char *spec;
+    int r;
 
-    return serve(sqlite_store_of(base), &definition, reterr);
+    r = write_spec(store, machine, &spec, &size);
+    if (r < 0)
+        return det_error_set(reterr, r, "no memory for the definition of %s", machine->name);
+    definition.spec = spec;
+    r = serve(store, &definition, reterr);
+    det_free(base->allocator, spec, size);
+    return r;
 }
 
 /* Lists. */
