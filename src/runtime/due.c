@@ -15,7 +15,6 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "runtime/batch.h"
-#include "runtime/node.h"
 
 /* Things done per shard in one look; then the other shards and the loop's messages get their turn.
  */
@@ -181,7 +180,7 @@ static void timer_due(
 {
     bool is_ours = det_armed_is_ours(armed);
 
-    if (is_ours && armed->due.resident->is_claimed && armed->when <= now) {
+    if (is_ours && armed->when <= now && armed->due.resident->is_claimed) {
         det_due_hold(runtime, &armed->due);
         return;
     }
@@ -304,9 +303,6 @@ void det_due_look(void *argument)
     det_time now;
 
     plan(runtime, DET_NEVER);
-    /* It is kicked when that has changed. */
-    if (!det_node_may_act(runtime))
-        return;
     now = det_runtime_now(runtime);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         look_at(runtime, &runtime->shards[i], now);

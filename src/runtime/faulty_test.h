@@ -6,6 +6,8 @@
 #ifndef DET_RUNTIME_FAULTY_TEST_H
 #define DET_RUNTIME_FAULTY_TEST_H
 
+#include <stdatomic.h>
+
 #include <detent/driver/store.h>
 
 #include "base/list.h"
@@ -27,8 +29,8 @@ struct faulty {
     int times;                        /* faults, then it passes again */
     int loads_skipped, loads_failing; /* so many pass, then so many fail */
     int answers_failing, listings_failing;
-    unsigned commits, loads, faults, listings, calls;
-    size_t most; /* commits in one call */
+    atomic_uint commits, loads, faults, listings, calls;
+    atomic_size_t most; /* commits in one call */
     /* Chances in millionths, drawn from the simulation, if it is set. */
     struct det_sim *sim;
     uint32_t before_chance, after_chance, load_chance;
@@ -107,7 +109,8 @@ static inline int faulty_commit(
 
     assert_true(count > 0);
     faulty->calls++;
-    faulty->most = count > faulty->most ? count : faulty->most;
+    if (count > faulty->most)
+        faulty->most = count;
     for (size_t i = 0; r == 0 && i < count; i++) {
         for (size_t k = 0; k < i; k++)
             assert_true(

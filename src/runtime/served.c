@@ -308,6 +308,21 @@ int det_served_get(
     return 0;
 }
 
+int det_served_look_again(struct det_runtime *runtime, const struct det_machine *machine)
+{
+    struct det_served *served;
+    int r;
+
+    det_mutex_lock(runtime->world, runtime->mutex);
+    served = find(runtime, machine);
+    det_assert(served);
+    served->pending.is_listed = false;
+    served->pending.loaded = 0;
+    r = recover(runtime, served);
+    det_mutex_unlock(runtime->world, runtime->mutex);
+    return r;
+}
+
 void det_served_close_all(struct det_runtime *runtime)
 {
     for (size_t i = 0; i < DET_SERVED_BUCKETS; i++) {
