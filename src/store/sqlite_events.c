@@ -270,7 +270,7 @@ static int add_snapshot_history(
     struct sqlite_call call;
     struct sqlite_head row;
     const char *history;
-    int r;
+    int r, ignored;
 
     det_sqlite_call(reader, STATEMENT_SNAPSHOT_READ, &call);
     det_sqlite_number(&call, instance->key);
@@ -283,7 +283,8 @@ static int add_snapshot_history(
                    past->sequences[loaded->history_count - 1] <= row.head.sequence)
                 loaded->history_count--;
             /* A name that is not known any more ends the history. */
-            (void)det_row_history_read(instance->machine, history, loaded);
+            ignored = det_row_history_read(instance->machine, history, loaded);
+            (void)ignored;
         }
     }
     if (r > 0)
@@ -436,7 +437,7 @@ static int run_prune(struct sqlite_store *store, void *context)
 {
     struct pruning *pruning = context;
     struct sqlite_instance *instance = pruning->instance;
-    struct step kept, cut;
+    struct step kept = { 0 }, cut = { 0 };
     int r;
 
     r = det_sqlite_instance_refresh(store, instance);
