@@ -177,9 +177,9 @@ static inline int faulty_list(
     return inner->ops->list(inner, machine, query, visit, context);
 }
 
-static inline int faulty_pending(
-    struct det_store *store, const struct det_machine *machine, det_time before,
-    int (*visit)(void *context, const char *id), void *context)
+static inline int faulty_due(
+    struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
+    int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
 {
     struct faulty *faulty = faulty_of(store);
     struct det_store *inner = faulty->inner;
@@ -189,15 +189,14 @@ static inline int faulty_pending(
         faulty->listings_failing--;
         return DET_ERR_IO;
     }
-    return inner->ops->pending(inner, machine, before, visit, context);
+    return inner->ops->due(inner, machine, before, limit, visit, context, ret_next);
 }
 
-#define FAULTY_OPS(quick)                                                                     \
-    {                                                                                         \
-        .is_quick = (quick), .close = faulty_close, .now = faulty_now, .serve = faulty_serve, \
-        .commit = faulty_commit, .load = faulty_load, .release = faulty_release,              \
-        .answer = faulty_answer, .events = faulty_events, .list = faulty_list,                \
-        .pending = faulty_pending,                                                            \
+#define FAULTY_OPS(quick)                                                                         \
+    {                                                                                             \
+        .is_quick = (quick), .close = faulty_close, .now = faulty_now, .serve = faulty_serve,     \
+        .commit = faulty_commit, .load = faulty_load, .release = faulty_release,                  \
+        .answer = faulty_answer, .events = faulty_events, .list = faulty_list, .due = faulty_due, \
     }
 
 /* As quick as the inner one, or like a store that blocks. */

@@ -122,6 +122,7 @@ struct det_resident {
     struct det_store_head head;
     bool is_claimed, is_loading, is_stale;
     bool has_foreign; /* some timers or effects are another node's */
+    bool is_in_doubt; /* why it is stale: its last commit may have happened, and was not told */
     uint64_t hash;    /* of the id */
     struct det_served *served;
     struct det_resident_more *more;

@@ -265,8 +265,7 @@ static int look(void *context, const struct crash_cut *cut, struct crash_disk *d
 
 void crash_rig_cut(struct crash_rig *rig, const struct crash_cut_options *options)
 {
-    (void)crash_cut_each(
-        &rig->levels[0].disk, options, &rig->levels[1].disk, look, rig, NULL);
+    (void)crash_cut_each(&rig->levels[0].disk, options, &rig->levels[1].disk, look, rig, NULL);
 }
 
 uint64_t crash_setting(const char *name, uint64_t otherwise)
