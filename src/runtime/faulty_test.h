@@ -29,6 +29,7 @@ struct faulty {
     int times;                        /* faults, then it passes again */
     int loads_skipped, loads_failing; /* so many pass, then so many fail */
     int answers_failing, listings_failing;
+    const char *damaged; /* this instance cannot be loaded */
     atomic_uint commits, loads, faults, listings, calls;
     atomic_size_t most; /* commits in one call */
     /* Chances in millionths, drawn from the simulation, if it is set. */
@@ -136,6 +137,8 @@ static inline int faulty_load(
     }
     if (faulty->sim && det_sim_chance(faulty->sim, faulty->load_chance))
         return DET_ERR_IO;
+    if (faulty->damaged && strcmp(id, faulty->damaged) == 0)
+        return DET_ERR_CORRUPT;
     return faulty->inner->ops->load(faulty->inner, machine, id, rows, ret);
 }
 

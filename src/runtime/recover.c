@@ -6,7 +6,7 @@
  * A timer or an effect of an instance in memory is in a heap. Those of all others are in the store
  * alone, and for each machine the runtime knows only when the first of them is due, `store_next`:
  *
- *     served --now--> the loop asks the store: what is due? --> loads it --> its things are in a heap
+ *     served --now--> the loop asks the store: what is due? --> it is loaded, and in a heap
  *                                              and after it? --> store_next --due--> asks again
  *     an instance leaves memory: store_next is not later than the first of its things
  *
@@ -26,7 +26,7 @@
 #include "runtime/turn.h"
 
 /* Rows in a listing, unless what is in memory already stands in front of what is not. */
-#define LISTED_MIN ((size_t)256)
+#define LISTED ((size_t)256)
 
 static int list_one(void *context, const struct det_store_due *row)
 {
@@ -170,14 +170,22 @@ static size_t bring_all(struct det_served *served, det_time now, det_time *next)
     return brought;
 }
 
+/* Not so many that the first would have to leave before the last has come. */
+static size_t first_limit(const struct det_runtime *runtime)
+{
+    size_t half = (size_t)runtime->options.instances_max / 2 + 1;
+
+    return half < LISTED ? half : LISTED;
+}
+
 static void ask(struct det_served *served, det_time now)
 {
     struct det_recovery *recovery = &served->recovery;
-    size_t limit = recovery->limit ? recovery->limit : LISTED_MIN;
+    size_t limit = recovery->limit ? recovery->limit : first_limit(served->runtime);
     det_time next = det_add_time(now, DET_LOOK_SPAN);
 
     atomic_store(&served->store_next, DET_NEVER);
-    recovery->limit = LISTED_MIN;
+    recovery->limit = 0;
     if (list(served, now, limit, &next) == 0 && bring_all(served, now, &next) == 0 && next <= now)
         recovery->limit = limit <= SIZE_MAX / 2 ? limit * 2 : limit;
     det_recover_at(served, next);

@@ -50,6 +50,7 @@ struct det_shard {
     struct det_heap due;
     size_t promised;
     struct det_draft *drafts; /* free ones */
+    struct det_list ring;     /* residents, in the order in which they may leave */
     uint32_t waiters;
     uint32_t calls; /* under way: claims and waiters */
     uint32_t stale; /* residents to be loaded again */
@@ -96,6 +97,8 @@ struct det_runtime {
     struct det_runtime_options options; /* with defaults filled in */
     bool is_quick; /* the store does not block, nobody listens, and no snapshot is due */
     enum det_clock hook_clock; /* for the deadline of guards and hooks */
+
+    uint64_t instances_max; /* in a shard */
 
     struct det_shard *shards;
     uint32_t shard_mask;
@@ -221,6 +224,11 @@ struct det_kept *det_kept_open(
     const void *event);
 void det_kept_close(
     struct det_runtime *runtime, const struct det_machine *machine, struct det_kept *kept);
+
+/* cache.c */
+/* After one has come: others leave where there are too many. Lock held before and after, but it may
+ * be given up meanwhile. */
+void det_cache_make_room(struct det_runtime *runtime, struct det_shard *shard);
 
 /* load.c: the resident is claimed by the caller and the lock is not held. */
 /* Reads it from the store. DET_ERR_NOT_FOUND when there is none. After an error the resident is as

@@ -71,6 +71,7 @@ static int load_new(struct det_turn *turn, const char *id)
     r = det_resident_add(turn->runtime, turn->served, turn->hash, id, &turn->resident);
     if (r < 0)
         return r;
+    det_cache_make_room(turn->runtime, turn->shard);
     r = det_turn_load(turn);
     if (r == 0) {
         det_turn_release(turn);
@@ -153,6 +154,7 @@ static int look(
     if (!slot)
         return load_new(turn, id);
     resident = turn->resident = slot->resident;
+    resident->is_used = true;
     if (resident->is_claimed && is_reader && !resident->is_loading && !resident->is_stale &&
         !needs_load(turn))
         return 1;
