@@ -77,7 +77,7 @@ void instance_event_line(
 #define INSTANCE_WHEN_TEXT 48
 const char *instance_when(det_time at, det_time now, char target[INSTANCE_WHEN_TEXT]);
 /* Seconds are enough for most eyes: "2026-11-15 11:30:00". */
-#define INSTANCE_TIME_TEXT 32
+#define INSTANCE_TIME_TEXT 40
 const char *instance_time(det_time at, char target[INSTANCE_TIME_TEXT]);
 /* A record for eyes, cut where it is too long; sensitive fields are not shown. "" for an empty
  * one. */

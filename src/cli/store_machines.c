@@ -140,7 +140,7 @@ static bool is_any(const struct store_machine *machine)
 
 static int complain_unknown(struct cli_store *store, const char *name)
 {
-    const char *names[64];
+    const char *names[64] = { NULL };
     size_t count = 0;
     int nearest;
     char all[NAMES_TEXT];

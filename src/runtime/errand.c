@@ -494,6 +494,13 @@ void det_errand_due(struct det_runtime *runtime, struct det_shard *shard, struct
         return;
     }
     det_assert(errand->state == DET_ERRAND_WAITING);
+    /* It may be another node's by now: it is loaded first. */
+    if (errand->due.resident->is_stale) {
+        wait_until(
+            runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
+        det_due_handled(runtime);
+        return;
+    }
     if (det_errand_begin(runtime, errand)) {
         det_shard_unlock(runtime, shard);
         det_errand_submit(runtime, errand);

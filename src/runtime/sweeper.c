@@ -64,6 +64,8 @@ static void run_job(void *argument)
     if (sweeper->lease && det_lease_is_held(sweeper->lease, NULL))
         sweeper->result = runtime->ops->adopt(
             runtime->store, sweeper->machine, options_of(sweeper)->sweep_batch, &sweeper->adopted);
+    if (sweeper->result == 0 && sweeper->adopted)
+        sweeper->result = det_served_look_again(sweeper->node->runtime, sweeper->machine);
 }
 
 static void count_up(const struct det_sweeper *sweeper)

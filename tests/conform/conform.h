@@ -28,6 +28,8 @@
 #define IMAGE_ROWS   160
 #define IMAGE_EVENTS 600
 
+struct box;
+
 /* A kind of store, and what may be asked of it. */
 struct driver {
     const char *scheme;
@@ -35,19 +37,26 @@ struct driver {
     bool is_shared;    /* several may have it open at once */
     bool is_simulated; /* it has the clock of a simulated world */
     bool has_readers;  /* it can be opened for reading only */
-    /* A place for a store that is not there yet; and away with all that it has become. */
-    void (*begin)(char url[URL_MAX]);
-    void (*end)(void);
+    bool is_stand_in;  /* for tests: it is not opened by a URL, and has no definitions */
+    uint64_t model_steps; /* of the random test */
+    /* Sets the URL of a store that is not there yet, each time another one; and away with all that
+     * they have become. */
+    void (*begin)(struct box *box);
+    void (*end)(struct box *box);
+    /* Opens a stand-in. */
+    struct det_store *(*open)(struct box *box);
     /* Makes the stored snapshot of an instance one that was not written like that; NULL: there is
      * nothing that could be damaged. Nobody has it open. */
-    void (*damage_snapshot)(const char *url, const char *id);
+    void (*damage_snapshot)(struct box *box, const char *id);
 };
-const struct driver *driver_find(const char *scheme);
+extern const struct driver driver_memory, driver_shared, driver_sqlite;
 
 /* A store in its world. */
 struct box {
     const struct driver *driver;
     char url[URL_MAX];
+    void *place;         /* the driver's */
+    unsigned place_count;
     struct det_sim *sim; /* NULL: the real world */
     struct det_world *world;
     struct det_store *store;
@@ -184,18 +193,27 @@ struct image {
 };
 /* free() it. */
 struct image *image_read(struct box *box, const char *id);
+/* What is being compared, for messages. */
+extern char image_context[80];
 /* Fails the test, and says where they differ. */
 void image_assert_equal(const struct image *image, const struct image *expected);
 /* The number that is in a value of COUNT, CHECKED or LATE. */
 uint64_t value_number(const struct parcel_event *value);
 
-/* How `lease` and `lock` are called; the answer is the driver's, with `ret` in any case. */
-int lease(
-    struct det_store *store, enum det_store_lease_verb verb, const char *owner, uint64_t token,
+/* Something to be held: the lock of an instance, or a lease by name. Both obey the same rules. */
+struct lender {
+    struct box *box;
+    struct det_store *store;
+    const char *name;
+    bool is_lock;
+};
+int lender_ask(
+    const struct lender *lender, enum det_store_lease_verb verb, const char *owner, uint64_t token,
     det_time span, struct det_store_lease *ret);
-int lock(
-    struct subject *subject, enum det_store_lease_verb verb, const char *owner, uint64_t token,
-    det_time span, struct det_store_lease *ret);
+/* It must be granted; the token. */
+uint64_t lender_grant(const struct lender *lender, const char *owner, det_time span);
+/* Lets its time pass, by the store's clock. */
+void lender_lapse(const struct lender *lender);
 
 /* The groups of tests. */
 struct group {

@@ -4,6 +4,8 @@
 /* image.c - all that a store says about an instance, and whether two such images are the same. */
 #include "conform/conform.h"
 
+char image_context[80];
+
 uint64_t value_number(const struct parcel_event *value)
 {
     switch ((unsigned)value->kind) {
@@ -163,7 +165,7 @@ struct subject *subject_find(struct box *box, struct det_store *store, const cha
 
 #define SAME(what) \
     if (!(what))   \
-    fail_msg("images differ: %s", #what)
+    fail_msg("images differ: %s %s", #what, image_context)
 
 static void head_assert_equal(const struct det_store_head *a, const struct det_store_head *b)
 {

@@ -89,7 +89,7 @@ static void fill_more(struct parcel_every *every, uint64_t number)
         every->lines[i] = line_value(number + i);
     every->words_count = (uint32_t)(number % 3);
     for (uint32_t i = 0; i < every->words_count; i++)
-        snprintf(every->words[i], sizeof every->words[i], "w%u", i);
+        snprintf(every->words[i], sizeof every->words[i], "w%u", i % 10);
     every->colors_count = (uint32_t)(number % 5);
     for (uint32_t i = 0; i < every->colors_count; i++)
         every->colors[i] = (enum parcel_color)((number + i) % 3);

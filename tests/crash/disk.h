@@ -114,8 +114,8 @@ void crash_disk_truncate(struct crash_disk *disk, unsigned node, uint64_t size);
 /* False: it failed, as the fault says. */
 bool crash_disk_sync(struct crash_disk *disk, unsigned node);
 void crash_disk_sync_folder(struct crash_disk *disk);
-/* What memory holds of a file and need not be written is read from the disk again: the writes that a
- * failed sync dropped are gone for good. Needs the log. */
+/* What memory holds of a file and need not be written is read from the disk again: the writes that
+ * a failed sync dropped are gone for good. Needs the log. */
 void crash_disk_forget(struct crash_disk *disk, unsigned node);
 void crash_disk_mark(struct crash_disk *disk, uint64_t number);
 

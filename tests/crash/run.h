@@ -17,7 +17,7 @@ struct crash_run {
     struct det_machine *machines[2]; /* by version, from 1 */
     unsigned version;
     struct det_store_instance *instances[CRASH_INSTANCES];
-    char text[256]; /* what went wrong last */
+    char text[DET_ERROR_TEXT_MAX]; /* what went wrong last */
 };
 
 void crash_run_init(

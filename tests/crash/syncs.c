@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* syncs.c - every sync of a plan fails, one after the other, in four ways: once or from then on, with
- * the pages still to be written or dropped (as Linux does: the next sync says that all is well).
+/* syncs.c - every sync of a plan fails, one after the other, in four ways: once or from then on,
+ * with the pages still to be written or dropped (as Linux does: the next sync says that all is
+ * well).
  *
  * After it the open store must not answer anything any more. Then the power goes, at every place
  * from there on; and, apart from that, the store is opened again as another process would, goes on,
@@ -34,7 +35,7 @@ static void cut_from(struct crash_rig *rig, size_t first, uint64_t seed)
 /* The same store, opened again on a disk that is well. */
 static void go_on(struct crash_rig *rig, struct total *total, uint64_t seed)
 {
-    struct crash_disk *disk = &rig->levels[0].disk;
+    struct crash_disk *disk = &rig->bed.disks[0];
     size_t first = disk->op_count;
     size_t to;
     int64_t at;
@@ -45,7 +46,7 @@ static void go_on(struct crash_rig *rig, struct total *total, uint64_t seed)
         total->lost_place++;
         printf(
             "opened again after step %zu, neither as answered nor as begun: %s\n", rig->begun,
-            rig->levels[0].run.text);
+            rig->runs[0].text);
         return;
     }
     rig->begun = rig->answered = (size_t)at;
@@ -55,9 +56,9 @@ static void go_on(struct crash_rig *rig, struct total *total, uint64_t seed)
         to = rig->plan->step_count;
     if (crash_rig_run(rig, rig->answered, to) < 0) {
         total->lost_place++;
-        printf("step %zu after the sync: %s\n", rig->begun, rig->levels[0].run.text);
+        printf("step %zu after the sync: %s\n", rig->begun, rig->runs[0].text);
     }
-    crash_run_close(&rig->levels[0].run);
+    crash_run_close(&rig->runs[0]);
     cut_from(rig, first, seed);
 }
 
@@ -80,13 +81,13 @@ static bool fail_one(
     struct crash_rig *rig, const struct crash_plan_options *plan, struct total *total,
     const struct crash_fault *fault)
 {
-    struct crash_disk *disk = &rig->levels[0].disk;
+    struct crash_disk *disk = &rig->bed.disks[0];
     bool failed;
 
     crash_rig_open(rig, plan);
     disk->fault = *fault;
     (void)crash_rig_run(rig, 0, plan->steps);
-    crash_run_close(&rig->levels[0].run);
+    crash_run_close(&rig->runs[0]);
     failed = disk->failed_syncs > 0;
     if (failed) {
         cut_from(rig, disk->failed_at, fault->sync_at);

@@ -335,6 +335,16 @@ struct det_store_ops {
         struct det_store *store,
         int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
         void *context);
+    /* Makes `machine` the definition of what is stored under its name, which nobody serves, in one
+     * transaction: what has an old name gets the new one (states of instances, snapshots and
+     * answers; timers; effects that have not ended, and dead ones; deferred events), all at once,
+     * so names may be exchanged; then everything must fit, as in `serve`, or nothing happened
+     * (DET_ERR_VERSION). Recorded events are what was, and stay; but the store remembers the
+     * renames, and gives out under the new names what it finds under the old ones. `ret` is how
+     * many rows changed. */
+    int (*migrate)(
+        struct det_store *store, const struct det_machine *machine,
+        const struct det_rename *renames, size_t count, uint64_t *ret, struct det_error *reterr);
     /* A consistent copy into a file that does not exist yet. */
     int (*backup)(struct det_store *store, const char *path, struct det_error *reterr);
     /* Gives back what is not used to the file system. */
