@@ -312,22 +312,6 @@ static int shared_due(
     return leave(node, r);
 }
 
-static int shared_pending(
-    struct det_store *store, const struct det_machine *machine, det_time before,
-    int (*visit)(void *context, const char *id), void *context)
-{
-    struct node *node = node_of(store);
-    int r;
-
-    r = enter(node);
-    if (r < 0)
-        return r;
-    for (struct row *row = det_shared_next_due(node, machine, NULL);
-         r == 0 && row && row->due < before; row = det_shared_next_due(node, machine, row))
-        r = visit(context, row->id);
-    return leave(node, r);
-}
-
 static int shared_adopt(
     struct det_store *store, const struct det_machine *machine, size_t limit, size_t *ret)
 {
@@ -383,7 +367,6 @@ static const struct det_store_ops operations = {
     .events = shared_events,
     .list = shared_list,
     .due = shared_due,
-    .pending = shared_pending,
     .adopt = shared_adopt,
     .lease = shared_lease,
     .lock = shared_lock,

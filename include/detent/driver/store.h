@@ -273,7 +273,8 @@ struct det_store_ops {
     int (*load)(
         struct det_store *store, const struct det_machine *machine, const char *id,
         const struct det_store_rows *rows, struct det_store_loaded *ret);
-    /* The handle is not used any more. */
+    /* The handle is not used any more. An instance that is loaded again may have the same handle;
+     * otherwise the older one is released. */
     void (*release)(struct det_store *store, struct det_store_instance *instance);
     /* The first answer to an event id; DET_ERR_NOT_FOUND. */
     int (*answer)(
@@ -298,11 +299,6 @@ struct det_store_ops {
         struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
         int (*visit)(void *context, const struct det_store_due *row), void *context,
         det_time *ret_next);
-    /* The runtime asks this until it asks `due` instead: every instance that has a timer due before
-     * `before`, or an effect that is not dead. Only memory has it. */
-    int (*pending)(
-        struct det_store *store, const struct det_machine *machine, det_time before,
-        int (*visit)(void *context, const char *id), void *context);
     /* Shared stores: makes this node the owner of at most `limit` timers and effects, the first due
      * first, whose owners' leases have lapsed or are gone; `ret` is how many. Of one machine. NULL
      * where the store is not shared. */
