@@ -243,7 +243,8 @@ struct det_send {
     struct det_sent sent;
     struct det_send *next; /* the runtime's */
 };
-/* DET_ERR_CLOSED, and then `done` is not called; otherwise it is, whatever happens. */
+/* DET_ERR_CLOSED, or, of the first one, why no thread could be started: then `done` is not called;
+ * otherwise it is, whatever happens. Closing the runtime carries out what was submitted. */
 DET_API int det_runtime_submit(struct det_runtime *runtime, struct det_send *send) DET_MUST_CHECK;
 /* Stops an instance by hand, durably; its timers are gone, no hook is asked, effects under way go
  * on. Stopping again is fine and keeps the first reason. */

@@ -48,10 +48,11 @@ struct det_writer {
     struct det_arena arena;
     struct det_buffer text;
     struct det_write_list lists[DET_WRITE_KINDS];
-    struct det_map c_names;        /* of states and events */
-    struct det_map value_names;    /* of values of enums, in C */
-    const char **states, **events; /* names in C, by id */
-    uint32_t *first_choice;        /* by pair: the index of its first alternative, from 1 */
+    struct det_map c_names;         /* of states and events */
+    struct det_map value_names;     /* of values of enums, in C */
+    const char **states, **events;  /* names in C, by id */
+    const char **effects, **timers; /* names, by id */
+    uint32_t *first_choice;         /* by pair: the index of its first alternative, from 1 */
     uint32_t *next_choice; /* by alternative: the index of the next one of its pair, from 1 */
     bool *is_written;      /* by pair */
     size_t row_count;      /* of those that say pairs */
@@ -78,7 +79,8 @@ struct det_write_thing *det_write_thing(
 
 /* The record and what it is made of, those in it first. NULL is fine. */
 void det_write_add_record(struct det_writer *writer, const struct det_record *record);
-/* Their rows. */
+/* Their rows, and one row of a record. */
+void det_write_field(struct det_writer *writer, const struct det_field *field);
 void det_write_enums(struct det_writer *writer);
 void det_write_records(struct det_writer *writer);
 
@@ -88,6 +90,8 @@ void det_write_behaviour(struct det_writer *writer);
 
 /* "SECONDS(3), EVENT, fill". */
 void det_write_timeout(struct det_writer *writer, const struct det_timeout *timeout);
+/* What a transition does, in words: "goes to paid, IF(can_pay), DO(mail)". */
+void det_write_way(struct det_writer *writer, const struct det_transition *transition);
 /* The rows that are made up, if any are needed, all about one pair, which is `ret`; true if so. Its
  * own row overrides them. */
 bool det_write_lost(struct det_writer *writer, size_t *ret);

@@ -143,8 +143,7 @@ static void write_effects(struct det_writer *writer, const struct det_transition
 {
     for (size_t i = 0; i < more->effect_count; i++)
         det_buffer_format(
-            &writer->text, "%s%s", i == 0 ? ", DO(" : ", ",
-            writer->machine->effects[more->effects[i]].name);
+            &writer->text, "%s%s", i == 0 ? ", DO(" : ", ", writer->effects[more->effects[i]]);
     if (more->effect_count > 0)
         det_buffer_append_char(&writer->text, ')');
 }
@@ -153,8 +152,7 @@ static void write_timers(
     struct det_writer *writer, const char *word, const uint16_t *timers, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        det_buffer_format(
-            &writer->text, "%s%s", i == 0 ? word : ", ", writer->machine->timers[timers[i]].name);
+        det_buffer_format(&writer->text, "%s%s", i == 0 ? word : ", ", writer->timers[timers[i]]);
     if (count > 0)
         det_buffer_append_char(&writer->text, ')');
 }
@@ -180,6 +178,19 @@ static void write_extras(struct det_writer *writer, const struct det_transition_
     }
     if (more->reason != NULL)
         write_reason(writer, more->reason);
+}
+
+void det_write_way(struct det_writer *writer, const struct det_transition *transition)
+{
+    if (transition->outcome == DET_GOTO)
+        det_buffer_format(&writer->text, "goes to %s", writer->states[transition->to]);
+    else
+        det_buffer_append_text(
+            &writer->text, transition->outcome == DET_STAY   ? "stays"
+                           : transition->outcome == DET_STOP ? "stops"
+                                                             : "is not taken");
+    if (transition->more != NULL)
+        write_extras(writer, transition->more);
 }
 
 /* What follows the states of a row. */

@@ -139,6 +139,10 @@ static void name_all(struct det_writer *writer)
     for (size_t i = 0; i < machine->event_count; i++)
         writer->events[i] =
             det_write_c_name(writer, &writer->c_names, machine->events[i].name, "EVENT");
+    for (size_t i = 0; i < machine->effect_count; i++)
+        writer->effects[i] = machine->effects[i].name;
+    for (size_t i = 0; i < machine->timer_count; i++)
+        writer->timers[i] = machine->timers[i].name;
 }
 
 /* So that a pair finds its alternatives without going through those of all pairs. */
@@ -172,6 +176,8 @@ void det_write_collect(struct det_writer *writer)
 
     writer->states = det_write_alloc(writer, machine->state_count, sizeof *writer->states);
     writer->events = det_write_alloc(writer, machine->event_count, sizeof *writer->events);
+    writer->effects = det_write_alloc(writer, machine->effect_count, sizeof *writer->effects);
+    writer->timers = det_write_alloc(writer, machine->timer_count, sizeof *writer->timers);
     writer->first_choice = det_write_alloc(writer, pairs, sizeof *writer->first_choice);
     writer->next_choice =
         det_write_alloc(writer, machine->choice_count, sizeof *writer->next_choice);

@@ -203,7 +203,7 @@ static void write_type(struct det_writer *writer, const struct det_field *field)
     }
 }
 
-static void write_field(struct det_writer *writer, const struct det_field *field)
+void det_write_field(struct det_writer *writer, const struct det_field *field)
 {
     struct det_buffer *text = &writer->text;
     const char *word = (field->flags & DET_FIELD_ARRAY) != 0      ? "ARRAY"
@@ -241,7 +241,7 @@ void det_write_records(struct det_writer *writer)
             det_buffer_format(&writer->text, ", %u", record->version);
         det_buffer_append_text(&writer->text, ")\n");
         for (size_t i = 0; i < record->field_count; i++)
-            write_field(writer, &record->fields[i]);
+            det_write_field(writer, &record->fields[i]);
         det_buffer_append_text(&writer->text, "END\n");
     }
 }

@@ -126,6 +126,7 @@ struct det_resident {
     struct det_served *served;
     struct det_resident_more *more;
     const void *owner; /* the thread that claimed it */
+    uint32_t pins;     /* who needs it to stay, claimed or not */
     struct det_due *held;
     void *data;            /* behind it */
     uint16_t *history;     /* behind it: a ring, the n-th transition at (n - 1) % its size */

@@ -3,15 +3,17 @@
 
 /* runtime.c - opening, settling and closing a runtime.
  *
- *     open -> serving --close--> no new calls -> calls end -> the loop stops -> running effects end
- *                                -> their ends are recorded -> gone */
+ *     open -> serving --close--> what is submitted is carried out -> no new calls -> calls end
+ *                                -> the loop stops -> running effects end -> their ends are
+ *                                recorded -> gone */
 #include "runtime/runtime.h"
 
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
+#include "runtime/batch.h"
 #include "runtime/node.h"
-#include "runtime/turn.h"
+#include "runtime/submit.h"
 
 #define SHARDS_MAX  1024
 #define THREADS_MAX 1024
@@ -45,6 +47,8 @@ static void fill_defaults(struct det_runtime_options *options)
     or_default(&options->pool_threads, 2);
     or_default(&options->shards, 64);
     or_default(&options->history_kept, 16);
+    or_default(&options->instances_max, 100000);
+    or_default(&options->writers, 1);
     or_default_time(&options->hook_deadline, 5 * DET_SECOND);
     or_default_time(&options->send_deadline, 10 * DET_SECOND);
     or_default(&options->effects.attempts_max, 8);
@@ -81,6 +85,8 @@ static int check_options(
             options->shards);
     if (options->pool_threads > THREADS_MAX)
         return det_error_set(reterr, DET_ERR_INVALID, "pool_threads is at most %d", THREADS_MAX);
+    if (options->writers > THREADS_MAX)
+        return det_error_set(reterr, DET_ERR_INVALID, "writers is at most %d", THREADS_MAX);
     if (options->history_kept > DET_HISTORY_MAX)
         return det_error_set(
             reterr, DET_ERR_INVALID, "history_kept is at most %d", DET_HISTORY_MAX);
@@ -142,6 +148,8 @@ static int open_parts(struct det_runtime *runtime, struct det_error *reterr)
     if (r == 0)
         r = det_condition_open(runtime->world, &runtime->quiet);
     if (r == 0)
+        r = det_batch_open(runtime, runtime->ops->is_quick ? 1 : DET_BATCH_TURNS, &runtime->batch);
+    if (r == 0)
         r = open_loop(runtime);
     /* Without a pool no effect is begun, and a loop that does not turn fires nothing. */
     if (r == 0 && acts)
@@ -168,9 +176,11 @@ static void close_shards(struct det_runtime *runtime)
         DET_DELETE_ARRAY(runtime->allocator, runtime->shards, runtime->shard_mask + 1);
 }
 
+/* Effects that have ended are due at once, whatever the time. */
 static void drain(struct det_runtime *runtime)
 {
-    while (atomic_load(&runtime->jobs) || atomic_load(&runtime->is_kicked))
+    while (atomic_load(&runtime->jobs) || atomic_load(&runtime->is_kicked) ||
+           atomic_load(&runtime->next_look) == INT64_MIN)
         (void)det_loop_turn(runtime->loop, 0);
 }
 
@@ -187,9 +197,10 @@ static void close_parts(struct det_runtime *runtime)
         det_loop_timer_cancel(runtime->loop, &runtime->look);
     if (runtime->is_loop_ours)
         det_loop_close(runtime->loop);
+    det_writers_close(runtime);
+    det_batch_close(runtime->batch);
     det_served_close_all(runtime);
     close_shards(runtime);
-    det_free(runtime->allocator, runtime->event, runtime->event_capacity);
     det_condition_close(runtime->world, runtime->quiet);
     det_mutex_close(runtime->world, runtime->quiet_mutex);
     det_mutex_close(runtime->world, runtime->mutex);
@@ -276,6 +287,7 @@ void det_runtime_close(struct det_runtime *runtime)
     if (!runtime)
         return;
     store = runtime->store;
+    det_writers_stop(runtime);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         shut(runtime, &runtime->shards[i]);
     det_node_shut(runtime);

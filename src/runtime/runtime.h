@@ -36,7 +36,9 @@
 /* From this on a deadline of hooks is measured in ticks. */
 #define DET_TICK_SPAN DET_SECOND
 
+struct det_batch;
 struct det_draft;
+struct det_writers;
 struct det_node;
 
 struct det_shard {
@@ -103,12 +105,13 @@ struct det_runtime {
     struct det_post kick;
     atomic_bool is_kicked;
     _Atomic det_time next_look;
-    struct det_node *node; /* locks, leases, sweepers: node.h */
-    atomic_size_t errands; /* that have not ended */
-    atomic_size_t jobs;    /* with the pool or on their way back */
-    atomic_size_t handled; /* due things in the hands of the loop, or held */
-    char *event;           /* the loop's: an event struct */
-    size_t event_capacity;
+    struct det_node *node;                 /* locks, leases, sweepers: node.h */
+    atomic_size_t errands;                 /* that have not ended */
+    atomic_size_t jobs;                    /* with the pool or on their way back */
+    atomic_size_t handled;                 /* due things in the hands of the loop, or held */
+    struct det_batch *batch;               /* the loop's */
+    _Atomic(struct det_writers *) writers; /* NULL: nothing has been submitted yet */
+    bool are_writers_stopped;              /* under the mutex */
     /* For settle: a generation passes whenever something was handled while somebody waits. The
      * mutex is the last one locked, also under a shard's. */
     struct det_mutex *quiet_mutex;

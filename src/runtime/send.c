@@ -42,6 +42,15 @@ struct call {
     struct det_turn turn;
 };
 
+static int check_event_id(const struct det_send_options *options, struct det_error *reterr)
+{
+    if (!options->event_id || det_runtime_id_is_valid(options->event_id))
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_INVALID, "an event id has 1 to %d characters of A-Z a-z 0-9 . _ : -",
+        DET_ID_MAX);
+}
+
 static int begin(
     struct call *call, struct det_runtime *runtime, const struct det_machine *machine,
     const char *instance, const struct det_send_options *options)
@@ -61,11 +70,7 @@ static int begin(
     call->hash = det_served_hash(runtime, instance);
     call->shard = det_served_shard(runtime, call->hash);
     det_index_ask(det_served_index(runtime, call->served, call->shard), call->hash);
-    if (call->options->event_id && !det_runtime_id_is_valid(call->options->event_id))
-        return det_error_set(
-            call->reterr, DET_ERR_INVALID,
-            "an event id has 1 to %d characters of A-Z a-z 0-9 . _ : -", DET_ID_MAX);
-    return 0;
+    return check_event_id(call->options, call->reterr);
 }
 
 static struct det_turn *begin_turn(struct call *call, enum det_turn_kind kind)
@@ -97,24 +102,35 @@ static int finish(struct call *call, int r, const struct det_sent *sent, struct 
     return r;
 }
 
-static int check_events(const struct call *call, const void *const *events, size_t count)
+static int check_events(
+    const struct det_served *served, const void *const *events, size_t count,
+    struct det_error *reterr)
 {
-    const struct det_machine *machine = call->served->machine;
+    const struct det_machine *machine = served->machine;
 
     for (size_t i = 0; i < count; i++) {
         int r;
 
         det_assert(events[i]);
-        r = det_decide_check(call->served, events[i], call->reterr);
+        r = det_decide_check(served, events[i], reterr);
         if (r < 0)
             return r;
         if (machine->events[det_event_kind(events[i])].is_internal)
             return det_error_set(
-                call->reterr, DET_ERR_INVALID,
-                "%s of %s is internal: only effects and timeouts send it",
+                reterr, DET_ERR_INVALID, "%s of %s is internal: only effects and timeouts send it",
                 machine->events[det_event_kind(events[i])].name, machine->name);
     }
     return 0;
+}
+
+int det_send_check(
+    const struct det_served *served, const struct det_send_options *options,
+    const void *const *events, size_t count, struct det_error *reterr)
+{
+    int r;
+
+    r = check_event_id(options, reterr);
+    return r < 0 ? r : check_events(served, events, count, reterr);
 }
 
 static int check_batch(const struct call *call, const void *const *events, size_t count)
@@ -123,7 +139,7 @@ static int check_batch(const struct call *call, const void *const *events, size_
         return det_error_set(
             call->reterr, DET_ERR_INVALID, "a batch has 1 to %d events, not %zu", DET_BATCH_MAX,
             count);
-    return check_events(call, events, count);
+    return check_events(call->served, events, count, call->reterr);
 }
 
 /* All that the send will touch is asked for at once, as soon as the slot is there. */
@@ -272,7 +288,7 @@ int det_runtime_send(
 
     r = begin(&call, runtime, machine, instance, options);
     if (r == 0)
-        r = check_events(&call, &event, 1);
+        r = check_events(call.served, &event, 1, call.reterr);
     if (r == 0)
         r = run(&call, &event, 1, &sent);
     return finish(&call, r, &sent, ret);

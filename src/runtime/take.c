@@ -3,7 +3,7 @@
 
 /* take.c - how a turn gets its instance: found, loaded, loaded again, waited for. */
 #include "base/checked.h"
-#include "runtime/turn.h"
+#include "runtime/batch.h"
 
 void det_turn_init(
     struct det_turn *turn, struct det_runtime *runtime, struct det_served *served, uint64_t hash)
@@ -106,6 +106,10 @@ static int wait(struct det_turn *turn, det_time *until)
     const struct det_resident *resident = turn->resident;
     int r;
 
+    if (turn->is_batched)
+        return DET_ERR_BUSY;
+    if (det_batch_yield(runtime, turn->shard))
+        return 0;
     if (resident->owner == det_thread_self(runtime->world))
         return det_error_set(
             turn->error, DET_ERR_BUSY, "%s %s: its own guard, hook or observer called",

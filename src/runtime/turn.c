@@ -366,13 +366,13 @@ int det_turn_begin(struct det_turn *turn, struct det_store_commit *commit, struc
 {
     struct det_runtime *runtime = turn->runtime;
 
+    turn->now = det_runtime_now(runtime);
     turn->draft = det_draft_take(runtime, turn->shard);
     if (!turn->draft) {
         if (turn->is_claimed)
             det_shard_unlock(runtime, turn->shard);
         return DET_ERR_NO_MEMORY;
     }
-    turn->now = det_runtime_now(runtime);
     if (turn->is_claimed)
         det_shard_unlock(runtime, turn->shard);
     else if (needs_claim(turn))

@@ -217,6 +217,12 @@ void det_turn_release(struct det_turn *turn);
  * own. A failure leaves the rest for the next change; it is not the sender's. With a claim. */
 void det_turn_retry_deferred(struct det_turn *turn);
 
+/* send.c */
+/* Whether a caller may send this. */
+DET_MUST_CHECK int det_send_check(
+    const struct det_served *served, const struct det_send_options *options,
+    const void *const *events, size_t count, struct det_error *reterr);
+
 /* turn.c */
 /* Carries out the turn on the resident that was taken. The lock is held before and not after. */
 DET_MUST_CHECK int det_turn_run(

@@ -121,6 +121,7 @@ struct memory_effect *det_memory_effect_open(
     memcpy(data, row->data, machine->data_size);
     memcpy(event, row->event, machine->event_size);
     effect->row = *row;
+    effect->row.is_foreign = false;
     effect->row.data = data;
     effect->row.event = event;
     return effect;

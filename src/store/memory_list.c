@@ -79,7 +79,7 @@ static void merge(
 
 static int sort(struct memory_store *store, struct memory_machine *machine)
 {
-    struct memory_instance **tail = machine->ordered + machine->sorted_count, **added;
+    struct memory_instance **added;
     size_t count = machine->ordered_count - machine->sorted_count;
 
     if (!count)
@@ -87,7 +87,7 @@ static int sort(struct memory_store *store, struct memory_machine *machine)
     added = DET_NEW_ARRAY(store->store.allocator, count, struct memory_instance *);
     if (!added)
         return DET_ERR_NO_MEMORY;
-    memcpy(added, tail, count * sizeof *added);
+    memcpy(added, machine->ordered + machine->sorted_count, count * sizeof *added);
     qsort(added, count, sizeof *added, by_id);
     merge(machine->ordered, machine->sorted_count, added, count);
     machine->sorted_count = machine->ordered_count;

@@ -208,6 +208,7 @@ bool crash_disk_sync(struct crash_disk *disk, unsigned node)
     if (fault->sync_at && (disk->sync_count == fault->sync_at ||
                            (fault->is_sticky && disk->sync_count > fault->sync_at))) {
         disk->failed_syncs++;
+        disk->failed_at = disk->op_count;
         if (fault->drops)
             record_node(disk, CRASH_DROP, node);
         return false;
@@ -221,6 +222,39 @@ void crash_disk_sync_folder(struct crash_disk *disk)
 {
     if (!disk->fault.ignores_syncs)
         record_node(disk, CRASH_FOLDER_SYNC, 0);
+}
+
+/* The writes to a node within a part of the log. */
+static void replay(struct crash_disk *disk, unsigned node, size_t from, size_t end)
+{
+    for (size_t i = from; i < end; i++) {
+        const struct crash_op *op = &disk->ops[i];
+
+        if (op->node != node)
+            continue;
+        if (op->kind == CRASH_WRITE)
+            crash_bytes_write(&disk->nodes[node], op->offset, op->data, op->size);
+        else if (op->kind == CRASH_TRUNCATE)
+            crash_bytes_resize(&disk->nodes[node], op->offset);
+    }
+}
+
+void crash_disk_forget(struct crash_disk *disk, unsigned node)
+{
+    size_t from = 0;
+
+    assert(disk->is_recording);
+    disk->nodes[node].size = 0;
+    for (size_t i = 0; i < disk->op_count; i++) {
+        const struct crash_op *op = &disk->ops[i];
+
+        if (op->node != node || (op->kind != CRASH_SYNC && op->kind != CRASH_DROP))
+            continue;
+        if (op->kind == CRASH_SYNC)
+            replay(disk, node, from, i);
+        from = i + 1;
+    }
+    replay(disk, node, from, disk->op_count);
 }
 
 void crash_disk_mark(struct crash_disk *disk, uint64_t number)

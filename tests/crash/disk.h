@@ -11,7 +11,7 @@
  * What a power cut may leave
  *   1. What was written to a file before its last sync is there.
  *   2. Of each write since: all, nothing, or any of its sectors of 512 bytes, independently of
- *      every other write. One that is lost may have made the file longer all the same; zeros are there.
+ *      every other write. One that is lost may have made the file longer all the same, with zeros.
  *   3. Truncations since: each happened or did not.
  *   4. Files created and deleted since the last sync of the folder: each happened or did not.
  *
@@ -90,6 +90,7 @@ struct crash_disk {
     size_t op_count, op_capacity;
     uint64_t sync_count;
     uint64_t failed_syncs;
+    size_t failed_at; /* the place in the log where a sync failed last */
     struct crash_fault fault;
 };
 
@@ -113,6 +114,9 @@ void crash_disk_truncate(struct crash_disk *disk, unsigned node, uint64_t size);
 /* False: it failed, as the fault says. */
 bool crash_disk_sync(struct crash_disk *disk, unsigned node);
 void crash_disk_sync_folder(struct crash_disk *disk);
+/* What memory holds of a file and need not be written is read from the disk again: the writes that
+ * a failed sync dropped are gone for good. Needs the log. */
+void crash_disk_forget(struct crash_disk *disk, unsigned node);
 void crash_disk_mark(struct crash_disk *disk, uint64_t number);
 
 void crash_shm_free(struct crash_shm *shm);

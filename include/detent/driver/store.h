@@ -193,6 +193,7 @@ struct det_store_query {
     uint16_t state;
     det_time moved_before; /* only those that have not moved since; 0: any */
     enum det_store_stopped { DET_STORE_ANY, DET_STORE_RUNNING, DET_STORE_STOPPED } stopped;
+    bool has_dead; /* only those with dead effects; a driver that cannot tell lists others too */
 };
 
 /* An instance that has something to be done: a timer that is due, or an effect whose next attempt
@@ -286,10 +287,11 @@ struct det_store_ops {
         struct det_store *store, const struct det_machine *machine,
         const struct det_store_query *query,
         int (*visit)(void *context, const struct det_store_listed *row), void *context);
-    /* What is due at `before` or earlier, of this node: timers and effects that are not dead, by
-     * their time, at most `limit` of them. `ret_next` is the time of the first one that was not
-     * listed, whether due or not; DET_NEVER: there is none. Rows that a commit under way is about
-     * to change may or may not be listed. `visit` must not call the store. */
+    /* What is due at `before` or earlier, of this node (of all nodes, where the store was opened
+     * for reading): timers and effects that are not dead, by their time, at most `limit` of them.
+     * `ret_next` is the time of the first one that was not listed, whether due or not; DET_NEVER:
+     * there is none. Rows that a commit under way is about to change may or may not be listed.
+     * `visit` must not call the store. */
     int (*due)(
         struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
         int (*visit)(void *context, const struct det_store_due *row), void *context,
@@ -337,6 +339,16 @@ struct det_store_ops {
         struct det_store *store,
         int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
         void *context);
+    /* Makes `machine` the definition of what is stored under its name, which nobody serves, in one
+     * transaction: what has an old name gets the new one (states of instances, snapshots and
+     * answers; timers; effects that have not ended, and dead ones; deferred events), all at once,
+     * so names may be exchanged; then everything must fit, as in `serve`, or nothing happened
+     * (DET_ERR_VERSION). Recorded events are what was, and stay; but the store remembers the
+     * renames, and gives out under the new names what it finds under the old ones. `ret` is how
+     * many rows changed. */
+    int (*migrate)(
+        struct det_store *store, const struct det_machine *machine,
+        const struct det_rename *renames, size_t count, uint64_t *ret, struct det_error *reterr);
     /* A consistent copy into a file that does not exist yet. */
     int (*backup)(struct det_store *store, const char *path, struct det_error *reterr);
     /* Gives back what is not used to the file system. */
