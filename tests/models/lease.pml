@@ -196,8 +196,9 @@ inline serve()
         :: job[me] == ACQUIRE -> store_acquire()
         :: job[me] == RENEW -> store_renew()
         :: job[me] == RELEASE ->
-            store_release(tokens[me]);
-            answer[me] = LEASE_GRANTED
+            answer[me] = (holder == me && tokens[me] == granted && !lapsed -> LEASE_GRANTED :
+                                                                              LEASE_REFUSED);
+            store_release(tokens[me])
         fi;
         if
         :: true
