@@ -15,7 +15,8 @@
  * Rules
  *   1. One commit is everything that one send implies. The driver checks the expected sequence, the
  *      event id, and that what is fired or ended is still there, inside it.
- *   2. The runtime never has two operations on one instance under way at once. Operations on
+ *   2. The runtime never has two operations on one instance under way at once, but for `lock`,
+ *      which comes at any time: a lock is renewed while its holder sends. Operations on
  *      different instances, and `list`, come from any thread at any time.
  *   3. Values are structs of the machine's records, borrowed for the call. A driver that writes
  *      bytes encodes them with det_record_encode(), and writes names and versions, never ids.
@@ -323,7 +324,8 @@ struct det_store_ops {
         struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
         det_time answers_before, uint64_t *ret);
     /* Called, on any thread, when somebody else has changed something that may be due for this
-     * node sooner than it thinks. NULL where the store is not shared. */
+     * node sooner than it thinks, or has given up a lock or a lease. `wake` NULL: not any more, and
+     * none is under way when this returns. NULL where the store is not shared. */
     void (*listen)(struct det_store *store, void (*wake)(void *context), void *context);
     /* The rest is for keeping a store. NULL: DET_ERR_UNSUPPORTED. */
     /* The file or database itself, the chain of every instance, every checksum, and that what
