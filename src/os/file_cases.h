@@ -393,6 +393,38 @@ static void a_program_that_is_not_there_is_not_found(void **state)
         fixture->world->ops->process_start(fixture->world, &options, &process, NULL));
 }
 
+static void a_file_is_locked_by_one_until_it_is_closed(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    unsigned flags = DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE;
+    struct det_file *one = open_file(fixture, "lock", flags);
+    struct det_file *two = open_file(fixture, "lock", flags);
+    struct det_file *other = open_file(fixture, "other", flags);
+
+    assert_int_equal(0, det_file_lock(world, one));
+    assert_int_equal(0, det_file_lock(world, one));
+    assert_int_equal(DET_ERR_BUSY, det_file_lock(world, two));
+    assert_int_equal(0, det_file_lock(world, other));
+    det_file_forget(world, one);
+    det_file_close(world, one);
+    assert_int_equal(0, det_file_lock(world, two));
+    det_file_close(world, two);
+    det_file_close(world, other);
+    assert_true(det_self_number(world) > 0);
+}
+
+static void a_path_here_is_not_on_another_machine(void **state)
+{
+    struct world_fixture *fixture = *state;
+    char path[PATH_SIZE];
+
+    assert_false(det_path_is_remote(fixture->world, path_to(fixture, "a", path)));
+    assert_false(det_path_is_remote(fixture->world, "."));
+    assert_false(det_path_is_remote(fixture->world, "no/such/place"));
+    assert_false(det_path_is_remote(fixture->world, ""));
+}
+
 #define FILE_CASES                                                                                \
     WORLD_CASE(bytes_that_were_written_are_read), WORLD_CASE(a_truncated_file_grows_with_zeroes), \
         WORLD_CASE(opening_says_what_is_there),                                                   \
@@ -405,7 +437,9 @@ static void a_program_that_is_not_there_is_not_found(void **state)
         WORLD_CASE(a_path_knows_its_folder),                                                      \
         WORLD_CASE(a_replaced_file_has_its_new_content_and_no_leftover),                          \
         WORLD_CASE(a_replacement_that_fails_leaves_the_old_file),                                 \
-        WORLD_CASE(a_file_is_loaded_up_to_its_limit)
+        WORLD_CASE(a_file_is_loaded_up_to_its_limit),                                             \
+        WORLD_CASE(a_file_is_locked_by_one_until_it_is_closed),                                   \
+        WORLD_CASE(a_path_here_is_not_on_another_machine)
 
 #define PROCESS_CASES                                                                            \
     WORLD_CASE(a_process_ends_with_its_code), WORLD_CASE(a_killed_process_ends_with_the_signal), \

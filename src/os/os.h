@@ -142,6 +142,26 @@ static inline int det_folder_make(struct det_world *world, const char *path)
     return world->ops->folder_make(world, path);
 }
 
+static inline int det_file_lock(struct det_world *world, struct det_file *file)
+{
+    return world->ops->file_lock(world, file);
+}
+
+static inline void det_file_forget(struct det_world *world, struct det_file *file)
+{
+    world->ops->file_forget(world, file);
+}
+
+static inline bool det_path_is_remote(struct det_world *world, const char *path)
+{
+    return world->ops->path_is_remote(world, path);
+}
+
+static inline int64_t det_self_number(struct det_world *world)
+{
+    return world->ops->self_number(world);
+}
+
 /* The longest path that det_file_replace() and det_file_folder() take, with its final 0. */
 #define DET_PATH_MAX 4096
 

@@ -67,6 +67,12 @@ int det_real_file_rename(struct det_world *world, const char *from, const char *
 int det_real_file_remove(struct det_world *world, const char *path);
 int det_real_folder_sync(struct det_world *world, const char *path);
 int det_real_folder_make(struct det_world *world, const char *path);
+int det_real_file_lock(struct det_world *world, struct det_file *file);
+void det_real_file_forget(struct det_world *world, struct det_file *file);
+bool det_real_path_is_remote(struct det_world *world, const char *path);
+int64_t det_real_self_number(struct det_world *world);
+/* By the type that statfs() tells; pure. */
+bool det_real_filesystem_is_remote(int64_t type);
 
 int det_real_process_start(
     struct det_world *world, const struct det_process_options *options, struct det_process **ret,

@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "os/os.h"
 #include "os/real.h"
 
 #define FILE_MODE   0640
@@ -189,4 +192,66 @@ int det_real_folder_make(struct det_world *world, const char *path)
 {
     (void)world;
     return mkdir(path, FOLDER_MODE) < 0 ? det_real_error(errno) : 0;
+}
+
+int det_real_file_lock(struct det_world *world, struct det_file *file)
+{
+    int r;
+
+    (void)world;
+    do
+        r = flock(file->descriptor, LOCK_EX | LOCK_NB);
+    while (r < 0 && errno == EINTR);
+    if (r < 0 && errno == EWOULDBLOCK)
+        return DET_ERR_BUSY;
+    return r < 0 ? det_real_error(errno) : 0;
+}
+
+void det_real_file_forget(struct det_world *world, struct det_file *file)
+{
+    (void)world;
+    (void)posix_fadvise(file->descriptor, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+/* FUSE is left out: behind it may be anything. */
+bool det_real_filesystem_is_remote(int64_t type)
+{
+    static const uint32_t remote[] = {
+        0x6969u,     /* nfs */
+        0xFF534D42u, /* cifs */
+        0xFE534D42u, /* smb2 */
+        0x517Bu,     /* smb */
+        0x00C36400u, /* ceph */
+        0x5346414Fu, /* afs */
+        0x6B414653u, /* afs of the kernel */
+        0x73757245u, /* coda */
+        0x564Cu,     /* ncp */
+        0x0BD00BD0u, /* lustre */
+        0x01021997u, /* 9p */
+    };
+
+    for (size_t i = 0; i < sizeof remote / sizeof remote[0]; i++) {
+        if ((uint32_t)type == remote[i])
+            return true;
+    }
+    return false;
+}
+
+bool det_real_path_is_remote(struct det_world *world, const char *path)
+{
+    char folder[DET_PATH_MAX];
+    struct statfs status;
+
+    (void)world;
+    if (statfs(path, &status) == 0)
+        return det_real_filesystem_is_remote(status.f_type);
+    if (det_file_folder(path, folder) < 0 || statfs(folder, &status) < 0)
+        return false;
+    return det_real_filesystem_is_remote(status.f_type);
+}
+
+int64_t det_real_self_number(struct det_world *world)
+{
+    (void)world;
+    return getpid();
 }

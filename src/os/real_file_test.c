@@ -57,6 +57,16 @@ static void allow_descriptors(rlim_t before)
     assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &limit));
 }
 
+static void filesystems_of_other_machines_are_known_by_their_type(void **state)
+{
+    (void)state;
+    assert_true(det_real_filesystem_is_remote(0x6969));
+    assert_true(det_real_filesystem_is_remote((int64_t)0xFF534D42));
+    assert_true(det_real_filesystem_is_remote((int32_t)0xFE534D42));
+    assert_false(det_real_filesystem_is_remote(0xEF53));
+    assert_false(det_real_filesystem_is_remote(0x01021994));
+}
+
 static void a_full_disk_has_no_space(void **state)
 {
     struct world_fixture *fixture = *state;
@@ -455,6 +465,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         FILE_CASES,
         PROCESS_CASES,
+        WORLD_CASE(filesystems_of_other_machines_are_known_by_their_type),
         WORLD_CASE(a_full_disk_has_no_space),
         WORLD_CASE(a_failed_read_or_size_is_an_error),
         WORLD_CASE(a_file_whose_size_is_unknown_is_not_loaded),

@@ -9,6 +9,7 @@
 #include <detent/driver/store.h>
 
 #include "base/buffer.h"
+#include "base/text.h"
 #include "store/chain.h"
 
 /* "goto", "stay", ...; and back, -1: none of them. */
@@ -31,7 +32,8 @@ DET_MUST_CHECK int det_row_effect_find(
     const struct det_machine *machine, const char *name, uint16_t *ret);
 
 /* Appends the payload of an event struct to `buffer`, as a record; `ret` is where it stands, valid
- * until the buffer grows: so reserve first, or use offsets. A NULL event has no payload: NULL. */
+ * until the buffer grows: so reserve first, or use offsets. A NULL event, or one whose payload has
+ * no fields, has no bytes: NULL. DET_ERR_INVALID when the value is not valid, DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int det_row_payload_encode(
     const struct det_machine *machine, const void *event, struct det_buffer *buffer,
     struct det_chain_bytes *ret);
@@ -44,5 +46,20 @@ DET_MUST_CHECK int det_row_data_encode(
     struct det_chain_bytes *ret);
 DET_MUST_CHECK int det_row_data_decode(
     const struct det_machine *machine, struct det_chain_bytes bytes, void *data);
+
+/* What chain.h wants to know; the head without its reason, data and hash. */
+struct det_chain_event det_row_chain_event(
+    const struct det_machine *machine, const char *id, const struct det_store_event *event,
+    struct det_chain_bytes payload);
+struct det_chain_head det_row_chain_head(
+    const struct det_machine *machine, const char *id, const struct det_store_head *head);
+
+/* The history of a snapshot as its names, separated by one space; and behind what is in `loaded`,
+ * as far as there is room. DET_ERR_VERSION, DET_ERR_CORRUPT. */
+DET_MUST_CHECK int det_row_history_write(
+    const struct det_machine *machine, const uint16_t *history, size_t count,
+    struct det_buffer *buffer);
+DET_MUST_CHECK int det_row_history_read(
+    const struct det_machine *machine, const char *text, struct det_store_loaded *loaded);
 
 #endif

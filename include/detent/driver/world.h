@@ -146,6 +146,15 @@ struct det_world_ops {
     /* Makes the entries of a folder durable: after create, rename, remove. */
     int (*folder_sync)(struct det_world *world, const char *path);
     int (*folder_make)(struct det_world *world, const char *path);
+    /* Until it is closed, no other opening of the file, in this process or another one, can lock
+     * it: DET_ERR_BUSY. Does not wait. */
+    int (*file_lock)(struct det_world *world, struct det_file *file);
+    /* What memory holds of the file and need not be written is read from the disk again. A hint. */
+    void (*file_forget)(struct det_world *world, struct det_file *file);
+    /* Whether what is at this path, or would be, is known to be on another machine. */
+    bool (*path_is_remote)(struct det_world *world, const char *path);
+    /* The number of this process. */
+    int64_t (*self_number)(struct det_world *world);
 
     int (*process_start)(
         struct det_world *world, const struct det_process_options *options,

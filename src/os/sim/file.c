@@ -26,6 +26,7 @@ enum operation {
     OPERATION_FOLDER_MAKE,
     OPERATION_POWER_CUT,
     OPERATION_FAULT,
+    OPERATION_LOCK,
 };
 
 struct det_file {
@@ -34,6 +35,7 @@ struct det_file {
     struct det_disk_node *node;
     unsigned flags;
     uint64_t power_cuts; /* how many there had been when it was opened */
+    bool is_locked;
 };
 
 static void trace(struct det_sim *sim, enum operation operation, uint64_t detail)
@@ -298,6 +300,48 @@ int det_sim_folder_make(struct det_world *world, const char *path)
     if (det_disk_find(&sim->disk, path))
         return DET_ERR_EXISTS;
     return det_disk_create(&sim->disk, path, true, &node);
+}
+
+/* The lock of one whose power went is gone. */
+int det_sim_file_lock(struct det_world *world, struct det_file *file)
+{
+    struct det_sim *sim = det_sim_of(world);
+    int r;
+
+    r = begin_file(sim, OPERATION_LOCK, file);
+    if (r < 0)
+        return r;
+    DET_LIST_EACH(link, &sim->files)
+    {
+        const struct det_file *other = DET_CONTAINER(link, struct det_file, link);
+
+        if (other != file && other->node == file->node && other->is_locked &&
+            other->power_cuts == sim->disk.power_cuts)
+            return DET_ERR_BUSY;
+    }
+    file->is_locked = true;
+    return 0;
+}
+
+void det_sim_file_forget(struct det_world *world, struct det_file *file)
+{
+    (void)world;
+    (void)file;
+}
+
+bool det_sim_path_is_remote(struct det_world *world, const char *path)
+{
+    (void)world;
+    (void)path;
+    return false;
+}
+
+/* The simulation itself is process 1. */
+int64_t det_sim_self_number(struct det_world *world)
+{
+    struct det_process *process = det_sim_of(world)->current->process;
+
+    return process ? det_sim_process_number(world, process) : 1;
 }
 
 void det_sim_set_disk_faults(struct det_sim *sim, const struct det_sim_disk_faults *faults)

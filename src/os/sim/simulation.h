@@ -184,6 +184,10 @@ int det_sim_file_rename(struct det_world *world, const char *from, const char *t
 int det_sim_file_remove(struct det_world *world, const char *path);
 int det_sim_folder_sync(struct det_world *world, const char *path);
 int det_sim_folder_make(struct det_world *world, const char *path);
+int det_sim_file_lock(struct det_world *world, struct det_file *file);
+void det_sim_file_forget(struct det_world *world, struct det_file *file);
+bool det_sim_path_is_remote(struct det_world *world, const char *path);
+int64_t det_sim_self_number(struct det_world *world);
 
 /* Closes what a process left open; NULL: what anybody did. */
 void det_sim_files_close(struct det_sim *sim, const struct det_process *process);

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* row.c - between a commit and its rows. An event whose payload has no fields has no bytes: what is
+ * not there is zero, and that is what it is. */
+#include "store/row.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+
+static const char *const outcome_names[] = {
+    [DET_UNHANDLED] = "unhandled",
+    [DET_GOTO] = "goto",
+    [DET_STAY] = "stay",
+    [DET_STOP] = "stop",
+    [DET_IGNORED] = "ignored",
+    [DET_DEFERRED] = "deferred",
+    [DET_DEAD_LETTER] = "dead_letter",
+};
+#define OUTCOME_COUNT (sizeof outcome_names / sizeof outcome_names[0])
+
+const char *det_row_outcome_name(unsigned outcome)
+{
+    det_assert(outcome < OUTCOME_COUNT);
+    return outcome_names[outcome];
+}
+
+int det_row_outcome_find(const char *name)
+{
+    for (size_t i = 0; i < OUTCOME_COUNT; i++) {
+        if (strcmp(outcome_names[i], name) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+const char *det_row_event_name(const struct det_machine *machine, uint16_t event)
+{
+    if (event == UINT16_MAX)
+        return NULL;
+    det_assert(event < machine->event_count);
+    return machine->events[event].name;
+}
+
+const char *det_row_timer_name(const struct det_machine *machine, uint16_t timer)
+{
+    if (timer == DET_STATE_TIMER)
+        return "";
+    det_assert(timer < machine->timer_count);
+    return machine->timers[timer].name;
+}
+
+static int found(int id, uint16_t *ret)
+{
+    if (id < 0)
+        return DET_ERR_VERSION;
+    *ret = (uint16_t)id;
+    return 0;
+}
+
+int det_row_state_find(const struct det_machine *machine, const char *name, uint16_t *ret)
+{
+    return found(det_machine_find_state(machine, name), ret);
+}
+
+int det_row_event_find(const struct det_machine *machine, const char *name, uint16_t *ret)
+{
+    return found(name ? det_machine_find_event(machine, name) : UINT16_MAX, ret);
+}
+
+int det_row_timer_find(const struct det_machine *machine, const char *name, uint16_t *ret)
+{
+    return found(name[0] ? det_machine_find_timer(machine, name) : DET_STATE_TIMER, ret);
+}
+
+int det_row_effect_find(const struct det_machine *machine, const char *name, uint16_t *ret)
+{
+    return found(det_machine_find_effect(machine, name), ret);
+}
+
+/* Room for `size` more bytes that are not counted yet. */
+static int reserve(struct det_buffer *buffer, size_t size)
+{
+    size_t before = buffer->size;
+
+    (void)det_buffer_extend(buffer, size);
+    if (det_buffer_status(buffer) < 0)
+        return det_buffer_status(buffer);
+    buffer->size = before;
+    return 0;
+}
+
+static size_t room_in(const struct det_buffer *buffer)
+{
+    size_t room = buffer->capacity > buffer->size ? buffer->capacity - buffer->size - 1 : 0;
+
+    return buffer->limit && buffer->limit - buffer->size < room ? buffer->limit - buffer->size
+                                                                : room;
+}
+
+static int64_t encode_into_room(
+    const struct det_record *record, const void *value, struct det_buffer *buffer)
+{
+    char *target = buffer->data + buffer->size;
+    int64_t size;
+
+    size = det_record_encode(record, value, target, room_in(buffer), NULL);
+    if (size < 0)
+        *target = 0;
+    return size;
+}
+
+/* Writes into the room there is, which is mostly enough, and asks for the largest size only when it
+ * is not: that costs more than encoding. */
+static int encode(
+    const struct det_record *record, const void *value, struct det_buffer *buffer,
+    struct det_chain_bytes *ret)
+{
+    int64_t size = DET_ERR_LIMIT;
+    int r;
+
+    if (buffer->data && !buffer->error)
+        size = encode_into_room(record, value, buffer);
+    if (size == DET_ERR_LIMIT) {
+        r = reserve(buffer, det_record_encoded_max(record));
+        if (r < 0)
+            return r;
+        size = encode_into_room(record, value, buffer);
+    }
+    if (size < 0)
+        return DET_ERR_INVALID;
+    *ret = (struct det_chain_bytes){ buffer->data + buffer->size, (size_t)size };
+    buffer->size += (size_t)size;
+    buffer->data[buffer->size] = 0;
+    return 0;
+}
+
+int det_row_payload_encode(
+    const struct det_machine *machine, const void *event, struct det_buffer *buffer,
+    struct det_chain_bytes *ret)
+{
+    const struct det_record *record;
+    unsigned kind;
+
+    *ret = (struct det_chain_bytes){ 0 };
+    if (!event)
+        return 0;
+    kind = det_event_kind(event);
+    if (kind >= machine->event_count)
+        return DET_ERR_INVALID;
+    record = det_machine_payload(machine, kind);
+    if (record->field_count == 0)
+        return 0;
+    return encode(record, (const char *)event + machine->events[kind].payload_offset, buffer, ret);
+}
+
+int det_row_payload_decode(
+    const struct det_machine *machine, uint16_t kind, struct det_chain_bytes payload, void *event)
+{
+    unsigned number = kind;
+
+    det_assert(kind < machine->event_count);
+    memset(event, 0, machine->event_size);
+    memcpy(event, &number, sizeof number);
+    if (!payload.data)
+        return 0;
+    return det_record_decode(
+        det_machine_payload(machine, kind), payload.data, payload.size,
+        (char *)event + machine->events[kind].payload_offset, NULL);
+}
+
+int det_row_data_encode(
+    const struct det_machine *machine, const void *data, struct det_buffer *buffer,
+    struct det_chain_bytes *ret)
+{
+    return encode(det_machine_data(machine), data, buffer, ret);
+}
+
+int det_row_data_decode(const struct det_machine *machine, struct det_chain_bytes bytes, void *data)
+{
+    return det_record_decode(det_machine_data(machine), bytes.data, bytes.size, data, NULL);
+}
+
+struct det_chain_event det_row_chain_event(
+    const struct det_machine *machine, const char *id, const struct det_store_event *event,
+    struct det_chain_bytes payload)
+{
+    return (struct det_chain_event){
+        .machine = machine->name,
+        .id = id,
+        .version = machine->version,
+        .sequence = event->sequence,
+        .visit = event->visit,
+        .from = machine->states[event->from].name,
+        .to = machine->states[event->to].name,
+        .event = det_row_event_name(machine, event->event),
+        .outcome = det_row_outcome_name(event->outcome),
+        .choice = event->choice,
+        .is_timeout = event->is_timeout,
+        .at = event->at,
+        .event_id = event->event_id,
+        .cause = event->cause,
+        .payload = payload,
+    };
+}
+
+struct det_chain_head det_row_chain_head(
+    const struct det_machine *machine, const char *id, const struct det_store_head *head)
+{
+    return (struct det_chain_head){
+        .machine = machine->name,
+        .id = id,
+        .version = machine->version,
+        .state = machine->states[head->state].name,
+        .sequence = head->sequence,
+        .visit = head->visit,
+        .transitions = head->transition_count,
+        .started_at = head->started_at,
+        .moved_at = head->last_transition_at,
+        .is_stopped = head->is_stopped,
+    };
+}
+
+int det_row_history_write(
+    const struct det_machine *machine, const uint16_t *history, size_t count,
+    struct det_buffer *buffer)
+{
+    for (size_t i = 0; i < count; i++) {
+        det_assert(history[i] < machine->state_count);
+        if (i)
+            det_buffer_append_char(buffer, ' ');
+        det_buffer_append_text(buffer, machine->states[history[i]].name);
+    }
+    return det_buffer_status(buffer);
+}
+
+int det_row_history_read(
+    const struct det_machine *machine, const char *text, struct det_store_loaded *loaded)
+{
+    char name[DET_NAME_MAX + 1];
+    int r;
+
+    while (*text && loaded->history_count < DET_HISTORY_MAX) {
+        size_t length = strcspn(text, " ");
+
+        if (length == 0 || length > DET_NAME_MAX)
+            return DET_ERR_CORRUPT;
+        memcpy(name, text, length);
+        name[length] = 0;
+        r = det_row_state_find(machine, name, &loaded->history[loaded->history_count]);
+        if (r < 0)
+            return r;
+        loaded->history_count++;
+        text += length + (text[length] == ' ');
+    }
+    return 0;
+}
