@@ -70,16 +70,14 @@ static int send_event(struct sending *sending, void *event)
 {
     struct act *act = &sending->act;
     const struct det_machine *machine = act->machine;
-    const struct det_event_def *def = &machine->events[sending->kind];
     struct det_error error = { 0 };
-    struct det_empty nothing; /* where no event has a payload, the struct has no room for one */
     struct det_sent sent;
     int code, r;
 
     memcpy(event, &sending->kind, sizeof sending->kind);
     code = act_read_json(
         act, sending->args->values[OPTION_DATA], det_machine_payload(machine, sending->kind), 0,
-        det_record_of(def->payload) ? (char *)event + def->payload_offset : (void *)&nothing);
+        instance_payload_in(machine, event));
     if (code != CLI_OK)
         return code;
     sending->options.error = &error;
