@@ -268,7 +268,7 @@ static void look_at(struct det_runtime *runtime, struct det_shard *shard, det_ti
 
 static det_time earliest(struct det_runtime *runtime, det_time now)
 {
-    det_time first = DET_NEVER;
+    det_time first = det_recover_next(runtime);
 
     for (uint32_t i = 0; i <= runtime->shard_mask; i++) {
         struct det_shard *shard = &runtime->shards[i];
@@ -310,6 +310,7 @@ void det_due_look(void *argument)
     if (!det_node_may_act(runtime))
         return;
     now = det_runtime_now(runtime);
+    det_recover_due(runtime, now);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         look_at(runtime, &runtime->shards[i], now);
     det_batch_end(runtime->batch);

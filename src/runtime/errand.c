@@ -92,8 +92,15 @@ struct det_errand *det_errand_open(
     return errand;
 }
 
+static bool is_under_way(const struct det_errand *errand)
+{
+    return errand->state == DET_ERRAND_RUNNING || errand->state == DET_ERRAND_ENDING;
+}
+
 void det_errand_close(struct det_runtime *runtime, struct det_errand *errand)
 {
+    if (is_under_way(errand))
+        errand->due.resident->pins--;
     det_list_remove(&errand->node);
     det_free(runtime->allocator, errand, errand->size);
 }
@@ -165,6 +172,10 @@ static void set_state(struct det_errand *errand, enum det_errand_state state)
     };
 
     det_assert(allowed[errand->state][state]);
+    if (state == DET_ERRAND_RUNNING)
+        errand->due.resident->pins++;
+    else if (is_under_way(errand) && state != DET_ERRAND_ENDING)
+        errand->due.resident->pins--;
     errand->state = state;
 }
 
