@@ -61,7 +61,7 @@ enum {
     ROW_LAST_ERROR,
     ROW_DATA,
     ROW_DEAD,
-    ROW_OWNER, /* NULL: nobody's */
+    ROW_OWNER,
 };
 
 static bool read_hash(struct det_chain_bytes bytes, struct det_chain_hash *ret)
@@ -152,7 +152,7 @@ static void read_history(struct loading *loading)
     uint64_t snapshot = (uint64_t)det_postgres_number(head, 0, HEAD_SNAPSHOT_SEQUENCE);
     const char *history = det_postgres_text(head, 0, HEAD_SNAPSHOT_HISTORY);
     struct det_store_loaded joined = { 0 }, *ret = loading->ret;
-    int r;
+    int ignored;
 
     ret->history_count = 0;
     for (int i = 0; i < PQntuples(gotos) && ret->history_count < DET_HISTORY_MAX; i++) {
@@ -168,9 +168,8 @@ static void read_history(struct loading *loading)
     }
     if (!history)
         return;
-    /* What it could not read is not there. */
-    r = det_row_history_read(loading->machine, history, &joined);
-    (void)r;
+    ignored = det_row_history_read(loading->machine, history, &joined);
+    (void)ignored;
     if (joined.history_count > ret->history_count) {
         memcpy(ret->history, joined.history, sizeof ret->history);
         ret->history_count = joined.history_count;
@@ -192,10 +191,9 @@ static int read_event(
 
 static bool is_foreign(const struct loading *loading, int row)
 {
-    const PGresult *rows = loading->results[1];
+    const char *owner = det_postgres_text(loading->results[1], row, ROW_OWNER);
 
-    return !PQgetisnull(rows, row, ROW_OWNER) &&
-           strcmp(det_postgres_text(rows, row, ROW_OWNER), loading->store->owner) != 0;
+    return !owner || strcmp(owner, loading->store->store.owner) != 0;
 }
 
 static int give_timer(struct loading *loading, int row, void *event)
@@ -233,11 +231,11 @@ static int give_effect(struct loading *loading, int row, void *event, void *data
         .last_error = (int)det_postgres_number(rows, row, ROW_LAST_ERROR),
         .next = det_postgres_number(rows, row, ROW_DUE),
         .is_dead = det_postgres_bool(rows, row, ROW_DEAD),
-        .is_foreign = is_foreign(loading, row),
         .data = data,
     };
     int r;
 
+    effect.is_foreign = !effect.is_dead && is_foreign(loading, row);
     r = det_row_effect_find(machine, det_postgres_text(rows, row, ROW_NAME), &effect.effect);
     if (r == 0)
         r = det_row_state_find(machine, det_postgres_text(rows, row, ROW_FROM), &effect.from);
