@@ -78,9 +78,11 @@ DET_API bool det_lock_is_held(struct det_lock *lock);
 struct det_lease;
 
 struct det_lease_options {
-    det_time span;     /* 0: 30 s */
-    det_time renewal;  /* between two heartbeats, and between two attempts to get it; 0: a third */
-    const char *owner; /* told to others; NULL: a random one */
+    det_time span;    /* 0: 30 s */
+    det_time renewal; /* between two heartbeats, and between two attempts to get it; 0: a third */
+    /* Told to others, with a random part behind it, so that no two leases have the same owner: at
+     * most 47 bytes; NULL: this opening of the store. */
+    const char *owner;
     /* Called on the runtime's loop whenever it is got or lost. */
     void (*changed)(void *user, bool is_held, uint64_t token);
     void *user;

@@ -81,5 +81,21 @@ DET_API int64_t det_spec_format(
     const char *text, size_t size, char *target, size_t capacity,
     struct det_error *reterr) DET_MUST_CHECK;
 
+/* The other way round: the text of a spec that says this machine, whoever made it. Canonical:
+ * machines that do the same have the same text, formatted, and in it states, events, effects,
+ * timers and groups keep their order; guards, hooks, updates, fills, records and enums come in the
+ * order of their use. Names in C are not part of a machine: they are made of the names on disk, in
+ * capitals. Neither are the rows that only components have, and functions that nothing names.
+ *
+ * Like snprintf(): returns the length, 0 as capacity measures. `allocator` is for the time of the
+ * call. The text has been read again, so det_spec_read() takes it. DET_ERR_UNSUPPORTED, and in
+ * `reterr` why, for what only a builder can say: a timeout with fractions of a millisecond, a
+ * state that is initial and final, two different records of one name, names that are not
+ * identifiers of C.
+ * DET_ERR_LIMIT when it would be larger than the reader takes, DET_ERR_NO_MEMORY. */
+DET_API int64_t det_machine_write(
+    const struct det_machine *machine, const struct det_allocator *allocator, char *target,
+    size_t capacity, struct det_error *reterr) DET_MUST_CHECK;
+
 DET_END
 #endif

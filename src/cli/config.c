@@ -9,10 +9,20 @@
 
 #include "cli/config_parts.h"
 
-enum { FILE_VERSION, FILE_TASKS, FILE_GROUPS, FILE_SLOTS, FILE_DEFAULTS, FILE_LIMITS, FILE_KEYS };
+enum {
+    FILE_VERSION,
+    FILE_TASKS,
+    FILE_GROUPS,
+    FILE_SLOTS,
+    FILE_DEFAULTS,
+    FILE_LIMITS,
+    FILE_STORE,
+    FILE_MACHINES,
+    FILE_KEYS
+};
 
 static const char *const file_words[FILE_KEYS] = {
-    "version", "tasks", "groups", "slots", "defaults", "limits",
+    "version", "tasks", "groups", "slots", "defaults", "limits", "store", "machines",
 };
 
 #define COUNT_MAX 1000000
@@ -171,6 +181,35 @@ static int take_tasks(struct cli_reader *reader, const struct cli_yaml *node, st
     return r;
 }
 
+static int take_store(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    int r;
+
+    r = reader_want(reader, node, CLI_YAML_SCALAR, "'store'");
+    if (r < 0)
+        return r;
+    if (!strchr(node->text, ':'))
+        return reader_fail(
+            reader, node, "'store' is a URL, such as sqlite:detent.db or postgres://host/database");
+    config->store = node->text;
+    return 0;
+}
+
+static int take_machines(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    int r;
+
+    config->machines = make_room(reader, node, "'machines'", sizeof *config->machines, &r);
+    if (r == 0 && !node->first)
+        r = reader_fail(reader, node, "there are no machines");
+    for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
+         item && reader_goes_on(reader, r); item = item->next)
+        r = reader_both(
+            r, config_take_machine(reader, item, &config->machines[config->machine_count++]));
+    return r;
+}
+
 typedef int take_section_fn(
     struct cli_reader *reader, const struct cli_yaml *node, struct config *config);
 
@@ -183,7 +222,8 @@ static int take_sections(
     } sections[] = {
         { FILE_DEFAULTS, take_defaults }, { FILE_LIMITS, take_limits },
         { FILE_GROUPS, take_groups },     { FILE_SLOTS, take_slots },
-        { FILE_TASKS, take_tasks },
+        { FILE_TASKS, take_tasks },       { FILE_STORE, take_store },
+        { FILE_MACHINES, take_machines },
     };
     int r = 0;
 
@@ -251,8 +291,8 @@ int config_read(
     r = reader_keys(&reader, root, file_words, FILE_KEYS, nodes, CONFIG_FILE_NAME);
     if (root->kind == CLI_YAML_MAPPING && !nodes[FILE_VERSION])
         r = reader_fail(&reader, root, CONFIG_FILE_NAME " needs 'version: 1'");
-    if (root->kind == CLI_YAML_MAPPING && !nodes[FILE_TASKS])
-        r = reader_fail(&reader, root, CONFIG_FILE_NAME " needs 'tasks'");
+    if (root->kind == CLI_YAML_MAPPING && !nodes[FILE_TASKS] && !nodes[FILE_MACHINES])
+        r = reader_fail(&reader, root, CONFIG_FILE_NAME " needs 'tasks' or 'machines'");
     if (nodes[FILE_VERSION])
         r = reader_both(r, take_version(&reader, nodes[FILE_VERSION]));
     r = reader_both(r, take_sections(&reader, nodes, &config));

@@ -39,6 +39,13 @@ struct config_slot {
     struct det_slot_options options;
 };
 
+/* A definition, and what goes with it. */
+struct config_machine {
+    const char *name; /* that the definition must have */
+    const char *spec; /* its file, seen from the folder of this one */
+    const struct cli_yaml *node, *spec_node;
+};
+
 struct config {
     struct config_task *tasks; /* as in the file */
     size_t task_count;
@@ -48,6 +55,9 @@ struct config {
     struct config_group **group_order; /* parents first */
     struct config_slot *slots;
     size_t slot_count;
+    const char *store; /* the URL; NULL: none is said */
+    struct config_machine *machines;
+    size_t machine_count;
     struct det_policy defaults;
     struct {
         uint32_t concurrent_max, tasks_max, slot_depth_max;

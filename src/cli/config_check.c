@@ -140,6 +140,18 @@ static int check_task(struct checker *checker, const struct config_task *task)
     return r;
 }
 
+static int check_machine(struct checker *checker, const struct config_machine *machine)
+{
+    const struct cli_yaml *node = machine->spec_node ? machine->spec_node : machine->node;
+    char path[DET_PATH_MAX];
+
+    if (!join(checker->site->folder, machine->spec, path))
+        return reader_fail(&checker->reader, node, "the path is too long");
+    if (cli_is_there(path) && !cli_is_folder(path))
+        return 0;
+    return reader_fail(&checker->reader, node, "%s: there is no such spec", path);
+}
+
 int config_check(
     const struct config *config, const struct config_site *site, struct cli_problems *problems)
 {
@@ -148,6 +160,8 @@ int config_check(
 
     for (size_t i = 0; i < config->task_count && reader_goes_on(&checker.reader, r); i++)
         r = reader_both(r, check_task(&checker, &config->tasks[i]));
+    for (size_t i = 0; i < config->machine_count && reader_goes_on(&checker.reader, r); i++)
+        r = reader_both(r, check_machine(&checker, &config->machines[i]));
     return r;
 }
 

@@ -49,7 +49,7 @@ static int check(struct config_file *file, struct cli_problems *problems)
     return r < 0 ? r : config_check(&file->config, &site, problems);
 }
 
-static int read_all(struct config_file *file, struct cli_problems *problems)
+static int read_all(struct config_file *file, bool is_checked, struct cli_problems *problems)
 {
     struct cli_yaml *root = NULL;
     int r;
@@ -60,10 +60,10 @@ static int read_all(struct config_file *file, struct cli_problems *problems)
         return r;
     }
     r = config_read(&file->arena, root, &file->config, problems);
-    return r < 0 ? r : check(file, problems);
+    return r < 0 || !is_checked ? r : check(file, problems);
 }
 
-int config_file_open(struct cli *cli, const char *path, struct config_file *file)
+static int open_file(struct cli *cli, const char *path, bool is_checked, struct config_file *file)
 {
     struct cli_problems problems = { .count = 0 };
     struct det_error error;
@@ -76,11 +76,21 @@ int config_file_open(struct cli *cli, const char *path, struct config_file *file
         cli_complain(cli, "%s", error.text);
         return cli_exit_of(r);
     }
-    r = read_all(file, &problems);
+    r = read_all(file, is_checked, &problems);
     if (r == 0)
         return CLI_OK;
     report(cli, file, &problems);
     return r == DET_ERR_NO_MEMORY ? CLI_FAILURE : CLI_USAGE;
+}
+
+int config_file_open(struct cli *cli, const char *path, struct config_file *file)
+{
+    return open_file(cli, path, true, file);
+}
+
+int config_file_read(struct cli *cli, const char *path, struct config_file *file)
+{
+    return open_file(cli, path, false, file);
 }
 
 void config_file_close(struct cli *cli, struct config_file *file)

@@ -20,6 +20,8 @@ struct config_file {
 bool config_file_is_one(const char *path);
 /* CLI_OK or an exit code, after it was said what is wrong. Close it in either case. */
 DET_MUST_CHECK int config_file_open(struct cli *cli, const char *path, struct config_file *file);
+/* The same without asking the machine: for those who run nothing of it. */
+DET_MUST_CHECK int config_file_read(struct cli *cli, const char *path, struct config_file *file);
 void config_file_close(struct cli *cli, struct config_file *file);
 
 #endif

@@ -65,6 +65,10 @@ DET_MUST_CHECK int config_take_task(
     struct cli_reader *reader, const struct cli_yaml *node, const struct config *config,
     struct config_task *task);
 
+/* config_machine.c */
+DET_MUST_CHECK int config_take_machine(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config_machine *machine);
+
 /* config_graph.c: names that lead to others, circles, orders. */
 DET_MUST_CHECK int config_link(struct cli_reader *reader, struct config *config);
 

@@ -109,6 +109,10 @@ int up_select(struct up *up)
     const struct config *config = &up->file.config;
     const struct up_options *options = up->options;
 
+    if (config->task_count == 0) {
+        cli_complain(up->cli, "%s has no tasks to run", up->file.path);
+        return CLI_USAGE;
+    }
     up->is_selected = DET_NEW_ARRAY(up->cli->allocator, config->task_count, bool);
     up->known = DET_NEW_ARRAY(up->cli->allocator, config->task_count, struct up_known);
     if (!up->is_selected || !up->known)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_random_test.h - random definitions, right and wrong, as sets of small numbers, and how to
- * look through their rows. */
+/* builder_random_test.h - random definitions, right and wrong, as sets of small numbers, how to
+ * look through their rows, and how to give them to a builder. */
 #ifndef DET_MACHINE_BUILDER_RANDOM_TEST_H
 #define DET_MACHINE_BUILDER_RANDOM_TEST_H
 
@@ -218,6 +218,73 @@ static inline struct definition make_definition(void)
         add_random_row(&d);
     mend(&d);
     return d;
+}
+
+/* The same as rows of a builder. */
+
+static const char *const state_names[] = { "A", "B", "C", "D", "E" };
+static const char *const event_names[] = { "p", "q", "r", "s", "t" };
+static const char *const effect_names[] = { "send", "mail", "print" };
+static const char *const timer_names[] = { "bell", "alarm" };
+static const char *const guard_names[] = { "may", "can", "will" };
+
+static inline const char *const *list_of(unsigned set, const char *const *names, const char **list)
+{
+    size_t count = 0;
+
+    for (int i = 0; i < STATES; i++) {
+        if (has(set, i))
+            list[count++] = names[i];
+    }
+    list[count] = NULL;
+    return list;
+}
+
+static inline void give_row(struct det_machine_builder *b, const struct row *row)
+{
+    const char *from[STATES + 1], *events[EVENTS + 1], *effects[STATES + 1];
+    const char *arms[STATES + 1], *disarms[STATES + 1];
+
+    det_machine_builder_on(
+        b, &(struct det_on_row){
+               .from = list_of(row->from, state_names, from),
+               .events = list_of(row->events, event_names, events),
+               .outcome = row->outcome,
+               .to = row->to >= 0 ? state_names[row->to] : NULL,
+               .is_override = row->is_override,
+               .is_else = row->is_else,
+               .guard = row->guard >= 0 ? guard_names[row->guard] : NULL,
+               .effects = list_of(row->effects, effect_names, effects),
+               .arms = list_of(row->arms, timer_names, arms),
+               .disarms = list_of(row->disarms, timer_names, disarms),
+               .within = { row->within >= 0 ? DET_SECOND : 0,
+                           row->within >= 0 ? event_names[row->within] : NULL, NULL },
+           });
+}
+
+/* The behaviour comes first, so that row numbers are indices; declarations may come later. */
+static inline struct det_machine_builder *give(const struct definition *d)
+{
+    struct det_machine_builder *b = open_builder("random", NULL);
+    const char *list[STATES + 1];
+
+    for (int i = 0; i < d->row_count; i++)
+        give_row(b, &d->rows[i]);
+    for (int i = 0; i < d->state_count; i++)
+        STATE(b, state_names[i], .flags = d->flags[i]);
+    for (int i = 0; i < d->event_count; i++)
+        EVENT(b, event_names[i], .is_internal = d->is_internal[i], .unhandled = d->policy[i]);
+    for (int i = 0; i < d->effect_count; i++)
+        EFFECT(b, effect_names[i], .produces = list_of(d->produces[i], event_names, list));
+    for (int i = 0; i < d->guard_count; i++)
+        det_machine_builder_guard(b, guard_names[i], NULL);
+    for (int i = 0; i < d->timer_count; i++)
+        TIMER(b, timer_names[i], DET_SECOND, event_names[d->timer_event[i]]);
+    for (int i = 0; i < d->after_count; i++)
+        det_machine_builder_after(
+            b, list_of(d->afters[i].states, state_names, list),
+            &(struct det_timeout_row){ DET_SECOND, event_names[d->afters[i].event], NULL });
+    return b;
 }
 
 #endif

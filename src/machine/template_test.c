@@ -10,6 +10,7 @@
 #include <detent/fsm/define.h>
 
 #include "lib/test.h"
+#include "machine/same_test.h"
 
 static bool has_title(
     const struct det_move *move, const struct ticket_data *data, const struct ticket_event *event)
@@ -253,105 +254,11 @@ static void keep_copies_fields_with_their_presence_and_count(void **unused)
     assert_kept(&ticket_machine);
 }
 
-static void assert_same_name(const char *a, const char *b)
+static void assert_same_layout(const struct det_record *a, const struct det_record *b)
 {
-    assert_int_equal(a == NULL, b == NULL);
-    if (a != NULL)
-        assert_string_equal(a, b);
-}
-
-#define ASSERT_SAME_FUNCTION(a, b) assert_same_name((a) ? (a)->name : NULL, (b) ? (b)->name : NULL)
-
-static void assert_same_timeout(const struct det_timeout *a, const struct det_timeout *b)
-{
-    assert_int_equal(a == NULL, b == NULL);
-    if (a == NULL || b == NULL)
-        return;
-    assert_int_equal(a->after, b->after);
-    assert_int_equal(a->event, b->event);
-    ASSERT_SAME_FUNCTION(a->fill, b->fill);
-}
-
-static void assert_same_ids(const uint16_t *a, size_t a_count, const uint16_t *b, size_t b_count)
-{
-    assert_int_equal(a_count, b_count);
-    for (size_t i = 0; i < a_count; i++)
-        assert_int_equal(a[i], b[i]);
-}
-
-static void assert_same_more(
-    const struct det_transition_more *a, const struct det_transition_more *b)
-{
-    static const struct det_transition_more nothing;
-
-    a = a ? a : &nothing;
-    b = b ? b : &nothing;
-    ASSERT_SAME_FUNCTION(a->guard, b->guard);
-    ASSERT_SAME_FUNCTION(a->hook, b->hook);
-    ASSERT_SAME_FUNCTION(a->update, b->update);
-    assert_same_ids(a->effects, a->effect_count, b->effects, b->effect_count);
-    assert_same_ids(a->arms, a->arm_count, b->arms, b->arm_count);
-    assert_same_ids(a->disarms, a->disarm_count, b->disarms, b->disarm_count);
-    assert_same_timeout(a->within, b->within);
-    assert_same_name(a->reason, b->reason);
-    assert_int_equal(a->keep_count > 0, b->keep_count > 0);
-}
-
-static void assert_same_transition(const struct det_transition *a, const struct det_transition *b)
-{
-    assert_int_equal(a->outcome, b->outcome);
-    assert_int_equal(a->to, b->to);
-    assert_same_more(a->more, b->more);
-}
-
-static void assert_same_record(const struct det_record *a, const struct det_record *b)
-{
-    assert_string_equal(a->name, b->name);
-    assert_int_equal(a->version ? a->version : 1, b->version ? b->version : 1);
-    assert_int_equal(a->size, b->size);
-    assert_int_equal(a->field_count, b->field_count);
     for (size_t i = 0; i < a->field_count; i++) {
-        assert_string_equal(a->fields[i].name, b->fields[i].name);
-        assert_int_equal(a->fields[i].kind, b->fields[i].kind);
-        assert_int_equal(a->fields[i].flags, b->fields[i].flags);
         assert_int_equal(a->fields[i].offset, b->fields[i].offset);
-        assert_int_equal(a->fields[i].size, b->fields[i].size);
         assert_int_equal(a->fields[i].presence, b->fields[i].presence);
-        assert_int_equal(a->fields[i].capacity, b->fields[i].capacity);
-    }
-}
-
-static void assert_same_parts(const struct det_machine *a, const struct det_machine *b)
-{
-    assert_same_record(det_machine_data(a), det_machine_data(b));
-    for (unsigned s = 0; s < a->state_count; s++) {
-        assert_string_equal(a->states[s].name, b->states[s].name);
-        assert_int_equal(a->states[s].flags, b->states[s].flags);
-        ASSERT_SAME_FUNCTION(a->states[s].entry, b->states[s].entry);
-        ASSERT_SAME_FUNCTION(a->states[s].exit, b->states[s].exit);
-        assert_same_timeout(&a->states[s].timeout, &b->states[s].timeout);
-    }
-    for (unsigned e = 0; e < a->event_count; e++) {
-        assert_string_equal(a->events[e].name, b->events[e].name);
-        assert_int_equal(a->events[e].is_internal, b->events[e].is_internal);
-        assert_int_equal(a->events[e].unhandled, b->events[e].unhandled);
-        assert_same_record(det_machine_payload(a, e), det_machine_payload(b, e));
-    }
-    for (unsigned i = 0; i < a->effect_count; i++) {
-        assert_string_equal(a->effects[i].name, b->effects[i].name);
-        assert_same_ids(
-            a->effects[i].produces, a->effects[i].produces_count, b->effects[i].produces,
-            b->effects[i].produces_count);
-    }
-    for (unsigned i = 0; i < a->timer_count; i++) {
-        assert_string_equal(a->timers[i].name, b->timers[i].name);
-        assert_same_timeout(&a->timers[i].timeout, &b->timers[i].timeout);
-    }
-    for (unsigned i = 0; i < a->group_count; i++) {
-        assert_string_equal(a->groups[i].name, b->groups[i].name);
-        assert_same_ids(
-            a->groups[i].members, a->groups[i].member_count, b->groups[i].members,
-            b->groups[i].member_count);
     }
 }
 
@@ -367,26 +274,36 @@ static void the_reader_makes_the_same_machine(void **unused)
     assert_int_equal(det_spec_read(path, text, size, &(struct det_spec_options){ 0 }, &spec), 0);
     read = det_spec_machine(spec);
     assert_non_null(read);
-    assert_string_equal(read->name, ticket_machine.name);
-    assert_int_equal(read->version, ticket_machine.version);
-    assert_int_equal(read->state_count, ticket_machine.state_count);
-    assert_int_equal(read->event_count, ticket_machine.event_count);
-    assert_int_equal(read->effect_count, ticket_machine.effect_count);
-    assert_int_equal(read->timer_count, ticket_machine.timer_count);
-    assert_int_equal(read->group_count, ticket_machine.group_count);
-    assert_int_equal(read->event_group_count, ticket_machine.event_group_count);
-    assert_int_equal(read->initial, ticket_machine.initial);
+    assert_same_machine(&ticket_machine, read);
     assert_int_equal(read->event_size, ticket_machine.event_size);
-    assert_same_parts(&ticket_machine, read);
+    assert_same_layout(det_machine_data(&ticket_machine), det_machine_data(read));
+    for (unsigned e = 0; e < read->event_count; e++)
+        assert_same_layout(det_machine_payload(&ticket_machine, e), det_machine_payload(read, e));
     assert_kept(read);
-    for (unsigned i = 0; i < (unsigned)read->state_count * read->event_count; i++)
-        assert_same_transition(&ticket_machine.table[i], &read->table[i]);
-    assert_int_equal(read->choice_count, ticket_machine.choice_count);
     for (unsigned i = 0; i < read->choice_count; i++) {
         assert_int_equal(read->choices[i].state, ticket_machine.choices[i].state);
         assert_int_equal(read->choices[i].event, ticket_machine.choices[i].event);
-        assert_same_transition(&ticket_machine.choices[i].transition, &read->choices[i].transition);
     }
+    det_spec_close(spec);
+    free(text);
+}
+
+static void both_are_written_alike(void **unused)
+{
+    const char *path = DET_SOURCE_DIR "/src/machine/template_test.fsm";
+    struct det_spec *spec = NULL;
+    static char of_template[16384], of_reader[16384];
+    size_t size;
+    char *text = det_test_read_file(path, &size);
+    int64_t length;
+
+    (void)unused;
+    assert_int_equal(det_spec_read(path, text, size, &(struct det_spec_options){ 0 }, &spec), 0);
+    length = det_machine_write(&ticket_machine, NULL, of_template, sizeof of_template, NULL);
+    assert_true(length > 0 && (size_t)length < sizeof of_template);
+    assert_int_equal(
+        det_machine_write(det_spec_machine(spec), NULL, of_reader, sizeof of_reader, NULL), length);
+    assert_string_equal(of_template, of_reader);
     det_spec_close(spec);
     free(text);
 }
@@ -404,6 +321,7 @@ int main(void)
         cmocka_unit_test(functions_are_called_with_their_own_types),
         cmocka_unit_test(keep_copies_fields_with_their_presence_and_count),
         cmocka_unit_test(the_reader_makes_the_same_machine),
+        cmocka_unit_test(both_are_written_alike),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,14 +3,15 @@
 
 /* commit.c - from the draft to the store.
  *
- *     collect the changes -> reserve what publishing needs -> commit -> publish -> answer -> tell
+ *     collect the changes -> reserve what publishing needs -> commit -> publish -> tell
  *
- * Everything that can fail comes before the commit or is the commit itself. */
+ * Everything that can fail comes before the commit or is the commit itself, which may be one of
+ * many in a call of the store. */
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "runtime/turn.h"
+#include "runtime/keep.h"
 
 static struct det_store_timer armed_row(const struct det_armed *armed)
 {
@@ -128,6 +129,18 @@ static int collect_kept(struct det_turn *turn, struct det_store_commit *commit)
     return 0;
 }
 
+static void collect_snapshot(struct det_turn *turn, struct det_store_commit *commit)
+{
+    struct det_draft *draft = turn->draft;
+
+    draft->is_snapshot = det_keep_wants_snapshot(turn);
+    if (!draft->is_snapshot)
+        return;
+    commit->is_snapshot = true;
+    commit->history = draft->history;
+    commit->history_count = det_keep_history(turn, draft->history);
+}
+
 static int collect(struct det_turn *turn, struct det_store_commit *commit)
 {
     const struct det_draft *draft = turn->draft;
@@ -144,9 +157,11 @@ static int collect(struct det_turn *turn, struct det_store_commit *commit)
         .data = draft->is_data_changed ? draft->data : NULL,
         .events = draft->events,
         .event_count = draft->event_count,
+        .fence = turn->fence,
     };
     if (!turn->retried && (draft->event_count || commit->is_new))
         commit->event_id = turn->event_id;
+    collect_snapshot(turn, commit);
     r = collect_timers(turn, commit);
     if (r == 0)
         r = collect_effects(turn, commit);
@@ -193,18 +208,20 @@ static int prepare(struct det_turn *turn, size_t due)
         r = det_resident_need_more(turn->runtime, turn->resident, is_named);
     if (r == 0)
         r = det_due_promise(turn->shard, due);
+    if (r == 0)
+        turn->promised = due;
     if (turn->is_claimed)
         det_shard_unlock(turn->runtime, turn->shard);
     return r;
 }
 
-static void unpromise(struct det_turn *turn, size_t due)
+static void unpromise(struct det_turn *turn)
 {
-    if (!due)
+    if (!turn->promised)
         return;
     if (turn->is_claimed)
         det_shard_lock(turn->runtime, turn->shard);
-    turn->shard->promised -= due;
+    turn->shard->promised -= turn->promised;
     if (turn->is_claimed)
         det_shard_unlock(turn->runtime, turn->shard);
 }
@@ -229,6 +246,8 @@ static void answer(const struct det_turn *turn, struct det_sent *ret)
 static int fail(struct det_turn *turn, const struct det_store_commit *commit, int r)
 {
     turn->is_in_doubt = !det_runtime_is_certain(r);
+    turn->may_have_happened = !turn->runtime->ops->is_shared || !det_runtime_is_somebody_else(r);
+    turn->conflicts += r == DET_ERR_CONFLICT;
     det_error_set(
         turn->error, r, "%s %s: the commit failed: %s", commit->machine->name, commit->id,
         det_error_text(r));
@@ -245,45 +264,45 @@ static bool is_nothing(const struct det_store_commit *commit)
            !commit->effect_count && !commit->deferred_count;
 }
 
-static int store_draft(struct det_turn *turn, struct det_store_commit *commit)
+int det_turn_collect(struct det_turn *turn, struct det_store_commit *commit, struct det_sent *ret)
 {
-    struct det_store_commit *const one = commit;
-    size_t due = count_due(turn);
     int r;
 
-    r = prepare(turn, due);
-    if (r < 0)
-        return r;
-    r = turn->runtime->ops->commit(turn->runtime->store, &one, 1);
-    if (r == 0)
-        r = commit->result;
-    if (r == 0)
+    turn->promised = 0;
+    r = collect(turn, commit);
+    answer(turn, ret);
+    if (r == 0 && is_nothing(commit))
         return 0;
-    unpromise(turn, due);
-    return fail(turn, commit, r);
+    commit->answer = (struct det_store_answer){ (uint16_t)ret->outcome, (uint16_t)ret->state,
+                                                ret->sequence, ret->visit };
+    if (r == 0)
+        r = prepare(turn, count_due(turn));
+    if (r < 0)
+        det_draft_discard(turn);
+    return r < 0 ? r : 1;
 }
 
-int det_turn_commit(struct det_turn *turn, struct det_sent *ret)
+int det_turn_store(struct det_turn *turn, struct det_store_commit *commit)
 {
-    struct det_store_commit commit;
-    struct det_sent sent;
+    struct det_store_commit *const one = commit;
     int r;
 
-    r = collect(turn, &commit);
-    answer(turn, &sent);
-    if (r == 0 && !is_nothing(&commit)) {
-        commit.answer = (struct det_store_answer){ (uint16_t)sent.outcome, (uint16_t)sent.state,
-                                                   sent.sequence, sent.visit };
-        r = store_draft(turn, &commit);
-        if (r == 0)
-            det_turn_publish(turn, &commit);
-    }
+    r = turn->runtime->ops->commit(turn->runtime->store, &one, 1);
+    return r < 0 ? r : commit->result;
+}
+
+int det_turn_stored(struct det_turn *turn, const struct det_store_commit *commit, int r)
+{
     if (r < 0) {
+        unpromise(turn);
         det_draft_discard(turn);
-        return r;
+        return fail(turn, commit, r);
     }
-    if (turn->is_claimed && !turn->is_locked)
+    det_turn_publish(turn, commit);
+    if (turn->is_claimed && !turn->is_locked) {
+        if (turn->draft->is_snapshot)
+            det_keep_prune(turn);
         det_turn_tell(turn);
-    *ret = sent;
+    }
     return 0;
 }

@@ -15,7 +15,8 @@ struct step {
     const struct det_transition *transition;
     const void *event;
     struct det_move move;
-    uint64_t visit; /* afterwards */
+    uint64_t visit;  /* afterwards */
+    uint16_t choice; /* which alternative */
 };
 
 static bool arms_with_fill(
@@ -216,7 +217,7 @@ static int add_effect(struct det_turn *turn, const struct step *step, uint16_t i
         .event = step->event,
     };
 
-    if (!machine->effects[effect].run)
+    if (!machine->effects[effect].run && !turn->runtime->options.is_passive)
         return det_error_set(
             turn->error, DET_ERR_UNBOUND, "effect %s of %s is only a name; bind it",
             machine->effects[effect].name, machine->name);
@@ -274,6 +275,7 @@ static void record(struct det_turn *turn, const struct step *step, unsigned outc
         .to = step->move.to,
         .event = step->event ? (uint16_t)det_event_kind(step->event) : UINT16_MAX,
         .outcome = (uint16_t)outcome,
+        .choice = step->choice,
         .is_timeout = turn->timer && !turn->retried,
         .at = turn->now,
         .cause = turn->errand && !turn->retried ? turn->errand->key : NULL,
@@ -383,6 +385,7 @@ static int choose(struct det_turn *turn, struct step *step)
         if (!next)
             return det_hooks_refuse(turn, first->more->guard, choice != NULL, step->event);
         choice = next;
+        step->choice++;
         set_way(turn, step, &choice->transition);
     }
     return 0;

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* due.c - what is due in wall time, and the loop that does it.
+/* due.c - what is due by the store's clock, and the loop that does it.
  *
- * Each shard has a heap of timers and errands by wall time. The loop sleeps until the first of
+ * Each shard has a heap of timers and errands by their time. The loop sleeps until the first of
  * them, by a wall timer of its own, which also notices when the clock is set. Nothing is done
- * before the wall clock says so; a jump forward makes things due at once, each of them once; a jump
- * back delays them by as much.
+ * before the clock says so; a jump forward makes things due at once, each of them once; a jump back
+ * delays them by as much. What is due at the same time shares a commit, where the store blocks.
  *
- *     in the heap --due, free--> in the loop's hands --turn--> gone, or armed anew, or later again
+ *     in the heap --due, free--> in the batch --turn--> gone, or armed anew, or later again
  *                 --due, claimed--> held --release--> in the heap */
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/checked.h"
-#include "runtime/turn.h"
+#include "runtime/batch.h"
+#include "runtime/node.h"
 
 /* Things done per shard in one look; then the other shards and the loop's messages get their turn.
  */
 #define LOOK_MAX 64
+/* How soon a timer is tried again that is due by our clock, but not by the store's. */
+#define EARLY_SPAN DET_MILLISECOND
 
 int det_due_promise(struct det_shard *shard, size_t count)
 {
@@ -53,6 +56,8 @@ void det_due_hold(struct det_runtime *runtime, struct det_due *due)
 
 void det_due_wake(struct det_runtime *runtime, det_time when)
 {
+    if (runtime->options.is_passive)
+        return;
     if (when < atomic_load(&runtime->next_look) && !atomic_exchange(&runtime->is_kicked, true))
         det_loop_post(runtime->loop, &runtime->kick);
 }
@@ -85,106 +90,120 @@ static void tell_rejected(const struct det_turn *turn, uint32_t attempt, int cod
 }
 
 /* A copy of the event struct of a timer, which outlives the timer; NULL when there is no memory. */
-static const void *event_of(struct det_runtime *runtime, const struct det_armed *armed)
+static const void *event_of(struct det_batch_item *item, const struct det_armed *armed)
 {
-    const struct det_machine *machine = armed->due.resident->served->machine;
+    const struct det_served *served = armed->due.resident->served;
+    const struct det_machine *machine = served->machine;
     unsigned kind = armed->event;
     int r;
 
-    r = det_draft_room(runtime, &runtime->event, &runtime->event_capacity, machine->event_size, 1);
+    r = det_draft_room(served->runtime, &item->copy, &item->copy_capacity, machine->event_size, 1);
     if (r < 0)
         return NULL;
-    memset(runtime->event, 0, machine->event_size);
-    memcpy(runtime->event, &kind, sizeof kind);
+    memset(item->copy, 0, machine->event_size);
+    memcpy(item->copy, &kind, sizeof kind);
     if (armed->value)
-        memcpy(runtime->event, armed->value, machine->event_size);
-    return runtime->event;
+        memcpy(item->copy, armed->value, machine->event_size);
+    return item->copy;
 }
 
-/* It was not taken, for a reason that may pass: again later, if it still is what was armed. */
-static void fire_later(struct det_turn *turn, det_time wall)
+/* It was not taken, for a reason that may pass: again later, if it still is what was armed. When
+ * the store's clock says that it is too early, or somebody has a lock, that was no attempt. */
+static void fire_later(struct det_turn *turn, int r)
 {
     struct det_armed *armed = turn->timer;
+    det_time span = EARLY_SPAN;
 
-    if (!armed->is_armed || armed->visit != turn->timer_visit ||
+    if (!det_armed_is_ours(armed) || armed->visit != turn->timer_visit ||
         armed->deadline != turn->timer_deadline || det_heap_contains(&armed->due.node))
         return;
-    armed->attempts++;
-    armed->when = det_add_time(wall, det_errand_backoff(turn->runtime, armed->attempts));
+    if (r == DET_ERR_LOCKED)
+        span = det_errand_backoff(turn->runtime, 1);
+    else if (r != DET_ERR_EARLY)
+        span = det_errand_backoff(turn->runtime, ++armed->attempts);
+    armed->when = det_add_time(turn->now, span);
     det_due_insert(turn->shard, &armed->due, armed->when);
 }
 
-static void fire_result(struct det_turn *turn, det_time wall, uint32_t attempt, int r)
+/* After the turn, which was one of a batch. Until now the resident stays. */
+static void fired(struct det_batch_item *item)
 {
+    struct det_turn *turn = &item->turn;
     struct det_runtime_counts *counts = &turn->shard->counts;
-    int code = r < 0 ? r : turn->rejected;
+    int r = item->result, code = r < 0 ? r : turn->rejected;
 
+    if (code < 0 && code != DET_ERR_NOT_FOUND && code != DET_ERR_EARLY && code != DET_ERR_LOCKED)
+        tell_rejected(turn, item->of.attempt, code);
     det_shard_lock(turn->runtime, turn->shard);
     if (r < 0)
-        fire_later(turn, wall);
+        fire_later(turn, r);
     else if (turn->rejected)
         counts->timeouts_rejected++;
     else
         counts->timeouts_fired++;
+    turn->resident->pins--;
     det_shard_unlock(turn->runtime, turn->shard);
-    if (code < 0 && code != DET_ERR_NOT_FOUND)
-        tell_rejected(turn, attempt, code);
+    det_due_handled(turn->runtime);
 }
 
 /* Lock held before and after. The timer is out of the heap: its own firing cannot cancel it, and
  * nobody else can fire it. */
 static void fire(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_armed *armed, det_time wall)
+    struct det_runtime *runtime, struct det_shard *shard, struct det_armed *armed, det_time now)
 {
     struct det_resident *resident = armed->due.resident;
-    const void *event = event_of(runtime, armed);
-    uint32_t attempt = armed->attempts + 1;
-    struct det_error error = { 0 };
-    struct det_sent sent;
-    struct det_turn turn;
-    int r;
+    struct det_batch_item *item = det_batch_next(runtime->batch);
+    struct det_turn *turn = &item->turn;
 
-    if (resident->is_stale || !event) {
-        armed->when = det_add_time(wall, DET_LOOK_SPAN);
+    item->event = event_of(item, armed);
+    if (resident->is_stale || !item->event) {
+        armed->when = det_add_time(now, DET_LOOK_SPAN);
         det_due_insert(shard, &armed->due, armed->when);
+        det_due_handled(runtime);
         return;
     }
-    det_turn_init(&turn, runtime, resident->served, resident->hash);
-    turn.resident = resident;
-    turn.error = &error;
-    turn.is_internal = true;
-    turn.is_last_attempt = attempt >= runtime->options.effects.attempts_max;
-    turn.timer = armed;
-    turn.timer_visit = armed->visit;
-    turn.timer_deadline = armed->deadline;
-    r = det_turn_run(&turn, &event, 1, &sent);
-    fire_result(&turn, wall, attempt, r);
+    item->ended = fired;
+    item->of.attempt = armed->attempts + 1;
+    det_turn_init(turn, runtime, resident->served, resident->hash);
+    turn->resident = resident;
+    turn->error = &item->error;
+    turn->is_internal = true;
+    turn->is_last_attempt = item->of.attempt >= runtime->options.effects.attempts_max;
+    turn->timer = armed;
+    turn->timer_visit = armed->visit;
+    turn->timer_deadline = armed->deadline;
+    resident->pins++;
+    det_batch_begin(runtime->batch, item);
     det_shard_lock(runtime, shard);
 }
 
 /* Lock held before and after. */
 static void timer_due(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_armed *armed, det_time wall)
+    struct det_runtime *runtime, struct det_shard *shard, struct det_armed *armed, det_time now)
 {
-    if (armed->is_armed && armed->when > wall) {
-        det_due_insert(shard, &armed->due, armed->when);
-    } else if (armed->is_armed && armed->due.resident->is_claimed) {
+    bool is_ours = det_armed_is_ours(armed);
+
+    if (is_ours && armed->when <= now && armed->due.resident->is_claimed) {
         det_due_hold(runtime, &armed->due);
         return;
-    } else if (armed->is_armed) {
-        fire(runtime, shard, armed, wall);
     }
+    if (is_ours && armed->when <= now) {
+        fire(runtime, shard, armed, now);
+        return;
+    }
+    if (is_ours)
+        det_due_insert(shard, &armed->due, armed->when);
     det_due_handled(runtime);
 }
 
 static void do_due(
-    struct det_runtime *runtime, struct det_shard *shard, struct det_due *due, det_time wall)
+    struct det_runtime *runtime, struct det_shard *shard, struct det_due *due, det_time now)
 {
     atomic_fetch_add(&runtime->handled, 1);
     det_heap_remove(&shard->due, &due->node);
     switch (due->kind) {
     case DET_DUE_TIMER:
-        timer_due(runtime, shard, det_armed_of(due), wall);
+        timer_due(runtime, shard, det_armed_of(due), now);
         break;
     case DET_DUE_ERRAND:
         det_errand_due(runtime, shard, det_errand_of(due));
@@ -226,24 +245,30 @@ static void refresh_stale(struct det_runtime *runtime, struct det_shard *shard)
     }
 }
 
-static void look_at(struct det_runtime *runtime, struct det_shard *shard, det_time wall)
+static void look_at(struct det_runtime *runtime, struct det_shard *shard, det_time now)
 {
     det_shard_lock(runtime, shard);
     for (int i = 0; i < LOOK_MAX; i++) {
         struct det_heap_node *node = det_heap_first(&shard->due);
 
-        if (!node || node->key > wall)
+        if (!node || node->key > now)
             break;
-        do_due(runtime, shard, DET_CONTAINER(node, struct det_due, node), wall);
+        if (det_batch_is_full(runtime->batch)) {
+            det_shard_unlock(runtime, shard);
+            det_batch_end(runtime->batch);
+            det_shard_lock(runtime, shard);
+            continue;
+        }
+        do_due(runtime, shard, DET_CONTAINER(node, struct det_due, node), now);
     }
     if (shard->stale)
         refresh_stale(runtime, shard);
     det_shard_unlock(runtime, shard);
 }
 
-static det_time earliest(struct det_runtime *runtime, det_time wall)
+static det_time earliest(struct det_runtime *runtime, det_time now)
 {
-    det_time first = DET_NEVER;
+    det_time first = det_recover_next(runtime);
 
     for (uint32_t i = 0; i <= runtime->shard_mask; i++) {
         struct det_shard *shard = &runtime->shards[i];
@@ -253,20 +278,24 @@ static det_time earliest(struct det_runtime *runtime, det_time wall)
         node = det_heap_first(&shard->due);
         if (node && node->key < first)
             first = node->key;
-        if (shard->stale && first > wall + DET_LOOK_SPAN)
-            first = wall + DET_LOOK_SPAN;
+        if (shard->stale && first > now + DET_LOOK_SPAN)
+            first = now + DET_LOOK_SPAN;
         det_shard_unlock(runtime, shard);
     }
     return first;
 }
 
-/* The loop's own wall timer notices when the clock is set. */
+/* The loop's own wall timer notices when the clock is set. The store's clock may be another one. */
 static void plan(struct det_runtime *runtime, det_time first)
 {
+    det_time wall = first;
     int r;
 
+    if (runtime->ops->is_shared && first != DET_NEVER && first != INT64_MIN)
+        wall = det_add_time(
+            first, det_world_now(runtime->world, DET_CLOCK_WALL) - det_runtime_now(runtime));
     atomic_store(&runtime->next_look, first);
-    r = det_loop_timer_set_wall(runtime->loop, &runtime->look, first);
+    r = det_loop_timer_set_wall(runtime->loop, &runtime->look, wall);
     /* It was set once at the start and its place is used again at once, so it always has one. */
     det_assert(r == 0);
 }
@@ -274,13 +303,18 @@ static void plan(struct det_runtime *runtime, det_time first)
 void det_due_look(void *argument)
 {
     struct det_runtime *runtime = argument;
-    det_time wall;
+    det_time now;
 
     plan(runtime, DET_NEVER);
-    wall = det_world_now(runtime->world, DET_CLOCK_WALL);
+    /* It is kicked when that has changed. */
+    if (!det_node_may_act(runtime))
+        return;
+    now = det_runtime_now(runtime);
+    det_recover_due(runtime, now);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
-        look_at(runtime, &runtime->shards[i], wall);
-    plan(runtime, earliest(runtime, det_world_now(runtime->world, DET_CLOCK_WALL)));
+        look_at(runtime, &runtime->shards[i], now);
+    det_batch_end(runtime->batch);
+    plan(runtime, earliest(runtime, det_runtime_now(runtime)));
 }
 
 void det_due_kicked(void *argument)
@@ -293,11 +327,11 @@ void det_due_kicked(void *argument)
 
 bool det_due_is_settled(struct det_runtime *runtime)
 {
-    det_time wall = det_world_now(runtime->world, DET_CLOCK_WALL);
+    det_time now = det_runtime_now(runtime);
 
     if (atomic_load(&runtime->errands) || atomic_load(&runtime->handled))
         return false;
-    if (earliest(runtime, wall) <= wall)
+    if (earliest(runtime, now) <= now)
         return false;
     /* Something may have been taken out of a heap while the others were looked at. */
     return !atomic_load(&runtime->errands) && !atomic_load(&runtime->handled);

@@ -14,7 +14,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "runtime/turn.h"
+#include "runtime/batch.h"
 
 #define ALIGNMENT    ((size_t)16)
 #define DOUBLING_MAX 40       /* beyond that every backoff has reached its maximum */
@@ -92,8 +92,15 @@ struct det_errand *det_errand_open(
     return errand;
 }
 
+static bool is_under_way(const struct det_errand *errand)
+{
+    return errand->state == DET_ERRAND_RUNNING || errand->state == DET_ERRAND_ENDING;
+}
+
 void det_errand_close(struct det_runtime *runtime, struct det_errand *errand)
 {
+    if (is_under_way(errand))
+        errand->due.resident->pins--;
     det_list_remove(&errand->node);
     det_free(runtime->allocator, errand, errand->size);
 }
@@ -140,7 +147,7 @@ static void run(void *argument)
     const struct det_machine *machine = errand->due.resident->served->machine;
     const struct det_effect_def *effect = &machine->effects[errand->row.effect];
 
-    errand->call.now = det_world_now(runtime->world, DET_CLOCK_WALL);
+    errand->call.now = det_runtime_now(runtime);
     errand->answer = 0;
     memset(errand->product, 0, machine->event_size);
     memcpy(errand->product, &unwritten, sizeof unwritten);
@@ -161,9 +168,14 @@ static void set_state(struct det_errand *errand, enum det_errand_state state)
         [DET_ERRAND_WAITING] = { [DET_ERRAND_RUNNING] = true },
         [DET_ERRAND_RUNNING] = { [DET_ERRAND_WAITING] = true, [DET_ERRAND_ENDING] = true },
         [DET_ERRAND_ENDING] = { [DET_ERRAND_WAITING] = true, [DET_ERRAND_DEAD] = true },
+        [DET_ERRAND_DEAD] = { [DET_ERRAND_WAITING] = true },
     };
 
     det_assert(allowed[errand->state][state]);
+    if (state == DET_ERRAND_RUNNING)
+        errand->due.resident->pins++;
+    else if (is_under_way(errand) && state != DET_ERRAND_ENDING)
+        errand->due.resident->pins--;
     errand->state = state;
 }
 
@@ -188,81 +200,72 @@ static int check_product(const struct det_errand *errand, struct det_error *rete
         served->machine->events[kind].name);
 }
 
-/* What to say about an errand that has come to its end, and to whom. It has copies of its own: once
- * the turn has ended well, the errand is anybody's who loads the instance again. */
-struct ending {
-    struct det_turn turn;
-    const void *event; /* NULL: nothing to send */
-    enum det_trouble_kind trouble;
-    int code;         /* of the trouble; 0: none */
-    uint32_t attempt; /* of the trouble */
-    int result;       /* of the errand */
-    bool is_dead;     /* by its own fault, not because the instance did not take the product */
-    struct det_error error; /* its code is that of the trouble, or it is about something else */
-    const char *effect;
-    char key[DET_NAME_MAX + DET_ID_MAX + 32];
-};
-
-static void end_failed(struct ending *ending, struct det_errand *errand, det_time wall)
+static void end_failed(struct det_batch_item *item, struct det_errand *errand, det_time now)
 {
-    struct det_runtime *runtime = ending->turn.runtime;
+    struct det_runtime *runtime = item->turn.runtime;
+    struct det_ending *ending = &item->of.ending;
     struct det_store_effect *row = &errand->row;
 
     row->last_error = errand->result;
-    row->next = det_add_time(wall, det_errand_backoff(runtime, row->attempts));
+    row->next = det_add_time(now, det_errand_backoff(runtime, row->attempts));
     row->is_dead = row->attempts >= runtime->options.effects.attempts_max ||
                    row->next > deadline_of(runtime, errand);
     ending->is_dead = row->is_dead;
-    ending->turn.errand_change = DET_STORE_UPDATE;
+    item->turn.errand_change = DET_STORE_UPDATE;
     ending->trouble = row->is_dead ? DET_TROUBLE_EFFECT_DEAD : DET_TROUBLE_EFFECT_FAILED;
     ending->code = errand->result;
     if (errand->answer > DET_PRODUCED)
         det_error_set(
-            &ending->error, errand->result,
+            &item->error, errand->result,
             "it returned %d, which is neither DET_DONE nor DET_PRODUCED nor an error",
             errand->answer);
 }
 
-static void end_produced(struct ending *ending, struct det_errand *errand)
+static void end_produced(struct det_batch_item *item, struct det_errand *errand)
 {
-    const struct det_runtime *runtime = ending->turn.runtime;
-    int r = check_product(errand, &ending->error);
+    const struct det_runtime *runtime = item->turn.runtime;
+    struct det_ending *ending = &item->of.ending;
+    int r = check_product(errand, &item->error);
 
     ending->trouble = DET_TROUBLE_PRODUCT_REJECTED;
-    ending->turn.is_last_attempt = errand->deliveries + 1 >= runtime->options.effects.attempts_max;
+    item->turn.is_last_attempt = errand->deliveries + 1 >= runtime->options.effects.attempts_max;
     if (r < 0) {
         errand->row.is_dead = ending->is_dead = true;
         errand->row.last_error = ending->code = r;
-        ending->turn.errand_change = DET_STORE_UPDATE;
+        item->turn.errand_change = DET_STORE_UPDATE;
     } else if (
         runtime->options.effects.same_visit_only &&
         errand->due.resident->head.visit != errand->row.asked) {
         ending->code =
-            det_error_set(&ending->error, DET_ERR_CONFLICT, "the visit that asked for it is over");
+            det_error_set(&item->error, DET_ERR_CONFLICT, "the visit that asked for it is over");
     } else {
-        ending->event = errand->product;
+        item->event = errand->product;
     }
 }
 
-static void tell(const struct ending *ending)
+static void tell(const struct det_batch_item *item)
 {
+    const struct det_ending *ending = &item->of.ending;
+
     det_runtime_trouble(
-        ending->turn.runtime, ending->turn.resident,
+        item->turn.runtime, item->turn.resident,
         &(struct det_trouble){ .kind = ending->trouble,
                                .name = ending->effect,
                                .key = ending->key,
                                .attempt = ending->attempt,
                                .code = ending->code },
-        &ending->error);
+        &item->error);
 }
 
-static void count_up(struct det_runtime_counts *counts, const struct ending *ending)
+static void count_up(struct det_runtime_counts *counts, const struct det_batch_item *item)
 {
+    const struct det_ending *ending = &item->of.ending;
+
     if (ending->code && ending->trouble == DET_TROUBLE_PRODUCT_REJECTED)
         counts->products_rejected++;
     if (ending->result < 0)
         counts->effects_failed++;
-    if (ending->is_dead || ending->turn.rejected)
+    if (ending->is_dead || item->turn.rejected)
         counts->effects_dead++;
     else if (ending->result >= 0)
         counts->effects_done++;
@@ -276,14 +279,15 @@ static void wait_until(
     det_due_kick(runtime, when);
 }
 
-/* The end could not be recorded: the same again, later. Lock held. */
-static void end_later(struct ending *ending, struct det_errand *errand, det_time wall)
+/* The end could not be recorded: the same again, later. That somebody has a lock is no failure.
+ * Lock held. */
+static void end_later(const struct det_turn *turn, struct det_errand *errand, int r)
 {
     errand->row.is_dead = false;
-    errand->deliveries++;
+    errand->deliveries += r != DET_ERR_LOCKED;
     wait_until(
-        ending->turn.runtime, ending->turn.shard, errand,
-        det_add_time(wall, det_errand_backoff(ending->turn.runtime, errand->deliveries)));
+        turn->runtime, turn->shard, errand,
+        det_add_time(turn->now, det_errand_backoff(turn->runtime, errand->deliveries)));
 }
 
 /* Keeps no more dead letters than the limit; the oldest goes. With a claim and the lock: nobody
@@ -305,64 +309,70 @@ static void bury(struct det_runtime *runtime, struct det_resident_more *more)
 }
 
 /* Whether it is still the loop's: nothing was committed about it, or that it is gone. */
-static bool is_ours(const struct ending *ending, int r)
+static bool is_ours(const struct det_batch_item *item)
 {
-    return r < 0 || ending->turn.is_found_done || ending->turn.errand_change == DET_STORE_TAKE;
+    return item->result < 0 || item->turn.is_found_done ||
+           item->turn.errand_change == DET_STORE_TAKE;
 }
 
-/* After the turn; no lock held before, held after. The errand may be gone at the end of this. */
-static void end_result(struct ending *ending, struct det_errand *errand, det_time wall, int r)
+/* After the turn, which was one of a batch. Until now the resident stays. The errand may be gone at
+ * the end of this. */
+static void ended(struct det_batch_item *item)
 {
-    struct det_runtime *runtime = ending->turn.runtime;
-    struct det_shard *shard = ending->turn.shard;
+    struct det_ending *ending = &item->of.ending;
+    struct det_turn *turn = &item->turn;
+    int r = item->result;
 
-    if (r == 0 && ending->turn.rejected)
-        ending->code = ending->turn.rejected;
+    if (r == 0 && turn->rejected)
+        ending->code = turn->rejected;
     if (r < 0)
-        ending->code = ending->event && r != DET_ERR_NOT_FOUND ? r : 0;
+        ending->code = item->event && r != DET_ERR_NOT_FOUND && r != DET_ERR_LOCKED ? r : 0;
     if (ending->code)
-        tell(ending);
-    det_shard_lock(runtime, shard);
+        tell(item);
+    det_shard_lock(turn->runtime, turn->shard);
     if (r == 0)
-        count_up(&shard->counts, ending);
-    if (!is_ours(ending, r))
-        return;
-    if (errand->is_gone)
-        det_errand_drop(runtime, shard, errand);
-    else
-        end_later(ending, errand, wall);
+        count_up(&turn->shard->counts, item);
+    if (is_ours(item) && ending->errand->is_gone)
+        det_errand_drop(turn->runtime, turn->shard, ending->errand);
+    else if (is_ours(item))
+        end_later(turn, ending->errand, r);
+    turn->resident->pins--;
+    det_shard_unlock(turn->runtime, turn->shard);
+    det_due_handled(turn->runtime);
 }
 
-static void ending_init(
-    struct ending *ending, struct det_runtime *runtime, struct det_errand *errand)
+static void item_init(
+    struct det_batch_item *item, struct det_runtime *runtime, struct det_errand *errand)
 {
     struct det_resident *resident = errand->due.resident;
+    struct det_ending *ending = &item->of.ending;
 
-    *ending = (struct ending){ .result = errand->result,
-                               .attempt = errand->row.attempts,
-                               .effect = errand->call.effect };
+    *ending = (struct det_ending){ .errand = errand,
+                                   .result = errand->result,
+                                   .attempt = errand->row.attempts,
+                                   .effect = errand->call.effect };
     snprintf(ending->key, sizeof ending->key, "%s", errand->key);
-    det_turn_init(&ending->turn, runtime, resident->served, resident->hash);
-    ending->turn.resident = resident;
-    ending->turn.error = &ending->error;
-    ending->turn.is_internal = true;
-    ending->turn.errand = errand;
+    item->ended = ended;
+    det_turn_init(&item->turn, runtime, resident->served, resident->hash);
+    item->turn.resident = resident;
+    item->turn.error = &item->error;
+    item->turn.is_internal = true;
+    item->turn.errand = errand;
 }
 
 /* Lock held before and after; the resident is free and fresh. */
-static void end(struct det_runtime *runtime, struct det_errand *errand, det_time wall)
+static void end(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
 {
-    struct ending ending;
-    struct det_sent sent;
-    int r;
+    struct det_batch_item *item = det_batch_next(runtime->batch);
 
-    ending_init(&ending, runtime, errand);
+    item_init(item, runtime, errand);
     if (errand->result < 0)
-        end_failed(&ending, errand, wall);
+        end_failed(item, errand, det_runtime_now(runtime));
     else if (errand->result == DET_PRODUCED)
-        end_produced(&ending, errand);
-    r = det_turn_run(&ending.turn, &ending.event, ending.event ? 1 : 0, &sent);
-    end_result(&ending, errand, wall, r);
+        end_produced(item, errand);
+    errand->due.resident->pins++;
+    det_batch_begin(runtime->batch, item);
+    det_shard_lock(runtime, shard);
 }
 
 /* Lock held before and after; one of those that are counted as handled. */
@@ -370,22 +380,24 @@ static void try_to_end(
     struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
 {
     const struct det_resident *resident = errand->due.resident;
-    det_time wall = det_world_now(runtime->world, DET_CLOCK_WALL);
 
     if (!errand->is_gone && resident->is_claimed) {
         det_due_hold(runtime, &errand->due);
         return;
     }
+    if (!errand->is_gone && !resident->is_stale) {
+        end(runtime, shard, errand);
+        return;
+    }
     if (errand->is_gone)
         det_errand_drop(runtime, shard, errand);
-    else if (resident->is_stale)
-        wait_until(runtime, shard, errand, det_add_time(wall, DET_LOOK_SPAN));
     else
-        end(runtime, errand, wall);
+        wait_until(runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
     det_due_handled(runtime);
 }
 
-/* On the loop. */
+/* On the loop. Where ends can share a commit they wait for the next look, which finds all that have
+ * come by then. */
 static void done(void *argument)
 {
     struct det_errand *errand = argument;
@@ -400,8 +412,12 @@ static void done(void *argument)
             det_errand_drop(runtime, shard, errand);
     } else {
         set_state(errand, DET_ERRAND_ENDING);
-        atomic_fetch_add(&runtime->handled, 1);
-        try_to_end(runtime, shard, errand);
+        if (runtime->ops->is_quick) {
+            atomic_fetch_add(&runtime->handled, 1);
+            try_to_end(runtime, shard, errand);
+        } else {
+            wait_until(runtime, shard, errand, INT64_MIN);
+        }
     }
     det_shard_unlock(runtime, shard);
     atomic_fetch_sub(&runtime->jobs, 1);
@@ -456,6 +472,22 @@ void det_errand_change(
     bury(runtime, more);
 }
 
+void det_errand_revive(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand, det_time next)
+{
+    struct det_resident_more *more = errand->due.resident->more;
+
+    set_state(errand, DET_ERRAND_WAITING);
+    errand->row.is_dead = false;
+    errand->row.attempts = 0;
+    errand->row.last_error = 0;
+    errand->row.next = next;
+    more->dead_count--;
+    more->open_count++;
+    atomic_fetch_add(&runtime->errands, 1);
+    wait_until(runtime, shard, errand, next);
+}
+
 void det_errand_due(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
 {
     if (errand->is_gone || errand->state == DET_ERRAND_ENDING) {
@@ -463,6 +495,12 @@ void det_errand_due(struct det_runtime *runtime, struct det_shard *shard, struct
         return;
     }
     det_assert(errand->state == DET_ERRAND_WAITING);
+    /* It may be another node's by now: it is loaded first. */
+    if (errand->due.resident->is_stale) {
+        wait_until(runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
+        det_due_handled(runtime);
+        return;
+    }
     if (det_errand_begin(runtime, errand)) {
         det_shard_unlock(runtime, shard);
         det_errand_submit(runtime, errand);

@@ -6,6 +6,8 @@
 #ifndef DET_RUNTIME_FAULTY_TEST_H
 #define DET_RUNTIME_FAULTY_TEST_H
 
+#include <stdatomic.h>
+
 #include <detent/driver/store.h>
 
 #include "base/list.h"
@@ -27,7 +29,9 @@ struct faulty {
     int times;                        /* faults, then it passes again */
     int loads_skipped, loads_failing; /* so many pass, then so many fail */
     int answers_failing, listings_failing;
-    unsigned commits, loads, faults, listings;
+    const char *damaged; /* this instance cannot be loaded */
+    atomic_uint commits, loads, faults, listings, calls;
+    atomic_size_t most; /* commits in one call */
     /* Chances in millionths, drawn from the simulation, if it is set. */
     struct det_sim *sim;
     uint32_t before_chance, after_chance, load_chance;
@@ -75,29 +79,47 @@ static inline enum fault faulty_draw(struct faulty *faulty)
     return faulty->fault;
 }
 
+static inline int faulty_commit_one(struct faulty *faulty, struct det_store_commit *commit)
+{
+    enum fault fault = faulty_draw(faulty);
+    int r;
+
+    if (fault == FAULT_NONE)
+        return faulty->inner->ops->commit(faulty->inner, &commit, 1);
+    faulty->faults++;
+    if (fault == FAULT_AFTER) {
+        struct det_store_instance *handle = commit->instance;
+
+        r = faulty->inner->ops->commit(faulty->inner, &commit, 1);
+        commit->instance = handle;
+        if (r < 0 || commit->result < 0)
+            return r;
+    }
+    commit->actual = 77;
+    r = faulty->code ? faulty->code : DET_ERR_IO;
+    commit->result = faulty->is_of_call ? 0 : r;
+    return faulty->is_of_call ? r : 0;
+}
+
+/* When the call fails, what comes behind the fault is not committed. */
 static inline int faulty_commit(
     struct det_store *store, struct det_store_commit *const *commits, size_t count)
 {
     struct faulty *faulty = faulty_of(store);
-    enum fault fault = faulty_draw(faulty);
-    int r;
+    int r = 0;
 
-    assert_int_equal(count, 1);
-    if (fault == FAULT_NONE)
-        return faulty->inner->ops->commit(faulty->inner, commits, count);
-    faulty->faults++;
-    if (fault == FAULT_AFTER) {
-        struct det_store_instance *handle = commits[0]->instance;
-
-        r = faulty->inner->ops->commit(faulty->inner, commits, count);
-        commits[0]->instance = handle;
-        if (r < 0 || commits[0]->result < 0)
-            return r;
+    assert_true(count > 0);
+    faulty->calls++;
+    if (count > faulty->most)
+        faulty->most = count;
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        for (size_t k = 0; k < i; k++)
+            assert_true(
+                commits[k]->machine != commits[i]->machine ||
+                strcmp(commits[k]->id, commits[i]->id) != 0);
+        r = faulty_commit_one(faulty, commits[i]);
     }
-    commits[0]->actual = 77;
-    r = faulty->code ? faulty->code : DET_ERR_IO;
-    commits[0]->result = faulty->is_of_call ? 0 : r;
-    return faulty->is_of_call ? r : 0;
+    return r;
 }
 
 static inline int faulty_load(
@@ -115,6 +137,8 @@ static inline int faulty_load(
     }
     if (faulty->sim && det_sim_chance(faulty->sim, faulty->load_chance))
         return DET_ERR_IO;
+    if (faulty->damaged && strcmp(id, faulty->damaged) == 0)
+        return DET_ERR_CORRUPT;
     return faulty->inner->ops->load(faulty->inner, machine, id, rows, ret);
 }
 
@@ -156,9 +180,9 @@ static inline int faulty_list(
     return inner->ops->list(inner, machine, query, visit, context);
 }
 
-static inline int faulty_pending(
-    struct det_store *store, const struct det_machine *machine, det_time before,
-    int (*visit)(void *context, const char *id), void *context)
+static inline int faulty_due(
+    struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
+    int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
 {
     struct faulty *faulty = faulty_of(store);
     struct det_store *inner = faulty->inner;
@@ -168,15 +192,14 @@ static inline int faulty_pending(
         faulty->listings_failing--;
         return DET_ERR_IO;
     }
-    return inner->ops->pending(inner, machine, before, visit, context);
+    return inner->ops->due(inner, machine, before, limit, visit, context, ret_next);
 }
 
-#define FAULTY_OPS(quick)                                                                     \
-    {                                                                                         \
-        .is_quick = (quick), .close = faulty_close, .now = faulty_now, .serve = faulty_serve, \
-        .commit = faulty_commit, .load = faulty_load, .release = faulty_release,              \
-        .answer = faulty_answer, .events = faulty_events, .list = faulty_list,                \
-        .pending = faulty_pending,                                                            \
+#define FAULTY_OPS(quick)                                                                         \
+    {                                                                                             \
+        .is_quick = (quick), .close = faulty_close, .now = faulty_now, .serve = faulty_serve,     \
+        .commit = faulty_commit, .load = faulty_load, .release = faulty_release,                  \
+        .answer = faulty_answer, .events = faulty_events, .list = faulty_list, .due = faulty_due, \
     }
 
 /* As quick as the inner one, or like a store that blocks. */

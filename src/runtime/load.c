@@ -21,7 +21,7 @@ struct image {
     struct det_draft_timer *timers; /* per slot: 0 is the state's own */
     struct det_list errands, kept;
     size_t kept_count, due;
-    bool has_named;
+    bool has_named, has_foreign;
 };
 
 static int read_timer(void *context, const struct det_store_timer *row)
@@ -35,8 +35,13 @@ static int read_timer(void *context, const struct det_store_timer *row)
         return 0;
     timer = &image->timers[slot];
     *timer = (struct det_draft_timer){
-        .is_set = true, .event = row->event, .visit = row->visit, .due = row->due
+        .is_set = true,
+        .is_foreign = row->is_foreign,
+        .event = row->event,
+        .visit = row->visit,
+        .due = row->due,
     };
+    image->has_foreign = image->has_foreign || row->is_foreign;
     image->due++;
     image->has_named = image->has_named || slot;
     if (!row->value)
@@ -60,6 +65,7 @@ static int read_effect(void *context, const struct det_store_effect *row)
         errand->state = DET_ERRAND_DEAD;
     else
         image->due++;
+    image->has_foreign = image->has_foreign || row->is_foreign;
     return 0;
 }
 
@@ -138,8 +144,10 @@ static void install_timer(struct image *image, struct det_shard *shard, size_t s
     armed->has_place = true;
     det_armed_arm(
         shard, armed,
-        &(struct det_store_timer){
-            .event = timer->event, .visit = timer->visit, .due = timer->due });
+        &(struct det_store_timer){ .event = timer->event,
+                                   .visit = timer->visit,
+                                   .due = timer->due,
+                                   .is_foreign = timer->is_foreign });
     armed->value = timer->value;
     timer->value = NULL;
 }
@@ -166,7 +174,7 @@ static struct det_errand *find_under_way(const struct det_list *list, const stru
 static void forget(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
 {
     det_list_remove(&errand->node);
-    if (errand->state != DET_ERRAND_DEAD)
+    if (errand->state != DET_ERRAND_DEAD && !errand->row.is_foreign)
         atomic_fetch_sub(&runtime->errands, 1);
     if (is_under_way(errand))
         errand->is_gone = true;
@@ -188,15 +196,18 @@ static void install_errand(
         return;
     }
     more->open_count++;
-    known = find_under_way(old, errand);
+    /* One that runs here, and is another node's by now, is over for us. */
+    known = errand->row.is_foreign ? NULL : find_under_way(old, errand);
     if (known) {
         det_list_remove(&known->node);
         det_list_append(&more->errands, &known->node);
         det_errand_drop(image->runtime, shard, errand);
         return;
     }
-    atomic_fetch_add(&image->runtime->errands, 1);
     det_list_append(&more->errands, &errand->node);
+    if (errand->row.is_foreign)
+        return;
+    atomic_fetch_add(&image->runtime->errands, 1);
     det_due_insert(shard, &errand->due, errand->row.next);
 }
 
@@ -236,12 +247,14 @@ static void install(struct image *image, struct det_shard *shard)
         resident->history[(loaded->head.transition_count - 1 - i) % kept] = loaded->history[i];
     memcpy(resident->data, loaded->data, resident->served->data_size);
     resident->head = loaded->head;
+    resident->has_foreign = image->has_foreign;
     resident->handle = loaded->instance;
 }
 
 int det_resident_load(
     struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident)
 {
+    struct det_store_instance *other = NULL, *before = resident->handle;
     struct image image;
     const struct det_store_rows rows = { &image, read_timer, read_effect, read_deferred };
     bool is_due = false;
@@ -256,8 +269,12 @@ int det_resident_load(
         is_due = r == 0 && image.due;
         if (r == 0)
             install(&image, shard);
+        other = r == 0 ? before : image.loaded.instance;
         det_shard_unlock(runtime, shard);
     }
+    /* Of two handles one is kept. */
+    if (other && other != resident->handle)
+        runtime->ops->release(runtime->store, other);
     image_deinit(&image);
     /* When it is due does not matter here: the loop looks once, and then knows. */
     det_due_kick(runtime, is_due ? INT64_MIN : DET_NEVER);

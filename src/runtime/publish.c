@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "runtime/node.h"
 #include "runtime/turn.h"
 
 static void publish_slot(struct det_turn *turn, size_t slot)
@@ -50,6 +51,11 @@ static void publish_errands(struct det_turn *turn)
         det_list_append(&more->errands, node);
         more->open_count++;
         atomic_fetch_add(&turn->runtime->errands, 1);
+        /* The loop begins it when it may. */
+        if (!det_node_may_act(turn->runtime)) {
+            det_due_insert(turn->shard, &errand->due, errand->row.next);
+            continue;
+        }
         if (!det_errand_begin(turn->runtime, errand))
             continue;
         *turn->to_run_last = errand;
@@ -114,8 +120,8 @@ static bool needs_telling(const struct det_turn *turn)
 {
     const struct det_draft *draft = turn->draft;
 
-    if (turn->runtime->options.observe || turn->retried || det_resident_kept(turn->resident) ||
-        !det_list_is_empty(&draft->kept))
+    if (draft->is_snapshot || turn->runtime->options.observe || turn->retried ||
+        det_resident_kept(turn->resident) || !det_list_is_empty(&draft->kept))
         return true;
     for (size_t i = 0; i < draft->event_count; i++) {
         if (draft->events[i].outcome == DET_DEAD_LETTER)
@@ -173,6 +179,7 @@ static void tell_note(const struct det_turn *turn, const struct det_store_event 
                                    .event = event->event,
                                    .outcome = event->outcome,
                                    .is_timeout = event->is_timeout,
+                                   .choice = event->choice,
                                    .cause = event->cause,
                                    .at = event->at,
                                    .event_value = event->value,

@@ -146,9 +146,10 @@ static void publish(const struct quick *quick)
 /* Nothing happened, or nobody knows: then it is loaded again before its next turn. */
 static int fail(const struct quick *quick, int r)
 {
+    quick->shard->counts.conflicts += r == DET_ERR_CONFLICT;
     if (det_runtime_is_certain(r))
         return r;
-    quick->resident->is_stale = true;
+    quick->resident->is_stale = quick->resident->is_in_doubt = true;
     quick->shard->stale++;
     det_due_kick(quick->runtime, INT64_MIN);
     return r == DET_ERR_CONFLICT ? 0 : r;
@@ -209,7 +210,7 @@ static int send_with_code(struct quick *quick, struct det_error *reterr, struct 
         return DET_ERR_NO_MEMORY;
     det_resident_claim(quick->runtime, quick->shard, quick->resident);
     det_shard_unlock(quick->runtime, quick->shard);
-    quick->now = turn.now = det_world_now(quick->runtime->world, DET_CLOCK_WALL);
+    quick->now = turn.now = det_runtime_now(quick->runtime);
     r = ask(&turn, quick);
     det_assert(r <= 0);
     det_shard_lock(quick->runtime, quick->shard);
@@ -266,7 +267,7 @@ int det_quick_send(
     if (served->ways[cell] == DET_WAY_CODE) {
         r = send_coded(&quick, slot, reterr, ret);
     } else {
-        quick.now = det_world_now(runtime->world, DET_CLOCK_WALL);
+        quick.now = det_runtime_now(runtime);
         r = commit(&quick, NULL, ret);
     }
     if (r == 1 && *slot)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "runtime/turn.h"
+#include "runtime/walk.h"
 
 static int begin(
     struct det_turn *turn, struct det_runtime *runtime, const struct det_machine *machine,
@@ -23,6 +23,7 @@ static int begin(
     if (r < 0)
         return r;
     det_turn_init(turn, runtime, served, det_served_hash(runtime, instance));
+    turn->is_reading = true;
     return 0;
 }
 
@@ -74,8 +75,7 @@ int det_runtime_get(
     return r;
 }
 
-/* The resident, claimed, with no lock held. */
-static int begin_walk(
+int det_walk_begin(
     struct det_turn *turn, struct det_runtime *runtime, const struct det_machine *machine,
     const char *instance)
 {
@@ -92,7 +92,7 @@ static int begin_walk(
     return r;
 }
 
-static void end_walk(struct det_turn *turn)
+void det_walk_end(struct det_turn *turn)
 {
     det_shard_lock(turn->runtime, turn->shard);
     det_turn_release(turn);
@@ -117,6 +117,7 @@ static int visit_event(void *context, const struct det_store_event *row)
                            .event = row->event,
                            .outcome = row->outcome,
                            .is_timeout = row->is_timeout,
+                           .choice = row->choice,
                            .event_id = row->event_id,
                            .cause = row->cause,
                            .at = row->at,
@@ -132,11 +133,11 @@ int det_runtime_events(
     struct det_turn turn;
     int r;
 
-    r = begin_walk(&turn, runtime, machine, instance);
+    r = det_walk_begin(&turn, runtime, machine, instance);
     if (r < 0)
         return r;
     r = runtime->ops->events(runtime->store, turn.resident->handle, after, visit_event, &walk);
-    end_walk(&turn);
+    det_walk_end(&turn);
     return r;
 }
 
@@ -163,13 +164,13 @@ int det_runtime_timers(
     struct det_turn turn;
     int r;
 
-    r = begin_walk(&turn, runtime, machine, instance);
+    r = det_walk_begin(&turn, runtime, machine, instance);
     if (r < 0)
         return r;
     r = visit_timer(machine, turn.resident->own, visit, context);
     for (uint16_t i = 0; r == 0 && i < machine->timer_count; i++)
         r = visit_timer(machine, det_resident_timer(turn.resident, i), visit, context);
-    end_walk(&turn);
+    det_walk_end(&turn);
     return r;
 }
 
@@ -206,7 +207,7 @@ int det_runtime_effects(
     struct det_turn turn;
     int r;
 
-    r = begin_walk(&turn, runtime, machine, instance);
+    r = det_walk_begin(&turn, runtime, machine, instance);
     if (r < 0)
         return r;
     more = turn.resident->more;
@@ -217,12 +218,11 @@ int det_runtime_effects(
 
         r = visit(context, &row);
     }
-    end_walk(&turn);
+    det_walk_end(&turn);
     return r;
 }
 
 struct list_walk {
-    int state;
     int (*visit)(void *context, const struct det_listed_instance *row);
     void *context;
 };
@@ -231,8 +231,6 @@ static int visit_instance(void *context, const struct det_store_listed *row)
 {
     const struct list_walk *walk = context;
 
-    if (walk->state >= 0 && (unsigned)walk->state != row->state)
-        return 0;
     return walk->visit(
         walk->context, &(struct det_listed_instance){ .instance = row->id,
                                                       .state = row->state,
@@ -242,19 +240,52 @@ static int visit_instance(void *context, const struct det_store_listed *row)
                                                       .last_transition_at = row->moved_at });
 }
 
+static int check_query(const struct det_machine *machine, const struct det_instance_query *query)
+{
+    if (query->has_state && query->state >= machine->state_count)
+        return DET_ERR_INVALID;
+    return query->only_running && query->only_stopped ? DET_ERR_INVALID : 0;
+}
+
+int det_runtime_query(
+    struct det_runtime *runtime, const struct det_machine *machine,
+    const struct det_instance_query *query,
+    int (*visit)(void *context, const struct det_listed_instance *row), void *context)
+{
+    static const struct det_instance_query all = { 0 };
+    struct list_walk walk = { visit, context };
+    struct det_served *served;
+    int r;
+
+    if (!query)
+        query = &all;
+    r = check_query(machine, query);
+    if (r == 0)
+        r = det_served_get(runtime, machine, NULL, &served);
+    if (r < 0)
+        return r;
+    return runtime->ops->list(
+        runtime->store, machine,
+        &(struct det_store_query){ .after = query->after,
+                                   .limit = query->limit,
+                                   .has_state = query->has_state,
+                                   .state = (uint16_t)query->state,
+                                   .moved_before = query->moved_before,
+                                   .stopped = query->only_running   ? DET_STORE_RUNNING
+                                              : query->only_stopped ? DET_STORE_STOPPED
+                                                                    : DET_STORE_ANY },
+        visit_instance, &walk);
+}
+
 int det_runtime_instances(
     struct det_runtime *runtime, const struct det_machine *machine, int state,
     int (*visit)(void *context, const struct det_listed_instance *row), void *context)
 {
-    struct list_walk walk = { state, visit, context };
-    struct det_served *served;
-    int r;
-
-    r = det_served_get(runtime, machine, NULL, &served);
-    if (r < 0)
-        return r;
-    return runtime->ops->list(
-        runtime->store, machine, &(struct det_store_query){ 0 }, visit_instance, &walk);
+    return det_runtime_query(
+        runtime, machine,
+        &(struct det_instance_query){ .has_state = state >= 0,
+                                      .state = state >= 0 ? (unsigned)state : 0 },
+        visit, context);
 }
 
 static void add_counts(struct det_runtime_counts *sum, const struct det_runtime_counts *part)
@@ -270,6 +301,11 @@ static void add_counts(struct det_runtime_counts *sum, const struct det_runtime_
     sum->effects_dead += part->effects_dead;
     sum->products_rejected += part->products_rejected;
     sum->duplicates += part->duplicates;
+    sum->conflicts += part->conflicts;
+    sum->loads += part->loads;
+    sum->evictions += part->evictions;
+    sum->sweeps += part->sweeps;
+    sum->adopted += part->adopted;
 }
 
 void det_runtime_counts(struct det_runtime *runtime, struct det_runtime_counts *ret)

@@ -36,6 +36,7 @@ struct det_resident *det_resident_open(
     resident->data = base + served->data_offset;
     resident->history = (uint16_t *)(void *)(base + served->history_offset);
     resident->served = served;
+    det_list_init(&resident->ring);
     if (served->own_offset) {
         resident->own = (struct det_armed *)(void *)(base + served->own_offset);
         armed_init(resident->own, resident, DET_STATE_TIMER);
@@ -94,6 +95,8 @@ int det_resident_add(
         det_resident_close(runtime, resident);
         return r;
     }
+    if (!runtime->ops->is_quick)
+        det_list_append(&shard->ring, &resident->ring);
     resident->is_loading = true;
     det_resident_claim(runtime, shard, resident);
     shard->counts.instances++;
@@ -109,6 +112,7 @@ void det_resident_remove(
     det_resident_release(runtime, shard, resident);
     det_assert(!resident->handle && !resident->held);
     det_index_remove(index, resident->hash, resident->id);
+    det_list_remove(&resident->ring);
     if (resident->is_stale)
         shard->stale--;
     shard->counts.instances--;
@@ -163,7 +167,7 @@ static void take_back(struct det_shard *shard, struct det_due *due)
         return;
     switch (due->kind) {
     case DET_DUE_TIMER:
-        if (det_armed_of(due)->is_armed)
+        if (det_armed_is_ours(det_armed_of(due)))
             det_due_insert(shard, due, det_armed_of(due)->when);
         break;
     case DET_DUE_ERRAND:
@@ -227,6 +231,9 @@ void det_armed_arm(
     armed->event = row->event;
     armed->visit = row->visit;
     armed->deadline = armed->when = row->due;
+    armed->is_foreign = row->is_foreign;
+    if (row->is_foreign)
+        return;
     if (!det_heap_contains(&armed->due.node))
         det_due_insert(shard, &armed->due, row->due);
     else if (armed->due.node.key > row->due)

@@ -20,8 +20,11 @@
  *      heap; held (linked in `held`, for the release to put it into the heap); in the hands of the
  *      loop or of the pool. A timer in the heap may have been disarmed. Each timer that was ever
  *      armed, and each such errand, has its place in the heap reserved (det_shard.promised).
+ *      Those of another node (is_foreign) are none of these: they are only known.
  *   4. A state's own timer is armed for the visit that lasts: its visit is the head's.
- *   5. Residents live until the runtime is closed, but for those that turned out not to exist. */
+ *   5. A resident stays while it is claimed, stale or pinned: by an effect that runs or ends, and
+ *      by a turn of the loop until its end was told. Any other may leave memory (cache.c), but on a
+ *      store that does not block, where they stay until the runtime is closed. */
 #ifndef DET_RUNTIME_RESIDENT_H
 #define DET_RUNTIME_RESIDENT_H
 
@@ -59,7 +62,8 @@ struct det_armed {
     void *value;   /* the event struct; NULL: its payload is zero */
     uint16_t timer, event;
     bool is_armed;
-    bool has_place; /* one is reserved for it in the heap, for good */
+    bool is_foreign; /* another node's, which fires it; it is not in the heap, or by chance */
+    bool has_place;  /* one is reserved for it in the heap, for good */
     uint32_t attempts;
 };
 
@@ -69,7 +73,9 @@ struct det_armed {
  *               WAITING ----> RUNNING -----> ENDING ----------------------------> (gone)
  *                  ^                           |  |
  *                  +---------------------------+  +--> DEAD
- *                       failed; again later            given up, or not taken */
+ *                  |    failed; again later           |  given up, or not taken
+ *                  +--------------------------------+
+ *                       retried by hand */
 enum det_errand_state {
     DET_ERRAND_WAITING,
     DET_ERRAND_RUNNING,
@@ -117,10 +123,15 @@ struct det_resident {
     struct det_store_instance *handle;
     struct det_store_head head;
     bool is_claimed, is_loading, is_stale;
-    uint64_t hash; /* of the id */
+    bool has_foreign; /* some timers or effects are another node's */
+    bool is_in_doubt; /* why it is stale: its last commit may have happened, and was not told */
+    uint64_t hash;    /* of the id */
     struct det_served *served;
     struct det_resident_more *more;
     const void *owner; /* the thread that claimed it */
+    uint32_t pins;     /* who needs it to stay, claimed or not */
+    bool is_used;      /* since the ring last came round to it; see cache.c */
+    struct det_list ring;
     struct det_due *held;
     void *data;            /* behind it */
     uint16_t *history;     /* behind it: a ring, the n-th transition at (n - 1) % its size */
@@ -132,6 +143,12 @@ _Static_assert(offsetof(struct det_resident, is_claimed) == 64, "the head ends t
 static inline struct det_armed *det_armed_of(struct det_due *due)
 {
     return DET_CONTAINER(due, struct det_armed, due);
+}
+
+/* Whether this node is to fire it. */
+static inline bool det_armed_is_ours(const struct det_armed *armed)
+{
+    return armed->is_armed && !armed->is_foreign;
 }
 
 static inline struct det_errand *det_errand_of(struct det_due *due)

@@ -3,14 +3,17 @@
 
 /* runtime.c - opening, settling and closing a runtime.
  *
- *     open -> serving --close--> no new calls -> calls end -> the loop stops -> running effects end
- *                                -> their ends are recorded -> gone */
+ *     open -> serving --close--> what is submitted is carried out -> no new calls -> calls end
+ *                                -> the loop stops -> running effects end -> their ends are
+ *                                recorded -> gone */
 #include "runtime/runtime.h"
 
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
-#include "runtime/turn.h"
+#include "runtime/batch.h"
+#include "runtime/node.h"
+#include "runtime/submit.h"
 
 #define SHARDS_MAX  1024
 #define THREADS_MAX 1024
@@ -28,11 +31,24 @@ static void or_default_time(det_time *value, det_time otherwise)
         *value = otherwise;
 }
 
+static void fill_node(struct det_node_options *node)
+{
+    or_default_time(&node->lease, 10 * DET_SECOND);
+    or_default_time(&node->renewal, node->lease / 3);
+    or_default_time(&node->sweep_interval, 5 * DET_SECOND);
+    or_default(&node->sweep_jitter_percent, 20);
+    or_default(&node->sweep_batch, 256);
+    if (node->sweep_jitter_percent == UINT32_MAX)
+        node->sweep_jitter_percent = 0;
+}
+
 static void fill_defaults(struct det_runtime_options *options)
 {
     or_default(&options->pool_threads, 2);
     or_default(&options->shards, 64);
     or_default(&options->history_kept, 16);
+    or_default(&options->instances_max, 100000);
+    or_default(&options->writers, 1);
     or_default_time(&options->hook_deadline, 5 * DET_SECOND);
     or_default_time(&options->send_deadline, 10 * DET_SECOND);
     or_default(&options->effects.attempts_max, 8);
@@ -41,6 +57,18 @@ static void fill_defaults(struct det_runtime_options *options)
     or_default(&options->effects.jitter_percent, 20);
     if (options->effects.jitter_percent == UINT32_MAX)
         options->effects.jitter_percent = 0;
+    fill_node(&options->node);
+}
+
+static int check_node(const struct det_node_options *node, struct det_error *reterr)
+{
+    if (node->lease < 0 || node->renewal < 0 || node->sweep_interval < 0 || node->sweep_backoff < 0)
+        return det_error_set(reterr, DET_ERR_INVALID, "a span of time is negative");
+    if (node->renewal >= node->lease)
+        return det_error_set(reterr, DET_ERR_INVALID, "the lease of a node is renewed within it");
+    if (node->sweep_jitter_percent > JITTER_MAX)
+        return det_error_set(reterr, DET_ERR_INVALID, "jitter_percent is at most %d", JITTER_MAX);
+    return 0;
 }
 
 static int check_options(
@@ -57,15 +85,18 @@ static int check_options(
             options->shards);
     if (options->pool_threads > THREADS_MAX)
         return det_error_set(reterr, DET_ERR_INVALID, "pool_threads is at most %d", THREADS_MAX);
+    if (options->writers > THREADS_MAX)
+        return det_error_set(reterr, DET_ERR_INVALID, "writers is at most %d", THREADS_MAX);
     if (options->history_kept > DET_HISTORY_MAX)
         return det_error_set(
             reterr, DET_ERR_INVALID, "history_kept is at most %d", DET_HISTORY_MAX);
     if (options->hook_deadline < 0 || options->send_deadline < 0 || options->effects.deadline < 0 ||
-        options->effects.backoff_first < 0 || options->effects.backoff_max < 0)
+        options->effects.backoff_first < 0 || options->effects.backoff_max < 0 ||
+        options->snapshots.span < 0)
         return det_error_set(reterr, DET_ERR_INVALID, "a span of time is negative");
     if (options->effects.jitter_percent > JITTER_MAX)
         return det_error_set(reterr, DET_ERR_INVALID, "jitter_percent is at most %d", JITTER_MAX);
-    return 0;
+    return check_node(&options->node, reterr);
 }
 
 static int open_shards(struct det_runtime *runtime, uint32_t count)
@@ -76,8 +107,11 @@ static int open_shards(struct det_runtime *runtime, uint32_t count)
     if (!runtime->shards)
         return DET_ERR_NO_MEMORY;
     runtime->shard_mask = count - 1;
-    for (uint32_t i = 0; i < count; i++)
+    runtime->instances_max = (runtime->options.instances_max + (uint64_t)count - 1) / count;
+    for (uint32_t i = 0; i < count; i++) {
         det_heap_init(&runtime->shards[i].due, runtime->allocator);
+        det_list_init(&runtime->shards[i].ring);
+    }
     for (uint32_t i = 0; r == 0 && i < count; i++) {
         r = det_mutex_open(runtime->world, &runtime->shards[i].mutex);
         if (r == 0)
@@ -90,7 +124,7 @@ static int open_loop(struct det_runtime *runtime)
 {
     int r = 0;
 
-    runtime->loop = runtime->options.loop;
+    runtime->loop = runtime->options.is_passive ? NULL : runtime->options.loop;
     runtime->is_loop_ours = !runtime->loop;
     if (runtime->is_loop_ours)
         r = det_loop_open(runtime->world, runtime->allocator, &runtime->loop);
@@ -103,8 +137,9 @@ static int open_loop(struct det_runtime *runtime)
     return det_loop_timer_set_wall(runtime->loop, &runtime->look, DET_NEVER);
 }
 
-static int open_parts(struct det_runtime *runtime)
+static int open_parts(struct det_runtime *runtime, struct det_error *reterr)
 {
+    bool acts = !runtime->options.is_passive;
     struct det_pool *pool = NULL;
     int r;
 
@@ -116,11 +151,16 @@ static int open_parts(struct det_runtime *runtime)
     if (r == 0)
         r = det_condition_open(runtime->world, &runtime->quiet);
     if (r == 0)
-        r = open_loop(runtime);
+        r = det_batch_open(runtime, runtime->ops->is_quick ? 1 : DET_BATCH_TURNS, &runtime->batch);
     if (r == 0)
+        r = open_loop(runtime);
+    /* Without a pool no effect is begun, and a loop that does not turn fires nothing. */
+    if (r == 0 && acts)
         r = det_pool_open(runtime->world, runtime->allocator, runtime->options.pool_threads, &pool);
     atomic_store(&runtime->pool, pool);
-    if (r == 0 && runtime->is_loop_ours)
+    if (r == 0)
+        r = det_node_open(runtime, reterr);
+    if (r == 0 && acts && runtime->is_loop_ours)
         r = det_loop_start(runtime->loop, "det-runtime");
     return r;
 }
@@ -139,20 +179,31 @@ static void close_shards(struct det_runtime *runtime)
         DET_DELETE_ARRAY(runtime->allocator, runtime->shards, runtime->shard_mask + 1);
 }
 
+/* Effects that have ended are due at once, whatever the time. */
+static void drain(struct det_runtime *runtime)
+{
+    while (atomic_load(&runtime->jobs) || atomic_load(&runtime->is_kicked) ||
+           atomic_load(&runtime->next_look) == INT64_MIN)
+        (void)det_loop_turn(runtime->loop, 0);
+}
+
 /* Also of a runtime that was not opened completely. */
 static void close_parts(struct det_runtime *runtime)
 {
+    det_node_stop_sweeping(runtime);
     det_pool_close(atomic_exchange(&runtime->pool, NULL));
     /* The pool has posted all its messages; they find the runtime whole. */
-    while (atomic_load(&runtime->jobs) || atomic_load(&runtime->is_kicked))
-        (void)det_loop_turn(runtime->loop, 0);
+    drain(runtime);
+    det_node_close(runtime);
+    drain(runtime);
     if (runtime->loop)
         det_loop_timer_cancel(runtime->loop, &runtime->look);
     if (runtime->is_loop_ours)
         det_loop_close(runtime->loop);
+    det_writers_close(runtime);
+    det_batch_close(runtime->batch);
     det_served_close_all(runtime);
     close_shards(runtime);
-    det_free(runtime->allocator, runtime->event, runtime->event_capacity);
     det_condition_close(runtime->world, runtime->quiet);
     det_mutex_close(runtime->world, runtime->quiet_mutex);
     det_mutex_close(runtime->world, runtime->mutex);
@@ -171,11 +222,17 @@ static void vacate(struct det_store *store)
     __atomic_clear(&store->is_used, __ATOMIC_SEQ_CST);
 }
 
+static bool snapshots_by_itself(const struct det_runtime_options *options)
+{
+    return options->snapshots.every || options->snapshots.span || options->snapshots.on_final;
+}
+
 int det_runtime_open(
     struct det_store *store, const struct det_runtime_options *options, struct det_runtime **ret,
     struct det_error *reterr)
 {
     struct det_runtime_options filled = options ? *options : (struct det_runtime_options){ 0 };
+    struct det_error error = { 0 };
     struct det_runtime *runtime;
     int r;
 
@@ -197,16 +254,19 @@ int det_runtime_open(
     runtime->store = store;
     runtime->ops = store->ops;
     runtime->options = filled;
-    runtime->is_quick = store->ops->is_quick && !filled.observe;
+    runtime->is_quick = store->ops->is_quick && !filled.observe && !snapshots_by_itself(&filled) &&
+                        filled.locking == DET_LOCK_OPTIMISTIC;
     runtime->hook_clock =
         filled.hook_deadline < DET_TICK_SPAN ? DET_CLOCK_MONOTONIC : DET_CLOCK_TICK;
     runtime->seed = det_world_random_u64(filled.world);
     atomic_init(&runtime->next_look, DET_NEVER);
-    r = open_parts(runtime);
+    r = open_parts(runtime, &error);
     if (r < 0) {
         close_parts(runtime);
         vacate(store);
-        return det_error_set(reterr, r, "the runtime cannot be opened: %s", det_error_text(r));
+        return det_error_set(
+            reterr, r, "the runtime cannot be opened: %s",
+            error.code == r ? error.text : det_error_text(r));
     }
     *ret = runtime;
     return 0;
@@ -230,9 +290,11 @@ void det_runtime_close(struct det_runtime *runtime)
     if (!runtime)
         return;
     store = runtime->store;
+    det_writers_stop(runtime);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         shut(runtime, &runtime->shards[i]);
-    if (runtime->is_loop_ours)
+    det_node_shut(runtime);
+    if (runtime->is_loop_ours && !runtime->options.is_passive)
         det_loop_stop(runtime->loop);
     close_parts(runtime);
     vacate(store);
@@ -309,6 +371,8 @@ int det_runtime_settle(struct det_runtime *runtime, det_time span)
 {
     det_time until = det_add_time(det_world_now(runtime->world, DET_CLOCK_MONOTONIC), span);
 
+    if (runtime->options.is_passive)
+        return 0;
     return runtime->is_loop_ours ? settle_by_waiting(runtime, until)
                                  : settle_by_turning(runtime, until);
 }

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/text.h"
 #include "base/unset.h"
+#include "runtime/node.h"
 #include "runtime/quick.h"
 #include "runtime/turn.h"
 
@@ -34,11 +35,21 @@ struct call {
     struct det_shard *shard;
     const char *instance;
     uint64_t hash;
+    uint64_t fence; /* of the lock it is done under; 0: none */
     const struct det_send_options *options;
     struct det_error *reterr; /* NULL, or `error` */
     struct det_error error;
     struct det_turn turn;
 };
+
+static int check_event_id(const struct det_send_options *options, struct det_error *reterr)
+{
+    if (!options->event_id || det_runtime_id_is_valid(options->event_id))
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_INVALID, "an event id has 1 to %d characters of A-Z a-z 0-9 . _ : -",
+        DET_ID_MAX);
+}
 
 static int begin(
     struct call *call, struct det_runtime *runtime, const struct det_machine *machine,
@@ -49,6 +60,7 @@ static int begin(
     det_assert(runtime && machine && instance);
     call->runtime = runtime;
     call->instance = instance;
+    call->fence = 0;
     call->options = options ? options : &no_options;
     call->reterr = call->options->error ? &call->error : NULL;
     call->error.code = 0;
@@ -58,11 +70,7 @@ static int begin(
     call->hash = det_served_hash(runtime, instance);
     call->shard = det_served_shard(runtime, call->hash);
     det_index_ask(det_served_index(runtime, call->served, call->shard), call->hash);
-    if (call->options->event_id && !det_runtime_id_is_valid(call->options->event_id))
-        return det_error_set(
-            call->reterr, DET_ERR_INVALID,
-            "an event id has 1 to %d characters of A-Z a-z 0-9 . _ : -", DET_ID_MAX);
-    return 0;
+    return check_event_id(call->options, call->reterr);
 }
 
 static struct det_turn *begin_turn(struct call *call, enum det_turn_kind kind)
@@ -74,6 +82,7 @@ static struct det_turn *begin_turn(struct call *call, enum det_turn_kind kind)
     turn->event_id = call->options->event_id;
     turn->expected = call->options->expected;
     turn->visit = call->options->visit;
+    turn->fence = call->fence;
     turn->error = call->reterr;
     return turn;
 }
@@ -93,24 +102,44 @@ static int finish(struct call *call, int r, const struct det_sent *sent, struct 
     return r;
 }
 
-static int check_events(const struct call *call, const void *const *events, size_t count)
+static int check_events(
+    const struct det_served *served, const void *const *events, size_t count,
+    struct det_error *reterr)
 {
-    const struct det_machine *machine = call->served->machine;
+    const struct det_machine *machine = served->machine;
 
     for (size_t i = 0; i < count; i++) {
         int r;
 
         det_assert(events[i]);
-        r = det_decide_check(call->served, events[i], call->reterr);
+        r = det_decide_check(served, events[i], reterr);
         if (r < 0)
             return r;
         if (machine->events[det_event_kind(events[i])].is_internal)
             return det_error_set(
-                call->reterr, DET_ERR_INVALID,
-                "%s of %s is internal: only effects and timeouts send it",
+                reterr, DET_ERR_INVALID, "%s of %s is internal: only effects and timeouts send it",
                 machine->events[det_event_kind(events[i])].name, machine->name);
     }
     return 0;
+}
+
+int det_send_check(
+    const struct det_served *served, const struct det_send_options *options,
+    const void *const *events, size_t count, struct det_error *reterr)
+{
+    int r;
+
+    r = check_event_id(options, reterr);
+    return r < 0 ? r : check_events(served, events, count, reterr);
+}
+
+static int check_batch(const struct call *call, const void *const *events, size_t count)
+{
+    if (count == 0 || count > DET_BATCH_MAX)
+        return det_error_set(
+            call->reterr, DET_ERR_INVALID, "a batch has 1 to %d events, not %zu", DET_BATCH_MAX,
+            count);
+    return check_events(call->served, events, count, call->reterr);
 }
 
 /* All that the send will touch is asked for at once, as soon as the slot is there. */
@@ -162,10 +191,11 @@ static bool may_be_quick(const struct call *call)
     const struct det_send_options *options = call->options;
 
     return call->runtime->is_quick && !options->event_id && !options->expected && !options->visit &&
-           !call->shard->is_closing;
+           !call->fence && !call->shard->is_closing;
 }
 
-static int run(struct call *call, const void *const *events, size_t count, struct det_sent *ret)
+static int run_once(
+    struct call *call, const void *const *events, size_t count, struct det_sent *ret)
 {
     struct det_index_slot *slot;
     int r = 0;
@@ -182,26 +212,70 @@ static int run(struct call *call, const void *const *events, size_t count, struc
     return r < 0 ? r : 0;
 }
 
+static struct det_guard guard_of(const struct call *call)
+{
+    return (struct det_guard){ .runtime = call->runtime,
+                               .machine = call->served->machine,
+                               .instance = call->instance,
+                               .fence = call->fence };
+}
+
+/* Again after the locks of others, and under a lock of its own where the runtime locks. */
+static int run_guarded(
+    struct call *call, const void *const *events, size_t count, struct det_sent *ret)
+{
+    struct det_guard guard = guard_of(call);
+    int r;
+
+    do {
+        r = det_guard_enter(&guard, call->reterr);
+        if (r < 0)
+            return r;
+        call->fence = guard.fence;
+        r = run_once(call, events, count, ret);
+    } while (det_guard_leave(&guard, r, call->reterr));
+    return r;
+}
+
+static int run(struct call *call, const void *const *events, size_t count, struct det_sent *ret)
+{
+    int r;
+
+    if (call->runtime->options.locking == DET_LOCK_LEASE)
+        return run_guarded(call, events, count, ret);
+    r = run_once(call, events, count, ret);
+    return r == DET_ERR_LOCKED ? run_guarded(call, events, count, ret) : r;
+}
+
+int det_send_under(
+    const struct det_send_all *send, const struct det_send_options *options, struct det_sent *ret)
+{
+    DET_UNSET struct call call;
+    DET_UNSET struct det_sent sent;
+    int r;
+
+    r = begin(&call, send->runtime, send->machine, send->instance, options);
+    if (r == 0)
+        r = check_batch(&call, send->events, send->count);
+    call.fence = send->fence;
+    if (r == 0)
+        r = run(&call, send->events, send->count, &sent);
+    return finish(&call, r, &sent, ret);
+}
+
 /* NOLINTNEXTLINE(readability-function-size): seven parameters, as all sends have and a count */
 int det_runtime_send_all(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const void *const *events, size_t count, const struct det_send_options *options,
     struct det_sent *ret)
 {
-    DET_UNSET struct call call;
-    DET_UNSET struct det_sent sent;
-    int r;
-
-    r = begin(&call, runtime, machine, instance, options);
-    if (r == 0 && (count == 0 || count > DET_BATCH_MAX))
-        r = det_error_set(
-            call.reterr, DET_ERR_INVALID, "a batch has 1 to %d events, not %zu", DET_BATCH_MAX,
-            count);
-    if (r == 0)
-        r = check_events(&call, events, count);
-    if (r == 0)
-        r = run(&call, events, count, &sent);
-    return finish(&call, r, &sent, ret);
+    return det_send_under(
+        &(struct det_send_all){ .runtime = runtime,
+                                .machine = machine,
+                                .instance = instance,
+                                .events = events,
+                                .count = count },
+        options, ret);
 }
 
 int det_runtime_send(
@@ -214,7 +288,7 @@ int det_runtime_send(
 
     r = begin(&call, runtime, machine, instance, options);
     if (r == 0)
-        r = check_events(&call, &event, 1);
+        r = check_events(call.served, &event, 1, call.reterr);
     if (r == 0)
         r = run(&call, &event, 1, &sent);
     return finish(&call, r, &sent, ret);
@@ -253,6 +327,7 @@ static int start(struct call *call, const void *data, struct det_sent *ret)
         return r;
     }
     turn->is_claimed = true;
+    det_cache_make_room(turn->runtime, turn->shard);
     return det_turn_run(turn, NULL, 0, ret);
 }
 
@@ -270,18 +345,32 @@ int det_runtime_start(
     return finish(&call, r, &sent, ret);
 }
 
+static int stop_once(struct call *call, const char *reason, struct det_sent *ret)
+{
+    struct det_turn *turn = begin_turn(call, DET_TURN_STOP);
+
+    turn->stop_reason = reason;
+    det_shard_lock(call->runtime, call->shard);
+    return run_turn(call, NULL, NULL, 0, ret);
+}
+
 static int stop(struct call *call, const char *reason, struct det_sent *ret)
 {
+    struct det_guard guard = guard_of(call);
     size_t length = reason ? strlen(reason) : 0;
-    struct det_turn *turn;
+    int r;
 
     if (reason && (length > DET_REASON_MAX || det_utf8_check(reason, length) != length))
         return det_error_set(
             call->reterr, DET_ERR_INVALID, "a reason is UTF-8 of at most %d bytes", DET_REASON_MAX);
-    turn = begin_turn(call, DET_TURN_STOP);
-    turn->stop_reason = reason;
-    det_shard_lock(call->runtime, call->shard);
-    return run_turn(call, NULL, NULL, 0, ret);
+    do {
+        r = det_guard_enter(&guard, call->reterr);
+        if (r < 0)
+            return r;
+        call->fence = guard.fence;
+        r = stop_once(call, reason, ret);
+    } while (det_guard_leave(&guard, r, call->reterr));
+    return r;
 }
 
 int det_runtime_stop(

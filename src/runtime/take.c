@@ -3,7 +3,7 @@
 
 /* take.c - how a turn gets its instance: found, loaded, loaded again, waited for. */
 #include "base/checked.h"
-#include "runtime/turn.h"
+#include "runtime/batch.h"
 
 void det_turn_init(
     struct det_turn *turn, struct det_runtime *runtime, struct det_served *served, uint64_t hash)
@@ -31,8 +31,9 @@ static void end_doubt(struct det_turn *turn, bool is_new, uint64_t stood)
 {
     uint32_t transitions;
 
-    turn->resident->is_stale = false;
-    turn->shard->stale--;
+    if (!turn->resident->is_in_doubt)
+        return;
+    turn->resident->is_in_doubt = false;
     det_shard_unlock(turn->runtime, turn->shard);
     transitions = det_turn_tell_found(turn, is_new, stood);
     det_shard_lock(turn->runtime, turn->shard);
@@ -49,8 +50,13 @@ int det_turn_load(struct det_turn *turn)
     det_shard_unlock(turn->runtime, turn->shard);
     r = det_resident_load(turn->runtime, turn->shard, resident);
     det_shard_lock(turn->runtime, turn->shard);
-    if (r == 0 && resident->is_stale)
-        end_doubt(turn, is_new, stood);
+    turn->shard->counts.loads += r == 0;
+    turn->is_fresh = turn->is_fresh || r == 0;
+    if (r < 0 || !resident->is_stale)
+        return r;
+    resident->is_stale = false;
+    turn->shard->stale--;
+    end_doubt(turn, is_new, stood);
     return r;
 }
 
@@ -65,6 +71,7 @@ static int load_new(struct det_turn *turn, const char *id)
     r = det_resident_add(turn->runtime, turn->served, turn->hash, id, &turn->resident);
     if (r < 0)
         return r;
+    det_cache_make_room(turn->runtime, turn->shard);
     r = det_turn_load(turn);
     if (r == 0) {
         det_turn_release(turn);
@@ -79,7 +86,7 @@ static int load_new(struct det_turn *turn, const char *id)
 }
 
 /* One that never was in the store goes; any other stays stale until a load succeeds. */
-static int load_stale(struct det_turn *turn)
+static int load_again(struct det_turn *turn)
 {
     int r;
 
@@ -104,6 +111,10 @@ static int wait(struct det_turn *turn, det_time *until)
     const struct det_resident *resident = turn->resident;
     int r;
 
+    if (turn->is_batched)
+        return DET_ERR_BUSY;
+    if (det_batch_yield(runtime, turn->shard))
+        return 0;
     if (resident->owner == det_thread_self(runtime->world))
         return det_error_set(
             turn->error, DET_ERR_BUSY, "%s %s: its own guard, hook or observer called",
@@ -118,6 +129,14 @@ static int wait(struct det_turn *turn, det_time *until)
     if (turn->error)
         turn->error->waited = runtime->options.send_deadline;
     return r;
+}
+
+/* A reader wants what is there now, whoever has written it; but the writer itself may look at what
+ * it has. */
+static bool needs_load(const struct det_turn *turn)
+{
+    return turn->is_reading && !turn->is_fresh && turn->runtime->ops->is_shared &&
+           turn->resident->owner != det_thread_self(turn->runtime->world);
 }
 
 /* One look at the resident: 1 when it can be used, 0 to look again, or an error. */
@@ -135,12 +154,14 @@ static int look(
     if (!slot)
         return load_new(turn, id);
     resident = turn->resident = slot->resident;
-    if (resident->is_claimed && is_reader && !resident->is_loading && !resident->is_stale)
+    resident->is_used = true;
+    if (resident->is_claimed && is_reader && !resident->is_loading && !resident->is_stale &&
+        !needs_load(turn))
         return 1;
     if (resident->is_claimed)
         return wait(turn, until);
-    if (resident->is_stale)
-        return load_stale(turn);
+    if (resident->is_stale || needs_load(turn))
+        return load_again(turn);
     return 1;
 }
 

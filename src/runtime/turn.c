@@ -11,6 +11,7 @@
  * tells the observer of what had happened. An event id says what became of the event; what the loop
  * did has happened when it cannot be done again. */
 #include "runtime/turn.h"
+#include "base/unset.h"
 
 /* How often an event is decided again because somebody else moved the instance. */
 #define CONFLICTS_MAX 3
@@ -57,7 +58,7 @@ static bool is_void(const struct det_turn *turn)
 {
     const struct det_armed *timer = turn->timer;
 
-    if (timer && (!timer->is_armed || timer->visit != turn->timer_visit ||
+    if (timer && (!det_armed_is_ours(timer) || timer->visit != turn->timer_visit ||
                   timer->deadline != turn->timer_deadline))
         return true;
     return turn->errand && turn->errand->is_gone;
@@ -76,7 +77,7 @@ static int check_conditions(struct det_turn *turn)
     return 0;
 }
 
-static int decide_all(struct det_turn *turn, const void *const *events, size_t count)
+static int decide_all(struct det_turn *turn)
 {
     int r = 0;
 
@@ -88,8 +89,8 @@ static int decide_all(struct det_turn *turn, const void *const *events, size_t c
     case DET_TURN_SEND:
         break;
     }
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = det_decide_event(turn, events[i]);
+    for (size_t i = 0; r == 0 && i < turn->event_count; i++)
+        r = det_decide_event(turn, turn->events[i]);
     return r;
 }
 
@@ -118,110 +119,35 @@ static int reject(struct det_turn *turn, int r)
     return det_draft_begin(turn, 0);
 }
 
-static int decide_and_commit(
-    struct det_turn *turn, const void *const *events, size_t count, struct det_sent *ret)
+/* It is decided anew, and may be taken this time. */
+static void take_back_rejection(struct det_turn *turn)
+{
+    if (!turn->rejected)
+        return;
+    turn->rejected = 0;
+    if (turn->errand) {
+        turn->errand_change = DET_STORE_TAKE;
+        turn->errand->row.is_dead = false;
+    }
+}
+
+/* Fills the draft; what it says no to is not committed. */
+static int decide(struct det_turn *turn)
 {
     int r;
 
-    r = det_draft_begin(turn, count ? count : 1); /* a stop by hand is an event too */
+    take_back_rejection(turn);
+    r = turn->kind == DET_TURN_START ? 0 : check_conditions(turn);
     if (r < 0)
         return r;
-    r = decide_all(turn, events, count);
-    if (is_rejection(turn, r))
-        r = reject(turn, r);
-    if (r < 0) {
-        det_draft_discard(turn);
-        return r;
-    }
-    /* Of several events the last one that is recorded stands for all. */
-    if (turn->event_id && turn->draft->event_count)
-        turn->draft->events[turn->draft->event_count - 1].event_id = turn->event_id;
-    return det_turn_commit(turn, ret);
-}
-
-/* The first deferred event, in order, that the state takes now. */
-static struct det_kept *find_retry(const struct det_turn *turn)
-{
-    const struct det_resident *resident = turn->resident;
-
-    if (!det_resident_kept(resident) || resident->head.is_stopped)
-        return NULL;
-    DET_LIST_EACH(node, &resident->more->kept)
-    {
-        struct det_kept *kept = DET_CONTAINER(node, struct det_kept, node);
-
-        if (det_machine_step(
-                turn->served->machine, resident->head.state, det_event_kind(kept->event))
-                ->outcome != DET_UNHANDLED)
-            return kept;
-    }
-    return NULL;
-}
-
-static void tell_refused(
-    struct det_turn *turn, const struct det_kept *kept, int code, const struct det_error *error)
-{
-    det_runtime_trouble(
-        turn->runtime, turn->resident,
-        &(struct det_trouble){ .kind = DET_TROUBLE_EVENT_DEAD,
-                               .name =
-                                   turn->served->machine->events[det_event_kind(kept->event)].name,
-                               .code = code },
-        error);
-}
-
-static bool is_refusal(int r)
-{
-    return r == DET_ERR_REFUSED || r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT ||
-           r == DET_ERR_INVALID || r == DET_ERR_UNBOUND || r == DET_ERR_LIMIT;
-}
-
-/* Its sender has gone: what refuses it now makes it a dead letter. */
-static int retry_one(struct det_turn *turn, struct det_kept *kept)
-{
-    struct det_error error = { 0 };
-    struct det_sent sent;
-    int r, refused = 0;
-
-    turn->retried = kept;
-    turn->error = &error;
-    r = det_draft_begin(turn, 1);
-    if (r == 0)
-        r = det_decide_event(turn, kept->event);
-    if (is_refusal(r)) {
-        refused = r;
-        det_draft_discard(turn);
-        r = det_draft_begin(turn, 0);
-    }
-    if (r < 0)
-        det_draft_discard(turn);
-    else
-        r = det_turn_commit(turn, &sent);
-    turn->retried = NULL;
-    turn->error = NULL;
+    /* A stop by hand is an event too. */
+    r = det_draft_begin(turn, turn->event_count ? turn->event_count : 1);
     if (r < 0)
         return r;
-    if (refused)
-        tell_refused(turn, kept, refused, &error);
-    det_kept_close(turn->runtime, turn->served->machine, kept);
-    return 0;
-}
-
-/* After a change of state deferred events are tried again, oldest first, each in a commit of its
- * own. A failure leaves the rest for the next change; it is not the sender's. */
-static void retry_kept(struct det_turn *turn)
-{
-    struct det_error *error = turn->error;
-    struct det_kept *kept;
-    int r = 0;
-
-    if (!det_resident_kept(turn->resident))
-        return;
-    turn->error = NULL;
-    turn->action = NULL;
-    while (r == 0 && (kept = find_retry(turn)))
-        r = retry_one(turn, kept);
-    turn->error = error;
+    r = decide_all(turn);
+    if (r < 0)
+        det_draft_discard(turn);
+    return r;
 }
 
 /* The resident may differ from the store: load it again. The claim is held, the lock is not. */
@@ -235,6 +161,7 @@ static int refresh(struct det_turn *turn)
         resident->is_stale = true;
         turn->shard->stale++;
     }
+    resident->is_in_doubt = resident->is_in_doubt || turn->may_have_happened;
     r = det_turn_load(turn);
     if (r == DET_ERR_NOT_FOUND && !resident->handle) {
         resident->is_stale = false;
@@ -242,6 +169,8 @@ static int refresh(struct det_turn *turn)
     }
     det_shard_unlock(turn->runtime, turn->shard);
     turn->is_in_doubt = false;
+    /* What somebody else did meanwhile was before what is decided now. */
+    turn->now = det_runtime_now(turn->runtime);
     /* The loop will try again. */
     if (r < 0)
         turn->earliest = INT64_MIN;
@@ -256,15 +185,44 @@ static int retry_left(struct det_turn *turn)
 
     if (!turn->is_claimed)
         return 0;
-    retry_kept(turn);
+    det_turn_retry_deferred(turn);
     if (!turn->is_in_doubt)
         return 0;
     r = refresh(turn);
     return r < 0 ? det_error_set(turn->error, r, "the instance cannot be loaded") : 0;
 }
 
-static int carry_out(
-    struct det_turn *turn, const void *const *events, size_t count, struct det_sent *ret)
+/* Whether the answer would be that nothing happens, which somebody else's event in a shared store
+ * may have made wrong. */
+static bool may_be_outdated(const struct det_turn *turn, int r)
+{
+    if (!turn->runtime->ops->is_shared || turn->is_fresh || turn->kind == DET_TURN_START)
+        return false;
+    if (r == 0)
+        return turn->kind == DET_TURN_SEND && turn->event_count && !turn->draft->event_count;
+    return r != DET_ERR_NO_MEMORY;
+}
+
+/* Nothing is refused, ignored or void because of what this process remembers. */
+static int decide_up_to_date(struct det_turn *turn)
+{
+    int r;
+
+    r = decide(turn);
+    if (!may_be_outdated(turn, r))
+        return r;
+    det_shard_lock(turn->runtime, turn->shard);
+    r = det_turn_load(turn);
+    det_shard_unlock(turn->runtime, turn->shard);
+    if (r < 0)
+        return det_error_set(turn->error, r, "the instance cannot be loaded");
+    turn->action = NULL;
+    turn->now = det_runtime_now(turn->runtime);
+    return decide(turn);
+}
+
+/* Everything up to the commit. 1: it is ready. 0: there is none, and `ret` is the answer. */
+static int make_ready(struct det_turn *turn, struct det_store_commit *commit, struct det_sent *ret)
 {
     int r;
 
@@ -275,15 +233,38 @@ static int carry_out(
             return r < 0 ? r : 0;
         }
         r = retry_left(turn);
-        if (r == 0)
-            r = check_conditions(turn);
         if (r < 0)
             return r;
     }
-    r = decide_and_commit(turn, events, count, ret);
-    if (r == 0 && turn->is_claimed && !turn->is_locked)
-        retry_kept(turn);
+    r = decide_up_to_date(turn);
+    if (is_rejection(turn, r))
+        r = reject(turn, r);
+    if (r < 0)
+        return r;
+    /* Of several events the last one that is recorded stands for all. */
+    if (turn->event_id && turn->draft->event_count)
+        turn->draft->events[turn->draft->event_count - 1].event_id = turn->event_id;
+    r = det_turn_collect(turn, commit, ret);
+    if (r == 0 && turn->is_claimed)
+        det_turn_retry_deferred(turn);
     return r;
+}
+
+static int conclude(struct det_turn *turn, const struct det_store_commit *commit, int r)
+{
+    r = det_turn_stored(turn, commit, r);
+    if (r == 0 && turn->is_claimed && !turn->is_locked)
+        det_turn_retry_deferred(turn);
+    return r;
+}
+
+static int carry_out_again(struct det_turn *turn, struct det_sent *ret)
+{
+    struct det_store_commit commit;
+    int r;
+
+    r = make_ready(turn, &commit, ret);
+    return r > 0 ? conclude(turn, &commit, det_turn_store(turn, &commit)) : r;
 }
 
 static void claim(struct det_turn *turn)
@@ -293,22 +274,16 @@ static void claim(struct det_turn *turn)
     det_shard_unlock(turn->runtime, turn->shard);
 }
 
-static bool is_somebody_else(int r)
-{
-    return r == DET_ERR_CONFLICT || r == DET_ERR_EXISTS || r == DET_ERR_NOT_FOUND;
-}
-
 /* Only this very commit can have ended what the loop was about: the claim is held all the time. */
 static bool is_found_done(const struct det_turn *turn, int failure)
 {
-    return turn->is_internal && failure < 0 && !is_somebody_else(failure) && is_void(turn);
+    return turn->is_internal && failure < 0 && !det_runtime_is_somebody_else(failure) &&
+           is_void(turn);
 }
 
 /* A commit failed and nobody knows, or somebody else was there first. Returns what the sender gets
  * to know. */
-static int resolve(
-    struct det_turn *turn, const void *const *events, size_t count, int failure,
-    struct det_sent *ret)
+static int resolve(struct det_turn *turn, int failure, struct det_sent *ret)
 {
     int r = failure;
 
@@ -318,7 +293,7 @@ static int resolve(
         if (refresh(turn) < 0)
             return r;
         if (turn->kind != DET_TURN_START && (r == DET_ERR_CONFLICT || r == DET_ERR_EXISTS)) {
-            r = carry_out(turn, events, count, ret);
+            r = carry_out_again(turn, ret);
         } else if (answer_again(turn, ret) > 0) {
             ret->is_duplicate = r == DET_ERR_EXISTS;
             r = 0;
@@ -332,14 +307,14 @@ static int resolve(
     return r;
 }
 
-static bool needs_claim(const struct det_turn *turn, const void *const *events, size_t count)
+static bool needs_claim(const struct det_turn *turn)
 {
     const struct det_runtime *runtime = turn->runtime;
 
-    if (!runtime->ops->is_quick || runtime->options.observe || turn->errand || count > 1 ||
+    if (!runtime->is_quick || turn->errand || turn->event_count > 1 ||
         det_resident_kept(turn->resident))
         return true;
-    return count == 1 && !det_decide_is_plain(turn, events[0]);
+    return turn->event_count == 1 && !det_decide_is_plain(turn, turn->events[0]);
 }
 
 static void count_up(struct det_turn *turn)
@@ -350,6 +325,7 @@ static void count_up(struct det_turn *turn)
     counts->unhandled += turn->unhandled;
     counts->refused += turn->refused;
     counts->duplicates += turn->duplicates;
+    counts->conflicts += turn->conflicts;
 }
 
 /* Lock held before and not after. What the loop and the pool have to do is told without the lock,
@@ -387,31 +363,51 @@ static void end_claim(struct det_turn *turn)
         det_turn_release(turn);
 }
 
+int det_turn_begin(struct det_turn *turn, struct det_store_commit *commit, struct det_sent *ret)
+{
+    struct det_runtime *runtime = turn->runtime;
+
+    turn->now = det_runtime_now(runtime);
+    turn->draft = det_draft_take(runtime, turn->shard);
+    if (!turn->draft) {
+        if (turn->is_claimed)
+            det_shard_unlock(runtime, turn->shard);
+        return DET_ERR_NO_MEMORY;
+    }
+    if (turn->is_claimed)
+        det_shard_unlock(runtime, turn->shard);
+    else if (needs_claim(turn))
+        claim(turn);
+    return make_ready(turn, commit, ret);
+}
+
+int det_turn_end(
+    struct det_turn *turn, const struct det_store_commit *commit, int r, struct det_sent *ret)
+{
+    if (commit)
+        r = conclude(turn, commit, r);
+    if (turn->is_in_doubt)
+        r = resolve(turn, r, ret);
+    if (turn->is_claimed && !turn->is_locked)
+        det_shard_lock(turn->runtime, turn->shard);
+    end_claim(turn);
+    count_up(turn);
+    if (turn->draft)
+        det_draft_give(turn->shard, turn->draft);
+    leave(turn);
+    return r;
+}
+
 int det_turn_run(
     struct det_turn *turn, const void *const *events, size_t count, struct det_sent *ret)
 {
-    struct det_runtime *runtime = turn->runtime;
+    DET_UNSET struct det_store_commit commit;
     int r;
 
-    turn->draft = det_draft_take(runtime, turn->shard);
-    if (!turn->draft) {
-        end_claim(turn);
-        det_shard_unlock(runtime, turn->shard);
-        return DET_ERR_NO_MEMORY;
-    }
-    turn->now = det_world_now(runtime->world, DET_CLOCK_WALL);
-    if (turn->is_claimed)
-        det_shard_unlock(runtime, turn->shard);
-    else if (needs_claim(turn, events, count))
-        claim(turn);
-    r = carry_out(turn, events, count, ret);
-    if (turn->is_in_doubt)
-        r = resolve(turn, events, count, r, ret);
-    if (turn->is_claimed && !turn->is_locked)
-        det_shard_lock(runtime, turn->shard);
-    end_claim(turn);
-    count_up(turn);
-    det_draft_give(turn->shard, turn->draft);
-    leave(turn);
-    return r;
+    turn->events = events;
+    turn->event_count = count;
+    r = det_turn_begin(turn, &commit, ret);
+    if (r <= 0)
+        return det_turn_end(turn, NULL, r, ret);
+    return det_turn_end(turn, &commit, det_turn_store(turn, &commit), ret);
 }

@@ -9,7 +9,11 @@
  * Invariants
  *   1. Until the commit everything is in the draft: giving up is throwing it away.
  *   2. What can fail (memory, room in the heap) is done before the commit; a publish cannot fail.
- *   3. A turn without user code holds the shard's lock from beginning to end and claims nothing. */
+ *   3. A turn without user code on a store that does not block holds the shard's lock from its
+ *      beginning to its end and claims nothing.
+ *   4. A turn has three steps: begin (up to a commit that is ready), the commit, end. Between begin
+ *      and the commit other turns of the same thread may begin, so that all of them are one call of
+ *      the store (batch.h). */
 #ifndef DET_RUNTIME_TURN_H
 #define DET_RUNTIME_TURN_H
 
@@ -17,7 +21,7 @@
 
 /* What becomes of a timer. */
 struct det_draft_timer {
-    bool is_touched, is_set;
+    bool is_touched, is_set, is_foreign;
     uint16_t event;
     uint64_t visit;
     det_time due;
@@ -43,6 +47,8 @@ struct det_draft {
     struct det_list kept; /* to be deferred; after a publish: dropped ones */
     size_t kept_count;
     const char *reason;
+    bool is_snapshot; /* the head becomes the snapshot, with this history */
+    uint16_t history[DET_HISTORY_MAX];
     unsigned outcome; /* of the last event */
     struct det_store_timer_change *timer_changes;
     size_t timer_change_capacity;
@@ -68,15 +74,23 @@ struct det_turn {
     struct det_draft *draft;
     const char *event_id;
     uint64_t expected, visit; /* conditions; 0: none */
+    uint64_t fence;           /* of the lock it is sent under; 0: none */
     struct det_error *error;
+    const void *const *events; /* SEND */
+    size_t event_count;
     const void *start_data;  /* START: NULL: all zero */
     const char *stop_reason; /* STOP */
-    det_time now;            /* wall */
+    det_time now;            /* by the store's clock */
     const char *action;      /* the last guard or hook that ran; NULL: none */
     det_time hooks_began;    /* monotonic; once there is an action */
     bool is_claimed;
-    bool is_locked;   /* the lock was kept after the publish, for the end of the turn */
-    bool is_in_doubt; /* a commit has an unknown outcome */
+    bool is_locked;         /* the lock was kept after the publish, for the end of the turn */
+    bool is_in_doubt;       /* a commit has an unknown outcome, or somebody else was first */
+    bool may_have_happened; /* the commit that made it so */
+    bool is_batched; /* it does not wait for a writer, and keeps its claim until the commit */
+    bool is_fresh;   /* the instance was loaded since the turn began */
+    bool is_reading; /* it looks: in a shared store, at what is there now */
+    size_t promised; /* places in the heap, for what the commit that is ready sets */
     /* A turn of the loop. */
     bool is_internal;
     bool is_last_attempt;    /* a hook that fails now is a rejection */
@@ -92,7 +106,7 @@ struct det_turn {
     struct det_errand *to_run;
     struct det_errand **to_run_last;
     det_time earliest; /* of what was put into the heap; DET_NEVER: nothing */
-    uint32_t unhandled, refused, duplicates, transitions;
+    uint32_t unhandled, refused, duplicates, transitions, conflicts;
 };
 
 static inline uint16_t det_turn_timer_number(size_t slot)
@@ -166,8 +180,15 @@ DET_MUST_CHECK int det_hooks_run(
 DET_MUST_CHECK int det_hooks_entry(struct det_turn *turn, const struct det_move *move);
 
 /* commit.c */
-/* Commits the draft and publishes it. After an error nothing is published. */
-DET_MUST_CHECK int det_turn_commit(struct det_turn *turn, struct det_sent *ret);
+/* The draft as a commit, with room for all that publishing it needs; `ret` is what the sender will
+ * get to know. 0: there is nothing to commit. 1: it is ready. After an error the draft is empty. */
+DET_MUST_CHECK int det_turn_collect(
+    struct det_turn *turn, struct det_store_commit *commit, struct det_sent *ret);
+/* The one commit in a call of its own; returns its result. */
+DET_MUST_CHECK int det_turn_store(struct det_turn *turn, struct det_store_commit *commit);
+/* It has the result `r`: publishes and tells, or throws the draft away. Returns `r`. */
+DET_MUST_CHECK int det_turn_stored(
+    struct det_turn *turn, const struct det_store_commit *commit, int r);
 
 /* publish.c */
 /* The resident is as the draft says. With a claim the lock is kept (is_locked) when nothing is left
@@ -193,9 +214,29 @@ DET_MUST_CHECK int det_turn_load(struct det_turn *turn);
 /* With the lock held: the claim ends. */
 void det_turn_release(struct det_turn *turn);
 
+/* deferred.c */
+/* After a change of state deferred events are tried again, oldest first, each in a commit of its
+ * own. A failure leaves the rest for the next change; it is not the sender's. With a claim. */
+void det_turn_retry_deferred(struct det_turn *turn);
+
+/* send.c */
+/* Whether a caller may send this. */
+DET_MUST_CHECK int det_send_check(
+    const struct det_served *served, const struct det_send_options *options,
+    const void *const *events, size_t count, struct det_error *reterr);
+
 /* turn.c */
 /* Carries out the turn on the resident that was taken. The lock is held before and not after. */
 DET_MUST_CHECK int det_turn_run(
     struct det_turn *turn, const void *const *events, size_t count, struct det_sent *ret);
+/* The same in steps. The lock is held before det_turn_begin(), and not after, unless the turn has
+ * no claim. 1: the commit is ready, and its result is to be given to det_turn_end(); otherwise that
+ * gets what this has returned. */
+DET_MUST_CHECK int det_turn_begin(
+    struct det_turn *turn, struct det_store_commit *commit, struct det_sent *ret);
+/* Every turn that has begun ends here. `commit` is NULL when none was ready. Returns what
+ * det_turn_run() does; the lock is not held after. */
+DET_MUST_CHECK int det_turn_end(
+    struct det_turn *turn, const struct det_store_commit *commit, int r, struct det_sent *ret);
 
 #endif

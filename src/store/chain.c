@@ -159,6 +159,17 @@ struct det_chain_hash det_chain_next(
     return finish_hash(&writer);
 }
 
+struct det_chain_hash det_chain_bytes(
+    const struct det_chain_hash *previous, struct det_chain_bytes bytes)
+{
+    struct writer writer;
+
+    writer_init(&writer, true);
+    put(&writer, previous->bytes, sizeof previous->bytes);
+    put(&writer, bytes.data, bytes.size);
+    return finish_hash(&writer);
+}
+
 uint32_t det_chain_head_checksum(const struct det_chain_head *head)
 {
     struct writer writer;

@@ -57,6 +57,9 @@ uint32_t det_chain_head_checksum(const struct det_chain_head *head);
 /* `history`: the names, separated by one space. */
 uint32_t det_chain_snapshot_checksum(
     const struct det_chain_head *head, const char *history, det_time taken_at);
+/* The hash of anything that follows `previous`: for chains of lines in a file. */
+struct det_chain_hash det_chain_bytes(
+    const struct det_chain_hash *previous, struct det_chain_bytes bytes);
 /* Which definition this is: 32 hexadecimal digits and a final 0, of its canonical text. */
 void det_chain_fingerprint(const char *spec, char target[33]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory.c - the store in memory: opening, machines, loading, listing. */
+/* memory.c - the store in memory: opening, machines, loading. */
 #include "store/memory.h"
 
 #include <string.h>
@@ -48,9 +48,11 @@ static uint64_t shape_of(const struct det_machine *machine)
         hash = mix_name(hash, machine->states[i].name);
     hash = det_hash_mix(hash, machine->state_count);
     for (unsigned i = 0; i < machine->event_count; i++) {
+        const struct det_record *payload = det_machine_payload(machine, i);
+
         hash = mix_name(hash, machine->events[i].name);
-        hash = det_hash_mix(hash, machine->events[i].payload_offset);
-        hash = mix_record(hash, det_machine_payload(machine, i));
+        hash = det_hash_mix(hash, payload->field_count ? machine->events[i].payload_offset : 0);
+        hash = mix_record(hash, payload);
     }
     for (unsigned i = 0; i < machine->effect_count; i++)
         hash = mix_name(hash, machine->effects[i].name);
@@ -67,6 +69,7 @@ static void machine_close(struct memory_store *store, struct memory_machine *kno
     for (size_t cursor = 0; (instance = det_map_next(&known->instances, &cursor));)
         det_memory_instance_close(store, instance);
     det_map_deinit(&known->instances);
+    det_memory_list_close(store, known);
     if (known->inline_size)
         DET_DELETE_ARRAY(store->store.allocator, known->inline_size, known->event_count);
     det_free_string(store->store.allocator, known->name);
@@ -104,10 +107,14 @@ static void memory_close(struct det_store *store)
 {
     struct memory_store *memory = memory_store_of(store);
     struct memory_machine *known;
+    struct memory_lease *lease;
 
     for (size_t cursor = 0; (known = det_map_next(&memory->machines, &cursor));)
         machine_close(memory, known);
+    for (size_t cursor = 0; (lease = det_map_next(&memory->leases, &cursor));)
+        det_memory_lease_close(memory, lease);
     det_map_deinit(&memory->machines);
+    det_map_deinit(&memory->leases);
     det_mutex_close(store->world, memory->mutex);
     DET_DELETE(store->allocator, memory);
 }
@@ -182,7 +189,19 @@ static int load_rows(const struct memory_instance *instance, const struct det_st
     return r;
 }
 
-static struct memory_instance *find_instance(
+struct memory_machine *det_memory_machine_find(
+    struct memory_store *store, const struct det_machine *machine)
+{
+    struct memory_machine *known;
+
+    det_mutex_lock(store->store.world, store->mutex);
+    known = det_map_get(&store->machines, machine->name);
+    det_mutex_unlock(store->store.world, store->mutex);
+    det_assert(known);
+    return known;
+}
+
+struct memory_instance *det_memory_find(
     struct memory_store *store, const struct det_machine *machine, const char *id)
 {
     struct det_world *world = store->store.world;
@@ -201,7 +220,7 @@ static int memory_load(
     struct det_store *store, const struct det_machine *machine, const char *id,
     const struct det_store_rows *rows, struct det_store_loaded *ret)
 {
-    struct memory_instance *instance = find_instance(memory_store_of(store), machine, id);
+    struct memory_instance *instance = det_memory_find(memory_store_of(store), machine, id);
     uint64_t count;
 
     if (!instance)
@@ -239,83 +258,7 @@ static int memory_answer(
     return 0;
 }
 
-static int visit_listed(
-    const struct memory_instance *instance,
-    int (*visit)(void *context, const struct det_store_listed *row), void *context)
-{
-    uint32_t listed = atomic_load_explicit(&instance->listed, memory_order_relaxed);
-
-    return visit(
-        context, &(struct det_store_listed){ .id = instance->id,
-                                             .state = listed & UINT16_MAX,
-                                             .is_stopped = listed > UINT16_MAX });
-}
-
-static int memory_list(
-    struct det_store *store, const struct det_machine *machine, const struct det_store_query *query,
-    int (*visit)(void *context, const struct det_store_listed *row), void *context)
-{
-    struct memory_store *memory = memory_store_of(store);
-    struct memory_machine *known;
-    struct memory_instance *instance;
-    int r = 0;
-
-    (void)query;
-    det_mutex_lock(store->world, memory->mutex);
-    known = det_map_get(&memory->machines, machine->name);
-    det_assert(known);
-    for (size_t cursor = 0; r == 0 && (instance = det_map_next(&known->instances, &cursor));)
-        r = visit_listed(instance, visit, context);
-    det_mutex_unlock(store->world, memory->mutex);
-    return r;
-}
-
-static bool is_due(const struct memory_timer *timer, det_time before)
-{
-    return timer->is_armed && timer->due < before;
-}
-
-static bool is_pending(const struct memory_instance *instance, det_time before)
-{
-    const struct memory_more *more = instance->more;
-
-    if (is_due(&instance->state_timer, before))
-        return true;
-    for (unsigned i = 0; more && more->timers && i < instance->machine->timer_count; i++) {
-        if (is_due(&more->timers[i], before))
-            return true;
-    }
-    if (!more)
-        return false;
-    DET_LIST_EACH(node, &more->effects)
-    {
-        if (!DET_CONTAINER(node, struct memory_effect, node)->row.is_dead)
-            return true;
-    }
-    return false;
-}
-
-static int memory_pending(
-    struct det_store *store, const struct det_machine *machine, det_time before,
-    int (*visit)(void *context, const char *id), void *context)
-{
-    struct memory_store *memory = memory_store_of(store);
-    struct memory_machine *known;
-    struct memory_instance *instance;
-    int r = 0;
-
-    det_mutex_lock(store->world, memory->mutex);
-    known = det_map_get(&memory->machines, machine->name);
-    det_assert(known);
-    for (size_t cursor = 0; r == 0 && (instance = det_map_next(&known->instances, &cursor));) {
-        if (is_pending(instance, before))
-            r = visit(context, instance->id);
-    }
-    det_mutex_unlock(store->world, memory->mutex);
-    return r;
-}
-
-static det_time memory_now(struct det_store *store)
+det_time det_memory_now(struct det_store *store)
 {
     return det_world_now(store->world, DET_CLOCK_WALL);
 }
@@ -323,24 +266,26 @@ static det_time memory_now(struct det_store *store)
 static const struct det_store_ops memory_ops = {
     .is_quick = true,
     .close = memory_close,
-    .now = memory_now,
+    .now = det_memory_now,
     .serve = memory_serve,
     .commit = det_memory_commit,
     .load = memory_load,
     .release = memory_release,
     .answer = memory_answer,
     .events = det_memory_events,
-    .list = memory_list,
-    .pending = memory_pending,
+    .list = det_memory_list,
+    .due = det_memory_due,
+    .lease = det_memory_lease,
+    .lock = det_memory_lock,
+    .snapshot = det_memory_snapshot,
+    .prune = det_memory_prune,
+    .check = det_memory_check,
+    .machines = det_memory_machines,
 };
 
-static int memory_open(
-    const char *rest, const struct det_store_options *options, struct det_store **ret,
-    struct det_error *reterr)
+static int check_options(
+    const char *rest, const struct det_store_options *options, struct det_error *reterr)
 {
-    struct memory_store *memory;
-    int r;
-
     if (rest[0])
         return det_error_set(
             reterr, DET_ERR_INVALID,
@@ -349,6 +294,28 @@ static int memory_open(
         return det_error_set(
             reterr, DET_ERR_INVALID,
             "a memory store keeps at most %u events and event ids per instance", KEPT_MAX);
+    if (options->is_read_only)
+        return det_error_set(
+            reterr, DET_ERR_INVALID,
+            "a memory store begins empty: opened for reading only it would stay so");
+    if (options->identity && options->identity[0])
+        return det_error_set(
+            reterr, DET_ERR_FOREIGN,
+            "a memory store begins empty: it cannot be the one with the identity %s",
+            options->identity);
+    return 0;
+}
+
+static int memory_open(
+    const char *rest, const struct det_store_options *options, struct det_store **ret,
+    struct det_error *reterr)
+{
+    struct memory_store *memory;
+    int r;
+
+    r = check_options(rest, options, reterr);
+    if (r < 0)
+        return r;
     memory = DET_NEW(options->allocator, struct memory_store);
     if (!memory)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
@@ -360,6 +327,8 @@ static int memory_open(
     memory->event_ids_kept = options->event_ids_kept ? options->event_ids_kept : KEPT_DEFAULT;
     det_map_init(
         &memory->machines, options->allocator, memory->seed, offsetof(struct memory_machine, name));
+    det_map_init(
+        &memory->leases, options->allocator, memory->seed, offsetof(struct memory_lease, name));
     r = det_mutex_open(options->world, &memory->mutex);
     if (r < 0) {
         DET_DELETE(options->allocator, memory);

@@ -4,16 +4,24 @@
 /* memory.h - the store in memory, as its files share it.
  *
  *     store -- machines by name -- instances by id -- head, data, history
- *                                                  -- rows: a ring of the last events
- *                                                  -- more: timers, effects, deferred, event ids
+ *           |                                      -- rows: a ring of the last events
+ *           |                                      -- more: timers, effects, deferred, event ids,
+ *           |                                               snapshot
+ *           |                                      -- lock: fence, owner, end
+ *           +-- leases by name
  *
  * Invariants
- *   1. The maps change under the store's mutex. An instance, once in, stays where it is until the
- *      store is closed; its content is changed by one commit at a time (the runtime's promise) and
- *      needs no lock. Only `listed` is read meanwhile, and is atomic.
- *   2. The rows have contiguous sequences, the newest has the head's.
- *   3. A commit first checks, then reserves, then applies. Reserving changes nothing that can be
- *      seen: it grows arrays and blocks. Applying cannot fail. */
+ *   1. The maps and leases change under the store's mutex. An instance, once in, stays where it is
+ *      until the store is closed; its content is changed by one commit at a time (the runtime's
+ *      promise) and needs no lock.
+ *   2. What `list`, `due` and `lock` see of an instance meanwhile is atomic, never changes once the
+ *      instance is in, or is changed under the store's mutex: `more`, its timers and its effects.
+ *   3. The rows have contiguous sequences, the newest has the head's.
+ *   4. A commit first checks, then reserves, then applies. Reserving changes nothing that can be
+ *      seen: it grows arrays and blocks. Applying cannot fail.
+ *   5. A commit sees the lock as it is when it checks. A lock that is granted between that and the
+ *      applying is granted at a sequence that does not count any more: whoever grants locks keeps
+ *      writers away meanwhile, or looks at the sequence again. */
 #ifndef DET_STORE_MEMORY_H
 #define DET_STORE_MEMORY_H
 
@@ -37,10 +45,13 @@ struct memory_extra {
     char bytes[];
 };
 
+/* Of a row's `visit_choice` the visit has so many bits. */
+#define MEMORY_VISIT_BITS 48
+
 /* One of a ring whose rows are `row_size` of the machine apart: room for its largest payload. */
 struct memory_row {
     det_time at;
-    uint64_t visit;
+    uint64_t visit_choice; /* the choice above, and so many bits of the visit */
     struct memory_extra *extra;
     uint16_t from, to, event;
     uint8_t outcome;
@@ -54,15 +65,35 @@ struct memory_answer {
     struct det_list node;
     const char *id; /* `text` */
     struct det_store_answer answer;
+    det_time at;
     char text[DET_ID_MAX + 1];
 };
 
 struct memory_timer {
-    det_time due;
+    _Atomic det_time due; /* DET_NEVER: not armed */
     uint64_t visit;
     void *value; /* a block of the event's size, used again; NULL: never needed */
     uint16_t event;
     bool is_armed, has_value;
+};
+
+/* The head as it was once, with what belongs to it; the data is behind it. */
+struct memory_snapshot {
+    struct det_store_head head;
+    det_time taken_at;
+    size_t history_count;
+    uint16_t history[DET_HISTORY_MAX];
+    char reason[DET_REASON_MAX + 1];
+    char data[];
+};
+
+/* A lease, or the lock of an instance. Changed under the store's mutex; a commit looks at the token
+ * and the end alone. */
+struct memory_lease {
+    const char *name; /* behind the struct; NULL for a lock */
+    _Atomic uint64_t token;
+    _Atomic det_time expires_at; /* 0: free */
+    char owner[DET_OWNER_MAX + 1];
 };
 
 struct memory_effect {
@@ -82,6 +113,7 @@ struct memory_more {
     struct memory_timer *timers; /* of the machine's named timers, in their order; NULL: none yet */
     struct det_list answers;     /* struct memory_answer, oldest first */
     struct det_map answer_of;    /* the same by their ids */
+    struct memory_snapshot *snapshot;
     char reason[DET_REASON_MAX + 1];
 };
 
@@ -95,9 +127,13 @@ struct memory_machine {
     uint32_t *inline_size; /* per event: bytes of the payload that stand in the row */
     uint16_t event_count, timer_count;
     struct det_map instances;
+    struct memory_instance *newest; /* all of them: each knows the one before it */
+    /* All of them; the first `sorted_count` in the order of their ids. */
+    struct memory_instance **ordered;
+    size_t sorted_count, ordered_count, ordered_capacity;
 };
 
-/* Its first line of memory is what every commit reads and writes. */
+/* Its first two lines of memory are what every commit reads and writes. */
 struct memory_instance {
     char *rows; /* a ring of struct memory_row */
     uint32_t row_next, row_capacity;
@@ -108,14 +144,19 @@ struct memory_instance {
     const char *id; /* behind the data */
     uint32_t row_count;
     _Atomic uint32_t listed; /* the state, and above it whether it has stopped */
+    _Atomic uint64_t listed_sequence;
+    _Atomic det_time listed_moved_at;
+    _Atomic(struct memory_lease *) lock; /* NULL: there never was one */
     struct memory_timer state_timer;
+    struct memory_instance *older;
+    det_time started_at;
     uint16_t history[DET_HISTORY_MAX]; /* a ring: the n-th transition is at (n - 1) % its size */
 };
 
 struct memory_store {
     struct det_store store;
     struct det_mutex *mutex;
-    struct det_map machines;
+    struct det_map machines, leases;
     uint64_t seed;
     uint32_t events_kept, event_ids_kept;
 };
@@ -131,6 +172,7 @@ static inline struct memory_instance *memory_instance_of(struct det_store_instan
 }
 
 _Static_assert(offsetof(struct memory_instance, machine) == 64, "the head ends the first line");
+_Static_assert(offsetof(struct memory_instance, lock) == 120, "the lock ends the second line");
 
 static inline struct memory_row *memory_row_at(
     const struct memory_instance *instance, uint32_t place)
@@ -144,6 +186,13 @@ static inline struct memory_timer *memory_timer_of(struct memory_instance *insta
 {
     return timer == DET_STATE_TIMER ? &instance->state_timer : &instance->more->timers[timer];
 }
+
+/* memory.c */
+struct memory_machine *det_memory_machine_find(
+    struct memory_store *store, const struct det_machine *machine);
+struct memory_instance *det_memory_find(
+    struct memory_store *store, const struct det_machine *machine, const char *id);
+det_time det_memory_now(struct det_store *store);
 
 /* memory_commit.c */
 int det_memory_commit(
@@ -179,6 +228,9 @@ DET_MUST_CHECK int det_memory_answer_reserve(
     struct memory_store *store, struct memory_more *more, struct memory_answer **ret);
 void det_memory_answer_put(
     struct memory_more *more, struct memory_answer *made, const struct det_store_commit *commit);
+/* Forgets those from before a time. */
+void det_memory_answer_forget(
+    struct memory_store *store, struct memory_more *more, det_time before);
 void det_memory_answer_close(struct memory_store *store, struct memory_answer *answer);
 void det_memory_answer_close_all(struct memory_store *store, struct memory_more *more);
 
@@ -193,9 +245,63 @@ DET_MUST_CHECK int det_memory_rows_reserve(
 bool det_memory_rows_fits(
     const struct memory_instance *instance, const struct det_store_event *event);
 void det_memory_rows_append(struct memory_instance *instance, const struct det_store_event *event);
+/* Forgets all but the last `kept`; how many those were. */
+uint32_t det_memory_rows_forget(struct memory_instance *instance, uint64_t kept);
 void det_memory_rows_close(struct memory_store *store, struct memory_instance *instance);
 int det_memory_events(
     struct det_store *store, struct det_store_instance *handle, uint64_t after,
     int (*visit)(void *context, const struct det_store_event *row), void *context);
+
+/* memory_list.c: the instances of a machine. */
+/* Puts in a new one, under the mutex. DET_ERR_EXISTS, DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_memory_list_put(
+    struct memory_store *store, struct memory_machine *machine, struct memory_instance *instance);
+void det_memory_list_close(struct memory_store *store, struct memory_machine *machine);
+int det_memory_list(
+    struct det_store *store, const struct det_machine *machine, const struct det_store_query *query,
+    int (*visit)(void *context, const struct det_store_listed *row), void *context);
+
+/* memory_due.c: what is due. */
+int det_memory_due(
+    struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
+    int (*visit)(void *context, const struct det_store_due *row), void *context,
+    det_time *ret_next);
+
+/* memory_lease.c: leases and locks. */
+/* For a commit under a lock, or on an instance that has had one. */
+DET_MUST_CHECK int det_memory_lock_check(
+    struct memory_store *store, const struct memory_instance *instance, uint64_t fence);
+void det_memory_lease_close(struct memory_store *store, struct memory_lease *lease);
+int det_memory_lease(
+    struct det_store *store, const struct det_store_lease_change *change,
+    struct det_store_lease *ret);
+int det_memory_lock(
+    struct det_store *store, const struct det_machine *machine,
+    const struct det_store_lease_change *change, struct det_store_lease *ret);
+
+/* memory_snapshot.c: snapshots, and what may go behind them. */
+DET_MUST_CHECK int det_memory_snapshot_reserve(
+    struct memory_store *store, struct memory_instance *instance);
+/* The instance is as it is after the commit. */
+void det_memory_snapshot_take(
+    struct memory_store *store, struct memory_instance *instance,
+    const struct det_store_commit *commit);
+void det_memory_snapshot_close(
+    struct memory_store *store, const struct memory_machine *machine,
+    struct memory_snapshot *snapshot);
+int det_memory_snapshot(
+    struct det_store *store, struct det_store_instance *handle, struct det_store_snapshot *ret);
+int det_memory_prune(
+    struct det_store *store, struct det_store_instance *handle, uint64_t sequence,
+    det_time answers_before, uint64_t *ret);
+
+/* memory_check.c: keeping a store. Both for a store that nobody writes to meanwhile. */
+int det_memory_check(
+    struct det_store *store, int (*visit)(void *context, const struct det_store_finding *row),
+    void (*progress)(void *context, uint64_t done, uint64_t total), void *context);
+int det_memory_machines(
+    struct det_store *store,
+    int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
+    void *context);
 
 #endif

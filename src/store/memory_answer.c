@@ -54,9 +54,18 @@ void det_memory_answer_put(
     memcpy(answer->text, commit->event_id, strlen(commit->event_id) + 1);
     answer->id = answer->text;
     answer->answer = commit->answer;
+    answer->at =
+        commit->event_count ? commit->events[commit->event_count - 1].at : commit->head->started_at;
     det_list_append(&more->answers, &answer->node);
     r = det_map_put(&more->answer_of, answer);
     det_assert(r == 0);
+}
+
+void det_memory_answer_forget(struct memory_store *store, struct memory_more *more, det_time before)
+{
+    while (!det_list_is_empty(&more->answers) &&
+           DET_CONTAINER(more->answers.next, struct memory_answer, node)->at < before)
+        det_memory_answer_close(store, take_oldest(more));
 }
 
 void det_memory_answer_close(struct memory_store *store, struct memory_answer *answer)

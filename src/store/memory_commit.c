@@ -25,13 +25,24 @@ static bool timer_matches(struct memory_instance *instance, const struct det_sto
     return timer->is_armed && timer->due == row->due && timer->visit == row->visit;
 }
 
-static int check_taken(struct memory_instance *instance, const struct det_store_commit *commit)
+static int check_timers(
+    struct memory_store *store, struct memory_instance *instance,
+    const struct det_store_commit *commit)
 {
+    bool is_early = false;
+
     for (size_t i = 0; i < commit->timer_count; i++) {
-        if (commit->timers[i].kind == DET_STORE_TAKE &&
-            !timer_matches(instance, &commit->timers[i].timer))
+        if (commit->timers[i].kind != DET_STORE_TAKE)
+            continue;
+        if (!timer_matches(instance, &commit->timers[i].timer))
             return DET_ERR_NOT_FOUND;
+        is_early = is_early || commit->timers[i].timer.due > det_memory_now(&store->store);
     }
+    return is_early ? DET_ERR_EARLY : 0;
+}
+
+static int check_lists(struct memory_instance *instance, const struct det_store_commit *commit)
+{
     for (size_t i = 0; i < commit->effect_count; i++) {
         const struct det_store_effect *row = &commit->effects[i].effect;
 
@@ -47,16 +58,37 @@ static int check_taken(struct memory_instance *instance, const struct det_store_
     return 0;
 }
 
-static int check(struct memory_instance *instance, struct det_store_commit *commit)
+static int check(
+    struct memory_store *store, struct memory_instance *instance, struct det_store_commit *commit)
 {
-    if (commit->event_count && instance->head.sequence != commit->expected) {
+    int r = 0;
+
+    if ((commit->event_count || commit->is_snapshot) &&
+        instance->head.sequence != commit->expected) {
         commit->actual = instance->head.sequence;
         return DET_ERR_CONFLICT;
     }
     if (commit->event_id && det_memory_answer_find(instance, commit->event_id))
         return DET_ERR_EXISTS;
-    if (commit->timer_count || commit->effect_count || commit->deferred_count)
-        return check_taken(instance, commit);
+    if (commit->timer_count)
+        r = check_timers(store, instance, commit);
+    if (r == 0 && (commit->effect_count || commit->deferred_count))
+        r = check_lists(instance, commit);
+    return r;
+}
+
+static int reserve_timers(struct memory_store *store, struct memory_instance *instance)
+{
+    uint16_t count = instance->machine->timer_count;
+    struct memory_timer *timers = DET_NEW_ARRAY(store->store.allocator, count, struct memory_timer);
+
+    if (!timers)
+        return DET_ERR_NO_MEMORY;
+    for (uint16_t i = 0; i < count; i++)
+        timers[i].due = DET_NEVER;
+    det_mutex_lock(store->store.world, store->mutex);
+    instance->more->timers = timers;
+    det_mutex_unlock(store->store.world, store->mutex);
     return 0;
 }
 
@@ -65,13 +97,12 @@ static int reserve_timer(
 {
     const struct memory_machine *machine = instance->machine;
     struct memory_timer *timer;
+    int r = 0;
 
-    if (row->timer != DET_STATE_TIMER && !instance->more->timers) {
-        instance->more->timers =
-            DET_NEW_ARRAY(store->store.allocator, machine->timer_count, struct memory_timer);
-        if (!instance->more->timers)
-            return DET_ERR_NO_MEMORY;
-    }
+    if (row->timer != DET_STATE_TIMER && !instance->more->timers)
+        r = reserve_timers(store, instance);
+    if (r < 0)
+        return r;
     timer = memory_timer_of(instance, row->timer);
     if (row->value && !timer->value)
         timer->value = det_alloc_zero(store->store.allocator, machine->event_size);
@@ -87,7 +118,8 @@ static bool needs_more(
         if (commit->timers[i].timer.timer != DET_STATE_TIMER)
             return true;
     }
-    return commit->effect_count || commit->deferred_count || commit->event_id || commit->reason;
+    return commit->effect_count || commit->deferred_count || commit->event_id || commit->reason ||
+           commit->is_snapshot;
 }
 
 static int stage(
@@ -148,6 +180,8 @@ static int reserve(
         r = det_memory_answer_reserve(store, instance->more, &staged->answer);
     if (r == 0 && (commit->effect_count || commit->deferred_count))
         r = stage(store, instance->machine, commit, staged);
+    if (r == 0 && commit->is_snapshot)
+        r = det_memory_snapshot_reserve(store, instance);
     return r;
 }
 
@@ -161,9 +195,10 @@ static void apply_timer(
         return;
     timer = memory_timer_of(instance, row->timer);
     timer->is_armed = change->kind == DET_STORE_SET;
+    atomic_store_explicit(
+        &timer->due, timer->is_armed ? row->due : DET_NEVER, memory_order_relaxed);
     if (!timer->is_armed)
         return;
-    timer->due = row->due;
     timer->visit = row->visit;
     timer->event = row->event;
     timer->has_value = row->value != NULL;
@@ -191,13 +226,31 @@ static void bury(struct memory_store *store, struct memory_instance *instance)
         det_memory_effect_close(store, instance->machine, oldest);
 }
 
+/* Takes the place of the one of the same name, or comes last. */
+static void set_effect(
+    struct memory_store *store, struct memory_instance *instance,
+    const struct det_store_effect *row, struct det_list *node)
+{
+    struct memory_effect *old = det_memory_effect_find(instance, row->sequence, row->index);
+
+    det_assert(node);
+    det_list_insert_before(old ? &old->node : &instance->more->effects, node);
+    if (old)
+        det_memory_effect_close(store, instance->machine, old);
+}
+
 static void apply_effect(
     struct memory_store *store, struct memory_instance *instance,
-    const struct det_store_effect_change *change)
+    const struct det_store_effect_change *change, struct staged *staged)
 {
     const struct det_store_effect *row = &change->effect;
-    struct memory_effect *effect = det_memory_effect_find(instance, row->sequence, row->index);
+    struct memory_effect *effect;
 
+    if (change->kind == DET_STORE_SET) {
+        set_effect(store, instance, row, det_list_take(&staged->effects));
+        return;
+    }
+    effect = det_memory_effect_find(instance, row->sequence, row->index);
     det_assert(effect);
     if (change->kind == DET_STORE_TAKE) {
         det_memory_effect_close(store, instance->machine, effect);
@@ -211,27 +264,30 @@ static void apply_effect(
         bury(store, instance);
 }
 
-static void apply_lists(
+static void apply_effects(
     struct memory_store *store, struct memory_instance *instance,
     const struct det_store_commit *commit, struct staged *staged)
 {
-    struct memory_more *more = instance->more;
-    struct det_list *node;
+    det_mutex_lock(store->store.world, store->mutex);
+    for (size_t i = 0; i < commit->effect_count; i++)
+        apply_effect(store, instance, &commit->effects[i], staged);
+    det_mutex_unlock(store->store.world, store->mutex);
+}
 
-    while ((node = det_list_take(&staged->effects)))
-        det_list_append(&more->effects, node);
-    while ((node = det_list_take(&staged->deferred)))
-        det_list_append(&more->deferred, node);
-    for (size_t i = 0; i < commit->effect_count; i++) {
-        if (commit->effects[i].kind != DET_STORE_SET)
-            apply_effect(store, instance, &commit->effects[i]);
+static void apply_deferred(
+    struct memory_store *store, struct memory_instance *instance,
+    const struct det_store_deferred_change *change, struct staged *staged)
+{
+    struct memory_deferred *old = det_memory_deferred_find(instance, change->deferred.sequence);
+
+    if (change->kind == DET_STORE_SET) {
+        struct det_list *node = det_list_take(&staged->deferred);
+
+        det_assert(node);
+        det_list_insert_before(old ? &old->node : &instance->more->deferred, node);
     }
-    for (size_t i = 0; i < commit->deferred_count; i++) {
-        if (commit->deferred[i].kind == DET_STORE_TAKE)
-            det_memory_deferred_close(
-                store, instance->machine,
-                det_memory_deferred_find(instance, commit->deferred[i].deferred.sequence));
-    }
+    if (old)
+        det_memory_deferred_close(store, instance->machine, old);
 }
 
 static void set_head(struct memory_instance *instance, const struct det_store_head *head)
@@ -239,6 +295,9 @@ static void set_head(struct memory_instance *instance, const struct det_store_he
     instance->head = *head;
     atomic_store_explicit(
         &instance->listed, head->state | (uint32_t)head->is_stopped << 16, memory_order_relaxed);
+    atomic_store_explicit(&instance->listed_sequence, head->sequence, memory_order_relaxed);
+    atomic_store_explicit(
+        &instance->listed_moved_at, head->last_transition_at, memory_order_relaxed);
 }
 
 static void apply(
@@ -254,8 +313,10 @@ static void apply(
     }
     for (size_t i = 0; i < commit->timer_count; i++)
         apply_timer(instance, &commit->timers[i]);
-    if (commit->effect_count || commit->deferred_count)
-        apply_lists(store, instance, commit, staged);
+    if (commit->effect_count)
+        apply_effects(store, instance, commit, staged);
+    for (size_t i = 0; i < commit->deferred_count; i++)
+        apply_deferred(store, instance, &commit->deferred[i], staged);
     if (commit->data)
         memcpy(instance->data, commit->data, instance->machine->data_size);
     det_assert(!commit->reason || strlen(commit->reason) <= DET_REASON_MAX);
@@ -265,6 +326,8 @@ static void apply(
         det_memory_answer_put(instance->more, staged->answer, commit);
     if (commit->event_count || commit->is_new)
         set_head(instance, commit->head);
+    if (commit->is_snapshot)
+        det_memory_snapshot_take(store, instance, commit);
 }
 
 /* What most commits are: one event that fits into its row, and at most the state's own timer set or
@@ -274,7 +337,7 @@ static bool is_light(
     const struct det_store_commit *commit)
 {
     if (commit->event_count != 1 || commit->timer_count > 1 || commit->effect_count ||
-        commit->deferred_count || commit->event_id || commit->reason)
+        commit->deferred_count || commit->event_id || commit->reason || commit->is_snapshot)
         return false;
     if (commit->timer_count &&
         (commit->timers->kind == DET_STORE_TAKE || commit->timers->timer.value ||
@@ -299,17 +362,31 @@ static void apply_light(struct memory_instance *instance, struct det_store_commi
     commit->next = memory_row_at(instance, instance->row_next);
 }
 
+/* One test for both, since nearly every commit has neither. */
+static bool concerns_lock(
+    const struct memory_instance *instance, const struct det_store_commit *commit)
+{
+    const struct memory_lease *lock = atomic_load_explicit(&instance->lock, memory_order_acquire);
+
+    return ((uint64_t)(uintptr_t)lock | commit->fence) != 0;
+}
+
 static int commit_known(
     struct memory_store *store, struct memory_instance *instance, struct det_store_commit *commit)
 {
     struct staged staged;
     int r;
 
+    if (concerns_lock(instance, commit)) {
+        r = det_memory_lock_check(store, instance, commit->fence);
+        if (r < 0)
+            return r;
+    }
     if (is_light(store, instance, commit)) {
         apply_light(instance, commit);
         return 0;
     }
-    r = check(instance, commit);
+    r = check(store, instance, commit);
     if (r < 0)
         return r;
     det_list_init(&staged.effects);
@@ -329,21 +406,19 @@ static int commit_known(
 static int commit_new(struct memory_store *store, struct det_store_commit *commit)
 {
     struct det_world *world = store->store.world;
-    struct memory_machine *machine;
+    struct memory_machine *machine = det_memory_machine_find(store, commit->machine);
     struct memory_instance *instance;
     int r;
 
-    det_mutex_lock(world, store->mutex);
-    machine = det_map_get(&store->machines, commit->machine->name);
-    det_mutex_unlock(world, store->mutex);
-    det_assert(machine && commit->data);
+    det_assert(commit->data);
     instance = det_memory_instance_open(store, machine, commit->id);
     if (!instance)
         return DET_ERR_NO_MEMORY;
+    instance->started_at = commit->head->started_at;
     r = commit_known(store, instance, commit);
     if (r == 0) {
         det_mutex_lock(world, store->mutex);
-        r = det_map_put(&machine->instances, instance);
+        r = det_memory_list_put(store, machine, instance);
         det_mutex_unlock(world, store->mutex);
     }
     if (r < 0) {

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "os/os.h"
 #include "store/memory.h"
 
 #define ALIGNMENT ((size_t)16)
@@ -30,6 +31,7 @@ struct memory_instance *det_memory_instance_open(
     if (!instance)
         return NULL;
     instance->machine = machine;
+    instance->state_timer.due = DET_NEVER;
     instance->data = (char *)instance + aligned(sizeof *instance);
     text = (char *)instance->data + aligned(machine->data_size);
     memcpy(text, id, strlen(id) + 1);
@@ -59,6 +61,8 @@ static void close_more(
     if (more->timers)
         DET_DELETE_ARRAY(store->store.allocator, more->timers, machine->timer_count);
     det_memory_answer_close_all(store, more);
+    if (more->snapshot)
+        det_memory_snapshot_close(store, machine, more->snapshot);
     DET_DELETE(store->store.allocator, more);
 }
 
@@ -71,6 +75,8 @@ void det_memory_instance_close(struct memory_store *store, struct memory_instanc
     close_timer(store, machine, &instance->state_timer);
     if (instance->more)
         close_more(store, machine, instance->more);
+    if (instance->lock)
+        det_memory_lease_close(store, instance->lock);
     det_free(store->store.allocator, instance, instance_size(machine, instance->id));
 }
 
@@ -87,7 +93,9 @@ int det_memory_more(struct memory_store *store, struct memory_instance *instance
     det_list_init(&more->answers);
     det_map_init(
         &more->answer_of, store->store.allocator, store->seed, offsetof(struct memory_answer, id));
+    det_mutex_lock(store->store.world, store->mutex);
     instance->more = more;
+    det_mutex_unlock(store->store.world, store->mutex);
     return 0;
 }
 
@@ -113,6 +121,7 @@ struct memory_effect *det_memory_effect_open(
     memcpy(data, row->data, machine->data_size);
     memcpy(event, row->event, machine->event_size);
     effect->row = *row;
+    effect->row.is_foreign = false;
     effect->row.data = data;
     effect->row.event = event;
     return effect;

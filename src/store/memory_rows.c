@@ -68,7 +68,7 @@ static size_t first_kept(const struct memory_store *store, const struct det_stor
 static int grow_rows(struct memory_store *store, struct memory_instance *instance, uint32_t wanted)
 {
     uint32_t capacity = instance->row_capacity ? instance->row_capacity : ROWS_MIN;
-    uint32_t first = instance->row_count < instance->row_capacity ? 0 : instance->row_next;
+    uint32_t first = instance->row_next + instance->row_capacity - instance->row_count;
     size_t size = instance->machine->row_size;
     char *rows;
 
@@ -174,7 +174,7 @@ void det_memory_rows_append(struct memory_instance *instance, const struct det_s
     struct memory_row *row = memory_row_at(instance, instance->row_next);
 
     row->at = event->at;
-    row->visit = event->visit;
+    row->visit_choice = event->visit | (uint64_t)event->choice << MEMORY_VISIT_BITS;
     row->from = event->from;
     row->to = event->to;
     row->event = event->event;
@@ -190,6 +190,14 @@ void det_memory_rows_append(struct memory_instance *instance, const struct det_s
         instance->row_next = 0;
     if (instance->row_count < instance->row_capacity)
         instance->row_count++;
+}
+
+uint32_t det_memory_rows_forget(struct memory_instance *instance, uint64_t kept)
+{
+    uint32_t gone = instance->row_count > kept ? instance->row_count - (uint32_t)kept : 0;
+
+    instance->row_count -= gone;
+    return gone;
 }
 
 void det_memory_rows_close(struct memory_store *store, struct memory_instance *instance)
@@ -224,7 +232,8 @@ static struct det_store_event row_event(const struct memory_row *row, uint64_t s
     const struct memory_extra *extra = row->extra;
     struct det_store_event event = {
         .sequence = sequence,
-        .visit = row->visit,
+        .visit = row->visit_choice & (((uint64_t)1 << MEMORY_VISIT_BITS) - 1),
+        .choice = (uint16_t)(row->visit_choice >> MEMORY_VISIT_BITS),
         .from = row->from,
         .to = row->to,
         .event = row->event,

@@ -52,6 +52,12 @@ const char *det_row_timer_name(const struct det_machine *machine, uint16_t timer
     return machine->timers[timer].name;
 }
 
+const char *det_row_effect_name(const struct det_machine *machine, uint16_t effect)
+{
+    det_assert(effect < machine->effect_count);
+    return machine->effects[effect].name;
+}
+
 static int found(int id, uint16_t *ret)
 {
     if (id < 0)
@@ -156,6 +162,12 @@ int det_row_payload_encode(
     return encode(record, (const char *)event + machine->events[kind].payload_offset, buffer, ret);
 }
 
+/* What cannot have been written is damage, whatever is wrong with it. */
+static int decoded(int r)
+{
+    return r == 0 || r == DET_ERR_VERSION ? r : DET_ERR_CORRUPT;
+}
+
 int det_row_payload_decode(
     const struct det_machine *machine, uint16_t kind, struct det_chain_bytes payload, void *event)
 {
@@ -166,9 +178,9 @@ int det_row_payload_decode(
     memcpy(event, &number, sizeof number);
     if (!payload.data)
         return 0;
-    return det_record_decode(
+    return decoded(det_record_decode(
         det_machine_payload(machine, kind), payload.data, payload.size,
-        (char *)event + machine->events[kind].payload_offset, NULL);
+        (char *)event + machine->events[kind].payload_offset, NULL));
 }
 
 int det_row_data_encode(
@@ -180,7 +192,8 @@ int det_row_data_encode(
 
 int det_row_data_decode(const struct det_machine *machine, struct det_chain_bytes bytes, void *data)
 {
-    return det_record_decode(det_machine_data(machine), bytes.data, bytes.size, data, NULL);
+    return decoded(
+        det_record_decode(det_machine_data(machine), bytes.data, bytes.size, data, NULL));
 }
 
 struct det_chain_event det_row_chain_event(

@@ -20,6 +20,7 @@ int det_row_outcome_find(const char *name);
  * hand. */
 const char *det_row_event_name(const struct det_machine *machine, uint16_t event);
 const char *det_row_timer_name(const struct det_machine *machine, uint16_t timer);
+const char *det_row_effect_name(const struct det_machine *machine, uint16_t effect);
 /* DET_ERR_VERSION when the machine has no such name. A NULL event is UINT16_MAX, "" as a timer is
  * DET_STATE_TIMER. */
 DET_MUST_CHECK int det_row_state_find(
@@ -38,7 +39,7 @@ DET_MUST_CHECK int det_row_payload_encode(
     const struct det_machine *machine, const void *event, struct det_buffer *buffer,
     struct det_chain_bytes *ret);
 /* The event struct of a kind, whole: its kind and its payload; without bytes the payload is zero.
- * `event` has the machine's event_size. */
+ * `event` has the machine's event_size. DET_ERR_VERSION, DET_ERR_CORRUPT. */
 DET_MUST_CHECK int det_row_payload_decode(
     const struct det_machine *machine, uint16_t kind, struct det_chain_bytes payload, void *event);
 DET_MUST_CHECK int det_row_data_encode(

@@ -15,7 +15,8 @@
  * Rules
  *   1. One commit is everything that one send implies. The driver checks the expected sequence, the
  *      event id, and that what is fired or ended is still there, inside it.
- *   2. The runtime never has two operations on one instance under way at once. Operations on
+ *   2. The runtime never has two operations on one instance under way at once, but for `lock`,
+ *      which comes at any time: a lock is renewed while its holder sends. Operations on
  *      different instances, and `list`, come from any thread at any time.
  *   3. Values are structs of the machine's records, borrowed for the call. A driver that writes
  *      bytes encodes them with det_record_encode(), and writes names and versions, never ids.
@@ -27,7 +28,8 @@
  *      wait for a disk also puts together the calls of several threads (src/store/group.h).
  *   6. A shared store has other writers: everything that is read may have moved since. Timers and
  *      effects that a commit sets belong to this node, which is the opened store; `due` lists what
- *      belongs to it, and a commit can only take what belongs to it.
+ *      belongs to it, and a commit can only take what belongs to it. `load` gives the rows of all
+ *      nodes, and says which are another one's; to clear or replace those is anybody's right.
  *   7. Once it is not known whether something reached the disk, a driver never says again that
  *      something did: every further commit of this opening fails with DET_ERR_IO.
  *   8. A store opened for reading answers every change with DET_ERR_READ_ONLY. */
@@ -77,6 +79,7 @@ struct det_store_timer {
     uint64_t visit; /* in which it was armed */
     det_time due;
     const void *value; /* the event struct; NULL: its payload is all zero */
+    bool is_foreign;   /* written by load: it is another node's, which fires it */
 };
 
 /* An effect that has not ended; (sequence, index) names it within the instance. */
@@ -92,6 +95,7 @@ struct det_store_effect {
     det_time next; /* of the next attempt */
     bool is_dead;
     const void *data, *event; /* as of its commit */
+    bool is_foreign;          /* written by load: it is another node's, which runs it */
 };
 
 struct det_store_deferred {
@@ -128,12 +132,13 @@ struct det_store_commit {
     const char *id;
     struct det_store_instance *instance; /* written when it is a new one */
     bool is_new;                         /* DET_ERR_EXISTS when there is one */
-    uint64_t expected;                   /* the sequence it must stand at, when there are events */
+    uint64_t expected;                   /* the sequence it must stand at, when there are events
+                                            or a snapshot is taken */
     const struct det_store_head *head;   /* afterwards */
     const char *reason;                  /* of a stop; NULL: none, or unchanged */
     const void *data;                    /* afterwards; NULL: unchanged; never when it is new */
     const struct det_store_event *events;
-    size_t event_count; /* 0: the sequence is not moved and not checked */
+    size_t event_count; /* 0: the sequence is not moved, and checked for a snapshot only */
     const struct det_store_timer_change *timers;
     size_t timer_count;
     const struct det_store_effect_change *effects;
@@ -150,7 +155,8 @@ struct det_store_commit {
      *   0                     it is durable
      *   DET_ERR_CONFLICT      it stood at `actual`; nothing happened
      *   DET_ERR_LOCKED        somebody else holds its lock, and `fence` is 0; nothing happened
-     *   DET_ERR_LOCK_LOST     `fence` is not the last grant; nothing happened
+     *   DET_ERR_LOCK_LOST     `fence` is not the last grant, or that was released or has lapsed, so
+     *                         that others may have written meanwhile; nothing happened
      *   DET_ERR_EARLY         a timer to be taken is not due; nothing happened
      *   DET_ERR_EXISTS        it is not new, or the event id is known; nothing happened
      *   DET_ERR_NOT_FOUND     something to take or update was not there; nothing happened
@@ -190,6 +196,7 @@ struct det_store_query {
     uint16_t state;
     det_time moved_before; /* only those that have not moved since; 0: any */
     enum det_store_stopped { DET_STORE_ANY, DET_STORE_RUNNING, DET_STORE_STOPPED } stopped;
+    bool has_dead; /* only those with dead effects; a driver that cannot tell lists others too */
 };
 
 /* An instance that has something to be done: a timer that is due, or an effect whose next attempt
@@ -210,7 +217,7 @@ struct det_store_snapshot {
 enum det_store_lease_verb {
     DET_LEASE_ACQUIRE, /* when it is free or has lapsed: a new token, one above the last one */
     DET_LEASE_RENEW,   /* when `token` is the last one and it has not lapsed: a new end */
-    DET_LEASE_RELEASE, /* when `token` is the last one: free */
+    DET_LEASE_RELEASE, /* when `token` is the last one and it was not released before: free */
     DET_LEASE_LOOK,    /* changes nothing */
 };
 struct det_store_lease {
@@ -267,7 +274,8 @@ struct det_store_ops {
     int (*load)(
         struct det_store *store, const struct det_machine *machine, const char *id,
         const struct det_store_rows *rows, struct det_store_loaded *ret);
-    /* The handle is not used any more. */
+    /* The handle is not used any more. An instance that is loaded again may have the same handle;
+     * otherwise the older one is released. */
     void (*release)(struct det_store *store, struct det_store_instance *instance);
     /* The first answer to an event id; DET_ERR_NOT_FOUND. */
     int (*answer)(
@@ -283,19 +291,15 @@ struct det_store_ops {
         struct det_store *store, const struct det_machine *machine,
         const struct det_store_query *query,
         int (*visit)(void *context, const struct det_store_listed *row), void *context);
-    /* What is due at `before` or earlier, of this node: timers and effects that are not dead, by
-     * their time, at most `limit` of them. `ret_next` is the time of the first one that was not
-     * listed, whether due or not; DET_NEVER: there is none. Rows that a commit under way is about
-     * to change may or may not be listed. `visit` must not call the store. */
+    /* What is due at `before` or earlier, of this node (of all nodes, where the store was opened
+     * for reading): timers and effects that are not dead, by their time, at most `limit` of them.
+     * `ret_next` is the time of the first one that was not listed, whether due or not; DET_NEVER:
+     * there is none. Rows that a commit under way is about to change may or may not be listed.
+     * `visit` must not call the store. */
     int (*due)(
         struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
         int (*visit)(void *context, const struct det_store_due *row), void *context,
         det_time *ret_next);
-    /* The runtime asks this until it asks `due` instead: every instance that has a timer due before
-     * `before`, or an effect that is not dead. Only memory has it. */
-    int (*pending)(
-        struct det_store *store, const struct det_machine *machine, det_time before,
-        int (*visit)(void *context, const char *id), void *context);
     /* Shared stores: makes this node the owner of at most `limit` timers and effects, the first due
      * first, whose owners' leases have lapsed or are gone; `ret` is how many. Of one machine. NULL
      * where the store is not shared. */
@@ -320,7 +324,8 @@ struct det_store_ops {
         struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
         det_time answers_before, uint64_t *ret);
     /* Called, on any thread, when somebody else has changed something that may be due for this
-     * node sooner than it thinks. NULL where the store is not shared. */
+     * node sooner than it thinks, or has given up a lock or a lease. `wake` NULL: not any more, and
+     * none is under way when this returns. NULL where the store is not shared. */
     void (*listen)(struct det_store *store, void (*wake)(void *context), void *context);
     /* The rest is for keeping a store. NULL: DET_ERR_UNSUPPORTED. */
     /* The file or database itself, the chain of every instance, every checksum, and that what
@@ -334,6 +339,16 @@ struct det_store_ops {
         struct det_store *store,
         int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
         void *context);
+    /* Makes `machine` the definition of what is stored under its name, which nobody serves, in one
+     * transaction: what has an old name gets the new one (states of instances, snapshots and
+     * answers; timers; effects that have not ended, and dead ones; deferred events), all at once,
+     * so names may be exchanged; then everything must fit, as in `serve`, or nothing happened
+     * (DET_ERR_VERSION). Recorded events are what was, and stay; but the store remembers the
+     * renames, and gives out under the new names what it finds under the old ones. `ret` is how
+     * many rows changed. */
+    int (*migrate)(
+        struct det_store *store, const struct det_machine *machine,
+        const struct det_rename *renames, size_t count, uint64_t *ret, struct det_error *reterr);
     /* A consistent copy into a file that does not exist yet. */
     int (*backup)(struct det_store *store, const char *path, struct det_error *reterr);
     /* Gives back what is not used to the file system. */
@@ -347,6 +362,7 @@ struct det_store {
     const struct det_allocator *allocator; /* NULL: the default one */
     bool is_used;                          /* the runtime's: one at a time */
     char identity[33]; /* 32 hexadecimal digits: which store this is; "" for one in memory */
+    char owner[33];    /* which node this opening is, new each time; "" where it is not shared */
 };
 
 /* A line in src/store/drivers.def names one of these. */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* act.h - what the commands share that change an instance in a store by themselves: start, send,
+ * cancel, retry.
+ *
+ * The runtime is passive: the one commit is made, and what follows from it, timers and effects,
+ * stays in the store for a program that serves it. Functions of the definition are names here,
+ * unless the wish binds them: effects need none, guards and hooks cannot do without. */
+#ifndef DET_CLI_ACT_H
+#define DET_CLI_ACT_H
+
+#include <detent/runtime.h>
+
+#include "cli/instance.h"
+
+struct act {
+    struct cli_store store;
+    struct det_runtime *runtime;
+    const struct det_machine *machine; /* of the command, once it is known */
+    const char *id;
+    bool is_told; /* the steps are printed as they are committed */
+};
+
+/* Complains, and returns an exit code. Close it in either case. */
+DET_MUST_CHECK int act_open(struct cli *cli, const struct store_wish *wish, struct act *act);
+void act_close(struct act *act);
+
+/* What went wrong with the instance, with what to do about it; returns the exit code. */
+int act_complain(struct act *act, int code, const struct det_error *error);
+/* The JSON of an option: itself, or that of the file behind an @ (@- is standard input), read into
+ * a zeroed struct of the record. NULL: an empty object. `what` is for messages: "the data". */
+DET_MUST_CHECK int act_read_json(
+    struct act *act, const char *text, const struct det_record *record, unsigned flags,
+    void *value);
+/* What became of it: for JSON an object, otherwise what the steps have not told. */
+void act_report(struct act *act, const char *event, const struct det_sent *sent);
+/* Says which effects and timers wait for a program. */
+void act_tell_pending(struct act *act);
+
+#endif

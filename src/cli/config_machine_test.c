@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* config_machine_test.c - the store and the machines of a detent.yaml. */
+#include "cli/config_test.h"
+
+static const char text[] = "version: 1\n"
+                           "store: sqlite:orders.db\n"
+                           "machines:\n"
+                           "  order: {}\n"
+                           "  parcel: {spec: specs/box.fsm}\n";
+
+static void a_machine_has_a_spec_named_like_it_unless_told_otherwise(void **state)
+{
+    struct project project;
+
+    (void)state;
+    open_right(&project, text);
+    assert_string_equal(project.config.store, "sqlite:orders.db");
+    assert_int_equal(project.config.task_count, 0);
+    assert_int_equal(project.config.machine_count, 2);
+    assert_string_equal(project.config.machines[0].name, "order");
+    assert_string_equal(project.config.machines[0].spec, "order.fsm");
+    assert_string_equal(project.config.machines[1].spec, "specs/box.fsm");
+    close_project(&project);
+}
+
+static void a_spec_that_is_not_there_is_a_problem_at_its_place(void **state)
+{
+    char *folder = det_test_folder(), path[1024];
+    struct config_site site = { .folder = folder };
+    struct cli_problems problems = { 0 };
+    struct project project;
+
+    (void)state;
+    (void)snprintf(path, sizeof path, "%s/order.fsm", folder);
+    det_test_write_file(path, "", 0);
+    open_right(&project, text);
+    assert_int_equal(config_check(&project.config, &site, &problems), DET_ERR_MALFORMED);
+    assert_int_equal(problems.count, 1);
+    assert_int_equal(problems.items[0].line, 5);
+    assert_non_null(strstr(problems.items[0].text, "specs/box.fsm: there is no such spec"));
+    close_project(&project);
+    det_test_folder_remove(folder);
+}
+
+static int read_all(struct det_test_memory *memory, void *argument)
+{
+    struct project project;
+    int r;
+
+    (void)argument;
+    r = open_project(&project, &memory->allocator, text);
+    close_project(&project);
+    return r;
+}
+
+static void reading_survives_every_lack_of_memory(void **state)
+{
+    (void)state;
+    det_test_each_failure(read_all, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_machine_has_a_spec_named_like_it_unless_told_otherwise),
+        cmocka_unit_test(a_spec_that_is_not_there_is_a_problem_at_its_place),
+        cmocka_unit_test(reading_survives_every_lack_of_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* facts.c - an instance and what is pending for it, in words. */
+#include "cli/facts.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "cli/show.h"
+
+#define WORD_WIDTH 11
+
+void facts_print(struct cli *cli, const char *word, const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    int size;
+
+    va_start(arguments, format);
+    size = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (size < 0) {
+        cli->has_failed = true;
+        return;
+    }
+    cli_print_in(cli, CLI_FAINT, "%-*s", WORD_WIDTH, word ? word : "");
+    cli_print_wrapped(cli, WORD_WIDTH, WORD_WIDTH, text);
+    free(text);
+}
+
+static enum cli_style style_of(const struct instance *instance)
+{
+    if (instance->loaded.head.is_stopped)
+        return CLI_FAINT;
+    if (instance_effect_count(instance, true))
+        return CLI_RED;
+    return instance_is_final(instance) ? CLI_GREEN : CLI_BLUE;
+}
+
+void facts_head(struct cli *cli, const struct instance *instance)
+{
+    const struct det_store_head *head = &instance->loaded.head;
+    char span[SHOW_SPAN_TEXT], time[INSTANCE_TIME_TEXT];
+
+    cli_print(cli, "%s ", instance->machine->name);
+    cli_print_in(cli, CLI_BOLD, "%s", instance->id);
+    cli_print(cli, head->is_stopped ? " has stopped in " : " is ");
+    cli_print_in(cli, style_of(instance), "%s", instance_state(instance));
+    cli_print(
+        cli, ", for %s (since %s)\n", show_span(instance->now - head->last_transition_at, span),
+        instance_time(head->last_transition_at, time));
+    if (head->is_stopped)
+        facts_print(
+            cli, "reason", "%s",
+            instance->loaded.reason[0] ? instance->loaded.reason : "none was given");
+    else if (instance_is_final(instance))
+        facts_print(cli, "end", "this state is final: nothing comes after it");
+}
+
+void facts_timers(struct cli *cli, const struct instance *instance)
+{
+    for (const struct instance_timer *t = instance->timers; t; t = t->next) {
+        const char *name = instance_timer_name(instance->machine, t->row.timer);
+        char time[INSTANCE_TIME_TEXT], when[INSTANCE_WHEN_TEXT];
+        bool is_due = t->row.due <= instance->now;
+
+        facts_print(
+            cli, t == instance->timers ? "timers" : NULL, "%s%s%s%s, %s (%s)",
+            instance->machine->events[t->row.event].name, *name ? " by " : "", name,
+            is_due ? " is due" : "", instance_when(t->row.due, instance->now, when),
+            instance_time(t->row.due, time));
+    }
+}
+
+static void print_waiting(
+    struct cli *cli, const char *word, const struct instance *instance,
+    const struct det_store_effect *row)
+{
+    const char *name = instance->machine->effects[row->effect].name;
+    char when[INSTANCE_WHEN_TEXT], error[24];
+
+    if (row->attempts == 0)
+        facts_print(
+            cli, word, "%s waits for its first attempt, asked for %s", name,
+            instance_when(row->at, instance->now, when));
+    else if (row->next <= instance->now)
+        facts_print(
+            cli, word, "%s is due, after attempt %u failed: %s", name, row->attempts,
+            instance_error_text(row->last_error, error));
+    else
+        facts_print(
+            cli, word, "%s is tried again %s, after attempt %u failed: %s", name,
+            instance_when(row->next, instance->now, when), row->attempts,
+            instance_error_text(row->last_error, error));
+}
+
+static void print_dead(
+    struct cli *cli, const char *word, const struct instance *instance,
+    const struct det_store_effect *row)
+{
+    char key[INSTANCE_KEY_TEXT], error[24];
+
+    facts_print(
+        cli, word, "%s was given up after %u attempts: %s",
+        instance->machine->effects[row->effect].name, row->attempts,
+        instance_error_text(row->last_error, error));
+    facts_print(
+        cli, NULL, "detent retry %s %s", instance->id,
+        instance_key(instance->machine, instance->id, row, key));
+}
+
+void facts_effects(struct cli *cli, const struct instance *instance)
+{
+    const char *word = "effects";
+
+    for (const struct instance_effect *e = instance->effects; e; e = e->next) {
+        if (e->row.is_dead)
+            continue;
+        print_waiting(cli, word, instance, &e->row);
+        word = NULL;
+    }
+    word = "dead";
+    for (const struct instance_effect *e = instance->effects; e; e = e->next) {
+        if (!e->row.is_dead)
+            continue;
+        print_dead(cli, word, instance, &e->row);
+        word = NULL;
+    }
+}
+
+void facts_deferred(struct cli *cli, const struct instance *instance)
+{
+    for (const struct instance_deferred *d = instance->deferred; d; d = d->next)
+        facts_print(
+            cli, d == instance->deferred ? "deferred" : NULL, "%s, kept since event %llu",
+            instance->machine->events[det_event_kind(d->row.event)].name,
+            (unsigned long long)d->row.sequence);
+}
+
+void facts_json(
+    struct cli *cli, const struct instance *instance,
+    void (*more)(struct line *line, const struct instance *instance))
+{
+    struct line line;
+
+    line_init(&line, cli->allocator);
+    line_open(&line, NULL, '{');
+    instance_line(&line, instance);
+    if (more)
+        more(&line, instance);
+    line_close(&line, '}');
+    line_print(&line, cli);
+    line_deinit(&line);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* facts.h - what is known about one instance, for people: a word, and what there is to say of it.
+ *
+ *     order o-1 is charging, for 12s
+ *     timers     late in 9m48s (2026-11-15T11:40:00Z)
+ *     effects    charge_card: next attempt in 4s, after 3; the last one failed: IO */
+#ifndef DET_CLI_FACTS_H
+#define DET_CLI_FACTS_H
+
+#include "cli/instance.h"
+
+/* A line: the word in its column, and the text, whose further lines stand below it. NULL or the
+ * same word as before: none. */
+void facts_print(struct cli *cli, const char *word, const char *format, ...) DET_PRINTF(3, 4);
+/* Which one it is, and where it stands. */
+void facts_head(struct cli *cli, const struct instance *instance);
+/* Nothing where there is nothing. */
+void facts_timers(struct cli *cli, const struct instance *instance);
+void facts_effects(struct cli *cli, const struct instance *instance);
+void facts_deferred(struct cli *cli, const struct instance *instance);
+/* All of it as an object; `more`, if not NULL, adds members. */
+void facts_json(
+    struct cli *cli, const struct instance *instance,
+    void (*more)(struct line *line, const struct instance *instance));
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* follow.h - waits for an instance that somebody else moves, by looking at the store again and
+ * again: one row each time, ten times a second at first, twice a second when nothing happens. */
+#ifndef DET_CLI_FOLLOW_H
+#define DET_CLI_FOLLOW_H
+
+#include "cli/instance.h"
+
+struct follow {
+    struct instance *instance;
+    uint64_t after; /* events behind this one are shown */
+    bool is_shown;
+};
+
+/* Until it is in a final state or has stopped: CLI_OK; CLI_TIMEOUT when the span is over first,
+ * CLI_INTERRUPTED. Other failures are complained about. */
+DET_MUST_CHECK int follow_until_end(struct follow *follow, det_time timeout);
+
+#endif

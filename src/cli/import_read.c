@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* import_read.c - lines of an export as rows of a store. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/import.h"
+#include "cli/instance.h"
+
+/* What is wrong with an object, as a result. */
+static int verdict(struct import *import, const struct members *members)
+{
+    if (members->has_failed)
+        return DET_ERR_NO_MEMORY;
+    if (!members->wrong[0])
+        return 0;
+    snprintf(
+        import->wrong, sizeof import->wrong, "'%s' is missing, or not what it should be",
+        members->wrong);
+    return DET_ERR_MALFORMED;
+}
+
+static int open_members(
+    struct import *import, struct det_arena *arena, struct det_view text, struct members *members)
+{
+    struct det_error error = { 0 };
+    int r = members_read(members, arena, text, &error);
+
+    if (r < 0 && r != DET_ERR_NO_MEMORY)
+        snprintf(import->wrong, sizeof import->wrong, "%s", error.text);
+    return r < 0 && r != DET_ERR_NO_MEMORY ? DET_ERR_MALFORMED : r;
+}
+
+typedef int find_fn(const struct det_machine *machine, const char *name);
+
+/* The id of a name of the machine; a name that it does not have makes the object wrong. */
+static uint16_t find_name(
+    struct import *import, struct members *members, const char *key, find_fn *find)
+{
+    int found = find(import->machine, members_text(members, key));
+
+    if (found < 0)
+        members_fail(members, key);
+    return found < 0 ? 0 : (uint16_t)found;
+}
+
+static void read_value(
+    struct members *members, const char *key, const struct det_record *record, void *value)
+{
+    const struct member *member = members_find(members, key);
+
+    if (!member ||
+        det_record_from_json(record, member->raw.data, member->raw.size, 0, value, NULL) < 0)
+        members_fail(members, key);
+}
+
+/* An event struct of a kind with the payload of the object; NULL: no memory. */
+static void *read_event_value(
+    struct import *import, struct det_arena *arena, struct members *members, unsigned kind)
+{
+    const struct det_machine *machine = import->machine;
+    void *event = det_arena_alloc(arena, machine->event_size);
+
+    if (!event) {
+        members->has_failed = true;
+        return NULL;
+    }
+    memcpy(event, &kind, sizeof kind);
+    read_value(
+        members, "payload", det_machine_payload(machine, kind),
+        instance_payload_in(machine, event));
+    return event;
+}
+
+static void *read_data(struct import *import, struct members *members)
+{
+    const struct det_record *record = det_machine_data(import->machine);
+    void *data = det_arena_alloc(&import->arena, record->size);
+
+    if (data)
+        read_value(members, "data", record, data);
+    members->has_failed |= !data;
+    return data;
+}
+
+static int read_history(void *context, struct det_view element)
+{
+    struct import *import = context;
+    char name[256];
+    int found;
+
+    if (import->history_count == DET_HISTORY_MAX || element.size < 2 || element.size >= sizeof name)
+        return DET_ERR_MALFORMED;
+    snprintf(name, sizeof name, "%.*s", (int)element.size - 2, element.data + 1);
+    found = det_machine_find_state(import->machine, name);
+    if (found < 0)
+        return DET_ERR_MALFORMED;
+    import->history[import->history_count++] = (uint16_t)found;
+    return 0;
+}
+
+static uint16_t find_timer(struct import *import, struct members *members)
+{
+    const char *name = members_text(members, "timer");
+    int found = *name ? det_machine_find_timer(import->machine, name) : (int)DET_STATE_TIMER;
+
+    if (found < 0)
+        members_fail(members, "timer");
+    return (uint16_t)found;
+}
+
+static int read_timer(void *context, struct det_view element)
+{
+    struct import *import = context;
+    struct det_store_timer_change *change = &import->timers[import->timer_count];
+    struct members members;
+    int r = open_members(import, &import->arena, element, &members);
+
+    if (r < 0)
+        return r;
+    *change = (struct det_store_timer_change){
+        .kind = DET_STORE_SET,
+        .timer = { .timer = find_timer(import, &members),
+                   .event = find_name(import, &members, "event", det_machine_find_event),
+                   .visit = members_number(&members, "visit"),
+                   .due = members_time(&members, "due") },
+    };
+    if (members_find(&members, "payload"))
+        change->timer.value =
+            read_event_value(import, &import->arena, &members, change->timer.event);
+    import->timer_count++;
+    return verdict(import, &members);
+}
+
+/* A dead one is set, and then declared dead. */
+static int read_effect(void *context, struct det_view element)
+{
+    struct import *import = context;
+    struct det_store_effect_change *change = &import->effects[import->effect_count];
+    struct members members;
+    unsigned event;
+    int r = open_members(import, &import->arena, element, &members);
+
+    if (r < 0)
+        return r;
+    event = find_name(import, &members, "event", det_machine_find_event);
+    *change = (struct det_store_effect_change){
+        .kind = DET_STORE_SET,
+        .effect = {
+            .sequence = members_number(&members, "sequence"),
+            .index = (uint16_t)members_number(&members, "index"),
+            .effect = find_name(import, &members, "effect", det_machine_find_effect),
+            .from = find_name(import, &members, "from", det_machine_find_state),
+            .to = find_name(import, &members, "to", det_machine_find_state),
+            .visit = members_number(&members, "visit"),
+            .asked = members_number(&members, "asked"),
+            .at = members_time(&members, "at"),
+            .attempts = (uint32_t)members_number(&members, "attempts"),
+            .last_error = (int)members_signed(&members, "last_error"),
+            .next = members_time(&members, "next"),
+            .data = read_data(import, &members),
+            .event = read_event_value(import, &import->arena, &members, event),
+        },
+    };
+    import->effect_count++;
+    if (members_bool(&members, "dead")) {
+        change[1] = change[0];
+        change[1].kind = DET_STORE_UPDATE;
+        change[1].effect.is_dead = true;
+        import->effect_count++;
+    }
+    return verdict(import, &members);
+}
+
+static int read_deferred(void *context, struct det_view element)
+{
+    struct import *import = context;
+    struct det_store_deferred_change *change = &import->deferred[import->deferred_count];
+    struct members members;
+    unsigned event;
+    int r = open_members(import, &import->arena, element, &members);
+
+    if (r < 0)
+        return r;
+    event = find_name(import, &members, "event", det_machine_find_event);
+    *change = (struct det_store_deferred_change){
+        .kind = DET_STORE_SET,
+        .deferred = { .sequence = members_number(&members, "sequence"),
+                      .event = read_event_value(import, &import->arena, &members, event) },
+    };
+    import->deferred_count++;
+    return verdict(import, &members);
+}
+
+static int count_element(void *context, struct det_view element)
+{
+    (void)element;
+    (*(size_t *)context)++;
+    return 0;
+}
+
+/* Makes room for the elements of an array, `size` bytes each, and reads them. */
+struct array {
+    const char *key;
+    size_t size;
+    member_fn *read;
+};
+
+static int read_array(
+    struct import *import, struct members *members, const struct array *array, void **target)
+{
+    size_t count = 0;
+    int r = members_each(members, array->key, count_element, &count);
+
+    if (r < 0 || count == 0)
+        return r;
+    *target = det_arena_array(&import->arena, count, array->size);
+    return *target ? members_each(members, array->key, array->read, import) : DET_ERR_NO_MEMORY;
+}
+
+static int read_arrays(struct import *import, struct members *members)
+{
+    /* An effect may become two changes. */
+    static const struct array history = { "history", 1, read_history },
+                              timers = { "timers", sizeof *import->timers, read_timer },
+                              effects = { "effects", 2 * sizeof *import->effects, read_effect },
+                              deferred = { "deferred", sizeof *import->deferred, read_deferred };
+    void *none = NULL;
+    int r;
+
+    r = read_array(import, members, &history, &none);
+    if (r == DET_ERR_MALFORMED)
+        snprintf(import->wrong, sizeof import->wrong, "'history' is not one of this machine");
+    if (r == 0)
+        r = read_array(import, members, &timers, (void **)&import->timers);
+    if (r == 0)
+        r = read_array(import, members, &effects, (void **)&import->effects);
+    if (r == 0)
+        r = read_array(import, members, &deferred, (void **)&import->deferred);
+    return r;
+}
+
+static void read_head(struct import *import, struct members *members)
+{
+    import->id = members_text(members, "id");
+    import->reason = members_text_or_null(members, "reason");
+    import->head = (struct det_store_head){
+        .sequence = members_number(members, "sequence"),
+        .visit = members_number(members, "visit"),
+        .transition_count = members_number(members, "transitions"),
+        .started_at = members_time(members, "started_at"),
+        .last_transition_at = members_time(members, "moved_at"),
+        .state = find_name(import, members, "state", det_machine_find_state),
+        .is_stopped = members_bool(members, "stopped"),
+    };
+    import->first = members_number(members, "first");
+    import->moves = members_number(members, "moves");
+    import->data = read_data(import, members);
+}
+
+/* What does not fit together would be taken by the store, and fail much later. */
+static int check(struct import *import)
+{
+    const struct det_store_head *head = &import->head;
+
+    if (import->first > head->sequence || import->moves > head->transition_count ||
+        head->sequence > INT64_MAX || head->visit > INT64_MAX || !*import->id ||
+        strlen(import->id) > DET_ID_MAX ||
+        (import->reason && strlen(import->reason) > DET_REASON_MAX)) {
+        snprintf(import->wrong, sizeof import->wrong, "the instance does not fit itself");
+        return DET_ERR_MALFORMED;
+    }
+    return 0;
+}
+
+int import_read_instance(struct import *import, struct det_view line)
+{
+    struct members members;
+    int r = open_members(import, &import->arena, line, &members);
+
+    if (r < 0)
+        return r;
+    read_head(import, &members);
+    r = verdict(import, &members);
+    if (r == 0)
+        r = read_arrays(import, &members);
+    if (r == 0)
+        r = verdict(import, &members);
+    return r == 0 ? check(import) : r;
+}
+
+/* "goto" and so on, as the export writes them. */
+static uint16_t find_outcome(struct members *members)
+{
+    const char *name = members_text(members, "outcome");
+
+    for (unsigned i = 0; i <= DET_DEAD_LETTER; i++) {
+        if (strcmp(instance_outcome_name(i), name) == 0)
+            return (uint16_t)i;
+    }
+    members_fail(members, "outcome");
+    return 0;
+}
+
+int import_read_event(struct import *import, struct det_view line, struct det_store_event *ret)
+{
+    struct det_arena *arena = &import->events_arena;
+    struct members members;
+    int r = open_members(import, arena, line, &members);
+
+    if (r < 0)
+        return r;
+    *ret = (struct det_store_event){
+        .sequence = members_number(&members, "sequence"),
+        .visit = members_number(&members, "visit"),
+        .from = find_name(import, &members, "from", det_machine_find_state),
+        .to = find_name(import, &members, "to", det_machine_find_state),
+        .event = UINT16_MAX,
+        .outcome = find_outcome(&members),
+        .choice = (uint16_t)members_number(&members, "choice"),
+        .is_timeout = members_bool(&members, "timeout"),
+        .at = members_time(&members, "at"),
+        .event_id = members_text_or_null(&members, "event_id"),
+        .cause = members_text_or_null(&members, "cause"),
+    };
+    if (members_text_or_null(&members, "event")) {
+        ret->event = find_name(import, &members, "event", det_machine_find_event);
+        ret->value = read_event_value(import, arena, &members, ret->event);
+    }
+    return verdict(import, &members);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* line.c - writes JSON objects, a line each. */
+#include "cli/line.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+
+void line_init(struct line *line, const struct det_allocator *allocator)
+{
+    *line = (struct line){ .needs_comma = false };
+    det_buffer_init(&line->text, allocator);
+}
+
+void line_deinit(struct line *line)
+{
+    det_buffer_deinit(&line->text);
+}
+
+/* The reason to escape it, or NULL. */
+static const char *escape_of(char c)
+{
+    switch (c) {
+    case '"':
+        return "\\\"";
+    case '\\':
+        return "\\\\";
+    case '\n':
+        return "\\n";
+    case '\t':
+        return "\\t";
+    case '\r':
+        return "\\r";
+    default:
+        return NULL;
+    }
+}
+
+static void write_string(struct line *line, const char *text, size_t size)
+{
+    det_buffer_append_char(&line->text, '"');
+    for (size_t i = 0; i < size; i++) {
+        const char *escape = escape_of(text[i]);
+
+        if (escape)
+            det_buffer_append_text(&line->text, escape);
+        else if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+            det_buffer_format(&line->text, "\\u%04x", (unsigned)(unsigned char)text[i]);
+        else
+            det_buffer_append_char(&line->text, text[i]);
+    }
+    det_buffer_append_char(&line->text, '"');
+}
+
+static void write_key(struct line *line, const char *key)
+{
+    if (line->needs_comma)
+        det_buffer_append_char(&line->text, ',');
+    line->needs_comma = true;
+    if (!key)
+        return;
+    write_string(line, key, strlen(key));
+    det_buffer_append_char(&line->text, ':');
+}
+
+void line_open(struct line *line, const char *key, char bracket)
+{
+    write_key(line, key);
+    det_buffer_append_char(&line->text, bracket);
+    line->needs_comma = false;
+}
+
+void line_close(struct line *line, char bracket)
+{
+    det_buffer_append_char(&line->text, bracket);
+    line->needs_comma = true;
+}
+
+/* Bytes that are no UTF-8 have no place in JSON: they are shown as cli_print() does. */
+void line_text(struct line *line, const char *key, const char *text)
+{
+    struct det_buffer shown;
+    size_t size = text ? strlen(text) : 0;
+
+    write_key(line, key);
+    if (!text) {
+        det_buffer_append_text(&line->text, "null");
+        return;
+    }
+    if (det_utf8_check(text, size) == size) {
+        write_string(line, text, size);
+        return;
+    }
+    det_buffer_init(&shown, line->text.allocator);
+    cli_escape(&shown, text, size);
+    write_string(line, det_buffer_text(&shown), shown.size);
+    if (det_buffer_status(&shown) < 0)
+        line->text.error = det_buffer_status(&shown);
+    det_buffer_deinit(&shown);
+}
+
+void line_number(struct line *line, const char *key, uint64_t number)
+{
+    write_key(line, key);
+    det_buffer_format(&line->text, "%" PRIu64, number);
+}
+
+void line_signed(struct line *line, const char *key, int64_t number)
+{
+    write_key(line, key);
+    det_buffer_format(&line->text, "%" PRId64, number);
+}
+
+void line_bool(struct line *line, const char *key, bool is_true)
+{
+    write_key(line, key);
+    det_buffer_append_text(&line->text, is_true ? "true" : "false");
+}
+
+void line_time(struct line *line, const char *key, det_time at)
+{
+    char text[DET_TIME_TEXT];
+
+    line_text(line, key, det_format_time(at, text, sizeof text));
+}
+
+void line_record(
+    struct line *line, const char *key, const struct det_record *record, const void *value,
+    unsigned flags)
+{
+    size_t size = det_record_to_json(record, value, flags, NULL, 0);
+    char *target;
+
+    write_key(line, key);
+    /* With room for the final 0, which is then given back. */
+    target = det_buffer_extend(&line->text, size + 1);
+    if (!target)
+        return;
+    det_record_to_json(record, value, flags, target, size + 1);
+    line->text.size--;
+}
+
+void line_print(struct line *line, struct cli *cli)
+{
+    if (det_buffer_status(&line->text) < 0) {
+        cli->has_failed = true;
+    } else {
+        cli_write(cli, det_buffer_text(&line->text), line->text.size);
+        cli_write(cli, "\n", 1);
+    }
+    det_buffer_clear(&line->text);
+    line->needs_comma = false;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* seal.h - lines that each carry the hash of all lines before them (docs/formats/export.md). */
+#ifndef DET_CLI_SEAL_H
+#define DET_CLI_SEAL_H
+
+#include "cli/line.h"
+#include "store/chain.h"
+
+/* The hash of the last line. Zero before the first. */
+struct seal {
+    struct det_chain_hash hash;
+};
+
+/* Adds the last member to an object, and closes it. */
+void seal_close(struct seal *seal, struct line *line);
+/* Whether the line, without its newline, follows the ones before it; then it is the last one. */
+DET_MUST_CHECK bool seal_check(struct seal *seal, const char *text, size_t size);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* send.c - `detent send`: sends an event to an instance in a store. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "cli/act.h"
+#include "cli/args.h"
+
+enum { OPTION_DATA, OPTION_ID, OPTION_EXPECT, OPTION_MACHINE, OPTION_STORE };
+
+static const struct cli_option option_table[] = {
+    [OPTION_DATA] = { "data", 'd', "JSON", NULL, "what the event carries; @FILE reads a file" },
+    [OPTION_ID] = { "id", 0, "EVENT_ID", NULL, "sent again, it happens once" },
+    [OPTION_EXPECT] = { "expect", 0, "N", NULL, "only if its last event has this number" },
+    [OPTION_MACHINE] = STORE_OPTION_MACHINE,
+    [OPTION_STORE] = STORE_OPTION_URL,
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+struct sending {
+    struct act act;
+    const struct cli_args *args;
+    unsigned kind;
+    struct det_send_options options;
+};
+
+static int complain_of_event(struct sending *sending, const char *name)
+{
+    const struct det_machine *machine = sending->act.machine;
+    const char *names[DET_EVENTS_MAX];
+    int nearest;
+
+    for (size_t i = 0; i < machine->event_count; i++)
+        names[i] = machine->events[i].name;
+    nearest = det_text_nearest(name, names, machine->event_count);
+    if (nearest >= 0)
+        cli_complain(
+            sending->act.store.cli, "%s has no event '%s'; did you mean '%s'?", machine->name, name,
+            names[nearest]);
+    else
+        cli_complain(
+            sending->act.store.cli, "%s has no event '%s'; 'detent why %s' lists what it takes",
+            machine->name, name, sending->act.id);
+    return CLI_USAGE;
+}
+
+/* Before the search, so that it is told first that nobody may send it. */
+static int find_event(struct sending *sending)
+{
+    const struct det_machine *machine = sending->act.machine;
+    const char *name = sending->args->operands[1];
+    int kind = det_machine_find_event(machine, name);
+
+    if (kind < 0)
+        return complain_of_event(sending, name);
+    if (machine->events[kind].is_internal) {
+        cli_complain(
+            sending->act.store.cli, "%s is an internal event: only effects and timers send it",
+            name);
+        return CLI_REFUSED;
+    }
+    sending->kind = (unsigned)kind;
+    return CLI_OK;
+}
+
+static int send_event(struct sending *sending, void *event)
+{
+    struct act *act = &sending->act;
+    const struct det_machine *machine = act->machine;
+    struct det_error error = { 0 };
+    struct det_sent sent;
+    int code, r;
+
+    memcpy(event, &sending->kind, sizeof sending->kind);
+    code = act_read_json(
+        act, sending->args->values[OPTION_DATA], det_machine_payload(machine, sending->kind), 0,
+        instance_payload_in(machine, event));
+    if (code != CLI_OK)
+        return code;
+    sending->options.error = &error;
+    r = det_runtime_send(act->runtime, machine, act->id, event, &sending->options, &sent);
+    if (r < 0)
+        return act_complain(act, r, &error);
+    act_report(act, machine->events[sending->kind].name, &sent);
+    act_tell_pending(act);
+    return CLI_OK;
+}
+
+static int send_to(struct sending *sending)
+{
+    struct act *act = &sending->act;
+    const struct det_allocator *allocator = act->store.cli->allocator;
+    struct det_machine *machine;
+    void *event;
+    int code;
+
+    act->id = sending->args->operands[0];
+    code = cli_store_find(&act->store, act->id, &machine);
+    if (code != CLI_OK)
+        return code;
+    act->machine = machine;
+    code = find_event(sending);
+    if (code != CLI_OK)
+        return code;
+    event = det_alloc_zero(allocator, machine->event_size);
+    code = event ? send_event(sending, event) : cli_no_memory(act->store.cli);
+    det_free(allocator, event, machine->event_size);
+    return code;
+}
+
+static int run_command(struct cli *cli, const struct cli_args *args)
+{
+    const struct store_wish wish = { .url = args->values[OPTION_STORE],
+                                     .machine = args->values[OPTION_MACHINE] };
+    struct sending sending = { .args = args };
+    uint64_t expected = 0;
+    int code;
+
+    if (args->values[OPTION_EXPECT] &&
+        !cli_args_number(cli, "--expect", args->values[OPTION_EXPECT], 1, INT64_MAX, &expected))
+        return CLI_USAGE;
+    sending.options.expected = expected;
+    sending.options.event_id = args->values[OPTION_ID];
+    code = act_open(cli, &wish, &sending.act);
+    if (code == CLI_OK)
+        code = send_to(&sending);
+    act_close(&sending.act);
+    return code;
+}
+
+extern const struct cli_command cli_command_send;
+const struct cli_command cli_command_send = {
+    .name = "send",
+    .summary = "send an event to an instance",
+    .about =
+        "Makes the one step and records it; when it returns, it is on the disk. The definition is "
+        "that\n"
+        "of the project, or of the store. Timers and effects that follow from it wait in the store "
+        "for a\n"
+        "program that serves it. A machine with guards, hooks or updates in C can only be moved by "
+        "the\n"
+        "program that has them.\n"
+        "\n"
+        "    detent send o-1 pay --data '{\"card\": \"4242\", \"cents\": 1999}' --id pay-o-1\n"
+        "\n"
+        "Exits with 6 when the state does not take the event or a guard refuses it, 4 when "
+        "--expect does\n"
+        "not hold. With --id it can be sent again after any failure: it happens once.",
+    .operand = { .form = "ID EVENT", .least = 2, .most = 2 },
+    .options = option_table,
+    .run = run_command,
+};

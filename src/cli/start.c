@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* start.c - `detent start`: makes a new instance in a store. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/act.h"
+#include "cli/args.h"
+#include "cli/follow.h"
+
+enum { OPTION_DATA, OPTION_ID, OPTION_WAIT, OPTION_TIMEOUT, OPTION_SUCCESS, OPTION_STORE };
+
+static const struct cli_option option_table[] = {
+    [OPTION_DATA] = { "data", 'd', "JSON", NULL, "what it begins with; @FILE reads a file" },
+    [OPTION_ID] = { "id", 0, "EVENT_ID", NULL, "started again with it, it is there once" },
+    [OPTION_WAIT] = { "wait", 'w', NULL, NULL, "until it is in a final state, or has stopped" },
+    [OPTION_TIMEOUT] = { "timeout", 't', "TIME", NULL, "with --wait: give up after this long" },
+    [OPTION_SUCCESS] = { "success", 0, "STATES", NULL,
+                         "with --wait: exit with 1 in other final states" },
+    [OPTION_STORE] = STORE_OPTION_URL,
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+struct starting {
+    const struct cli_args *args;
+    struct store_wish wish;
+    const char *machine; /* its name; NULL: that of the file */
+    const char *id;
+    det_time timeout;
+};
+
+static int start_with(struct act *act, const struct starting *starting, void *data)
+{
+    const char *const *values = starting->args->values;
+    struct det_error error = { 0 };
+    struct det_send_options options = { .event_id = values[OPTION_ID], .error = &error };
+    struct det_sent sent;
+    int code, r;
+
+    code = act_read_json(
+        act, values[OPTION_DATA], det_machine_data(act->machine), DET_TEXT_PARTIAL, data);
+    if (code != CLI_OK)
+        return code;
+    r = det_runtime_start(act->runtime, act->machine, act->id, data, &options, &sent);
+    if (r < 0)
+        return act_complain(act, r, &error);
+    act_report(act, NULL, &sent);
+    if (!values[OPTION_WAIT])
+        act_tell_pending(act);
+    return CLI_OK;
+}
+
+static int start(struct act *act, const struct starting *starting)
+{
+    const struct det_allocator *allocator = act->store.cli->allocator;
+    struct det_machine *machine;
+    size_t size;
+    void *data;
+    int code;
+
+    code = starting->machine ? cli_store_machine(&act->store, starting->machine, &machine)
+                             : cli_store_only_machine(&act->store, &machine);
+    if (code != CLI_OK)
+        return code;
+    act->machine = machine;
+    act->id = starting->id;
+    size = det_machine_data(machine)->size;
+    data = det_alloc_zero(allocator, size);
+    code = data ? start_with(act, starting, data) : cli_no_memory(act->store.cli);
+    det_free(allocator, data, size);
+    return code;
+}
+
+/* Whether the state is among the words, which are separated by commas. */
+static bool is_listed(const char *words, const char *state)
+{
+    size_t length = strlen(state);
+
+    for (const char *word = words; word; word = strchr(word, ',')) {
+        word += *word == ',';
+        if (strncmp(word, state, length) == 0 && (word[length] == ',' || word[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* The exit code of what became of it. */
+static int exit_of(const struct starting *starting, const struct instance *instance)
+{
+    const char *success = starting->args->values[OPTION_SUCCESS];
+
+    if (success)
+        return is_listed(success, instance_state(instance)) ? CLI_OK : CLI_FAILURE;
+    return instance->loaded.head.is_stopped ? CLI_FAILURE : CLI_OK;
+}
+
+/* Whoever serves the store may need it for itself: from here on it is only read. */
+static int wait_for_end(struct cli *cli, const struct starting *starting)
+{
+    struct store_wish wish = { .url = starting->wish.url, .machine = starting->wish.machine };
+    struct instance instance;
+    struct cli_store store;
+    int code;
+
+    if (!wish.machine)
+        wish.machine = starting->machine;
+    code = cli_store_open(cli, &wish, &store);
+    if (code == CLI_OK)
+        code = instance_find(&store, starting->id, &instance);
+    if (code == CLI_OK) {
+        struct follow follow = { .instance = &instance, .is_shown = true };
+
+        code = follow_until_end(&follow, starting->timeout);
+        if (code == CLI_OK)
+            code = exit_of(starting, &instance);
+        else if (code == CLI_TIMEOUT)
+            cli_complain(cli, "%s is still %s", starting->id, instance_state(&instance));
+        instance_close(&instance);
+    }
+    cli_store_close(&store);
+    return code;
+}
+
+static bool read_words(struct cli *cli, struct starting *starting)
+{
+    const struct cli_args *args = starting->args;
+    const char *machine = args->operands[0];
+    bool waits = args->values[OPTION_WAIT] != NULL;
+
+    if (!waits && (args->values[OPTION_TIMEOUT] || args->values[OPTION_SUCCESS])) {
+        cli_complain(cli, "--timeout and --success are for --wait");
+        return false;
+    }
+    if (cli_has_suffix(machine, CLI_SPEC_SUFFIX))
+        starting->wish.machine = machine;
+    else
+        starting->machine = machine;
+    starting->id = args->operands[1];
+    starting->timeout = DET_NEVER;
+    return !args->values[OPTION_TIMEOUT] ||
+           cli_args_span(cli, "--timeout", args->values[OPTION_TIMEOUT], 0, &starting->timeout);
+}
+
+static int run_command(struct cli *cli, const struct cli_args *args)
+{
+    struct starting starting = { .args = args,
+                                 .wish = { .url = args->values[OPTION_STORE], .may_make = true } };
+    struct act act;
+    int code;
+
+    if (!read_words(cli, &starting))
+        return CLI_USAGE;
+    code = act_open(cli, &starting.wish, &act);
+    if (code == CLI_OK)
+        code = start(&act, &starting);
+    act_close(&act);
+    if (code != CLI_OK || !args->values[OPTION_WAIT])
+        return code;
+    cli_flush(cli);
+    return wait_for_end(cli, &starting);
+}
+
+extern const struct cli_command cli_command_start;
+const struct cli_command cli_command_start = {
+    .name = "start",
+    .summary = "make a new instance of a machine",
+    .about =
+        "Puts a new instance into the initial state of its machine; when it returns, it is on the "
+        "disk.\n"
+        "MACHINE is a name that the project or the store knows, or a .fsm file. The store is made "
+        "if it\n"
+        "is not there. Fields of the data that are not given are zero.\n"
+        "\n"
+        "    detent start order.fsm o-1 --store sqlite:orders.db --data '{\"total\": 42}'\n"
+        "\n"
+        "With --wait it shows what happens to it, and exits with 0 in a final state, 1 when it "
+        "was\n"
+        "stopped, 5 when the time is over. Without --id, one that is there already is exit code "
+        "4.",
+    .operand = { .form = "MACHINE ID", .least = 2, .most = 2, .suffix = ".fsm" },
+    .options = option_table,
+    .run = run_command,
+};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* store.c - `detent store`: keeping a store. */
+#include <string.h>
+
+#include "cli/args.h"
+#include "cli/store_verbs.h"
+
+enum { OPTION_STORE, OPTION_MACHINE };
+
+static const struct cli_option option_table[] = {
+    [OPTION_STORE] = STORE_OPTION_URL,
+    [OPTION_MACHINE] = { "machine", 'm', "NAME", NULL, "export only this one" },
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+/* WORDS for the completion. */
+#define WORDS "info verify compact backup export import"
+static const struct verb {
+    const char *word;
+    int (*run)(struct cli_store *store, const char *path);
+    size_t least, most; /* operands behind it */
+    bool is_writing, may_make;
+} verbs[] = {
+    { "info", store_info, 0, 0, false, false },      { "verify", store_verify, 0, 0, false, false },
+    { "compact", store_compact, 0, 0, true, false }, { "backup", store_backup, 1, 1, false, false },
+    { "export", store_export, 0, 1, false, false },  { "import", store_import, 1, 1, true, true },
+};
+#define VERBS (sizeof verbs / sizeof verbs[0])
+
+static const struct verb *find_verb(const char *word)
+{
+    for (size_t i = 0; i < VERBS; i++) {
+        if (strcmp(verbs[i].word, word) == 0)
+            return &verbs[i];
+    }
+    return NULL;
+}
+
+static const struct verb *read_verb(struct cli *cli, const struct cli_args *args)
+{
+    const struct verb *verb = find_verb(args->operands[0]);
+    size_t count = args->operand_count - 1;
+    char hint[CLI_CHOICE_TEXT];
+
+    if (!verb) {
+        cli_complain(
+            cli, "store can info, verify, compact, backup, export and import, not '%s'%s",
+            args->operands[0], cli_choice_hint(WORDS, args->operands[0], hint));
+        return NULL;
+    }
+    if (count < verb->least)
+        cli_complain(cli, "store %s needs a file: detent store %s FILE", verb->word, verb->word);
+    else if (count > verb->most)
+        cli_complain(cli, "store %s takes no '%s'", verb->word, args->operands[verb->most + 1]);
+    else
+        return verb;
+    return NULL;
+}
+
+static int run_command(struct cli *cli, const struct cli_args *args)
+{
+    const struct verb *verb = read_verb(cli, args);
+    struct store_wish wish = { .url = args->values[OPTION_STORE],
+                               .machine = args->values[OPTION_MACHINE] };
+    struct cli_store store;
+    int code;
+
+    if (!verb)
+        return CLI_USAGE;
+    wish.is_writing = verb->is_writing;
+    wish.may_make = verb->may_make;
+    code = cli_store_open(cli, &wish, &store);
+    if (code == CLI_OK)
+        code = verb->run(&store, args->operand_count > 1 ? args->operands[1] : NULL);
+    cli_store_close(&store);
+    return code;
+}
+
+extern const struct cli_command cli_command_store;
+const struct cli_command cli_command_store = {
+    .name = "store",
+    .summary = "look after a store: verify, backup, export, import",
+    .about =
+        "'store info' says which store it is, and what is in it. 'store verify' checks the file "
+        "or\n"
+        "database itself, the chain of hashes of every instance, every checksum, and that what "
+        "belongs\n"
+        "together is there; each finding is a line, and the exit code then is 1. 'store backup' "
+        "makes a\n"
+        "consistent copy while others work on it. 'store compact' gives back what is not used; "
+        "nobody\n"
+        "else may have it open for writing. Nothing is ever deleted to repair something.\n"
+        "\n"
+        "'store export' writes all instances with their events as lines of JSON, sealed by "
+        "hashes, and\n"
+        "'store import' takes them into another store, of any kind: it checks the whole file "
+        "first, and\n"
+        "can be repeated when it was broken off. The file holds sensitive fields, too.",
+    .operand = { .form = "info|verify|compact|backup|export|import [FILE]",
+                 .least = 1,
+                 .most = 2,
+                 .words = WORDS },
+    .options = option_table,
+    .run = run_command,
+};

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* store_export.c - `detent store export`: all of a store as sealed lines. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/instance.h"
+#include "cli/seal.h"
+#include "cli/store_verbs.h"
+
+struct exporter {
+    struct cli_store *store;
+    FILE *file;
+    struct line line;
+    struct seal seal;
+    const struct det_machine *machine;
+    struct instance *instance;
+    uint64_t instances, events;
+    uint64_t first; /* the sequence of the first event that is kept; 0: none */
+    uint64_t moves; /* how many of those that are kept changed the state */
+};
+
+static void begin(struct exporter *exporter, const char *kind)
+{
+    line_open(&exporter->line, NULL, '{');
+    line_text(&exporter->line, "kind", kind);
+}
+
+/* What could not be written sticks to the stream, and is told at the end. */
+static int end(struct exporter *exporter)
+{
+    struct line *line = &exporter->line;
+    int r;
+
+    seal_close(&exporter->seal, line);
+    r = det_buffer_status(&line->text);
+    if (r == 0) {
+        (void)fwrite(line->text.data, 1, line->text.size, exporter->file);
+        (void)fputc('\n', exporter->file);
+    }
+    det_buffer_clear(&line->text);
+    line->needs_comma = false;
+    return r < 0 ? cli_no_memory(exporter->store->cli) : CLI_OK;
+}
+
+static int write_head(struct exporter *exporter)
+{
+    const struct cli_store *store = exporter->store;
+
+    begin(exporter, "store");
+    line_number(&exporter->line, "format", 1);
+    line_text(&exporter->line, "identity", det_store_identity(store->store));
+    line_time(&exporter->line, "exported_at", det_world_now(store->cli->world, DET_CLOCK_WALL));
+    line_text(&exporter->line, "program", det_version());
+    return end(exporter);
+}
+
+static int write_text(struct exporter *exporter, char *text, size_t capacity)
+{
+    const struct det_machine *machine = exporter->machine;
+    struct det_error error = { 0 };
+    int64_t size =
+        det_machine_write(machine, exporter->store->cli->allocator, text, capacity, &error);
+
+    if (size < 0)
+        return cli_store_complain(exporter->store, (int)size, &error);
+    begin(exporter, "definition");
+    line_text(&exporter->line, "machine", machine->name);
+    line_number(&exporter->line, "version", machine->version);
+    line_text(&exporter->line, "spec", text);
+    return end(exporter);
+}
+
+/* The definition that the data was read by. */
+static int write_definition(struct exporter *exporter)
+{
+    const struct det_allocator *allocator = exporter->store->cli->allocator;
+    struct det_error error = { 0 };
+    int64_t size = det_machine_write(exporter->machine, allocator, NULL, 0, &error);
+    char *text;
+    int code;
+
+    if (size < 0)
+        return cli_store_complain(exporter->store, (int)size, &error);
+    text = det_alloc(allocator, (size_t)size + 1);
+    if (!text)
+        return cli_no_memory(exporter->store->cli);
+    code = write_text(exporter, text, (size_t)size + 1);
+    det_free(allocator, text, (size_t)size + 1);
+    return code;
+}
+
+static void write_payload(struct exporter *exporter, const void *event)
+{
+    const struct det_machine *machine = exporter->machine;
+
+    line_record(
+        &exporter->line, "payload", det_machine_payload(machine, det_event_kind(event)),
+        instance_payload_of(machine, event), DET_TEXT_REVEAL);
+}
+
+static void write_timers(struct exporter *exporter)
+{
+    struct line *line = &exporter->line;
+
+    line_open(line, "timers", '[');
+    for (const struct instance_timer *t = exporter->instance->timers; t; t = t->next) {
+        line_open(line, NULL, '{');
+        instance_timer_line(line, exporter->machine, &t->row);
+        if (t->row.value)
+            write_payload(exporter, t->row.value);
+        line_close(line, '}');
+    }
+    line_close(line, ']');
+}
+
+static void write_effect(struct exporter *exporter, const struct det_store_effect *row)
+{
+    const struct det_machine *machine = exporter->machine;
+    struct line *line = &exporter->line;
+
+    line_open(line, NULL, '{');
+    line_text(line, "effect", machine->effects[row->effect].name);
+    line_number(line, "sequence", row->sequence);
+    line_number(line, "index", row->index);
+    line_text(line, "from", machine->states[row->from].name);
+    line_text(line, "to", machine->states[row->to].name);
+    line_number(line, "visit", row->visit);
+    line_number(line, "asked", row->asked);
+    line_time(line, "at", row->at);
+    line_number(line, "attempts", row->attempts);
+    line_signed(line, "last_error", row->last_error);
+    line_time(line, "next", row->next);
+    line_bool(line, "dead", row->is_dead);
+    line_record(line, "data", det_machine_data(machine), row->data, DET_TEXT_REVEAL);
+    line_text(line, "event", machine->events[det_event_kind(row->event)].name);
+    write_payload(exporter, row->event);
+    line_close(line, '}');
+}
+
+static void write_pending(struct exporter *exporter)
+{
+    struct line *line = &exporter->line;
+
+    write_timers(exporter);
+    line_open(line, "effects", '[');
+    for (const struct instance_effect *e = exporter->instance->effects; e; e = e->next)
+        write_effect(exporter, &e->row);
+    line_close(line, ']');
+    line_open(line, "deferred", '[');
+    for (const struct instance_deferred *d = exporter->instance->deferred; d; d = d->next) {
+        line_open(line, NULL, '{');
+        line_number(line, "sequence", d->row.sequence);
+        line_text(line, "event", exporter->machine->events[det_event_kind(d->row.event)].name);
+        write_payload(exporter, d->row.event);
+        line_close(line, '}');
+    }
+    line_close(line, ']');
+}
+
+static int write_head_of(struct exporter *exporter)
+{
+    const struct instance *instance = exporter->instance;
+    const struct det_store_head *head = &instance->loaded.head;
+    struct line *line = &exporter->line;
+
+    begin(exporter, "instance");
+    line_text(line, "id", instance->id);
+    line_text(line, "state", instance_state(instance));
+    line_bool(line, "stopped", head->is_stopped);
+    line_text(line, "reason", instance->loaded.reason[0] ? instance->loaded.reason : NULL);
+    line_number(line, "sequence", head->sequence);
+    line_number(line, "visit", head->visit);
+    line_number(line, "transitions", head->transition_count);
+    line_time(line, "started_at", head->started_at);
+    line_time(line, "moved_at", head->last_transition_at);
+    line_open(line, "history", '[');
+    for (size_t i = 0; i < instance->loaded.history_count; i++)
+        line_text(line, NULL, exporter->machine->states[instance->loaded.history[i]].name);
+    line_close(line, ']');
+    line_record(
+        line, "data", det_machine_data(exporter->machine), instance->loaded.data, DET_TEXT_REVEAL);
+    write_pending(exporter);
+    line_number(line, "first", exporter->first);
+    line_number(line, "moves", exporter->moves);
+    return end(exporter);
+}
+
+/* Events that somebody else has added since the head was read are not part of this. */
+static int write_event(void *context, const struct det_store_event *row)
+{
+    struct exporter *exporter = context;
+    const struct det_machine *machine = exporter->machine;
+    struct line *line = &exporter->line;
+
+    if (row->sequence > exporter->instance->loaded.head.sequence)
+        return 0;
+    begin(exporter, "event");
+    line_number(line, "sequence", row->sequence);
+    line_number(line, "visit", row->visit);
+    line_text(line, "from", machine->states[row->from].name);
+    line_text(line, "to", machine->states[row->to].name);
+    line_text(line, "event", row->event == UINT16_MAX ? NULL : machine->events[row->event].name);
+    line_text(line, "outcome", instance_outcome_name(row->outcome));
+    line_number(line, "choice", row->choice);
+    line_bool(line, "timeout", row->is_timeout);
+    line_time(line, "at", row->at);
+    line_text(line, "event_id", row->event_id);
+    line_text(line, "cause", row->cause);
+    if (row->value)
+        write_payload(exporter, row->value);
+    exporter->events++;
+    return end(exporter) == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
+}
+
+static int see_first(void *context, const struct det_store_event *row)
+{
+    struct exporter *exporter = context;
+
+    if (!exporter->first)
+        exporter->first = row->sequence;
+    exporter->moves += row->outcome == DET_GOTO;
+    /* Where all events are kept, all changes of the state are among them. */
+    return row->sequence == 1 ? 1 : 0;
+}
+
+static int write_all_of(struct exporter *exporter)
+{
+    const struct cli_store *store = exporter->store;
+    struct det_store_instance *handle = exporter->instance->loaded.instance;
+    int code, r;
+
+    exporter->first = exporter->moves = 0;
+    r = store->ops->events(store->store, handle, 0, see_first, exporter);
+    if (exporter->first == 1)
+        exporter->moves = exporter->instance->loaded.head.transition_count;
+    code = r < 0 ? cli_store_complain(exporter->store, r, NULL) : write_head_of(exporter);
+    if (code != CLI_OK || !exporter->first)
+        return code;
+    r = store->ops->events(store->store, handle, 0, write_event, exporter);
+    return r < 0 ? cli_store_complain(exporter->store, r, NULL) : CLI_OK;
+}
+
+static int write_instance(void *context, struct det_machine *machine, const char *id)
+{
+    struct exporter *exporter = context;
+    struct instance instance;
+    int code = instance_open(exporter->store, machine, id, &instance);
+
+    if (code != CLI_OK)
+        return code;
+    exporter->instance = &instance;
+    exporter->instances++;
+    code = write_all_of(exporter);
+    instance_close(&instance);
+    if (code == CLI_OK && ferror(exporter->file))
+        code = CLI_FAILURE;
+    return code;
+}
+
+static int write_machine(void *context, struct det_machine *machine)
+{
+    static const struct det_store_query all = { 0 };
+    struct exporter *exporter = context;
+    int code;
+
+    exporter->machine = machine;
+    code = write_definition(exporter);
+    if (code != CLI_OK)
+        return code;
+    return cli_store_instances(exporter->store, machine, &all, write_instance, exporter);
+}
+
+static int write_end(struct exporter *exporter)
+{
+    begin(exporter, "end");
+    line_number(&exporter->line, "instances", exporter->instances);
+    line_number(&exporter->line, "events", exporter->events);
+    return end(exporter);
+}
+
+static int write_store(struct exporter *exporter)
+{
+    int code;
+
+    line_init(&exporter->line, exporter->store->cli->allocator);
+    code = write_head(exporter);
+    if (code == CLI_OK)
+        code = cli_store_each(exporter->store, write_machine, exporter);
+    if (code == CLI_OK)
+        code = write_end(exporter);
+    line_deinit(&exporter->line);
+    return code;
+}
+
+/* It is on the disk afterwards, so that the store may go. */
+static int sync_file(const char *path)
+{
+    struct det_world *world = det_world_real();
+    char folder[DET_PATH_MAX];
+    struct det_file *file;
+    int r;
+
+    r = det_file_open(world, path, DET_FILE_WRITE, &file);
+    if (r < 0)
+        return r;
+    r = det_file_sync(world, file);
+    det_file_close(world, file);
+    if (r == 0)
+        r = det_file_folder(path, folder);
+    return r < 0 ? r : det_folder_sync(world, folder);
+}
+
+/* Nothing that is there is overwritten, and what was broken off does not look whole. */
+static int write_file(struct exporter *exporter, const char *path)
+{
+    struct cli *cli = exporter->store->cli;
+    bool is_lost;
+    int code;
+
+    exporter->file = fopen(path, "wx");
+    if (!exporter->file) {
+        code = errno == EEXIST ? CLI_CONFLICT : CLI_FAILURE;
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+        cli_complain(cli, "%s: cannot be made: %s", path, strerror(errno));
+        return code;
+    }
+    code = write_store(exporter);
+    is_lost = fflush(exporter->file) != 0 || ferror(exporter->file) != 0;
+    is_lost = fclose(exporter->file) != 0 || is_lost;
+    if (code == CLI_OK && (is_lost || sync_file(path) < 0)) {
+        cli_complain(cli, "%s: cannot be written; is the disk full?", path);
+        code = CLI_FAILURE;
+    }
+    if (code != CLI_OK)
+        (void)remove(path);
+    return code;
+}
+
+int store_export(struct cli_store *store, const char *path)
+{
+    struct exporter exporter = { .store = store };
+    struct cli *cli = store->cli;
+    int code;
+
+    if (path && strcmp(path, "-") != 0) {
+        code = write_file(&exporter, path);
+    } else {
+        exporter.file = cli->out;
+        code = write_store(&exporter);
+    }
+    if (code == CLI_OK)
+        cli_say(
+            cli, "%llu instances and %llu events exported\n",
+            (unsigned long long)exporter.instances, (unsigned long long)exporter.events);
+    return code;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* store_import.c - `detent store import`: reads an export twice: to judge it, and to take it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/import.h"
+#include "cli/input.h"
+#include "cli/seal.h"
+#include "cli/store_verbs.h"
+
+#define LINE_MAX_BYTES 67108864
+
+struct importing {
+    struct cli_store *store;
+    const char *path;
+    FILE *file;
+    char *line; /* getline()'s */
+    size_t capacity;
+    struct det_view text; /* of the line, without its newline */
+    uint64_t number;      /* of the line */
+    uint64_t total;       /* lines */
+    struct seal seal;
+    struct det_arena arena; /* of the line, as far as it is not an instance's */
+    struct import import;
+    uint64_t instances, events; /* that were seen */
+    bool has_begun, has_ended;
+};
+
+static int complain_of_line(struct importing *importing, const char *text)
+{
+    cli_complain(
+        importing->store->cli, "%s:%llu: %s", importing->path,
+        (unsigned long long)importing->number, text);
+    return CLI_USAGE;
+}
+
+/* 1: there is a line; 0: the end; -1: it was complained about. */
+static int next_line(struct importing *importing)
+{
+    ssize_t size;
+
+    errno = 0;
+    size = getline(&importing->line, &importing->capacity, importing->file);
+    if (size < 0 && ferror(importing->file)) {
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+        cli_complain(importing->store->cli, "%s: %s", importing->path, strerror(errno));
+        return -1;
+    }
+    if (size < 0)
+        return 0;
+    importing->number++;
+    if (importing->line[size - 1] == '\n')
+        size--;
+    if (size > LINE_MAX_BYTES) {
+        (void)complain_of_line(importing, "the line is too long");
+        return -1;
+    }
+    importing->text = det_view_of(importing->line, (size_t)size);
+    return 1;
+}
+
+static void rewind_file(struct importing *importing)
+{
+    rewind(importing->file);
+    importing->number = 0;
+}
+
+/* The first reading. */
+
+static int judge_members(struct importing *importing, struct members *members)
+{
+    const char *kind = members_text(members, "kind");
+
+    if (!importing->has_begun && strcmp(kind, "store") != 0)
+        return complain_of_line(importing, "this is no export of a store");
+    if (importing->has_ended)
+        return complain_of_line(importing, "there is something behind the end");
+    if (!importing->has_begun && members_number(members, "format") != 1)
+        return complain_of_line(
+            importing, "the export is of a newer format than this program knows");
+    importing->has_begun = true;
+    importing->instances += strcmp(kind, "instance") == 0;
+    importing->events += strcmp(kind, "event") == 0;
+    if (strcmp(kind, "end") != 0)
+        return CLI_OK;
+    importing->has_ended = true;
+    if (members_number(members, "instances") != importing->instances ||
+        members_number(members, "events") != importing->events)
+        return complain_of_line(importing, "there are fewer or more lines than the end says");
+    return CLI_OK;
+}
+
+static void forget_line(struct importing *importing)
+{
+    det_arena_deinit(&importing->arena);
+    det_arena_init(&importing->arena, importing->store->cli->allocator);
+}
+
+static int judge_line(struct importing *importing)
+{
+    struct det_error error = { 0 };
+    struct members members;
+    bool is_sealed = seal_check(&importing->seal, importing->text.data, importing->text.size);
+    int code, r;
+
+    r = members_read(&members, &importing->arena, importing->text, &error);
+    if (r == DET_ERR_NO_MEMORY)
+        return cli_no_memory(importing->store->cli);
+    if (r < 0 && !importing->has_begun)
+        return complain_of_line(importing, "this is no export of a store");
+    if (r < 0)
+        return complain_of_line(importing, error.text);
+    code = judge_members(importing, &members);
+    if (code == CLI_OK && !is_sealed)
+        code = complain_of_line(
+            importing, "the seal is broken: this line, or one before it, was changed, or lines are "
+                       "missing; nothing was imported");
+    if (code == CLI_OK && members.has_failed)
+        code = cli_no_memory(importing->store->cli);
+    forget_line(importing);
+    return code;
+}
+
+static int judge(struct importing *importing)
+{
+    int code = CLI_OK, r = 1;
+
+    while (code == CLI_OK && (r = next_line(importing)) > 0)
+        code = cli_is_stopped(importing->store->cli) ? CLI_INTERRUPTED : judge_line(importing);
+    importing->total = importing->number;
+    if (code != CLI_OK || r < 0)
+        return r < 0 ? CLI_FAILURE : code;
+    if (importing->has_ended)
+        return CLI_OK;
+    importing->number++;
+    return complain_of_line(
+        importing, importing->has_begun
+                       ? "the end is missing: the file was cut off; nothing was imported"
+                       : "this is no export of a store");
+}
+
+/* The second reading. */
+
+static int take_definition(struct importing *importing, struct members *members)
+{
+    const char *name = members_text(members, "machine"), *text = members_text(members, "spec");
+
+    if (members->has_failed)
+        return cli_no_memory(importing->store->cli);
+    return cli_store_define(importing->store, name, text, &importing->import.machine);
+}
+
+static int complain_of_instance(struct importing *importing, int r)
+{
+    struct cli_store *store = importing->store;
+    const struct import *import = &importing->import;
+
+    if (r == DET_ERR_MALFORMED)
+        return complain_of_line(importing, import->wrong);
+    if (r != DET_ERR_EXISTS)
+        return cli_store_complain(store, r, NULL);
+    cli_complain(
+        store->cli, "%s:%llu: %s '%s' %s; it was not touched, and the rest was not imported",
+        importing->path, (unsigned long long)importing->number, import->machine->name, import->id,
+        import->wrong);
+    return CLI_CONFLICT;
+}
+
+static int take_line(struct importing *importing, struct members *members)
+{
+    const char *kind = members_text(members, "kind");
+    struct import *import = &importing->import;
+    int r = 0;
+
+    if (members->has_failed)
+        return cli_no_memory(importing->store->cli);
+    if (strcmp(kind, "event") == 0)
+        r = import->machine ? import_event(import, importing->text) : DET_ERR_MALFORMED;
+    else
+        r = import_finish(import);
+    if (r == 0 && strcmp(kind, "instance") == 0)
+        r = import->machine ? import_instance(import, importing->text) : DET_ERR_MALFORMED;
+    if (r < 0)
+        return complain_of_instance(importing, r);
+    return strcmp(kind, "definition") == 0 ? take_definition(importing, members) : CLI_OK;
+}
+
+static int take(struct importing *importing)
+{
+    struct cli *cli = importing->store->cli;
+    int code = CLI_OK, r = 1;
+
+    rewind_file(importing);
+    while (code == CLI_OK && (r = next_line(importing)) > 0) {
+        struct members members;
+
+        cli_progress(cli, "importing", importing->number, importing->total);
+        if (cli_is_stopped(cli))
+            return CLI_INTERRUPTED;
+        r = members_read(&members, &importing->arena, importing->text, NULL);
+        code = r < 0 ? cli_no_memory(cli) : take_line(importing, &members);
+        forget_line(importing);
+    }
+    cli_progress_end(cli);
+    return r < 0 && code == CLI_OK ? CLI_FAILURE : code;
+}
+
+static int import_file(struct importing *importing)
+{
+    struct cli *cli = importing->store->cli;
+    int code;
+
+    import_init(&importing->import, importing->store);
+    det_arena_init(&importing->arena, cli->allocator);
+    code = judge(importing);
+    if (code == CLI_OK)
+        code = take(importing);
+    if (code == CLI_OK) {
+        cli_say(
+            cli, "%llu instances and %llu events imported\n",
+            (unsigned long long)importing->import.instances,
+            (unsigned long long)importing->import.events);
+        if (importing->import.passed)
+            cli_say(
+                cli, "%llu instances were there already\n",
+                (unsigned long long)importing->import.passed);
+    }
+    det_arena_deinit(&importing->arena);
+    import_deinit(&importing->import);
+    free(importing->line);
+    return code;
+}
+
+int store_import(struct cli_store *store, const char *path)
+{
+    struct importing *importing;
+    int code;
+
+    if (!cli_is_there(path) || cli_is_folder(path)) {
+        cli_complain(store->cli, "%s: there is no such file", path);
+        return CLI_NOT_FOUND;
+    }
+    importing = DET_NEW(store->cli->allocator, struct importing);
+    if (!importing)
+        return cli_no_memory(store->cli);
+    importing->store = store;
+    importing->path = path;
+    importing->file = fopen(path, "r");
+    if (importing->file) {
+        code = import_file(importing);
+        fclose(importing->file);
+    } else {
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+        cli_complain(store->cli, "%s: %s", path, strerror(errno));
+        code = CLI_FAILURE;
+    }
+    DET_DELETE(store->cli->allocator, importing);
+    return code;
+}

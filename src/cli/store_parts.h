@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* store_parts.h - what the files of store_url.h share. */
+#ifndef DET_CLI_STORE_PARTS_H
+#define DET_CLI_STORE_PARTS_H
+
+#include "cli/store_url.h"
+
+/* A path of the detent.yaml, seen from here; NULL: no memory. */
+const char *store_in_project(struct cli_store *store, const char *path);
+/* Collects what the store and the project know, and reads the file that was given. Complains, and
+ * returns an exit code. */
+DET_MUST_CHECK int store_list_machines(struct cli_store *store);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* store_url.c - finds and opens a store. */
+#include "cli/store_url.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/socket.h"
+#include "cli/store_parts.h"
+
+int cli_store_exit(int code)
+{
+    switch (code) {
+    case 0:
+        return CLI_OK;
+    case DET_ERR_INVALID:
+    case DET_ERR_UNSUPPORTED:
+    case DET_ERR_MALFORMED:
+    case DET_ERR_MISSING_FIELD:
+    case DET_ERR_UNKNOWN_FIELD:
+    case DET_ERR_DUPLICATE_FIELD:
+    case DET_ERR_TYPE:
+    case DET_ERR_RANGE:
+        return CLI_USAGE;
+    case DET_ERR_NOT_FOUND:
+        return CLI_NOT_FOUND;
+    case DET_ERR_EXISTS:
+    case DET_ERR_CONFLICT:
+        return CLI_CONFLICT;
+    case DET_ERR_TIMEOUT:
+        return CLI_TIMEOUT;
+    case DET_ERR_UNHANDLED:
+    case DET_ERR_STOPPED:
+    case DET_ERR_REFUSED:
+    case DET_ERR_ACTION_FAILED:
+    case DET_ERR_UNBOUND:
+    case DET_ERR_LOCKED:
+    case DET_ERR_LIMIT:
+    case DET_ERR_BUSY:
+        return CLI_REFUSED;
+    default:
+        return CLI_FAILURE;
+    }
+}
+
+int cli_store_complain(struct cli_store *store, int code, const struct det_error *error)
+{
+    struct cli *cli = store->cli;
+
+    if (code == DET_ERR_NO_MEMORY)
+        return cli_no_memory(cli);
+    if (error && error->code == code && error->text[0])
+        cli_complain(cli, "%s", error->text);
+    else
+        cli_complain(cli, "%s: %s", store->url, det_error_text(code));
+    return cli_store_exit(code);
+}
+
+static const char *url_given(const struct cli_store *store)
+{
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
+    const char *environment = getenv("DETENT_STORE");
+
+    if (store->wish.url)
+        return store->wish.url;
+    return environment && *environment ? environment : NULL;
+}
+
+/* The project of the current folder, if there is one and it is needed: who reads a store that was
+ * named has all that is needed in there. What is wrong with it was said. */
+static int read_project(struct cli_store *store)
+{
+    struct det_error error = { 0 };
+    char *path;
+
+    if (url_given(store) && !store->wish.is_writing)
+        return CLI_OK;
+    if (socket_find(".", store->folder, &error) < 0) {
+        store->folder[0] = '\0';
+        return CLI_OK;
+    }
+    if (cli_is_there(CONFIG_FILE_NAME))
+        snprintf(store->folder, sizeof store->folder, ".");
+    path = det_arena_format(&store->arena, "%s/" CONFIG_FILE_NAME, store->folder);
+    if (!path)
+        return cli_no_memory(store->cli);
+    if (strcmp(store->folder, ".") == 0)
+        path += 2;
+    return config_file_read(store->cli, path, &store->project);
+}
+
+const char *store_in_project(struct cli_store *store, const char *path)
+{
+    if (path[0] == '/' || strcmp(store->folder, ".") == 0)
+        return path;
+    return det_arena_format(&store->arena, "%s/%s", store->folder, path);
+}
+
+/* A file is seen from the folder of the detent.yaml that names it. */
+static const char *url_of_project(struct cli_store *store)
+{
+    static const char scheme[] = "sqlite:";
+    const char *url = store->project.config.store, *path;
+
+    if (!url || strncmp(url, scheme, sizeof scheme - 1) != 0)
+        return url;
+    path = store_in_project(store, url + sizeof scheme - 1);
+    return path ? det_arena_format(&store->arena, "%s%s", scheme, path) : NULL;
+}
+
+static int find_url(struct cli_store *store)
+{
+    const char *url = url_given(store);
+
+    if (!url && store->project.config.store) {
+        url = url_of_project(store);
+        if (!url)
+            return cli_no_memory(store->cli);
+    }
+    if (!url) {
+        cli_complain(
+            store->cli, "which store? --store sqlite:FILE or --store postgres://...; or a "
+                        "detent.yaml with 'store: sqlite:FILE'");
+        return CLI_USAGE;
+    }
+    store->url = det_arena_copy(&store->arena, url);
+    return store->url ? CLI_OK : cli_no_memory(store->cli);
+}
+
+/* People give the file. */
+static int complain_of_url(struct cli_store *store, int r, const struct det_error *error)
+{
+    const char *url = store->url;
+
+    if (strncmp(url, "memory:", 7) == 0)
+        cli_complain(
+            store->cli, "a store in memory is gone with each command; --store sqlite:FILE is kept");
+    else if (!strchr(url, ':') && cli_is_there(url))
+        cli_complain(store->cli, "'%s' is no URL; did you mean sqlite:%s?", url, url);
+    else if (!strchr(url, ':'))
+        cli_complain(
+            store->cli, "'%s' is no URL of a store; sqlite:%s or postgres://... is one", url, url);
+    else
+        return cli_store_complain(store, r, error);
+    return CLI_USAGE;
+}
+
+static int open_url(struct cli_store *store)
+{
+    const struct det_store_options options = {
+        .world = store->cli->world,
+        .allocator = store->cli->allocator,
+        .is_read_only = !store->wish.is_writing,
+        .must_exist = !store->wish.may_make,
+    };
+    struct det_error error = { 0 };
+    int r = DET_ERR_INVALID;
+
+    if (strncmp(store->url, "memory:", 7) != 0)
+        r = det_store_open_with(store->url, &options, &store->store, &error);
+    if (r < 0)
+        return complain_of_url(store, r, &error);
+    store->ops = store->store->ops;
+    return CLI_OK;
+}
+
+int cli_store_open(struct cli *cli, const struct store_wish *wish, struct cli_store *store)
+{
+    int code;
+
+    *store = (struct cli_store){ .cli = cli, .wish = *wish };
+    det_arena_init(&store->arena, cli->allocator);
+    det_arena_init(&store->project.arena, cli->allocator);
+    code = read_project(store);
+    if (code == CLI_OK)
+        code = find_url(store);
+    if (code == CLI_OK)
+        code = open_url(store);
+    if (code == CLI_OK)
+        code = store_list_machines(store);
+    return code;
+}
+
+void cli_store_close(struct cli_store *store)
+{
+    /* The store may use the definitions until it is closed. */
+    det_store_close(store->store);
+    for (struct store_machine *machine = store->machines; machine; machine = machine->next)
+        det_spec_close(machine->spec);
+    config_file_close(store->cli, &store->project);
+    det_arena_deinit(&store->arena);
+    store->store = NULL;
+    store->machines = NULL;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* store_verbs.h - what `detent store` can do with a store, a verb each. All of them complain, and
+ * return an exit code. */
+#ifndef DET_CLI_STORE_VERBS_H
+#define DET_CLI_STORE_VERBS_H
+
+#include "cli/store_url.h"
+
+/* `path` is the operand; NULL: none. */
+DET_MUST_CHECK int store_info(struct cli_store *store, const char *path);
+DET_MUST_CHECK int store_verify(struct cli_store *store, const char *path);
+DET_MUST_CHECK int store_compact(struct cli_store *store, const char *path);
+DET_MUST_CHECK int store_backup(struct cli_store *store, const char *path);
+/* To the output without a path, or with "-". */
+DET_MUST_CHECK int store_export(struct cli_store *store, const char *path);
+DET_MUST_CHECK int store_import(struct cli_store *store, const char *path);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* why.c - `detent why`: why an instance is where it is, and what will move it. */
+#include <string.h>
+
+#include "cli/facts.h"
+#include "cli/show.h"
+
+enum { OPTION_STORE, OPTION_MACHINE };
+
+static const struct cli_option option_table[] = {
+    [OPTION_STORE] = STORE_OPTION_URL,
+    [OPTION_MACHINE] = STORE_OPTION_MACHINE,
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+#define EVENTS_TEXT 2000
+
+static bool is_taken(const struct instance *instance, unsigned event)
+{
+    const struct det_machine *machine = instance->machine;
+
+    return !instance->loaded.head.is_stopped &&
+           det_machine_step(machine, instance->loaded.head.state, event)->outcome != DET_UNHANDLED;
+}
+
+/* Those that people send, or those that only effects and timers do. */
+static const char *list_events(const struct instance *instance, bool is_internal, char *target)
+{
+    const struct det_machine *machine = instance->machine;
+    size_t used = 0;
+
+    *target = '\0';
+    for (unsigned i = 0; i < machine->event_count && used < EVENTS_TEXT; i++) {
+        if (is_taken(instance, i) && machine->events[i].is_internal == is_internal)
+            used += (size_t)snprintf(
+                target + used, EVENTS_TEXT - used, "%s%s", used ? ", " : "",
+                machine->events[i].name);
+    }
+    return target;
+}
+
+static void print_takes(struct cli *cli, const struct instance *instance)
+{
+    char text[EVENTS_TEXT];
+
+    if (*list_events(instance, false, text))
+        facts_print(cli, "takes", "%s", text);
+    if (*list_events(instance, true, text))
+        facts_print(cli, "awaits", "%s, from an effect or a timer", text);
+}
+
+/* How it came there: the last event that is kept. */
+struct arrival {
+    struct cli *cli;
+    const struct instance *instance;
+    bool is_told;
+};
+
+static int tell_arrival(void *context, const struct det_store_event *row)
+{
+    struct arrival *arrival = context;
+    const struct det_machine *machine = arrival->instance->machine;
+    const char *event =
+        row->event == UINT16_MAX ? "a stop by hand" : machine->events[row->event].name;
+    const char *sender = instance_sender(row);
+    char when[INSTANCE_WHEN_TEXT];
+
+    facts_print(
+        arrival->cli, "last", "%s: %s in %s%s%s, %s", event, instance_outcome_name(row->outcome),
+        machine->states[row->from].name, *sender ? ", by " : "", sender,
+        instance_when(row->at, arrival->instance->now, when));
+    return 0;
+}
+
+static int print_arrival(struct cli *cli, const struct instance *instance)
+{
+    const struct cli_store *store = instance->store;
+    uint64_t sequence = instance->loaded.head.sequence;
+    struct arrival arrival = { .cli = cli, .instance = instance };
+
+    if (sequence == 0)
+        return 0;
+    return store->ops->events(
+        store->store, instance->loaded.instance, sequence - 1, tell_arrival, &arrival);
+}
+
+static int look_at_lock(const struct instance *instance, struct det_store_lease *ret)
+{
+    const struct cli_store *store = instance->store;
+    struct det_store_lease_change look = { .verb = DET_LEASE_LOOK,
+                                           .name = instance->id,
+                                           .owner = "" };
+    int r = store->ops->lock(store->store, instance->machine, &look, ret);
+
+    return r == DET_ERR_LOCKED ? 0 : r;
+}
+
+static void print_lock(struct cli *cli, const struct instance *instance)
+{
+    struct det_store_lease lease = { .token = 0 };
+    char when[INSTANCE_WHEN_TEXT];
+
+    if (look_at_lock(instance, &lease) == 0 && lease.owner[0])
+        facts_print(
+            cli, "lock", "held by %s, lapses %s unless renewed", lease.owner,
+            instance_when(lease.expires_at, instance->now, when));
+}
+
+/* What nobody would find out by waiting. */
+static void print_verdict(struct cli *cli, const struct instance *instance)
+{
+    bool is_over = instance->loaded.head.is_stopped || instance_is_final(instance);
+    bool is_moving = instance->timers || instance_effect_count(instance, false);
+
+    if (is_over || is_moving)
+        return;
+    if (instance_effect_count(instance, true))
+        facts_print(
+            cli, "so",
+            "nothing moves it by itself: an effect was given up; retry it, or send an "
+            "event");
+    else
+        facts_print(cli, "so", "nothing moves it by itself: it waits for an event to be sent");
+}
+
+static int explain(struct cli *cli, const struct instance *instance)
+{
+    int r;
+
+    facts_head(cli, instance);
+    r = print_arrival(cli, instance);
+    if (r < 0)
+        return cli_store_complain(instance->store, r, NULL);
+    print_takes(cli, instance);
+    facts_timers(cli, instance);
+    facts_effects(cli, instance);
+    facts_deferred(cli, instance);
+    print_lock(cli, instance);
+    print_verdict(cli, instance);
+    return CLI_OK;
+}
+
+static void add_events(struct line *line, const struct instance *instance)
+{
+    const struct det_machine *machine = instance->machine;
+    struct det_store_lease lease = { .token = 0 };
+
+    line_open(line, "takes", '[');
+    for (unsigned i = 0; i < machine->event_count; i++) {
+        if (!is_taken(instance, i))
+            continue;
+        line_open(line, NULL, '{');
+        line_text(line, "event", machine->events[i].name);
+        line_bool(line, "internal", machine->events[i].is_internal);
+        line_close(line, '}');
+    }
+    line_close(line, ']');
+    if (look_at_lock(instance, &lease) < 0 || !lease.owner[0])
+        return;
+    line_open(line, "lock", '{');
+    line_text(line, "owner", lease.owner);
+    line_number(line, "fence", lease.token);
+    line_time(line, "until", lease.expires_at);
+    line_close(line, '}');
+}
+
+static int run_command(struct cli *cli, const struct cli_args *args)
+{
+    const struct store_wish wish = { .url = args->values[OPTION_STORE],
+                                     .machine = args->values[OPTION_MACHINE] };
+    struct instance instance;
+    struct cli_store store;
+    int code = cli_store_open(cli, &wish, &store);
+
+    if (code == CLI_OK)
+        code = instance_find(&store, args->operands[0], &instance);
+    if (code == CLI_OK) {
+        if (cli->is_json)
+            facts_json(cli, &instance, add_events);
+        else
+            code = explain(cli, &instance);
+        instance_close(&instance);
+    }
+    cli_store_close(&store);
+    return code;
+}
+
+extern const struct cli_command cli_command_why;
+const struct cli_command cli_command_why = {
+    .name = "why",
+    .summary = "explain why an instance is where it is",
+    .about = "Says since when an instance is in its state and which event brought it there, which "
+             "events it\n"
+             "takes now, which timers and effects will move it and when, what failed, what is kept "
+             "for\n"
+             "later, and who holds its lock.",
+    .operand = { .form = "ID", .least = 1, .most = 1 },
+    .options = option_table,
+    .run = run_command,
+};

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* write.h - a machine as the text of a spec, part by part.
+ *
+ *      machine -> names in C -> things it uses -> rows -> laid out -> read again
+ *                 (write_names.c)                (write_record.c,      (write.c)
+ *                                                 write_declarations.c,
+ *                                                 write_behaviour.c)
+ *
+ * Invariants of a writer:
+ *   1. the first thing that goes wrong stays in `status`, and whatever comes after it is not kept;
+ *   2. what is declared is declared once, in the order of its first use;
+ *   3. nothing depends on an address, so that equal machines have equal texts. */
+#ifndef DET_MACHINE_WRITE_H
+#define DET_MACHINE_WRITE_H
+
+#include <detent/spec.h>
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/map.h"
+
+/* What a machine uses without having a list of it. */
+enum det_write_kind {
+    DET_WRITE_ENUM,
+    DET_WRITE_RECORD,
+    DET_WRITE_GUARD,
+    DET_WRITE_HOOK,
+    DET_WRITE_UPDATE,
+    DET_WRITE_FILL,
+};
+#define DET_WRITE_KINDS ((size_t)DET_WRITE_FILL + 1)
+
+struct det_write_thing {
+    const char *name;
+    const void *definition; /* of a record or an enum */
+    struct det_write_thing *next;
+};
+
+struct det_write_list {
+    struct det_map map; /* by name */
+    struct det_write_thing *first, **end;
+};
+
+struct det_writer {
+    const struct det_machine *machine;
+    struct det_arena arena;
+    struct det_buffer text;
+    struct det_write_list lists[DET_WRITE_KINDS];
+    struct det_map c_names;         /* of states and events */
+    struct det_map value_names;     /* of values of enums, in C */
+    const char **states, **events;  /* names in C, by id */
+    const char **effects, **timers; /* names, by id */
+    uint32_t *first_choice;         /* by pair: the index of its first alternative, from 1 */
+    uint32_t *next_choice; /* by alternative: the index of the next one of its pair, from 1 */
+    bool *is_written;      /* by pair */
+    size_t row_count;      /* of those that say pairs */
+    struct det_error *reterr;
+    int status; /* 0 or what went wrong first */
+};
+
+/* Remembers the first failure. */
+void det_write_fail(struct det_writer *writer, int code, const char *format, ...) DET_PRINTF(3, 4);
+/* Zeroed memory for as long as the writer lives; NULL when something has failed. */
+void *det_write_alloc(struct det_writer *writer, size_t count, size_t size);
+
+/* The names that states and events have in C, and all things the machine uses. */
+void det_write_collect(struct det_writer *writer);
+/* The alternative of a pair that follows `after`, in the order of the rows; NULL: the first one. */
+const struct det_choice *det_write_choice(
+    const struct det_writer *writer, size_t pair, const struct det_choice *after);
+/* A name in C that is not in the map yet, like the name on disk as far as that goes. */
+const char *det_write_c_name(
+    struct det_writer *writer, struct det_map *map, const char *wire, const char *noun);
+/* The thing of that name, added if it is new. */
+struct det_write_thing *det_write_thing(
+    struct det_writer *writer, enum det_write_kind kind, const char *name);
+
+/* The record and what it is made of, those in it first. NULL is fine. */
+void det_write_add_record(struct det_writer *writer, const struct det_record *record);
+/* Their rows, and one row of a record. */
+void det_write_field(struct det_writer *writer, const struct det_field *field);
+void det_write_enums(struct det_writer *writer);
+void det_write_records(struct det_writer *writer);
+
+/* The rows of the machine itself: what it declares, and what it does. */
+void det_write_declarations(struct det_writer *writer);
+void det_write_behaviour(struct det_writer *writer);
+
+/* "SECONDS(3), EVENT, fill". */
+void det_write_timeout(struct det_writer *writer, const struct det_timeout *timeout);
+/* What a transition does, in words: "goes to paid, IF(can_pay), DO(mail)". */
+void det_write_way(struct det_writer *writer, const struct det_transition *transition);
+/* The rows that are made up, if any are needed, all about one pair, which is `ret`; true if so. Its
+ * own row overrides them. */
+bool det_write_lost(struct det_writer *writer, size_t *ret);
+
+/* Appends the canonical text; see det_machine_write() in spec.h. After an error the buffer is as it
+ * was. */
+DET_MUST_CHECK int det_write_machine(
+    const struct det_machine *machine, struct det_buffer *target, struct det_error *reterr);
+
+#endif

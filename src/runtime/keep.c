@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* keep.c - what is done to an instance without an event: snapshots, pruning, and dead letters that
+ * are tried again.
+ *
+ * Whether an event also makes a snapshot is decided from its sequence and its time alone, so that
+ * nothing has to be remembered, and the same history makes the same snapshots:
+ *
+ *     every:  the sequence passes a multiple of it
+ *     span:   the first event in each span since 1970 */
+#include "runtime/keep.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "runtime/walk.h"
+
+static bool passes(uint64_t before, uint64_t after, uint64_t every)
+{
+    return every && before / every != after / every;
+}
+
+static bool is_at_the_end(const struct det_turn *turn)
+{
+    const struct det_store_head *head = &turn->draft->head;
+
+    return head->is_stopped || turn->served->machine->states[head->state].flags & DET_STATE_FINAL;
+}
+
+bool det_keep_wants_snapshot(const struct det_turn *turn)
+{
+    const struct det_snapshot_policy *policy = &turn->runtime->options.snapshots;
+    const struct det_store_head *before = &turn->resident->head;
+    const struct det_store_head *after = &turn->draft->head;
+
+    if (turn->kind == DET_TURN_START || after->sequence == before->sequence)
+        return false;
+    if (passes(before->sequence, after->sequence, policy->every))
+        return true;
+    if (policy->on_final && is_at_the_end(turn))
+        return true;
+    return policy->span &&
+           passes(
+               (uint64_t)before->last_transition_at, (uint64_t)turn->now, (uint64_t)policy->span);
+}
+
+size_t det_keep_history(const struct det_turn *turn, uint16_t target[DET_HISTORY_MAX])
+{
+    const struct det_resident *resident = turn->resident;
+    uint64_t count = resident->head.transition_count;
+    uint32_t kept = turn->runtime->options.history_kept;
+    size_t filled = 0;
+
+    for (size_t i = turn->draft ? turn->draft->event_count : 0; i-- > 0 && filled < kept;) {
+        if (turn->draft->events[i].outcome == DET_GOTO)
+            target[filled++] = turn->draft->events[i].from;
+    }
+    for (uint64_t i = 0; i < count && filled < kept; i++)
+        target[filled++] = resident->history[(count - 1 - i) % kept];
+    return filled;
+}
+
+/* What failed in any other way than certainly is loaded again before the next turn. */
+static void doubt(struct det_turn *turn)
+{
+    det_shard_lock(turn->runtime, turn->shard);
+    if (!turn->resident->is_stale) {
+        turn->resident->is_stale = true;
+        turn->shard->stale++;
+    }
+    det_shard_unlock(turn->runtime, turn->shard);
+    det_due_kick(turn->runtime, INT64_MIN);
+}
+
+/* The turn has no draft: the head stays as it is. */
+static int commit_kept(struct det_turn *turn, struct det_store_commit *commit)
+{
+    struct det_store_commit *const one = commit;
+    struct det_runtime *runtime = turn->runtime;
+    int r;
+
+    commit->machine = turn->served->machine;
+    commit->id = turn->resident->id;
+    commit->instance = turn->resident->handle;
+    commit->expected = turn->resident->head.sequence;
+    commit->head = &turn->resident->head;
+    r = runtime->ops->commit(runtime->store, &one, 1);
+    if (r == 0)
+        r = commit->result;
+    if (r < 0 && !det_runtime_is_certain(r))
+        doubt(turn);
+    return r;
+}
+
+static int fail(const struct det_turn *turn, const char *what, int r, struct det_error *reterr)
+{
+    if (r == 0)
+        return 0;
+    return det_error_set(
+        reterr, r, "%s %s: %s: %s", turn->served->machine->name, turn->resident->id, what,
+        det_error_text(r));
+}
+
+static int begin(
+    struct det_turn *turn, struct det_runtime *runtime, const struct det_machine *machine,
+    const char *instance, struct det_error *reterr)
+{
+    int r;
+
+    r = det_walk_begin(turn, runtime, machine, instance);
+    if (r == 0)
+        return 0;
+    return det_error_set(
+        reterr, r, "%s %s: %s", machine->name, instance,
+        r == DET_ERR_NOT_FOUND ? "there is none; start it first" : det_error_text(r));
+}
+
+int det_runtime_snapshot(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    struct det_error *reterr)
+{
+    uint16_t history[DET_HISTORY_MAX];
+    struct det_store_commit commit = { .is_snapshot = true, .history = history };
+    struct det_turn turn;
+    int r;
+
+    r = begin(&turn, runtime, machine, instance, reterr);
+    if (r < 0)
+        return r;
+    commit.history_count = det_keep_history(&turn, history);
+    r = fail(&turn, "no snapshot was made", commit_kept(&turn, &commit), reterr);
+    det_walk_end(&turn);
+    return r;
+}
+
+int det_runtime_prune(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    uint64_t sequence, uint64_t *ret, struct det_error *reterr)
+{
+    uint64_t count = 0;
+    struct det_turn turn;
+    int r;
+
+    r = begin(&turn, runtime, machine, instance, reterr);
+    if (r < 0)
+        return r;
+    r = runtime->ops->prune(runtime->store, turn.resident->handle, sequence, 0, &count);
+    r = fail(&turn, "nothing was pruned", r, reterr);
+    det_walk_end(&turn);
+    if (r == 0 && ret)
+        *ret = count;
+    return r;
+}
+
+void det_keep_prune(struct det_turn *turn)
+{
+    const struct det_snapshot_policy *policy = &turn->runtime->options.snapshots;
+    uint64_t sequence = turn->resident->head.sequence;
+    uint64_t count;
+    int r;
+
+    if (!policy->events_kept || sequence <= policy->events_kept)
+        return;
+    r = turn->runtime->ops->prune(
+        turn->runtime->store, turn->resident->handle, sequence - policy->events_kept, 0, &count);
+    /* What could not go now goes with the next snapshot. */
+    (void)r;
+}
+
+static struct det_errand *find_dead(const struct det_resident *resident, const char *key)
+{
+    struct det_resident_more *more = resident->more;
+
+    if (!more)
+        return NULL;
+    DET_LIST_EACH(node, &more->errands)
+    {
+        struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
+
+        if (errand->state == DET_ERRAND_DEAD && strcmp(errand->key, key) == 0)
+            return errand;
+    }
+    return NULL;
+}
+
+static int promise(struct det_turn *turn)
+{
+    int r;
+
+    det_shard_lock(turn->runtime, turn->shard);
+    r = det_due_promise(turn->shard, 1);
+    det_shard_unlock(turn->runtime, turn->shard);
+    return r;
+}
+
+/* The place in the heap is there before the commit, so that nothing can fail after it. */
+static int revive(struct det_turn *turn, struct det_errand *errand)
+{
+    struct det_runtime *runtime = turn->runtime;
+    struct det_store_effect_change change = { DET_STORE_UPDATE, errand->row };
+    struct det_store_commit commit = { .effects = &change, .effect_count = 1 };
+    int r;
+
+    r = promise(turn);
+    if (r < 0)
+        return r;
+    change.effect.is_dead = false;
+    change.effect.attempts = 0;
+    change.effect.last_error = 0;
+    change.effect.next = runtime->ops->now(runtime->store);
+    r = commit_kept(turn, &commit);
+    det_shard_lock(runtime, turn->shard);
+    if (r == 0)
+        det_errand_revive(runtime, turn->shard, errand, change.effect.next);
+    else
+        turn->shard->promised--;
+    det_shard_unlock(runtime, turn->shard);
+    return r;
+}
+
+int det_runtime_retry(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    const char *key, struct det_error *reterr)
+{
+    struct det_errand *errand;
+    struct det_turn turn;
+    int r;
+
+    r = begin(&turn, runtime, machine, instance, reterr);
+    if (r < 0)
+        return r;
+    errand = find_dead(turn.resident, key);
+    if (!errand)
+        r = det_error_set(
+            reterr, DET_ERR_NOT_FOUND, "%s %s has no dead letter %s", machine->name, instance, key);
+    else
+        r = fail(&turn, "the dead letter stays one", revive(&turn, errand), reterr);
+    det_walk_end(&turn);
+    return r;
+}

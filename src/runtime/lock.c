@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* lock.c - an instance for oneself; and sends that meet the locks of others.
+ *
+ * A lock is asked for on the caller's thread, and kept by a lease on the loop, which begins as
+ * held. It is given up on the caller's thread too, so that it is free when det_lock_close() has
+ * returned. Every acquisition has an owner of its own: opening it twice in one process is a lock
+ * and a wait. */
+#include <detent/lock.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/checked.h"
+#include "base/memory.h"
+#include "runtime/node.h"
+#include "runtime/turn.h"
+
+#define JITTER_DEFAULT 10
+#define JITTER_MAX     90
+
+struct det_lock {
+    struct det_runtime *runtime;
+    const struct det_machine *machine;
+    struct det_lock_options options;
+    struct det_lease *lease;
+    uint64_t fence;
+    char owner[DET_OWNER_MAX + 1];
+    char instance[DET_ID_MAX + 1];
+};
+
+const struct det_lock_options det_lock_default = {
+    .span = 30 * DET_SECOND,
+    .wait = 10 * DET_SECOND,
+};
+const struct det_lock_options det_lock_fast = {
+    .span = 10 * DET_SECOND,
+    .wait = 5 * DET_SECOND,
+};
+const struct det_lock_options det_lock_long_running = {
+    .span = 5 * DET_MINUTE,
+    .wait = 30 * DET_SECOND,
+};
+
+struct det_lock_options det_lock_filled(const struct det_lock_options *options)
+{
+    struct det_lock_options filled = options ? *options : det_lock_default;
+
+    if (!filled.span)
+        filled.span = det_lock_default.span;
+    if (!filled.wait)
+        filled.wait = det_lock_default.wait;
+    if (!filled.retry)
+        filled.retry = 100 * DET_MILLISECOND;
+    if (!filled.renewal)
+        filled.renewal = filled.span / 3;
+    if (!filled.jitter_percent)
+        filled.jitter_percent = JITTER_DEFAULT;
+    if (filled.jitter_percent == UINT32_MAX)
+        filled.jitter_percent = 0;
+    return filled;
+}
+
+int det_lock_check(const struct det_lock_options *filled, struct det_error *reterr)
+{
+    if (filled->span < 0 || filled->wait < -1 || filled->retry < 0 || filled->renewal < 0)
+        return det_error_set(reterr, DET_ERR_INVALID, "a span of time is negative");
+    if (filled->renewal >= filled->span)
+        return det_error_set(reterr, DET_ERR_INVALID, "a lock is renewed within its span");
+    if (filled->jitter_percent > JITTER_MAX)
+        return det_error_set(reterr, DET_ERR_INVALID, "jitter_percent is at most %d", JITTER_MAX);
+    return 0;
+}
+
+/* Waiting. */
+
+static det_time deadline_of(struct det_runtime *runtime, const struct det_lock_options *options)
+{
+    return det_add_time(
+        det_world_now(runtime->world, DET_CLOCK_MONOTONIC), options->wait > 0 ? options->wait : 0);
+}
+
+static uint64_t wakes_seen(struct det_node *node)
+{
+    uint64_t wakes;
+
+    det_mutex_lock(node->runtime->world, node->mutex);
+    wakes = node->wakes;
+    det_mutex_unlock(node->runtime->world, node->mutex);
+    return wakes;
+}
+
+/* Until somebody has given up a lock, or a while has passed: 0. DET_ERR_TIMEOUT at the deadline. */
+static int wait_for_wake(struct det_node *node, uint64_t seen, det_time retry, det_time deadline)
+{
+    struct det_world *world = node->runtime->world;
+    det_time now = det_world_now(world, DET_CLOCK_MONOTONIC);
+    det_time until = det_add_time(now, retry);
+    int r = 0;
+
+    if (now >= deadline)
+        return DET_ERR_TIMEOUT;
+    det_mutex_lock(world, node->mutex);
+    node->waiting++;
+    while (r == 0 && node->wakes == seen && !node->is_closing)
+        r = det_condition_wait(
+            world, node->changed, node->mutex, until < deadline ? until : deadline);
+    if (node->is_closing)
+        r = DET_ERR_CLOSED;
+    node->waiting--;
+    if (node->is_closing)
+        det_condition_broadcast(world, node->changed);
+    det_mutex_unlock(world, node->mutex);
+    return r == DET_ERR_TIMEOUT ? 0 : r;
+}
+
+static int tell_locked(
+    const char *machine, const char *instance, const struct det_store_lease *lease,
+    struct det_error *reterr)
+{
+    det_error_set(
+        reterr, DET_ERR_LOCKED, "%s %s is locked by %s", machine, instance,
+        *lease->owner ? lease->owner : "somebody");
+    if (reterr) {
+        reterr->until = lease->expires_at;
+        memcpy(reterr->holder, lease->owner, sizeof reterr->holder);
+    }
+    return DET_ERR_LOCKED;
+}
+
+/* What may be otherwise in a moment. */
+static bool is_passing(int r)
+{
+    return r == DET_ERR_LOCKED || r == DET_ERR_IO || r == DET_ERR_TIMEOUT || r == DET_ERR_BUSY;
+}
+
+static int tell_failure(
+    const struct det_lease_plan *plan, int r, const struct det_store_lease *lease,
+    struct det_error *reterr)
+{
+    const char *machine = plan->machine->name;
+
+    if (r == DET_ERR_LOCKED)
+        return tell_locked(machine, plan->name, lease, reterr);
+    if (r == DET_ERR_NOT_FOUND)
+        return det_error_set(reterr, r, "there is no %s %s; start it first", machine, plan->name);
+    return det_error_set(
+        reterr, r, "%s %s cannot be locked: %s", machine, plan->name, det_error_text(r));
+}
+
+/* Asks until it is had, or the deadline. */
+static int acquire(
+    struct det_runtime *runtime, const struct det_lease_plan *plan,
+    const struct det_lock_options *options, struct det_grant *ret, struct det_error *reterr)
+{
+    det_time deadline = deadline_of(runtime, options);
+    struct det_store_lease lease;
+    int r, w = 0;
+
+    do {
+        uint64_t seen = wakes_seen(runtime->node);
+
+        r = det_lease_call(
+            runtime, plan,
+            &(struct det_store_lease_change){ .verb = DET_LEASE_ACQUIRE,
+                                              .name = plan->name,
+                                              .owner = plan->owner,
+                                              .span = plan->span },
+            &lease, &ret->until);
+        if (r < 0 && is_passing(r))
+            w = wait_for_wake(
+                runtime->node, seen, det_node_vary(runtime->node, options->retry, JITTER_DEFAULT),
+                deadline);
+    } while (r < 0 && is_passing(r) && w == 0);
+    if (r < 0 && w < 0 && w != DET_ERR_TIMEOUT)
+        return det_error_set(reterr, w, "waiting for a lock: %s", det_error_text(w));
+    if (r < 0)
+        return tell_failure(plan, r, &lease, reterr);
+    ret->token = lease.token;
+    ret->sequence = lease.sequence;
+    return 0;
+}
+
+static void release(struct det_runtime *runtime, const struct det_lease_plan *plan, uint64_t token)
+{
+    struct det_store_lease lease;
+    int r;
+
+    r = runtime->ops->lock(
+        runtime->store, plan->machine,
+        &(struct det_store_lease_change){
+            .verb = DET_LEASE_RELEASE, .name = plan->name, .owner = plan->owner, .token = token },
+        &lease);
+    /* What the store could not be told it will find out by itself. */
+    (void)r;
+    det_node_wake(runtime->node);
+}
+
+/* Whoever had the lock before may have moved the instance: then what is in memory is old. */
+static int freshen(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    uint64_t sequence, struct det_error *reterr)
+{
+    const struct det_index_slot *slot;
+    struct det_served *served;
+    struct det_shard *shard;
+    uint64_t hash;
+    int r;
+
+    r = det_served_get(runtime, machine, reterr, &served);
+    if (r < 0)
+        return r;
+    hash = det_served_hash(runtime, instance);
+    shard = det_served_shard(runtime, hash);
+    det_shard_lock(runtime, shard);
+    slot = det_index_find(det_served_index(runtime, served, shard), hash, instance);
+    if (slot && !slot->resident->is_loading && !slot->resident->is_stale &&
+        slot->resident->head.sequence < sequence) {
+        slot->resident->is_stale = true;
+        shard->stale++;
+    }
+    det_shard_unlock(runtime, shard);
+    return 0;
+}
+
+/* Sends and locks. */
+
+static struct det_lease_plan plan_of_guard(
+    const struct det_guard *guard, const struct det_lock_options *options)
+{
+    return (struct det_lease_plan){
+        .machine = guard->machine,
+        .name = guard->instance,
+        .owner = guard->owner,
+        .span = options->span,
+    };
+}
+
+int det_guard_enter(struct det_guard *guard, struct det_error *reterr)
+{
+    struct det_runtime *runtime = guard->runtime;
+    struct det_lock_options options = det_lock_filled(runtime->options.lock);
+    struct det_lease_plan plan;
+    struct det_grant grant;
+    int r;
+
+    if (runtime->options.locking != DET_LOCK_LEASE || guard->fence)
+        return 0;
+    det_node_owner(runtime, NULL, guard->owner);
+    plan = plan_of_guard(guard, &options);
+    r = acquire(runtime, &plan, &options, &grant, reterr);
+    if (r < 0)
+        return r;
+    r = freshen(runtime, guard->machine, guard->instance, grant.sequence, reterr);
+    if (r < 0) {
+        release(runtime, &plan, grant.token);
+        return r;
+    }
+    guard->fence = grant.token;
+    guard->is_ours = true;
+    return 0;
+}
+
+/* Somebody else has the lock: who, and until when; then waits for a change. */
+static bool wait_unlocked(struct det_guard *guard, struct det_error *reterr)
+{
+    struct det_runtime *runtime = guard->runtime;
+    struct det_lock_options options = det_lock_filled(runtime->options.lock);
+    uint64_t seen = wakes_seen(runtime->node);
+    struct det_store_lease lease = { 0 };
+    int r;
+
+    r = runtime->ops->lock(
+        runtime->store, guard->machine,
+        &(struct det_store_lease_change){ .verb = DET_LEASE_LOOK, .name = guard->instance },
+        &lease);
+    if (r == 0 && !*lease.owner)
+        return true;
+    if (!guard->until)
+        guard->until = deadline_of(runtime, &options);
+    tell_locked(guard->machine->name, guard->instance, &lease, reterr);
+    r = wait_for_wake(
+        runtime->node, seen, det_node_vary(runtime->node, options.retry, JITTER_DEFAULT),
+        guard->until);
+    return r == 0;
+}
+
+bool det_guard_leave(struct det_guard *guard, int result, struct det_error *reterr)
+{
+    struct det_lock_options options;
+    struct det_lease_plan plan;
+
+    if (!guard->is_ours)
+        return result == DET_ERR_LOCKED && wait_unlocked(guard, reterr);
+    options = det_lock_filled(guard->runtime->options.lock);
+    plan = plan_of_guard(guard, &options);
+    release(guard->runtime, &plan, guard->fence);
+    guard->is_ours = false;
+    guard->fence = 0;
+    return false;
+}
+
+/* Locks. */
+
+static struct det_lease_plan plan_of(const struct det_lock *lock)
+{
+    return (struct det_lease_plan){
+        .machine = lock->machine,
+        .name = lock->instance,
+        .owner = lock->owner,
+        .span = lock->options.span,
+        .renewal = lock->options.renewal,
+        .jitter_percent = lock->options.jitter_percent,
+        .is_once = true,
+    };
+}
+
+/* On the loop. */
+static void changed(void *user, bool is_held, uint64_t token)
+{
+    const struct det_lock *lock = user;
+
+    (void)token;
+    det_assert(!is_held);
+    if (lock->options.lost)
+        lock->options.lost(lock->options.user);
+}
+
+static int open_lock(struct det_lock *lock, struct det_error *reterr)
+{
+    struct det_lease_plan plan = plan_of(lock);
+    struct det_grant grant;
+    int r;
+
+    plan.changed = changed;
+    plan.user = lock;
+    r = det_lease_make(lock->runtime->node, &plan, &lock->lease);
+    if (r < 0)
+        return det_error_set(reterr, r, "no memory for a lock");
+    r = acquire(lock->runtime, &plan, &lock->options, &grant, reterr);
+    if (r == 0) {
+        r = freshen(lock->runtime, lock->machine, lock->instance, grant.sequence, reterr);
+        if (r < 0)
+            release(lock->runtime, &plan, grant.token);
+    }
+    if (r < 0) {
+        det_lease_discard(lock->lease);
+        return r;
+    }
+    lock->fence = grant.token;
+    det_lease_begin(lock->lease, &grant);
+    return 0;
+}
+
+static int check_instance(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    struct det_error *reterr)
+{
+    struct det_served *served;
+
+    if (!runtime->ops->lock)
+        return det_error_set(reterr, DET_ERR_UNSUPPORTED, "this store has no locks");
+    if (!det_runtime_id_is_valid(instance))
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "an id has 1 to %d characters of A-Z a-z 0-9 . _ : -",
+            DET_ID_MAX);
+    return det_served_get(runtime, machine, reterr, &served);
+}
+
+int det_lock_open(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    const struct det_lock_options *options, struct det_lock **ret, struct det_error *reterr)
+{
+    struct det_lock_options filled = det_lock_filled(options);
+    struct det_lock *lock;
+    int r;
+
+    det_assert(runtime && machine && instance && ret);
+    r = det_lock_check(&filled, reterr);
+    if (r == 0)
+        r = check_instance(runtime, machine, instance, reterr);
+    if (r < 0)
+        return r;
+    lock = DET_NEW(runtime->allocator, struct det_lock);
+    if (!lock)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a lock");
+    lock->runtime = runtime;
+    lock->machine = machine;
+    lock->options = filled;
+    snprintf(lock->instance, sizeof lock->instance, "%s", instance);
+    det_node_owner(runtime, NULL, lock->owner);
+    r = open_lock(lock, reterr);
+    if (r < 0) {
+        DET_DELETE(runtime->allocator, lock);
+        return r;
+    }
+    atomic_fetch_add(&runtime->node->opened, 1);
+    *ret = lock;
+    return 0;
+}
+
+void det_lock_close(struct det_lock *lock)
+{
+    struct det_lease_plan plan;
+
+    if (!lock)
+        return;
+    plan = plan_of(lock);
+    release(lock->runtime, &plan, lock->fence);
+    det_lease_abandon(lock->lease);
+    atomic_fetch_sub(&lock->runtime->node->opened, 1);
+    DET_DELETE(lock->runtime->allocator, lock);
+}
+
+static int tell_lost(const struct det_lock *lock, struct det_error *reterr)
+{
+    return det_error_set(
+        reterr, DET_ERR_LOCK_LOST, "%s %s: the lock with the number %llu was lost",
+        lock->machine->name, lock->instance, (unsigned long long)lock->fence);
+}
+
+int det_lock_send_all(
+    struct det_lock *lock, const void *const *events, size_t count,
+    const struct det_send_options *options, struct det_sent *ret)
+{
+    struct det_send_all send = { .runtime = lock->runtime,
+                                 .machine = lock->machine,
+                                 .instance = lock->instance,
+                                 .events = events,
+                                 .count = count,
+                                 .fence = lock->fence };
+    int r = DET_ERR_LOCK_LOST;
+
+    if (det_lock_is_held(lock))
+        r = det_send_under(&send, options, ret);
+    if (r != DET_ERR_LOCK_LOST)
+        return r;
+    det_lease_lose(lock->lease);
+    if (lock->options.on_lost == DET_LOCK_FAIL_FAST)
+        return tell_lost(lock, options ? options->error : NULL);
+    send.fence = 0;
+    return det_send_under(&send, options, ret);
+}
+
+int det_lock_send(
+    struct det_lock *lock, const void *event, const struct det_send_options *options,
+    struct det_sent *ret)
+{
+    return det_lock_send_all(lock, &event, 1, options, ret);
+}
+
+int det_lock_get(struct det_lock *lock, struct det_instance *ret, void *ret_data)
+{
+    if (lock->options.on_lost == DET_LOCK_FAIL_FAST && !det_lock_is_held(lock))
+        return DET_ERR_LOCK_LOST;
+    return det_runtime_get(lock->runtime, lock->machine, lock->instance, ret, ret_data);
+}
+
+uint64_t det_lock_fence(const struct det_lock *lock)
+{
+    return lock->fence;
+}
+
+bool det_lock_is_held(struct det_lock *lock)
+{
+    return det_lease_is_held(lock->lease, NULL);
+}

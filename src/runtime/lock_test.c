@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* lock_test.c - locks of instances: who has one, who waits, who has lost it. Items are those of the
+ * reference's section 7, holes those of its table 8.3. */
+#include "runtime/nodes_test.h"
+
+#define NOT_AT_ALL (-1)
+
+static const struct det_lock_options brief = { .span = 10 * DET_SECOND, .wait = 5 * DET_SECOND };
+
+static void item_63_a_free_lock_is_had_and_a_taken_one_says_by_whom_and_until_when(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+    struct det_lock *lock;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 0, "o-1", &brief);
+    assert_true(det_lock_is_held(lock));
+    assert_int_equal(det_lock_fence(lock), 1);
+    assert_int_equal(try_lock(n, 1, "o-1", NOT_AT_ALL), DET_ERR_LOCKED);
+    assert_int_equal(strncmp(n->error.holder, n->store[0]->owner, 32), 0);
+    assert_int_equal(n->error.until, det_shared_now(n->shared) + brief.span);
+    assert_non_null(strstr(n->error.text, "order o-1 is locked by"));
+    det_lock_close(lock);
+    assert_int_equal(try_lock(n, 1, "o-1", NOT_AT_ALL), 0);
+    nodes_close(n);
+}
+
+/* Hole 8: upstream, two of one node both have it, and the first to leave frees it under the other.
+ */
+static void hole_8_two_of_one_node_are_two_owners(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+    struct det_lock *lock;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 0, "o-1", &brief);
+    assert_int_equal(try_lock(n, 0, "o-1", NOT_AT_ALL), DET_ERR_LOCKED);
+    assert_true(det_lock_is_held(lock));
+    assert_int_equal(lock_kind(n, lock, PING), 0);
+    assert_int_equal(try_lock(n, 1, "o-1", NOT_AT_ALL), DET_ERR_LOCKED);
+    det_lock_close(lock);
+    nodes_close(n);
+}
+
+static void item_63_a_lock_that_has_lapsed_is_had_by_others(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+    struct det_lock *lock, *next;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 0, "o-1", &brief);
+    det_shared_pause(n->store[0], true);
+    pass(n, brief.span - 1);
+    assert_int_equal(try_lock(n, 1, "o-1", NOT_AT_ALL), DET_ERR_LOCKED);
+    pass(n, 1);
+    next = node_lock(n, 1, "o-1", &brief);
+    assert_int_equal(det_lock_fence(next), 2);
+    det_shared_pause(n->store[0], false);
+    det_lock_close(lock);
+    assert_true(det_lock_is_held(next));
+    det_lock_close(next);
+    nodes_close(n);
+}
+
+static void a_lock_needs_an_instance_and_sane_options(void **unused)
+{
+    struct nodes *n = nodes_open(1, (struct det_runtime_options){ 0 });
+    static const struct det_lock_options bad[] = {
+        { .span = -1 },
+        { .wait = -2 },
+        { .retry = -1 },
+        { .renewal = -1 },
+        { .span = DET_SECOND, .renewal = DET_SECOND },
+        { .jitter_percent = 91 },
+    };
+    struct det_lock *lock;
+
+    (void)unused;
+    assert_int_equal(try_lock(n, 0, "o-1", NOT_AT_ALL), DET_ERR_NOT_FOUND);
+    assert_string_equal(n->error.text, "there is no order o-1; start it first");
+    assert_int_equal(try_lock(n, 0, "o 1", NOT_AT_ALL), DET_ERR_INVALID);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(
+            det_lock_open(n->runtime[0], n->order, "o-1", &bad[i], &lock, &n->error),
+            DET_ERR_INVALID);
+    det_lock_close(NULL);
+    nodes_close(n);
+}
+
+/* Somebody who gives up a lock after a while. */
+struct later {
+    struct nodes *nodes;
+    struct det_lock *lock;
+    det_time span;
+};
+
+static void close_later(void *argument)
+{
+    struct later *later = argument;
+
+    wait_in(det_sim_world(later->nodes->sim), later->span);
+    det_lock_close(later->lock);
+}
+
+static void item_64_who_waits_has_it_as_soon_as_it_is_given_up(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+    struct det_world *world = det_sim_world(n->sim);
+    struct later later = { n, NULL, 3 * DET_SECOND };
+    struct det_thread *thread;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    for (unsigned who = 0; who < 2; who++) {
+        det_time began = now_of(n);
+
+        later.lock = node_lock(n, 0, "o-1", &brief);
+        assert_int_equal(det_thread_start(world, "later", close_later, &later, &thread), 0);
+        assert_int_equal(try_lock(n, who, "o-1", 5 * DET_SECOND), 0);
+        assert_int_equal(now_of(n) - began, later.span);
+        det_thread_join(world, thread);
+    }
+    nodes_close(n);
+}
+
+static void item_64_who_waits_in_vain_is_told_by_whom(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+    struct det_lock *lock;
+    det_time began;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 0, "o-1", &brief);
+    began = now_of(n);
+    assert_int_equal(try_lock(n, 1, "o-1", 25 * DET_SECOND), DET_ERR_LOCKED);
+    assert_int_equal(now_of(n) - began, 25 * DET_SECOND);
+    assert_string_not_equal(n->error.holder, "");
+    assert_true(n->error.until > det_shared_now(n->shared));
+    assert_true(det_lock_is_held(lock));
+    det_lock_close(lock);
+    nodes_close(n);
+}
+
+static void item_68_a_heartbeat_renews_it_and_ends_with_it(void **unused)
+{
+    struct nodes *n = nodes_open(1, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
+    struct det_lock_options options = { .span = 3 * DET_SECOND, .renewal = DET_SECOND };
+    struct det_lock *lock;
+    uint64_t renewed;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 0, "o-1", &options);
+    renewed = det_shared_counts(n->shared).renewals;
+    pass(n, 4 * DET_SECOND);
+    assert_in_range(det_shared_counts(n->shared).renewals - renewed, 3, 4);
+    pass(n, DET_MINUTE);
+    assert_true(det_lock_is_held(lock));
+    assert_int_equal(lock_kind(n, lock, PING), 0);
+    det_lock_close(lock);
+    pass(n, DET_SECOND);
+    renewed = det_shared_counts(n->shared).renewals;
+    pass(n, DET_MINUTE);
+    assert_int_equal(det_shared_counts(n->shared).renewals, renewed);
+    nodes_close(n);
+}
+
+static void the_beats_of_a_heart_are_apart_by_more_and_less_than_the_renewal(void **unused)
+{
+    struct nodes *n = nodes_open(1, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
+    struct det_lock_options options = { .span = 40 * DET_SECOND,
+                                        .renewal = 10 * DET_SECOND,
+                                        .jitter_percent = 50 };
+    bool is_earlier = false, is_later = false;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    for (int i = 0; i < 20; i++) {
+        struct det_lock *lock = node_lock(n, 0, "o-1", &options);
+        uint64_t renewed = det_shared_counts(n->shared).renewals;
+        det_time began = now_of(n), span;
+
+        while (det_shared_counts(n->shared).renewals == renewed)
+            pass(n, 100 * DET_MILLISECOND);
+        span = now_of(n) - began;
+        assert_in_range(span, 5 * DET_SECOND, 15 * DET_SECOND + 100 * DET_MILLISECOND);
+        is_earlier = is_earlier || span < 9 * DET_SECOND;
+        is_later = is_later || span > 11 * DET_SECOND;
+        det_lock_close(lock);
+    }
+    assert_true(is_earlier && is_later);
+    nodes_close(n);
+}
+
+static void count_lost(void *user)
+{
+    ++*(unsigned *)user;
+}
+
+static void item_68_fail_fast_ends_sends_and_reads_and_says_so_once(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+    unsigned lost = 0;
+    struct det_lock_options options = brief;
+    struct det_instance instance;
+    struct det_lock *lock;
+
+    (void)unused;
+    options.lost = count_lost;
+    options.user = &lost;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 0, "o-1", &options);
+    det_shared_pause(n->store[0], true);
+    pass(n, brief.span - brief.span / 10 - 1);
+    assert_true(det_lock_is_held(lock));
+    assert_int_equal(lost, 0);
+    /* Before anybody else can have it. */
+    pass(n, 1);
+    assert_false(det_lock_is_held(lock));
+    assert_int_equal(try_lock(n, 1, "o-1", NOT_AT_ALL), DET_ERR_LOCKED);
+    assert_int_equal(lost, 1);
+    assert_int_equal(lock_kind(n, lock, PING), DET_ERR_LOCK_LOST);
+    assert_string_equal(n->error.text, "order o-1: the lock with the number 1 was lost");
+    assert_int_equal(det_lock_get(lock, &instance, NULL), DET_ERR_LOCK_LOST);
+    det_shared_pause(n->store[0], false);
+    pass(n, DET_HOUR);
+    assert_false(det_lock_is_held(lock));
+    assert_int_equal(lost, 1);
+    det_lock_close(lock);
+    nodes_close(n);
+}
+
+static void item_68_continue_calls_back_once_and_goes_on_without_a_lock(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ .lock = &det_lock_fast });
+    unsigned lost = 0;
+    struct det_lock_options options = brief;
+    struct det_instance instance;
+    struct det_lock *lock, *other;
+
+    (void)unused;
+    options.on_lost = DET_LOCK_CONTINUE;
+    options.lost = count_lost;
+    options.user = &lost;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 0, "o-1", &options);
+    det_shared_pause(n->store[0], true);
+    pass(n, brief.span);
+    det_shared_pause(n->store[0], false);
+    assert_int_equal(lock_kind(n, lock, PING), 0);
+    assert_int_equal(n->sent.sequence, 1);
+    assert_int_equal(det_lock_get(lock, &instance, NULL), 0);
+    assert_int_equal(instance.sequence, 1);
+    /* It is one of the others now. */
+    other = node_lock(n, 1, "o-1", &brief);
+    assert_int_equal(lock_kind(n, lock, PING), DET_ERR_LOCKED);
+    assert_string_not_equal(n->error.holder, "");
+    det_lock_close(other);
+    assert_int_equal(lock_kind(n, lock, PING), 0);
+    assert_int_equal(lost, 1);
+    det_lock_close(lock);
+    nodes_close(n);
+}
+
+static void item_69_under_a_lock_nobody_else_comes_in_between(void **unused)
+{
+    struct nodes *n = nodes_open(
+        2, (struct det_runtime_options){ .lock = &(struct det_lock_options){ .wait = -1 } });
+    struct det_instance instance;
+    struct det_lock *lock;
+    struct order_event event = { .kind = PING };
+    const void *const two[] = { &event, &event };
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 1, "o-1", &brief);
+    assert_int_equal(lock_kind(n, lock, PING), 0);
+    assert_int_equal(det_lock_get(lock, &instance, NULL), 0);
+    assert_int_equal(instance.sequence, 1);
+    assert_int_equal(node_send(n, 0, "o-1", PING), DET_ERR_LOCKED);
+    assert_int_equal(strncmp(n->error.holder, n->store[1]->owner, 32), 0);
+    assert_int_equal(node_send(n, 1, "o-1", PING), DET_ERR_LOCKED);
+    assert_int_equal(
+        det_runtime_stop(n->runtime[0], n->order, "o-1", "no", NULL, NULL), DET_ERR_LOCKED);
+    assert_int_equal(det_lock_send_all(lock, two, 2, NULL, &n->sent), 0);
+    assert_int_equal(n->sent.sequence, 3);
+    /* What was sent stays sent when a later one fails, and the lock is given up all the same. */
+    assert_int_equal(lock_kind(n, lock, SHIP), DET_ERR_UNHANDLED);
+    det_lock_close(lock);
+    assert_int_equal(node_send(n, 0, "o-1", PING), 0);
+    assert_int_equal(n->sent.sequence, 4);
+    nodes_close(n);
+}
+
+static void who_sends_to_a_locked_instance_waits_as_long_as_its_options_say(void **unused)
+{
+    struct nodes *n = nodes_open(
+        2, (struct det_runtime_options){
+               .lock = &(struct det_lock_options){ .wait = 4 * DET_SECOND } });
+    struct det_world *world = det_sim_world(n->sim);
+    struct later later = { n, NULL, 3 * DET_SECOND };
+    struct det_thread *thread;
+    struct det_lock *lock;
+    det_time began;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 0, "o-1", &brief);
+    began = now_of(n);
+    assert_int_equal(node_send(n, 1, "o-1", PING), DET_ERR_LOCKED);
+    assert_int_equal(now_of(n) - began, 4 * DET_SECOND);
+    assert_true(n->error.until > 0);
+    later.lock = lock;
+    assert_int_equal(det_thread_start(world, "later", close_later, &later, &thread), 0);
+    began = now_of(n);
+    assert_int_equal(node_send(n, 1, "o-1", PING), 0);
+    assert_int_equal(now_of(n) - began, 3 * DET_SECOND);
+    det_thread_join(world, thread);
+    nodes_close(n);
+}
+
+/* Hole 9: upstream the lease is looked at after it was had, not when the event is appended. */
+static void hole_9_a_zombie_cannot_write_under_an_old_fence(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+    struct det_lock *zombie, *next;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    zombie = node_lock(n, 0, "o-1", &brief);
+    /* It sleeps: nothing on it runs, and its monotonic clock stands still. */
+    det_shared_pause(n->store[0], true);
+    det_sim_suspend(n->sim, brief.span);
+    next = node_lock(n, 1, "o-1", &brief);
+    assert_int_equal(det_lock_fence(next), 2);
+    assert_int_equal(lock_kind(n, next, PING), 0);
+    det_shared_pause(n->store[0], false);
+    assert_false(det_lock_is_held(zombie));
+    assert_int_equal(lock_kind(n, zombie, PING), DET_ERR_LOCK_LOST);
+    det_lock_close(zombie);
+    assert_true(det_lock_is_held(next));
+    det_lock_close(next);
+    nodes_close(n);
+}
+
+struct sender {
+    struct nodes *nodes;
+    struct det_lock *lock;
+    int result;
+};
+
+static void send_ping(void *argument)
+{
+    struct sender *sender = argument;
+    struct order_event event = { .kind = PING };
+
+    sender->result = det_lock_send(sender->lock, &event, NULL, NULL);
+}
+
+/* The same when it was stopped between the look at the lock and the commit. */
+static void hole_9_the_store_checks_the_fence_inside_the_commit(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+    struct det_world *world = det_sim_world(n->sim);
+    struct sender sender = { .nodes = n };
+    struct det_instance instance;
+    struct det_thread *thread;
+    struct det_lock *next;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    sender.lock = node_lock(n, 0, "o-1", &brief);
+    det_shared_pause(n->store[0], true);
+    assert_int_equal(det_thread_start(world, "zombie", send_ping, &sender, &thread), 0);
+    pass(n, brief.span);
+    /* The commit stands before the store, and the lock is somebody else's. */
+    next = node_lock(n, 1, "o-1", &brief);
+    det_shared_pause(n->store[0], false);
+    det_thread_join(world, thread);
+    assert_int_equal(sender.result, DET_ERR_LOCK_LOST);
+    assert_int_equal(det_shared_counts(n->shared).fenced, 1);
+    assert_int_equal(det_lock_get(next, &instance, NULL), 0);
+    assert_int_equal(instance.sequence, 0);
+    det_lock_close(sender.lock);
+    det_lock_close(next);
+    nodes_close(n);
+}
+
+/* Hole 10: upstream a lock does not reload, so that a stale node decides on what was. */
+static void hole_10_who_gets_the_lock_sees_what_the_one_before_has_done(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+    struct det_instance instance;
+    struct det_lock *lock;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    assert_int_equal(node_send(n, 1, "o-1", PING), 0);
+    assert_int_equal(node_send(n, 0, "o-1", CANCEL), 0);
+    lock = node_lock(n, 1, "o-1", &brief);
+    assert_int_equal(det_lock_get(lock, &instance, NULL), 0);
+    assert_int_equal(instance.state, CANCELLED);
+    assert_int_equal(lock_kind(n, lock, PING), DET_ERR_UNHANDLED);
+    assert_string_equal(n->error.state, "CANCELLED");
+    det_lock_close(lock);
+    nodes_close(n);
+}
+
+/* Hole 21: upstream any failure of the store is the loss of the lock. */
+static void hole_21_a_store_that_fails_for_a_while_does_not_cost_the_lock(void **unused)
+{
+    struct nodes *n = nodes_open(1, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
+    unsigned lost = 0;
+    struct det_lock_options options = {
+        .span = 30 * DET_SECOND, .lost = count_lost, .user = &lost, .jitter_percent = UINT32_MAX
+    };
+    struct det_lock *lock;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 0, "o-1", &options);
+    /* The first beat and five more fail, either way. */
+    for (int is_before = 0; is_before < 2; is_before++) {
+        det_shared_fail(n->store[0], 6, is_before);
+        pass(n, 26 * DET_SECOND);
+        assert_true(det_lock_is_held(lock));
+        pass(n, 30 * DET_SECOND);
+    }
+    assert_int_equal(lock_kind(n, lock, PING), 0);
+    assert_int_equal(lost, 0);
+    /* Until it is too late. */
+    det_shared_fail(n->store[0], 1000, true);
+    pass(n, 38 * DET_SECOND);
+    assert_int_equal(lost, 1);
+    det_shared_fail(n->store[0], 0, true);
+    assert_int_equal(lock_kind(n, lock, PING), DET_ERR_LOCK_LOST);
+    det_lock_close(lock);
+    nodes_close(n);
+}
+
+static void a_grant_whose_answer_was_lost_is_found_again(void **unused)
+{
+    struct nodes *n = nodes_open(1, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
+    struct det_lock *lock;
+    det_time began = now_of(n);
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    det_shared_fail(n->store[0], 1, false);
+    lock = node_lock(n, 0, "o-1", &brief);
+    assert_int_equal(det_lock_fence(lock), 1);
+    assert_true(now_of(n) - began < DET_SECOND);
+    assert_int_equal(lock_kind(n, lock, PING), 0);
+    det_lock_close(lock);
+    nodes_close(n);
+}
+
+static void a_store_that_fails_all_the_time_ends_the_wait_with_its_error(void **unused)
+{
+    struct nodes *n = nodes_open(1, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    det_shared_fail(n->store[0], 1000, true);
+    assert_int_equal(try_lock(n, 0, "o-1", 5 * DET_SECOND), DET_ERR_IO);
+    assert_non_null(strstr(n->error.text, "order o-1 cannot be locked"));
+    det_shared_fail(n->store[0], 0, true);
+    nodes_close(n);
+}
+
+static void where_the_runtime_locks_each_send_has_a_fence_of_its_own(void **unused)
+{
+    struct nodes *n = nodes_open(
+        2, (struct det_runtime_options){ .locking = DET_LOCK_LEASE, .lock = &det_lock_fast });
+    struct det_lock *lock;
+    det_time began;
+
+    (void)unused;
+    assert_int_equal(node_send(n, 0, "o-1", PING), DET_ERR_NOT_FOUND);
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    for (unsigned i = 0; i < 6; i++) {
+        assert_int_equal(node_send(n, i % 2, "o-1", PING), 0);
+        assert_int_equal(n->sent.sequence, i + 1);
+    }
+    assert_int_equal(node_counts(n, 0).conflicts + node_counts(n, 1).conflicts, 0);
+    lock = node_lock(n, 0, "o-1", &brief);
+    assert_int_equal(det_lock_fence(lock), 7);
+    began = now_of(n);
+    assert_int_equal(node_send(n, 1, "o-1", PING), DET_ERR_LOCKED);
+    assert_int_equal(now_of(n) - began, det_lock_fast.wait);
+    assert_int_equal(lock_kind(n, lock, PING), 0);
+    det_lock_close(lock);
+    assert_int_equal(det_runtime_stop(n->runtime[1], n->order, "o-1", "enough", NULL, &n->sent), 0);
+    assert_int_equal(node_send(n, 0, "o-1", PING), DET_ERR_STOPPED);
+    nodes_close(n);
+}
+
+struct waiter {
+    struct nodes *nodes;
+    int result;
+};
+
+static void wait_for_lock(void *argument)
+{
+    struct waiter *waiter = argument;
+    struct det_lock_options options = { .wait = DET_NEVER };
+    struct det_lock *lock;
+
+    waiter->result = det_lock_open(
+        waiter->nodes->runtime[1], waiter->nodes->order, "o-1", &options, &lock, NULL);
+}
+
+static void who_waits_for_a_lock_hears_that_the_runtime_closes(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+    struct det_world *world = det_sim_world(n->sim);
+    struct waiter waiter = { n, 0 };
+    struct det_thread *thread;
+    struct det_lock *lock;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 0, "o-1", &brief);
+    assert_int_equal(det_thread_start(world, "waiter", wait_for_lock, &waiter, &thread), 0);
+    pass(n, DET_HOUR);
+    node_close(n, 1);
+    det_thread_join(world, thread);
+    assert_int_equal(waiter.result, DET_ERR_CLOSED);
+    det_lock_close(lock);
+    nodes_close(n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(item_63_a_free_lock_is_had_and_a_taken_one_says_by_whom_and_until_when),
+        cmocka_unit_test(hole_8_two_of_one_node_are_two_owners),
+        cmocka_unit_test(item_63_a_lock_that_has_lapsed_is_had_by_others),
+        cmocka_unit_test(a_lock_needs_an_instance_and_sane_options),
+        cmocka_unit_test(item_64_who_waits_has_it_as_soon_as_it_is_given_up),
+        cmocka_unit_test(item_64_who_waits_in_vain_is_told_by_whom),
+        cmocka_unit_test(item_68_a_heartbeat_renews_it_and_ends_with_it),
+        cmocka_unit_test(the_beats_of_a_heart_are_apart_by_more_and_less_than_the_renewal),
+        cmocka_unit_test(item_68_fail_fast_ends_sends_and_reads_and_says_so_once),
+        cmocka_unit_test(item_68_continue_calls_back_once_and_goes_on_without_a_lock),
+        cmocka_unit_test(item_69_under_a_lock_nobody_else_comes_in_between),
+        cmocka_unit_test(who_sends_to_a_locked_instance_waits_as_long_as_its_options_say),
+        cmocka_unit_test(hole_9_a_zombie_cannot_write_under_an_old_fence),
+        cmocka_unit_test(hole_9_the_store_checks_the_fence_inside_the_commit),
+        cmocka_unit_test(hole_10_who_gets_the_lock_sees_what_the_one_before_has_done),
+        cmocka_unit_test(hole_21_a_store_that_fails_for_a_while_does_not_cost_the_lock),
+        cmocka_unit_test(a_grant_whose_answer_was_lost_is_found_again),
+        cmocka_unit_test(a_store_that_fails_all_the_time_ends_the_wait_with_its_error),
+        cmocka_unit_test(where_the_runtime_locks_each_send_has_a_fence_of_its_own),
+        cmocka_unit_test(who_waits_for_a_lock_hears_that_the_runtime_closes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

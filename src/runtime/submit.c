@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* submit.c - sends that nobody waits for, many in one commit.
+ *
+ *     queue --> inbox --> begun in the batch --------------------------> finished --> done
+ *                     --its instance is busy, or one before it was put off--> put off: first in
+ *                       the next round
+ *
+ * On a store that does not block there is nothing to be shared: each send goes its usual way. */
+#include "runtime/submit.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/checked.h"
+#include "base/memory.h"
+
+/* So many put off, and nothing new is taken until there are fewer. */
+#define PUT_OFF_MAX 1024
+/* Of ids that were put off in a round; a power of two. */
+#define MARKS 1024
+/* A writer that waits for an instance looks so often whether something else has come. */
+#define WAIT_SPAN (5 * DET_MILLISECOND)
+
+struct chain {
+    struct det_send *first, **last;
+    size_t count;
+};
+
+struct det_writer {
+    struct det_runtime *runtime;
+    struct det_thread *thread;
+    struct det_mutex *mutex;
+    struct det_condition *filled;
+    /* Under the mutex. */
+    struct chain queue;
+    bool is_asleep, is_closing;
+    /* The thread's. */
+    struct det_batch *batch;
+    struct chain inbox, put_off, finished;
+    uint64_t marks[MARKS / 64];
+};
+
+struct det_writers {
+    uint32_t count; /* those that run */
+    uint32_t capacity;
+    struct det_writer *all;
+};
+
+static void chain_init(struct chain *chain)
+{
+    *chain = (struct chain){ .last = &chain->first };
+}
+
+static void chain_append(struct chain *chain, struct det_send *send)
+{
+    send->next = NULL;
+    *chain->last = send;
+    chain->last = &send->next;
+    chain->count++;
+}
+
+static struct det_send *chain_take(struct chain *chain)
+{
+    struct det_send *send = chain->first;
+
+    if (!send)
+        return NULL;
+    chain->first = send->next;
+    chain->count--;
+    if (!chain->first)
+        chain_init(chain);
+    return send;
+}
+
+/* The target is empty. */
+static void chain_move(struct chain *source, struct chain *target)
+{
+    if (!source->first)
+        return;
+    *target = *source;
+    chain_init(source);
+}
+
+static void finish(
+    struct det_writer *writer, struct det_send *send, int r, const struct det_error *error)
+{
+    struct det_error *reterr = send->options.error;
+
+    send->result = r;
+    if (r < 0 && reterr && error->code == r)
+        *reterr = *error;
+    else if (r < 0)
+        det_error_set(reterr, r, "%s", det_error_text(r));
+    chain_append(&writer->finished, send);
+}
+
+static void ended(struct det_batch_item *item)
+{
+    struct det_send *send = item->of.submitted.send;
+
+    if (item->result == 0)
+        send->sent = item->sent;
+    finish(item->of.submitted.writer, send, item->result, &item->error);
+}
+
+/* 0, or why it cannot begin; DET_ERR_BUSY when its instance has a writer. */
+static int begin_send(struct det_writer *writer, struct det_send *send, uint64_t hash)
+{
+    struct det_runtime *runtime = writer->runtime;
+    struct det_batch_item *item = det_batch_next(writer->batch);
+    struct det_turn *turn = &item->turn;
+    struct det_served *served;
+    int r;
+
+    r = det_served_get(runtime, send->machine, &item->error, &served);
+    if (r == 0)
+        r = det_send_check(served, &send->options, &send->event, 1, &item->error);
+    if (r < 0)
+        return r;
+    det_turn_init(turn, runtime, served, hash);
+    turn->event_id = send->options.event_id;
+    turn->expected = send->options.expected;
+    turn->visit = send->options.visit;
+    turn->error = send->options.error ? &item->error : NULL;
+    turn->is_batched = true;
+    item->event = send->event;
+    item->ended = ended;
+    item->of.submitted.send = send;
+    item->of.submitted.writer = writer;
+    det_shard_lock(runtime, turn->shard);
+    r = det_turn_take(turn, send->instance, NULL);
+    if (r < 0)
+        det_shard_unlock(runtime, turn->shard);
+    else
+        det_batch_begin(writer->batch, item);
+    return r;
+}
+
+static bool is_marked(const struct det_writer *writer, uint64_t hash)
+{
+    return writer->marks[hash % MARKS / 64] >> (hash % 64) & 1;
+}
+
+/* Those behind it that go to the same instance stay behind it. */
+static void put_off(struct det_writer *writer, struct det_send *send, uint64_t hash)
+{
+    writer->marks[hash % MARKS / 64] |= (uint64_t)1 << (hash % 64);
+    chain_append(&writer->put_off, send);
+}
+
+static void try_send(struct det_writer *writer, struct det_send *send)
+{
+    uint64_t hash = det_served_hash(writer->runtime, send->instance);
+    int r = DET_ERR_BUSY;
+
+    if (!det_batch_is_full(writer->batch) && !is_marked(writer, hash))
+        r = begin_send(writer, send, hash);
+    if (r == DET_ERR_BUSY)
+        put_off(writer, send, hash);
+    else if (r < 0)
+        finish(writer, send, r, &writer->batch->items[writer->batch->count].error);
+}
+
+static void send_alone(struct det_writer *writer, struct det_send *send)
+{
+    struct det_sent sent = { 0 };
+
+    send->result = det_runtime_send(
+        writer->runtime, send->machine, send->instance, send->event, &send->options, &sent);
+    if (send->result == 0)
+        send->sent = sent;
+    chain_append(&writer->finished, send);
+}
+
+/* The send may be gone, or be submitted anew, when its `done` returns. */
+static void tell_done(struct det_writer *writer)
+{
+    struct det_send *send;
+
+    while ((send = chain_take(&writer->finished)))
+        send->done(send);
+}
+
+/* True when there was something to be told. */
+static bool run_round(struct det_writer *writer)
+{
+    struct chain first;
+    struct det_send *send;
+    bool is_any;
+
+    chain_init(&first);
+    chain_move(&writer->put_off, &first);
+    memset(writer->marks, 0, sizeof writer->marks);
+    while ((send = chain_take(&first)))
+        try_send(writer, send);
+    for (size_t i = 0; i < DET_BATCH_TURNS && writer->put_off.count < PUT_OFF_MAX &&
+                       (send = chain_take(&writer->inbox));
+         i++) {
+        if (writer->batch->capacity == 1)
+            send_alone(writer, send);
+        else
+            try_send(writer, send);
+    }
+    det_batch_end(writer->batch);
+    is_any = writer->finished.first;
+    tell_done(writer);
+    return is_any;
+}
+
+static void give_up(struct det_writer *writer)
+{
+    det_time span = writer->runtime->options.send_deadline;
+    struct det_error error;
+
+    det_error_set(&error, DET_ERR_TIMEOUT, "the instance was busy for too long");
+    error.waited = span;
+    finish(writer, chain_take(&writer->put_off), DET_ERR_TIMEOUT, &error);
+    tell_done(writer);
+}
+
+static void wait_for(struct det_writer *writer, const struct det_send *send, det_time until)
+{
+    struct det_runtime *runtime = writer->runtime;
+    uint64_t hash = det_served_hash(runtime, send->instance);
+    struct det_shard *shard = det_served_shard(runtime, hash);
+    const struct det_index_slot *slot;
+    struct det_served *served;
+    int r;
+
+    r = det_served_get(runtime, send->machine, NULL, &served);
+    if (r < 0)
+        return;
+    det_shard_lock(runtime, shard);
+    slot = det_index_find(det_served_index(runtime, served, shard), hash, send->instance);
+    if (slot && slot->resident->is_claimed)
+        r = det_shard_wait(runtime, shard, until);
+    /* In time or not, it is looked at again. */
+    (void)r;
+    det_shard_unlock(runtime, shard);
+}
+
+/* All that there is waits for instances that others write to: for the first of them, but not longer
+ * than a send may. Until it is told, `sent.visit` of a send is its deadline, if it has one. */
+static void stall(struct det_writer *writer)
+{
+    struct det_runtime *runtime = writer->runtime;
+    det_time now = det_world_now(runtime->world, DET_CLOCK_MONOTONIC), until;
+    det_time deadline = det_add_time(now, runtime->options.send_deadline);
+
+    for (struct det_send *send = writer->put_off.first; send; send = send->next) {
+        if (!send->sent.visit)
+            send->sent.visit = (uint64_t)deadline;
+    }
+    det_assert(writer->put_off.first);
+    deadline = (det_time)writer->put_off.first->sent.visit;
+    until = det_add_time(now, WAIT_SPAN);
+    if (now >= deadline)
+        give_up(writer);
+    else
+        wait_for(writer, writer->put_off.first, until < deadline ? until : deadline);
+}
+
+/* False when it is closing and nothing is left. */
+static bool gather(struct det_writer *writer)
+{
+    struct det_world *world = writer->runtime->world;
+
+    if (writer->inbox.first)
+        return true;
+    det_mutex_lock(world, writer->mutex);
+    while (!writer->queue.first && !writer->put_off.first && !writer->is_closing) {
+        writer->is_asleep = true;
+        (void)det_condition_wait(world, writer->filled, writer->mutex, DET_NEVER);
+    }
+    writer->is_asleep = false;
+    chain_move(&writer->queue, &writer->inbox);
+    det_mutex_unlock(world, writer->mutex);
+    return writer->inbox.first || writer->put_off.first;
+}
+
+static void run(void *argument)
+{
+    struct det_writer *writer = argument;
+
+    while (gather(writer)) {
+        if (!run_round(writer))
+            stall(writer);
+    }
+}
+
+static int start_one(struct det_runtime *runtime, struct det_writer *writer)
+{
+    int r;
+
+    writer->runtime = runtime;
+    chain_init(&writer->queue);
+    chain_init(&writer->inbox);
+    chain_init(&writer->put_off);
+    chain_init(&writer->finished);
+    r = det_mutex_open(runtime->world, &writer->mutex);
+    if (r == 0)
+        r = det_condition_open(runtime->world, &writer->filled);
+    if (r == 0)
+        r = det_batch_open(runtime, runtime->ops->is_quick ? 1 : DET_BATCH_TURNS, &writer->batch);
+    if (r == 0)
+        r = det_thread_start(runtime->world, "det-writer", run, writer, &writer->thread);
+    return r;
+}
+
+static void close_one(struct det_runtime *runtime, struct det_writer *writer)
+{
+    det_assert(!writer->queue.first && !writer->put_off.first);
+    det_batch_close(writer->batch);
+    det_condition_close(runtime->world, writer->filled);
+    det_mutex_close(runtime->world, writer->mutex);
+}
+
+static void close_writers(struct det_runtime *runtime, struct det_writers *writers)
+{
+    if (!writers)
+        return;
+    for (uint32_t i = 0; writers->all && i < writers->capacity; i++)
+        close_one(runtime, &writers->all[i]);
+    if (writers->all)
+        DET_DELETE_ARRAY(runtime->allocator, writers->all, writers->capacity);
+    DET_DELETE(runtime->allocator, writers);
+}
+
+/* As many as can be had; none is an error. */
+static int start(struct det_runtime *runtime, struct det_writers **ret)
+{
+    struct det_writers *writers = DET_NEW(runtime->allocator, struct det_writers);
+    int r = 0;
+
+    if (!writers)
+        return DET_ERR_NO_MEMORY;
+    writers->capacity = runtime->options.writers;
+    writers->all = DET_NEW_ARRAY(runtime->allocator, writers->capacity, struct det_writer);
+    if (!writers->all)
+        r = DET_ERR_NO_MEMORY;
+    while (r == 0 && writers->count < writers->capacity) {
+        r = start_one(runtime, &writers->all[writers->count]);
+        writers->count += r == 0;
+    }
+    if (writers->count == 0) {
+        close_writers(runtime, writers);
+        return r;
+    }
+    *ret = writers;
+    return 0;
+}
+
+/* The threads are started by the first submit. */
+static int get_writers(struct det_runtime *runtime, struct det_writers **ret)
+{
+    struct det_writers *writers = atomic_load_explicit(&runtime->writers, memory_order_acquire);
+    int r = 0;
+
+    if (!writers) {
+        det_mutex_lock(runtime->world, runtime->mutex);
+        writers = atomic_load(&runtime->writers);
+        if (!writers && runtime->are_writers_stopped)
+            r = DET_ERR_CLOSED;
+        else if (!writers)
+            r = start(runtime, &writers);
+        atomic_store(&runtime->writers, writers);
+        det_mutex_unlock(runtime->world, runtime->mutex);
+    }
+    det_assert(r < 0 || writers);
+    *ret = writers;
+    return r;
+}
+
+static struct det_writer *writer_for(struct det_writers *writers, uint64_t hash)
+{
+    /* Neither the bits that tell the shards apart, nor those that the indices use. */
+    return &writers->all[(hash >> 24 & UINT16_MAX) % writers->count];
+}
+
+int det_runtime_submit(struct det_runtime *runtime, struct det_send *send)
+{
+    struct det_writers *writers;
+    struct det_writer *writer;
+    int r;
+
+    det_assert(runtime && send->machine && send->instance && send->event && send->done);
+    r = get_writers(runtime, &writers);
+    if (r < 0)
+        return r;
+    send->sent = (struct det_sent){ 0 };
+    writer = writer_for(writers, det_served_hash(runtime, send->instance));
+    det_mutex_lock(runtime->world, writer->mutex);
+    if (writer->is_closing) {
+        r = DET_ERR_CLOSED;
+    } else {
+        chain_append(&writer->queue, send);
+        if (writer->is_asleep)
+            det_condition_signal(runtime->world, writer->filled);
+        writer->is_asleep = false;
+    }
+    det_mutex_unlock(runtime->world, writer->mutex);
+    return r;
+}
+
+struct det_batch *det_writers_batch(struct det_runtime *runtime, const void *self)
+{
+    struct det_writers *writers = atomic_load_explicit(&runtime->writers, memory_order_acquire);
+
+    for (uint32_t i = 0; writers && i < writers->count; i++) {
+        if (atomic_load(&writers->all[i].batch->owner) == self)
+            return writers->all[i].batch;
+    }
+    return NULL;
+}
+
+void det_writers_stop(struct det_runtime *runtime)
+{
+    struct det_writers *writers;
+
+    det_mutex_lock(runtime->world, runtime->mutex);
+    runtime->are_writers_stopped = true;
+    writers = atomic_load(&runtime->writers);
+    det_mutex_unlock(runtime->world, runtime->mutex);
+    for (uint32_t i = 0; writers && i < writers->count; i++) {
+        struct det_writer *writer = &writers->all[i];
+
+        det_mutex_lock(runtime->world, writer->mutex);
+        writer->is_closing = true;
+        det_condition_signal(runtime->world, writer->filled);
+        det_mutex_unlock(runtime->world, writer->mutex);
+    }
+    for (uint32_t i = 0; writers && i < writers->count; i++)
+        det_thread_join(runtime->world, writers->all[i].thread);
+}
+
+void det_writers_close(struct det_runtime *runtime)
+{
+    close_writers(runtime, atomic_exchange(&runtime->writers, NULL));
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* sqlite.h - the store in one SQLite file, as its own files see it.
+ *
+ *     senders --> group --> writer connection --> <file>-wal --- checkpoint ---> <file>
+ *                           (one leader at a time, one transaction per batch)
+ *     readers --> a pool of read connections, each with one transaction at a time
+ *     <file>.lock is locked as long as it is open for writing
+ *
+ * Invariants
+ *   1. The writer connection is used only inside the group: by a leader, or alone.
+ *   2. A commit reads all its conditions, and encodes all its values, before its first write. So
+ *      one that is refused has written nothing, and no savepoint is needed.
+ *   3. Once a write or a sync failed, or the end of a COMMIT is not known, `is_poisoned` stays set:
+ *      nothing is written any more, and closing does not checkpoint.
+ *   4. A handle says what its row says, or is stale: then it is read again before it counts. */
+#ifndef DET_STORE_SQLITE_H
+#define DET_STORE_SQLITE_H
+
+#include <detent/driver/store.h>
+
+#include <sqlite3.h>
+#include <stdatomic.h>
+
+#include "base/buffer.h"
+#include "store/chain.h"
+#include "store/group.h"
+#include "store/row.h"
+
+#define DET_SQLITE_SCHEMA         1
+#define DET_SQLITE_APPLICATION_ID 0x64657465
+/* After how many pages in the log they are brought into the file. */
+#define DET_SQLITE_CHECKPOINT_PAGES 10000
+
+enum sqlite_statement {
+#define SQLITE_STATEMENT(name, text) STATEMENT_##name,
+#include "store/sqlite_statements.def"
+#undef SQLITE_STATEMENT
+    STATEMENT_COUNT
+};
+
+struct sqlite_connection {
+    sqlite3 *database;
+    sqlite3_stmt *statements[STATEMENT_COUNT];
+    bool is_failed; /* input or output has failed on it */
+    const struct det_allocator *allocator;
+    struct sqlite_connection *next; /* of those that are free */
+    struct det_buffer values;       /* decoded structs of the row that is shown */
+};
+
+/* One use of a statement: bind in order, step, look at the columns, end. */
+struct sqlite_call {
+    struct sqlite_connection *connection;
+    sqlite3_stmt *statement;
+    int bound; /* parameters so far */
+    int code;  /* of SQLite; the first one that is not good stays */
+};
+
+/* The driver's handle of an instance. */
+struct sqlite_instance {
+    const struct det_machine *machine;
+    char *id;
+    int64_t key;
+    uint64_t sequence;
+    int64_t last_event;
+    struct det_chain_hash hash;
+    char *reason;           /* NULL: none */
+    struct det_buffer data; /* the record of the data, as in the row: most commits do not change it,
+                               but the row's checksum covers it */
+    uint64_t prunings;      /* the store's, when this was read */
+    bool is_stale;
+};
+
+/* What a leader works with while it writes a commit; kept from one to the next. */
+struct sqlite_scratch {
+    struct det_buffer bytes, spans, hashes;
+    size_t next_span;
+};
+
+struct sqlite_renames;
+
+struct sqlite_store {
+    struct det_store store;
+    char *path, *vfs; /* vfs NULL: SQLite's own choice */
+    uint64_t cache_pages;
+    uint64_t checkpoint_pages; /* in the log, after which they are brought into the file */
+    det_time event_ids_span;
+    struct det_file *lock, *kept[2];
+    struct det_group *group;
+    struct sqlite_connection writer; /* database NULL: for reading only */
+    struct sqlite_scratch scratch;
+    int64_t next_position;
+    int wal_pages, checkpoint_at; /* how long the log is; how long it may become */
+    atomic_bool is_poisoned, checkpoint_wanted;
+    _Atomic uint64_t prunings;
+    struct sqlite_renames *_Atomic renames; /* NULL: there are none */
+    struct det_mutex *mutex;                /* of the pool below */
+    struct det_condition *given_back;
+    struct sqlite_connection *readers, *free;
+    unsigned reader_count;
+};
+
+static inline struct sqlite_store *sqlite_store_of(struct det_store *store)
+{
+    return (struct sqlite_store *)(void *)store;
+}
+
+static inline struct sqlite_instance *sqlite_instance_of(struct det_store_instance *instance)
+{
+    return (struct sqlite_instance *)(void *)instance;
+}
+
+/* sqlite_connection.c */
+
+/* What a code of SQLite is for us; 0 for its good ones. */
+int det_sqlite_error(int code);
+/* Fills `reterr`: which file, what was tried, what SQLite says. Returns the error of `code`. */
+int det_sqlite_explain(
+    const struct sqlite_store *store, sqlite3 *database, int code, const char *what,
+    struct det_error *reterr);
+DET_MUST_CHECK int det_sqlite_connect(
+    struct sqlite_store *store, bool can_write, bool can_create,
+    struct sqlite_connection *connection, struct det_error *reterr);
+void det_sqlite_disconnect(struct sqlite_connection *connection);
+/* Takes a connection of the pool, waiting if need be, and begins to read. */
+DET_MUST_CHECK int det_sqlite_reader(struct sqlite_store *store, struct sqlite_connection **ret);
+/* Also when no transaction is open; its end cannot fail in a way that matters. */
+void det_sqlite_roll_back(struct sqlite_connection *connection);
+void det_sqlite_reader_end(struct sqlite_store *store, struct sqlite_connection *reader);
+
+/* Begins the use of a statement. What goes wrong is remembered in the call and told by stepping. */
+void det_sqlite_call(
+    struct sqlite_connection *connection, enum sqlite_statement statement,
+    struct sqlite_call *call);
+void det_sqlite_text(struct sqlite_call *call, const char *text); /* NULL is NULL */
+void det_sqlite_number(struct sqlite_call *call, int64_t number);
+void det_sqlite_bytes(struct sqlite_call *call, struct det_chain_bytes bytes);
+void det_sqlite_null(struct sqlite_call *call);
+/* 1: there is a row; 0: there is none any more; or an error. */
+DET_MUST_CHECK int det_sqlite_step(struct sqlite_call *call);
+/* Columns of the row, from 0. A text is never NULL where `is_nullable` is false. */
+const char *det_sqlite_get_text(struct sqlite_call *call, int column, bool is_nullable);
+int64_t det_sqlite_get_number(struct sqlite_call *call, int column);
+struct det_chain_bytes det_sqlite_get_bytes(struct sqlite_call *call, int column);
+/* DET_ERR_CORRUPT when it has not the size of a hash. */
+DET_MUST_CHECK int det_sqlite_get_hash(
+    struct sqlite_call *call, int column, struct det_chain_hash *ret);
+void det_sqlite_end(struct sqlite_call *call);
+/* The end of a statement that gives no rows: steps and ends. */
+DET_MUST_CHECK int det_sqlite_run(struct sqlite_call *call);
+/* A statement without parameters and rows. */
+DET_MUST_CHECK int det_sqlite_do(
+    struct sqlite_connection *connection, enum sqlite_statement statement);
+
+/* sqlite_schema.c: the gate, the tables. `can_create` is false when they must be there. */
+DET_MUST_CHECK int det_sqlite_schema(
+    struct sqlite_store *store, struct sqlite_connection *connection, bool can_create,
+    struct det_error *reterr);
+
+/* sqlite_batch.c */
+int det_sqlite_commit(
+    struct det_store *store, struct det_store_commit *const *commits, size_t count);
+det_group_write_fn det_sqlite_write;
+/* Runs something in a transaction of its own on the writer, alone. 0: committed; else nothing was
+ * changed, or it is not known (DET_ERR_IO). */
+DET_MUST_CHECK int det_sqlite_alone(
+    struct sqlite_store *store, int (*run)(struct sqlite_store *store, void *context),
+    void *context);
+
+/* sqlite_commit.c: on the writer. */
+struct sqlite_write {
+    struct sqlite_store *store;
+    struct det_store_commit *commit;
+    struct sqlite_instance *instance;
+    det_time now;
+};
+/* The handle of a new one, in the commit. */
+DET_MUST_CHECK int det_sqlite_instance_open(
+    struct sqlite_store *store, struct det_store_commit *commit);
+void det_sqlite_instance_close(struct sqlite_store *store, struct sqlite_instance *instance);
+/* Makes sure that the handle says what its row says. */
+DET_MUST_CHECK int det_sqlite_instance_refresh(
+    struct sqlite_store *store, struct sqlite_instance *instance);
+/* `ret_dirty` becomes true once something was written that an error must undo. */
+DET_MUST_CHECK int det_sqlite_write_commit(const struct sqlite_write *write, bool *ret_dirty);
+/* Appends a value to the scratch. */
+DET_MUST_CHECK int det_sqlite_encode_payload(
+    struct sqlite_scratch *scratch, const struct det_machine *machine, const void *event);
+DET_MUST_CHECK int det_sqlite_encode_data(
+    struct sqlite_scratch *scratch, const struct det_machine *machine, const void *data);
+/* The next of the encoded values, in the order in which they were encoded. */
+struct det_chain_bytes det_sqlite_next_value(struct sqlite_scratch *scratch);
+
+/* sqlite_changes.c: what a commit changes beyond the head and the events. */
+/* Reads: whether the event id is new, and what is taken or updated is there. */
+DET_MUST_CHECK int det_sqlite_changes_check(const struct sqlite_write *write);
+/* Encodes the values of what is set, in the order in which apply uses them. */
+DET_MUST_CHECK int det_sqlite_changes_encode(const struct sqlite_write *write);
+DET_MUST_CHECK int det_sqlite_changes_apply(const struct sqlite_write *write);
+
+/* sqlite_load.c */
+
+/* A head as a row has it, with its checksum looked at. The texts are the row's. */
+struct sqlite_head {
+    struct det_chain_head head;
+    int64_t key;
+    uint32_t checksum;
+};
+/* Reads the columns that INSTANCE_LOAD, INSTANCE_NEXT and SNAPSHOT_READ have in common. */
+DET_MUST_CHECK int det_sqlite_head_read(struct sqlite_call *call, struct sqlite_head *ret);
+int det_sqlite_load(
+    struct det_store *store, const struct det_machine *machine, const char *id,
+    const struct det_store_rows *rows, struct det_store_loaded *ret);
+void det_sqlite_release(struct det_store *store, struct det_store_instance *instance);
+int det_sqlite_answer(
+    struct det_store *store, struct det_store_instance *instance, const char *event_id,
+    struct det_store_answer *ret);
+int det_sqlite_snapshot(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret);
+
+/* sqlite_events.c */
+
+/* An event as a row has it; texts and bytes are the row's. */
+struct sqlite_event {
+    struct det_chain_event event;
+    struct det_chain_hash hash;
+    int64_t previous;
+};
+/* DET_ERR_CORRUPT when there is none at that position, or it is another instance's. `call` must be
+ * ended when the row is not looked at any more, also after an error. */
+DET_MUST_CHECK int det_sqlite_event_read(
+    struct sqlite_connection *connection, int64_t position, int64_t key, struct sqlite_call *call,
+    struct sqlite_event *ret);
+int det_sqlite_events(
+    struct det_store *store, struct det_store_instance *instance, uint64_t after,
+    int (*visit)(void *context, const struct det_store_event *row), void *context);
+int det_sqlite_prune(
+    struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
+    det_time answers_before, uint64_t *ret);
+/* Previous states from the events, most recent first, and from the snapshot where they end. */
+DET_MUST_CHECK int det_sqlite_history(
+    const struct sqlite_store *store, struct sqlite_connection *reader,
+    const struct sqlite_instance *instance, struct det_store_loaded *loaded);
+
+/* sqlite_list.c */
+
+/* A definition as it is kept. */
+struct sqlite_definition {
+    const struct det_machine *machine;
+    char *spec;
+    size_t size; /* of the spec's memory */
+    char fingerprint[33];
+};
+DET_MUST_CHECK int det_sqlite_definition_open(
+    const struct sqlite_store *store, const struct det_machine *machine,
+    struct sqlite_definition *ret);
+void det_sqlite_definition_close(
+    const struct sqlite_store *store, struct sqlite_definition *definition);
+/* Whether every name in use is in it: DET_ERR_VERSION and a sentence. */
+DET_MUST_CHECK int det_sqlite_definition_fits(
+    struct sqlite_connection *connection, const struct sqlite_definition *definition,
+    struct det_error *reterr);
+/* In a transaction of the writer: it is the newest from now on. */
+DET_MUST_CHECK int det_sqlite_definition_keep(
+    struct sqlite_store *store, const struct sqlite_definition *definition);
+int det_sqlite_serve(
+    struct det_store *store, const struct det_machine *machine, struct det_error *reterr);
+int det_sqlite_list(
+    struct det_store *store, const struct det_machine *machine, const struct det_store_query *query,
+    int (*visit)(void *context, const struct det_store_listed *row), void *context);
+int det_sqlite_due(
+    struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
+    int (*visit)(void *context, const struct det_store_due *row), void *context,
+    det_time *ret_next);
+int det_sqlite_machines(
+    struct det_store *store,
+    int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
+    void *context);
+
+/* sqlite_migrate.c */
+
+/* What is called so in the event at `position` now; NULL is fine. */
+const char *det_sqlite_renamed(
+    const struct sqlite_store *store, const struct det_machine *machine, enum det_name_kind kind,
+    int64_t position, const char *name);
+/* Reads the renames there are. */
+DET_MUST_CHECK int det_sqlite_renames_open(
+    struct sqlite_store *store, struct sqlite_connection *connection);
+void det_sqlite_renames_close(struct sqlite_store *store);
+int det_sqlite_migrate(
+    struct det_store *store, const struct det_machine *machine, const struct det_rename *renames,
+    size_t count, uint64_t *ret, struct det_error *reterr);
+
+/* sqlite_lease.c */
+int det_sqlite_lease(
+    struct det_store *store, const struct det_store_lease_change *change,
+    struct det_store_lease *ret);
+int det_sqlite_lock(
+    struct det_store *store, const struct det_machine *machine,
+    const struct det_store_lease_change *change, struct det_store_lease *ret);
+
+/* sqlite_keep.c, sqlite_check.c */
+int det_sqlite_backup(struct det_store *store, const char *path, struct det_error *reterr);
+int det_sqlite_compact(struct det_store *store, struct det_error *reterr);
+/* Brings the log into the file if there is much of it. After a commit, outside the group. */
+void det_sqlite_checkpoint(struct sqlite_store *store);
+int det_sqlite_check(
+    struct det_store *store, int (*visit)(void *context, const struct det_store_finding *row),
+    void (*progress)(void *context, uint64_t done, uint64_t total), void *context);
+
+#endif

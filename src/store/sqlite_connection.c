@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* sqlite_connection.c - connections to the file and the use of their statements. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "os/os.h"
+#include "store/sqlite.h"
+
+/* How long another process may keep us waiting: it is opening, closing or recovering the file. */
+#define BUSY_MS 5000
+
+static const char *const statement_texts[STATEMENT_COUNT] = {
+#define SQLITE_STATEMENT(name, text) [STATEMENT_##name] = (text),
+#include "store/sqlite_statements.def"
+#undef SQLITE_STATEMENT
+};
+
+int det_sqlite_error(int code)
+{
+    if (code == SQLITE_IOERR_NOMEM)
+        return DET_ERR_NO_MEMORY;
+    switch (code & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+        return 0;
+    case SQLITE_NOMEM:
+        return DET_ERR_NO_MEMORY;
+    case SQLITE_FULL:
+        return DET_ERR_NO_SPACE;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+        return DET_ERR_READ_ONLY;
+    case SQLITE_CORRUPT:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_ERROR: /* a statement that does not fit the tables */
+        return DET_ERR_CORRUPT;
+    case SQLITE_NOTADB:
+        return DET_ERR_FOREIGN;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+        return DET_ERR_BUSY;
+    case SQLITE_TOOBIG:
+        return DET_ERR_LIMIT;
+    default:
+        return DET_ERR_IO;
+    }
+}
+
+static const char *remedy(int r)
+{
+    switch (r) {
+    case DET_ERR_NO_SPACE:
+        return "make space on the disk, then try again";
+    case DET_ERR_READ_ONLY:
+        return "change who may write there, or open it for reading only";
+    case DET_ERR_CORRUPT:
+        return "take the newest backup; nothing was changed";
+    case DET_ERR_FOREIGN:
+        return "give another path; this file was left as it is";
+    case DET_ERR_BUSY:
+        return "another process keeps it busy; try again";
+    case DET_ERR_NO_MEMORY:
+        return "nothing was changed";
+    default:
+        return "look after the path, its folder, who may use them, and the disk";
+    }
+}
+
+int det_sqlite_explain(
+    const struct sqlite_store *store, sqlite3 *database, int code, const char *what,
+    struct det_error *reterr)
+{
+    int number = database ? sqlite3_system_errno(database) : 0;
+    int r = det_sqlite_error(code);
+
+    (void)det_error_set(
+        reterr, r, "%s: cannot %s: %s%s%s; %s", store->path, what, sqlite3_errstr(code),
+        number ? ": " : "", number ? strerror(number) : "", remedy(r));
+    if (reterr && r == DET_ERR_IO)
+        reterr->cause = number;
+    return r;
+}
+
+static int set_up(struct sqlite_store *store, sqlite3 *database, bool can_write)
+{
+    char text[64];
+    int code;
+
+    sqlite3_extended_result_codes(database, 1);
+    code = sqlite3_busy_timeout(database, BUSY_MS);
+    if (code == SQLITE_OK)
+        code = sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    if (code == SQLITE_OK && !can_write)
+        code = sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_exec(
+            database,
+            "PRAGMA cell_size_check = 1; PRAGMA mmap_size = 0; PRAGMA synchronous = FULL;"
+            "PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 0;"
+            "PRAGMA journal_size_limit = 67108864",
+            NULL, NULL, NULL);
+    if (code != SQLITE_OK)
+        return code;
+    sqlite3_snprintf(
+        sizeof text, text, "PRAGMA cache_size = %llu",
+        (unsigned long long)(can_write ? store->cache_pages : store->cache_pages / 4 + 1));
+    return sqlite3_exec(database, text, NULL, NULL, NULL);
+}
+
+int det_sqlite_connect(
+    struct sqlite_store *store, bool can_write, bool can_create,
+    struct sqlite_connection *connection, struct det_error *reterr)
+{
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+    int code;
+
+    if (can_write)
+        flags |= SQLITE_OPEN_READWRITE | (can_create ? SQLITE_OPEN_CREATE : 0);
+    else
+        flags |= SQLITE_OPEN_READONLY;
+    connection->allocator = store->store.allocator;
+    det_buffer_init(&connection->values, store->store.allocator);
+    code = sqlite3_open_v2(store->path, &connection->database, flags, store->vfs);
+    if (code == SQLITE_OK)
+        code = set_up(store, connection->database, can_write);
+    if (code == SQLITE_OK)
+        return 0;
+    det_sqlite_explain(store, connection->database, code, "open it", reterr);
+    det_sqlite_disconnect(connection);
+    return det_sqlite_error(code);
+}
+
+void det_sqlite_disconnect(struct sqlite_connection *connection)
+{
+    for (size_t i = 0; i < STATEMENT_COUNT; i++) {
+        (void)sqlite3_finalize(connection->statements[i]);
+        connection->statements[i] = NULL;
+    }
+    if (connection->database)
+        (void)sqlite3_close(connection->database);
+    connection->database = NULL;
+    det_buffer_deinit(&connection->values);
+}
+
+int det_sqlite_reader(struct sqlite_store *store, struct sqlite_connection **ret)
+{
+    struct det_world *world = store->store.world;
+    struct sqlite_connection *reader;
+    int r = 0;
+
+    det_mutex_lock(world, store->mutex);
+    while (!store->free && r == 0)
+        r = det_condition_wait(world, store->given_back, store->mutex, DET_NEVER);
+    reader = store->free;
+    if (reader)
+        store->free = reader->next;
+    det_mutex_unlock(world, store->mutex);
+    if (!reader)
+        return r;
+    r = det_sqlite_do(reader, STATEMENT_BEGIN_READ);
+    if (r < 0) {
+        det_sqlite_reader_end(store, reader);
+        return r;
+    }
+    *ret = reader;
+    return 0;
+}
+
+void det_sqlite_roll_back(struct sqlite_connection *connection)
+{
+    int r = 0;
+
+    if (!sqlite3_get_autocommit(connection->database))
+        r = det_sqlite_do(connection, STATEMENT_ROLLBACK);
+    (void)r;
+}
+
+void det_sqlite_reader_end(struct sqlite_store *store, struct sqlite_connection *reader)
+{
+    struct det_world *world = store->store.world;
+
+    det_sqlite_roll_back(reader);
+    det_mutex_lock(world, store->mutex);
+    reader->next = store->free;
+    store->free = reader;
+    det_mutex_unlock(world, store->mutex);
+    det_condition_signal(world, store->given_back);
+}
+
+/* The first code that is not good stays. */
+static void note(struct sqlite_call *call, int code)
+{
+    if (call->code == SQLITE_OK)
+        call->code = code;
+    if ((code & 0xff) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM)
+        call->connection->is_failed = true;
+}
+
+void det_sqlite_call(
+    struct sqlite_connection *connection, enum sqlite_statement statement, struct sqlite_call *call)
+{
+    sqlite3_stmt **kept = &connection->statements[statement];
+
+    *call = (struct sqlite_call){ .connection = connection };
+    if (!*kept)
+        note(
+            call, sqlite3_prepare_v3(
+                      connection->database, statement_texts[statement], -1,
+                      SQLITE_PREPARE_PERSISTENT, kept, NULL));
+    call->statement = *kept;
+}
+
+void det_sqlite_text(struct sqlite_call *call, const char *text)
+{
+    call->bound++;
+    if (call->code == SQLITE_OK)
+        note(
+            call,
+            sqlite3_bind_text(
+                call->statement, call->bound, text, text ? (int)strlen(text) : 0, SQLITE_STATIC));
+}
+
+void det_sqlite_number(struct sqlite_call *call, int64_t number)
+{
+    call->bound++;
+    if (call->code == SQLITE_OK)
+        note(call, sqlite3_bind_int64(call->statement, call->bound, number));
+}
+
+void det_sqlite_bytes(struct sqlite_call *call, struct det_chain_bytes bytes)
+{
+    call->bound++;
+    if (call->code == SQLITE_OK)
+        note(
+            call, sqlite3_bind_blob64(
+                      call->statement, call->bound, bytes.data, bytes.size, SQLITE_STATIC));
+}
+
+void det_sqlite_null(struct sqlite_call *call)
+{
+    call->bound++;
+    if (call->code == SQLITE_OK)
+        note(call, sqlite3_bind_null(call->statement, call->bound));
+}
+
+int det_sqlite_step(struct sqlite_call *call)
+{
+    int code;
+
+    if (call->code != SQLITE_OK)
+        return det_sqlite_error(call->code);
+    code = sqlite3_step(call->statement);
+    if (code == SQLITE_ROW)
+        return 1;
+    if (code == SQLITE_DONE)
+        return 0;
+    note(call, code);
+    return det_sqlite_error(code);
+}
+
+const char *det_sqlite_get_text(struct sqlite_call *call, int column, bool is_nullable)
+{
+    const char *text = (const char *)sqlite3_column_text(call->statement, column);
+
+    if (text)
+        return text;
+    if (sqlite3_errcode(call->connection->database) == SQLITE_NOMEM)
+        note(call, SQLITE_NOMEM);
+    return is_nullable ? NULL : "";
+}
+
+int64_t det_sqlite_get_number(struct sqlite_call *call, int column)
+{
+    return sqlite3_column_int64(call->statement, column);
+}
+
+struct det_chain_bytes det_sqlite_get_bytes(struct sqlite_call *call, int column)
+{
+    const void *data = sqlite3_column_blob(call->statement, column);
+    int size = sqlite3_column_bytes(call->statement, column);
+
+    /* A blob without bytes is told by its type alone. */
+    if (!data && sqlite3_column_type(call->statement, column) == SQLITE_BLOB && size == 0)
+        data = "";
+    if (!data && sqlite3_errcode(call->connection->database) == SQLITE_NOMEM)
+        note(call, SQLITE_NOMEM);
+    return (struct det_chain_bytes){ data, (size_t)size };
+}
+
+int det_sqlite_get_hash(struct sqlite_call *call, int column, struct det_chain_hash *ret)
+{
+    struct det_chain_bytes bytes = det_sqlite_get_bytes(call, column);
+
+    if (call->code != SQLITE_OK)
+        return det_sqlite_error(call->code);
+    if (bytes.size != DET_CHAIN_SIZE)
+        return DET_ERR_CORRUPT;
+    memcpy(ret->bytes, bytes.data, DET_CHAIN_SIZE);
+    return 0;
+}
+
+void det_sqlite_end(struct sqlite_call *call)
+{
+    /* What it answers is what the last step answered. */
+    if (call->statement)
+        (void)sqlite3_reset(call->statement);
+    call->statement = NULL;
+}
+
+int det_sqlite_run(struct sqlite_call *call)
+{
+    int r;
+
+    r = det_sqlite_step(call);
+    det_sqlite_end(call);
+    return r > 0 ? 0 : r;
+}
+
+int det_sqlite_do(struct sqlite_connection *connection, enum sqlite_statement statement)
+{
+    struct sqlite_call call;
+
+    det_sqlite_call(connection, statement, &call);
+    return det_sqlite_run(&call);
+}

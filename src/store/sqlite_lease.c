@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* sqlite_lease.c - leases by name and the locks of instances: the same rules, kept in two places.
+ * In a file there is one process that writes, but several of its threads want them, and a token
+ * must outlive the process. */
+#include <string.h>
+
+#include "base/text.h"
+#include "os/os.h"
+#include "store/sqlite.h"
+
+struct leasing {
+    const struct det_machine *machine; /* NULL: by name */
+    const struct det_store_lease_change *change;
+    struct det_store_lease *ret;
+    det_time now;
+    int refusal; /* LOCKED, LOCK_LOST: nothing is changed */
+};
+
+/* What is there: 1, 0 or an error. */
+static int read_lease(struct sqlite_connection *connection, struct leasing *leasing)
+{
+    struct det_store_lease *ret = leasing->ret;
+    struct sqlite_call call;
+    int r;
+
+    det_sqlite_call(
+        connection, leasing->machine ? STATEMENT_LOCK_READ : STATEMENT_LEASE_READ, &call);
+    if (leasing->machine)
+        det_sqlite_text(&call, leasing->machine->name);
+    det_sqlite_text(&call, leasing->change->name);
+    r = det_sqlite_step(&call);
+    if (r > 0) {
+        ret->token = (uint64_t)det_sqlite_get_number(&call, 0);
+        (void)det_text_copy(ret->owner, sizeof ret->owner, det_sqlite_get_text(&call, 1, false));
+        ret->expires_at = det_sqlite_get_number(&call, 2);
+        if (leasing->machine)
+            ret->sequence = (uint64_t)det_sqlite_get_number(&call, 3);
+        if (call.code != SQLITE_OK)
+            r = det_sqlite_error(call.code);
+    }
+    det_sqlite_end(&call);
+    return r;
+}
+
+static int write_lease(struct sqlite_store *store, const struct leasing *leasing)
+{
+    const struct det_store_lease *lease = leasing->ret;
+    struct sqlite_call call;
+
+    det_sqlite_call(
+        &store->writer, leasing->machine ? STATEMENT_LOCK_SET : STATEMENT_LEASE_SET, &call);
+    if (leasing->machine)
+        det_sqlite_text(&call, leasing->machine->name);
+    det_sqlite_text(&call, leasing->change->name);
+    det_sqlite_number(&call, (int64_t)lease->token);
+    det_sqlite_text(&call, leasing->machine && !lease->expires_at ? NULL : lease->owner);
+    if (leasing->machine && !lease->expires_at)
+        det_sqlite_null(&call);
+    else
+        det_sqlite_number(&call, lease->expires_at);
+    return det_sqlite_run(&call);
+}
+
+/* Whether the change is refused; if not, `lease` is as it will be. */
+static int change_lease(
+    struct det_store_lease *lease, const struct det_store_lease_change *change, det_time now)
+{
+    bool is_held = lease->expires_at > now;
+
+    switch (change->verb) {
+    case DET_LEASE_LOOK:
+        return 0;
+    case DET_LEASE_ACQUIRE:
+        if (is_held)
+            return DET_ERR_LOCKED;
+        lease->token++;
+        (void)det_text_copy(lease->owner, sizeof lease->owner, change->owner);
+        break;
+    case DET_LEASE_RENEW:
+    case DET_LEASE_RELEASE:
+        if (!is_held || lease->token != change->token)
+            return DET_ERR_LOCK_LOST;
+        break;
+    }
+    if (change->verb == DET_LEASE_RELEASE)
+        lease->expires_at = 0;
+    else
+        lease->expires_at = change->span < DET_NEVER - now ? now + change->span : DET_NEVER;
+    return 0;
+}
+
+static int run_change(struct sqlite_store *store, void *context)
+{
+    struct leasing *leasing = context;
+    int r;
+
+    leasing->now = det_world_now(store->store.world, DET_CLOCK_WALL);
+    r = read_lease(&store->writer, leasing);
+    if (r == 0 && leasing->machine)
+        r = DET_ERR_NOT_FOUND;
+    if (r < 0)
+        return r;
+    leasing->refusal = change_lease(leasing->ret, leasing->change, leasing->now);
+    return leasing->refusal < 0 ? 0 : write_lease(store, leasing);
+}
+
+static int look(struct sqlite_store *store, struct leasing *leasing)
+{
+    struct sqlite_connection *reader;
+    int r;
+
+    r = det_sqlite_reader(store, &reader);
+    if (r < 0)
+        return r;
+    leasing->now = det_world_now(store->store.world, DET_CLOCK_WALL);
+    r = read_lease(reader, leasing);
+    det_sqlite_reader_end(store, reader);
+    if (r < 0)
+        return r;
+    return r == 0 && leasing->machine ? DET_ERR_NOT_FOUND : 0;
+}
+
+static bool is_valid(const struct det_store_lease_change *change)
+{
+    size_t length = strlen(change->name);
+
+    if (!length || length > DET_ID_MAX)
+        return false;
+    if (change->verb != DET_LEASE_ACQUIRE && change->verb != DET_LEASE_RENEW)
+        return true;
+    return change->span > 0 &&
+           (change->verb == DET_LEASE_RENEW || strlen(change->owner) <= DET_OWNER_MAX);
+}
+
+static int lease(struct sqlite_store *store, struct leasing *leasing)
+{
+    int r;
+
+    if (!is_valid(leasing->change))
+        return DET_ERR_INVALID;
+    *leasing->ret = (struct det_store_lease){ 0 };
+    r = leasing->change->verb == DET_LEASE_LOOK ? look(store, leasing)
+                                                : det_sqlite_alone(store, run_change, leasing);
+    if (r < 0)
+        return r;
+    if (leasing->ret->expires_at <= leasing->now)
+        leasing->ret->owner[0] = 0;
+    return leasing->refusal;
+}
+
+int det_sqlite_lease(
+    struct det_store *store, const struct det_store_lease_change *change,
+    struct det_store_lease *ret)
+{
+    return lease(sqlite_store_of(store), &(struct leasing){ .change = change, .ret = ret });
+}
+
+int det_sqlite_lock(
+    struct det_store *store, const struct det_machine *machine,
+    const struct det_store_lease_change *change, struct det_store_lease *ret)
+{
+    return lease(
+        sqlite_store_of(store),
+        &(struct leasing){ .machine = machine, .change = change, .ret = ret });
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* sqlite_list.c - over many instances: whether they fit a definition, lists of them, and what is
+ * due. */
+#include <string.h>
+
+#include <detent/spec.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "os/os.h"
+#include "store/sqlite.h"
+
+/* Serving. */
+
+/* Names that are in use, and where they are sought in a definition. */
+static const struct used {
+    enum sqlite_statement statement;
+    int (*find)(const struct det_machine *machine, const char *name);
+    const char *kind, *users;
+} used[] = {
+    { STATEMENT_USED_STATES, det_machine_find_state, "state", "instances are in it" },
+    { STATEMENT_USED_TIMERS, det_machine_find_timer, "timer", "of them are armed" },
+    { STATEMENT_USED_TIMER_EVENTS, det_machine_find_event, "event", "armed timers send it" },
+    { STATEMENT_USED_EFFECTS, det_machine_find_effect, "effect", "of them have not ended" },
+    { STATEMENT_USED_EFFECT_EVENTS, det_machine_find_event, "event",
+      "effects that have not ended were asked for by it" },
+};
+
+static int check_used(
+    struct sqlite_connection *reader, const struct used *names, const struct det_machine *machine,
+    struct det_error *reterr)
+{
+    struct sqlite_call call;
+    int r;
+
+    det_sqlite_call(reader, names->statement, &call);
+    det_sqlite_text(&call, machine->name);
+    while ((r = det_sqlite_step(&call)) > 0) {
+        const char *name = det_sqlite_get_text(&call, 0, false);
+
+        if (names->find(machine, name) >= 0)
+            continue;
+        r = det_error_set(
+            reterr, DET_ERR_VERSION,
+            "version %u of %s has no %s \"%s\", but the store has: %lld %s; bring the name back, "
+            "or "
+            "migrate the instances first (\"detent diff\" shows what else is stranded)",
+            machine->version, machine->name, names->kind, name,
+            (long long)det_sqlite_get_number(&call, 1), names->users);
+        break;
+    }
+    det_sqlite_end(&call);
+    return r;
+}
+
+/* Whether a statement about the definition finds a row: 1, 0 or an error. */
+static int asks(
+    struct sqlite_connection *connection, enum sqlite_statement statement,
+    const struct sqlite_definition *definition)
+{
+    struct sqlite_call call;
+    int r;
+
+    det_sqlite_call(connection, statement, &call);
+    det_sqlite_text(&call, definition->machine->name);
+    if (statement == STATEMENT_DEFINITION_KNOWN)
+        det_sqlite_number(&call, definition->machine->version);
+    det_sqlite_text(&call, definition->fingerprint);
+    r = det_sqlite_step(&call);
+    det_sqlite_end(&call);
+    return r;
+}
+
+int det_sqlite_definition_fits(
+    struct sqlite_connection *connection, const struct sqlite_definition *definition,
+    struct det_error *reterr)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < sizeof used / sizeof used[0]; i++)
+        r = check_used(connection, &used[i], definition->machine, reterr);
+    return r;
+}
+
+/* Where no other definition was ever served, all that is stored was written by this one, and need
+ * not be looked through. */
+static int check_fits(
+    struct sqlite_connection *reader, const struct sqlite_definition *definition, bool *ret_known,
+    struct det_error *reterr)
+{
+    int r, other;
+
+    r = asks(reader, STATEMENT_DEFINITION_KNOWN, definition);
+    if (r < 0)
+        return r;
+    *ret_known = r > 0;
+    other = asks(reader, STATEMENT_DEFINITION_OTHER, definition);
+    if (other < 0)
+        return other;
+    if (*ret_known && !other && definition->spec[0])
+        return 0;
+    return det_sqlite_definition_fits(reader, definition, reterr);
+}
+
+int det_sqlite_definition_keep(
+    struct sqlite_store *store, const struct sqlite_definition *definition)
+{
+    struct sqlite_call call;
+
+    det_sqlite_call(&store->writer, STATEMENT_DEFINITION_SET, &call);
+    det_sqlite_text(&call, definition->machine->name);
+    det_sqlite_number(&call, definition->machine->version);
+    det_sqlite_text(&call, definition->fingerprint);
+    det_sqlite_text(&call, definition->spec);
+    det_sqlite_number(&call, det_world_now(store->store.world, DET_CLOCK_WALL));
+    return det_sqlite_run(&call);
+}
+
+static int keep_alone(struct sqlite_store *store, void *context)
+{
+    return det_sqlite_definition_keep(store, context);
+}
+
+static int serve(
+    struct sqlite_store *store, struct sqlite_definition *definition, struct det_error *reterr)
+{
+    struct sqlite_connection *reader;
+    bool is_known = false;
+    int r;
+
+    if (reterr)
+        reterr->code = 0;
+    r = det_sqlite_reader(store, &reader);
+    if (r == 0) {
+        r = check_fits(reader, definition, &is_known, reterr);
+        det_sqlite_reader_end(store, reader);
+    }
+    if (r == 0 && !is_known && store->writer.database)
+        r = det_sqlite_alone(store, keep_alone, definition);
+    if (r < 0 && reterr && reterr->code != r)
+        (void)det_error_set(
+            reterr, r, "%s: cannot serve %s: %s", store->path, definition->machine->name,
+            det_error_text(r));
+    return r;
+}
+
+/* "" for one that only a builder can make. */
+int det_sqlite_definition_open(
+    const struct sqlite_store *store, const struct det_machine *machine,
+    struct sqlite_definition *ret)
+{
+    const struct det_allocator *allocator = store->store.allocator;
+    int64_t size;
+
+    *ret = (struct sqlite_definition){ .machine = machine };
+    size = det_machine_write(machine, allocator, NULL, 0, NULL);
+    if (size == DET_ERR_UNSUPPORTED || size == DET_ERR_LIMIT)
+        size = 0;
+    if (size < 0)
+        return (int)size;
+    ret->size = (size_t)size + 1;
+    ret->spec = det_alloc_zero(allocator, ret->size);
+    if (!ret->spec)
+        return DET_ERR_NO_MEMORY;
+    if (size > 0)
+        size = det_machine_write(machine, allocator, ret->spec, ret->size, NULL);
+    if (size >= 0) {
+        det_chain_fingerprint(ret->spec, ret->fingerprint);
+        return 0;
+    }
+    det_sqlite_definition_close(store, ret);
+    return (int)size;
+}
+
+void det_sqlite_definition_close(
+    const struct sqlite_store *store, struct sqlite_definition *definition)
+{
+    det_free(store->store.allocator, definition->spec, definition->size);
+}
+
+int det_sqlite_serve(
+    struct det_store *base, const struct det_machine *machine, struct det_error *reterr)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct sqlite_definition definition;
+    int r;
+
+    r = det_sqlite_definition_open(store, machine, &definition);
+    if (r < 0)
+        return det_error_set(reterr, r, "no memory for the definition of %s", machine->name);
+    r = serve(store, &definition, reterr);
+    det_sqlite_definition_close(store, &definition);
+    return r;
+}
+
+/* Lists. */
+
+static int show_listed(
+    struct sqlite_call *call, const struct det_machine *machine,
+    int (*visit)(void *context, const struct det_store_listed *row), void *context)
+{
+    uint16_t state = 0;
+    struct det_store_listed row = {
+        .id = det_sqlite_get_text(call, 0, false),
+        .is_stopped = det_sqlite_get_number(call, 2) != 0,
+        .sequence = (uint64_t)det_sqlite_get_number(call, 3),
+        .started_at = det_sqlite_get_number(call, 4),
+        .moved_at = det_sqlite_get_number(call, 5),
+    };
+    int r;
+
+    r = det_row_state_find(machine, det_sqlite_get_text(call, 1, false), &state);
+    if (call->code != SQLITE_OK)
+        return det_sqlite_error(call->code);
+    row.state = state;
+    return r < 0 ? r : visit(context, &row);
+}
+
+static void bind_query(
+    struct sqlite_call *call, const struct det_machine *machine,
+    const struct det_store_query *query)
+{
+    det_sqlite_text(call, machine->name);
+    det_sqlite_text(call, query->after ? query->after : "");
+    det_sqlite_text(call, query->has_state ? machine->states[query->state].name : NULL);
+    det_sqlite_number(call, query->moved_before);
+    if (query->stopped == DET_STORE_ANY)
+        det_sqlite_null(call);
+    else
+        det_sqlite_number(call, query->stopped == DET_STORE_STOPPED);
+    det_sqlite_number(call, query->limit && query->limit < INT64_MAX ? (int64_t)query->limit : -1);
+}
+
+int det_sqlite_list(
+    struct det_store *base, const struct det_machine *machine, const struct det_store_query *query,
+    int (*visit)(void *context, const struct det_store_listed *row), void *context)
+{
+    static const struct det_store_query all = { 0 };
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct sqlite_connection *reader;
+    struct sqlite_call call;
+    int r;
+
+    r = det_sqlite_reader(store, &reader);
+    if (r < 0)
+        return r;
+    det_sqlite_call(reader, STATEMENT_INSTANCE_LIST, &call);
+    bind_query(&call, machine, query ? query : &all);
+    while ((r = det_sqlite_step(&call)) > 0) {
+        r = show_listed(&call, machine, visit, context);
+        if (r != 0)
+            break;
+    }
+    det_sqlite_end(&call);
+    det_sqlite_reader_end(store, reader);
+    return r;
+}
+
+/* What is due: timers and effects, each by their time, merged. */
+
+struct source {
+    struct sqlite_call call;
+    bool is_timer, has_row;
+    det_time due;
+};
+
+static int source_next(struct source *source)
+{
+    int r;
+
+    r = det_sqlite_step(&source->call);
+    source->has_row = r > 0;
+    if (r > 0)
+        source->due = det_sqlite_get_number(&source->call, 1);
+    return r < 0 ? r : 0;
+}
+
+static int source_open(
+    struct source *source, struct sqlite_connection *reader, const struct det_machine *machine,
+    bool is_timer)
+{
+    source->is_timer = is_timer;
+    det_sqlite_call(reader, is_timer ? STATEMENT_TIMER_DUE : STATEMENT_OUTBOX_DUE, &source->call);
+    det_sqlite_text(&source->call, machine->name);
+    return source_next(source);
+}
+
+static struct source *earlier(struct source *timers, struct source *effects)
+{
+    if (!timers->has_row)
+        return effects;
+    return effects->has_row && effects->due < timers->due ? effects : timers;
+}
+
+struct due {
+    det_time before;
+    size_t limit;
+    int (*visit)(void *context, const struct det_store_due *row);
+    void *context;
+};
+
+static int show_due(
+    struct source *timers, struct source *effects, const struct due *due, det_time *ret_next)
+{
+    struct source *source;
+    int r;
+
+    for (size_t count = 0; (source = earlier(timers, effects))->has_row; count++) {
+        struct det_store_due row = { .due = source->due, .is_timer = source->is_timer };
+
+        if (source->due > due->before || count == due->limit) {
+            *ret_next = source->due;
+            return 0;
+        }
+        row.id = det_sqlite_get_text(&source->call, 0, false);
+        r = det_sqlite_error(source->call.code);
+        if (r == 0)
+            r = due->visit(due->context, &row);
+        if (r == 0)
+            r = source_next(source);
+        if (r != 0)
+            return r;
+    }
+    *ret_next = DET_NEVER;
+    return 0;
+}
+
+int det_sqlite_due(
+    struct det_store *base, const struct det_machine *machine, det_time before, size_t limit,
+    int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
+{
+    struct due due = { before, limit, visit, context };
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct source timers, effects;
+    struct sqlite_connection *reader;
+    det_time next = DET_NEVER;
+    int r;
+
+    r = det_sqlite_reader(store, &reader);
+    if (r < 0)
+        return r;
+    r = source_open(&timers, reader, machine, true);
+    if (r == 0) {
+        r = source_open(&effects, reader, machine, false);
+        if (r == 0)
+            r = show_due(&timers, &effects, &due, &next);
+        det_sqlite_end(&effects.call);
+    }
+    det_sqlite_end(&timers.call);
+    det_sqlite_reader_end(store, reader);
+    if (r == 0)
+        *ret_next = next;
+    return r;
+}
+
+int det_sqlite_machines(
+    struct det_store *base,
+    int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
+    void *context)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct sqlite_connection *reader;
+    struct sqlite_call call;
+    int r;
+
+    r = det_sqlite_reader(store, &reader);
+    if (r < 0)
+        return r;
+    det_sqlite_call(reader, STATEMENT_DEFINITION_LIST, &call);
+    while ((r = det_sqlite_step(&call)) > 0) {
+        const char *name = det_sqlite_get_text(&call, 0, false);
+        const char *spec = det_sqlite_get_text(&call, 2, false);
+
+        r = det_sqlite_error(call.code);
+        if (r == 0)
+            r = visit(context, name, (uint32_t)det_sqlite_get_number(&call, 1), spec);
+        if (r != 0)
+            break;
+    }
+    det_sqlite_end(&call);
+    det_sqlite_reader_end(store, reader);
+    return r;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* conform.c - runs the suite over one kind of store: conform_test SCHEME [GROUP]. */
+#include "conform/conform.h"
+
+static const struct group *const groups[] = {
+    &commit_cases, &timer_cases, &effect_cases,   &answer_cases, &due_cases,
+    &lease_cases,  &lock_cases,  &snapshot_cases, &atomic_cases, &keep_cases,
+    &list_cases,   &model_cases, &serve_cases,    &shared_cases, &thread_cases,
+};
+
+static const struct driver *const drivers[] = { &driver_memory, &driver_shared, &driver_sqlite,
+                                                &driver_postgres };
+
+static const struct driver *driver_find(const char *scheme)
+{
+    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
+        if (strcmp(drivers[i]->scheme, scheme) == 0)
+            return drivers[i];
+    }
+    return NULL;
+}
+
+static int run(const struct group *group)
+{
+    char name[80];
+
+    snprintf(name, sizeof name, "%s over %s", group->name, box_driver->scheme);
+    return _cmocka_run_group_tests(name, group->tests, group->count, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    int failed = 0;
+
+    box_driver = argc > 1 ? driver_find(argv[1]) : NULL;
+    if (!box_driver) {
+        fprintf(stderr, "conform_test SCHEME [GROUP]: which kind of store?\n");
+        return 2;
+    }
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        if (argc < 3 || strcmp(argv[2], groups[i]->name) == 0)
+            failed += run(groups[i]);
+    }
+    return failed ? 1 : 0;
+}

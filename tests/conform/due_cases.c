@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* due_cases.c - what is due: timers and effects by their time, of this machine, of this node. */
+#include "conform/conform.h"
+
+struct due_list {
+    size_t count;
+    char ids[16][8];
+    det_time due[16];
+    bool is_timer[16];
+    size_t stop_at;
+};
+
+static int add_due(void *context, const struct det_store_due *row)
+{
+    struct due_list *list = context;
+    size_t place = list->count++;
+
+    assert_true(place < 16);
+    snprintf(list->ids[place], sizeof list->ids[place], "%s", row->id);
+    list->due[place] = row->due;
+    list->is_timer[place] = row->is_timer;
+    assert_true(place == 0 || list->due[place - 1] <= row->due);
+    return list->count == list->stop_at ? 44 : 0;
+}
+
+static det_time look(struct box *box, det_time before, size_t limit, struct due_list *ret)
+{
+    det_time next = 77;
+
+    *ret = (struct due_list){ 0 };
+    assert_int_equal(
+        box->store->ops->due(box->store, box->machine, before, limit, add_due, ret, &next), 0);
+    return next;
+}
+
+/* Timers of three instances and an effect of one: due at 10, 20, 30, 40, and one in an hour. */
+static void fill(struct box *box)
+{
+    struct subject *c = subject_start(box, "c"), *a = subject_start(box, "a");
+    struct subject *b = subject_start(box, "b");
+
+    subject_set_timer(c, PARCEL_REMINDER, 10);
+    subject_set_timer(b, DET_STATE_TIMER, 30);
+    subject_set_timer(b, PARCEL_DEADLINE, 40);
+    subject_set_effect(a, 0, 20);
+    subject_set_timer(a, DET_STATE_TIMER, 1000);
+}
+
+static void nothing_is_due_where_nothing_is(void **state)
+{
+    struct box *box = *state;
+    struct due_list list;
+
+    assert_true(look(box, DET_NEVER, 100, &list) == DET_NEVER);
+    assert_int_equal(list.count, 0);
+    subject_start(box, "p");
+    assert_true(look(box, DET_NEVER, 100, &list) == DET_NEVER);
+    assert_int_equal(list.count, 0);
+}
+
+static void behaviours_43_and_46_only_what_is_due_is_listed_oldest_first(void **state)
+{
+    static const char *const ids[] = { "c", "a", "b", "b" };
+    struct box *box = *state;
+    struct due_list list;
+
+    fill(box);
+    assert_int_equal(look(box, 40, 100, &list), 1000);
+    assert_int_equal(list.count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(list.ids[i], ids[i]);
+        assert_int_equal(list.due[i], 10 * (i + 1));
+        assert_true(list.is_timer[i] == (i != 1));
+    }
+    assert_int_equal(look(box, 39, 100, &list), 40);
+    assert_int_equal(list.count, 3);
+    assert_int_equal(look(box, 9, 100, &list), 10);
+    assert_int_equal(list.count, 0);
+    assert_true(look(box, 1000, 100, &list) == DET_NEVER);
+    assert_int_equal(list.count, 5);
+}
+
+static void behaviours_43_and_46_no_more_than_the_limit_is_listed(void **state)
+{
+    static const det_time times[] = { 10, 20, 30, 40, 1000 };
+    struct box *box = *state;
+    struct due_list list;
+
+    fill(box);
+    for (size_t limit = 1; limit < 5; limit++) {
+        assert_int_equal(look(box, DET_NEVER, limit, &list), times[limit]);
+        assert_int_equal(list.count, limit);
+        assert_int_equal(list.due[limit - 1], times[limit - 1]);
+    }
+    assert_int_equal(look(box, 20, 2, &list), 30);
+    assert_int_equal(list.count, 2);
+}
+
+static void what_is_due_at_the_same_time_is_listed_all_the_same(void **state)
+{
+    struct box *box = *state;
+    struct due_list list;
+    char id[8];
+
+    for (int i = 0; i < 6; i++) {
+        snprintf(id, sizeof id, "p%d", i);
+        subject_set_timer(subject_start(box, id), DET_STATE_TIMER, 50);
+    }
+    assert_true(look(box, 50, 100, &list) == DET_NEVER);
+    assert_int_equal(list.count, 6);
+    assert_int_equal(look(box, 50, 4, &list), 50);
+    assert_int_equal(list.count, 4);
+}
+
+static void what_was_taken_cleared_or_moved_is_not_due(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct due_list list;
+    struct draft draft;
+
+    subject_set_timer(subject, DET_STATE_TIMER, 10);
+    subject_set_timer(subject, PARCEL_REMINDER, 20);
+    subject_set_timer(subject, PARCEL_DEADLINE, 30);
+    subject_set_effect(subject, 0, 40);
+    subject_set_effect(subject, 0, 50);
+    draft_init(&draft, subject);
+    draft_timer(&draft, DET_STORE_TAKE, DET_STATE_TIMER, 10);
+    draft_timer(&draft, DET_STORE_CLEAR, PARCEL_REMINDER, 0);
+    draft_timer(&draft, DET_STORE_SET, PARCEL_DEADLINE, 70);
+    draft_effect(&draft, DET_STORE_TAKE, 1, 0);
+    draft_effect(&draft, DET_STORE_UPDATE, 2, 0)->next = 60;
+    assert_int_equal(draft_commit(&draft), 0);
+    assert_true(look(box, DET_NEVER, 100, &list) == DET_NEVER);
+    assert_int_equal(list.count, 2);
+    assert_int_equal(list.due[0], 60);
+    assert_false(list.is_timer[0]);
+    assert_int_equal(list.due[1], 70);
+    assert_true(list.is_timer[1]);
+}
+
+static void a_dead_effect_is_not_due_until_it_lives_again(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct due_list list;
+    struct draft draft;
+
+    subject_set_effect(subject, 0, 10);
+    for (int i = 0; i < 3; i++) {
+        draft_init(&draft, subject);
+        draft_effect(&draft, DET_STORE_UPDATE, 1, 0)->next = 20 + i;
+        draft.effects[0].effect.is_dead = i % 2 == 0;
+        assert_int_equal(draft_commit(&draft), 0);
+        look(box, DET_NEVER, 100, &list);
+        assert_int_equal(list.count, i % 2);
+        if (list.count)
+            assert_int_equal(list.due[0], 21);
+    }
+}
+
+static void what_a_refused_commit_would_have_set_is_not_due(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct due_list list;
+    struct draft draft;
+
+    draft_init(&draft, subject);
+    draft_event(&draft, PARCEL_COUNT, DET_STAY, PARCEL_CREATED);
+    draft_timer(&draft, DET_STORE_SET, DET_STATE_TIMER, 10);
+    draft_effect(&draft, DET_STORE_SET, 1, 0);
+    draft.commit.expected = 5;
+    assert_int_equal(draft_commit(&draft), DET_ERR_CONFLICT);
+    assert_true(look(box, DET_NEVER, 100, &list) == DET_NEVER);
+    assert_int_equal(list.count, 0);
+}
+
+static void the_answer_of_a_visitor_ends_the_look(void **state)
+{
+    struct box *box = *state;
+    struct due_list list = { .stop_at = 2 };
+    det_time next;
+
+    fill(box);
+    assert_int_equal(
+        box->store->ops->due(box->store, box->machine, 1000, 100, add_due, &list, &next), 44);
+    assert_int_equal(list.count, 2);
+}
+
+static void every_machine_has_its_own(void **state)
+{
+    static const char *const other[] = { "FSM_NAME parcel", "FSM_NAME crate", NULL };
+    struct box *box = *state;
+    struct det_spec *spec = parcel_variant(other);
+    struct due_list list;
+    struct subject *subject;
+    struct image *image;
+
+    assert_int_equal(box->store->ops->serve(box->store, det_spec_machine(spec), NULL), 0);
+    fill(box);
+    box->machine = det_spec_machine(spec);
+    image = image_read(box, "a");
+    assert_false(image->is_there);
+    free(image);
+    subject = subject_start(box, "a");
+    subject_set_timer(subject, DET_STATE_TIMER, 15);
+    assert_true(look(box, DET_NEVER, 100, &list) == DET_NEVER);
+    assert_int_equal(list.count, 1);
+    assert_int_equal(list.due[0], 15);
+    box->machine = &parcel_machine;
+    look(box, DET_NEVER, 100, &list);
+    assert_int_equal(list.count, 5);
+    image = image_read(box, "a");
+    assert_int_equal(image->effect_count, 1);
+    free(image);
+    box_close_store(box, box->store);
+    box->store = NULL;
+    det_spec_close(spec);
+}
+
+static const struct CMUnitTest dues[] = {
+    CASE(nothing_is_due_where_nothing_is),
+    CASE(behaviours_43_and_46_only_what_is_due_is_listed_oldest_first),
+    CASE(behaviours_43_and_46_no_more_than_the_limit_is_listed),
+    CASE(what_is_due_at_the_same_time_is_listed_all_the_same),
+    CASE(what_was_taken_cleared_or_moved_is_not_due),
+    CASE(a_dead_effect_is_not_due_until_it_lives_again),
+    CASE(what_a_refused_commit_would_have_set_is_not_due),
+    CASE(the_answer_of_a_visitor_ends_the_look),
+    CASE(every_machine_has_its_own),
+};
+const struct group due_cases = GROUP_OF(dues);

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* lock_cases.c - the fence: what a commit may do while somebody holds the instance's lock. */
+#include "conform/conform.h"
+
+static struct lender lock_of(struct subject *subject)
+{
+    return (struct lender){ subject->box, subject->store, subject->id, true };
+}
+
+/* One event under a fence. */
+static int send_under(struct subject *subject, uint64_t fence)
+{
+    struct draft draft;
+
+    draft_init(&draft, subject);
+    draft_event(&draft, PARCEL_COUNT, DET_STAY, subject->head.state);
+    draft.commit.fence = fence;
+    return draft_commit(&draft);
+}
+
+static void without_a_lock_anybody_writes(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+
+    assert_int_equal(send_under(subject, 0), 0);
+    assert_int_equal(send_under(subject, 1), DET_ERR_LOCK_LOST);
+    assert_int_equal(subject->head.sequence, 1);
+}
+
+static void only_the_holder_writes_while_it_is_held(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct lender lock = lock_of(subject);
+    uint64_t fence = lender_grant(&lock, "a", DET_HOUR);
+
+    assert_int_equal(send_under(subject, 0), DET_ERR_LOCKED);
+    assert_int_equal(send_under(subject, fence + 1), DET_ERR_LOCK_LOST);
+    assert_int_equal(send_under(subject, fence), 0);
+    assert_int_equal(send_under(subject, 0), DET_ERR_LOCKED);
+    assert_int_equal(send_under(subject, fence), 0);
+    assert_int_equal(subject->head.sequence, 2);
+}
+
+static void a_commit_without_events_needs_the_lock_too(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct lender lock = lock_of(subject);
+    uint64_t fence = lender_grant(&lock, "a", DET_HOUR);
+    struct draft draft;
+    struct image *image;
+
+    draft_init(&draft, subject);
+    draft_timer(&draft, DET_STORE_SET, PARCEL_REMINDER, 5);
+    assert_int_equal(draft_commit(&draft), DET_ERR_LOCKED);
+    image = image_read(box, "p");
+    assert_int_equal(image->timer_count, 0);
+    free(image);
+    draft.commit.fence = fence;
+    assert_int_equal(draft_commit(&draft), 0);
+}
+
+static void once_it_is_released_anybody_writes_again(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct lender lock = lock_of(subject);
+    uint64_t fence = lender_grant(&lock, "a", DET_HOUR);
+    struct det_store_lease lease;
+
+    assert_int_equal(send_under(subject, 0), DET_ERR_LOCKED);
+    assert_int_equal(lender_ask(&lock, DET_LEASE_RELEASE, "a", fence, 0, &lease), 0);
+    assert_int_equal(send_under(subject, 0), 0);
+}
+
+static void once_it_has_lapsed_anybody_writes_again(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct lender lock = lock_of(subject);
+
+    lender_grant(&lock, "a", DET_MILLISECOND);
+    lender_lapse(&lock);
+    assert_int_equal(send_under(subject, 0), 0);
+}
+
+/* Others may have written meanwhile without a lock, and the holder must hear of that. */
+static void a_holder_whose_time_is_over_writes_no_more(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct lender lock = lock_of(subject);
+    uint64_t fence = lender_grant(&lock, "a", DET_MILLISECOND);
+    struct det_store_lease lease;
+
+    lender_lapse(&lock);
+    assert_int_equal(send_under(subject, fence), DET_ERR_LOCK_LOST);
+    assert_int_equal(send_under(subject, 0), 0);
+    assert_int_equal(send_under(subject, fence), DET_ERR_LOCK_LOST);
+    fence = lender_grant(&lock, "a", DET_HOUR);
+    assert_int_equal(lender_ask(&lock, DET_LEASE_RELEASE, "a", fence, 0, &lease), 0);
+    assert_int_equal(send_under(subject, fence), DET_ERR_LOCK_LOST);
+    assert_int_equal(subject->head.sequence, 1);
+}
+
+static void mistake_09_no_write_under_an_old_fence_whatever_the_lock_does(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct lender lock = lock_of(subject);
+    uint64_t old = lender_grant(&lock, "a", DET_MILLISECOND), new;
+    struct det_store_lease lease;
+
+    lender_lapse(&lock);
+    new = lender_grant(&lock, "b", DET_HOUR);
+    assert_int_equal(new, old + 1);
+    assert_int_equal(send_under(subject, old), DET_ERR_LOCK_LOST);
+    assert_int_equal(send_under(subject, new), 0);
+    assert_int_equal(send_under(subject, old), DET_ERR_LOCK_LOST);
+    assert_int_equal(lender_ask(&lock, DET_LEASE_RELEASE, "b", new, 0, &lease), 0);
+    assert_int_equal(send_under(subject, old), DET_ERR_LOCK_LOST);
+    lender_grant(&lock, "c", DET_MILLISECOND);
+    lender_lapse(&lock);
+    assert_int_equal(send_under(subject, old), DET_ERR_LOCK_LOST);
+    assert_int_equal(send_under(subject, new), DET_ERR_LOCK_LOST);
+    box_reopen(box);
+    subject->store = box->store;
+    subject_load(subject);
+    assert_int_equal(send_under(subject, old), DET_ERR_LOCK_LOST);
+    assert_int_equal(send_under(subject, 0), 0);
+}
+
+static void an_instance_that_is_not_there_has_no_lock(void **state)
+{
+    struct box *box = *state;
+    struct lender lock = { box, box->store, "q", true };
+    struct det_store_lease lease;
+
+    subject_start(box, "p");
+    for (int verb = DET_LEASE_ACQUIRE; verb <= DET_LEASE_LOOK; verb++)
+        assert_int_equal(
+            lender_ask(&lock, (enum det_store_lease_verb)verb, "a", 1, DET_HOUR, &lease),
+            DET_ERR_NOT_FOUND);
+}
+
+static void every_instance_has_its_own_lock(void **state)
+{
+    struct box *box = *state;
+    struct subject *one = subject_start(box, "one"), *two = subject_start(box, "two");
+    struct lender lock = lock_of(one), named = { box, box->store, "two", false };
+
+    lender_grant(&lock, "a", DET_HOUR);
+    lender_grant(&named, "a", DET_HOUR);
+    assert_int_equal(send_under(two, 0), 0);
+    assert_int_equal(send_under(one, 0), DET_ERR_LOCKED);
+    lock = lock_of(two);
+    assert_int_equal(lender_grant(&lock, "b", DET_HOUR), 1);
+    assert_int_equal(send_under(two, 1), 0);
+}
+
+static void mistake_10_a_lock_tells_the_sequence_of_its_instance(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct lender lock = lock_of(subject);
+    struct det_store_lease lease;
+    uint64_t fence;
+
+    assert_int_equal(send_under(subject, 0), 0);
+    assert_int_equal(send_under(subject, 0), 0);
+    assert_int_equal(lender_ask(&lock, DET_LEASE_ACQUIRE, "a", 0, DET_HOUR, &lease), 0);
+    assert_int_equal(lease.sequence, 2);
+    fence = lease.token;
+    assert_int_equal(send_under(subject, fence), 0);
+    assert_int_equal(lender_ask(&lock, DET_LEASE_ACQUIRE, "b", 0, 1, &lease), DET_ERR_LOCKED);
+    assert_int_equal(lease.sequence, 3);
+    assert_int_equal(lender_ask(&lock, DET_LEASE_RENEW, "a", fence, DET_HOUR, &lease), 0);
+    assert_int_equal(lease.sequence, 3);
+    assert_int_equal(lender_ask(&lock, DET_LEASE_LOOK, NULL, 0, 0, &lease), 0);
+    assert_int_equal(lease.sequence, 3);
+}
+
+static void locking_and_writing_do_not_disturb_each_other(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct lender lock = lock_of(subject);
+    struct image *before, *after;
+    uint64_t fence;
+
+    subject_set_timer(subject, PARCEL_REMINDER, 5);
+    subject_set_effect(subject, 0, 5);
+    before = image_read(box, "p");
+    fence = lender_grant(&lock, "a", DET_HOUR);
+    after = image_read(box, "p");
+    before->lock = after->lock;
+    image_assert_equal(after, before);
+    assert_int_equal(send_under(subject, fence), 0);
+    free(after);
+    after = image_read(box, "p");
+    assert_string_equal(after->lock.owner, "a");
+    assert_int_equal(after->lock.token, fence);
+    assert_true(after->lock.expires_at == before->lock.expires_at);
+    free(before);
+    free(after);
+}
+
+static const struct CMUnitTest locks[] = {
+    CASE(without_a_lock_anybody_writes),
+    CASE(only_the_holder_writes_while_it_is_held),
+    CASE(a_commit_without_events_needs_the_lock_too),
+    CASE(once_it_is_released_anybody_writes_again),
+    CASE(once_it_has_lapsed_anybody_writes_again),
+    CASE(a_holder_whose_time_is_over_writes_no_more),
+    CASE(mistake_09_no_write_under_an_old_fence_whatever_the_lock_does),
+    CASE(an_instance_that_is_not_there_has_no_lock),
+    CASE(every_instance_has_its_own_lock),
+    CASE(mistake_10_a_lock_tells_the_sequence_of_its_instance),
+    CASE(locking_and_writing_do_not_disturb_each_other),
+};
+const struct group lock_cases = GROUP_OF(locks);

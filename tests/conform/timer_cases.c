@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* timer_cases.c - timers in a commit: set, cleared, and taken by whoever fires them. */
+#include "conform/conform.h"
+
+static int take_timer(struct subject *subject, uint16_t timer, det_time due, uint64_t visit)
+{
+    struct draft draft;
+
+    draft_init(&draft, subject);
+    draft_event(&draft, PARCEL_LATE, DET_STAY, subject->head.state)->is_timeout = true;
+    draft_timer(&draft, DET_STORE_TAKE, timer, due)->visit = visit;
+    return draft_commit(&draft);
+}
+
+static int clear_timer(struct subject *subject, uint16_t timer)
+{
+    struct draft draft;
+
+    draft_init(&draft, subject);
+    draft.timers[0] = (struct det_store_timer_change){ DET_STORE_CLEAR, { .timer = timer } };
+    draft.commit.timer_count = 1;
+    return draft_commit(&draft);
+}
+
+static void a_timer_is_given_back_as_it_was_set(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct draft draft;
+    struct image *image;
+
+    draft_init(&draft, subject);
+    draft_event(&draft, PARCEL_PACK, DET_GOTO, PARCEL_PACKED);
+    draft_timer(&draft, DET_STORE_SET, DET_STATE_TIMER, 7);
+    draft_timer(&draft, DET_STORE_SET, PARCEL_REMINDER, 8)->value = NULL;
+    draft_timer(&draft, DET_STORE_SET, PARCEL_DEADLINE, 1234567890123456789)->visit = 1;
+    assert_int_equal(draft_commit(&draft), 0);
+    image = image_read(box, "p");
+    assert_int_equal(image->timer_count, 3);
+    assert_int_equal(image->timers[0].row.timer, PARCEL_REMINDER);
+    assert_int_equal(image->timers[0].row.due, 8);
+    assert_int_equal(value_number(&image->timers[0].value), 0);
+    assert_int_equal(image->timers[1].row.timer, PARCEL_DEADLINE);
+    assert_true(image->timers[1].row.due == 1234567890123456789);
+    assert_int_equal(image->timers[1].row.visit, 1);
+    assert_int_equal(image->timers[2].row.timer, DET_STATE_TIMER);
+    assert_int_equal(image->timers[2].row.event, PARCEL_LATE);
+    assert_int_equal(image->timers[2].row.visit, 2);
+    assert_true(parcel_value_equal(PARCEL_LATE, &image->timers[2].value, &draft.timer_values[0]));
+    for (size_t i = 0; i < 3; i++)
+        assert_false(image->timers[i].row.is_foreign);
+    free(image);
+}
+
+static void behaviour_41_setting_again_replaces_and_instances_are_independent(void **state)
+{
+    struct box *box = *state;
+    struct subject *one = subject_start(box, "one"), *two = subject_start(box, "two");
+    struct image *image;
+
+    subject_set_timer(one, PARCEL_REMINDER, 10);
+    subject_set_timer(two, PARCEL_REMINDER, 20);
+    subject_set_timer(one, PARCEL_REMINDER, 30);
+    subject_set_timer(one, DET_STATE_TIMER, 40);
+    image = image_read(box, "one");
+    assert_int_equal(image->timer_count, 2);
+    assert_int_equal(image->timers[0].row.due, 30);
+    assert_int_equal(image->timers[1].row.due, 40);
+    free(image);
+    image = image_read(box, "two");
+    assert_int_equal(image->timer_count, 1);
+    assert_int_equal(image->timers[0].row.due, 20);
+    free(image);
+}
+
+static void behaviour_42_clearing_takes_it_away_and_is_harmless_without_one(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct image *image;
+
+    assert_int_equal(clear_timer(subject, PARCEL_REMINDER), 0);
+    assert_int_equal(clear_timer(subject, DET_STATE_TIMER), 0);
+    subject_set_timer(subject, PARCEL_REMINDER, 10);
+    subject_set_timer(subject, DET_STATE_TIMER, 20);
+    assert_int_equal(clear_timer(subject, PARCEL_REMINDER), 0);
+    image = image_read(box, "p");
+    assert_int_equal(image->timer_count, 1);
+    assert_int_equal(image->timers[0].row.timer, DET_STATE_TIMER);
+    free(image);
+    assert_int_equal(clear_timer(subject, DET_STATE_TIMER), 0);
+    assert_int_equal(clear_timer(subject, DET_STATE_TIMER), 0);
+    image = image_read(box, "p");
+    assert_int_equal(image->timer_count, 0);
+    free(image);
+}
+
+static void behaviour_45_a_timer_is_taken_only_just_as_it_is(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct image *image;
+
+    assert_int_equal(take_timer(subject, DET_STATE_TIMER, 10, 1), DET_ERR_NOT_FOUND);
+    assert_int_equal(take_timer(subject, PARCEL_REMINDER, 10, 1), DET_ERR_NOT_FOUND);
+    subject_set_timer(subject, PARCEL_REMINDER, 10);
+    assert_int_equal(take_timer(subject, PARCEL_REMINDER, 9, 1), DET_ERR_NOT_FOUND);
+    assert_int_equal(take_timer(subject, PARCEL_REMINDER, 10, 2), DET_ERR_NOT_FOUND);
+    assert_int_equal(take_timer(subject, PARCEL_DEADLINE, 10, 1), DET_ERR_NOT_FOUND);
+    assert_int_equal(take_timer(subject, DET_STATE_TIMER, 10, 1), DET_ERR_NOT_FOUND);
+    image = image_read(box, "p");
+    assert_int_equal(image->timer_count, 1);
+    assert_int_equal(image->event_count, 0);
+    free(image);
+    assert_int_equal(take_timer(subject, PARCEL_REMINDER, 10, 1), 0);
+}
+
+static void behaviours_46_and_47_a_timer_is_taken_once_and_is_gone(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct image *image;
+
+    subject_set_timer(subject, DET_STATE_TIMER, 10);
+    assert_int_equal(take_timer(subject, DET_STATE_TIMER, 10, 1), 0);
+    assert_int_equal(take_timer(subject, DET_STATE_TIMER, 10, 1), DET_ERR_NOT_FOUND);
+    image = image_read(box, "p");
+    assert_int_equal(image->timer_count, 0);
+    assert_int_equal(image->event_count, 1);
+    assert_true(image->events[0].row.is_timeout);
+    free(image);
+}
+
+static void a_timer_that_is_not_due_is_early_and_stays(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    det_time due = box_now(box) + DET_HOUR;
+    struct image *before, *after;
+
+    subject_set_timer(subject, PARCEL_REMINDER, due);
+    before = image_read(box, "p");
+    assert_int_equal(take_timer(subject, PARCEL_REMINDER, due, 1), DET_ERR_EARLY);
+    after = image_read(box, "p");
+    image_assert_equal(after, before);
+    free(before);
+    free(after);
+}
+
+static void a_timer_is_taken_when_its_time_has_come(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    det_time due = box_now(box) + 2 * DET_MILLISECOND, limit = due + 30 * DET_SECOND;
+    int r;
+
+    subject_set_timer(subject, DET_STATE_TIMER, due);
+    box_wait(box, due - 1);
+    /* What we think is the clock of a shared store may be a little ahead of it. */
+    do
+        r = take_timer(subject, DET_STATE_TIMER, due, 1);
+    while (r == DET_ERR_EARLY && !box->sim && box_now(box) < limit);
+    assert_int_equal(r, 0);
+}
+
+static void a_stay_leaves_the_timers_alone(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct image *image;
+
+    subject_set_timer(subject, DET_STATE_TIMER, 10);
+    subject_set_timer(subject, PARCEL_DEADLINE, 20);
+    subject_move(subject, PARCEL_COUNT, PARCEL_CREATED);
+    subject_move(subject, PARCEL_COUNT, PARCEL_CREATED);
+    image = image_read(box, "p");
+    assert_int_equal(image->timer_count, 2);
+    assert_int_equal(image->timers[1].row.visit, 1);
+    free(image);
+    assert_int_equal(take_timer(subject, DET_STATE_TIMER, 10, 1), 0);
+}
+
+/* What becomes of a timer that is there, due at 1, when one commit changes it twice. */
+static det_time change_twice(
+    struct box *box, enum det_store_change_kind first, enum det_store_change_kind second)
+{
+    static int number;
+    struct subject *subject;
+    struct draft draft;
+    struct image *image;
+    det_time due;
+    char id[8];
+
+    snprintf(id, sizeof id, "p%d", number++);
+    subject = subject_start(box, id);
+    subject_set_timer(subject, PARCEL_REMINDER, 1);
+    draft_init(&draft, subject);
+    draft_timer(&draft, first, PARCEL_REMINDER, first == DET_STORE_SET ? 2 : 1);
+    draft_timer(&draft, second, PARCEL_REMINDER, 3);
+    assert_int_equal(draft_commit(&draft), 0);
+    image = image_read(box, id);
+    due = image->timer_count ? image->timers[0].row.due : 0;
+    free(image);
+    return due;
+}
+
+static void changes_are_applied_in_their_order(void **state)
+{
+    struct box *box = *state;
+
+    assert_int_equal(change_twice(box, DET_STORE_CLEAR, DET_STORE_SET), 3);
+    assert_int_equal(change_twice(box, DET_STORE_TAKE, DET_STORE_SET), 3);
+    assert_int_equal(change_twice(box, DET_STORE_SET, DET_STORE_SET), 3);
+    assert_int_equal(change_twice(box, DET_STORE_SET, DET_STORE_CLEAR), 0);
+    assert_int_equal(change_twice(box, DET_STORE_CLEAR, DET_STORE_CLEAR), 0);
+}
+
+static void several_timers_are_taken_together_or_not_at_all(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct draft draft;
+    struct image *image;
+
+    subject_set_timer(subject, PARCEL_REMINDER, 10);
+    subject_set_timer(subject, PARCEL_DEADLINE, box_now(box) + DET_HOUR);
+    draft_init(&draft, subject);
+    draft_timer(&draft, DET_STORE_TAKE, PARCEL_REMINDER, 10);
+    draft_timer(&draft, DET_STORE_TAKE, DET_STATE_TIMER, 10);
+    assert_int_equal(draft_commit(&draft), DET_ERR_NOT_FOUND);
+    image = image_read(box, "p");
+    assert_int_equal(image->timer_count, 2);
+    free(image);
+    subject_set_timer(subject, DET_STATE_TIMER, 10);
+    assert_int_equal(draft_commit(&draft), 0);
+    image = image_read(box, "p");
+    assert_int_equal(image->timer_count, 1);
+    assert_int_equal(image->timers[0].row.timer, PARCEL_DEADLINE);
+    free(image);
+}
+
+static const struct CMUnitTest timers[] = {
+    CASE(a_timer_is_given_back_as_it_was_set),
+    CASE(behaviour_41_setting_again_replaces_and_instances_are_independent),
+    CASE(behaviour_42_clearing_takes_it_away_and_is_harmless_without_one),
+    CASE(behaviour_45_a_timer_is_taken_only_just_as_it_is),
+    CASE(behaviours_46_and_47_a_timer_is_taken_once_and_is_gone),
+    CASE(a_timer_that_is_not_due_is_early_and_stays),
+    CASE(a_timer_is_taken_when_its_time_has_come),
+    CASE(a_stay_leaves_the_timers_alone),
+    CASE(changes_are_applied_in_their_order),
+    CASE(several_timers_are_taken_together_or_not_at_all),
+};
+const struct group timer_cases = GROUP_OF(timers);

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* disk.h - files in memory that remember how they came to be, so that the power can go at every
+ * moment of a run, afterwards, in all ways that a disk allows.
+ *
+ *     run:      create write write sync  mark  write write write sync  mark ...
+ *                                  |                  ^
+ *                      durable <---+----- pending ----+ the power goes here
+ *
+ * What a power cut may leave
+ *   1. What was written to a file before its last sync is there.
+ *   2. Of each write since: all, nothing, or any of its sectors of 512 bytes, independently of
+ *      every other write. One that is lost may have made the file longer all the same, with zeros.
+ *   3. Truncations since: each happened or did not.
+ *   4. Files created and deleted since the last sync of the folder: each happened or did not.
+ *
+ * Marks are the test's own: what had been promised up to that place in the log. Not for threads:
+ * one thread at a time, which is what the simulated world gives. */
+#ifndef DET_CRASH_DISK_H
+#define DET_CRASH_DISK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CRASH_NAMES     8   /* paths on a disk */
+#define CRASH_NODES     512 /* files that ever were, deleted ones too */
+#define CRASH_SECTOR    512
+#define CRASH_PATH_MAX  127
+#define CRASH_SHM_MAX   8 /* regions of shared memory of one file */
+#define CRASH_SHM_LOCKS 8
+
+enum crash_kind {
+    CRASH_WRITE,
+    CRASH_TRUNCATE,
+    CRASH_SYNC,
+    CRASH_DROP,   /* a sync that failed: what was pending will never reach the disk */
+    CRASH_CREATE, /* of a name */
+    CRASH_DELETE,
+    CRASH_FOLDER_SYNC,
+    CRASH_MARK,
+};
+
+struct crash_op {
+    enum crash_kind kind;
+    unsigned node, name;
+    uint64_t offset; /* or the new size, or the number of the mark */
+    size_t size;
+    uint8_t *data;
+};
+
+struct crash_bytes {
+    uint8_t *data;
+    size_t size, capacity;
+};
+
+/* What several connections to one file share. */
+struct crash_shm {
+    void *regions[CRASH_SHM_MAX];
+    unsigned users;
+    unsigned shared[CRASH_SHM_LOCKS];
+    bool exclusive[CRASH_SHM_LOCKS];
+};
+
+/* A path; it has a file (node) or none. */
+struct crash_name {
+    char path[CRASH_PATH_MAX + 1];
+    int node; /* -1: there is no such file */
+    struct crash_shm shm;
+    unsigned shared; /* connections with a lock on it */
+    bool is_reserved, is_pending, is_exclusive;
+};
+
+/* What goes wrong, and when. */
+struct crash_fault {
+    uint64_t sync_at;   /* the number of the sync, from 1; 0: none */
+    bool is_sticky;     /* and every one after it */
+    bool drops;         /* the pages are forgotten, as Linux does: the next sync says it is well */
+    bool ignores_syncs; /* a broken disk, or a broken store: no sync does anything */
+    uint64_t dies_at;   /* before the change with this number, from 1, the process is gone; 0: not */
+};
+
+struct crash_disk {
+    struct crash_name names[CRASH_NAMES];
+    unsigned name_count;
+    struct crash_bytes nodes[CRASH_NODES];
+    unsigned node_count;
+    bool is_recording;
+    struct crash_op *ops;
+    size_t op_count, op_capacity;
+    uint64_t sync_count;
+    uint64_t change_count; /* syncs too */
+    uint64_t deaths;       /* whoever opened a file before the last one cannot do anything any more */
+    void **graves;         /* shared memory of the dead, who may still look at it */
+    size_t grave_count;
+    uint64_t failed_syncs;
+    size_t failed_at; /* the place in the log where a sync failed last */
+    struct crash_fault fault;
+};
+
+void crash_disk_init(struct crash_disk *disk);
+void crash_disk_deinit(struct crash_disk *disk);
+/* No file, no log, no locks; the memory is kept for the next run. */
+void crash_disk_clear(struct crash_disk *disk);
+
+/* Begins to record: the files as they are now are the beginning of the log, and durable. Returns
+ * the number of operations that this took. */
+size_t crash_disk_record(struct crash_disk *disk);
+
+/* The number of a path, which it is given if it has none. */
+unsigned crash_disk_name(struct crash_disk *disk, const char *path);
+/* Counts a change that is about to happen. False: whoever wants it is dead, as of now or since. */
+bool crash_disk_begin(struct crash_disk *disk, uint64_t deaths);
+/* What users of files do. Each is recorded. */
+void crash_disk_create(struct crash_disk *disk, unsigned name);
+void crash_disk_delete(struct crash_disk *disk, unsigned name);
+void crash_disk_write(
+    struct crash_disk *disk, unsigned node, uint64_t offset, const void *data, size_t size);
+void crash_disk_truncate(struct crash_disk *disk, unsigned node, uint64_t size);
+/* False: it failed, as the fault says. */
+bool crash_disk_sync(struct crash_disk *disk, unsigned node);
+void crash_disk_sync_folder(struct crash_disk *disk);
+/* What memory holds of a file and need not be written is read from the disk again: the writes that
+ * a failed sync dropped are gone for good. Needs the log. */
+void crash_disk_forget(struct crash_disk *disk, unsigned node);
+void crash_disk_mark(struct crash_disk *disk, uint64_t number);
+
+void crash_shm_free(struct crash_shm *shm);
+/* Changes of bytes, for those who build a disk from a log. */
+void crash_bytes_write(struct crash_bytes *bytes, uint64_t offset, const void *data, size_t size);
+void crash_bytes_resize(struct crash_bytes *bytes, uint64_t size);
+void crash_bytes_copy(struct crash_bytes *target, const struct crash_bytes *source);
+
+#endif

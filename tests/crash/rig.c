@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* rig.c - runs plans on a recorded disk and looks at what power cuts leave. */
+#include "crash/rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOLD_MAX 10
+
+static void must(bool is_well, const char *what)
+{
+    if (is_well)
+        return;
+    fprintf(stderr, "crash: %s\n", what);
+    abort();
+}
+
+void crash_rig_open(struct crash_rig *rig, const struct crash_plan_options *options)
+{
+    struct det_store_options store = { .connections = 1 };
+
+    memset(rig, 0, sizeof *rig);
+    crash_bed_open(&rig->bed, options->seed);
+    store.world = det_sim_world(rig->bed.sim);
+    for (unsigned i = 0; i < CRASH_LEVELS; i++)
+        crash_run_init(&rig->runs[i], crash_bed_url(i), &store);
+    rig->plan = crash_plan_open(options);
+    rig->found = calloc(1, sizeof *rig->found);
+    must(rig->found, "no memory");
+}
+
+void crash_rig_close(struct crash_rig *rig)
+{
+    for (unsigned i = 0; i < CRASH_LEVELS; i++) {
+        rig->bed.active = &rig->bed.disks[i];
+        crash_run_deinit(&rig->runs[i]);
+    }
+    crash_plan_close(rig->plan);
+    free(rig->found);
+    crash_bed_close(&rig->bed);
+}
+
+static void answer(struct crash_rig *rig, size_t step)
+{
+    const struct crash_disk *disk = &rig->bed.disks[0];
+
+    rig->answered = step;
+    if (rig->failed_before > rig->forgiven && rig->plan->steps[step - 1].kind != CRASH_STEP_REOPEN)
+        rig->answered_late++;
+    if (rig->plan->steps[step - 1].kind == CRASH_STEP_REOPEN)
+        rig->forgiven = disk->failed_syncs;
+    crash_disk_mark(&rig->bed.disks[0], 2 * step);
+}
+
+/* The definition that is served after a step. */
+static unsigned version_at(const struct crash_rig *rig, size_t step)
+{
+    return step ? rig->plan->steps[step - 1].version : 1;
+}
+
+int crash_rig_run(struct crash_rig *rig, size_t from, size_t to)
+{
+    struct crash_disk *disk = &rig->bed.disks[0];
+    struct crash_run *run = &rig->runs[0];
+    int r;
+
+    rig->bed.active = disk;
+    rig->forgiven = disk->failed_syncs;
+    r = crash_run_open(run, version_at(rig, from));
+    for (size_t i = from + 1; i <= to && r == 0; i++) {
+        rig->begun = i;
+        rig->failed_before = disk->failed_syncs;
+        crash_disk_mark(disk, 2 * i - 1);
+        if (rig->answers_early)
+            answer(rig, i);
+        r = crash_run_step(run, &rig->plan->steps[i - 1]);
+        if (r == 0)
+            answer(rig, i);
+    }
+    return r;
+}
+
+static void tell(const struct crash_rig *rig, const struct crash_cut *cut, const char *text)
+{
+    if (CRASH_FAULTS_SUM(rig->faults) <= TOLD_MAX)
+        printf(
+            "place %zu, step %llu %s, state %016llx: %s\n", cut->place,
+            (unsigned long long)(cut->mark + 1) / 2, cut->mark % 2 ? "begun" : "answered",
+            (unsigned long long)cut->state, text);
+}
+
+static void blame(
+    struct crash_rig *rig, const struct crash_cut *cut, uint64_t *count, const char *text)
+{
+    ++*count;
+    tell(rig, cut, text);
+}
+
+static void compare(struct crash_rig *rig, struct crash_run *run, const struct crash_cut *cut)
+{
+    const struct crash_model *answered = &rig->plan->models[cut->mark / 2];
+    const struct crash_model *begun = &rig->plan->models[(cut->mark + 1) / 2];
+    unsigned findings = 0;
+    char text[512];
+    int r;
+
+    r = crash_run_look(run, rig->found);
+    if (r < 0) {
+        blame(rig, cut, &rig->faults.unchecked, run->text);
+        return;
+    }
+    if (!crash_model_check(rig->found, answered, begun, &rig->faults, text, sizeof text))
+        tell(rig, cut, text);
+    r = crash_run_check(run, &findings);
+    if (r < 0 || findings)
+        blame(rig, cut, &rig->faults.unchecked, run->text);
+}
+
+/* Opens the store of a level and compares; everything that a program does after a crash. */
+static void look_at(struct crash_rig *rig, unsigned level, const struct crash_cut *cut)
+{
+    struct crash_run *run = &rig->runs[level];
+    int r;
+
+    rig->bed.active = &rig->bed.disks[level];
+    run->text[0] = 0;
+    r = crash_run_open(run, version_at(rig, (size_t)cut->mark / 2));
+    if (r < 0)
+        blame(rig, cut, &rig->faults.unopened, run->text);
+    else
+        compare(rig, run, cut);
+    crash_run_close(run);
+}
+
+int64_t crash_rig_stand(struct crash_rig *rig)
+{
+    struct crash_disk *disk = &rig->bed.disks[0];
+    struct crash_run *run = &rig->runs[0];
+    int64_t at = -1;
+
+    rig->bed.active = disk;
+    if (crash_run_open(run, version_at(rig, rig->answered)) == 0 &&
+        crash_run_look(run, rig->found) == 0) {
+        if (!memcmp(rig->found, &rig->plan->models[rig->answered], sizeof *rig->found))
+            at = (int64_t)rig->answered;
+        else if (!memcmp(rig->found, &rig->plan->models[rig->begun], sizeof *rig->found))
+            at = (int64_t)rig->begun;
+    }
+    crash_run_close(run);
+    return at;
+}
+
+struct nested {
+    struct crash_rig *rig;
+    uint64_t mark; /* of the first cut */
+};
+
+static int look_nested(void *context, const struct crash_cut *cut, struct crash_disk *disk)
+{
+    struct nested *nested = context;
+    struct crash_cut both = { cut->place, nested->mark, cut->state };
+
+    (void)disk;
+    nested->rig->nested_states++;
+    look_at(nested->rig, 2, &both);
+    return 0;
+}
+
+/* While the store of the first cut is opened and looked at, the disk is recorded; then the power
+ * goes at every place of that. */
+static void look_and_cut(struct crash_rig *rig, const struct crash_cut *cut)
+{
+    struct crash_disk *disk = &rig->bed.disks[1];
+    struct crash_cut_options options = { .chances = 2, .seed = cut->state, .singles_max = 8 };
+    struct nested nested = { rig, cut->mark };
+
+    options.first = crash_disk_record(disk);
+    look_at(rig, 1, cut);
+    (void)crash_cut_each(disk, &options, &rig->bed.disks[2], look_nested, &nested, NULL);
+}
+
+static int look(void *context, const struct crash_cut *cut, struct crash_disk *disk)
+{
+    struct crash_rig *rig = context;
+
+    (void)disk;
+    rig->states++;
+    if (rig->nested_every && cut->state / 64 % rig->nested_every == 0)
+        look_and_cut(rig, cut);
+    else
+        look_at(rig, 1, cut);
+    return 0;
+}
+
+void crash_rig_cut(struct crash_rig *rig, const struct crash_cut_options *options)
+{
+    (void)crash_cut_each(&rig->bed.disks[0], options, &rig->bed.disks[1], look, rig, NULL);
+}
+
+void crash_report(const char *what, uint64_t count, const struct crash_faults *faults)
+{
+    printf(
+        "%s: %llu, lost %llu, doubled %llu, timers lost %llu, effects lost %llu, halves %llu, "
+        "unopened %llu, unchecked %llu\n",
+        what, (unsigned long long)count, (unsigned long long)faults->lost,
+        (unsigned long long)faults->doubled, (unsigned long long)faults->timers,
+        (unsigned long long)faults->effects, (unsigned long long)faults->halves,
+        (unsigned long long)faults->unopened, (unsigned long long)faults->unchecked);
+    fflush(stdout);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* run.h - carries out a plan on a store, and asks a store what it has. */
+#ifndef DET_CRASH_RUN_H
+#define DET_CRASH_RUN_H
+
+#include <detent/driver/store.h>
+
+#include "crash/plan.h"
+
+/* A store in use. */
+struct crash_run {
+    const char *url;
+    struct det_store_options options;
+    struct det_store *store;
+    struct det_machine *machines[2]; /* by version, from 1 */
+    unsigned version;
+    struct det_store_instance *instances[CRASH_INSTANCES];
+    char text[DET_ERROR_TEXT_MAX]; /* what went wrong last */
+};
+
+void crash_run_init(
+    struct crash_run *run, const char *url, const struct det_store_options *options);
+/* Closes the store, if it is open. */
+void crash_run_deinit(struct crash_run *run);
+
+/* Opens the store and serves the machine in that version. */
+int crash_run_open(struct crash_run *run, unsigned version);
+void crash_run_close(struct crash_run *run);
+
+/* Carries out one step: 0 when it happened, or was refused as planned; else the error. */
+int crash_run_step(struct crash_run *run, const struct crash_step *step);
+
+/* Everything that an open store has. */
+int crash_run_look(struct crash_run *run, struct crash_model *ret);
+/* Asks the store to check itself: how many findings, the first of them in `text`. */
+int crash_run_check(struct crash_run *run, unsigned *ret);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* states.c - crash_states SHARD COUNT: a plan on a recorded disk, and every power cut of it.
+ *
+ * Environment: CRASH_SEED, CRASH_STEPS (of the plan), CRASH_CHANCES (random states per place),
+ * CRASH_NESTED (one in so many states is cut again while it is recovered; 0: none). CRASH_BUG
+ * breaks something on purpose, and then it fails unless it finds that: `sync` (the disk ignores
+ * syncs), `early` (answers before the commit). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "crash/rig.h"
+
+static double now(void)
+{
+    struct timespec time;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void plant(struct crash_rig *rig)
+{
+    const char *bug = getenv("CRASH_BUG");
+
+    if (!bug)
+        return;
+    rig->answers_early = !strcmp(bug, "early");
+    rig->bed.disks[0].fault.ignores_syncs = !strcmp(bug, "sync");
+}
+
+static int report(const struct crash_rig *rig, double seconds)
+{
+    uint64_t states = rig->states + rig->nested_states;
+
+    printf(
+        "steps %zu, operations %zu, states %llu, of them cut twice %llu, %.1f s, %.0f states/s\n",
+        rig->plan->step_count, rig->bed.disks[0].op_count, (unsigned long long)states,
+        (unsigned long long)rig->nested_states, seconds, (double)states / seconds);
+    crash_report("crash states", states, &rig->faults);
+    return (CRASH_FAULTS_SUM(rig->faults) == 0) == !getenv("CRASH_BUG") ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct crash_plan_options plan = { .seed = crash_setting("CRASH_SEED", 1),
+                                       .steps = (size_t)crash_setting("CRASH_STEPS", 160),
+                                       .reopen_every = 37,
+                                       .compacts = true };
+    struct crash_cut_options options = { .chances = (unsigned)crash_setting("CRASH_CHANCES", 6),
+                                         .seed = plan.seed,
+                                         .singles_max = 24 };
+    struct crash_rig *rig = calloc(1, sizeof *rig);
+    double start;
+    int r;
+
+    if (!rig || argc != 3)
+        return 2;
+    options.shard = (unsigned)strtoul(argv[1], NULL, 10);
+    options.shard_count = (unsigned)strtoul(argv[2], NULL, 10);
+    crash_rig_open(rig, &plan);
+    rig->nested_every = crash_setting("CRASH_NESTED", 50);
+    plant(rig);
+    r = crash_rig_run(rig, 0, plan.steps);
+    if (r < 0) {
+        printf("step %zu failed: %d, %s\n", rig->begun, r, rig->runs[0].text);
+        return 1;
+    }
+    crash_run_close(&rig->runs[0]);
+    start = now();
+    crash_rig_cut(rig, &options);
+    r = report(rig, now() - start);
+    crash_rig_close(rig);
+    free(rig);
+    return r;
+}
