@@ -102,20 +102,29 @@ int det_postgres_serve(
     struct det_store *base, const struct det_machine *machine, struct det_error *reterr)
 {
     struct postgres_store *store = postgres_store_of(base);
-    struct serving serving = { .machine = machine, .spec = "", .reterr = reterr };
+    struct serving serving = { .machine = machine, .reterr = reterr };
     const struct postgres_job definitions = { send_definitions, take_definitions, &serving, true,
                                               0 };
     const struct postgres_job names = { send_names, take_names, &serving, true, 0 };
     const struct postgres_job keep = { send_definition, NULL, &serving, true, 0 };
     struct postgres_failure failure = { 0 };
+    struct det_buffer spec;
     int r;
 
+    det_buffer_init(&spec, base->allocator);
+    r = det_row_spec(machine, &spec);
+    if (r < 0) {
+        det_buffer_deinit(&spec);
+        return det_error_set(reterr, r, "no memory for the definition of %s", machine->name);
+    }
+    serving.spec = det_buffer_text(&spec);
     det_chain_fingerprint(serving.spec, serving.fingerprint);
     r = det_postgres_run(store, &definitions, &failure);
     if (r == 0 && !serving.is_sole)
         r = det_postgres_run(store, &names, &failure);
     if (r == 0 && !store->is_read_only && !serving.is_sole)
         r = det_postgres_run(store, &keep, &failure);
+    det_buffer_deinit(&spec);
     if (r < 0 && failure.action != POSTGRES_DONE)
         return det_error_set(
             reterr, r, "%s cannot be served: PostgreSQL: %s", machine->name, failure.text);

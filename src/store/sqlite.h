@@ -248,15 +248,13 @@ DET_MUST_CHECK int det_sqlite_history(
 /* A definition as it is kept. */
 struct sqlite_definition {
     const struct det_machine *machine;
-    char *spec;
-    size_t size; /* of the spec's memory */
+    struct det_buffer spec;
     char fingerprint[33];
 };
 DET_MUST_CHECK int det_sqlite_definition_open(
     const struct sqlite_store *store, const struct det_machine *machine,
     struct sqlite_definition *ret);
-void det_sqlite_definition_close(
-    const struct sqlite_store *store, struct sqlite_definition *definition);
+void det_sqlite_definition_close(struct sqlite_definition *definition);
 /* Whether every name in use is in it: DET_ERR_VERSION and a sentence. */
 DET_MUST_CHECK int det_sqlite_definition_fits(
     struct sqlite_connection *connection, const struct sqlite_definition *definition,

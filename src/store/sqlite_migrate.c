@@ -420,7 +420,7 @@ int det_sqlite_migrate(
     r = det_sqlite_definition_open(store, machine, &migration.definition);
     if (r == 0) {
         r = det_sqlite_alone(store, run_migration, &migration);
-        det_sqlite_definition_close(store, &migration.definition);
+        det_sqlite_definition_close(&migration.definition);
     }
     if (r == 0) {
         publish(store, migration.list);
