@@ -36,6 +36,7 @@
 #include "base/buffer.h"
 #include "store/chain.h"
 #include "store/group.h"
+#include "store/renames.h"
 
 #define POSTGRES_SCHEMA      1  /* the version of the tables */
 #define POSTGRES_NAME_MAX    63 /* bytes of a name in PostgreSQL */
@@ -114,6 +115,7 @@ struct postgres_store {
     _Atomic det_time offset; /* from the boot clock to the server's */
     _Atomic det_time told;   /* the last time that `now` has said */
     atomic_bool is_poisoned;
+    struct det_renames *_Atomic renames; /* NULL: there are none */
 };
 
 /* The handle of an instance: what the next commit on it must know. Data and reason are as stored.
@@ -280,6 +282,15 @@ int det_postgres_commit(
     struct det_store *store, struct det_store_commit *const *commits, size_t count);
 int det_postgres_serve(
     struct det_store *store, const struct det_machine *machine, struct det_error *reterr);
+/* Whether all names that USED_NAMES found are in the machine: DET_ERR_VERSION, and a sentence. */
+DET_MUST_CHECK int det_postgres_names_fit(
+    const struct det_machine *machine, const PGresult *rows, struct det_error *reterr);
+/* postgres_migrate.c: what others may have renamed is known from now on. */
+DET_MUST_CHECK int det_postgres_renames_read(
+    struct postgres_store *store, struct postgres_failure *retfail);
+int det_postgres_migrate(
+    struct det_store *store, const struct det_machine *machine, const struct det_rename *renames,
+    size_t count, uint64_t *ret, struct det_error *reterr);
 int det_postgres_load(
     struct det_store *store, const struct det_machine *machine, const char *id,
     const struct det_store_rows *rows, struct det_store_loaded *ret);

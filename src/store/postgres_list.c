@@ -48,10 +48,21 @@ static int read_page(struct postgres_store *store, struct page *page)
     return det_postgres_run(store, &job, NULL);
 }
 
-static int read_event(
-    const struct det_machine *machine, const PGresult *rows, int row, void *value,
-    struct det_store_event *ret)
+/* The name in a column, as it is called now. */
+static const char *name_now(
+    const struct postgres_instance *instance, const struct det_renames *renames,
+    enum det_name_kind kind, const PGresult *rows, int row, int column)
 {
+    return det_renames_apply(
+        renames, instance->machine, kind, det_postgres_number(rows, row, 12),
+        det_postgres_text(rows, row, column));
+}
+
+static int read_event(
+    const struct postgres_instance *instance, const struct det_renames *renames,
+    const PGresult *rows, int row, void *value, struct det_store_event *ret)
+{
+    const struct det_machine *machine = instance->machine;
     int r, outcome = det_row_outcome_find(det_postgres_text(rows, row, 5));
 
     *ret = (struct det_store_event){
@@ -66,11 +77,14 @@ static int read_event(
     };
     if (outcome < 0)
         return DET_ERR_VERSION;
-    r = det_row_state_find(machine, det_postgres_text(rows, row, 2), &ret->from);
+    r = det_row_state_find(
+        machine, name_now(instance, renames, DET_NAME_STATE, rows, row, 2), &ret->from);
     if (r == 0)
-        r = det_row_state_find(machine, det_postgres_text(rows, row, 3), &ret->to);
+        r = det_row_state_find(
+            machine, name_now(instance, renames, DET_NAME_STATE, rows, row, 3), &ret->to);
     if (r == 0)
-        r = det_row_event_find(machine, det_postgres_text(rows, row, 4), &ret->event);
+        r = det_row_event_find(
+            machine, name_now(instance, renames, DET_NAME_EVENT, rows, row, 4), &ret->event);
     if (r == 0 && ret->event != UINT16_MAX) {
         r = det_row_payload_decode(machine, ret->event, det_postgres_bytes(rows, row, 11), value);
         ret->value = value;
@@ -99,7 +113,7 @@ int det_postgres_events(
         r = read_page(store, &page);
         count = r == 0 ? PQntuples(page.result) : 0;
         for (int i = 0; r == 0 && i < count; i++) {
-            r = read_event(machine, page.result, i, value, &event);
+            r = read_event(instance, store->renames, page.result, i, value, &event);
             if (r == 0)
                 r = visit(context, &event);
             after = event.sequence;

@@ -63,27 +63,33 @@ static bool has_name(const struct det_machine *machine, int64_t kind, const char
     }
 }
 
-static int take_names(struct postgres_exchange *exchange, void *context)
+int det_postgres_names_fit(
+    const struct det_machine *machine, const PGresult *rows, struct det_error *reterr)
 {
     static const char *const kinds[] = { "", "the state", "the event", "the effect", "the timer" };
     static const char *const uses[] = { "", "instances are in it", "timers will send it",
                                         "effects have not ended", "are armed" };
-    const struct serving *serving = context;
-    const PGresult *rows = exchange->results[1];
 
     for (int i = 0; i < PQntuples(rows); i++) {
         int64_t kind = det_postgres_number(rows, i, 0);
         const char *name = det_postgres_text(rows, i, 1);
 
-        if (!has_name(serving->machine, kind, name))
+        if (!has_name(machine, kind, name))
             return det_error_set(
-                serving->reterr, DET_ERR_VERSION,
+                reterr, DET_ERR_VERSION,
                 "version %u of %s does not have %s %s any more, but in the store %lld %s; bring it "
                 "back, or migrate them; detent diff shows what else would be stranded",
-                serving->machine->version, serving->machine->name, kinds[kind], name,
+                machine->version, machine->name, kinds[kind], name,
                 (long long)det_postgres_number(rows, i, 2), uses[kind]);
     }
     return 0;
+}
+
+static int take_names(struct postgres_exchange *exchange, void *context)
+{
+    const struct serving *serving = context;
+
+    return det_postgres_names_fit(serving->machine, exchange->results[1], serving->reterr);
 }
 
 static void send_definition(struct postgres_exchange *exchange, void *context)
@@ -120,6 +126,8 @@ int det_postgres_serve(
     serving.spec = det_buffer_text(&spec);
     det_chain_fingerprint(serving.spec, serving.fingerprint);
     r = det_postgres_run(store, &definitions, &failure);
+    if (r == 0)
+        r = det_postgres_renames_read(store, &failure);
     if (r == 0 && !serving.is_sole)
         r = det_postgres_run(store, &names, &failure);
     if (r == 0 && !store->is_read_only && !serving.is_sole)
