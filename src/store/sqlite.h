@@ -146,6 +146,8 @@ DET_MUST_CHECK int det_sqlite_run(struct sqlite_call *call);
 /* A statement without parameters and rows. */
 DET_MUST_CHECK int det_sqlite_do(
     struct sqlite_connection *connection, enum sqlite_statement statement);
+/* Ends a transaction, if there is one, without its changes. */
+void det_sqlite_roll_back(struct sqlite_connection *connection);
 
 /* sqlite_schema.c: the gate, the tables. `can_create` is false when they must be there. */
 DET_MUST_CHECK int det_sqlite_schema(

@@ -178,9 +178,7 @@ void det_sqlite_reader_end(struct sqlite_store *store, struct sqlite_connection 
 {
     struct det_world *world = store->store.world;
 
-    /* The end of a transaction that only read cannot fail in a way that matters. */
-    if (!sqlite3_get_autocommit(reader->database))
-        (void)det_sqlite_do(reader, STATEMENT_ROLLBACK);
+    det_sqlite_roll_back(reader);
     det_mutex_lock(world, store->mutex);
     reader->next = store->free;
     store->free = reader;
@@ -315,6 +313,13 @@ int det_sqlite_run(struct sqlite_call *call)
     r = det_sqlite_step(call);
     det_sqlite_end(call);
     return r > 0 ? 0 : r;
+}
+
+void det_sqlite_roll_back(struct sqlite_connection *connection)
+{
+    if (!sqlite3_get_autocommit(connection->database) &&
+        det_sqlite_do(connection, STATEMENT_ROLLBACK) < 0)
+        connection->is_failed = true;
 }
 
 int det_sqlite_do(struct sqlite_connection *connection, enum sqlite_statement statement)

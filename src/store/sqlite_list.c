@@ -172,8 +172,8 @@ int det_sqlite_serve(
 {
     struct sqlite_store *store = sqlite_store_of(base);
     struct definition definition = { .machine = machine };
-    size_t size;
-    char *spec;
+    size_t size = 0;
+    char *spec = NULL;
     int r;
 
     r = write_spec(store, machine, &spec, &size);
@@ -325,7 +325,7 @@ int det_sqlite_due(
     struct sqlite_store *store = sqlite_store_of(base);
     struct source timers, effects;
     struct sqlite_connection *reader;
-    det_time next;
+    det_time next = DET_NEVER;
     int r;
 
     r = det_sqlite_reader(store, &reader);

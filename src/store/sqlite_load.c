@@ -260,6 +260,7 @@ static int load_all(
     r = find_head(store, reader, machine, id, ret, &instance);
     if (r < 0)
         return r;
+    det_assert(instance);
     instance->prunings = prunings;
     r = det_sqlite_history(reader, instance, ret);
     if (r == 0)
