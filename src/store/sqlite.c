@@ -3,7 +3,7 @@
 
 /* sqlite.c - the store in one SQLite file: its URL, opening and closing.
  *
- *     sqlite:<path>[?vfs=<name>][&cache_pages=<number>]
+ *     sqlite:<path>[?vfs=<name>][&cache_pages=<number>][&checkpoint_pages=<number>]
  *
  *     place --> lock --> connect --> gate --> readers --> group
  *       |         |         |          |
@@ -23,29 +23,37 @@
 #define READERS_DEFAULT 2u
 #define READERS_MAX     64u
 #define CACHE_DEFAULT   8192u /* pages of 4 KiB */
-#define CACHE_MAX       (1u << 24)
+#define PAGES_MAX       (1u << 24)
 #define IDS_DEFAULT     (7 * DET_DAY)
+
+/* "name=number", from 1 to PAGES_MAX. */
+static bool read_pages(struct det_view option, const char *name, uint64_t *ret)
+{
+    size_t size = strlen(name);
+
+    return option.size > size && memcmp(option.data, name, size) == 0 &&
+           det_parse_u64(det_view_of(option.data + size, option.size - size), ret) == 0 &&
+           *ret > 0 && *ret <= PAGES_MAX;
+}
 
 static int read_option(struct sqlite_store *store, struct det_view option, struct det_error *reterr)
 {
-    static const char vfs[] = "vfs=", cache[] = "cache_pages=";
-    size_t vfs_size = sizeof vfs - 1, cache_size = sizeof cache - 1;
+    static const char vfs[] = "vfs=";
+    size_t vfs_size = sizeof vfs - 1;
 
     if (option.size > vfs_size && memcmp(option.data, vfs, vfs_size) == 0 && !store->vfs) {
         store->vfs = det_string_copy_n(
             store->store.allocator, option.data + vfs_size, option.size - vfs_size);
         return store->vfs ? 0 : det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
     }
-    if (option.size > cache_size && memcmp(option.data, cache, cache_size) == 0 &&
-        det_parse_u64(
-            det_view_of(option.data + cache_size, option.size - cache_size), &store->cache_pages) ==
-            0 &&
-        store->cache_pages > 0 && store->cache_pages <= CACHE_MAX)
+    if (read_pages(option, "cache_pages=", &store->cache_pages) ||
+        read_pages(option, "checkpoint_pages=", &store->checkpoint_pages))
         return 0;
     return det_error_set(
         reterr, DET_ERR_INVALID,
-        "\"%.*s\" is no option of a sqlite store; there are vfs=<name> and cache_pages=<1 to %u>",
-        (int)option.size, option.data, CACHE_MAX);
+        "\"%.*s\" is no option of a sqlite store; there are vfs=<name>, cache_pages=<1 to %u> and "
+        "checkpoint_pages=<1 to %u>",
+        (int)option.size, option.data, PAGES_MAX, PAGES_MAX);
 }
 
 static int read_url(struct sqlite_store *store, const char *rest, struct det_error *reterr)
@@ -187,6 +195,23 @@ static int count_pages(void *context, sqlite3 *database, const char *name, int p
     return SQLITE_OK;
 }
 
+/* The name of the log must be as durable as what is in it. SQLite sees to that only where it makes
+ * the log itself, but this one may be from a process that was killed before it came to that. */
+static int keep_names(const struct sqlite_store *store, struct det_error *reterr)
+{
+    char folder[DET_PATH_MAX];
+    int r;
+
+    r = det_file_folder(store->path, folder);
+    if (r == 0)
+        r = det_folder_sync(store->store.world, folder);
+    if (r < 0)
+        (void)det_error_set(
+            reterr, r, "%s: cannot sync its folder: %s; look after the disk", store->path,
+            det_error_text(r));
+    return r;
+}
+
 static int open_writer(
     struct sqlite_store *store, const struct det_store_options *options, struct det_error *reterr)
 {
@@ -202,6 +227,7 @@ static int open_writer(
         r = det_sqlite_schema(store, &store->writer, !options->must_exist, reterr);
     if (r < 0)
         return r;
+    store->checkpoint_at = (int)store->checkpoint_pages;
     (void)sqlite3_wal_hook(store->writer.database, count_pages, store);
     det_sqlite_call(&store->writer, STATEMENT_EVENT_LAST, &call);
     r = det_sqlite_step(&call);
@@ -211,6 +237,9 @@ static int open_writer(
     if (r < 0)
         return det_error_set(
             reterr, r, "%s: cannot read its events: %s", store->path, det_error_text(r));
+    r = keep_names(store, reterr);
+    if (r < 0)
+        return r;
     return det_group_open(
         &(struct det_group_options){ .world = options->world,
                                      .allocator = options->allocator,
@@ -281,6 +310,7 @@ static void sqlite_close(struct det_store *base)
     det_file_close(world, store->kept[0]);
     det_file_close(world, store->kept[1]);
     det_file_close(world, store->lock);
+    det_sqlite_renames_close(store);
     det_buffer_deinit(&store->scratch.bytes);
     det_buffer_deinit(&store->scratch.spans);
     det_buffer_deinit(&store->scratch.hashes);
@@ -305,13 +335,13 @@ static const struct det_store_ops sqlite_ops = {
     .events = det_sqlite_events,
     .list = det_sqlite_list,
     .due = det_sqlite_due,
-    .pending = det_sqlite_pending,
     .lease = det_sqlite_lease,
     .lock = det_sqlite_lock,
     .snapshot = det_sqlite_snapshot,
     .prune = det_sqlite_prune,
     .check = det_sqlite_check,
     .machines = det_sqlite_machines,
+    .migrate = det_sqlite_migrate,
     .backup = det_sqlite_backup,
     .compact = det_sqlite_compact,
 };
@@ -329,7 +359,13 @@ static int open_parts(
         r = open_writer(store, options, reterr);
     if (r == 0)
         r = open_readers(store, options, reterr);
-    return r < 0 ? r : check_identity(store, options->identity, reterr);
+    if (r < 0)
+        return r;
+    r = det_sqlite_renames_open(store, &store->readers[0]);
+    if (r < 0)
+        return det_error_set(
+            reterr, r, "%s: cannot read its renames: %s", store->path, det_error_text(r));
+    return check_identity(store, options->identity, reterr);
 }
 
 static int sqlite_open(
@@ -350,7 +386,7 @@ static int sqlite_open(
     store->store.world = options->world;
     store->store.allocator = options->allocator;
     store->cache_pages = CACHE_DEFAULT;
-    store->checkpoint_at = DET_SQLITE_CHECKPOINT_PAGES;
+    store->checkpoint_pages = DET_SQLITE_CHECKPOINT_PAGES;
     store->event_ids_span = options->event_ids_span > 0 ? options->event_ids_span : IDS_DEFAULT;
     det_buffer_init(&store->scratch.bytes, options->allocator);
     det_buffer_init(&store->scratch.spans, options->allocator);

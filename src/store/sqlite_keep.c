@@ -18,7 +18,7 @@ static int run_checkpoint(void *context)
         return DET_ERR_IO;
     code = sqlite3_wal_checkpoint_v2(
         store->writer.database, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &done);
-    store->checkpoint_at = DET_SQLITE_CHECKPOINT_PAGES;
+    store->checkpoint_at = (int)store->checkpoint_pages;
     if (code != SQLITE_OK || done < in_log)
         store->checkpoint_at += store->wal_pages;
     if ((code & 0xff) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM)

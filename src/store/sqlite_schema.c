@@ -110,6 +110,13 @@ static const struct column columns[] = {
     { "answers", "sequence", "INTEGER NOT NULL" },
     { "answers", "visit", "INTEGER NOT NULL" },
     { "answers", "at", "INTEGER NOT NULL" },
+    { "renames", "number", "INTEGER PRIMARY KEY" },
+    { "renames", "machine", "TEXT NOT NULL" },
+    { "renames", "kind", "TEXT NOT NULL" },
+    { "renames", "old_name", "TEXT NOT NULL" },
+    { "renames", "new_name", "TEXT NOT NULL" },
+    { "renames", "batch", "INTEGER NOT NULL" },
+    { "renames", "position", "INTEGER NOT NULL" },
     { "leases", "name", "TEXT PRIMARY KEY NOT NULL" },
     { "leases", "token", "INTEGER NOT NULL" },
     { "leases", "owner", "TEXT NOT NULL" },
@@ -133,6 +140,7 @@ static const struct tail {
     { "dead_letters", ", PRIMARY KEY (instance, sequence, number)) WITHOUT ROWID", NULL },
     { "deferred", ", PRIMARY KEY (instance, sequence)) WITHOUT ROWID", NULL },
     { "answers", ", PRIMARY KEY (instance, event_id)) WITHOUT ROWID", NULL },
+    { "renames", ")", NULL },
     { "leases", ") WITHOUT ROWID", NULL },
 };
 #define TABLE_COUNT (sizeof tails / sizeof tails[0])
@@ -205,32 +213,54 @@ static int create(
     return r;
 }
 
-/* Appends to `missing` what is not there, or is of another type. A code of SQLite. */
-static int check_columns(sqlite3 *database, struct det_buffer *missing)
+/* The column of ours with that name, or NULL. */
+static const struct column *find_column(const char *table, const char *name)
+{
+    for (size_t i = 0; i < COLUMN_COUNT; i++)
+        if (strcmp(columns[i].table, table) == 0 && strcmp(columns[i].name, name) == 0)
+            return &columns[i];
+    return NULL;
+}
+
+/* Notes which columns are there, and of the right type. A code of SQLite. */
+static int find_columns(sqlite3 *database, bool *is_there)
 {
     sqlite3_stmt *statement = NULL;
     int code;
 
     code = sqlite3_prepare_v2(
-        database, "SELECT type FROM pragma_table_info(?1) WHERE name = ?2", -1, &statement, NULL);
-    for (size_t i = 0; code == SQLITE_OK && i < COLUMN_COUNT; i++) {
-        const struct column *column = &columns[i];
-        size_t length = strcspn(column->declaration, " ");
-        const char *type;
+        database,
+        "SELECT m.name, c.name, c.type FROM sqlite_schema AS m, pragma_table_info(m.name) AS c "
+        "WHERE m.type = 'table'",
+        -1, &statement, NULL);
+    while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *table = (const char *)sqlite3_column_text(statement, 0);
+        const char *name = (const char *)sqlite3_column_text(statement, 1);
+        const char *type = (const char *)sqlite3_column_text(statement, 2);
+        const struct column *column = table && name ? find_column(table, name) : NULL;
+        size_t length = column ? strcspn(column->declaration, " ") : 0;
 
-        (void)sqlite3_bind_text(statement, 1, column->table, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_text(statement, 2, column->name, -1, SQLITE_STATIC);
-        code = sqlite3_step(statement);
-        type = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
-        if (code != SQLITE_ROW && code != SQLITE_DONE)
-            break;
-        if (!type || strlen(type) != length || memcmp(type, column->declaration, length) != 0)
-            det_buffer_format(
-                missing, "%s%s.%s %.*s", missing->size ? ", " : "", column->table, column->name,
-                (int)length, column->declaration);
-        code = sqlite3_reset(statement);
+        if (column && type && strlen(type) == length &&
+            memcmp(type, column->declaration, length) == 0)
+            is_there[column - columns] = true;
+        code = SQLITE_OK;
     }
     (void)sqlite3_finalize(statement);
+    return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+/* Appends to `missing` what is not there, or is of another type. A code of SQLite. */
+static int check_columns(sqlite3 *database, struct det_buffer *missing)
+{
+    bool is_there[COLUMN_COUNT] = { false };
+    int code;
+
+    code = find_columns(database, is_there);
+    for (size_t i = 0; code == SQLITE_OK && i < COLUMN_COUNT; i++)
+        if (!is_there[i])
+            det_buffer_format(
+                missing, "%s%s.%s %.*s", missing->size ? ", " : "", columns[i].table,
+                columns[i].name, (int)strcspn(columns[i].declaration, " "), columns[i].declaration);
     return code;
 }
 
@@ -365,28 +395,31 @@ static int pass_gate(
     return 0;
 }
 
-/* The log is not used before it is known whose file it is: that would change it. */
+/* The log is not used before it is known whose file it is: that would change it. A file becomes one
+ * with a log by a transaction of the old kind, which ends only with the statement. */
 static int use_log(struct sqlite_store *store, sqlite3 *database, struct det_error *reterr)
 {
     sqlite3_stmt *statement = NULL;
     const char *mode = NULL;
-    int code, r = 0;
+    bool has_log = false;
+    int code;
 
     code = sqlite3_prepare_v2(database, "PRAGMA journal_mode = WAL", -1, &statement, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_step(statement);
-    if (code == SQLITE_ROW)
+    while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
         mode = (const char *)sqlite3_column_text(statement, 0);
-    if (code != SQLITE_ROW)
-        r = det_sqlite_explain(store, database, code, "write to it", reterr);
-    else if (!mode || strcmp(mode, "wal") != 0)
-        r = det_error_set(
+        has_log = mode && strcmp(mode, "wal") == 0;
+        code = SQLITE_OK;
+    }
+    (void)sqlite3_finalize(statement);
+    if (code != SQLITE_DONE)
+        return det_sqlite_explain(store, database, code, "write to it", reterr);
+    if (!has_log)
+        return det_error_set(
             reterr, DET_ERR_UNSUPPORTED,
             "%s: this file system cannot share memory, which the log of SQLite needs; use a local "
             "disk",
             store->path);
-    (void)sqlite3_finalize(statement);
-    return r;
+    return 0;
 }
 
 int det_sqlite_schema(

@@ -26,19 +26,22 @@
 #define CRASH_TIME_START INT64_C(1600000000000000000) /* in the past for every clock */
 
 /* Each list is a struct of numbers, and the names of its columns for those who read a report. */
-#define CRASH_HEAD_COLUMNS(F)                                                                   \
-    F(exists)                                                                                   \
-    F(state) F(sequence) F(visit) F(transitions) F(started_at) F(moved_at) F(stopped) F(reason) \
-        F(data)
-#define CRASH_EVENT_COLUMNS(F)                                                                 \
-    F(sequence)                                                                                \
-    F(visit) F(from) F(to) F(event) F(outcome) F(choice) F(timeout) F(at) F(event_id) F(cause) \
-        F(value)
+#define CRASH_HEAD_COLUMNS(F) \
+    F(exists)                 \
+    F(state)                  \
+    F(sequence) F(visit) F(transitions) F(started_at) F(moved_at) F(stopped) F(reason) F(data)
+#define CRASH_EVENT_COLUMNS(F) \
+    F(sequence)                \
+    F(visit)                   \
+    F(from) F(to) F(event) F(outcome) F(choice) F(timeout) F(at) F(event_id) F(cause) F(value)
 #define CRASH_TIMER_COLUMNS(F) F(armed) F(event) F(visit) F(due) F(value)
-#define CRASH_EFFECT_COLUMNS(F)                                                                \
-    F(sequence)                                                                                \
-    F(index) F(effect) F(from) F(to) F(visit) F(asked) F(at) F(attempts) F(last_error) F(next) \
-        F(dead) F(data) F(event) F(value)
+#define CRASH_EFFECT_COLUMNS(F)                                                              \
+    F(sequence)                                                                              \
+    F(index)                                                                                 \
+    F(effect)                                                                                \
+    F(from)                                                                                  \
+    F(to) F(visit) F(asked) F(at) F(attempts) F(last_error) F(next) F(dead) F(data) F(event) \
+        F(value)
 #define CRASH_DEFERRED_COLUMNS(F) F(sequence) F(event) F(value)
 #define CRASH_ANSWER_COLUMNS(F)   F(known) F(outcome) F(state) F(sequence) F(visit)
 #define CRASH_SNAPSHOT_COLUMNS(F) \

@@ -11,33 +11,19 @@
 #ifndef DET_CRASH_RIG_H
 #define DET_CRASH_RIG_H
 
-#include <detent/driver/world.h>
-#include <detent/sim.h>
-
+#include "crash/bed.h"
 #include "crash/cut.h"
 #include "crash/run.h"
-#include "crash/vfs.h"
-
-/* The run itself; what a cut has left of it; what a second cut, while that was opened, has left. */
-#define CRASH_LEVELS 3
 
 struct crash_rig {
-    struct det_sim *sim;
-    const struct det_world_ops *world_ops; /* the simulation's */
-    struct det_world_ops ops;              /* the same, but for what concerns the disk */
-    struct det_file *opened[CRASH_NAMES];
-    uint64_t forgotten; /* files whose content was read from the disk again */
-    struct crash_level {
-        struct crash_disk disk;
-        struct crash_vfs *vfs;
-        struct crash_run run;
-    } levels[CRASH_LEVELS];
-    struct crash_disk *active; /* the disk in use */
+    struct crash_bed bed;
+    struct crash_run runs[CRASH_LEVELS];
     struct crash_plan *plan;
     struct crash_model *found;
     size_t begun, answered; /* steps */
     uint64_t forgiven;      /* failed syncs before the store was opened last */
-    size_t answered_late;   /* answers of an opened store after a sync of it had failed */
+    uint64_t failed_before; /* failed syncs before the step that was begun last */
+    size_t answered_late;   /* answers to steps that were begun after a sync of the store failed */
     bool answers_early;     /* a broken store, to see that the rig finds out */
     uint64_t nested_every;  /* one in so many states is cut again while it is recovered; 0: none */
     uint64_t states, nested_states;
@@ -53,11 +39,10 @@ int crash_rig_run(struct crash_rig *rig, size_t from, size_t to);
 /* Opens the store of the run again, as another process would, and says which step it stands at:
  * the last one answered or the one begun. -1: at none. It is closed then. */
 int64_t crash_rig_stand(struct crash_rig *rig);
-/* Every cut of the log: opens what is left and compares. Faults are counted, the first ones told. */
+/* Every cut of the log: opens what is left and compares. Faults are counted, the first ones
+ * told. */
 void crash_rig_cut(struct crash_rig *rig, const struct crash_cut_options *options);
 
-/* "NAME=value" of the environment as a number. */
-uint64_t crash_setting(const char *name, uint64_t otherwise);
 /* One line for people, and for those who collect figures. */
 void crash_report(const char *what, uint64_t count, const struct crash_faults *faults);
 

@@ -49,10 +49,95 @@ static void a_store_in_memory_says_what_the_model_says(void **state)
         run_plan("memory:", &(struct crash_plan_options){ .seed = seed, .steps = 300 });
 }
 
+/* How often each thing is in a plan. */
+struct counts {
+    size_t steps[CRASH_STEP_COMPACT + 1];
+    size_t timers[DET_STORE_UPDATE + 1], effects[DET_STORE_UPDATE + 1],
+        deferred[DET_STORE_TAKE + 1];
+    size_t starts, stops, snapshots, ids, fenced, batches, together, refused[4];
+};
+
+static void count_change(struct counts *counts, const struct crash_change *change)
+{
+    static const int refusals[4] = { DET_ERR_CONFLICT, DET_ERR_EXISTS, DET_ERR_NOT_FOUND,
+                                     DET_ERR_LOCK_LOST };
+
+    for (size_t i = 0; i < 4; i++)
+        counts->refused[i] += change->result == refusals[i];
+    if (change->result)
+        return;
+    for (size_t i = 0; i < change->timer_count; i++)
+        counts->timers[change->timers[i].kind]++;
+    for (size_t i = 0; i < change->effect_count; i++)
+        counts->effects[change->effects[i].kind]++;
+    for (size_t i = 0; i < change->deferred_count; i++)
+        counts->deferred[change->deferred[i].kind]++;
+    counts->starts += change->is_new;
+    counts->stops += change->has_reason;
+    counts->snapshots += change->is_snapshot;
+    counts->ids += change->event_id != 0;
+    counts->fenced += change->fence != 0;
+    counts->batches += change->event_count > 1;
+}
+
+/* A rig that does not do something proves nothing about it. */
+static void a_plan_has_everything_that_a_store_can_be_asked(void **state)
+{
+    struct crash_plan *plan = crash_plan_open(&(struct crash_plan_options){
+        .seed = 1, .steps = 400, .reopen_every = 37, .compacts = true });
+    struct counts counts = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < plan->step_count; i++) {
+        counts.steps[plan->steps[i].kind]++;
+        counts.together += plan->steps[i].change_count > 1;
+        for (size_t j = 0; j < plan->steps[i].change_count; j++)
+            count_change(&counts, &plan->steps[i].changes[j]);
+    }
+    for (size_t i = 0; i <= CRASH_STEP_COMPACT; i++)
+        assert_true(counts.steps[i] > 0);
+    for (size_t i = 0; i < 4; i++)
+        assert_true(counts.refused[i] > 0);
+    assert_true(counts.timers[DET_STORE_SET] && counts.timers[DET_STORE_CLEAR]);
+    assert_true(counts.timers[DET_STORE_TAKE] && counts.effects[DET_STORE_SET]);
+    assert_true(counts.effects[DET_STORE_TAKE] && counts.effects[DET_STORE_UPDATE]);
+    assert_true(counts.deferred[DET_STORE_SET] && counts.deferred[DET_STORE_TAKE]);
+    assert_true(counts.starts && counts.stops && counts.snapshots && counts.ids);
+    assert_true(counts.fenced && counts.batches && counts.together);
+    crash_plan_close(plan);
+}
+
+static void a_model_that_differs_anywhere_is_found_out(void **state)
+{
+    struct crash_plan *plan =
+        crash_plan_open(&(struct crash_plan_options){ .seed = 1, .steps = 99 });
+    struct crash_model *model = &plan->models[99];
+    struct crash_model *other = malloc(sizeof *other);
+    struct crash_faults faults = { 0 };
+    int64_t *numbers = (int64_t *)other;
+    char text[512];
+
+    (void)state;
+    assert_non_null(other);
+    for (size_t i = 0; i < sizeof *model / sizeof(int64_t); i++) {
+        *other = *model;
+        assert_true(crash_model_check(other, model, model, &faults, text, sizeof text));
+        numbers[i]++;
+        text[0] = 0;
+        assert_false(crash_model_check(other, model, model, &faults, text, sizeof text));
+        assert_true(strlen(text) > 20);
+    }
+    assert_true(faults.doubled && faults.timers && faults.effects && faults.halves);
+    free(other);
+    crash_plan_close(plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_store_in_memory_says_what_the_model_says),
+        cmocka_unit_test(a_plan_has_everything_that_a_store_can_be_asked),
+        cmocka_unit_test(a_model_that_differs_anywhere_is_found_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,9 +81,7 @@ static int check_store(
     else
         r = 0;
     if (r == 0)
-        printf(
-            "at %zu\n",
-            memcmp(found, &plan->models[begun], sizeof *found) ? answered : begun);
+        printf("at %zu\n", memcmp(found, &plan->models[begun], sizeof *found) ? answered : begun);
     crash_run_close(run);
     free(found);
     return r;

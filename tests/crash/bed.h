@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* bed.h - what rigs stand on: a simulated world whose store is on recorded disks.
+ *
+ * Syncing the folder and forgetting what memory holds of a file, which a store asks of the world,
+ * reach the recorded disk that is active; all else is the simulation's own. One bed at a time. */
+#ifndef DET_CRASH_BED_H
+#define DET_CRASH_BED_H
+
+#include <detent/driver/world.h>
+#include <detent/sim.h>
+
+#include "crash/vfs.h"
+
+/* The run itself; what a cut has left of it; what a second cut, while that was opened, has left. */
+#define CRASH_LEVELS 3
+
+struct crash_bed {
+    struct det_sim *sim;
+    const struct det_world_ops *world_ops; /* the simulation's */
+    struct det_world_ops ops;              /* the same, but for what concerns the disk */
+    struct det_file *opened[CRASH_NAMES];
+    uint64_t forgotten; /* files whose content was read from the disk again */
+    struct crash_disk disks[CRASH_LEVELS];
+    struct crash_vfs *vfs[CRASH_LEVELS];
+    struct crash_disk *active; /* the disk in use */
+};
+
+/* The first disk is recorded from here on. */
+void crash_bed_open(struct crash_bed *bed, uint64_t seed);
+/* Every store must be closed. */
+void crash_bed_close(struct crash_bed *bed);
+/* The store on the disk of a level. */
+const char *crash_bed_url(unsigned level);
+
+/* "NAME=value" of the environment as a number. */
+uint64_t crash_setting(const char *name, uint64_t otherwise);
+
+#endif
