@@ -79,6 +79,8 @@ enum det_trouble_kind {
     DET_TROUBLE_TIMEOUT_REJECTED, /* the instance did not take a timer's event */
     DET_TROUBLE_EVENT_DEAD,       /* an event became a dead letter: unhandled; or deferred, and then
                                      not taken, or the instance stopped (code says which) */
+    DET_TROUBLE_NOT_LOADED,       /* an instance that has something due is damaged, or does not fit
+                                     the definition: nothing of it is done */
 };
 
 /* Borrowed for the call. */

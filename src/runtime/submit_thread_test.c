@@ -2,7 +2,8 @@
  * Copyright the detent authors */
 
 /* submit_thread_test.c - threads of the real world that submit and send to the same instances, on
- * a store that blocks: nothing is lost, nothing is done twice, each thread's order is kept. */
+ * a store that blocks, with room for few of them in memory: nothing is lost, nothing is done twice,
+ * each thread's order is kept. */
 /* test: threads */
 #include "runtime/faulty_test.h"
 
@@ -51,8 +52,9 @@ static void crowd_open(struct crowd *crowd)
     assert_int_equal(det_store_open("memory:", &crowd->faulty.inner, NULL), 0);
     assert_int_equal(
         det_runtime_open(
-            &crowd->faulty.store, &(struct det_runtime_options){ .writers = 2 }, &crowd->runtime,
-            NULL),
+            &crowd->faulty.store,
+            &(struct det_runtime_options){ .writers = 2, .shards = 2, .instances_max = 8 },
+            &crowd->runtime, NULL),
         0);
 }
 
@@ -133,6 +135,7 @@ static uint64_t sum_of_sequences(struct crowd *crowd)
 static void threads_submit_and_send_to_the_same_instances(void **unused)
 {
     struct submitted *all[THREADS];
+    struct det_runtime_counts counts;
     pthread_t threads[THREADS];
     struct crowd crowd;
     char name[16];
@@ -148,6 +151,8 @@ static void threads_submit_and_send_to_the_same_instances(void **unused)
         assert_int_equal(pthread_create(&threads[i], NULL, submit_and_send, &crowd), 0);
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], (void **)&all[i]), 0);
+    det_runtime_counts(crowd.runtime, &counts);
+    assert_true(counts.evictions > 100);
     /* The close waits for what is still to be done. */
     det_runtime_close(crowd.runtime);
     assert_int_equal(atomic_load(&crowd.done), THREADS * SENDS / 3 * 2);

@@ -275,7 +275,6 @@ static const struct det_store_ops memory_ops = {
     .events = det_memory_events,
     .list = det_memory_list,
     .due = det_memory_due,
-    .pending = det_memory_pending,
     .lease = det_memory_lease,
     .lock = det_memory_lock,
     .snapshot = det_memory_snapshot,

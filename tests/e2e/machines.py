@@ -165,7 +165,7 @@ def test_an_order_from_start_to_end():
 def test_every_command_speaks_json():
     shop()
     sent = one("send", "o-1", "pay", *STORE, *PAY)
-    equal(sent, {"machine": "order", "id": "o-1", "event": "pay", "outcome": "goto",
+    equal(sent, {"type": "sent", "machine": "order", "id": "o-1", "event": "pay", "outcome": "goto",
                  "state": "charging", "sequence": 1, "visit": 2, "duplicate": False})
     got = one("get", "o-1", *STORE)
     equal(got["data"], {"cents": 1999})
