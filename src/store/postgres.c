@@ -168,11 +168,13 @@ static int open_store(
     store = DET_NEW(options.allocator, struct postgres_store);
     if (!store)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
-    store->store = (struct det_store){ &ops, options.world, options.allocator, false, "" };
+    store->store = (struct det_store){ .ops = &ops,
+                                        .world = options.world,
+                                        .allocator = options.allocator };
     store->is_read_only = options.is_read_only;
     store->timeout = options.timeout;
     store->event_ids_span = options.event_ids_span ? options.event_ids_span : 7 * DET_DAY;
-    det_postgres_random(store, store->owner);
+    det_postgres_random(store, store->store.owner);
     r = det_postgres_url_init(&store->url, rest, &options, reterr);
     if (r == 0) {
         r = open_parts(store, &options);

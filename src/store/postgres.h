@@ -93,7 +93,6 @@ struct postgres_store {
     struct postgres_url url;
     bool is_read_only;
     det_time timeout, event_ids_span;
-    char owner[33]; /* this node */
     char channel[48];
     struct det_group *group;
     struct postgres_batch *batches; /* one for each writer */

@@ -126,8 +126,8 @@ static int bind(struct postgres_batch *batch)
         int r;
 
         if (column == POSTGRES_COLUMN_COUNT) {
-            batch->values[i] = batch->store->owner;
-            batch->lengths[i] = (int)strlen(batch->store->owner);
+            batch->values[i] = batch->store->store.owner;
+            batch->lengths[i] = (int)strlen(batch->store->store.owner);
             continue;
         }
         r = det_postgres_column_finish(

@@ -163,7 +163,7 @@ static int with_timers(struct pad *pad, const struct det_store_timer_change *tim
 static struct det_store_timer_change timer_change(
     enum det_store_change_kind kind, uint16_t timer, det_time due, const void *value)
 {
-    return (struct det_store_timer_change){ kind, { timer, SMALL, 1, due, value } };
+    return (struct det_store_timer_change){ kind, { .timer = timer, .event = SMALL, .visit = 1, .due = due, .value = value } };
 }
 
 static void timers_are_set_replaced_and_cleared(void **state)
@@ -489,7 +489,7 @@ static void each_commit_of_a_batch_has_its_own_result(void **state)
     struct det_store_timer_change take = timer_change(DET_STORE_TAKE, 0, 1000, NULL);
     static const int expected[COUNT] = { 0, DET_ERR_CONFLICT, 0, DET_ERR_NOT_FOUND, DET_ERR_EXISTS,
                                          0 };
-    char id[16];
+    char id[64];
 
     (void)state;
     for (int i = 0; i < COUNT; i++) {

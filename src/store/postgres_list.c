@@ -185,7 +185,7 @@ int det_postgres_due(
     int r;
 
     det_postgres_add_text(&page.parameters, machine->name);
-    det_postgres_add_text(&page.parameters, store->owner);
+    det_postgres_add_text(&page.parameters, store->store.owner);
     det_postgres_add_number(&page.parameters, limit < INT64_MAX ? (int64_t)limit + 1 : INT64_MAX);
     r = read_page(store, &page);
     for (int i = 0; r == 0 && i < PQntuples(page.result); i++) {
@@ -221,7 +221,7 @@ static void send_adoption(struct postgres_exchange *exchange, void *context)
     struct postgres_parameters parameters = { 0 }, forget = { 0 };
 
     det_postgres_add_text(&parameters, adoption->machine->name);
-    det_postgres_add_text(&parameters, exchange->connection->store->owner);
+    det_postgres_add_text(&parameters, exchange->connection->store->store.owner);
     det_postgres_add_number(&parameters, (int64_t)adoption->limit);
     det_postgres_ask(exchange, adoption->id, &parameters);
     if (adoption->forget_before) {

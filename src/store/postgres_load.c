@@ -61,6 +61,7 @@ enum {
     ROW_LAST_ERROR,
     ROW_DATA,
     ROW_DEAD,
+    ROW_OWNER,
 };
 
 static bool read_hash(struct det_chain_bytes bytes, struct det_chain_hash *ret)
@@ -151,6 +152,7 @@ static void read_history(struct loading *loading)
     uint64_t snapshot = (uint64_t)det_postgres_number(head, 0, HEAD_SNAPSHOT_SEQUENCE);
     const char *history = det_postgres_text(head, 0, HEAD_SNAPSHOT_HISTORY);
     struct det_store_loaded joined = { 0 }, *ret = loading->ret;
+    int ignored;
 
     ret->history_count = 0;
     for (int i = 0; i < PQntuples(gotos) && ret->history_count < DET_HISTORY_MAX; i++) {
@@ -166,7 +168,8 @@ static void read_history(struct loading *loading)
     }
     if (!history)
         return;
-    (void)det_row_history_read(loading->machine, history, &joined);
+    ignored = det_row_history_read(loading->machine, history, &joined);
+    (void)ignored;
     if (joined.history_count > ret->history_count) {
         memcpy(ret->history, joined.history, sizeof ret->history);
         ret->history_count = joined.history_count;
@@ -186,12 +189,20 @@ static int read_event(
     return r;
 }
 
+static bool is_foreign(const struct loading *loading, int row)
+{
+    const char *owner = det_postgres_text(loading->results[1], row, ROW_OWNER);
+
+    return !owner || strcmp(owner, loading->store->store.owner) != 0;
+}
+
 static int give_timer(struct loading *loading, int row, void *event)
 {
     const PGresult *rows = loading->results[1];
     struct det_store_timer timer = {
         .visit = (uint64_t)det_postgres_number(rows, row, ROW_VISIT),
         .due = det_postgres_number(rows, row, ROW_DUE),
+        .is_foreign = is_foreign(loading, row),
     };
     int r;
 
@@ -224,6 +235,7 @@ static int give_effect(struct loading *loading, int row, void *event, void *data
     };
     int r;
 
+    effect.is_foreign = !effect.is_dead && is_foreign(loading, row);
     r = det_row_effect_find(machine, det_postgres_text(rows, row, ROW_NAME), &effect.effect);
     if (r == 0)
         r = det_row_state_find(machine, det_postgres_text(rows, row, ROW_FROM), &effect.from);

@@ -335,7 +335,6 @@ static const struct det_store_ops sqlite_ops = {
     .events = det_sqlite_events,
     .list = det_sqlite_list,
     .due = det_sqlite_due,
-    .pending = det_sqlite_pending,
     .lease = det_sqlite_lease,
     .lock = det_sqlite_lock,
     .snapshot = det_sqlite_snapshot,

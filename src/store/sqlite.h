@@ -273,10 +273,6 @@ int det_sqlite_due(
     struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
     int (*visit)(void *context, const struct det_store_due *row), void *context,
     det_time *ret_next);
-/* Until the runtime asks `due` instead. */
-int det_sqlite_pending(
-    struct det_store *store, const struct det_machine *machine, det_time before,
-    int (*visit)(void *context, const char *id), void *context);
 int det_sqlite_machines(
     struct det_store *store,
     int (*visit)(void *context, const char *name, uint32_t version, const char *spec),

@@ -356,31 +356,6 @@ int det_sqlite_due(
     return r;
 }
 
-int det_sqlite_pending(
-    struct det_store *base, const struct det_machine *machine, det_time before,
-    int (*visit)(void *context, const char *id), void *context)
-{
-    struct sqlite_store *store = sqlite_store_of(base);
-    struct sqlite_connection *reader;
-    struct sqlite_call call;
-    int r;
-
-    r = det_sqlite_reader(store, &reader);
-    if (r < 0)
-        return r;
-    det_sqlite_call(reader, STATEMENT_PENDING, &call);
-    det_sqlite_text(&call, machine->name);
-    det_sqlite_number(&call, before);
-    while ((r = det_sqlite_step(&call)) > 0) {
-        r = visit(context, det_sqlite_get_text(&call, 0, false));
-        if (r != 0)
-            break;
-    }
-    det_sqlite_end(&call);
-    det_sqlite_reader_end(store, reader);
-    return r;
-}
-
 int det_sqlite_machines(
     struct det_store *base,
     int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
