@@ -163,7 +163,9 @@ static int with_timers(struct pad *pad, const struct det_store_timer_change *tim
 static struct det_store_timer_change timer_change(
     enum det_store_change_kind kind, uint16_t timer, det_time due, const void *value)
 {
-    return (struct det_store_timer_change){ kind, { .timer = timer, .event = SMALL, .visit = 1, .due = due, .value = value } };
+    return (struct det_store_timer_change){
+        kind, { .timer = timer, .event = SMALL, .visit = 1, .due = due, .value = value }
+    };
 }
 
 static void timers_are_set_replaced_and_cleared(void **state)

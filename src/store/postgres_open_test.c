@@ -29,7 +29,7 @@ static void a_store_keeps_its_identity(void **state)
     again = store_at(url, &(struct det_store_options){ .identity = det_store_identity(store) });
     assert_string_equal(det_store_identity(again), det_store_identity(store));
     /* Each opening is a node. */
-    assert_string_not_equal(postgres_store_of(again)->owner, postgres_store_of(store)->owner);
+    assert_string_not_equal(again->owner, store->owner);
     refused(
         url, &(struct det_store_options){ .identity = "0123456789abcdef0123456789abcdef" },
         DET_ERR_FOREIGN, "and not 0123456789abcdef0123456789abcdef");
