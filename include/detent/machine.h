@@ -221,6 +221,18 @@ struct det_machine {
     uint32_t choice_count;
 };
 
+/* A name on disk that changed: what was stored under the old one is that which has the new one. */
+enum det_name_kind {
+    DET_NAME_STATE,
+    DET_NAME_EVENT,
+    DET_NAME_EFFECT,
+    DET_NAME_TIMER,
+};
+struct det_rename {
+    enum det_name_kind kind;
+    const char *from, *to;
+};
+
 /* The kind of an event struct of any machine: its first member. */
 static inline unsigned det_event_kind(const void *event)
 {

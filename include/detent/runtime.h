@@ -79,6 +79,8 @@ enum det_trouble_kind {
     DET_TROUBLE_TIMEOUT_REJECTED, /* the instance did not take a timer's event */
     DET_TROUBLE_EVENT_DEAD,       /* an event became a dead letter: unhandled; or deferred, and then
                                      not taken, or the instance stopped (code says which) */
+    DET_TROUBLE_NOT_LOADED,       /* an instance that has something due is damaged, or does not fit
+                                     the definition: nothing of it is done */
 };
 
 /* Borrowed for the call. */
@@ -243,7 +245,8 @@ struct det_send {
     struct det_sent sent;
     struct det_send *next; /* the runtime's */
 };
-/* DET_ERR_CLOSED, and then `done` is not called; otherwise it is, whatever happens. */
+/* DET_ERR_CLOSED, or, of the first one, why no thread could be started: then `done` is not called;
+ * otherwise it is, whatever happens. Closing the runtime carries out what was submitted. */
 DET_API int det_runtime_submit(struct det_runtime *runtime, struct det_send *send) DET_MUST_CHECK;
 /* Stops an instance by hand, durably; its timers are gone, no hook is asked, effects under way go
  * on. Stopping again is fine and keeps the first reason. */

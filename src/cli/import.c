@@ -66,7 +66,7 @@ static int commit(struct import *import, struct det_store_commit *commit)
     commit->id = import->id;
     commit->instance = import->handle;
     commit->head = &import->at;
-    commit->expected = import->at.sequence - commit->event_count;
+    commit->expected = commit->is_new ? 0 : import->at.sequence - commit->event_count;
     r = store->ops->commit(store->store, &one, 1);
     if (r == 0)
         r = commit->result;

@@ -93,9 +93,11 @@ static int show(struct letters *letters, const struct cli_args *args)
         if (code == CLI_OK)
             code = show_instance(letters, machine, args->operands[0]);
     }
-    if (code == CLI_OK && letters->count)
+    if (code != CLI_OK || letters->store.cli->is_json)
+        return code;
+    if (letters->count)
         table_print(&letters->table, 0);
-    else if (code == CLI_OK && !letters->store.cli->is_json)
+    else
         cli_say(letters->store.cli, "No effect was given up.\n");
     return code;
 }

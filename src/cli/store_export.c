@@ -57,6 +57,22 @@ static int write_head(struct exporter *exporter)
     return end(exporter);
 }
 
+static int write_text(struct exporter *exporter, char *text, size_t capacity)
+{
+    const struct det_machine *machine = exporter->machine;
+    struct det_error error = { 0 };
+    int64_t size =
+        det_machine_write(machine, exporter->store->cli->allocator, text, capacity, &error);
+
+    if (size < 0)
+        return cli_store_complain(exporter->store, (int)size, &error);
+    begin(exporter, "definition");
+    line_text(&exporter->line, "machine", machine->name);
+    line_number(&exporter->line, "version", machine->version);
+    line_text(&exporter->line, "spec", text);
+    return end(exporter);
+}
+
 /* The definition that the data was read by. */
 static int write_definition(struct exporter *exporter)
 {
@@ -71,24 +87,18 @@ static int write_definition(struct exporter *exporter)
     text = det_alloc(allocator, (size_t)size + 1);
     if (!text)
         return cli_no_memory(exporter->store->cli);
-    size = det_machine_write(exporter->machine, allocator, text, (size_t)size + 1, &error);
-    begin(exporter, "definition");
-    line_text(&exporter->line, "machine", exporter->machine->name);
-    line_number(&exporter->line, "version", exporter->machine->version);
-    line_text(&exporter->line, "spec", text);
-    code = size < 0 ? cli_store_complain(exporter->store, (int)size, &error) : end(exporter);
-    det_free(allocator, text, strlen(text) + 1);
+    code = write_text(exporter, text, (size_t)size + 1);
+    det_free(allocator, text, (size_t)size + 1);
     return code;
 }
 
 static void write_payload(struct exporter *exporter, const void *event)
 {
     const struct det_machine *machine = exporter->machine;
-    unsigned kind = det_event_kind(event);
 
     line_record(
-        &exporter->line, "payload", det_machine_payload(machine, kind),
-        (const char *)event + machine->events[kind].payload_offset, DET_TEXT_REVEAL);
+        &exporter->line, "payload", det_machine_payload(machine, det_event_kind(event)),
+        instance_payload_of(machine, event), DET_TEXT_REVEAL);
 }
 
 static void write_timers(struct exporter *exporter)
@@ -286,20 +296,21 @@ static int write_store(struct exporter *exporter)
 }
 
 /* It is on the disk afterwards, so that the store may go. */
-static int sync_file(struct cli *cli, const char *path)
+static int sync_file(const char *path)
 {
+    struct det_world *world = det_world_real();
     char folder[DET_PATH_MAX];
     struct det_file *file;
     int r;
 
-    r = det_file_open(cli->world, path, DET_FILE_WRITE, &file);
+    r = det_file_open(world, path, DET_FILE_WRITE, &file);
     if (r < 0)
         return r;
-    r = det_file_sync(cli->world, file);
-    det_file_close(cli->world, file);
+    r = det_file_sync(world, file);
+    det_file_close(world, file);
     if (r == 0)
         r = det_file_folder(path, folder);
-    return r < 0 ? r : det_folder_sync(cli->world, folder);
+    return r < 0 ? r : det_folder_sync(world, folder);
 }
 
 /* Nothing that is there is overwritten, and what was broken off does not look whole. */
@@ -311,14 +322,15 @@ static int write_file(struct exporter *exporter, const char *path)
 
     exporter->file = fopen(path, "wx");
     if (!exporter->file) {
+        code = errno == EEXIST ? CLI_CONFLICT : CLI_FAILURE;
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
         cli_complain(cli, "%s: cannot be made: %s", path, strerror(errno));
-        return errno == EEXIST ? CLI_CONFLICT : CLI_FAILURE;
+        return code;
     }
     code = write_store(exporter);
     is_lost = fflush(exporter->file) != 0 || ferror(exporter->file) != 0;
     is_lost = fclose(exporter->file) != 0 || is_lost;
-    if (code == CLI_OK && (is_lost || sync_file(cli, path) < 0)) {
+    if (code == CLI_OK && (is_lost || sync_file(path) < 0)) {
         cli_complain(cli, "%s: cannot be written; is the disk full?", path);
         code = CLI_FAILURE;
     }

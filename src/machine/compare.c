@@ -9,53 +9,52 @@
 #include <string.h>
 
 static const char *const nouns[DET_COMPARE_KINDS] = {
-    [DET_COMPARE_STATE] = "state",
-    [DET_COMPARE_EVENT] = "event",
-    [DET_COMPARE_EFFECT] = "effect",
-    [DET_COMPARE_TIMER] = "timer",
+    [DET_NAME_STATE] = "state",
+    [DET_NAME_EVENT] = "event",
+    [DET_NAME_EFFECT] = "effect",
+    [DET_NAME_TIMER] = "timer",
 };
 
-size_t det_compare_count(const struct det_machine *machine, enum det_compare_kind kind)
+size_t det_compare_count(const struct det_machine *machine, enum det_name_kind kind)
 {
     switch (kind) {
-    case DET_COMPARE_STATE:
+    case DET_NAME_STATE:
         return machine->state_count;
-    case DET_COMPARE_EVENT:
+    case DET_NAME_EVENT:
         return machine->event_count;
-    case DET_COMPARE_EFFECT:
+    case DET_NAME_EFFECT:
         return machine->effect_count;
-    case DET_COMPARE_TIMER:
+    case DET_NAME_TIMER:
         return machine->timer_count;
     }
     return 0;
 }
 
-const char *det_compare_name(
-    const struct det_machine *machine, enum det_compare_kind kind, size_t id)
+const char *det_compare_name(const struct det_machine *machine, enum det_name_kind kind, size_t id)
 {
     switch (kind) {
-    case DET_COMPARE_STATE:
+    case DET_NAME_STATE:
         return machine->states[id].name;
-    case DET_COMPARE_EVENT:
+    case DET_NAME_EVENT:
         return machine->events[id].name;
-    case DET_COMPARE_EFFECT:
+    case DET_NAME_EFFECT:
         return machine->effects[id].name;
-    case DET_COMPARE_TIMER:
+    case DET_NAME_TIMER:
         return machine->timers[id].name;
     }
     return "";
 }
 
-static int find(const struct det_machine *machine, enum det_compare_kind kind, const char *name)
+static int find(const struct det_machine *machine, enum det_name_kind kind, const char *name)
 {
     switch (kind) {
-    case DET_COMPARE_STATE:
+    case DET_NAME_STATE:
         return det_machine_find_state(machine, name);
-    case DET_COMPARE_EVENT:
+    case DET_NAME_EVENT:
         return det_machine_find_event(machine, name);
-    case DET_COMPARE_EFFECT:
+    case DET_NAME_EFFECT:
         return det_machine_find_effect(machine, name);
-    case DET_COMPARE_TIMER:
+    case DET_NAME_TIMER:
         return det_machine_find_timer(machine, name);
     }
     return -1;
@@ -123,7 +122,7 @@ static void *make(struct det_comparison *comparison, size_t count, size_t size)
 }
 
 static const struct det_rename *find_rename(
-    const struct det_compare *compare, enum det_compare_kind kind, const char *from)
+    const struct det_compare *compare, enum det_name_kind kind, const char *from)
 {
     for (size_t i = 0; i < compare->rename_count; i++) {
         if (compare->renames[i].kind == kind && strcmp(compare->renames[i].from, from) == 0)
@@ -156,7 +155,7 @@ static int check_rename(
 }
 
 /* A name that is not renamed stays itself, unless another one was renamed to it. */
-static void map_kind(struct det_comparison *comparison, enum det_compare_kind kind)
+static void map_kind(struct det_comparison *comparison, enum det_name_kind kind)
 {
     const struct det_compare *compare = comparison->compare;
     size_t count = det_compare_count(comparison->old, kind);
@@ -181,7 +180,7 @@ static void map_kind(struct det_comparison *comparison, enum det_compare_kind ki
 }
 
 /* Names of the old things, by which they are described: the new ones where there are. */
-static const char **old_names(struct det_comparison *comparison, enum det_compare_kind kind)
+static const char **old_names(struct det_comparison *comparison, enum det_name_kind kind)
 {
     size_t count = det_compare_count(comparison->old, kind);
     const char **names = make(comparison, count, sizeof *names);
@@ -193,7 +192,7 @@ static const char **old_names(struct det_comparison *comparison, enum det_compar
     return names;
 }
 
-static const char **new_names(struct det_comparison *comparison, enum det_compare_kind kind)
+static const char **new_names(struct det_comparison *comparison, enum det_name_kind kind)
 {
     size_t count = det_compare_count(comparison->new, kind);
     const char **names = make(comparison, count, sizeof *names);
@@ -214,22 +213,22 @@ static void init(struct det_comparison *comparison, const struct det_compare *co
     det_buffer_init(&comparison->of_old.text, compare->allocator);
     det_buffer_init(&comparison->of_new.text, compare->allocator);
     for (size_t kind = 0; kind < DET_COMPARE_KINDS; kind++)
-        map_kind(comparison, (enum det_compare_kind)kind);
+        map_kind(comparison, (enum det_name_kind)kind);
     if (comparison->has_failed)
         return;
     comparison->is_warned = make(
         comparison, (size_t)compare->old->state_count * compare->old->event_count,
         sizeof *comparison->is_warned);
     comparison->of_old.machine = compare->old;
-    comparison->of_old.states = old_names(comparison, DET_COMPARE_STATE);
-    comparison->of_old.events = old_names(comparison, DET_COMPARE_EVENT);
-    comparison->of_old.effects = old_names(comparison, DET_COMPARE_EFFECT);
-    comparison->of_old.timers = old_names(comparison, DET_COMPARE_TIMER);
+    comparison->of_old.states = old_names(comparison, DET_NAME_STATE);
+    comparison->of_old.events = old_names(comparison, DET_NAME_EVENT);
+    comparison->of_old.effects = old_names(comparison, DET_NAME_EFFECT);
+    comparison->of_old.timers = old_names(comparison, DET_NAME_TIMER);
     comparison->of_new.machine = compare->new;
-    comparison->of_new.states = new_names(comparison, DET_COMPARE_STATE);
-    comparison->of_new.events = new_names(comparison, DET_COMPARE_EVENT);
-    comparison->of_new.effects = new_names(comparison, DET_COMPARE_EFFECT);
-    comparison->of_new.timers = new_names(comparison, DET_COMPARE_TIMER);
+    comparison->of_new.states = new_names(comparison, DET_NAME_STATE);
+    comparison->of_new.events = new_names(comparison, DET_NAME_EVENT);
+    comparison->of_new.effects = new_names(comparison, DET_NAME_EFFECT);
+    comparison->of_new.timers = new_names(comparison, DET_NAME_TIMER);
 }
 
 static void deinit(struct det_comparison *comparison)
@@ -241,7 +240,7 @@ static void deinit(struct det_comparison *comparison)
 }
 
 /* Which things came and went. */
-static void compare_kind(struct det_comparison *comparison, enum det_compare_kind kind)
+static void compare_kind(struct det_comparison *comparison, enum det_name_kind kind)
 {
     struct det_change change = { .subject = nouns[kind] };
 
@@ -303,7 +302,7 @@ static bool is_same_product(
     if (old->produces_count != new->produces_count)
         return false;
     for (size_t i = 0; i < old->produces_count; i++) {
-        if (comparison->maps[DET_COMPARE_EVENT][old->produces[i]] != new->produces[i])
+        if (comparison->maps[DET_NAME_EVENT][old->produces[i]] != new->produces[i])
             return false;
     }
     return true;
@@ -331,13 +330,13 @@ static void compare_things(struct det_comparison *comparison)
     const struct det_machine *old = comparison->old, *new = comparison->new;
 
     for (size_t i = 0; i < old->event_count; i++) {
-        int to = comparison->maps[DET_COMPARE_EVENT][i];
+        int to = comparison->maps[DET_NAME_EVENT][i];
 
         if (to >= 0)
             compare_event(comparison, &old->events[i], &new->events[to]);
     }
     for (size_t i = 0; i < old->effect_count; i++) {
-        int to = comparison->maps[DET_COMPARE_EFFECT][i];
+        int to = comparison->maps[DET_NAME_EFFECT][i];
 
         if (to >= 0 && !is_same_product(comparison, &old->effects[i], &new->effects[to]))
             det_compare_tell(
@@ -347,7 +346,7 @@ static void compare_things(struct det_comparison *comparison)
                 "effect %s produces other events", old->effects[i].name);
     }
     for (size_t i = 0; i < old->timer_count; i++) {
-        int to = comparison->maps[DET_COMPARE_TIMER][i];
+        int to = comparison->maps[DET_NAME_TIMER][i];
 
         if (to >= 0)
             compare_timer(comparison, &old->timers[i], &new->timers[to]);
@@ -358,7 +357,7 @@ static void compare_machine(struct det_comparison *comparison)
 {
     const struct det_machine *old = comparison->old, *new = comparison->new;
     struct det_change change = { DET_CHANGE_CHANGED, "machine", old->name, NULL, NULL };
-    int initial = comparison->maps[DET_COMPARE_STATE][old->initial];
+    int initial = comparison->maps[DET_NAME_STATE][old->initial];
 
     if (old->version != new->version)
         det_compare_tell(comparison, change, "version %u (before: %u)", new->version, old->version);
@@ -371,20 +370,20 @@ static void compare_machine(struct det_comparison *comparison)
 static void warn_of_gone(struct det_comparison *comparison)
 {
     static const enum det_hazard_kind hazards[DET_COMPARE_KINDS] = {
-        [DET_COMPARE_STATE] = DET_HAZARD_STATE,
-        [DET_COMPARE_EVENT] = DET_HAZARD_EVENT,
-        [DET_COMPARE_EFFECT] = DET_HAZARD_EFFECT,
-        [DET_COMPARE_TIMER] = DET_HAZARD_TIMER,
+        [DET_NAME_STATE] = DET_HAZARD_STATE,
+        [DET_NAME_EVENT] = DET_HAZARD_EVENT,
+        [DET_NAME_EFFECT] = DET_HAZARD_EFFECT,
+        [DET_NAME_TIMER] = DET_HAZARD_TIMER,
     };
 
     for (size_t kind = 0; kind < DET_COMPARE_KINDS; kind++) {
-        size_t count = det_compare_count(comparison->old, (enum det_compare_kind)kind);
+        size_t count = det_compare_count(comparison->old, (enum det_name_kind)kind);
 
         for (size_t i = 0; i < count; i++) {
             if (comparison->maps[kind][i] < 0)
                 det_compare_warn(
                     comparison, hazards[kind],
-                    det_compare_name(comparison->old, (enum det_compare_kind)kind, i), "is gone");
+                    det_compare_name(comparison->old, (enum det_name_kind)kind, i), "is gone");
         }
     }
 }
@@ -393,7 +392,7 @@ static void run(struct det_comparison *comparison)
 {
     compare_machine(comparison);
     for (size_t kind = 0; kind < DET_COMPARE_KINDS; kind++)
-        compare_kind(comparison, (enum det_compare_kind)kind);
+        compare_kind(comparison, (enum det_name_kind)kind);
     compare_things(comparison);
     det_compare_all_records(comparison);
     det_compare_ways(comparison);

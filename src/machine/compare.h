@@ -18,18 +18,8 @@
 #include "base/buffer.h"
 #include "machine/write.h"
 
-enum det_compare_kind {
-    DET_COMPARE_STATE,
-    DET_COMPARE_EVENT,
-    DET_COMPARE_EFFECT,
-    DET_COMPARE_TIMER,
-};
-#define DET_COMPARE_KINDS ((size_t)DET_COMPARE_TIMER + 1)
-
-struct det_rename {
-    enum det_compare_kind kind;
-    const char *from, *to; /* names on disk, old and new */
-};
+/* The kinds of names. */
+#define DET_COMPARE_KINDS ((size_t)DET_NAME_TIMER + 1)
 
 enum det_change_kind {
     DET_CHANGE_ADDED,
@@ -97,9 +87,8 @@ struct det_comparison {
 };
 
 /* How many things of the kind a machine has, and what they are called. */
-size_t det_compare_count(const struct det_machine *machine, enum det_compare_kind kind);
-const char *det_compare_name(
-    const struct det_machine *machine, enum det_compare_kind kind, size_t id);
+size_t det_compare_count(const struct det_machine *machine, enum det_name_kind kind);
+const char *det_compare_name(const struct det_machine *machine, enum det_name_kind kind, size_t id);
 
 /* The text of a writer, empty again. */
 void det_compare_clear(struct det_comparison *comparison, struct det_writer *writer);

@@ -209,7 +209,7 @@ void det_compare_all_records(struct det_comparison *comparison)
     compare_use(comparison, det_machine_data(old), det_machine_data(new), NULL);
     compare_fields(comparison, det_machine_data(old), det_machine_data(new));
     for (unsigned i = 0; i < old->event_count; i++) {
-        int to = comparison->maps[DET_COMPARE_EVENT][i];
+        int to = comparison->maps[DET_NAME_EVENT][i];
         const struct det_record *before = det_machine_payload(old, i), *after;
 
         if (to < 0)
@@ -232,9 +232,12 @@ void det_compare_record_hazards(struct det_comparison *comparison)
             comparison, DET_HAZARD_DATA, det_machine_data(old)->name, "cannot be read any more: %s",
             problem);
     for (unsigned i = 0; i < old->event_count; i++) {
-        int to = comparison->maps[DET_COMPARE_EVENT][i];
+        int to = comparison->maps[DET_NAME_EVENT][i];
 
         if (to < 0)
+            continue;
+        /* A payload without fields has no bytes, and none are read as zero. */
+        if (det_machine_payload(old, i)->field_count == 0)
             continue;
         problem = det_compare_records(
             det_machine_payload(old, i), det_machine_payload(new, (unsigned)to), text);

@@ -7,7 +7,7 @@
 
 #include "machine/compare.h"
 
-static int new_id(const struct det_comparison *comparison, enum det_compare_kind kind, size_t id)
+static int new_id(const struct det_comparison *comparison, enum det_name_kind kind, size_t id)
 {
     return comparison->maps[kind][id];
 }
@@ -35,8 +35,8 @@ static bool is_taken(const struct det_machine *machine, int state, int event)
 
 static void compare_pair(struct det_comparison *comparison, unsigned state, unsigned event)
 {
-    int to_state = new_id(comparison, DET_COMPARE_STATE, state);
-    int to_event = new_id(comparison, DET_COMPARE_EVENT, event);
+    int to_state = new_id(comparison, DET_NAME_STATE, state);
+    int to_event = new_id(comparison, DET_NAME_EVENT, event);
     const char *old = describe(comparison, &comparison->of_old, state, event);
     const char *new =
         describe(comparison, &comparison->of_new, (unsigned)to_state, (unsigned)to_event);
@@ -121,13 +121,13 @@ void det_compare_ways(struct det_comparison *comparison)
     const struct det_machine *old = comparison->old;
 
     for (unsigned state = 0; state < old->state_count; state++) {
-        int to_state = new_id(comparison, DET_COMPARE_STATE, state);
+        int to_state = new_id(comparison, DET_NAME_STATE, state);
 
         if (to_state < 0)
             continue;
         compare_state(comparison, state, (size_t)to_state);
         for (unsigned event = 0; event < old->event_count; event++) {
-            if (new_id(comparison, DET_COMPARE_EVENT, event) >= 0)
+            if (new_id(comparison, DET_NAME_EVENT, event) >= 0)
                 compare_pair(comparison, state, event);
         }
     }
@@ -156,8 +156,8 @@ static bool has_way_out(const struct det_machine *machine, size_t state)
 static void check_timeout(
     struct det_comparison *comparison, size_t state, const struct det_timeout *timeout)
 {
-    int to_state = new_id(comparison, DET_COMPARE_STATE, state);
-    int to_event = new_id(comparison, DET_COMPARE_EVENT, timeout->event);
+    int to_state = new_id(comparison, DET_NAME_STATE, state);
+    int to_event = new_id(comparison, DET_NAME_EVENT, timeout->event);
     bool *is_warned = &comparison->is_warned[state * comparison->old->event_count + timeout->event];
 
     if (to_state < 0 || to_event < 0 || is_taken(comparison->new, to_state, to_event) || *is_warned)
@@ -197,7 +197,7 @@ void det_compare_way_hazards(struct det_comparison *comparison)
     const struct det_machine *old = comparison->old, *new = comparison->new;
 
     for (size_t i = 0; i < old->state_count; i++) {
-        int to = new_id(comparison, DET_COMPARE_STATE, i);
+        int to = new_id(comparison, DET_NAME_STATE, i);
 
         if (to >= 0 && (new->states[to].flags &DET_STATE_FINAL) == 0 && has_way_out(old, i) &&
             !has_way_out(new, (size_t)to))

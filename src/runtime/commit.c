@@ -246,6 +246,7 @@ static void answer(const struct det_turn *turn, struct det_sent *ret)
 static int fail(struct det_turn *turn, const struct det_store_commit *commit, int r)
 {
     turn->is_in_doubt = !det_runtime_is_certain(r);
+    turn->may_have_happened = !turn->runtime->ops->is_shared || !det_runtime_is_somebody_else(r);
     turn->conflicts += r == DET_ERR_CONFLICT;
     det_error_set(
         turn->error, r, "%s %s: the commit failed: %s", commit->machine->name, commit->id,

@@ -92,8 +92,15 @@ struct det_errand *det_errand_open(
     return errand;
 }
 
+static bool is_under_way(const struct det_errand *errand)
+{
+    return errand->state == DET_ERRAND_RUNNING || errand->state == DET_ERRAND_ENDING;
+}
+
 void det_errand_close(struct det_runtime *runtime, struct det_errand *errand)
 {
+    if (is_under_way(errand))
+        errand->due.resident->pins--;
     det_list_remove(&errand->node);
     det_free(runtime->allocator, errand, errand->size);
 }
@@ -165,6 +172,10 @@ static void set_state(struct det_errand *errand, enum det_errand_state state)
     };
 
     det_assert(allowed[errand->state][state]);
+    if (state == DET_ERRAND_RUNNING)
+        errand->due.resident->pins++;
+    else if (is_under_way(errand) && state != DET_ERRAND_ENDING)
+        errand->due.resident->pins--;
     errand->state = state;
 }
 
@@ -268,11 +279,12 @@ static void wait_until(
     det_due_kick(runtime, when);
 }
 
-/* The end could not be recorded: the same again, later. Lock held. */
-static void end_later(const struct det_turn *turn, struct det_errand *errand)
+/* The end could not be recorded: the same again, later. That somebody has a lock is no failure.
+ * Lock held. */
+static void end_later(const struct det_turn *turn, struct det_errand *errand, int r)
 {
     errand->row.is_dead = false;
-    errand->deliveries++;
+    errand->deliveries += r != DET_ERR_LOCKED;
     wait_until(
         turn->runtime, turn->shard, errand,
         det_add_time(turn->now, det_errand_backoff(turn->runtime, errand->deliveries)));
@@ -314,7 +326,7 @@ static void ended(struct det_batch_item *item)
     if (r == 0 && turn->rejected)
         ending->code = turn->rejected;
     if (r < 0)
-        ending->code = item->event && r != DET_ERR_NOT_FOUND ? r : 0;
+        ending->code = item->event && r != DET_ERR_NOT_FOUND && r != DET_ERR_LOCKED ? r : 0;
     if (ending->code)
         tell(item);
     det_shard_lock(turn->runtime, turn->shard);
@@ -323,7 +335,7 @@ static void ended(struct det_batch_item *item)
     if (is_ours(item) && ending->errand->is_gone)
         det_errand_drop(turn->runtime, turn->shard, ending->errand);
     else if (is_ours(item))
-        end_later(turn, ending->errand);
+        end_later(turn, ending->errand, r);
     turn->resident->pins--;
     det_shard_unlock(turn->runtime, turn->shard);
     det_due_handled(turn->runtime);
@@ -483,6 +495,12 @@ void det_errand_due(struct det_runtime *runtime, struct det_shard *shard, struct
         return;
     }
     det_assert(errand->state == DET_ERRAND_WAITING);
+    /* It may be another node's by now: it is loaded first. */
+    if (errand->due.resident->is_stale) {
+        wait_until(runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
+        det_due_handled(runtime);
+        return;
+    }
     if (det_errand_begin(runtime, errand)) {
         det_shard_unlock(runtime, shard);
         det_errand_submit(runtime, errand);

@@ -6,6 +6,8 @@
 #ifndef DET_RUNTIME_FAULTY_TEST_H
 #define DET_RUNTIME_FAULTY_TEST_H
 
+#include <stdatomic.h>
+
 #include <detent/driver/store.h>
 
 #include "base/list.h"
@@ -27,8 +29,9 @@ struct faulty {
     int times;                        /* faults, then it passes again */
     int loads_skipped, loads_failing; /* so many pass, then so many fail */
     int answers_failing, listings_failing;
-    unsigned commits, loads, faults, listings, calls;
-    size_t most; /* commits in one call */
+    const char *damaged; /* this instance cannot be loaded */
+    atomic_uint commits, loads, faults, listings, calls;
+    atomic_size_t most; /* commits in one call */
     /* Chances in millionths, drawn from the simulation, if it is set. */
     struct det_sim *sim;
     uint32_t before_chance, after_chance, load_chance;
@@ -107,7 +110,8 @@ static inline int faulty_commit(
 
     assert_true(count > 0);
     faulty->calls++;
-    faulty->most = count > faulty->most ? count : faulty->most;
+    if (count > faulty->most)
+        faulty->most = count;
     for (size_t i = 0; r == 0 && i < count; i++) {
         for (size_t k = 0; k < i; k++)
             assert_true(
@@ -133,6 +137,8 @@ static inline int faulty_load(
     }
     if (faulty->sim && det_sim_chance(faulty->sim, faulty->load_chance))
         return DET_ERR_IO;
+    if (faulty->damaged && strcmp(id, faulty->damaged) == 0)
+        return DET_ERR_CORRUPT;
     return faulty->inner->ops->load(faulty->inner, machine, id, rows, ret);
 }
 
@@ -174,9 +180,9 @@ static inline int faulty_list(
     return inner->ops->list(inner, machine, query, visit, context);
 }
 
-static inline int faulty_pending(
-    struct det_store *store, const struct det_machine *machine, det_time before,
-    int (*visit)(void *context, const char *id), void *context)
+static inline int faulty_due(
+    struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
+    int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
 {
     struct faulty *faulty = faulty_of(store);
     struct det_store *inner = faulty->inner;
@@ -186,15 +192,14 @@ static inline int faulty_pending(
         faulty->listings_failing--;
         return DET_ERR_IO;
     }
-    return inner->ops->pending(inner, machine, before, visit, context);
+    return inner->ops->due(inner, machine, before, limit, visit, context, ret_next);
 }
 
-#define FAULTY_OPS(quick)                                                                     \
-    {                                                                                         \
-        .is_quick = (quick), .close = faulty_close, .now = faulty_now, .serve = faulty_serve, \
-        .commit = faulty_commit, .load = faulty_load, .release = faulty_release,              \
-        .answer = faulty_answer, .events = faulty_events, .list = faulty_list,                \
-        .pending = faulty_pending,                                                            \
+#define FAULTY_OPS(quick)                                                                         \
+    {                                                                                             \
+        .is_quick = (quick), .close = faulty_close, .now = faulty_now, .serve = faulty_serve,     \
+        .commit = faulty_commit, .load = faulty_load, .release = faulty_release,                  \
+        .answer = faulty_answer, .events = faulty_events, .list = faulty_list, .due = faulty_due, \
     }
 
 /* As quick as the inner one, or like a store that blocks. */

@@ -254,6 +254,7 @@ static void install(struct image *image, struct det_shard *shard)
 int det_resident_load(
     struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident)
 {
+    struct det_store_instance *other = NULL, *before = resident->handle;
     struct image image;
     const struct det_store_rows rows = { &image, read_timer, read_effect, read_deferred };
     bool is_due = false;
@@ -268,8 +269,12 @@ int det_resident_load(
         is_due = r == 0 && image.due;
         if (r == 0)
             install(&image, shard);
+        other = r == 0 ? before : image.loaded.instance;
         det_shard_unlock(runtime, shard);
     }
+    /* Of two handles one is kept. */
+    if (other && other != resident->handle)
+        runtime->ops->release(runtime->store, other);
     image_deinit(&image);
     /* When it is due does not matter here: the loop looks once, and then knows. */
     det_due_kick(runtime, is_due ? INT64_MIN : DET_NEVER);

@@ -82,7 +82,7 @@ struct order_control {
     char cause[300];
     struct det_trouble trouble;
     char trouble_key[300], trouble_text[700];
-    unsigned trouble_counts[5];
+    unsigned trouble_counts[6];
 };
 
 static inline void order_trace(struct order_control *control, const char *word)

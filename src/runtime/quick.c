@@ -149,7 +149,7 @@ static int fail(const struct quick *quick, int r)
     quick->shard->counts.conflicts += r == DET_ERR_CONFLICT;
     if (det_runtime_is_certain(r))
         return r;
-    quick->resident->is_stale = true;
+    quick->resident->is_stale = quick->resident->is_in_doubt = true;
     quick->shard->stale++;
     det_due_kick(quick->runtime, INT64_MIN);
     return r == DET_ERR_CONFLICT ? 0 : r;

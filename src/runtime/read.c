@@ -23,6 +23,7 @@ static int begin(
     if (r < 0)
         return r;
     det_turn_init(turn, runtime, served, det_served_hash(runtime, instance));
+    turn->is_reading = true;
     return 0;
 }
 

@@ -36,6 +36,7 @@ struct det_resident *det_resident_open(
     resident->data = base + served->data_offset;
     resident->history = (uint16_t *)(void *)(base + served->history_offset);
     resident->served = served;
+    det_list_init(&resident->ring);
     if (served->own_offset) {
         resident->own = (struct det_armed *)(void *)(base + served->own_offset);
         armed_init(resident->own, resident, DET_STATE_TIMER);
@@ -94,6 +95,8 @@ int det_resident_add(
         det_resident_close(runtime, resident);
         return r;
     }
+    if (!runtime->ops->is_quick)
+        det_list_append(&shard->ring, &resident->ring);
     resident->is_loading = true;
     det_resident_claim(runtime, shard, resident);
     shard->counts.instances++;
@@ -109,6 +112,7 @@ void det_resident_remove(
     det_resident_release(runtime, shard, resident);
     det_assert(!resident->handle && !resident->held);
     det_index_remove(index, resident->hash, resident->id);
+    det_list_remove(&resident->ring);
     if (resident->is_stale)
         shard->stale--;
     shard->counts.instances--;

@@ -22,7 +22,9 @@
  *      armed, and each such errand, has its place in the heap reserved (det_shard.promised).
  *      Those of another node (is_foreign) are none of these: they are only known.
  *   4. A state's own timer is armed for the visit that lasts: its visit is the head's.
- *   5. Residents live until the runtime is closed, but for those that turned out not to exist. */
+ *   5. A resident stays while it is claimed, stale or pinned: by an effect that runs or ends, and
+ *      by a turn of the loop until its end was told. Any other may leave memory (cache.c), but on a
+ *      store that does not block, where they stay until the runtime is closed. */
 #ifndef DET_RUNTIME_RESIDENT_H
 #define DET_RUNTIME_RESIDENT_H
 
@@ -122,11 +124,14 @@ struct det_resident {
     struct det_store_head head;
     bool is_claimed, is_loading, is_stale;
     bool has_foreign; /* some timers or effects are another node's */
+    bool is_in_doubt; /* why it is stale: its last commit may have happened, and was not told */
     uint64_t hash;    /* of the id */
     struct det_served *served;
     struct det_resident_more *more;
     const void *owner; /* the thread that claimed it */
     uint32_t pins;     /* who needs it to stay, claimed or not */
+    bool is_used;      /* since the ring last came round to it; see cache.c */
+    struct det_list ring;
     struct det_due *held;
     void *data;            /* behind it */
     uint16_t *history;     /* behind it: a ring, the n-th transition at (n - 1) % its size */

@@ -107,8 +107,11 @@ static int open_shards(struct det_runtime *runtime, uint32_t count)
     if (!runtime->shards)
         return DET_ERR_NO_MEMORY;
     runtime->shard_mask = count - 1;
-    for (uint32_t i = 0; i < count; i++)
+    runtime->instances_max = (runtime->options.instances_max + (uint64_t)count - 1) / count;
+    for (uint32_t i = 0; i < count; i++) {
         det_heap_init(&runtime->shards[i].due, runtime->allocator);
+        det_list_init(&runtime->shards[i].ring);
+    }
     for (uint32_t i = 0; r == 0 && i < count; i++) {
         r = det_mutex_open(runtime->world, &runtime->shards[i].mutex);
         if (r == 0)

@@ -33,6 +33,9 @@
 /* How soon an instance that could not be loaded is tried again. */
 #define DET_LOOK_SPAN DET_SECOND
 
+/* Instances whose loss is told once. */
+#define DET_LOST_KEPT 64
+
 /* From this on a deadline of hooks is measured in ticks. */
 #define DET_TICK_SPAN DET_SECOND
 
@@ -47,6 +50,7 @@ struct det_shard {
     struct det_heap due;
     size_t promised;
     struct det_draft *drafts; /* free ones */
+    struct det_list ring;     /* residents, in the order in which they may leave */
     uint32_t waiters;
     uint32_t calls; /* under way: claims and waiters */
     uint32_t stale; /* residents to be loaded again */
@@ -73,14 +77,16 @@ struct det_served {
     size_t data_size;                   /* of the struct, also of the empty one */
     size_t own_offset, history_offset, data_offset, id_offset; /* in a resident */
     struct det_index *residents;                               /* per shard */
-    /* What was pending when it was first served: the ids, one after the other, each with its final
-     * 0. Under the runtime's mutex. */
-    struct {
-        char *ids;
-        size_t size, capacity, loaded; /* bytes; those before `loaded` are in memory */
+    struct det_recovery {
+        char *ids;                     /* listed, one after the other, each with its final 0 */
+        size_t size, capacity, loaded; /* bytes; those before `loaded` are done */
         bool is_listed;
-    } pending;
-    atomic_bool is_ready; /* what was pending has been loaded */
+        size_t limit;                 /* of the next listing; 0: the default */
+        uint64_t lost[DET_LOST_KEPT]; /* hashes of ids that could not be loaded, which was told */
+        size_t lost_count;
+    } recovery;
+    _Atomic det_time store_next; /* when the store is to be asked for what is due; see recover.c */
+    atomic_bool is_ready;        /* it may be used */
 };
 
 struct det_runtime {
@@ -91,6 +97,8 @@ struct det_runtime {
     struct det_runtime_options options; /* with defaults filled in */
     bool is_quick; /* the store does not block, nobody listens, and no snapshot is due */
     enum det_clock hook_clock; /* for the deadline of guards and hooks */
+
+    uint64_t instances_max; /* in a shard */
 
     struct det_shard *shards;
     uint32_t shard_mask;
@@ -145,6 +153,12 @@ static inline bool det_runtime_is_certain(int result)
            result == DET_ERR_READ_ONLY || result == DET_ERR_INVALID;
 }
 
+/* Of the others: somebody else was first, and nothing happened. */
+static inline bool det_runtime_is_somebody_else(int result)
+{
+    return result == DET_ERR_CONFLICT || result == DET_ERR_EXISTS || result == DET_ERR_NOT_FOUND;
+}
+
 /* Instance ids and event ids: 1 to DET_ID_MAX of [A-Za-z0-9._:-]. */
 bool det_runtime_id_is_valid(const char *id);
 
@@ -152,6 +166,8 @@ bool det_runtime_id_is_valid(const char *id);
 DET_MUST_CHECK int det_served_get(
     struct det_runtime *runtime, const struct det_machine *machine, struct det_error *reterr,
     struct det_served **ret);
+/* Something has become this node's: what is not in memory is loaded. Does not wait for that. */
+void det_served_look_again(struct det_runtime *runtime, const struct det_machine *machine);
 void det_served_close_all(struct det_runtime *runtime);
 uint64_t det_served_hash(const struct det_runtime *runtime, const char *id);
 static inline struct det_shard *det_served_shard(const struct det_runtime *runtime, uint64_t hash)
@@ -165,6 +181,17 @@ static inline struct det_index *det_served_index(
 {
     return &served->residents[shard - runtime->shards];
 }
+
+/* recover.c */
+/* Everything that will ever be due comes into memory. With the runtime's mutex. */
+DET_MUST_CHECK int det_recover_all(struct det_served *served);
+/* From any thread: the store is asked at that time, or earlier. */
+void det_recover_at(struct det_served *served, det_time when);
+/* On the loop: asks where it is time to, and loads what is due. */
+void det_recover_due(struct det_runtime *runtime, det_time now);
+/* When it is to be asked next. */
+det_time det_recover_next(struct det_runtime *runtime);
+void det_recover_deinit(struct det_served *served);
 
 /* resident.c: all with the shard's lock held, but open and close. */
 struct det_resident *det_resident_open(
@@ -196,6 +223,11 @@ struct det_kept *det_kept_open(
     const void *event);
 void det_kept_close(
     struct det_runtime *runtime, const struct det_machine *machine, struct det_kept *kept);
+
+/* cache.c */
+/* After one has come: others leave where there are too many. Lock held before and after, but it may
+ * be given up meanwhile. */
+void det_cache_make_room(struct det_runtime *runtime, struct det_shard *shard);
 
 /* load.c: the resident is claimed by the caller and the lock is not held. */
 /* Reads it from the store. DET_ERR_NOT_FOUND when there is none. After an error the resident is as
@@ -259,5 +291,8 @@ struct det_code_text det_code_text(int code);
 void det_runtime_trouble(
     struct det_runtime *runtime, const struct det_resident *resident,
     const struct det_trouble *trouble, const struct det_error *error);
+/* The same where there is no resident: the trouble says which instance. */
+void det_runtime_trouble_at(
+    struct det_runtime *runtime, const struct det_trouble *trouble, const struct det_error *error);
 
 #endif

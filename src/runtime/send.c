@@ -327,6 +327,7 @@ static int start(struct call *call, const void *data, struct det_sent *ret)
         return r;
     }
     turn->is_claimed = true;
+    det_cache_make_room(turn->runtime, turn->shard);
     return det_turn_run(turn, NULL, 0, ret);
 }
 

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* served.c - the machines of a runtime. A machine is served from its first use on: the store learns
- * of it, and its instances that have timers or effects pending are loaded, so that these go on. */
+ * of it, and what its instances have pending goes on. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -88,13 +88,6 @@ static size_t cells_of(const struct det_machine *machine)
     return (size_t)machine->state_count * machine->event_count;
 }
 
-static void pending_deinit(struct det_served *served)
-{
-    det_free(served->runtime->allocator, served->pending.ids, served->pending.capacity);
-    served->pending.ids = NULL;
-    served->pending.size = served->pending.capacity = 0;
-}
-
 static void served_close(struct det_runtime *runtime, struct det_served *served)
 {
     struct det_resident *resident;
@@ -104,7 +97,7 @@ static void served_close(struct det_runtime *runtime, struct det_served *served)
             det_resident_close(runtime, resident);
         det_index_deinit(&served->residents[i]);
     }
-    pending_deinit(served);
+    det_recover_deinit(served);
     if (served->residents)
         DET_DELETE_ARRAY(runtime->allocator, served->residents, runtime->shard_mask + 1);
     if (served->payloads)
@@ -181,69 +174,6 @@ static bool is_name_taken(struct det_runtime *runtime, const char *name)
     return false;
 }
 
-static int pending_add(void *context, const char *id)
-{
-    struct det_served *served = context;
-    size_t length = strlen(id) + 1;
-    int r;
-
-    r = det_draft_room(
-        served->runtime, &served->pending.ids, &served->pending.capacity,
-        served->pending.size + length, 1);
-    if (r < 0)
-        return r;
-    memcpy(served->pending.ids + served->pending.size, id, length);
-    served->pending.size += length;
-    return 0;
-}
-
-/* The store lists only while no instance is committed, which is so until the first one has been
- * loaded: it is asked once. */
-static int list_pending(struct det_served *served)
-{
-    const struct det_runtime *runtime = served->runtime;
-    int r;
-
-    if (served->pending.is_listed)
-        return 0;
-    served->pending.size = 0;
-    r = runtime->ops->pending(runtime->store, served->machine, DET_NEVER, pending_add, served);
-    served->pending.is_listed = r == 0;
-    return r;
-}
-
-/* Loading it brings its timers into the heap and its effects to the pool. */
-static int recover_one(struct det_runtime *runtime, struct det_served *served, const char *id)
-{
-    struct det_turn turn;
-    int r = 0;
-
-    det_turn_init(&turn, runtime, served, det_served_hash(runtime, id));
-    det_shard_lock(runtime, turn.shard);
-    if (!det_index_find(det_served_index(runtime, served, turn.shard), turn.hash, id))
-        r = det_turn_peek(&turn, id);
-    det_shard_unlock(runtime, turn.shard);
-    return r;
-}
-
-/* After a failure it goes on where it was. */
-static int recover(struct det_runtime *runtime, struct det_served *served)
-{
-    int r;
-
-    r = list_pending(served);
-    while (r == 0 && served->pending.loaded < served->pending.size) {
-        const char *id = served->pending.ids + served->pending.loaded;
-
-        r = recover_one(runtime, served, id);
-        if (r == 0)
-            served->pending.loaded += strlen(id) + 1;
-    }
-    if (r == 0)
-        pending_deinit(served);
-    return r;
-}
-
 static int add(
     struct det_runtime *runtime, const struct det_machine *machine, struct det_error *reterr,
     struct det_served **ret)
@@ -267,9 +197,21 @@ static int add(
         served_close(runtime, served);
         return r;
     }
+    atomic_init(&served->store_next, DET_NEVER);
     served->next = atomic_load(&runtime->served[bucket]);
     atomic_store_explicit(&runtime->served[bucket], served, memory_order_release);
     *ret = served;
+    return 0;
+}
+
+/* What its instances have to be done goes on from now. */
+static int resume(struct det_runtime *runtime, struct det_served *served)
+{
+    if (runtime->options.is_passive)
+        return 0;
+    if (runtime->ops->is_quick)
+        return det_recover_all(served);
+    det_recover_at(served, det_runtime_now(runtime));
     return 0;
 }
 
@@ -286,8 +228,7 @@ static int get_slowly(
         r = add(runtime, machine, reterr, &served);
     det_assert(r < 0 || served);
     if (r == 0 && !atomic_load(&served->is_ready)) {
-        if (!runtime->options.is_passive)
-            r = recover(runtime, served);
+        r = resume(runtime, served);
         atomic_store(&served->is_ready, r == 0);
     }
     det_mutex_unlock(runtime->world, runtime->mutex);
@@ -306,6 +247,14 @@ int det_served_get(
         return get_slowly(runtime, machine, reterr, ret);
     *ret = served;
     return 0;
+}
+
+void det_served_look_again(struct det_runtime *runtime, const struct det_machine *machine)
+{
+    struct det_served *served = find(runtime, machine);
+
+    det_assert(served);
+    det_recover_at(served, det_runtime_now(runtime));
 }
 
 void det_served_close_all(struct det_runtime *runtime)

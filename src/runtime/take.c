@@ -31,8 +31,9 @@ static void end_doubt(struct det_turn *turn, bool is_new, uint64_t stood)
 {
     uint32_t transitions;
 
-    turn->resident->is_stale = false;
-    turn->shard->stale--;
+    if (!turn->resident->is_in_doubt)
+        return;
+    turn->resident->is_in_doubt = false;
     det_shard_unlock(turn->runtime, turn->shard);
     transitions = det_turn_tell_found(turn, is_new, stood);
     det_shard_lock(turn->runtime, turn->shard);
@@ -51,8 +52,11 @@ int det_turn_load(struct det_turn *turn)
     det_shard_lock(turn->runtime, turn->shard);
     turn->shard->counts.loads += r == 0;
     turn->is_fresh = turn->is_fresh || r == 0;
-    if (r == 0 && resident->is_stale)
-        end_doubt(turn, is_new, stood);
+    if (r < 0 || !resident->is_stale)
+        return r;
+    resident->is_stale = false;
+    turn->shard->stale--;
+    end_doubt(turn, is_new, stood);
     return r;
 }
 
@@ -67,6 +71,7 @@ static int load_new(struct det_turn *turn, const char *id)
     r = det_resident_add(turn->runtime, turn->served, turn->hash, id, &turn->resident);
     if (r < 0)
         return r;
+    det_cache_make_room(turn->runtime, turn->shard);
     r = det_turn_load(turn);
     if (r == 0) {
         det_turn_release(turn);
@@ -81,7 +86,7 @@ static int load_new(struct det_turn *turn, const char *id)
 }
 
 /* One that never was in the store goes; any other stays stale until a load succeeds. */
-static int load_stale(struct det_turn *turn)
+static int load_again(struct det_turn *turn)
 {
     int r;
 
@@ -126,6 +131,14 @@ static int wait(struct det_turn *turn, det_time *until)
     return r;
 }
 
+/* A reader wants what is there now, whoever has written it; but the writer itself may look at what
+ * it has. */
+static bool needs_load(const struct det_turn *turn)
+{
+    return turn->is_reading && !turn->is_fresh && turn->runtime->ops->is_shared &&
+           turn->resident->owner != det_thread_self(turn->runtime->world);
+}
+
 /* One look at the resident: 1 when it can be used, 0 to look again, or an error. */
 static int look(
     struct det_turn *turn, const char *id, const struct det_index_slot *slot, bool is_reader,
@@ -141,12 +154,14 @@ static int look(
     if (!slot)
         return load_new(turn, id);
     resident = turn->resident = slot->resident;
-    if (resident->is_claimed && is_reader && !resident->is_loading && !resident->is_stale)
+    resident->is_used = true;
+    if (resident->is_claimed && is_reader && !resident->is_loading && !resident->is_stale &&
+        !needs_load(turn))
         return 1;
     if (resident->is_claimed)
         return wait(turn, until);
-    if (resident->is_stale)
-        return load_stale(turn);
+    if (resident->is_stale || needs_load(turn))
+        return load_again(turn);
     return 1;
 }
 

@@ -57,12 +57,16 @@ static void say(char *text, const struct det_trouble *trouble, const char *why)
             text, TEXT_MAX, "event %s of %s %s is a dead letter: %s", trouble->name, machine,
             trouble->instance, reason);
         break;
+    case DET_TROUBLE_NOT_LOADED:
+        snprintf(
+            text, TEXT_MAX, "%s %s has something due, but cannot be loaded: %s", machine,
+            trouble->instance, reason);
+        break;
     }
 }
 
-void det_runtime_trouble(
-    struct det_runtime *runtime, const struct det_resident *resident,
-    const struct det_trouble *trouble, const struct det_error *error)
+void det_runtime_trouble_at(
+    struct det_runtime *runtime, const struct det_trouble *trouble, const struct det_error *error)
 {
     /* What the error says may be about something else that failed before. */
     bool is_known = error && error->code == trouble->code && *error->text;
@@ -71,9 +75,18 @@ void det_runtime_trouble(
 
     if (!runtime->options.trouble)
         return;
-    told.machine = resident->served->machine;
-    told.instance = resident->id;
     say(text, &told, is_known ? error->text : NULL);
     told.text = text;
     runtime->options.trouble(runtime->options.observer, &told);
+}
+
+void det_runtime_trouble(
+    struct det_runtime *runtime, const struct det_resident *resident,
+    const struct det_trouble *trouble, const struct det_error *error)
+{
+    struct det_trouble told = *trouble;
+
+    told.machine = resident->served->machine;
+    told.instance = resident->id;
+    det_runtime_trouble_at(runtime, &told, error);
 }

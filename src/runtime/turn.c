@@ -161,6 +161,7 @@ static int refresh(struct det_turn *turn)
         resident->is_stale = true;
         turn->shard->stale++;
     }
+    resident->is_in_doubt = resident->is_in_doubt || turn->may_have_happened;
     r = det_turn_load(turn);
     if (r == DET_ERR_NOT_FOUND && !resident->handle) {
         resident->is_stale = false;
@@ -168,6 +169,8 @@ static int refresh(struct det_turn *turn)
     }
     det_shard_unlock(turn->runtime, turn->shard);
     turn->is_in_doubt = false;
+    /* What somebody else did meanwhile was before what is decided now. */
+    turn->now = det_runtime_now(turn->runtime);
     /* The loop will try again. */
     if (r < 0)
         turn->earliest = INT64_MIN;
@@ -208,11 +211,13 @@ static int decide_up_to_date(struct det_turn *turn)
     r = decide(turn);
     if (!may_be_outdated(turn, r))
         return r;
-    r = det_resident_load(turn->runtime, turn->shard, turn->resident);
+    det_shard_lock(turn->runtime, turn->shard);
+    r = det_turn_load(turn);
+    det_shard_unlock(turn->runtime, turn->shard);
     if (r < 0)
         return det_error_set(turn->error, r, "the instance cannot be loaded");
-    turn->is_fresh = true;
     turn->action = NULL;
+    turn->now = det_runtime_now(turn->runtime);
     return decide(turn);
 }
 
@@ -269,15 +274,11 @@ static void claim(struct det_turn *turn)
     det_shard_unlock(turn->runtime, turn->shard);
 }
 
-static bool is_somebody_else(int r)
-{
-    return r == DET_ERR_CONFLICT || r == DET_ERR_EXISTS || r == DET_ERR_NOT_FOUND;
-}
-
 /* Only this very commit can have ended what the loop was about: the claim is held all the time. */
 static bool is_found_done(const struct det_turn *turn, int failure)
 {
-    return turn->is_internal && failure < 0 && !is_somebody_else(failure) && is_void(turn);
+    return turn->is_internal && failure < 0 && !det_runtime_is_somebody_else(failure) &&
+           is_void(turn);
 }
 
 /* A commit failed and nobody knows, or somebody else was there first. Returns what the sender gets

@@ -84,11 +84,13 @@ struct det_turn {
     const char *action;      /* the last guard or hook that ran; NULL: none */
     det_time hooks_began;    /* monotonic; once there is an action */
     bool is_claimed;
-    bool is_locked;   /* the lock was kept after the publish, for the end of the turn */
-    bool is_in_doubt; /* a commit has an unknown outcome */
-    bool is_batched;  /* it does not wait for a writer, and keeps its claim until the commit */
-    bool is_fresh;    /* the instance was loaded since the turn began */
-    size_t promised;  /* places in the heap, for what the commit that is ready sets */
+    bool is_locked;         /* the lock was kept after the publish, for the end of the turn */
+    bool is_in_doubt;       /* a commit has an unknown outcome, or somebody else was first */
+    bool may_have_happened; /* the commit that made it so */
+    bool is_batched; /* it does not wait for a writer, and keeps its claim until the commit */
+    bool is_fresh;   /* the instance was loaded since the turn began */
+    bool is_reading; /* it looks: in a shared store, at what is there now */
+    size_t promised; /* places in the heap, for what the commit that is ready sets */
     /* A turn of the loop. */
     bool is_internal;
     bool is_last_attempt;    /* a hook that fails now is a rejection */

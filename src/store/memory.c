@@ -48,9 +48,11 @@ static uint64_t shape_of(const struct det_machine *machine)
         hash = mix_name(hash, machine->states[i].name);
     hash = det_hash_mix(hash, machine->state_count);
     for (unsigned i = 0; i < machine->event_count; i++) {
+        const struct det_record *payload = det_machine_payload(machine, i);
+
         hash = mix_name(hash, machine->events[i].name);
-        hash = det_hash_mix(hash, machine->events[i].payload_offset);
-        hash = mix_record(hash, det_machine_payload(machine, i));
+        hash = det_hash_mix(hash, payload->field_count ? machine->events[i].payload_offset : 0);
+        hash = mix_record(hash, payload);
     }
     for (unsigned i = 0; i < machine->effect_count; i++)
         hash = mix_name(hash, machine->effects[i].name);
@@ -273,7 +275,6 @@ static const struct det_store_ops memory_ops = {
     .events = det_memory_events,
     .list = det_memory_list,
     .due = det_memory_due,
-    .pending = det_memory_pending,
     .lease = det_memory_lease,
     .lock = det_memory_lock,
     .snapshot = det_memory_snapshot,

@@ -266,9 +266,6 @@ int det_memory_due(
     struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
     int (*visit)(void *context, const struct det_store_due *row), void *context,
     det_time *ret_next);
-int det_memory_pending(
-    struct det_store *store, const struct det_machine *machine, det_time before,
-    int (*visit)(void *context, const char *id), void *context);
 
 /* memory_lease.c: leases and locks. */
 /* For a commit under a lock, or on an instance that has had one. */

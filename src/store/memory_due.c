@@ -192,39 +192,3 @@ int det_memory_due(
         *ret_next = look.next;
     return r;
 }
-
-static bool is_pending(const struct memory_instance *instance, det_time before)
-{
-    const struct memory_more *more = instance->more;
-    bool is_due = timer_due(&instance->state_timer) < before;
-
-    if (!more)
-        return is_due;
-    for (unsigned i = 0; !is_due && more->timers && i < instance->machine->timer_count; i++)
-        is_due = timer_due(&more->timers[i]) < before;
-    DET_LIST_EACH(node, &more->effects)
-    {
-        is_due = is_due || !DET_CONTAINER(node, struct memory_effect, node)->row.is_dead;
-    }
-    return is_due;
-}
-
-int det_memory_pending(
-    struct det_store *store, const struct det_machine *machine, det_time before,
-    int (*visit)(void *context, const char *id), void *context)
-{
-    struct memory_store *memory = memory_store_of(store);
-    int r = 0;
-
-    for (const struct memory_instance *instance = newest_of(memory, machine); r == 0 && instance;
-         instance = instance->older) {
-        bool is_due;
-
-        det_mutex_lock(store->world, memory->mutex);
-        is_due = is_pending(instance, before);
-        det_mutex_unlock(store->world, memory->mutex);
-        if (is_due)
-            r = visit(context, instance->id);
-    }
-    return r;
-}

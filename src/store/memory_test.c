@@ -213,39 +213,42 @@ static void deferred_events_are_kept_in_order_until_they_are_taken(void **state)
     pad_close(pad);
 }
 
-static int count_pending(void *context, const char *id)
+static int count_due(void *context, const struct det_store_due *row)
 {
-    assert_string_equal(id, "p");
+    assert_string_equal(row->id, "p");
     ++*(unsigned *)context;
     return 0;
 }
 
-static unsigned pending(struct pad *pad, det_time before)
+static unsigned due_at(struct pad *pad, det_time before)
 {
     unsigned count = 0;
+    det_time next;
 
     assert_int_equal(
-        pad->store->ops->pending(pad->store, pad->machine, before, count_pending, &count), 0);
+        pad->store->ops->due(pad->store, pad->machine, before, SIZE_MAX, count_due, &count, &next),
+        0);
+    assert_true(next > before || next == DET_NEVER);
     return count;
 }
 
-static void pending_are_those_with_a_timer_due_or_an_effect_that_lives(void **state)
+static void due_are_timers_and_effects_that_live(void **state)
 {
     struct pad *pad = pad_open(NULL);
 
     (void)state;
-    assert_int_equal(pending(pad, DET_NEVER), 0);
+    assert_int_equal(due_at(pad, DET_NEVER), 0);
     assert_int_equal(change_timer(pad, timer(DET_STORE_SET, DET_STATE_TIMER, 7, NULL)), 0);
-    assert_int_equal(pending(pad, 7), 0);
-    assert_int_equal(pending(pad, 8), 1);
+    assert_int_equal(due_at(pad, 6), 0);
+    assert_int_equal(due_at(pad, 7), 1);
     assert_int_equal(change_timer(pad, timer(DET_STORE_CLEAR, DET_STATE_TIMER, 0, NULL)), 0);
     assert_int_equal(change_timer(pad, timer(DET_STORE_SET, 0, 7, NULL)), 0);
-    assert_int_equal(pending(pad, 8), 1);
+    assert_int_equal(due_at(pad, 7), 1);
     assert_int_equal(change_timer(pad, timer(DET_STORE_CLEAR, 0, 0, NULL)), 0);
     assert_int_equal(change_effect(pad, DET_STORE_SET, 1, false), 0);
-    assert_int_equal(pending(pad, 0), 1);
+    assert_int_equal(due_at(pad, DET_NEVER), 1);
     assert_int_equal(change_effect(pad, DET_STORE_UPDATE, 1, true), 0);
-    assert_int_equal(pending(pad, DET_NEVER), 0);
+    assert_int_equal(due_at(pad, DET_NEVER), 0);
     pad_close(pad);
 }
 
@@ -337,7 +340,7 @@ int main(void)
         cmocka_unit_test(timers_are_set_cleared_and_taken_only_as_they_are),
         cmocka_unit_test(effects_are_kept_until_they_are_taken),
         cmocka_unit_test(deferred_events_are_kept_in_order_until_they_are_taken),
-        cmocka_unit_test(pending_are_those_with_a_timer_due_or_an_effect_that_lives),
+        cmocka_unit_test(due_are_timers_and_effects_that_live),
         cmocka_unit_test(another_shape_of_the_same_name_is_refused),
         cmocka_unit_test(a_commit_without_memory_leaves_nothing),
     };

@@ -310,6 +310,7 @@ static void sqlite_close(struct det_store *base)
     det_file_close(world, store->kept[0]);
     det_file_close(world, store->kept[1]);
     det_file_close(world, store->lock);
+    det_sqlite_renames_close(store);
     det_buffer_deinit(&store->scratch.bytes);
     det_buffer_deinit(&store->scratch.spans);
     det_buffer_deinit(&store->scratch.hashes);
@@ -334,13 +335,13 @@ static const struct det_store_ops sqlite_ops = {
     .events = det_sqlite_events,
     .list = det_sqlite_list,
     .due = det_sqlite_due,
-    .pending = det_sqlite_pending,
     .lease = det_sqlite_lease,
     .lock = det_sqlite_lock,
     .snapshot = det_sqlite_snapshot,
     .prune = det_sqlite_prune,
     .check = det_sqlite_check,
     .machines = det_sqlite_machines,
+    .migrate = det_sqlite_migrate,
     .backup = det_sqlite_backup,
     .compact = det_sqlite_compact,
 };
@@ -358,7 +359,13 @@ static int open_parts(
         r = open_writer(store, options, reterr);
     if (r == 0)
         r = open_readers(store, options, reterr);
-    return r < 0 ? r : check_identity(store, options->identity, reterr);
+    if (r < 0)
+        return r;
+    r = det_sqlite_renames_open(store, &store->readers[0]);
+    if (r < 0)
+        return det_error_set(
+            reterr, r, "%s: cannot read its renames: %s", store->path, det_error_text(r));
+    return check_identity(store, options->identity, reterr);
 }
 
 static int sqlite_open(

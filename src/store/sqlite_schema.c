@@ -110,6 +110,13 @@ static const struct column columns[] = {
     { "answers", "sequence", "INTEGER NOT NULL" },
     { "answers", "visit", "INTEGER NOT NULL" },
     { "answers", "at", "INTEGER NOT NULL" },
+    { "renames", "number", "INTEGER PRIMARY KEY" },
+    { "renames", "machine", "TEXT NOT NULL" },
+    { "renames", "kind", "TEXT NOT NULL" },
+    { "renames", "old_name", "TEXT NOT NULL" },
+    { "renames", "new_name", "TEXT NOT NULL" },
+    { "renames", "batch", "INTEGER NOT NULL" },
+    { "renames", "position", "INTEGER NOT NULL" },
     { "leases", "name", "TEXT PRIMARY KEY NOT NULL" },
     { "leases", "token", "INTEGER NOT NULL" },
     { "leases", "owner", "TEXT NOT NULL" },
@@ -133,6 +140,7 @@ static const struct tail {
     { "dead_letters", ", PRIMARY KEY (instance, sequence, number)) WITHOUT ROWID", NULL },
     { "deferred", ", PRIMARY KEY (instance, sequence)) WITHOUT ROWID", NULL },
     { "answers", ", PRIMARY KEY (instance, event_id)) WITHOUT ROWID", NULL },
+    { "renames", ")", NULL },
     { "leases", ") WITHOUT ROWID", NULL },
 };
 #define TABLE_COUNT (sizeof tails / sizeof tails[0])

@@ -12,9 +12,28 @@ int box_open_with(
     struct box *box, struct det_store_options options, struct det_store **ret,
     struct det_error *reterr)
 {
+    if (box->driver->is_stand_in) {
+        *ret = box->driver->open(box);
+        return 0;
+    }
     options.world = box->world;
     options.events_kept = options.event_ids_kept = 65536;
     return det_store_open_with(box->url, &options, ret, reterr);
+}
+
+/* A node of a shared store has a lease as long as it lives, so that nobody adopts what is its. */
+static struct det_store_lease change_node(struct det_store *store, enum det_store_lease_verb verb)
+{
+    struct det_store_lease lease;
+    char name[64];
+
+    snprintf(name, sizeof name, "node/%s", store->owner);
+    assert_int_equal(
+        store->ops->lease(
+            store, &(struct det_store_lease_change){ verb, name, store->owner, 1, 9999 * DET_DAY },
+            &lease),
+        0);
+    return lease;
 }
 
 struct det_store *box_open_store(struct box *box)
@@ -26,6 +45,8 @@ struct det_store *box_open_store(struct box *box)
         fail_msg("%s cannot be opened: %s", box->url, error.text);
     if (store->ops->serve(store, box->machine, &error) < 0)
         fail_msg("the machine is not served: %s", error.text);
+    if (box->driver->is_shared)
+        change_node(store, DET_LEASE_ACQUIRE);
     return store;
 }
 
@@ -37,6 +58,8 @@ void box_close_store(struct box *box, struct det_store *store)
         store->ops->release(store, subject->instance);
         subject->instance = NULL;
     }
+    if (box->driver->is_shared && change_node(store, DET_LEASE_LOOK).owner[0])
+        change_node(store, DET_LEASE_RELEASE);
     det_store_close(store);
 }
 
@@ -73,7 +96,7 @@ int box_setup(void **state)
     if (box->driver->is_simulated)
         assert_int_equal(det_sim_open(&(struct det_sim_options){ .seed = 7 }, &box->sim, NULL), 0);
     box->world = box->sim ? det_sim_world(box->sim) : det_world_real();
-    box->driver->begin(box->url);
+    box->driver->begin(box);
     box->store = box_open_store(box);
     return 0;
 }
@@ -112,7 +135,7 @@ int box_teardown(void **state)
         box->subjects = subject->next;
         free(subject);
     }
-    box->driver->end();
+    box->driver->end(box);
     det_sim_close(box->sim);
     free(box);
     return 0;

@@ -5,9 +5,22 @@
 #include "conform/conform.h"
 
 static const struct group *const groups[] = {
-    &commit_cases, &timer_cases,    &effect_cases, &answer_cases, &due_cases,  &lease_cases,
-    &lock_cases,   &snapshot_cases, &atomic_cases, &keep_cases,   &list_cases, &model_cases,
+    &commit_cases, &timer_cases, &effect_cases,   &answer_cases, &due_cases,
+    &lease_cases,  &lock_cases,  &snapshot_cases, &atomic_cases, &keep_cases,
+    &list_cases,   &model_cases, &serve_cases,    &shared_cases, &thread_cases,
 };
+
+static const struct driver *const drivers[] = { &driver_memory, &driver_shared, &driver_sqlite,
+                                                &driver_postgres };
+
+static const struct driver *driver_find(const char *scheme)
+{
+    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
+        if (strcmp(drivers[i]->scheme, scheme) == 0)
+            return drivers[i];
+    }
+    return NULL;
+}
 
 static int run(const struct group *group)
 {

@@ -28,6 +28,8 @@
 #define IMAGE_ROWS   160
 #define IMAGE_EVENTS 600
 
+struct box;
+
 /* A kind of store, and what may be asked of it. */
 struct driver {
     const char *scheme;
@@ -35,20 +37,26 @@ struct driver {
     bool is_shared;       /* several may have it open at once */
     bool is_simulated;    /* it has the clock of a simulated world */
     bool has_readers;     /* it can be opened for reading only */
+    bool is_stand_in;     /* for tests: it is not opened by a URL, and has no definitions */
     uint64_t model_steps; /* of the random test */
-    /* A place for a store that is not there yet; and away with all that it has become. */
-    void (*begin)(char url[URL_MAX]);
-    void (*end)(void);
+    /* Sets the URL of a store that is not there yet, each time another one; and away with all that
+     * they have become. */
+    void (*begin)(struct box *box);
+    void (*end)(struct box *box);
+    /* Opens a stand-in. */
+    struct det_store *(*open)(struct box *box);
     /* Makes the stored snapshot of an instance one that was not written like that; NULL: there is
      * nothing that could be damaged. Nobody has it open. */
-    void (*damage_snapshot)(const char *url, const char *id);
+    void (*damage_snapshot)(struct box *box, const char *id);
 };
-const struct driver *driver_find(const char *scheme);
+extern const struct driver driver_memory, driver_postgres, driver_shared, driver_sqlite;
 
 /* A store in its world. */
 struct box {
     const struct driver *driver;
     char url[URL_MAX];
+    void *place; /* the driver's */
+    unsigned place_count;
     struct det_sim *sim; /* NULL: the real world */
     struct det_world *world;
     struct det_store *store;

@@ -5,8 +5,8 @@
 #ifndef DET_CONFORM_PARCEL_H
 #define DET_CONFORM_PARCEL_H
 
-#include <detent/detent.h>
 #include <detent/driver/store.h>
+#include <detent/runtime.h>
 #include <detent/spec.h>
 
 #define FSM_SPEC "conform/parcel.fsm"

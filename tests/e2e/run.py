@@ -132,9 +132,11 @@ def test_no_word_prints_the_help_and_is_wrong_usage():
 
 def test_help_is_for_every_command_and_topic():
     listed = [o["name"] for o in objects(detent("help", "--json"))]
-    check({"new", "check", "fmt", "diagram", "test", "sim", "gen", "up", "notify",
-           "tree", "tasks", "slots", "logs", "submit", "restart", "drain", "stop",
-           "backoff", "version", "help", "completion"} == set(listed), str(listed))
+    check({"new", "check", "fmt", "diagram", "test", "sim", "gen", "diff", "replay", "migrate",
+           "start", "send", "get", "list", "history", "watch", "why", "timers", "cancel",
+           "retry", "store", "up", "notify", "tree", "tasks", "slots", "logs", "submit",
+           "restart", "drain", "stop", "backoff", "version", "help", "completion"} == set(listed),
+          str(listed))
     for name in listed:
         one = detent("help", name, out=["usage: detent " + name, "--json", "--color"])
         equal(detent(name, "--help").stdout, one.stdout)
@@ -287,7 +289,7 @@ def test_every_command_speaks_json():
             (["gen", "c", "broken.fsm"], ["finding"], 2), (["new", "job"], ["file"] * 3, 0),
             (["new", "job"], ["file"] * 3, 4), (["version"], ["version"], 0),
             (["backoff", "--attempts", "2"], ["attempt", "attempt", "summary"], 0),
-            (["help"], ["command"] * 21, 0), (["help", "test"], ["command"], 0),
+            (["help"], ["command"] * 35, 0), (["help", "test"], ["command"], 0),
             (["help", "exit"], ["exit"] * 8, 0), (["completion", "bash"], ["text"], 0),
             (["man"], ["text"], 0)):
         done = detent(*words, "--json", code=code)
@@ -1066,7 +1068,7 @@ complete_words detent check --color = al
 """
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     equal(done.stderr, "")
-    equal(done.stdout, "check\n--strict\nsequence\nlight.fsm\nzsh\nrules\ndiagram\n"
+    equal(done.stdout, "check\n--strict\nsequence\nlight.fsm\nzsh\nrules\ndiagram diff\n"
           "mermaid flowchart sequence dot timeline svg\nsequence\nalways\n")
 
 

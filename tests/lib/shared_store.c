@@ -226,6 +226,44 @@ static int shared_events(
     return r < 0 ? r : leave(node, inner->ops->events(inner, instance, after, visit, context));
 }
 
+static int shared_snapshot(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret)
+{
+    struct node *node = node_of(store);
+    struct det_store *inner = node->shared->inner;
+    int r;
+
+    r = enter(node);
+    return r < 0 ? r : leave(node, inner->ops->snapshot(inner, instance, ret));
+}
+
+static int shared_prune(
+    struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
+    det_time answers_before, uint64_t *ret)
+{
+    struct node *node = node_of(store);
+    struct det_store *inner = node->shared->inner;
+    int r;
+
+    r = enter(node);
+    if (r < 0)
+        return r;
+    return leave(node, inner->ops->prune(inner, instance, sequence, answers_before, ret));
+}
+
+static int shared_machines(
+    struct det_store *store,
+    int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
+    void *context)
+{
+    struct node *node = node_of(store);
+    struct det_store *inner = node->shared->inner;
+    int r;
+
+    r = enter(node);
+    return r < 0 ? r : leave(node, inner->ops->machines(inner, visit, context));
+}
+
 static int shared_list(
     struct det_store *store, const struct det_machine *machine, const struct det_store_query *query,
     int (*visit)(void *context, const struct det_store_listed *row), void *context)
@@ -271,22 +309,6 @@ static int shared_due(
         row = det_shared_next_due(node, machine, row);
     }
     *ret_next = row ? row->due : DET_NEVER;
-    return leave(node, r);
-}
-
-static int shared_pending(
-    struct det_store *store, const struct det_machine *machine, det_time before,
-    int (*visit)(void *context, const char *id), void *context)
-{
-    struct node *node = node_of(store);
-    int r;
-
-    r = enter(node);
-    if (r < 0)
-        return r;
-    for (struct row *row = det_shared_next_due(node, machine, NULL);
-         r == 0 && row && row->due < before; row = det_shared_next_due(node, machine, row))
-        r = visit(context, row->id);
     return leave(node, r);
 }
 
@@ -345,11 +367,13 @@ static const struct det_store_ops operations = {
     .events = shared_events,
     .list = shared_list,
     .due = shared_due,
-    .pending = shared_pending,
     .adopt = shared_adopt,
     .lease = shared_lease,
     .lock = shared_lock,
+    .snapshot = shared_snapshot,
+    .prune = shared_prune,
     .listen = shared_listen,
+    .machines = shared_machines,
 };
 
 struct det_store *det_shared_node(struct det_shared *shared)

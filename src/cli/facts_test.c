@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* facts_test.c - how an instance, its events and what is pending look. */
+#include "cli/facts.h"
+
+#include "base/text.h"
+#include "cli/history.h"
+#include "cli/store_test.h"
+
+static void print_all(struct shop *shop, const char *id)
+{
+    struct instance instance;
+
+    assert_int_equal(instance_find(&shop->store, id, &instance), CLI_OK);
+    facts_head(&shop->cli, &instance);
+    facts_timers(&shop->cli, &instance);
+    facts_effects(&shop->cli, &instance);
+    facts_deferred(&shop->cli, &instance);
+    instance_close(&instance);
+}
+
+static void what_is_pending_is_told_in_words(void **state)
+{
+    struct shop shop;
+
+    (void)state;
+    shop_open(&shop);
+    shop_start(&shop, shop.order, "o-1");
+    shop_send(&shop, "o-1", "ping");
+    shop_advance(&shop, 90 * DET_SECOND);
+    print_all(&shop, "o-1");
+    assert_string_equal(
+        shop_said(&shop), "order o-1 is pending, for 1m30s (since 2026-01-01T00:00:00Z)\n"
+                          "timers     expired, in 28m (2026-01-01T00:30:00Z)\n");
+    shop_send(&shop, "o-1", "pay");
+    shop_send(&shop, "o-1", "ship");
+    shop_advance(&shop, 2 * DET_HOUR);
+    print_all(&shop, "o-1");
+    assert_string_equal(
+        shop_said(&shop), "order o-1 is charging, for 2h (since 2026-01-01T00:01:30Z)\n"
+                          "timers     remind by reminder is due, 1h ago (2026-01-01T01:01:30Z)\n"
+                          "effects    charge_card waits for its first attempt, asked for 2h ago\n"
+                          "deferred   ship, kept since event 3\n");
+    shop_close(&shop);
+}
+
+static void an_end_is_told_as_one(void **state)
+{
+    struct shop shop;
+
+    (void)state;
+    shop_open(&shop);
+    shop_start(&shop, shop.order, "o-1");
+    shop_send(&shop, "o-1", "pay");
+    shop_send(&shop, "o-1", "halt");
+    print_all(&shop, "o-1");
+    assert_string_equal(
+        shop_said(&shop), "order o-1 has stopped in charging, for 0s (since 2026-01-01T00:00:00Z)\n"
+                          "reason     halted\n"
+                          "effects    charge_card waits for its first attempt, asked for 0s ago\n");
+    shop_close(&shop);
+}
+
+/* Changes the one effect of an instance as an attempt would. */
+static void change_effect(struct shop *shop, const char *id, uint32_t attempts, bool is_dead)
+{
+    struct det_store_effect_change change = { .kind = DET_STORE_UPDATE };
+    struct det_store_commit commit = { .machine = shop->order,
+                                       .id = id,
+                                       .effects = &change,
+                                       .effect_count = 1 },
+                            *one = &commit;
+    struct instance instance;
+
+    assert_int_equal(instance_find(&shop->store, id, &instance), CLI_OK);
+    change.effect = instance.effects->row;
+    change.effect.attempts = attempts;
+    change.effect.last_error = attempts == 1 ? DET_ERR_IO : -503;
+    change.effect.next = instance.now + 4 * DET_SECOND;
+    change.effect.is_dead = is_dead;
+    commit.instance = instance.loaded.instance;
+    commit.head = &instance.loaded.head;
+    assert_int_equal(shop->store.ops->commit(shop->store.store, &one, 1), 0);
+    assert_int_equal(commit.result, 0);
+    instance_close(&instance);
+}
+
+static void effects_tell_their_failures(void **state)
+{
+    struct shop shop;
+
+    (void)state;
+    shop_open(&shop);
+    shop_start(&shop, shop.order, "o-1");
+    shop_send(&shop, "o-1", "pay");
+    det_runtime_close(shop.runtime);
+    shop.runtime = NULL;
+    change_effect(&shop, "o-1", 1, false);
+    print_all(&shop, "o-1");
+    assert_non_null(strstr(
+        shop_said(&shop), "effects    charge_card is tried again in 4s, after attempt 1 failed: "
+                          "IO\n"));
+    change_effect(&shop, "o-1", 3, false);
+    shop_advance(&shop, 4 * DET_SECOND);
+    print_all(&shop, "o-1");
+    assert_non_null(
+        strstr(shop_said(&shop), "effects    charge_card is due, after attempt 3 failed: -503\n"));
+    change_effect(&shop, "o-1", 8, true);
+    print_all(&shop, "o-1");
+    assert_non_null(strstr(
+        shop_said(&shop), "dead       charge_card was given up after 8 attempts: -503\n"
+                          "           detent retry o-1 order/o-1/1/0\n"));
+    shop_close(&shop);
+}
+
+static void an_instance_is_one_object(void **state)
+{
+    struct instance instance;
+    struct shop shop;
+
+    (void)state;
+    shop_open(&shop);
+    shop_start(&shop, shop.order, "o-1");
+    shop_send(&shop, "o-1", "pay");
+    shop_send(&shop, "o-1", "ship");
+    assert_int_equal(instance_find(&shop.store, "o-1", &instance), CLI_OK);
+    facts_json(&shop.cli, &instance, NULL);
+    assert_string_equal(
+        shop_said(&shop),
+        "{\"machine\":\"order\",\"id\":\"o-1\",\"state\":\"charging\",\"final\":false,"
+        "\"stopped\":false,\"reason\":null,\"sequence\":2,\"visit\":2,\"transitions\":1,"
+        "\"started_at\":\"2026-01-01T00:00:00Z\",\"moved_at\":\"2026-01-01T00:00:00Z\","
+        "\"history\":[\"pending\"],\"data\":{\"cents\":1999},"
+        "\"timers\":[{\"timer\":\"reminder\",\"event\":\"remind\","
+        "\"due\":\"2026-01-01T01:00:00Z\",\"visit\":2}],"
+        "\"effects\":[{\"effect\":\"charge_card\",\"key\":\"order/o-1/1/0\",\"dead\":false,"
+        "\"attempts\":0,\"last_error\":null,\"asked_at\":\"2026-01-01T00:00:00Z\","
+        "\"next_at\":\"2026-01-01T00:00:00Z\"}],"
+        "\"deferred\":[{\"event\":\"ship\",\"sequence\":2}]}\n");
+    instance_close(&instance);
+    shop_close(&shop);
+}
+
+struct printing {
+    struct shop *shop;
+    struct instance instance;
+};
+
+static int print_event(void *context, const struct det_store_event *row)
+{
+    struct printing *printing = context;
+
+    history_print_line(&printing->shop->cli, &printing->instance, row);
+    if (row->sequence == 2)
+        history_print_object(&printing->shop->cli, &printing->instance, row);
+    return 0;
+}
+
+static void events_are_lines_without_what_is_sensitive(void **state)
+{
+    struct printing printing;
+    struct shop shop;
+
+    (void)state;
+    shop_open(&shop);
+    printing.shop = &shop;
+    shop_start(&shop, shop.order, "o-1");
+    shop_send(&shop, "o-1", "ping");
+    shop_send_with(&shop, "o-1", "pay", "{\"card\":\"4242\",\"cents\":7}", "pay-1");
+    shop_send(&shop, "o-1", "junk");
+    shop_send(&shop, "o-1", "ship");
+    assert_int_equal(det_runtime_stop(shop.runtime, shop.order, "o-1", "enough", NULL, NULL), 0);
+    assert_int_equal(instance_find(&shop.store, "o-1", &printing.instance), CLI_OK);
+    assert_int_equal(
+        shop.store.ops->events(
+            shop.store.store, printing.instance.loaded.instance, 0, print_event, &printing),
+        0);
+    instance_close(&printing.instance);
+    assert_string_equal(
+        shop_said(&shop),
+        "2026-01-01T00:00:00Z     1  ping: pending -> (stays)\n"
+        "2026-01-01T00:00:00Z     2  pay: pending -> charging  by pay-1  "
+        "payment{card={redacted}, cents=7}\n"
+        "{\"machine\":\"order\",\"id\":\"o-1\",\"sequence\":2,\"at\":\"2026-01-01T00:00:00Z\","
+        "\"event\":\"pay\",\"from\":\"pending\",\"to\":\"charging\",\"outcome\":\"goto\","
+        "\"choice\":0,\"visit\":3,\"timeout\":false,\"event_id\":\"pay-1\",\"cause\":null,"
+        "\"payload\":{\"card\":\"{redacted}\",\"cents\":7}}\n"
+        "2026-01-01T00:00:00Z     3  junk: charging -> (dead letter)\n"
+        "2026-01-01T00:00:00Z     4  ship: charging -> (deferred)\n"
+        "2026-01-01T00:00:00Z     5  (stopped by hand): charging -> (stops)\n");
+    shop_close(&shop);
+}
+
+static void long_records_are_cut_between_characters(void **state)
+{
+    static const struct det_field fields[] = {
+        { .name = "t", .kind = DET_KIND_TEXT, .size = 2001, .capacity = 2000 },
+    };
+    static const struct det_record record = {
+        .name = "r", .size = 2001, .fields = fields, .field_count = 1
+    };
+    char text[INSTANCE_RECORD_TEXT], value[2001];
+
+    (void)state;
+    for (size_t shift = 0; shift < 4; shift++) {
+        size_t size = shift;
+
+        memset(value, 0, sizeof value);
+        memset(value, 'a', shift);
+        for (; size + 3 <= 1998; size += 3)
+            memcpy(value + size, "\xe2\x82\xac", 3);
+        instance_record(&record, value, text);
+        assert_int_equal(det_utf8_check(text, strlen(text)), strlen(text));
+        assert_string_equal(text + strlen(text) - 3, "...");
+    }
+    assert_string_equal(instance_record(det_empty_record(), value, text), "");
+}
+
+static int load_in(struct det_test_memory *memory, void *argument)
+{
+    struct instance instance;
+    struct shop shop;
+    int code;
+
+    (void)argument;
+    shop_open(&shop);
+    shop_start(&shop, shop.order, "o-1");
+    shop_send(&shop, "o-1", "pay");
+    shop_send(&shop, "o-1", "ship");
+    shop.cli.allocator = &memory->allocator;
+    code = instance_open(&shop.store, shop.order, "o-1", &instance);
+    if (code == CLI_OK) {
+        code = instance_refresh(&instance) < 0 ? CLI_FAILURE : CLI_OK;
+        facts_json(&shop.cli, &instance, NULL);
+        instance_close(&instance);
+    }
+    shop.cli.allocator = NULL;
+    if (shop.cli.has_failed)
+        code = CLI_FAILURE;
+    shop_close(&shop);
+    return code == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
+}
+
+static void reading_an_instance_survives_every_lack_of_memory(void **state)
+{
+    (void)state;
+    det_test_each_failure(load_in, NULL);
+}
+
+static void what_is_not_there_is_told(void **state)
+{
+    struct instance instance;
+    struct shop shop;
+
+    (void)state;
+    shop_open(&shop);
+    assert_int_equal(instance_open(&shop.store, shop.order, "o-1", &instance), CLI_NOT_FOUND);
+    assert_string_equal(shop_said(&shop), "detent: there is no order 'o-1' in test:\n");
+    shop_close(&shop);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_pending_is_told_in_words),
+        cmocka_unit_test(an_end_is_told_as_one),
+        cmocka_unit_test(effects_tell_their_failures),
+        cmocka_unit_test(an_instance_is_one_object),
+        cmocka_unit_test(events_are_lines_without_what_is_sensitive),
+        cmocka_unit_test(long_records_are_cut_between_characters),
+        cmocka_unit_test(reading_an_instance_survives_every_lack_of_memory),
+        cmocka_unit_test(what_is_not_there_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* import_test.c - a store exported and imported is the same store. */
+#include "cli/import.h"
+
+#include "cli/store_test.h"
+#include "cli/store_verbs.h"
+
+static char *folder;
+static char path[1024];
+
+static int open_folder(void **state)
+{
+    (void)state;
+    folder = det_test_folder();
+    snprintf(path, sizeof path, "%s/export.jsonl", folder);
+    return 0;
+}
+
+static int close_folder(void **state)
+{
+    (void)state;
+    det_test_folder_remove(folder);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
+
+static void stop_runtime(struct shop *shop)
+{
+    det_runtime_close(shop->runtime);
+    shop->runtime = NULL;
+}
+
+/* Something of everything. */
+static void fill(struct shop *shop)
+{
+    shop_start(shop, shop->order, "charging");
+    shop_send_with(shop, "charging", "pay", "{\"card\":\"4\",\"cents\":9007199254740993}", "p-1");
+    shop_send(shop, "charging", "ship");
+    shop_start(shop, shop->order, "fresh");
+    shop_start(shop, shop->order, "long");
+    for (int i = 0; i < 60; i++) {
+        shop_advance(shop, DET_MILLISECOND + 1);
+        shop_send(shop, "long", i % 3 ? "ping" : i % 2 ? "ping" : "pay");
+    }
+    shop_start(shop, shop->order, "stopped");
+    shop_send(shop, "stopped", "pay");
+    shop_send(shop, "stopped", "halt");
+    shop_start(shop, shop->parcel, "charging");
+}
+
+static char *export_text(struct shop *shop)
+{
+    size_t size;
+    char *text;
+
+    (void)remove(path);
+    assert_int_equal(store_export(&shop->store, path), CLI_OK);
+    (void)shop_said(shop);
+    text = det_test_read_file(path, &size);
+    return text;
+}
+
+/* Without what differs by right: when it was exported, where from, and so the hashes. */
+static void strip(char *text)
+{
+    char *to = text;
+
+    for (char *from = text; *from;) {
+        if (strncmp(from, ",\"hash\":\"", 9) == 0)
+            from += 9 + 64 + 1;
+        *to++ = *from++;
+    }
+    *to = '\0';
+}
+
+static void assert_same(char *left, char *right)
+{
+    strip(left);
+    strip(right);
+    /* The first line says when it was written. */
+    assert_string_equal(strchr(left, '\n'), strchr(right, '\n'));
+}
+
+static void open_target(struct shop *target)
+{
+    shop_open_with(target, NULL);
+    shop_advance(target, DET_DAY);
+}
+
+static void a_store_goes_through_its_export(void **state)
+{
+    struct shop shop, target;
+    char *before, *after;
+
+    (void)state;
+    shop_open(&shop);
+    fill(&shop);
+    stop_runtime(&shop);
+    before = export_text(&shop);
+    open_target(&target);
+    assert_int_equal(store_import(&target.store, path), CLI_OK);
+    assert_string_equal(shop_said(&target), "5 instances and 64 events imported\n");
+    after = export_text(&target);
+    assert_same(before, after);
+    free(before);
+    free(after);
+    shop_close(&target);
+    shop_close(&shop);
+}
+
+/* Stores in memory keep 64 events; the history before those is only in a snapshot. */
+static void where_events_are_gone_the_rest_goes_on(void **state)
+{
+    struct det_store_snapshot snapshot = { .taken_at = 0 };
+    struct instance instance;
+    struct shop shop, target;
+    char data[64];
+
+    (void)state;
+    shop_open(&shop);
+    shop_start(&shop, shop.order, "long");
+    for (int i = 0; i < 100; i++)
+        shop_send(&shop, "long", i % 4 == 0 ? "pay" : "ping");
+    stop_runtime(&shop);
+    free(export_text(&shop));
+    open_target(&target);
+    assert_int_equal(store_import(&target.store, path), CLI_OK);
+    assert_string_equal(shop_said(&target), "1 instances and 64 events imported\n");
+    assert_int_equal(instance_find(&target.store, "long", &instance), CLI_OK);
+    assert_int_equal(instance.loaded.head.sequence, 100);
+    assert_int_equal(instance.loaded.head.transition_count, 50);
+    snapshot.loaded.data = data;
+    assert_int_equal(
+        target.store.ops->snapshot(target.store.store, instance.loaded.instance, &snapshot), 0);
+    assert_int_equal(snapshot.loaded.head.sequence, 36);
+    assert_int_equal(snapshot.loaded.head.transition_count, 18);
+    assert_int_equal(snapshot.loaded.history_count, 18);
+    instance_close(&instance);
+    shop_close(&target);
+    shop_close(&shop);
+}
+
+static void an_import_can_be_repeated(void **state)
+{
+    struct shop shop, target;
+    char *before, *after;
+
+    (void)state;
+    shop_open(&shop);
+    fill(&shop);
+    stop_runtime(&shop);
+    before = export_text(&shop);
+    open_target(&target);
+    assert_int_equal(store_import(&target.store, path), CLI_OK);
+    (void)shop_said(&target);
+    assert_int_equal(store_import(&target.store, path), CLI_OK);
+    assert_string_equal(
+        shop_said(&target), "0 instances and 0 events imported\n5 instances were there already\n");
+    after = export_text(&target);
+    assert_same(before, after);
+    free(before);
+    free(after);
+    shop_close(&target);
+    shop_close(&shop);
+}
+
+/* A store that fails once a number of commits was made. */
+static uint64_t commits_left;
+static struct det_store_ops failing_ops;
+static int (*real_commit)(
+    struct det_store *store, struct det_store_commit *const *commits, size_t count);
+
+static int fail_commit(
+    struct det_store *store, struct det_store_commit *const *commits, size_t count)
+{
+    return commits_left-- == 0 ? DET_ERR_IO : real_commit(store, commits, count);
+}
+
+static void make_failing(struct shop *shop, uint64_t after)
+{
+    failing_ops = *shop->store.store->ops;
+    real_commit = failing_ops.commit;
+    failing_ops.commit = fail_commit;
+    commits_left = after;
+    shop->store.ops = &failing_ops;
+}
+
+static void an_import_that_was_broken_off_is_completed(void **state)
+{
+    struct shop shop, target;
+    char *before, *after, *copy;
+    int code = CLI_FAILURE;
+
+    (void)state;
+    shop_open(&shop);
+    fill(&shop);
+    stop_runtime(&shop);
+    before = export_text(&shop);
+    for (uint64_t i = 0; code != CLI_OK; i++) {
+        open_target(&target);
+        make_failing(&target, i);
+        code = store_import(&target.store, path);
+        assert_true(code == CLI_OK || code == CLI_FAILURE);
+        target.store.ops = target.store.store->ops;
+        assert_int_equal(store_import(&target.store, path), CLI_OK);
+        after = export_text(&target);
+        copy = strdup(before);
+        assert_non_null(copy);
+        assert_same(copy, after);
+        free(copy);
+        free(after);
+        shop_close(&target);
+        assert_true(i < 20);
+        det_test_write_file(path, before, strlen(before));
+    }
+    free(before);
+    shop_close(&shop);
+}
+
+static void ids_of_events_are_known_in_the_new_store(void **state)
+{
+    struct shop shop, target;
+    struct det_store_answer answer;
+    struct instance instance;
+
+    (void)state;
+    shop_open(&shop);
+    fill(&shop);
+    stop_runtime(&shop);
+    free(export_text(&shop));
+    open_target(&target);
+    assert_int_equal(store_import(&target.store, path), CLI_OK);
+    target.store.wanted = "order";
+    assert_int_equal(instance_find(&target.store, "charging", &instance), CLI_OK);
+    assert_int_equal(
+        target.store.ops->answer(target.store.store, instance.loaded.instance, "p-1", &answer), 0);
+    assert_int_equal(answer.sequence, 1);
+    assert_int_equal(answer.outcome, DET_GOTO);
+    assert_string_equal(instance.machine->states[answer.state].name, "charging");
+    instance_close(&instance);
+    shop_close(&target);
+    shop_close(&shop);
+}
+
+static void another_history_is_a_conflict(void **state)
+{
+    struct shop shop, target;
+
+    (void)state;
+    shop_open(&shop);
+    fill(&shop);
+    stop_runtime(&shop);
+    free(export_text(&shop));
+    open_target(&target);
+    target.order = shop_define(&target, "order", ORDER_SPEC);
+    shop_run(&target);
+    shop_start(&target, target.order, "charging");
+    stop_runtime(&target);
+    assert_int_equal(store_import(&target.store, path), CLI_CONFLICT);
+    assert_non_null(strstr(
+        shop_said(&target), "order 'charging' is there, with another history; it was not touched, "
+                            "and the rest was not imported\n"));
+    shop_close(&target);
+    shop_close(&shop);
+}
+
+static int import_text(struct shop *target, const char *text)
+{
+    (void)remove(path);
+    det_test_write_file(path, text, strlen(text));
+    return store_import(&target->store, path);
+}
+
+static void a_damaged_export_changes_nothing(void **state)
+{
+    struct shop shop, target;
+    char *text, *copy;
+
+    (void)state;
+    shop_open(&shop);
+    fill(&shop);
+    stop_runtime(&shop);
+    text = export_text(&shop);
+    copy = strdup(text);
+    assert_non_null(copy);
+    open_target(&target);
+    *strstr(copy, "\"cents\":9007") = ' ';
+    assert_int_equal(import_text(&target, copy), CLI_USAGE);
+    assert_non_null(strstr(shop_said(&target), "export.jsonl:3: "));
+    memcpy(copy, text, strlen(text) + 1);
+    memcpy(strstr(copy, "9007199254740993"), "9007199254740992", 16);
+    assert_int_equal(import_text(&target, copy), CLI_USAGE);
+    assert_non_null(strstr(shop_said(&target), ":3: the seal is broken"));
+    memcpy(copy, text, strlen(text) + 1);
+    *strstr(copy, "{\"kind\":\"end\"") = '\0';
+    assert_int_equal(import_text(&target, copy), CLI_USAGE);
+    assert_non_null(strstr(shop_said(&target), "the end is missing: the file was cut off"));
+    assert_int_equal(import_text(&target, "hello\n"), CLI_USAGE);
+    assert_non_null(strstr(shop_said(&target), ":1: this is no export of a store"));
+    assert_int_equal(import_text(&target, ""), CLI_USAGE);
+    assert_non_null(strstr(shop_said(&target), "this is no export of a store"));
+    assert_int_equal(store_import(&target.store, "/nowhere/at/all"), CLI_NOT_FOUND);
+    assert_null(target.store.machines);
+    free(copy);
+    free(text);
+    shop_close(&target);
+    shop_close(&shop);
+}
+
+/* Lines that are sealed and wrong all the same. */
+static int import_line(struct shop *target, const char *line, bool is_event)
+{
+    struct import *import = calloc(1, sizeof *import);
+    int r;
+
+    assert_non_null(import);
+    import_init(import, &target->store);
+    import->machine = target->order;
+    r = is_event ? import_event(import, det_view_text(line))
+                 : import_instance(import, det_view_text(line));
+    if (r < 0)
+        cli_say(&target->cli, "%s\n", import->wrong);
+    import_deinit(import);
+    free(import);
+    return r;
+}
+
+#define HEAD                                                                                  \
+    "{\"kind\":\"instance\",\"id\":\"i\",\"state\":\"pending\",\"stopped\":false,\"reason\":" \
+    "null,\"sequence\":0,\"visit\":1,\"transitions\":0,\"started_at\":"                       \
+    "\"2026-01-01T00:00:00Z\",\"moved_at\":\"2026-01-01T00:00:00Z\","
+#define REST "\"data\":{\"cents\":1},\"timers\":[],\"effects\":[],\"deferred\":[],"
+#define TAIL "\"first\":0,\"moves\":0}"
+
+static void lines_that_do_not_fit_are_refused(void **state)
+{
+    static const struct {
+        const char *line, *text;
+    } cases[] = {
+        { HEAD "\"history\":[]," REST TAIL, NULL },
+        { "[]", "it is no object\n" },
+        { "{\"kind\":\"instance\"}", "'id' is missing, or not what it should be\n" },
+        { HEAD "\"history\":[\"nowhere\"]," REST TAIL, "'history' is not one of this machine\n" },
+        { HEAD "\"history\":[1]," REST TAIL, "'history' is not one of this machine\n" },
+        { HEAD "\"history\":[]," REST "\"first\":1,\"moves\":0}",
+          "the instance does not fit itself\n" },
+        { HEAD "\"history\":[],\"data\":{},\"timers\":[],\"effects\":[],\"deferred\":[]," TAIL,
+          "'data' is missing, or not what it should be\n" },
+        { HEAD "\"history\":[],\"data\":{\"cents\":1},\"timers\":[{\"timer\":\"x\"}],\"effects\":"
+               "[],\"deferred\":[]," TAIL,
+          "'timer' is missing, or not what it should be\n" },
+        { HEAD "\"history\":[],\"data\":{\"cents\":1},\"timers\":[3],\"effects\":[],\"deferred\":"
+               "[]," TAIL,
+          "it is no object\n" },
+        { HEAD "\"history\":[],\"data\":{\"cents\":1},\"timers\":[],\"effects\":[{\"event\":"
+               "\"pay\"}],\"deferred\":[]," TAIL,
+          "'sequence' is missing, or not what it should be\n" },
+        { HEAD "\"history\":[],\"data\":{\"cents\":1},\"timers\":[],\"effects\":[],\"deferred\":"
+               "[{\"event\":\"x\"}]," TAIL,
+          "'event' is missing, or not what it should be\n" },
+    };
+    struct shop shop;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        shop_open(&shop);
+        stop_runtime(&shop);
+        assert_int_equal(
+            import_line(&shop, cases[i].line, false), cases[i].text ? DET_ERR_MALFORMED : 0);
+        assert_string_equal(shop_said(&shop), cases[i].text ? cases[i].text : "");
+        shop_close(&shop);
+    }
+    shop_open(&shop);
+    stop_runtime(&shop);
+    assert_int_equal(import_line(&shop, "{}", true), DET_ERR_MALFORMED);
+    assert_string_equal(shop_said(&shop), "an event has no instance\n");
+    shop_close(&shop);
+}
+
+#define EVENT(n)                                                                                  \
+    "{\"kind\":\"event\",\"sequence\":" n ",\"visit\":1,\"from\":\"pending\",\"to\":\"pending\"," \
+    "\"event\":\"ping\",\"outcome\":\"stay\",\"choice\":0,\"timeout\":false,\"at\":"              \
+    "\"2026-01-01T00:00:00Z\",\"payload\":{}}"
+
+static void events_come_one_behind_the_other(void **state)
+{
+    struct shop shop;
+    struct import *import = calloc(1, sizeof *import);
+
+    (void)state;
+    assert_non_null(import);
+    shop_open(&shop);
+    stop_runtime(&shop);
+    import_init(import, &shop.store);
+    import->machine = shop.order;
+    assert_int_equal(
+        import_instance(
+            import, det_view_text("{\"kind\":\"instance\",\"id\":\"i\",\"state\":\"pending\","
+                                  "\"stopped\":false,\"reason\":null,\"sequence\":3,\"visit\":1,"
+                                  "\"transitions\":0,\"started_at\":\"2026-01-01T00:00:00Z\","
+                                  "\"moved_at\":\"2026-01-01T00:00:00Z\",\"history\":[]," REST
+                                  "\"first\":1,\"moves\":0}")),
+        0);
+    assert_int_equal(import_event(import, det_view_text(EVENT("1"))), 0);
+    assert_int_equal(import_event(import, det_view_text(EVENT("3"))), DET_ERR_MALFORMED);
+    assert_string_equal(import->wrong, "events are not one behind the other");
+    assert_int_equal(
+        import_event(import, det_view_text("{\"sequence\":2,\"outcome\":\"fell\"}")),
+        DET_ERR_MALFORMED);
+    assert_int_equal(import_finish(import), DET_ERR_MALFORMED);
+    assert_string_equal(import->wrong, "events are missing");
+    assert_int_equal(import_event(import, det_view_text(EVENT("2"))), 0);
+    assert_int_equal(import_event(import, det_view_text(EVENT("3"))), 0);
+    assert_int_equal(import_finish(import), 0);
+    assert_int_equal(import->events, 3);
+    import_deinit(import);
+    free(import);
+    shop_close(&shop);
+}
+
+static int through(struct det_test_memory *memory, void *argument)
+{
+    struct shop *shop = argument, target;
+    int code;
+
+    (void)remove(path);
+    shop->cli.allocator = &memory->allocator;
+    code = store_export(&shop->store, path);
+    shop->cli.allocator = NULL;
+    open_target(&target);
+    target.cli.allocator = &memory->allocator;
+    det_arena_deinit(&target.store.arena);
+    det_arena_init(&target.store.arena, &memory->allocator);
+    if (code == CLI_OK)
+        code = store_import(&target.store, path);
+    cli_store_close(&target.store);
+    det_sim_close(target.sim);
+    fclose(target.cli.out);
+    free(target.text);
+    return code == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
+}
+
+static void a_lack_of_memory_anywhere_is_told(void **state)
+{
+    struct shop shop;
+
+    (void)state;
+    shop_open(&shop);
+    shop_start(&shop, shop.order, "o-1");
+    shop_send(&shop, "o-1", "pay");
+    shop_send(&shop, "o-1", "ship");
+    stop_runtime(&shop);
+    det_test_each_failure(through, &shop);
+    shop_close(&shop);
+}
+
+static void nothing_is_overwritten_by_an_export(void **state)
+{
+    struct shop shop;
+    char *text;
+    size_t size;
+
+    (void)state;
+    shop_open(&shop);
+    stop_runtime(&shop);
+    det_test_write_file(path, "precious", 8);
+    assert_int_equal(store_export(&shop.store, path), CLI_CONFLICT);
+    text = det_test_read_file(path, &size);
+    assert_string_equal(text, "precious");
+    free(text);
+    assert_int_equal(store_export(&shop.store, "/nowhere/at/all"), CLI_FAILURE);
+    (void)shop_said(&shop);
+    assert_int_equal(store_export(&shop.store, NULL), CLI_OK);
+    assert_non_null(strstr(shop_said(&shop), "{\"kind\":\"end\",\"instances\":0,\"events\":0,"));
+    shop_close(&shop);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_store_goes_through_its_export),
+        TEST(where_events_are_gone_the_rest_goes_on),
+        TEST(an_import_can_be_repeated),
+        TEST(an_import_that_was_broken_off_is_completed),
+        TEST(ids_of_events_are_known_in_the_new_store),
+        TEST(another_history_is_a_conflict),
+        TEST(a_damaged_export_changes_nothing),
+        TEST(lines_that_do_not_fit_are_refused),
+        TEST(events_come_one_behind_the_other),
+        TEST(a_lack_of_memory_anywhere_is_told),
+        TEST(nothing_is_overwritten_by_an_export),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

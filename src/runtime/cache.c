@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* cache.c - instances leave memory when there are too many.
+ *
+ * Each shard has a ring of its residents, oldest first, and every resident a mark that says that it
+ * was used since the ring last came round to it:
+ *
+ *     first in the ring --used--> mark taken off, to the end
+ *                       --claimed, pinned, stale, a timer that is tried again--> to the end
+ *                       --free--> claimed, out of the heap, store_next, handle released --> gone
+ *
+ * So what is used often stays, at the cost of one bit, and nothing is sorted. The bound is soft: a
+ * few steps are taken for each instance that comes, and where nobody can leave, one more stays. On
+ * a store that does not block nobody leaves: what is in memory there is all there is. */
+#include "base/assert.h"
+#include "runtime/runtime.h"
+
+/* Residents looked at for one that comes, and those that may leave for it: more than one, so that
+ * what had to stay once leaves later. */
+#define STEPS_MAX     16
+#define EVICTIONS_MAX 2
+
+static bool is_tried_again(const struct det_armed *armed)
+{
+    return armed && armed->is_armed && armed->attempts;
+}
+
+/* How often a timer was tried is not in the store. */
+static bool has_attempts(const struct det_resident *resident)
+{
+    const struct det_resident_more *more = resident->more;
+    unsigned count = more && more->timers ? resident->served->machine->timer_count : 0;
+
+    if (is_tried_again(resident->own))
+        return true;
+    for (unsigned i = 0; i < count; i++) {
+        if (is_tried_again(&more->timers[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool can_leave(const struct det_resident *resident)
+{
+    return !resident->is_claimed && !resident->is_stale && !resident->pins && !resident->held &&
+           resident->handle && !has_attempts(resident);
+}
+
+static void drop_timer(struct det_shard *shard, struct det_armed *armed, det_time *next)
+{
+    if (!armed || !armed->has_place)
+        return;
+    if (det_heap_contains(&armed->due.node))
+        det_heap_remove(&shard->due, &armed->due.node);
+    armed->has_place = false;
+    shard->promised--;
+    if (det_armed_is_ours(armed) && armed->when < *next)
+        *next = armed->when;
+}
+
+static void drop_errands(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_resident_more *more,
+    det_time *next)
+{
+    struct det_list *node;
+
+    while ((node = det_list_take(&more->errands))) {
+        struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
+
+        if (errand->state == DET_ERRAND_DEAD) {
+            det_errand_close(runtime, errand);
+            continue;
+        }
+        det_assert(errand->state == DET_ERRAND_WAITING);
+        if (!errand->row.is_foreign) {
+            atomic_fetch_sub(&runtime->errands, 1);
+            *next = errand->row.next < *next ? errand->row.next : *next;
+        }
+        det_errand_drop(runtime, shard, errand);
+    }
+}
+
+/* From now on the store alone knows what it has to be done. */
+static void leave_heap(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident)
+{
+    struct det_resident_more *more = resident->more;
+    det_time next = DET_NEVER;
+
+    drop_timer(shard, resident->own, &next);
+    for (unsigned i = 0; more && more->timers && i < resident->served->machine->timer_count; i++)
+        drop_timer(shard, &more->timers[i], &next);
+    if (more)
+        drop_errands(runtime, shard, more, &next);
+    det_recover_at(resident->served, next);
+}
+
+/* Lock held before and after, but not meanwhile: whoever wants the instance waits until its handle
+ * is released, and then loads it. */
+static void evict(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident)
+{
+    det_resident_claim(runtime, shard, resident);
+    leave_heap(runtime, shard, resident);
+    det_shard_unlock(runtime, shard);
+    runtime->ops->release(runtime->store, resident->handle);
+    det_shard_lock(runtime, shard);
+    resident->handle = NULL;
+    shard->counts.evictions++;
+    det_resident_remove(runtime, shard, resident);
+}
+
+void det_cache_make_room(struct det_runtime *runtime, struct det_shard *shard)
+{
+    unsigned evictions = 0;
+
+    if (runtime->ops->is_quick)
+        return;
+    for (int i = 0; i < STEPS_MAX && evictions < EVICTIONS_MAX; i++) {
+        struct det_resident *resident;
+        struct det_list *node;
+
+        if (shard->counts.instances <= runtime->instances_max)
+            return;
+        node = det_list_take(&shard->ring);
+        det_assert(node);
+        /* It goes to the end whatever becomes of it, so that others do not meet it. */
+        det_list_append(&shard->ring, node);
+        resident = DET_CONTAINER(node, struct det_resident, ring);
+        if (!resident->is_used && can_leave(resident)) {
+            evict(runtime, shard, resident);
+            evictions++;
+        } else {
+            resident->is_used = false;
+        }
+    }
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* recover.c - what the store has to be done for instances that are not in memory.
+ *
+ * A timer or an effect of an instance in memory is in a heap. Those of all others are in the store
+ * alone, and for each machine the runtime knows only when the first of them is due, `store_next`:
+ *
+ *     served --now--> the loop asks the store: what is due? --> it is loaded, and in a heap
+ *                                              and after it? --> store_next --due--> asks again
+ *     an instance leaves memory: store_next is not later than the first of its things
+ *
+ * Invariants
+ *   1. What is due at T, and not in a heap, is in the store, and store_next <= T.
+ *   2. Before it asks, the loop sets store_next to DET_NEVER; everybody else only makes it earlier.
+ *   3. The listing is the loop's; until the machine is served completely it belongs to who serves
+ *      it, under the runtime's mutex.
+ *
+ * On a store that does not block instances stay in memory for good: there everything that will ever
+ * be due is loaded when the machine is first served. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "runtime/node.h"
+#include "runtime/turn.h"
+
+/* Rows in a listing, unless what is in memory already stands in front of what is not. */
+#define LISTED ((size_t)256)
+
+static int list_one(void *context, const struct det_store_due *row)
+{
+    struct det_served *served = context;
+    struct det_recovery *recovery = &served->recovery;
+    size_t length = strlen(row->id) + 1;
+    int r;
+
+    r = det_draft_room(
+        served->runtime, &recovery->ids, &recovery->capacity, recovery->size + length, 1);
+    if (r < 0)
+        return r;
+    memcpy(recovery->ids + recovery->size, row->id, length);
+    recovery->size += length;
+    return 0;
+}
+
+static int list(struct det_served *served, det_time before, size_t limit, det_time *ret_next)
+{
+    struct det_runtime *runtime = served->runtime;
+
+    served->recovery.size = served->recovery.loaded = 0;
+    return runtime->ops->due(
+        runtime->store, served->machine, before, limit, list_one, served, ret_next);
+}
+
+/* Loading it brings its timers into the heap and its effects to the pool. 1 when it was not in
+ * memory. */
+static int bring(struct det_served *served, const char *id)
+{
+    struct det_runtime *runtime = served->runtime;
+    struct det_turn turn;
+    int r = 0;
+
+    det_turn_init(&turn, runtime, served, det_served_hash(runtime, id));
+    det_shard_lock(runtime, turn.shard);
+    if (!det_index_find(det_served_index(runtime, served, turn.shard), turn.hash, id)) {
+        r = det_turn_peek(&turn, id);
+        r = r < 0 ? r : 1;
+    }
+    det_shard_unlock(runtime, turn.shard);
+    return r;
+}
+
+static const char *next_id(struct det_recovery *recovery)
+{
+    return recovery->loaded < recovery->size ? recovery->ids + recovery->loaded : NULL;
+}
+
+static void pass(struct det_recovery *recovery, const char *id)
+{
+    recovery->loaded += strlen(id) + 1;
+}
+
+int det_recover_all(struct det_served *served)
+{
+    struct det_recovery *recovery = &served->recovery;
+    const char *id;
+    det_time next;
+    int r = 0;
+
+    if (!recovery->is_listed)
+        r = list(served, DET_NEVER, SIZE_MAX, &next);
+    recovery->is_listed = r == 0;
+    /* After a failure it goes on where it was. */
+    while (r == 0 && (id = next_id(recovery))) {
+        r = bring(served, id);
+        if (r < 0)
+            break;
+        pass(recovery, id);
+        r = 0;
+    }
+    if (r == 0)
+        det_recover_deinit(served);
+    return r;
+}
+
+void det_recover_deinit(struct det_served *served)
+{
+    struct det_recovery *recovery = &served->recovery;
+
+    det_free(served->runtime->allocator, recovery->ids, recovery->capacity);
+    recovery->ids = NULL;
+    recovery->size = recovery->capacity = recovery->loaded = 0;
+}
+
+void det_recover_at(struct det_served *served, det_time when)
+{
+    det_time next = atomic_load(&served->store_next);
+
+    while (when < next && !atomic_compare_exchange_weak(&served->store_next, &next, when))
+        continue;
+    det_due_kick(served->runtime, when);
+}
+
+/* Reasons that do not pass by themselves. */
+static bool is_for_good(int r)
+{
+    return r == DET_ERR_CORRUPT || r == DET_ERR_VERSION || r == DET_ERR_FOREIGN;
+}
+
+/* Each is told once, as far as is remembered. */
+static void tell_lost(struct det_served *served, const char *id, int code)
+{
+    struct det_recovery *recovery = &served->recovery;
+    uint64_t hash = det_served_hash(served->runtime, id);
+
+    for (size_t i = 0; i < DET_LOST_KEPT; i++) {
+        if (recovery->lost[i] == hash)
+            return;
+    }
+    recovery->lost[recovery->lost_count++ % DET_LOST_KEPT] = hash;
+    det_runtime_trouble_at(
+        served->runtime,
+        &(struct det_trouble){ .kind = DET_TROUBLE_NOT_LOADED,
+                               .machine = served->machine,
+                               .instance = id,
+                               .name = "",
+                               .code = code },
+        NULL);
+}
+
+/* Loads what was listed. Returns how many came into memory; `next` is made earlier where something
+ * is to be tried again. */
+static size_t bring_all(struct det_served *served, det_time now, det_time *next)
+{
+    struct det_recovery *recovery = &served->recovery;
+    det_time again = det_add_time(now, DET_LOOK_SPAN);
+    const char *id;
+    size_t brought = 0;
+
+    for (; (id = next_id(recovery)); pass(recovery, id)) {
+        int r = bring(served, id);
+
+        brought += r > 0;
+        if (is_for_good(r))
+            tell_lost(served, id, r);
+        else if (r < 0 && r != DET_ERR_NOT_FOUND && again < *next)
+            *next = again;
+    }
+    return brought;
+}
+
+/* Not so many that the first would have to leave before the last has come. */
+static size_t first_limit(const struct det_runtime *runtime)
+{
+    size_t half = (size_t)runtime->options.instances_max / 2 + 1;
+
+    return half < LISTED ? half : LISTED;
+}
+
+static void ask(struct det_served *served, det_time now)
+{
+    struct det_recovery *recovery = &served->recovery;
+    size_t limit = recovery->limit ? recovery->limit : first_limit(served->runtime);
+    det_time next = det_add_time(now, DET_LOOK_SPAN);
+
+    atomic_store(&served->store_next, DET_NEVER);
+    recovery->limit = 0;
+    if (list(served, now, limit, &next) == 0 && bring_all(served, now, &next) == 0 && next <= now)
+        recovery->limit = limit <= SIZE_MAX / 2 ? limit * 2 : limit;
+    det_recover_at(served, next);
+}
+
+void det_recover_due(struct det_runtime *runtime, det_time now)
+{
+    for (size_t i = 0; i < DET_SERVED_BUCKETS; i++) {
+        for (struct det_served *s = atomic_load(&runtime->served[i]); s; s = s->next) {
+            if (atomic_load(&s->store_next) > now)
+                continue;
+            atomic_fetch_add(&runtime->handled, 1);
+            ask(s, now);
+            det_due_handled(runtime);
+        }
+    }
+}
+
+det_time det_recover_next(struct det_runtime *runtime)
+{
+    det_time first = DET_NEVER;
+
+    for (size_t i = 0; i < DET_SERVED_BUCKETS; i++) {
+        for (struct det_served *s = atomic_load(&runtime->served[i]); s; s = s->next) {
+            det_time next = atomic_load(&s->store_next);
+
+            first = next < first ? next : first;
+        }
+    }
+    return first;
+}
