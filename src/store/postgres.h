@@ -264,6 +264,25 @@ void det_postgres_random(struct postgres_store *store, char target[33]);
 const struct postgres_statement *det_postgres_variant(struct postgres_store *store, unsigned parts);
 void det_postgres_variants_close(struct postgres_store *store);
 
+/* postgres_serve.c */
+struct postgres_definition {
+    const struct det_machine *machine;
+    char *spec; /* "": only a builder can make it */
+    size_t size;
+    char fingerprint[33];
+};
+DET_MUST_CHECK int det_postgres_definition_open(
+    const struct postgres_store *store, const struct det_machine *machine,
+    struct postgres_definition *ret);
+void det_postgres_definition_close(
+    const struct postgres_store *store, struct postgres_definition *definition);
+/* Machine, version and fingerprint. */
+void det_postgres_definition_add(
+    struct postgres_parameters *parameters, const struct postgres_definition *definition);
+/* Whether the machine has all of these, which USED_NAMES found. */
+DET_MUST_CHECK int det_postgres_definition_fits(
+    const struct det_machine *machine, const PGresult *names, struct det_error *reterr);
+
 /* postgres_instance.c */
 struct postgres_instance *det_postgres_instance_open(
     struct postgres_store *store, const struct det_machine *machine, const char *id);
@@ -282,9 +301,6 @@ int det_postgres_commit(
     struct det_store *store, struct det_store_commit *const *commits, size_t count);
 int det_postgres_serve(
     struct det_store *store, const struct det_machine *machine, struct det_error *reterr);
-/* Whether all names that USED_NAMES found are in the machine: DET_ERR_VERSION, and a sentence. */
-DET_MUST_CHECK int det_postgres_names_fit(
-    const struct det_machine *machine, const PGresult *rows, struct det_error *reterr);
 /* postgres_migrate.c: what others may have renamed is known from now on. */
 DET_MUST_CHECK int det_postgres_renames_read(
     struct postgres_store *store, struct postgres_failure *retfail);

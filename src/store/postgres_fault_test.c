@@ -285,8 +285,9 @@ static void run_sender(void *argument)
 
     sender->r = start(&sender->pad, sender->id);
     for (unsigned i = 0; sender->r == 0 && i < sender->sends; i++) {
-        const struct det_store_timer_change timer = { DET_STORE_SET,
-                                                      { 0, SMALL, 1, 1000 + (det_time)i, NULL } };
+        const struct det_store_timer_change timer = {
+            DET_STORE_SET, { .event = SMALL, .visit = 1, .due = 1000 + (det_time)i }
+        };
 
         begin(&sender->pad);
         add_event(&sender->pad, i % 2 ? SMALL : BARE);

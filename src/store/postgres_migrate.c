@@ -95,7 +95,7 @@ struct migration {
     const struct det_machine *machine;
     const struct det_rename *renames;
     size_t count;
-    const char *spec;
+    struct postgres_definition definition;
     int64_t batch, position;
     uint64_t changed;
     struct postgres_failure failure;
@@ -337,7 +337,7 @@ static int check_fits(struct migration *migration)
     det_postgres_add_text(&parameters, migration->machine->name);
     r = ask(migration, POSTGRES_USED_NAMES, &parameters, &rows);
     if (r == 0)
-        r = det_postgres_names_fit(migration->machine, rows, migration->reterr);
+        r = det_postgres_definition_fits(migration->machine, rows, migration->reterr);
     PQclear(rows);
     return r;
 }
@@ -345,13 +345,9 @@ static int check_fits(struct migration *migration)
 static int keep_definition(struct migration *migration)
 {
     struct postgres_parameters parameters = { 0 };
-    char fingerprint[33];
 
-    det_chain_fingerprint(migration->spec, fingerprint);
-    det_postgres_add_text(&parameters, migration->machine->name);
-    det_postgres_add_number(&parameters, migration->machine->version);
-    det_postgres_add_text(&parameters, fingerprint);
-    det_postgres_add_text(&parameters, migration->spec);
+    det_postgres_definition_add(&parameters, &migration->definition);
+    det_postgres_add_text(&parameters, migration->definition.spec);
     return ask(migration, POSTGRES_DEFINITION_KEEP, &parameters, NULL);
 }
 
@@ -409,19 +405,17 @@ int det_postgres_migrate(
                                    .renames = renames,
                                    .count = count,
                                    .reterr = reterr };
-    struct det_buffer spec;
     int r;
 
     if (reterr)
         reterr->code = 0;
     if (migration.store->is_read_only)
         return det_error_set(reterr, DET_ERR_READ_ONLY, "the store was opened for reading");
-    det_buffer_init(&spec, base->allocator);
-    r = det_row_spec(machine, &spec);
-    migration.spec = det_buffer_text(&spec);
-    if (r == 0)
+    r = det_postgres_definition_open(migration.store, machine, &migration.definition);
+    if (r == 0) {
         r = connect_and_run(&migration);
-    det_buffer_deinit(&spec);
+        det_postgres_definition_close(migration.store, &migration.definition);
+    }
     if (r == 0)
         r = det_postgres_renames_read(migration.store, &migration.failure);
     if (r == 0)
