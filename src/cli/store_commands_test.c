@@ -10,7 +10,7 @@
 
 struct place {
     char *folder;
-    char url[1024], spec[1024], base[1024], path[1024], lines[1024];
+    char url[1100], spec[1024], base[1024], path[1024], lines[1024];
 };
 
 /* A whole command line; `words` ends with NULL. */
