@@ -125,8 +125,6 @@ DET_MUST_CHECK int det_sqlite_connect(
 void det_sqlite_disconnect(struct sqlite_connection *connection);
 /* Takes a connection of the pool, waiting if need be, and begins to read. */
 DET_MUST_CHECK int det_sqlite_reader(struct sqlite_store *store, struct sqlite_connection **ret);
-/* Also when no transaction is open; its end cannot fail in a way that matters. */
-void det_sqlite_roll_back(struct sqlite_connection *connection);
 void det_sqlite_reader_end(struct sqlite_store *store, struct sqlite_connection *reader);
 
 /* Begins the use of a statement. What goes wrong is remembered in the call and told by stepping. */
@@ -152,6 +150,8 @@ DET_MUST_CHECK int det_sqlite_run(struct sqlite_call *call);
 /* A statement without parameters and rows. */
 DET_MUST_CHECK int det_sqlite_do(
     struct sqlite_connection *connection, enum sqlite_statement statement);
+/* Ends a transaction, if there is one, without its changes. */
+void det_sqlite_roll_back(struct sqlite_connection *connection);
 
 /* sqlite_schema.c: the gate, the tables. `can_create` is false when they must be there. */
 DET_MUST_CHECK int det_sqlite_schema(
