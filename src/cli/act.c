@@ -94,7 +94,8 @@ int act_complain(struct act *act, int code, const struct det_error *error)
             act->id);
     else if (code == DET_ERR_EXISTS)
         cli_complain(
-            cli, "there is a %s '%s' already; 'detent get %s' shows it", machine, act->id, act->id);
+            cli, "'%s' of %s is there already; 'detent get %s' shows it", act->id, machine,
+            act->id);
     else
         return cli_store_complain(&act->store, code, error);
     return cli_store_exit(code);
@@ -137,6 +138,7 @@ static void print_object(struct act *act, const char *event, const struct det_se
 
     line_init(&line, act->store.cli->allocator);
     line_open(&line, NULL, '{');
+    line_text(&line, "type", "sent");
     line_text(&line, "machine", act->machine->name);
     line_text(&line, "id", act->id);
     line_text(&line, "event", event);

@@ -56,6 +56,7 @@ struct evolve {
     struct det_arena arena;
     struct cli_store store;
     bool has_store, is_counted;
+    bool hides_renames; /* they are told in another way */
     struct det_spec *old_spec, *new_spec, *stored_spec;
     const struct det_machine *old, *new; /* `old` is that of the store where no file is given */
     const struct det_machine *stored;    /* served; NULL: no store */

@@ -56,6 +56,8 @@ static void print_change_object(struct evolve *evolve, const struct det_change *
 void evolve_print_changes(struct evolve *evolve)
 {
     for (const struct evolve_change *change = evolve->changes; change; change = change->next) {
+        if (evolve->hides_renames && change->it.kind == DET_CHANGE_RENAMED)
+            continue;
         if (evolve->cli->is_json)
             print_change_object(evolve, &change->it);
         else

@@ -60,7 +60,7 @@ static void *read_event_value(
     struct import *import, struct det_arena *arena, struct members *members, unsigned kind)
 {
     const struct det_machine *machine = import->machine;
-    char *event = det_arena_alloc(arena, machine->event_size);
+    void *event = det_arena_alloc(arena, machine->event_size);
 
     if (!event) {
         members->has_failed = true;
@@ -69,7 +69,7 @@ static void *read_event_value(
     memcpy(event, &kind, sizeof kind);
     read_value(
         members, "payload", det_machine_payload(machine, kind),
-        event + machine->events[kind].payload_offset);
+        instance_payload_in(machine, event));
     return event;
 }
 

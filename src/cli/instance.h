@@ -84,6 +84,10 @@ const char *instance_time(det_time at, char target[INSTANCE_TIME_TEXT]);
 #define INSTANCE_RECORD_TEXT 1024
 const char *instance_record(
     const struct det_record *record, const void *value, char target[INSTANCE_RECORD_TEXT]);
+/* Where the payload of an event struct stands. One that carries none has no place for it: there it
+ * is an empty one of our own, which may be written to as well. */
+void *instance_payload_in(const struct det_machine *machine, void *event);
+const void *instance_payload_of(const struct det_machine *machine, const void *event);
 /* The payload of an event struct; "" when it carries none. */
 const char *instance_payload(
     const struct det_machine *machine, const void *event, char target[INSTANCE_RECORD_TEXT]);

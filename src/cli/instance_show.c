@@ -49,6 +49,23 @@ const char *instance_error_text(int code, char target[24])
     return target;
 }
 
+void *instance_payload_in(const struct det_machine *machine, void *event)
+{
+    static struct det_empty empty;
+    const struct det_event_def *def = &machine->events[det_event_kind(event)];
+
+    return det_record_of(def->payload) ? (char *)event + def->payload_offset : (void *)&empty;
+}
+
+const void *instance_payload_of(const struct det_machine *machine, const void *event)
+{
+    static const struct det_empty empty = { 0 };
+    const struct det_event_def *def = &machine->events[det_event_kind(event)];
+
+    return det_record_of(def->payload) ? (const char *)event + def->payload_offset
+                                       : (const void *)&empty;
+}
+
 static void pending_lines(struct line *line, const struct instance *instance)
 {
     const struct det_machine *machine = instance->machine;
@@ -144,7 +161,7 @@ void instance_event_line(
     if (row->value && row->event < machine->event_count)
         line_record(
             line, "payload", det_machine_payload(machine, row->event),
-            (const char *)row->value + machine->events[row->event].payload_offset, 0);
+            instance_payload_of(machine, row->value), 0);
 }
 
 const char *instance_when(det_time at, det_time now, char target[INSTANCE_WHEN_TEXT])
@@ -188,15 +205,12 @@ const char *instance_record(
 const char *instance_payload(
     const struct det_machine *machine, const void *event, char target[INSTANCE_RECORD_TEXT])
 {
-    unsigned kind;
-
     *target = '\0';
     if (!event)
         return target;
-    kind = det_event_kind(event);
     return instance_record(
-        det_machine_payload(machine, kind),
-        (const char *)event + machine->events[kind].payload_offset, target);
+        det_machine_payload(machine, det_event_kind(event)), instance_payload_of(machine, event),
+        target);
 }
 
 const char *instance_sender(const struct det_store_event *row)

@@ -112,6 +112,7 @@ static int look(struct cli *cli, const struct evolve_wish *wish, struct migratio
         code = evolve_compare(evolve);
     if (code != CLI_OK)
         return code;
+    evolve->hides_renames = true;
     evolve_print_changes(evolve);
     for (size_t i = 0; i < evolve->rename_count; i++)
         print_rename(migration, &evolve->renames[i]);

@@ -37,6 +37,7 @@ static void show_letter(
     letters->count++;
     if (cli->is_json) {
         line_open(&letters->line, NULL, '{');
+        line_text(&letters->line, "type", "effect");
         line_text(&letters->line, "machine", instance->machine->name);
         line_text(&letters->line, "id", instance->id);
         instance_effect_line(&letters->line, instance->machine, instance->id, row);
@@ -93,9 +94,11 @@ static int show(struct letters *letters, const struct cli_args *args)
         if (code == CLI_OK)
             code = show_instance(letters, machine, args->operands[0]);
     }
-    if (code == CLI_OK && letters->count)
+    if (code != CLI_OK || letters->store.cli->is_json)
+        return code;
+    if (letters->count)
         table_print(&letters->table, 0);
-    else if (code == CLI_OK && !letters->store.cli->is_json)
+    else
         cli_say(letters->store.cli, "No effect was given up.\n");
     return code;
 }
@@ -132,6 +135,7 @@ static int revive(struct act *act, const char *effect, const char *key)
     }
     line_init(&line, cli->allocator);
     line_open(&line, NULL, '{');
+    line_text(&line, "type", "retried");
     line_text(&line, "machine", act->machine->name);
     line_text(&line, "id", act->id);
     line_text(&line, "effect", effect);

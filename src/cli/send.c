@@ -77,7 +77,7 @@ static int send_event(struct sending *sending, void *event)
     memcpy(event, &sending->kind, sizeof sending->kind);
     code = act_read_json(
         act, sending->args->values[OPTION_DATA], det_machine_payload(machine, sending->kind), 0,
-        (char *)event + machine->events[sending->kind].payload_offset);
+        instance_payload_in(machine, event));
     if (code != CLI_OK)
         return code;
     sending->options.error = &error;

@@ -95,11 +95,10 @@ static int write_definition(struct exporter *exporter)
 static void write_payload(struct exporter *exporter, const void *event)
 {
     const struct det_machine *machine = exporter->machine;
-    unsigned kind = det_event_kind(event);
 
     line_record(
-        &exporter->line, "payload", det_machine_payload(machine, kind),
-        (const char *)event + machine->events[kind].payload_offset, DET_TEXT_REVEAL);
+        &exporter->line, "payload", det_machine_payload(machine, det_event_kind(event)),
+        instance_payload_of(machine, event), DET_TEXT_REVEAL);
 }
 
 static void write_timers(struct exporter *exporter)

@@ -109,7 +109,7 @@ static const void *event_of(struct det_batch_item *item, const struct det_armed 
 }
 
 /* It was not taken, for a reason that may pass: again later, if it still is what was armed. When
- * the store's clock says that it is too early, that was no attempt. */
+ * the store's clock says that it is too early, or somebody has a lock, that was no attempt. */
 static void fire_later(struct det_turn *turn, int r)
 {
     struct det_armed *armed = turn->timer;
@@ -118,7 +118,9 @@ static void fire_later(struct det_turn *turn, int r)
     if (!det_armed_is_ours(armed) || armed->visit != turn->timer_visit ||
         armed->deadline != turn->timer_deadline || det_heap_contains(&armed->due.node))
         return;
-    if (r != DET_ERR_EARLY)
+    if (r == DET_ERR_LOCKED)
+        span = det_errand_backoff(turn->runtime, 1);
+    else if (r != DET_ERR_EARLY)
         span = det_errand_backoff(turn->runtime, ++armed->attempts);
     armed->when = det_add_time(turn->now, span);
     det_due_insert(turn->shard, &armed->due, armed->when);
@@ -131,7 +133,7 @@ static void fired(struct det_batch_item *item)
     struct det_runtime_counts *counts = &turn->shard->counts;
     int r = item->result, code = r < 0 ? r : turn->rejected;
 
-    if (code < 0 && code != DET_ERR_NOT_FOUND && code != DET_ERR_EARLY)
+    if (code < 0 && code != DET_ERR_NOT_FOUND && code != DET_ERR_EARLY && code != DET_ERR_LOCKED)
         tell_rejected(turn, item->of.attempt, code);
     det_shard_lock(turn->runtime, turn->shard);
     if (r < 0)

@@ -100,11 +100,12 @@ static void count_up(struct det_runtime_counts *counts, const struct det_batch_i
         counts->effects_done++;
 }
 
-/* The end could not be recorded: the same again, later. Lock held. */
-static void end_later(const struct det_turn *turn, struct det_errand *errand)
+/* The end could not be recorded: the same again, later. That somebody has a lock is no failure.
+ * Lock held. */
+static void end_later(const struct det_turn *turn, struct det_errand *errand, int r)
 {
     errand->row.is_dead = false;
-    errand->deliveries++;
+    errand->deliveries += r != DET_ERR_LOCKED;
     det_errand_wait(
         turn->runtime, turn->shard, errand,
         det_add_time(turn->now, det_errand_backoff(turn->runtime, errand->deliveries)));
@@ -128,7 +129,7 @@ static void ended(struct det_batch_item *item)
     if (r == 0 && turn->rejected)
         ending->code = turn->rejected;
     if (r < 0)
-        ending->code = item->event && r != DET_ERR_NOT_FOUND ? r : 0;
+        ending->code = item->event && r != DET_ERR_NOT_FOUND && r != DET_ERR_LOCKED ? r : 0;
     if (ending->code)
         tell(item);
     det_shard_lock(turn->runtime, turn->shard);
@@ -137,7 +138,7 @@ static void ended(struct det_batch_item *item)
     if (is_ours(item) && ending->errand->is_gone)
         det_errand_drop(turn->runtime, turn->shard, ending->errand);
     else if (is_ours(item))
-        end_later(turn, ending->errand);
+        end_later(turn, ending->errand, r);
     turn->resident->pins--;
     det_shard_unlock(turn->runtime, turn->shard);
     det_due_handled(turn->runtime);

@@ -168,8 +168,7 @@ DET_MUST_CHECK int det_served_get(
     struct det_runtime *runtime, const struct det_machine *machine, struct det_error *reterr,
     struct det_served **ret);
 /* Something has become this node's: what is not in memory is loaded. Does not wait for that. */
-DET_MUST_CHECK int det_served_look_again(
-    struct det_runtime *runtime, const struct det_machine *machine);
+void det_served_look_again(struct det_runtime *runtime, const struct det_machine *machine);
 void det_served_close_all(struct det_runtime *runtime);
 uint64_t det_served_hash(const struct det_runtime *runtime, const char *id);
 static inline struct det_shard *det_served_shard(const struct det_runtime *runtime, uint64_t hash)

@@ -249,13 +249,12 @@ int det_served_get(
     return 0;
 }
 
-int det_served_look_again(struct det_runtime *runtime, const struct det_machine *machine)
+void det_served_look_again(struct det_runtime *runtime, const struct det_machine *machine)
 {
     struct det_served *served = find(runtime, machine);
 
     det_assert(served);
     det_recover_at(served, det_runtime_now(runtime));
-    return 0;
 }
 
 void det_served_close_all(struct det_runtime *runtime)

@@ -64,8 +64,6 @@ static void run_job(void *argument)
     if (sweeper->lease && det_lease_is_held(sweeper->lease, NULL))
         sweeper->result = runtime->ops->adopt(
             runtime->store, sweeper->machine, options_of(sweeper)->sweep_batch, &sweeper->adopted);
-    if (sweeper->result == 0 && sweeper->adopted)
-        sweeper->result = det_served_look_again(sweeper->node->runtime, sweeper->machine);
 }
 
 static void count_up(const struct det_sweeper *sweeper)
@@ -149,8 +147,10 @@ ACTION(sweep)
 
 static void kick_now(struct det_sweeper *sweeper)
 {
-    if (sweeper->adopted)
-        det_node_adopted(sweeper->node);
+    if (!sweeper->adopted)
+        return;
+    det_node_adopted(sweeper->node);
+    det_served_look_again(sweeper->node->runtime, sweeper->machine);
 }
 ACTION(kick)
 

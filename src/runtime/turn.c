@@ -169,6 +169,8 @@ static int refresh(struct det_turn *turn)
     }
     det_shard_unlock(turn->runtime, turn->shard);
     turn->is_in_doubt = false;
+    /* What somebody else did meanwhile was before what is decided now. */
+    turn->now = det_runtime_now(turn->runtime);
     /* The loop will try again. */
     if (r < 0)
         turn->earliest = INT64_MIN;
@@ -215,6 +217,7 @@ static int decide_up_to_date(struct det_turn *turn)
     if (r < 0)
         return det_error_set(turn->error, r, "the instance cannot be loaded");
     turn->action = NULL;
+    turn->now = det_runtime_now(turn->runtime);
     return decide(turn);
 }
 

@@ -41,10 +41,11 @@ int det_memory_lock_check(
     struct memory_store *store, const struct memory_instance *instance, uint64_t fence)
 {
     const struct memory_lease *lock = atomic_load_explicit(&instance->lock, memory_order_acquire);
+    bool is_held = lock && atomic_load(&lock->expires_at) > det_memory_now(&store->store);
 
     if (fence)
-        return lock && atomic_load(&lock->token) == fence ? 0 : DET_ERR_LOCK_LOST;
-    return atomic_load(&lock->expires_at) > det_memory_now(&store->store) ? DET_ERR_LOCKED : 0;
+        return is_held && atomic_load(&lock->token) == fence ? 0 : DET_ERR_LOCK_LOST;
+    return is_held ? DET_ERR_LOCKED : 0;
 }
 
 static void take(struct memory_lease *lease, const char *owner, det_time expires_at)

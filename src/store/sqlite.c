@@ -195,6 +195,23 @@ static int count_pages(void *context, sqlite3 *database, const char *name, int p
     return SQLITE_OK;
 }
 
+/* The name of the log must be as durable as what is in it. SQLite sees to that only where it makes
+ * the log itself, but this one may be from a process that was killed before it came to that. */
+static int keep_names(const struct sqlite_store *store, struct det_error *reterr)
+{
+    char folder[DET_PATH_MAX];
+    int r;
+
+    r = det_file_folder(store->path, folder);
+    if (r == 0)
+        r = det_folder_sync(store->store.world, folder);
+    if (r < 0)
+        (void)det_error_set(
+            reterr, r, "%s: cannot sync its folder: %s; look after the disk", store->path,
+            det_error_text(r));
+    return r;
+}
+
 static int open_writer(
     struct sqlite_store *store, const struct det_store_options *options, struct det_error *reterr)
 {
@@ -220,6 +237,9 @@ static int open_writer(
     if (r < 0)
         return det_error_set(
             reterr, r, "%s: cannot read its events: %s", store->path, det_error_text(r));
+    r = keep_names(store, reterr);
+    if (r < 0)
+        return r;
     return det_group_open(
         &(struct det_group_options){ .world = options->world,
                                      .allocator = options->allocator,
@@ -290,6 +310,7 @@ static void sqlite_close(struct det_store *base)
     det_file_close(world, store->kept[0]);
     det_file_close(world, store->kept[1]);
     det_file_close(world, store->lock);
+    det_sqlite_renames_close(store);
     det_buffer_deinit(&store->scratch.bytes);
     det_buffer_deinit(&store->scratch.spans);
     det_buffer_deinit(&store->scratch.hashes);
@@ -320,6 +341,7 @@ static const struct det_store_ops sqlite_ops = {
     .prune = det_sqlite_prune,
     .check = det_sqlite_check,
     .machines = det_sqlite_machines,
+    .migrate = det_sqlite_migrate,
     .backup = det_sqlite_backup,
     .compact = det_sqlite_compact,
 };
@@ -337,7 +359,13 @@ static int open_parts(
         r = open_writer(store, options, reterr);
     if (r == 0)
         r = open_readers(store, options, reterr);
-    return r < 0 ? r : check_identity(store, options->identity, reterr);
+    if (r < 0)
+        return r;
+    r = det_sqlite_renames_open(store, &store->readers[0]);
+    if (r < 0)
+        return det_error_set(
+            reterr, r, "%s: cannot read its renames: %s", store->path, det_error_text(r));
+    return check_identity(store, options->identity, reterr);
 }
 
 static int sqlite_open(

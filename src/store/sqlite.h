@@ -78,6 +78,8 @@ struct sqlite_scratch {
     size_t next_span;
 };
 
+struct sqlite_renames;
+
 struct sqlite_store {
     struct det_store store;
     char *path, *vfs; /* vfs NULL: SQLite's own choice */
@@ -92,7 +94,8 @@ struct sqlite_store {
     int wal_pages, checkpoint_at; /* how long the log is; how long it may become */
     atomic_bool is_poisoned, checkpoint_wanted;
     _Atomic uint64_t prunings;
-    struct det_mutex *mutex; /* of the pool below */
+    struct sqlite_renames *_Atomic renames; /* NULL: there are none */
+    struct det_mutex *mutex;                /* of the pool below */
     struct det_condition *given_back;
     struct sqlite_connection *readers, *free;
     unsigned reader_count;
@@ -122,6 +125,8 @@ DET_MUST_CHECK int det_sqlite_connect(
 void det_sqlite_disconnect(struct sqlite_connection *connection);
 /* Takes a connection of the pool, waiting if need be, and begins to read. */
 DET_MUST_CHECK int det_sqlite_reader(struct sqlite_store *store, struct sqlite_connection **ret);
+/* Also when no transaction is open; its end cannot fail in a way that matters. */
+void det_sqlite_roll_back(struct sqlite_connection *connection);
 void det_sqlite_reader_end(struct sqlite_store *store, struct sqlite_connection *reader);
 
 /* Begins the use of a statement. What goes wrong is remembered in the call and told by stepping. */
@@ -235,10 +240,30 @@ int det_sqlite_prune(
     det_time answers_before, uint64_t *ret);
 /* Previous states from the events, most recent first, and from the snapshot where they end. */
 DET_MUST_CHECK int det_sqlite_history(
-    struct sqlite_connection *reader, const struct sqlite_instance *instance,
-    struct det_store_loaded *loaded);
+    const struct sqlite_store *store, struct sqlite_connection *reader,
+    const struct sqlite_instance *instance, struct det_store_loaded *loaded);
 
 /* sqlite_list.c */
+
+/* A definition as it is kept. */
+struct sqlite_definition {
+    const struct det_machine *machine;
+    char *spec;
+    size_t size; /* of the spec's memory */
+    char fingerprint[33];
+};
+DET_MUST_CHECK int det_sqlite_definition_open(
+    const struct sqlite_store *store, const struct det_machine *machine,
+    struct sqlite_definition *ret);
+void det_sqlite_definition_close(
+    const struct sqlite_store *store, struct sqlite_definition *definition);
+/* Whether every name in use is in it: DET_ERR_VERSION and a sentence. */
+DET_MUST_CHECK int det_sqlite_definition_fits(
+    struct sqlite_connection *connection, const struct sqlite_definition *definition,
+    struct det_error *reterr);
+/* In a transaction of the writer: it is the newest from now on. */
+DET_MUST_CHECK int det_sqlite_definition_keep(
+    struct sqlite_store *store, const struct sqlite_definition *definition);
 int det_sqlite_serve(
     struct det_store *store, const struct det_machine *machine, struct det_error *reterr);
 int det_sqlite_list(
@@ -252,6 +277,20 @@ int det_sqlite_machines(
     struct det_store *store,
     int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
     void *context);
+
+/* sqlite_migrate.c */
+
+/* What is called so in the event at `position` now; NULL is fine. */
+const char *det_sqlite_renamed(
+    const struct sqlite_store *store, const struct det_machine *machine, enum det_name_kind kind,
+    int64_t position, const char *name);
+/* Reads the renames there are. */
+DET_MUST_CHECK int det_sqlite_renames_open(
+    struct sqlite_store *store, struct sqlite_connection *connection);
+void det_sqlite_renames_close(struct sqlite_store *store);
+int det_sqlite_migrate(
+    struct det_store *store, const struct det_machine *machine, const struct det_rename *renames,
+    size_t count, uint64_t *ret, struct det_error *reterr);
 
 /* sqlite_lease.c */
 int det_sqlite_lease(

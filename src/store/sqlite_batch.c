@@ -49,8 +49,7 @@ static int write_next(struct sqlite_store *store, struct det_store_commit *commi
 static void roll_back(
     struct sqlite_store *store, struct det_store_commit *const *commits, size_t count)
 {
-    if (!sqlite3_get_autocommit(store->writer.database))
-        (void)det_sqlite_do(&store->writer, STATEMENT_ROLLBACK);
+    det_sqlite_roll_back(&store->writer);
     for (size_t i = 0; i < count; i++) {
         if (commits[i]->result == PENDING)
             drop_handle(store, commits[i]);
@@ -160,8 +159,8 @@ static int run_alone(void *context)
         if (r < 0 && r != DET_ERR_NO_SPACE && r != DET_ERR_BUSY)
             store->writer.is_failed = true;
     }
-    if (r != 0 && !sqlite3_get_autocommit(store->writer.database))
-        (void)det_sqlite_do(&store->writer, STATEMENT_ROLLBACK);
+    if (r != 0)
+        det_sqlite_roll_back(&store->writer);
     if (!store->writer.is_failed)
         return r;
     store->is_poisoned = true;

@@ -229,7 +229,7 @@ static int ask_why(const struct sqlite_write *write, bool is_sequence_checked)
     fence = (uint64_t)det_sqlite_get_number(&call, 1);
     until = det_sqlite_get_number(&call, 2);
     det_sqlite_end(&call);
-    if (commit->fence && commit->fence != fence)
+    if (commit->fence && (commit->fence != fence || until <= write->now))
         return DET_ERR_LOCK_LOST;
     if (!commit->fence && until > write->now)
         return DET_ERR_LOCKED;

@@ -174,13 +174,20 @@ int det_sqlite_reader(struct sqlite_store *store, struct sqlite_connection **ret
     return 0;
 }
 
+void det_sqlite_roll_back(struct sqlite_connection *connection)
+{
+    int r = 0;
+
+    if (!sqlite3_get_autocommit(connection->database))
+        r = det_sqlite_do(connection, STATEMENT_ROLLBACK);
+    (void)r;
+}
+
 void det_sqlite_reader_end(struct sqlite_store *store, struct sqlite_connection *reader)
 {
     struct det_world *world = store->store.world;
 
-    /* The end of a transaction that only read cannot fail in a way that matters. */
-    if (!sqlite3_get_autocommit(reader->database))
-        (void)det_sqlite_do(reader, STATEMENT_ROLLBACK);
+    det_sqlite_roll_back(reader);
     det_mutex_lock(world, store->mutex);
     reader->next = store->free;
     store->free = reader;

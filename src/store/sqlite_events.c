@@ -139,11 +139,23 @@ static struct step step_at(const struct det_buffer *steps, size_t index)
 }
 
 struct show {
+    const struct sqlite_store *store;
     struct sqlite_connection *reader;
     const struct sqlite_instance *instance;
     int (*visit)(void *context, const struct det_store_event *row);
     void *context;
 };
+
+/* The names are those that the machine has for them now. */
+static void rename_event(const struct show *show, int64_t position, struct det_chain_event *event)
+{
+    const struct det_machine *machine = show->instance->machine;
+    const struct sqlite_store *store = show->store;
+
+    event->from = det_sqlite_renamed(store, machine, DET_NAME_STATE, position, event->from);
+    event->to = det_sqlite_renamed(store, machine, DET_NAME_STATE, position, event->to);
+    event->event = det_sqlite_renamed(store, machine, DET_NAME_EVENT, position, event->event);
+}
 
 static int to_store_event(
     const struct det_machine *machine, const struct sqlite_event *row, char *value,
@@ -190,8 +202,10 @@ static int show_event(const struct show *show, int64_t position)
     if (!value)
         return DET_ERR_NO_MEMORY;
     r = det_sqlite_event_read(reader, position, show->instance->key, &call, &row);
-    if (r == 0)
+    if (r == 0) {
+        rename_event(show, position, &row.event);
         r = to_store_event(machine, &row, value, &event);
+    }
     if (r == 0)
         r = show->visit(show->context, &event);
     det_sqlite_end(&call);
@@ -240,9 +254,9 @@ int det_sqlite_events(
     int (*visit)(void *context, const struct det_store_event *row), void *context)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    struct show show = { .instance = sqlite_instance_of(instance),
-                         .visit = visit,
-                         .context = context };
+    struct show show = {
+        .store = store, .instance = sqlite_instance_of(instance), .visit = visit, .context = context
+    };
     int r;
 
     r = det_sqlite_reader(store, &show.reader);
@@ -256,6 +270,7 @@ int det_sqlite_events(
 /* History. */
 
 struct past {
+    const struct sqlite_store *store;
     uint64_t sequences[DET_HISTORY_MAX]; /* of the event that left the state */
     uint64_t first;                      /* the oldest event that was looked at; 0: none */
     bool is_cut;                         /* older ones were deleted */
@@ -270,7 +285,7 @@ static int add_snapshot_history(
     struct sqlite_call call;
     struct sqlite_head row;
     const char *history;
-    int r;
+    int r, ignored;
 
     det_sqlite_call(reader, STATEMENT_SNAPSHOT_READ, &call);
     det_sqlite_number(&call, instance->key);
@@ -283,7 +298,8 @@ static int add_snapshot_history(
                    past->sequences[loaded->history_count - 1] <= row.head.sequence)
                 loaded->history_count--;
             /* A name that is not known any more ends the history. */
-            (void)det_row_history_read(instance->machine, history, loaded);
+            ignored = det_row_history_read(instance->machine, history, loaded);
+            (void)ignored;
         }
     }
     if (r > 0)
@@ -299,6 +315,9 @@ static int look_back(
 {
     uint64_t sequence = (uint64_t)det_sqlite_get_number(call, 1);
     int outcome = det_row_outcome_find(det_sqlite_get_text(call, 2, false));
+    const char *state = det_sqlite_renamed(
+        past->store, instance->machine, DET_NAME_STATE, *position,
+        det_sqlite_get_text(call, 3, false));
     struct det_chain_hash hash;
     int r;
 
@@ -317,9 +336,7 @@ static int look_back(
     if (outcome != DET_GOTO)
         return 1;
     past->sequences[loaded->history_count] = sequence;
-    if (det_row_state_find(
-            instance->machine, det_sqlite_get_text(call, 3, false),
-            &loaded->history[loaded->history_count]) < 0)
+    if (det_row_state_find(instance->machine, state, &loaded->history[loaded->history_count]) < 0)
         return 0;
     loaded->history_count++;
     return loaded->history_count < DET_HISTORY_MAX &&
@@ -327,10 +344,11 @@ static int look_back(
 }
 
 int det_sqlite_history(
-    struct sqlite_connection *reader, const struct sqlite_instance *instance,
-    struct det_store_loaded *loaded)
+    const struct sqlite_store *store, struct sqlite_connection *reader,
+    const struct sqlite_instance *instance, struct det_store_loaded *loaded)
 {
-    struct past past = { .is_cut = !instance->last_event && instance->sequence > 0 };
+    struct past past = { .store = store,
+                         .is_cut = !instance->last_event && instance->sequence > 0 };
     int64_t position = instance->last_event;
     struct sqlite_call call;
     int r = 1;
@@ -436,7 +454,7 @@ static int run_prune(struct sqlite_store *store, void *context)
 {
     struct pruning *pruning = context;
     struct sqlite_instance *instance = pruning->instance;
-    struct step kept, cut;
+    struct step kept = { 0 }, cut = { 0 };
     int r;
 
     r = det_sqlite_instance_refresh(store, instance);

@@ -28,10 +28,12 @@ static int run_checkpoint(void *context)
 
 void det_sqlite_checkpoint(struct sqlite_store *store)
 {
-    if (!atomic_exchange(&store->checkpoint_wanted, false))
-        return;
+    int r = 0;
+
+    if (atomic_exchange(&store->checkpoint_wanted, false))
+        r = det_group_alone(store->group, run_checkpoint, store);
     /* The commit is in the log whatever becomes of this: a failure is told to the next one. */
-    (void)det_group_alone(store->group, run_checkpoint, store);
+    (void)r;
 }
 
 static bool path_exists(const struct sqlite_store *store, const char *path)

@@ -14,12 +14,6 @@
 
 /* Serving. */
 
-struct definition {
-    const struct det_machine *machine;
-    const char *spec;
-    char fingerprint[33];
-};
-
 /* Names that are in use, and where they are sought in a definition. */
 static const struct used {
     enum sqlite_statement statement;
@@ -64,7 +58,7 @@ static int check_used(
 /* Whether a statement about the definition finds a row: 1, 0 or an error. */
 static int asks(
     struct sqlite_connection *connection, enum sqlite_statement statement,
-    const struct definition *definition)
+    const struct sqlite_definition *definition)
 {
     struct sqlite_call call;
     int r;
@@ -79,10 +73,21 @@ static int asks(
     return r;
 }
 
+int det_sqlite_definition_fits(
+    struct sqlite_connection *connection, const struct sqlite_definition *definition,
+    struct det_error *reterr)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < sizeof used / sizeof used[0]; i++)
+        r = check_used(connection, &used[i], definition->machine, reterr);
+    return r;
+}
+
 /* Where no other definition was ever served, all that is stored was written by this one, and need
  * not be looked through. */
 static int check_fits(
-    struct sqlite_connection *reader, const struct definition *definition, bool *ret_known,
+    struct sqlite_connection *reader, const struct sqlite_definition *definition, bool *ret_known,
     struct det_error *reterr)
 {
     int r, other;
@@ -96,15 +101,12 @@ static int check_fits(
         return other;
     if (*ret_known && !other && definition->spec[0])
         return 0;
-    r = 0;
-    for (size_t i = 0; r == 0 && i < sizeof used / sizeof used[0]; i++)
-        r = check_used(reader, &used[i], definition->machine, reterr);
-    return r;
+    return det_sqlite_definition_fits(reader, definition, reterr);
 }
 
-static int keep_definition(struct sqlite_store *store, void *context)
+int det_sqlite_definition_keep(
+    struct sqlite_store *store, const struct sqlite_definition *definition)
 {
-    const struct definition *definition = context;
     struct sqlite_call call;
 
     det_sqlite_call(&store->writer, STATEMENT_DEFINITION_SET, &call);
@@ -116,8 +118,13 @@ static int keep_definition(struct sqlite_store *store, void *context)
     return det_sqlite_run(&call);
 }
 
+static int keep_alone(struct sqlite_store *store, void *context)
+{
+    return det_sqlite_definition_keep(store, context);
+}
+
 static int serve(
-    struct sqlite_store *store, struct definition *definition, struct det_error *reterr)
+    struct sqlite_store *store, struct sqlite_definition *definition, struct det_error *reterr)
 {
     struct sqlite_connection *reader;
     bool is_known = false;
@@ -125,14 +132,13 @@ static int serve(
 
     if (reterr)
         reterr->code = 0;
-    det_chain_fingerprint(definition->spec, definition->fingerprint);
     r = det_sqlite_reader(store, &reader);
     if (r == 0) {
         r = check_fits(reader, definition, &is_known, reterr);
         det_sqlite_reader_end(store, reader);
     }
     if (r == 0 && !is_known && store->writer.database)
-        r = det_sqlite_alone(store, keep_definition, definition);
+        r = det_sqlite_alone(store, keep_alone, definition);
     if (r < 0 && reterr && reterr->code != r)
         (void)det_error_set(
             reterr, r, "%s: cannot serve %s: %s", store->path, definition->machine->name,
@@ -140,48 +146,52 @@ static int serve(
     return r;
 }
 
-/* The definition as a text; "" for one that only a builder can make. Free it with the allocator. */
-static int write_spec(
-    const struct sqlite_store *store, const struct det_machine *machine, char **ret,
-    size_t *ret_size)
+/* "" for one that only a builder can make. */
+int det_sqlite_definition_open(
+    const struct sqlite_store *store, const struct det_machine *machine,
+    struct sqlite_definition *ret)
 {
     const struct det_allocator *allocator = store->store.allocator;
     int64_t size;
-    char *spec;
 
+    *ret = (struct sqlite_definition){ .machine = machine };
     size = det_machine_write(machine, allocator, NULL, 0, NULL);
     if (size == DET_ERR_UNSUPPORTED || size == DET_ERR_LIMIT)
         size = 0;
     if (size < 0)
         return (int)size;
-    spec = det_alloc_zero(allocator, (size_t)size + 1);
-    if (!spec)
+    ret->size = (size_t)size + 1;
+    ret->spec = det_alloc_zero(allocator, ret->size);
+    if (!ret->spec)
         return DET_ERR_NO_MEMORY;
-    *ret = spec;
-    *ret_size = (size_t)size + 1;
     if (size > 0)
-        size = det_machine_write(machine, allocator, spec, *ret_size, NULL);
-    if (size >= 0)
+        size = det_machine_write(machine, allocator, ret->spec, ret->size, NULL);
+    if (size >= 0) {
+        det_chain_fingerprint(ret->spec, ret->fingerprint);
         return 0;
-    det_free(allocator, spec, *ret_size);
+    }
+    det_sqlite_definition_close(store, ret);
     return (int)size;
+}
+
+void det_sqlite_definition_close(
+    const struct sqlite_store *store, struct sqlite_definition *definition)
+{
+    det_free(store->store.allocator, definition->spec, definition->size);
 }
 
 int det_sqlite_serve(
     struct det_store *base, const struct det_machine *machine, struct det_error *reterr)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    struct definition definition = { .machine = machine };
-    size_t size;
-    char *spec;
+    struct sqlite_definition definition;
     int r;
 
-    r = write_spec(store, machine, &spec, &size);
+    r = det_sqlite_definition_open(store, machine, &definition);
     if (r < 0)
         return det_error_set(reterr, r, "no memory for the definition of %s", machine->name);
-    definition.spec = spec;
     r = serve(store, &definition, reterr);
-    det_free(base->allocator, spec, size);
+    det_sqlite_definition_close(store, &definition);
     return r;
 }
 
@@ -220,6 +230,7 @@ static void bind_query(
         det_sqlite_null(call);
     else
         det_sqlite_number(call, query->stopped == DET_STORE_STOPPED);
+    det_sqlite_number(call, query->has_dead);
     det_sqlite_number(call, query->limit && query->limit < INT64_MAX ? (int64_t)query->limit : -1);
 }
 
@@ -325,7 +336,7 @@ int det_sqlite_due(
     struct sqlite_store *store = sqlite_store_of(base);
     struct source timers, effects;
     struct sqlite_connection *reader;
-    det_time next;
+    det_time next = DET_NEVER;
     int r;
 
     r = det_sqlite_reader(store, &reader);

@@ -260,8 +260,9 @@ static int load_all(
     r = find_head(store, reader, machine, id, ret, &instance);
     if (r < 0)
         return r;
+    det_assert(instance);
     instance->prunings = prunings;
-    r = det_sqlite_history(reader, instance, ret);
+    r = det_sqlite_history(store, reader, instance, ret);
     if (r == 0)
         r = load_table(reader, STATEMENT_TIMER_LOAD, instance, load_timer, rows);
     if (r == 0)

@@ -110,6 +110,13 @@ static const struct column columns[] = {
     { "answers", "sequence", "INTEGER NOT NULL" },
     { "answers", "visit", "INTEGER NOT NULL" },
     { "answers", "at", "INTEGER NOT NULL" },
+    { "renames", "number", "INTEGER PRIMARY KEY" },
+    { "renames", "machine", "TEXT NOT NULL" },
+    { "renames", "kind", "TEXT NOT NULL" },
+    { "renames", "old_name", "TEXT NOT NULL" },
+    { "renames", "new_name", "TEXT NOT NULL" },
+    { "renames", "batch", "INTEGER NOT NULL" },
+    { "renames", "position", "INTEGER NOT NULL" },
     { "leases", "name", "TEXT PRIMARY KEY NOT NULL" },
     { "leases", "token", "INTEGER NOT NULL" },
     { "leases", "owner", "TEXT NOT NULL" },
@@ -133,6 +140,7 @@ static const struct tail {
     { "dead_letters", ", PRIMARY KEY (instance, sequence, number)) WITHOUT ROWID", NULL },
     { "deferred", ", PRIMARY KEY (instance, sequence)) WITHOUT ROWID", NULL },
     { "answers", ", PRIMARY KEY (instance, event_id)) WITHOUT ROWID", NULL },
+    { "renames", ")", NULL },
     { "leases", ") WITHOUT ROWID", NULL },
 };
 #define TABLE_COUNT (sizeof tails / sizeof tails[0])
@@ -252,8 +260,7 @@ static int check_columns(sqlite3 *database, struct det_buffer *missing)
         if (!is_there[i])
             det_buffer_format(
                 missing, "%s%s.%s %.*s", missing->size ? ", " : "", columns[i].table,
-                columns[i].name, (int)strcspn(columns[i].declaration, " "),
-                columns[i].declaration);
+                columns[i].name, (int)strcspn(columns[i].declaration, " "), columns[i].declaration);
     return code;
 }
 
@@ -388,28 +395,31 @@ static int pass_gate(
     return 0;
 }
 
-/* The log is not used before it is known whose file it is: that would change it. */
+/* The log is not used before it is known whose file it is: that would change it. A file becomes one
+ * with a log by a transaction of the old kind, which ends only with the statement. */
 static int use_log(struct sqlite_store *store, sqlite3 *database, struct det_error *reterr)
 {
     sqlite3_stmt *statement = NULL;
     const char *mode = NULL;
-    int code, r = 0;
+    bool has_log = false;
+    int code;
 
     code = sqlite3_prepare_v2(database, "PRAGMA journal_mode = WAL", -1, &statement, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_step(statement);
-    if (code == SQLITE_ROW)
+    while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
         mode = (const char *)sqlite3_column_text(statement, 0);
-    if (code != SQLITE_ROW)
-        r = det_sqlite_explain(store, database, code, "write to it", reterr);
-    else if (!mode || strcmp(mode, "wal") != 0)
-        r = det_error_set(
+        has_log = mode && strcmp(mode, "wal") == 0;
+        code = SQLITE_OK;
+    }
+    (void)sqlite3_finalize(statement);
+    if (code != SQLITE_DONE)
+        return det_sqlite_explain(store, database, code, "write to it", reterr);
+    if (!has_log)
+        return det_error_set(
             reterr, DET_ERR_UNSUPPORTED,
             "%s: this file system cannot share memory, which the log of SQLite needs; use a local "
             "disk",
             store->path);
-    (void)sqlite3_finalize(statement);
-    return r;
+    return 0;
 }
 
 int det_sqlite_schema(

@@ -21,6 +21,21 @@ int box_open_with(
     return det_store_open_with(box->url, &options, ret, reterr);
 }
 
+/* A node of a shared store has a lease as long as it lives, so that nobody adopts what is its. */
+static struct det_store_lease change_node(struct det_store *store, enum det_store_lease_verb verb)
+{
+    struct det_store_lease lease;
+    char name[64];
+
+    snprintf(name, sizeof name, "node/%s", store->owner);
+    assert_int_equal(
+        store->ops->lease(
+            store, &(struct det_store_lease_change){ verb, name, store->owner, 1, 9999 * DET_DAY },
+            &lease),
+        0);
+    return lease;
+}
+
 struct det_store *box_open_store(struct box *box)
 {
     struct det_error error = { 0 };
@@ -30,6 +45,8 @@ struct det_store *box_open_store(struct box *box)
         fail_msg("%s cannot be opened: %s", box->url, error.text);
     if (store->ops->serve(store, box->machine, &error) < 0)
         fail_msg("the machine is not served: %s", error.text);
+    if (box->driver->is_shared)
+        change_node(store, DET_LEASE_ACQUIRE);
     return store;
 }
 
@@ -41,6 +58,8 @@ void box_close_store(struct box *box, struct det_store *store)
         store->ops->release(store, subject->instance);
         subject->instance = NULL;
     }
+    if (box->driver->is_shared && change_node(store, DET_LEASE_LOOK).owner[0])
+        change_node(store, DET_LEASE_RELEASE);
     det_store_close(store);
 }
 

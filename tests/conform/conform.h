@@ -33,11 +33,11 @@ struct box;
 /* A kind of store, and what may be asked of it. */
 struct driver {
     const char *scheme;
-    bool is_kept;      /* what was committed is there when it is opened again */
-    bool is_shared;    /* several may have it open at once */
-    bool is_simulated; /* it has the clock of a simulated world */
-    bool has_readers;  /* it can be opened for reading only */
-    bool is_stand_in;  /* for tests: it is not opened by a URL, and has no definitions */
+    bool is_kept;         /* what was committed is there when it is opened again */
+    bool is_shared;       /* several may have it open at once */
+    bool is_simulated;    /* it has the clock of a simulated world */
+    bool has_readers;     /* it can be opened for reading only */
+    bool is_stand_in;     /* for tests: it is not opened by a URL, and has no definitions */
     uint64_t model_steps; /* of the random test */
     /* Sets the URL of a store that is not there yet, each time another one; and away with all that
      * they have become. */
@@ -49,13 +49,13 @@ struct driver {
      * nothing that could be damaged. Nobody has it open. */
     void (*damage_snapshot)(struct box *box, const char *id);
 };
-extern const struct driver driver_memory, driver_shared, driver_sqlite;
+extern const struct driver driver_memory, driver_postgres, driver_shared, driver_sqlite;
 
 /* A store in its world. */
 struct box {
     const struct driver *driver;
     char url[URL_MAX];
-    void *place;         /* the driver's */
+    void *place; /* the driver's */
     unsigned place_count;
     struct det_sim *sim; /* NULL: the real world */
     struct det_world *world;

@@ -88,16 +88,23 @@ static void once_it_has_lapsed_anybody_writes_again(void **state)
     assert_int_equal(send_under(subject, 0), 0);
 }
 
-/* Nobody was in between: what the fence protects has not happened. */
-static void the_last_holder_may_write_after_its_time(void **state)
+/* Others may have written meanwhile without a lock, and the holder must hear of that. */
+static void a_holder_whose_time_is_over_writes_no_more(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
     struct lender lock = lock_of(subject);
     uint64_t fence = lender_grant(&lock, "a", DET_MILLISECOND);
+    struct det_store_lease lease;
 
     lender_lapse(&lock);
-    assert_int_equal(send_under(subject, fence), 0);
+    assert_int_equal(send_under(subject, fence), DET_ERR_LOCK_LOST);
+    assert_int_equal(send_under(subject, 0), 0);
+    assert_int_equal(send_under(subject, fence), DET_ERR_LOCK_LOST);
+    fence = lender_grant(&lock, "a", DET_HOUR);
+    assert_int_equal(lender_ask(&lock, DET_LEASE_RELEASE, "a", fence, 0, &lease), 0);
+    assert_int_equal(send_under(subject, fence), DET_ERR_LOCK_LOST);
+    assert_int_equal(subject->head.sequence, 1);
 }
 
 static void mistake_09_no_write_under_an_old_fence_whatever_the_lock_does(void **state)
@@ -208,7 +215,7 @@ static const struct CMUnitTest locks[] = {
     CASE(a_commit_without_events_needs_the_lock_too),
     CASE(once_it_is_released_anybody_writes_again),
     CASE(once_it_has_lapsed_anybody_writes_again),
-    CASE(the_last_holder_may_write_after_its_time),
+    CASE(a_holder_whose_time_is_over_writes_no_more),
     CASE(mistake_09_no_write_under_an_old_fence_whatever_the_lock_does),
     CASE(an_instance_that_is_not_there_has_no_lock),
     CASE(every_instance_has_its_own_lock),

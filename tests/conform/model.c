@@ -13,7 +13,7 @@ void model_init(struct model *model)
 
 static int id_number(const char *event_id)
 {
-    return event_id ? atoi(event_id + 1) : -1;
+    return event_id ? (int)strtol(event_id + 1, NULL, 10) : -1;
 }
 
 static const struct image_timer *find_timer(const struct image *image, uint16_t timer)
@@ -81,9 +81,11 @@ static unsigned row_refusals(const struct image *image, const struct det_store_c
 static unsigned lock_refusals(
     const struct image *image, const struct det_store_commit *commit, det_time now)
 {
+    bool is_held = image->lock.expires_at > now;
+
     if (commit->fence)
-        return commit->fence != image->lock.token ? MODEL_LOCK_LOST : 0;
-    return image->lock.expires_at > now ? MODEL_LOCKED : 0;
+        return is_held && commit->fence == image->lock.token ? 0 : MODEL_LOCK_LOST;
+    return is_held ? MODEL_LOCKED : 0;
 }
 
 unsigned model_refusals(
@@ -94,7 +96,7 @@ unsigned model_refusals(
     unsigned refusals = 0;
 
     if (commit->is_new)
-        return image->is_there ? MODEL_EXISTS : 0;
+        return image->is_there ? MODEL_EXISTS | lock_refusals(image, commit, now) : 0;
     if ((commit->event_count || commit->is_snapshot) &&
         commit->expected != image->loaded.head.sequence)
         refusals |= MODEL_CONFLICT;

@@ -2,7 +2,8 @@
  * Copyright the detent authors */
 
 /* model_cases.c - random commits, locks, prunings and reopenings of a few instances, each step
- * compared with the model. A failure tells the step; CONFORM_SEED in the environment is the seed. */
+ * compared with the model. A failure tells the step; CONFORM_SEED in the environment is the seed.
+ */
 #include "conform/model.h"
 
 #define SUBJECTS 4
@@ -179,7 +180,7 @@ static void some_commit(struct play *play, unsigned number)
         draft_snapshot(&draft);
     if (happens(play, 4))
         draft.commit.expected += 1 + below(play, 3);
-    if (image->lock.token && happens(play, 60))
+    if (image->lock.token && happens(play, image->lock.owner[0] ? 60 : 3))
         draft.commit.fence = image->lock.token - (happens(play, 10) ? 1 : 0);
     judge(play, number, &draft);
 }

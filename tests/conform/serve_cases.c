@@ -4,6 +4,11 @@
 /* serve_cases.c - definitions: which ones fit what is stored, and that names count, not numbers. */
 #include "conform/conform.h"
 
+static bool keeps_definitions(const struct box *box)
+{
+    return box->driver->is_kept && !box->driver->is_stand_in;
+}
+
 /* Whether a variant of the definition is served by a new opening: its result. The store is left
  * open with it, and the spec to be closed after it. */
 static int serve_variant(
@@ -13,7 +18,7 @@ static int serve_variant(
     struct det_error error = { 0 };
 
     *ret = parcel_variant(replacements);
-    if (box->driver->is_kept) {
+    if (keeps_definitions(box)) {
         box_close_store(box, box->store);
         box->store = NULL;
         if (box_open_with(box, (struct det_store_options){ 0 }, &box->store, &error) < 0)
@@ -26,7 +31,7 @@ static int serve_variant(
  * same shape only. */
 static void assert_served(struct box *box, int r, const struct det_error *error)
 {
-    if (!box->driver->is_kept)
+    if (!keeps_definitions(box))
         assert_int_equal(r, DET_ERR_VERSION);
     else if (r < 0)
         fail_msg("it is not served: %s", error->text);
@@ -126,7 +131,7 @@ static void assert_refused(struct box *box, const struct missing *missing)
 
     assert_int_equal(serve_variant(box, missing->replacements, &spec, &error), DET_ERR_VERSION);
     assert_int_equal(error.code, DET_ERR_VERSION);
-    if (box->driver->is_kept && !strstr(error.text, missing->name))
+    if (keeps_definitions(box) && !strstr(error.text, missing->name))
         fail_msg("\"%s\" does not name %s", error.text, missing->name);
     done_with(box, spec);
 }
@@ -177,11 +182,11 @@ static void what_nobody_uses_may_be_missing(void **state)
         struct det_spec *spec;
 
         assert_served(box, serve_variant(box, variants[i], &spec, &error), &error);
-        if (box->driver->is_kept)
+        if (keeps_definitions(box))
             done_with(box, spec);
         else
             det_spec_close(spec);
-        if (box->driver->is_kept)
+        if (keeps_definitions(box))
             box->store = box_open_store(box);
     }
 }
@@ -195,7 +200,7 @@ static void a_refused_definition_leaves_everything_as_it_was(void **state)
 
     subject_move(subject, PARCEL_HOLD, PARCEL_HELD);
     before = image_read(box, "p");
-    if (box->driver->is_kept) {
+    if (keeps_definitions(box)) {
         assert_refused(box, &(struct missing){ "held", without_held });
         box->store = box_open_store(box);
     }
@@ -253,7 +258,7 @@ static void the_newest_definition_of_a_machine_is_told(void **state)
     assert_served(box, serve_variant(box, newer, &spec, &error), &error);
     assert_int_equal(box->store->ops->machines(box->store, see_machine, &machines), 0);
     assert_int_equal(machines.parcels, 1);
-    assert_int_equal(machines.version, box->driver->is_kept ? 3 : 2);
+    assert_int_equal(machines.version, keeps_definitions(box) ? 3 : 2);
     done_with(box, spec);
 }
 

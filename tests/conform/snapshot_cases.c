@@ -140,8 +140,8 @@ static void behaviour_55_a_second_snapshot_replaces_the_first(void **state)
     free(image);
 }
 
-/* Whoever still believes in sequence 5 may be refused, or the snapshot be that of the true head; but
- * it is never of the one with a state or data of the other, and never older than the one before. */
+/* Whoever still believes in sequence 5 may be refused, or the snapshot be that of the true head;
+ * but it is never of the one with a state or data of the other, and never older than the last. */
 static void mistake_12_a_snapshot_is_never_torn_nor_older_than_the_last(void **state)
 {
     struct box *box = *state;

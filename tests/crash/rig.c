@@ -48,10 +48,10 @@ static void answer(struct crash_rig *rig, size_t step)
     const struct crash_disk *disk = &rig->bed.disks[0];
 
     rig->answered = step;
+    if (rig->failed_before > rig->forgiven && rig->plan->steps[step - 1].kind != CRASH_STEP_REOPEN)
+        rig->answered_late++;
     if (rig->plan->steps[step - 1].kind == CRASH_STEP_REOPEN)
         rig->forgiven = disk->failed_syncs;
-    if (disk->failed_syncs > rig->forgiven)
-        rig->answered_late++;
     crash_disk_mark(&rig->bed.disks[0], 2 * step);
 }
 
@@ -72,6 +72,7 @@ int crash_rig_run(struct crash_rig *rig, size_t from, size_t to)
     r = crash_run_open(run, version_at(rig, from));
     for (size_t i = from + 1; i <= to && r == 0; i++) {
         rig->begun = i;
+        rig->failed_before = disk->failed_syncs;
         crash_disk_mark(disk, 2 * i - 1);
         if (rig->answers_early)
             answer(rig, i);

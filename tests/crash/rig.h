@@ -22,7 +22,8 @@ struct crash_rig {
     struct crash_model *found;
     size_t begun, answered; /* steps */
     uint64_t forgiven;      /* failed syncs before the store was opened last */
-    size_t answered_late;   /* answers of an opened store after a sync of it had failed */
+    uint64_t failed_before; /* failed syncs before the step that was begun last */
+    size_t answered_late;   /* answers to steps that were begun after a sync of the store failed */
     bool answers_early;     /* a broken store, to see that the rig finds out */
     uint64_t nested_every;  /* one in so many states is cut again while it is recovered; 0: none */
     uint64_t states, nested_states;

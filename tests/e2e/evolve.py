@@ -7,6 +7,7 @@
 
 The frame is that of up.py.
 """
+import fcntl
 import sys
 from pathlib import Path
 
@@ -72,7 +73,8 @@ def test_diff_tells_changes_and_what_they_could_strand():
     done = diff(("waiting)", "settling)"), ("HOURS(1)", "HOURS(2)"), code=1)
     equal(done.stdout.splitlines(), [
         "- state waiting is gone", "+ state settling is new",
-        "~ pending on check: it goes to settling, ARM(bell) (before: it goes to waiting, ARM(bell))",
+        "~ pending on check: it goes to settling, ARM(bell) "
+        "(before: it goes to waiting, ARM(bell))",
         "What instances of the old definition could meet:", "! state waiting is gone"])
     check("say --rename-state waiting=settling" in done.stderr, done.stderr)
     check("order: 3 changes, 1 of which could strand what runs" in done.stderr, done.stderr)
@@ -122,6 +124,145 @@ def test_what_cannot_be_compared():
     detent("diff", "order.fsm", code=2, err="which store?")
     detent("replay", "order.fsm", code=2, err="which store?")
     detent("migrate", "order.fsm", "--store", "memory:", code=2)
+
+
+# With a store.
+
+STORE = ["--store", "sqlite:orders.db"]
+NAMES = (("waiting)", "settling)"), ("remind)", "nag)"), ("print_label", "print_slip"),
+         ("bell", "gong"))
+RENAMES = ["--rename-state", "waiting=settling", "--rename-event", "remind=nag",
+           "--rename-effect", "print_label=print_slip", "--rename-timer", "bell=gong"]
+
+
+def fill():
+    """o-1 waits, o-2 has paid and its effect has not ended, o-3 has a deferred event."""
+    write("order.fsm", ORDER)
+    for name in ("o-1", "o-2", "o-3"):
+        detent("start", "order.fsm", name, *STORE)
+    detent("send", "o-1", "check", *STORE)
+    detent("send", "o-2", "check", *STORE)
+    detent("send", "o-2", "pay", "--data", '{"cents": 42}', *STORE)
+    detent("send", "o-3", "ship", *STORE)
+
+
+def test_diff_counts_what_is_stored():
+    fill()
+    change(*NAMES)
+    done = detent("diff", "new.fsm", *STORE, code=1)
+    check("! state waiting is gone; 1 instance is in it\n" in done.stdout, done.stdout)
+    check("! effect print_label is gone; 1 has not ended\n" in done.stdout, done.stdout)
+    check("! timer bell is gone; 2 are armed\n" in done.stdout, done.stdout)
+    check("! event remind is gone; 2 timers, deferred events or effects need it\n"
+          in done.stdout, done.stdout)
+    equal(detent("diff", "order.fsm", "new.fsm", *STORE, code=1).stdout, done.stdout)
+    hazards = [o for o in objects("diff", "new.fsm", *STORE, code=1) if o["type"] == "hazard"]
+    equal([(o["subject"], o["name"], o["stored"]) for o in hazards],
+          [("state", "waiting", 1), ("event", "remind", 2), ("effect", "print_label", 1),
+           ("timer", "bell", 2)])
+    detent("diff", "new.fsm", *STORE, *RENAMES)
+
+
+def test_what_nobody_uses_strands_nobody():
+    fill()
+    change(("STATE(DONE,    done, FINAL)", "STATE(DONE,    closed, FINAL)"))
+    done = detent("diff", "new.fsm", *STORE)
+    check("  state done is gone; 0 instances are in it\n" in done.stdout, done.stdout)
+    detent("migrate", "new.fsm", *STORE, err="version 1 is in the store")
+    detent("diff", "new.fsm", *STORE, err="order: no change")
+
+
+def test_a_way_that_is_gone_is_told_for_those_who_need_it():
+    fill()
+    change(("ON(WAITING, LATE,  PENDING)", "ON(PENDING, LATE, PENDING)"),
+           ("AFTER(WAITING", "AFTER(PENDING"), ("ON(PAID, SHIP, DONE)", "STAY(PAID, SHIP)"),
+           ("ON(PENDING, CHECK", "ON(PENDING, SHIP, DONE)\nON(PENDING, CHECK"))
+    done = detent("diff", "new.fsm", *STORE, code=1)
+    check("! state waiting no longer takes late, which a timeout of those there may send; "
+          "1 instance is in it\n" in done.stdout, done.stdout)
+    check("! state paid has no way out any more; 1 instance is in it\n" in done.stdout)
+
+
+def test_replay_tells_what_would_have_gone_otherwise():
+    fill()
+    detent("replay", "order.fsm", *STORE, err="3 instances, 4 events derived again, 0 different")
+    change(("ON(WAITING, PAY,   PAID, ", "ON(WAITING, PAY,   DONE, "))
+    write("new.fsm", Path("new.fsm").read_text() + "ON(PENDING, SHIP, PAID)\n")
+    done = detent("replay", "new.fsm", *STORE, code=1)
+    equal(done.stdout.splitlines(), [
+        "o-2 event 2: waiting on pay leads to done; recorded: it leads to paid",
+        "o-3 event 1: pending on ship leads to paid; recorded: it is deferred"])
+    told = objects("replay", "new.fsm", "--instance", "o-2", *STORE, code=1)
+    equal(told, [
+        {"type": "drift", "machine": "order", "id": "o-2", "sequence": 2, "event": "pay",
+         "from": "waiting", "recorded": "paid", "derived": "done",
+         "text": "waiting on pay leads to done; recorded: it leads to paid"},
+        {"type": "summary", "ok": False, "instances": 1, "events": 2, "drifts": 1,
+         "unreadable": 0}])
+    detent("replay", "order.fsm", "--instance", "o-9", *STORE, code=3)
+    change(*NAMES)
+    detent("replay", "new.fsm", *STORE, code=1, out="order has no state waiting")
+    detent("replay", "new.fsm", *STORE, *RENAMES)
+
+
+def test_migrate_renames_what_is_stored():
+    fill()
+    change(*NAMES)
+    before = Path("orders.db").read_bytes()
+    detent("migrate", "new.fsm", *STORE, code=1, err="not possible")
+    done = detent("migrate", "--dry-run", "new.fsm", *STORE, *RENAMES, err="nothing was changed")
+    equal(done.stdout.splitlines(), [
+        "> state waiting becomes settling: 1 stored", "> event remind becomes nag: 2 stored",
+        "> effect print_label becomes print_slip: 1 stored", "> timer bell becomes gong: 2 stored"])
+    equal(Path("orders.db").read_bytes(), before)
+    detent("migrate", "new.fsm", *STORE, *RENAMES, err="version 1 is in the store, 7 rows changed")
+    detent("list", *STORE, out=["o-1  settling", "o-2  paid"])
+    detent("history", "o-2", *STORE, out="settling  paid")
+    detent("why", "o-2", *STORE, out=["nag by gong", "print_slip waits"])
+    detent("get", "o-2", *STORE, out="settling, pending")
+    detent("send", "o-1", "pay", "--data", '{"cents": 7}', *STORE, out="settling -> paid")
+    detent("replay", "new.fsm", *STORE)
+    detent("store", "verify", *STORE)
+    detent("start", "order.fsm", "o-4", *STORE, code=1, err="detent diff")
+    summary = objects("migrate", "order.fsm", "--rename-state", "settling=waiting",
+                      "--rename-event", "nag=remind", "--rename-effect",
+                      "print_slip=print_label", "--rename-timer", "gong=bell", *STORE)[-1]
+    equal((summary["ok"], summary["dry_run"], summary["stranded"]), (True, False, 0))
+    detent("history", "o-1", *STORE, out="waiting  paid")
+    detent("store", "verify", *STORE)
+
+
+def test_migrate_needs_the_store_for_itself():
+    fill()
+    change(*NAMES)
+    with open("orders.db.lock", "r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        detent("migrate", "--dry-run", "new.fsm", *STORE, *RENAMES)
+        detent("migrate", "new.fsm", *STORE, *RENAMES, code=6)
+    detent("list", *STORE, out="waiting")
+
+
+def test_a_machine_without_payloads_and_data():
+    write("light.fsm", """#define FSM_NAME light
+#define FSM_PREFIX LIGHT
+STATE(RED, red, INITIAL)
+STATE(GREEN, green)
+EVENT(GO, go)
+ON(ANY(RED, GREEN), GO, GREEN)
+""")
+    detent("start", "light.fsm", "l-1", *STORE)
+    detent("send", "l-1", "go", *STORE)
+    detent("replay", "light.fsm", *STORE, err="1 instance, 1 event derived again, 0 different")
+    detent("diff", "light.fsm", *STORE)
+
+
+def test_a_machine_that_the_store_does_not_have():
+    fill()
+    write("light.fsm", ORDER.replace("order", "light"))
+    detent("diff", "light.fsm", *STORE, code=3, err="has no machine 'light'")
+    detent("replay", "light.fsm", *STORE, code=3)
+    detent("migrate", "light.fsm", *STORE, code=3)
+    detent("diff", "order.fsm", "--store", "sqlite:none.db", code=3)
 
 
 if __name__ == "__main__":

@@ -226,6 +226,44 @@ static int shared_events(
     return r < 0 ? r : leave(node, inner->ops->events(inner, instance, after, visit, context));
 }
 
+static int shared_snapshot(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret)
+{
+    struct node *node = node_of(store);
+    struct det_store *inner = node->shared->inner;
+    int r;
+
+    r = enter(node);
+    return r < 0 ? r : leave(node, inner->ops->snapshot(inner, instance, ret));
+}
+
+static int shared_prune(
+    struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
+    det_time answers_before, uint64_t *ret)
+{
+    struct node *node = node_of(store);
+    struct det_store *inner = node->shared->inner;
+    int r;
+
+    r = enter(node);
+    if (r < 0)
+        return r;
+    return leave(node, inner->ops->prune(inner, instance, sequence, answers_before, ret));
+}
+
+static int shared_machines(
+    struct det_store *store,
+    int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
+    void *context)
+{
+    struct node *node = node_of(store);
+    struct det_store *inner = node->shared->inner;
+    int r;
+
+    r = enter(node);
+    return r < 0 ? r : leave(node, inner->ops->machines(inner, visit, context));
+}
+
 static int shared_list(
     struct det_store *store, const struct det_machine *machine, const struct det_store_query *query,
     int (*visit)(void *context, const struct det_store_listed *row), void *context)
@@ -332,7 +370,10 @@ static const struct det_store_ops operations = {
     .adopt = shared_adopt,
     .lease = shared_lease,
     .lock = shared_lock,
+    .snapshot = shared_snapshot,
+    .prune = shared_prune,
     .listen = shared_listen,
+    .machines = shared_machines,
 };
 
 struct det_store *det_shared_node(struct det_shared *shared)

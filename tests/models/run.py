@@ -10,7 +10,8 @@
    all have been taken, but for those that are named here as out of its reach.
 3. Each broken variant of a model must be found out.
 
-SPECS is the folder of the specs, src/task of SOURCE unless it is given. Exit code 77: no spin."""
+SPECS is the folder of the specs, src/task and src/runtime of SOURCE unless it is given. Exit code
+77: no spin."""
 
 import itertools
 import json
@@ -36,12 +37,19 @@ RUNS = [
     ("slot", {"WIDTH": 1, "SUBMISSIONS": 4, "ORDERS": 2, "REMOVALS": 2, "DEPTH": 0}, []),
     ("slot", {"WIDTH": 1, "SUBMISSIONS": 4, "WIDTHS": 2}, []),
     ("slot", {"WIDTH": 2, "SUBMISSIONS": 4, "FAILURES": 2}, ["-l"]),
+    ("lease", {"ROLE": 1}, []),
+    ("lease", {"ROLE": 2}, []),
+    ("lease", {"ROLE": 3}, []),
+    ("lease", {"ROLE": 3, "NODES": 3}, []),
 ]
 # model, variant, what else is defined, formula
 BROKEN = [("actor", n, {}, None) for n in range(1, 7)]
 BROKEN += [("actor", 7, {"LIVE": 1}, "nobody_waits_for_ever")]
 BROKEN += [("slot", n, {"WIDTH": 1}, None) for n in range(1, 8)]
 BROKEN += [("slot", 8, {"WIDTH": 2, "WIDTHS": 1}, None)]
+BROKEN += [("lease", n, {"ROLE": 1}, None) for n in (1, 2, 4, 7)]
+BROKEN += [("lease", n, {"ROLE": 2}, None) for n in (4, 7)]
+BROKEN += [("lease", n, {"ROLE": 3}, None) for n in (3, 4, 5, 6)]
 # Rows that no run can take, with the reason.
 UNTAKEN = {
     "actor": {},
@@ -49,6 +57,7 @@ UNTAKEN = {
         "SLOT_CLOSING SLOT_UNSTARTED": "nothing starts there, and who fails to start fails at once",
         "SLOT_TERMINATING SLOT_UNSTARTED else": "the one that is told to stop is an owner still",
     },
+    "lease": {},
 }
 
 
@@ -267,18 +276,20 @@ def check_broken(work, model, variant, defines, formula):
 
 def main():
     detent, source, work = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    specs = Path(sys.argv[4]) if len(sys.argv) > 4 else source / "src/task"
+    folders = ([Path(sys.argv[4])] if len(sys.argv) > 4 else
+               [source / "src/task", source / "src/runtime"])
     began = time.monotonic()
     if not shutil.which("spin"):
         print("skip: there is no spin")
         return SKIPPED
     work.mkdir(parents=True, exist_ok=True)
     for spec in [*sorted((source / "tests/corpus/good").glob("*.fsm")),
-                 *sorted(specs.glob("*.fsm"))]:
+                 *(spec for folder in folders for spec in sorted(folder.glob("*.fsm")))]:
         print(f"ok      {spec.name}: {check_table(detent, spec, work)} steps as in the table")
     total, tables = 0, {}
     for model in UNTAKEN:
-        table, rows = count_rows(run([detent, "gen", "promela", str(specs / f"{model}.fsm")]))
+        spec = next(path for folder in folders if (path := folder / f"{model}.fsm").exists())
+        table, rows = count_rows(run([detent, "gen", "promela", str(spec)]))
         (work / f"{model}_table.pml").write_text(table)
         shutil.copy(source / f"tests/models/{model}.pml", work)
         tables[model] = [rows, set(range(len(rows)))]

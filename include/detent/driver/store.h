@@ -15,7 +15,8 @@
  * Rules
  *   1. One commit is everything that one send implies. The driver checks the expected sequence, the
  *      event id, and that what is fired or ended is still there, inside it.
- *   2. The runtime never has two operations on one instance under way at once. Operations on
+ *   2. The runtime never has two operations on one instance under way at once, but for `lock`,
+ *      which comes at any time: a lock is renewed while its holder sends. Operations on
  *      different instances, and `list`, come from any thread at any time.
  *   3. Values are structs of the machine's records, borrowed for the call. A driver that writes
  *      bytes encodes them with det_record_encode(), and writes names and versions, never ids.
@@ -131,12 +132,13 @@ struct det_store_commit {
     const char *id;
     struct det_store_instance *instance; /* written when it is a new one */
     bool is_new;                         /* DET_ERR_EXISTS when there is one */
-    uint64_t expected;                   /* the sequence it must stand at, when there are events */
+    uint64_t expected;                   /* the sequence it must stand at, when there are events
+                                            or a snapshot is taken */
     const struct det_store_head *head;   /* afterwards */
     const char *reason;                  /* of a stop; NULL: none, or unchanged */
     const void *data;                    /* afterwards; NULL: unchanged; never when it is new */
     const struct det_store_event *events;
-    size_t event_count; /* 0: the sequence is not moved and not checked */
+    size_t event_count; /* 0: the sequence is not moved, and checked for a snapshot only */
     const struct det_store_timer_change *timers;
     size_t timer_count;
     const struct det_store_effect_change *effects;
@@ -153,7 +155,8 @@ struct det_store_commit {
      *   0                     it is durable
      *   DET_ERR_CONFLICT      it stood at `actual`; nothing happened
      *   DET_ERR_LOCKED        somebody else holds its lock, and `fence` is 0; nothing happened
-     *   DET_ERR_LOCK_LOST     `fence` is not the last grant; nothing happened
+     *   DET_ERR_LOCK_LOST     `fence` is not the last grant, or that was released or has lapsed, so
+     *                         that others may have written meanwhile; nothing happened
      *   DET_ERR_EARLY         a timer to be taken is not due; nothing happened
      *   DET_ERR_EXISTS        it is not new, or the event id is known; nothing happened
      *   DET_ERR_NOT_FOUND     something to take or update was not there; nothing happened
@@ -214,7 +217,7 @@ struct det_store_snapshot {
 enum det_store_lease_verb {
     DET_LEASE_ACQUIRE, /* when it is free or has lapsed: a new token, one above the last one */
     DET_LEASE_RENEW,   /* when `token` is the last one and it has not lapsed: a new end */
-    DET_LEASE_RELEASE, /* when `token` is the last one: free */
+    DET_LEASE_RELEASE, /* when `token` is the last one and it was not released before: free */
     DET_LEASE_LOOK,    /* changes nothing */
 };
 struct det_store_lease {
@@ -321,7 +324,8 @@ struct det_store_ops {
         struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
         det_time answers_before, uint64_t *ret);
     /* Called, on any thread, when somebody else has changed something that may be due for this
-     * node sooner than it thinks. NULL where the store is not shared. */
+     * node sooner than it thinks, or has given up a lock or a lease. `wake` NULL: not any more, and
+     * none is under way when this returns. NULL where the store is not shared. */
     void (*listen)(struct det_store *store, void (*wake)(void *context), void *context);
     /* The rest is for keeping a store. NULL: DET_ERR_UNSUPPORTED. */
     /* The file or database itself, the chain of every instance, every checksum, and that what

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* lock_loop_test.c - locks and what the loop does: timers and products that meet one, a loop of the
+ * user's, a runtime that closes around one. */
+#include "runtime/nodes_test.h"
+
+static const struct det_lock_options hourly = { .span = DET_HOUR };
+
+static unsigned state_of(struct nodes *n, const char *id)
+{
+    struct det_instance instance;
+
+    assert_int_equal(det_runtime_get(n->runtime[0], n->order, id, &instance, NULL), 0);
+    return instance.state;
+}
+
+static void a_timer_that_meets_a_lock_fires_when_it_is_free_and_nobody_is_troubled(void **unused)
+{
+    struct nodes *n = nodes_open(1, (struct det_runtime_options){ 0 });
+    struct det_lock *lock;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 0, "o-1", &hourly);
+    pass(n, 40 * DET_MINUTE);
+    assert_int_equal(state_of(n, "o-1"), PENDING);
+    det_lock_close(lock);
+    pass(n, DET_SECOND);
+    assert_int_equal(state_of(n, "o-1"), CANCELLED);
+    assert_int_equal(node_counts(n, 0).timeouts_fired, 1);
+    assert_int_equal(n->control.troubles, 0);
+    nodes_close(n);
+}
+
+static void a_timer_that_is_cleared_under_the_lock_does_not_fire_afterwards(void **unused)
+{
+    struct nodes *n = nodes_open(1, (struct det_runtime_options){ 0 });
+    struct det_lock *lock;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 0, "o-1", &hourly);
+    pass(n, 40 * DET_MINUTE);
+    assert_int_equal(lock_kind(n, lock, TOUCH), 0);
+    det_lock_close(lock);
+    pass(n, DET_MINUTE);
+    assert_int_equal(state_of(n, "o-1"), PENDING);
+    assert_int_equal(node_counts(n, 0).timeouts_fired, 0);
+    nodes_close(n);
+}
+
+static void a_product_that_meets_a_lock_is_taken_when_it_is_free(void **unused)
+{
+    struct nodes *n = nodes_open(1, (struct det_runtime_options){ 0 });
+    struct order_event event = { .kind = PAY, .as.pay = { .cents = 100, .card = "4242" } };
+    struct det_lock *lock;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 0, "o-1", &hourly);
+    assert_int_equal(det_lock_send(lock, &event, NULL, NULL), 0);
+    pass(n, 9 * DET_MINUTE);
+    assert_int_equal(n->control.effects, 1);
+    assert_int_equal(state_of(n, "o-1"), CHARGING);
+    det_lock_close(lock);
+    pass(n, DET_SECOND);
+    assert_int_equal(state_of(n, "o-1"), PAID);
+    assert_int_equal(n->control.effects, 1);
+    assert_int_equal(n->control.troubles, 0);
+    nodes_close(n);
+}
+
+/* Whoever waits in the loop's own thread turns it when it likes; asking needs no turn. */
+static void with_a_loop_of_the_users_a_lock_is_had_without_a_turn(void **unused)
+{
+    struct nodes *n = nodes_open(0, (struct det_runtime_options){ 0 });
+    struct det_world *world = det_sim_world(n->sim);
+    struct det_runtime_options options = { .world = world, .user = &n->control };
+    struct det_lock *lock;
+
+    (void)unused;
+    assert_int_equal(det_loop_open(world, NULL, &options.loop), 0);
+    n->store[0] = det_shared_node(n->shared);
+    assert_int_equal(det_runtime_open(n->store[0], &options, &n->runtime[0], &n->error), 0);
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    for (int i = 0; i < 3; i++) {
+        lock = node_lock(n, 0, "o-1", NULL);
+        assert_int_equal(lock_kind(n, lock, PING), 0);
+        if (i == 1)
+            assert_true(det_loop_turn(options.loop, 0) >= 0);
+        det_lock_close(lock);
+    }
+    node_close(n, 0);
+    det_loop_close(options.loop);
+    nodes_close(n);
+}
+
+static void a_passive_runtime_locks_too(void **unused)
+{
+    struct nodes *n = nodes_open(1, (struct det_runtime_options){ .is_passive = true });
+    struct det_lock *lock;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 0, "o-1", NULL);
+    assert_int_equal(lock_kind(n, lock, PING), 0);
+    det_lock_close(lock);
+    assert_int_equal(try_lock(n, 0, "o-1", -1), 0);
+    nodes_close(n);
+}
+
+static void leave_one_open(void *argument)
+{
+    struct nodes *n = argument;
+
+    (void)node_lock(n, 0, "o-1", NULL);
+    det_runtime_close(n->runtime[0]);
+}
+
+static void a_runtime_is_not_closed_around_a_lock(void **unused)
+{
+    struct nodes *n = nodes_open(1, (struct det_runtime_options){ 0 });
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    assert_true(det_test_aborts(leave_one_open, n, "opened"));
+    nodes_close(n);
+}
+
+/* The wall clock is nobody's business here. */
+static void a_clock_that_is_set_neither_costs_nor_prolongs_a_lock(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+    struct det_lock_options options = { .span = 10 * DET_SECOND };
+    struct det_lock *lock;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    lock = node_lock(n, 0, "o-1", &options);
+    det_sim_jump_wall(n->sim, DET_HOUR);
+    pass(n, DET_MINUTE);
+    det_sim_jump_wall(n->sim, -10 * DET_HOUR);
+    pass(n, DET_MINUTE);
+    assert_true(det_lock_is_held(lock));
+    assert_int_equal(try_lock(n, 1, "o-1", -1), DET_ERR_LOCKED);
+    assert_int_equal(lock_kind(n, lock, PING), 0);
+    det_shared_pause(n->store[0], true);
+    pass(n, 10 * DET_SECOND);
+    assert_int_equal(try_lock(n, 1, "o-1", -1), 0);
+    det_shared_pause(n->store[0], false);
+    det_lock_close(lock);
+    nodes_close(n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_timer_that_meets_a_lock_fires_when_it_is_free_and_nobody_is_troubled),
+        cmocka_unit_test(a_timer_that_is_cleared_under_the_lock_does_not_fire_afterwards),
+        cmocka_unit_test(a_product_that_meets_a_lock_is_taken_when_it_is_free),
+        cmocka_unit_test(with_a_loop_of_the_users_a_lock_is_had_without_a_turn),
+        cmocka_unit_test(a_passive_runtime_locks_too),
+        cmocka_unit_test(a_runtime_is_not_closed_around_a_lock),
+        cmocka_unit_test(a_clock_that_is_set_neither_costs_nor_prolongs_a_lock),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

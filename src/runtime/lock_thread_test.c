@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* lock_thread_test.c - locks and leases with real threads, and without memory. */
+/* test: threads */
+#include <detent/lock.h>
+
+#include "runtime/runtime_test.h"
+
+#define THREADS 4
+#define ROUNDS  25
+
+struct crowd {
+    struct det_runtime *runtime;
+    struct det_machine *order;
+    unsigned inside; /* guarded by the lock itself */
+};
+
+/* Nobody else's event is between the two of one round. */
+static void take_turns(void *argument)
+{
+    struct crowd *crowd = argument;
+    struct det_lock_options options = { .wait = DET_NEVER, .retry = 20 * DET_MILLISECOND };
+    struct order_event event = { .kind = PING };
+
+    for (int i = 0; i < ROUNDS; i++) {
+        struct det_sent first, second;
+        struct det_instance between;
+        struct det_lock *lock;
+
+        assert_int_equal(
+            det_lock_open(crowd->runtime, crowd->order, "o-1", &options, &lock, NULL), 0);
+        assert_int_equal(crowd->inside++, 0);
+        assert_int_equal(det_lock_send(lock, &event, NULL, &first), 0);
+        assert_int_equal(det_lock_get(lock, &between, NULL), 0);
+        assert_int_equal(between.sequence, first.sequence);
+        assert_int_equal(det_lock_send(lock, &event, NULL, &second), 0);
+        assert_int_equal(second.sequence, first.sequence + 1);
+        crowd->inside--;
+        det_lock_close(lock);
+    }
+}
+
+static void run_crowd(struct crowd *crowd, void (*run)(void *argument))
+{
+    struct det_world *world = det_world_real();
+    struct det_thread *threads[THREADS];
+
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(det_thread_start(world, "crowd", run, crowd, &threads[i]), 0);
+    for (size_t i = 0; i < THREADS; i++)
+        det_thread_join(world, threads[i]);
+}
+
+static void in_crowd(enum det_locking locking, void (*run)(void *argument), uint64_t expected)
+{
+    struct order_control control = { 0 };
+    struct crowd crowd = { .order = order_machine(true) };
+    struct det_runtime_options options = { .locking = locking, .user = &control };
+    struct det_lock_options patient = { .wait = DET_NEVER, .retry = 20 * DET_MILLISECOND };
+    struct det_instance instance;
+    struct det_store *store;
+
+    options.lock = &patient;
+    assert_int_equal(det_store_open("memory:", &store, NULL), 0);
+    assert_int_equal(det_runtime_open(store, &options, &crowd.runtime, NULL), 0);
+    assert_int_equal(det_runtime_start(crowd.runtime, crowd.order, "o-1", NULL, NULL, NULL), 0);
+    run_crowd(&crowd, run);
+    assert_int_equal(det_runtime_get(crowd.runtime, crowd.order, "o-1", &instance, NULL), 0);
+    assert_int_equal(instance.sequence, expected);
+    det_runtime_close(crowd.runtime);
+    det_store_close(store);
+    det_machine_close(crowd.order);
+}
+
+static void item_67_one_at_a_time_has_the_lock(void **unused)
+{
+    (void)unused;
+    in_crowd(DET_LOCK_OPTIMISTIC, take_turns, 2 * THREADS * ROUNDS);
+}
+
+/* Sends without a lock wait for those who have it. */
+static void send_plainly(void *argument)
+{
+    struct crowd *crowd = argument;
+    struct order_event event = { .kind = PING };
+
+    for (int i = 0; i < ROUNDS; i++)
+        assert_int_equal(
+            det_runtime_send(crowd->runtime, crowd->order, "o-1", &event, NULL, NULL), 0);
+}
+
+static void mix(void *argument)
+{
+    take_turns(argument);
+    send_plainly(argument);
+}
+
+static void plain_sends_come_between_locks_and_never_inside(void **unused)
+{
+    (void)unused;
+    in_crowd(DET_LOCK_OPTIMISTIC, mix, 3 * THREADS * ROUNDS);
+}
+
+static void where_the_runtime_locks_sends_follow_each_other(void **unused)
+{
+    (void)unused;
+    in_crowd(DET_LOCK_LEASE, send_plainly, THREADS * ROUNDS);
+}
+
+/* Candidates come and go on several threads, and are told on another. */
+struct candidate {
+    struct det_mutex *mutex;
+    struct det_condition *changed;
+    bool is_leader;
+};
+
+static void lead(void *user, bool is_held, uint64_t token)
+{
+    struct candidate *candidate = user;
+
+    (void)token;
+    det_mutex_lock(det_world_real(), candidate->mutex);
+    candidate->is_leader = is_held;
+    det_condition_broadcast(det_world_real(), candidate->changed);
+    det_mutex_unlock(det_world_real(), candidate->mutex);
+}
+
+static void lead_once(struct crowd *crowd, struct candidate *candidate)
+{
+    struct det_world *world = det_world_real();
+    struct det_lease_options options = {
+        .span = DET_MINUTE, .renewal = 10 * DET_MILLISECOND, .changed = lead, .user = candidate
+    };
+    struct det_lease *lease;
+
+    candidate->is_leader = false;
+    assert_int_equal(det_lease_open(crowd->runtime, "leader", &options, &lease, NULL), 0);
+    det_mutex_lock(world, candidate->mutex);
+    while (!candidate->is_leader)
+        (void)det_condition_wait(world, candidate->changed, candidate->mutex, DET_NEVER);
+    det_mutex_unlock(world, candidate->mutex);
+    assert_true(det_lease_is_held(lease, NULL));
+    assert_int_equal(crowd->inside++, 0);
+    crowd->inside--;
+    det_lease_close(lease);
+}
+
+static void come_and_go(void *argument)
+{
+    struct det_world *world = det_world_real();
+    struct candidate candidate = { 0 };
+
+    assert_int_equal(det_mutex_open(world, &candidate.mutex), 0);
+    assert_int_equal(det_condition_open(world, &candidate.changed), 0);
+    for (int i = 0; i < ROUNDS; i++)
+        lead_once(argument, &candidate);
+    det_condition_close(world, candidate.changed);
+    det_mutex_close(world, candidate.mutex);
+}
+
+static void item_70_leaders_follow_each_other(void **unused)
+{
+    (void)unused;
+    in_crowd(DET_LOCK_OPTIMISTIC, come_and_go, 0);
+}
+
+static int with_lock(struct det_runtime *runtime, const struct det_machine *order)
+{
+    struct order_event event = { .kind = PING };
+    struct det_lock *lock;
+    int r;
+
+    r = det_lock_open(runtime, order, "o-1", NULL, &lock, NULL);
+    if (r < 0)
+        return r;
+    assert_true(det_lock_is_held(lock));
+    r = det_lock_send(lock, &event, NULL, NULL);
+    det_lock_close(lock);
+    return r;
+}
+
+static int with_lease(struct poor *poor)
+{
+    struct det_lease *lease;
+    int r;
+
+    r = det_lease_open(poor->runtime, "leader", NULL, &lease, NULL);
+    if (r < 0)
+        return r;
+    while (!det_lease_is_held(lease, NULL))
+        assert_true(det_loop_turn(poor->loop, DET_NEVER) >= 0);
+    det_lease_close(lease);
+    return 0;
+}
+
+static int lock_poorly(struct det_test_memory *memory, void *argument)
+{
+    struct order_control control = { 0 };
+    struct poor poor;
+    int r;
+
+    r = poor_open(&poor, memory, &control);
+    if (r == 0)
+        r = det_runtime_start(poor.runtime, argument, "o-1", NULL, NULL, NULL);
+    if (r == 0)
+        r = with_lock(poor.runtime, argument);
+    if (r == 0 && !memory->fail_at)
+        r = with_lease(&poor);
+    poor_close(&poor);
+    return r;
+}
+
+static void without_memory_a_lock_is_refused_and_nothing_is_left(void **unused)
+{
+    struct det_machine *order = order_machine(true);
+
+    (void)unused;
+    det_test_each_failure(lock_poorly, order);
+    det_machine_close(order);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(item_67_one_at_a_time_has_the_lock),
+        cmocka_unit_test(plain_sends_come_between_locks_and_never_inside),
+        cmocka_unit_test(where_the_runtime_locks_sends_follow_each_other),
+        cmocka_unit_test(item_70_leaders_follow_each_other),
+        cmocka_unit_test(without_memory_a_lock_is_refused_and_nothing_is_left),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

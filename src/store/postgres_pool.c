@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* postgres_pool.c - connections, and jobs on them, with what is tried again.
+ *
+ *     take -> connect? -> send, finish -> done --------------------------> give, return
+ *                ^                     -> nothing happened, may help ---> give, wait, again
+ *                |                     -> unknown: only if it is repeatable      |
+ *                +---------------------------------------------------------------+
+ *
+ * A job is tried again until the time that one statement may take is over. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "os/os.h"
+#include "store/postgres.h"
+
+#define BACKOFF_FIRST (5 * DET_MILLISECOND)
+#define BACKOFF_MAX   (500 * DET_MILLISECOND)
+
+/* One that is connected if there is one. */
+static struct postgres_connection *find_free(struct postgres_store *store)
+{
+    struct postgres_connection *found = NULL;
+
+    for (unsigned i = 0; i < store->connection_count; i++) {
+        struct postgres_connection *connection = &store->connections[i];
+
+        if (!connection->is_taken && (!found || (connection->pq && !found->pq)))
+            found = connection;
+    }
+    return found;
+}
+
+struct postgres_connection *det_postgres_take(struct postgres_store *store)
+{
+    struct det_world *world = store->store.world;
+    struct postgres_connection *connection = NULL;
+    uint64_t ticket;
+
+    det_mutex_lock(world, store->mutex);
+    ticket = store->tickets++;
+    while (ticket != store->turn || !(connection = find_free(store)))
+        (void)det_condition_wait(world, store->freed, store->mutex, DET_NEVER);
+    connection->is_taken = true;
+    store->turn++;
+    if (store->turn != store->tickets)
+        det_condition_broadcast(world, store->freed);
+    det_mutex_unlock(world, store->mutex);
+    return connection;
+}
+
+void det_postgres_give(struct postgres_connection *connection)
+{
+    struct postgres_store *store = connection->store;
+    struct det_world *world = store->store.world;
+
+    det_mutex_lock(world, store->mutex);
+    det_assert(connection->is_taken);
+    connection->is_taken = false;
+    if (store->turn != store->tickets)
+        det_condition_broadcast(world, store->freed);
+    det_mutex_unlock(world, store->mutex);
+}
+
+/* A server that went away while nothing was asked is seen here, before anything is sent to it. */
+static int ready(
+    struct postgres_connection *connection, det_time deadline, struct postgres_failure *ret)
+{
+    struct det_error error = { 0 };
+    int r;
+
+    if (connection->pq && !PQconsumeInput(connection->pq))
+        det_postgres_disconnect(connection);
+    if (connection->pq)
+        return 0;
+    r = det_postgres_connect(connection, deadline, &error);
+    if (r < 0) {
+        *ret = (struct postgres_failure){ .action = POSTGRES_RECONNECT, .result = r };
+        if (r != DET_ERR_IO && r != DET_ERR_TIMEOUT && r != DET_ERR_BUSY)
+            ret->action = POSTGRES_FATAL;
+        memcpy(ret->text, error.text, sizeof ret->text - 1);
+    }
+    return r;
+}
+
+static int try(
+    struct postgres_store *store, const struct postgres_job *job, struct postgres_failure *ret)
+{
+    struct det_world *world = store->store.world;
+    struct postgres_connection *connection = det_postgres_take(store);
+    det_time deadline = det_world_now(world, DET_CLOCK_MONOTONIC) + store->timeout;
+    struct postgres_exchange exchange;
+    int r;
+
+    r = ready(connection, deadline, ret);
+    if (r == 0) {
+        det_postgres_exchange_init(&exchange, connection);
+        job->send(&exchange, job->context);
+        /* A little more than the server takes for itself, so that its word comes first. */
+        det_postgres_exchange_finish(&exchange, deadline + store->timeout / 4);
+        *ret = exchange.failure;
+        if (ret->action == POSTGRES_DONE && job->take)
+            r = job->take(&exchange, job->context);
+        det_postgres_exchange_deinit(&exchange);
+    }
+    det_postgres_give(connection);
+    return r;
+}
+
+/* Full jitter on top of half of the delay, so that many who lost the server do not come at once. */
+static det_time pause(struct postgres_store *store, unsigned attempt)
+{
+    det_time delay = BACKOFF_FIRST << (attempt < 7 ? attempt : 7);
+
+    if (delay > BACKOFF_MAX)
+        delay = BACKOFF_MAX;
+    return delay / 2 +
+           (det_time)(det_world_random_u64(store->store.world) % (uint64_t)(delay / 2 + 1));
+}
+
+static bool is_worth_it(const struct postgres_job *job, const struct postgres_failure *failure)
+{
+    switch (failure->action) {
+    case POSTGRES_RETRY:
+    case POSTGRES_RECONNECT:
+        return true;
+    case POSTGRES_UNKNOWN:
+        return job->is_repeatable;
+    case POSTGRES_DONE:
+    case POSTGRES_FATAL:
+        return false;
+    }
+    return false;
+}
+
+int det_postgres_run(
+    struct postgres_store *store, const struct postgres_job *job, struct postgres_failure *retfail)
+{
+    struct det_world *world = store->store.world;
+    det_time deadline = det_world_now(world, DET_CLOCK_MONOTONIC) + store->timeout;
+    struct postgres_failure failure = { 0 };
+    int r;
+
+    for (unsigned attempt = 0;; attempt++) {
+        r = try(store, job, &failure);
+        if (failure.action == POSTGRES_DONE || !is_worth_it(job, &failure))
+            break;
+        if (det_world_now(world, DET_CLOCK_MONOTONIC) >= deadline ||
+            attempt + 1 == job->attempts_max)
+            break;
+        r = det_world_sleep(world, pause(store, attempt));
+        if (r < 0)
+            break;
+    }
+    if (retfail)
+        *retfail = failure;
+    return failure.action == POSTGRES_DONE ? r : failure.result;
+}

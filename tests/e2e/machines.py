@@ -1,0 +1,627 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""Runs the commands on a store, end to end, on real SQLite files.
+
+    machines.py DETENT NASTY_CHILD [PART_OF_A_NAME]
+
+The frame is that of up.py. Where a store must look like nobody would make it, the tests write into
+the file themselves, by the tables of docs/formats/sql_schema.md.
+"""
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import up
+from up import DETENT, PATIENCE, SANITIZER, check, environment, equal, wait_until
+
+ORDER = """#define FSM_NAME order
+#define FSM_PREFIX ORDER
+#define FSM_DATA order_data
+RECORD(payment)
+    FIELD(card, str(24), SENSITIVE)
+    FIELD(cents, u64)
+END
+RECORD(order_data)
+    FIELD(cents, u64)
+    OPTIONAL(note, str(40))
+END
+STATE(PENDING, pending, INITIAL)
+STATE(CHARGING, charging)
+STATE(GONE, gone, FINAL)
+EVENT(PAY, pay, payment)
+EVENT(PING, ping)
+EVENT(SHIP, ship)
+EVENT(HALT, halt)
+INTERNAL(CHARGED, charged)
+INTERNAL(EXPIRED, expired)
+EFFECT(charge_card, CHARGED)
+UNHANDLED(SHIP, DEFER)
+UNHANDLED(HALT, IGNORE)
+ON(PENDING, PAY, CHARGING, KEEP(cents), DO(charge_card))
+STAY(PENDING, PING)
+ON(PENDING, EXPIRED, GONE)
+ON(CHARGING, CHARGED, GONE)
+ON(CHARGING, SHIP, GONE)
+ON(CHARGING, PING, PENDING)
+STOP(CHARGING, HALT, REASON("halted"))
+AFTER(PENDING, MINUTES(30), EXPIRED)
+"""
+PARCEL = """#define FSM_NAME parcel
+#define FSM_PREFIX PARCEL
+STATE(HERE, here, INITIAL)
+STATE(THERE, there, FINAL)
+EVENT(MOVE, move)
+ON(HERE, MOVE, THERE)
+"""
+GUARDED = """#define FSM_NAME door
+#define FSM_PREFIX DOOR
+STATE(SHUT, shut, INITIAL)
+STATE(OPEN, open, FINAL)
+EVENT(PUSH, push)
+GUARD(has_key)
+ON(SHUT, PUSH, OPEN, IF(has_key))
+"""
+STORE = ("--store", "sqlite:orders.db")
+PAY = ("--data", '{"card": "4242", "cents": 1999}')
+
+
+def run(*words, stdin="", env=None, strace=None):
+    command = [*(strace or []), DETENT, *words]
+    done = subprocess.run(command, env=environment(env), timeout=PATIENCE, input=stdin,
+                          capture_output=True, text=True, check=False)
+    done.stderr = SANITIZER.sub("", done.stderr)
+    return done
+
+
+def detent(*words, code=0, out=None, err=None, **more):
+    """Runs the program; checks its exit code and, if given, parts of what it printed."""
+    done = run(*words, **more)
+    shown = f"detent {' '.join(words)}\n--- stdout\n{done.stdout}\n--- stderr\n{done.stderr}"
+    check(done.returncode == code, f"exit code {done.returncode}, not {code}: {shown}")
+    for wanted, found in ((out, done.stdout), (err, done.stderr)):
+        for part in [wanted] if isinstance(wanted, str) else wanted or []:
+            check(part in found, f"there is no {part!r}: {shown}")
+    return done
+
+
+def objects(*words, code=0, **more):
+    done = detent(*words, "--json", code=code, **more)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def one(*words, **more):
+    found = objects(*words, **more)
+    equal(len(found), 1)
+    return found[0]
+
+
+def shop(*ids):
+    """A store with orders in it."""
+    Path("order.fsm").write_text(ORDER)
+    for name in ids or ("o-1",):
+        detent("start", "order.fsm", name, *STORE)
+
+
+def database(path="orders.db"):
+    return sqlite3.connect(path, isolation_level=None)
+
+
+class Follower:
+    """A command that goes on, and what it has printed."""
+
+    def __init__(self, *words):
+        self.path = Path(f"follower-{len(up.running)}.txt").resolve()
+        with self.path.open("w") as file:
+            self.process = subprocess.Popen([DETENT, *words], stdout=file,
+                                            stderr=subprocess.STDOUT, env=environment())
+        up.running.append(self)
+
+    @property
+    def text(self):
+        return self.path.read_text()
+
+    def wait_for(self, part):
+        wait_until(lambda: part in self.text, f"{part}\n{self.text}")
+
+    def end(self, code):
+        found = self.process.wait(PATIENCE)
+        check(found == code, f"exit code {found}, not {code}: {self.text}")
+        return self.text
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+def test_an_order_from_start_to_end():
+    Path("order.fsm").write_text(ORDER)
+    detent("start", "order.fsm", "o-1", *STORE, "--data", '{"note": "fragile"}',
+           out="o-1: pending", err="timer of expired")
+    detent("get", "o-1", *STORE, out=["order o-1 is pending", 'note="fragile"', "expired, in 29m"])
+    detent("send", "o-1", "ping", *STORE, out="o-1: ping: stays pending")
+    detent("send", "o-1", "pay", *STORE, *PAY, out="o-1: pay: pending -> charging",
+           err="effect charge_card")
+    detent("why", "o-1", *STORE, out=["order o-1 is charging", "last       pay: pending -> charging, ",
+                                      "takes      ping, ship, halt",
+                                      "awaits     charged", "waits for its first attempt"])
+    history = detent("history", "o-1", *STORE, out=["card={redacted}", "cents=1999"]).stdout
+    check("4242" not in history)
+    equal(len(history.splitlines()), 3)
+    detent("list", *STORE, out=["o-1", "charging"])
+    detent("send", "o-1", "ship", *STORE, out="charging -> gone")
+    detent("why", "o-1", *STORE, out=["order o-1 is gone", "this state is final"])
+    detent("timers", *STORE, err="No timer is armed.")
+
+
+def test_every_command_speaks_json():
+    shop()
+    sent = one("send", "o-1", "pay", *STORE, *PAY)
+    equal(sent, {"type": "sent", "machine": "order", "id": "o-1", "event": "pay", "outcome": "goto",
+                 "state": "charging", "sequence": 1, "visit": 2, "duplicate": False})
+    got = one("get", "o-1", *STORE)
+    equal(got["data"], {"cents": 1999})
+    equal(got["effects"][0]["key"], "order/o-1/1/0")
+    equal(got["history"], ["pending"])
+    why = one("why", "o-1", *STORE)
+    equal([t["event"] for t in why["takes"] if not t["internal"]], ["ping", "ship", "halt"])
+    event = one("history", "o-1", *STORE)
+    equal(event["payload"], {"card": "{redacted}", "cents": 1999})
+    equal(one("list", *STORE)["state"], "charging")
+    started = one("start", "order", "o-2", *STORE)
+    equal((started["event"], started["outcome"], started["state"]), (None, "goto", "pending"))
+    timer = one("timers", *STORE)
+    equal((timer["id"], timer["event"], timer["timer"]), ("o-2", "expired", ""))
+    equal(timer, {**one("timers", "o-2", *STORE)})
+    equal(one("cancel", "o-2", *STORE)["outcome"], "stop")
+    equal(objects("retry", "--list", *STORE), [])
+    info = one("store", "info", *STORE)
+    equal(info["instances"], 2)
+    equal(info["machines"][0]["states"], {"pending": 1, "charging": 1, "gone": 0})
+    equal(objects("store", "verify", *STORE), [])
+    watched = objects("watch", "o-2", "--after", "0", *STORE)
+    equal((watched[0]["stopped"], watched[1]["outcome"]), (True, "stop"))
+
+
+def test_the_store_keeps_the_definition():
+    shop()
+    Path("order.fsm").unlink()
+    detent("get", "o-1", *STORE, out="order o-1 is pending")
+    detent("send", "o-1", "pay", *STORE, *PAY, out="pending -> charging")
+    detent("start", "order", "o-2", *STORE, out="o-2: pending")
+
+
+def test_a_definition_may_grow_without_a_new_version():
+    shop()
+    more = ORDER.replace("EVENT(PING, ping)", "EVENT(PING, ping)\nEVENT(FLY, fly)\nSTATE(UP, up)\n"
+                         "ON(PENDING, FLY, UP)\nON(UP, PING, GONE)")
+    Path("order.fsm").write_text(more)
+    detent("send", "o-1", "fly", *STORE, code=2, err="has no event 'fly'")
+    detent("send", "o-1", "fly", *STORE, "-m", "order.fsm", out="pending -> up")
+    detent("get", "o-1", *STORE, out="order o-1 is up")
+    detent("send", "o-1", "ping", *STORE, out="up -> gone")
+    detent("history", "o-1", *STORE, out="fly")
+
+
+def test_a_project_says_store_and_machines():
+    Path("detent.yaml").write_text(
+        "version: 1\nstore: sqlite:data/shop.db\nmachines: {order: {spec: specs/order.fsm}}\n")
+    Path("data").mkdir()
+    Path("specs").mkdir()
+    Path("specs/order.fsm").write_text(ORDER)
+    detent("check", "detent.yaml")
+    detent("start", "order", "o-1")
+    check(Path("data/shop.db").exists())
+    Path("below").mkdir()
+    os.chdir("below")
+    detent("send", "o-1", "ping", out="stays pending")
+    detent("get", "o-1", out="order o-1 is pending")
+    detent("list", out="o-1")
+    os.chdir("..")
+    detent("get", "o-1", *STORE, code=3, err="there is no such file")
+    detent("get", "o-1", env={"DETENT_STORE": "sqlite:data/shop.db"}, out="order o-1")
+    detent("up", code=2, err="has no tasks to run")
+    Path("specs/order.fsm").write_text(PARCEL)
+    detent("send", "o-1", "ping", code=2, err="defines 'parcel', and detent.yaml calls it 'order'")
+    detent("get", "o-1", out="order o-1 is pending")
+    Path("detent.yaml").write_text("version: 1\nmachines: {order: {sepc: x}}\n")
+    detent("get", "o-1", code=2, err="did you mean 'spec'?")
+    detent("get", "o-1", "--store", "sqlite:data/shop.db", out="order o-1")
+
+
+def test_an_event_id_is_taken_once():
+    shop()
+    detent("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1", out="pending -> charging")
+    detent("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1",
+           out="o-1: was done before, as event 1: charging")
+    again = one("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1")
+    check(again["duplicate"])
+    detent("send", "o-1", "ping", *STORE, "--id", "no id", code=2)
+    detent("start", "order", "o-2", *STORE, "--id", "s-1")
+    detent("start", "order", "o-2", *STORE, "--id", "s-1", out="was done before")
+    detent("start", "order", "o-2", *STORE, code=4, err="'o-2' of order is there already")
+    equal(len(objects("history", "o-1", *STORE)), 1)
+
+
+def test_expect_holds_or_nothing_happens():
+    shop()
+    detent("send", "o-1", "ping", *STORE)
+    detent("send", "o-1", "ping", *STORE, "--expect", "5", code=4, err="5")
+    detent("send", "o-1", "ping", *STORE, "--expect", "1")
+    detent("send", "o-1", "ping", *STORE, "--expect", "0", code=2, err="--expect")
+    equal(one("get", "o-1", *STORE)["sequence"], 2)
+
+
+def test_what_is_wrong_is_told_with_what_is_right():
+    shop("order-1")
+    detent("get", "order-2", *STORE, code=3, err="did you mean 'order-1'?")
+    detent("get", "zzz", *STORE, code=3, err="'detent list' shows what there is")
+    detent("send", "order-1", "pya", *STORE, code=2, err="did you mean 'pay'?")
+    detent("send", "order-1", "xxxxxx", *STORE, code=2, err="'detent why order-1' lists")
+    detent("send", "order-1", "charged", *STORE, code=6, err="only effects and timers send it")
+    detent("send", "order-1", "halt", *STORE, out="order-1: halt: ignored in pending")
+    detent("send", "order-1", "ship", *STORE, out="order-1: ship: kept until pending is left")
+    detent("send", "order-1", "pay", *STORE, code=2, err="card")
+    detent("send", "order-1", "pay", *STORE, "--data", "{", code=2, err="--data: ")
+    detent("send", "order-1", "pay", *STORE, "--data", '{"card":"1","cents":-1}', code=2,
+           err="cents")
+    detent("send", "order-1", "ping", *STORE, "--data", '{"x":1}', code=2, err="x")
+    detent("start", "ordre", "o", *STORE, code=3, err="did you mean 'order'?")
+    detent("start", "order", "o", *STORE, "--data", '{"nota": "x"}', code=2, err="nota")
+    detent("start", "order", "no spaces", *STORE, code=2)
+    detent("list", "--state", "pendign", *STORE, code=3, err="did you mean 'pending'?")
+    detent("list", "--running", "--stopped", *STORE, code=2)
+    detent("get", "order-1", code=2, err="which store?")
+    detent("get", "order-1", "--store", "orders.db", code=2, err="did you mean sqlite:orders.db?")
+    detent("get", "order-1", "--store", "memory:", code=2, err="gone with each command")
+    detent("get", "order-1", "--store", "mysql:x", code=2, err="no store of the kind")
+    detent("get", "order-1", "--store", "sqlite:none.db", code=3, err="none.db")
+    detent("send", "order-1", "ping", "--store", "sqlite:none.db", code=3, err="none.db")
+    check(not Path("none.db").exists() and not Path("none.db.lock").exists())
+    detent("get", "order-1", *STORE, "--machine", "none.fsm", code=3, err="none.fsm")
+    detent("get", "order-1", *STORE, "--machine", "parcel", code=3, err="no machine 'parcel'")
+
+
+def test_a_deferred_event_follows_by_itself():
+    shop()
+    detent("send", "o-1", "ship", *STORE)
+    detent("why", "o-1", *STORE, out="deferred   ship, kept since event 1")
+    detent("send", "o-1", "pay", *STORE, *PAY,
+           out=["o-1: pay: pending -> charging", "o-1: ship: charging -> gone"])
+
+
+def test_data_comes_from_files_too():
+    shop()
+    Path("pay.json").write_text('{"card": "secret", "cents": 5}')
+    detent("send", "o-1", "pay", *STORE, "--data", "@pay.json", out="charging")
+    detent("start", "order", "o-2", *STORE, "--data", "@-", stdin='{"cents": 7}')
+    equal(one("get", "o-2", *STORE)["data"]["cents"], 7)
+    detent("start", "order", "o-3", *STORE, "--data", "@none", code=3, err="none")
+
+
+def test_functions_in_c_are_explained():
+    Path("door.fsm").write_text(GUARDED)
+    detent("start", "door.fsm", "d-1", *STORE)
+    detent("send", "d-1", "push", *STORE, code=6,
+           err=["has_key", "only the program that has it can do this"])
+    equal(one("get", "d-1", *STORE)["sequence"], 0)
+
+
+def test_an_id_of_two_machines_needs_a_name():
+    shop("x")
+    Path("parcel.fsm").write_text(PARCEL)
+    detent("start", "parcel.fsm", "x", *STORE)
+    for command in (("get", "x"), ("send", "x", "move"), ("cancel", "x"), ("why", "x")):
+        detent(*command, *STORE, code=2, err="could be of several machines: order, parcel")
+    detent("get", "x", *STORE, "--machine", "parcel", out="parcel x is here")
+    detent("send", "x", "move", *STORE, "-m", "parcel.fsm", out="here -> there")
+    equal(len(objects("list", *STORE)), 2)
+    equal(len(objects("list", *STORE, "-m", "order")), 1)
+    detent("list", *STORE, "--after", "a", code=2, err="--after is for the ids of one machine")
+
+
+def test_lists_are_filtered_and_paged():
+    shop("a", "b", "c", "d")
+    detent("send", "b", "pay", *STORE, *PAY)
+    detent("cancel", "c", *STORE)
+
+    def ids(*words):
+        return [o["id"] for o in objects("list", *STORE, *words)]
+    equal(ids(), ["a", "b", "c", "d"])
+    equal(ids("--state", "pending"), ["a", "c", "d"])
+    equal(ids("--stopped"), ["c"])
+    equal(ids("--running", "--state", "pending"), ["a", "d"])
+    equal(ids("--limit", "2"), ["a", "b"])
+    equal(ids("--limit", "2", "--after", "b"), ["c", "d"])
+    equal(ids("--older", "1h"), [])
+    equal(ids("--older", "1ns"), ["a", "b", "c", "d"])
+    detent("list", *STORE, "-n", "2", err="There are more: --after b")
+    detent("list", *STORE, "--older", "1h", err="There are no such instances.")
+    detent("list", *STORE, "--limit", "0", code=2)
+    detent("list", *STORE, "--older", "soon", code=2)
+
+
+def test_history_has_a_beginning_and_an_end():
+    shop()
+    detent("history", "o-1", *STORE, err="It has taken no event yet.")
+    for _ in range(4):
+        detent("send", "o-1", "ping", *STORE)
+    equal([o["sequence"] for o in objects("history", "o-1", *STORE, "--last", "2")], [3, 4])
+    equal([o["sequence"] for o in objects("history", "o-1", *STORE, "--after", "3")], [4])
+    detent("history", "o-1", *STORE, "--after", "4", err="There is nothing behind event 4.")
+    with database() as data:
+        data.execute("UPDATE events SET previous = 0 WHERE sequence = 3")
+        data.execute("DELETE FROM events WHERE sequence < 3")
+    detent("history", "o-1", *STORE, err="Events up to 2 are not kept any more.")
+
+
+def test_watch_follows_until_the_end():
+    shop()
+    follower = Follower("watch", "o-1", *STORE)
+    follower.wait_for("order o-1 is pending")
+    detent("send", "o-1", "pay", *STORE, *PAY)
+    follower.wait_for("pay: pending -> charging")
+    detent("send", "o-1", "ship", *STORE)
+    check("ship: charging -> gone" in follower.end(0))
+    lines = [json.loads(line) for line in
+             detent("watch", "o-1", *STORE, "--json", "--after", "0").stdout.splitlines()]
+    equal([o.get("event") for o in lines], [None, "pay", "ship"])
+    detent("start", "order", "o-2", *STORE)
+    detent("watch", "o-2", *STORE, "--timeout", "10ms", code=5, err="o-2 is still pending")
+    follower = Follower("watch", "o-2", *STORE)
+    follower.wait_for("order o-2 is pending")
+    follower.process.send_signal(signal.SIGINT)
+    follower.end(130)
+
+
+def test_start_can_wait_for_the_end():
+    shop("o-0")
+    detent("start", "order", "t", *STORE, "--wait", "--timeout", "10ms", code=5,
+           err="t is still pending")
+    detent("start", "order", "t2", *STORE, "--timeout", "10ms", code=2, err="are for --wait")
+    for name, last, options, code in (("a", "ship", (), 0), ("b", "halt", (), 1),
+                                      ("c", "ship", ("--success", "paid,gone"), 0),
+                                      ("d", "ship", ("--success", "paid"), 1)):
+        follower = Follower("start", "order", name, *STORE, "--wait", *options)
+        follower.wait_for(f"{name}: pending")
+        wait_until(lambda n=name: run("send", n, "pay", *STORE, *PAY).returncode == 0, "a payment")
+        follower.wait_for("pay: pending -> charging")
+        detent("send", name, last, *STORE)
+        follower.end(code)
+
+
+def test_cancel_is_for_good():
+    shop()
+    detent("cancel", "o-1", *STORE, "--reason", "no stock", out="o-1: stopped in pending")
+    detent("get", "o-1", *STORE, out=["order o-1 has stopped in pending", "reason     no stock"])
+    detent("send", "o-1", "ping", *STORE, code=6, err="no stock")
+    detent("cancel", "o-1", *STORE, "--reason", "other", err="had stopped before: no stock")
+    equal(one("get", "o-1", *STORE)["reason"], "no stock")
+    equal(objects("timers", *STORE), [])
+    detent("cancel", "o-9", *STORE, code=3)
+
+
+def bury():
+    """Every effect that waits becomes a dead letter."""
+    with database() as data:
+        columns = [{row[1] for row in data.execute(f"PRAGMA table_info({table})")}
+                   for table in ("outbox", "dead_letters")]
+        names = ", ".join(columns[0] & columns[1])
+        data.execute("UPDATE outbox SET attempts = 8, last_error = -12")
+        data.execute(f"INSERT INTO dead_letters ({names}, dead_at) SELECT {names}, 1 FROM outbox")
+        data.execute("DELETE FROM outbox")
+
+
+def test_retry_brings_dead_effects_back():
+    shop("o-1", "o-2")
+    detent("retry", "--list", *STORE, err="No effect was given up.")
+    detent("retry", "o-1", *STORE, code=3, err="no effect of o-1 was given up")
+    for name in ("o-1", "o-2"):
+        detent("send", name, "pay", *STORE, *PAY)
+    bury()
+    detent("why", "o-1", *STORE, out=["charge_card was given up after 8 attempts: IO",
+                                      "detent retry o-1 order/o-1/1/0",
+                                      "nothing moves it by itself: an effect was given up"])
+    detent("start", "order", "o-3", *STORE)
+    detent("retry", "--list", *STORE, out=["order/o-1/1/0", "order/o-2/1/0", "IO"])
+    equal([o["key"] for o in objects("retry", "-l", "o-2", *STORE)], ["order/o-2/1/0"])
+    detent("retry", "o-1", "7/7", *STORE, code=3, err="has no dead effect '7/7'")
+    detent("retry", "o-1", "1/0", *STORE, out="order/o-1/1/0: charge_card is to be tried again")
+    equal(one("retry", "o-2", *STORE)["key"], "order/o-2/1/0")
+    for name in ("o-1", "o-2"):
+        effect = one("get", name, *STORE)["effects"][0]
+        equal((effect["dead"], effect["attempts"]), (False, 0))
+    detent("retry", *STORE, code=2, err="needs the id of an instance, or --list")
+
+
+def test_a_store_is_verified():
+    shop("o-1", "o-2")
+    detent("send", "o-1", "ping", *STORE)
+    detent("send", "o-1", "ping", *STORE)
+    detent("store", "verify", *STORE, err="2 instances verified: ok")
+    with database() as data:
+        data.execute("UPDATE events SET at = at + 1 WHERE sequence = 2")
+    detent("store", "verify", *STORE, code=1, out="order o-1", err="nothing was changed")
+    found = objects("store", "verify", *STORE, code=1)
+    check(any(o["id"] == "o-1" and o["sequence"] == 2 for o in found), found)
+    with database() as data:
+        data.execute("UPDATE instances SET state = 'gone' WHERE id = 'o-2'")
+    detent("get", "o-2", *STORE, code=1, err="order 'o-2' is damaged")
+    detent("send", "o-2", "ping", *STORE, code=1)
+    detent("get", "o-1", *STORE, out="order o-1 is pending")
+    equal(len(objects("list", *STORE)), 2)
+
+
+def test_a_store_is_copied_and_compacted():
+    shop("o-1", "o-2")
+    detent("store", "backup", "copy.db", *STORE, err="copied to copy.db")
+    equal(one("store", "info", "--store", "sqlite:copy.db")["identity"],
+          one("store", "info", *STORE)["identity"])
+    detent("get", "o-2", "--store", "sqlite:copy.db", out="order o-2")
+    done = run("store", "backup", "copy.db", *STORE)
+    check(done.returncode in (1, 4) and "copy.db" in done.stderr, done.stderr)
+    detent("store", "backup", *STORE, code=2, err="needs a file")
+    detent("store", "compact", *STORE, err="compacted")
+    detent("store", "verify", *STORE)
+    detent("store", "info", *STORE, out=["sqlite:orders.db", "2 instances", "pending"])
+    detent("store", "fix", *STORE, code=2, err="not 'fix'")
+    detent("store", "verfy", *STORE, code=2, err="did you mean 'verify'?")
+    detent("store", "verify", "x", *STORE, code=2, err="takes no 'x'")
+    detent("store", code=2)
+
+
+def test_a_store_goes_through_its_export():
+    shop("o-1", "o-2", "o-3")
+    Path("parcel.fsm").write_text(PARCEL)
+    detent("start", "parcel.fsm", "p-1", *STORE)
+    detent("send", "o-1", "pay", *STORE, "--data", '{"card":"4242","cents":18446744073709551615}',
+           "--id", "p-1")
+    detent("send", "o-2", "ship", *STORE)
+    detent("cancel", "o-3", *STORE, "--reason", "over")
+    detent("store", "export", "all.jsonl", *STORE, err="4 instances and 3 events exported")
+    detent("store", "export", "all.jsonl", *STORE, code=4, err="all.jsonl")
+    there = ("--store", "sqlite:other.db")
+    detent("store", "import", "all.jsonl", *there, err="4 instances and 3 events imported")
+    detent("store", "import", "all.jsonl", *there, err="4 instances were there already")
+    for name in ("o-1", "o-2", "o-3", "p-1"):
+        equal(one("get", name, *there), one("get", name, *STORE))
+        equal(objects("history", name, *there), objects("history", name, *STORE))
+    detent("store", "verify", *there, err="ok")
+    detent("send", "o-1", "pay", *there, *PAY, "--id", "p-1", out="was done before, as event 1")
+    kinds = [json.loads(line)["kind"] for line in
+             detent("store", "export", *STORE, "-m", "parcel").stdout.splitlines()]
+    equal(kinds, ["store", "definition", "instance", "end"])
+    text = Path("all.jsonl").read_text()
+    Path("bad.jsonl").write_text(text.replace("18446744073709551615", "18446744073709551614"))
+    new = ("--store", "sqlite:new.db")
+    detent("store", "import", "bad.jsonl", *new, code=2, err="the seal is broken")
+    Path("bad.jsonl").write_text("".join(text.splitlines(True)[:-1]))
+    detent("store", "import", "bad.jsonl", *new, code=2, err="the end is missing")
+    equal(one("store", "info", *new)["instances"], 0)
+    detent("store", "import", "none.jsonl", *new, code=3)
+    detent("send", "o-2", "ping", *there)
+    detent("store", "import", "all.jsonl", *there, code=4, err="with another history")
+
+
+def test_a_store_that_somebody_has_is_read_all_the_same():
+    shop()
+    with open("orders.db.lock", "r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write("4242\n")
+        lock.flush()
+        detent("send", "o-1", "ping", *STORE, code=6, err="process 4242")
+        detent("start", "order", "o-2", *STORE, code=6, err="process 4242")
+        detent("cancel", "o-1", *STORE, code=6)
+        detent("store", "compact", *STORE, code=6)
+        detent("get", "o-1", *STORE, out="order o-1 is pending")
+        detent("list", *STORE, out="o-1")
+        detent("store", "verify", *STORE, err="ok")
+        detent("store", "backup", "copy.db", *STORE)
+        detent("store", "export", "all.jsonl", *STORE)
+    detent("send", "o-1", "ping", *STORE)
+
+
+def every_command():
+    return (("get", "o-1"), ("list",), ("send", "o-1", "ping"), ("start", "order.fsm", "o-2"),
+            ("store", "verify"), ("timers",), ("why", "o-1"), ("cancel", "o-1"))
+
+
+def test_what_is_no_store_is_left_alone():
+    Path("order.fsm").write_text(ORDER)
+    Path("text.db").write_text("this is no database\n" * 100)
+    with database("foreign.db") as data:
+        data.execute("CREATE TABLE precious (a)")
+    Path("folder.db").mkdir()
+    before = Path("foreign.db").read_bytes(), Path("text.db").read_bytes()
+    for path in ("text.db", "foreign.db", "folder.db"):
+        for words in every_command():
+            done = detent(*words, "--store", f"sqlite:{path}", code=1, err=path)
+            check(len(done.stderr.splitlines()) == 1, done.stderr)
+    equal(before, (Path("foreign.db").read_bytes(), Path("text.db").read_bytes()))
+
+
+def test_a_newer_and_a_damaged_store_are_refused():
+    shop()
+    shutil.copy("orders.db", "newer.db")
+    with database("newer.db") as data:
+        data.execute("PRAGMA user_version = 99")
+        data.execute("UPDATE store SET schema = 99")
+    for words in every_command():
+        detent(*words, "--store", "sqlite:newer.db", code=1, err="newer.db")
+    shutil.copy("orders.db", "missing.db")
+    with database("missing.db") as data:
+        data.execute("DROP TABLE timers")
+    for words in every_command():
+        detent(*words, "--store", "sqlite:missing.db", code=1, err=["missing.db", "timers"])
+    raw = bytearray(Path("orders.db").read_bytes())
+    for i in range(4096, len(raw), 512):
+        raw[i] ^= 0xFF
+    Path("damaged.db").write_bytes(raw)
+    for words in every_command():
+        done = run(*words, "--store", "sqlite:damaged.db")
+        check(done.returncode == 1 and "damaged.db" in done.stdout + done.stderr,
+              f"{words}: {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def test_a_definition_that_does_not_fit_is_refused():
+    shop()
+    detent("send", "o-1", "pay", *STORE, *PAY)
+    Path("less.fsm").write_text(PARCEL.replace("parcel", "order").replace("PARCEL", "ORDER"))
+    done = detent("send", "o-1", "move", *STORE, "-m", "less.fsm", code=1)
+    check("charging" in done.stderr, done.stderr)
+    detent("get", "o-1", *STORE, out="order o-1 is charging")
+
+
+def inject(calls, error):
+    return ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={calls}",
+            "-e", f"inject={calls}:error={error}"]
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost():
+    shop()
+    quiet = {"ASAN_OPTIONS": "detect_leaks=0"}
+    check(shutil.which("strace"), "this test needs strace")
+    detent("send", "o-1", "ping", *STORE, code=1, env=quiet, strace=inject("pwrite64", "ENOSPC"),
+           err="space")
+    detent("send", "o-1", "ping", *STORE, code=1, env=quiet,
+           strace=inject("fsync,fdatasync", "EIO"))
+    detent("send", "o-1", "ping", *STORE)
+    detent("store", "verify", *STORE, err="ok")
+    detent("store", "export", "all.jsonl", *STORE, code=1, env=quiet,
+           strace=inject("fsync,fdatasync", "ENOSPC"), err="all.jsonl")
+    check(not Path("all.jsonl").exists())
+
+
+def test_what_cannot_be_written_can_be_read():
+    shop()
+    if os.getuid() == 0:
+        return
+    os.chmod("orders.db", 0o444)
+    os.chmod(".", 0o555)
+    try:
+        detent("get", "o-1", *STORE, out="order o-1")
+        detent("send", "o-1", "ping", *STORE, code=1, err="orders.db")
+    finally:
+        os.chmod(".", 0o755)
+
+
+def test_help_and_completion_know_them():
+    for name in ("start", "send", "get", "list", "history", "watch", "why", "timers", "cancel",
+                 "retry", "store"):
+        text = detent("help", name).stdout
+        check(f"detent {name}" in text and "--store" in text, text)
+        check(all(len(line) <= 80 for line in text.splitlines()), text)
+        check(name in detent("completion", "bash").stdout)
+    check(re.search(r"^ *start +make a new instance", detent("help").stdout, re.MULTILINE))
+
+
+if __name__ == "__main__":
+    sys.exit(up.main(globals()))
