@@ -138,6 +138,7 @@ static void print_object(struct act *act, const char *event, const struct det_se
 
     line_init(&line, act->store.cli->allocator);
     line_open(&line, NULL, '{');
+    line_text(&line, "type", "sent");
     line_text(&line, "machine", act->machine->name);
     line_text(&line, "id", act->id);
     line_text(&line, "event", event);

@@ -147,6 +147,21 @@ static struct det_store_listed listed_row(const struct memory_instance *instance
     };
 }
 
+static bool has_dead(struct memory_store *store, const struct memory_instance *instance)
+{
+    bool is_found = false;
+
+    det_mutex_lock(store->store.world, store->mutex);
+    if (instance->more) {
+        DET_LIST_EACH(node, &instance->more->effects)
+        {
+            is_found = is_found || DET_CONTAINER(node, struct memory_effect, node)->row.is_dead;
+        }
+    }
+    det_mutex_unlock(store->store.world, store->mutex);
+    return is_found;
+}
+
 static bool is_wanted(const struct det_store_listed *row, const struct det_store_query *query)
 {
     if (query->has_state && row->state != query->state)
@@ -173,7 +188,8 @@ int det_memory_list(
             struct det_store_listed row = listed_row(chunk[i]);
 
             after = row.id;
-            if (!is_wanted(&row, query))
+            if (!is_wanted(&row, query) ||
+                (query->has_dead && !has_dead(memory_store_of(store), chunk[i])))
                 continue;
             r = visit(context, &row);
             if (r == 0 && ++visited == query->limit)

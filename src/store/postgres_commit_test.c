@@ -163,7 +163,9 @@ static int with_timers(struct pad *pad, const struct det_store_timer_change *tim
 static struct det_store_timer_change timer_change(
     enum det_store_change_kind kind, uint16_t timer, det_time due, const void *value)
 {
-    return (struct det_store_timer_change){ kind, { .timer = timer, .event = SMALL, .visit = 1, .due = due, .value = value } };
+    return (struct det_store_timer_change){
+        kind, { .timer = timer, .event = SMALL, .visit = 1, .due = due, .value = value }
+    };
 }
 
 static void timers_are_set_replaced_and_cleared(void **state)
@@ -370,7 +372,6 @@ static void of_the_dead_only_the_newest_are_kept(void **state)
     struct pad *pad = desk_open();
     struct det_store_effect_change changes[80];
     char *count;
-    char text[128];
 
     (void)state;
     pad->head.sequence = 1;
@@ -380,10 +381,7 @@ static void of_the_dead_only_the_newest_are_kept(void **state)
     assert_int_equal(with_effects(pad, true, changes, 80), 0);
     for (uint16_t i = 0; i < 80; i++)
         assert_int_equal(becomes(pad, i, true, 1), 0);
-    snprintf(
-        text, sizeof text, "SELECT count(*) || ' ' || min(number) FROM %s.dead_letters",
-        ((struct postgres_store *)(void *)pad->store)->url.schema);
-    count = det_test_postgres_execute(server, text);
+    count = sql(pad->store, "SELECT count(*) || ' ' || min(number) FROM @dead_letters");
     assert_string_equal(count, "64 16");
     free(count);
     desk_close(pad);
@@ -505,14 +503,7 @@ static void each_commit_of_a_batch_has_its_own_result(void **state)
         add_event(pad, BARE);
         commits[i] = &pad->commit;
     }
-    free(det_test_postgres_execute(server, "SELECT 1"));
-    snprintf(id, sizeof id, "%s", postgres_store_of(first->store)->url.schema);
-    {
-        char text[128];
-
-        snprintf(text, sizeof text, "UPDATE %s.instances SET sequence = 5 WHERE id = 'b1'", id);
-        free(det_test_postgres_execute(server, text));
-    }
+    free(sql(first->store, "UPDATE @instances SET sequence = 5 WHERE id = 'b1'"));
     pads[3]->commit.timers = &take;
     pads[3]->commit.timer_count = 1;
     begin(pads[4]);
@@ -573,14 +564,10 @@ static void damage_is_seen_when_loading(void **state)
 {
     struct pad *pad = desk_open();
     struct found found;
-    char text[128];
 
     (void)state;
     assert_int_equal(send(pad, BARE, NULL), 0);
-    snprintf(
-        text, sizeof text, "UPDATE %s.instances SET visit = 99",
-        postgres_store_of(pad->store)->url.schema);
-    free(det_test_postgres_execute(server, text));
+    free(sql(pad->store, "UPDATE @instances SET visit = 99"));
     assert_int_equal(look_up(pad, "p", &found), DET_ERR_CORRUPT);
     desk_close(pad);
 }

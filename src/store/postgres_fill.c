@@ -30,9 +30,10 @@ static const char *state_name(const struct det_machine *machine, uint16_t state)
 static void fill_check(struct postgres_batch *batch, const struct postgres_staged *staged)
 {
     const struct det_store_commit *commit = staged->commit;
+    bool is_checked = commit->event_count || commit->is_snapshot;
 
     NUMBER(c_key, staged->instance->key);
-    NUMBER(c_expected, commit->is_new ? -2 : commit->event_count ? (int64_t)commit->expected : -1);
+    NUMBER(c_expected, commit->is_new ? -2 : is_checked ? (int64_t)commit->expected : -1);
     NUMBER(c_fence, commit->fence);
 }
 

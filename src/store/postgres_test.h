@@ -6,6 +6,7 @@
 #ifndef DET_STORE_POSTGRES_TEST_H
 #define DET_STORE_POSTGRES_TEST_H
 
+#include "base/memory.h"
 #include "lib/postgres.h"
 #include "store/pad_test.h"
 #include "store/postgres.h"
@@ -35,6 +36,18 @@ static inline struct det_store *store_at(const char *url, const struct det_store
     if (det_store_open_with(url, options, &store, &error) < 0)
         fail_msg("%s: %s", url, error.text);
     return store;
+}
+
+/* Runs statements on the store's tables; see det_postgres_qualify(). free() the first value. */
+static inline char *sql(struct det_store *store, const char *text)
+{
+    char *qualified = det_postgres_qualify(postgres_store_of(store), text);
+    char *value;
+
+    assert_non_null(qualified);
+    value = det_test_postgres_execute(server, qualified);
+    det_free_string(store->allocator, qualified);
+    return value;
 }
 
 /* Starts the instance of a pad, "p" or another one. */

@@ -230,6 +230,7 @@ static void bind_query(
         det_sqlite_null(call);
     else
         det_sqlite_number(call, query->stopped == DET_STORE_STOPPED);
+    det_sqlite_number(call, query->has_dead);
     det_sqlite_number(call, query->limit && query->limit < INT64_MAX ? (int64_t)query->limit : -1);
 }
 

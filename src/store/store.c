@@ -4,10 +4,13 @@
 /* store.c - opens a store by its URL: the part before the colon chooses the driver. */
 #include "store/store.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "os/os.h"
+
+#define KINDS_MAX 96
 
 static const struct det_store_driver *const drivers[] = {
 #define DET_STORE_DRIVER(scheme) &det_store_driver_##scheme,
@@ -18,6 +21,18 @@ static const struct det_store_driver *const drivers[] = {
 const struct det_store_driver *det_store_driver_at(size_t index)
 {
     return index < sizeof drivers / sizeof drivers[0] ? drivers[index] : NULL;
+}
+
+/* "memory:, sqlite:, ...", as far as it fits. */
+static const char *list_kinds(char *target, size_t capacity)
+{
+    size_t length = 0;
+
+    target[0] = 0;
+    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0] && length < capacity; i++)
+        length += (size_t)snprintf(
+            target + length, capacity - length, "%s%s:", i ? ", " : "", drivers[i]->scheme);
+    return target;
 }
 
 static const struct det_store_driver *find_driver(const char *scheme, size_t length)
@@ -37,18 +52,20 @@ int det_store_open_with(
 {
     struct det_store_options filled = options ? *options : (struct det_store_options){ 0 };
     const struct det_store_driver *driver;
+    char kinds[KINDS_MAX];
     const char *colon;
 
     colon = url ? strchr(url, ':') : NULL;
     if (!colon)
         return det_error_set(
             reterr, DET_ERR_INVALID,
-            "\"%s\" is not the URL of a store; say for example \"memory:\"", url ? url : "");
+            "\"%s\" is not the URL of a store; say for example \"sqlite:orders.db\"",
+            url ? url : "");
     driver = find_driver(url, (size_t)(colon - url));
     if (!driver)
         return det_error_set(
-            reterr, DET_ERR_UNSUPPORTED,
-            "there is no store of the kind \"%.*s\"; \"memory:\" is one", (int)(colon - url), url);
+            reterr, DET_ERR_UNSUPPORTED, "there is no store of the kind \"%.*s\"; there are %s",
+            (int)(colon - url), url, list_kinds(kinds, sizeof kinds));
     filled.world = det_world_or_real(filled.world);
     return driver->open(colon + 1, &filled, ret, reterr);
 }

@@ -10,7 +10,8 @@ static const struct group *const groups[] = {
     &list_cases,   &model_cases, &serve_cases,    &shared_cases, &thread_cases,
 };
 
-static const struct driver *const drivers[] = { &driver_memory, &driver_shared, &driver_sqlite };
+static const struct driver *const drivers[] = { &driver_memory, &driver_shared, &driver_sqlite,
+                                                &driver_postgres };
 
 static const struct driver *driver_find(const char *scheme)
 {

@@ -49,7 +49,7 @@ struct driver {
      * nothing that could be damaged. Nobody has it open. */
     void (*damage_snapshot)(struct box *box, const char *id);
 };
-extern const struct driver driver_memory, driver_shared, driver_sqlite;
+extern const struct driver driver_memory, driver_postgres, driver_shared, driver_sqlite;
 
 /* A store in its world. */
 struct box {

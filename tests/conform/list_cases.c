@@ -164,6 +164,34 @@ static void only_running_or_only_stopped_ones(void **state)
     assert_string_equal(ids_of(box, all), "c ");
 }
 
+/* A driver that cannot tell lists others too. */
+static void those_with_dead_effects_are_not_left_out(void **state)
+{
+    struct box *box = *state;
+    struct det_store_query query = { .has_dead = true };
+    const struct listed *listed;
+    unsigned found = 0;
+
+    for (int i = 0; i < 4; i++) {
+        char id[8];
+        struct subject *subject;
+        struct draft draft;
+
+        snprintf(id, sizeof id, "p%d", i);
+        subject = subject_start(box, id);
+        subject_set_effect(subject, 0, 5);
+        draft_init(&draft, subject);
+        draft_effect(&draft, DET_STORE_UPDATE, 1, 0)->is_dead = i % 2;
+        assert_int_equal(draft_commit(&draft), 0);
+    }
+    listed = list(box, query);
+    for (size_t i = 0; i < listed->count; i++)
+        found += strcmp(listed->ids[i], "p1") == 0 || strcmp(listed->ids[i], "p3") == 0;
+    assert_int_equal(found, 2);
+    if (strcmp(box->driver->scheme, "memory") == 0)
+        assert_int_equal(listed->count, 2);
+}
+
 static void the_answer_of_a_visitor_ends_the_list(void **state)
 {
     struct box *box = *state;
@@ -208,6 +236,7 @@ static const struct CMUnitTest lists[] = {
     CASE(only_those_in_a_state),
     CASE(only_those_that_have_not_moved_for_a_while),
     CASE(only_running_or_only_stopped_ones),
+    CASE(those_with_dead_effects_are_not_left_out),
     CASE(the_answer_of_a_visitor_ends_the_list),
     CASE(pages_find_each_of_many_once),
 };

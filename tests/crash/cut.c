@@ -291,9 +291,9 @@ static int give_place(struct walk *walk)
         fill(walk, KEPT);
         r = give(walk);
     }
-    if (r == 0)
+    if (r == 0 && !walk->options->is_brief)
         r = give_singles(walk);
-    if (r == 0 && walk->pending_count > 0)
+    if (r == 0 && !walk->options->is_brief && walk->pending_count > 0)
         r = give_torn(walk);
     if (r == 0)
         r = give_chances(walk);
@@ -353,6 +353,11 @@ static void walk_free(struct walk *walk)
     free(walk->seen);
 }
 
+static bool is_wanted(const struct crash_cut_options *options, size_t place, size_t last)
+{
+    return options->stride == 0 || place == last || (place + options->seed) % options->stride == 0;
+}
+
 int crash_cut_each(
     const struct crash_disk *log, const struct crash_cut_options *options,
     struct crash_disk *scratch, crash_cut_fn *visit, void *context, uint64_t *ret)
@@ -373,7 +378,7 @@ int crash_cut_each(
         walk.named[i] = -1;
     for (size_t i = 0; i <= log->op_count && r == 0; i++) {
         walk.cut.place = i;
-        if (i >= options->first)
+        if (i >= options->first && is_wanted(options, i, log->op_count))
             r = give_place(&walk);
         if (i < log->op_count)
             take(&walk, i);

@@ -21,6 +21,8 @@ struct crash_cut_options {
     size_t first;                /* the first place; what is before it happened for certain */
     unsigned shard, shard_count; /* only the states of this shard; count 0: all of them */
     unsigned singles_max;        /* how many "all but one" and "only one" per place; 0: 64 */
+    bool is_brief;               /* only nothing, all, and chances */
+    unsigned stride;             /* only every n-th place, the last one always; 0: every one */
 };
 
 struct crash_cut {

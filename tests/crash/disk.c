@@ -94,7 +94,10 @@ void crash_disk_clear(struct crash_disk *disk)
     memset(disk->names, 0, sizeof disk->names);
     disk->name_count = disk->node_count = 0;
     disk->op_count = 0;
-    disk->sync_count = disk->failed_syncs = 0;
+    for (size_t i = 0; i < disk->grave_count; i++)
+        free(disk->graves[i]);
+    disk->grave_count = 0;
+    disk->sync_count = disk->failed_syncs = disk->change_count = disk->deaths = 0;
     disk->fault = (struct crash_fault){ 0 };
     disk->is_recording = false;
 }
@@ -104,6 +107,7 @@ void crash_disk_deinit(struct crash_disk *disk)
     crash_disk_clear(disk);
     for (unsigned i = 0; i < CRASH_NODES; i++)
         free(disk->nodes[i].data);
+    free(disk->graves);
     free(disk->ops);
     memset(disk, 0, sizeof *disk);
 }
@@ -132,6 +136,34 @@ size_t crash_disk_record(struct crash_disk *disk)
     record(disk, CRASH_FOLDER_SYNC);
     disk->is_recording = true;
     return disk->op_count;
+}
+
+/* The locks of the dead are gone; their shared memory stays, but nobody else sees it. */
+static void bury(struct crash_disk *disk)
+{
+    disk->deaths++;
+    for (unsigned i = 0; i < disk->name_count; i++) {
+        struct crash_name *name = &disk->names[i];
+
+        disk->graves =
+            must(realloc(disk->graves, (disk->grave_count + CRASH_SHM_MAX) * sizeof *disk->graves));
+        memcpy(disk->graves + disk->grave_count, name->shm.regions, sizeof name->shm.regions);
+        disk->grave_count += CRASH_SHM_MAX;
+        memset(&name->shm, 0, sizeof name->shm);
+        name->shared = 0;
+        name->is_reserved = name->is_pending = name->is_exclusive = false;
+    }
+}
+
+bool crash_disk_begin(struct crash_disk *disk, uint64_t deaths)
+{
+    if (deaths != disk->deaths)
+        return false;
+    disk->change_count++;
+    if (disk->change_count != disk->fault.dies_at)
+        return true;
+    bury(disk);
+    return false;
 }
 
 unsigned crash_disk_name(struct crash_disk *disk, const char *path)

@@ -72,12 +72,13 @@ struct crash_name {
     bool is_reserved, is_pending, is_exclusive;
 };
 
-/* Which sync fails. */
+/* What goes wrong, and when. */
 struct crash_fault {
     uint64_t sync_at;   /* the number of the sync, from 1; 0: none */
     bool is_sticky;     /* and every one after it */
     bool drops;         /* the pages are forgotten, as Linux does: the next sync says it is well */
     bool ignores_syncs; /* a broken disk, or a broken store: no sync does anything */
+    uint64_t dies_at; /* before the change with this number, from 1, the process is gone; 0: not */
 };
 
 struct crash_disk {
@@ -89,6 +90,10 @@ struct crash_disk {
     struct crash_op *ops;
     size_t op_count, op_capacity;
     uint64_t sync_count;
+    uint64_t change_count; /* syncs too */
+    uint64_t deaths; /* whoever opened a file before the last one cannot do anything any more */
+    void **graves;   /* shared memory of the dead, who may still look at it */
+    size_t grave_count;
     uint64_t failed_syncs;
     size_t failed_at; /* the place in the log where a sync failed last */
     struct crash_fault fault;
@@ -105,6 +110,8 @@ size_t crash_disk_record(struct crash_disk *disk);
 
 /* The number of a path, which it is given if it has none. */
 unsigned crash_disk_name(struct crash_disk *disk, const char *path);
+/* Counts a change that is about to happen. False: whoever wants it is dead, as of now or since. */
+bool crash_disk_begin(struct crash_disk *disk, uint64_t deaths);
 /* What users of files do. Each is recorded. */
 void crash_disk_create(struct crash_disk *disk, unsigned name);
 void crash_disk_delete(struct crash_disk *disk, unsigned name);

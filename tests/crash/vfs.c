@@ -19,6 +19,7 @@ struct file {
     sqlite3_file base;
     struct crash_disk *disk;
     unsigned name, node;
+    uint64_t deaths; /* that the disk had seen when it was opened */
     int lock;
     bool syncs_folder; /* with its first sync */
     bool has_shm;
@@ -33,6 +34,17 @@ static struct file *file_of(sqlite3_file *base)
 static struct crash_name *name_of(struct file *file)
 {
     return &file->disk->names[file->name];
+}
+
+static bool is_dead(const struct file *file)
+{
+    return file->deaths != file->disk->deaths;
+}
+
+/* Whether a change may happen: the process lives, and does not die here. */
+static bool begin(struct file *file)
+{
+    return crash_disk_begin(file->disk, file->deaths);
 }
 
 static int file_unlock(sqlite3_file *base, int level);
@@ -55,6 +67,8 @@ static int file_read(sqlite3_file *base, void *target, int size, sqlite3_int64 o
     const struct crash_bytes *bytes = &file->disk->nodes[file->node];
     size_t there = 0;
 
+    if (is_dead(file))
+        return SQLITE_IOERR_READ;
     if ((uint64_t)offset < bytes->size)
         there = bytes->size - (size_t)offset;
     if (there > (size_t)size)
@@ -71,6 +85,8 @@ static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_in
 {
     struct file *file = file_of(base);
 
+    if (!begin(file))
+        return SQLITE_IOERR_WRITE;
     crash_disk_write(file->disk, file->node, (uint64_t)offset, data, (size_t)size);
     return SQLITE_OK;
 }
@@ -79,6 +95,8 @@ static int file_truncate(sqlite3_file *base, sqlite3_int64 size)
 {
     struct file *file = file_of(base);
 
+    if (!begin(file))
+        return SQLITE_IOERR_TRUNCATE;
     crash_disk_truncate(file->disk, file->node, (uint64_t)size);
     return SQLITE_OK;
 }
@@ -88,6 +106,8 @@ static int file_sync(sqlite3_file *base, int flags)
     struct file *file = file_of(base);
 
     (void)flags;
+    if (!begin(file))
+        return SQLITE_IOERR_FSYNC;
     if (!crash_disk_sync(file->disk, file->node))
         return SQLITE_IOERR_FSYNC;
     if (file->syncs_folder)
@@ -111,6 +131,8 @@ static int file_lock(sqlite3_file *base, int level)
     struct file *file = file_of(base);
     struct crash_name *name = name_of(file);
 
+    if (is_dead(file))
+        return SQLITE_IOERR_LOCK;
     if (file->lock >= level)
         return SQLITE_OK;
     if (file->lock == SQLITE_LOCK_NONE) {
@@ -141,7 +163,7 @@ static int file_unlock(sqlite3_file *base, int level)
     struct file *file = file_of(base);
     struct crash_name *name = name_of(file);
 
-    if (file->lock <= level)
+    if (is_dead(file) || file->lock <= level)
         return SQLITE_OK;
     if (file->lock >= SQLITE_LOCK_RESERVED)
         name->is_reserved = name->is_pending = name->is_exclusive = false;
@@ -180,6 +202,8 @@ static int shm_map(sqlite3_file *base, int region, int size, int is_extend, void
     struct file *file = file_of(base);
     struct crash_shm *shm = &name_of(file)->shm;
 
+    if (is_dead(file))
+        return SQLITE_IOERR_SHMMAP;
     assert(region < CRASH_SHM_MAX);
     if (!file->has_shm)
         shm->users++;
@@ -224,6 +248,8 @@ static int shm_lock(sqlite3_file *base, int offset, int count, int flags)
     int r = SQLITE_OK;
     int i;
 
+    if (is_dead(file))
+        return flags & SQLITE_SHM_UNLOCK ? SQLITE_OK : SQLITE_IOERR_SHMLOCK;
     for (i = offset; i < offset + count && r == SQLITE_OK; i++)
         r = shm_lock_one(file, (unsigned)i, flags);
     if (r != SQLITE_OK)
@@ -243,7 +269,7 @@ static int shm_unmap(sqlite3_file *base, int is_delete)
     struct crash_shm *shm = &name_of(file)->shm;
 
     (void)is_delete;
-    if (!file->has_shm)
+    if (!file->has_shm || is_dead(file))
         return SQLITE_OK;
     (void)shm_lock(base, 0, CRASH_SHM_LOCKS, SQLITE_SHM_UNLOCK);
     file->has_shm = false;
@@ -283,10 +309,13 @@ static int vfs_open(
     if (!path)
         return SQLITE_CANTOPEN; /* temporary files are kept in memory: temp_store */
     file->disk = vfs->disk;
+    file->deaths = vfs->disk->deaths;
     file->name = crash_disk_name(vfs->disk, path);
     name = name_of(file);
     if (name->node < 0) {
         if (!(flags & SQLITE_OPEN_CREATE))
+            return SQLITE_CANTOPEN;
+        if (!crash_disk_begin(vfs->disk, vfs->disk->deaths))
             return SQLITE_CANTOPEN;
         crash_disk_create(vfs->disk, file->name);
         file->syncs_folder = flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL);
@@ -305,6 +334,8 @@ static int vfs_delete(sqlite3_vfs *base, const char *path, int syncs_folder)
 
     if (vfs->disk->names[name].node < 0)
         return SQLITE_IOERR_DELETE_NOENT;
+    if (!crash_disk_begin(vfs->disk, vfs->disk->deaths))
+        return SQLITE_IOERR_DELETE;
     crash_disk_delete(vfs->disk, name);
     if (syncs_folder)
         crash_disk_sync_folder(vfs->disk);

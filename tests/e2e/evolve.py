@@ -242,6 +242,20 @@ def test_migrate_needs_the_store_for_itself():
     detent("list", *STORE, out="waiting")
 
 
+def test_a_machine_without_payloads_and_data():
+    write("light.fsm", """#define FSM_NAME light
+#define FSM_PREFIX LIGHT
+STATE(RED, red, INITIAL)
+STATE(GREEN, green)
+EVENT(GO, go)
+ON(ANY(RED, GREEN), GO, GREEN)
+""")
+    detent("start", "light.fsm", "l-1", *STORE)
+    detent("send", "l-1", "go", *STORE)
+    detent("replay", "light.fsm", *STORE, err="1 instance, 1 event derived again, 0 different")
+    detent("diff", "light.fsm", *STORE)
+
+
 def test_a_machine_that_the_store_does_not_have():
     fill()
     write("light.fsm", ORDER.replace("order", "light"))

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* syncs.c - every sync of a plan fails, one after the other, in four ways: once or from then on,
- * with the pages still to be written or dropped (as Linux does: the next sync says that all is
- * well).
+/* faults.c - crash_faults WAY: something goes wrong once, at every place of a plan in turn.
  *
- * After it the open store must not answer anything any more. Then the power goes, at every place
- * from there on; and, apart from that, the store is opened again as another process would, goes on,
- * and the power goes after that. Nothing that was answered may be lost in any of it.
+ *     0, 1   a sync fails, that one or it and all after it
+ *     2, 3   the same, and what was to be written is dropped, as Linux does: the next sync says
+ *            that all is well, and memory shows what the disk will never have
+ *     4      the process dies before a change (a write, a sync, ...)
+ *
+ * After a failed sync the open store must not answer anything that was begun later. Then the power
+ * goes, at every place from there on; and, apart from that, the store is opened again as another
+ * process would, goes on, and the power goes after that. Nothing that was answered may be lost.
  *
  * Environment: CRASH_SEED, CRASH_STEPS. */
 #include <stdio.h>
@@ -16,7 +19,7 @@
 
 #include "crash/rig.h"
 
-#define GO_ON 8 /* steps after the store was opened again */
+#define GO_ON 6 /* steps after the store was opened again */
 
 struct total {
     uint64_t points, states, late, lost_place;
@@ -26,7 +29,7 @@ struct total {
 static void cut_from(struct crash_rig *rig, size_t first, uint64_t seed)
 {
     struct crash_cut_options options = {
-        .first = first, .chances = 2, .singles_max = 2, .seed = seed
+        .first = first, .stride = 5, .chances = 2, .is_brief = true, .seed = seed
     };
 
     crash_rig_cut(rig, &options);
@@ -76,24 +79,34 @@ static void add(struct total *total, const struct crash_rig *rig)
     total->faults.unchecked += rig->faults.unchecked;
 }
 
-/* False: the plan has no such sync. */
+/* What goes wrong in that way, at the n-th place. */
+static struct crash_fault fault_of(unsigned way, uint64_t at)
+{
+    if (way == 4)
+        return (struct crash_fault){ .dies_at = at };
+    return (struct crash_fault){ .sync_at = at, .is_sticky = way & 1, .drops = way & 2 };
+}
+
+/* False: the plan has no such place. */
 static bool fail_one(
-    struct crash_rig *rig, const struct crash_plan_options *plan, struct total *total,
-    const struct crash_fault *fault)
+    struct crash_rig *rig, const struct crash_plan_options *plan, struct total *total, unsigned way,
+    uint64_t at)
 {
     struct crash_disk *disk = &rig->bed.disks[0];
+    size_t first;
     bool failed;
 
     crash_rig_open(rig, plan);
-    disk->fault = *fault;
+    disk->fault = fault_of(way, at);
     (void)crash_rig_run(rig, 0, plan->steps);
+    first = way == 4 ? disk->op_count : disk->failed_at;
     crash_run_close(&rig->runs[0]);
-    failed = disk->failed_syncs > 0;
+    failed = disk->failed_syncs || disk->deaths;
     if (failed) {
-        cut_from(rig, disk->failed_at, fault->sync_at);
-        go_on(rig, total, fault->sync_at);
+        cut_from(rig, first, at);
+        go_on(rig, total, at);
         if (rig->answered_late)
-            printf("sync %d: %zu answers after it\n", (int)fault->sync_at, rig->answered_late);
+            printf("place %d: %zu answers after it\n", (int)at, rig->answered_late);
         add(total, rig);
     }
     crash_rig_close(rig);
@@ -103,24 +116,21 @@ static bool fail_one(
 int main(int argc, char **argv)
 {
     struct crash_plan_options plan = { .seed = crash_setting("CRASH_SEED", 1),
-                                       .steps = (size_t)crash_setting("CRASH_STEPS", 60),
+                                       .steps = (size_t)crash_setting("CRASH_STEPS", 50),
                                        .reopen_every = 23 };
     struct crash_rig *rig = calloc(1, sizeof *rig);
     struct total total = { 0 };
-    unsigned ways = 0;
+    unsigned way;
 
     if (!rig || argc != 2)
         return 2;
-    ways = (unsigned)strtoul(argv[1], NULL, 10);
-    for (uint64_t at = 1;; at++) {
-        struct crash_fault fault = { .sync_at = at, .is_sticky = ways & 1, .drops = ways & 2 };
-
-        if (!fail_one(rig, &plan, &total, &fault))
-            break;
-    }
-    printf("answers after a failed sync: %llu\n", (unsigned long long)total.late);
-    crash_report("failed syncs", total.points, &total.faults);
-    crash_report("states after failed syncs", total.states, &total.faults);
+    way = (unsigned)strtoul(argv[1], NULL, 10);
+    for (uint64_t at = 1; fail_one(rig, &plan, &total, way, at); at++)
+        ;
+    printf(
+        "places %llu, answers after a failed sync %llu\n", (unsigned long long)total.points,
+        (unsigned long long)total.late);
+    crash_report("states after faults", total.states, &total.faults);
     free(rig);
     return total.late || total.lost_place || CRASH_FAULTS_SUM(total.faults) || total.points == 0;
 }

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* postgres_open_test.c - opening a store on PostgreSQL: what is made, what is checked, what is
+ * refused, and in which words. */
+#include "store/postgres_test.h"
+
+#include <detent/sim.h>
+
+static void refused(
+    const char *url, const struct det_store_options *options, int code, const char *words)
+{
+    struct det_error error = { 0 };
+    struct det_store *store = NULL;
+
+    assert_int_equal(det_store_open_with(url, options, &store, &error), code);
+    assert_null(store);
+    if (!strstr(error.text, words))
+        fail_msg("\"%s\" does not say \"%s\"", error.text, words);
+}
+
+static void a_store_keeps_its_identity(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL);
+    struct det_store *store = store_at(url, NULL), *again;
+
+    (void)state;
+    assert_int_equal(strlen(det_store_identity(store)), 32);
+    again = store_at(url, &(struct det_store_options){ .identity = det_store_identity(store) });
+    assert_string_equal(det_store_identity(again), det_store_identity(store));
+    /* Each opening is a node. */
+    assert_string_not_equal(again->owner, store->owner);
+    refused(
+        url, &(struct det_store_options){ .identity = "0123456789abcdef0123456789abcdef" },
+        DET_ERR_FOREIGN, "and not 0123456789abcdef0123456789abcdef");
+    det_store_close(again);
+    det_store_close(store);
+    free(url);
+}
+
+static void both_names_of_the_scheme_open_it(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL), other[256];
+
+    (void)state;
+    snprintf(other, sizeof other, "postgresql%s", url + strlen("postgres"));
+    det_store_close(store_at(other, NULL));
+    free(url);
+}
+
+static void tables_are_not_made_when_they_must_be_there(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL);
+
+    (void)state;
+    refused(
+        url, &(struct det_store_options){ .must_exist = true }, DET_ERR_NOT_FOUND,
+        "there is no store in the schema");
+    refused(
+        url, &(struct det_store_options){ .is_read_only = true }, DET_ERR_NOT_FOUND,
+        "there is no store in the schema");
+    free(url);
+}
+
+static void what_is_missing_is_listed_in_one_error(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL);
+    struct det_store *store = store_at(url, NULL);
+
+    (void)state;
+    free(sql(store, "ALTER TABLE @events DROP COLUMN cause"));
+    free(sql(store, "DROP TABLE @deferred"));
+    free(sql(store, "ALTER TABLE @timers ALTER COLUMN visit TYPE integer"));
+    free(sql(store, "ALTER TABLE @timers ADD COLUMN mine text"));
+    refused(url, NULL, DET_ERR_FOREIGN, "events.cause (text), timers.visit (bigint), deferred.");
+    det_store_close(store);
+    free(url);
+}
+
+static void another_schema_version_is_refused(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL);
+    struct det_store *store = store_at(url, NULL);
+
+    (void)state;
+    free(sql(store, "UPDATE @store SET schema = 2"));
+    refused(url, NULL, DET_ERR_VERSION, "are of version 2, this program knows 1");
+    free(sql(store, "DELETE FROM @store"));
+    refused(url, NULL, DET_ERR_FOREIGN, "is not detent's");
+    free(sql(store, "DROP TABLE @store; CREATE TABLE @store (n integer)"));
+    refused(url, NULL, DET_ERR_FOREIGN, "is not detent's");
+    det_store_close(store);
+    free(url);
+}
+
+static void a_server_that_may_lose_a_commit_is_refused(void **state)
+{
+    static const char *const settings[] = { "fsync", "full_page_writes", "synchronous_commit" };
+    char *url = det_test_postgres_url(server, NULL), text[64];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, "-c %s=off", settings[i]);
+        det_test_postgres_crash(server);
+        det_test_postgres_start(server, text);
+        snprintf(text, sizeof text, "%s is off", settings[i]);
+        refused(url, NULL, DET_ERR_UNSUPPORTED, text);
+    }
+    det_test_postgres_crash(server);
+    det_test_postgres_start(server, NULL);
+    det_store_close(store_at(url, NULL));
+    free(url);
+}
+
+static void options_that_make_no_sense_are_refused(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL);
+
+    (void)state;
+    refused(
+        url, &(struct det_store_options){ .connections = 65 }, DET_ERR_INVALID,
+        "at most 64 connections");
+    refused(url, &(struct det_store_options){ .timeout = -1 }, DET_ERR_INVALID, "timeout");
+    refused(url, &(struct det_store_options){ .timeout = 2 * DET_DAY }, DET_ERR_INVALID, "timeout");
+    refused("postgres:shop", NULL, DET_ERR_INVALID, "postgres://user@host/database");
+    free(url);
+}
+
+static void a_server_that_is_not_there_is_told_without_the_password(void **state)
+{
+    (void)state;
+    refused("postgres://ann:geheim@/postgres?host=/nonexistent", NULL, DET_ERR_IO, "/nonexistent");
+    refused(
+        "postgres://ann:geheim@127.0.0.1:9/postgres?sslmode=disable",
+        &(struct det_store_options){ .timeout = DET_SECOND }, DET_ERR_IO, "127.0.0.1");
+}
+
+static void a_user_who_is_not_known_is_told(void **state)
+{
+    char url[256];
+    struct det_error error = { 0 };
+    struct det_store *store;
+
+    (void)state;
+    snprintf(
+        url, sizeof url, "postgres://nobody_such:geheim@/postgres?host=%s",
+        det_test_postgres_host(server));
+    assert_int_equal(det_store_open(url, &store, &error), DET_ERR_IO);
+    assert_non_null(strstr(error.text, "nobody_such"));
+    assert_null(strstr(error.text, "geheim"));
+}
+
+static void a_simulated_world_has_no_server(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL);
+    struct det_sim *sim;
+
+    (void)state;
+    assert_int_equal(det_sim_open(&(struct det_sim_options){ .seed = 1 }, &sim, NULL), 0);
+    refused(
+        url, &(struct det_store_options){ .world = det_sim_world(sim) }, DET_ERR_UNSUPPORTED,
+        "simulated");
+    det_sim_close(sim);
+    free(url);
+}
+
+static void what_is_open_for_reading_changes_nothing(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL);
+    struct pad *pad = desk_at(url, NULL), reader = { 0 };
+    struct det_store_lease lease;
+    struct found found;
+    size_t count;
+    uint64_t pruned;
+
+    (void)state;
+    reader.machine = pad->machine;
+    reader.store = store_at(url, &(struct det_store_options){ .is_read_only = true });
+    assert_int_equal(reader.store->ops->serve(reader.store, reader.machine, NULL), 0);
+    assert_int_equal(look_up(&reader, "p", &found), 0);
+    assert_int_equal(start(&reader, "q"), DET_ERR_READ_ONLY);
+    assert_int_equal(
+        reader.store->ops->adopt(reader.store, reader.machine, 1, &count), DET_ERR_READ_ONLY);
+    assert_int_equal(
+        reader.store->ops->prune(reader.store, pad->instance, 1, 0, &pruned), DET_ERR_READ_ONLY);
+    assert_int_equal(
+        reader.store->ops->lease(
+            reader.store,
+            &(struct det_store_lease_change){ DET_LEASE_ACQUIRE, "l", "me", 0, DET_SECOND },
+            &lease),
+        DET_ERR_READ_ONLY);
+    assert_int_equal(
+        reader.store->ops->lease(
+            reader.store, &(struct det_store_lease_change){ DET_LEASE_LOOK, "l", NULL, 0, 0 },
+            &lease),
+        0);
+    det_store_close(reader.store);
+    desk_close(pad);
+    free(url);
+}
+
+/* A definition that lost what is used is refused, and says what and how many. */
+static void a_definition_must_have_what_is_used(void **state)
+{
+    struct pad *pad = desk_open();
+    struct det_error error = { 0 };
+
+    (void)state;
+    free(sql(pad->store, "UPDATE @instances SET state = 'GONE'"));
+    assert_int_equal(pad->store->ops->serve(pad->store, pad->machine, &error), DET_ERR_VERSION);
+    assert_non_null(strstr(error.text, "the state GONE any more, but in the store 1 instances"));
+    free(sql(pad->store, "UPDATE @instances SET stopped = true"));
+    assert_int_equal(pad->store->ops->serve(pad->store, pad->machine, &error), 0);
+    free(sql(pad->store, "INSERT INTO @timers VALUES (1, 'later', 'pad', 1, 1, 'LOST', NULL, '')"));
+    assert_int_equal(pad->store->ops->serve(pad->store, pad->machine, &error), DET_ERR_VERSION);
+    assert_non_null(strstr(error.text, "the event LOST"));
+    desk_close(pad);
+}
+
+/* The making of the tables fails at each third place where it allocates. */
+static void without_memory_no_tables_are_made_by_halves(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL);
+    struct det_store *store = NULL;
+    uint64_t point = 1;
+    int r;
+
+    (void)state;
+    do {
+        struct det_test_memory memory;
+
+        det_test_memory_init(&memory);
+        memory.fail_at = point;
+        r = det_store_open_with(
+            url, &(struct det_store_options){ .allocator = &memory.allocator }, &store, NULL);
+        assert_true(r == 0 || r == DET_ERR_NO_MEMORY);
+        if (r == 0)
+            det_store_close(store);
+        det_test_memory_deinit(&memory);
+        point += 3;
+    } while (r < 0);
+    assert_true(point > 100);
+    det_store_close(store_at(url, &(struct det_store_options){ .must_exist = true }));
+    free(url);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_store_keeps_its_identity),
+        cmocka_unit_test(both_names_of_the_scheme_open_it),
+        cmocka_unit_test(tables_are_not_made_when_they_must_be_there),
+        cmocka_unit_test(what_is_missing_is_listed_in_one_error),
+        cmocka_unit_test(another_schema_version_is_refused),
+        cmocka_unit_test(a_server_that_may_lose_a_commit_is_refused),
+        cmocka_unit_test(options_that_make_no_sense_are_refused),
+        cmocka_unit_test(a_server_that_is_not_there_is_told_without_the_password),
+        cmocka_unit_test(a_user_who_is_not_known_is_told),
+        cmocka_unit_test(a_simulated_world_has_no_server),
+        cmocka_unit_test(what_is_open_for_reading_changes_nothing),
+        cmocka_unit_test(a_definition_must_have_what_is_used),
+        cmocka_unit_test(without_memory_no_tables_are_made_by_halves),
+    };
+
+    return cmocka_run_group_tests(tests, open_server, close_server);
+}

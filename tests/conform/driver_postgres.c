@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* driver_postgres.c - the suite over a PostgreSQL server of its own: every store is a schema. */
+#include "conform/conform.h"
+#include "lib/postgres.h"
+
+/* One server for all tests; its keeper ends it with the program. */
+static struct det_test_postgres *server;
+
+static void postgres_begin(struct box *box)
+{
+    char *url;
+
+    if (!server)
+        server = det_test_postgres_open();
+    url = det_test_postgres_url(server, NULL);
+    snprintf(box->url, URL_MAX, "%s", url);
+    free(url);
+}
+
+static void postgres_end(struct box *box)
+{
+    (void)box;
+}
+
+static void postgres_damage(struct box *box, const char *id)
+{
+    const char *schema = strstr(box->url, "schema=");
+    char sql[512];
+
+    assert_non_null(schema);
+    schema += strlen("schema=");
+    snprintf(
+        sql, sizeof sql,
+        "UPDATE %.*s.snapshots SET visit = visit + 1 WHERE instance ="
+        " (SELECT key FROM %.*s.instances WHERE id = '%s')",
+        (int)strcspn(schema, "&"), schema, (int)strcspn(schema, "&"), schema, id);
+    free(det_test_postgres_execute(server, sql));
+}
+
+const struct driver driver_postgres = {
+    .scheme = "postgres",
+    .is_kept = true,
+    .is_shared = true,
+    .has_readers = true,
+    .model_steps = 1500,
+    .begin = postgres_begin,
+    .end = postgres_end,
+    .damage_snapshot = postgres_damage,
+};
