@@ -278,12 +278,38 @@ static int judge(struct crash_run *run, const struct crash_change *change, int r
     return result < 0 ? result : DET_ERR_INVALID;
 }
 
+/* What a store must never make of a commit: first the events, and then what they imply. */
+static int run_split(struct crash_run *run, const struct crash_step *step)
+{
+    struct commit commit;
+    struct det_store_commit *first = &commit.commit, second;
+    int r;
+
+    r = fill(run, &commit, &step->changes[0]);
+    if (r < 0)
+        return r;
+    second = *first;
+    first->timer_count = first->effect_count = 0;
+    r = run->store->ops->commit(run->store, &first, 1);
+    if (r == 0)
+        r = first->result;
+    second.event_count = second.deferred_count = 0;
+    second.event_id = NULL;
+    first = &second;
+    if (r == 0)
+        r = run->store->ops->commit(run->store, &first, 1);
+    return r == 0 ? second.result : r;
+}
+
 static int run_commit(struct crash_run *run, const struct crash_step *step)
 {
     struct commit commits[3];
     struct det_store_commit *pointers[3];
     int r = 0;
 
+    if (run->is_split && step->change_count == 1 && step->changes[0].result == 0 &&
+        !step->changes[0].is_new)
+        return run_split(run, step);
     for (size_t i = 0; i < step->change_count && r == 0; i++) {
         r = fill(run, &commits[i], &step->changes[i]);
         pointers[i] = &commits[i].commit;

@@ -17,6 +17,7 @@ struct crash_run {
     struct det_machine *machines[2]; /* by version, from 1 */
     unsigned version;
     struct det_store_instance *instances[CRASH_INSTANCES];
+    bool is_split; /* broken on purpose: timers and effects are a commit of their own */
     char text[DET_ERROR_TEXT_MAX]; /* what went wrong last */
 };
 
