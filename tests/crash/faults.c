@@ -115,7 +115,7 @@ static bool fail_one(
 
 int main(int argc, char **argv)
 {
-    struct crash_plan_options plan = { .seed = crash_seed(), .reopen_every = 23 };
+    struct crash_plan_options plan = { .seed = crash_seed(), .reopen_every = 7 };
     struct crash_rig *rig = calloc(1, sizeof *rig);
     struct total total = { 0 };
     unsigned way;

@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 {
     struct crash_plan_options plan = { .seed = crash_seed(),
                                        .steps = (size_t)crash_setting("CRASH_STEPS", 100),
-                                       .reopen_every = 37,
+                                       .reopen_every = 29,
                                        .compacts = true };
     struct crash_cut_options options = { .chances = (unsigned)crash_setting("CRASH_CHANCES", 6),
                                          .seed = plan.seed,
