@@ -262,6 +262,25 @@ void det_postgres_random(struct postgres_store *store, char target[33]);
 const struct postgres_statement *det_postgres_variant(struct postgres_store *store, unsigned parts);
 void det_postgres_variants_close(struct postgres_store *store);
 
+/* postgres_serve.c */
+struct postgres_definition {
+    const struct det_machine *machine;
+    char *spec; /* "": only a builder can make it */
+    size_t size;
+    char fingerprint[33];
+};
+DET_MUST_CHECK int det_postgres_definition_open(
+    const struct postgres_store *store, const struct det_machine *machine,
+    struct postgres_definition *ret);
+void det_postgres_definition_close(
+    const struct postgres_store *store, struct postgres_definition *definition);
+/* Machine, version and fingerprint. */
+void det_postgres_definition_add(
+    struct postgres_parameters *parameters, const struct postgres_definition *definition);
+/* Whether the machine has all of these, which USED_NAMES found. */
+DET_MUST_CHECK int det_postgres_definition_fits(
+    const struct det_machine *machine, const PGresult *names, struct det_error *reterr);
+
 /* postgres_instance.c */
 struct postgres_instance *det_postgres_instance_open(
     struct postgres_store *store, const struct det_machine *machine, const char *id);

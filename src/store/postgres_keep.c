@@ -256,8 +256,9 @@ static struct det_chain_event read_event(
 /* How far the chain of an instance was followed. */
 struct chain {
     struct det_chain_hash hash;
-    uint64_t sequence; /* 0: not begun */
-    bool is_known;     /* the hash is that of this sequence */
+    uint64_t sequence;
+    bool is_begun;
+    bool is_known; /* the hash is that of this sequence */
 };
 
 static int check_link(
@@ -285,8 +286,8 @@ static int check_link(
     return r;
 }
 
-/* The first event that is kept has nothing before it to be compared with, unless the snapshot is
- * just that. The last one must be the head's. */
+/* What the chain begins with: the start, or the snapshot where the events before it are gone. The
+ * last one must be the head's. */
 static int check_chain(
     struct checking *checking, int row, const struct det_chain_head *head,
     const struct det_chain_head *snapshot)
@@ -297,24 +298,31 @@ static int check_chain(
     int r;
 
     while ((r = next_event(checking, key)) == 1) {
-        if (!chain.sequence && covered && (uint64_t)checking->event_sequence == covered + 1)
-            chain = (struct chain){ snapshot->hash, covered, true };
-        else if (!chain.sequence && (uint64_t)checking->event_sequence > covered + 1) {
+        uint64_t first = chain.is_begun ? 0 : (uint64_t)checking->event_sequence;
+
+        if (first == 1)
+            chain.hash = det_chain_start(
+                head->machine, head->id, head->started_at, (struct det_chain_bytes){ NULL, 0 });
+        else if (first > 1 && first == covered + 1)
+            chain = (struct chain){ .hash = snapshot->hash, .sequence = covered };
+        chain.is_known = chain.is_begun ? chain.is_known : first == 1 || first == covered + 1;
+        if (first > covered + 1) {
             r = find(
-                checking, row, (uint64_t)checking->event_sequence,
+                checking, row, first,
                 "events before this one are missing, and no snapshot covers them");
             if (r != 0)
                 return r;
         }
+        chain.is_begun = true;
         r = check_link(checking, row, head, &chain);
         if (r != 0)
             return r;
     }
     if (r < 0)
         return r;
-    if ((chain.sequence ? chain.sequence : covered) != head->sequence)
+    if ((chain.is_begun ? chain.sequence : covered) != head->sequence)
         return find(checking, row, head->sequence, "events up to the head are missing");
-    if (chain.sequence && memcmp(chain.hash.bytes, head->hash.bytes, sizeof head->hash.bytes) != 0)
+    if (chain.is_begun && memcmp(chain.hash.bytes, head->hash.bytes, sizeof head->hash.bytes) != 0)
         return find(
             checking, row, head->sequence, "the hash of the head is not that of the last event");
     return 0;

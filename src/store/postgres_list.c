@@ -122,6 +122,7 @@ static void ask_list(
         &page->parameters, query->has_state ? machine->states[query->state].name : NULL);
     det_postgres_add_number(&page->parameters, query->moved_before);
     det_postgres_add_number(&page->parameters, query->stopped);
+    det_postgres_add_number(&page->parameters, query->has_dead);
     det_postgres_add_number(&page->parameters, (int64_t)limit);
 }
 
@@ -180,13 +181,14 @@ int det_postgres_due(
     int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
 {
     struct postgres_store *store = postgres_store_of(base);
-    struct page page = { .id = POSTGRES_DUE };
+    struct page page = { .id = store->is_read_only ? POSTGRES_DUE_OF_ALL : POSTGRES_DUE };
     det_time next = DET_NEVER;
     int r;
 
     det_postgres_add_text(&page.parameters, machine->name);
-    det_postgres_add_text(&page.parameters, store->store.owner);
     det_postgres_add_number(&page.parameters, limit < INT64_MAX ? (int64_t)limit + 1 : INT64_MAX);
+    if (!store->is_read_only)
+        det_postgres_add_text(&page.parameters, store->store.owner);
     r = read_page(store, &page);
     for (int i = 0; r == 0 && i < PQntuples(page.result); i++) {
         struct det_store_due due = {

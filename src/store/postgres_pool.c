@@ -63,15 +63,23 @@ void det_postgres_give(struct postgres_connection *connection)
     det_mutex_unlock(world, store->mutex);
 }
 
-/* A server that went away while nothing was asked is seen here, before anything is sent to it. */
+/* A server that went away while nothing was asked is seen here, before anything is sent to it: then
+ * there is something to read, and in the end of it an end. */
+static void look(struct postgres_connection *connection)
+{
+    while (connection->pq && det_postgres_wait(connection, false, 0) == 0) {
+        if (!PQconsumeInput(connection->pq))
+            det_postgres_disconnect(connection);
+    }
+}
+
 static int ready(
     struct postgres_connection *connection, det_time deadline, struct postgres_failure *ret)
 {
     struct det_error error = { 0 };
     int r;
 
-    if (connection->pq && !PQconsumeInput(connection->pq))
-        det_postgres_disconnect(connection);
+    look(connection);
     if (connection->pq)
         return 0;
     r = det_postgres_connect(connection, deadline, &error);

@@ -150,11 +150,11 @@ struct show {
 static void rename_event(const struct show *show, int64_t position, struct det_chain_event *event)
 {
     const struct det_machine *machine = show->instance->machine;
-    const struct sqlite_store *store = show->store;
+    const struct det_renames *renames = show->store->renames;
 
-    event->from = det_sqlite_renamed(store, machine, DET_NAME_STATE, position, event->from);
-    event->to = det_sqlite_renamed(store, machine, DET_NAME_STATE, position, event->to);
-    event->event = det_sqlite_renamed(store, machine, DET_NAME_EVENT, position, event->event);
+    event->from = det_renames_apply(renames, machine, DET_NAME_STATE, position, event->from);
+    event->to = det_renames_apply(renames, machine, DET_NAME_STATE, position, event->to);
+    event->event = det_renames_apply(renames, machine, DET_NAME_EVENT, position, event->event);
 }
 
 static int to_store_event(
@@ -323,8 +323,8 @@ static int look_back(
 {
     uint64_t sequence = (uint64_t)det_sqlite_get_number(call, 1);
     int outcome = det_row_outcome_find(det_sqlite_get_text(call, 2, false));
-    const char *state = det_sqlite_renamed(
-        past->store, instance->machine, DET_NAME_STATE, *position,
+    const char *state = det_renames_apply(
+        past->store->renames, instance->machine, DET_NAME_STATE, *position,
         det_sqlite_get_text(call, 3, false));
     struct det_chain_hash hash;
     int r;

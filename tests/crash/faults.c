@@ -115,7 +115,7 @@ static bool fail_one(
 
 int main(int argc, char **argv)
 {
-    struct crash_plan_options plan = { .seed = crash_setting("CRASH_SEED", 1),
+    struct crash_plan_options plan = { .seed = crash_seed(),
                                        .steps = (size_t)crash_setting("CRASH_STEPS", 50),
                                        .reopen_every = 23 };
     struct crash_rig *rig = calloc(1, sizeof *rig);

@@ -17,6 +17,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import up
@@ -527,6 +528,19 @@ def test_a_store_that_somebody_has_is_read_all_the_same():
         detent("store", "backup", "copy.db", *STORE)
         detent("store", "export", "all.jsonl", *STORE)
     detent("send", "o-1", "ping", *STORE)
+
+
+def test_a_lock_is_told_with_its_holder():
+    shop()
+    with database() as data:
+        data.execute("UPDATE instances SET lock_owner = 'node-7', lock_until = ?, fence = 1",
+                     (int(time.time() + 600) * 10**9,))
+    detent("send", "o-1", "ping", *STORE, code=6,
+           err=["order o-1 is locked by node-7", "'detent why o-1' says until when"])
+    detent("why", "o-1", *STORE, out="lock       held by node-7, lapses in 9m")
+    lock = one("why", "o-1", *STORE)["lock"]
+    equal((lock["owner"], lock["fence"]), ("node-7", 1))
+    detent("get", "o-1", *STORE)
 
 
 def every_command():
