@@ -31,6 +31,7 @@ static void print_finding(struct check *check, const struct det_store_finding *r
     cli_progress_end(cli);
     if (cli->is_json) {
         line_open(&check->line, NULL, '{');
+        line_text(&check->line, "type", "finding");
         line_text(&check->line, "machine", row->machine);
         line_text(&check->line, "id", row->id);
         line_number(&check->line, "sequence", row->sequence);
@@ -192,6 +193,7 @@ int store_info(struct cli_store *store, const char *path)
     table_init(&info.table, store->cli, columns, sizeof columns / sizeof *columns);
     line_init(&info.line, store->cli->allocator);
     line_open(&info.line, NULL, '{');
+    line_text(&info.line, "type", "store");
     line_text(&info.line, "store", store->url);
     line_text(&info.line, "identity", det_store_identity(store->store));
     line_open(&info.line, "machines", '[');

@@ -260,8 +260,7 @@ static int check_columns(sqlite3 *database, struct det_buffer *missing)
         if (!is_there[i])
             det_buffer_format(
                 missing, "%s%s.%s %.*s", missing->size ? ", " : "", columns[i].table,
-                columns[i].name, (int)strcspn(columns[i].declaration, " "),
-                columns[i].declaration);
+                columns[i].name, (int)strcspn(columns[i].declaration, " "), columns[i].declaration);
     return code;
 }
 

@@ -355,8 +355,7 @@ static void walk_free(struct walk *walk)
 
 static bool is_wanted(const struct crash_cut_options *options, size_t place, size_t last)
 {
-    return options->stride == 0 || place == last ||
-           (place + options->seed) % options->stride == 0;
+    return options->stride == 0 || place == last || (place + options->seed) % options->stride == 0;
 }
 
 int crash_cut_each(

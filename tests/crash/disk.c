@@ -145,8 +145,8 @@ static void bury(struct crash_disk *disk)
     for (unsigned i = 0; i < disk->name_count; i++) {
         struct crash_name *name = &disk->names[i];
 
-        disk->graves = must(realloc(
-            disk->graves, (disk->grave_count + CRASH_SHM_MAX) * sizeof *disk->graves));
+        disk->graves =
+            must(realloc(disk->graves, (disk->grave_count + CRASH_SHM_MAX) * sizeof *disk->graves));
         memcpy(disk->graves + disk->grave_count, name->shm.regions, sizeof name->shm.regions);
         disk->grave_count += CRASH_SHM_MAX;
         memset(&name->shm, 0, sizeof name->shm);

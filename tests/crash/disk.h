@@ -78,7 +78,7 @@ struct crash_fault {
     bool is_sticky;     /* and every one after it */
     bool drops;         /* the pages are forgotten, as Linux does: the next sync says it is well */
     bool ignores_syncs; /* a broken disk, or a broken store: no sync does anything */
-    uint64_t dies_at;   /* before the change with this number, from 1, the process is gone; 0: not */
+    uint64_t dies_at; /* before the change with this number, from 1, the process is gone; 0: not */
 };
 
 struct crash_disk {
@@ -91,8 +91,8 @@ struct crash_disk {
     size_t op_count, op_capacity;
     uint64_t sync_count;
     uint64_t change_count; /* syncs too */
-    uint64_t deaths;       /* whoever opened a file before the last one cannot do anything any more */
-    void **graves;         /* shared memory of the dead, who may still look at it */
+    uint64_t deaths; /* whoever opened a file before the last one cannot do anything any more */
+    void **graves;   /* shared memory of the dead, who may still look at it */
     size_t grave_count;
     uint64_t failed_syncs;
     size_t failed_at; /* the place in the log where a sync failed last */

@@ -115,7 +115,7 @@ static bool fail_one(
 
 int main(int argc, char **argv)
 {
-    struct crash_plan_options plan = { .seed = crash_setting("CRASH_SEED", 1),
+    struct crash_plan_options plan = { .seed = crash_seed(),
                                        .steps = (size_t)crash_setting("CRASH_STEPS", 50),
                                        .reopen_every = 23 };
     struct crash_rig *rig = calloc(1, sizeof *rig);
@@ -127,8 +127,9 @@ int main(int argc, char **argv)
     way = (unsigned)strtoul(argv[1], NULL, 10);
     for (uint64_t at = 1; fail_one(rig, &plan, &total, way, at); at++)
         ;
-    printf("places %llu, answers after a failed sync %llu\n", (unsigned long long)total.points,
-           (unsigned long long)total.late);
+    printf(
+        "places %llu, answers after a failed sync %llu\n", (unsigned long long)total.points,
+        (unsigned long long)total.late);
     crash_report("states after faults", total.states, &total.faults);
     free(rig);
     return total.late || total.lost_place || CRASH_FAULTS_SUM(total.faults) || total.points == 0;

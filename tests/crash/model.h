@@ -35,13 +35,13 @@
     F(visit)                   \
     F(from) F(to) F(event) F(outcome) F(choice) F(timeout) F(at) F(event_id) F(cause) F(value)
 #define CRASH_TIMER_COLUMNS(F) F(armed) F(event) F(visit) F(due) F(value)
-#define CRASH_EFFECT_COLUMNS(F)                                                              \
-    F(sequence)                                                                              \
-    F(index)                                                                                 \
-    F(effect)                                                                                \
-    F(from)                                                                                  \
-    F(to) F(visit) F(asked) F(at) F(attempts) F(last_error) F(next) F(dead) F(data) F(event) \
-        F(value)
+#define CRASH_EFFECT_COLUMNS(F) \
+    F(sequence)                 \
+    F(index)                    \
+    F(effect)                   \
+    F(from)                     \
+    F(to)                       \
+    F(visit) F(asked) F(at) F(attempts) F(last_error) F(next) F(dead) F(data) F(event) F(value)
 #define CRASH_DEFERRED_COLUMNS(F) F(sequence) F(event) F(value)
 #define CRASH_ANSWER_COLUMNS(F)   F(known) F(outcome) F(state) F(sequence) F(visit)
 #define CRASH_SNAPSHOT_COLUMNS(F) \

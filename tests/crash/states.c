@@ -22,16 +22,6 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static void plant(struct crash_rig *rig)
-{
-    const char *bug = getenv("CRASH_BUG");
-
-    if (!bug)
-        return;
-    rig->answers_early = !strcmp(bug, "early");
-    rig->bed.disks[0].fault.ignores_syncs = !strcmp(bug, "sync");
-}
-
 static int report(const struct crash_rig *rig, double seconds)
 {
     uint64_t states = rig->states + rig->nested_states;
@@ -46,8 +36,8 @@ static int report(const struct crash_rig *rig, double seconds)
 
 int main(int argc, char **argv)
 {
-    struct crash_plan_options plan = { .seed = crash_setting("CRASH_SEED", 1),
-                                       .steps = (size_t)crash_setting("CRASH_STEPS", 160),
+    struct crash_plan_options plan = { .seed = crash_seed(),
+                                       .steps = (size_t)crash_setting("CRASH_STEPS", 100),
                                        .reopen_every = 37,
                                        .compacts = true };
     struct crash_cut_options options = { .chances = (unsigned)crash_setting("CRASH_CHANCES", 6),
@@ -62,8 +52,9 @@ int main(int argc, char **argv)
     options.shard = (unsigned)strtoul(argv[1], NULL, 10);
     options.shard_count = (unsigned)strtoul(argv[2], NULL, 10);
     crash_rig_open(rig, &plan);
-    rig->nested_every = crash_setting("CRASH_NESTED", 50);
-    plant(rig);
+    rig->nested_every = crash_setting("CRASH_NESTED", 1500);
+    rig->answers_early = crash_has_bug("early");
+    rig->bed.disks[0].fault.ignores_syncs = crash_has_bug("sync");
     r = crash_rig_run(rig, 0, plan.steps);
     if (r < 0) {
         printf("step %zu failed: %d, %s\n", rig->begun, r, rig->runs[0].text);
