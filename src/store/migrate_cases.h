@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* migrate_cases.h - a definition with other names comes to a store that has instances: one suite for
- * the stores that can migrate. Whoever includes it first defines place(), which writes the URL of a
+/* migrate_cases.h - a definition with other names comes to a store that has instances: one suite
+ * for the stores that can migrate. Whoever includes it defines place(), which writes the URL of a
  * store that is not there yet, and leave(), which takes away what is left of it. */
 #ifndef DET_STORE_MIGRATE_CASES_H
 #define DET_STORE_MIGRATE_CASES_H

@@ -283,7 +283,7 @@ static int write_page(
 /* All rows under a checksum, page by page. */
 static int rename_pages(
     struct migration *migration, enum postgres_statement_id read,
-    int (*rename)(struct migration *migration, int row), enum postgres_statement_id write)
+    int (*change)(struct migration *migration, int row), enum postgres_statement_id write)
 {
     static const uint8_t columns[] = { POSTGRES_COLUMN_h_key, POSTGRES_COLUMN_h_state,
                                        POSTGRES_COLUMN_h_checksum, POSTGRES_COLUMN_s_history };
@@ -306,7 +306,7 @@ static int rename_pages(
         for (int i = 0; i < 4; i++)
             det_postgres_column_clear(&migration->batch->columns[columns[i]]);
         for (int i = 0; r == 0 && i < count; i++)
-            r = rename(migration, i);
+            r = change(migration, i);
         if (r == 0)
             r = write_page(migration, write, columns, column_count);
     }
