@@ -39,6 +39,7 @@ static void close_store(struct det_store *base)
 
     det_postgres_listen(base, NULL, NULL);
     det_postgres_batches_close(store);
+    det_postgres_renames_close(store);
     for (unsigned i = 0; store->connections && i < store->connection_count; i++) {
         struct postgres_connection *connection = &store->connections[i];
 
@@ -54,7 +55,6 @@ static void close_store(struct det_store *base)
     det_condition_close(base->world, store->freed);
     det_mutex_close(base->world, store->mutex);
     det_postgres_url_deinit(&store->url);
-    det_renames_close(store->renames);
     DET_DELETE(allocator, store);
 }
 

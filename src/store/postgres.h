@@ -36,7 +36,6 @@
 #include "base/buffer.h"
 #include "store/chain.h"
 #include "store/group.h"
-#include "store/renames.h"
 
 #define POSTGRES_SCHEMA      1  /* the version of the tables */
 #define POSTGRES_NAME_MAX    63 /* bytes of a name in PostgreSQL */
@@ -88,6 +87,7 @@ struct postgres_connection {
 
 struct postgres_batch;
 struct postgres_listener;
+struct postgres_renames;
 
 struct postgres_store {
     struct det_store store;
@@ -112,10 +112,10 @@ struct postgres_store {
     uint64_t witness_sequence;
     det_time swept_at; /* when old event ids were deleted the last time */
 
-    _Atomic det_time offset; /* from the boot clock to the server's */
-    _Atomic det_time told;   /* the last time that `now` has said */
+    _Atomic det_time offset;                  /* from the boot clock to the server's */
+    _Atomic det_time told;                    /* the last time that `now` has said */
+    struct postgres_renames *_Atomic renames; /* NULL: there are none */
     atomic_bool is_poisoned;
-    struct det_renames *_Atomic renames; /* NULL: there are none */
 };
 
 /* The handle of an instance: what the next commit on it must know. Data and reason are as stored.
@@ -248,6 +248,23 @@ bool det_postgres_bool(const PGresult *result, int row, int column);
 const char *det_postgres_text(const PGresult *result, int row, int column);
 struct det_chain_bytes det_postgres_bytes(const PGresult *result, int row, int column);
 
+/* postgres_pool.c: a transaction of several exchanges, on one connection. */
+struct postgres_session {
+    struct postgres_store *store;
+    struct postgres_connection *connection;
+    struct postgres_failure failure; /* of the last one */
+};
+DET_MUST_CHECK int det_postgres_session_open(
+    struct postgres_session *session, struct postgres_store *store);
+void det_postgres_session_close(struct postgres_session *session);
+/* `ret` (NULL: not wanted) is cleared and replaced. */
+DET_MUST_CHECK int det_postgres_session_ask(
+    struct postgres_session *session, enum postgres_statement_id id,
+    const struct postgres_parameters *parameters, PGresult **ret);
+DET_MUST_CHECK int det_postgres_session_send(
+    struct postgres_session *session, enum postgres_statement_id id,
+    const struct postgres_values *values, PGresult **ret);
+
 /* postgres_schema.c */
 /* Creates, verifies, and reads which store it is. */
 DET_MUST_CHECK int det_postgres_schema_open(
@@ -283,6 +300,21 @@ void det_postgres_definition_add(
 DET_MUST_CHECK int det_postgres_definition_fits(
     const struct det_machine *machine, const PGresult *names, struct det_error *reterr);
 
+/* postgres_keep.c */
+/* A head or a snapshot, whose columns stand in the same order from `first` on; machine and id are
+ * the second and the third column. */
+struct det_chain_head det_postgres_head_read(const PGresult *rows, int row, int first);
+
+/* postgres_migrate.c */
+/* Reads the renames there are. */
+DET_MUST_CHECK int det_postgres_renames_read(
+    struct postgres_store *store, struct postgres_failure *retfail);
+void det_postgres_renames_close(struct postgres_store *store);
+/* What an event with this position calls so has this name today. */
+const char *det_postgres_renamed(
+    const struct postgres_store *store, const struct det_machine *machine, enum det_name_kind kind,
+    int64_t position, const char *name);
+
 /* postgres_instance.c */
 struct postgres_instance *det_postgres_instance_open(
     struct postgres_store *store, const struct det_machine *machine, const char *id);
@@ -301,12 +333,6 @@ int det_postgres_commit(
     struct det_store *store, struct det_store_commit *const *commits, size_t count);
 int det_postgres_serve(
     struct det_store *store, const struct det_machine *machine, struct det_error *reterr);
-/* postgres_migrate.c: what others may have renamed is known from now on. */
-DET_MUST_CHECK int det_postgres_renames_read(
-    struct postgres_store *store, struct postgres_failure *retfail);
-int det_postgres_migrate(
-    struct det_store *store, const struct det_machine *machine, const struct det_rename *renames,
-    size_t count, uint64_t *ret, struct det_error *reterr);
 int det_postgres_load(
     struct det_store *store, const struct det_machine *machine, const char *id,
     const struct det_store_rows *rows, struct det_store_loaded *ret);
@@ -345,5 +371,9 @@ int det_postgres_machines(
     struct det_store *store,
     int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
     void *context);
+
+int det_postgres_migrate(
+    struct det_store *store, const struct det_machine *machine, const struct det_rename *renames,
+    size_t count, uint64_t *ret, struct det_error *reterr);
 
 #endif

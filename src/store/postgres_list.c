@@ -48,21 +48,20 @@ static int read_page(struct postgres_store *store, struct page *page)
     return det_postgres_run(store, &job, NULL);
 }
 
-/* The name in a column, as it is called now. */
-static const char *name_now(
-    const struct postgres_instance *instance, const struct det_renames *renames,
-    enum det_name_kind kind, const PGresult *rows, int row, int column)
+/* A name of the event, as it is today. */
+static const char *name_of(
+    const struct postgres_store *store, const struct det_machine *machine, enum det_name_kind kind,
+    const PGresult *rows, int place[2])
 {
-    return det_renames_apply(
-        renames, instance->machine, kind, det_postgres_number(rows, row, 12),
-        det_postgres_text(rows, row, column));
+    return det_postgres_renamed(
+        store, machine, kind, det_postgres_number(rows, place[0], 12),
+        det_postgres_text(rows, place[0], place[1]));
 }
 
 static int read_event(
-    const struct postgres_instance *instance, const struct det_renames *renames,
-    const PGresult *rows, int row, void *value, struct det_store_event *ret)
+    const struct postgres_store *store, const struct det_machine *machine, const PGresult *rows,
+    int row, void *value, struct det_store_event *ret)
 {
-    const struct det_machine *machine = instance->machine;
     int r, outcome = det_row_outcome_find(det_postgres_text(rows, row, 5));
 
     *ret = (struct det_store_event){
@@ -78,13 +77,13 @@ static int read_event(
     if (outcome < 0)
         return DET_ERR_VERSION;
     r = det_row_state_find(
-        machine, name_now(instance, renames, DET_NAME_STATE, rows, row, 2), &ret->from);
+        machine, name_of(store, machine, DET_NAME_STATE, rows, (int[]){ row, 2 }), &ret->from);
     if (r == 0)
         r = det_row_state_find(
-            machine, name_now(instance, renames, DET_NAME_STATE, rows, row, 3), &ret->to);
+            machine, name_of(store, machine, DET_NAME_STATE, rows, (int[]){ row, 3 }), &ret->to);
     if (r == 0)
         r = det_row_event_find(
-            machine, name_now(instance, renames, DET_NAME_EVENT, rows, row, 4), &ret->event);
+            machine, name_of(store, machine, DET_NAME_EVENT, rows, (int[]){ row, 4 }), &ret->event);
     if (r == 0 && ret->event != UINT16_MAX) {
         r = det_row_payload_decode(machine, ret->event, det_postgres_bytes(rows, row, 11), value);
         ret->value = value;
@@ -113,7 +112,7 @@ int det_postgres_events(
         r = read_page(store, &page);
         count = r == 0 ? PQntuples(page.result) : 0;
         for (int i = 0; r == 0 && i < count; i++) {
-            r = read_event(instance, store->renames, page.result, i, value, &event);
+            r = read_event(store, machine, page.result, i, value, &event);
             if (r == 0)
                 r = visit(context, &event);
             after = event.sequence;
