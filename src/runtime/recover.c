@@ -44,8 +44,8 @@ static int list_one(void *context, const struct det_store_due *row)
     int r;
 
     r = det_draft_room(
-        served->runtime, &recovery->ids, &recovery->capacity,
-        recovery->size + sizeof head + length, 1);
+        served->runtime, &recovery->ids, &recovery->capacity, recovery->size + sizeof head + length,
+        1);
     if (r < 0)
         return r;
     place = recovery->ids + recovery->size;
