@@ -392,8 +392,8 @@ static int take_near(void *context, const struct det_store_listed *row)
     return 0;
 }
 
-/* Those that begin as this one does, most of it first, and the first ones: enough for slips in large
- * stores. */
+/* Those that begin as this one does, most of it first, and the first ones: enough for slips in
+ * large stores. */
 static int look_near(void *context, struct det_machine *machine)
 {
     struct search *search = context;
