@@ -379,7 +379,7 @@ int store_export(struct cli_store *store, const char *path)
     }
     if (code == CLI_OK)
         cli_say(
-            cli, "%llu instances and %llu events exported\n",
-            (unsigned long long)exporter.instances, (unsigned long long)exporter.events);
+            cli, "%llu instance%s and %llu event%s exported\n", STORE_COUNT(exporter.instances),
+            STORE_COUNT(exporter.events));
     return code;
 }

@@ -110,7 +110,8 @@ void det_postgres_exchange_send(
     bool is_first = exchange->expected == 0 && store->url.is_pooled &&
                     PQtransactionStatus(exchange->connection->pq) == PQTRANS_IDLE;
     /* What kind of transaction it is must be said before anything else. */
-    bool is_begin = statement == &store->statements[POSTGRES_BEGIN_READING];
+    bool is_begin = statement == &store->statements[POSTGRES_BEGIN_READING] ||
+                    statement == &store->statements[POSTGRES_BEGIN_WRITING];
 
     if (is_first && !is_begin)
         send_prologue(exchange);

@@ -48,9 +48,19 @@ static int read_page(struct postgres_store *store, struct page *page)
     return det_postgres_run(store, &job, NULL);
 }
 
+/* A name of the event, as it is today. */
+static const char *name_of(
+    const struct postgres_store *store, const struct det_machine *machine, enum det_name_kind kind,
+    const PGresult *rows, int place[2])
+{
+    return det_postgres_renamed(
+        store, machine, kind, det_postgres_number(rows, place[0], 12),
+        det_postgres_text(rows, place[0], place[1]));
+}
+
 static int read_event(
-    const struct det_machine *machine, const PGresult *rows, int row, void *value,
-    struct det_store_event *ret)
+    const struct postgres_store *store, const struct det_machine *machine, const PGresult *rows,
+    int row, void *value, struct det_store_event *ret)
 {
     int r, outcome = det_row_outcome_find(det_postgres_text(rows, row, 5));
 
@@ -66,11 +76,14 @@ static int read_event(
     };
     if (outcome < 0)
         return DET_ERR_VERSION;
-    r = det_row_state_find(machine, det_postgres_text(rows, row, 2), &ret->from);
+    r = det_row_state_find(
+        machine, name_of(store, machine, DET_NAME_STATE, rows, (int[]){ row, 2 }), &ret->from);
     if (r == 0)
-        r = det_row_state_find(machine, det_postgres_text(rows, row, 3), &ret->to);
+        r = det_row_state_find(
+            machine, name_of(store, machine, DET_NAME_STATE, rows, (int[]){ row, 3 }), &ret->to);
     if (r == 0)
-        r = det_row_event_find(machine, det_postgres_text(rows, row, 4), &ret->event);
+        r = det_row_event_find(
+            machine, name_of(store, machine, DET_NAME_EVENT, rows, (int[]){ row, 4 }), &ret->event);
     if (r == 0 && ret->event != UINT16_MAX) {
         r = det_row_payload_decode(machine, ret->event, det_postgres_bytes(rows, row, 11), value);
         ret->value = value;
@@ -99,7 +112,7 @@ int det_postgres_events(
         r = read_page(store, &page);
         count = r == 0 ? PQntuples(page.result) : 0;
         for (int i = 0; r == 0 && i < count; i++) {
-            r = read_event(machine, page.result, i, value, &event);
+            r = read_event(store, machine, page.result, i, value, &event);
             if (r == 0)
                 r = visit(context, &event);
             after = event.sequence;

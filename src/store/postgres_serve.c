@@ -150,7 +150,10 @@ static int serve(
     const struct postgres_job keep = { send_definition, NULL, serving, true, 0 };
     int r;
 
-    r = det_postgres_run(store, &definitions, retfail);
+    /* Somebody else may have migrated it since we opened. */
+    r = det_postgres_renames_read(store, retfail);
+    if (r == 0)
+        r = det_postgres_run(store, &definitions, retfail);
     if (r == 0 && !serving->is_sole)
         r = det_postgres_run(store, &names, retfail);
     if (r == 0 && !store->is_read_only && !serving->is_newest)

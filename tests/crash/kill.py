@@ -279,7 +279,7 @@ def self_test(rig):
 def main():
     modes = {
         "syscalls": (syscalls, 40),
-        "errors": (errors, 40),
+        "errors": (errors, 30),
         "random": (random_kills, 400),
         "self": (self_test, 60),
     }

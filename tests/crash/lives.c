@@ -32,7 +32,7 @@ int main(int argc, char **argv)
     options.shard = (unsigned)strtoul(argv[1], NULL, 10);
     options.shard_count = (unsigned)strtoul(argv[2], NULL, 10);
     options.seed = crash_seed();
-    live->sends_each = (unsigned)crash_setting("CRASH_SENDS", 12);
+    live->sends_each = (unsigned)crash_setting("CRASH_SENDS", 6);
     live->revive_every = crash_setting("CRASH_REVIVE", 20);
     live->answers_early = crash_has_bug("early");
     live->ignores_syncs = crash_has_bug("sync");

@@ -151,9 +151,10 @@ def test_an_order_from_start_to_end():
     detent("send", "o-1", "ping", *STORE, out="o-1: ping: stays pending")
     detent("send", "o-1", "pay", *STORE, *PAY, out="o-1: pay: pending -> charging",
            err="effect charge_card")
-    detent("why", "o-1", *STORE, out=["order o-1 is charging", "last       pay: pending -> charging, ",
-                                      "takes      ping, ship, halt",
-                                      "awaits     charged", "waits for its first attempt"])
+    detent("why", "o-1", *STORE,
+           out=["order o-1 is charging", "last       pay: pending -> charging, ",
+                "takes      ping, ship, halt", "awaits     charged",
+                "waits for its first attempt"])
     history = detent("history", "o-1", *STORE, out=["card={redacted}", "cents=1999"]).stdout
     check("4242" not in history)
     equal(len(history.splitlines()), 3)

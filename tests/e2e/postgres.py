@@ -5,8 +5,8 @@
 
     postgres.py DETENT NASTY_CHILD [PART_OF_A_NAME]
 
-The frame is that of up.py; machines.py has what does not depend on the kind of store. The server has
-its cluster in a temporary folder and is reached by a socket in there. It ends with this process.
+The frame is that of up.py; machines.py has what does not depend on the kind of store. The server
+has its cluster in a temporary folder, is reached by a socket in there, and ends with this process.
 """
 import atexit
 import ctypes
@@ -19,7 +19,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import machines
 import up
 from machines import ORDER, PARCEL, PAY, STORE, Follower, detent, objects, one, run, shop
 from up import check, equal, wait_until
