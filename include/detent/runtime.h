@@ -135,8 +135,9 @@ struct det_runtime_options {
     det_time hook_deadline; /* all guards and hooks of one send together, by the monotonic clock,
                                looked at when they have run; 0: 5 s; DET_NEVER: none */
     det_time send_deadline; /* waiting for the instance's writer; 0: 10 s */
-    /* Instances in memory; the one that was not used longest goes first. Those in a memory: store
-     * are there all the same, and none of them goes. 0: 100,000 */
+    /* Instances in memory, about: those that were not used for long go when others come. Each shard
+     * has its part, one at least. Those in a memory: store are there all the same, and none of them
+     * goes. 0: 100,000 */
     uint32_t instances_max;
     uint32_t writers; /* threads that carry out what is submitted; 0: 1 */
     /* Nothing happens by itself: no timer fires and no effect runs, so none needs to be bound. Both
@@ -392,7 +393,8 @@ struct det_runtime_counts {
 DET_API void det_runtime_counts(struct det_runtime *runtime, struct det_runtime_counts *ret);
 
 /* Waits until no effect is running or waiting and no due timer is unfired, or the deadline (span
- * from now). 0 or DET_ERR_TIMEOUT. For tests and for draining. */
+ * from now). An effect that waits for its next attempt counts while its instance is in memory. 0 or
+ * DET_ERR_TIMEOUT. For tests and for draining. */
 DET_API int det_runtime_settle(struct det_runtime *runtime, det_time span) DET_MUST_CHECK;
 
 DET_END

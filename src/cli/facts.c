@@ -146,6 +146,7 @@ void facts_json(
 
     line_init(&line, cli->allocator);
     line_open(&line, NULL, '{');
+    line_text(&line, "type", "instance");
     instance_line(&line, instance);
     if (more)
         more(&line, instance);

@@ -128,7 +128,8 @@ static void an_instance_is_one_object(void **state)
     facts_json(&shop.cli, &instance, NULL);
     assert_string_equal(
         shop_said(&shop),
-        "{\"machine\":\"order\",\"id\":\"o-1\",\"state\":\"charging\",\"final\":false,"
+        "{\"type\":\"instance\",\"machine\":\"order\",\"id\":\"o-1\",\"state\":\"charging\","
+        "\"final\":false,"
         "\"stopped\":false,\"reason\":null,\"sequence\":2,\"visit\":2,\"transitions\":1,"
         "\"started_at\":\"2026-01-01T00:00:00Z\",\"moved_at\":\"2026-01-01T00:00:00Z\","
         "\"history\":[\"pending\"],\"data\":{\"cents\":1999},"
@@ -182,7 +183,8 @@ static void events_are_lines_without_what_is_sensitive(void **state)
         "2026-01-01T00:00:00Z     1  ping: pending -> (stays)\n"
         "2026-01-01T00:00:00Z     2  pay: pending -> charging  by pay-1  "
         "payment{card={redacted}, cents=7}\n"
-        "{\"machine\":\"order\",\"id\":\"o-1\",\"sequence\":2,\"at\":\"2026-01-01T00:00:00Z\","
+        "{\"type\":\"event\",\"machine\":\"order\",\"id\":\"o-1\",\"sequence\":2,\"at\":\"2026-01-"
+        "01T00:00:00Z\","
         "\"event\":\"pay\",\"from\":\"pending\",\"to\":\"charging\",\"outcome\":\"goto\","
         "\"choice\":0,\"visit\":3,\"timeout\":false,\"event_id\":\"pay-1\",\"cause\":null,"
         "\"payload\":{\"card\":\"{redacted}\",\"cents\":7}}\n"

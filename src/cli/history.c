@@ -56,6 +56,7 @@ void history_print_object(
 
     line_init(&line, cli->allocator);
     line_open(&line, NULL, '{');
+    line_text(&line, "type", "event");
     line_text(&line, "machine", instance->machine->name);
     line_text(&line, "id", instance->id);
     instance_event_line(&line, instance->machine, row);

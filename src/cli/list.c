@@ -60,6 +60,7 @@ static void print_object(struct listing *listing, const struct det_store_listed 
     struct line *line = &listing->line;
 
     line_open(line, NULL, '{');
+    line_text(line, "type", "instance");
     line_text(line, "machine", listing->machine->name);
     line_text(line, "id", row->id);
     line_text(line, "state", listing->machine->states[row->state].name);

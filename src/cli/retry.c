@@ -37,6 +37,7 @@ static void show_letter(
     letters->count++;
     if (cli->is_json) {
         line_open(&letters->line, NULL, '{');
+        line_text(&letters->line, "type", "effect");
         line_text(&letters->line, "machine", instance->machine->name);
         line_text(&letters->line, "id", instance->id);
         instance_effect_line(&letters->line, instance->machine, instance->id, row);
@@ -134,6 +135,7 @@ static int revive(struct act *act, const char *effect, const char *key)
     }
     line_init(&line, cli->allocator);
     line_open(&line, NULL, '{');
+    line_text(&line, "type", "retried");
     line_text(&line, "machine", act->machine->name);
     line_text(&line, "id", act->id);
     line_text(&line, "effect", effect);

@@ -31,6 +31,7 @@ static void print_finding(struct check *check, const struct det_store_finding *r
     cli_progress_end(cli);
     if (cli->is_json) {
         line_open(&check->line, NULL, '{');
+        line_text(&check->line, "type", "finding");
         line_text(&check->line, "machine", row->machine);
         line_text(&check->line, "id", row->id);
         line_number(&check->line, "sequence", row->sequence);
@@ -81,12 +82,11 @@ int store_verify(struct cli_store *store, const char *path)
         return CLI_INTERRUPTED;
     if (check.findings)
         cli_say(
-            store->cli, "%s: %llu findings in %llu instances; nothing was changed\n", store->url,
-            (unsigned long long)check.findings, (unsigned long long)check.total);
+            store->cli, "%s: %llu finding%s in %llu instance%s; nothing was changed\n", store->url,
+            STORE_COUNT(check.findings), STORE_COUNT(check.total));
     else
         cli_say(
-            store->cli, "%s: %llu instances verified: ok\n", store->url,
-            (unsigned long long)check.total);
+            store->cli, "%s: %llu instance%s verified: ok\n", store->url, STORE_COUNT(check.total));
     return check.findings ? CLI_FAILURE : CLI_OK;
 }
 
@@ -175,8 +175,8 @@ static void print_info(struct info *info)
         return;
     }
     cli_print(
-        cli, "%s\nidentity %s, %llu instances\n", info->store->url,
-        det_store_identity(info->store->store), (unsigned long long)info->total);
+        cli, "%s\nidentity %s, %llu instance%s\n", info->store->url,
+        det_store_identity(info->store->store), STORE_COUNT(info->total));
     if (table_rows(&info->table)) {
         cli_print(cli, "\n");
         table_print(&info->table, 0);
@@ -192,6 +192,7 @@ int store_info(struct cli_store *store, const char *path)
     table_init(&info.table, store->cli, columns, sizeof columns / sizeof *columns);
     line_init(&info.line, store->cli->allocator);
     line_open(&info.line, NULL, '{');
+    line_text(&info.line, "type", "store");
     line_text(&info.line, "store", store->url);
     line_text(&info.line, "identity", det_store_identity(store->store));
     line_open(&info.line, "machines", '[');

@@ -135,6 +135,7 @@ static int find_timers(void *context, struct det_machine *machine)
 static void print_object(struct cli *cli, struct line *line, const struct armed *armed)
 {
     line_open(line, NULL, '{');
+    line_text(line, "type", "timer");
     line_text(line, "machine", armed->machine);
     line_text(line, "id", armed->id);
     line_text(line, "timer", armed->timer);

@@ -55,22 +55,23 @@ static void print_takes(struct cli *cli, const struct instance *instance)
 struct arrival {
     struct cli *cli;
     const struct instance *instance;
-    bool is_told;
 };
 
 static int tell_arrival(void *context, const struct det_store_event *row)
 {
     struct arrival *arrival = context;
     const struct det_machine *machine = arrival->instance->machine;
+    bool is_move = row->outcome == DET_GOTO;
     const char *event =
         row->event == UINT16_MAX ? "a stop by hand" : machine->events[row->event].name;
     const char *sender = instance_sender(row);
     char when[INSTANCE_WHEN_TEXT];
 
     facts_print(
-        arrival->cli, "last", "%s: %s in %s%s%s, %s", event, instance_outcome_name(row->outcome),
-        machine->states[row->from].name, *sender ? ", by " : "", sender,
-        instance_when(row->at, arrival->instance->now, when));
+        arrival->cli, "last", "%s: %s%s%s%s%s, %s", event,
+        is_move ? machine->states[row->from].name : instance_outcome_name(row->outcome),
+        is_move ? " -> " : "", is_move ? machine->states[row->to].name : "", *sender ? ", by " : "",
+        sender, instance_when(row->at, arrival->instance->now, when));
     return 0;
 }
 

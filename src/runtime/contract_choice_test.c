@@ -393,6 +393,33 @@ static void without_memory_a_choice_does_nothing(void **unused)
     det_test_each_failure(choose_all_ways, NULL);
 }
 
+static int see_choice(void *context, const struct det_event_record *row)
+{
+    size_t length = strlen(context);
+
+    snprintf((char *)context + length, 64 - length, "%u ", row->choice);
+    return 0;
+}
+
+static void which_alternative_was_taken_is_recorded(void **unused)
+{
+    static const char *const yes[] = { "is_one", "is_two", "is_three", "" };
+
+    (void)unused;
+    for (unsigned i = 0; i < 4; i++) {
+        char seen[64] = "", expected[8];
+        struct lab lab;
+
+        open_lab(&lab);
+        send(&lab, yes[i], go());
+        snprintf(expected, sizeof expected, "%u ", i);
+        assert_int_equal(
+            det_runtime_events(lab.runtime, &pick_machine, "a", 0, see_choice, seen), 0);
+        assert_string_equal(seen, expected);
+        close_lab(&lab);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -412,6 +439,7 @@ int main(void)
         cmocka_unit_test(a_guard_that_nobody_bound_is_missed_only_when_it_is_asked),
         cmocka_unit_test(the_timeout_of_an_alternative_is_armed),
         cmocka_unit_test(without_memory_a_choice_does_nothing),
+        cmocka_unit_test(which_alternative_was_taken_is_recorded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

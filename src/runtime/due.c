@@ -6,7 +6,8 @@
  * Each shard has a heap of timers and errands by their time. The loop sleeps until the first of
  * them, by a wall timer of its own, which also notices when the clock is set. Nothing is done
  * before the clock says so; a jump forward makes things due at once, each of them once; a jump back
- * delays them by as much. What is due at the same time shares a commit, where the store blocks.
+ * delays them by as much. A shared store's clock is the server's, and does not jump. Where the
+ * store blocks, what is due at the same time shares a commit.
  *
  *     in the heap --due, free--> in the batch --turn--> gone, or armed anew, or later again
  *                 --due, claimed--> held --release--> in the heap */
@@ -285,17 +286,28 @@ static det_time earliest(struct det_runtime *runtime, det_time now)
     return first;
 }
 
-/* The loop's own wall timer notices when the clock is set. The store's clock may be another one. */
+/* On the monotonic clock, which no jump of this machine's wall clock moves. While the machine
+ * sleeps it stands still: so it is looked again before long. */
+static det_time monotonic(struct det_runtime *runtime, det_time first)
+{
+    det_time now = det_world_now(runtime->world, DET_CLOCK_MONOTONIC), span;
+
+    if (first == DET_NEVER)
+        return DET_NEVER;
+    span = first == INT64_MIN ? 0 : first - det_runtime_now(runtime);
+    return det_add_time(now, span < DET_LOOK_SPAN ? span : DET_LOOK_SPAN);
+}
+
+/* Where the store's clock is this machine's, the loop's own wall timer notices when that is set. */
 static void plan(struct det_runtime *runtime, det_time first)
 {
-    det_time wall = first;
     int r;
 
-    if (runtime->ops->is_shared && first != DET_NEVER && first != INT64_MIN)
-        wall = det_add_time(
-            first, det_world_now(runtime->world, DET_CLOCK_WALL) - det_runtime_now(runtime));
     atomic_store(&runtime->next_look, first);
-    r = det_loop_timer_set_wall(runtime->loop, &runtime->look, wall);
+    if (runtime->ops->is_shared)
+        r = det_loop_timer_set(runtime->loop, &runtime->look, monotonic(runtime, first));
+    else
+        r = det_loop_timer_set_wall(runtime->loop, &runtime->look, first);
     /* It was set once at the start and its place is used again at once, so it always has one. */
     det_assert(r == 0);
 }
@@ -306,10 +318,13 @@ void det_due_look(void *argument)
     det_time now;
 
     plan(runtime, DET_NEVER);
-    /* It is kicked when that has changed. */
-    if (!det_node_may_act(runtime))
-        return;
     now = det_runtime_now(runtime);
+    /* It is kicked when the lease was lost and is had again; but a renewal may also come just in
+     * time, when nobody has noticed yet but this look. */
+    if (!det_node_may_act(runtime)) {
+        plan(runtime, det_add_time(now, DET_LOOK_SPAN));
+        return;
+    }
     det_recover_due(runtime, now);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         look_at(runtime, &runtime->shards[i], now);

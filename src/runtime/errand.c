@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* errand.c - effects under way: run on the pool, ended on the loop.
- *
- * The end of an errand is a commit: that it is done and what it produced go in together, so that a
- * product is taken exactly once, however often the effect ran. What fails is tried again, each time
- * after twice the wait and a bit of chance, until it is given up: a dead letter. */
-#include <limits.h>
+/* errand.c - effects under way, run on the pool; how they end, on the loop, is ending.c. What fails
+ * is tried again, each time after twice the wait and a bit of chance, until it is given up: a dead
+ * letter. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,9 +13,20 @@
 #include "base/text.h"
 #include "runtime/batch.h"
 
+#define FSM_LOCAL
+#define FSM_SPEC "runtime/errand.fsm"
+#include <detent/fsm/declare.h>
+#define FSM_LOCAL
+#define FSM_SPEC "runtime/errand.fsm"
+#include <detent/fsm/define.h>
+
+_Static_assert((int)DET_ERRAND_WAITING == (int)ERRAND_WAITING, "the states of the spec");
+_Static_assert((int)DET_ERRAND_RUNNING == (int)ERRAND_RUNNING, "the states of the spec");
+_Static_assert((int)DET_ERRAND_ENDING == (int)ERRAND_ENDING, "the states of the spec");
+_Static_assert((int)DET_ERRAND_DEAD == (int)ERRAND_DEAD, "the states of the spec");
+
 #define ALIGNMENT    ((size_t)16)
-#define DOUBLING_MAX 40       /* beyond that every backoff has reached its maximum */
-#define UNWRITTEN    UINT_MAX /* the kind of a product before the effect has written it */
+#define DOUBLING_MAX 40 /* beyond that every backoff has reached its maximum */
 
 static size_t aligned(size_t size)
 {
@@ -131,7 +139,7 @@ det_time det_errand_backoff(struct det_runtime *runtime, uint32_t attempt)
     return span;
 }
 
-static det_time deadline_of(const struct det_runtime *runtime, const struct det_errand *errand)
+det_time det_errand_deadline(const struct det_runtime *runtime, const struct det_errand *errand)
 {
     det_time span = runtime->options.effects.deadline;
 
@@ -141,7 +149,7 @@ static det_time deadline_of(const struct det_runtime *runtime, const struct det_
 /* On the pool. */
 static void run(void *argument)
 {
-    static const unsigned unwritten = UNWRITTEN;
+    static const unsigned unwritten = DET_PRODUCT_UNWRITTEN;
     struct det_errand *errand = argument;
     struct det_runtime *runtime = errand->due.resident->served->runtime;
     const struct det_machine *machine = errand->due.resident->served->machine;
@@ -151,7 +159,7 @@ static void run(void *argument)
     errand->answer = 0;
     memset(errand->product, 0, machine->event_size);
     memcpy(errand->product, &unwritten, sizeof unwritten);
-    if (errand->call.now > deadline_of(runtime, errand))
+    if (errand->call.now > det_errand_deadline(runtime, errand))
         errand->result = DET_ERR_TIMEOUT;
     else if (!effect->run)
         errand->result = DET_ERR_UNBOUND;
@@ -162,16 +170,14 @@ static void run(void *argument)
         errand->result = DET_ERR_INVALID;
 }
 
-static void set_state(struct det_errand *errand, enum det_errand_state state)
+/* The one way from state to state: the table is that of errand.fsm. */
+static void step(struct det_errand *errand, enum errand_event_kind event)
 {
-    static const bool allowed[4][4] = {
-        [DET_ERRAND_WAITING] = { [DET_ERRAND_RUNNING] = true },
-        [DET_ERRAND_RUNNING] = { [DET_ERRAND_WAITING] = true, [DET_ERRAND_ENDING] = true },
-        [DET_ERRAND_ENDING] = { [DET_ERRAND_WAITING] = true, [DET_ERRAND_DEAD] = true },
-        [DET_ERRAND_DEAD] = { [DET_ERRAND_WAITING] = true },
-    };
+    const struct det_transition *transition =
+        det_machine_step(&errand_machine, errand->state, event);
+    enum det_errand_state state = (enum det_errand_state)transition->to;
 
-    det_assert(allowed[errand->state][state]);
+    det_assert(transition->outcome == DET_GOTO);
     if (state == DET_ERRAND_RUNNING)
         errand->due.resident->pins++;
     else if (is_under_way(errand) && state != DET_ERRAND_ENDING)
@@ -179,115 +185,11 @@ static void set_state(struct det_errand *errand, enum det_errand_state state)
     errand->state = state;
 }
 
-/* Whether the effect may produce what it did, and whether that can be recorded. */
-static int check_product(const struct det_errand *errand, struct det_error *reterr)
-{
-    const struct det_served *served = errand->due.resident->served;
-    const struct det_effect_def *effect = &served->machine->effects[errand->row.effect];
-    unsigned kind = det_event_kind(errand->product);
-
-    for (unsigned i = 0; i < effect->produces_count; i++) {
-        if (effect->produces[i] == kind)
-            return det_decide_check(served, errand->product, reterr);
-    }
-    if (kind == UNWRITTEN)
-        return det_error_set(
-            reterr, DET_ERR_INVALID, "it returned DET_PRODUCED, but wrote no event");
-    if (kind >= served->machine->event_count)
-        return det_decide_check(served, errand->product, reterr);
-    return det_error_set(
-        reterr, DET_ERR_INVALID, "EFFECT(%s) does not list %s", effect->name,
-        served->machine->events[kind].name);
-}
-
-static void end_failed(struct det_batch_item *item, struct det_errand *errand, det_time now)
-{
-    struct det_runtime *runtime = item->turn.runtime;
-    struct det_ending *ending = &item->of.ending;
-    struct det_store_effect *row = &errand->row;
-
-    row->last_error = errand->result;
-    row->next = det_add_time(now, det_errand_backoff(runtime, row->attempts));
-    row->is_dead = row->attempts >= runtime->options.effects.attempts_max ||
-                   row->next > deadline_of(runtime, errand);
-    ending->is_dead = row->is_dead;
-    item->turn.errand_change = DET_STORE_UPDATE;
-    ending->trouble = row->is_dead ? DET_TROUBLE_EFFECT_DEAD : DET_TROUBLE_EFFECT_FAILED;
-    ending->code = errand->result;
-    if (errand->answer > DET_PRODUCED)
-        det_error_set(
-            &item->error, errand->result,
-            "it returned %d, which is neither DET_DONE nor DET_PRODUCED nor an error",
-            errand->answer);
-}
-
-static void end_produced(struct det_batch_item *item, struct det_errand *errand)
-{
-    const struct det_runtime *runtime = item->turn.runtime;
-    struct det_ending *ending = &item->of.ending;
-    int r = check_product(errand, &item->error);
-
-    ending->trouble = DET_TROUBLE_PRODUCT_REJECTED;
-    item->turn.is_last_attempt = errand->deliveries + 1 >= runtime->options.effects.attempts_max;
-    if (r < 0) {
-        errand->row.is_dead = ending->is_dead = true;
-        errand->row.last_error = ending->code = r;
-        item->turn.errand_change = DET_STORE_UPDATE;
-    } else if (
-        runtime->options.effects.same_visit_only &&
-        errand->due.resident->head.visit != errand->row.asked) {
-        ending->code =
-            det_error_set(&item->error, DET_ERR_CONFLICT, "the visit that asked for it is over");
-    } else {
-        item->event = errand->product;
-    }
-}
-
-static void tell(const struct det_batch_item *item)
-{
-    const struct det_ending *ending = &item->of.ending;
-
-    det_runtime_trouble(
-        item->turn.runtime, item->turn.resident,
-        &(struct det_trouble){ .kind = ending->trouble,
-                               .name = ending->effect,
-                               .key = ending->key,
-                               .attempt = ending->attempt,
-                               .code = ending->code },
-        &item->error);
-}
-
-static void count_up(struct det_runtime_counts *counts, const struct det_batch_item *item)
-{
-    const struct det_ending *ending = &item->of.ending;
-
-    if (ending->code && ending->trouble == DET_TROUBLE_PRODUCT_REJECTED)
-        counts->products_rejected++;
-    if (ending->result < 0)
-        counts->effects_failed++;
-    if (ending->is_dead || item->turn.rejected)
-        counts->effects_dead++;
-    else if (ending->result >= 0)
-        counts->effects_done++;
-}
-
-/* Lock held. */
-static void wait_until(
+void det_errand_wait(
     struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand, det_time when)
 {
     det_due_insert(shard, &errand->due, when);
     det_due_kick(runtime, when);
-}
-
-/* The end could not be recorded: the same again, later. That somebody has a lock is no failure.
- * Lock held. */
-static void end_later(const struct det_turn *turn, struct det_errand *errand, int r)
-{
-    errand->row.is_dead = false;
-    errand->deliveries += r != DET_ERR_LOCKED;
-    wait_until(
-        turn->runtime, turn->shard, errand,
-        det_add_time(turn->now, det_errand_backoff(turn->runtime, errand->deliveries)));
 }
 
 /* Keeps no more dead letters than the limit; the oldest goes. With a claim and the lock: nobody
@@ -308,73 +210,6 @@ static void bury(struct det_runtime *runtime, struct det_resident_more *more)
     }
 }
 
-/* Whether it is still the loop's: nothing was committed about it, or that it is gone. */
-static bool is_ours(const struct det_batch_item *item)
-{
-    return item->result < 0 || item->turn.is_found_done ||
-           item->turn.errand_change == DET_STORE_TAKE;
-}
-
-/* After the turn, which was one of a batch. Until now the resident stays. The errand may be gone at
- * the end of this. */
-static void ended(struct det_batch_item *item)
-{
-    struct det_ending *ending = &item->of.ending;
-    struct det_turn *turn = &item->turn;
-    int r = item->result;
-
-    if (r == 0 && turn->rejected)
-        ending->code = turn->rejected;
-    if (r < 0)
-        ending->code = item->event && r != DET_ERR_NOT_FOUND && r != DET_ERR_LOCKED ? r : 0;
-    if (ending->code)
-        tell(item);
-    det_shard_lock(turn->runtime, turn->shard);
-    if (r == 0)
-        count_up(&turn->shard->counts, item);
-    if (is_ours(item) && ending->errand->is_gone)
-        det_errand_drop(turn->runtime, turn->shard, ending->errand);
-    else if (is_ours(item))
-        end_later(turn, ending->errand, r);
-    turn->resident->pins--;
-    det_shard_unlock(turn->runtime, turn->shard);
-    det_due_handled(turn->runtime);
-}
-
-static void item_init(
-    struct det_batch_item *item, struct det_runtime *runtime, struct det_errand *errand)
-{
-    struct det_resident *resident = errand->due.resident;
-    struct det_ending *ending = &item->of.ending;
-
-    *ending = (struct det_ending){ .errand = errand,
-                                   .result = errand->result,
-                                   .attempt = errand->row.attempts,
-                                   .effect = errand->call.effect };
-    snprintf(ending->key, sizeof ending->key, "%s", errand->key);
-    item->ended = ended;
-    det_turn_init(&item->turn, runtime, resident->served, resident->hash);
-    item->turn.resident = resident;
-    item->turn.error = &item->error;
-    item->turn.is_internal = true;
-    item->turn.errand = errand;
-}
-
-/* Lock held before and after; the resident is free and fresh. */
-static void end(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
-{
-    struct det_batch_item *item = det_batch_next(runtime->batch);
-
-    item_init(item, runtime, errand);
-    if (errand->result < 0)
-        end_failed(item, errand, det_runtime_now(runtime));
-    else if (errand->result == DET_PRODUCED)
-        end_produced(item, errand);
-    errand->due.resident->pins++;
-    det_batch_begin(runtime->batch, item);
-    det_shard_lock(runtime, shard);
-}
-
 /* Lock held before and after; one of those that are counted as handled. */
 static void try_to_end(
     struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
@@ -386,13 +221,14 @@ static void try_to_end(
         return;
     }
     if (!errand->is_gone && !resident->is_stale) {
-        end(runtime, shard, errand);
+        det_errand_end(runtime, shard, errand);
         return;
     }
     if (errand->is_gone)
         det_errand_drop(runtime, shard, errand);
     else
-        wait_until(runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
+        det_errand_wait(
+            runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
     det_due_handled(runtime);
 }
 
@@ -407,16 +243,16 @@ static void done(void *argument)
     det_shard_lock(runtime, shard);
     if (errand->job.is_dropped) {
         errand->row.attempts--;
-        set_state(errand, DET_ERRAND_WAITING);
+        step(errand, ERRAND_DROP);
         if (errand->is_gone)
             det_errand_drop(runtime, shard, errand);
     } else {
-        set_state(errand, DET_ERRAND_ENDING);
+        step(errand, ERRAND_DONE);
         if (runtime->ops->is_quick) {
             atomic_fetch_add(&runtime->handled, 1);
             try_to_end(runtime, shard, errand);
         } else {
-            wait_until(runtime, shard, errand, INT64_MIN);
+            det_errand_wait(runtime, shard, errand, INT64_MIN);
         }
     }
     det_shard_unlock(runtime, shard);
@@ -427,7 +263,7 @@ bool det_errand_begin(struct det_runtime *runtime, struct det_errand *errand)
 {
     if (!atomic_load(&runtime->pool))
         return false;
-    set_state(errand, DET_ERRAND_RUNNING);
+    step(errand, ERRAND_BEGIN);
     errand->call.attempt = ++errand->row.attempts;
     errand->deliveries = 0;
     errand->next = NULL;
@@ -455,8 +291,8 @@ void det_errand_change(
     struct det_resident_more *more = errand->due.resident->more;
 
     if (change == DET_STORE_UPDATE && !errand->row.is_dead) {
-        set_state(errand, DET_ERRAND_WAITING);
-        wait_until(runtime, shard, errand, errand->row.next);
+        step(errand, ERRAND_FAIL);
+        det_errand_wait(runtime, shard, errand, errand->row.next);
         return;
     }
     more->open_count--;
@@ -466,7 +302,7 @@ void det_errand_change(
         errand->is_gone = true;
         return;
     }
-    set_state(errand, DET_ERRAND_DEAD);
+    step(errand, ERRAND_GIVE_UP);
     more->dead_count++;
     shard->promised--;
     bury(runtime, more);
@@ -477,7 +313,7 @@ void det_errand_revive(
 {
     struct det_resident_more *more = errand->due.resident->more;
 
-    set_state(errand, DET_ERRAND_WAITING);
+    step(errand, ERRAND_REVIVE);
     errand->row.is_dead = false;
     errand->row.attempts = 0;
     errand->row.last_error = 0;
@@ -485,7 +321,7 @@ void det_errand_revive(
     more->dead_count--;
     more->open_count++;
     atomic_fetch_add(&runtime->errands, 1);
-    wait_until(runtime, shard, errand, next);
+    det_errand_wait(runtime, shard, errand, next);
 }
 
 void det_errand_due(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
@@ -497,7 +333,8 @@ void det_errand_due(struct det_runtime *runtime, struct det_shard *shard, struct
     det_assert(errand->state == DET_ERRAND_WAITING);
     /* It may be another node's by now: it is loaded first. */
     if (errand->due.resident->is_stale) {
-        wait_until(runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
+        det_errand_wait(
+            runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
         det_due_handled(runtime);
         return;
     }

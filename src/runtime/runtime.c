@@ -134,6 +134,9 @@ static int open_loop(struct det_runtime *runtime)
     runtime->look.argument = runtime;
     runtime->kick.run = det_due_kicked;
     runtime->kick.argument = runtime;
+    /* As due.c will set it again. */
+    if (runtime->ops->is_shared)
+        return det_loop_timer_set(runtime->loop, &runtime->look, DET_NEVER);
     return det_loop_timer_set_wall(runtime->loop, &runtime->look, DET_NEVER);
 }
 

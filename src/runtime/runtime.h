@@ -20,6 +20,7 @@
 #ifndef DET_RUNTIME_RUNTIME_H
 #define DET_RUNTIME_RUNTIME_H
 
+#include <limits.h>
 #include <stdatomic.h>
 
 #include <detent/driver/store.h>
@@ -78,7 +79,7 @@ struct det_served {
     size_t own_offset, history_offset, data_offset, id_offset; /* in a resident */
     struct det_index *residents;                               /* per shard */
     struct det_recovery {
-        char *ids;                     /* listed, one after the other, each with its final 0 */
+        char *ids;                     /* listed, one after the other, as recover.c has it */
         size_t size, capacity, loaded; /* bytes; those before `loaded` are done */
         bool is_listed;
         size_t limit;                 /* of the next listing; 0: the default */
@@ -255,6 +256,8 @@ void det_due_kicked(void *argument);
 bool det_due_is_settled(struct det_runtime *runtime);
 
 /* errand.c */
+/* The kind of a product before the effect has written it. */
+#define DET_PRODUCT_UNWRITTEN UINT_MAX
 struct det_errand *det_errand_open(
     struct det_runtime *runtime, struct det_resident *resident, const struct det_store_effect *row);
 void det_errand_close(struct det_runtime *runtime, struct det_errand *errand);
@@ -278,8 +281,18 @@ void det_errand_change(
  * promised. */
 void det_errand_revive(
     struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand, det_time next);
+/* Lock held: the loop has it at that time. */
+void det_errand_wait(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand, det_time when);
+/* Past it there is no further attempt. */
+det_time det_errand_deadline(const struct det_runtime *runtime, const struct det_errand *errand);
 /* The wait before the next attempt. */
 det_time det_errand_backoff(struct det_runtime *runtime, uint32_t attempt);
+
+/* ending.c: lock held before and after, but not meanwhile; the resident is free and fresh. Its last
+ * attempt is recorded by a turn of the loop's batch. */
+void det_errand_end(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand);
 
 /* trouble.c: the name of an error of ours, the number of any other. */
 struct det_code_text {

@@ -29,6 +29,9 @@ struct scenario {
     struct det_machine *machine;
     struct faulty faulty;
     struct det_runtime *runtime;
+    struct det_mutex *mutex;
+    struct det_condition *is_done; /* something that was submitted */
+    uint64_t seed;
     struct acked acked[ACKED_MAX];
     size_t acked_count;
     unsigned sender_number;
@@ -129,6 +132,46 @@ static void remember(
     acked->is_recorded = sent->outcome != DET_IGNORED;
 }
 
+struct submission {
+    struct det_send send;
+    struct scenario *scenario;
+    bool is_done;
+};
+
+static void submission_done(struct det_send *send)
+{
+    struct submission *submission = DET_CONTAINER(send, struct submission, send);
+    struct scenario *scenario = submission->scenario;
+
+    det_mutex_lock(scenario->world, scenario->mutex);
+    submission->is_done = true;
+    det_condition_broadcast(scenario->world, scenario->is_done);
+    det_mutex_unlock(scenario->world, scenario->mutex);
+}
+
+static int submit_and_wait(
+    struct scenario *scenario, unsigned instance, const void *event,
+    const struct det_send_options *options, struct det_sent *sent)
+{
+    struct submission submission = { .send = { .machine = scenario->machine,
+                                               .instance = names[instance],
+                                               .event = event,
+                                               .options = *options,
+                                               .done = submission_done },
+                                     .scenario = scenario };
+    int r;
+
+    assert_int_equal(det_runtime_submit(scenario->runtime, &submission.send), 0);
+    det_mutex_lock(scenario->world, scenario->mutex);
+    while (!submission.is_done)
+        (void)det_condition_wait(scenario->world, scenario->is_done, scenario->mutex, DET_NEVER);
+    det_mutex_unlock(scenario->world, scenario->mutex);
+    r = submission.send.result;
+    if (r == 0)
+        *sent = submission.send.sent;
+    return r;
+}
+
 static int send_once(
     struct scenario *scenario, unsigned instance, const char *event_id, struct det_sent *sent)
 {
@@ -146,6 +189,8 @@ static int send_once(
     if (det_sim_chance(scenario->sim, 100000))
         return det_runtime_send_all(
             scenario->runtime, scenario->machine, names[instance], both, 2, &options, sent);
+    if (det_sim_chance(scenario->sim, 300000))
+        return submit_and_wait(scenario, instance, &first, &options, sent);
     return det_runtime_send(
         scenario->runtime, scenario->machine, names[instance], &first, &options, sent);
 }
@@ -185,8 +230,11 @@ static void sender(void *argument)
     }
 }
 
+/* In some seeds only one of the instances has room in memory. */
 static void reopen(struct scenario *scenario, bool is_observed)
 {
+    bool is_crowded = scenario->seed % 5 < 2;
+
     det_runtime_close(scenario->runtime);
     memset(scenario->seen, 0, sizeof scenario->seen);
     assert_int_equal(
@@ -196,7 +244,9 @@ static void reopen(struct scenario *scenario, bool is_observed)
                                            .user = scenario,
                                            .observer = scenario,
                                            .observe = is_observed ? sim_observe : NULL,
-                                           .shards = 2 },
+                                           .shards = is_crowded ? 1 : 2,
+                                           .instances_max = is_crowded ? 1 : 0,
+                                           .writers = 2 },
             &scenario->runtime, NULL),
         0);
 }
@@ -333,6 +383,9 @@ static uint64_t run_seed(uint64_t seed)
     scenario->faulty.store =
         (struct det_store){ .ops = seed % 2 ? &faulty_quick_ops : &faulty_slow_ops,
                             .world = scenario->world };
+    scenario->seed = seed;
+    assert_int_equal(det_mutex_open(scenario->world, &scenario->mutex), 0);
+    assert_int_equal(det_condition_open(scenario->world, &scenario->is_done), 0);
     set_faults(scenario, seed);
     reopen(scenario, seed % 4 < 2);
     start_all(scenario);
@@ -348,6 +401,8 @@ static uint64_t run_seed(uint64_t seed)
     check_all(scenario);
     det_runtime_close(scenario->runtime);
     det_store_close(inner);
+    det_condition_close(scenario->world, scenario->is_done);
+    det_mutex_close(scenario->world, scenario->mutex);
     hash = det_sim_hash(scenario->sim);
     det_sim_close(scenario->sim);
     det_machine_close(scenario->machine);

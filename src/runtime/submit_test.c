@@ -327,17 +327,20 @@ static void user_code_in_a_batch_may_send_to_what_the_batch_has_claimed(void **u
     (void)unused;
     start_many(desk, 4);
     desk->f->control.in_guard = send_from_guard;
-    /* All of them, and a second one to the first, in one round. */
-    for (unsigned i = 0; i < 4; i++)
-        submit(desk, i, name_of(i), PAY);
-    submit(desk, 4, "o-0", NOISE);
-    submit(desk, 5, "o-0", CANCEL);
+    /* In one round: the second waits for the first, and the last must not get ahead of it when the
+     * guard of o-2 has made the first one's instance free. */
+    submit(desk, 0, "o-0", PAY);
+    submit(desk, 1, "o-0", NOISE);
+    submit(desk, 2, "o-2", PAY);
+    submit(desk, 3, "o-3", PAY);
+    submit(desk, 4, "o-0", CANCEL);
     settle(desk->f);
     assert_null(desk->f->control.in_guard);
-    assert_int_equal(desk->done, 6);
-    for (unsigned i = 0; i < 6; i++)
+    assert_int_equal(desk->done, 5);
+    for (unsigned i = 0; i < 5; i++)
         assert_int_equal(desk->notes[i].send.result, 0);
-    assert_true(desk->notes[5].order > desk->notes[4].order);
+    assert_true(desk->notes[1].order < desk->notes[4].order);
+    assert_int_equal(desk->notes[1].send.sent.state, CHARGING);
     assert_int_equal(get(desk->f, "o-0").state, CANCELLED);
     desk_close(desk);
 }

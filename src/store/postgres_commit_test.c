@@ -163,7 +163,9 @@ static int with_timers(struct pad *pad, const struct det_store_timer_change *tim
 static struct det_store_timer_change timer_change(
     enum det_store_change_kind kind, uint16_t timer, det_time due, const void *value)
 {
-    return (struct det_store_timer_change){ kind, { .timer = timer, .event = SMALL, .visit = 1, .due = due, .value = value } };
+    return (struct det_store_timer_change){
+        kind, { .timer = timer, .event = SMALL, .visit = 1, .due = due, .value = value }
+    };
 }
 
 static void timers_are_set_replaced_and_cleared(void **state)
@@ -459,10 +461,14 @@ static void a_snapshot_is_replaced_only_by_a_newer_one(void **state)
     pad->commit.history = history;
     pad->commit.history_count = 2;
     assert_int_equal(commit(pad), 0);
-    /* Of an older head: harmless. */
+    /* Of an older head. */
     begin(other);
     other->commit.is_snapshot = true;
-    assert_int_equal(commit(other), 0);
+    assert_int_equal(commit(other), DET_ERR_CONFLICT);
+    /* Again by hand: it is there. */
+    begin(pad);
+    pad->commit.is_snapshot = true;
+    assert_int_equal(commit(pad), 0);
     assert_int_equal(pad->store->ops->snapshot(pad->store, pad->instance, &snapshot), 0);
     assert_int_equal(snapshot.loaded.head.sequence, 1);
     assert_int_equal(snapshot.loaded.head.state, 1);

@@ -161,7 +161,8 @@ static void leave_work(struct pad *pad, det_time due)
 {
     static const struct pad_event value = { .kind = SMALL };
     static const uint64_t data;
-    const struct det_store_timer_change timer = { DET_STORE_SET, { 0, SMALL, 1, due, NULL } };
+    const struct det_store_timer_change timer = { DET_STORE_SET,
+                                                  { .event = SMALL, .visit = 1, .due = due } };
     struct det_store_effect_change effect = {
         DET_STORE_SET, { .index = 0, .next = due + 1, .data = &data, .event = &value }
     };
@@ -232,11 +233,10 @@ static int node_lease(struct det_store *store, struct det_store_lease *ret)
 {
     char name[64];
 
-    snprintf(name, sizeof name, "node/%s", postgres_store_of(store)->owner);
+    snprintf(name, sizeof name, "node/%s", store->owner);
     return store->ops->lease(
         store,
-        &(struct det_store_lease_change){ DET_LEASE_ACQUIRE, name, postgres_store_of(store)->owner,
-                                          0, DET_MINUTE },
+        &(struct det_store_lease_change){ DET_LEASE_ACQUIRE, name, store->owner, 0, DET_MINUTE },
         ret);
 }
 
@@ -250,7 +250,8 @@ static size_t adopt(struct pad *pad, size_t limit)
 
 static void what_a_dead_node_left_is_taken_over_and_the_zombie_finds_out(void **state)
 {
-    const struct det_store_timer_change take = { DET_STORE_TAKE, { 0, SMALL, 1, 1000, NULL } };
+    const struct det_store_timer_change take = { DET_STORE_TAKE,
+                                                 { .event = SMALL, .visit = 1, .due = 1000 } };
     const struct det_store_effect_change done = { DET_STORE_TAKE, { .sequence = 1 } };
     struct pair pair = pair_open();
     struct det_store_lease held;

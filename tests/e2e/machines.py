@@ -17,6 +17,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import up
@@ -150,8 +151,10 @@ def test_an_order_from_start_to_end():
     detent("send", "o-1", "ping", *STORE, out="o-1: ping: stays pending")
     detent("send", "o-1", "pay", *STORE, *PAY, out="o-1: pay: pending -> charging",
            err="effect charge_card")
-    detent("why", "o-1", *STORE, out=["order o-1 is charging", "takes      ping, ship, halt",
-                                      "awaits     charged", "waits for its first attempt"])
+    detent("why", "o-1", *STORE,
+           out=["order o-1 is charging", "last       pay: pending -> charging, ",
+                "takes      ping, ship, halt", "awaits     charged",
+                "waits for its first attempt"])
     history = detent("history", "o-1", *STORE, out=["card={redacted}", "cents=1999"]).stdout
     check("4242" not in history)
     equal(len(history.splitlines()), 3)
@@ -164,7 +167,7 @@ def test_an_order_from_start_to_end():
 def test_every_command_speaks_json():
     shop()
     sent = one("send", "o-1", "pay", *STORE, *PAY)
-    equal(sent, {"machine": "order", "id": "o-1", "event": "pay", "outcome": "goto",
+    equal(sent, {"type": "sent", "machine": "order", "id": "o-1", "event": "pay", "outcome": "goto",
                  "state": "charging", "sequence": 1, "visit": 2, "duplicate": False})
     got = one("get", "o-1", *STORE)
     equal(got["data"], {"cents": 1999})
@@ -196,6 +199,18 @@ def test_the_store_keeps_the_definition():
     detent("get", "o-1", *STORE, out="order o-1 is pending")
     detent("send", "o-1", "pay", *STORE, *PAY, out="pending -> charging")
     detent("start", "order", "o-2", *STORE, out="o-2: pending")
+
+
+def test_a_definition_may_grow_without_a_new_version():
+    shop()
+    more = ORDER.replace("EVENT(PING, ping)", "EVENT(PING, ping)\nEVENT(FLY, fly)\nSTATE(UP, up)\n"
+                         "ON(PENDING, FLY, UP)\nON(UP, PING, GONE)")
+    Path("order.fsm").write_text(more)
+    detent("send", "o-1", "fly", *STORE, code=2, err="has no event 'fly'")
+    detent("send", "o-1", "fly", *STORE, "-m", "order.fsm", out="pending -> up")
+    detent("get", "o-1", *STORE, out="order o-1 is up")
+    detent("send", "o-1", "ping", *STORE, out="up -> gone")
+    detent("history", "o-1", *STORE, out="fly")
 
 
 def test_a_project_says_store_and_machines():
@@ -417,6 +432,7 @@ def test_retry_brings_dead_effects_back():
     detent("why", "o-1", *STORE, out=["charge_card was given up after 8 attempts: IO",
                                       "detent retry o-1 order/o-1/1/0",
                                       "nothing moves it by itself: an effect was given up"])
+    detent("start", "order", "o-3", *STORE)
     detent("retry", "--list", *STORE, out=["order/o-1/1/0", "order/o-2/1/0", "IO"])
     equal([o["key"] for o in objects("retry", "-l", "o-2", *STORE)], ["order/o-2/1/0"])
     detent("retry", "o-1", "7/7", *STORE, code=3, err="has no dead effect '7/7'")
@@ -513,6 +529,19 @@ def test_a_store_that_somebody_has_is_read_all_the_same():
         detent("store", "backup", "copy.db", *STORE)
         detent("store", "export", "all.jsonl", *STORE)
     detent("send", "o-1", "ping", *STORE)
+
+
+def test_a_lock_is_told_with_its_holder():
+    shop()
+    with database() as data:
+        data.execute("UPDATE instances SET lock_owner = 'node-7', lock_until = ?, fence = 1",
+                     (int(time.time() + 600) * 10**9,))
+    detent("send", "o-1", "ping", *STORE, code=6,
+           err=["order o-1 is locked by node-7", "'detent why o-1' says until when"])
+    detent("why", "o-1", *STORE, out="lock       held by node-7, lapses in 9m")
+    lock = one("why", "o-1", *STORE)["lock"]
+    equal((lock["owner"], lock["fence"]), ("node-7", 1))
+    detent("get", "o-1", *STORE)
 
 
 def every_command():

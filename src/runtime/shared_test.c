@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* shared_test.c - two processes on one store: what one remembers is never the reason to refuse, to
+ * ignore or to show what the other has made different. Hole 10 of the reference's table 8.3: there,
+ * a cache that was never refreshed conflicted for ever and rejected valid events. */
+#include "runtime/nodes_test.h"
+
+static struct det_instance get_at(struct nodes *n, unsigned i, const char *id)
+{
+    struct det_instance at;
+
+    assert_int_equal(det_runtime_get(n->runtime[i], n->order, id, &at, NULL), 0);
+    return at;
+}
+
+static int send_to(struct nodes *n, unsigned i, unsigned kind, struct det_send_options options)
+{
+    struct order_event event = { .kind = kind };
+
+    options.error = &n->error;
+    return det_runtime_send(n->runtime[i], n->order, "o-1", &event, &options, &n->sent);
+}
+
+/* Both know it as PENDING; the first one has paid, or more. */
+static struct nodes *behind_open(void)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+
+    n->control.product = CHARGED;
+    n->control.effect_result = DET_PRODUCED;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    assert_int_equal(send_to(n, 1, PING, (struct det_send_options){ 0 }), 0);
+    assert_int_equal(node_send(n, 0, "o-1", PAY), 0);
+    assert_int_equal(det_sim_settle(n->sim), 0);
+    return n;
+}
+
+static void a_conflict_is_decided_anew_on_what_is_there(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    for (unsigned i = 1; i <= 20; i++) {
+        assert_int_equal(send_to(n, i % 2, PING, (struct det_send_options){ 0 }), 0);
+        assert_int_equal(n->sent.sequence, i);
+    }
+    assert_true(node_counts(n, 0).conflicts + node_counts(n, 1).conflicts >= 18);
+    nodes_close(n);
+}
+
+static void nothing_is_refused_because_of_what_a_process_remembers(void **unused)
+{
+    struct nodes *n = behind_open();
+
+    (void)unused;
+    /* PENDING does not take SHIP, but it is PAID by now. */
+    assert_int_equal(send_to(n, 1, SHIP, (struct det_send_options){ 0 }), 0);
+    assert_int_equal(n->sent.state, SHIPPED);
+    nodes_close(n);
+}
+
+static void nothing_is_ignored_because_of_what_a_process_remembers(void **unused)
+{
+    struct nodes *n = behind_open();
+
+    (void)unused;
+    /* PENDING ignores NOISE, PAID stays with it. */
+    assert_int_equal(send_to(n, 1, NOISE, (struct det_send_options){ 0 }), 0);
+    assert_int_equal(n->sent.outcome, DET_STAY);
+    nodes_close(n);
+}
+
+static void a_guard_is_asked_again_about_what_is_there(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+    unsigned guards;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    assert_int_equal(send_to(n, 1, PING, (struct det_send_options){ 0 }), 0);
+    assert_int_equal(send_to(n, 0, PING, (struct det_send_options){ 0 }), 0);
+    n->control.guard_says_no = true;
+    guards = n->control.guards;
+    assert_int_equal(send_to(n, 1, PAY, (struct det_send_options){ 0 }), DET_ERR_REFUSED);
+    assert_int_equal(n->control.guards - guards, 2);
+    assert_int_equal(n->control.data.updates, 2);
+    nodes_close(n);
+}
+
+static void conditions_are_of_what_is_there(void **unused)
+{
+    struct nodes *n = behind_open();
+
+    (void)unused;
+    assert_int_equal(send_to(n, 1, NOISE, (struct det_send_options){ .expected = 3 }), 0);
+    assert_int_equal(
+        send_to(n, 0, NOISE, (struct det_send_options){ .expected = 3 }), DET_ERR_CONFLICT);
+    assert_int_equal(n->error.actual, 4);
+    assert_int_equal(
+        send_to(n, 1, NOISE, (struct det_send_options){ .visit = 2 }), DET_ERR_CONFLICT);
+    assert_int_equal(n->error.actual, 4);
+    nodes_close(n);
+}
+
+static void who_looks_sees_what_others_have_done(void **unused)
+{
+    struct nodes *n = behind_open();
+    struct det_runtime_counts before = node_counts(n, 1);
+
+    (void)unused;
+    assert_int_equal(get_at(n, 1, "o-1").state, PAID);
+    assert_int_equal(node_counts(n, 1).loads, before.loads + 1);
+    assert_int_equal(send_to(n, 0, HALT, (struct det_send_options){ 0 }), 0);
+    assert_true(get_at(n, 1, "o-1").is_stopped);
+    assert_string_equal(get_at(n, 1, "o-1").reason, "done");
+    assert_int_equal(send_to(n, 1, PING, (struct det_send_options){ 0 }), DET_ERR_STOPPED);
+    nodes_close(n);
+}
+
+static int count_row(void *context, const struct det_event_record *row)
+{
+    (void)row;
+    ++*(unsigned *)context;
+    return 0;
+}
+
+static void a_walk_sees_what_others_have_done(void **unused)
+{
+    struct nodes *n = behind_open();
+    unsigned count = 0;
+
+    (void)unused;
+    assert_int_equal(det_runtime_events(n->runtime[1], n->order, "o-1", 0, count_row, &count), 0);
+    assert_int_equal(count, 3);
+    nodes_close(n);
+}
+
+static void a_store_that_cannot_be_asked_refuses_nothing(void **unused)
+{
+    struct nodes *n = behind_open();
+    struct det_instance at;
+
+    (void)unused;
+    det_shared_fail(n->store[1], 1, true);
+    assert_int_equal(send_to(n, 1, SHIP, (struct det_send_options){ 0 }), DET_ERR_IO);
+    assert_int_equal(send_to(n, 1, SHIP, (struct det_send_options){ 0 }), 0);
+    det_shared_fail(n->store[0], 1, true);
+    assert_int_equal(det_runtime_get(n->runtime[0], n->order, "o-1", &at, NULL), DET_ERR_IO);
+    assert_int_equal(get_at(n, 0, "o-1").state, SHIPPED);
+    nodes_close(n);
+}
+
+/* What the other process did is told there. */
+static void observers_hear_of_what_their_own_process_did(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ .observe = order_observe });
+    uint64_t first, second;
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(send_to(n, i % 2, PING, (struct det_send_options){ 0 }), 0);
+    first = node_counts(n, 0).transitions;
+    second = node_counts(n, 1).transitions;
+    assert_int_equal(first, 5);
+    assert_int_equal(second, 5);
+    assert_int_equal(n->control.notes, 11);
+    nodes_close(n);
+}
+
+static void submitted(struct det_send *send)
+{
+    ++*(unsigned *)send->user;
+}
+
+/* Both submit to the same instances: each event counts once, in some order. */
+static void batches_of_two_processes_meet(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+    struct order_event event = { .kind = PING };
+    struct det_send sends[100];
+    char names[10][8];
+    unsigned done = 0;
+
+    (void)unused;
+    for (unsigned i = 0; i < 10; i++) {
+        snprintf(names[i], sizeof names[i], "o-%u", i);
+        assert_int_equal(node_start(n, i % 2, names[i]), 0);
+    }
+    for (unsigned i = 0; i < 100; i++) {
+        sends[i] = (struct det_send){ .machine = n->order,
+                                      .instance = names[i / 2 % 10],
+                                      .event = &event,
+                                      .done = submitted,
+                                      .user = &done };
+        assert_int_equal(det_runtime_submit(n->runtime[i % 2], &sends[i]), 0);
+    }
+    assert_int_equal(det_sim_settle(n->sim), 0);
+    assert_int_equal(done, 100);
+    for (unsigned i = 0; i < 100; i++)
+        assert_int_equal(sends[i].result, 0);
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(get_at(n, 0, names[i]).sequence, 10);
+    nodes_close(n);
+}
+
+/* The server's clock counts, not that of the machine: a jump of the latter neither fires a timer
+ * too early nor holds it up. */
+static void jump(det_time by)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    pass(n, DET_MINUTE);
+    det_sim_jump_wall(n->sim, by);
+    pass(n, 29 * DET_MINUTE - 1);
+    assert_int_equal(node_counts(n, 0).timeouts_fired, 0);
+    pass(n, 1 + DET_MILLISECOND);
+    assert_int_equal(node_counts(n, 0).timeouts_fired, 1);
+    assert_int_equal(get_at(n, 1, "o-1").state, CANCELLED);
+    nodes_close(n);
+}
+
+static void timers_follow_the_clock_of_the_store(void **unused)
+{
+    (void)unused;
+    jump(DET_HOUR);
+    jump(-DET_HOUR);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_conflict_is_decided_anew_on_what_is_there),
+        cmocka_unit_test(nothing_is_refused_because_of_what_a_process_remembers),
+        cmocka_unit_test(nothing_is_ignored_because_of_what_a_process_remembers),
+        cmocka_unit_test(a_guard_is_asked_again_about_what_is_there),
+        cmocka_unit_test(conditions_are_of_what_is_there),
+        cmocka_unit_test(who_looks_sees_what_others_have_done),
+        cmocka_unit_test(a_walk_sees_what_others_have_done),
+        cmocka_unit_test(a_store_that_cannot_be_asked_refuses_nothing),
+        cmocka_unit_test(observers_hear_of_what_their_own_process_did),
+        cmocka_unit_test(batches_of_two_processes_meet),
+        cmocka_unit_test(timers_follow_the_clock_of_the_store),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
