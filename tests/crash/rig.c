@@ -119,8 +119,8 @@ static void compare(struct crash_rig *rig, struct crash_run *run, const struct c
         blame(rig, cut, &rig->faults.unchecked, run->text);
 }
 
-/* A store that could never be made, because a sync failed, may be found half made: nothing is in it,
- * and whoever opens it is told so. */
+/* A store that could never be made, because a sync failed, may be found half made: nothing is in
+ * it, and whoever opens it is told so. */
 static bool is_unborn(const struct crash_rig *rig, const struct crash_cut *cut)
 {
     return cut->mark == 0 && rig->bed.disks[0].failed_syncs > 0;
