@@ -14,6 +14,7 @@ FUZZ_SECONDS ?= 10
 SIM_SEEDS ?= 1000
 NIGHTLY_FUZZ_SECONDS ?= 600
 NIGHTLY_SIM_SEEDS ?= 100000
+NIGHTLY_CRASH_STEPS ?= 600
 
 .NOTPARALLEL:
 .PHONY: release run test bench fuzz sim check nightly coverage install clean setup setup-all
@@ -61,6 +62,8 @@ check: setup-all
 nightly: check test
 	@$(MAKE) --no-print-directory sim SIM_SEEDS=$(NIGHTLY_SIM_SEEDS)
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(NIGHTLY_FUZZ_SECONDS)
+	@CRASH_SEED=$$(date +%s) CRASH_STEPS=$(NIGHTLY_CRASH_STEPS) ctest --preset release \
+		-L '^crash$$' -R states --timeout 86400
 	@scripts/build asan
 	@ctest --preset clang
 	@ctest --test-dir build/asan --output-on-failure -j2

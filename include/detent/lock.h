@@ -6,7 +6,7 @@
  *
  *     DET_SCOPED(lock) lock = NULL;
  *
- *     r = det_lock_open(runtime, order_machine(), "order-42", NULL, &lock, &error);
+ *     r = det_lock_open(runtime, &order_machine, "order-42", NULL, &lock, &error);
  *     if (r == 0)
  *         r = det_lock_send(lock, &pay, NULL, &sent);
  *

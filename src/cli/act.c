@@ -51,11 +51,14 @@ static void tell_step(void *user, const struct det_note *note)
 
 int act_open(struct cli *cli, const struct store_wish *wish, struct act *act)
 {
+    /* Who holds the lock of an instance may be done soon, or in an hour: people can wait. */
+    static const struct det_lock_options patience = { .wait = DET_SECOND };
     struct det_runtime_options options = {
         .world = cli->world,
         .allocator = cli->allocator,
         .is_passive = true,
         .shards = 1,
+        .lock = &patience,
         .observe = tell_step,
         .observer = act,
     };
@@ -88,6 +91,8 @@ int act_complain(struct act *act, int code, const struct det_error *error)
         cli_complain(
             cli, "%s; it is a function in C, and only the program that has it can do this",
             error->code == code ? error->text : det_error_text(code));
+    else if (code == DET_ERR_LOCKED && error->code == code)
+        cli_complain(cli, "%s; 'detent why %s' says until when", error->text, act->id);
     else if (code == DET_ERR_NOT_FOUND)
         cli_complain(
             cli, "there is no %s '%s'; start it: detent start %s %s", machine, act->id, machine,

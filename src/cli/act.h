@@ -10,7 +10,7 @@
 #ifndef DET_CLI_ACT_H
 #define DET_CLI_ACT_H
 
-#include <detent/runtime.h>
+#include <detent/lock.h>
 
 #include "cli/instance.h"
 

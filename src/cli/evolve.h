@@ -55,7 +55,8 @@ struct evolve {
     struct cli *cli;
     struct det_arena arena;
     struct cli_store store;
-    bool has_store, is_counted;
+    bool has_store;
+    bool needs_pending; /* timers, effects and deferred events are counted too */
     bool hides_renames; /* they are told in another way */
     struct det_spec *old_spec, *new_spec, *stored_spec;
     const struct det_machine *old, *new; /* `old` is that of the store where no file is given */

@@ -124,6 +124,20 @@ static int count_pending(struct evolve *evolve, const char *id)
     return cli_store_exit(r);
 }
 
+/* Whether more than states is asked for. */
+static bool needs_pending(const struct evolve *evolve)
+{
+    for (const struct evolve_hazard *hazard = evolve->hazards; hazard; hazard = hazard->next) {
+        if (hazard->it.kind != DET_HAZARD_STATE && hazard->it.kind != DET_HAZARD_DATA)
+            return true;
+    }
+    for (size_t i = 0; i < evolve->rename_count; i++) {
+        if (evolve->renames[i].kind != DET_NAME_STATE)
+            return true;
+    }
+    return false;
+}
+
 static int count_instance(struct evolve *evolve, const struct det_store_listed *row)
 {
     struct evolve_counts *counts = &evolve->counts;
@@ -136,7 +150,7 @@ static int count_instance(struct evolve *evolve, const struct det_store_listed *
         counts->in_state[row->state]++;
     }
     cli_progress(evolve->cli, "instances", counts->instances + counts->stopped, 0);
-    return count_pending(evolve, row->id);
+    return evolve->needs_pending ? count_pending(evolve, row->id) : CLI_OK;
 }
 
 static uint64_t *make_counts(struct evolve *evolve, size_t count)
@@ -157,9 +171,9 @@ int evolve_count(struct evolve *evolve)
     if (!counts->in_state || !counts->stopped_in_state || !counts->of_event || !counts->of_effect ||
         !counts->of_timer)
         return cli_no_memory(evolve->cli);
+    evolve->needs_pending = needs_pending(evolve);
     code = evolve_each(evolve, count_instance);
     cli_progress_end(evolve->cli);
-    evolve->is_counted = code == CLI_OK;
     return code;
 }
 

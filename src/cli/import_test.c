@@ -128,7 +128,7 @@ static void where_events_are_gone_the_rest_goes_on(void **state)
     free(export_text(&shop));
     open_target(&target);
     assert_int_equal(store_import(&target.store, path), CLI_OK);
-    assert_string_equal(shop_said(&target), "1 instances and 64 events imported\n");
+    assert_string_equal(shop_said(&target), "1 instance and 64 events imported\n");
     assert_int_equal(instance_find(&target.store, "long", &instance), CLI_OK);
     assert_int_equal(instance.loaded.head.sequence, 100);
     assert_int_equal(instance.loaded.head.transition_count, 50);

@@ -18,6 +18,7 @@ struct exporter {
     const struct det_machine *machine;
     struct instance *instance;
     uint64_t instances, events;
+    uint64_t total; /* instances, for who looks on; 0: nobody does */
     uint64_t first; /* the sequence of the first event that is kept; 0: none */
     uint64_t moves; /* how many of those that are kept changed the state */
 };
@@ -253,6 +254,8 @@ static int write_instance(void *context, struct det_machine *machine, const char
         return code;
     exporter->instance = &instance;
     exporter->instances++;
+    if (exporter->total)
+        cli_progress(exporter->store->cli, "exporting", exporter->instances, exporter->total);
     code = write_all_of(exporter);
     instance_close(&instance);
     if (code == CLI_OK && ferror(exporter->file))
@@ -281,16 +284,39 @@ static int write_end(struct exporter *exporter)
     return end(exporter);
 }
 
+static int count_row(void *context, const struct det_store_listed *row)
+{
+    (void)row;
+    (*(uint64_t *)context)++;
+    return 0;
+}
+
+static int count_machine(void *context, struct det_machine *machine)
+{
+    struct exporter *exporter = context;
+    const struct cli_store *store = exporter->store;
+    int r;
+
+    r = store->ops->list(
+        store->store, machine, &(struct det_store_query){ 0 }, count_row, &exporter->total);
+    return r < 0 ? cli_store_complain(exporter->store, r, NULL) : CLI_OK;
+}
+
 static int write_store(struct exporter *exporter)
 {
-    int code;
+    int code = CLI_OK;
 
+    if (exporter->store->cli->err_is_terminal)
+        code = cli_store_each(exporter->store, count_machine, exporter);
+    if (code != CLI_OK)
+        return code;
     line_init(&exporter->line, exporter->store->cli->allocator);
     code = write_head(exporter);
     if (code == CLI_OK)
         code = cli_store_each(exporter->store, write_machine, exporter);
     if (code == CLI_OK)
         code = write_end(exporter);
+    cli_progress_end(exporter->store->cli);
     line_deinit(&exporter->line);
     return code;
 }
@@ -353,7 +379,7 @@ int store_export(struct cli_store *store, const char *path)
     }
     if (code == CLI_OK)
         cli_say(
-            cli, "%llu instances and %llu events exported\n",
-            (unsigned long long)exporter.instances, (unsigned long long)exporter.events);
+            cli, "%llu instance%s and %llu event%s exported\n", STORE_COUNT(exporter.instances),
+            STORE_COUNT(exporter.events));
     return code;
 }

@@ -221,13 +221,13 @@ static int import_file(struct importing *importing)
         code = take(importing);
     if (code == CLI_OK) {
         cli_say(
-            cli, "%llu instances and %llu events imported\n",
-            (unsigned long long)importing->import.instances,
-            (unsigned long long)importing->import.events);
+            cli, "%llu instance%s and %llu event%s imported\n",
+            STORE_COUNT(importing->import.instances), STORE_COUNT(importing->import.events));
         if (importing->import.passed)
             cli_say(
-                cli, "%llu instances were there already\n",
-                (unsigned long long)importing->import.passed);
+                cli, "%llu instance%s there already\n",
+                (unsigned long long)importing->import.passed,
+                importing->import.passed == 1 ? " was" : "s were");
     }
     det_arena_deinit(&importing->arena);
     import_deinit(&importing->import);

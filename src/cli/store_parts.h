@@ -9,6 +9,8 @@
 
 /* A path of the detent.yaml, seen from here; NULL: no memory. */
 const char *store_in_project(struct cli_store *store, const char *path);
+/* The URL for eyes, without a password; NULL: no memory. */
+const char *store_url_shown(struct det_arena *arena, const char *url);
 /* Collects what the store and the project know, and reads the file that was given. Complains, and
  * returns an exit code. */
 DET_MUST_CHECK int store_list_machines(struct cli_store *store);

@@ -110,6 +110,36 @@ static const char *url_of_project(struct cli_store *store)
     return path ? det_arena_format(&store->arena, "%s%s", scheme, path) : NULL;
 }
 
+/* Takes out what stands between two places of a text. */
+static void take_out(char *from, const char *to)
+{
+    memmove(from, to, strlen(to) + 1);
+}
+
+const char *store_url_shown(struct det_arena *arena, const char *url)
+{
+    static const char key[] = "password=";
+    char *copy = det_arena_copy(arena, url), *colon, *at, *host;
+
+    host = copy ? strstr(copy, "://") : NULL;
+    if (!host)
+        return copy;
+    host += 3;
+    at = memrchr(host, '@', strcspn(host, "/?#"));
+    colon = at ? memchr(host, ':', (size_t)(at - host)) : NULL;
+    if (colon)
+        take_out(colon, at);
+    for (char *next = strchr(host, '?'); next; next = strpbrk(next, "&")) {
+        next++;
+        if (strncmp(next, key, sizeof key - 1) == 0) {
+            char *value = next + sizeof key - 1;
+
+            take_out(value, value + strcspn(value, "&"));
+        }
+    }
+    return copy;
+}
+
 static int find_url(struct cli_store *store)
 {
     const char *url = url_given(store);
@@ -125,8 +155,9 @@ static int find_url(struct cli_store *store)
                         "detent.yaml with 'store: sqlite:FILE'");
         return CLI_USAGE;
     }
-    store->url = det_arena_copy(&store->arena, url);
-    return store->url ? CLI_OK : cli_no_memory(store->cli);
+    store->address = det_arena_copy(&store->arena, url);
+    store->url = store_url_shown(&store->arena, url);
+    return store->address && store->url ? CLI_OK : cli_no_memory(store->cli);
 }
 
 /* People give the file. */
@@ -159,7 +190,7 @@ static int open_url(struct cli_store *store)
     int r = DET_ERR_INVALID;
 
     if (strncmp(store->url, "memory:", 7) != 0)
-        r = det_store_open_with(store->url, &options, &store->store, &error);
+        r = det_store_open_with(store->address, &options, &store->store, &error);
     if (r < 0)
         return complain_of_url(store, r, &error);
     store->ops = store->store->ops;

@@ -59,7 +59,8 @@ struct store_machine {
 struct cli_store {
     struct cli *cli;
     struct det_arena arena;
-    const char *url;
+    const char *address; /* the URL as it was given */
+    const char *url;     /* the same for messages: without a password */
     struct det_store *store;
     const struct det_store_ops *ops;
     struct store_wish wish;

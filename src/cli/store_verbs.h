@@ -8,6 +8,9 @@
 
 #include "cli/store_url.h"
 
+/* "1 instance", "2 instances": as arguments of a format with %llu and %s. */
+#define STORE_COUNT(count) (unsigned long long)(count), (count) == 1 ? "" : "s"
+
 /* `path` is the operand; NULL: none. */
 DET_MUST_CHECK int store_info(struct cli_store *store, const char *path);
 DET_MUST_CHECK int store_verify(struct cli_store *store, const char *path);

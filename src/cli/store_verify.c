@@ -82,12 +82,11 @@ int store_verify(struct cli_store *store, const char *path)
         return CLI_INTERRUPTED;
     if (check.findings)
         cli_say(
-            store->cli, "%s: %llu findings in %llu instances; nothing was changed\n", store->url,
-            (unsigned long long)check.findings, (unsigned long long)check.total);
+            store->cli, "%s: %llu finding%s in %llu instance%s; nothing was changed\n", store->url,
+            STORE_COUNT(check.findings), STORE_COUNT(check.total));
     else
         cli_say(
-            store->cli, "%s: %llu instances verified: ok\n", store->url,
-            (unsigned long long)check.total);
+            store->cli, "%s: %llu instance%s verified: ok\n", store->url, STORE_COUNT(check.total));
     return check.findings ? CLI_FAILURE : CLI_OK;
 }
 
@@ -176,8 +175,8 @@ static void print_info(struct info *info)
         return;
     }
     cli_print(
-        cli, "%s\nidentity %s, %llu instances\n", info->store->url,
-        det_store_identity(info->store->store), (unsigned long long)info->total);
+        cli, "%s\nidentity %s, %llu instance%s\n", info->store->url,
+        det_store_identity(info->store->store), STORE_COUNT(info->total));
     if (table_rows(&info->table)) {
         cli_print(cli, "\n");
         table_print(&info->table, 0);

@@ -318,10 +318,13 @@ void det_due_look(void *argument)
     det_time now;
 
     plan(runtime, DET_NEVER);
-    /* It is kicked when that has changed. */
-    if (!det_node_may_act(runtime))
-        return;
     now = det_runtime_now(runtime);
+    /* It is kicked when the lease was lost and is had again; but a renewal may also come just in
+     * time, when nobody has noticed yet but this look. */
+    if (!det_node_may_act(runtime)) {
+        plan(runtime, det_add_time(now, DET_LOOK_SPAN));
+        return;
+    }
     det_recover_due(runtime, now);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         look_at(runtime, &runtime->shards[i], now);

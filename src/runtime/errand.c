@@ -13,6 +13,18 @@
 #include "base/text.h"
 #include "runtime/batch.h"
 
+#define FSM_LOCAL
+#define FSM_SPEC "runtime/errand.fsm"
+#include <detent/fsm/declare.h>
+#define FSM_LOCAL
+#define FSM_SPEC "runtime/errand.fsm"
+#include <detent/fsm/define.h>
+
+_Static_assert((int)DET_ERRAND_WAITING == (int)ERRAND_WAITING, "the states of the spec");
+_Static_assert((int)DET_ERRAND_RUNNING == (int)ERRAND_RUNNING, "the states of the spec");
+_Static_assert((int)DET_ERRAND_ENDING == (int)ERRAND_ENDING, "the states of the spec");
+_Static_assert((int)DET_ERRAND_DEAD == (int)ERRAND_DEAD, "the states of the spec");
+
 #define ALIGNMENT    ((size_t)16)
 #define DOUBLING_MAX 40 /* beyond that every backoff has reached its maximum */
 
@@ -158,16 +170,14 @@ static void run(void *argument)
         errand->result = DET_ERR_INVALID;
 }
 
-static void set_state(struct det_errand *errand, enum det_errand_state state)
+/* The one way from state to state: the table is that of errand.fsm. */
+static void step(struct det_errand *errand, enum errand_event_kind event)
 {
-    static const bool allowed[4][4] = {
-        [DET_ERRAND_WAITING] = { [DET_ERRAND_RUNNING] = true },
-        [DET_ERRAND_RUNNING] = { [DET_ERRAND_WAITING] = true, [DET_ERRAND_ENDING] = true },
-        [DET_ERRAND_ENDING] = { [DET_ERRAND_WAITING] = true, [DET_ERRAND_DEAD] = true },
-        [DET_ERRAND_DEAD] = { [DET_ERRAND_WAITING] = true },
-    };
+    const struct det_transition *transition =
+        det_machine_step(&errand_machine, errand->state, event);
+    enum det_errand_state state = (enum det_errand_state)transition->to;
 
-    det_assert(allowed[errand->state][state]);
+    det_assert(transition->outcome == DET_GOTO);
     if (state == DET_ERRAND_RUNNING)
         errand->due.resident->pins++;
     else if (is_under_way(errand) && state != DET_ERRAND_ENDING)
@@ -233,11 +243,11 @@ static void done(void *argument)
     det_shard_lock(runtime, shard);
     if (errand->job.is_dropped) {
         errand->row.attempts--;
-        set_state(errand, DET_ERRAND_WAITING);
+        step(errand, ERRAND_DROP);
         if (errand->is_gone)
             det_errand_drop(runtime, shard, errand);
     } else {
-        set_state(errand, DET_ERRAND_ENDING);
+        step(errand, ERRAND_DONE);
         if (runtime->ops->is_quick) {
             atomic_fetch_add(&runtime->handled, 1);
             try_to_end(runtime, shard, errand);
@@ -253,7 +263,7 @@ bool det_errand_begin(struct det_runtime *runtime, struct det_errand *errand)
 {
     if (!atomic_load(&runtime->pool))
         return false;
-    set_state(errand, DET_ERRAND_RUNNING);
+    step(errand, ERRAND_BEGIN);
     errand->call.attempt = ++errand->row.attempts;
     errand->deliveries = 0;
     errand->next = NULL;
@@ -281,7 +291,7 @@ void det_errand_change(
     struct det_resident_more *more = errand->due.resident->more;
 
     if (change == DET_STORE_UPDATE && !errand->row.is_dead) {
-        set_state(errand, DET_ERRAND_WAITING);
+        step(errand, ERRAND_FAIL);
         det_errand_wait(runtime, shard, errand, errand->row.next);
         return;
     }
@@ -292,7 +302,7 @@ void det_errand_change(
         errand->is_gone = true;
         return;
     }
-    set_state(errand, DET_ERRAND_DEAD);
+    step(errand, ERRAND_GIVE_UP);
     more->dead_count++;
     shard->promised--;
     bury(runtime, more);
@@ -303,7 +313,7 @@ void det_errand_revive(
 {
     struct det_resident_more *more = errand->due.resident->more;
 
-    set_state(errand, DET_ERRAND_WAITING);
+    step(errand, ERRAND_REVIVE);
     errand->row.is_dead = false;
     errand->row.attempts = 0;
     errand->row.last_error = 0;

@@ -28,19 +28,30 @@
 /* Rows in a listing, unless what is in memory already stands in front of what is not. */
 #define LISTED ((size_t)256)
 
+/* How a row stands in the listing: this, and then its id with the final 0. */
+struct listed {
+    det_time due;
+    bool is_timer;
+};
+
 static int list_one(void *context, const struct det_store_due *row)
 {
+    const struct listed head = { row->due, row->is_timer };
     struct det_served *served = context;
     struct det_recovery *recovery = &served->recovery;
     size_t length = strlen(row->id) + 1;
+    char *place;
     int r;
 
     r = det_draft_room(
-        served->runtime, &recovery->ids, &recovery->capacity, recovery->size + length, 1);
+        served->runtime, &recovery->ids, &recovery->capacity, recovery->size + sizeof head + length,
+        1);
     if (r < 0)
         return r;
-    memcpy(recovery->ids + recovery->size, row->id, length);
-    recovery->size += length;
+    place = recovery->ids + recovery->size;
+    memcpy(place, &head, sizeof head);
+    memcpy(place + sizeof head, row->id, length);
+    recovery->size += sizeof head + length;
     return 0;
 }
 
@@ -53,17 +64,61 @@ static int list(struct det_served *served, det_time before, size_t limit, det_ti
         runtime->store, served->machine, before, limit, list_one, served, ret_next);
 }
 
+static bool knows_timer(const struct det_armed *armed, det_time due)
+{
+    return armed && det_armed_is_ours(armed) && armed->deadline == due;
+}
+
+/* Whether what is due is known here as this node's, and so in the heap or in somebody's hands. */
+static bool knows(struct det_resident *resident, const struct listed *listed)
+{
+    const struct det_resident_more *more = resident->more;
+
+    if (listed->is_timer && knows_timer(resident->own, listed->due))
+        return true;
+    for (unsigned i = 0; listed->is_timer && i < resident->served->machine->timer_count; i++) {
+        if (knows_timer(det_resident_timer(resident, (uint16_t)i), listed->due))
+            return true;
+    }
+    if (listed->is_timer || !more)
+        return false;
+    DET_LIST_EACH(node, &more->errands)
+    {
+        const struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
+
+        if (!errand->row.is_foreign && errand->row.next == listed->due)
+            return true;
+    }
+    return false;
+}
+
+/* In a shared store it may be in memory as it was before another node set what this one has now. */
+static void doubt(
+    struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident,
+    const struct listed *listed)
+{
+    if (!runtime->ops->is_shared || resident->is_stale || resident->is_loading ||
+        knows(resident, listed))
+        return;
+    resident->is_stale = true;
+    shard->stale++;
+}
+
 /* Loading it brings its timers into the heap and its effects to the pool. 1 when it was not in
  * memory. */
-static int bring(struct det_served *served, const char *id)
+static int bring(struct det_served *served, const char *id, const struct listed *listed)
 {
     struct det_runtime *runtime = served->runtime;
+    const struct det_index_slot *slot;
     struct det_turn turn;
     int r = 0;
 
     det_turn_init(&turn, runtime, served, det_served_hash(runtime, id));
     det_shard_lock(runtime, turn.shard);
-    if (!det_index_find(det_served_index(runtime, served, turn.shard), turn.hash, id)) {
+    slot = det_index_find(det_served_index(runtime, served, turn.shard), turn.hash, id);
+    if (slot) {
+        doubt(runtime, turn.shard, slot->resident, listed);
+    } else {
         r = det_turn_peek(&turn, id);
         r = r < 0 ? r : 1;
     }
@@ -71,19 +126,26 @@ static int bring(struct det_served *served, const char *id)
     return r;
 }
 
-static const char *next_id(struct det_recovery *recovery)
+static const char *next_id(const struct det_recovery *recovery, struct listed *ret)
 {
-    return recovery->loaded < recovery->size ? recovery->ids + recovery->loaded : NULL;
+    const char *place;
+
+    if (recovery->loaded >= recovery->size)
+        return NULL;
+    place = recovery->ids + recovery->loaded;
+    memcpy(ret, place, sizeof *ret);
+    return place + sizeof *ret;
 }
 
 static void pass(struct det_recovery *recovery, const char *id)
 {
-    recovery->loaded += strlen(id) + 1;
+    recovery->loaded += sizeof(struct listed) + strlen(id) + 1;
 }
 
 int det_recover_all(struct det_served *served)
 {
     struct det_recovery *recovery = &served->recovery;
+    struct listed listed;
     const char *id;
     det_time next;
     int r = 0;
@@ -92,8 +154,8 @@ int det_recover_all(struct det_served *served)
         r = list(served, DET_NEVER, SIZE_MAX, &next);
     recovery->is_listed = r == 0;
     /* After a failure it goes on where it was. */
-    while (r == 0 && (id = next_id(recovery))) {
-        r = bring(served, id);
+    while (r == 0 && (id = next_id(recovery, &listed))) {
+        r = bring(served, id, &listed);
         if (r < 0)
             break;
         pass(recovery, id);
@@ -155,11 +217,12 @@ static size_t bring_all(struct det_served *served, det_time now, det_time *next)
 {
     struct det_recovery *recovery = &served->recovery;
     det_time again = det_add_time(now, DET_LOOK_SPAN);
+    struct listed listed;
     const char *id;
     size_t brought = 0;
 
-    for (; (id = next_id(recovery)); pass(recovery, id)) {
-        int r = bring(served, id);
+    for (; (id = next_id(recovery, &listed)); pass(recovery, id)) {
+        int r = bring(served, id, &listed);
 
         brought += r > 0;
         if (is_for_good(r))

@@ -79,7 +79,7 @@ struct det_served {
     size_t own_offset, history_offset, data_offset, id_offset; /* in a resident */
     struct det_index *residents;                               /* per shard */
     struct det_recovery {
-        char *ids;                     /* listed, one after the other, each with its final 0 */
+        char *ids;                     /* listed, one after the other, as recover.c has it */
         size_t size, capacity, loaded; /* bytes; those before `loaded` are done */
         bool is_listed;
         size_t limit;                 /* of the next listing; 0: the default */

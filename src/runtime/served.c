@@ -253,8 +253,9 @@ void det_served_look_again(struct det_runtime *runtime, const struct det_machine
 {
     struct det_served *served = find(runtime, machine);
 
-    det_assert(served);
-    det_recover_at(served, det_runtime_now(runtime));
+    /* One that is just about to be served will ask by itself. */
+    if (served)
+        det_recover_at(served, det_runtime_now(runtime));
 }
 
 void det_served_close_all(struct det_runtime *runtime)

@@ -147,8 +147,6 @@ ACTION(sweep)
 
 static void kick_now(struct det_sweeper *sweeper)
 {
-    if (!sweeper->adopted)
-        return;
     det_node_adopted(sweeper->node);
     det_served_look_again(sweeper->node->runtime, sweeper->machine);
 }

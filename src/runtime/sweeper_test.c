@@ -147,6 +147,24 @@ static void adopted_things_that_are_in_memory_already_go_on(void **unused)
     nodes_close(n);
 }
 
+/* The instance came into memory here before another node set the timer, and nothing has said so. */
+static void what_was_set_elsewhere_after_it_came_into_memory_goes_on_too(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    pay(n, 0, "o-1");
+    pass(n, DET_SECOND);
+    assert_int_equal(state_of(n, 1, "o-1"), PAID);
+    assert_int_equal(node_send(n, 0, "o-1", SHIP), 0);
+    node_kill(n, 0);
+    pass(n, DET_HOUR + TAKEOVER);
+    assert_int_equal(node_counts(n, 1).timeouts_fired, 1);
+    assert_int_equal(det_shared_rows(n->shared, NULL), 0);
+    nodes_close(n);
+}
+
 /* N sweepers, M instances: each timer fires once. */
 static void item_47_of_many_nodes_exactly_one_fires_a_timer(void **unused)
 {
@@ -211,6 +229,29 @@ static void item_48_a_store_that_fails_leaves_everything_as_it_is(void **unused)
     pass(n, DET_HOUR);
     assert_int_equal(state_of(n, 1, "o-1"), CANCELLED);
     assert_int_equal(sequence_of(n, 1, "o-1"), 1);
+    nodes_close(n);
+}
+
+/* The answer to a sweep is lost: what it took over is this node's all the same. */
+static void what_was_adopted_without_an_answer_goes_on_too(void **unused)
+{
+    struct nodes *n =
+        nodes_open(1, (struct det_runtime_options){ .node = { .sweep_interval = DET_SECOND } });
+
+    (void)unused;
+    pass(n, DET_SECOND);
+    node_open(n, 1);
+    assert_int_equal(node_start(n, 1, "o-1"), 0);
+    node_kill(n, 1);
+    pass(n, 9 * DET_SECOND);
+    det_shared_fail(n->store[0], 1000, false);
+    for (int i = 0; i < 80 && !det_shared_rows(n->shared, n->store[0]); i++)
+        pass(n, 100 * DET_MILLISECOND);
+    assert_int_equal(det_shared_rows(n->shared, n->store[0]), 1);
+    assert_int_equal(node_counts(n, 0).adopted, 0);
+    det_shared_fail(n->store[0], 0, false);
+    pass(n, 30 * DET_MINUTE);
+    assert_int_equal(det_shared_rows(n->shared, NULL), 0);
     nodes_close(n);
 }
 
@@ -345,9 +386,11 @@ int main(void)
         cmocka_unit_test(what_another_node_owns_is_left_to_it),
         cmocka_unit_test(a_timer_of_another_node_is_cleared_by_who_leaves_the_state),
         cmocka_unit_test(adopted_things_that_are_in_memory_already_go_on),
+        cmocka_unit_test(what_was_set_elsewhere_after_it_came_into_memory_goes_on_too),
         cmocka_unit_test(item_47_of_many_nodes_exactly_one_fires_a_timer),
         cmocka_unit_test(item_46_a_batch_has_a_limit_and_the_rest_follows_at_once),
         cmocka_unit_test(item_48_a_store_that_fails_leaves_everything_as_it_is),
+        cmocka_unit_test(what_was_adopted_without_an_answer_goes_on_too),
         cmocka_unit_test(item_49_what_was_taken_over_is_not_done_again_by_who_comes_back),
         cmocka_unit_test(
             item_53_sweeps_are_an_interval_and_a_bit_apart_and_more_when_nothing_is_found),

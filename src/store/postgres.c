@@ -39,6 +39,7 @@ static void close_store(struct det_store *base)
 
     det_postgres_listen(base, NULL, NULL);
     det_postgres_batches_close(store);
+    det_postgres_renames_close(store);
     for (unsigned i = 0; store->connections && i < store->connection_count; i++) {
         struct postgres_connection *connection = &store->connections[i];
 
@@ -77,6 +78,7 @@ static const struct det_store_ops ops = {
     .listen = det_postgres_listen,
     .check = det_postgres_check,
     .machines = det_postgres_machines,
+    .migrate = det_postgres_migrate,
 };
 
 static int open_statements(struct postgres_store *store)

@@ -87,6 +87,7 @@ struct postgres_connection {
 
 struct postgres_batch;
 struct postgres_listener;
+struct postgres_renames;
 
 struct postgres_store {
     struct det_store store;
@@ -111,8 +112,9 @@ struct postgres_store {
     uint64_t witness_sequence;
     det_time swept_at; /* when old event ids were deleted the last time */
 
-    _Atomic det_time offset; /* from the boot clock to the server's */
-    _Atomic det_time told;   /* the last time that `now` has said */
+    _Atomic det_time offset;                  /* from the boot clock to the server's */
+    _Atomic det_time told;                    /* the last time that `now` has said */
+    struct postgres_renames *_Atomic renames; /* NULL: there are none */
     atomic_bool is_poisoned;
 };
 
@@ -246,6 +248,23 @@ bool det_postgres_bool(const PGresult *result, int row, int column);
 const char *det_postgres_text(const PGresult *result, int row, int column);
 struct det_chain_bytes det_postgres_bytes(const PGresult *result, int row, int column);
 
+/* postgres_pool.c: a transaction of several exchanges, on one connection. */
+struct postgres_session {
+    struct postgres_store *store;
+    struct postgres_connection *connection;
+    struct postgres_failure failure; /* of the last one */
+};
+DET_MUST_CHECK int det_postgres_session_open(
+    struct postgres_session *session, struct postgres_store *store);
+void det_postgres_session_close(struct postgres_session *session);
+/* `ret` (NULL: not wanted) is cleared and replaced. */
+DET_MUST_CHECK int det_postgres_session_ask(
+    struct postgres_session *session, enum postgres_statement_id id,
+    const struct postgres_parameters *parameters, PGresult **ret);
+DET_MUST_CHECK int det_postgres_session_send(
+    struct postgres_session *session, enum postgres_statement_id id,
+    const struct postgres_values *values, PGresult **ret);
+
 /* postgres_schema.c */
 /* Creates, verifies, and reads which store it is. */
 DET_MUST_CHECK int det_postgres_schema_open(
@@ -261,6 +280,40 @@ void det_postgres_random(struct postgres_store *store, char target[33]);
 /* The statement of a commit with these parts; NULL: no memory. */
 const struct postgres_statement *det_postgres_variant(struct postgres_store *store, unsigned parts);
 void det_postgres_variants_close(struct postgres_store *store);
+
+/* postgres_serve.c */
+struct postgres_definition {
+    const struct det_machine *machine;
+    char *spec; /* "": only a builder can make it */
+    size_t size;
+    char fingerprint[33];
+};
+DET_MUST_CHECK int det_postgres_definition_open(
+    const struct postgres_store *store, const struct det_machine *machine,
+    struct postgres_definition *ret);
+void det_postgres_definition_close(
+    const struct postgres_store *store, struct postgres_definition *definition);
+/* Machine, version and fingerprint. */
+void det_postgres_definition_add(
+    struct postgres_parameters *parameters, const struct postgres_definition *definition);
+/* Whether the machine has all of these, which USED_NAMES found. */
+DET_MUST_CHECK int det_postgres_definition_fits(
+    const struct det_machine *machine, const PGresult *names, struct det_error *reterr);
+
+/* postgres_keep.c */
+/* A head or a snapshot, whose columns stand in the same order from `first` on; machine and id are
+ * the second and the third column. */
+struct det_chain_head det_postgres_head_read(const PGresult *rows, int row, int first);
+
+/* postgres_migrate.c */
+/* Reads the renames there are. */
+DET_MUST_CHECK int det_postgres_renames_read(
+    struct postgres_store *store, struct postgres_failure *retfail);
+void det_postgres_renames_close(struct postgres_store *store);
+/* What an event with this position calls so has this name today. */
+const char *det_postgres_renamed(
+    const struct postgres_store *store, const struct det_machine *machine, enum det_name_kind kind,
+    int64_t position, const char *name);
 
 /* postgres_instance.c */
 struct postgres_instance *det_postgres_instance_open(
@@ -318,5 +371,9 @@ int det_postgres_machines(
     struct det_store *store,
     int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
     void *context);
+
+int det_postgres_migrate(
+    struct det_store *store, const struct det_machine *machine, const struct det_rename *renames,
+    size_t count, uint64_t *ret, struct det_error *reterr);
 
 #endif

@@ -76,6 +76,10 @@ struct postgres_batch {
     int lengths[POSTGRES_COLUMN_COUNT + 1];
 };
 
+/* postgres_commit.c; of zeroes. */
+void det_postgres_batch_init(struct postgres_batch *batch, struct postgres_store *store);
+void det_postgres_batch_deinit(struct postgres_batch *batch);
+
 /* postgres_column.c */
 void det_postgres_column_clear(struct postgres_column *column);
 void det_postgres_put_number(struct postgres_batch *batch, enum postgres_column_id id, int64_t n);

@@ -272,6 +272,29 @@ int det_postgres_commit(
     return det_group_commit(store->group, commits, count);
 }
 
+void det_postgres_batch_init(struct postgres_batch *batch, struct postgres_store *store)
+{
+    batch->store = store;
+    det_buffer_init(&batch->scratch, store->store.allocator);
+    det_buffer_init(&batch->text, store->store.allocator);
+    for (size_t i = 0; i < POSTGRES_COLUMN_COUNT; i++)
+        det_buffer_init(&batch->columns[i].bytes, store->store.allocator);
+}
+
+void det_postgres_batch_deinit(struct postgres_batch *batch)
+{
+    const struct det_allocator *allocator = batch->store->store.allocator;
+
+    det_buffer_deinit(&batch->scratch);
+    det_buffer_deinit(&batch->text);
+    for (size_t i = 0; i < POSTGRES_COLUMN_COUNT; i++)
+        det_buffer_deinit(&batch->columns[i].bytes);
+    if (batch->staged)
+        DET_DELETE_ARRAY(allocator, batch->staged, batch->capacity);
+    if (batch->events)
+        DET_DELETE_ARRAY(allocator, batch->events, batch->event_capacity);
+}
+
 int det_postgres_batches_open(struct postgres_store *store)
 {
     const struct det_allocator *allocator = store->store.allocator;
@@ -286,15 +309,8 @@ int det_postgres_batches_open(struct postgres_store *store)
     store->batches = DET_NEW_ARRAY(allocator, store->writer_count, struct postgres_batch);
     if (!store->batches)
         return DET_ERR_NO_MEMORY;
-    for (unsigned i = 0; i < store->writer_count; i++) {
-        struct postgres_batch *batch = &store->batches[i];
-
-        batch->store = store;
-        det_buffer_init(&batch->scratch, allocator);
-        det_buffer_init(&batch->text, allocator);
-        for (size_t j = 0; j < POSTGRES_COLUMN_COUNT; j++)
-            det_buffer_init(&batch->columns[j].bytes, allocator);
-    }
+    for (unsigned i = 0; i < store->writer_count; i++)
+        det_postgres_batch_init(&store->batches[i], store);
     return det_group_open(&options, &store->group);
 }
 
@@ -303,18 +319,8 @@ void det_postgres_batches_close(struct postgres_store *store)
     const struct det_allocator *allocator = store->store.allocator;
 
     det_group_close(store->group);
-    for (unsigned i = 0; store->batches && i < store->writer_count; i++) {
-        struct postgres_batch *batch = &store->batches[i];
-
-        det_buffer_deinit(&batch->scratch);
-        det_buffer_deinit(&batch->text);
-        for (size_t j = 0; j < POSTGRES_COLUMN_COUNT; j++)
-            det_buffer_deinit(&batch->columns[j].bytes);
-        if (batch->staged)
-            DET_DELETE_ARRAY(allocator, batch->staged, batch->capacity);
-        if (batch->events)
-            DET_DELETE_ARRAY(allocator, batch->events, batch->event_capacity);
-    }
+    for (unsigned i = 0; store->batches && i < store->writer_count; i++)
+        det_postgres_batch_deinit(&store->batches[i]);
     if (store->batches)
         DET_DELETE_ARRAY(allocator, store->batches, store->writer_count);
     det_postgres_variants_close(store);

@@ -461,10 +461,14 @@ static void a_snapshot_is_replaced_only_by_a_newer_one(void **state)
     pad->commit.history = history;
     pad->commit.history_count = 2;
     assert_int_equal(commit(pad), 0);
-    /* Of an older head: harmless. */
+    /* Of an older head. */
     begin(other);
     other->commit.is_snapshot = true;
-    assert_int_equal(commit(other), 0);
+    assert_int_equal(commit(other), DET_ERR_CONFLICT);
+    /* Again by hand: it is there. */
+    begin(pad);
+    pad->commit.is_snapshot = true;
+    assert_int_equal(commit(pad), 0);
     assert_int_equal(pad->store->ops->snapshot(pad->store, pad->instance, &snapshot), 0);
     assert_int_equal(snapshot.loaded.head.sequence, 1);
     assert_int_equal(snapshot.loaded.head.state, 1);

@@ -71,6 +71,13 @@ static int say(
     return det_error_set(reterr, code, "PostgreSQL: %s", said);
 }
 
+/* libpq would write them to stderr. */
+static void ignore_notice(void *argument, const PGresult *result)
+{
+    (void)argument;
+    (void)result;
+}
+
 static bool is_safe(const char *synchronous_commit)
 {
     return strcmp(synchronous_commit, "on") == 0 || strcmp(synchronous_commit, "remote_apply") == 0;
@@ -172,6 +179,7 @@ int det_postgres_connect(
     connection->pq = PQconnectStartParams(store->url.keywords, store->url.values, 0);
     if (!connection->pq)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "PostgreSQL: no memory to connect");
+    (void)PQsetNoticeReceiver(connection->pq, ignore_notice, NULL);
     r = PQstatus(connection->pq) == CONNECTION_BAD ? DET_ERR_IO : shake_hands(connection, deadline);
     if (r < 0) {
         (void)say(

@@ -25,17 +25,8 @@ static const int binary[] = { ONES_64, ONES_64 };
 void det_postgres_exchange_init(
     struct postgres_exchange *exchange, struct postgres_connection *connection)
 {
-    const struct postgres_store *store = connection->store;
-
     memset(exchange, 0, sizeof *exchange);
     exchange->connection = connection;
-    if (store->url.is_pooled && PQtransactionStatus(connection->pq) == PQTRANS_IDLE) {
-        struct postgres_parameters parameters = { 0 };
-
-        det_postgres_add_text(&parameters, store->url.timeout_ms);
-        det_postgres_ask(exchange, POSTGRES_PROLOGUE, &parameters);
-        exchange->silent |= 1;
-    }
 }
 
 void det_postgres_exchange_deinit(struct postgres_exchange *exchange)
@@ -72,31 +63,61 @@ static bool prepare(
     return true;
 }
 
-void det_postgres_exchange_send(
+static void send_one(
     struct postgres_exchange *exchange, const struct postgres_statement *statement,
     const struct postgres_values *values)
 {
-    static const struct postgres_values none;
-    const struct postgres_values *v = values ? values : &none;
     PGconn *pq = exchange->connection->pq;
     bool ok;
 
     det_assert(exchange->expected + 2 <= POSTGRES_RESULTS_MAX);
-    det_assert(v->count <= (int)(sizeof binary / sizeof binary[0]));
+    det_assert(values->count <= (int)(sizeof binary / sizeof binary[0]));
     if (exchange->is_broken)
         return;
     if (exchange->connection->store->url.is_pooled || statement->slot == UINT_MAX) {
         ok = PQsendQueryParams(
-            pq, statement->text, v->count, NULL, v->values, v->lengths, binary, 1);
+            pq, statement->text, values->count, NULL, values->values, values->lengths, binary, 1);
     } else {
         char name[16];
 
         snprintf(name, sizeof name, "d%u", statement->slot);
         ok = prepare(exchange, statement, name) &&
-             PQsendQueryPrepared(pq, name, v->count, v->values, v->lengths, binary, 1);
+             PQsendQueryPrepared(
+                 pq, name, values->count, values->values, values->lengths, binary, 1);
     }
     exchange->expected++;
     exchange->is_broken = !ok;
+}
+
+/* Through a pooler, each transaction says what a session would have said. */
+static void send_prologue(struct postgres_exchange *exchange)
+{
+    const struct postgres_store *store = exchange->connection->store;
+    const char *const value = store->url.timeout_ms;
+    const int length = (int)strlen(value);
+    const struct postgres_values values = { 1, &value, &length };
+
+    exchange->silent |= (uint64_t)1 << exchange->expected;
+    send_one(exchange, &store->statements[POSTGRES_PROLOGUE], &values);
+}
+
+void det_postgres_exchange_send(
+    struct postgres_exchange *exchange, const struct postgres_statement *statement,
+    const struct postgres_values *values)
+{
+    static const struct postgres_values none;
+    const struct postgres_store *store = exchange->connection->store;
+    bool is_first = exchange->expected == 0 && store->url.is_pooled &&
+                    PQtransactionStatus(exchange->connection->pq) == PQTRANS_IDLE;
+    /* What kind of transaction it is must be said before anything else. */
+    bool is_begin = statement == &store->statements[POSTGRES_BEGIN_READING] ||
+                    statement == &store->statements[POSTGRES_BEGIN_WRITING];
+
+    if (is_first && !is_begin)
+        send_prologue(exchange);
+    send_one(exchange, statement, values ? values : &none);
+    if (is_first && is_begin)
+        send_prologue(exchange);
 }
 
 /* Until libpq has an answer that it can give without waiting. */

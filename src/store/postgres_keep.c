@@ -14,8 +14,6 @@
 #include "store/row.h"
 
 #define PAGE_ROWS 512
-/* One that goes through a whole table may take longer than others. */
-#define STATEMENT_SPAN (10 * DET_MINUTE)
 
 struct pruning {
     int64_t key;
@@ -95,8 +93,7 @@ int det_postgres_machines(
 }
 
 struct checking {
-    struct postgres_store *store;
-    struct postgres_connection *connection;
+    struct postgres_session session;
     int (*visit)(void *context, const struct det_store_finding *row);
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *context;
@@ -110,29 +107,6 @@ struct checking {
 /* Columns of CHECK_HEADS, and where the snapshot's begin. */
 enum { OF_HEAD = 3, OF_SNAPSHOT = 16, HAS_SNAPSHOT = 15, HEAD_CHECKSUM = 14, MOVED = 11 };
 
-/* One statement in the transaction of the check, on its own connection. */
-static int ask(
-    struct checking *checking, enum postgres_statement_id id,
-    const struct postgres_parameters *parameters, PGresult **ret)
-{
-    struct det_world *world = checking->store->store.world;
-    struct postgres_exchange exchange;
-    int r;
-
-    det_postgres_exchange_init(&exchange, checking->connection);
-    det_postgres_ask(&exchange, id, parameters);
-    det_postgres_exchange_finish(
-        &exchange, det_world_now(world, DET_CLOCK_MONOTONIC) + STATEMENT_SPAN);
-    r = exchange.failure.action == POSTGRES_DONE ? 0 : exchange.failure.result;
-    if (r == 0 && ret) {
-        PQclear(*ret);
-        *ret = exchange.results[0];
-        exchange.results[0] = NULL;
-    }
-    det_postgres_exchange_deinit(&exchange);
-    return r;
-}
-
 static int find(struct checking *checking, int row, uint64_t sequence, const char *text)
 {
     const struct det_store_finding finding = {
@@ -145,8 +119,7 @@ static int find(struct checking *checking, int row, uint64_t sequence, const cha
     return checking->visit(checking->context, &finding);
 }
 
-/* A head or a snapshot, whose columns stand in the same order. */
-static struct det_chain_head read_head(const PGresult *rows, int row, int first)
+struct det_chain_head det_postgres_head_read(const PGresult *rows, int row, int first)
 {
     struct det_chain_head head = {
         .machine = det_postgres_text(rows, row, 1),
@@ -181,7 +154,7 @@ static int check_snapshot(struct checking *checking, int row, struct det_chain_h
 {
     const PGresult *rows = checking->heads;
 
-    *ret = read_head(rows, row, OF_SNAPSHOT);
+    *ret = det_postgres_head_read(rows, row, OF_SNAPSHOT);
     if (det_chain_snapshot_checksum(
             ret, det_postgres_text(rows, row, OF_SNAPSHOT + 12),
             det_postgres_number(rows, row, OF_SNAPSHOT + 13)) ==
@@ -200,7 +173,8 @@ static int next_events(struct checking *checking)
     det_postgres_add_number(&parameters, checking->event_sequence);
     det_postgres_add_number(&parameters, checking->last_key);
     det_postgres_add_number(&parameters, PAGE_ROWS);
-    return ask(checking, POSTGRES_CHECK_EVENTS, &parameters, &checking->events);
+    return det_postgres_session_ask(
+        &checking->session, POSTGRES_CHECK_EVENTS, &parameters, &checking->events);
 }
 
 /* The next event of an instance: 1; 0: there is none. Those without an instance are passed by. */
@@ -256,8 +230,9 @@ static struct det_chain_event read_event(
 /* How far the chain of an instance was followed. */
 struct chain {
     struct det_chain_hash hash;
-    uint64_t sequence; /* 0: not begun */
-    bool is_known;     /* the hash is that of this sequence */
+    uint64_t sequence;
+    bool is_begun;
+    bool is_known; /* the hash is that of this sequence */
 };
 
 static int check_link(
@@ -285,8 +260,8 @@ static int check_link(
     return r;
 }
 
-/* The first event that is kept has nothing before it to be compared with, unless the snapshot is
- * just that. The last one must be the head's. */
+/* What the chain begins with: the start, or the snapshot where the events before it are gone. The
+ * last one must be the head's. */
 static int check_chain(
     struct checking *checking, int row, const struct det_chain_head *head,
     const struct det_chain_head *snapshot)
@@ -297,24 +272,31 @@ static int check_chain(
     int r;
 
     while ((r = next_event(checking, key)) == 1) {
-        if (!chain.sequence && covered && (uint64_t)checking->event_sequence == covered + 1)
-            chain = (struct chain){ snapshot->hash, covered, true };
-        else if (!chain.sequence && (uint64_t)checking->event_sequence > covered + 1) {
+        uint64_t first = chain.is_begun ? 0 : (uint64_t)checking->event_sequence;
+
+        if (first == 1)
+            chain.hash = det_chain_start(
+                head->machine, head->id, head->started_at, (struct det_chain_bytes){ NULL, 0 });
+        else if (first > 1 && first == covered + 1)
+            chain = (struct chain){ .hash = snapshot->hash, .sequence = covered };
+        chain.is_known = chain.is_begun ? chain.is_known : first == 1 || first == covered + 1;
+        if (first > covered + 1) {
             r = find(
-                checking, row, (uint64_t)checking->event_sequence,
+                checking, row, first,
                 "events before this one are missing, and no snapshot covers them");
             if (r != 0)
                 return r;
         }
+        chain.is_begun = true;
         r = check_link(checking, row, head, &chain);
         if (r != 0)
             return r;
     }
     if (r < 0)
         return r;
-    if ((chain.sequence ? chain.sequence : covered) != head->sequence)
+    if ((chain.is_begun ? chain.sequence : covered) != head->sequence)
         return find(checking, row, head->sequence, "events up to the head are missing");
-    if (chain.sequence && memcmp(chain.hash.bytes, head->hash.bytes, sizeof head->hash.bytes) != 0)
+    if (chain.is_begun && memcmp(chain.hash.bytes, head->hash.bytes, sizeof head->hash.bytes) != 0)
         return find(
             checking, row, head->sequence, "the hash of the head is not that of the last event");
     return 0;
@@ -322,7 +304,7 @@ static int check_chain(
 
 static int check_instance(struct checking *checking, int row)
 {
-    struct det_chain_head head = read_head(checking->heads, row, OF_HEAD), snapshot;
+    struct det_chain_head head = det_postgres_head_read(checking->heads, row, OF_HEAD), snapshot;
     bool has_snapshot = det_postgres_bool(checking->heads, row, HAS_SNAPSHOT);
     int r;
 
@@ -342,7 +324,8 @@ static int check_page(struct checking *checking, int *ret_count)
 
     det_postgres_add_number(&parameters, checking->last_key);
     det_postgres_add_number(&parameters, PAGE_ROWS);
-    r = ask(checking, POSTGRES_CHECK_HEADS, &parameters, &checking->heads);
+    r = det_postgres_session_ask(
+        &checking->session, POSTGRES_CHECK_HEADS, &parameters, &checking->heads);
     if (r < 0)
         return r;
     *ret_count = PQntuples(checking->heads);
@@ -365,7 +348,7 @@ static int check_orphans(struct checking *checking)
     char text[128];
     int r;
 
-    r = ask(checking, POSTGRES_CHECK_ORPHANS, NULL, &rows);
+    r = det_postgres_session_ask(&checking->session, POSTGRES_CHECK_ORPHANS, NULL, &rows);
     for (int i = 0; r == 0 && i < PQntuples(rows); i++) {
         snprintf(
             text, sizeof text, "%lld rows of the table %s belong to no instance",
@@ -381,11 +364,11 @@ static int check_all(struct checking *checking)
     PGresult *count = NULL;
     int r, rows = 1;
 
-    r = ask(checking, POSTGRES_BEGIN_READING, NULL, NULL);
+    r = det_postgres_session_ask(&checking->session, POSTGRES_BEGIN_READING, NULL, NULL);
     if (r == 0)
-        r = ask(checking, POSTGRES_SCAN, NULL, NULL);
+        r = det_postgres_session_ask(&checking->session, POSTGRES_SCAN, NULL, NULL);
     if (r == 0)
-        r = ask(checking, POSTGRES_CHECK_COUNT, NULL, &count);
+        r = det_postgres_session_ask(&checking->session, POSTGRES_CHECK_COUNT, NULL, &count);
     if (r == 0)
         checking->total = (uint64_t)det_postgres_number(count, 0, 0);
     PQclear(count);
@@ -393,11 +376,8 @@ static int check_all(struct checking *checking)
         r = check_page(checking, &rows);
     if (r == 0)
         r = check_orphans(checking);
-    /* Left by a visitor, or by an error, it ends with the connection. */
     if (r == 0)
-        r = ask(checking, POSTGRES_END_READING, NULL, NULL);
-    if (r != 0 && checking->connection->pq)
-        det_postgres_disconnect(checking->connection);
+        r = det_postgres_session_ask(&checking->session, POSTGRES_END_READING, NULL, NULL);
     PQclear(checking->heads);
     PQclear(checking->events);
     return r;
@@ -408,20 +388,17 @@ int det_postgres_check(
     void (*progress)(void *context, uint64_t done, uint64_t total), void *context)
 {
     struct postgres_store *store = postgres_store_of(base);
-    struct checking checking = { .store = store,
-                                 .visit = visit,
+    struct checking checking = { .visit = visit,
                                  .progress = progress,
                                  .context = context,
                                  .last_key = INT64_MIN,
                                  .event_key = INT64_MIN };
-    det_time deadline = det_world_now(base->world, DET_CLOCK_MONOTONIC) + store->timeout;
-    int r = 0;
+    int r;
 
-    checking.connection = det_postgres_take(store);
-    if (!checking.connection->pq)
-        r = det_postgres_connect(checking.connection, deadline, NULL);
-    if (r == 0)
-        r = check_all(&checking);
-    det_postgres_give(checking.connection);
+    r = det_postgres_session_open(&checking.session, store);
+    if (r < 0)
+        return r;
+    r = check_all(&checking);
+    det_postgres_session_close(&checking.session);
     return r;
 }

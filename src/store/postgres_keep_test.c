@@ -228,18 +228,29 @@ static int count_machine(void *context, const char *name, uint32_t version, cons
     return 0;
 }
 
-static void every_machine_is_told_with_its_newest_version(void **state)
+static int check_spec(void *context, const char *name, uint32_t version, const char *spec)
+{
+    (void)context;
+    (void)version;
+    assert_string_equal(name, "pad");
+    assert_non_null(strstr(spec, "#define FSM_NAME pad\n"));
+    return 0;
+}
+
+static void every_machine_is_told_with_the_definition_that_was_served_last(void **state)
 {
     struct pad *pad = desk_open();
     char text[256] = "";
 
     (void)state;
+    assert_int_equal(pad->store->ops->machines(pad->store, check_spec, NULL), 0);
     free(
-        sql(pad->store, "INSERT INTO @definitions VALUES ('pad', 3, 'x', 'three', 1), "
-                        "('other', 1, 'y', 'one', 1)"));
+        sql(pad->store,
+            "INSERT INTO @definitions VALUES ('pad', 3, 'x', 'three', 9000000000000000000), "
+            "('other', 1, 'y', 'one', 1)"));
     free(sql(pad->store, "UPDATE @instances SET machine = 'stray'"));
     assert_int_equal(pad->store->ops->machines(pad->store, count_machine, text), 0);
-    assert_string_equal(text, "other@1 pad@3 stray@0 ");
+    assert_string_equal(text, "other@1 pad@3 stray@1 ");
     desk_close(pad);
 }
 
@@ -252,7 +263,7 @@ int main(void)
         cmocka_unit_test(a_visitor_ends_the_check),
         cmocka_unit_test(pruning_keeps_what_no_snapshot_covers),
         cmocka_unit_test(event_ids_are_forgotten_when_their_time_is_over),
-        cmocka_unit_test(every_machine_is_told_with_its_newest_version),
+        cmocka_unit_test(every_machine_is_told_with_the_definition_that_was_served_last),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);

@@ -48,9 +48,19 @@ static int read_page(struct postgres_store *store, struct page *page)
     return det_postgres_run(store, &job, NULL);
 }
 
+/* A name of the event, as it is today. */
+static const char *name_of(
+    const struct postgres_store *store, const struct det_machine *machine, enum det_name_kind kind,
+    const PGresult *rows, int place[2])
+{
+    return det_postgres_renamed(
+        store, machine, kind, det_postgres_number(rows, place[0], 12),
+        det_postgres_text(rows, place[0], place[1]));
+}
+
 static int read_event(
-    const struct det_machine *machine, const PGresult *rows, int row, void *value,
-    struct det_store_event *ret)
+    const struct postgres_store *store, const struct det_machine *machine, const PGresult *rows,
+    int row, void *value, struct det_store_event *ret)
 {
     int r, outcome = det_row_outcome_find(det_postgres_text(rows, row, 5));
 
@@ -66,11 +76,14 @@ static int read_event(
     };
     if (outcome < 0)
         return DET_ERR_VERSION;
-    r = det_row_state_find(machine, det_postgres_text(rows, row, 2), &ret->from);
+    r = det_row_state_find(
+        machine, name_of(store, machine, DET_NAME_STATE, rows, (int[]){ row, 2 }), &ret->from);
     if (r == 0)
-        r = det_row_state_find(machine, det_postgres_text(rows, row, 3), &ret->to);
+        r = det_row_state_find(
+            machine, name_of(store, machine, DET_NAME_STATE, rows, (int[]){ row, 3 }), &ret->to);
     if (r == 0)
-        r = det_row_event_find(machine, det_postgres_text(rows, row, 4), &ret->event);
+        r = det_row_event_find(
+            machine, name_of(store, machine, DET_NAME_EVENT, rows, (int[]){ row, 4 }), &ret->event);
     if (r == 0 && ret->event != UINT16_MAX) {
         r = det_row_payload_decode(machine, ret->event, det_postgres_bytes(rows, row, 11), value);
         ret->value = value;
@@ -99,7 +112,7 @@ int det_postgres_events(
         r = read_page(store, &page);
         count = r == 0 ? PQntuples(page.result) : 0;
         for (int i = 0; r == 0 && i < count; i++) {
-            r = read_event(machine, page.result, i, value, &event);
+            r = read_event(store, machine, page.result, i, value, &event);
             if (r == 0)
                 r = visit(context, &event);
             after = event.sequence;
@@ -122,6 +135,7 @@ static void ask_list(
         &page->parameters, query->has_state ? machine->states[query->state].name : NULL);
     det_postgres_add_number(&page->parameters, query->moved_before);
     det_postgres_add_number(&page->parameters, query->stopped);
+    det_postgres_add_number(&page->parameters, query->has_dead);
     det_postgres_add_number(&page->parameters, (int64_t)limit);
 }
 
@@ -180,13 +194,14 @@ int det_postgres_due(
     int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
 {
     struct postgres_store *store = postgres_store_of(base);
-    struct page page = { .id = POSTGRES_DUE };
+    struct page page = { .id = store->is_read_only ? POSTGRES_DUE_OF_ALL : POSTGRES_DUE };
     det_time next = DET_NEVER;
     int r;
 
     det_postgres_add_text(&page.parameters, machine->name);
-    det_postgres_add_text(&page.parameters, store->store.owner);
     det_postgres_add_number(&page.parameters, limit < INT64_MAX ? (int64_t)limit + 1 : INT64_MAX);
+    if (!store->is_read_only)
+        det_postgres_add_text(&page.parameters, store->store.owner);
     r = read_page(store, &page);
     for (int i = 0; r == 0 && i < PQntuples(page.result); i++) {
         struct det_store_due due = {

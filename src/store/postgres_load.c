@@ -157,7 +157,10 @@ static void read_history(struct loading *loading)
     ret->history_count = 0;
     for (int i = 0; i < PQntuples(gotos) && ret->history_count < DET_HISTORY_MAX; i++) {
         if (det_row_state_find(
-                loading->machine, det_postgres_text(gotos, i, 1),
+                loading->machine,
+                det_postgres_renamed(
+                    loading->store, loading->machine, DET_NAME_STATE,
+                    det_postgres_number(gotos, i, 2), det_postgres_text(gotos, i, 1)),
                 &ret->history[ret->history_count]) < 0)
             break;
         ret->history_count++;

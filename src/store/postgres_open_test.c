@@ -206,14 +206,15 @@ static void a_definition_must_have_what_is_used(void **state)
     struct det_error error = { 0 };
 
     (void)state;
-    free(sql(pad->store, "UPDATE @instances SET state = 'GONE'"));
+    free(
+        sql(pad->store, "INSERT INTO @definitions VALUES ('pad', 0, 'x', '', 1); "
+                        "UPDATE @instances SET state = 'GONE'"));
     assert_int_equal(pad->store->ops->serve(pad->store, pad->machine, &error), DET_ERR_VERSION);
-    assert_non_null(strstr(error.text, "the state GONE any more, but in the store 1 instances"));
-    free(sql(pad->store, "UPDATE @instances SET stopped = true"));
-    assert_int_equal(pad->store->ops->serve(pad->store, pad->machine, &error), 0);
+    assert_non_null(strstr(error.text, "has no state \"GONE\", but the store has: 1 instances"));
+    free(sql(pad->store, "UPDATE @instances SET state = 'A'"));
     free(sql(pad->store, "INSERT INTO @timers VALUES (1, 'later', 'pad', 1, 1, 'LOST', NULL, '')"));
     assert_int_equal(pad->store->ops->serve(pad->store, pad->machine, &error), DET_ERR_VERSION);
-    assert_non_null(strstr(error.text, "the event LOST"));
+    assert_non_null(strstr(error.text, "no event \"LOST\""));
     desk_close(pad);
 }
 

@@ -17,6 +17,8 @@
 
 #define BACKOFF_FIRST (5 * DET_MILLISECOND)
 #define BACKOFF_MAX   (500 * DET_MILLISECOND)
+/* One that goes through a whole table may take longer than others. */
+#define SESSION_SPAN (10 * DET_MINUTE)
 
 /* One that is connected if there is one. */
 static struct postgres_connection *find_free(struct postgres_store *store)
@@ -63,15 +65,23 @@ void det_postgres_give(struct postgres_connection *connection)
     det_mutex_unlock(world, store->mutex);
 }
 
-/* A server that went away while nothing was asked is seen here, before anything is sent to it. */
+/* A server that went away while nothing was asked is seen here, before anything is sent to it: then
+ * there is something to read, and in the end of it an end. */
+static void look(struct postgres_connection *connection)
+{
+    while (connection->pq && det_postgres_wait(connection, false, 0) == 0) {
+        if (!PQconsumeInput(connection->pq))
+            det_postgres_disconnect(connection);
+    }
+}
+
 static int ready(
     struct postgres_connection *connection, det_time deadline, struct postgres_failure *ret)
 {
     struct det_error error = { 0 };
     int r;
 
-    if (connection->pq && !PQconsumeInput(connection->pq))
-        det_postgres_disconnect(connection);
+    look(connection);
     if (connection->pq)
         return 0;
     r = det_postgres_connect(connection, deadline, &error);
@@ -156,4 +166,65 @@ int det_postgres_run(
     if (retfail)
         *retfail = failure;
     return failure.action == POSTGRES_DONE ? r : failure.result;
+}
+
+int det_postgres_session_open(struct postgres_session *session, struct postgres_store *store)
+{
+    det_time now = det_world_now(store->store.world, DET_CLOCK_MONOTONIC);
+    int r;
+
+    *session = (struct postgres_session){ .store = store };
+    session->connection = det_postgres_take(store);
+    r = ready(session->connection, now + store->timeout, &session->failure);
+    if (r < 0)
+        det_postgres_give(session->connection);
+    return r;
+}
+
+/* What was begun and not ended ends with the connection. */
+void det_postgres_session_close(struct postgres_session *session)
+{
+    struct postgres_connection *connection = session->connection;
+
+    if (connection->pq && PQtransactionStatus(connection->pq) != PQTRANS_IDLE)
+        det_postgres_disconnect(connection);
+    det_postgres_give(connection);
+}
+
+int det_postgres_session_send(
+    struct postgres_session *session, enum postgres_statement_id id,
+    const struct postgres_values *values, PGresult **ret)
+{
+    struct det_world *world = session->store->store.world;
+    struct postgres_exchange exchange;
+    int r = 0;
+
+    if (!session->connection->pq)
+        return DET_ERR_IO;
+    det_postgres_exchange_init(&exchange, session->connection);
+    det_postgres_exchange_send(&exchange, &session->store->statements[id], values);
+    det_postgres_exchange_finish(
+        &exchange, det_world_now(world, DET_CLOCK_MONOTONIC) + SESSION_SPAN);
+    session->failure = exchange.failure;
+    if (exchange.failure.action != POSTGRES_DONE) {
+        r = exchange.failure.result;
+    } else if (ret) {
+        PQclear(*ret);
+        *ret = exchange.results[0];
+        exchange.results[0] = NULL;
+    }
+    det_postgres_exchange_deinit(&exchange);
+    return r;
+}
+
+int det_postgres_session_ask(
+    struct postgres_session *session, enum postgres_statement_id id,
+    const struct postgres_parameters *parameters, PGresult **ret)
+{
+    struct postgres_values values = { 0 };
+
+    if (parameters)
+        values =
+            (struct postgres_values){ parameters->count, parameters->values, parameters->lengths };
+    return det_postgres_session_send(session, id, &values, ret);
 }

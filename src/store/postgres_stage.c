@@ -163,7 +163,7 @@ static int chain(struct postgres_batch *batch, struct postgres_staged *staged)
     if (commit->is_new)
         staged->hash = det_chain_start(
             commit->machine->name, instance->id, instance->started_at,
-            det_postgres_staged_data(batch, staged));
+            (struct det_chain_bytes){ NULL, 0 });
     else
         staged->hash = instance->hash;
     for (size_t i = 0; r == 0 && i < commit->event_count; i++)
@@ -187,7 +187,8 @@ static int stage(struct postgres_batch *batch, struct postgres_staged *staged)
     if (r < 0)
         return r;
     /* The chain goes on from what the handle knows. */
-    if (!commit->is_new && commit->event_count && commit->expected != staged->instance->sequence) {
+    if (!commit->is_new && (commit->event_count || commit->is_snapshot) &&
+        commit->expected != staged->instance->sequence) {
         commit->actual = staged->instance->sequence;
         return DET_ERR_CONFLICT;
     }

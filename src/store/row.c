@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "machine/write.h"
 
 static const char *const outcome_names[] = {
     [DET_UNHANDLED] = "unhandled",
@@ -84,6 +85,14 @@ int det_row_timer_find(const struct det_machine *machine, const char *name, uint
 int det_row_effect_find(const struct det_machine *machine, const char *name, uint16_t *ret)
 {
     return found(det_machine_find_effect(machine, name), ret);
+}
+
+int det_row_spec(const struct det_machine *machine, struct det_buffer *buffer)
+{
+    int r;
+
+    r = det_write_machine(machine, buffer, NULL);
+    return r == DET_ERR_UNSUPPORTED || r == DET_ERR_LIMIT ? 0 : r;
 }
 
 /* Room for `size` more bytes that are not counted yet. */

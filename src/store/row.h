@@ -32,6 +32,10 @@ DET_MUST_CHECK int det_row_timer_find(
 DET_MUST_CHECK int det_row_effect_find(
     const struct det_machine *machine, const char *name, uint16_t *ret);
 
+/* Appends the definition as a canonical text, for `definitions.spec`; nothing for one that only a
+ * builder can make. DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_row_spec(const struct det_machine *machine, struct det_buffer *buffer);
+
 /* Appends the payload of an event struct to `buffer`, as a record; `ret` is where it stands, valid
  * until the buffer grows: so reserve first, or use offsets. A NULL event, or one whose payload has
  * no fields, has no bytes: NULL. DET_ERR_INVALID when the value is not valid, DET_ERR_NO_MEMORY. */

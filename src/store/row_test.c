@@ -43,6 +43,28 @@ static void names_are_found_and_those_of_another_definition_are_not(void **state
     det_machine_close(machine);
 }
 
+static void a_definition_is_a_text_unless_only_a_builder_can_say_it(void **state)
+{
+    struct det_machine *machine = pad_machine(1);
+    struct det_machine odd = *machine;
+    struct det_state_def states[8];
+    struct det_buffer spec;
+
+    (void)state;
+    det_buffer_init(&spec, NULL);
+    assert_int_equal(det_row_spec(machine, &spec), 0);
+    assert_non_null(strstr(det_buffer_text(&spec), "#define FSM_NAME pad"));
+    det_buffer_clear(&spec);
+    assert_true(machine->state_count <= 8);
+    memcpy(states, machine->states, machine->state_count * sizeof *states);
+    states[machine->initial].flags = DET_STATE_INITIAL | DET_STATE_FINAL;
+    odd.states = states;
+    assert_int_equal(det_row_spec(&odd, &spec), 0);
+    assert_string_equal(det_buffer_text(&spec), "");
+    det_buffer_deinit(&spec);
+    det_machine_close(machine);
+}
+
 static int round_trip(struct det_test_memory *memory, void *argument)
 {
     struct det_machine *machine = argument;
@@ -148,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_outcome_has_a_name_that_is_found_again),
         cmocka_unit_test(names_are_found_and_those_of_another_definition_are_not),
+        cmocka_unit_test(a_definition_is_a_text_unless_only_a_builder_can_say_it),
         cmocka_unit_test(records_come_back_and_what_has_no_fields_has_no_bytes),
         cmocka_unit_test(what_is_not_valid_is_said_and_leaves_the_buffer_as_it_was),
         cmocka_unit_test(a_history_is_names_in_a_row),

@@ -310,7 +310,7 @@ static void sqlite_close(struct det_store *base)
     det_file_close(world, store->kept[0]);
     det_file_close(world, store->kept[1]);
     det_file_close(world, store->lock);
-    det_sqlite_renames_close(store);
+    det_renames_close(store->renames);
     det_buffer_deinit(&store->scratch.bytes);
     det_buffer_deinit(&store->scratch.spans);
     det_buffer_deinit(&store->scratch.hashes);

@@ -26,6 +26,7 @@
 #include "base/buffer.h"
 #include "store/chain.h"
 #include "store/group.h"
+#include "store/renames.h"
 #include "store/row.h"
 
 #define DET_SQLITE_SCHEMA         1
@@ -78,8 +79,6 @@ struct sqlite_scratch {
     size_t next_span;
 };
 
-struct sqlite_renames;
-
 struct sqlite_store {
     struct det_store store;
     char *path, *vfs; /* vfs NULL: SQLite's own choice */
@@ -94,8 +93,8 @@ struct sqlite_store {
     int wal_pages, checkpoint_at; /* how long the log is; how long it may become */
     atomic_bool is_poisoned, checkpoint_wanted;
     _Atomic uint64_t prunings;
-    struct sqlite_renames *_Atomic renames; /* NULL: there are none */
-    struct det_mutex *mutex;                /* of the pool below */
+    struct det_renames *_Atomic renames; /* NULL: there are none */
+    struct det_mutex *mutex;             /* of the pool below */
     struct det_condition *given_back;
     struct sqlite_connection *readers, *free;
     unsigned reader_count;
@@ -125,8 +124,6 @@ DET_MUST_CHECK int det_sqlite_connect(
 void det_sqlite_disconnect(struct sqlite_connection *connection);
 /* Takes a connection of the pool, waiting if need be, and begins to read. */
 DET_MUST_CHECK int det_sqlite_reader(struct sqlite_store *store, struct sqlite_connection **ret);
-/* Also when no transaction is open; its end cannot fail in a way that matters. */
-void det_sqlite_roll_back(struct sqlite_connection *connection);
 void det_sqlite_reader_end(struct sqlite_store *store, struct sqlite_connection *reader);
 
 /* Begins the use of a statement. What goes wrong is remembered in the call and told by stepping. */
@@ -152,6 +149,8 @@ DET_MUST_CHECK int det_sqlite_run(struct sqlite_call *call);
 /* A statement without parameters and rows. */
 DET_MUST_CHECK int det_sqlite_do(
     struct sqlite_connection *connection, enum sqlite_statement statement);
+/* Ends a transaction, if there is one, without its changes. */
+void det_sqlite_roll_back(struct sqlite_connection *connection);
 
 /* sqlite_schema.c: the gate, the tables. `can_create` is false when they must be there. */
 DET_MUST_CHECK int det_sqlite_schema(
@@ -248,15 +247,13 @@ DET_MUST_CHECK int det_sqlite_history(
 /* A definition as it is kept. */
 struct sqlite_definition {
     const struct det_machine *machine;
-    char *spec;
-    size_t size; /* of the spec's memory */
+    struct det_buffer spec;
     char fingerprint[33];
 };
 DET_MUST_CHECK int det_sqlite_definition_open(
     const struct sqlite_store *store, const struct det_machine *machine,
     struct sqlite_definition *ret);
-void det_sqlite_definition_close(
-    const struct sqlite_store *store, struct sqlite_definition *definition);
+void det_sqlite_definition_close(struct sqlite_definition *definition);
 /* Whether every name in use is in it: DET_ERR_VERSION and a sentence. */
 DET_MUST_CHECK int det_sqlite_definition_fits(
     struct sqlite_connection *connection, const struct sqlite_definition *definition,
@@ -280,14 +277,9 @@ int det_sqlite_machines(
 
 /* sqlite_migrate.c */
 
-/* What is called so in the event at `position` now; NULL is fine. */
-const char *det_sqlite_renamed(
-    const struct sqlite_store *store, const struct det_machine *machine, enum det_name_kind kind,
-    int64_t position, const char *name);
 /* Reads the renames there are. */
 DET_MUST_CHECK int det_sqlite_renames_open(
     struct sqlite_store *store, struct sqlite_connection *connection);
-void det_sqlite_renames_close(struct sqlite_store *store);
 int det_sqlite_migrate(
     struct det_store *store, const struct det_machine *machine, const struct det_rename *renames,
     size_t count, uint64_t *ret, struct det_error *reterr);

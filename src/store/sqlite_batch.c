@@ -56,6 +56,33 @@ static void roll_back(
     }
 }
 
+/* Whether the path leads to another file by now, or to none: what is written here nobody will find
+ * again. A file system that cannot tell is believed. */
+static bool has_moved(struct sqlite_store *store)
+{
+    int moved = 0;
+
+    return sqlite3_file_control(store->writer.database, "main", SQLITE_FCNTL_HAS_MOVED, &moved) ==
+               SQLITE_OK &&
+           moved;
+}
+
+/* The end of a transaction, known or not. */
+static int end_transaction(struct sqlite_store *store)
+{
+    int r;
+
+    if (has_moved(store)) {
+        store->writer.is_failed = true;
+        return DET_ERR_IO;
+    }
+    r = det_sqlite_do(&store->writer, STATEMENT_COMMIT);
+    /* Only where there was no room, or somebody was in the way, was it certainly not written. */
+    if (r < 0 && r != DET_ERR_NO_SPACE && r != DET_ERR_BUSY)
+        store->writer.is_failed = true;
+    return r;
+}
+
 /* 0; PENDING: again, without the one that failed; or an error for all. */
 static int write_all(
     struct sqlite_store *store, struct det_store_commit *const *commits, size_t count)
@@ -71,14 +98,7 @@ static int write_all(
         if (r < 0 && r != DET_ERR_IO && r != DET_ERR_NO_SPACE && r != DET_ERR_NO_MEMORY)
             r = PENDING;
     }
-    if (r == 0)
-        r = det_sqlite_do(&store->writer, STATEMENT_COMMIT);
-    else
-        return r;
-    /* Only where there was no room was it certainly not written. */
-    if (r < 0 && r != DET_ERR_NO_SPACE && r != DET_ERR_BUSY)
-        store->writer.is_failed = true;
-    return r;
+    return r != 0 ? r : end_transaction(store);
 }
 
 int det_sqlite_write(
@@ -154,11 +174,8 @@ static int run_alone(void *context)
     r = det_sqlite_do(&store->writer, STATEMENT_BEGIN_WRITE);
     if (r == 0)
         r = alone->run(store, alone->context);
-    if (r == 0) {
-        r = det_sqlite_do(&store->writer, STATEMENT_COMMIT);
-        if (r < 0 && r != DET_ERR_NO_SPACE && r != DET_ERR_BUSY)
-            store->writer.is_failed = true;
-    }
+    if (r == 0)
+        r = end_transaction(store);
     if (r != 0)
         det_sqlite_roll_back(&store->writer);
     if (!store->writer.is_failed)

@@ -174,15 +174,6 @@ int det_sqlite_reader(struct sqlite_store *store, struct sqlite_connection **ret
     return 0;
 }
 
-void det_sqlite_roll_back(struct sqlite_connection *connection)
-{
-    int r = 0;
-
-    if (!sqlite3_get_autocommit(connection->database))
-        r = det_sqlite_do(connection, STATEMENT_ROLLBACK);
-    (void)r;
-}
-
 void det_sqlite_reader_end(struct sqlite_store *store, struct sqlite_connection *reader)
 {
     struct det_world *world = store->store.world;
@@ -322,6 +313,13 @@ int det_sqlite_run(struct sqlite_call *call)
     r = det_sqlite_step(call);
     det_sqlite_end(call);
     return r > 0 ? 0 : r;
+}
+
+void det_sqlite_roll_back(struct sqlite_connection *connection)
+{
+    if (!sqlite3_get_autocommit(connection->database) &&
+        det_sqlite_do(connection, STATEMENT_ROLLBACK) < 0)
+        connection->is_failed = true;
 }
 
 int det_sqlite_do(struct sqlite_connection *connection, enum sqlite_statement statement)

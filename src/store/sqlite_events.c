@@ -150,11 +150,11 @@ struct show {
 static void rename_event(const struct show *show, int64_t position, struct det_chain_event *event)
 {
     const struct det_machine *machine = show->instance->machine;
-    const struct sqlite_store *store = show->store;
+    const struct det_renames *renames = show->store->renames;
 
-    event->from = det_sqlite_renamed(store, machine, DET_NAME_STATE, position, event->from);
-    event->to = det_sqlite_renamed(store, machine, DET_NAME_STATE, position, event->to);
-    event->event = det_sqlite_renamed(store, machine, DET_NAME_EVENT, position, event->event);
+    event->from = det_renames_apply(renames, machine, DET_NAME_STATE, position, event->from);
+    event->to = det_renames_apply(renames, machine, DET_NAME_STATE, position, event->to);
+    event->event = det_renames_apply(renames, machine, DET_NAME_EVENT, position, event->event);
 }
 
 static int to_store_event(
@@ -277,33 +277,41 @@ struct past {
 };
 
 /* The states of the snapshot go behind those that were left after it. A damaged snapshot is as good
- * as none: it is told by the check of the store. */
+ * as none: it is told by the check of the store. A name that is not known any more ends the
+ * history. */
+static int splice_history(
+    struct sqlite_call *call, const struct det_machine *machine, const struct past *past,
+    struct det_store_loaded *loaded)
+{
+    const char *history = det_sqlite_get_text(call, 15, false);
+    det_time taken_at = det_sqlite_get_number(call, 16);
+    struct sqlite_head row;
+    int r;
+
+    r = det_sqlite_head_read(call, &row);
+    if (r < 0)
+        return r == DET_ERR_CORRUPT ? 0 : r;
+    if (det_chain_snapshot_checksum(&row.head, history, taken_at) != row.checksum)
+        return 0;
+    while (loaded->history_count > 0 &&
+           past->sequences[loaded->history_count - 1] <= row.head.sequence)
+        loaded->history_count--;
+    r = det_row_history_read(machine, history, loaded);
+    return r == DET_ERR_VERSION ? 0 : r;
+}
+
 static int add_snapshot_history(
     struct sqlite_connection *reader, const struct sqlite_instance *instance,
     const struct past *past, struct det_store_loaded *loaded)
 {
     struct sqlite_call call;
-    struct sqlite_head row;
-    const char *history;
-    int r, ignored;
+    int r;
 
     det_sqlite_call(reader, STATEMENT_SNAPSHOT_READ, &call);
     det_sqlite_number(&call, instance->key);
     r = det_sqlite_step(&call);
-    if (r > 0 && det_sqlite_head_read(&call, &row) == 0) {
-        history = det_sqlite_get_text(&call, 15, false);
-        if (det_chain_snapshot_checksum(&row.head, history, det_sqlite_get_number(&call, 16)) ==
-            row.checksum) {
-            while (loaded->history_count > 0 &&
-                   past->sequences[loaded->history_count - 1] <= row.head.sequence)
-                loaded->history_count--;
-            /* A name that is not known any more ends the history. */
-            ignored = det_row_history_read(instance->machine, history, loaded);
-            (void)ignored;
-        }
-    }
     if (r > 0)
-        r = det_sqlite_error(call.code);
+        r = splice_history(&call, instance->machine, past, loaded);
     det_sqlite_end(&call);
     return r;
 }
@@ -315,8 +323,8 @@ static int look_back(
 {
     uint64_t sequence = (uint64_t)det_sqlite_get_number(call, 1);
     int outcome = det_row_outcome_find(det_sqlite_get_text(call, 2, false));
-    const char *state = det_sqlite_renamed(
-        past->store, instance->machine, DET_NAME_STATE, *position,
+    const char *state = det_renames_apply(
+        past->store->renames, instance->machine, DET_NAME_STATE, *position,
         det_sqlite_get_text(call, 3, false));
     struct det_chain_hash hash;
     int r;

@@ -211,13 +211,79 @@ static void whichever_call_of_the_disk_fails_nothing_acknowledged_is_lost(void *
     assert_true(points > 200);
 }
 
+/* SQLite's own memory, of which one request fails. */
+static sqlite3_mem_methods memory_below;
+static struct {
+    uint64_t calls, fail_at;
+    bool has_failed;
+} scarce;
+
+static bool is_scarce(void)
+{
+    bool fails = scarce.fail_at && ++scarce.calls == scarce.fail_at;
+
+    scarce.has_failed = scarce.has_failed || fails;
+    return fails;
+}
+
+static void *scarce_malloc(int size)
+{
+    return is_scarce() ? NULL : memory_below.xMalloc(size);
+}
+
+static void *scarce_realloc(void *block, int size)
+{
+    return is_scarce() ? NULL : memory_below.xRealloc(block, size);
+}
+
+static void make_scarce(void)
+{
+    sqlite3_mem_methods methods;
+
+    assert_int_equal(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &memory_below), SQLITE_OK);
+    methods = memory_below;
+    methods.xMalloc = scarce_malloc;
+    methods.xRealloc = scarce_realloc;
+    assert_int_equal(sqlite3_config(SQLITE_CONFIG_MALLOC, &methods), SQLITE_OK);
+}
+
+/* Every so many requests, each time others, since there are thousands of them in a life. */
+static void whichever_memory_sqlite_lacks_nothing_acknowledged_is_lost(void **state)
+{
+    uint64_t points = 0;
+
+    (void)state;
+    for (uint64_t point = 1;; point += 1 + point % 97) {
+        struct belief belief = { 0 };
+        struct shelf shelf;
+        bool has_failed;
+
+        faulty_shelf(&shelf);
+        scarce.calls = 0;
+        scarce.fail_at = point;
+        scarce.has_failed = false;
+        run_life(&shelf, &belief);
+        has_failed = scarce.has_failed;
+        scarce.fail_at = 0;
+        assert_belief(&shelf, &belief, point);
+        shelf_deinit(&shelf);
+        if (!has_failed)
+            break;
+        points++;
+    }
+    printf("             %d requests for memory\n", (int)points);
+    assert_true(points > 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_a_failed_sync_nothing_is_acknowledged_until_it_is_opened_again),
         cmocka_unit_test(on_a_full_disk_commits_are_refused_and_go_on_when_there_is_space),
         cmocka_unit_test(whichever_call_of_the_disk_fails_nothing_acknowledged_is_lost),
+        cmocka_unit_test(whichever_memory_sqlite_lacks_nothing_acknowledged_is_lost),
     };
 
+    make_scarce();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,12 +28,11 @@ static int run_checkpoint(void *context)
 
 void det_sqlite_checkpoint(struct sqlite_store *store)
 {
-    int r = 0;
-
-    if (atomic_exchange(&store->checkpoint_wanted, false))
-        r = det_group_alone(store->group, run_checkpoint, store);
+    if (!atomic_exchange(&store->checkpoint_wanted, false))
+        return;
     /* The commit is in the log whatever becomes of this: a failure is told to the next one. */
-    (void)r;
+    if (det_group_alone(store->group, run_checkpoint, store) == DET_ERR_NO_MEMORY)
+        atomic_store(&store->checkpoint_wanted, true);
 }
 
 static bool path_exists(const struct sqlite_store *store, const char *path)

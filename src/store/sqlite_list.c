@@ -5,8 +5,6 @@
  * due. */
 #include <string.h>
 
-#include <detent/spec.h>
-
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
@@ -99,7 +97,7 @@ static int check_fits(
     other = asks(reader, STATEMENT_DEFINITION_OTHER, definition);
     if (other < 0)
         return other;
-    if (*ret_known && !other && definition->spec[0])
+    if (*ret_known && !other && definition->spec.size > 0)
         return 0;
     return det_sqlite_definition_fits(reader, definition, reterr);
 }
@@ -113,7 +111,7 @@ int det_sqlite_definition_keep(
     det_sqlite_text(&call, definition->machine->name);
     det_sqlite_number(&call, definition->machine->version);
     det_sqlite_text(&call, definition->fingerprint);
-    det_sqlite_text(&call, definition->spec);
+    det_sqlite_text(&call, det_buffer_text(&definition->spec));
     det_sqlite_number(&call, det_world_now(store->store.world, DET_CLOCK_WALL));
     return det_sqlite_run(&call);
 }
@@ -146,38 +144,25 @@ static int serve(
     return r;
 }
 
-/* "" for one that only a builder can make. */
 int det_sqlite_definition_open(
     const struct sqlite_store *store, const struct det_machine *machine,
     struct sqlite_definition *ret)
 {
-    const struct det_allocator *allocator = store->store.allocator;
-    int64_t size;
+    int r;
 
-    *ret = (struct sqlite_definition){ .machine = machine };
-    size = det_machine_write(machine, allocator, NULL, 0, NULL);
-    if (size == DET_ERR_UNSUPPORTED || size == DET_ERR_LIMIT)
-        size = 0;
-    if (size < 0)
-        return (int)size;
-    ret->size = (size_t)size + 1;
-    ret->spec = det_alloc_zero(allocator, ret->size);
-    if (!ret->spec)
-        return DET_ERR_NO_MEMORY;
-    if (size > 0)
-        size = det_machine_write(machine, allocator, ret->spec, ret->size, NULL);
-    if (size >= 0) {
-        det_chain_fingerprint(ret->spec, ret->fingerprint);
-        return 0;
-    }
-    det_sqlite_definition_close(store, ret);
-    return (int)size;
+    ret->machine = machine;
+    det_buffer_init(&ret->spec, store->store.allocator);
+    r = det_row_spec(machine, &ret->spec);
+    if (r < 0)
+        det_buffer_deinit(&ret->spec);
+    else
+        det_chain_fingerprint(det_buffer_text(&ret->spec), ret->fingerprint);
+    return r;
 }
 
-void det_sqlite_definition_close(
-    const struct sqlite_store *store, struct sqlite_definition *definition)
+void det_sqlite_definition_close(struct sqlite_definition *definition)
 {
-    det_free(store->store.allocator, definition->spec, definition->size);
+    det_buffer_deinit(&definition->spec);
 }
 
 int det_sqlite_serve(
@@ -191,7 +176,7 @@ int det_sqlite_serve(
     if (r < 0)
         return det_error_set(reterr, r, "no memory for the definition of %s", machine->name);
     r = serve(store, &definition, reterr);
-    det_sqlite_definition_close(store, &definition);
+    det_sqlite_definition_close(&definition);
     return r;
 }
 

@@ -8,90 +8,27 @@
  *               the definition: one transaction
  *     reading:  an event at a position <= that of a batch has the names from before it
  *
- * Invariants
- *   1. Positions behind a batch are never used again, not even when all events are gone: see
- *      EVENT_LAST. So which names an event has follows from its position alone.
- *   2. Of one batch a name is changed once: names may be exchanged.
- *   3. A list of renames that was published stays until the store is closed: readers hold it. */
+ * Positions behind a batch are never used again, not even when all events are gone: see EVENT_LAST.
+ */
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/memory.h"
 #include "os/os.h"
 #include "store/sqlite.h"
 
-static const char *const kind_names[] = {
-    [DET_NAME_STATE] = "state",
-    [DET_NAME_EVENT] = "event",
-    [DET_NAME_EFFECT] = "effect",
-    [DET_NAME_TIMER] = "timer",
-};
-#define KIND_COUNT (sizeof kind_names / sizeof *kind_names)
-
-/* One rename, as the table has it. */
-struct rename {
-    const char *machine, *from, *to;
-    enum det_name_kind kind;
-    int64_t batch, position;
-};
-
-struct sqlite_renames {
-    struct sqlite_renames *before; /* the list that this one replaced */
-    const struct det_allocator *allocator;
-    struct det_arena arena;
-    struct rename *items; /* oldest first */
-    size_t count;
-};
-
 /* Reading. */
 
-const char *det_sqlite_renamed(
-    const struct sqlite_store *store, const struct det_machine *machine, enum det_name_kind kind,
-    int64_t position, const char *name)
+static int read_row(struct sqlite_call *call, struct det_renames *renames)
 {
-    const struct sqlite_renames *renames = store->renames;
-    int64_t done = 0;
+    const struct det_rename_row row = {
+        .machine = det_sqlite_get_text(call, 0, false),
+        .kind = det_sqlite_get_text(call, 1, false),
+        .from = det_sqlite_get_text(call, 2, false),
+        .to = det_sqlite_get_text(call, 3, false),
+        .batch = det_sqlite_get_number(call, 4),
+        .position = det_sqlite_get_number(call, 5),
+    };
 
-    if (!renames || !name)
-        return name;
-    for (size_t i = 0; i < renames->count; i++) {
-        const struct rename *rename = &renames->items[i];
-
-        if (rename->position < position || rename->batch == done || rename->kind != kind ||
-            strcmp(rename->from, name) != 0 || strcmp(rename->machine, machine->name) != 0)
-            continue;
-        name = rename->to;
-        done = rename->batch;
-    }
-    return name;
-}
-
-static int kind_of(const char *name)
-{
-    for (size_t i = 0; i < KIND_COUNT; i++) {
-        if (strcmp(kind_names[i], name) == 0)
-            return (int)i;
-    }
-    return -1;
-}
-
-static int read_row(struct sqlite_call *call, struct sqlite_renames *renames)
-{
-    struct rename *rename = &renames->items[renames->count];
-    int kind = kind_of(det_sqlite_get_text(call, 1, false));
-
-    if (kind < 0)
-        return DET_ERR_CORRUPT;
-    rename->kind = (enum det_name_kind)kind;
-    rename->machine = det_arena_copy(&renames->arena, det_sqlite_get_text(call, 0, false));
-    rename->from = det_arena_copy(&renames->arena, det_sqlite_get_text(call, 2, false));
-    rename->to = det_arena_copy(&renames->arena, det_sqlite_get_text(call, 3, false));
-    rename->batch = det_sqlite_get_number(call, 4);
-    rename->position = det_sqlite_get_number(call, 5);
-    if (!rename->machine || !rename->from || !rename->to)
-        return DET_ERR_NO_MEMORY;
-    renames->count++;
-    return 0;
+    return det_renames_add(renames, &row);
 }
 
 static int ask_number(
@@ -107,77 +44,53 @@ static int ask_number(
     return r < 0 ? r : 0;
 }
 
-static void close_list(struct sqlite_renames *renames)
-{
-    det_arena_deinit(&renames->arena);
-    DET_DELETE(renames->allocator, renames);
-}
-
 /* All renames of the store; NULL: there are none. */
 static int read_list(
-    struct sqlite_store *store, struct sqlite_connection *connection, struct sqlite_renames **ret)
+    struct sqlite_store *store, struct sqlite_connection *connection, struct det_renames **ret)
 {
-    struct sqlite_renames *renames = DET_NEW(store->store.allocator, struct sqlite_renames);
+    struct det_renames *renames;
     struct sqlite_call call;
     int64_t count = 0;
     int r;
 
+    *ret = NULL;
+    r = ask_number(connection, STATEMENT_RENAME_COUNT, &count);
+    if (r < 0 || count == 0)
+        return r;
+    renames = det_renames_open(store->store.allocator, (size_t)count);
     if (!renames)
         return DET_ERR_NO_MEMORY;
-    renames->allocator = store->store.allocator;
-    det_arena_init(&renames->arena, renames->allocator);
-    r = ask_number(connection, STATEMENT_RENAME_COUNT, &count);
-    if (r == 0)
-        renames->items = det_arena_array(&renames->arena, (size_t)count, sizeof *renames->items);
-    if (r == 0 && !renames->items)
-        r = DET_ERR_NO_MEMORY;
-    if (r == 0) {
-        det_sqlite_call(connection, STATEMENT_RENAME_LIST, &call);
-        while (renames->count < (size_t)count && (r = det_sqlite_step(&call)) > 0) {
-            r = read_row(&call, renames);
-            if (r < 0)
-                break;
-        }
-        det_sqlite_end(&call);
+    det_sqlite_call(connection, STATEMENT_RENAME_LIST, &call);
+    while (det_renames_count(renames) < (size_t)count && (r = det_sqlite_step(&call)) > 0) {
+        r = read_row(&call, renames);
+        if (r < 0)
+            break;
     }
-    if (r >= 0 && renames->count > 0) {
+    det_sqlite_end(&call);
+    if (r < 0)
+        det_renames_close(renames);
+    else
         *ret = renames;
-        return 0;
-    }
-    close_list(renames);
-    *ret = NULL;
     return r < 0 ? r : 0;
 }
 
-static void publish(struct sqlite_store *store, struct sqlite_renames *renames)
+static void publish(struct sqlite_store *store, struct det_renames *renames)
 {
     if (!renames)
         return;
-    renames->before = store->renames;
+    det_renames_replace(renames, store->renames);
     store->renames = renames;
 }
 
 int det_sqlite_renames_open(struct sqlite_store *store, struct sqlite_connection *connection)
 {
-    struct sqlite_renames *renames;
+    struct det_renames *renames;
     int r;
 
     r = read_list(store, connection, &renames);
     if (r == 0)
         publish(store, renames);
     return r;
-}
-
-void det_sqlite_renames_close(struct sqlite_store *store)
-{
-    struct sqlite_renames *renames = store->renames;
-
-    while (renames) {
-        struct sqlite_renames *before = renames->before;
-
-        close_list(renames);
-        renames = before;
-    }
 }
 
 /* Migrating. */
@@ -188,7 +101,7 @@ struct migration {
     size_t count;
     int64_t batch;
     uint64_t changed;
-    struct sqlite_renames *list; /* as it is afterwards */
+    struct det_renames *list; /* as it is afterwards */
     struct det_error *reterr;
 };
 
@@ -203,7 +116,7 @@ static int add_renames(struct sqlite_store *store, struct migration *migration)
 
         det_sqlite_call(&store->writer, STATEMENT_RENAME_ADD, &call);
         det_sqlite_text(&call, migration->definition.machine->name);
-        det_sqlite_text(&call, kind_names[rename->kind]);
+        det_sqlite_text(&call, det_rename_kind_name(rename->kind));
         det_sqlite_text(&call, rename->from);
         det_sqlite_text(&call, rename->to);
         det_sqlite_number(&call, migration->batch);
@@ -214,14 +127,9 @@ static int add_renames(struct sqlite_store *store, struct migration *migration)
 }
 
 /* The new name by this batch; the same where it has none. */
-static const char *new_name(
-    const struct migration *migration, enum det_name_kind kind, const char *name)
+static const char *new_state(const struct migration *migration, const char *name)
 {
-    for (size_t i = 0; i < migration->count; i++) {
-        if (migration->renames[i].kind == kind && strcmp(migration->renames[i].from, name) == 0)
-            return migration->renames[i].to;
-    }
-    return name;
+    return det_rename_find(migration->renames, migration->count, DET_NAME_STATE, name);
 }
 
 /* The statements that need no look at the row. All have the machine and the batch. */
@@ -275,7 +183,7 @@ static int rename_state(
             "%s: the row of %s %s is damaged; look with \"detent store verify\", nothing was "
             "changed",
             store->path, row->head.machine, row->head.id);
-    row->head.state = new_name(migration, DET_NAME_STATE, row->head.state);
+    row->head.state = new_state(migration, row->head.state);
     migration->changed++;
     return set_state(
         store, STATEMENT_RENAME_INSTANCE, row, det_chain_head_checksum(&row->head), NULL);
@@ -304,27 +212,6 @@ static int rename_instances(struct sqlite_store *store, struct migration *migrat
     return r;
 }
 
-/* Names separated by one space. */
-static int rename_history(
-    const struct migration *migration, const char *history, struct det_buffer *ret)
-{
-    char name[DET_NAME_MAX + 1];
-
-    det_buffer_clear(ret);
-    while (*history) {
-        size_t length = strcspn(history, " ");
-
-        if (length > DET_NAME_MAX)
-            return DET_ERR_CORRUPT;
-        memcpy(name, history, length);
-        name[length] = '\0';
-        det_buffer_append_text(ret, ret->size ? " " : "");
-        det_buffer_append_text(ret, new_name(migration, DET_NAME_STATE, name));
-        history += length + (history[length] == ' ');
-    }
-    return det_buffer_status(ret);
-}
-
 /* A damaged snapshot is ignored by those who read it, and stays as it is. */
 static int rename_snapshot(
     struct sqlite_store *store, struct migration *migration, struct sqlite_call *call,
@@ -343,8 +230,8 @@ static int rename_snapshot(
     taken_at = det_sqlite_get_number(call, 16);
     if (det_chain_snapshot_checksum(&row.head, old, taken_at) != row.checksum)
         return 0;
-    row.head.state = new_name(migration, DET_NAME_STATE, row.head.state);
-    r = rename_history(migration, old, history);
+    row.head.state = new_state(migration, row.head.state);
+    r = det_rename_history(migration->renames, migration->count, old, history);
     if (r < 0)
         return r;
     migration->changed++;
@@ -420,7 +307,7 @@ int det_sqlite_migrate(
     r = det_sqlite_definition_open(store, machine, &migration.definition);
     if (r == 0) {
         r = det_sqlite_alone(store, run_migration, &migration);
-        det_sqlite_definition_close(store, &migration.definition);
+        det_sqlite_definition_close(&migration.definition);
     }
     if (r == 0) {
         publish(store, migration.list);
@@ -428,8 +315,7 @@ int det_sqlite_migrate(
         *ret = migration.changed;
         return 0;
     }
-    if (migration.list)
-        close_list(migration.list);
+    det_renames_close(migration.list);
     if (reterr && reterr->code != r)
         (void)det_error_set(
             reterr, r, "%s: cannot migrate %s: %s", store->path, machine->name, det_error_text(r));

@@ -5,8 +5,6 @@
  * refused stays as it was. */
 #include "store/sqlite_test.h"
 
-#include <sys/wait.h>
-
 #include "os/os.h"
 #include "store/sqlite_vfs_test.h"
 
@@ -280,72 +278,6 @@ static void a_file_that_may_not_be_written_is_refused_but_can_be_read(void **sta
     shelf_free(shelf);
 }
 
-static void a_second_writer_is_refused_with_the_number_of_the_first(void **state)
-{
-    struct shelf *shelf = shelf_new();
-    struct det_store *store = NULL;
-    char lock[300], number[32];
-    int status;
-    pid_t child;
-
-    (void)state;
-    snprintf(number, sizeof number, "process %d", (int)getpid());
-    assert_int_equal(det_store_open(shelf->url, &store, &shelf->error), DET_ERR_BUSY);
-    assert_text(&shelf->error, number);
-    child = fork();
-    if (child == 0)
-        _exit(det_store_open(shelf->url, &store, NULL) == DET_ERR_BUSY ? 0 : 1);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    shelf_close(shelf);
-    /* What the lock file says counts for nothing. */
-    snprintf(lock, sizeof lock, "%s.lock", shelf->path);
-    det_test_write_file(lock, "nonsense", 8);
-    assert_int_equal(shelf_open(shelf), 0);
-    shelf_free(shelf);
-}
-
-static void a_reader_beside_the_writer_sees_what_is_committed_and_changes_nothing(void **state)
-{
-    struct shelf *shelf = shelf_new(), reader = *shelf;
-    struct det_store_lease_change change = {
-        .verb = DET_LEASE_ACQUIRE, .name = "p", .owner = "me", .span = DET_SECOND
-    };
-    struct det_store_lease lease;
-    struct det_store *store;
-    struct found found;
-    uint64_t gone;
-
-    (void)state;
-    reader.pad.instance = NULL;
-    assert_int_equal(
-        shelf_open_with(&reader, &(struct det_store_options){ .is_read_only = true }), 0);
-    store = reader.pad.store;
-    for (int i = 1; i < 4; i++) {
-        assert_int_equal(send(&shelf->pad, BARE, NULL), 0);
-        assert_int_equal(shelf_load(&reader, &found), 0);
-        assert_int_equal(found.loaded.head.sequence, i);
-    }
-    assert_int_equal(send(&reader.pad, BARE, NULL), DET_ERR_READ_ONLY);
-    assert_int_equal(store->ops->lease(store, &change, &lease), DET_ERR_READ_ONLY);
-    assert_int_equal(store->ops->lock(store, shelf->machine, &change, &lease), DET_ERR_READ_ONLY);
-    assert_int_equal(store->ops->prune(store, reader.pad.instance, 3, 0, &gone), DET_ERR_READ_ONLY);
-    assert_int_equal(store->ops->compact(store, &reader.error), DET_ERR_READ_ONLY);
-    change.verb = DET_LEASE_LOOK;
-    assert_int_equal(store->ops->lease(store, &change, &lease), 0);
-    assert_int_equal(lease.token, 0);
-    /* It also goes on when the writer is gone and comes back. */
-    shelf_close(shelf);
-    assert_int_equal(shelf_load(&reader, &found), 0);
-    assert_int_equal(shelf_open(shelf), 0);
-    assert_int_equal(shelf_load(shelf, &found), 0);
-    assert_int_equal(send(&shelf->pad, BARE, NULL), 0);
-    assert_int_equal(shelf_load(&reader, &found), 0);
-    assert_int_equal(found.loaded.head.sequence, 4);
-    shelf_close(&reader);
-    shelf_free(shelf);
-}
-
 static bool is_remote(struct det_world *world, const char *path)
 {
     (void)world;
@@ -443,8 +375,6 @@ int main(void)
         cmocka_unit_test(a_large_file_is_checked_in_its_small_tables),
         cmocka_unit_test(a_folder_is_not_a_store),
         cmocka_unit_test(a_file_that_may_not_be_written_is_refused_but_can_be_read),
-        cmocka_unit_test(a_second_writer_is_refused_with_the_number_of_the_first),
-        cmocka_unit_test(a_reader_beside_the_writer_sees_what_is_committed_and_changes_nothing),
         cmocka_unit_test(file_systems_that_cannot_be_relied_on_are_refused),
         cmocka_unit_test(without_memory_nothing_is_lost_and_nothing_half_done),
     };

@@ -128,8 +128,8 @@ static void one_that_fits_is_kept_and_every_machine_is_told(void **state)
 
     (void)state;
     assert_int_equal(store->ops->serve(store, machine, NULL), 0);
-    assert_int_equal(store->ops->serve(store, machine, NULL), 0);
     assert_int_equal(store->ops->serve(store, shelf->machine, NULL), 0);
+    assert_int_equal(store->ops->serve(store, machine, NULL), 0);
     assert_int_equal(shelf_ask(shelf, "SELECT count(*) FROM definitions"), 2);
     shelf_exec(
         shelf, "INSERT INTO instances SELECT 50, 'alien', id, 7, state, sequence, visit,"

@@ -2,8 +2,10 @@
  * Copyright the detent authors */
 
 /* sqlite_vfs_test.h - a file system for SQLite that fails when it is told to: "faulty", over the
- * one there is. Every call that touches a file counts; the chosen one fails, or it and all after it.
- * A sync that does not fail does nothing: what a crash leaves is for others to test. */
+ * one there is.
+ *
+ * Every call that touches a file counts; the chosen one fails, or it and all after it. A sync that
+ * does not fail does nothing: what a crash leaves is for others to test. */
 #ifndef DET_STORE_SQLITE_VFS_TEST_H
 #define DET_STORE_SQLITE_VFS_TEST_H
 

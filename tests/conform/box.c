@@ -63,6 +63,15 @@ void box_close_store(struct box *box, struct det_store *store)
     det_store_close(store);
 }
 
+void box_damage(struct box *box, const char *sql)
+{
+    if (box->store)
+        box_close_store(box, box->store);
+    box->store = NULL;
+    box->driver->execute(box, sql);
+    box->is_damaged = true;
+}
+
 void box_reopen(struct box *box)
 {
     if (!box->driver->is_kept)

@@ -45,9 +45,9 @@ struct driver {
     void (*end)(struct box *box);
     /* Opens a stand-in. */
     struct det_store *(*open)(struct box *box);
-    /* Makes the stored snapshot of an instance one that was not written like that; NULL: there is
-     * nothing that could be damaged. Nobody has it open. */
-    void (*damage_snapshot)(struct box *box, const char *id);
+    /* Runs SQL on the tables themselves, where "@" stands before the name of each; NULL: there are
+     * none. Nobody has the store open. */
+    void (*execute)(struct box *box, const char *sql);
 };
 extern const struct driver driver_memory, driver_postgres, driver_shared, driver_sqlite;
 
@@ -80,6 +80,8 @@ int box_open_with(
     struct det_error *reterr);
 /* Also gives back the handles that subjects have of it. */
 void box_close_store(struct box *box, struct det_store *store);
+/* Closes the box's own, and does something to its tables. It is damaged from then on. */
+void box_damage(struct box *box, const char *sql);
 /* Closes the box's own and opens it again; subjects have to be loaded then. A store that is not
  * kept stays open, as it is. */
 void box_reopen(struct box *box);
@@ -225,8 +227,8 @@ struct group {
     {                                                     \
 #tests, tests, sizeof(tests) / sizeof((tests)[0]) \
     }
-extern const struct group answer_cases, atomic_cases, commit_cases, due_cases, effect_cases,
-    keep_cases, lease_cases, list_cases, lock_cases, model_cases, serve_cases, shared_cases,
-    snapshot_cases, thread_cases, timer_cases;
+extern const struct group answer_cases, atomic_cases, commit_cases, damage_cases, due_cases,
+    effect_cases, keep_cases, lease_cases, list_cases, lock_cases, model_cases, serve_cases,
+    shared_cases, snapshot_cases, thread_cases, timer_cases;
 
 #endif

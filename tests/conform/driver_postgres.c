@@ -24,19 +24,20 @@ static void postgres_end(struct box *box)
     (void)box;
 }
 
-static void postgres_damage(struct box *box, const char *id)
+static void postgres_execute(struct box *box, const char *sql)
 {
     const char *schema = strstr(box->url, "schema=");
-    char sql[512];
+    char text[1024];
+    size_t size = 0;
 
     assert_non_null(schema);
     schema += strlen("schema=");
-    snprintf(
-        sql, sizeof sql,
-        "UPDATE %.*s.snapshots SET visit = visit + 1 WHERE instance ="
-        " (SELECT key FROM %.*s.instances WHERE id = '%s')",
-        (int)strcspn(schema, "&"), schema, (int)strcspn(schema, "&"), schema, id);
-    free(det_test_postgres_execute(server, sql));
+    for (; *sql; sql++)
+        size += (size_t)snprintf(
+            text + size, sizeof text - size, *sql == '@' ? "%.*s." : "%.*s",
+            *sql == '@' ? (int)strcspn(schema, "&") : 1, *sql == '@' ? schema : sql);
+    assert_true(size < sizeof text);
+    free(det_test_postgres_execute(server, text));
 }
 
 const struct driver driver_postgres = {
@@ -47,5 +48,5 @@ const struct driver driver_postgres = {
     .model_steps = 1500,
     .begin = postgres_begin,
     .end = postgres_end,
-    .damage_snapshot = postgres_damage,
+    .execute = postgres_execute,
 };

@@ -19,19 +19,19 @@ static void sqlite_end(struct box *box)
     det_test_folder_remove(box->place);
 }
 
-static void sqlite_damage(struct box *box, const char *id)
+static void sqlite_execute(struct box *box, const char *sql)
 {
+    char text[512], *end = text;
     sqlite3 *db = NULL;
-    char sql[256];
 
+    for (; *sql && end < text + sizeof text - 1; sql++) {
+        if (*sql != '@')
+            *end++ = *sql;
+    }
+    *end = 0;
     assert_int_equal(sqlite3_open(strchr(box->url, ':') + 1, &db), SQLITE_OK);
-    snprintf(
-        sql, sizeof sql,
-        "UPDATE snapshots SET visit = visit + 1 WHERE instance ="
-        " (SELECT key FROM instances WHERE id = '%s')",
-        id);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_changes(db), 1);
+    if (sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", text, sqlite3_errmsg(db));
     sqlite3_close(db);
 }
 
@@ -43,5 +43,5 @@ const struct driver driver_sqlite = {
     .model_steps = 3000,
     .begin = sqlite_begin,
     .end = sqlite_end,
-    .damage_snapshot = sqlite_damage,
+    .execute = sqlite_execute,
 };

@@ -70,8 +70,9 @@ static void add_timers(struct play *play, struct draft *draft, const struct imag
     }
     for (uint64_t n = below(play, 3); n; n--) {
         bool is_set = happens(play, 70);
-        struct det_store_timer *row = draft_timer(
-            draft, is_set ? DET_STORE_SET : DET_STORE_CLEAR, all[below(play, 3)], some_due(play));
+        uint16_t timer = all[below(play, 3)];
+        struct det_store_timer *row =
+            draft_timer(draft, is_set ? DET_STORE_SET : DET_STORE_CLEAR, timer, some_due(play));
 
         if (happens(play, 30))
             row->value = NULL;

@@ -123,3 +123,15 @@ uint64_t crash_setting(const char *name, uint64_t otherwise)
 
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
+
+uint64_t crash_seed(void)
+{
+    return crash_setting("CRASH_SEED", 1) + 1000 * crash_setting("CRASH_SEED_ADDED", 0);
+}
+
+bool crash_has_bug(const char *name)
+{
+    const char *bug = getenv("CRASH_BUG");
+
+    return bug && strcmp(bug, name) == 0;
+}

@@ -36,5 +36,9 @@ const char *crash_bed_url(unsigned level);
 
 /* "NAME=value" of the environment as a number. */
 uint64_t crash_setting(const char *name, uint64_t otherwise);
+/* CRASH_SEED (1) and CRASH_SEED_ADDED (0), by which tests that run side by side differ. */
+uint64_t crash_seed(void);
+/* Whether CRASH_BUG is this one. */
+bool crash_has_bug(const char *name);
 
 #endif

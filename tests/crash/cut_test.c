@@ -231,6 +231,97 @@ static void shards_are_parts_of_the_whole_and_a_run_can_be_repeated(void **state
     bench_close(bench);
 }
 
+/* Some changes of one file: "abcd" synced, then "XY" over its middle. */
+static unsigned write_some(struct crash_disk *disk)
+{
+    unsigned name;
+
+    (void)crash_disk_record(disk);
+    name = crash_disk_name(disk, "f");
+    crash_disk_create(disk, name);
+    crash_disk_write(disk, 0, 0, "abcd", 4);
+    assert_true(crash_disk_sync(disk, 0));
+    crash_disk_sync_folder(disk);
+    crash_disk_write(disk, 0, 1, "XY", 2);
+    return name;
+}
+
+static void what_a_failed_sync_drops_is_seen_until_it_is_forgotten(void **state)
+{
+    struct bench *bench = bench_open();
+    struct crash_disk *disk = &bench->disk;
+
+    (void)state;
+    (void)write_some(disk);
+    crash_disk_forget(disk, 0);
+    assert_memory_equal(disk->nodes[0].data, "aXYd", 4);
+    disk->fault = (struct crash_fault){ .sync_at = 2, .drops = true };
+    assert_false(crash_disk_sync(disk, 0));
+    assert_memory_equal(disk->nodes[0].data, "aXYd", 4);
+    assert_true(crash_disk_sync(disk, 0));
+    crash_disk_write(disk, 0, 3, "Z", 1);
+    crash_disk_forget(disk, 0);
+    assert_memory_equal(disk->nodes[0].data, "abcZ", 4);
+    bench_close(bench);
+}
+
+struct texts {
+    unsigned states;
+    bool seen[2];
+};
+
+static int look_text(void *context, const struct crash_cut *cut, struct crash_disk *disk)
+{
+    static const char *const wanted[] = { "abcd", "aXYd" };
+    struct texts *texts = context;
+
+    texts->states++;
+    if (cut->place < 6)
+        return 0;
+    assert_int_equal(disk->names[0].node, 0);
+    for (unsigned i = 0; i < 2; i++)
+        texts->seen[i] |= memcmp(disk->nodes[0].data, wanted[i], 4) == 0;
+    return 0;
+}
+
+static void a_cut_keeps_what_was_synced_and_either_way_of_the_rest(void **state)
+{
+    struct bench *bench = bench_open();
+    struct texts texts = { 0 };
+
+    (void)state;
+    (void)write_some(&bench->disk);
+    assert_int_equal(
+        crash_cut_each(
+            &bench->disk, &(struct crash_cut_options){ 0 }, &bench->scratch, look_text, &texts,
+            NULL),
+        0);
+    assert_true(texts.seen[0] && texts.seen[1]);
+    bench_close(bench);
+}
+
+static void the_dead_change_nothing_and_hold_no_lock(void **state)
+{
+    struct bench *bench = bench_open();
+    sqlite3 *dead, *alive;
+
+    (void)state;
+    (void)crash_disk_record(&bench->disk);
+    dead = must_open("crash", WAL);
+    assert_int_equal(sqlite3_exec(dead, "CREATE TABLE t(n)", NULL, NULL, NULL), SQLITE_OK);
+    bench->disk.fault.dies_at = bench->disk.change_count + 2;
+    assert_int_equal(sqlite3_exec(dead, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_exec(dead, "INSERT INTO t VALUES(1); COMMIT", NULL, NULL, NULL);
+    assert_int_equal(bench->disk.deaths, 1);
+    alive = must_open("crash", WAL);
+    assert_int_equal(ask(alive, "SELECT count(*) FROM t"), 0);
+    assert_int_equal(sqlite3_exec(alive, "INSERT INTO t VALUES(2)", NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(dead);
+    assert_int_equal(ask(alive, "SELECT max(n) FROM t"), 2);
+    (void)sqlite3_close(alive);
+    bench_close(bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +330,9 @@ int main(void)
         cmocka_unit_test(a_journal_that_comes_back_undoes_a_commit),
         cmocka_unit_test(an_answer_before_the_commit_is_found_out),
         cmocka_unit_test(after_a_sync_that_fails_answers_are_worth_nothing),
+        cmocka_unit_test(what_a_failed_sync_drops_is_seen_until_it_is_forgotten),
+        cmocka_unit_test(a_cut_keeps_what_was_synced_and_either_way_of_the_rest),
+        cmocka_unit_test(the_dead_change_nothing_and_hold_no_lock),
         cmocka_unit_test(shards_are_parts_of_the_whole_and_a_run_can_be_repeated),
     };
 

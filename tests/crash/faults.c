@@ -115,9 +115,7 @@ static bool fail_one(
 
 int main(int argc, char **argv)
 {
-    struct crash_plan_options plan = { .seed = crash_setting("CRASH_SEED", 1),
-                                       .steps = (size_t)crash_setting("CRASH_STEPS", 50),
-                                       .reopen_every = 23 };
+    struct crash_plan_options plan = { .seed = crash_seed(), .reopen_every = 7 };
     struct crash_rig *rig = calloc(1, sizeof *rig);
     struct total total = { 0 };
     unsigned way;
@@ -125,6 +123,7 @@ int main(int argc, char **argv)
     if (!rig || argc != 2)
         return 2;
     way = (unsigned)strtoul(argv[1], NULL, 10);
+    plan.steps = (size_t)crash_setting("CRASH_STEPS", way == 4 ? 25 : 50);
     for (uint64_t at = 1; fail_one(rig, &plan, &total, way, at); at++)
         ;
     printf(

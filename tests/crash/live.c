@@ -142,6 +142,13 @@ static struct parcel_event random_event(struct live *live, unsigned number)
     }
 }
 
+/* What the next commit of the instance will be, if nothing comes in between. */
+static void tell_early(struct live *live, unsigned instance)
+{
+    live->promise.told[instance]++;
+    mark(live);
+}
+
 static void send_one(struct live *live)
 {
     unsigned number = live->promise.begun++;
@@ -157,6 +164,8 @@ static void send_one(struct live *live)
     live_id(id, 's', number);
     options.event_id = id;
     mark(live);
+    if (live->answers_early)
+        tell_early(live, send->instance);
     r = parcel_send_with(live->runtime, instance, event, &options, &sent);
     must(r == 0 || r == DET_ERR_UNHANDLED || r == DET_ERR_LIMIT, "a send failed");
     if (r < 0)
@@ -213,6 +222,7 @@ void live_run(struct live *live, uint64_t seed)
 
     crash_bed_open(&live->bed, seed);
     live->world = det_sim_world(live->bed.sim);
+    live->bed.disks[0].fault.ignores_syncs = live->ignores_syncs;
     for (unsigned i = 0; i < LIVE_INSTANCES; i++)
         live->promise.told[i] = -1;
     for (unsigned phase = 0; phase < 3; phase++) {

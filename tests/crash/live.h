@@ -53,6 +53,7 @@ struct live {
     unsigned sends_each;               /* of each sender */
     unsigned failures;                 /* effects that failed, to be tried again */
     bool is_revived;                   /* promises are not written down any more */
+    bool answers_early, ignores_syncs; /* broken on purpose */
     uint64_t states, revived, revive_every;
     uint64_t wrong; /* states with something wrong */
     char text[512]; /* the first thing wrong with the last state */

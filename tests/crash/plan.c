@@ -438,12 +438,13 @@ static void make_step(
     const struct crash_model *before)
 {
     bool reopens = options->reopen_every && number % options->reopen_every == 0;
+    size_t times = reopens ? number / options->reopen_every : 0;
 
-    if (reopens && number / options->reopen_every == 2)
-        maker->version = 2;
+    if (times == 2 || times == 3)
+        maker->version = (unsigned)times;
     maker->step->version = maker->version;
     if (reopens)
-        maker->step->kind = CRASH_STEP_REOPEN;
+        maker->step->kind = times == 3 ? CRASH_STEP_MIGRATE : CRASH_STEP_REOPEN;
     else if (options->compacts && number == options->steps * 2 / 3)
         maker->step->kind = CRASH_STEP_COMPACT;
     else if (!make_room(maker) && !(chance(maker, 14) && make_other(maker)))

@@ -23,7 +23,8 @@ enum crash_step_kind {
     CRASH_STEP_UNLOCK,
     CRASH_STEP_LEASE,
     CRASH_STEP_LEASE_END,
-    CRASH_STEP_REOPEN,
+    CRASH_STEP_REOPEN,  /* perhaps with a newer definition */
+    CRASH_STEP_MIGRATE, /* the same, with other names */
     CRASH_STEP_COMPACT,
 };
 
@@ -78,7 +79,8 @@ struct crash_plan {
 struct crash_plan_options {
     uint64_t seed;
     size_t steps;
-    unsigned reopen_every; /* steps; 0: never */
+    unsigned reopen_every; /* steps; 0: never. The second time with a newer definition, the third
+                              time with other names */
     bool compacts;         /* once */
 };
 

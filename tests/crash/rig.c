@@ -43,15 +43,20 @@ void crash_rig_close(struct crash_rig *rig)
     crash_bed_close(&rig->bed);
 }
 
+static bool opens(const struct crash_step *step)
+{
+    return step->kind == CRASH_STEP_REOPEN || step->kind == CRASH_STEP_MIGRATE;
+}
+
 static void answer(struct crash_rig *rig, size_t step)
 {
     const struct crash_disk *disk = &rig->bed.disks[0];
 
     rig->answered = step;
-    if (rig->failed_before > rig->forgiven && rig->plan->steps[step - 1].kind != CRASH_STEP_REOPEN)
-        rig->answered_late++;
-    if (rig->plan->steps[step - 1].kind == CRASH_STEP_REOPEN)
+    if (opens(&rig->plan->steps[step - 1]))
         rig->forgiven = disk->failed_syncs;
+    else if (rig->failed_before > rig->forgiven)
+        rig->answered_late++;
     crash_disk_mark(&rig->bed.disks[0], 2 * step);
 }
 
@@ -107,11 +112,6 @@ static void compare(struct crash_rig *rig, struct crash_run *run, const struct c
     char text[512];
     int r;
 
-    r = crash_run_look(run, rig->found);
-    if (r < 0) {
-        blame(rig, cut, &rig->faults.unchecked, run->text);
-        return;
-    }
     if (!crash_model_check(rig->found, answered, begun, &rig->faults, text, sizeof text))
         tell(rig, cut, text);
     r = crash_run_check(run, &findings);
@@ -127,7 +127,9 @@ static void look_at(struct crash_rig *rig, unsigned level, const struct crash_cu
 
     rig->bed.active = &rig->bed.disks[level];
     run->text[0] = 0;
-    r = crash_run_open(run, version_at(rig, (size_t)cut->mark / 2));
+    r = crash_run_recover(
+        run, version_at(rig, (size_t)cut->mark / 2), version_at(rig, (size_t)(cut->mark + 1) / 2),
+        rig->found);
     if (r < 0)
         blame(rig, cut, &rig->faults.unopened, run->text);
     else
@@ -142,8 +144,8 @@ int64_t crash_rig_stand(struct crash_rig *rig)
     int64_t at = -1;
 
     rig->bed.active = disk;
-    if (crash_run_open(run, version_at(rig, rig->answered)) == 0 &&
-        crash_run_look(run, rig->found) == 0) {
+    if (crash_run_recover(
+            run, version_at(rig, rig->answered), version_at(rig, rig->begun), rig->found) == 0) {
         if (!memcmp(rig->found, &rig->plan->models[rig->answered], sizeof *rig->found))
             at = (int64_t)rig->answered;
         else if (!memcmp(rig->found, &rig->plan->models[rig->begun], sizeof *rig->found))

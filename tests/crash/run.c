@@ -30,16 +30,16 @@ void crash_run_init(struct crash_run *run, const char *url, const struct det_sto
     memset(run, 0, sizeof *run);
     run->url = url;
     run->options = *options;
-    run->machines[0] = crash_machine_open(1);
-    run->machines[1] = crash_machine_open(2);
+    for (unsigned i = 0; i < CRASH_VERSIONS; i++)
+        run->machines[i] = crash_machine_open(i + 1);
     run->version = 1;
 }
 
 void crash_run_deinit(struct crash_run *run)
 {
     crash_run_close(run);
-    det_machine_close(run->machines[0]);
-    det_machine_close(run->machines[1]);
+    for (unsigned i = 0; i < CRASH_VERSIONS; i++)
+        det_machine_close(run->machines[i]);
     memset(run, 0, sizeof *run);
 }
 
@@ -48,18 +48,45 @@ static const struct det_machine *machine_of(const struct crash_run *run)
     return run->machines[run->version - 1];
 }
 
-int crash_run_open(struct crash_run *run, unsigned version)
+/* Also migrates what is stored to that version, if asked to. */
+static int open_store(struct crash_run *run, unsigned version, bool migrates)
 {
     struct det_error error = { 0 };
+    const struct det_rename *renames;
+    uint64_t changed;
+    size_t count;
     int r;
 
     run->version = version;
+    renames = crash_renames(&count);
     r = det_store_open_with(run->url, &run->options, &run->store, &error);
+    if (r == 0 && migrates)
+        r = run->store->ops->migrate(run->store, machine_of(run), renames, count, &changed, &error);
     if (r == 0)
         r = run->store->ops->serve(run->store, machine_of(run), &error);
     if (r < 0)
         snprintf(run->text, sizeof run->text, "%s", error.text);
     return r;
+}
+
+int crash_run_open(struct crash_run *run, unsigned version)
+{
+    return open_store(run, version, false);
+}
+
+int crash_run_recover(
+    struct crash_run *run, unsigned version, unsigned other, struct crash_model *ret)
+{
+    int r;
+
+    r = crash_run_open(run, version);
+    if (r == 0)
+        r = crash_run_look(run, ret);
+    if (r != DET_ERR_VERSION || version == other)
+        return r;
+    crash_run_close(run);
+    r = crash_run_open(run, other);
+    return r == 0 ? crash_run_look(run, ret) : r;
 }
 
 static void release(struct crash_run *run, unsigned number)
@@ -278,12 +305,38 @@ static int judge(struct crash_run *run, const struct crash_change *change, int r
     return result < 0 ? result : DET_ERR_INVALID;
 }
 
+/* What a store must never make of a commit: first the events, and then what they imply. */
+static int run_split(struct crash_run *run, const struct crash_step *step)
+{
+    struct commit commit;
+    struct det_store_commit *first = &commit.commit, second;
+    int r;
+
+    r = fill(run, &commit, &step->changes[0]);
+    if (r < 0)
+        return r;
+    second = *first;
+    first->timer_count = first->effect_count = 0;
+    r = run->store->ops->commit(run->store, &first, 1);
+    if (r == 0)
+        r = first->result;
+    second.event_count = second.deferred_count = 0;
+    second.event_id = NULL;
+    first = &second;
+    if (r == 0)
+        r = run->store->ops->commit(run->store, &first, 1);
+    return r == 0 ? second.result : r;
+}
+
 static int run_commit(struct crash_run *run, const struct crash_step *step)
 {
     struct commit commits[3];
     struct det_store_commit *pointers[3];
     int r = 0;
 
+    if (run->is_split && step->change_count == 1 && step->changes[0].result == 0 &&
+        !step->changes[0].is_new)
+        return run_split(run, step);
     for (size_t i = 0; i < step->change_count && r == 0; i++) {
         r = fill(run, &commits[i], &step->changes[i]);
         pointers[i] = &commits[i].commit;
@@ -349,8 +402,9 @@ int crash_run_step(struct crash_run *run, const struct crash_step *step)
     case CRASH_STEP_LEASE_END:
         return run_lock(run, step);
     case CRASH_STEP_REOPEN:
+    case CRASH_STEP_MIGRATE:
         crash_run_close(run);
-        return crash_run_open(run, step->version);
+        return open_store(run, step->version, step->kind == CRASH_STEP_MIGRATE);
     case CRASH_STEP_COMPACT:
         return run->store->ops->compact ? run->store->ops->compact(run->store, NULL) : 0;
     }

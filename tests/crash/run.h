@@ -8,15 +8,17 @@
 #include <detent/driver/store.h>
 
 #include "crash/plan.h"
+#include "crash/value.h"
 
 /* A store in use. */
 struct crash_run {
     const char *url;
     struct det_store_options options;
     struct det_store *store;
-    struct det_machine *machines[2]; /* by version, from 1 */
+    struct det_machine *machines[CRASH_VERSIONS]; /* from version 1 */
     unsigned version;
     struct det_store_instance *instances[CRASH_INSTANCES];
+    bool is_split; /* broken on purpose: timers and effects are a commit of their own */
     char text[DET_ERROR_TEXT_MAX]; /* what went wrong last */
 };
 
@@ -28,6 +30,10 @@ void crash_run_deinit(struct crash_run *run);
 /* Opens the store and serves the machine in that version. */
 int crash_run_open(struct crash_run *run, unsigned version);
 void crash_run_close(struct crash_run *run);
+/* Opens a store after a crash and looks at it: in the version that was served for certain, or, when
+ * that does not fit, in the one that was about to be. */
+int crash_run_recover(
+    struct crash_run *run, unsigned version, unsigned other, struct crash_model *ret);
 
 /* Carries out one step: 0 when it happened, or was refused as planned; else the error. */
 int crash_run_step(struct crash_run *run, const struct crash_step *step);

@@ -42,6 +42,21 @@ static void run_plan(const char *url, const struct crash_plan_options *options)
     free(found);
 }
 
+static void a_store_in_a_file_says_what_the_model_says(void **state)
+{
+    char *folder = det_test_folder();
+    char url[600];
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        snprintf(url, sizeof url, "sqlite:%s/%d.db?checkpoint_pages=50", folder, (int)seed);
+        run_plan(
+            url, &(struct crash_plan_options){
+                     .seed = seed, .steps = 120, .reopen_every = 17, .compacts = true });
+    }
+    det_test_folder_remove(folder);
+}
+
 static void a_store_in_memory_says_what_the_model_says(void **state)
 {
     (void)state;
@@ -136,6 +151,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_store_in_memory_says_what_the_model_says),
+        cmocka_unit_test(a_store_in_a_file_says_what_the_model_says),
         cmocka_unit_test(a_plan_has_everything_that_a_store_can_be_asked),
         cmocka_unit_test(a_model_that_differs_anywhere_is_found_out),
     };

@@ -6,7 +6,8 @@
  * Environment: CRASH_SEED, CRASH_STEPS (of the plan), CRASH_CHANCES (random states per place),
  * CRASH_NESTED (one in so many states is cut again while it is recovered; 0: none). CRASH_BUG
  * breaks something on purpose, and then it fails unless it finds that: `sync` (the disk ignores
- * syncs), `early` (answers before the commit). */
+ * syncs), `early` (answers before the commit), `split` (timers and effects in a commit of their
+ * own). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,16 +21,6 @@ static double now(void)
 
     (void)clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static void plant(struct crash_rig *rig)
-{
-    const char *bug = getenv("CRASH_BUG");
-
-    if (!bug)
-        return;
-    rig->answers_early = !strcmp(bug, "early");
-    rig->bed.disks[0].fault.ignores_syncs = !strcmp(bug, "sync");
 }
 
 static int report(const struct crash_rig *rig, double seconds)
@@ -46,9 +37,9 @@ static int report(const struct crash_rig *rig, double seconds)
 
 int main(int argc, char **argv)
 {
-    struct crash_plan_options plan = { .seed = crash_setting("CRASH_SEED", 1),
-                                       .steps = (size_t)crash_setting("CRASH_STEPS", 160),
-                                       .reopen_every = 37,
+    struct crash_plan_options plan = { .seed = crash_seed(),
+                                       .steps = (size_t)crash_setting("CRASH_STEPS", 100),
+                                       .reopen_every = 29,
                                        .compacts = true };
     struct crash_cut_options options = { .chances = (unsigned)crash_setting("CRASH_CHANCES", 6),
                                          .seed = plan.seed,
@@ -62,8 +53,10 @@ int main(int argc, char **argv)
     options.shard = (unsigned)strtoul(argv[1], NULL, 10);
     options.shard_count = (unsigned)strtoul(argv[2], NULL, 10);
     crash_rig_open(rig, &plan);
-    rig->nested_every = crash_setting("CRASH_NESTED", 50);
-    plant(rig);
+    rig->nested_every = crash_setting("CRASH_NESTED", 1500);
+    rig->answers_early = crash_has_bug("early");
+    rig->runs[0].is_split = crash_has_bug("split");
+    rig->bed.disks[0].fault.ignores_syncs = crash_has_bug("sync");
     r = crash_rig_run(rig, 0, plan.steps);
     if (r < 0) {
         printf("step %zu failed: %d, %s\n", rig->begun, r, rig->runs[0].text);

@@ -39,32 +39,59 @@ static int do_nothing(struct det_effect_call *call, const void *data, const void
     return DET_DONE;
 }
 
-static void add_rows(struct det_machine_builder *b)
+/* Names that change with the third version: of a state, an event, an effect and a timer. */
+struct names {
+    const char *states[CRASH_STATES], *events[3], *effects[2], *timers[2];
+};
+static const struct names names[] = {
+    { { "new", "open", "done" },
+      { "note", "count", "bare" },
+      { "ring", "mail" },
+      { "soon", "late" } },
+    { { "new", "open", "over" },
+      { "note", "tally", "bare" },
+      { "bell", "mail" },
+      { "soon", "last" } },
+};
+static const struct det_rename renames[] = {
+    { DET_NAME_STATE, "done", "over" },
+    { DET_NAME_EVENT, "count", "tally" },
+    { DET_NAME_EFFECT, "ring", "bell" },
+    { DET_NAME_TIMER, "late", "last" },
+};
+
+const struct det_rename *crash_renames(size_t *ret_count)
 {
-    static const char *const states[CRASH_STATES] = { "new", "open", "done" };
+    *ret_count = sizeof renames / sizeof renames[0];
+    return renames;
+}
+
+static void add_rows(struct det_machine_builder *b, const struct names *of)
+{
+    static const struct det_record *const payloads[3] = { &note_record, &count_record, NULL };
 
     for (unsigned i = 0; i < CRASH_STATES; i++) {
         det_machine_builder_state(
-            b, &(struct det_state_row){ .name = states[i], .flags = i ? 0 : DET_STATE_INITIAL });
+            b,
+            &(struct det_state_row){ .name = of->states[i], .flags = i ? 0 : DET_STATE_INITIAL });
         det_machine_builder_on(
-            b, &(struct det_on_row){ .from = DET_LIST(states[i]),
-                                     .events = DET_LIST("note", "count", "bare"),
+            b, &(struct det_on_row){ .from = DET_LIST(of->states[i]),
+                                     .events = DET_LIST(of->events[0], of->events[1], "bare"),
                                      .outcome = DET_GOTO,
-                                     .to = states[(i + 1) % CRASH_STATES],
-                                     .effects = DET_LIST("ring", "mail"),
-                                     .arms = DET_LIST("soon", "later") });
+                                     .to = of->states[(i + 1) % CRASH_STATES],
+                                     .effects = DET_LIST(of->effects[0], of->effects[1]),
+                                     .arms = DET_LIST(of->timers[0], of->timers[1]) });
     }
-    det_machine_builder_event(
-        b, &(struct det_event_row){ .name = "note", .payload = &note_record });
-    det_machine_builder_event(
-        b, &(struct det_event_row){ .name = "count", .payload = &count_record });
-    det_machine_builder_event(b, &(struct det_event_row){ .name = "bare" });
-    det_machine_builder_effect(b, &(struct det_effect_row){ .name = "ring", .run = do_nothing });
-    det_machine_builder_effect(b, &(struct det_effect_row){ .name = "mail", .run = do_nothing });
-    det_machine_builder_timer(
-        b, &(struct det_timer_row){ .name = "soon", .timeout = { DET_MINUTE, "count", NULL } });
-    det_machine_builder_timer(
-        b, &(struct det_timer_row){ .name = "later", .timeout = { DET_HOUR, "count", NULL } });
+    for (unsigned i = 0; i < 3; i++)
+        det_machine_builder_event(
+            b, &(struct det_event_row){ .name = of->events[i], .payload = payloads[i] });
+    for (unsigned i = 0; i < 2; i++) {
+        det_machine_builder_effect(
+            b, &(struct det_effect_row){ .name = of->effects[i], .run = do_nothing });
+        det_machine_builder_timer(
+            b, &(struct det_timer_row){ .name = of->timers[i],
+                                        .timeout = { DET_HOUR, of->events[1], NULL } });
+    }
 }
 
 struct det_machine *crash_machine_open(unsigned version)
@@ -77,7 +104,7 @@ struct det_machine *crash_machine_open(unsigned version)
         abort();
     det_machine_builder_version(b, version);
     det_machine_builder_data(b, &data_record);
-    add_rows(b);
+    add_rows(b, &names[version > 2]);
     if (version > 1) {
         det_machine_builder_state(b, &(struct det_state_row){ .name = "more" });
         det_machine_builder_on(

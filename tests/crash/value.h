@@ -5,8 +5,8 @@
 #ifndef DET_CRASH_VALUE_H
 #define DET_CRASH_VALUE_H
 
+#include <detent/driver/store.h>
 #include <detent/machine.h>
-#include <detent/store.h>
 
 #include "crash/model.h"
 
@@ -29,8 +29,11 @@ struct crash_data {
     char text[200];
 };
 
-/* The second version has one more state. */
+/* The second version has one more state; in the third some names have changed, too. */
+#define CRASH_VERSIONS 3
 struct det_machine *crash_machine_open(unsigned version);
+/* From the second to the third. */
+const struct det_rename *crash_renames(size_t *ret_count);
 
 void crash_value_make(struct crash_value *target, int64_t event, int64_t value);
 int64_t crash_value_read(const void *event);

@@ -72,8 +72,9 @@ static int check_store(
     char text[512] = "";
     int r = 1;
 
-    if (!found || crash_run_open(run, version_at(plan, answered)) < 0 ||
-        crash_run_look(run, found) < 0 || crash_run_check(run, &findings) < 0 || findings)
+    if (!found ||
+        crash_run_recover(run, version_at(plan, answered), version_at(plan, begun), found) < 0 ||
+        crash_run_check(run, &findings) < 0 || findings)
         printf("the store cannot be read: %s\n", run->text);
     else if (!crash_model_check(
                  found, &plan->models[answered], &plan->models[begun], &faults, text, sizeof text))
@@ -89,7 +90,7 @@ static int check_store(
 
 int main(int argc, char **argv)
 {
-    struct crash_plan_options options = { .reopen_every = 23 };
+    struct crash_plan_options options = { .reopen_every = 9 };
     struct crash_plan *plan;
     struct crash_run run;
     char url[512];

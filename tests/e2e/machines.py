@@ -17,6 +17,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import up
@@ -150,9 +151,10 @@ def test_an_order_from_start_to_end():
     detent("send", "o-1", "ping", *STORE, out="o-1: ping: stays pending")
     detent("send", "o-1", "pay", *STORE, *PAY, out="o-1: pay: pending -> charging",
            err="effect charge_card")
-    detent("why", "o-1", *STORE, out=["order o-1 is charging", "last       pay: pending -> charging, ",
-                                      "takes      ping, ship, halt",
-                                      "awaits     charged", "waits for its first attempt"])
+    detent("why", "o-1", *STORE,
+           out=["order o-1 is charging", "last       pay: pending -> charging, ",
+                "takes      ping, ship, halt", "awaits     charged",
+                "waits for its first attempt"])
     history = detent("history", "o-1", *STORE, out=["card={redacted}", "cents=1999"]).stdout
     check("4242" not in history)
     equal(len(history.splitlines()), 3)
@@ -527,6 +529,19 @@ def test_a_store_that_somebody_has_is_read_all_the_same():
         detent("store", "backup", "copy.db", *STORE)
         detent("store", "export", "all.jsonl", *STORE)
     detent("send", "o-1", "ping", *STORE)
+
+
+def test_a_lock_is_told_with_its_holder():
+    shop()
+    with database() as data:
+        data.execute("UPDATE instances SET lock_owner = 'node-7', lock_until = ?, fence = 1",
+                     (int(time.time() + 600) * 10**9,))
+    detent("send", "o-1", "ping", *STORE, code=6,
+           err=["order o-1 is locked by node-7", "'detent why o-1' says until when"])
+    detent("why", "o-1", *STORE, out="lock       held by node-7, lapses in 9m")
+    lock = one("why", "o-1", *STORE)["lock"]
+    equal((lock["owner"], lock["fence"]), ("node-7", 1))
+    detent("get", "o-1", *STORE)
 
 
 def every_command():

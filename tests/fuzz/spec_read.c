@@ -5,7 +5,8 @@
  *
  * A byte 1 divides the input into files: the first is the spec, the others are "1", "2" and so on,
  * whatever kind of file the spec takes them for. Whatever is read, every finding has a place in a
- * file that was read, there is a machine or an error, and a machine stands on sound records. */
+ * file that was read, there is a machine or an error, and a machine stands on sound records and can
+ * be written as a text from which it comes out the same. */
 #include <detent/spec.h>
 
 #include <stdio.h>
@@ -107,6 +108,39 @@ static void check_machine(const struct det_spec *spec, const struct det_machine 
         require(det_record_check(record, NULL) == 0);
 }
 
+/* The text of a machine; NULL: it has none. */
+static char *write_text(const struct det_machine *machine, bool is_component)
+{
+    int64_t size = det_machine_write(machine, NULL, NULL, 0, NULL);
+    char *text;
+
+    /* Events of a component may have names that those of an instance may not. */
+    if (size == DET_ERR_LIMIT || (size == DET_ERR_UNSUPPORTED && is_component))
+        return NULL;
+    require(size > 0);
+    text = malloc((size_t)size + 1);
+    require(text != NULL);
+    require(det_machine_write(machine, NULL, text, (size_t)size + 1, NULL) == size);
+    return text;
+}
+
+static void check_written(const struct det_spec *spec, const struct det_machine *machine)
+{
+    char *text = write_text(machine, det_spec_context(spec) != NULL), *again;
+    struct det_spec_options options = { 0 };
+    struct det_spec *written;
+
+    if (text == NULL)
+        return;
+    require(det_spec_read("written", text, strlen(text), &options, &written) == 0);
+    require(det_spec_machine(written) != NULL);
+    again = write_text(det_spec_machine(written), false);
+    require(again != NULL && strcmp(again, text) == 0);
+    det_spec_close(written);
+    free(again);
+    free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct files files = { (const char *)data, size }, text;
@@ -122,8 +156,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(found->count <= DET_DIAGNOSTICS_MAX);
     for (size_t i = 0; i < found->count; i++)
         check_finding(spec, &found->items[i]);
-    if (det_spec_machine(spec) != NULL)
+    if (det_spec_machine(spec) != NULL) {
         check_machine(spec, det_spec_machine(spec));
+        check_written(spec, det_spec_machine(spec));
+    }
     det_spec_close(spec);
     return 0;
 }

@@ -163,7 +163,8 @@ static pid_t start_pooler(const struct det_test_postgres *postgres, unsigned con
     snprintf(file, sizeof file, "%s/pooler/pgbouncer.ini", postgres->folder);
     snprintf(
         text, sizeof text,
-        "[databases]\n* = host=%s\n[pgbouncer]\nlisten_addr=\nunix_socket_dir=%s/pooler\n"
+        "[databases]\n* = host=%s "
+        "user=postgres\n[pgbouncer]\nlisten_addr=\nunix_socket_dir=%s/pooler\n"
         "listen_port=5432\nauth_type=any\npool_mode=transaction\ndefault_pool_size=%u\n"
         "max_client_conn=200\nlogfile=%s/pooler/log\nquery_wait_timeout=5\n",
         postgres->folder, postgres->folder, connections, postgres->folder);
@@ -328,13 +329,22 @@ const char *det_test_postgres_conninfo(const struct det_test_postgres *postgres)
     return postgres->conninfo;
 }
 
+static void ignore_notice(void *argument, const PGresult *result)
+{
+    (void)argument;
+    (void)result;
+}
+
 char *det_test_postgres_execute(struct det_test_postgres *postgres, const char *sql)
 {
     PGconn *connection = PQconnectdb(postgres->conninfo);
-    PGresult *result = PQexec(connection, sql);
-    ExecStatusType status = PQresultStatus(result);
     char *value = NULL;
+    PGresult *result;
+    ExecStatusType status;
 
+    (void)PQsetNoticeReceiver(connection, ignore_notice, NULL);
+    result = PQexec(connection, sql);
+    status = PQresultStatus(result);
     if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
         fail_msg("%s: %s", sql, PQerrorMessage(connection));
     if (status == PGRES_TUPLES_OK && PQntuples(result) && !PQgetisnull(result, 0, 0))

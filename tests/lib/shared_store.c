@@ -61,12 +61,14 @@ static int leave(struct node *node, int r)
 static void wake_one(struct node *node)
 {
     struct det_shared *shared = node->shared;
+    void (*wake)(void *context) = node->wake;
+    void *context = node->context;
 
-    if (!node->wake || node->is_dead)
+    if (!wake || node->is_dead)
         return;
     node->waking++;
     det_shared_unlock(shared);
-    node->wake(node->context);
+    wake(context);
     det_shared_lock(shared);
     node->waking--;
     det_condition_broadcast(shared->world, shared->changed);

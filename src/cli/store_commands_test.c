@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* store_commands_test.c - the commands on a store, each with every allocation failing once, on a
+ * SQLite file. What they print is for tests/e2e/machines.py. */
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/store_test.h"
+
+struct place {
+    char *folder;
+    char url[1100], spec[1024], base[1024], path[1024], lines[1024];
+};
+
+/* A whole command line; `words` ends with NULL. */
+static int run_in(const struct det_allocator *allocator, const char *const *words)
+{
+    const struct cli_command *command = cli_command_find(words[0]);
+    struct cli cli = { .allocator = allocator, .world = det_world_real() };
+    struct det_error error;
+    struct cli_args args;
+    char *text = NULL;
+    size_t size;
+    int code = CLI_FAILURE, r;
+
+    cli.out = open_memstream(&text, &size);
+    assert_non_null(cli.out);
+    cli.err = cli.out;
+    cli.in = cli.out;
+    r = cli_args_read(command, words + 1, allocator, &args, &error);
+    if (r == 0) {
+        cli.is_json = args.wants_json;
+        code = command->run(&cli, &args);
+        cli_args_deinit(&args, allocator);
+    }
+    if (cli.has_failed)
+        code = CLI_FAILURE;
+    fclose(cli.out);
+    free(text);
+    return code;
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    size_t size;
+    char *data = det_test_read_file(from, &size);
+
+    det_test_write_file(to, data, size);
+    free(data);
+}
+
+/* In memory where that can be: nothing here is about the disk, and syncs take their time. */
+static char *make_folder(void)
+{
+    char *folder = strdup("/dev/shm/detent-test-XXXXXX");
+
+    assert_non_null(folder);
+    if (mkdtemp(folder))
+        return folder;
+    free(folder);
+    return det_test_folder();
+}
+
+static int open_place(void **state)
+{
+    static struct place place;
+
+    place.folder = make_folder();
+    snprintf(place.base, sizeof place.base, "%s/base.db", place.folder);
+    snprintf(place.path, sizeof place.path, "%s/orders.db", place.folder);
+    snprintf(place.spec, sizeof place.spec, "%s/order.fsm", place.folder);
+    snprintf(place.lines, sizeof place.lines, "%s/all.jsonl", place.folder);
+    snprintf(place.url, sizeof place.url, "sqlite:%s", place.base);
+    det_test_write_file(place.spec, ORDER_SPEC, strlen(ORDER_SPEC));
+    assert_int_equal(chdir(place.folder), 0);
+#define RUN(...) assert_int_equal(run_in(NULL, (const char *const[]){ __VA_ARGS__, NULL }), 0)
+    RUN("start", place.spec, "o-1", "--store", place.url);
+    RUN("send", "o-1", "pay", "--data", "{\"card\":\"4\",\"cents\":3}", "--store", place.url);
+    RUN("send", "o-1", "ship", "--store", place.url);
+    RUN("start", "order", "o-2", "--store", place.url);
+    RUN("store", "export", place.lines, "--store", place.url);
+#undef RUN
+    snprintf(place.url, sizeof place.url, "sqlite:%s", place.path);
+    *state = &place;
+    return 0;
+}
+
+static int close_place(void **state)
+{
+    struct place *place = *state;
+
+    assert_int_equal(chdir("/"), 0);
+    det_test_folder_remove(place->folder);
+    return 0;
+}
+
+struct scenario {
+    const struct place *place;
+    const char *words[8];
+};
+
+/* Each run finds the same store. */
+static int run_scenario(struct det_test_memory *memory, void *argument)
+{
+    static const char *const suffixes[] = { "-wal", "-shm" };
+    const struct scenario *scenario = argument;
+    const char *words[12] = { NULL };
+    size_t count = 0;
+
+    for (size_t i = 0; i < 2; i++) {
+        char name[1100];
+
+        snprintf(name, sizeof name, "%s%s", scenario->place->path, suffixes[i]);
+        (void)remove(name);
+    }
+    copy_file(scenario->place->base, scenario->place->path);
+    while (scenario->words[count]) {
+        words[count] = scenario->words[count];
+        count++;
+    }
+    words[count++] = "--store";
+    words[count] = scenario->place->url;
+    return run_in(&memory->allocator, words) == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
+}
+
+static void every_lack_of_memory_is_told(void **state)
+{
+    const struct place *place = *state;
+    struct scenario scenarios[] = {
+        { place, { "get", "o-1", NULL } },    { place, { "list", "--state", "pending", NULL } },
+        { place, { "timers", NULL } },        { place, { "retry", "--list", NULL } },
+        { place, { "store", "info", NULL } }, { place, { "send", "o-1", "ping", NULL } },
+    };
+
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        print_message("%s\n", scenarios[i].words[0]);
+        det_test_each_failure(run_scenario, &scenarios[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_lack_of_memory_is_told, open_place, close_place),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

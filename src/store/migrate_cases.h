@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* migrate_cases.h - a definition with other names comes to a store that has instances: one suite
+ * for the stores that can migrate. Whoever includes it defines place(), which writes the URL of a
+ * store that is not there yet, and leave(), which takes away what is left of it. */
+#ifndef DET_STORE_MIGRATE_CASES_H
+#define DET_STORE_MIGRATE_CASES_H
+
+#define URL_MAX 600
+static void place(char url[URL_MAX]);
+static void leave(void);
+
+#include <detent/driver/store.h>
+#include <detent/runtime.h>
+#include <detent/spec.h>
+
+#include "lib/test.h"
+
+/* Two definitions that differ in all four kinds of names. */
+#define SPEC(waiting, paid, remind, label, bell)                                                  \
+    "#define FSM_NAME order\n#define FSM_PREFIX ORDER\n#define FSM_DATA basket\n"                 \
+    "RECORD(basket) FIELD(cents, u64) END\n"                                                      \
+    "STATE(PENDING, pending, INITIAL) STATE(WAITING, " waiting ") STATE(PAID, " paid ")\n"        \
+    "EVENT(CHECK, check) EVENT(REMIND, " remind ") EVENT(PAY, pay, basket) EVENT(LATER, later)\n" \
+    "EFFECT(" label ") TIMER(" bell ", DAYS(1), REMIND) TIMER(other, DAYS(2), REMIND)\n"          \
+    "UNHANDLED(LATER, DEFER)\n"                                                                   \
+    "ON(PENDING, CHECK, WAITING, ARM(" bell ", other)) STAY(WAITING, REMIND)\n"                   \
+    "ON(WAITING, PAY, PAID, KEEP(cents), DO(" label "))\n"                                        \
+    "ON(PAID, CHECK, WAITING) STAY(PAID, ANY(LATER, REMIND)) STAY(PENDING, REMIND)\n"
+#define OLD SPEC("waiting", "paid", "remind", "print", "bell")
+#define NEW SPEC("settling", "settled", "nag", "stamp", "gong")
+/* The two states exchanged, and a timer has the name of the other one. */
+#define SWAPPED SPEC("paid", "waiting", "remind", "print", "bell")
+
+static const struct det_rename renames[] = {
+    { DET_NAME_STATE, "waiting", "settling" }, { DET_NAME_STATE, "paid", "settled" },
+    { DET_NAME_EVENT, "remind", "nag" },       { DET_NAME_EFFECT, "print", "stamp" },
+    { DET_NAME_TIMER, "bell", "gong" },
+};
+static const struct det_rename swaps[] = {
+    { DET_NAME_STATE, "waiting", "paid" },
+    { DET_NAME_STATE, "paid", "waiting" },
+};
+
+enum { PENDING, WAITING, PAID };
+enum { CHECK, REMIND, PAY, LATER };
+
+struct basket_event {
+    unsigned kind;
+    uint64_t cents __attribute__((aligned(8)));
+};
+
+struct fixture {
+    char url[URL_MAX];
+    struct det_spec *old, *new;
+    struct det_store *store;
+    struct det_runtime *runtime;
+};
+
+static struct det_spec *read_spec(const char *text)
+{
+    const struct det_spec_options options = { 0 };
+    struct det_spec *spec;
+
+    assert_int_equal(det_spec_read("order.fsm", text, strlen(text), &options, &spec), 0);
+    if (det_spec_machine(spec) == NULL)
+        fail_msg("%s", det_spec_diagnostics(spec)->items[0].text);
+    return spec;
+}
+
+static void open_store(struct fixture *f, bool is_read_only)
+{
+    const struct det_store_options options = { .is_read_only = is_read_only };
+    struct det_error error = { 0 };
+    int r = det_store_open_with(f->url, &options, &f->store, &error);
+
+    if (r < 0)
+        fail_msg("%s", error.text);
+}
+
+static void close_store(struct fixture *f)
+{
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    det_store_close(f->store);
+    f->store = NULL;
+}
+
+static void send(
+    struct fixture *f, const struct det_machine *machine, const char *id, unsigned kind)
+{
+    struct basket_event event = { .kind = kind, .cents = 42 };
+
+    assert_int_equal(det_runtime_send(f->runtime, machine, id, &event, NULL, NULL), 0);
+}
+
+static void open_runtime(struct fixture *f)
+{
+    const struct det_runtime_options options = { .is_passive = true };
+
+    assert_int_equal(det_runtime_open(f->store, &options, &f->runtime, NULL), 0);
+}
+
+/* o-1 waits with two timers; o-2 has paid, and its effect has not ended; o-3 has a deferred event
+ * and a snapshot, and its first events are gone. */
+static void fill(struct fixture *f)
+{
+    const struct det_machine *old = det_spec_machine(f->old);
+    uint64_t count;
+
+    open_runtime(f);
+    assert_int_equal(det_runtime_start(f->runtime, old, "o-1", NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_start(f->runtime, old, "o-2", NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_start(f->runtime, old, "o-3", NULL, NULL, NULL), 0);
+    send(f, old, "o-1", CHECK);
+    send(f, old, "o-2", CHECK);
+    send(f, old, "o-2", PAY);
+    send(f, old, "o-2", REMIND);
+    send(f, old, "o-3", CHECK);
+    send(f, old, "o-3", PAY);
+    send(f, old, "o-3", CHECK);
+    send(f, old, "o-3", LATER);
+    assert_int_equal(det_runtime_snapshot(f->runtime, old, "o-3", NULL), 0);
+    assert_int_equal(det_runtime_prune(f->runtime, old, "o-3", 3, &count, NULL), 0);
+    assert_int_equal(count, 3);
+    close_store(f);
+}
+
+static struct fixture *open_fixture(const char *new_text)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    place(f->url);
+    f->old = read_spec(OLD);
+    f->new = read_spec(new_text);
+    open_store(f, false);
+    fill(f);
+    return f;
+}
+
+static void close_fixture(struct fixture *f)
+{
+    close_store(f);
+    det_spec_close(f->old);
+    det_spec_close(f->new);
+    leave();
+    free(f);
+}
+
+static int migrate(
+    struct fixture *f, const struct det_rename *by, size_t count, uint64_t *ret,
+    struct det_error *reterr)
+{
+    return f->store->ops->migrate(f->store, det_spec_machine(f->new), by, count, ret, reterr);
+}
+
+static void migrate_fully(struct fixture *f, const struct det_rename *by, size_t count)
+{
+    struct det_error error = { 0 };
+    uint64_t rows = 0;
+
+    open_store(f, false);
+    if (migrate(f, by, count, &rows, &error) < 0)
+        fail_msg("%s", error.text);
+    assert_true(rows > 0);
+}
+
+static unsigned state_of(struct fixture *f, const char *id)
+{
+    struct det_instance instance;
+
+    assert_int_equal(det_runtime_get(f->runtime, det_spec_machine(f->new), id, &instance, NULL), 0);
+    return instance.state;
+}
+
+static int add_drift(void *context, const struct det_drift *drift)
+{
+    (void)context;
+    fail_msg("%s", drift->text);
+    return 1;
+}
+
+static int count_finding(void *context, const struct det_store_finding *row)
+{
+    (void)context;
+    fail_msg("%s", row->text);
+    return 1;
+}
+
+static int take_timer(void *context, const struct det_timer_record *row)
+{
+    char *text = context;
+    size_t length = strlen(text);
+
+    (void)snprintf(text + length, 100 - length, "%s:%u ", row->name, row->event);
+    return 0;
+}
+
+static int take_effect(void *context, const struct det_pending_effect *row)
+{
+    (void)snprintf(context, 100, "%s", row->name);
+    return 0;
+}
+
+/* What was there before is there, under the new names, and goes on. */
+static void check_all(struct fixture *f)
+{
+    const struct det_machine *new = det_spec_machine(f->new);
+    char timers[100] = "", effect[100] = "";
+    struct det_instance instance;
+    uint64_t steps;
+
+    open_runtime(f);
+    assert_int_equal(det_runtime_serve(f->runtime, new, NULL), 0);
+    assert_int_equal(state_of(f, "o-1"), WAITING);
+    assert_int_equal(state_of(f, "o-2"), PAID);
+    assert_int_equal(state_of(f, "o-3"), WAITING);
+    assert_int_equal(det_runtime_timers(f->runtime, new, "o-1", take_timer, timers), 0);
+    assert_non_null(strstr(timers, new->timers[0].name));
+    assert_non_null(strstr(timers, ":1 "));
+    assert_int_equal(det_runtime_effects(f->runtime, new, "o-2", take_effect, effect), 0);
+    assert_string_equal(effect, new->effects[0].name);
+    for (int i = 1; i <= 3; i++) {
+        char id[8];
+
+        (void)snprintf(id, sizeof id, "o-%d", i);
+        assert_int_equal(det_runtime_verify(f->runtime, new, id, add_drift, NULL, &steps), 0);
+    }
+    /* Previous states, from the events and from the snapshot. */
+    assert_int_equal(det_runtime_get(f->runtime, new, "o-2", &instance, NULL), 0);
+    assert_int_equal(instance.history[0], WAITING);
+    assert_int_equal(det_runtime_get(f->runtime, new, "o-3", &instance, NULL), 0);
+    assert_int_equal(instance.history_count, 3);
+    assert_int_equal(instance.history[0], PAID);
+    assert_int_equal(instance.history[1], WAITING);
+    /* They go on: the deferred event of o-3 is taken when it has paid. */
+    send(f, new, "o-1", PAY);
+    assert_int_equal(state_of(f, "o-1"), PAID);
+    send(f, new, "o-3", PAY);
+    assert_int_equal(det_runtime_get(f->runtime, new, "o-3", &instance, NULL), 0);
+    assert_int_equal(instance.deferred_count, 0);
+    assert_int_equal(det_runtime_verify(f->runtime, new, "o-3", add_drift, NULL, &steps), 0);
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    assert_int_equal(f->store->ops->check(f->store, count_finding, NULL, NULL), 0);
+}
+
+static void everything_stored_has_its_new_name(void **state)
+{
+    struct fixture *f = open_fixture(NEW);
+
+    (void)state;
+    migrate_fully(f, renames, 5);
+    check_all(f);
+    close_fixture(f);
+}
+
+static void names_may_be_exchanged(void **state)
+{
+    struct fixture *f = open_fixture(SWAPPED);
+
+    (void)state;
+    migrate_fully(f, swaps, 2);
+    check_all(f);
+    close_fixture(f);
+}
+
+static void what_was_renamed_is_known_when_it_is_opened_again(void **state)
+{
+    struct fixture *f = open_fixture(SWAPPED);
+
+    (void)state;
+    migrate_fully(f, swaps, 2);
+    close_store(f);
+    open_store(f, false);
+    check_all(f);
+    close_store(f);
+    open_store(f, true);
+    assert_int_equal(f->store->ops->serve(f->store, det_spec_machine(f->new), NULL), 0);
+    close_fixture(f);
+}
+
+static void names_may_change_again_and_back(void **state)
+{
+    struct fixture *f = open_fixture(NEW);
+    static const struct det_rename back[] = {
+        { DET_NAME_STATE, "settling", "waiting" }, { DET_NAME_STATE, "settled", "paid" },
+        { DET_NAME_EVENT, "nag", "remind" },       { DET_NAME_EFFECT, "stamp", "print" },
+        { DET_NAME_TIMER, "gong", "bell" },
+    };
+    struct det_spec *new = f->new;
+
+    (void)state;
+    migrate_fully(f, renames, 5);
+    close_store(f);
+    f->new = f->old;
+    migrate_fully(f, back, 5);
+    close_store(f);
+    f->new = new;
+    migrate_fully(f, renames, 5);
+    check_all(f);
+    close_fixture(f);
+}
+
+static int take_machine(void *context, const char *name, uint32_t version, const char *spec)
+{
+    char *text = context;
+
+    assert_string_equal(name, "order");
+    assert_int_equal(version, 1);
+    (void)snprintf(text, 4000, "%s", spec);
+    return 0;
+}
+
+static void the_definition_is_the_newest_from_then_on(void **state)
+{
+    struct fixture *f = open_fixture(NEW);
+    char spec[4000] = "";
+
+    (void)state;
+    migrate_fully(f, renames, 5);
+    assert_int_equal(f->store->ops->machines(f->store, take_machine, spec), 0);
+    assert_non_null(strstr(spec, "settling"));
+    close_fixture(f);
+}
+
+static void what_does_not_fit_changes_nothing(void **state)
+{
+    struct fixture *f = open_fixture(NEW);
+    struct det_error error = { 0 };
+    uint64_t rows = 7;
+
+    (void)state;
+    open_store(f, false);
+    assert_int_equal(migrate(f, renames, 4, &rows, &error), DET_ERR_VERSION);
+    assert_non_null(strstr(error.text, "bell"));
+    assert_int_equal(rows, 7);
+    close_store(f);
+    open_store(f, false);
+    assert_int_equal(f->store->ops->serve(f->store, det_spec_machine(f->old), NULL), 0);
+    assert_int_equal(
+        f->store->ops->serve(f->store, det_spec_machine(f->new), &error), DET_ERR_VERSION);
+    assert_int_equal(f->store->ops->check(f->store, count_finding, NULL, NULL), 0);
+    close_store(f);
+    open_store(f, true);
+    assert_int_equal(migrate(f, renames, 5, &rows, &error), DET_ERR_READ_ONLY);
+    close_fixture(f);
+}
+
+static void events_behind_a_rename_have_the_new_names(void **state)
+{
+    struct fixture *f = open_fixture(SWAPPED);
+    const struct det_machine *new = det_spec_machine(f->new);
+    uint64_t count, steps;
+
+    (void)state;
+    migrate_fully(f, swaps, 2);
+    open_runtime(f);
+    /* All events go, and so do the positions that they had; the next ones must not be taken for
+     * old ones. */
+    for (int i = 1; i <= 3; i++) {
+        char id[8];
+
+        (void)snprintf(id, sizeof id, "o-%d", i);
+        assert_int_equal(det_runtime_snapshot(f->runtime, new, id, NULL), 0);
+        assert_int_equal(det_runtime_prune(f->runtime, new, id, 99, &count, NULL), 0);
+    }
+    close_store(f);
+    open_store(f, false);
+    open_runtime(f);
+    send(f, new, "o-1", PAY);
+    assert_int_equal(state_of(f, "o-1"), PAID);
+    assert_int_equal(det_runtime_verify(f->runtime, new, "o-1", add_drift, NULL, &steps), 0);
+    assert_int_equal(steps, 1);
+    close_fixture(f);
+}
+
+/* The store is one that a run without memory must leave as it was or migrated. */
+static int migrate_poorly(struct det_test_memory *memory, void *argument)
+{
+    struct fixture *f = argument;
+    const struct det_store_options options = { .allocator = &memory->allocator };
+    struct det_store *store;
+    uint64_t rows;
+    int r = det_store_open_with(f->url, &options, &store, NULL);
+
+    if (r < 0)
+        return r;
+    r = store->ops->migrate(store, det_spec_machine(f->new), swaps, 2, &rows, NULL);
+    det_store_close(store);
+    return r;
+}
+
+static void without_memory_nothing_is_half_done(void **state)
+{
+    struct fixture *f = open_fixture(SWAPPED);
+
+    (void)state;
+    /* Every run that succeeds exchanges the names once more. */
+    det_test_each_failure(migrate_poorly, f);
+    open_store(f, false);
+    assert_int_equal(f->store->ops->check(f->store, count_finding, NULL, NULL), 0);
+    close_fixture(f);
+}
+
+static const struct CMUnitTest migrate_cases[] = {
+    cmocka_unit_test(everything_stored_has_its_new_name),
+    cmocka_unit_test(names_may_be_exchanged),
+    cmocka_unit_test(what_was_renamed_is_known_when_it_is_opened_again),
+    cmocka_unit_test(names_may_change_again_and_back),
+    cmocka_unit_test(the_definition_is_the_newest_from_then_on),
+    cmocka_unit_test(what_does_not_fit_changes_nothing),
+    cmocka_unit_test(events_behind_a_rename_have_the_new_names),
+    cmocka_unit_test(without_memory_nothing_is_half_done),
+};
+
+#endif

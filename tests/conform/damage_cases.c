@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* damage_cases.c - what was not written by a commit is found: by loading, by the check, by opening.
+ * Nothing is deleted or mended by itself. Stores without tables pass these. */
+#include "conform/conform.h"
+
+static const struct det_store_rows *no_rows(void)
+{
+    static const struct det_store_rows rows = { 0 };
+
+    return &rows;
+}
+
+static int load(struct box *box, const char *id)
+{
+    struct parcel_data data;
+    struct det_store_loaded loaded = { .data = &data };
+    int r;
+
+    r = box->store->ops->load(box->store, box->machine, id, no_rows(), &loaded);
+    if (r == 0)
+        box->store->ops->release(box->store, loaded.instance);
+    return r;
+}
+
+/* Two instances with three events each. */
+static bool begin(struct box *box)
+{
+    if (!box->driver->execute)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        struct subject *subject = subject_start(box, i ? "q" : "p");
+
+        subject_move(subject, PARCEL_PACK, PARCEL_PACKED);
+        subject_move(subject, PARCEL_HOLD, PARCEL_HELD);
+        subject_move(subject, PARCEL_COUNT, PARCEL_HELD);
+    }
+    return true;
+}
+
+#define OF_P " WHERE id = 'p'"
+#define IN_P " AND instance = (SELECT key FROM @instances WHERE id = 'p')"
+
+static void a_damaged_head_is_told_and_others_are_not_affected(void **state)
+{
+    static const char *const damages[] = {
+        "UPDATE @instances SET state = 'created'" OF_P,
+        "UPDATE @instances SET visit = visit + 1" OF_P,
+        "UPDATE @instances SET moved_at = moved_at + 1" OF_P,
+    };
+    struct box *box = *state;
+
+    if (!begin(box))
+        return;
+    for (size_t i = 0; i < 3; i++) {
+        box_damage(box, damages[i]);
+        box->store = box_open_store(box);
+        assert_int_equal(load(box, "p"), DET_ERR_CORRUPT);
+        assert_int_equal(load(box, "q"), 0);
+    }
+}
+
+struct findings {
+    unsigned of_p, of_others;
+    uint64_t sequence;
+};
+
+static int count_finding(void *context, const struct det_store_finding *row)
+{
+    struct findings *findings = context;
+
+    assert_true(row->text && row->text[0]);
+    if (row->id && strcmp(row->id, "p") == 0) {
+        assert_string_equal(row->machine, "parcel");
+        findings->of_p++;
+    } else {
+        findings->of_others++;
+    }
+    if (row->sequence)
+        findings->sequence = row->sequence;
+    return 0;
+}
+
+static struct findings check_after(struct box *box, const char *sql)
+{
+    struct findings findings = { 0 };
+
+    box_damage(box, sql);
+    box->store = box_open_store(box);
+    assert_int_equal(box->store->ops->check(box->store, count_finding, NULL, &findings), 0);
+    return findings;
+}
+
+static void the_check_finds_a_head_that_was_changed(void **state)
+{
+    struct box *box = *state;
+    struct findings findings;
+
+    if (!begin(box))
+        return;
+    findings = check_after(box, "UPDATE @instances SET visit = 77" OF_P);
+    assert_true(findings.of_p >= 1);
+    assert_int_equal(findings.of_others, 0);
+}
+
+static void the_check_finds_an_event_that_was_changed(void **state)
+{
+    static const char *const damages[] = {
+        "UPDATE @events SET at = at + 1 WHERE sequence = 2" IN_P,
+        "UPDATE @events SET to_state = 'created' WHERE sequence = 1" IN_P,
+        "UPDATE @events SET event_id = 'x' WHERE sequence = 3" IN_P,
+        "UPDATE @events SET choice = 1 WHERE sequence = 3" IN_P,
+    };
+    struct box *box = *state;
+
+    if (!begin(box))
+        return;
+    for (size_t i = 0; i < 4; i++) {
+        struct findings findings = check_after(box, damages[i]);
+
+        assert_true(findings.of_p >= 1);
+        assert_int_equal(findings.of_others, 0);
+    }
+}
+
+static void the_check_finds_an_event_that_is_missing(void **state)
+{
+    struct box *box = *state;
+
+    if (!begin(box))
+        return;
+    assert_true(check_after(box, "DELETE FROM @events WHERE sequence = 2" IN_P).of_p >= 1);
+}
+
+static void the_check_finds_that_the_last_event_is_missing(void **state)
+{
+    struct box *box = *state;
+
+    if (!begin(box))
+        return;
+    assert_true(check_after(box, "DELETE FROM @events WHERE sequence = 3" IN_P).of_p >= 1);
+}
+
+static void the_check_finds_rows_of_no_instance(void **state)
+{
+    struct box *box = *state;
+    struct findings findings;
+
+    if (!begin(box))
+        return;
+    findings = check_after(
+        box, "INSERT INTO @deferred (instance, sequence, event) VALUES (987654, 1, 'count')");
+    assert_true(findings.of_p + findings.of_others >= 1);
+}
+
+static void damage_is_not_mended_by_looking(void **state)
+{
+    struct box *box = *state;
+
+    if (!begin(box))
+        return;
+    assert_true(check_after(box, "DELETE FROM @events WHERE sequence = 2" IN_P).of_p >= 1);
+    assert_true(check_after(box, "UPDATE @instances SET fence = fence" OF_P).of_p >= 1);
+}
+
+/* Opening must fail, with these words in the error. */
+static void assert_not_opened(struct box *box, int code, const char *const *words)
+{
+    struct det_error error = { 0 };
+    struct det_store *store = NULL;
+    int r;
+
+    r = box_open_with(box, (struct det_store_options){ 0 }, &store, &error);
+    if (code ? r != code : r >= 0)
+        fail_msg("the result of opening is %d", r);
+    assert_null(store);
+    for (; *words; words++) {
+        if (!strstr(error.text, *words))
+            fail_msg("\"%s\" does not name %s", error.text, *words);
+    }
+}
+
+static void behaviour_62_every_table_and_column_that_is_missing_is_named(void **state)
+{
+    struct box *box = *state;
+
+    if (!begin(box))
+        return;
+    box_damage(box, "DROP TABLE @deferred");
+    assert_not_opened(box, 0, (const char *[]){ "deferred", NULL });
+    box_damage(box, "ALTER TABLE @snapshots RENAME COLUMN taken_at TO took_at");
+    assert_not_opened(box, 0, (const char *[]){ "deferred", "taken_at", NULL });
+    box_damage(box, "CREATE TABLE @deferred (instance bigint, sequence bigint, event text)");
+    assert_not_opened(box, 0, (const char *[]){ "payload", "taken_at", NULL });
+}
+
+static void tables_and_columns_of_others_are_left_alone(void **state)
+{
+    struct box *box = *state;
+
+    if (!begin(box))
+        return;
+    box_damage(box, "CREATE TABLE @mine (number bigint)");
+    box_damage(box, "ALTER TABLE @instances ADD COLUMN mine bigint");
+    box->store = box_open_store(box);
+    assert_int_equal(load(box, "p"), 0);
+    subject_start(box, "r");
+    box_damage(box, "INSERT INTO @mine (number) SELECT mine FROM @instances");
+    box->store = box_open_store(box);
+}
+
+static void a_newer_schema_is_refused(void **state)
+{
+    struct box *box = *state;
+
+    if (!begin(box))
+        return;
+    box_damage(box, "UPDATE @store SET schema = 99");
+    if (strcmp(box->driver->scheme, "sqlite") == 0)
+        box_damage(box, "PRAGMA user_version = 99");
+    assert_not_opened(box, DET_ERR_VERSION, (const char *[]){ "99", NULL });
+}
+
+static const struct CMUnitTest damages[] = {
+    CASE(a_damaged_head_is_told_and_others_are_not_affected),
+    CASE(the_check_finds_a_head_that_was_changed),
+    CASE(the_check_finds_an_event_that_was_changed),
+    CASE(the_check_finds_an_event_that_is_missing),
+    CASE(the_check_finds_that_the_last_event_is_missing),
+    CASE(the_check_finds_rows_of_no_instance),
+    CASE(damage_is_not_mended_by_looking),
+    CASE(behaviour_62_every_table_and_column_that_is_missing_is_named),
+    CASE(tables_and_columns_of_others_are_left_alone),
+    CASE(a_newer_schema_is_refused),
+};
+const struct group damage_cases = GROUP_OF(damages);

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""Runs the commands on a store, end to end, on a PostgreSQL server of our own.
+
+    postgres.py DETENT NASTY_CHILD [PART_OF_A_NAME]
+
+The frame is that of up.py; machines.py has what does not depend on the kind of store. The server
+has its cluster in a temporary folder, is reached by a socket in there, and ends with this process.
+"""
+import atexit
+import ctypes
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import up
+from machines import ORDER, PARCEL, PAY, STORE, Follower, detent, objects, one, run, shop
+from up import check, equal, wait_until
+
+
+def programs():
+    """The folder of the newest server that is installed."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"),
+                   key=lambda path: int(path.parent.parent.name))
+    check(found, "there is no PostgreSQL server; the package is called postgresql")
+    return found[-1].parent
+
+
+class Server:
+    """A server of our own; each test gets its own schema."""
+
+    def __init__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="detent-pg-"))
+        self.count = 0
+        self.options = {}
+        if os.getuid() == 0:
+            user = next(name for name in ("postgres", "nobody") if self.has_user(name))
+            self.options = {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+            shutil.chown(self.folder, user)
+        os.chmod(self.folder, 0o755)
+        data = self.folder / "data"
+        subprocess.run([programs() / "initdb", "-D", data, "-A", "trust", "-U", "detent", "-N"],
+                       check=True, capture_output=True, cwd="/", **self.options)
+        self.process = subprocess.Popen(
+            [programs() / "postgres", "-D", data, "-k", self.folder, "-c", "listen_addresses=",
+             "-c", "shared_buffers=16MB"], cwd="/", stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=(self.folder / "log").open("w"),
+            preexec_fn=self.end_with_us, **self.options)
+        atexit.register(self.close)
+        ready = [programs() / "pg_isready", "-q", "-h", self.folder, "-U", "detent"]
+        wait_until(lambda: subprocess.run(ready, check=False).returncode == 0, "the server")
+
+    @staticmethod
+    def has_user(name):
+        return any(entry.pw_name == name for entry in pwd.getpwall())
+
+    @staticmethod
+    def end_with_us():
+        ctypes.CDLL(None).prctl(1, int(signal.SIGQUIT))
+
+    def url(self):
+        self.count += 1
+        return f"postgres://detent@/postgres?host={self.folder}&schema=shop_{self.count}"
+
+    def close(self):
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+servers = []
+
+
+def store():
+    if not servers:
+        servers.append(Server())
+    return ("--store", servers[0].url())
+
+
+def test_an_order_from_start_to_end():
+    Path("order.fsm").write_text(ORDER)
+    there = store()
+    detent("start", "order.fsm", "o-1", *there, out="o-1: pending")
+    Path("order.fsm").unlink()
+    detent("send", "o-1", "pay", *there, *PAY, "--id", "p-1", out="pending -> charging",
+           err="effect charge_card")
+    detent("send", "o-1", "pay", *there, *PAY, "--id", "p-1", out="was done before, as event 1")
+    detent("send", "o-1", "ping", *there, "--expect", "7", code=4)
+    detent("get", "o-1", *there, out=["order o-1 is charging", "cents=1999"])
+    detent("why", "o-1", *there, out=["takes      ping, ship, halt", "charge_card waits"])
+    detent("history", "o-1", *there, out="card={redacted}")
+    detent("start", "order", "o-2", *there)
+    equal([o["id"] for o in objects("list", *there)], ["o-1", "o-2"])
+    equal([o["id"] for o in objects("timers", *there)], ["o-2"])
+    detent("cancel", "o-2", *there, "--reason", "over", out="stopped in pending")
+    detent("send", "o-2", "ping", *there, code=6, err="over")
+    detent("get", "o-9", *there, code=3, err="did you mean 'o-")
+    detent("store", "info", *there, out="2 instances")
+    detent("store", "verify", *there, err="ok")
+    detent("retry", "--list", *there, err="No effect was given up.")
+
+
+def test_what_a_server_does_better_is_said():
+    Path("order.fsm").write_text(ORDER)
+    there = store()
+    detent("get", "o-1", *there, code=3)
+    detent("start", "order.fsm", "o-1", *there)
+    detent("store", "backup", "x", *there, code=2, err="pg_dump")
+    detent("store", "compact", *there, code=2, err="VACUUM")
+    url = there[1].replace("detent@", "detent:secret@")
+    done = detent("get", "o-9", "--store", url, code=3)
+    check("secret" not in done.stdout + done.stderr)
+    done = run("get", "o-1", "--store", "postgres://detent:secret@/none?host=/nowhere")
+    check(done.returncode == 1 and "secret" not in done.stderr, done.stderr)
+    equal(len(done.stderr.splitlines()), 1)
+
+
+def test_a_watcher_sees_what_others_do():
+    Path("order.fsm").write_text(ORDER)
+    there = store()
+    follower = Follower("start", "order.fsm", "o-1", *there, "--wait")
+    follower.wait_for("o-1: pending")
+    wait_until(lambda: run("send", "o-1", "pay", *there, *PAY).returncode == 0, "a payment")
+    follower.wait_for("pay: pending -> charging")
+    detent("send", "o-1", "ship", *there)
+    follower.end(0)
+
+
+def test_exports_go_both_ways():
+    shop("o-1", "o-2", "o-3")
+    Path("parcel.fsm").write_text(PARCEL)
+    detent("start", "parcel.fsm", "p-1", *STORE)
+    detent("send", "o-1", "pay", *STORE, "--data", '{"card":"4242","cents":18446744073709551615}',
+           "--id", "p-1")
+    detent("send", "o-2", "ship", *STORE)
+    for _ in range(3):
+        detent("send", "o-2", "ping", *STORE)
+    detent("cancel", "o-3", *STORE)
+    there, back = store(), ("--store", "sqlite:back.db")
+    detent("store", "export", "out.jsonl", *STORE)
+    detent("store", "import", "out.jsonl", *there, err="4 instances and 6 events imported")
+    detent("store", "import", "out.jsonl", *there, err="4 instances were there already")
+    detent("store", "verify", *there, err="ok")
+    detent("store", "export", "back.jsonl", *there)
+    detent("store", "import", "back.jsonl", *back, err="4 instances and 6 events imported")
+    for name in ("o-1", "o-2", "o-3", "p-1"):
+        for target in (there, back):
+            equal(one("get", name, *target), one("get", name, *STORE))
+            equal(objects("history", name, *target), objects("history", name, *STORE))
+    detent("send", "o-1", "pay", *there, *PAY, "--id", "p-1", out="was done before, as event 1")
+    detent("send", "o-2", "pay", *there, *PAY, out=["pending -> charging", "charging -> gone"])
+
+
+if __name__ == "__main__":
+    sys.exit(up.main(globals()))
