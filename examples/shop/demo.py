@@ -4,7 +4,7 @@
 """The demo of `make demo`: customers, a shop, a bank, and somebody who kills both with -9.
 
     demo.py --detent PROGRAM --shop PROGRAM [--orders N] [--seconds N] [--seed N] [--keep]
-            [--port N] [--folder FOLDER]
+            [--patience SECONDS] [--port N] [--folder FOLDER]
 
 Customers order until all have an answer; whoever has none asks again with the same id. Meanwhile
 shop and bank die at random instants and are started again. Then they are left alone until nothing
@@ -29,7 +29,6 @@ from pathlib import Path
 from books import FINAL, Audit, read_export, read_ledger
 
 HERE = Path(__file__).resolve().parent
-PATIENCE = 20  # seconds without any answer
 WINDOW = 24    # customers at the counter
 RUSH = 12
 SHOP_LIFE, BANK_LIFE = 0.4, 1.2  # seconds, on average
@@ -132,6 +131,7 @@ class Customers:
         self.count = count
         self.waiting, self.answered = {}, {}
         self.asked_again = 0
+        self.refused = set()
         self.refusal, self.heard_at = "", time.monotonic()
 
     @staticmethod
@@ -143,19 +143,22 @@ class Customers:
         return {"id": f"o-{number:05}", "verb": verb, "cents": cents}
 
     def hear(self, line):
-        """The first answer counts; one who was told no asks again in a while."""
+        """The first answer counts; whoever was told no asks again."""
         answer, order, *rest = line.split(" ", 2) + [""]
         with self.lock:
             if answer in ("ok", "late") and order in self.waiting:
                 self.answered[order] = {**self.waiting.pop(order), "answer": answer}
                 self.heard_at = time.monotonic()
             elif answer == "no":
+                self.refused.add(order)
                 self.refusal = rest[0]
 
     def next_lines(self, come):
         """What is said now, when so many have come in all; some click twice."""
-        lines = []
         with self.lock:
+            lines = [self.line(self.waiting[order]) for order in self.refused & self.waiting.keys()]
+            self.asked_again += len(lines)
+            self.refused.clear()
             while (self.to_come and len(self.waiting) < WINDOW and
                    self.count - len(self.to_come) < come):
                 order = self.to_come.pop()
@@ -269,8 +272,9 @@ class Demo:
         self.shop.ensure_alive()
         self.bank.ensure_alive()
         customers = self.customers
-        if customers.waiting and time.monotonic() > customers.heard_at + PATIENCE:
-            raise Failure(f"no answer for {PATIENCE} s; the last refusal: "
+        patience = self.options.patience
+        if customers.waiting and time.monotonic() > customers.heard_at + patience:
+            raise Failure(f"nobody was answered for {patience:g} s; the last refusal: "
                           f"{customers.refusal or 'none'}")
         if not customers.waiting:
             customers.heard_at = time.monotonic()
@@ -350,10 +354,14 @@ def parse(words):
     parser.add_argument("--orders", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=20, help="how long they are killed")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    parser.add_argument("--patience", type=float, default=20, help="seconds without any answer")
     parser.add_argument("--port", type=int, default=0, help="of the bank; 0: any")
     parser.add_argument("--folder", type=Path, help="for the store and the ledger; it is kept")
     parser.add_argument("--keep", action="store_true", help="do not delete the folder")
-    return parser.parse_args(words)
+    options = parser.parse_args(words)
+    if options.orders < 1 or options.seconds <= 0:
+        parser.error("at least one order, and some time for it")
+    return options
 
 
 def play(options, folder):
