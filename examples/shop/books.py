@@ -48,8 +48,8 @@ class Audit:
         for key in asked:
             self.keys.setdefault(key.split("/")[1], set()).add(key)
         self.lost = self.twice = 0
-        self.latest = 0
-        self.timers = 0
+        self.timers = self.early = 0
+        self.latest = 0  # by so many nanoseconds
         for order in sorted(promises.keys() | orders.keys() | ledger.keys()):
             self.look_at(order)
 
@@ -87,6 +87,7 @@ class Audit:
         self.timers += 1
         self.latest = max(self.latest, late)
         if late < 0:
+            self.early += 1
             self.find(order, f"{event['event']} came {-late} ns before its time")
 
     def look_at_promise(self, order, found):
@@ -108,7 +109,7 @@ class Audit:
         wanted = {"sent": ["yes"], "declined": ["no"]}.get(found["state"], [])
         if [row["answer"] for row in rows] != wanted:
             self.twice += max(0, len(rows) - 1)
-            self.find(order, f"is {found['state']}, and the bank was paid {len(rows)} times")
+            self.find(order, f"is {found['state']}, and {len(rows)} times in the ledger")
         for row in rows:
             if row["cents"] != found["data"]["cents"]:
                 self.find(order, "the bank took another amount")

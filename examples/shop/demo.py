@@ -328,7 +328,7 @@ def report(demo, audit, seconds):
                                 "for again with the same id"),
         ("  sent, declined, lapsed", ", ".join(str(audit.count(state)) for state in
                                                ("sent", "declined", "lapsed"))),
-        ("timers fired", f"{audit.timers}, none early; the latest by "
+        ("timers fired", f"{audit.timers}, {audit.early} early; the latest by "
                          f"{audit.latest / 1_000_000:.0f} ms"),
         ("the bank was asked", f"{len(audit.asked)} times, {audit.asked_again} of them again with "
                                "a known key"),
