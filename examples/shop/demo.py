@@ -97,8 +97,12 @@ class Program:
         self.kills += 1
 
     def bury(self):
+        """Neither has anything to complain about: dying is not an error of theirs."""
         self.process.wait()
         self.reader.join()
+        complaint = self.process.stderr.read().strip()
+        if complaint:
+            raise Failure(f"the {self.name} complained: {complaint}")
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             try:
                 stream.close()
@@ -113,8 +117,9 @@ class Program:
             code = self.process.wait(60)
         except subprocess.TimeoutExpired:
             raise Failure(f"the {self.name} does not end") from None
-        if code != 0:
-            raise Failure(f"the {self.name} ended with {code}: {self.process.stderr.read()}")
+        complaint = self.process.stderr.read().strip()
+        if code != 0 or complaint:
+            raise Failure(f"the {self.name} ended with {code}: {complaint}")
 
     def end(self):
         if self.process and self.process.poll() is None:
