@@ -86,8 +86,10 @@ class Program:
             pass
 
     def ensure_alive(self):
-        if self.process.poll() is not None:
-            text = self.process.stderr.read().strip() or "without a word"
+        code = self.process.poll()
+        if code is not None:
+            text = self.process.stderr.read().strip() or (
+                f"signal {-code}" if code < 0 else f"exit code {code}")
             raise Failure(f"the {self.name} ended by itself: {text}")
 
     def kill(self):
