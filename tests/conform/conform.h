@@ -49,7 +49,8 @@ struct driver {
      * none. Nobody has the store open. */
     void (*execute)(struct box *box, const char *sql);
 };
-extern const struct driver driver_memory, driver_postgres, driver_shared, driver_sqlite;
+extern const struct driver driver_memory, driver_pooled, driver_postgres, driver_shared,
+    driver_sqlite;
 
 /* A store in its world. */
 struct box {
