@@ -206,7 +206,8 @@ void bench_goal_text(
         break;
     case BENCH_AHEAD_OF:
         if (goal->value > 0)
-            (void)snprintf(target, capacity, "at least %g x as fast as %s", goal->value, goal->against);
+            (void)snprintf(
+                target, capacity, "at least %g x as fast as %s", goal->value, goal->against);
         else
             (void)snprintf(target, capacity, "ahead of %s", goal->against);
         break;

@@ -34,7 +34,8 @@ static const unsigned char hash[32] = "thirty-two bytes that are random";
 static int fail(const struct raw_sqlite *raw, char *note)
 {
     (void)snprintf(
-        note, BENCH_NOTE_MAX, "%.150s", raw->database ? sqlite3_errmsg(raw->database) : "no memory");
+        note, BENCH_NOTE_MAX, "%.150s",
+        raw->database ? sqlite3_errmsg(raw->database) : "no memory");
     return DET_ERR_IO;
 }
 
@@ -81,9 +82,8 @@ static int read_rows(struct raw_sqlite *raw)
 {
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(
-        raw->database,
-        "SELECT key, sequence, last_event, started_at FROM instances ORDER BY key", -1, &statement,
-        NULL);
+        raw->database, "SELECT key, sequence, last_event, started_at FROM instances ORDER BY key",
+        -1, &statement, NULL);
 
     for (uint32_t i = 0; code == SQLITE_OK && i < raw->count; i++) {
         struct raw_row *row = &raw->rows[i];
@@ -123,8 +123,7 @@ int raw_sqlite_open(struct raw_sqlite *raw, const char *path, char *note)
 
     memset(raw, 0, sizeof *raw);
     raw->seed = 1;
-    code = sqlite3_open_v2(
-        path, &raw->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    code = sqlite3_open_v2(path, &raw->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_exec(raw->database, settings, NULL, NULL, NULL);
     if (code == SQLITE_OK)
@@ -224,8 +223,8 @@ static bool write_event(struct raw_sqlite *raw, struct raw_row *row, int64_t now
 static bool checkpoint(const struct raw_sqlite *raw)
 {
     return raw->wal_pages < CHECKPOINT_PAGES ||
-           sqlite3_wal_checkpoint_v2(
-               raw->database, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) == SQLITE_OK;
+           sqlite3_wal_checkpoint_v2(raw->database, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) ==
+               SQLITE_OK;
 }
 
 int raw_sqlite_write(struct raw_sqlite *raw, unsigned batch)
