@@ -382,6 +382,7 @@ static int sqlite_open(
     store = DET_NEW(options->allocator, struct sqlite_store);
     if (!store)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
+    det_chain_prepare();
     store->store.ops = &sqlite_ops;
     store->store.world = options->world;
     store->store.allocator = options->allocator;
