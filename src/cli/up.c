@@ -324,8 +324,8 @@ static int settle(struct up *up)
 static void forget_supervisor(void)
 {
     static const char *const names[] = {
-        "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS",
-        "LISTEN_FDNAMES",
+        "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
+        "LISTEN_PID",    "LISTEN_FDS",    "LISTEN_FDNAMES",
     };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
