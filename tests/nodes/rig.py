@@ -71,7 +71,8 @@ class Server:
             self.process = subprocess.Popen(
                 [programs() / "postgres", "-D", self.folder / "data", "-k", self.folder,
                  "-c", "listen_addresses=", "-c", "shared_buffers=16MB",
-                 "-c", "max_connections=200", "-c", "log_min_messages=fatal"],
+                 "-c", "max_connections=200", "-c", "log_min_messages=fatal",
+                 "-c", "recovery_init_sync_method=syncfs"],
                 cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
                 preexec_fn=end_with_us, **self.options)
         ready = [programs() / "pg_isready", "-q", "-h", self.folder, "-U", "detent"]
@@ -178,7 +179,7 @@ class Cluster:
         self.schema = f"bells_{server.clusters}"
         self.nodes, self.number, self.lock = [], 0, threading.Lock()
         self.asked, self.starts, self.open, self.grants, self.ran = {}, {}, {}, [], []
-        self.locks = {}
+        self.locks, self.events = {}, {}
 
     def url(self, host=None):
         return f"postgres://detent@/postgres?{host or f'host={self.server.folder}'}" \
@@ -246,7 +247,9 @@ class Cluster:
         return name
 
     def send(self, node, instance, event="note", name=None):
+        """An id that was sent before is sent again as the same event."""
         name = name or self.id()
+        event = self.events.setdefault(name, event)
         self.put(name, instance, self.asked)
         node.tell("send", name, instance, event)
         return name
