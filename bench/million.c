@@ -26,8 +26,8 @@
 extern char **environ;
 
 static char path[BENCH_PATH_MAX];
-static uint64_t instances;    /* 0: the file is still to be made */
-static double creation_ns;    /* of one */
+static uint64_t instances;     /* 0: the file is still to be made */
+static double creation_ns;     /* of one */
 static double cold_p99, bytes; /* of the last lap */
 
 static int run_verb(struct bench_lap *lap, const char *verb, json_t **ret)
@@ -171,7 +171,7 @@ static int run_first(struct bench_lap *lap)
     return r;
 }
 
-#define SENDS "64 senders, any of them"
+#define SENDS  "64 senders, any of them"
 #define COMMON .against = "", .has_no_allocations = true
 
 static const struct bench_case cases[] = {
@@ -192,7 +192,6 @@ extern const struct bench bench_million;
 const struct bench bench_million = {
     .title = "1,000,000 instances in a SQLite file",
     .operation = "operation",
-    .is_slow = true,
     .rounds = 3,
     .cases = cases,
     .case_count = sizeof cases / sizeof cases[0],
