@@ -37,8 +37,8 @@ struct ask {
     struct det_error error;
 };
 
-/* The ask that this thread of the pool carries out. The runtime tells of a commit on the thread that
- * made it, so that its steps are those of the ask. */
+/* The ask that this thread of the pool carries out. The runtime tells of a commit on the thread
+ * that made it, so that its steps are those of the ask. */
 static _Thread_local struct ask *current;
 
 void up_ask_observe(const struct det_note *note)
