@@ -122,9 +122,31 @@ void det_errand_drop(
     det_errand_close(runtime, errand);
 }
 
-det_time det_errand_backoff(struct det_runtime *runtime, uint32_t attempt)
+struct det_effect_policy det_errand_policy(
+    const struct det_runtime *runtime, const struct det_errand *errand)
 {
-    const struct det_effect_policy *policy = &runtime->options.effects;
+    const struct det_runtime_options *options = &runtime->options;
+    struct det_effect_policy policy = options->effects;
+    const struct det_effect_policy *own = NULL;
+
+    if (options->effect_policy)
+        own = options->effect_policy(
+            options->user, errand->due.resident->served->machine, errand->row.effect);
+    if (!own)
+        return policy;
+    policy.attempts_max = own->attempts_max ? own->attempts_max : policy.attempts_max;
+    policy.backoff_first = own->backoff_first ? own->backoff_first : policy.backoff_first;
+    policy.backoff_max = own->backoff_max ? own->backoff_max : policy.backoff_max;
+    policy.deadline = own->deadline ? own->deadline : policy.deadline;
+    policy.same_visit_only = own->same_visit_only || policy.same_visit_only;
+    if (own->jitter_percent)
+        policy.jitter_percent = own->jitter_percent == UINT32_MAX ? 0 : own->jitter_percent;
+    return policy;
+}
+
+det_time det_errand_backoff(
+    struct det_runtime *runtime, const struct det_effect_policy *policy, uint32_t attempt)
+{
     det_time span = policy->backoff_first;
 
     for (uint32_t i = 1; i < attempt && i < DOUBLING_MAX && span < policy->backoff_max; i++)
@@ -141,7 +163,7 @@ det_time det_errand_backoff(struct det_runtime *runtime, uint32_t attempt)
 
 det_time det_errand_deadline(const struct det_runtime *runtime, const struct det_errand *errand)
 {
-    det_time span = runtime->options.effects.deadline;
+    det_time span = det_errand_policy(runtime, errand).deadline;
 
     return span ? det_add_time(errand->row.at, span) : DET_NEVER;
 }

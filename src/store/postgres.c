@@ -58,6 +58,11 @@ static void close_store(struct det_store *base)
     DET_DELETE(allocator, store);
 }
 
+static bool is_lost(struct det_store *store)
+{
+    return atomic_load(&postgres_store_of(store)->is_poisoned);
+}
+
 static const struct det_store_ops ops = {
     .is_shared = true,
     .close = close_store,
@@ -77,6 +82,7 @@ static const struct det_store_ops ops = {
     .prune = det_postgres_prune,
     .listen = det_postgres_listen,
     .check = det_postgres_check,
+    .is_lost = is_lost,
     .machines = det_postgres_machines,
     .migrate = det_postgres_migrate,
 };
