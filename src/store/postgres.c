@@ -79,6 +79,7 @@ static const struct det_store_ops ops = {
     .check = det_postgres_check,
     .machines = det_postgres_machines,
     .migrate = det_postgres_migrate,
+    .jobs = &det_postgres_jobs,
 };
 
 static int open_statements(struct postgres_store *store)
