@@ -516,7 +516,8 @@ static void two_openings_share_the_places_of_a_queue(void **state)
     assert_int_equal(end(box, &a, DET_JOB_DONE, 0), 0);
     assert_int_equal(other->ops->jobs->claim(other, &wanted, show, &shown, &next), 0);
     assert_string_equal(shown.id, "b");
-    assert_string_not_equal(shown.owner, a.owner);
+    if (!box->driver->is_stand_in)
+        assert_string_not_equal(shown.owner, a.owner);
     claim_none(box, 1);
     box_close_store(box, other);
 }
