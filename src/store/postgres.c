@@ -85,6 +85,7 @@ static const struct det_store_ops ops = {
     .is_lost = is_lost,
     .machines = det_postgres_machines,
     .migrate = det_postgres_migrate,
+    .jobs = &det_postgres_jobs,
 };
 
 static int open_statements(struct postgres_store *store)

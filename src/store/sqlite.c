@@ -350,6 +350,7 @@ static const struct det_store_ops sqlite_ops = {
     .migrate = det_sqlite_migrate,
     .backup = det_sqlite_backup,
     .compact = det_sqlite_compact,
+    .jobs = &det_sqlite_jobs,
 };
 
 static int open_parts(
