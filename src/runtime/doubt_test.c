@@ -3,6 +3,8 @@
 
 /* doubt_test.c - a commit that happened though the store said otherwise: it counts and is told as
  * what it is, once. Every test runs over a quick store and over one that blocks. */
+#include <limits.h>
+
 #include "runtime/faulty_test.h"
 
 static void in_doubt_on(bool is_quick, void (*test)(struct fixture *f, struct faulty *faulty))
@@ -317,9 +319,30 @@ static void a_runtime_may_be_closed_in_the_middle_of_recovery(void **state)
     in_doubt_on(true, closes);
 }
 
+/* A reload after each failure is no new beginning. */
+static void a_timer_that_cannot_be_recorded_waits_longer_each_time(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct faulty faulty;
+
+    (void)state;
+    faulty_wrap(&faulty, f, false);
+    assert_int_equal(start(f, "o-1"), 0);
+    faulty_set(&faulty, FAULT_BEFORE, DET_ERR_IO, 0);
+    faulty.times = INT_MAX;
+    advance(f, 31 * DET_MINUTE);
+    assert_in_range(faulty.faults, 5, 20);
+    faulty.times = 0;
+    advance(f, DET_MINUTE);
+    assert_int_equal(get(f, "o-1").state, CANCELLED);
+    assert_int_equal(counts(f).timeouts_fired, 1);
+    fixture_close(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_timer_that_cannot_be_recorded_waits_longer_each_time),
         cmocka_unit_test(a_timer_that_fired_in_doubt_has_fired),
         cmocka_unit_test(a_timer_that_was_rejected_in_doubt_is_rejected),
         cmocka_unit_test(a_product_that_was_taken_in_doubt_is_taken),

@@ -117,14 +117,16 @@ static void fire_later(struct det_turn *turn, int r)
     det_time span = EARLY_SPAN;
 
     if (!det_armed_is_ours(armed) || armed->visit != turn->timer_visit ||
-        armed->deadline != turn->timer_deadline || det_heap_contains(&armed->due.node))
+        armed->deadline != turn->timer_deadline)
         return;
     if (r == DET_ERR_LOCKED)
         span = det_errand_backoff(turn->runtime, policy, 1);
     else if (r != DET_ERR_EARLY)
         span = det_errand_backoff(turn->runtime, policy, ++armed->attempts);
     armed->when = det_add_time(turn->now, span);
-    det_due_insert(turn->shard, &armed->due, armed->when);
+    /* A load meanwhile may have put it in: when its turn comes, the loop sees that it is later. */
+    if (!det_heap_contains(&armed->due.node))
+        det_due_insert(turn->shard, &armed->due, armed->when);
 }
 
 /* After the turn, which was one of a batch. Until now the resident stays. */

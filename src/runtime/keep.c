@@ -28,6 +28,15 @@ static bool is_at_the_end(const struct det_turn *turn)
     return head->is_stopped || turn->served->machine->states[head->state].flags & DET_STATE_FINAL;
 }
 
+/* The time of the last event; after a load only that of the last goto is known, which may make one
+ * snapshot more than need be. */
+static det_time acted_at(const struct det_turn *turn)
+{
+    const struct det_resident *resident = turn->resident;
+
+    return resident->acted_at ? resident->acted_at : resident->head.last_transition_at;
+}
+
 bool det_keep_wants_snapshot(const struct det_turn *turn)
 {
     const struct det_snapshot_policy *policy = &turn->runtime->options.snapshots;
@@ -40,9 +49,7 @@ bool det_keep_wants_snapshot(const struct det_turn *turn)
         return true;
     if (policy->on_final && is_at_the_end(turn))
         return true;
-    return policy->span &&
-           passes(
-               (uint64_t)before->last_transition_at, (uint64_t)turn->now, (uint64_t)policy->span);
+    return passes((uint64_t)acted_at(turn), (uint64_t)turn->now, (uint64_t)policy->span);
 }
 
 size_t det_keep_history(const struct det_turn *turn, uint16_t target[DET_HISTORY_MAX])

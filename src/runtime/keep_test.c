@@ -169,6 +169,22 @@ static void the_first_event_of_each_span_makes_one(void **state)
     fixture_close(f);
 }
 
+static void stays_count_as_events_of_a_span_too(void **state)
+{
+    struct fixture *f =
+        fixture_open((struct det_runtime_options){ .snapshots = { .span = DET_MINUTE } });
+
+    (void)state;
+    assert_int_equal(start(f, "o-1"), 0);
+    advance(f, DET_MINUTE);
+    ping(f, "o-1", 5);
+    assert_int_equal(snapshot_at(f, "o-1"), 1);
+    advance(f, DET_MINUTE);
+    ping(f, "o-1", 2);
+    assert_int_equal(snapshot_at(f, "o-1"), 6);
+    fixture_close(f);
+}
+
 static void a_final_state_and_a_stop_make_one(void **state)
 {
     struct fixture *f =
@@ -422,6 +438,7 @@ int main(void)
         cmocka_unit_test(every_n_events_the_head_becomes_the_snapshot),
         cmocka_unit_test(a_batch_that_passes_the_mark_makes_one_at_its_end),
         cmocka_unit_test(the_first_event_of_each_span_makes_one),
+        cmocka_unit_test(stays_count_as_events_of_a_span_too),
         cmocka_unit_test(a_final_state_and_a_stop_make_one),
         cmocka_unit_test(only_what_a_snapshot_covers_is_pruned),
         cmocka_unit_test(a_pruned_instance_goes_on_after_a_reload),

@@ -132,9 +132,11 @@ static void install_timer(struct image *image, struct det_shard *shard, size_t s
     struct det_draft_timer *timer = &image->timers[slot];
     struct det_armed *armed =
         det_resident_timer(image->resident, slot ? (uint16_t)(slot - 1) : DET_STATE_TIMER);
+    struct det_armed before;
 
     if (!armed)
         return;
+    before = *armed;
     det_armed_disarm(image->runtime, armed);
     if (!timer->is_set)
         return;
@@ -150,6 +152,11 @@ static void install_timer(struct image *image, struct det_shard *shard, size_t s
                                    .is_foreign = timer->is_foreign });
     armed->value = timer->value;
     timer->value = NULL;
+    /* What was tried in vain goes on where it was: loading is no new beginning. */
+    if (before.is_armed && before.visit == armed->visit && before.deadline == armed->deadline) {
+        armed->attempts = before.attempts;
+        armed->when = before.when;
+    }
 }
 
 static bool is_under_way(const struct det_errand *errand)

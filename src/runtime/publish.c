@@ -155,6 +155,8 @@ void det_turn_publish(struct det_turn *turn, const struct det_store_commit *comm
     }
     resident->handle = commit->instance;
     resident->head = draft->head;
+    if (draft->event_count)
+        resident->acted_at = turn->now;
     hint(turn, commit);
     if (!turn->is_claimed)
         return;

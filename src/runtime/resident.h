@@ -128,6 +128,7 @@ struct det_resident {
     uint64_t hash;    /* of the id */
     struct det_served *served;
     struct det_resident_more *more;
+    det_time acted_at; /* of its last event; 0: not since it was loaded */
     const void *owner; /* the thread that claimed it */
     uint32_t pins;     /* who needs it to stay, claimed or not */
     bool is_used;      /* since the ring last came round to it; see cache.c */

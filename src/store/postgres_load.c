@@ -248,9 +248,12 @@ static int give_effect(struct loading *loading, int row, void *event, void *data
         r = det_row_data_decode(machine, det_postgres_bytes(rows, row, ROW_DATA), data);
     if (r == 0)
         r = read_event(machine, rows, row, event, &kind);
+    /* An effect always has the event that asked for it. */
+    if (r == 0 && kind == UINT16_MAX)
+        r = DET_ERR_CORRUPT;
     if (r < 0)
         return r;
-    effect.event = kind == UINT16_MAX ? NULL : event;
+    effect.event = event;
     return loading->rows->effect(loading->rows->context, &effect);
 }
 

@@ -197,7 +197,10 @@ static int load_effect(
     if (r < 0)
         return row.is_dead ? 0 : r;
     r = det_row_data_decode(machine, bytes, data);
-    if (r == 0 && event != UINT16_MAX) {
+    /* An effect always has the event that asked for it. */
+    if (r == 0 && event == UINT16_MAX)
+        r = DET_ERR_CORRUPT;
+    if (r == 0) {
         r = det_row_payload_decode(machine, event, det_sqlite_get_bytes(call, 13), value);
         row.event = value;
     }
