@@ -24,7 +24,11 @@ PATIENCE = 90  # seconds that anything may take on a busy machine
 
 
 class Wrong(Exception):
-    """Something that must hold does not."""
+    """Something that must hold does not; `names` are the rules of history.py that are broken."""
+
+    def __init__(self, text, names=()):
+        super().__init__(text)
+        self.names = set(names)
 
 
 def wait_until(condition, what):
@@ -316,5 +320,5 @@ class Cluster:
         for name, text in found[:10]:
             print(f"{self.schema}: {name}: {text}", flush=True)
         if found:
-            raise Wrong(f"{len(found)} violations")
+            raise Wrong(f"{len(found)} violations", (name for name, _ in found))
         return history
