@@ -20,6 +20,7 @@ from pathlib import Path
 from history import ACKED, NEVER, REFUSED, Asked, Grant, History, Ran, Row, check
 
 SPAN = 250_000_000  # of the timeout in bell.fsm
+LIBC = ctypes.CDLL(None)
 PATIENCE = 90  # seconds that anything may take on a busy machine
 
 
@@ -50,7 +51,7 @@ def programs():
 
 
 def end_with_us():
-    ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))
+    LIBC.prctl(1, int(signal.SIGQUIT))
 
 
 class Server:
@@ -90,8 +91,8 @@ class Server:
     def query(self, sql):
         """The rows, as lists of texts."""
         done = subprocess.run(
-            ["psql", "-XAtq", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-U",
-             "detent", "postgres", "-c", sql], check=False, capture_output=True, text=True)
+            [programs() / "psql", "-XAtq", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-h", self.folder,
+             "-U", "detent", "postgres", "-c", sql], check=False, capture_output=True, text=True)
         if done.returncode != 0:
             raise Wrong(done.stderr)
         return [line.split("\t") for line in done.stdout.splitlines()]
@@ -116,8 +117,7 @@ class Node:
         url = cluster.url(host)
         self.process = subprocess.Popen(
             [cluster.program, url, str(cluster.lease), str(cluster.timeout), str(workers),
-             str(clock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            preexec_fn=end_with_us)
+             str(clock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 

@@ -61,8 +61,8 @@ void step_reach(const char *name, const char *side)
     pthread_mutex_unlock(&mutex);
 }
 
-/* What a batch is, by the first of its commits that is more than a plain send: one under a lock, the
- * firing of a timer, the end of an effect. */
+/* What a batch is, by the first of its commits that is more than a plain send: one under a lock,
+ * the firing of a timer, the end of an effect. */
 static const char *kind_of(struct det_store_commit *const *commits, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
