@@ -66,7 +66,7 @@ nightly: check test
 	@CRASH_SEED=$$(date +%s) CRASH_STEPS=$(NIGHTLY_CRASH_STEPS) ctest --preset release \
 		-L '^crash$$' -R states --timeout 86400
 	@NODES_SEED=$$(date +%s) NODES_TIMES=$(NIGHTLY_NODES_TIMES) ctest --preset release \
-		-L '^nodes$$' --timeout 86400
+		-L '^processes$$' --timeout 86400
 	@scripts/build asan
 	@ctest --preset clang
 	@ctest --test-dir build/asan --output-on-failure -j2
