@@ -16,6 +16,7 @@ SIM_SEEDS ?= 1000
 NIGHTLY_FUZZ_SECONDS ?= 600
 NIGHTLY_SIM_SEEDS ?= 100000
 NIGHTLY_CRASH_STEPS ?= 600
+NIGHTLY_NODES_TIMES ?= 10
 
 .NOTPARALLEL:
 .PHONY: release run demo test bench fuzz sim check nightly coverage install clean setup setup-all
@@ -68,6 +69,8 @@ nightly: check test
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(NIGHTLY_FUZZ_SECONDS)
 	@CRASH_SEED=$$(date +%s) CRASH_STEPS=$(NIGHTLY_CRASH_STEPS) ctest --preset release \
 		-L '^crash$$' -R states --timeout 86400
+	@NODES_SEED=$$(date +%s) NODES_TIMES=$(NIGHTLY_NODES_TIMES) ctest --preset release \
+		-L '^processes$$' --timeout 86400
 	@scripts/build asan
 	@ctest --preset clang
 	@ctest --test-dir build/asan --output-on-failure -j2

@@ -3,7 +3,8 @@
 # Copyright the detent authors
 """Compares what was asked of several nodes with what their store has recorded.
 
-    history.py     rejects bad histories, each broken in one way, and takes the good ones
+    history.py     rejects bad histories, each broken in one way, and takes the good ones; and small
+                   random ones are judged as by trying all orders
 
 Event ids are unique, so there is nothing to search for: everything is one pass over the events of
 an instance. What must hold, by the name under which a violation is told:
@@ -23,6 +24,7 @@ an instance. What must hold, by the name under which a violation is told:
     undone     when all has ended, no timer is left that has not fired
 """
 import copy
+import itertools
 import random
 import sys
 from dataclasses import dataclass, field
@@ -428,6 +430,47 @@ BAD = {
 }
 
 
+def legal(asked):
+    """Every record that a single store could have of these, by trying all orders: the slow way."""
+    for count in range(len(asked) + 1):
+        for order in itertools.permutations(asked, count):
+            late = any(b.returned < a.called for i, a in enumerate(order) for b in order[i:])
+            kept = all((item in order) if item.status == ACKED else item.status != REFUSED or
+                       item not in order for item in asked)
+            told = all(item.sequence == place for place, item in enumerate(order, 1)
+                       if item.status == ACKED)
+            if kept and told and not late:
+                yield tuple(item.id for item in order)
+
+
+def small(chance):
+    """A few sends with random times and answers, and a record that may be right or wrong."""
+    asked = []
+    for number in range(chance.randint(1, 4)):
+        called = chance.randint(0, 6)
+        item = Asked(f"e-{number}", "a", called, called + chance.randint(1, 4))
+        item.status = chance.choice((ACKED, ACKED, ACKED, UNKNOWN, REFUSED))
+        item.returned = NEVER if item.status == UNKNOWN else item.returned
+        asked.append(item)
+    order = [item for item in asked if item.status == ACKED or chance.random() < 0.4]
+    chance.shuffle(order)
+    for place, item in enumerate(order, 1):
+        item.sequence = place if chance.random() < 0.95 else place + 1
+    return asked, [Row("a", place, 1, "quiet", "quiet", "note", False, place, item.id)
+                   for place, item in enumerate(order, 1)]
+
+
+def compare(count):
+    """The quick way against the slow one; how many are legal, and how often they differ."""
+    chance, right, wrong = random.Random(1), 0, 0
+    for _ in range(count):
+        asked, rows = small(chance)
+        is_legal = tuple(row.id for row in rows) in set(legal(asked))
+        right += is_legal
+        wrong += is_legal != (not check(History(asked, rows=rows)))
+    return right, wrong
+
+
 def main():
     seeds, wrong = range(100), 0
     for seed in seeds:
@@ -443,7 +486,9 @@ def main():
                 wrong += 1
     print(f"{len(seeds)} good histories, {len(seeds) * len(BAD)} bad ones of {len(BAD)} kinds, "
           f"{wrong} misjudged")
-    return 1 if wrong else 0
+    right, differ = compare(5000)
+    print(f"5000 small ones, {right} of them legal by trying all orders, {differ} misjudged")
+    return 1 if wrong or differ or not 500 < right < 4500 else 0
 
 
 if __name__ == "__main__":

@@ -26,9 +26,11 @@
  *
  * At the end of the input it closes everything, has the store checked, and says "findings N". */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include <detent/driver/store.h>
 #include <detent/driver/world.h>
@@ -273,6 +275,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "see the head of node.c\n");
         return 2;
     }
+    /* Also when it is stopped. */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     shift_clock(strtol(argv[5], NULL, 10) * DET_SECOND);
     count = strtoul(argv[4], NULL, 10);
     r = open_node(

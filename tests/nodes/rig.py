@@ -20,11 +20,16 @@ from pathlib import Path
 from history import ACKED, NEVER, REFUSED, Asked, Grant, History, Ran, Row, check
 
 SPAN = 250_000_000  # of the timeout in bell.fsm
+LIBC = ctypes.CDLL(None)
 PATIENCE = 90  # seconds that anything may take on a busy machine
 
 
 class Wrong(Exception):
-    """Something that must hold does not."""
+    """Something that must hold does not; `names` are the rules of history.py that are broken."""
+
+    def __init__(self, text, names=()):
+        super().__init__(text)
+        self.names = set(names)
 
 
 def wait_until(condition, what):
@@ -46,7 +51,7 @@ def programs():
 
 
 def end_with_us():
-    ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))
+    LIBC.prctl(1, int(signal.SIGQUIT))
 
 
 class Server:
@@ -86,8 +91,8 @@ class Server:
     def query(self, sql):
         """The rows, as lists of texts."""
         done = subprocess.run(
-            ["psql", "-XAtq", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-U",
-             "detent", "postgres", "-c", sql], check=False, capture_output=True, text=True)
+            [programs() / "psql", "-XAtq", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-h", self.folder,
+             "-U", "detent", "postgres", "-c", sql], check=False, capture_output=True, text=True)
         if done.returncode != 0:
             raise Wrong(done.stderr)
         return [line.split("\t") for line in done.stdout.splitlines()]
@@ -112,8 +117,7 @@ class Node:
         url = cluster.url(host)
         self.process = subprocess.Popen(
             [cluster.program, url, str(cluster.lease), str(cluster.timeout), str(workers),
-             str(clock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            preexec_fn=end_with_us)
+             str(clock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 
@@ -316,5 +320,5 @@ class Cluster:
         for name, text in found[:10]:
             print(f"{self.schema}: {name}: {text}", flush=True)
         if found:
-            raise Wrong(f"{len(found)} violations")
+            raise Wrong(f"{len(found)} violations", (name for name, _ in found))
         return history

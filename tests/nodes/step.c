@@ -7,7 +7,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +21,7 @@ static const struct det_store_ops *inner;
 static struct det_store_ops outer;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char armed[NAME_MAX_SIZE] = "none";
+static const char *bug;
 
 void step_say(const char *format, ...)
 {
@@ -52,15 +55,19 @@ void step_reach(const char *name, const char *side)
     if (strcmp(full, armed) == 0) {
         snprintf(armed, sizeof armed, "none");
         step_say("stopped %s", full);
-        (void)kill(getpid(), SIGSTOP);
+        /* To this thread, which then does not come a step further; the others stop with it. */
+        (void)raise(SIGSTOP);
     }
     pthread_mutex_unlock(&mutex);
 }
 
-/* What a batch is, by the first of its commits that is more than a plain send. */
+/* What a batch is, by the first of its commits that is more than a plain send: one under a lock,
+ * the firing of a timer, the end of an effect. */
 static const char *kind_of(struct det_store_commit *const *commits, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        if (commits[i]->fence)
+            return "locked";
         for (size_t k = 0; k < commits[i]->timer_count; k++) {
             if (commits[i]->timers[k].kind == DET_STORE_TAKE)
                 return "fire";
@@ -73,13 +80,46 @@ static const char *kind_of(struct det_store_commit *const *commits, size_t count
     return "commit";
 }
 
+static bool has_bug(const char *name)
+{
+    return bug && strcmp(bug, name) == 0;
+}
+
+/* As if the store asked for no fence: whatever would be let in now. */
+static void forge(struct det_store *store, struct det_store_commit *commit)
+{
+    const struct det_store_lease_change look = { .verb = DET_LEASE_LOOK, .name = commit->id };
+    struct det_store_lease found;
+
+    if (commit->fence && inner->lock(store, commit->machine, &look, &found) == 0)
+        commit->fence = found.owner[0] ? found.token : 0;
+}
+
+static int commit_badly(
+    struct det_store *store, struct det_store_commit *const *commits, size_t count)
+{
+    static atomic_uint calls;
+
+    for (size_t i = 0; i < count; i++) {
+        if (has_bug("id"))
+            commits[i]->event_id = NULL;
+        if (has_bug("fence"))
+            forge(store, commits[i]);
+        if (has_bug("early"))
+            commits[i]->result = 0;
+    }
+    if (has_bug("early") && !commits[0]->is_new && atomic_fetch_add(&calls, 1) % 8 == 7)
+        return 0;
+    return inner->commit(store, commits, count);
+}
+
 static int commit(struct det_store *store, struct det_store_commit *const *commits, size_t count)
 {
     const char *kind = kind_of(commits, count);
     int r;
 
     step_reach(kind, "before");
-    r = inner->commit(store, commits, count);
+    r = commit_badly(store, commits, count);
     step_reach(kind, "after");
     return r;
 }
@@ -163,6 +203,8 @@ static int lock(
 
 void step_watch(struct det_store *store)
 {
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes it. */
+    bug = getenv("NODES_BUG");
     inner = store->ops;
     outer = *inner;
     outer.commit = commit;

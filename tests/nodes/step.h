@@ -6,7 +6,13 @@
  * The operations of an opened store are replaced by ones that call them; nothing of the product
  * knows about it. A step has two sides, "commit.before" and "commit.after". When the step that was
  * named comes next, the process says "stopped STEP" and stops itself, all threads of it, as
- * SIGSTOP does; it is the test's to continue it. */
+ * SIGSTOP does; it is the test's to continue it.
+ *
+ * The store can also be made a bad one, so that the test is seen to find out: NODES_BUG in the
+ * environment is
+ *     early   some commits are said to be durable and never made
+ *     id      event ids are not remembered
+ *     fence   the fence is not checked */
 #ifndef DET_NODES_STEP_H
 #define DET_NODES_STEP_H
 
