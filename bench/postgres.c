@@ -137,7 +137,7 @@ static int open_postgres(char *note)
     return r;
 }
 
-static const unsigned one = 1, some = 8, many = 32;
+static const unsigned one = 1, some = 8, many = 32, most = 256;
 
 #define RAW_ONE  "arrays by hand, 1 in a statement"
 #define RAW_SOME "arrays by hand, 8 in a statement"
@@ -154,6 +154,8 @@ static const struct bench_case cases[] = {
     { RAW_MANY, BENCH_LIMIT, run_raw, &many, 6400, COMMON, .against = "" },
     { "32 senders", BENCH_OURS, run_ours, &many, 6400, COMMON, .against = RAW_MANY,
       .goals = { { BENCH_RATIO_MAX, 1.25, NULL }, { BENCH_AHEAD_OF, 100, DBOS } } },
+    { "256 senders", BENCH_OURS, run_ours, &most, 12800, COMMON, .against = RAW_MANY,
+      .goals = { { BENCH_AHEAD_OF, 100, DBOS } } },
     { DBOS, BENCH_PEER, run_peer, BENCH_PEERS "/dbos.cjs", 400, COMMON, .against = RAW_MANY },
     { "pg-boss, a job, 32 at once", BENCH_PEER, run_peer, BENCH_PEERS "/pg_boss.cjs", 400, COMMON,
       .against = RAW_MANY },
