@@ -46,7 +46,7 @@ test: setup-all
 
 bench: setup-all
 	@scripts/setup bench || echo "going on without the peers that are not installed"
-	@scripts/npm bench/peers build/peers || echo "going on without XState"
+	@scripts/npm bench/peers build/peers || echo "going on without the peers of npm"
 	@scripts/build release
 	NODE_PATH=build/peers/node_modules build/release/bench/detent-bench $(BENCH_ARGS)
 

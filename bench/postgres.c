@@ -51,6 +51,20 @@ static int run_ours(struct bench_lap *lap)
     return r < 0 ? bench_lap_fail(lap, r, "%s", det_error_text(r)) : 0;
 }
 
+/* A peer in a program of its own, on the same server: a workflow, or a job, 32 at once. */
+static int run_peer(struct bench_lap *lap)
+{
+    const char *script = lap->argument;
+    char url[BENCH_PATH_MAX], count[24];
+    const char *words[] = { "node", "--no-deprecation", script, url, count, "32", NULL };
+
+    (void)snprintf(
+        url, sizeof url, "postgresql://postgres@localhost/postgres?host=%s",
+        det_test_postgres_host(server));
+    (void)snprintf(count, sizeof count, "%llu", (unsigned long long)lap->operations);
+    return bench_child_peer(lap, words);
+}
+
 /* A store in a schema of its own, with all instances; free() the URL. */
 static int make_store(char **ret_url, struct det_error *reterr)
 {
@@ -123,12 +137,13 @@ static int open_postgres(char *note)
     return r;
 }
 
-static const unsigned one = 1, some = 8, many = 32;
+static const unsigned one = 1, some = 8, many = 32, most = 256;
 
 #define RAW_ONE  "arrays by hand, 1 in a statement"
 #define RAW_SOME "arrays by hand, 8 in a statement"
 #define RAW_MANY "arrays by hand, 32 in a statement"
 #define COMMON   .has_no_allocations = true
+#define DBOS     "DBOS transact, a workflow, 32 at once"
 #define GOAL     .goals = { { BENCH_RATIO_MAX, 1.25, NULL } }
 
 static const struct bench_case cases[] = {
@@ -137,7 +152,13 @@ static const struct bench_case cases[] = {
     { RAW_SOME, BENCH_LIMIT, run_raw, &some, 2000, COMMON, .against = "" },
     { "8 senders", BENCH_OURS, run_ours, &some, 2000, COMMON, .against = RAW_SOME, GOAL },
     { RAW_MANY, BENCH_LIMIT, run_raw, &many, 6400, COMMON, .against = "" },
-    { "32 senders", BENCH_OURS, run_ours, &many, 6400, COMMON, .against = RAW_MANY, GOAL },
+    { "32 senders", BENCH_OURS, run_ours, &many, 6400, COMMON, .against = RAW_MANY,
+      .goals = { { BENCH_RATIO_MAX, 1.25, NULL }, { BENCH_AHEAD_OF, 100, DBOS } } },
+    { "256 senders", BENCH_OURS, run_ours, &most, 12800, COMMON, .against = RAW_MANY,
+      .goals = { { BENCH_AHEAD_OF, 100, DBOS } } },
+    { DBOS, BENCH_PEER, run_peer, BENCH_PEERS "/dbos.cjs", 400, COMMON, .against = RAW_MANY },
+    { "pg-boss, a job, 32 at once", BENCH_PEER, run_peer, BENCH_PEERS "/pg_boss.cjs", 400, COMMON,
+      .against = RAW_MANY },
 };
 
 extern const struct bench bench_postgres;

@@ -72,12 +72,21 @@ static inline unsigned char *room_for(struct writer *writer, size_t size)
     return place;
 }
 
+/* Without a loop compilers see that it is one store. */
+static inline void store_word(unsigned char *place, uint32_t word)
+{
+    place[0] = (unsigned char)word;
+    place[1] = (unsigned char)(word >> 8);
+    place[2] = (unsigned char)(word >> 16);
+    place[3] = (unsigned char)(word >> 24);
+}
+
 static inline void put_number(struct writer *writer, uint64_t number)
 {
-    unsigned char *bytes = room_for(writer, 8);
+    unsigned char *place = room_for(writer, 8);
 
-    for (size_t i = 0; i < 8; i++)
-        bytes[i] = (unsigned char)(number >> (8 * i));
+    store_word(place, (uint32_t)number);
+    store_word(place + 4, (uint32_t)(number >> 32));
 }
 
 static void put_time(struct writer *writer, det_time time)
@@ -88,11 +97,9 @@ static void put_time(struct writer *writer, det_time time)
 static void put_bytes(struct writer *writer, const void *data, size_t size)
 {
     uint32_t length = data ? (uint32_t)size : UINT32_MAX;
-    unsigned char *bytes = room_for(writer, 4);
 
     det_assert(!data || size < UINT32_MAX);
-    for (size_t i = 0; i < 4; i++)
-        bytes[i] = (unsigned char)(length >> (8 * i));
+    store_word(room_for(writer, 4), length);
     if (data && size > 0)
         put(writer, data, size);
 }
