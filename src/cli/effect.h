@@ -23,7 +23,7 @@
 #include "cli/config.h"
 
 #define EFFECT_BODY_MAX 1048576
-#define EFFECT_WHY_TEXT 300
+#define EFFECT_WHY_TEXT DET_ERROR_TEXT_MAX
 
 /* A failed attempt, told on the thread that made it. */
 struct effect_failure {

@@ -255,13 +255,42 @@ static void what_cannot_be_served_is_told(void **state)
         CLI_NOT_FOUND, "no/such/x");
 }
 
+/* It is asked to end before it begins, so that it opens everything, and ends. */
+static int run_without_memory(struct det_test_memory *memory, void *argument)
+{
+    struct fixture *fixture = argument;
+    char *printed = NULL;
+    int code;
+
+    fixture->cli.allocator = &memory->allocator;
+    (void)raise(SIGTERM);
+    code = run_up(fixture, ONE("{command: ls}"), &printed);
+    fixture->cli.allocator = NULL;
+    if (code != CLI_OK)
+        assert_true(memory->failed);
+    free(printed);
+    return code == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
+}
+
+static void without_memory_it_comes_to_its_end(void **state)
+{
+    static const struct timespec at_once = { 0 };
+    sigset_t set, before;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &set, &before), 0);
+    det_test_each_failure(run_without_memory, *state);
+    (void)sigtimedwait(&set, NULL, &at_once);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_asked_is_done_and_told),
-        TEST(an_effect_is_tried_until_it_answers),
-        TEST(who_serves_nothing_says_so),
-        TEST(what_cannot_be_served_is_told),
+        TEST(what_is_asked_is_done_and_told),     TEST(an_effect_is_tried_until_it_answers),
+        TEST(who_serves_nothing_says_so),         TEST(what_cannot_be_served_is_told),
+        TEST(without_memory_it_comes_to_its_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
