@@ -12,6 +12,7 @@
 #include <detent/control.h>
 #include <detent/diagnostic.h>
 #include <detent/draw.h>
+#include <detent/durable.h>
 #include <detent/lock.h>
 #include <detent/loop.h>
 #include <detent/machine.h>

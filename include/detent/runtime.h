@@ -247,7 +247,8 @@ struct det_send {
     void (*done)(struct det_send *send);
     void *user;
     /* Written before `done`. */
-    int result; /* what det_runtime_send() would have returned */
+    int result; /* what det_runtime_send() would have returned; but where the lock of the instance
+                   is somebody else's, DET_ERR_LOCKED at once, without waiting */
     struct det_sent sent;
     struct det_send *next; /* the runtime's */
 };

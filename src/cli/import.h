@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* import.h - an instance of an export on its way into a store.
+/* import.h - instances of an export on their way into a store.
  *
- *     begin(line) -> new, or known in part --> event(line) ... --> end
- *                 -> there already: its events are passed over
+ *     instance(line) -> new, or known in part --> event(line) ... --> finish -+
+ *                    -> there already: its events are passed over             |
+ *                                                                             v
+ *     a group of instances, written together: each as it was before its first event, then the
+ *     events, in batches; with the last one, and only then, what is pending
  *
- * It is written by commits of the store's own: the instance as it was before its first event, then
- * the events, in batches; with the last one, and only then, what is pending. */
+ * Writing is by commits of the store's own. Those of different instances go in one call, since each
+ * call waits for the disk once; those of one instance follow each other. */
 #ifndef DET_CLI_IMPORT_H
 #define DET_CLI_IMPORT_H
 
+#include "base/buffer.h"
 #include "cli/members.h"
 #include "cli/store_url.h"
 
-struct import {
-    struct cli_store *store;
+/* Instances in a group, and events that wait in all of it. */
+#define IMPORT_GROUP_MAX  256
+#define IMPORT_EVENTS_MAX 4096
+
+/* An instance that is not written completely. */
+struct incoming {
     struct det_machine *machine;
     struct det_arena arena;        /* of the instance */
-    struct det_arena events_arena; /* of the batch */
+    struct det_arena events_arena; /* of the events that wait */
     const char *id;
-    struct det_store_instance *handle; /* NULL: none */
+    struct det_store_instance *handle;
+    bool is_there; /* in the store: the handle is one */
     /* As it will be. */
     struct det_store_head head;
     const char *reason;
@@ -35,10 +44,20 @@ struct import {
     uint64_t moves; /* how many of the events are gotos */
     /* As it is so far. */
     struct det_store_head at;
-    bool is_passed; /* it is there already */
-    struct det_store_event batch[DET_BATCH_MAX];
-    size_t batch_count;
-    uint64_t instances, events, passed; /* counts */
+    bool is_passed;           /* it is there already */
+    struct det_buffer events; /* struct det_store_event, those that wait */
+    size_t written;           /* of them */
+    uint64_t seen;            /* the sequence of the last one */
+};
+
+struct import {
+    struct cli_store *store;
+    struct det_machine *machine; /* of the next instances */
+    struct incoming *group[IMPORT_GROUP_MAX];
+    size_t group_count;
+    size_t waiting;           /* events in the group */
+    struct incoming *current; /* whose events are coming: the last of the group; NULL: none */
+    uint64_t instances, events, passed; /* counts of what is in the store */
     char wrong[DET_ERROR_TEXT_MAX];     /* what is wrong with the line */
 };
 
@@ -50,10 +69,14 @@ DET_MUST_CHECK int import_instance(struct import *import, struct det_view line);
 DET_MUST_CHECK int import_event(struct import *import, struct det_view line);
 /* The instance is complete: all its events must have come. */
 DET_MUST_CHECK int import_finish(struct import *import);
+/* Writes what waits. */
+DET_MUST_CHECK int import_flush(struct import *import);
 
 /* import_read.c: lines into structs; 0, DET_ERR_MALFORMED or DET_ERR_NO_MEMORY. */
-DET_MUST_CHECK int import_read_instance(struct import *import, struct det_view line);
+DET_MUST_CHECK int import_read_instance(
+    struct import *import, struct incoming *incoming, struct det_view line);
 DET_MUST_CHECK int import_read_event(
-    struct import *import, struct det_view line, struct det_store_event *ret);
+    struct import *import, struct incoming *incoming, struct det_view line,
+    struct det_store_event *ret);
 
 #endif

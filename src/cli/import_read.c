@@ -32,13 +32,19 @@ static int open_members(
     return r < 0 && r != DET_ERR_NO_MEMORY ? DET_ERR_MALFORMED : r;
 }
 
+/* What the readers of elements are given. */
+struct reading {
+    struct import *import;
+    struct incoming *incoming;
+};
+
 typedef int find_fn(const struct det_machine *machine, const char *name);
 
 /* The id of a name of the machine; a name that it does not have makes the object wrong. */
 static uint16_t find_name(
-    struct import *import, struct members *members, const char *key, find_fn *find)
+    const struct incoming *incoming, struct members *members, const char *key, find_fn *find)
 {
-    int found = find(import->machine, members_text(members, key));
+    int found = find(incoming->machine, members_text(members, key));
 
     if (found < 0)
         members_fail(members, key);
@@ -57,9 +63,10 @@ static void read_value(
 
 /* An event struct of a kind with the payload of the object; NULL: no memory. */
 static void *read_event_value(
-    struct import *import, struct det_arena *arena, struct members *members, unsigned kind)
+    const struct incoming *incoming, struct det_arena *arena, struct members *members,
+    unsigned kind)
 {
-    const struct det_machine *machine = import->machine;
+    const struct det_machine *machine = incoming->machine;
     void *event = det_arena_alloc(arena, machine->event_size);
 
     if (!event) {
@@ -73,10 +80,10 @@ static void *read_event_value(
     return event;
 }
 
-static void *read_data(struct import *import, struct members *members)
+static void *read_data(struct incoming *incoming, struct members *members)
 {
-    const struct det_record *record = det_machine_data(import->machine);
-    void *data = det_arena_alloc(&import->arena, record->size);
+    const struct det_record *record = det_machine_data(incoming->machine);
+    void *data = det_arena_alloc(&incoming->arena, record->size);
 
     if (data)
         read_value(members, "data", record, data);
@@ -86,24 +93,25 @@ static void *read_data(struct import *import, struct members *members)
 
 static int read_history(void *context, struct det_view element)
 {
-    struct import *import = context;
+    struct incoming *incoming = ((struct reading *)context)->incoming;
     char name[256];
     int found;
 
-    if (import->history_count == DET_HISTORY_MAX || element.size < 2 || element.size >= sizeof name)
+    if (incoming->history_count == DET_HISTORY_MAX || element.size < 2 ||
+        element.size >= sizeof name)
         return DET_ERR_MALFORMED;
     snprintf(name, sizeof name, "%.*s", (int)element.size - 2, element.data + 1);
-    found = det_machine_find_state(import->machine, name);
+    found = det_machine_find_state(incoming->machine, name);
     if (found < 0)
         return DET_ERR_MALFORMED;
-    import->history[import->history_count++] = (uint16_t)found;
+    incoming->history[incoming->history_count++] = (uint16_t)found;
     return 0;
 }
 
-static uint16_t find_timer(struct import *import, struct members *members)
+static uint16_t find_timer(const struct incoming *incoming, struct members *members)
 {
     const char *name = members_text(members, "timer");
-    int found = *name ? det_machine_find_timer(import->machine, name) : (int)DET_STATE_TIMER;
+    int found = *name ? det_machine_find_timer(incoming->machine, name) : (int)DET_STATE_TIMER;
 
     if (found < 0)
         members_fail(members, "timer");
@@ -112,85 +120,88 @@ static uint16_t find_timer(struct import *import, struct members *members)
 
 static int read_timer(void *context, struct det_view element)
 {
-    struct import *import = context;
-    struct det_store_timer_change *change = &import->timers[import->timer_count];
+    const struct reading *reading = context;
+    struct incoming *incoming = reading->incoming;
+    struct det_store_timer_change *change = &incoming->timers[incoming->timer_count];
     struct members members;
-    int r = open_members(import, &import->arena, element, &members);
+    int r = open_members(reading->import, &incoming->arena, element, &members);
 
     if (r < 0)
         return r;
     *change = (struct det_store_timer_change){
         .kind = DET_STORE_SET,
-        .timer = { .timer = find_timer(import, &members),
-                   .event = find_name(import, &members, "event", det_machine_find_event),
+        .timer = { .timer = find_timer(incoming, &members),
+                   .event = find_name(incoming, &members, "event", det_machine_find_event),
                    .visit = members_number(&members, "visit"),
                    .due = members_time(&members, "due") },
     };
     if (members_find(&members, "payload"))
         change->timer.value =
-            read_event_value(import, &import->arena, &members, change->timer.event);
-    import->timer_count++;
-    return verdict(import, &members);
+            read_event_value(incoming, &incoming->arena, &members, change->timer.event);
+    incoming->timer_count++;
+    return verdict(reading->import, &members);
 }
 
 /* A dead one is set, and then declared dead. */
 static int read_effect(void *context, struct det_view element)
 {
-    struct import *import = context;
-    struct det_store_effect_change *change = &import->effects[import->effect_count];
+    const struct reading *reading = context;
+    struct incoming *incoming = reading->incoming;
+    struct det_store_effect_change *change = &incoming->effects[incoming->effect_count];
     struct members members;
     unsigned event;
-    int r = open_members(import, &import->arena, element, &members);
+    int r = open_members(reading->import, &incoming->arena, element, &members);
 
     if (r < 0)
         return r;
-    event = find_name(import, &members, "event", det_machine_find_event);
+    event = find_name(incoming, &members, "event", det_machine_find_event);
     *change = (struct det_store_effect_change){
         .kind = DET_STORE_SET,
         .effect = {
             .sequence = members_number(&members, "sequence"),
             .index = (uint16_t)members_number(&members, "index"),
-            .effect = find_name(import, &members, "effect", det_machine_find_effect),
-            .from = find_name(import, &members, "from", det_machine_find_state),
-            .to = find_name(import, &members, "to", det_machine_find_state),
+            .effect = find_name(incoming, &members, "effect", det_machine_find_effect),
+            .from = find_name(incoming, &members, "from", det_machine_find_state),
+            .to = find_name(incoming, &members, "to", det_machine_find_state),
             .visit = members_number(&members, "visit"),
             .asked = members_number(&members, "asked"),
             .at = members_time(&members, "at"),
             .attempts = (uint32_t)members_number(&members, "attempts"),
             .last_error = (int)members_signed(&members, "last_error"),
             .next = members_time(&members, "next"),
-            .data = read_data(import, &members),
-            .event = read_event_value(import, &import->arena, &members, event),
+            .data = read_data(incoming, &members),
+            .event = read_event_value(incoming, &incoming->arena, &members, event),
         },
     };
-    import->effect_count++;
+    incoming->effect_count++;
     if (members_bool(&members, "dead")) {
         change[1] = change[0];
         change[1].kind = DET_STORE_UPDATE;
         change[1].effect.is_dead = true;
-        import->effect_count++;
+        incoming->effect_count++;
     }
-    return verdict(import, &members);
+    return verdict(reading->import, &members);
 }
 
 static int read_deferred(void *context, struct det_view element)
 {
-    struct import *import = context;
-    struct det_store_deferred_change *change = &import->deferred[import->deferred_count];
+    const struct reading *reading = context;
+    struct incoming *incoming = reading->incoming;
+    struct det_store_deferred_change *change = &incoming->deferred[incoming->deferred_count];
     struct members members;
     unsigned event;
-    int r = open_members(import, &import->arena, element, &members);
+    int r = open_members(reading->import, &incoming->arena, element, &members);
 
     if (r < 0)
         return r;
-    event = find_name(import, &members, "event", det_machine_find_event);
+    event = find_name(incoming, &members, "event", det_machine_find_event);
     *change = (struct det_store_deferred_change){
         .kind = DET_STORE_SET,
         .deferred = { .sequence = members_number(&members, "sequence"),
-                      .event = read_event_value(import, &import->arena, &members, event) },
+                      .event = read_event_value(incoming, &incoming->arena, &members, event) },
     };
-    import->deferred_count++;
-    return verdict(import, &members);
+    incoming->deferred_count++;
+    return verdict(reading->import, &members);
 }
 
 static int count_element(void *context, struct det_view element)
@@ -208,86 +219,90 @@ struct array {
 };
 
 static int read_array(
-    struct import *import, struct members *members, const struct array *array, void **target)
+    struct reading *reading, struct members *members, const struct array *array, void **target)
 {
     size_t count = 0;
     int r = members_each(members, array->key, count_element, &count);
 
     if (r < 0 || count == 0)
         return r;
-    *target = det_arena_array(&import->arena, count, array->size);
-    return *target ? members_each(members, array->key, array->read, import) : DET_ERR_NO_MEMORY;
+    *target = det_arena_array(&reading->incoming->arena, count, array->size);
+    return *target ? members_each(members, array->key, array->read, reading) : DET_ERR_NO_MEMORY;
 }
 
-static int read_arrays(struct import *import, struct members *members)
+static int read_arrays(struct reading *reading, struct members *members)
 {
+    struct incoming *incoming = reading->incoming;
     /* An effect may become two changes. */
     static const struct array history = { "history", 1, read_history },
-                              timers = { "timers", sizeof *import->timers, read_timer },
-                              effects = { "effects", 2 * sizeof *import->effects, read_effect },
-                              deferred = { "deferred", sizeof *import->deferred, read_deferred };
+                              timers = { "timers", sizeof *incoming->timers, read_timer },
+                              effects = { "effects", 2 * sizeof *incoming->effects, read_effect },
+                              deferred = { "deferred", sizeof *incoming->deferred, read_deferred };
     void *none = NULL;
     int r;
 
-    r = read_array(import, members, &history, &none);
+    r = read_array(reading, members, &history, &none);
     if (r == DET_ERR_MALFORMED)
-        snprintf(import->wrong, sizeof import->wrong, "'history' is not one of this machine");
+        snprintf(
+            reading->import->wrong, sizeof reading->import->wrong,
+            "'history' is not one of this machine");
     if (r == 0)
-        r = read_array(import, members, &timers, (void **)&import->timers);
+        r = read_array(reading, members, &timers, (void **)&incoming->timers);
     if (r == 0)
-        r = read_array(import, members, &effects, (void **)&import->effects);
+        r = read_array(reading, members, &effects, (void **)&incoming->effects);
     if (r == 0)
-        r = read_array(import, members, &deferred, (void **)&import->deferred);
+        r = read_array(reading, members, &deferred, (void **)&incoming->deferred);
     return r;
 }
 
-static void read_head(struct import *import, struct members *members)
+static void read_head(struct incoming *incoming, struct members *members)
 {
-    import->id = members_text(members, "id");
-    import->reason = members_text_or_null(members, "reason");
-    import->head = (struct det_store_head){
+    incoming->id = members_text(members, "id");
+    incoming->reason = members_text_or_null(members, "reason");
+    incoming->head = (struct det_store_head){
         .sequence = members_number(members, "sequence"),
         .visit = members_number(members, "visit"),
         .transition_count = members_number(members, "transitions"),
         .started_at = members_time(members, "started_at"),
         .last_transition_at = members_time(members, "moved_at"),
-        .state = find_name(import, members, "state", det_machine_find_state),
+        .state = find_name(incoming, members, "state", det_machine_find_state),
         .is_stopped = members_bool(members, "stopped"),
     };
-    import->first = members_number(members, "first");
-    import->moves = members_number(members, "moves");
-    import->data = read_data(import, members);
+    incoming->first = members_number(members, "first");
+    incoming->moves = members_number(members, "moves");
+    incoming->data = read_data(incoming, members);
 }
 
 /* What does not fit together would be taken by the store, and fail much later. */
-static int check(struct import *import)
+static int check(struct import *import, const struct incoming *incoming)
 {
-    const struct det_store_head *head = &import->head;
+    const struct det_store_head *head = &incoming->head;
 
-    if (import->first > head->sequence || import->moves > head->transition_count ||
-        head->sequence > INT64_MAX || head->visit > INT64_MAX || !*import->id ||
-        strlen(import->id) > DET_ID_MAX ||
-        (import->reason && strlen(import->reason) > DET_REASON_MAX)) {
+    if (incoming->first > head->sequence || incoming->moves > head->transition_count ||
+        head->sequence > INT64_MAX || head->visit > INT64_MAX || !*incoming->id ||
+        strlen(incoming->id) > DET_ID_MAX ||
+        (incoming->reason && strlen(incoming->reason) > DET_REASON_MAX)) {
         snprintf(import->wrong, sizeof import->wrong, "the instance does not fit itself");
         return DET_ERR_MALFORMED;
     }
     return 0;
 }
 
-int import_read_instance(struct import *import, struct det_view line)
+int import_read_instance(struct import *import, struct incoming *incoming, struct det_view line)
 {
+    struct reading reading = { import, incoming };
     struct members members;
-    int r = open_members(import, &import->arena, line, &members);
+    int r = open_members(import, &incoming->arena, line, &members);
 
     if (r < 0)
         return r;
-    read_head(import, &members);
+    read_head(incoming, &members);
     r = verdict(import, &members);
     if (r == 0)
-        r = read_arrays(import, &members);
+        r = read_arrays(&reading, &members);
     if (r == 0)
         r = verdict(import, &members);
-    return r == 0 ? check(import) : r;
+    return r == 0 ? check(import, incoming) : r;
 }
 
 /* "goto" and so on, as the export writes them. */
@@ -303,9 +318,11 @@ static uint16_t find_outcome(struct members *members)
     return 0;
 }
 
-int import_read_event(struct import *import, struct det_view line, struct det_store_event *ret)
+int import_read_event(
+    struct import *import, struct incoming *incoming, struct det_view line,
+    struct det_store_event *ret)
 {
-    struct det_arena *arena = &import->events_arena;
+    struct det_arena *arena = &incoming->events_arena;
     struct members members;
     int r = open_members(import, arena, line, &members);
 
@@ -314,8 +331,8 @@ int import_read_event(struct import *import, struct det_view line, struct det_st
     *ret = (struct det_store_event){
         .sequence = members_number(&members, "sequence"),
         .visit = members_number(&members, "visit"),
-        .from = find_name(import, &members, "from", det_machine_find_state),
-        .to = find_name(import, &members, "to", det_machine_find_state),
+        .from = find_name(incoming, &members, "from", det_machine_find_state),
+        .to = find_name(incoming, &members, "to", det_machine_find_state),
         .event = UINT16_MAX,
         .outcome = find_outcome(&members),
         .choice = (uint16_t)members_number(&members, "choice"),
@@ -325,8 +342,8 @@ int import_read_event(struct import *import, struct det_view line, struct det_st
         .cause = members_text_or_null(&members, "cause"),
     };
     if (members_text_or_null(&members, "event")) {
-        ret->event = find_name(import, &members, "event", det_machine_find_event);
-        ret->value = read_event_value(import, arena, &members, ret->event);
+        ret->event = find_name(incoming, &members, "event", det_machine_find_event);
+        ret->value = read_event_value(incoming, arena, &members, ret->event);
     }
     return verdict(import, &members);
 }

@@ -267,6 +267,59 @@ static void another_history_is_a_conflict(void **state)
     shop_close(&shop);
 }
 
+static void those_before_a_conflict_are_imported(void **state)
+{
+    struct shop shop, target;
+    struct instance instance;
+
+    (void)state;
+    shop_open(&shop);
+    fill(&shop);
+    stop_runtime(&shop);
+    free(export_text(&shop));
+    open_target(&target);
+    target.order = shop_define(&target, "order", ORDER_SPEC);
+    shop_run(&target);
+    shop_start(&target, target.order, "fresh");
+    stop_runtime(&target);
+    assert_int_equal(store_import(&target.store, path), CLI_CONFLICT);
+    assert_int_equal(instance_open(&target.store, target.order, "charging", &instance), CLI_OK);
+    assert_int_equal(instance.loaded.head.sequence, 2);
+    instance_close(&instance);
+    assert_int_equal(instance_open(&target.store, target.order, "long", &instance), CLI_NOT_FOUND);
+    shop_close(&target);
+    shop_close(&shop);
+}
+
+static void many_instances_share_commits(void **state)
+{
+    struct shop shop, target;
+    char *before, *after, id[16];
+
+    (void)state;
+    shop_open(&shop);
+    for (int i = 0; i < 600; i++) {
+        snprintf(id, sizeof id, "o-%03d", i);
+        shop_start(&shop, shop.order, id);
+        if (i % 2)
+            shop_send(&shop, id, "ping");
+    }
+    stop_runtime(&shop);
+    before = export_text(&shop);
+    open_target(&target);
+    make_failing(&target, 100);
+    assert_int_equal(store_import(&target.store, path), CLI_OK);
+    /* Two rounds for each group of 256. */
+    assert_int_equal(commits_left, 94);
+    assert_string_equal(shop_said(&target), "600 instances and 300 events imported\n");
+    after = export_text(&target);
+    assert_same(before, after);
+    free(before);
+    free(after);
+    shop_close(&target);
+    shop_close(&shop);
+}
+
 static int import_text(struct shop *target, const char *text)
 {
     (void)remove(path);
@@ -321,6 +374,8 @@ static int import_line(struct shop *target, const char *line, bool is_event)
     import->machine = target->order;
     r = is_event ? import_event(import, det_view_text(line))
                  : import_instance(import, det_view_text(line));
+    if (r == 0)
+        r = import_flush(import);
     if (r < 0)
         cli_say(&target->cli, "%s\n", import->wrong);
     import_deinit(import);
@@ -415,7 +470,50 @@ static void events_come_one_behind_the_other(void **state)
     assert_int_equal(import_event(import, det_view_text(EVENT("2"))), 0);
     assert_int_equal(import_event(import, det_view_text(EVENT("3"))), 0);
     assert_int_equal(import_finish(import), 0);
+    assert_int_equal(import_flush(import), 0);
     assert_int_equal(import->events, 3);
+    import_deinit(import);
+    free(import);
+    shop_close(&shop);
+}
+
+static void an_instance_may_have_more_events_than_fit_into_memory(void **state)
+{
+    struct import *import = calloc(1, sizeof *import);
+    struct instance instance;
+    struct shop shop;
+    char line[512];
+
+    (void)state;
+    assert_non_null(import);
+    shop_open(&shop);
+    stop_runtime(&shop);
+    import_init(import, &shop.store);
+    import->machine = shop.order;
+    snprintf(
+        line, sizeof line, "%s",
+        "{\"kind\":\"instance\",\"id\":\"i\",\"state\":\"pending\",\"stopped\":false,\"reason\":"
+        "null,"
+        "\"sequence\":9000,\"visit\":1,\"transitions\":0,\"started_at\":\"2026-01-01T00:00:00Z\","
+        "\"moved_at\":\"2026-01-01T00:00:00Z\",\"history\":[]," REST "\"first\":1,\"moves\":0}");
+    assert_int_equal(import_instance(import, det_view_text(line)), 0);
+    for (int i = 1; i <= 9000; i++) {
+        snprintf(
+            line, sizeof line,
+            "{\"sequence\":%d,\"visit\":1,\"from\":\"pending\",\"to\":\"pending\",\"event\":"
+            "\"ping\",\"outcome\":\"stay\",\"choice\":0,\"timeout\":false,\"at\":"
+            "\"2026-01-01T00:00:00Z\",\"payload\":{}}",
+            i);
+        assert_int_equal(import_event(import, det_view_text(line)), 0);
+        assert_true(import->waiting < IMPORT_EVENTS_MAX);
+    }
+    assert_int_equal(import_finish(import), 0);
+    assert_int_equal(import_flush(import), 0);
+    assert_int_equal(import->events, 9000);
+    assert_int_equal(import->instances, 1);
+    assert_int_equal(instance_find(&shop.store, "i", &instance), CLI_OK);
+    assert_int_equal(instance.loaded.head.sequence, 9000);
+    instance_close(&instance);
     import_deinit(import);
     free(import);
     shop_close(&shop);
@@ -487,6 +585,9 @@ int main(void)
         TEST(an_import_that_was_broken_off_is_completed),
         TEST(ids_of_events_are_known_in_the_new_store),
         TEST(another_history_is_a_conflict),
+        TEST(those_before_a_conflict_are_imported),
+        TEST(many_instances_share_commits),
+        TEST(an_instance_may_have_more_events_than_fit_into_memory),
         TEST(a_damaged_export_changes_nothing),
         TEST(lines_that_do_not_fit_are_refused),
         TEST(events_come_one_behind_the_other),

@@ -154,20 +154,32 @@ static int take_definition(struct importing *importing, struct members *members)
     return cli_store_define(importing->store, name, text, &importing->import.machine);
 }
 
-static int complain_of_instance(struct importing *importing, int r)
+/* Those before one that is in the way are imported. */
+static int complain_of_conflict(struct importing *importing)
 {
     struct cli_store *store = importing->store;
+    struct import *import = &importing->import;
+    int r;
+
+    cli_complain(
+        store->cli, "%s:%llu: %s '%s' %s; it was not touched, and the rest was not imported",
+        importing->path, (unsigned long long)importing->number, import->machine->name,
+        import->current->id, import->wrong);
+    import->current->is_passed = true;
+    import->current = NULL;
+    r = import_flush(import);
+    return r < 0 ? cli_store_complain(store, r, NULL) : CLI_CONFLICT;
+}
+
+static int complain_of_instance(struct importing *importing, int r)
+{
     const struct import *import = &importing->import;
 
     if (r == DET_ERR_MALFORMED)
         return complain_of_line(importing, import->wrong);
-    if (r != DET_ERR_EXISTS)
-        return cli_store_complain(store, r, NULL);
-    cli_complain(
-        store->cli, "%s:%llu: %s '%s' %s; it was not touched, and the rest was not imported",
-        importing->path, (unsigned long long)importing->number, import->machine->name, import->id,
-        import->wrong);
-    return CLI_CONFLICT;
+    if (r == DET_ERR_EXISTS && import->current)
+        return complain_of_conflict(importing);
+    return cli_store_complain(importing->store, r, NULL);
 }
 
 static int take_line(struct importing *importing, struct members *members)
@@ -189,6 +201,13 @@ static int take_line(struct importing *importing, struct members *members)
     return strcmp(kind, "definition") == 0 ? take_definition(importing, members) : CLI_OK;
 }
 
+static int finish(struct importing *importing)
+{
+    int r = import_flush(&importing->import);
+
+    return r < 0 ? complain_of_instance(importing, r) : CLI_OK;
+}
+
 static int take(struct importing *importing)
 {
     struct cli *cli = importing->store->cli;
@@ -205,6 +224,8 @@ static int take(struct importing *importing)
         code = r < 0 ? cli_no_memory(cli) : take_line(importing, &members);
         forget_line(importing);
     }
+    if (code == CLI_OK && r == 0)
+        code = finish(importing);
     cli_progress_end(cli);
     return r < 0 && code == CLI_OK ? CLI_FAILURE : code;
 }

@@ -392,20 +392,24 @@ static int take_near(void *context, const struct det_store_listed *row)
     return 0;
 }
 
-/* The first ones, and those that begin as this one does: enough for slips in large stores. */
+/* Those that begin as this one does, most of it first, and the first ones: enough for slips in
+ * large stores. */
 static int look_near(void *context, struct det_machine *machine)
 {
     struct search *search = context;
     struct cli_store *store = search->store;
+    const size_t length = strlen(search->id);
+    const size_t lengths[] = { length > 1 ? length - 1 : 0, length > 2 ? length - 2 : 0, length / 2,
+                               0 };
     char prefix[DET_ID_MAX + 1];
-    struct det_store_query query = { .limit = NEAR_MAX / 4 };
-    int r;
+    int r = 0;
 
-    snprintf(prefix, sizeof prefix, "%.*s", (int)(strlen(search->id) / 2), search->id);
-    r = store->ops->list(store->store, machine, &query, take_near, search);
-    query.after = prefix;
-    if (r == 0 && prefix[0])
+    for (size_t i = 0; r == 0 && i < sizeof lengths / sizeof *lengths; i++) {
+        struct det_store_query query = { .after = prefix, .limit = NEAR_MAX / 8 };
+
+        snprintf(prefix, sizeof prefix, "%.*s", (int)lengths[i], search->id);
         r = store->ops->list(store->store, machine, &query, take_near, search);
+    }
     return r < 0 ? cli_store_complain(store, r, NULL) : CLI_OK;
 }
 

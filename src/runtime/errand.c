@@ -238,19 +238,16 @@ static void try_to_end(
 {
     const struct det_resident *resident = errand->due.resident;
 
-    if (!errand->is_gone && resident->is_claimed) {
+    det_assert(!errand->is_gone);
+    if (resident->is_claimed) {
         det_due_hold(runtime, &errand->due);
         return;
     }
-    if (!errand->is_gone && !resident->is_stale) {
+    if (!resident->is_stale) {
         det_errand_end(runtime, shard, errand);
         return;
     }
-    if (errand->is_gone)
-        det_errand_drop(runtime, shard, errand);
-    else
-        det_errand_wait(
-            runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
+    det_errand_wait(runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
     det_due_handled(runtime);
 }
 
@@ -263,19 +260,16 @@ static void done(void *argument)
     struct det_shard *shard = det_served_shard(runtime, errand->due.resident->hash);
 
     det_shard_lock(runtime, shard);
-    if (errand->job.is_dropped) {
+    step(errand, errand->job.is_dropped ? ERRAND_DROP : ERRAND_DONE);
+    if (errand->is_gone) {
+        det_errand_drop(runtime, shard, errand);
+    } else if (errand->job.is_dropped) {
         errand->row.attempts--;
-        step(errand, ERRAND_DROP);
-        if (errand->is_gone)
-            det_errand_drop(runtime, shard, errand);
+    } else if (runtime->ops->is_quick) {
+        atomic_fetch_add(&runtime->handled, 1);
+        try_to_end(runtime, shard, errand);
     } else {
-        step(errand, ERRAND_DONE);
-        if (runtime->ops->is_quick) {
-            atomic_fetch_add(&runtime->handled, 1);
-            try_to_end(runtime, shard, errand);
-        } else {
-            det_errand_wait(runtime, shard, errand, INT64_MIN);
-        }
+        det_errand_wait(runtime, shard, errand, INT64_MIN);
     }
     det_shard_unlock(runtime, shard);
     atomic_fetch_sub(&runtime->jobs, 1);
@@ -348,7 +342,7 @@ void det_errand_revive(
 
 void det_errand_due(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
 {
-    if (errand->is_gone || errand->state == DET_ERRAND_ENDING) {
+    if (errand->state == DET_ERRAND_ENDING) {
         try_to_end(runtime, shard, errand);
         return;
     }

@@ -110,6 +110,44 @@ static void a_passive_runtime_locks_too(void **unused)
     nodes_close(n);
 }
 
+static void count_done(struct det_send *send)
+{
+    ++*(unsigned *)send->user;
+}
+
+static int submit(struct nodes *n, unsigned i)
+{
+    unsigned done = 0;
+    struct order_event event = { .kind = PING };
+    struct det_send send = {
+        .machine = n->order, .instance = "o-1", .event = &event, .done = count_done, .user = &done
+    };
+
+    assert_int_equal(det_runtime_submit(n->runtime[i], &send), 0);
+    pass(n, DET_SECOND);
+    assert_int_equal(done, 1);
+    return send.result;
+}
+
+static void what_is_submitted_does_not_wait_for_a_lock(void **unused)
+{
+    struct nodes *n = nodes_open(1, (struct det_runtime_options){ 0 });
+    struct det_lock *lock;
+
+    (void)unused;
+    n->options.locking = DET_LOCK_LEASE;
+    node_open(n, 1);
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    assert_int_equal(submit(n, 0), 0);
+    assert_int_equal(submit(n, 1), 0);
+    lock = node_lock(n, 0, "o-1", &hourly);
+    assert_int_equal(det_lock_fence(lock), 2);
+    assert_int_equal(submit(n, 0), DET_ERR_LOCKED);
+    det_lock_close(lock);
+    assert_int_equal(submit(n, 0), 0);
+    nodes_close(n);
+}
+
 static void leave_one_open(void *argument)
 {
     struct nodes *n = argument;
@@ -161,6 +199,7 @@ int main(void)
         cmocka_unit_test(a_product_that_meets_a_lock_is_taken_when_it_is_free),
         cmocka_unit_test(with_a_loop_of_the_users_a_lock_is_had_without_a_turn),
         cmocka_unit_test(a_passive_runtime_locks_too),
+        cmocka_unit_test(what_is_submitted_does_not_wait_for_a_lock),
         cmocka_unit_test(a_runtime_is_not_closed_around_a_lock),
         cmocka_unit_test(a_clock_that_is_set_neither_costs_nor_prolongs_a_lock),
     };

@@ -198,7 +198,7 @@ static bool run_round(struct det_writer *writer)
     for (size_t i = 0; i < DET_BATCH_TURNS && writer->put_off.count < PUT_OFF_MAX &&
                        (send = chain_take(&writer->inbox));
          i++) {
-        if (writer->batch->capacity == 1)
+        if (writer->batch->capacity == 1 || writer->runtime->options.locking == DET_LOCK_LEASE)
             send_alone(writer, send);
         else
             try_send(writer, send);

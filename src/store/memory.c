@@ -115,6 +115,7 @@ static void memory_close(struct det_store *store)
         det_memory_lease_close(memory, lease);
     det_map_deinit(&memory->machines);
     det_map_deinit(&memory->leases);
+    det_memory_jobs_deinit(memory);
     det_mutex_close(store->world, memory->mutex);
     DET_DELETE(store->allocator, memory);
 }
@@ -281,6 +282,7 @@ static const struct det_store_ops memory_ops = {
     .prune = det_memory_prune,
     .check = det_memory_check,
     .machines = det_memory_machines,
+    .jobs = &det_memory_jobs,
 };
 
 static int check_options(
@@ -329,6 +331,7 @@ static int memory_open(
         &memory->machines, options->allocator, memory->seed, offsetof(struct memory_machine, name));
     det_map_init(
         &memory->leases, options->allocator, memory->seed, offsetof(struct memory_lease, name));
+    det_memory_jobs_init(memory);
     r = det_mutex_open(options->world, &memory->mutex);
     if (r < 0) {
         DET_DELETE(options->allocator, memory);

@@ -8,7 +8,7 @@
  *           |                                      -- more: timers, effects, deferred, event ids,
  *           |                                               snapshot
  *           |                                      -- lock: fence, owner, end
- *           +-- leases by name
+ *           +-- leases, jobs, schedules by name
  *
  * Invariants
  *   1. The maps and leases change under the store's mutex. An instance, once in, stays where it is
@@ -157,6 +157,9 @@ struct memory_store {
     struct det_store store;
     struct det_mutex *mutex;
     struct det_map machines, leases;
+    struct det_list jobs;             /* in the order of their keys */
+    struct det_map job_of, schedules; /* the same by queue and id; by name */
+    uint64_t last_job;
     uint64_t seed;
     uint32_t events_kept, event_ids_kept;
 };
@@ -294,6 +297,11 @@ int det_memory_snapshot(
 int det_memory_prune(
     struct det_store *store, struct det_store_instance *handle, uint64_t sequence,
     det_time answers_before, uint64_t *ret);
+
+/* memory_jobs.c */
+void det_memory_jobs_init(struct memory_store *store);
+void det_memory_jobs_deinit(struct memory_store *store);
+extern const struct det_job_ops det_memory_jobs;
 
 /* memory_check.c: keeping a store. Both for a store that nobody writes to meanwhile. */
 int det_memory_check(

@@ -85,6 +85,7 @@ static const struct det_store_ops ops = {
     .is_lost = is_lost,
     .machines = det_postgres_machines,
     .migrate = det_postgres_migrate,
+    .jobs = &det_postgres_jobs,
 };
 
 static int open_statements(struct postgres_store *store)
@@ -178,6 +179,7 @@ static int open_store(
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
     store->store =
         (struct det_store){ .ops = &ops, .world = options.world, .allocator = options.allocator };
+    det_chain_prepare();
     store->is_read_only = options.is_read_only;
     store->timeout = options.timeout;
     store->event_ids_span = options.event_ids_span ? options.event_ids_span : 7 * DET_DAY;

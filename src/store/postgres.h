@@ -234,6 +234,7 @@ struct postgres_parameters {
 };
 void det_postgres_add_number(struct postgres_parameters *parameters, int64_t number);
 void det_postgres_add_text(struct postgres_parameters *parameters, const char *text);
+void det_postgres_add_bytes(struct postgres_parameters *parameters, struct det_chain_bytes bytes);
 /* Sends a statement with them. */
 void det_postgres_ask(
     struct postgres_exchange *exchange, enum postgres_statement_id id,
@@ -375,5 +376,8 @@ int det_postgres_machines(
 int det_postgres_migrate(
     struct det_store *store, const struct det_machine *machine, const struct det_rename *renames,
     size_t count, uint64_t *ret, struct det_error *reterr);
+
+/* postgres_jobs.c */
+extern const struct det_job_ops det_postgres_jobs;
 
 #endif

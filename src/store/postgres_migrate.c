@@ -20,15 +20,9 @@
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/postgres_batch.h"
+#include "store/renames.h"
 
 #define PAGE_ROWS 512
-
-static const char *const kind_names[] = {
-    [DET_NAME_STATE] = "state",
-    [DET_NAME_EVENT] = "event",
-    [DET_NAME_EFFECT] = "effect",
-    [DET_NAME_TIMER] = "timer",
-};
 
 /* Columns of RENAME_LIST. */
 enum { OF_MACHINE, OF_KIND, OF_OLD_NAME, OF_NEW_NAME, OF_BATCH, OF_POSITION };
@@ -50,7 +44,7 @@ const char *det_postgres_renamed(
 
         if (det_postgres_number(rows, i, OF_POSITION) < position ||
             det_postgres_number(rows, i, OF_BATCH) == done ||
-            strcmp(det_postgres_text(rows, i, OF_KIND), kind_names[kind]) != 0 ||
+            strcmp(det_postgres_text(rows, i, OF_KIND), det_rename_kind_name(kind)) != 0 ||
             strcmp(det_postgres_text(rows, i, OF_OLD_NAME), name) != 0 ||
             strcmp(det_postgres_text(rows, i, OF_MACHINE), machine->name) != 0)
             continue;
@@ -137,6 +131,27 @@ static void add_both(struct postgres_parameters *parameters, const struct migrat
     det_postgres_add_number(parameters, migration->number);
 }
 
+/* Nodes that live may serve the machine, and would go on by the old names. */
+static int check_alone(struct migration *migration)
+{
+    struct postgres_parameters parameters = { 0 };
+    int64_t nodes;
+    int r;
+
+    det_postgres_add_text(&parameters, migration->session.store->store.owner);
+    r = det_postgres_session_ask(
+        &migration->session, POSTGRES_RENAME_NODES, &parameters, &migration->rows);
+    if (r < 0)
+        return r;
+    nodes = det_postgres_number(migration->rows, 0, 0);
+    if (nodes == 0)
+        return 0;
+    return det_error_set(
+        migration->reterr, DET_ERR_LOCKED,
+        "%lld program%s at work on the store; stop %s first, nothing was changed", (long long)nodes,
+        nodes == 1 ? " is" : "s are", nodes == 1 ? "it" : "them");
+}
+
 static int add_renames(struct migration *migration)
 {
     int r;
@@ -151,7 +166,7 @@ static int add_renames(struct migration *migration)
         struct postgres_parameters parameters = { 0 };
 
         det_postgres_add_text(&parameters, migration->definition.machine->name);
-        det_postgres_add_text(&parameters, kind_names[migration->renames[i].kind]);
+        det_postgres_add_text(&parameters, det_rename_kind_name(migration->renames[i].kind));
         det_postgres_add_text(&parameters, migration->renames[i].from);
         det_postgres_add_text(&parameters, migration->renames[i].to);
         det_postgres_add_number(&parameters, migration->number);
@@ -187,12 +202,7 @@ static int rename_columns(struct migration *migration)
 /* The new name by this batch; the same where it has none. */
 static const char *new_name(const struct migration *migration, const char *state)
 {
-    for (size_t i = 0; i < migration->count; i++) {
-        if (migration->renames[i].kind == DET_NAME_STATE &&
-            strcmp(migration->renames[i].from, state) == 0)
-            return migration->renames[i].to;
-    }
-    return state;
+    return det_rename_find(migration->renames, migration->count, DET_NAME_STATE, state);
 }
 
 static int rename_head(struct migration *migration, int row)
@@ -214,27 +224,6 @@ static int rename_head(struct migration *migration, int row)
     return 0;
 }
 
-/* Names separated by one space. */
-static int rename_history(struct migration *migration, const char *history)
-{
-    struct det_buffer *text = &migration->batch->text;
-    char name[DET_NAME_MAX + 1];
-
-    det_buffer_clear(text);
-    while (*history) {
-        size_t length = strcspn(history, " ");
-
-        if (length > DET_NAME_MAX)
-            return DET_ERR_CORRUPT;
-        memcpy(name, history, length);
-        name[length] = 0;
-        det_buffer_append_text(text, text->size ? " " : "");
-        det_buffer_append_text(text, new_name(migration, name));
-        history += length + (history[length] == ' ');
-    }
-    return det_buffer_status(text);
-}
-
 /* A damaged snapshot is ignored by those who read it, and stays as it is. */
 static int rename_snapshot(struct migration *migration, int row)
 {
@@ -248,7 +237,7 @@ static int rename_snapshot(struct migration *migration, int row)
     if (det_chain_snapshot_checksum(&head, history, taken_at) !=
         (uint64_t)det_postgres_number(rows, row, 14))
         return 0;
-    r = rename_history(migration, history);
+    r = det_rename_history(migration->renames, migration->count, history, &batch->text);
     if (r < 0)
         return r;
     head.state = new_name(migration, head.state);
@@ -351,6 +340,8 @@ static int run(struct migration *migration)
         r = det_postgres_session_ask(session, POSTGRES_SCAN, NULL, NULL);
     if (r == 0)
         r = det_postgres_session_ask(session, POSTGRES_RENAME_LOCK, NULL, NULL);
+    if (r == 0)
+        r = check_alone(migration);
     if (r == 0)
         r = add_renames(migration);
     if (r == 0)

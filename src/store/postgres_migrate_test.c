@@ -33,7 +33,34 @@ static void leave(void)
 {
 }
 
+static void while_a_node_lives_nothing_is_renamed(void **state)
+{
+    struct fixture *f = open_fixture(NEW);
+    struct det_store_lease_change change = {
+        .verb = DET_LEASE_ACQUIRE, .name = "node/x", .owner = "x", .span = DET_HOUR
+    };
+    struct det_store_lease lease;
+    struct det_error error = { 0 };
+    uint64_t rows;
+
+    (void)state;
+    open_store(f, false);
+    assert_int_equal(f->store->ops->lease(f->store, &change, &lease), 0);
+    assert_int_equal(migrate(f, renames, 5, &rows, &error), DET_ERR_LOCKED);
+    assert_non_null(strstr(error.text, "1 program is at work on the store; stop it first"));
+    change.verb = DET_LEASE_RELEASE;
+    change.token = lease.token;
+    assert_int_equal(f->store->ops->lease(f->store, &change, &lease), 0);
+    assert_int_equal(migrate(f, renames, 5, &rows, &error), 0);
+    close_fixture(f);
+}
+
 int main(void)
 {
-    return cmocka_run_group_tests(migrate_cases, open_server, close_server);
+    static const struct CMUnitTest own[] = {
+        cmocka_unit_test(while_a_node_lives_nothing_is_renamed),
+    };
+    int failed = cmocka_run_group_tests(migrate_cases, open_server, close_server);
+
+    return failed + cmocka_run_group_tests(own, open_server, close_server);
 }

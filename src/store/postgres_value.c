@@ -30,6 +30,11 @@ void det_postgres_add_text(struct postgres_parameters *parameters, const char *t
     add(parameters, text, text ? strlen(text) : 0);
 }
 
+void det_postgres_add_bytes(struct postgres_parameters *parameters, struct det_chain_bytes bytes)
+{
+    add(parameters, bytes.data, bytes.size);
+}
+
 static struct postgres_values values_of(const struct postgres_parameters *parameters)
 {
     if (!parameters)

@@ -350,6 +350,7 @@ static const struct det_store_ops sqlite_ops = {
     .migrate = det_sqlite_migrate,
     .backup = det_sqlite_backup,
     .compact = det_sqlite_compact,
+    .jobs = &det_sqlite_jobs,
 };
 
 static int open_parts(
@@ -388,6 +389,7 @@ static int sqlite_open(
     store = DET_NEW(options->allocator, struct sqlite_store);
     if (!store)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
+    det_chain_prepare();
     store->store.ops = &sqlite_ops;
     store->store.world = options->world;
     store->store.allocator = options->allocator;

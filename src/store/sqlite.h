@@ -89,6 +89,7 @@ struct sqlite_store {
     struct det_group *group;
     struct sqlite_connection writer; /* database NULL: for reading only */
     struct sqlite_scratch scratch;
+    char job_owner[17]; /* which opening this is: what runs under another one runs no more */
     int64_t next_position;
     int wal_pages, checkpoint_at; /* how long the log is; how long it may become */
     atomic_bool is_poisoned, checkpoint_wanted;
@@ -300,5 +301,8 @@ void det_sqlite_checkpoint(struct sqlite_store *store);
 int det_sqlite_check(
     struct det_store *store, int (*visit)(void *context, const struct det_store_finding *row),
     void (*progress)(void *context, uint64_t done, uint64_t total), void *context);
+
+/* sqlite_jobs.c */
+extern const struct det_job_ops det_sqlite_jobs;
 
 #endif

@@ -121,6 +121,22 @@ static const struct column columns[] = {
     { "leases", "token", "INTEGER NOT NULL" },
     { "leases", "owner", "TEXT NOT NULL" },
     { "leases", "expires_at", "INTEGER NOT NULL" },
+    { "jobs", "key", "INTEGER PRIMARY KEY AUTOINCREMENT" },
+    { "jobs", "queue", "TEXT NOT NULL" },
+    { "jobs", "id", "TEXT NOT NULL" },
+    { "jobs", "task", "TEXT NOT NULL" },
+    { "jobs", "body", "BLOB NOT NULL" },
+    { "jobs", "state", "TEXT NOT NULL" },
+    { "jobs", "due_at", "INTEGER NOT NULL" },
+    { "jobs", "attempts", "INTEGER NOT NULL" },
+    { "jobs", "owner", "TEXT NOT NULL" },
+    { "jobs", "submitted_at", "INTEGER NOT NULL" },
+    { "jobs", "ended_at", "INTEGER NOT NULL" },
+    { "jobs", "reason", "TEXT NOT NULL" },
+    { "schedules", "name", "TEXT PRIMARY KEY NOT NULL" },
+    { "schedules", "next_at", "INTEGER NOT NULL" },
+    { "schedules", "last_at", "INTEGER NOT NULL" },
+    { "schedules", "token", "INTEGER NOT NULL" },
 };
 #define COLUMN_COUNT (sizeof columns / sizeof columns[0])
 
@@ -142,6 +158,10 @@ static const struct tail {
     { "answers", ", PRIMARY KEY (instance, event_id)) WITHOUT ROWID", NULL },
     { "renames", ")", NULL },
     { "leases", ") WITHOUT ROWID", NULL },
+    { "jobs", ", UNIQUE (queue, id))",
+      "CREATE INDEX jobs_due ON jobs (queue, state, due_at);"
+      "CREATE INDEX jobs_ended ON jobs (ended_at) WHERE ended_at > 0" },
+    { "schedules", ") WITHOUT ROWID", NULL },
 };
 #define TABLE_COUNT (sizeof tails / sizeof tails[0])
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* conform.c - runs the suite over one kind of store: conform_test [--real] SCHEME [GROUP]. With
+/* conform.c - runs the suite over one kind of store: conform_test [--real] SCHEME [GROUP...]. With
  * --real it runs in the real world, with real threads, also where it need not. */
 #include "conform/conform.h"
 
 static const struct group *const groups[] = {
-    &commit_cases, &timer_cases,    &effect_cases, &answer_cases, &due_cases,    &lease_cases,
-    &lock_cases,   &snapshot_cases, &atomic_cases, &keep_cases,   &damage_cases, &list_cases,
-    &model_cases,  &serve_cases,    &shared_cases, &thread_cases,
+    &commit_cases, &timer_cases, &effect_cases,   &answer_cases, &due_cases,    &lease_cases,
+    &job_cases,    &lock_cases,  &snapshot_cases, &atomic_cases, &keep_cases,   &damage_cases,
+    &list_cases,   &model_cases, &serve_cases,    &shared_cases, &thread_cases,
 };
 
 static const struct driver *const drivers[] = { &driver_memory, &driver_shared, &driver_sqlite,
-                                                &driver_postgres };
+                                                &driver_postgres, &driver_pooled };
 
 static const struct driver *driver_find(const char *scheme)
 {
@@ -31,23 +31,33 @@ static int run(const struct group *group)
     return _cmocka_run_group_tests(name, group->tests, group->count, NULL, NULL);
 }
 
+/* All of them when none is named. */
+static bool is_wanted(const struct group *group, char *const *names)
+{
+    bool is_named = !*names;
+
+    for (; *names && !is_named; names++)
+        is_named = strcmp(*names, group->name) == 0;
+    return is_named;
+}
+
 int main(int argc, char **argv)
 {
     bool is_real = argc > 1 && strcmp(argv[1], "--real") == 0;
-    const char *scheme = argv[is_real + 1], *group = scheme ? argv[is_real + 2] : NULL;
+    const char *scheme = argv[is_real + 1];
     struct driver chosen;
     int failed = 0;
 
     box_driver = scheme ? driver_find(scheme) : NULL;
     if (!box_driver) {
-        fprintf(stderr, "conform_test [--real] SCHEME [GROUP]: which kind of store?\n");
+        fprintf(stderr, "conform_test [--real] SCHEME [GROUP...]: which kind of store?\n");
         return 2;
     }
     chosen = *box_driver;
     chosen.is_simulated = chosen.is_simulated && !is_real;
     box_driver = &chosen;
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-        if (!group || strcmp(group, groups[i]->name) == 0)
+        if (is_wanted(groups[i], argv + is_real + 2))
             failed += run(groups[i]);
     }
     return failed ? 1 : 0;

@@ -49,7 +49,8 @@ struct driver {
      * none. Nobody has the store open. */
     void (*execute)(struct box *box, const char *sql);
 };
-extern const struct driver driver_memory, driver_postgres, driver_shared, driver_sqlite;
+extern const struct driver driver_memory, driver_pooled, driver_postgres, driver_shared,
+    driver_sqlite;
 
 /* A store in its world. */
 struct box {
@@ -228,7 +229,7 @@ struct group {
 #tests, tests, sizeof(tests) / sizeof((tests)[0]) \
     }
 extern const struct group answer_cases, atomic_cases, commit_cases, damage_cases, due_cases,
-    effect_cases, keep_cases, lease_cases, list_cases, lock_cases, model_cases, serve_cases,
-    shared_cases, snapshot_cases, thread_cases, timer_cases;
+    effect_cases, job_cases, keep_cases, lease_cases, list_cases, lock_cases, model_cases,
+    serve_cases, shared_cases, snapshot_cases, thread_cases, timer_cases;
 
 #endif

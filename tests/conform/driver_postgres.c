@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* driver_postgres.c - the suite over a PostgreSQL server of its own: every store is a schema. */
+/* driver_postgres.c - the suite over a PostgreSQL server of its own, where every store is a schema;
+ * straight, and through a transaction pooler. */
 #include "conform/conform.h"
 #include "lib/postgres.h"
 
@@ -17,6 +18,20 @@ static void postgres_begin(struct box *box)
     url = det_test_postgres_url(server, NULL);
     snprintf(box->url, URL_MAX, "%s", url);
     free(url);
+}
+
+static void pooled_begin(struct box *box)
+{
+    static const char *pooler;
+    static unsigned schemas;
+
+    if (!server)
+        server = det_test_postgres_open();
+    if (!pooler)
+        pooler = det_test_postgres_pooler(server, 3);
+    snprintf(
+        box->url, URL_MAX, "postgres://postgres@/postgres?host=%s&schema=pooled_%u&pooler=yes",
+        pooler, ++schemas);
 }
 
 static void postgres_end(struct box *box)
@@ -47,6 +62,17 @@ const struct driver driver_postgres = {
     .has_readers = true,
     .model_steps = 1500,
     .begin = postgres_begin,
+    .end = postgres_end,
+    .execute = postgres_execute,
+};
+
+const struct driver driver_pooled = {
+    .scheme = "pooled",
+    .is_kept = true,
+    .is_shared = true,
+    .has_readers = true,
+    .model_steps = 500,
+    .begin = pooled_begin,
     .end = postgres_end,
     .execute = postgres_execute,
 };

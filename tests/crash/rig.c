@@ -119,6 +119,13 @@ static void compare(struct crash_rig *rig, struct crash_run *run, const struct c
         blame(rig, cut, &rig->faults.unchecked, run->text);
 }
 
+/* A store that could never be made, because a sync failed, may be found half made: nothing is in
+ * it, and whoever opens it is told so. */
+static bool is_unborn(const struct crash_rig *rig, const struct crash_cut *cut)
+{
+    return cut->mark == 0 && rig->bed.disks[0].failed_syncs > 0;
+}
+
 /* Opens the store of a level and compares; everything that a program does after a crash. */
 static void look_at(struct crash_rig *rig, unsigned level, const struct crash_cut *cut)
 {
@@ -130,7 +137,9 @@ static void look_at(struct crash_rig *rig, unsigned level, const struct crash_cu
     r = crash_run_recover(
         run, version_at(rig, (size_t)cut->mark / 2), version_at(rig, (size_t)(cut->mark + 1) / 2),
         rig->found);
-    if (r < 0)
+    if (r < 0 && is_unborn(rig, cut))
+        rig->unborn++;
+    else if (r < 0)
         blame(rig, cut, &rig->faults.unopened, run->text);
     else
         compare(rig, run, cut);
@@ -146,7 +155,8 @@ int64_t crash_rig_stand(struct crash_rig *rig)
     rig->bed.active = disk;
     if (crash_run_recover(
             run, version_at(rig, rig->answered), version_at(rig, rig->begun), rig->found) == 0) {
-        if (!memcmp(rig->found, &rig->plan->models[rig->answered], sizeof *rig->found))
+        if (run->version == version_at(rig, rig->answered) &&
+            !memcmp(rig->found, &rig->plan->models[rig->answered], sizeof *rig->found))
             at = (int64_t)rig->answered;
         else if (!memcmp(rig->found, &rig->plan->models[rig->begun], sizeof *rig->found))
             at = (int64_t)rig->begun;

@@ -27,6 +27,7 @@ struct crash_rig {
     bool answers_early;     /* a broken store, to see that the rig finds out */
     uint64_t nested_every;  /* one in so many states is cut again while it is recovered; 0: none */
     uint64_t states, nested_states;
+    uint64_t unborn; /* states of a store that could never be made */
     struct crash_faults faults;
 };
 

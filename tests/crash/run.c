@@ -322,6 +322,7 @@ static int run_split(struct crash_run *run, const struct crash_step *step)
         r = first->result;
     second.event_count = second.deferred_count = 0;
     second.event_id = NULL;
+    second.is_snapshot = false;
     first = &second;
     if (r == 0)
         r = run->store->ops->commit(run->store, &first, 1);

@@ -41,7 +41,8 @@ static int do_nothing(struct det_effect_call *call, const void *data, const void
 
 /* Names that change with the third version: of a state, an event, an effect and a timer. */
 struct names {
-    const char *states[CRASH_STATES], *events[3], *effects[2], *timers[2];
+    const char *states[CRASH_STATES], *events[CRASH_STATES];
+    const char *effects[3], *timers[3]; /* NULL-terminated */
 };
 static const struct names names[] = {
     { { "new", "open", "done" },
@@ -76,11 +77,11 @@ static void add_rows(struct det_machine_builder *b, const struct names *of)
             &(struct det_state_row){ .name = of->states[i], .flags = i ? 0 : DET_STATE_INITIAL });
         det_machine_builder_on(
             b, &(struct det_on_row){ .from = DET_LIST(of->states[i]),
-                                     .events = DET_LIST(of->events[0], of->events[1], "bare"),
+                                     .events = DET_LIST(of->events[i]),
                                      .outcome = DET_GOTO,
                                      .to = of->states[(i + 1) % CRASH_STATES],
-                                     .effects = DET_LIST(of->effects[0], of->effects[1]),
-                                     .arms = DET_LIST(of->timers[0], of->timers[1]) });
+                                     .effects = i ? NULL : of->effects,
+                                     .arms = i ? NULL : of->timers });
     }
     for (unsigned i = 0; i < 3; i++)
         det_machine_builder_event(

@@ -63,6 +63,16 @@ static int run_plan(struct crash_run *run, const struct crash_plan *plan, size_t
     return r < 0 ? 3 : 0;
 }
 
+/* New names change nothing in the model, but which version fits. */
+static size_t stands_at(
+    const struct crash_run *run, const struct crash_plan *plan, size_t begun, size_t answered,
+    const struct crash_model *found)
+{
+    bool is_begun = memcmp(found, &plan->models[begun], sizeof *found) == 0;
+
+    return is_begun && run->version == version_at(plan, begun) ? begun : answered;
+}
+
 static int check_store(
     struct crash_run *run, const struct crash_plan *plan, size_t begun, size_t answered)
 {
@@ -82,7 +92,7 @@ static int check_store(
     else
         r = 0;
     if (r == 0)
-        printf("at %zu\n", memcmp(found, &plan->models[begun], sizeof *found) ? answered : begun);
+        printf("at %zu\n", stands_at(run, plan, begun, answered, found));
     crash_run_close(run);
     free(found);
     return r;

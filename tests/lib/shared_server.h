@@ -83,4 +83,10 @@ int det_shared_change_held(
     struct det_shared *shared, struct held *held, const struct det_store_lease_change *change);
 void det_shared_commit_one(struct node *node, struct det_store_commit *commit);
 
+/* shared_store.c: the way to the server and back. After 0 the mutex is held, until it is left. */
+int det_shared_enter(struct node *node);
+int det_shared_leave(struct node *node, int r);
+/* shared_jobs.c */
+extern const struct det_job_ops det_shared_jobs;
+
 #endif

@@ -37,7 +37,7 @@ static bool draw(struct node *node, bool is_before)
 }
 
 /* With 0 the mutex is held afterwards. */
-static int enter(struct node *node)
+int det_shared_enter(struct node *node)
 {
     det_shared_lock(node->shared);
     wait_while_paused(node);
@@ -48,7 +48,7 @@ static int enter(struct node *node)
     return DET_ERR_IO;
 }
 
-static int leave(struct node *node, int r)
+int det_shared_leave(struct node *node, int r)
 {
     wait_while_paused(node);
     if (node->is_dead || draw(node, false))
@@ -95,12 +95,12 @@ static int lease_or_lock(
     struct held *held;
     int r;
 
-    r = enter(node);
+    r = det_shared_enter(node);
     if (r < 0)
         return r;
     held = det_shared_find_held(shared, machine ? machine->name : NULL, change->name);
     if (!held && machine)
-        return leave(node, DET_ERR_NOT_FOUND);
+        return det_shared_leave(node, DET_ERR_NOT_FOUND);
     if (!held)
         held = det_shared_add_held(shared, NULL, change->name);
     r = det_shared_change_held(shared, held, change);
@@ -109,7 +109,7 @@ static int lease_or_lock(
         ret->owner[0] = 0;
     if (r == 0 && change->verb == DET_LEASE_RELEASE)
         wake_others(node);
-    return leave(node, r);
+    return det_shared_leave(node, r);
 }
 
 static int shared_lease(
@@ -132,12 +132,12 @@ static int shared_commit(
     struct node *node = node_of(store);
     int r;
 
-    r = enter(node);
+    r = det_shared_enter(node);
     if (r < 0)
         return r;
     for (size_t i = 0; i < count; i++)
         det_shared_commit_one(node, commits[i]);
-    return leave(node, 0);
+    return det_shared_leave(node, 0);
 }
 
 /* Reading. */
@@ -193,8 +193,8 @@ static int shared_load(
     const struct det_store_rows ours = { &walk, load_timer, load_effect, load_deferred };
     int r;
 
-    r = enter(node);
-    return r < 0 ? r : leave(node, inner->ops->load(inner, machine, id, &ours, ret));
+    r = det_shared_enter(node);
+    return r < 0 ? r : det_shared_leave(node, inner->ops->load(inner, machine, id, &ours, ret));
 }
 
 static void shared_release(struct det_store *store, struct det_store_instance *instance)
@@ -212,8 +212,8 @@ static int shared_answer(
     struct det_store *inner = node->shared->inner;
     int r;
 
-    r = enter(node);
-    return r < 0 ? r : leave(node, inner->ops->answer(inner, instance, event_id, ret));
+    r = det_shared_enter(node);
+    return r < 0 ? r : det_shared_leave(node, inner->ops->answer(inner, instance, event_id, ret));
 }
 
 static int shared_events(
@@ -224,8 +224,10 @@ static int shared_events(
     struct det_store *inner = node->shared->inner;
     int r;
 
-    r = enter(node);
-    return r < 0 ? r : leave(node, inner->ops->events(inner, instance, after, visit, context));
+    r = det_shared_enter(node);
+    return r < 0
+               ? r
+               : det_shared_leave(node, inner->ops->events(inner, instance, after, visit, context));
 }
 
 static int shared_snapshot(
@@ -235,8 +237,8 @@ static int shared_snapshot(
     struct det_store *inner = node->shared->inner;
     int r;
 
-    r = enter(node);
-    return r < 0 ? r : leave(node, inner->ops->snapshot(inner, instance, ret));
+    r = det_shared_enter(node);
+    return r < 0 ? r : det_shared_leave(node, inner->ops->snapshot(inner, instance, ret));
 }
 
 static int shared_prune(
@@ -247,10 +249,11 @@ static int shared_prune(
     struct det_store *inner = node->shared->inner;
     int r;
 
-    r = enter(node);
+    r = det_shared_enter(node);
     if (r < 0)
         return r;
-    return leave(node, inner->ops->prune(inner, instance, sequence, answers_before, ret));
+    return det_shared_leave(
+        node, inner->ops->prune(inner, instance, sequence, answers_before, ret));
 }
 
 static int shared_machines(
@@ -262,8 +265,8 @@ static int shared_machines(
     struct det_store *inner = node->shared->inner;
     int r;
 
-    r = enter(node);
-    return r < 0 ? r : leave(node, inner->ops->machines(inner, visit, context));
+    r = det_shared_enter(node);
+    return r < 0 ? r : det_shared_leave(node, inner->ops->machines(inner, visit, context));
 }
 
 static int shared_list(
@@ -274,8 +277,9 @@ static int shared_list(
     struct det_store *inner = node->shared->inner;
     int r;
 
-    r = enter(node);
-    return r < 0 ? r : leave(node, inner->ops->list(inner, machine, query, visit, context));
+    r = det_shared_enter(node);
+    return r < 0 ? r
+                 : det_shared_leave(node, inner->ops->list(inner, machine, query, visit, context));
 }
 
 static int shared_serve(
@@ -285,8 +289,8 @@ static int shared_serve(
     struct det_store *inner = node->shared->inner;
     int r;
 
-    r = enter(node);
-    return r < 0 ? r : leave(node, inner->ops->serve(inner, machine, reterr));
+    r = det_shared_enter(node);
+    return r < 0 ? r : det_shared_leave(node, inner->ops->serve(inner, machine, reterr));
 }
 
 static det_time shared_now(struct det_store *store)
@@ -302,7 +306,7 @@ static int shared_due(
     struct row *row;
     int r;
 
-    r = enter(node);
+    r = det_shared_enter(node);
     if (r < 0)
         return r;
     row = det_shared_next_due(node, machine, NULL);
@@ -311,7 +315,7 @@ static int shared_due(
         row = det_shared_next_due(node, machine, row);
     }
     *ret_next = row ? row->due : DET_NEVER;
-    return leave(node, r);
+    return det_shared_leave(node, r);
 }
 
 static int shared_adopt(
@@ -321,7 +325,7 @@ static int shared_adopt(
     struct row *row;
     int r;
 
-    r = enter(node);
+    r = det_shared_enter(node);
     if (r < 0)
         return r;
     for (*ret = 0; *ret < limit && (row = det_shared_first_left(node->shared, machine)); ++*ret) {
@@ -331,7 +335,7 @@ static int shared_adopt(
         det_shared_own(row, node);
     }
     node->shared->counts.adoptions += *ret;
-    return leave(node, 0);
+    return det_shared_leave(node, 0);
 }
 
 static void shared_listen(struct det_store *store, void (*wake)(void *context), void *context)
@@ -376,6 +380,7 @@ static const struct det_store_ops operations = {
     .prune = shared_prune,
     .listen = shared_listen,
     .machines = shared_machines,
+    .jobs = &det_shared_jobs,
 };
 
 struct det_store *det_shared_node(struct det_shared *shared)

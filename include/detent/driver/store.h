@@ -36,6 +36,7 @@
 #ifndef DETENT_DRIVER_STORE_H
 #define DETENT_DRIVER_STORE_H
 
+#include <detent/driver/jobs.h>
 #include <detent/machine.h>
 #include <detent/store.h>
 
@@ -356,6 +357,8 @@ struct det_store_ops {
     int (*backup)(struct det_store *store, const char *path, struct det_error *reterr);
     /* Gives back what is not used to the file system. */
     int (*compact)(struct det_store *store, struct det_error *reterr);
+    /* Submissions that outlive the process, driver/jobs.h; NULL: not supported. */
+    const struct det_job_ops *jobs;
 };
 
 /* The first member of every driver's store. */

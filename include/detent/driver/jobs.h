@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* driver/jobs.h - what a store must be able to do so that submissions outlive the process: the
+ * `jobs` of its operations. docs/formats/sql_schema.md has the tables.
+ *
+ *            put               claim: attempts + 1              end
+ *   (none) ------> queued --------------------------> running ------> done | failed
+ *            |       ^  ^                                |
+ *       later|       |  +------ the claim has lapsed ----+
+ *            v       | its time has come                 | again, later
+ *          delayed --+ <---------------------------------+
+ *
+ * Rules
+ *   1. What `put` has answered with 0 is durable. An id is put once per queue as long as its row is
+ *      kept, however often it is put.
+ *   2. Of a queue at most as many run, by the store's clock, as the claim says, whoever claims.
+ *   3. They are claimed in the order in which they were put; those that wait for their time let
+ *      others pass, and are in their old place when it has come.
+ *   4. A claim is a lease: it is renewed, and lapses. Its token is the number of the attempt. Who
+ *      was gone for too long can neither renew it nor, once somebody else has it, end it.
+ *   5. A store opened for reading answers every change with DET_ERR_READ_ONLY. */
+#ifndef DETENT_DRIVER_JOBS_H
+#define DETENT_DRIVER_JOBS_H
+
+#include <detent/base.h>
+
+DET_BEGIN
+
+struct det_store;
+
+#define DET_JOB_NAME_MAX 128 /* bytes of a queue, a task or a schedule, none of them control */
+#define DET_JOB_BODY_MAX (1 << 20) /* bytes of a body */
+
+/* Each with its name in the tables. */
+#define DET_JOB_STATES(X) \
+    X(QUEUED, "queued")   \
+    X(DELAYED, "delayed") \
+    X(RUNNING, "running") \
+    X(DONE, "done")       \
+    X(FAILED, "failed")
+enum det_job_state {
+#define DET_JOB_STATE(name, text) DET_JOB_##name,
+    DET_JOB_STATES(DET_JOB_STATE)
+#undef DET_JOB_STATE
+};
+
+struct det_job_row {
+    uint64_t key; /* grows */
+    const char *queue, *id, *task;
+    const void *body;
+    size_t body_size;
+    enum det_job_state state;
+    det_time due_at; /* DELAYED: from when on it is queued; RUNNING: the end of the claim; else 0 */
+    uint32_t attempts; /* the token of the last claim */
+    const char *owner; /* RUNNING: the node that has it; else "" */
+    det_time submitted_at, ended_at;
+    const char *reason; /* why the last attempt failed; else "" */
+};
+
+/* What is put. */
+struct det_job_put {
+    const char *queue, *id, *task; /* the id: 1 to DET_ID_MAX bytes [A-Za-z0-9._:-] */
+    const void *body;
+    size_t body_size;
+    det_time run_at; /* not before this, by the store's clock; 0: at once */
+};
+struct det_job_place {
+    uint64_t key;
+    bool
+        is_new; /* false: it was there. True for each only once, but for what a lost answer hides */
+};
+
+struct det_job_claim {
+    const char *queue;
+    uint32_t capacity; /* of the queue: how many may run at the same time, this one too */
+    det_time span;     /* of the claim, from now by the store's clock */
+};
+
+/* How an attempt ended. */
+struct det_job_end {
+    uint64_t key;
+    uint32_t token;
+    enum det_job_state state; /* DONE or FAILED for good; DELAYED: again from `run_at` on */
+    det_time run_at;
+    const char *reason; /* NULL: none; at most DET_REASON_MAX bytes of it are kept */
+};
+
+struct det_job_query {
+    const char *queue; /* NULL: of all */
+    uint64_t after;    /* a key */
+    size_t limit;
+};
+
+struct det_job_schedule {
+    det_time next_at, last_at;
+    uint64_t token; /* 0: there is none */
+};
+struct det_job_firing {
+    const char *name;
+    uint64_t token; /* as it was seen; 0: there is none yet */
+    det_time next_at, last_at;
+    const struct det_job_put *job; /* put with it; NULL: none */
+};
+
+struct det_job_ops {
+    /* DET_ERR_INVALID when a name, an id or a body is not one. */
+    int (*put)(struct det_store *store, const struct det_job_put *job, struct det_job_place *ret);
+    /* Shows `visit` the row as it is now claimed, which counts when this returns 0.
+     * DET_ERR_NOT_FOUND: nothing to run, or no place for it. `ret_next` is written in both cases:
+     * when, by the store's clock, something that is known now may change that; DET_NEVER: nothing
+     * is known. `visit` must not call the store; its non-zero answer is returned, and the row is
+     * in the queue again. */
+    int (*claim)(
+        struct det_store *store, const struct det_job_claim *claim,
+        int (*visit)(void *context, const struct det_job_row *job), void *context,
+        det_time *ret_next);
+    /* From now on for another span. DET_ERR_LOCK_LOST. */
+    int (*renew)(struct det_store *store, uint64_t key, uint32_t token, det_time span);
+    /* Counts also when the claim has lapsed, as long as nobody has claimed it since. Again with the
+     * same token is fine, and changes nothing that has ended for good. DET_ERR_LOCK_LOST. */
+    int (*end)(struct det_store *store, const struct det_job_end *end);
+    /* In the order of their keys, ended ones too. `visit` must not call the store. */
+    int (*list)(
+        struct det_store *store, const struct det_job_query *query,
+        int (*visit)(void *context, const struct det_job_row *job), void *context);
+    /* Deletes those that ended before a time; their ids may be put again. `ret` is how many. */
+    int (*forget)(struct det_store *store, det_time ended_before, uint64_t *ret);
+    /* A schedule, 0 also when there is none. */
+    int (*schedule)(struct det_store *store, const char *name, struct det_job_schedule *ret);
+    /* Sets the times of a schedule, and puts the job of the firing, both or nothing.
+     * DET_ERR_CONFLICT when the token is another one by now. */
+    int (*fire)(struct det_store *store, const struct det_job_firing *firing);
+};
+
+DET_END
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* durable.h - submissions that outlive the process: a queue in a store, and the work that is done
+ * for it as supervised tasks.
+ *
+ *     submit --> row in the store --> claimed, in order --> a task --> row has ended
+ *      (0: it is durable)     ^       by one process           |
+ *                             +--- the process died: its claim lapses
+ *
+ * A submission names its work, which is found again after a restart in the table of works, and has
+ * a body, which is given to it. It is done at least once: what ran when the process died runs
+ * again, with the next attempt. It is never done twice at the same time, as long as the work stops
+ * within a quarter of the lease when it is cancelled: a claim is renewed while the task runs, and
+ * given up, with the task cancelled, before it can lapse. (A process that is stopped as a whole and
+ * goes on later is cancelled late; what it writes elsewhere then can be told from the next attempt
+ * by the number of the attempt.)
+ *
+ * On a shared store any number of processes may open the same queue: its width holds across all of
+ * them. On a SQLite file there is one, and what ran in the one before it runs again at once.
+ *
+ * Schedules put submissions by the clock. Their next time is in the store: what was due while
+ * nobody was there is put as `missed` says when somebody is, and each time only once, however many
+ * processes have the same schedule. */
+#ifndef DETENT_DURABLE_H
+#define DETENT_DURABLE_H
+
+#include <detent/store.h>
+#include <detent/task.h>
+
+DET_BEGIN
+
+struct det_durable;
+
+/* The argument of a work's function or step: what it is to do. There until the task is removed. */
+struct det_durable_job {
+    const char *queue, *id;
+    const void *body; /* `size` bytes, and a 0 behind them */
+    size_t size;
+    uint32_t attempt; /* 1 for the first; 2 and more: an earlier one may have done parts of it */
+};
+
+/* Works and schedules are borrowed until closing. A work's task has the name "<name>#<number>";
+ * argument and release of its spec are not looked at. A process needs `environment`, and has in it,
+ * beside what that says, DETENT_JOB (the id), DETENT_JOB_ATTEMPT and DETENT_JOB_BODY: a body with a
+ * 0 in it, or of more than 64 KiB, is not for a process. */
+struct det_durable_work {
+    const char *name; /* at most 100 bytes */
+    const struct det_task_spec *spec;
+};
+
+struct det_durable_schedule {
+    const char *name; /* at most 100 bytes [A-Za-z0-9._-]; shared by all processes that have it */
+    struct det_schedule schedule; /* its spread is not looked at */
+    const char *work;
+    const void *body;
+    size_t size;
+};
+
+struct det_durable_options {
+    struct det_tasks *tasks;
+    struct det_store *store; /* one that keeps jobs, else DET_ERR_UNSUPPORTED */
+    const char *queue;
+    uint32_t width; /* at the same time, over all processes that share the store; 0: 1 */
+    const struct det_durable_work *works;
+    size_t work_count; /* 0: it only submits, and runs nothing */
+    const struct det_durable_schedule *schedules;
+    size_t schedule_count;
+    det_time lease;        /* 0: 30 s */
+    det_time poll;         /* what other processes put is seen within this; 0: 1 s */
+    det_time kept;         /* how long an ended one, and so its id, is remembered; 0: 7 days */
+    uint32_t attempts_max; /* then it has failed; 0: 20 */
+};
+
+DET_API int det_durable_open(
+    const struct det_durable_options *options, struct det_durable **ret,
+    struct det_error *reterr) DET_MUST_CHECK;
+/* Cancels what runs, which is then done again by the next one, and waits for it. Before the tasks
+ * and the store are closed. Where the tasks have a loop of yours: on the thread that turns it, or
+ * while it is turned. */
+DET_API void det_durable_close(struct det_durable *durable);
+DET_SCOPED_CLOSE(durable)
+
+struct det_durable_submission {
+    const char *id; /* 1 to DET_ID_MAX bytes [A-Za-z0-9._:-]; submitted again it is the same one */
+    const char *work; /* need not be known here */
+    const void *body;
+    size_t size;
+    det_time run_at; /* wall: not before this; 0: at once */
+};
+/* When this returns 0 it is durable. `ret_is_new` (may be NULL): false when the id was there.
+ * Blocks for the store. DET_ERR_INVALID, DET_ERR_IO: it may be durable; submit it again. */
+DET_API int det_durable_submit(
+    struct det_durable *durable, const struct det_durable_submission *submission, bool *ret_is_new,
+    struct det_error *reterr) DET_MUST_CHECK;
+
+DET_END
+#endif

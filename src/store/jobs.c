@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* jobs.c - which jobs, claims and firings are valid, and the names of the states. */
+#include "store/jobs.h"
+
+#include <detent/store.h>
+
+#include <string.h>
+
+static const char *const names[] = {
+#define DET_JOB_STATE(name, text) text,
+    DET_JOB_STATES(DET_JOB_STATE)
+#undef DET_JOB_STATE
+};
+
+const char *det_jobs_state_name(enum det_job_state state)
+{
+    return names[state];
+}
+
+int det_jobs_state_find(const char *name, enum det_job_state *ret)
+{
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i], name) != 0)
+            continue;
+        *ret = (enum det_job_state)i;
+        return 0;
+    }
+    return DET_ERR_CORRUPT;
+}
+
+int det_jobs_check_name(const char *name)
+{
+    size_t length = name ? strlen(name) : 0;
+
+    if (length == 0 || length > DET_JOB_NAME_MAX || det_utf8_check(name, length) != length)
+        return DET_ERR_INVALID;
+    for (size_t i = 0; i < length; i++) {
+        if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
+            return DET_ERR_INVALID;
+    }
+    return 0;
+}
+
+static bool is_id(const char *id)
+{
+    size_t length =
+        id ? strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-") : 0;
+
+    return length > 0 && length <= DET_ID_MAX && !id[length];
+}
+
+int det_jobs_check_put(const struct det_job_put *job)
+{
+    if (det_jobs_check_name(job->queue) < 0 || det_jobs_check_name(job->task) < 0)
+        return DET_ERR_INVALID;
+    if (!is_id(job->id) || job->run_at < 0 || job->run_at == DET_NEVER)
+        return DET_ERR_INVALID;
+    return job->body_size <= DET_JOB_BODY_MAX && (job->body || !job->body_size) ? 0
+                                                                                : DET_ERR_INVALID;
+}
+
+int det_jobs_check_claim(const struct det_job_claim *claim)
+{
+    if (claim->capacity == 0 || claim->span <= 0)
+        return DET_ERR_INVALID;
+    return det_jobs_check_name(claim->queue);
+}
+
+int det_jobs_check_end(const struct det_job_end *end)
+{
+    switch (end->state) {
+    case DET_JOB_DONE:
+    case DET_JOB_FAILED:
+        break;
+    case DET_JOB_DELAYED:
+        return end->token && end->run_at >= 0 && end->run_at != DET_NEVER ? 0 : DET_ERR_INVALID;
+    case DET_JOB_QUEUED:
+    case DET_JOB_RUNNING:
+        return DET_ERR_INVALID;
+    }
+    return end->token ? 0 : DET_ERR_INVALID;
+}
+
+int det_jobs_check_firing(const struct det_job_firing *firing)
+{
+    int r;
+
+    r = det_jobs_check_name(firing->name);
+    if (r < 0)
+        return r;
+    if (firing->next_at < 0 || firing->last_at < 0)
+        return DET_ERR_INVALID;
+    return firing->job ? det_jobs_check_put(firing->job) : 0;
+}

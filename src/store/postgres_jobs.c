@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* postgres_jobs.c - jobs and schedules on PostgreSQL, which several processes share.
+ *
+ *     claim:  lock of the queue | put back what is due | take the first, if there is a place | next
+ *             (one pipeline, so one transaction; the server's clock decides)
+ *
+ * A claim or a firing whose outcome is not known is not tried again. A claim that stands although
+ * its answer was lost lapses like that of a process that died. */
+#include <string.h>
+
+#include "store/jobs.h"
+#include "store/postgres.h"
+
+/* So that the end of a claim is a time. */
+#define SPAN_MAX ((det_time)1 << 62)
+/* How often something is tried that another one was faster with. */
+#define TRIES 3
+
+static det_time bounded(det_time span)
+{
+    return span < SPAN_MAX ? span : SPAN_MAX;
+}
+
+/* Putting. */
+
+struct putting {
+    const struct det_job_put *job;
+    struct det_job_place *ret;
+};
+
+/* Of no job: NULLs. */
+static void add_job(struct postgres_parameters *parameters, const struct det_job_put *job)
+{
+    det_postgres_add_text(parameters, job ? job->queue : NULL);
+    det_postgres_add_text(parameters, job ? job->id : NULL);
+    det_postgres_add_text(parameters, job ? job->task : NULL);
+    det_postgres_add_bytes(
+        parameters, (struct det_chain_bytes){ job && job->body_size ? job->body : "",
+                                              job ? job->body_size : 0 });
+    det_postgres_add_number(parameters, job ? job->run_at : 0);
+}
+
+static void send_put(struct postgres_exchange *exchange, void *context)
+{
+    const struct putting *putting = context;
+    struct postgres_parameters parameters = { 0 };
+
+    add_job(&parameters, putting->job);
+    det_postgres_ask(exchange, POSTGRES_JOB_PUT, &parameters);
+}
+
+static int take_put(struct postgres_exchange *exchange, void *context)
+{
+    const struct putting *putting = context;
+    const PGresult *row = exchange->results[0];
+
+    /* Somebody was first, whom this statement did not see yet. */
+    if (PQntuples(row) == 0)
+        return DET_ERR_BUSY;
+    putting->ret->key = (uint64_t)det_postgres_number(row, 0, 0);
+    putting->ret->is_new = det_postgres_bool(row, 0, 1);
+    return 0;
+}
+
+static int postgres_put(
+    struct det_store *base, const struct det_job_put *put, struct det_job_place *ret)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    struct putting putting = { put, ret };
+    const struct postgres_job job = { send_put, take_put, &putting, true, 0 };
+    int r;
+
+    r = det_jobs_check_put(put);
+    if (r == 0)
+        r = store->is_read_only ? DET_ERR_READ_ONLY : DET_ERR_BUSY;
+    for (int i = 0; r == DET_ERR_BUSY && i < TRIES; i++)
+        r = det_postgres_run(store, &job, NULL);
+    return r;
+}
+
+/* Rows. */
+
+static int read_job(const PGresult *rows, int row, struct det_job_row *ret)
+{
+    struct det_chain_bytes body = det_postgres_bytes(rows, row, 4);
+
+    *ret = (struct det_job_row){
+        .key = (uint64_t)det_postgres_number(rows, row, 0),
+        .queue = det_postgres_text(rows, row, 1),
+        .id = det_postgres_text(rows, row, 2),
+        .task = det_postgres_text(rows, row, 3),
+        .body = body.data,
+        .body_size = body.size,
+        .due_at = det_postgres_number(rows, row, 6),
+        .attempts = (uint32_t)det_postgres_number(rows, row, 7),
+        .owner = det_postgres_text(rows, row, 8),
+        .submitted_at = det_postgres_number(rows, row, 9),
+        .ended_at = det_postgres_number(rows, row, 10),
+        .reason = det_postgres_text(rows, row, 11),
+    };
+    return det_jobs_state_find(det_postgres_text(rows, row, 5), &ret->state);
+}
+
+/* Claiming. */
+
+struct claiming {
+    const struct det_job_claim *claim;
+    int (*visit)(void *context, const struct det_job_row *job);
+    void *context;
+    det_time *ret_next;
+    uint64_t key; /* of what was claimed */
+    uint32_t token;
+    int refusal; /* the visitor's */
+};
+
+static void send_claim(struct postgres_exchange *exchange, void *context)
+{
+    const struct postgres_store *store = exchange->connection->store;
+    const struct claiming *claiming = context;
+    struct postgres_parameters lock = { 0 }, queue = { 0 }, take = { 0 }, next = { 0 };
+
+    det_postgres_add_text(&lock, store->url.schema);
+    det_postgres_add_text(&lock, claiming->claim->queue);
+    det_postgres_ask(exchange, POSTGRES_JOB_LOCK, &lock);
+    det_postgres_add_text(&queue, claiming->claim->queue);
+    det_postgres_ask(exchange, POSTGRES_JOB_PUT_BACK, &queue);
+    det_postgres_add_text(&take, claiming->claim->queue);
+    det_postgres_add_number(&take, claiming->claim->capacity);
+    det_postgres_add_number(&take, bounded(claiming->claim->span));
+    det_postgres_add_text(&take, store->store.owner);
+    det_postgres_ask(exchange, POSTGRES_JOB_TAKE, &take);
+    det_postgres_add_text(&next, claiming->claim->queue);
+    det_postgres_add_number(&next, claiming->claim->capacity);
+    det_postgres_ask(exchange, POSTGRES_JOB_NEXT, &next);
+}
+
+static int take_claim(struct postgres_exchange *exchange, void *context)
+{
+    struct claiming *claiming = context;
+    const PGresult *taken = exchange->results[2], *next = exchange->results[3];
+    struct det_job_row row;
+    int r;
+
+    *claiming->ret_next = det_postgres_number(next, 0, 0);
+    det_postgres_clock(exchange->connection->store, det_postgres_number(next, 0, 2));
+    /* The first one was ended by who had it before, between two of these statements. */
+    if (PQntuples(taken) == 0)
+        return det_postgres_bool(next, 0, 1) ? DET_ERR_BUSY : DET_ERR_NOT_FOUND;
+    r = read_job(taken, 0, &row);
+    claiming->key = row.key;
+    claiming->token = row.attempts;
+    claiming->refusal = r < 0 ? r : claiming->visit(claiming->context, &row);
+    return 0;
+}
+
+static int postgres_end(struct det_store *base, const struct det_job_end *end);
+
+static int postgres_claim(
+    struct det_store *base, const struct det_job_claim *claim,
+    int (*visit)(void *context, const struct det_job_row *job), void *context, det_time *ret_next)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    struct claiming claiming = { claim, visit, context, ret_next, 0, 0, 0 };
+    const struct postgres_job job = { send_claim, take_claim, &claiming, false, 0 };
+    int r;
+
+    r = det_jobs_check_claim(claim);
+    if (r == 0)
+        r = store->is_read_only ? DET_ERR_READ_ONLY : DET_ERR_BUSY;
+    for (int i = 0; r == DET_ERR_BUSY && i < TRIES; i++)
+        r = det_postgres_run(store, &job, NULL);
+    if (r < 0 || !claiming.refusal)
+        return r;
+    /* It is committed already. Where this fails too, it lapses. */
+    (void)postgres_end(
+        base, &(struct det_job_end){
+                  .key = claiming.key, .token = claiming.token, .state = DET_JOB_DELAYED });
+    return claiming.refusal;
+}
+
+/* Statements that answer with a row for what they have changed. */
+
+struct change {
+    enum postgres_statement_id statement;
+    const struct postgres_parameters *parameters;
+    int refusal; /* when there is none */
+};
+
+static void send_change(struct postgres_exchange *exchange, void *context)
+{
+    const struct change *change = context;
+
+    det_postgres_ask(exchange, change->statement, change->parameters);
+}
+
+static int take_change(struct postgres_exchange *exchange, void *context)
+{
+    const struct change *change = context;
+
+    return PQntuples(exchange->results[0]) > 0 ? 0 : change->refusal;
+}
+
+static int run_change(struct det_store *base, struct change *change, bool is_repeatable)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    const struct postgres_job job = { send_change, take_change, change, is_repeatable, 0 };
+
+    return store->is_read_only ? DET_ERR_READ_ONLY : det_postgres_run(store, &job, NULL);
+}
+
+static int postgres_renew(struct det_store *base, uint64_t key, uint32_t token, det_time span)
+{
+    struct postgres_parameters parameters = { 0 };
+    struct change change = { POSTGRES_JOB_RENEW, &parameters, DET_ERR_LOCK_LOST };
+
+    if (span <= 0)
+        return DET_ERR_INVALID;
+    det_postgres_add_number(&parameters, (int64_t)key);
+    det_postgres_add_number(&parameters, token);
+    det_postgres_add_number(&parameters, bounded(span));
+    return run_change(base, &change, true);
+}
+
+static int postgres_end(struct det_store *base, const struct det_job_end *end)
+{
+    struct postgres_parameters parameters = { 0 };
+    struct change change = { POSTGRES_JOB_END, &parameters, DET_ERR_LOCK_LOST };
+    char reason[DET_REASON_MAX + 1];
+    int r;
+
+    r = det_jobs_check_end(end);
+    if (r < 0)
+        return r;
+    (void)det_text_copy(reason, sizeof reason, end->reason ? end->reason : "");
+    det_postgres_add_number(&parameters, (int64_t)end->key);
+    det_postgres_add_number(&parameters, end->token);
+    det_postgres_add_text(&parameters, det_jobs_state_name(end->state));
+    det_postgres_add_number(&parameters, end->run_at);
+    det_postgres_add_text(&parameters, reason);
+    return run_change(base, &change, true);
+}
+
+/* Lists. */
+
+struct listing {
+    const struct det_job_query *query;
+    int (*visit)(void *context, const struct det_job_row *job);
+    void *context;
+};
+
+static void send_list(struct postgres_exchange *exchange, void *context)
+{
+    const struct det_job_query *query = ((struct listing *)context)->query;
+    struct postgres_parameters parameters = { 0 };
+
+    det_postgres_add_text(&parameters, query->queue);
+    det_postgres_add_number(&parameters, (int64_t)query->after);
+    det_postgres_add_number(
+        &parameters, query->limit < INT64_MAX ? (int64_t)query->limit : INT64_MAX);
+    det_postgres_ask(exchange, POSTGRES_JOB_LIST, &parameters);
+}
+
+static int take_list(struct postgres_exchange *exchange, void *context)
+{
+    const struct listing *listing = context;
+    const PGresult *rows = exchange->results[0];
+    struct det_job_row row;
+    int r = 0;
+
+    for (int i = 0; r == 0 && i < PQntuples(rows); i++) {
+        r = read_job(rows, i, &row);
+        if (r == 0)
+            r = listing->visit(listing->context, &row);
+    }
+    return r;
+}
+
+static int postgres_list(
+    struct det_store *base, const struct det_job_query *query,
+    int (*visit)(void *context, const struct det_job_row *job), void *context)
+{
+    struct listing listing = { query, visit, context };
+    const struct postgres_job job = { send_list, take_list, &listing, true, 0 };
+
+    return det_postgres_run(postgres_store_of(base), &job, NULL);
+}
+
+struct forgetting {
+    det_time ended_before;
+    uint64_t *ret;
+};
+
+static void send_forget(struct postgres_exchange *exchange, void *context)
+{
+    const struct forgetting *forgetting = context;
+    struct postgres_parameters parameters = { 0 };
+
+    det_postgres_add_number(&parameters, forgetting->ended_before);
+    det_postgres_ask(exchange, POSTGRES_JOB_FORGET, &parameters);
+}
+
+static int take_forget(struct postgres_exchange *exchange, void *context)
+{
+    *((struct forgetting *)context)->ret =
+        (uint64_t)det_postgres_number(exchange->results[0], 0, 0);
+    return 0;
+}
+
+static int postgres_forget(struct det_store *base, det_time ended_before, uint64_t *ret)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    struct forgetting forgetting = { ended_before, ret };
+    const struct postgres_job job = { send_forget, take_forget, &forgetting, true, 0 };
+
+    return store->is_read_only ? DET_ERR_READ_ONLY : det_postgres_run(store, &job, NULL);
+}
+
+/* Schedules. */
+
+struct looking {
+    const char *name;
+    struct det_job_schedule *ret;
+};
+
+static void send_schedule(struct postgres_exchange *exchange, void *context)
+{
+    struct postgres_parameters parameters = { 0 };
+
+    det_postgres_add_text(&parameters, ((struct looking *)context)->name);
+    det_postgres_ask(exchange, POSTGRES_SCHEDULE_READ, &parameters);
+}
+
+static int take_schedule(struct postgres_exchange *exchange, void *context)
+{
+    struct det_job_schedule *ret = ((struct looking *)context)->ret;
+    const PGresult *row = exchange->results[0];
+
+    *ret = (struct det_job_schedule){ 0 };
+    if (PQntuples(row) == 0)
+        return 0;
+    ret->next_at = det_postgres_number(row, 0, 0);
+    ret->last_at = det_postgres_number(row, 0, 1);
+    ret->token = (uint64_t)det_postgres_number(row, 0, 2);
+    return 0;
+}
+
+static int postgres_schedule(struct det_store *base, const char *name, struct det_job_schedule *ret)
+{
+    struct looking looking = { name, ret };
+    const struct postgres_job job = { send_schedule, take_schedule, &looking, true, 0 };
+
+    if (det_jobs_check_name(name) < 0)
+        return DET_ERR_INVALID;
+    return det_postgres_run(postgres_store_of(base), &job, NULL);
+}
+
+static int postgres_fire(struct det_store *base, const struct det_job_firing *firing)
+{
+    struct postgres_parameters parameters = { 0 };
+    struct change change = { firing->token ? POSTGRES_SCHEDULE_MOVE : POSTGRES_SCHEDULE_ADD,
+                             &parameters, DET_ERR_CONFLICT };
+    int r;
+
+    r = det_jobs_check_firing(firing);
+    if (r < 0)
+        return r;
+    add_job(&parameters, firing->job);
+    det_postgres_add_text(&parameters, firing->name);
+    det_postgres_add_number(&parameters, firing->next_at);
+    det_postgres_add_number(&parameters, firing->last_at);
+    if (firing->token)
+        det_postgres_add_number(&parameters, (int64_t)firing->token);
+    return run_change(base, &change, false);
+}
+
+const struct det_job_ops det_postgres_jobs = {
+    .put = postgres_put,
+    .claim = postgres_claim,
+    .renew = postgres_renew,
+    .end = postgres_end,
+    .list = postgres_list,
+    .forget = postgres_forget,
+    .schedule = postgres_schedule,
+    .fire = postgres_fire,
+};

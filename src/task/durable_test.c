@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* durable_test.c - durable queues in the simulator: several processes on one shared store, that
+ * die, are cut off, stand still and come back. A ledger sees every piece of work begin and end, and
+ * fails the test when one is done twice at the same time, or more at once than the queue has
+ * places, or in another order than they were submitted. */
+#include "lib/shared_store.h"
+#include "lib/test.h"
+
+#include <detent/durable.h>
+
+#include "os/os.h"
+#include "store/store.h"
+
+#define JOBS_MAX    64
+#define PROCESS_MAX 3
+#define LEASE       (12 * DET_SECOND)
+
+struct ledger {
+    unsigned begun[JOBS_MAX], done[JOBS_MAX], now[JOBS_MAX], attempt[JOBS_MAX];
+    unsigned running, peak, width;
+    int last; /* that was begun */
+    bool is_ordered;
+    det_time takes; /* a piece of work */
+    unsigned fails; /* the first so many of each fail */
+};
+
+/* A process: a node of the store, its tasks, its queue. */
+struct process {
+    struct det_store *store;
+    struct det_tasks *tasks;
+    struct det_durable *durable;
+};
+
+struct world {
+    struct det_sim *sim;
+    struct det_world *world;
+    struct det_shared *shared;
+    struct process processes[PROCESS_MAX];
+    const struct det_durable_schedule *schedules;
+    size_t schedule_count;
+    struct ledger ledger;
+};
+
+/* The works know the ledger through this: functions of tasks have one argument, the job. */
+static struct ledger *ledger_of_all;
+
+static int number_of(const struct det_durable_job *job)
+{
+    int number = 0;
+
+    assert_int_equal(sscanf(job->id, "job-%d", &number), 1);
+    assert_in_range(number, 0, JOBS_MAX - 1);
+    return number;
+}
+
+static int work(struct det_task_context *context, void *argument)
+{
+    const struct det_durable_job *job = argument;
+    struct det_world *world = det_task_world(context);
+    struct ledger *ledger = ledger_of_all;
+    int number = number_of(job), r;
+
+    assert_int_equal(ledger->now[number], 0);
+    assert_true(job->attempt > ledger->attempt[number]);
+    assert_true(!ledger->is_ordered || number >= ledger->last);
+    ledger->attempt[number] = job->attempt;
+    ledger->last = number;
+    ledger->now[number]++;
+    ledger->begun[number]++;
+    ledger->running++;
+    if (ledger->running > ledger->peak)
+        ledger->peak = ledger->running;
+    assert_true(ledger->running <= ledger->width);
+    r = det_task_wait(context, det_world_now(world, DET_CLOCK_MONOTONIC) + ledger->takes);
+    ledger->running--;
+    ledger->now[number]--;
+    if (r < 0)
+        return r;
+    if (ledger->begun[number] <= ledger->fails)
+        return det_task_fatal(context, DET_ERR_IO, "not this time");
+    ledger->done[number]++;
+    return 0;
+}
+
+static const struct det_task_spec spec = { .function = work };
+static const struct det_durable_work works[] = { { "work", &spec } };
+
+static void start(struct world *world, unsigned number)
+{
+    struct process *process = &world->processes[number];
+    struct det_error error = { 0 };
+
+    process->store = det_shared_node(world->shared);
+    assert_int_equal(
+        det_tasks_open(
+            &(struct det_tasks_options){ .world = world->world }, &process->tasks, &error),
+        0);
+    if (det_durable_open(
+            &(struct det_durable_options){ .tasks = process->tasks,
+                                           .store = process->store,
+                                           .queue = "q",
+                                           .width = world->ledger.width,
+                                           .works = works,
+                                           .work_count = 1,
+                                           .schedules = world->schedules,
+                                           .schedule_count = world->schedule_count,
+                                           .lease = LEASE },
+            &process->durable, &error) < 0)
+        fail_msg("%s", error.text);
+}
+
+static void stop(struct world *world, unsigned number)
+{
+    struct process *process = &world->processes[number];
+
+    det_durable_close(process->durable);
+    det_tasks_close(process->tasks);
+    det_store_close(process->store);
+    *process = (struct process){ 0 };
+}
+
+static void open_world(struct world *world, uint64_t seed, unsigned width)
+{
+    *world = (struct world){ .ledger = { .width = width, .takes = DET_SECOND } };
+    assert_int_equal(det_sim_open(&(struct det_sim_options){ .seed = seed }, &world->sim, NULL), 0);
+    world->world = det_sim_world(world->sim);
+    world->shared = det_shared_open(world->sim, world->world);
+    ledger_of_all = &world->ledger;
+}
+
+static void close_world(struct world *world)
+{
+    for (unsigned i = 0; i < PROCESS_MAX; i++) {
+        if (world->processes[i].durable)
+            stop(world, i);
+    }
+    det_shared_close(world->shared);
+    det_sim_close(world->sim);
+}
+
+static void pass(struct world *world, det_time span)
+{
+    assert_int_equal(det_sim_advance(world->sim, span), 0);
+}
+
+static int submit_to(struct process *process, int number, det_time run_at)
+{
+    char id[16];
+
+    snprintf(id, sizeof id, "job-%d", number);
+    return det_durable_submit(
+        process->durable,
+        &(struct det_durable_submission){
+            .id = id, .work = "work", .body = "x", .size = 1, .run_at = run_at },
+        NULL, NULL);
+}
+
+/* What a row of the store says. */
+struct found {
+    const char *id;
+    struct det_job_row row;
+    char reason[DET_REASON_MAX + 1];
+    unsigned count;
+};
+
+static int find_one(void *context, const struct det_job_row *row)
+{
+    struct found *found = context;
+
+    if (found->id && strcmp(row->id, found->id) != 0)
+        return 0;
+    found->count++;
+    found->row = *row;
+    snprintf(found->reason, sizeof found->reason, "%s", row->reason);
+    return 0;
+}
+
+static struct found find(struct world *world, const char *id)
+{
+    struct det_store *store = det_shared_node(world->shared);
+    struct found found = { .id = id };
+
+    assert_int_equal(
+        store->ops->jobs->list(store, &(struct det_job_query){ .limit = 1000 }, find_one, &found),
+        0);
+    det_store_close(store);
+    return found;
+}
+
+static void what_is_submitted_is_done_once_and_in_order(void **state)
+{
+    struct world world;
+
+    (void)state;
+    open_world(&world, 1, 1);
+    world.ledger.is_ordered = true;
+    start(&world, 0);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(submit_to(&world.processes[0], i, 0), 0);
+        assert_int_equal(submit_to(&world.processes[0], i, 0), 0);
+    }
+    pass(&world, 11 * DET_SECOND);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(world.ledger.done[i], 1);
+    assert_int_equal(find(&world, "job-9").row.state, DET_JOB_DONE);
+    close_world(&world);
+}
+
+static void what_is_for_later_waits_for_its_time(void **state)
+{
+    struct world world;
+    det_time now;
+
+    (void)state;
+    open_world(&world, 1, 1);
+    start(&world, 0);
+    now = det_world_now(world.world, DET_CLOCK_WALL);
+    assert_int_equal(submit_to(&world.processes[0], 0, now + DET_MINUTE), 0);
+    pass(&world, DET_MINUTE - DET_MILLISECOND);
+    assert_int_equal(world.ledger.begun[0], 0);
+    pass(&world, 10 * DET_MILLISECOND);
+    assert_int_equal(world.ledger.begun[0], 1);
+    close_world(&world);
+}
+
+static void the_width_holds_over_all_processes(void **state)
+{
+    struct world world;
+
+    (void)state;
+    open_world(&world, 2, 2);
+    for (unsigned i = 0; i < PROCESS_MAX; i++)
+        start(&world, i);
+    for (int i = 0; i < 30; i++)
+        assert_int_equal(submit_to(&world.processes[i % PROCESS_MAX], i, 0), 0);
+    pass(&world, 2 * DET_MINUTE);
+    for (int i = 0; i < 30; i++)
+        assert_int_equal(world.ledger.done[i], 1);
+    assert_int_equal(world.ledger.peak, 2);
+    close_world(&world);
+}
+
+static void what_ran_in_a_process_that_died_runs_again_when_its_claim_has_lapsed(void **state)
+{
+    struct world world;
+
+    (void)state;
+    open_world(&world, 3, 1);
+    world.ledger.takes = DET_HOUR;
+    start(&world, 0);
+    assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
+    pass(&world, DET_MINUTE);
+    assert_int_equal(world.ledger.begun[0], 1);
+    det_shared_kill(world.processes[0].store);
+    world.ledger.takes = DET_SECOND;
+    start(&world, 1);
+    pass(&world, LEASE / 3);
+    assert_int_equal(world.ledger.begun[0], 1);
+    pass(&world, 2 * LEASE);
+    assert_int_equal(world.ledger.done[0], 1);
+    assert_int_equal(world.ledger.attempt[0], 2);
+    close_world(&world);
+}
+
+static void long_work_keeps_its_claim_and_a_closed_process_gives_it_back_at_once(void **state)
+{
+    struct world world;
+
+    (void)state;
+    open_world(&world, 4, 1);
+    world.ledger.takes = DET_HOUR;
+    start(&world, 0);
+    start(&world, 1);
+    assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
+    pass(&world, DET_HOUR / 2);
+    assert_int_equal(world.ledger.begun[0], 1);
+    stop(&world, 0);
+    stop(&world, 1);
+    assert_int_equal(find(&world, "job-0").row.state, DET_JOB_QUEUED);
+    assert_string_equal(find(&world, "job-0").reason, "stopped with the process");
+    start(&world, 0);
+    pass(&world, DET_HOUR + DET_MINUTE);
+    assert_int_equal(world.ledger.done[0], 1);
+    close_world(&world);
+}
+
+static void a_shutdown_of_the_tasks_gives_it_back_too(void **state)
+{
+    struct world world;
+
+    (void)state;
+    open_world(&world, 4, 1);
+    world.ledger.takes = DET_HOUR;
+    start(&world, 0);
+    assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
+    pass(&world, DET_MINUTE);
+    assert_int_equal(det_tasks_shutdown(world.processes[0].tasks, NULL), 0);
+    pass(&world, DET_SECOND / 2);
+    assert_int_equal(find(&world, "job-0").row.ended_at, 0);
+    stop(&world, 0);
+    assert_int_equal(find(&world, "job-0").row.state, DET_JOB_QUEUED);
+    close_world(&world);
+}
+
+static void what_fails_for_good_says_why_and_the_queue_goes_on(void **state)
+{
+    struct world world;
+
+    (void)state;
+    open_world(&world, 5, 1);
+    world.ledger.fails = 1;
+    start(&world, 0);
+    assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
+    pass(&world, DET_MINUTE);
+    world.ledger.fails = 0;
+    assert_int_equal(submit_to(&world.processes[0], 1, 0), 0);
+    pass(&world, DET_MINUTE);
+    assert_int_equal(world.ledger.begun[0], 1);
+    assert_int_equal(find(&world, "job-0").row.state, DET_JOB_FAILED);
+    assert_non_null(strstr(find(&world, "job-0").reason, "not this time"));
+    assert_int_equal(world.ledger.done[1], 1);
+    close_world(&world);
+}
+
+static void one_that_is_cancelled_by_hand_has_failed(void **state)
+{
+    struct world world;
+    det_task_id id;
+
+    (void)state;
+    open_world(&world, 6, 1);
+    world.ledger.takes = DET_HOUR;
+    start(&world, 0);
+    assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
+    pass(&world, DET_SECOND);
+    id = det_tasks_find(world.processes[0].tasks, "work#1");
+    assert_int_equal(det_tasks_remove(world.processes[0].tasks, id), 1);
+    pass(&world, DET_SECOND);
+    assert_int_equal(find(&world, "job-0").row.state, DET_JOB_FAILED);
+    close_world(&world);
+}
+
+static void work_that_nobody_knows_waits_for_who_does(void **state)
+{
+    struct world world;
+
+    (void)state;
+    open_world(&world, 7, 1);
+    start(&world, 0);
+    assert_int_equal(
+        det_durable_submit(
+            world.processes[0].durable,
+            &(struct det_durable_submission){ .id = "other", .work = "unknown" }, NULL, NULL),
+        0);
+    pass(&world, DET_SECOND);
+    assert_int_equal(find(&world, "other").row.state, DET_JOB_DELAYED);
+    pass(&world, 30 * DET_MINUTE);
+    assert_int_equal(find(&world, "other").row.state, DET_JOB_FAILED);
+    assert_int_equal(find(&world, "other").row.attempts, 21);
+    close_world(&world);
+}
+
+static void a_schedule_puts_each_of_its_times_once(void **state)
+{
+    static const struct det_durable_schedule schedule = { .name = "tick",
+                                                          .schedule = { .every = DET_MINUTE },
+                                                          .work = "unknown" };
+    struct world world;
+
+    (void)state;
+    open_world(&world, 8, 1);
+    world.schedules = &schedule;
+    world.schedule_count = 1;
+    for (unsigned i = 0; i < PROCESS_MAX; i++)
+        start(&world, i);
+    pass(&world, 10 * DET_MINUTE + DET_SECOND);
+    assert_int_equal(find(&world, NULL).count, 10);
+    close_world(&world);
+}
+
+/* Down from half a minute after the first time to half a minute after the sixth. */
+static unsigned put_after_a_gap(enum det_missed missed)
+{
+    struct det_durable_schedule schedule = { .name = "tick",
+                                             .schedule = { .every = DET_MINUTE, .missed = missed },
+                                             .work = "unknown" };
+    struct world world;
+    unsigned count;
+
+    open_world(&world, 9, 1);
+    world.schedules = &schedule;
+    world.schedule_count = 1;
+    start(&world, 0);
+    pass(&world, 90 * DET_SECOND);
+    stop(&world, 0);
+    assert_int_equal(find(&world, NULL).count, 1);
+    pass(&world, 5 * DET_MINUTE);
+    start(&world, 0);
+    pass(&world, 40 * DET_SECOND);
+    count = find(&world, NULL).count;
+    close_world(&world);
+    return count;
+}
+
+static void times_that_passed_while_nobody_was_there_are_as_the_schedule_says(void **state)
+{
+    (void)state;
+    assert_int_equal(put_after_a_gap(DET_MISSED_SKIP), 1 + 1);
+    assert_int_equal(put_after_a_gap(DET_MISSED_ONCE), 1 + 1 + 1);
+    assert_int_equal(put_after_a_gap(DET_MISSED_ALL), 1 + 5 + 1);
+}
+
+static void what_is_not_a_queue_is_refused(void **state)
+{
+    static const char *const argv[] = { "x", NULL };
+    static const struct det_process_spec process = { .argv = argv };
+    static const struct det_task_spec bare = { .process = &process };
+    const struct det_durable_work bad[] = { { "", &spec }, { "bare", &bare } };
+    const struct det_durable_schedule odd[] = { { .name = "a b", .schedule = { .every = DET_DAY } },
+                                                { .name = "none" },
+                                                { .name = "c", .schedule = { .cron = "x" } } };
+    struct world world;
+    struct det_durable_options options;
+    struct det_durable *durable;
+    struct det_error error;
+
+    (void)state;
+    open_world(&world, 10, 1);
+    start(&world, 0);
+    options = (struct det_durable_options){ .tasks = world.processes[0].tasks,
+                                            .store = world.processes[0].store };
+    assert_int_equal(det_durable_open(&options, &durable, &error), DET_ERR_INVALID);
+    options.queue = "other";
+    options.width = 1000;
+    assert_int_equal(det_durable_open(&options, &durable, &error), DET_ERR_INVALID);
+    options.width = 1;
+    options.work_count = 1;
+    for (size_t i = 0; i < 2; i++) {
+        options.works = &bad[i];
+        assert_int_equal(det_durable_open(&options, &durable, &error), DET_ERR_INVALID);
+    }
+    options.work_count = 0;
+    options.schedule_count = 1;
+    for (size_t i = 0; i < 3; i++) {
+        options.schedules = &odd[i];
+        assert_true(det_durable_open(&options, &durable, &error) < 0);
+    }
+    assert_int_equal(submit_to(&world.processes[0], 0, -1), DET_ERR_INVALID);
+    close_world(&world);
+}
+
+static int open_and_close(struct det_test_memory *memory, void *argument)
+{
+    struct world *world = argument;
+    struct det_store *store = det_shared_node(world->shared);
+    struct det_durable_options options = {
+        .store = store, .queue = "q", .width = 2, .works = works, .work_count = 1
+    };
+    struct det_durable *durable = NULL;
+    struct det_error error;
+    int r;
+
+    r = det_tasks_open(
+        &(struct det_tasks_options){ .world = world->world, .allocator = &memory->allocator },
+        &options.tasks, &error);
+    if (r == 0) {
+        r = det_durable_open(&options, &durable, &error);
+        det_durable_close(durable);
+        det_tasks_close(options.tasks);
+    }
+    det_store_close(store);
+    return r;
+}
+
+static void without_memory_there_is_no_queue(void **state)
+{
+    struct world world;
+
+    (void)state;
+    open_world(&world, 11, 1);
+    det_test_each_failure(open_and_close, &world);
+    close_world(&world);
+}
+
+/* One step of a random story. */
+static void disturb(struct world *world, unsigned *submitted, bool *is_paused)
+{
+    unsigned number = (unsigned)det_sim_random_below(world->sim, PROCESS_MAX);
+    struct process *process = &world->processes[number];
+
+    switch (det_sim_random_below(world->sim, 8)) {
+    case 0: /* it dies, and another one comes */
+        det_shared_pause(process->store, false);
+        is_paused[number] = false;
+        det_shared_kill(process->store);
+        stop(world, number);
+        start(world, number);
+        return;
+    case 1: /* it is cut off, and another one comes only later */
+        if (det_sim_chance(world->sim, 300000))
+            det_shared_kill(process->store);
+        return;
+    case 2: /* nothing of it is answered for a while */
+        is_paused[number] = !is_paused[number];
+        det_shared_pause(process->store, is_paused[number]);
+        return;
+    case 3:
+        det_shared_fail(
+            process->store, 1 + (unsigned)det_sim_random_below(world->sim, 3),
+            det_sim_chance(world->sim, 500000));
+        return;
+    default:
+        if (*submitted >= JOBS_MAX || is_paused[number])
+            return;
+        /* Only what is acknowledged counts; the rest is submitted again. */
+        if (submit_to(process, (int)*submitted, 0) == 0)
+            ++*submitted;
+        return;
+    }
+}
+
+static uint64_t tell_story(uint64_t seed)
+{
+    bool is_paused[PROCESS_MAX] = { false };
+    unsigned submitted = 0;
+    struct world world;
+    uint64_t hash;
+
+    open_world(&world, seed, seed % 2 ? 1 : 2);
+    world.ledger.is_ordered = world.ledger.width == 1;
+    for (unsigned i = 0; i < PROCESS_MAX; i++)
+        start(&world, i);
+    for (int i = 0; i < 120; i++) {
+        world.ledger.takes = (det_time)det_sim_random_below(world.sim, 5000) * DET_MILLISECOND;
+        disturb(&world, &submitted, is_paused);
+        pass(&world, (det_time)det_sim_random_below(world.sim, 6000) * DET_MILLISECOND);
+    }
+    for (unsigned i = 0; i < PROCESS_MAX; i++) {
+        det_shared_pause(world.processes[i].store, false);
+        stop(&world, i);
+        start(&world, i);
+    }
+    pass(&world, DET_HOUR);
+    for (unsigned i = 0; i < submitted; i++)
+        assert_true(world.ledger.done[i] >= 1);
+    hash = det_sim_hash(world.sim);
+    close_world(&world);
+    return hash;
+}
+
+static void processes_that_die_lose_nothing_and_do_nothing_twice_at_the_same_time(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        uint64_t hash = tell_story(seed);
+
+        if (seed % 20 == 0)
+            assert_true(tell_story(seed) == hash);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_submitted_is_done_once_and_in_order),
+        cmocka_unit_test(what_is_for_later_waits_for_its_time),
+        cmocka_unit_test(the_width_holds_over_all_processes),
+        cmocka_unit_test(what_ran_in_a_process_that_died_runs_again_when_its_claim_has_lapsed),
+        cmocka_unit_test(long_work_keeps_its_claim_and_a_closed_process_gives_it_back_at_once),
+        cmocka_unit_test(a_shutdown_of_the_tasks_gives_it_back_too),
+        cmocka_unit_test(what_fails_for_good_says_why_and_the_queue_goes_on),
+        cmocka_unit_test(one_that_is_cancelled_by_hand_has_failed),
+        cmocka_unit_test(work_that_nobody_knows_waits_for_who_does),
+        cmocka_unit_test(a_schedule_puts_each_of_its_times_once),
+        cmocka_unit_test(times_that_passed_while_nobody_was_there_are_as_the_schedule_says),
+        cmocka_unit_test(what_is_not_a_queue_is_refused),
+        cmocka_unit_test(without_memory_there_is_no_queue),
+        cmocka_unit_test(processes_that_die_lose_nothing_and_do_nothing_twice_at_the_same_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* shared_jobs.c - the jobs of a shared store: those of the memory store, on the way to the server
+ * and back. Which node has a claim is not known there. */
+#include "lib/shared_server.h"
+
+/* A call of a node: `call` is what the server does, with its answer in `r`. */
+#define THROUGH(store, call)                                      \
+    struct node *node = DET_CONTAINER(store, struct node, store); \
+    struct det_store *inner = node->shared->inner;                \
+    int r;                                                        \
+                                                                  \
+    r = det_shared_enter(node);                                   \
+    if (r < 0)                                                    \
+        return r;                                                 \
+    r = inner->ops->jobs->call;                                   \
+    return det_shared_leave(node, r)
+
+static int shared_put(
+    struct det_store *store, const struct det_job_put *job, struct det_job_place *ret)
+{
+    THROUGH(store, put(inner, job, ret));
+}
+
+static int shared_claim(
+    struct det_store *store, const struct det_job_claim *claim,
+    int (*visit)(void *context, const struct det_job_row *job), void *context, det_time *ret_next)
+{
+    THROUGH(store, claim(inner, claim, visit, context, ret_next));
+}
+
+static int shared_renew(struct det_store *store, uint64_t key, uint32_t token, det_time span)
+{
+    THROUGH(store, renew(inner, key, token, span));
+}
+
+static int shared_end(struct det_store *store, const struct det_job_end *end)
+{
+    THROUGH(store, end(inner, end));
+}
+
+static int shared_list(
+    struct det_store *store, const struct det_job_query *query,
+    int (*visit)(void *context, const struct det_job_row *job), void *context)
+{
+    THROUGH(store, list(inner, query, visit, context));
+}
+
+static int shared_forget(struct det_store *store, det_time ended_before, uint64_t *ret)
+{
+    THROUGH(store, forget(inner, ended_before, ret));
+}
+
+static int shared_schedule(struct det_store *store, const char *name, struct det_job_schedule *ret)
+{
+    THROUGH(store, schedule(inner, name, ret));
+}
+
+static int shared_fire(struct det_store *store, const struct det_job_firing *firing)
+{
+    THROUGH(store, fire(inner, firing));
+}
+
+const struct det_job_ops det_shared_jobs = {
+    .put = shared_put,
+    .claim = shared_claim,
+    .renew = shared_renew,
+    .end = shared_end,
+    .list = shared_list,
+    .forget = shared_forget,
+    .schedule = shared_schedule,
+    .fire = shared_fire,
+};
