@@ -3,12 +3,13 @@
 
 /* act.h - what the commands share that change an instance in a store: start, send, cancel, retry.
  *
- *     a `detent up` of this project serves the store --> it is asked (act_remote.c)
- *     else -------------------------------------------> by a runtime of our own, as follows
+ *     the `up` of this project serves it --> that one is asked (act_remote.c)
+ *     nobody does -------------------------> a runtime of our own
  *
- * The output is the same. The runtime is passive: the one commit is made, and what follows from it, timers and effects,
- * stays in the store for a program that serves it. Functions of the definition are names here,
- * unless the wish binds them: effects need none, guards and hooks cannot do without. */
+ * The output is the same. A runtime of our own is passive: the one commit is made, and what follows
+ * from it, timers and effects, stays in the store for a program that serves it. Functions of the
+ * definition are names here, unless the wish binds them: effects need none, guards and hooks cannot
+ * do without. */
 #ifndef DET_CLI_ACT_H
 #define DET_CLI_ACT_H
 

@@ -40,8 +40,8 @@ struct store_wish {
     const char *machine; /* a name, or a file that ends in .fsm; NULL: any */
     bool is_writing;     /* else it is opened for reading, and disturbs nobody */
     bool may_make;       /* it is made if it is not there */
-    /* The identity of the store that the `detent up` of this project serves; NULL: none. One that is
-     * to be written to is only read then, and `is_served` says so. */
+    /* The identity of the store that the `detent up` of this project serves; NULL: none. If it is
+     * this one, it is not opened for writing, and `is_served` says so. */
     const char *served;
     store_bind_fn *bind; /* NULL: functions stay names, and what needs one cannot be done */
     void *bind_context;

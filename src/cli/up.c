@@ -227,9 +227,14 @@ static void say_banner(struct up *up)
         up->cli, "%s: %zu %s. Ctrl-C stops all.\n", up->file.path, up->selected_count,
         up->selected_count == 1 ? "task" : "tasks");
     up_machines_say(up);
-    cli_say(
-        up->cli, "In another terminal: detent tree, detent logs -f, detent restart NAME, "
-                 "detent stop\n");
+    if (up->selected_count)
+        cli_say(
+            up->cli, "In another terminal: detent tree, detent logs -f, detent restart NAME, "
+                     "detent stop\n");
+    else
+        cli_say(
+            up->cli, "In another terminal: detent start MACHINE ID, detent send ID EVENT, detent "
+                     "why ID, detent stop\n");
 }
 
 /* Behind each turn of the loop: nobody is in the middle of anything. */

@@ -34,6 +34,7 @@ static void after_a_failed_sync_nothing_is_acknowledged_until_it_is_opened_again
     assert_int_equal(send(pad, BARE, "two"), DET_ERR_IO);
     faulty.sync_fails = false;
     /* The next sync would succeed, and prove nothing. */
+    assert_true(pad->store->ops->is_lost(pad->store));
     assert_int_equal(send(pad, BARE, "three"), DET_ERR_IO);
     assert_int_equal(pad->store->ops->lease(pad->store, &change, &lease), DET_ERR_IO);
     assert_int_equal(pad->store->ops->prune(pad->store, pad->instance, 1, 0, &gone), DET_ERR_IO);

@@ -12,6 +12,7 @@ import http.server
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -146,7 +147,7 @@ def test_the_output_is_the_same_with_and_without_a_server():
     for is_served in (False, True):
         project("{command: ['true']}", store=f"sqlite:{is_served}.db")
         one = begin() if is_served else None
-        runs = [up.subprocess.run([up.DETENT, *step, *more], env=up.environment(),
+        runs = [subprocess.run([up.DETENT, *step, *more], env=up.environment(),
                                   capture_output=True, text=True, check=False)
                 for step in steps for more in ((), ("--json",)) if step[0] != "start" or not more]
         seen.append([(r.args[1:], r.returncode, r.stdout.replace(f"{is_served}.db", "DB"),
@@ -289,6 +290,31 @@ def test_a_file_in_use_is_told():
     check("a.db" in "\n".join(two.talk), two.shown())
     os.chdir("..")
     one.stop()
+
+
+def test_a_store_that_fails_ends_it_with_74():
+    """No file may grow beyond a limit, as on a disk that fails."""
+    project("{command: ['true']}")
+    command = f"trap '' XFSZ; ulimit -f 400; exec {up.DETENT} up"
+    with Path("talk").open("w") as talk:
+        one = subprocess.Popen(["sh", "-c", command], env=up.environment(), stdout=talk,
+                               stderr=talk)
+    try:
+        wait_until(lambda: Path(".detent/detent.sock").exists(), "the socket")
+        client, answer = up.Client(), {}
+        client.one("start", machine="order", instance="o-1")
+        while "error" not in answer:
+            answer = client.next(client.ask("send", machine="order", instance="o-1", event="ping"))
+        equal(answer["error"]["code"], "IO")
+        equal(one.wait(up.PATIENCE), 74)
+    finally:
+        one.kill()
+    check("takes nothing any more" in Path("talk").read_text(), Path("talk").read_text())
+    before = objects("get", "o-1")[0]["sequence"]
+    two = begin()
+    detent("send", "o-1", "ping")
+    equal(objects("get", "o-1")[0]["sequence"], before + 1)
+    two.stop()
 
 
 def test_what_is_wrong_in_the_file_is_told_at_its_place():
