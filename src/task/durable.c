@@ -329,7 +329,7 @@ static void wait_for_threads(struct det_durable *durable)
         if (det_loop_is_mine(loop))
             (void)det_loop_turn(loop, det_loop_now(loop) + TURN_EVERY);
         else
-            (void)det_world_sleep(durable->world, TURN_EVERY);
+            (void)!det_world_sleep(durable->world, TURN_EVERY);
     }
 }
 

@@ -220,10 +220,10 @@ static void run_process(int first, int step)
     tell('O');
     for (int i = first; first >= 0 && i < JOBS_MAX; i += step) {
         submit(&process, i);
-        (void)det_world_sleep(process.world, 2 * DET_MILLISECOND);
+        (void)!det_world_sleep(process.world, 2 * DET_MILLISECOND);
     }
     while (count_open(process.store) > 0)
-        (void)det_world_sleep(process.world, 5 * DET_MILLISECOND);
+        (void)!det_world_sleep(process.world, 5 * DET_MILLISECOND);
     det_durable_close(process.durable);
     det_tasks_close(process.tasks);
     det_store_close(process.store);
