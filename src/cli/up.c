@@ -174,6 +174,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = det_bus_subscribe(det_tasks_bus(up->tasks), &notes, &up->notes_subscription, reterr);
     if (r == 0 && up->options->journal)
         r = open_journal(up, reterr);
+    if (r == 0)
+        r = up_durable_open(up, reterr);
     return r;
 }
 
@@ -191,6 +193,7 @@ static void close_parts(struct up *up)
 {
     up_waits_over(up);
     socket_server_close(up->server);
+    up_durable_close(up);
     det_tasks_close(up->tasks);
     det_task_journal_close(up->journal);
     if (up->loop) {
@@ -324,8 +327,8 @@ static int settle(struct up *up)
 static void forget_supervisor(void)
 {
     static const char *const names[] = {
-        "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS",
-        "LISTEN_FDNAMES",
+        "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
+        "LISTEN_PID",    "LISTEN_FDS",    "LISTEN_FDNAMES",
     };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -33,7 +33,8 @@ bool up_is_done(struct up *up)
         if (up->known[i].is_pending)
             return false;
     }
-    if (counts.queued > 0 || counts.held < counts.registered)
+    /* Durable slots wait for what is submitted. */
+    if (up->durable_count || counts.queued > 0 || counts.held < counts.registered)
         return false;
     /* Without memory it is looked at again, at the latest when it has been quiet. */
     if (counts.registered > 0 && det_tasks_each(up->tasks, count_stopped, &stopped) < 0)

@@ -95,7 +95,7 @@ static int work(struct det_task_context *context, void *argument)
 }
 
 static const struct det_task_spec spec = { .function = work };
-static const struct det_durable_work works[] = { { "work", &spec } };
+static const struct det_durable_work works[] = { { .name = "work", .spec = &spec } };
 
 static void open_process(struct process *process)
 {
