@@ -47,6 +47,13 @@ struct det_durable_job {
 struct det_durable_work {
     const char *name; /* at most 100 bytes */
     const struct det_task_spec *spec;
+    /* Completes a copy of the spec for this job, on a thread of the queue; NULL: it is complete.
+     * What it makes stays until `finish` is called with the handle. An error is the job's end. */
+    int (*prepare)(
+        void *user, const struct det_durable_job *job, struct det_task_spec *spec,
+        void **ret_handle, struct det_error *reterr);
+    void (*finish)(void *user, void *handle);
+    void *user;
 };
 
 struct det_durable_schedule {

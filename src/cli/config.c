@@ -106,18 +106,22 @@ static int take_group(
 static int take_slot(
     struct cli_reader *reader, const struct cli_yaml *node, struct config_slot *slot)
 {
+    static const char *const words[] = { "no", "yes", NULL };
     static const struct config_key keys[] = {
-        { "width", config_take_number, offsetof(struct det_slot_options, width), 1, COUNT_MAX, NULL,
-          0, NULL },
-        { "depth", config_take_number, offsetof(struct det_slot_options, depth_max), 0, COUNT_MAX,
+        { "width", config_take_number, offsetof(struct config_slot, options.width), 1, COUNT_MAX,
           NULL, 0, NULL },
+        { "depth", config_take_number, offsetof(struct config_slot, options.depth_max), 0,
+          COUNT_MAX, NULL, 0, NULL },
+        { "durable", config_take_choice, offsetof(struct config_slot, is_durable), 0, 0, NULL, 0,
+          words },
     };
     const struct cli_yaml *nodes[sizeof keys / sizeof *keys];
     int r = config_check_name(reader, node);
 
     slot->name = node->key;
+    slot->node = node;
     r = reader_both(
-        r, config_take_mapping(reader, node, CONFIG_TABLE("a slot", keys), &slot->options, nodes));
+        r, config_take_mapping(reader, node, CONFIG_TABLE("a slot", keys), slot, nodes));
     /* For the task layer 0 is what is not said. */
     if (nodes[1] && slot->options.depth_max == 0)
         slot->options.depth_max = UINT32_MAX;
@@ -211,6 +215,41 @@ static int take_machines(
     return r;
 }
 
+static const struct config_slot *find_slot(const struct config *config, const char *name)
+{
+    for (size_t i = 0; name && i < config->slot_count; i++) {
+        if (strcmp(config->slots[i].name, name) == 0)
+            return &config->slots[i];
+    }
+    return NULL;
+}
+
+/* A durable slot has a store, and nobody beside what that keeps. */
+static int check_durable(
+    struct cli_reader *reader, const struct cli_yaml *const *nodes, const struct config *config)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < config->slot_count; i++) {
+        if (config->slots[i].is_durable && !nodes[FILE_STORE])
+            r = reader_both(
+                r, reader_fail_key(
+                       reader, config->slots[i].node,
+                       "a durable slot needs a 'store', such as store: sqlite:detent.db"));
+    }
+    for (size_t i = 0; i < config->task_count; i++) {
+        const struct config_slot *slot = find_slot(config, config->tasks[i].slot);
+
+        if (slot && slot->is_durable)
+            r = reader_both(
+                r, reader_fail_key(
+                       reader, config->tasks[i].node,
+                       "'%s' is a durable slot: it is for detent submit, not for tasks of the file",
+                       slot->name));
+    }
+    return r;
+}
+
 typedef int take_section_fn(
     struct cli_reader *reader, const struct cli_yaml *node, struct config *config);
 
@@ -234,6 +273,8 @@ static int take_sections(
         if (node && reader_goes_on(reader, r))
             r = reader_both(r, sections[i].take(reader, node, config));
     }
+    if (reader_goes_on(reader, r))
+        r = reader_both(r, check_durable(reader, nodes, config));
     return r;
 }
 

@@ -38,6 +38,8 @@ struct config_group {
 struct config_slot {
     const char *name;
     struct det_slot_options options;
+    int is_durable; /* its queue is in the store */
+    const struct cli_yaml *node;
 };
 
 /* Which event an exit code or a status stands for. */

@@ -44,6 +44,29 @@ static void a_spec_that_is_not_there_is_a_problem_at_its_place(void **state)
     det_test_folder_remove(folder);
 }
 
+static void a_durable_slot_has_a_store_and_no_tasks_of_the_file(void **state)
+{
+    struct project project;
+
+    (void)state;
+    open_right(
+        &project, "version: 1\nstore: sqlite:a.db\nslots: {a: {durable: yes}, b: {durable: no}}\n"
+                  "tasks:\n  t: {run: x, slot: b}\n");
+    assert_true(project.config.slots[0].is_durable && !project.config.slots[1].is_durable);
+    close_project(&project);
+    assert_int_equal(
+        open_project(
+            &project, NULL,
+            "version: 1\nslots: {a: {durable: yes}}\ntasks:\n  t: {run: x, slot: a}\n"),
+        DET_ERR_MALFORMED);
+    assert_int_equal(project.problems.count, 2);
+    assert_int_equal(project.problems.items[0].line, 2);
+    assert_non_null(strstr(project.problems.items[0].text, "needs a 'store'"));
+    assert_int_equal(project.problems.items[1].line, 4);
+    assert_non_null(strstr(project.problems.items[1].text, "is a durable slot"));
+    close_project(&project);
+}
+
 static int read_all(struct det_test_memory *memory, void *argument)
 {
     struct project project;
@@ -66,6 +89,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_machine_has_a_spec_named_like_it_unless_told_otherwise),
         cmocka_unit_test(a_spec_that_is_not_there_is_a_problem_at_its_place),
+        cmocka_unit_test(a_durable_slot_has_a_store_and_no_tasks_of_the_file),
         cmocka_unit_test(reading_survives_every_lack_of_memory),
     };
 

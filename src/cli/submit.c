@@ -176,7 +176,9 @@ static void tell_submitted(const struct job *job, const json_t *data)
     struct cli *cli = job->remote.cli;
     json_int_t depth = show_number(data, "depth");
 
-    if (json_is_true(json_object_get(data, "started")))
+    if (json_is_true(json_object_get(data, "durable")))
+        cli_say(cli, "%s: is in the store\n", job->label);
+    else if (json_is_true(json_object_get(data, "started")))
         cli_say(cli, "%s: started\n", job->label);
     else if (depth <= 1)
         cli_say(cli, "%s: waits, and is the next\n", job->label);

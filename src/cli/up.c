@@ -178,6 +178,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = open_journal(up, reterr);
     if (r == 0 && up->serves_machines)
         r = up_machines_open(up, reterr);
+    if (r == 0)
+        r = up_durable_open(up, reterr);
     return r;
 }
 
@@ -196,6 +198,7 @@ static void close_parts(struct up *up)
     up_machines_close(up);
     up_waits_over(up);
     socket_server_close(up->server);
+    up_durable_close(up);
     det_tasks_close(up->tasks);
     det_task_journal_close(up->journal);
     if (up->loop) {

@@ -25,12 +25,16 @@
  *     up_submit.c    jobs
  *     up_machines.c  machines: their store, their runtime, what they tell
  *     up_ask.c       what can be asked of the machines over the socket
+ *     up_durable.c   slots whose queue is in the store
  *
  * Everything is for the loop's thread, which is the one of main(); machines have threads of their
  * own, which post to the loop what is to be told. */
 #ifndef DET_CLI_UP_H
 #define DET_CLI_UP_H
 
+#include <detent/durable.h>
+
+#include <jansson.h>
 #include <signal.h>
 
 #include "base/list.h"
@@ -70,6 +74,15 @@ struct up_known {
     det_time at;             /* wall: since when it is pending, or has ended */
 };
 
+/* A slot whose queue is in the store. */
+struct up_durable {
+    const struct config_slot *slot;
+    struct det_process_spec process;
+    struct det_task_spec spec;
+    struct det_durable_work work;
+    struct det_durable *queue;
+};
+
 struct up {
     struct cli *cli; /* once it is open: that of `output` */
     struct up_output output;
@@ -83,6 +96,9 @@ struct up {
     det_time since; /* wall */
     struct det_loop *loop;
     struct det_tasks *tasks;
+    struct det_store *store; /* of durable slots; NULL: there are none */
+    struct up_durable *durables;
+    size_t durable_count;
     struct det_subscription *notes_subscription, *journal_subscription;
     struct det_task_journal *journal;
     struct up_machines *machines; /* NULL: none are served */
@@ -132,6 +148,16 @@ DET_MUST_CHECK int up_select(struct up *up);
 /* up_add.c */
 
 DET_MUST_CHECK int up_add_all(struct up *up, struct det_error *reterr);
+
+/* up_durable.c */
+
+DET_MUST_CHECK int up_durable_open(struct up *up, struct det_error *reterr);
+/* Before the tasks; turns the loop. */
+void up_durable_close(struct up *up);
+/* The queue of a durable slot; NULL: it is not one. */
+struct det_durable *up_durable_find(const struct up *up, const char *slot);
+DET_MUST_CHECK int up_durable_submit(
+    struct up *up, const char *slot, const char *id, json_t *body_take, struct det_error *reterr);
 
 /* up_known.c */
 

@@ -33,7 +33,8 @@ bool up_is_done(struct up *up)
         if (up->known[i].is_pending)
             return false;
     }
-    if (counts.queued > 0 || counts.held < counts.registered)
+    /* Durable slots wait for what is submitted. */
+    if (up->durable_count || counts.queued > 0 || counts.held < counts.registered)
         return false;
     /* Machines are served until somebody says so. */
     if (up->machines && up->state == UP_RUNNING)

@@ -226,6 +226,44 @@ static json_t *submitted(const struct job *job, const struct det_admitted *admit
         job->spec.name, "started", admitted->is_started, "depth", (json_int_t)admitted->depth);
 }
 
+/* A job with a name is submitted once, however often; one without gets a name of its own. */
+static void submit_durable(
+    struct job *job, const struct socket_request *request, struct socket_call *call)
+{
+    const char *name = up_argument_text(request, "name");
+    struct det_error error = { 0 };
+    char id[32];
+    int r;
+
+    snprintf(
+        id, sizeof id, "job-%016llx",
+        (unsigned long long)det_world_random_u64(job->up->cli->world));
+    if (job->admission != DET_ADMIT_QUEUE || up_argument_is_set(request, "wait") ||
+        job->process.environment) {
+        socket_call_fail(
+            call, DET_ERR_INVALID,
+            "slot '%.100s' is durable: it queues, nobody waits for it, and it has the environment "
+            "of detent up",
+            job->slot);
+        return;
+    }
+    r = up_durable_submit(
+        job->up, job->slot, name ? name : id,
+        json_pack(
+            "{s:O, s:s, s:I, s:I}", "run", up_argument(request, "run"), "folder",
+            job->process.folder, "retries", (json_int_t)job->spec.policy.retries_max, "timeout_ns",
+            (json_int_t)up_argument_count(request, "timeout_ns", 0)),
+        &error);
+    if (r < 0)
+        socket_call_fail(call, r, "%s", error.text);
+    else
+        socket_call_answer(
+            call,
+            json_pack(
+                "{s:s, s:I, s:s, s:b, s:b, s:I}", "kind", "submitted", "id", (json_int_t)0, "name",
+                name ? name : id, "durable", 1, "started", 0, "depth", (json_int_t)0));
+}
+
 static void submit(struct job *job, struct socket_call *call, bool shall_wait)
 {
     struct det_admitted admitted = { 0 };
@@ -281,6 +319,8 @@ void up_run_submit(void *context, const struct socket_request *request, struct s
     r = read_job(&job, request, &error);
     if (r < 0)
         socket_call_fail(call, r, "%s", error.text);
+    else if (up_durable_find(job.up, job.slot))
+        submit_durable(&job, request, call);
     else
         submit(&job, call, up_argument_is_set(request, "wait"));
     det_arena_deinit(&job.arena);

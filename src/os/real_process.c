@@ -199,7 +199,8 @@ static int start_run(struct start *start, struct det_process *process, struct de
     r = prepare_user(start, process, reterr);
     if (r < 0)
         return r;
-    if (start->spawn.user)
+    start->spawn.parent = getpid();
+    if (start->spawn.user || start->spawn.options->ends_with_us)
         r = det_real_spawn_as(&start->spawn, &process->number, &failure);
     else
         r = det_real_spawn(&start->spawn, &process->number, &failure);

@@ -49,6 +49,7 @@ struct det_spawn {
     const char *const *environment;
     int streams[DET_SPAWN_STREAMS]; /* of the child; none below DET_SPAWN_STREAMS; -1: /dev/null */
     const struct det_real_user *user; /* NULL: ours */
+    pid_t parent;                     /* us */
 };
 
 /* By posix_spawn(), which shares memory with us until the exec: quick, but it cannot change users.

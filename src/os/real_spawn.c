@@ -11,6 +11,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -152,16 +153,29 @@ static void run_program(const struct det_spawn *spawn, const char *folders)
     errno = was_refused ? EACCES : ENOENT;
 }
 
+/* To the one who has forked us; who may be gone by now. */
+static int tie(const struct det_spawn *spawn)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        return -1;
+    if (getppid() == spawn->parent)
+        return 0;
+    errno = ESRCH;
+    return -1;
+}
+
 static enum det_spawn_stage become(const struct det_spawn *spawn, const char *folders)
 {
     if (spawn->options->new_group && setpgid(0, 0) < 0)
         return DET_SPAWN_US;
     if (open_streams(spawn->streams) < 0)
         return DET_SPAWN_US;
-    if (det_real_user_become(spawn->user) < 0)
+    if (spawn->user && det_real_user_become(spawn->user) < 0)
         return DET_SPAWN_USER;
     if (spawn->options->folder && chdir(spawn->options->folder) < 0)
         return DET_SPAWN_FOLDER;
+    if (spawn->options->ends_with_us && tie(spawn) < 0)
+        return DET_SPAWN_US;
     reset_signals();
     run_program(spawn, folders);
     return DET_SPAWN_PROGRAM;

@@ -212,6 +212,7 @@ static int start_process(
         .new_group = true,
         .has_streams = child->events.on_line != NULL,
         .has_notify = spec->has_notify,
+        .ends_with_us = spec->ends_with_us,
     };
     int r;
 

@@ -97,6 +97,15 @@ static void a_polite_child_ends_when_it_is_asked_to(void **state)
     assert_string_equal("ready|bye|", witness.said[0]);
 }
 
+/* That it does end is for a test that kills its supervisor: tests/e2e/durable.py. */
+static void a_child_that_ends_with_us_runs_like_any_other(void **state)
+{
+    (void)state;
+    start_spec(&(struct det_process_spec){
+        .argv = (const char *const[]){ nasty, "exit", "3", NULL }, .ends_with_us = true });
+    ends_with(&witness, 3, 0);
+}
+
 static void the_stop_signal_is_the_one_that_was_asked_for(void **state)
 {
     char text[8];
@@ -400,6 +409,7 @@ int main(void)
         CASE(what_a_child_says_comes_before_its_end),
         CASE(a_child_nobody_listens_to_writes_to_nowhere),
         CASE(a_polite_child_ends_when_it_is_asked_to),
+        CASE(a_child_that_ends_with_us_runs_like_any_other),
         CASE(the_stop_signal_is_the_one_that_was_asked_for),
         CASE(a_deaf_child_ends_when_it_is_killed),
         CASE(a_frozen_child_hears_the_stop),

@@ -46,6 +46,24 @@ bool det_durable_is_stopping(struct det_durable *durable)
     return is_stopping;
 }
 
+/* How many threads are left. */
+static uint32_t ask_to_stop(struct det_durable *durable)
+{
+    uint32_t running;
+
+    det_mutex_lock(durable->world, durable->mutex);
+    durable->is_stopping = true;
+    running = durable->running;
+    det_condition_broadcast(durable->world, durable->changed);
+    det_mutex_unlock(durable->world, durable->mutex);
+    return running;
+}
+
+void det_durable_stop(struct det_durable *durable)
+{
+    (void)ask_to_stop(durable);
+}
+
 uint64_t det_durable_news(struct det_durable *durable)
 {
     uint64_t news;
@@ -293,18 +311,6 @@ int det_durable_open(
 }
 
 /* Closing. */
-
-static uint32_t ask_to_stop(struct det_durable *durable)
-{
-    uint32_t running;
-
-    det_mutex_lock(durable->world, durable->mutex);
-    durable->is_stopping = true;
-    running = durable->running;
-    det_condition_broadcast(durable->world, durable->changed);
-    det_mutex_unlock(durable->world, durable->mutex);
-    return running;
-}
 
 static void cancel_tasks(struct det_durable *durable)
 {

@@ -43,6 +43,8 @@ struct det_durable {
 
 /* durable.c */
 bool det_durable_is_stopping(struct det_durable *durable);
+/* Nothing more is claimed. */
+void det_durable_stop(struct det_durable *durable);
 uint64_t det_durable_news(struct det_durable *durable);
 void det_durable_wake(struct det_durable *durable);
 /* Until there is other news than `seen` (NULL: news do not matter), it is stopping, or that time

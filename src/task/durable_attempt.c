@@ -147,13 +147,21 @@ static int add_task(
 {
     struct det_task_spec spec = *work->spec;
     char name[DET_TASK_NAME_MAX + 1];
+    void *handle = NULL;
+    int r;
 
     (void)snprintf(name, sizeof name, "%s#%llu", work->name, (unsigned long long)runner->key);
     spec.name = name;
     spec.argument = &runner->job;
     spec.release = NULL;
-    return spec.process ? add_process(runner, &spec, ret, reterr)
-                        : add_spec(runner, &spec, ret, reterr);
+    r = work->prepare ? work->prepare(work->user, &runner->job, &spec, &handle, reterr) : 0;
+    if (r < 0)
+        return DET_ERR_REFUSED;
+    r = spec.process ? add_process(runner, &spec, ret, reterr)
+                     : add_spec(runner, &spec, ret, reterr);
+    if (work->prepare)
+        work->finish(work->user, handle);
+    return r;
 }
 
 /* Renews the claim; false: it is lost, or might be before the task has stopped. */
@@ -239,8 +247,9 @@ static void run_work(struct durable_runner *runner, const struct det_durable_wor
     if (r < 0) {
         end_claim(
             runner, DET_JOB_DELAYED, r == DET_ERR_CLOSED ? 0 : durable->options.lease, error.text);
+        /* They never open again. */
         if (r == DET_ERR_CLOSED)
-            det_durable_wait(durable, NULL, durable->options.poll);
+            det_durable_stop(durable);
         return;
     }
     is_kept = watch(runner, waiter, &end);

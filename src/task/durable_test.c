@@ -40,6 +40,7 @@ struct world {
     struct process processes[PROCESS_MAX];
     const struct det_durable_schedule *schedules;
     size_t schedule_count;
+    bool is_made; /* the work is prepared for each job */
     struct ledger ledger;
 };
 
@@ -85,7 +86,33 @@ static int work(struct det_task_context *context, void *argument)
 }
 
 static const struct det_task_spec spec = { .function = work };
-static const struct det_durable_work works[] = { { "work", &spec } };
+static const struct det_durable_work works[] = { { .name = "work", .spec = &spec } };
+
+/* A work whose spec is made for each job: a body "bad" is none. */
+static unsigned finished;
+
+static int prepare(
+    void *user, const struct det_durable_job *job, struct det_task_spec *made, void **ret_handle,
+    struct det_error *reterr)
+{
+    assert_ptr_equal(user, &finished);
+    if (job->size == 3 && memcmp(job->body, "bad", 3) == 0)
+        return det_error_set(reterr, DET_ERR_MALFORMED, "that is no work");
+    made->function = work;
+    *ret_handle = user;
+    return 0;
+}
+
+static void finish(void *user, void *handle)
+{
+    assert_ptr_equal(user, handle);
+    finished++;
+}
+
+static const struct det_task_spec empty;
+static const struct det_durable_work made_works[] = {
+    { .name = "work", .spec = &empty, .prepare = prepare, .finish = finish, .user = &finished }
+};
 
 static void start(struct world *world, unsigned number)
 {
@@ -102,7 +129,7 @@ static void start(struct world *world, unsigned number)
                                            .store = process->store,
                                            .queue = "q",
                                            .width = world->ledger.width,
-                                           .works = works,
+                                           .works = world->is_made ? made_works : works,
                                            .work_count = 1,
                                            .schedules = world->schedules,
                                            .schedule_count = world->schedule_count,
@@ -297,10 +324,10 @@ static void a_shutdown_of_the_tasks_gives_it_back_too(void **state)
     assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
     pass(&world, DET_MINUTE);
     assert_int_equal(det_tasks_shutdown(world.processes[0].tasks, NULL), 0);
-    pass(&world, DET_SECOND / 2);
-    assert_int_equal(find(&world, "job-0").row.ended_at, 0);
-    stop(&world, 0);
+    pass(&world, DET_HOUR);
     assert_int_equal(find(&world, "job-0").row.state, DET_JOB_QUEUED);
+    assert_true(find(&world, "job-0").row.attempts <= 2);
+    stop(&world, 0);
     close_world(&world);
 }
 
@@ -362,6 +389,31 @@ static void work_that_nobody_knows_waits_for_who_does(void **state)
     close_world(&world);
 }
 
+static void work_can_be_made_for_each_job_and_what_cannot_has_failed(void **state)
+{
+    struct world world;
+
+    (void)state;
+    open_world(&world, 7, 1);
+    world.is_made = true;
+    finished = 0;
+    start(&world, 0);
+    assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
+    assert_int_equal(
+        det_durable_submit(
+            world.processes[0].durable,
+            &(struct det_durable_submission){
+                .id = "other", .work = "work", .body = "bad", .size = 3 },
+            NULL, NULL),
+        0);
+    pass(&world, DET_MINUTE);
+    assert_int_equal(world.ledger.done[0], 1);
+    assert_int_equal(finished, 1);
+    assert_int_equal(find(&world, "other").row.state, DET_JOB_FAILED);
+    assert_string_equal(find(&world, "other").reason, "that is no work");
+    close_world(&world);
+}
+
 static void a_schedule_puts_each_of_its_times_once(void **state)
 {
     static const struct det_durable_schedule schedule = { .name = "tick",
@@ -417,7 +469,8 @@ static void what_is_not_a_queue_is_refused(void **state)
     static const char *const argv[] = { "x", NULL };
     static const struct det_process_spec process = { .argv = argv };
     static const struct det_task_spec bare = { .process = &process };
-    const struct det_durable_work bad[] = { { "", &spec }, { "bare", &bare } };
+    const struct det_durable_work bad[] = { { .name = "", .spec = &spec },
+                                            { .name = "bare", .spec = &bare } };
     const struct det_durable_schedule odd[] = { { .name = "a b", .schedule = { .every = DET_DAY } },
                                                 { .name = "none" },
                                                 { .name = "c", .schedule = { .cron = "x" } } };
@@ -573,6 +626,7 @@ int main(void)
         cmocka_unit_test(what_fails_for_good_says_why_and_the_queue_goes_on),
         cmocka_unit_test(one_that_is_cancelled_by_hand_has_failed),
         cmocka_unit_test(work_that_nobody_knows_waits_for_who_does),
+        cmocka_unit_test(work_can_be_made_for_each_job_and_what_cannot_has_failed),
         cmocka_unit_test(a_schedule_puts_each_of_its_times_once),
         cmocka_unit_test(times_that_passed_while_nobody_was_there_are_as_the_schedule_says),
         cmocka_unit_test(what_is_not_a_queue_is_refused),

@@ -55,6 +55,8 @@ struct det_process_options {
                                        is left of the group when it ends is killed */
     bool has_streams;               /* output and error are for process_read(), not the above */
     bool has_notify;                /* has NOTIFY_SOCKET; what it sends is for process_read() */
+    bool ends_with_us;              /* killed when the thread that started it, or all of us, is
+                                       gone, by whatever; but not what it has started itself */
 };
 
 /* What process_read() reads. */

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* up_durable.c - slots whose queue is in the store: what is submitted to them is kept as it was
+ * given, {"run": [...], "folder": ...}, and run when its turn has come, in this detent or in the
+ * next one. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "base/memory.h"
+#include "cli/up.h"
+
+/* What a job of a durable slot is made from. Its process dies with us: else the next detent, which
+ * runs it again, would run it twice at the same time. */
+struct made {
+    json_t *body;
+    const char **argv;
+    size_t argv_size;
+    struct det_process_spec process;
+};
+
+static void made_close(void *user, void *handle)
+{
+    struct up *up = user;
+    struct made *made = handle;
+
+    json_decref(made->body);
+    if (made->argv)
+        DET_DELETE_ARRAY(up->cli->allocator, made->argv, made->argv_size);
+    DET_DELETE(up->cli->allocator, made);
+}
+
+static int read_argv(struct up *up, struct made *made)
+{
+    json_t *run = json_object_get(made->body, "run");
+    size_t count = json_array_size(run);
+
+    made->argv_size = count + 1;
+    made->argv = DET_NEW_ARRAY(up->cli->allocator, made->argv_size, const char *);
+    if (!made->argv)
+        return DET_ERR_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        made->argv[i] = json_string_value(json_array_get(run, i));
+        if (!made->argv[i])
+            return DET_ERR_MALFORMED;
+    }
+    return count ? 0 : DET_ERR_MALFORMED;
+}
+
+static int prepare(
+    void *user, const struct det_durable_job *job, struct det_task_spec *spec, void **ret_handle,
+    struct det_error *reterr)
+{
+    struct up *up = user;
+    struct made *made = DET_NEW(up->cli->allocator, struct made);
+    int r;
+
+    if (!made)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    made->body = json_loadb(job->body, job->size, 0, NULL);
+    r = made->body ? read_argv(up, made) : DET_ERR_MALFORMED;
+    if (r < 0) {
+        made_close(up, made);
+        return det_error_set(reterr, r, "what was submitted cannot be read");
+    }
+    made->process = *spec->process;
+    made->process.argv = made->argv;
+    made->process.folder = json_string_value(json_object_get(made->body, "folder"));
+    spec->process = &made->process;
+    spec->policy.retries_max = (uint32_t)json_integer_value(json_object_get(made->body, "retries"));
+    spec->policy.restart = spec->policy.retries_max ? DET_RESTART_ON_FAILURE : DET_RESTART_NEVER;
+    spec->policy.timeout = json_integer_value(json_object_get(made->body, "timeout_ns"));
+    if (!spec->policy.timeout)
+        spec->policy.timeout = DET_NO_TIMEOUT;
+    *ret_handle = made;
+    return 0;
+}
+
+/* A file is seen from the folder of the detent.yaml that names it. */
+static int open_store(struct up *up, struct det_error *reterr)
+{
+    static const char scheme[] = "sqlite:";
+    const char *url = up->file.config.store, *path = url + sizeof scheme - 1;
+    struct det_store_options options = { .allocator = up->cli->allocator };
+
+    if (strncmp(url, scheme, sizeof scheme - 1) == 0 && path[0] != '/') {
+        url = det_arena_format(&up->file.arena, "%s%s/%s", scheme, up->project, path);
+        if (!url)
+            return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    }
+    return det_store_open_with(url, &options, &up->store, reterr);
+}
+
+static int open_slot(struct up *up, struct up_durable *durable, struct det_error *reterr)
+{
+    durable->process = (struct det_process_spec){ .environment = (const char *const *)environ,
+                                                  .ends_with_us = true };
+    durable->spec = (struct det_task_spec){ .process = &durable->process };
+    durable->work = (struct det_durable_work){ .name = durable->slot->name,
+                                               .spec = &durable->spec,
+                                               .prepare = prepare,
+                                               .finish = made_close,
+                                               .user = up };
+    return det_durable_open(
+        &(struct det_durable_options){ .tasks = up->tasks,
+                                       .store = up->store,
+                                       .queue = durable->slot->name,
+                                       .width = durable->slot->options.width,
+                                       .works = &durable->work,
+                                       .work_count = 1 },
+        &durable->queue, reterr);
+}
+
+int up_durable_open(struct up *up, struct det_error *reterr)
+{
+    const struct config *config = &up->file.config;
+    size_t count = 0;
+    int r;
+
+    for (size_t i = 0; i < config->slot_count; i++)
+        count += config->slots[i].is_durable != 0;
+    if (!count)
+        return 0;
+    r = open_store(up, reterr);
+    if (r < 0)
+        return r;
+    up->durables = DET_NEW_ARRAY(up->cli->allocator, count, struct up_durable);
+    if (!up->durables)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    up->durable_count = count;
+    count = 0;
+    for (size_t i = 0; r == 0 && i < config->slot_count; i++) {
+        if (!config->slots[i].is_durable)
+            continue;
+        up->durables[count].slot = &config->slots[i];
+        r = open_slot(up, &up->durables[count++], reterr);
+    }
+    return r;
+}
+
+void up_durable_close(struct up *up)
+{
+    for (size_t i = 0; i < up->durable_count; i++)
+        det_durable_close(up->durables[i].queue);
+    if (up->durables)
+        DET_DELETE_ARRAY(up->cli->allocator, up->durables, up->durable_count);
+    det_store_close(up->store);
+}
+
+struct det_durable *up_durable_find(const struct up *up, const char *slot)
+{
+    for (size_t i = 0; slot && i < up->durable_count; i++) {
+        if (strcmp(up->durables[i].slot->name, slot) == 0)
+            return up->durables[i].queue;
+    }
+    return NULL;
+}
+
+int up_durable_submit(
+    struct up *up, const char *slot, const char *id, json_t *body_take, struct det_error *reterr)
+{
+    struct det_durable *queue = up_durable_find(up, slot);
+    char *text = body_take ? json_dumps(body_take, JSON_COMPACT) : NULL;
+    int r;
+
+    json_decref(body_take);
+    if (!text)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    r = det_durable_submit(
+        queue,
+        &(struct det_durable_submission){
+            .id = id, .work = slot, .body = text, .size = strlen(text) },
+        NULL, reterr);
+    free(text);
+    return r;
+}

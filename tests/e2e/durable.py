@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""A durable slot under `detent up`, which is killed with SIGKILL again and again.
+
+    durable.py DETENT [KILLS]
+
+Jobs are submitted by name, and again when it is not known whether they were taken. Each holds a
+lock while it runs, which only the end of its process gives up: who finds it taken has found an
+overlap.
+"""
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+DETENT = str(Path(sys.argv[1]).resolve())
+KILLS = int(next(iter(sys.argv[2:]), "24"))
+PATIENCE = 60
+
+CONFIG = """version: 1
+store: sqlite:queue.db
+slots:
+  batch: {durable: yes}
+tasks:
+  sleeper: {run: sleep 1000, grace: 1s}
+"""
+JOB = """
+import fcntl, os, sys, time
+number = sys.argv[1]
+def say(what):
+    ledger = os.open("ledger", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(ledger, f"{what} {number} {os.environ['DETENT_JOB_ATTEMPT']}\\n".encode())
+    os.close(ledger)
+lock = open(f"lock-{number}", "w")
+try:
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except OSError:
+    say("X")
+say("B")
+# Long enough that one that goes on without its detent is still there when the next one runs it.
+time.sleep(2 if int(number) % 4 == 0 and os.environ["DETENT_JOB_ATTEMPT"] == "1" else 0.02)
+say("E")
+"""
+
+
+def environment():
+    return {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+
+
+def ask(*words):
+    return subprocess.run(
+        [DETENT, *words], capture_output=True, text=True, timeout=PATIENCE, env=environment())
+
+
+def wait_until(condition, what):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            sys.exit(f"this did not come: {what}\n{Path('up.log').read_text()[-4000:]}")
+        time.sleep(0.01)
+
+
+def start():
+    with open("up.log", "a", encoding="utf-8") as log:
+        up = subprocess.Popen([DETENT, "up"], stdout=log, stderr=log, env=environment())
+    wait_until(lambda: up.poll() is not None or ask("tasks").returncode == 0, "detent is up")
+    if up.poll() is not None:
+        sys.exit(f"up has ended:\n{Path('up.log').read_text()[-4000:]}")
+    return up
+
+
+def submit(number):
+    run = ["submit", "batch", "--name", f"job-{number}", "--", sys.executable, "job.py"]
+    return ask(*run, str(number)).returncode == 0
+
+
+def ledger():
+    path = Path("ledger")
+    return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def ended():
+    return {int(line[1]) for line in ledger() if line[0] == "E"}
+
+
+def main():
+    chance = random.Random(4)
+    submitted = 0
+    Path("detent.yaml").write_text(CONFIG)
+    Path("job.py").write_text(JOB)
+    for _ in range(KILLS):
+        up = start()
+        for _ in range(chance.randrange(1, 5)):
+            submitted += submit(submitted)
+        time.sleep(chance.random() / 20)
+        up.send_signal(signal.SIGKILL)
+        up.wait()
+    up = start()
+    wait_until(lambda: len(ended()) == submitted, "all have run")
+    if "is durable" not in ask("submit", "batch", "--wait", "--", "true").stderr:
+        sys.exit("--wait is not refused")
+    up.send_signal(signal.SIGTERM)
+    code = up.wait(PATIENCE)
+    lines = ledger()
+    begun = [int(line[1]) for line in lines if line[0] == "B"]
+    again = sum(int(line[2]) > 1 for line in lines if line[0] == "B")
+    if any(line[0] == "X" for line in lines):
+        sys.exit(f"done twice at the same time: {lines}")
+    if begun != sorted(begun):
+        sys.exit(f"out of order: {begun}")
+    if code != 0:
+        sys.exit(f"up ended with {code}:\n{Path('up.log').read_text()[-4000:]}")
+    print(f"{KILLS} kills, {submitted} submitted, all of them run, {again} begun again")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    main()
+    os.chdir("/")
