@@ -4,7 +4,8 @@
 # The front door: each target installs what it needs, builds a preset and runs something in it.
 #
 #   make            the program build/release/detent and the libraries beside it
-#   make run        the demo: five services and a slot; scripts/demo is that of the order machine
+#   make run        shows `detent up`: five services and a slot
+#   make demo       orders on SQLite, kill -9, and books that balance; DEMO_ARGS=...
 #   make test       all tests: asan, tsan, then release      make check    format, lint, clang
 #   make bench      BENCH_ARGS=...                           make fuzz     FUZZ_SECONDS=10 each
 #   make sim        SIM_SEEDS=...                            make nightly  everything, for longer
@@ -17,7 +18,7 @@ NIGHTLY_SIM_SEEDS ?= 100000
 NIGHTLY_CRASH_STEPS ?= 600
 
 .NOTPARALLEL:
-.PHONY: release run test bench fuzz sim check nightly coverage install clean setup setup-all
+.PHONY: release run demo test bench fuzz sim check nightly coverage install clean setup setup-all
 
 release: setup
 	@scripts/build release product
@@ -30,6 +31,9 @@ setup-all:
 
 run: release
 	@scripts/run-demo
+
+demo: release
+	@scripts/demo $(DEMO_ARGS)
 
 test: setup-all
 	@scripts/build asan tests_unit

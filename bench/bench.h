@@ -34,7 +34,8 @@ enum bench_goal_kind {
     BENCH_NO_GOAL,
     BENCH_RATIO_MAX,       /* at most `value` times the case it is compared with */
     BENCH_NS_MAX,          /* at most `value` nanoseconds an operation */
-    BENCH_AHEAD_OF,        /* faster than the case `against`, when that one ran */
+    BENCH_AHEAD_OF,        /* faster than the case `against`, when that one ran: `value` times as
+                              fast at least; 0: at all */
     BENCH_ALLOCATIONS_MAX, /* at most `value` allocations an operation */
     BENCH_BYTES_MAX,       /* at most `value` bytes of memory that an operation keeps */
 };
@@ -63,7 +64,9 @@ struct bench_lap {
     enum bench_clock clock;
 
     int64_t started_ns;
-    double nanoseconds; /* of all operations */
+    int64_t processor_started_ns;
+    double nanoseconds;  /* of all operations */
+    double processor_ns; /* of all threads of this process; 0: nobody looked */
     uint64_t allocations;
     double kept_bytes;         /* of all operations; 0: nobody looked */
     char note[BENCH_NOTE_MAX]; /* why it was skipped, or failed */
@@ -89,6 +92,7 @@ struct bench {
     const char *title;
     const char *operation; /* "step": the unit is ns/step */
     bool is_slow;          /* milliseconds instead of nanoseconds */
+    bool has_processor;    /* the time of processors is shown beside that on the wall */
     unsigned rounds;       /* 0: 21; with --quick 3 */
     const struct bench_case *cases;
     size_t case_count;

@@ -36,6 +36,7 @@ static void run_lap(struct bench_result *result, bool is_quick, int round)
     if (result->code < 0 || round < 0)
         return;
     result->samples[round] = lap.nanoseconds / (double)lap.operations;
+    result->processor_samples[round] = lap.processor_ns / (double)lap.operations;
     result->allocations = (double)lap.allocations / (double)lap.operations;
     result->kept_bytes = lap.kept_bytes / (double)lap.operations;
 }
@@ -60,14 +61,19 @@ const struct bench_result *bench_baseline(
 }
 
 /* The ratio of each round, and their median. */
-static double ratio_to(
-    const struct bench_result *result, const struct bench_result *other, unsigned rounds)
+static double ratio_of(const double *samples, const double *others, unsigned rounds)
 {
     double ratios[BENCH_ROUNDS_MAX];
 
     for (unsigned i = 0; i < rounds; i++)
-        ratios[i] = result->samples[i] / other->samples[i];
+        ratios[i] = others[i] > 0 ? samples[i] / others[i] : 0;
     return bench_quantile(ratios, rounds, 0.5);
+}
+
+static double ratio_to(
+    const struct bench_result *result, const struct bench_result *other, unsigned rounds)
+{
+    return ratio_of(result->samples, other->samples, rounds);
 }
 
 static enum bench_verdict verdict_of(bool is_met)
@@ -94,7 +100,8 @@ static enum bench_verdict judge(
         other = find(results, goal->against);
         if (!other || other->code < 0)
             return BENCH_UNKNOWN;
-        return verdict_of(ratio_to(result, other, results->rounds) < 1);
+        return verdict_of(
+            ratio_to(result, other, results->rounds) * (goal->value > 0 ? goal->value : 1) < 1);
     case BENCH_ALLOCATIONS_MAX:
         return verdict_of(result->allocations <= goal->value);
     case BENCH_BYTES_MAX:
@@ -111,6 +118,9 @@ static void summarize(struct bench_results *results)
         const struct bench_result *other = bench_baseline(results, result);
 
         result->ratio = other ? ratio_to(result, other, results->rounds) : 0;
+        if (other)
+            result->processor_ratio =
+                ratio_of(result->processor_samples, other->processor_samples, results->rounds);
     }
     for (size_t i = 0; i < results->count; i++) {
         struct bench_result *result = &results->items[i];
@@ -120,6 +130,8 @@ static void summarize(struct bench_results *results)
         result->median = bench_quantile(sorted, results->rounds, 0.5);
         result->p10 = bench_quantile(sorted, results->rounds, 0.1);
         result->p90 = bench_quantile(sorted, results->rounds, 0.9);
+        memcpy(sorted, result->processor_samples, sizeof sorted);
+        result->processor = bench_quantile(sorted, results->rounds, 0.5);
         for (size_t k = 0; k < BENCH_GOALS_MAX; k++)
             result->verdicts[k] = judge(results, result, &result->what->goals[k]);
     }
@@ -193,7 +205,11 @@ void bench_goal_text(
         (void)snprintf(target, capacity, "at most %s", span);
         break;
     case BENCH_AHEAD_OF:
-        (void)snprintf(target, capacity, "ahead of %s", goal->against);
+        if (goal->value > 0)
+            (void)snprintf(
+                target, capacity, "at least %g x as fast as %s", goal->value, goal->against);
+        else
+            (void)snprintf(target, capacity, "ahead of %s", goal->against);
         break;
     case BENCH_ALLOCATIONS_MAX:
         (void)snprintf(target, capacity, "%g allocations", goal->value);

@@ -21,6 +21,8 @@ struct bench_result {
     double samples[BENCH_ROUNDS_MAX];
     double median, p10, p90;
     double ratio; /* 0: there is none */
+    double processor_samples[BENCH_ROUNDS_MAX];
+    double processor, processor_ratio; /* 0: nobody looked */
     double allocations;
     double kept_bytes; /* 0: nobody looked */
     enum bench_verdict verdicts[BENCH_GOALS_MAX];

@@ -51,12 +51,14 @@ static int64_t lap_now(const struct bench_lap *lap)
 void bench_lap_begin(struct bench_lap *lap)
 {
     lap->allocations = bench_allocations();
+    lap->processor_started_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
     lap->started_ns = lap_now(lap);
 }
 
 void bench_lap_end(struct bench_lap *lap)
 {
     lap->nanoseconds = (double)(lap_now(lap) - lap->started_ns);
+    lap->processor_ns = (double)(read_clock(CLOCK_PROCESS_CPUTIME_ID) - lap->processor_started_ns);
     lap->allocations = bench_allocations() - lap->allocations;
 }
 

@@ -64,8 +64,22 @@ static void print_head(FILE *file, const struct bench_results *results, int widt
         unit, sizeof unit, "%s/%s", results->bench->is_slow ? "ms" : "ns",
         results->bench->operation);
     (void)fprintf(
-        file, "  %-5s  %-*s  %11s  %19s  %10s  %7s  %7s  goal\n", "role", width, "what", unit,
-        "p10 - p90", "rate", "ratio", "alloc");
+        file, "  %-5s  %-*s  %11s  %19s  %10s  %7s  %7s", "role", width, "what", unit, "p10 - p90",
+        "rate", "ratio", "alloc");
+    if (results->bench->has_processor)
+        (void)fprintf(file, "  %11s  %7s", "processor", "ratio");
+    (void)fputs("  goal\n", file);
+}
+
+static void print_processor(FILE *file, const struct bench_result *result, double scale)
+{
+    char time[24] = "", ratio[16] = "";
+
+    if (result->processor > 0)
+        (void)snprintf(time, sizeof time, "%.2f", result->processor * scale);
+    if (result->processor_ratio > 0)
+        (void)snprintf(ratio, sizeof ratio, "%.2f", result->processor_ratio);
+    (void)fprintf(file, "  %11s  %7s", time, ratio);
 }
 
 static void print_numbers(
@@ -83,6 +97,8 @@ static void print_numbers(
     (void)fprintf(
         file, "  %-5s  %-*s  %11.2f  %19s  %10s  %7s  %7s", roles[result->what->role], width,
         result->what->name, result->median * scale, spread, rate, ratio, allocations);
+    if (results->bench->has_processor)
+        print_processor(file, result, scale);
 }
 
 static void print_goals(
@@ -107,7 +123,8 @@ static void print_goals(
 void bench_report_table(FILE *file, const struct bench_results *results, bool has_color)
 {
     int width = widest_name(results);
-    int indent = 2 + 5 + 2 + width + 2 + 11 + 2 + 19 + 2 + 10 + 2 + 7 + 2 + 7;
+    int indent = 2 + 5 + 2 + width + 2 + 11 + 2 + 19 + 2 + 10 + 2 + 7 + 2 + 7 +
+                 (results->bench->has_processor ? 2 + 11 + 2 + 7 : 0);
 
     (void)fprintf(
         file, "\n%s: %s (median of %u rounds)\n", results->name, results->bench->title,
@@ -156,6 +173,10 @@ static void add_numbers(
     json_object_set_new(object, "p10_ns", json_real(result->p10));
     json_object_set_new(object, "p90_ns", json_real(result->p90));
     json_object_set_new(object, "rounds", json_integer(results->rounds));
+    if (results->bench->has_processor && result->processor > 0)
+        json_object_set_new(object, "processor_ns", json_real(result->processor));
+    if (results->bench->has_processor && result->processor_ratio > 0)
+        json_object_set_new(object, "processor_ratio", json_real(result->processor_ratio));
     json_object_set_new(object, "per_second", json_real(1e9 / result->median));
     if (result->what->bytes > 0)
         json_object_set_new(

@@ -145,6 +145,11 @@ struct det_runtime_options {
      * settling is immediate. For tools that send a single event to a store. */
     bool is_passive;
     struct det_effect_policy effects;
+    /* The policy of one effect, an index of the machine's; what is zero in it is taken from
+     * `effects` above, and so is all of it where the answer is NULL. From any thread, often, with
+     * locks held: it only looks up. NULL: all effects have the one above. */
+    const struct det_effect_policy *(*effect_policy)(
+        void *user, const struct det_machine *machine, unsigned effect);
     struct det_snapshot_policy snapshots;
     enum det_locking locking;
     const struct det_lock_options *lock; /* for DET_LOCK_LEASE; NULL: the defaults */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* act.c - one change to an instance, made by the program itself. */
+/* act.c - one change to an instance, made by the program itself, or by the one that serves it. */
 #include "cli/act.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 #define NAMES_TEXT    200
 
 /* The steps of the commit, and those of deferred events that followed from it. */
-static void tell_step(void *user, const struct det_note *note)
+void act_tell_step(void *user, const struct det_note *note)
 {
     struct act *act = user;
     struct cli *cli = act->store.cli;
@@ -59,18 +59,23 @@ int act_open(struct cli *cli, const struct store_wish *wish, struct act *act)
         .is_passive = true,
         .shards = 1,
         .lock = &patience,
-        .observe = tell_step,
+        .observe = act_tell_step,
         .observer = act,
     };
     struct store_wish writing = *wish;
     struct det_error error = { 0 };
+    char identity[33];
     int code, r;
 
     *act = (struct act){ .is_told = !cli->is_json };
+    act->client = act_find_up(cli, identity);
     writing.is_writing = true;
+    writing.served = act->client ? identity : NULL;
     code = cli_store_open(cli, &writing, &act->store);
-    if (code != CLI_OK)
+    if (code != CLI_OK || act->store.is_served)
         return code;
+    socket_client_close(act->client);
+    act->client = NULL;
     r = det_runtime_open(act->store.store, &options, &act->runtime, &error);
     return r < 0 ? cli_store_complain(&act->store, r, &error) : CLI_OK;
 }
@@ -79,7 +84,48 @@ void act_close(struct act *act)
 {
     det_runtime_close(act->runtime);
     act->runtime = NULL;
+    socket_client_close(act->client);
+    act->client = NULL;
     cli_store_close(&act->store);
+}
+
+int act_start(
+    struct act *act, const void *data, const char *event_id, struct det_sent *ret,
+    struct det_error *reterr)
+{
+    const struct det_send_options options = { .event_id = event_id, .error = reterr };
+
+    if (act->client)
+        return act_ask_start(act, data, event_id, ret, reterr);
+    return det_runtime_start(act->runtime, act->machine, act->id, data, &options, ret);
+}
+
+int act_send(
+    struct act *act, const void *event, const struct det_send_options *options,
+    struct det_sent *ret, struct det_error *reterr)
+{
+    struct det_send_options whole = *options;
+
+    whole.error = reterr;
+    if (act->client)
+        return act_ask_send(act, event, options, ret, reterr);
+    return det_runtime_send(act->runtime, act->machine, act->id, event, &whole, ret);
+}
+
+int act_stop(struct act *act, const char *reason, struct det_sent *ret, struct det_error *reterr)
+{
+    const struct det_send_options options = { .error = reterr };
+
+    if (act->client)
+        return act_ask_stop(act, reason, ret, reterr);
+    return det_runtime_stop(act->runtime, act->machine, act->id, reason, &options, ret);
+}
+
+int act_retry(struct act *act, const char *key, struct det_error *reterr)
+{
+    if (act->client)
+        return act_ask_retry(act, key, reterr);
+    return det_runtime_retry(act->runtime, act->machine, act->id, key, reterr);
 }
 
 int act_complain(struct act *act, int code, const struct det_error *error)
@@ -208,6 +254,8 @@ void act_tell_pending(struct act *act)
     struct pending pending = { .machine = act->machine };
     struct cli *cli = act->store.cli;
 
+    if (act->client)
+        return;
     if (det_runtime_effects(act->runtime, act->machine, act->id, add_effect, &pending) != 0 ||
         det_runtime_timers(act->runtime, act->machine, act->id, add_timer, &pending) != 0)
         return;

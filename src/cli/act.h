@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* act.h - what the commands share that change an instance in a store by themselves: start, send,
- * cancel, retry.
+/* act.h - what the commands share that change an instance in a store: start, send, cancel, retry.
  *
- * The runtime is passive: the one commit is made, and what follows from it, timers and effects,
+ *     a `detent up` of this project serves the store --> it is asked (act_remote.c)
+ *     else -------------------------------------------> by a runtime of our own, as follows
+ *
+ * The output is the same. The runtime is passive: the one commit is made, and what follows from it, timers and effects,
  * stays in the store for a program that serves it. Functions of the definition are names here,
  * unless the wish binds them: effects need none, guards and hooks cannot do without. */
 #ifndef DET_CLI_ACT_H
@@ -13,10 +15,12 @@
 #include <detent/lock.h>
 
 #include "cli/instance.h"
+#include "cli/socket_client.h"
 
 struct act {
     struct cli_store store;
-    struct det_runtime *runtime;
+    struct det_runtime *runtime;       /* NULL: `up` is asked */
+    struct socket_client *client;      /* to it; NULL: none serves this store */
     const struct det_machine *machine; /* of the command, once it is known */
     const char *id;
     bool is_told; /* the steps are printed as they are committed */
@@ -25,6 +29,17 @@ struct act {
 /* Complains, and returns an exit code. Close it in either case. */
 DET_MUST_CHECK int act_open(struct cli *cli, const struct store_wish *wish, struct act *act);
 void act_close(struct act *act);
+
+/* The changes, as those of the runtime; the error has the details. */
+DET_MUST_CHECK int act_start(
+    struct act *act, const void *data, const char *event_id, struct det_sent *ret,
+    struct det_error *reterr);
+DET_MUST_CHECK int act_send(
+    struct act *act, const void *event, const struct det_send_options *options,
+    struct det_sent *ret, struct det_error *reterr);
+DET_MUST_CHECK int act_stop(
+    struct act *act, const char *reason, struct det_sent *ret, struct det_error *reterr);
+DET_MUST_CHECK int act_retry(struct act *act, const char *key, struct det_error *reterr);
 
 /* What went wrong with the instance, with what to do about it; returns the exit code. */
 int act_complain(struct act *act, int code, const struct det_error *error);
@@ -35,7 +50,22 @@ DET_MUST_CHECK int act_read_json(
     void *value);
 /* What became of it: for JSON an object, otherwise what the steps have not told. */
 void act_report(struct act *act, const char *event, const struct det_sent *sent);
-/* Says which effects and timers wait for a program. */
+/* Says which effects and timers wait for a program; nothing where one serves the store. */
 void act_tell_pending(struct act *act);
+
+/* act.c: tells a step. */
+void act_tell_step(void *user, const struct det_note *note);
+/* act_remote.c: the `up` of this project, if it runs and serves a store, whose identity is written
+ * to `target` of 33 bytes. NULL: there is none. */
+struct socket_client *act_find_up(struct cli *cli, char *target);
+DET_MUST_CHECK int act_ask_start(
+    struct act *act, const void *data, const char *event_id, struct det_sent *ret,
+    struct det_error *reterr);
+DET_MUST_CHECK int act_ask_send(
+    struct act *act, const void *event, const struct det_send_options *options,
+    struct det_sent *ret, struct det_error *reterr);
+DET_MUST_CHECK int act_ask_stop(
+    struct act *act, const char *reason, struct det_sent *ret, struct det_error *reterr);
+DET_MUST_CHECK int act_ask_retry(struct act *act, const char *key, struct det_error *reterr);
 
 #endif

@@ -16,18 +16,19 @@ static const struct cli_option option_table[] = {
 static int stop(struct act *act, const char *reason)
 {
     struct det_error error = { 0 };
-    struct det_send_options options = { .error = &error };
-    struct det_instance before;
+    struct instance before;
     struct det_sent sent;
-    int r;
+    int code, r;
 
-    r = det_runtime_get(act->runtime, act->machine, act->id, &before, NULL);
-    if (r == 0 && before.is_stopped)
+    code = instance_open(&act->store, act->machine, act->id, &before);
+    if (code != CLI_OK)
+        return code;
+    if (before.loaded.head.is_stopped)
         cli_say(
-            act->store.cli, "%s: had stopped before%s%s\n", act->id, before.reason[0] ? ": " : "",
-            before.reason);
-    if (r == 0)
-        r = det_runtime_stop(act->runtime, act->machine, act->id, reason, &options, &sent);
+            act->store.cli, "%s: had stopped before%s%s\n", act->id,
+            before.loaded.reason[0] ? ": " : "", before.loaded.reason);
+    instance_close(&before);
+    r = act_stop(act, reason, &sent, &error);
     if (r < 0)
         return act_complain(act, r, &error);
     act_report(act, NULL, &sent);

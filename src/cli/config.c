@@ -25,7 +25,8 @@ static const char *const file_words[FILE_KEYS] = {
     "version", "tasks", "groups", "slots", "defaults", "limits", "store", "machines",
 };
 
-#define COUNT_MAX 1000000
+#define COUNT_MAX     1000000
+#define STORE_DEFAULT "sqlite:detent.db"
 
 static int take_version(struct cli_reader *reader, const struct cli_yaml *node)
 {
@@ -280,6 +281,9 @@ static int take_sections(
 /* What people have in their fingers from other tools. */
 static const struct reader_synonym synonyms[] = {
     { "command", "run" },
+    { "run", "command" },
+    { "url", "http" },
+    { "retries", "attempts" },
     { "cmd", "run" },
     { "exec", "run" },
     { "script", "run" },
@@ -341,6 +345,8 @@ int config_read(
         r = reader_both(r, config_link(&reader, &config));
     if (reterr->count && r != DET_ERR_NO_MEMORY)
         qsort(reterr->items, reterr->count, sizeof *reterr->items, by_place);
+    if (config.machine_count && !config.store)
+        config.store = STORE_DEFAULT;
     if (r == 0)
         *ret = config;
     return r;

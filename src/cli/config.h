@@ -11,6 +11,7 @@
 #ifndef DET_CLI_CONFIG_H
 #define DET_CLI_CONFIG_H
 
+#include <detent/runtime.h>
 #include <detent/slot.h>
 
 #include "cli/reader.h"
@@ -41,10 +42,47 @@ struct config_slot {
     const struct cli_yaml *node;
 };
 
+/* Which event an exit code or a status stands for. */
+struct config_answer {
+    uint32_t least, most; /* codes: 400 to 499 for "4xx" */
+    const char *event;
+    const struct cli_yaml *node;
+};
+/* The event of an answer that produces none. */
+#define CONFIG_NOTHING "nothing"
+
+/* A header of an HTTP call; of a secret one the value is where it stands. */
+enum config_source { CONFIG_HEADER_TEXT, CONFIG_HEADER_FILE, CONFIG_HEADER_VARIABLE };
+struct config_header {
+    const char *name, *value;
+    enum config_source from;
+};
+
+/* What an effect runs: a command when it has an argv, else an HTTP call. */
+struct config_effect {
+    const char *name;
+    const char *const *argv;
+    const char *folder;             /* as in the file; NULL: that of the file */
+    const char *const *environment; /* "NAME=value"; NULL: none */
+    const char *const *pass;        /* names; NULL: none */
+    const char *method, *url;
+    struct config_header *headers;
+    size_t header_count;
+    struct config_answer *answers;
+    size_t answer_count;
+    det_time timeout;
+    struct det_effect_policy policy;
+    const struct cli_yaml *node, *command_node, *folder_node;
+};
+#define CONFIG_EFFECT_TIMEOUT (30 * DET_SECOND)
+
 /* A definition, and what goes with it. */
 struct config_machine {
     const char *name; /* that the definition must have */
     const char *spec; /* its file, seen from the folder of this one */
+    struct config_effect *effects;
+    size_t effect_count;
+    bool is_served; /* by `up`; else it is there for commands on its store */
     const struct cli_yaml *node, *spec_node;
 };
 
@@ -57,7 +95,7 @@ struct config {
     struct config_group **group_order; /* parents first */
     struct config_slot *slots;
     size_t slot_count;
-    const char *store; /* the URL; NULL: none is said */
+    const char *store; /* the URL; NULL: none is said, and there are no machines */
     struct config_machine *machines;
     size_t machine_count;
     struct det_policy defaults;
@@ -80,7 +118,7 @@ DET_MUST_CHECK int config_read(
     struct det_arena *arena, const struct cli_yaml *root, struct config *ret,
     struct cli_problems *reterr);
 
-/* What the machine is asked with. */
+/* What the computer is asked with. */
 struct config_site {
     const char *folder; /* of the file; "." for the one we are in */
     const char *path;   /* the variable PATH; NULL: what the C library takes then */
@@ -90,8 +128,14 @@ struct config_site {
 /* Programs, folders, users, cron expressions. Adds to the problems. 0 or DET_ERR_MALFORMED. */
 DET_MUST_CHECK int config_check(
     const struct config *config, const struct config_site *site, struct cli_problems *problems);
-/* Puts every task into its folder, seen from `folder`, and completes its environment with `base`,
- * NULL-terminated: the file wins. Once. 0 or DET_ERR_NO_MEMORY. */
+/* What a definition has, and what the file says of it: effects, their events, functions that only C
+ * can have. Adds to the problems. 0 or DET_ERR_MALFORMED. */
+DET_MUST_CHECK int config_check_machine(
+    const struct config_machine *machine, const struct det_machine *definition,
+    struct cli_problems *problems);
+/* Puts every task and every command of an effect into its folder, seen from `folder`, and completes
+ * its environment with `base`, NULL-terminated: the file wins. Specs and secrets get their whole
+ * paths. Once. 0, DET_ERR_LIMIT or DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int config_settle(
     struct config *config, struct det_arena *arena, const char *folder, const char *const *base);
 

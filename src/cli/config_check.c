@@ -69,7 +69,7 @@ static int check_in_path(struct checker *checker, const struct cli_yaml *node, c
         name);
 }
 
-/* The folder of the task is there. */
+/* The folder it runs in is there. */
 static int check_program(
     struct checker *checker, const struct cli_yaml *node, const char *folder, const char *name)
 {
@@ -89,12 +89,13 @@ static int check_program(
     return 0;
 }
 
-static int check_folder(struct checker *checker, const struct config_task *task, char *target)
+/* `node` is that of its folder; NULL: it is that of the file. */
+static int check_folder(
+    struct checker *checker, const struct cli_yaml *node, const struct cli_yaml *owner,
+    char *target)
 {
-    const struct cli_yaml *node = task->folder_node;
-
     if (!join(checker->site->folder, node ? node->text : ".", target))
-        return reader_fail(&checker->reader, node ? node : task->node, "the path is too long");
+        return reader_fail(&checker->reader, node ? node : owner, "the path is too long");
     if (!node || cli_is_folder(target))
         return 0;
     return reader_fail(
@@ -126,7 +127,7 @@ static int check_task(struct checker *checker, const struct config_task *task)
 {
     const struct det_check *check = &task->spec.readiness.check;
     char folder[DET_PATH_MAX];
-    int there = check_folder(checker, task, folder);
+    int there = check_folder(checker, task->folder_node, task->node, folder);
     int r = there;
 
     if (there == 0)
@@ -140,15 +141,30 @@ static int check_task(struct checker *checker, const struct config_task *task)
     return r;
 }
 
+static int check_effect(struct checker *checker, const struct config_effect *effect)
+{
+    char folder[DET_PATH_MAX];
+    int r;
+
+    if (!effect->argv)
+        return 0;
+    r = check_folder(checker, effect->folder_node, effect->node, folder);
+    return r < 0 ? r : check_program(checker, effect->command_node, folder, effect->argv[0]);
+}
+
 static int check_machine(struct checker *checker, const struct config_machine *machine)
 {
     const struct cli_yaml *node = machine->spec_node ? machine->spec_node : machine->node;
     char path[DET_PATH_MAX];
+    int r = 0;
+
+    for (size_t i = 0; i < machine->effect_count; i++)
+        r = reader_both(r, check_effect(checker, &machine->effects[i]));
 
     if (!join(checker->site->folder, machine->spec, path))
         return reader_fail(&checker->reader, node, "the path is too long");
     if (cli_is_there(path) && !cli_is_folder(path))
-        return 0;
+        return r;
     return reader_fail(&checker->reader, node, "%s: there is no such spec", path);
 }
 
@@ -208,20 +224,94 @@ static int settle_environment(
     return 0;
 }
 
+static int settle_task(
+    struct config_task *task, struct det_arena *arena, const char *folder, const char *const *base)
+{
+    char path[DET_PATH_MAX];
+
+    if (!join(folder, task->process.folder ? task->process.folder : ".", path))
+        return DET_ERR_LIMIT;
+    task->process.folder = det_arena_copy(arena, path);
+    if (!task->process.folder)
+        return DET_ERR_NO_MEMORY;
+    return task->environment ? settle_environment(task, arena, base) : 0;
+}
+
+static int settle_path(struct det_arena *arena, const char *folder, const char **path)
+{
+    char whole[DET_PATH_MAX];
+
+    if (!join(folder, *path ? *path : ".", whole))
+        return DET_ERR_LIMIT;
+    *path = det_arena_copy(arena, whole);
+    return *path ? 0 : DET_ERR_NO_MEMORY;
+}
+
+static const char *value_of(const char *const *environment, const char *name)
+{
+    for (; *environment; environment++) {
+        if (is_same_variable(*environment, name))
+            return *environment;
+    }
+    return NULL;
+}
+
+/* What every command of an effect gets: enough to find programs and to speak the language. */
+static const char *const always_passed[] = { "PATH",   "HOME", "USER",   "LOGNAME", "LANG",
+                                             "LC_ALL", "TZ",   "TMPDIR", NULL };
+
+static int settle_effect_environment(
+    struct config_effect *effect, struct det_arena *arena, const char *const *base)
+{
+    static const char *const none[] = { NULL };
+    const char *const *own = effect->environment ? effect->environment : none;
+    const char *const *lists[] = { always_passed, effect->pass ? effect->pass : none };
+    const char **all = det_arena_array(
+        arena, count_of(always_passed) + count_of(lists[1]) + count_of(own) + 1, sizeof *all);
+    size_t count = 0;
+
+    if (!all)
+        return DET_ERR_NO_MEMORY;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        for (const char *const *name = lists[i]; *name; name++) {
+            const char *value = value_of(base, *name);
+
+            if (value && !value_of(own, *name) && !has_variable(all, value))
+                all[count++] = value;
+        }
+    }
+    for (; *own; own++)
+        all[count++] = *own;
+    effect->environment = all;
+    return 0;
+}
+
+static int settle_effect(
+    struct config_effect *effect, struct det_arena *arena, const char *folder,
+    const char *const *base)
+{
+    int r = settle_path(arena, folder, &effect->folder);
+
+    for (size_t i = 0; r == 0 && i < effect->header_count; i++) {
+        if (effect->headers[i].from == CONFIG_HEADER_FILE)
+            r = settle_path(arena, folder, &effect->headers[i].value);
+    }
+    return r < 0 || !effect->argv ? r : settle_effect_environment(effect, arena, base);
+}
+
 int config_settle(
     struct config *config, struct det_arena *arena, const char *folder, const char *const *base)
 {
-    for (size_t i = 0; i < config->task_count; i++) {
-        struct config_task *task = &config->tasks[i];
-        char path[DET_PATH_MAX];
+    int r = 0;
 
-        if (!join(folder, task->process.folder ? task->process.folder : ".", path))
-            return DET_ERR_LIMIT;
-        task->process.folder = det_arena_copy(arena, path);
-        if (!task->process.folder)
-            return DET_ERR_NO_MEMORY;
-        if (task->environment && settle_environment(task, arena, base) < 0)
-            return DET_ERR_NO_MEMORY;
+    for (size_t i = 0; r == 0 && i < config->task_count; i++)
+        r = settle_task(&config->tasks[i], arena, folder, base);
+    for (size_t i = 0; r == 0 && i < config->machine_count; i++) {
+        struct config_machine *machine = &config->machines[i];
+
+        r = settle_path(arena, folder, &machine->spec);
+        for (size_t j = 0; r == 0 && j < machine->effect_count; j++)
+            r = settle_effect(&machine->effects[j], arena, folder, base);
     }
-    return 0;
+    return r;
 }

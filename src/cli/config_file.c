@@ -49,7 +49,29 @@ static int check(struct config_file *file, struct cli_problems *problems)
     return r < 0 ? r : config_check(&file->config, &site, problems);
 }
 
-static int read_all(struct config_file *file, bool is_checked, struct cli_problems *problems)
+/* Definitions that are wrong say so themselves. */
+static int check_definitions(struct cli *cli, struct config_file *file, struct cli_problems *all)
+{
+    char folder[DET_PATH_MAX], path[2 * DET_PATH_MAX];
+    int r = det_file_folder(file->path, folder);
+
+    for (size_t i = 0; r == 0 && i < file->config.machine_count; i++) {
+        const struct config_machine *machine = &file->config.machines[i];
+        bool is_here = machine->spec[0] == '/' || strcmp(folder, ".") == 0;
+        struct det_spec *spec = NULL;
+
+        snprintf(
+            path, sizeof path, "%s%s%s", is_here ? "" : folder, is_here ? "" : "/", machine->spec);
+        if (cli_machine_load(cli, path, &spec) != CLI_OK)
+            return DET_ERR_DEFINITION;
+        r = config_check_machine(machine, det_spec_machine(spec), all);
+        det_spec_close(spec);
+    }
+    return r;
+}
+
+static int read_all(
+    struct cli *cli, struct config_file *file, bool is_checked, struct cli_problems *problems)
 {
     struct cli_yaml *root = NULL;
     int r;
@@ -60,7 +82,9 @@ static int read_all(struct config_file *file, bool is_checked, struct cli_proble
         return r;
     }
     r = config_read(&file->arena, root, &file->config, problems);
-    return r < 0 || !is_checked ? r : check(file, problems);
+    if (r == 0 && is_checked)
+        r = check(file, problems);
+    return r < 0 || !is_checked ? r : check_definitions(cli, file, problems);
 }
 
 static int open_file(struct cli *cli, const char *path, bool is_checked, struct config_file *file)
@@ -76,7 +100,7 @@ static int open_file(struct cli *cli, const char *path, bool is_checked, struct 
         cli_complain(cli, "%s", error.text);
         return cli_exit_of(r);
     }
-    r = read_all(file, is_checked, &problems);
+    r = read_all(cli, file, is_checked, &problems);
     if (r == 0)
         return CLI_OK;
     report(cli, file, &problems);

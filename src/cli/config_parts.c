@@ -127,7 +127,7 @@ int config_take_span(
     struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
     void *target)
 {
-    char least[DET_DURATION_TEXT];
+    char limit[DET_DURATION_TEXT];
     det_time *ret = target, span;
     int r;
 
@@ -138,8 +138,12 @@ int config_take_span(
     if (span < (det_time)key->least && !(key->word && strcmp(node->text, key->word) == 0))
         return reader_fail(
             reader, node, "'%s' is at least %s%s%s", key->name,
-            det_format_duration((det_time)key->least, least, sizeof least),
+            det_format_duration((det_time)key->least, limit, sizeof limit),
             key->word ? ", or " : "", key->word ? key->word : "");
+    if (key->most && span > (det_time)key->most)
+        return reader_fail(
+            reader, node, "'%s' is at most %s", key->name,
+            det_format_duration((det_time)key->most, limit, sizeof limit));
     *ret = span ? span : 1;
     return 0;
 }

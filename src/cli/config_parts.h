@@ -65,6 +65,15 @@ DET_MUST_CHECK int config_take_task(
     struct cli_reader *reader, const struct cli_yaml *node, const struct config *config,
     struct config_task *task);
 
+/* "NAME=value" of a mapping: const char *const *, NULL at the end. */
+config_take_fn config_take_environment;
+/* Whether it can be the name of a variable. */
+bool config_is_variable(const char *name);
+
+/* config_effect.c */
+DET_MUST_CHECK int config_take_effect(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config_effect *effect);
+
 /* config_machine.c */
 DET_MUST_CHECK int config_take_machine(
     struct cli_reader *reader, const struct cli_yaml *node, struct config_machine *machine);

@@ -29,7 +29,7 @@ enum {
     KEY_COUNT
 };
 
-static bool is_variable(const char *name)
+bool config_is_variable(const char *name)
 {
     size_t length = strlen(name), used = 0;
 
@@ -38,11 +38,11 @@ static bool is_variable(const char *name)
     return length && used == length && !isdigit((unsigned char)*name);
 }
 
-static int take_environment(
+int config_take_environment(
     struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
     void *target)
 {
-    struct config_task *task = target;
+    const char *const **ret = target;
     const char **variables;
     size_t count = 0;
     int r;
@@ -57,7 +57,7 @@ static int take_environment(
     for (const struct cli_yaml *item = node->first; item; item = item->next) {
         int bad = reader_want(reader, item, CLI_YAML_SCALAR, "the value of a variable");
 
-        if (bad == 0 && !is_variable(item->key))
+        if (bad == 0 && !config_is_variable(item->key))
             bad = reader_fail_key(
                 reader, item, "'%s' is no name of a variable: letters, digits and '_'", item->key);
         r = reader_both(r, bad);
@@ -67,7 +67,7 @@ static int take_environment(
         if (!variables[count++])
             return reader_no_memory(reader, item);
     }
-    task->environment = variables;
+    *ret = variables;
     return r;
 }
 
@@ -330,7 +330,8 @@ static const struct config_key task_keys[KEY_COUNT - CONFIG_POLICY_KEYS] = {
 #define IN_TASK(path) offsetof(struct config_task, path)
     AT(KEY_RUN) = { "run", config_take_argv, IN_TASK(process.argv), 0, 0, NULL, 0, NULL },
     AT(KEY_FOLDER) = { "folder", config_take_text, IN_TASK(process.folder), 0, 0, NULL, 0, NULL },
-    AT(KEY_ENVIRONMENT) = { "environment", take_environment, 0, 0, 0, NULL, 0, NULL },
+    AT(KEY_ENVIRONMENT) = { "environment", config_take_environment, IN_TASK(environment), 0, 0,
+                            NULL, 0, NULL },
     AT(KEY_USER) = { "user", config_take_text, IN_TASK(process.user), 0, 0, NULL, 0, NULL },
     AT(KEY_STOP_SIGNAL) = { "stop_signal", take_signal, IN_TASK(process.stop_signal), 0, 0, NULL, 0,
                             NULL },

@@ -126,7 +126,7 @@ static int revive(struct act *act, const char *effect, const char *key)
     struct line line;
     int r;
 
-    r = det_runtime_retry(act->runtime, act->machine, act->id, key, &error);
+    r = act_retry(act, key, &error);
     if (r < 0)
         return cli_store_complain(&act->store, r, &error);
     if (!cli->is_json) {

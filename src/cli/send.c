@@ -80,8 +80,7 @@ static int send_event(struct sending *sending, void *event)
         instance_payload_in(machine, event));
     if (code != CLI_OK)
         return code;
-    sending->options.error = &error;
-    r = det_runtime_send(act->runtime, machine, act->id, event, &sending->options, &sent);
+    r = act_send(act, event, &sending->options, &sent, &error);
     if (r < 0)
         return act_complain(act, r, &error);
     act_report(act, machine->events[sending->kind].name, &sent);

@@ -34,7 +34,6 @@ static int start_with(struct act *act, const struct starting *starting, void *da
 {
     const char *const *values = starting->args->values;
     struct det_error error = { 0 };
-    struct det_send_options options = { .event_id = values[OPTION_ID], .error = &error };
     struct det_sent sent;
     int code, r;
 
@@ -42,7 +41,7 @@ static int start_with(struct act *act, const struct starting *starting, void *da
         act, values[OPTION_DATA], det_machine_data(act->machine), DET_TEXT_PARTIAL, data);
     if (code != CLI_OK)
         return code;
-    r = det_runtime_start(act->runtime, act->machine, act->id, data, &options, &sent);
+    r = act_start(act, data, values[OPTION_ID], &sent, &error);
     if (r < 0)
         return act_complain(act, r, &error);
     act_report(act, NULL, &sent);

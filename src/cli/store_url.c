@@ -178,6 +178,28 @@ static int complain_of_url(struct cli_store *store, int r, const struct det_erro
     return CLI_USAGE;
 }
 
+/* Whether it is the one that is served; then it is open for reading. What else there is to say
+ * about it is said by who opens it for writing. */
+static bool open_served(struct cli_store *store)
+{
+    const struct det_store_options options = {
+        .world = store->cli->world,
+        .allocator = store->cli->allocator,
+        .is_read_only = true,
+        .must_exist = true,
+        .identity = store->wish.served,
+    };
+    struct det_error error = { 0 };
+
+    if (!store->wish.is_writing || !store->wish.served ||
+        det_store_open_with(store->address, &options, &store->store, &error) < 0)
+        return false;
+    store->ops = store->store->ops;
+    store->wish.is_writing = false;
+    store->is_served = true;
+    return true;
+}
+
 static int open_url(struct cli_store *store)
 {
     const struct det_store_options options = {
@@ -189,6 +211,8 @@ static int open_url(struct cli_store *store)
     struct det_error error = { 0 };
     int r = DET_ERR_INVALID;
 
+    if (open_served(store))
+        return CLI_OK;
     if (strncmp(store->url, "memory:", 7) != 0)
         r = det_store_open_with(store->address, &options, &store->store, &error);
     if (r < 0)

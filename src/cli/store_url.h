@@ -40,6 +40,9 @@ struct store_wish {
     const char *machine; /* a name, or a file that ends in .fsm; NULL: any */
     bool is_writing;     /* else it is opened for reading, and disturbs nobody */
     bool may_make;       /* it is made if it is not there */
+    /* The identity of the store that the `detent up` of this project serves; NULL: none. One that is
+     * to be written to is only read then, and `is_served` says so. */
+    const char *served;
     store_bind_fn *bind; /* NULL: functions stay names, and what needs one cannot be done */
     void *bind_context;
 };
@@ -66,6 +69,7 @@ struct cli_store {
     struct store_wish wish;
     const char *wanted;             /* the name of the machine; NULL: any */
     struct store_machine *machines; /* in the order of their names */
+    bool is_served;                 /* by a `detent up`, who is to be asked to write */
     struct config_file project;
     char folder[DET_PATH_MAX]; /* of the project; "": there is none */
 };

@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "cli/command.h"
+#include "cli/up_machines.h"
 #include "cli/up_verbs.h"
 #include "os/os.h"
 
@@ -63,6 +64,7 @@ void up_begin_stop(struct up *up)
     up_set_state(up, UP_STOPPING);
     up->stop_at = det_loop_now(up->loop);
     arm_patience(up, PATIENCE_FIRST);
+    up_machines_stop(up);
     det_tasks_begin_shutdown(up->tasks);
 }
 
@@ -174,6 +176,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = det_bus_subscribe(det_tasks_bus(up->tasks), &notes, &up->notes_subscription, reterr);
     if (r == 0 && up->options->journal)
         r = open_journal(up, reterr);
+    if (r == 0 && up->serves_machines)
+        r = up_machines_open(up, reterr);
     if (r == 0)
         r = up_durable_open(up, reterr);
     return r;
@@ -191,9 +195,10 @@ static void tell_hidden(struct up *up, bool is_last)
 
 static void close_parts(struct up *up)
 {
+    up_durable_close(up);
+    up_machines_close(up);
     up_waits_over(up);
     socket_server_close(up->server);
-    up_durable_close(up);
     det_tasks_close(up->tasks);
     det_task_journal_close(up->journal);
     if (up->loop) {
@@ -224,6 +229,7 @@ static void say_banner(struct up *up)
     cli_say(
         up->cli, "%s: %zu %s. Ctrl-C stops all.\n", up->file.path, up->selected_count,
         up->selected_count == 1 ? "task" : "tasks");
+    up_machines_say(up);
     cli_say(
         up->cli, "In another terminal: detent tree, detent logs -f, detent restart NAME, "
                  "detent stop\n");
@@ -237,6 +243,10 @@ static void after_turn(struct up *up)
     tell_hidden(up, false);
     if (up->cli->out_error && up->state < UP_STOPPING)
         up_stop(up, "nobody reads the output");
+    if (up->state < UP_STOPPING && up_machines_are_lost(up)) {
+        up_note_failure(up, UP_NAME, "the store takes nothing any more: %s", UP_LOST_HINT);
+        up_begin_stop(up);
+    }
     if ((!up->is_empty && !up->has_news) || up->state >= UP_STOPPING)
         return;
     up->is_empty = up->has_news = false;
@@ -273,6 +283,10 @@ static int run_tasks(struct up *up)
     if (up->cli->out_error && up->cli->out_error != EPIPE)
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
         cli_complain(up->cli, "cannot write the output: %s", strerror(up->cli->out_error));
+    if (up_machines_are_lost(up)) {
+        cli_complain(up->cli, "the store takes nothing any more: %s", UP_LOST_HINT);
+        return CLI_STORE_LOST;
+    }
     if (up->was_forced)
         return CLI_TIMEOUT;
     return up->has_failed || up->cli->out_error ? CLI_FAILURE : CLI_OK;
@@ -349,9 +363,9 @@ static int run_file(struct cli *cli, const struct up_options *options)
     if (code == CLI_OK)
         code = run_open(&up);
     if (up.is_selected)
-        DET_DELETE_ARRAY(cli->allocator, up.is_selected, up.file.config.task_count);
+        DET_DELETE_ARRAY(cli->allocator, up.is_selected, up.file.config.task_count + 1);
     if (up.known)
-        DET_DELETE_ARRAY(cli->allocator, up.known, up.file.config.task_count);
+        DET_DELETE_ARRAY(cli->allocator, up.known, up.file.config.task_count + 1);
     config_file_close(cli, &up.file);
     return code;
 }
@@ -388,7 +402,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_up;
 const struct cli_command cli_command_up = {
     .name = "up",
-    .summary = "run the tasks of a detent.yaml",
+    .summary = "run the tasks and serve the machines of a detent.yaml",
     .about =
         "Checks the file, starts its tasks, and prints what they write, each line with the name "
         "of\n"
@@ -404,7 +418,12 @@ const struct cli_command cli_command_up = {
         "terminal.\n"
         "\n"
         "Exits with 0 when all tasks have completed or were stopped, 1 when one has failed for\n"
-        "good, 5 when one had to be killed at the end, 4 when it runs already.",
+        "good, 5 when one had to be killed at the end, 4 when it runs already.\n"
+        "\n"
+        "Machines of the file that say 'effects' are served from its store: their timers fire and\n"
+        "their effects run until it is stopped, and start, send, cancel and retry go through it. "
+        "Exits\n"
+        "with 74 when the store fails.",
     .operand = { .form = "[NAME...]", .least = 0, .most = CLI_OPERANDS_ANY },
     .options = option_table,
     .run = run_command,

@@ -24,8 +24,11 @@
  *     up_orders.c    restart, stop, drain
  *     up_submit.c    jobs
  *     up_durable.c   slots whose queue is in the store
+ *     up_machines.c  machines: their store, their runtime, what they tell
+ *     up_ask.c       what can be asked of the machines over the socket
  *
- * Everything is for the loop's thread, which is the one of main(). */
+ * Everything is for the loop's thread, which is the one of main(); machines have threads of their
+ * own, which post to the loop what is to be told. */
 #ifndef DET_CLI_UP_H
 #define DET_CLI_UP_H
 
@@ -93,11 +96,13 @@ struct up {
     det_time since; /* wall */
     struct det_loop *loop;
     struct det_tasks *tasks;
-    struct det_store *store; /* of durable slots; NULL: there are none */
+    struct det_store *store; /* of durable slots, or that of the machines; NULL: there are none */
     struct up_durable *durables;
     size_t durable_count;
     struct det_subscription *notes_subscription, *journal_subscription;
     struct det_task_journal *journal;
+    struct up_machines *machines; /* NULL: none are served */
+    bool serves_machines;
     struct socket_server *server;
     struct prefix prefix;
     struct up_lines lines;

@@ -36,6 +36,9 @@ bool up_is_done(struct up *up)
     /* Durable slots wait for what is submitted. */
     if (up->durable_count || counts.queued > 0 || counts.held < counts.registered)
         return false;
+    /* Machines are served until somebody says so. */
+    if (up->machines && up->state == UP_RUNNING)
+        return false;
     /* Without memory it is looked at again, at the latest when it has been quiet. */
     if (counts.registered > 0 && det_tasks_each(up->tasks, count_stopped, &stopped) < 0)
         up->has_news = true;
@@ -127,7 +130,7 @@ static void look_around(struct up *up, bool *is_held, bool *is_vain)
 {
     struct quiet quiet = { .up = up, .is_held = is_held };
 
-    if (up_each_task(up, see, &quiet) < 0 || quiet.others > 0 || quiet.held == 0 ||
+    if (up_each_task(up, see, &quiet) < 0 || quiet.others > 0 || quiet.held == 0 || up->machines ||
         count_vain(&quiet, is_vain) < quiet.held)
         return;
     up->has_failed = true;

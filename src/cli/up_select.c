@@ -104,17 +104,30 @@ static void select_dependencies(struct up *up)
     }
 }
 
+static bool has_served(const struct config *config)
+{
+    for (size_t i = 0; i < config->machine_count; i++) {
+        if (config->machines[i].is_served)
+            return true;
+    }
+    return false;
+}
+
 int up_select(struct up *up)
 {
     const struct config *config = &up->file.config;
     const struct up_options *options = up->options;
 
-    if (config->task_count == 0) {
-        cli_complain(up->cli, "%s has no tasks to run", up->file.path);
+    up->serves_machines = options->name_count == 0 && has_served(config);
+    if (config->task_count == 0 && !up->serves_machines) {
+        cli_complain(
+            up->cli, "%s has no tasks to run, and no machine that says 'effects' to be served",
+            up->file.path);
         return CLI_USAGE;
     }
-    up->is_selected = DET_NEW_ARRAY(up->cli->allocator, config->task_count, bool);
-    up->known = DET_NEW_ARRAY(up->cli->allocator, config->task_count, struct up_known);
+    /* One more than there may be: none is no lack of memory. */
+    up->is_selected = DET_NEW_ARRAY(up->cli->allocator, config->task_count + 1, bool);
+    up->known = DET_NEW_ARRAY(up->cli->allocator, config->task_count + 1, struct up_known);
     if (!up->is_selected || !up->known)
         return cli_no_memory(up->cli);
     for (size_t i = 0; i < options->name_count; i++) {

@@ -115,6 +115,36 @@ static void backoff_grows_to_its_maximum(void **unused)
     lab_close(lab);
 }
 
+/* Only "job" has one of its own. */
+static const struct det_effect_policy *policy_of(
+    void *user, const struct det_machine *machine, unsigned effect)
+{
+    static const struct det_effect_policy own = { .attempts_max = 2,
+                                                  .backoff_first = 7 * DET_SECOND,
+                                                  .jitter_percent = UINT32_MAX };
+
+    (void)user;
+    return strcmp(machine->effects[effect].name, "job") == 0 ? &own : NULL;
+}
+
+static void an_effect_may_have_a_policy_of_its_own(void **unused)
+{
+    struct lab *lab =
+        lab_open_with(1, NULL, &(struct det_runtime_options){ .effect_policy = policy_of });
+    det_time begun;
+
+    (void)unused;
+    lab->job = fail_always;
+    lab_busy(lab, "a");
+    begun = lab_wall(lab);
+    lab_send(lab, "a", lab_work(1));
+    lab_advance(lab, DET_HOUR);
+    assert_int_equal(lab->call_count, 2);
+    assert_int_equal(lab->calls[1].now - begun, 7 * DET_SECOND);
+    assert_int_equal(lab_counts(lab).effects_dead, 1);
+    lab_close(lab);
+}
+
 static void the_default_maximum_of_backoff_is_30_seconds(void **unused)
 {
     struct lab *lab = open_without_jitter(
@@ -359,6 +389,7 @@ int main(void)
         cmocka_unit_test(an_effect_sees_the_event_that_asked_for_it),
         cmocka_unit_test(backoff_begins_at_100_ms_and_doubles_for_eight_attempts),
         cmocka_unit_test(backoff_grows_to_its_maximum),
+        cmocka_unit_test(an_effect_may_have_a_policy_of_its_own),
         cmocka_unit_test(the_default_maximum_of_backoff_is_30_seconds),
         cmocka_unit_test(jitter_is_added_on_top_of_backoff_up_to_its_percentage),
         cmocka_unit_test(past_the_deadline_there_is_no_further_attempt),

@@ -112,6 +112,7 @@ static const void *event_of(struct det_batch_item *item, const struct det_armed 
  * the store's clock says that it is too early, or somebody has a lock, that was no attempt. */
 static void fire_later(struct det_turn *turn, int r)
 {
+    const struct det_effect_policy *policy = &turn->runtime->options.effects;
     struct det_armed *armed = turn->timer;
     det_time span = EARLY_SPAN;
 
@@ -119,9 +120,9 @@ static void fire_later(struct det_turn *turn, int r)
         armed->deadline != turn->timer_deadline || det_heap_contains(&armed->due.node))
         return;
     if (r == DET_ERR_LOCKED)
-        span = det_errand_backoff(turn->runtime, 1);
+        span = det_errand_backoff(turn->runtime, policy, 1);
     else if (r != DET_ERR_EARLY)
-        span = det_errand_backoff(turn->runtime, ++armed->attempts);
+        span = det_errand_backoff(turn->runtime, policy, ++armed->attempts);
     armed->when = det_add_time(turn->now, span);
     det_due_insert(turn->shard, &armed->due, armed->when);
 }

@@ -33,12 +33,13 @@ static void end_failed(struct det_batch_item *item, struct det_errand *errand, d
 {
     struct det_runtime *runtime = item->turn.runtime;
     struct det_ending *ending = &item->of.ending;
+    struct det_effect_policy policy = det_errand_policy(runtime, errand);
     struct det_store_effect *row = &errand->row;
 
     row->last_error = errand->result;
-    row->next = det_add_time(now, det_errand_backoff(runtime, row->attempts));
-    row->is_dead = row->attempts >= runtime->options.effects.attempts_max ||
-                   row->next > det_errand_deadline(runtime, errand);
+    row->next = det_add_time(now, det_errand_backoff(runtime, &policy, row->attempts));
+    row->is_dead =
+        row->attempts >= policy.attempts_max || row->next > det_errand_deadline(runtime, errand);
     ending->is_dead = row->is_dead;
     item->turn.errand_change = DET_STORE_UPDATE;
     ending->trouble = row->is_dead ? DET_TROUBLE_EFFECT_DEAD : DET_TROUBLE_EFFECT_FAILED;
@@ -52,19 +53,17 @@ static void end_failed(struct det_batch_item *item, struct det_errand *errand, d
 
 static void end_produced(struct det_batch_item *item, struct det_errand *errand)
 {
-    const struct det_runtime *runtime = item->turn.runtime;
+    struct det_effect_policy policy = det_errand_policy(item->turn.runtime, errand);
     struct det_ending *ending = &item->of.ending;
     int r = check_product(errand, &item->error);
 
     ending->trouble = DET_TROUBLE_PRODUCT_REJECTED;
-    item->turn.is_last_attempt = errand->deliveries + 1 >= runtime->options.effects.attempts_max;
+    item->turn.is_last_attempt = errand->deliveries + 1 >= policy.attempts_max;
     if (r < 0) {
         errand->row.is_dead = ending->is_dead = true;
         errand->row.last_error = ending->code = r;
         item->turn.errand_change = DET_STORE_UPDATE;
-    } else if (
-        runtime->options.effects.same_visit_only &&
-        errand->due.resident->head.visit != errand->row.asked) {
+    } else if (policy.same_visit_only && errand->due.resident->head.visit != errand->row.asked) {
         ending->code =
             det_error_set(&item->error, DET_ERR_CONFLICT, "the visit that asked for it is over");
     } else {
@@ -104,11 +103,13 @@ static void count_up(struct det_runtime_counts *counts, const struct det_batch_i
  * Lock held. */
 static void end_later(const struct det_turn *turn, struct det_errand *errand, int r)
 {
+    struct det_effect_policy policy = det_errand_policy(turn->runtime, errand);
+
     errand->row.is_dead = false;
     errand->deliveries += r != DET_ERR_LOCKED;
     det_errand_wait(
         turn->runtime, turn->shard, errand,
-        det_add_time(turn->now, det_errand_backoff(turn->runtime, errand->deliveries)));
+        det_add_time(turn->now, det_errand_backoff(turn->runtime, &policy, errand->deliveries)));
 }
 
 /* Whether it is still the loop's: nothing was committed about it, or that it is gone. */

@@ -122,9 +122,31 @@ void det_errand_drop(
     det_errand_close(runtime, errand);
 }
 
-det_time det_errand_backoff(struct det_runtime *runtime, uint32_t attempt)
+struct det_effect_policy det_errand_policy(
+    const struct det_runtime *runtime, const struct det_errand *errand)
 {
-    const struct det_effect_policy *policy = &runtime->options.effects;
+    const struct det_runtime_options *options = &runtime->options;
+    struct det_effect_policy policy = options->effects;
+    const struct det_effect_policy *own = NULL;
+
+    if (options->effect_policy)
+        own = options->effect_policy(
+            options->user, errand->due.resident->served->machine, errand->row.effect);
+    if (!own)
+        return policy;
+    policy.attempts_max = own->attempts_max ? own->attempts_max : policy.attempts_max;
+    policy.backoff_first = own->backoff_first ? own->backoff_first : policy.backoff_first;
+    policy.backoff_max = own->backoff_max ? own->backoff_max : policy.backoff_max;
+    policy.deadline = own->deadline ? own->deadline : policy.deadline;
+    policy.same_visit_only = own->same_visit_only || policy.same_visit_only;
+    if (own->jitter_percent)
+        policy.jitter_percent = own->jitter_percent == UINT32_MAX ? 0 : own->jitter_percent;
+    return policy;
+}
+
+det_time det_errand_backoff(
+    struct det_runtime *runtime, const struct det_effect_policy *policy, uint32_t attempt)
+{
     det_time span = policy->backoff_first;
 
     for (uint32_t i = 1; i < attempt && i < DOUBLING_MAX && span < policy->backoff_max; i++)
@@ -141,7 +163,7 @@ det_time det_errand_backoff(struct det_runtime *runtime, uint32_t attempt)
 
 det_time det_errand_deadline(const struct det_runtime *runtime, const struct det_errand *errand)
 {
-    det_time span = runtime->options.effects.deadline;
+    det_time span = det_errand_policy(runtime, errand).deadline;
 
     return span ? det_add_time(errand->row.at, span) : DET_NEVER;
 }
@@ -216,19 +238,16 @@ static void try_to_end(
 {
     const struct det_resident *resident = errand->due.resident;
 
-    if (!errand->is_gone && resident->is_claimed) {
+    det_assert(!errand->is_gone);
+    if (resident->is_claimed) {
         det_due_hold(runtime, &errand->due);
         return;
     }
-    if (!errand->is_gone && !resident->is_stale) {
+    if (!resident->is_stale) {
         det_errand_end(runtime, shard, errand);
         return;
     }
-    if (errand->is_gone)
-        det_errand_drop(runtime, shard, errand);
-    else
-        det_errand_wait(
-            runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
+    det_errand_wait(runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
     det_due_handled(runtime);
 }
 
@@ -241,19 +260,16 @@ static void done(void *argument)
     struct det_shard *shard = det_served_shard(runtime, errand->due.resident->hash);
 
     det_shard_lock(runtime, shard);
-    if (errand->job.is_dropped) {
+    step(errand, errand->job.is_dropped ? ERRAND_DROP : ERRAND_DONE);
+    if (errand->is_gone) {
+        det_errand_drop(runtime, shard, errand);
+    } else if (errand->job.is_dropped) {
         errand->row.attempts--;
-        step(errand, ERRAND_DROP);
-        if (errand->is_gone)
-            det_errand_drop(runtime, shard, errand);
+    } else if (runtime->ops->is_quick) {
+        atomic_fetch_add(&runtime->handled, 1);
+        try_to_end(runtime, shard, errand);
     } else {
-        step(errand, ERRAND_DONE);
-        if (runtime->ops->is_quick) {
-            atomic_fetch_add(&runtime->handled, 1);
-            try_to_end(runtime, shard, errand);
-        } else {
-            det_errand_wait(runtime, shard, errand, INT64_MIN);
-        }
+        det_errand_wait(runtime, shard, errand, INT64_MIN);
     }
     det_shard_unlock(runtime, shard);
     atomic_fetch_sub(&runtime->jobs, 1);
@@ -326,7 +342,7 @@ void det_errand_revive(
 
 void det_errand_due(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
 {
-    if (errand->is_gone || errand->state == DET_ERRAND_ENDING) {
+    if (errand->state == DET_ERRAND_ENDING) {
         try_to_end(runtime, shard, errand);
         return;
     }

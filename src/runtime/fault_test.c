@@ -379,6 +379,25 @@ static void an_event_id_that_cannot_be_looked_up_refuses_the_send(void **state)
     in_faulty(answers);
 }
 
+/* Its end is waiting for another attempt when it turns out that it was recorded. */
+static void gone(struct fixture *f, struct faulty *faulty)
+{
+    assert_int_equal(start(f, "o-1"), 0);
+    faulty_set(faulty, FAULT_AFTER, DET_ERR_IO, 1);
+    faulty->loads_failing = 1;
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    advance(f, 10 * DET_MILLISECOND);
+    assert_int_equal(faulty->faults, 1);
+    assert_int_equal(faulty->loads_failing, 0);
+    assert_int_equal(get(f, "o-1").state, PAID);
+}
+
+static void an_effect_that_had_ended_leaves_nothing_when_the_runtime_is_closed(void **state)
+{
+    (void)state;
+    in_faulty(gone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +416,7 @@ int main(void)
         cmocka_unit_test(mistake_06_no_failure_makes_memory_differ_from_the_log),
         cmocka_unit_test(a_deferred_event_that_could_not_be_taken_is_taken_at_the_next_send),
         cmocka_unit_test(an_event_id_that_cannot_be_looked_up_refuses_the_send),
+        cmocka_unit_test(an_effect_that_had_ended_leaves_nothing_when_the_runtime_is_closed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,13 +170,13 @@ static struct det_errand *find_under_way(const struct det_list *list, const stru
     return NULL;
 }
 
-/* The store does not have it: those under way are left to who has them. */
+/* The store does not have it: those in somebody's hands are left to them. */
 static void forget(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)
 {
     det_list_remove(&errand->node);
     if (errand->state != DET_ERRAND_DEAD && !errand->row.is_foreign)
         atomic_fetch_sub(&runtime->errands, 1);
-    if (is_under_way(errand))
+    if (is_under_way(errand) && !det_heap_contains(&errand->due.node))
         errand->is_gone = true;
     else if (errand->state == DET_ERRAND_DEAD)
         det_errand_close(runtime, errand);

@@ -159,8 +159,8 @@ void det_resident_claim(
 }
 
 /* A timer may have been disarmed, or armed anew, while it was held. It goes back to its own time,
- * so that what was due first still is first. */
-static void take_back(struct det_shard *shard, struct det_due *due)
+ * so that what was due first still is first. An effect may be gone. */
+static void take_back(struct det_runtime *runtime, struct det_shard *shard, struct det_due *due)
 {
     due->is_held = false;
     if (det_heap_contains(&due->node))
@@ -171,7 +171,10 @@ static void take_back(struct det_shard *shard, struct det_due *due)
             det_due_insert(shard, due, det_armed_of(due)->when);
         break;
     case DET_DUE_ERRAND:
-        det_due_insert(shard, due, INT64_MIN);
+        if (det_errand_of(due)->is_gone)
+            det_errand_drop(runtime, shard, det_errand_of(due));
+        else
+            det_due_insert(shard, due, INT64_MIN);
         break;
     }
 }
@@ -190,7 +193,7 @@ void det_resident_release(
     while (due) {
         struct det_due *next = due->next_held;
 
-        take_back(shard, due);
+        take_back(runtime, shard, due);
         det_due_handled(runtime);
         due = next;
     }

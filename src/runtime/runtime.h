@@ -286,8 +286,12 @@ void det_errand_wait(
     struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand, det_time when);
 /* Past it there is no further attempt. */
 det_time det_errand_deadline(const struct det_runtime *runtime, const struct det_errand *errand);
+/* Its own one, or the general one, complete. */
+struct det_effect_policy det_errand_policy(
+    const struct det_runtime *runtime, const struct det_errand *errand);
 /* The wait before the next attempt. */
-det_time det_errand_backoff(struct det_runtime *runtime, uint32_t attempt);
+det_time det_errand_backoff(
+    struct det_runtime *runtime, const struct det_effect_policy *policy, uint32_t attempt);
 
 /* ending.c: lock held before and after, but not meanwhile; the resident is free and fresh. Its last
  * attempt is recorded by a turn of the loop's batch. */

@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "base/unset.h"
 
 _Static_assert(DET_CHAIN_SIZE == crypto_generichash_blake2b_BYTES, "a hash is as long as it is");
 
@@ -59,13 +60,24 @@ static void put(struct writer *writer, const void *bytes, size_t size)
     writer->used += size;
 }
 
-static void put_number(struct writer *writer, uint64_t number)
+/* Most of what is put is a number or the length of a text: a store instead of a call. */
+static inline unsigned char *room_for(struct writer *writer, size_t size)
 {
-    unsigned char bytes[8];
+    unsigned char *place;
 
-    for (size_t i = 0; i < sizeof bytes; i++)
+    if (size > sizeof writer->piece - writer->used)
+        flush(writer);
+    place = writer->piece + writer->used;
+    writer->used += size;
+    return place;
+}
+
+static inline void put_number(struct writer *writer, uint64_t number)
+{
+    unsigned char *bytes = room_for(writer, 8);
+
+    for (size_t i = 0; i < 8; i++)
         bytes[i] = (unsigned char)(number >> (8 * i));
-    put(writer, bytes, sizeof bytes);
 }
 
 static void put_time(struct writer *writer, det_time time)
@@ -76,12 +88,11 @@ static void put_time(struct writer *writer, det_time time)
 static void put_bytes(struct writer *writer, const void *data, size_t size)
 {
     uint32_t length = data ? (uint32_t)size : UINT32_MAX;
-    unsigned char bytes[4];
+    unsigned char *bytes = room_for(writer, 4);
 
     det_assert(!data || size < UINT32_MAX);
-    for (size_t i = 0; i < sizeof bytes; i++)
+    for (size_t i = 0; i < 4; i++)
         bytes[i] = (unsigned char)(length >> (8 * i));
-    put(writer, bytes, sizeof bytes);
     if (data && size > 0)
         put(writer, data, size);
 }
@@ -119,11 +130,19 @@ static void put_rest_of_head(struct writer *writer, const struct det_chain_head 
     put_bytes(writer, head->hash.bytes, sizeof head->hash.bytes);
 }
 
+void det_chain_prepare(void)
+{
+    int r = sodium_init();
+
+    /* Should it fail, the portable code stays in use. */
+    (void)r;
+}
+
 struct det_chain_hash det_chain_start(
     const char *machine, const char *id, det_time started_at, struct det_chain_bytes data)
 {
     static const unsigned char zero[DET_CHAIN_SIZE];
-    struct writer writer;
+    DET_UNSET struct writer writer;
 
     writer_init(&writer, true);
     put(&writer, zero, sizeof zero);
@@ -137,7 +156,7 @@ struct det_chain_hash det_chain_start(
 struct det_chain_hash det_chain_next(
     const struct det_chain_hash *previous, const struct det_chain_event *event)
 {
-    struct writer writer;
+    DET_UNSET struct writer writer;
 
     writer_init(&writer, true);
     put(&writer, previous->bytes, sizeof previous->bytes);
@@ -162,7 +181,7 @@ struct det_chain_hash det_chain_next(
 struct det_chain_hash det_chain_bytes(
     const struct det_chain_hash *previous, struct det_chain_bytes bytes)
 {
-    struct writer writer;
+    DET_UNSET struct writer writer;
 
     writer_init(&writer, true);
     put(&writer, previous->bytes, sizeof previous->bytes);
@@ -172,7 +191,7 @@ struct det_chain_hash det_chain_bytes(
 
 uint32_t det_chain_head_checksum(const struct det_chain_head *head)
 {
-    struct writer writer;
+    DET_UNSET struct writer writer;
 
     writer_init(&writer, false);
     put_text(&writer, head->machine);
@@ -187,7 +206,7 @@ uint32_t det_chain_head_checksum(const struct det_chain_head *head)
 uint32_t det_chain_snapshot_checksum(
     const struct det_chain_head *head, const char *history, det_time taken_at)
 {
-    struct writer writer;
+    DET_UNSET struct writer writer;
 
     writer_init(&writer, false);
     put_text(&writer, head->machine);

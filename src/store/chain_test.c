@@ -183,9 +183,23 @@ static void a_definition_is_known_by_its_text(void **state)
     assert_string_equal(fingerprint, "ea769ed29e0a2267dc4d0ed524c9a5a0");
 }
 
+static void the_hash_is_the_same_whatever_the_processor_has(void **state)
+{
+    struct det_chain_event event = full_event();
+    struct det_chain_hash start = start_hash(), before, after;
+
+    (void)state;
+    before = det_chain_next(&start, &event);
+    det_chain_prepare();
+    det_chain_prepare();
+    after = det_chain_next(&start, &event);
+    assert_memory_equal(&before, &after, sizeof before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_hash_is_the_same_whatever_the_processor_has),
         cmocka_unit_test(a_new_instance_has_the_hash_that_the_format_says),
         cmocka_unit_test(an_event_has_the_hash_that_the_format_says),
         cmocka_unit_test(a_large_payload_goes_through_whole),

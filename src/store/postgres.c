@@ -58,6 +58,11 @@ static void close_store(struct det_store *base)
     DET_DELETE(allocator, store);
 }
 
+static bool is_lost(struct det_store *store)
+{
+    return atomic_load(&postgres_store_of(store)->is_poisoned);
+}
+
 static const struct det_store_ops ops = {
     .is_shared = true,
     .close = close_store,
@@ -77,6 +82,7 @@ static const struct det_store_ops ops = {
     .prune = det_postgres_prune,
     .listen = det_postgres_listen,
     .check = det_postgres_check,
+    .is_lost = is_lost,
     .machines = det_postgres_machines,
     .migrate = det_postgres_migrate,
     .jobs = &det_postgres_jobs,
@@ -173,6 +179,7 @@ static int open_store(
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
     store->store =
         (struct det_store){ .ops = &ops, .world = options.world, .allocator = options.allocator };
+    det_chain_prepare();
     store->is_read_only = options.is_read_only;
     store->timeout = options.timeout;
     store->event_ids_span = options.event_ids_span ? options.event_ids_span : 7 * DET_DAY;

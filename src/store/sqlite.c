@@ -324,6 +324,11 @@ static det_time sqlite_now(struct det_store *store)
     return det_world_now(store->world, DET_CLOCK_WALL);
 }
 
+static bool is_lost(struct det_store *store)
+{
+    return sqlite_store_of(store)->is_poisoned;
+}
+
 static const struct det_store_ops sqlite_ops = {
     .close = sqlite_close,
     .now = sqlite_now,
@@ -340,6 +345,7 @@ static const struct det_store_ops sqlite_ops = {
     .snapshot = det_sqlite_snapshot,
     .prune = det_sqlite_prune,
     .check = det_sqlite_check,
+    .is_lost = is_lost,
     .machines = det_sqlite_machines,
     .migrate = det_sqlite_migrate,
     .backup = det_sqlite_backup,
@@ -383,6 +389,7 @@ static int sqlite_open(
     store = DET_NEW(options->allocator, struct sqlite_store);
     if (!store)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
+    det_chain_prepare();
     store->store.ops = &sqlite_ops;
     store->store.world = options->world;
     store->store.allocator = options->allocator;

@@ -83,6 +83,22 @@ static int end_transaction(struct sqlite_store *store)
     return r;
 }
 
+/* The handles lie all over the memory: while one commit is written the next handle is fetched. */
+static void fetch_ahead(struct det_store_commit *const *commits, size_t count, size_t index)
+{
+    const char *handle;
+
+    if (index + 2 < count)
+        __builtin_prefetch(commits[index + 2]);
+    if (index + 1 >= count)
+        return;
+    handle = (const char *)commits[index + 1]->instance;
+    if (!handle)
+        return;
+    __builtin_prefetch(handle);
+    __builtin_prefetch(handle + 64);
+}
+
 /* 0; PENDING: again, without the one that failed; or an error for all. */
 static int write_all(
     struct sqlite_store *store, struct det_store_commit *const *commits, size_t count)
@@ -94,6 +110,7 @@ static int write_all(
     for (size_t i = 0; r == 0 && i < count; i++) {
         if (commits[i]->result != PENDING)
             continue;
+        fetch_ahead(commits, count, i);
         r = write_next(store, commits[i], now);
         if (r < 0 && r != DET_ERR_IO && r != DET_ERR_NO_SPACE && r != DET_ERR_NO_MEMORY)
             r = PENDING;

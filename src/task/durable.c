@@ -329,13 +329,16 @@ static void cancel_tasks(struct det_durable *durable)
 static void wait_for_threads(struct det_durable *durable)
 {
     struct det_loop *loop = durable->options.tasks->loop;
+    int r = 0;
 
     while (ask_to_stop(durable) > 0) {
         cancel_tasks(durable);
         if (det_loop_is_mine(loop))
-            (void)det_loop_turn(loop, det_loop_now(loop) + TURN_EVERY);
+            r = det_loop_turn(loop, det_loop_now(loop) + TURN_EVERY);
         else
-            (void)!det_world_sleep(durable->world, TURN_EVERY);
+            r = det_world_sleep(durable->world, TURN_EVERY);
+        /* Whatever it says, they are looked at again. */
+        (void)r;
     }
 }
 

@@ -136,6 +136,53 @@ static void assert_refused(struct box *box, const struct missing *missing)
     done_with(box, spec);
 }
 
+/* The reference stores a hash of where the source of a state stands: with another name there every
+ * timer is stale, and deleted. */
+static void hole_16_a_state_with_another_name_in_the_source_is_the_same(void **state)
+{
+    static const char *const renamed[] = {
+        "STATE(PACKED,    is_packed)",
+        "STATE(BOXED,    is_packed)",
+        "moving, PACKED",
+        "moving, BOXED",
+        "PACK, PACKED, DO",
+        "PACK, BOXED, DO",
+        "ANY(CREATED, PACKED",
+        "ANY(CREATED, BOXED",
+        "STAY(ANY(PACKED",
+        "STAY(ANY(BOXED",
+        "ON(PACKED,  HOLD",
+        "ON(BOXED,  HOLD",
+        "RESUME, PACKED",
+        "RESUME, BOXED",
+        "ON(PACKED,  ARRIVE",
+        "ON(BOXED,  ARRIVE",
+        "ON(ANY(PACKED",
+        "ON(ANY(BOXED",
+        "AFTER(PACKED",
+        "AFTER(BOXED",
+        NULL,
+    };
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct det_error error = { 0 };
+    struct det_spec *spec;
+    struct image *image;
+
+    subject_move(subject, PARCEL_PACK, PARCEL_PACKED);
+    subject_set_timer(subject, DET_STATE_TIMER, 10);
+    if (serve_variant(box, renamed, &spec, &error) < 0)
+        fail_msg("it is not served: %s", error.text);
+    box->machine = det_spec_machine(spec);
+    image = image_read(box, "p");
+    assert_int_equal(image->loaded.head.state, det_machine_find_state(box->machine, "is_packed"));
+    assert_int_equal(image->timer_count, 1);
+    assert_int_equal(image->timers[0].row.timer, DET_STATE_TIMER);
+    assert_int_equal(image->timers[0].row.due, 10);
+    free(image);
+    done_with(box, spec);
+}
+
 static const char *const without_held[] = { "held", "kept", NULL };
 static const char *const without_late[] = { "is_late", "too_late", NULL };
 static const char *const without_label[] = { "print_label", "print_sign", NULL };
@@ -266,6 +313,7 @@ static const struct CMUnitTest serves[] = {
     CASE(the_same_definition_is_served_again),
     CASE(a_definition_that_has_more_is_served),
     CASE(mistake_16_names_count_and_not_their_numbers),
+    CASE(hole_16_a_state_with_another_name_in_the_source_is_the_same),
     CASE(behaviour_59_a_definition_without_a_state_that_is_in_use_is_refused),
     CASE(a_definition_without_the_event_of_a_timer_is_refused),
     CASE(a_definition_without_an_effect_that_has_not_ended_is_refused),

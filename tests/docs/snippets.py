@@ -145,7 +145,7 @@ class Page:
         code, words = self.run([
             self.compiler, "-std=c17", "-D_GNU_SOURCE", "-O1", *WARNINGS, "-I.",
             f"-I{self.root / 'include'}", "-o", program, source, str(self.build / "libdetent.a"),
-            "-lpthread", "-lm"])
+            "-lsqlite3", "-lpq", "-lsodium", "-lpthread", "-lm"])
         if code:
             raise Wrong("the program does not compile:\n" + words)
         code, self.output = self.run(["./" + program])

@@ -1018,7 +1018,7 @@ def make(*words, code=0, out=()):
           'case "$1" in\n'
           f'--cflags) echo "-I{TREE}/include" ;;\n'
           f'--variable=libdir) echo "{Path(LIBRARY).parent}" ;;\n'
-          f'*) echo "{LIBRARY} -lpthread -lm" ;;\nesac\n')
+          f'*) echo "{LIBRARY} -lsqlite3 -lpq -lsodium -lpthread -lm" ;;\nesac\n')
     os.chmod("bin/pkg-config", 0o755)
     path = f"{os.path.abspath('bin')}:{Path(DETENT).parent}:{os.environ['PATH']}"
     done = subprocess.run(["make", f"CC={COMPILER}", *words], env={"PATH": path}, text=True,

@@ -257,7 +257,7 @@ static void make_folder(struct det_test_postgres *postgres)
 {
     const struct passwd *user = runner();
 
-    snprintf(postgres->folder, sizeof postgres->folder, "%s", P_tmpdir "/detent-pg-XXXXXX");
+    snprintf(postgres->folder, sizeof postgres->folder, "%s/detent-pg-XXXXXX", det_test_place());
     assert_non_null(mkdtemp(postgres->folder));
     assert_int_equal(chmod(postgres->folder, 0755), 0);
     snprintf(

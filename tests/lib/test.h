@@ -49,6 +49,9 @@ bool det_test_aborts(void (*function)(void *argument), void *argument, const cha
 /* The next number of a seeded sequence, well mixed; any seed will do. The same on every machine. */
 uint64_t det_test_random(uint64_t *seed);
 
+/* Where tests make their folders: in memory where there is room, so that thousands of syncs take no
+ * time; what must survive the loss of unsynced pages is tested by tests/crash. */
+const char *det_test_place(void);
 /* A fresh folder for this test, removed with all its content by det_test_folder_remove(). */
 char *det_test_folder(void);
 void det_test_folder_remove(char *folder);

@@ -328,6 +328,9 @@ struct det_store_ops {
      * node sooner than it thinks, or has given up a lock or a lease. `wake` NULL: not any more, and
      * none is under way when this returns. NULL where the store is not shared. */
     void (*listen)(struct det_store *store, void (*wake)(void *context), void *context);
+    /* Whether nothing is committed any more, whatever is tried: it has to be opened again. From any
+     * thread. NULL: that does not happen. */
+    bool (*is_lost)(struct det_store *store);
     /* The rest is for keeping a store. NULL: DET_ERR_UNSUPPORTED. */
     /* The file or database itself, the chain of every instance, every checksum, and that what
      * belongs together is there. Each finding is told; `progress` (NULL: not wanted) is told how

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* effect.c - binds effects, and runs one attempt. */
+#include "cli/effect.h"
+
+#include <string.h>
+
+#include <detent/builder.h>
+
+#include "base/assert.h"
+#include "base/checked.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "cli/instance.h"
+#include "cli/line.h"
+#include "os/os.h"
+
+int effects_open(
+    struct effects *effects, const struct det_allocator *allocator, const struct config *config)
+{
+    size_t count = 0;
+    bool has_http = false;
+    int r;
+
+    *effects = (struct effects){ .allocator = allocator, .world = det_world_real() };
+    atomic_store(&effects->stop_at, DET_NEVER);
+    for (size_t i = 0; i < config->machine_count; i++) {
+        count += config->machines[i].effect_count;
+        for (size_t j = 0; j < config->machines[i].effect_count; j++)
+            has_http = has_http || !config->machines[i].effects[j].argv;
+    }
+    effects->bindings = DET_NEW_ARRAY(allocator, count + 1, struct effect_binding);
+    if (!effects->bindings)
+        return DET_ERR_NO_MEMORY;
+    effects->capacity = count + 1;
+    r = has_http ? effect_http_open() : 0;
+    effects->has_http = has_http && r == 0;
+    if (r < 0)
+        effects_close(effects);
+    return r;
+}
+
+void effects_close(struct effects *effects)
+{
+    if (effects->bindings)
+        DET_DELETE_ARRAY(effects->allocator, effects->bindings, effects->capacity);
+    if (effects->has_http)
+        effect_http_close();
+    *effects = (struct effects){ .allocator = effects->allocator };
+}
+
+void effects_stop(struct effects *effects, det_time at)
+{
+    atomic_store(&effects->stop_at, at);
+}
+
+static const struct effect_binding *find(
+    const struct effects *effects, const char *machine, const char *effect)
+{
+    for (size_t i = 0; i < effects->count; i++) {
+        const struct effect_binding *binding = &effects->bindings[i];
+
+        if (strcmp(binding->config->name, effect) == 0 &&
+            strcmp(binding->machine->name, machine) == 0)
+            return binding;
+    }
+    return NULL;
+}
+
+const struct det_effect_policy *effects_policy(
+    void *user, const struct det_machine *machine, unsigned effect)
+{
+    const struct effect_binding *binding = find(user, machine->name, machine->effects[effect].name);
+
+    return binding ? &binding->config->policy : NULL;
+}
+
+det_time effect_deadline(const struct effects *effects, const struct effect_binding *binding)
+{
+    return det_add_time(
+        det_world_now(effects->world, DET_CLOCK_MONOTONIC), binding->config->timeout);
+}
+
+bool effect_is_over(const struct effects *effects, det_time deadline)
+{
+    det_time now = det_world_now(effects->world, DET_CLOCK_MONOTONIC);
+
+    return now >= deadline || now >= atomic_load(&effects->stop_at);
+}
+
+void effect_time_out(
+    const struct effects *effects, const struct effect_binding *binding,
+    struct effect_outcome *outcome)
+{
+    det_time now = det_world_now(effects->world, DET_CLOCK_MONOTONIC);
+    char span[DET_DURATION_TEXT];
+
+    outcome->code = -1;
+    outcome->error = DET_ERR_TIMEOUT;
+    if (now >= atomic_load(&effects->stop_at))
+        snprintf(outcome->why, sizeof outcome->why, "cut off, because detent stops");
+    else
+        snprintf(
+            outcome->why, sizeof outcome->why, "timed out after %s",
+            det_format_duration(binding->config->timeout, span, sizeof span));
+}
+
+/* What it gets: the real values, also of sensitive fields. */
+static void write_input(
+    struct line *line, const struct effect_binding *binding, const struct det_effect_call *call,
+    const void *data, const void *event)
+{
+    const struct det_machine *machine = binding->machine;
+
+    line_open(line, NULL, '{');
+    line_text(line, "key", call->key);
+    line_number(line, "attempt", call->attempt);
+    line_text(line, "machine", machine->name);
+    line_text(line, "instance", call->move.instance);
+    line_number(line, "sequence", call->move.sequence);
+    line_text(line, "effect", call->effect);
+    line_record(line, "data", det_machine_data(machine), data, DET_TEXT_REVEAL);
+    if (event) {
+        unsigned kind = det_event_kind(event);
+
+        line_open(line, "event", '{');
+        line_text(line, "name", machine->events[kind].name);
+        line_record(
+            line, "data", det_machine_payload(machine, kind), instance_payload_of(machine, event),
+            DET_TEXT_REVEAL);
+        line_close(line, '}');
+    } else {
+        line_text(line, "event", NULL);
+    }
+    line_close(line, '}');
+    det_buffer_append_char(&line->text, '\n');
+}
+
+static void wipe(struct det_buffer *buffer)
+{
+    if (buffer->size)
+        explicit_bzero(buffer->data, buffer->size);
+    det_buffer_deinit(buffer);
+}
+
+static int run_binding(
+    struct effects *effects, const struct effect_binding *binding,
+    const struct det_effect_call *call, const struct det_buffer *input, void *ret)
+{
+    struct effect_outcome outcome = { .code = -1 };
+    int r;
+
+    det_buffer_init(&outcome.body, effects->allocator);
+    if (binding->config->argv)
+        effect_command(effects, binding, input, &outcome);
+    else
+        effect_http(effects, binding, call->key, input, &outcome);
+    r = effect_answer(effects, binding, &outcome, ret);
+    if (r < 0 && effects->tell)
+        effects->tell(effects->user, &(struct effect_failure){ .call = call, .why = outcome.why });
+    wipe(&outcome.body);
+    return r;
+}
+
+/* One for all of them: which one it is, it learns from the call. */
+static int run(struct det_effect_call *call, const void *data, const void *event, void *ret)
+{
+    struct effects *effects = call->move.user;
+    const struct effect_binding *binding = find(effects, call->move.machine, call->effect);
+    struct line line;
+    int r = DET_ERR_NO_MEMORY;
+
+    det_assert(binding);
+    line_init(&line, effects->allocator);
+    write_input(&line, binding, call, data, event);
+    if (det_buffer_status(&line.text) == 0)
+        r = run_binding(effects, binding, call, &line.text, ret);
+    wipe(&line.text);
+    return r;
+}
+
+int effects_bind(
+    struct effects *effects, const struct config_machine *config, struct det_machine *machine)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < config->effect_count && r == 0; i++) {
+        int effect = det_machine_find_effect(machine, config->effects[i].name);
+
+        if (effect < 0)
+            return DET_ERR_NOT_FOUND;
+        det_assert(effects->count < effects->capacity);
+        effects->bindings[effects->count++] =
+            (struct effect_binding){ &config->effects[i], machine, (unsigned)effect };
+        r = det_machine_bind_effect(machine, config->effects[i].name, run);
+    }
+    return r;
+}

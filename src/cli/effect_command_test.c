@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* effect_command_test.c - effects that are programs: what they get, what their exit codes and their
+ * output come to, and how they end when they do not. */
+#include <signal.h>
+
+#include "base/memory.h"
+#include "cli/effect_test.h"
+
+static void open_bench(struct bench *bench, const char *effect)
+{
+    assert_int_equal(bench_open(bench, NULL, effect), 0);
+}
+
+#define SHELL(script) "command: [sh, -c, '" script "']"
+
+static void it_gets_the_whole_story_on_its_input(void **state)
+{
+    char path[512], *text;
+    struct bench bench;
+    size_t size;
+
+    (void)state;
+    open_bench(&bench, "{" SHELL("cat > input") "}");
+    assert_int_equal(bench_call(&bench), DET_DONE);
+    snprintf(path, sizeof path, "%s/input", bench.folder);
+    assert_int_equal(det_file_load(det_world_real(), NULL, path, 4096, &text, &size), 0);
+    assert_string_equal(
+        text, "{\"key\":\"order/o-1/3/0\",\"attempt\":2,\"machine\":\"order\",\"instance\":\"o-1\","
+              "\"sequence\":3,\"effect\":\"charge\",\"data\":{\"total\":42},"
+              "\"event\":{\"name\":\"pay\",\"data\":{\"card\":\"4242\"}}}\n");
+    det_free(NULL, text, size + 1);
+    bench_close(&bench);
+}
+
+static void its_environment_is_what_the_file_allows(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    open_bench(
+        &bench,
+        "{" SHELL(
+            "test \"$SHY\" = \"\" && test $MODE = fast && test -n \"$PATH\"") ", "
+                                                                              "environment: {MODE: "
+                                                                              "fast}}");
+    assert_int_equal(bench_call(&bench), DET_DONE);
+    bench_close(&bench);
+    open_bench(&bench, "{" SHELL("test $SHY = secret") ", pass: [SHY]}");
+    assert_int_equal(bench_call(&bench), DET_DONE);
+    bench_close(&bench);
+}
+
+static void exit_codes_are_events(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    open_bench(&bench, "{" SHELL("exit 3") ", exits: {0: charged, 3: declined}}");
+    assert_int_equal(bench_call(&bench), DET_PRODUCED);
+    assert_string_equal(bench_event(&bench), "declined");
+    bench_close(&bench);
+    open_bench(&bench, "{" SHELL("exit 4") ", exits: {4: nothing}}");
+    assert_int_equal(bench_call(&bench), DET_DONE);
+    assert_int_equal(bench.told, 0);
+    bench_close(&bench);
+}
+
+static void output_is_an_event_with_data(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    open_bench(
+        &bench, "{command: [echo, '{\"event\": \"charged\", \"data\": {\"receipt\": \"r-7\"}}'], "
+                "exits: {0: declined}}");
+    assert_int_equal(bench_call(&bench), DET_PRODUCED);
+    assert_string_equal(bench_event(&bench), "charged");
+    assert_non_null(strstr(bench_payload(&bench), "r-7"));
+    bench_close(&bench);
+    open_bench(
+        &bench,
+        "{" SHELL(
+            "echo {\\\"data\\\":{\\\"receipt\\\":\\\"r-8\\\"}}; exit 5") ", "
+                                                                         "exits: {5: charged}}");
+    assert_int_equal(bench_call(&bench), DET_PRODUCED);
+    assert_non_null(strstr(bench_payload(&bench), "r-8"));
+    bench_close(&bench);
+}
+
+/* It fails with this, and says so. */
+static void expect_failure(const char *effect, int code, const char *why)
+{
+    struct bench bench;
+
+    open_bench(&bench, effect);
+    assert_int_equal(bench_call(&bench), code);
+    assert_int_equal(bench.told, 1);
+    if (!strstr(bench.why, why))
+        fail_msg("no '%s' in: %s", why, bench.why);
+    assert_null(strstr(bench.why, "4242"));
+    bench_close(&bench);
+}
+
+static void what_is_no_answer_is_a_failed_attempt(void **state)
+{
+    (void)state;
+    expect_failure(
+        "{" SHELL("echo a; echo out of money >&2; exit 1") "}", DET_ERR_ACTION_FAILED,
+        "exit code 1: out of money");
+    expect_failure("{" SHELL("kill -9 $$") "}", DET_ERR_ACTION_FAILED, "ended by signal 9");
+    expect_failure("{command: [./nothing-here]}", DET_ERR_NOT_FOUND, "nothing-here");
+    expect_failure("{command: [echo, hello]}", DET_ERR_MALFORMED, "its output is no JSON object");
+    expect_failure("{command: [echo, '[1]']}", DET_ERR_MALFORMED, "its output is no JSON object");
+    expect_failure("{command: [echo, '{\"evnt\": 1}']}", DET_ERR_MALFORMED, "a member 'evnt'");
+    expect_failure("{command: [echo, '{\"event\": 1}']}", DET_ERR_MALFORMED, "is no text");
+    expect_failure(
+        "{command: [echo, '{\"event\": \"charged\", \"data\": 1}']}", DET_ERR_MALFORMED,
+        "is no object");
+    expect_failure(
+        "{command: [echo, '{\"event\": \"pay\"}']}", DET_ERR_INVALID,
+        "EFFECT(charge) does not list");
+    expect_failure(
+        "{command: [echo, '{\"event\": \"charged\"}']}", DET_ERR_MISSING_FIELD,
+        "do not fit charged");
+    expect_failure(
+        "{" SHELL("echo {\\\"event\\\":\\\"declined\\\"}; exit 5") ", exits: {5: charged}}",
+        DET_ERR_MALFORMED, "names 'declined', and exit code 5 is charged");
+}
+
+static void it_is_killed_at_its_timeout_with_all_it_started(void **state)
+{
+    (void)state;
+    expect_failure(
+        "{" SHELL("sleep 60 & echo $! > child; wait") ", timeout: 300ms}", DET_ERR_TIMEOUT,
+        "timed out after 300ms");
+}
+
+static void more_output_than_there_is_room_for_is_a_failure(void **state)
+{
+    (void)state;
+    expect_failure("{command: [cat, /dev/zero]}", DET_ERR_LIMIT, "more than 1 MiB");
+}
+
+static void when_detent_stops_it_does_not_go_on(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    open_bench(&bench, "{" SHELL("sleep 60") "}");
+    effects_stop(&bench.effects, 0);
+    assert_int_equal(bench_call(&bench), DET_ERR_TIMEOUT);
+    assert_non_null(strstr(bench.why, "because detent stops"));
+    bench_close(&bench);
+}
+
+static void each_effect_has_its_policy(void **state)
+{
+    const struct det_effect_policy *policy;
+    struct det_effect_def effect = { .name = "other" };
+    struct det_machine machine = { .name = "order", .effects = &effect };
+    struct bench bench;
+
+    (void)state;
+    open_bench(&bench, "{command: [true], attempts: 3}");
+    policy = effects_policy(&bench.effects, bench.machine, 0);
+    assert_int_equal(policy->attempts_max, 3);
+    assert_null(effects_policy(&bench.effects, &machine, 0));
+    assert_int_equal(
+        effects_bind(&bench.effects, &bench.project.config.machines[0], &machine),
+        DET_ERR_NOT_FOUND);
+    bench_close(&bench);
+}
+
+static int call_all(struct det_test_memory *memory, void *argument)
+{
+    struct bench bench;
+    int r;
+
+    (void)argument;
+    r = bench_open(
+        &bench, &memory->allocator,
+        "{command: [echo, '{\"event\": \"declined\"}'], environment: {A: b}}");
+    if (r == 0)
+        r = bench_call(&bench);
+    bench_close(&bench);
+    return r == DET_PRODUCED ? 0 : r;
+}
+
+static void a_lack_of_memory_is_a_failed_attempt(void **state)
+{
+    (void)state;
+    det_test_each_failure(call_all, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_gets_the_whole_story_on_its_input),
+        cmocka_unit_test(its_environment_is_what_the_file_allows),
+        cmocka_unit_test(exit_codes_are_events),
+        cmocka_unit_test(output_is_an_event_with_data),
+        cmocka_unit_test(what_is_no_answer_is_a_failed_attempt),
+        cmocka_unit_test(it_is_killed_at_its_timeout_with_all_it_started),
+        cmocka_unit_test(more_output_than_there_is_room_for_is_a_failure),
+        cmocka_unit_test(when_detent_stops_it_does_not_go_on),
+        cmocka_unit_test(each_effect_has_its_policy),
+        cmocka_unit_test(a_lack_of_memory_is_a_failed_attempt),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* test: threads */
+/* effect_http_test.c - effects that are HTTP calls, against a server of a few lines: what it is
+ * sent, and what its statuses and bodies come to. */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli/effect_test.h"
+
+/* Answers one request with `answer`, and keeps what it was sent. */
+struct server {
+    int descriptor;
+    int port;
+    const char *answer; /* NULL: none; it waits until the other side has had enough */
+    char got[8192];
+    pthread_t thread;
+};
+
+/* Whether all of the request is there: head and body. */
+static bool is_whole(const char *text)
+{
+    const char *body = strstr(text, "\r\n\r\n"), *length = strstr(text, "Content-Length: ");
+
+    return body && length && strlen(body + 4) >= strtoul(length + 16, NULL, 10);
+}
+
+static void *serve(void *argument)
+{
+    struct server *server = argument;
+    int peer = accept(server->descriptor, NULL, NULL);
+    size_t used = 0;
+
+    if (peer < 0)
+        return NULL;
+    while (used < sizeof server->got - 1 && !(server->answer && is_whole(server->got))) {
+        ssize_t count = recv(peer, server->got + used, sizeof server->got - 1 - used, 0);
+
+        if (count <= 0)
+            break;
+        used += (size_t)count;
+    }
+    if (server->answer)
+        for (size_t sent = 0, size = strlen(server->answer); sent < size;) {
+            ssize_t count = send(peer, server->answer + sent, size - sent, MSG_NOSIGNAL);
+
+            if (count <= 0)
+                break;
+            sent += (size_t)count;
+        }
+    close(peer);
+    return NULL;
+}
+
+static void server_open(struct server *server, const char *answer)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET };
+    socklen_t size = sizeof address;
+
+    *server = (struct server){ .answer = answer };
+    server->descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(server->descriptor, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(server->descriptor, 4), 0);
+    assert_int_equal(getsockname(server->descriptor, (struct sockaddr *)&address, &size), 0);
+    server->port = ntohs(address.sin_port);
+    assert_int_equal(pthread_create(&server->thread, NULL, serve, server), 0);
+}
+
+static void server_close(struct server *server)
+{
+    pthread_join(server->thread, NULL);
+    close(server->descriptor);
+}
+
+/* A call to the server that answers so; the bench is the caller's to close. */
+static void call(struct bench *bench, struct server *server, const char *answer, const char *more)
+{
+    char effect[512], path[512];
+
+    server_open(server, answer);
+    snprintf(
+        effect, sizeof effect, "{http: \"http://127.0.0.1:%d/charge?a=b\"%s}", server->port, more);
+    assert_int_equal(bench_open(bench, NULL, effect), 0);
+    snprintf(path, sizeof path, "%s/token", bench->folder);
+    det_test_write_file(path, "Bearer t-1\n", 11);
+    (void)bench_call(bench);
+    server_close(server);
+}
+
+#define ANSWER(status, body) "HTTP/1.1 " status " Word\r\nConnection: close\r\n\r\n" body
+
+static void it_is_sent_the_whole_story_with_its_key(void **state)
+{
+    struct server server;
+    struct bench bench;
+
+    (void)state;
+    call(
+        &bench, &server, ANSWER("204", ""),
+        ", headers: {X-Shop: one}, secret: {Authorization: \"file:token\"}");
+    assert_int_equal(bench.result, DET_DONE);
+    assert_non_null(strstr(server.got, "POST /charge?a=b HTTP/1.1\r\n"));
+    assert_non_null(strstr(server.got, "Idempotency-Key: order/o-1/3/0\r\n"));
+    assert_non_null(strstr(server.got, "Content-Type: application/json\r\n"));
+    assert_non_null(strstr(server.got, "X-Shop: one\r\n"));
+    assert_non_null(strstr(server.got, "Authorization: Bearer t-1\r\n"));
+    assert_non_null(strstr(server.got, "\"data\":{\"card\":\"4242\"}"));
+    bench_close(&bench);
+}
+
+static void statuses_and_bodies_are_events(void **state)
+{
+    struct server server;
+    struct bench bench;
+
+    (void)state;
+    call(
+        &bench, &server,
+        ANSWER("200", "{\"event\": \"charged\", \"data\": {\"receipt\": \"r\"}, \"more\": 1}"), "");
+    assert_string_equal(bench_event(&bench), "charged");
+    assert_non_null(strstr(bench_payload(&bench), "r"));
+    bench_close(&bench);
+    call(&bench, &server, ANSWER("402", "no money"), ", statuses: {4xx: nothing, 402: declined}");
+    assert_string_equal(bench_event(&bench), "declined");
+    bench_close(&bench);
+    call(&bench, &server, ANSWER("404", "[]"), ", statuses: {402: declined, 4xx: nothing}");
+    assert_int_equal(bench.result, DET_DONE);
+    bench_close(&bench);
+    call(
+        &bench, &server, ANSWER("201", "{\"data\": 7, \"id\": \"x\"}"),
+        ", statuses: {2xx: declined}");
+    assert_string_equal(bench_event(&bench), "declined");
+    bench_close(&bench);
+}
+
+static void expect_failure(const char *answer, const char *more, int code, const char *why)
+{
+    struct server server;
+    struct bench bench;
+
+    call(&bench, &server, answer, more);
+    assert_int_equal(bench.result, code);
+    assert_int_equal(bench.told, 1);
+    if (!strstr(bench.why, why))
+        fail_msg("no '%s' in: %s", why, bench.why);
+    assert_null(strstr(bench.why, "4242"));
+    assert_null(strstr(bench.why, "t-1"));
+    bench_close(&bench);
+}
+
+static void all_else_is_a_failed_attempt(void **state)
+{
+    (void)state;
+    expect_failure(ANSWER("500", ""), "", DET_ERR_ACTION_FAILED, "status 500");
+    expect_failure(ANSWER("429", ""), "", DET_ERR_ACTION_FAILED, "status 429");
+    expect_failure(ANSWER("404", ""), "", DET_ERR_ACTION_FAILED, "status 404");
+    expect_failure(
+        "HTTP/1.1 302 Word\r\nLocation: http://127.0.0.1:1/\r\nConnection: close\r\n\r\n", "",
+        DET_ERR_ACTION_FAILED, "status 302");
+    expect_failure("", "", DET_ERR_IO, "returned nothing");
+    expect_failure(NULL, ", timeout: 300ms", DET_ERR_TIMEOUT, "timed out after 300ms");
+}
+
+static void nobody_listens(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    assert_int_equal(bench_open(&bench, NULL, "{http: \"http://127.0.0.1:1/\"}"), 0);
+    assert_int_equal(bench_call(&bench), DET_ERR_IO);
+    assert_non_null(strstr(bench.why, "connect"));
+    bench_close(&bench);
+}
+
+static void a_secret_that_cannot_be_read_is_a_failure_and_nothing_is_sent(void **state)
+{
+    static const char *const sources[] = { "file:nothing", "env:DETENT_NO_SUCH_VARIABLE" };
+    struct bench bench;
+    char effect[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        snprintf(
+            effect, sizeof effect, "{http: \"http://127.0.0.1:1/\", secret: {A: \"%s\"}}",
+            sources[i]);
+        assert_int_equal(bench_open(&bench, NULL, effect), 0);
+        assert_int_equal(bench_call(&bench), DET_ERR_IO);
+        assert_non_null(strstr(bench.why, "cannot be read"));
+        bench_close(&bench);
+    }
+}
+
+static void an_answer_that_is_too_long_is_a_failure(void **state)
+{
+    static char answer[EFFECT_BODY_MAX + 4096];
+    size_t used = (size_t)snprintf(answer, sizeof answer, "%s", ANSWER("200", ""));
+
+    (void)state;
+    memset(answer + used, 'x', sizeof answer - used - 1);
+    expect_failure(answer, "", DET_ERR_LIMIT, "more than 1 MiB");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_sent_the_whole_story_with_its_key),
+        cmocka_unit_test(statuses_and_bodies_are_events),
+        cmocka_unit_test(all_else_is_a_failed_attempt),
+        cmocka_unit_test(nobody_listens),
+        cmocka_unit_test(a_secret_that_cannot_be_read_is_a_failure_and_nothing_is_sent),
+        cmocka_unit_test(an_answer_that_is_too_long_is_a_failure),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* up_machines.c - opens a store, serves machines, and tells what happens to their instances. */
+#include "cli/up_machines.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "cli/store_parts.h"
+
+#define NOTES_MAX 4096
+#define NOTE_TEXT 512
+#define STOP_SPAN (5 * DET_SECOND)
+#define ASKS      2  /* threads for what is asked */
+#define EFFECTS   16 /* that run at the same time */
+
+/* Something to tell, from a thread to the loop. */
+struct note {
+    struct det_post post;
+    struct up_machines *machines;
+    bool is_failure;
+    char name[128];
+    char text[NOTE_TEXT];
+};
+
+static void print_note(void *argument)
+{
+    struct note *note = argument;
+    struct up_machines *machines = note->machines;
+    struct up *up = machines->up;
+    uint64_t hidden = atomic_exchange(&machines->hidden, 0);
+
+    if (hidden)
+        up_note_failure(
+            up, UP_NAME, "%llu steps are not shown: there were too many at once",
+            (unsigned long long)hidden);
+    if (!up_output_has_room(&up->output))
+        ;
+    else if (note->is_failure)
+        up_note_failure(up, note->name, "%s", note->text);
+    else
+        up_note(up, note->name, "%s", note->text);
+    DET_DELETE(up->output.outer->allocator, note);
+    atomic_fetch_sub(&machines->notes, 1);
+}
+
+/* From any thread. */
+static void tell(
+    struct up_machines *machines, bool is_failure, const char *name, const char *format, ...)
+    DET_PRINTF(4, 5);
+
+static void tell(
+    struct up_machines *machines, bool is_failure, const char *name, const char *format, ...)
+{
+    struct note *note = NULL;
+    va_list arguments;
+
+    if (!is_failure && machines->up->options->is_quiet)
+        return;
+    if (atomic_fetch_add(&machines->notes, 1) < NOTES_MAX)
+        note = DET_NEW(machines->up->output.outer->allocator, struct note);
+    if (!note) {
+        atomic_fetch_sub(&machines->notes, 1);
+        atomic_fetch_add(&machines->hidden, 1);
+        return;
+    }
+    note->post = (struct det_post){ .run = print_note, .argument = note };
+    note->machines = machines;
+    note->is_failure = is_failure;
+    snprintf(note->name, sizeof note->name, "%s", name);
+    va_start(arguments, format);
+    vsnprintf(note->text, sizeof note->text, format, arguments);
+    va_end(arguments);
+    det_loop_post(machines->up->loop, &note->post);
+}
+
+/* "o-1: pending -> charging (pay)" */
+static void observe(void *user, const struct det_note *note)
+{
+    struct up_machines *machines = user;
+    const struct det_machine *machine = note->machine;
+    const char *event = note->event == UINT16_MAX ? NULL : machine->events[note->event].name;
+    const char *from = machine->states[note->from].name, *to = machine->states[note->to].name;
+    const char *by = note->is_timeout ? ", by a timer" : note->cause ? ", by an effect" : "";
+
+    up_ask_observe(note);
+    switch ((enum det_outcome)note->outcome) {
+    case DET_GOTO:
+        if (event)
+            tell(
+                machines, false, machine->name, "%s: %s -> %s (%s%s)", note->instance, from, to,
+                event, by);
+        else
+            tell(machines, false, machine->name, "%s: started, %s", note->instance, to);
+        break;
+    case DET_STAY:
+        tell(machines, false, machine->name, "%s: stays %s (%s%s)", note->instance, to, event, by);
+        break;
+    case DET_STOP:
+        tell(
+            machines, false, machine->name, "%s: stopped in %s (%s%s)", note->instance, to,
+            event ? event : "by hand", by);
+        break;
+    case DET_DEFERRED:
+        tell(
+            machines, false, machine->name, "%s: %s is kept until %s is left", note->instance,
+            event, to);
+        break;
+    case DET_DEAD_LETTER: /* told as trouble */
+    case DET_UNHANDLED:
+    case DET_IGNORED:
+        break;
+    }
+}
+
+/* A failed attempt was told by the effect itself, which knows more. */
+static void trouble(void *user, const struct det_trouble *what)
+{
+    struct up_machines *machines = user;
+
+    if (what->kind != DET_TROUBLE_EFFECT_FAILED)
+        tell(machines, true, what->machine ? what->machine->name : UP_NAME, "%s", what->text);
+}
+
+static void tell_failure(void *user, const struct effect_failure *failure)
+{
+    const struct det_effect_call *call = failure->call;
+
+    tell(
+        user, true, call->move.machine, "%s: %s failed, attempt %u: %s", call->move.instance,
+        call->effect, call->attempt, failure->why);
+}
+
+/* Opening. */
+
+/* The same order as for the commands on a store. */
+static int find_url(struct up_machines *machines)
+{
+    static const char scheme[] = "sqlite:";
+    struct up *up = machines->up;
+    struct det_arena *arena = &up->file.arena;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
+    const char *given = getenv("DETENT_STORE"), *url = up->file.config.store, *path;
+    bool is_given = given && *given;
+
+    url = is_given ? given : url;
+    path = url + sizeof scheme - 1;
+    if (!is_given && strncmp(url, scheme, sizeof scheme - 1) == 0 && *path != '/')
+        url = det_arena_format(arena, "%s%s/%s", scheme, up->project, path);
+    machines->address = url;
+    machines->url = url ? store_url_shown(arena, url) : NULL;
+    return machines->url ? 0 : DET_ERR_NO_MEMORY;
+}
+
+static int open_runtime(struct up_machines *machines, struct det_error *reterr)
+{
+    const struct det_allocator *allocator = machines->up->output.outer->allocator;
+    const struct det_store_options store = { .allocator = allocator };
+    const struct det_runtime_options options = {
+        .allocator = allocator,
+        .pool_threads = EFFECTS,
+        .user = &machines->effects,
+        .effect_policy = effects_policy,
+        .observe = observe,
+        .trouble = trouble,
+        .observer = machines,
+    };
+    int r;
+
+    r = det_store_open_with(machines->address, &store, &machines->store, reterr);
+    return r < 0 ? r : det_runtime_open(machines->store, &options, &machines->runtime, reterr);
+}
+
+/* It was read and checked a moment ago, and may have changed since. */
+static int serve(struct up_machines *machines, size_t index, struct det_error *reterr)
+{
+    struct up *up = machines->up;
+    const struct config_machine *config = &up->file.config.machines[index];
+    struct cli_problems problems = { .count = 0 };
+    struct det_machine *machine;
+    int r;
+
+    if (cli_machine_load(up->cli, config->spec, &machines->specs[index]) != CLI_OK)
+        return det_error_set(reterr, DET_ERR_DEFINITION, "%s cannot be served", config->name);
+    machine = det_spec_machine(machines->specs[index]);
+    if (config_check_machine(config, machine, &problems) < 0)
+        return det_error_set(
+            reterr, DET_ERR_DEFINITION, "%s: %s", config->spec, problems.items[0].text);
+    r = effects_bind(&machines->effects, config, machine);
+    if (r < 0)
+        return det_error_set(reterr, r, "%s: %s", config->name, det_error_text(r));
+    return det_runtime_serve(machines->runtime, machine, reterr);
+}
+
+static int open_parts(struct up_machines *machines, struct det_error *reterr)
+{
+    struct up *up = machines->up;
+    const struct det_allocator *allocator = up->output.outer->allocator;
+    const struct config *config = &up->file.config;
+    int r;
+
+    machines->specs = DET_NEW_ARRAY(allocator, config->machine_count, struct det_spec *);
+    r = machines->specs ? effects_open(&machines->effects, allocator, config) : DET_ERR_NO_MEMORY;
+    machines->effects.tell = tell_failure;
+    machines->effects.user = machines;
+    if (r == 0)
+        r = find_url(machines);
+    if (r == 0)
+        r = det_pool_open(up->cli->world, allocator, ASKS, &machines->pool);
+    if (r < 0)
+        return det_error_set(reterr, r, "machines cannot be served: %s", det_error_text(r));
+    r = open_runtime(machines, reterr);
+    for (size_t i = 0; r == 0 && i < config->machine_count; i++) {
+        prefix_learn(&up->prefix, config->machines[i].name);
+        if (config->machines[i].is_served)
+            r = serve(machines, i, reterr);
+    }
+    return r;
+}
+
+int up_machines_open(struct up *up, struct det_error *reterr)
+{
+    struct up_machines *machines = DET_NEW(up->output.outer->allocator, struct up_machines);
+
+    if (!machines)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    machines->up = up;
+    up->machines = machines;
+    return open_parts(machines, reterr);
+}
+
+void up_machines_stop(struct up *up)
+{
+    if (up->machines)
+        effects_stop(&up->machines->effects, det_loop_now(up->loop) + STOP_SPAN);
+}
+
+static void close_specs(struct up_machines *machines)
+{
+    size_t count = machines->up->file.config.machine_count;
+
+    for (size_t i = 0; machines->specs && i < count; i++)
+        det_spec_close(machines->specs[i]);
+    if (machines->specs)
+        DET_DELETE_ARRAY(machines->up->output.outer->allocator, machines->specs, count);
+}
+
+void up_machines_close(struct up *up)
+{
+    struct up_machines *machines = up->machines;
+
+    if (!machines)
+        return;
+    if (machines->pool)
+        det_pool_close(machines->pool);
+    machines->pool = NULL;
+    det_runtime_close(machines->runtime);
+    /* The answers of the pool, and the last notes: all were posted by now. */
+    (void)det_loop_turn(up->loop, 0);
+    (void)det_loop_turn(up->loop, 0);
+    det_assert(atomic_load(&machines->notes) == 0);
+    det_store_close(machines->store);
+    close_specs(machines);
+    effects_close(&machines->effects);
+    DET_DELETE(up->output.outer->allocator, machines);
+    up->machines = NULL;
+}
+
+bool up_machines_are_lost(struct up *up)
+{
+    struct det_store *store = up->machines ? up->machines->store : NULL;
+
+    return store && store->ops->is_lost && store->ops->is_lost(store);
+}
+
+void up_machines_say(struct up *up)
+{
+    const struct config *config = &up->file.config;
+
+    for (size_t i = 0; up->machines && i < config->machine_count; i++) {
+        if (up->machines->specs[i])
+            cli_say(up->cli, "Serves %s from %s.\n", config->machines[i].name, up->machines->url);
+    }
+}
+
+struct det_machine *up_machines_find(struct up_machines *machines, const char *name)
+{
+    const struct config *config = &machines->up->file.config;
+
+    for (size_t i = 0; i < config->machine_count; i++) {
+        if (machines->specs[i] && strcmp(config->machines[i].name, name) == 0)
+            return det_spec_machine(machines->specs[i]);
+    }
+    return NULL;
+}

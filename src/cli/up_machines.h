@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* up_machines.h - the machines of a detent.yaml, served while `detent up` runs.
+ *
+ *     open ---> serving ---up_machines_stop---> stopping ---close---> closed
+ *                 | steps, failures: notes         | what runs has a few seconds
+ *                 | lost: the store has failed, and the run is over
+ *
+ * The runtime has threads of its own, effects run on its pool, and what is asked over the socket on
+ * another one. Whatever they have to tell is posted to the loop of `up`.
+ *
+ * Invariants
+ *   1. Notes on their way to the loop are bounded; those beyond are counted, and that is told.
+ *   2. A call that was taken is answered: the pool is closed before the socket. */
+#ifndef DET_CLI_UP_MACHINES_H
+#define DET_CLI_UP_MACHINES_H
+
+#include <stdatomic.h>
+
+#include "cli/effect.h"
+#include "cli/store_url.h"
+#include "cli/up.h"
+#include "os/pool.h"
+
+#define UP_LOST_HINT "a write has failed; look after the disk, and start it again"
+
+struct up_machines {
+    struct up *up;
+    struct effects effects;
+    const char *address, *url; /* as it is opened, and as it is shown */
+    struct det_store *store;
+    struct det_runtime *runtime;
+    struct det_spec **specs; /* by index of the file's machines; NULL: it is not served */
+    struct det_pool *pool;   /* of what is asked; NULL: nothing is taken any more */
+    atomic_size_t notes;     /* on their way */
+    atomic_uint_fast64_t hidden;
+};
+
+/* Opens the store and serves what the file says. Close it in either case. */
+DET_MUST_CHECK int up_machines_open(struct up *up, struct det_error *reterr);
+/* What runs is given a few seconds. */
+void up_machines_stop(struct up *up);
+/* Turns the loop until all was told. */
+void up_machines_close(struct up *up);
+/* Whether the store has failed. */
+bool up_machines_are_lost(struct up *up);
+/* Tells people what is served. */
+void up_machines_say(struct up *up);
+/* The definition that is served under this name, or NULL. */
+struct det_machine *up_machines_find(struct up_machines *machines, const char *name);
+
+/* up_ask.c: a step of the call that this thread carries out, if it does. */
+void up_ask_observe(const struct det_note *note);
+
+#endif

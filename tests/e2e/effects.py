@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""Runs effects that are commands and HTTP calls, and machines that `detent up` serves, end to end.
+
+    effects.py DETENT NASTY_CHILD [PART_OF_A_NAME]
+
+The frame is that of up.py. Commands are scripts that keep what they were given; the HTTP server is
+one of ours, in this process, that fails as it is told.
+"""
+import http.server
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import up
+from clients import detent, objects
+from up import Up, check, equal, wait_until
+
+ORDER = """#define FSM_NAME order
+#define FSM_PREFIX ORDER
+#define FSM_DATA order_data
+RECORD(payment)
+    FIELD(card, str(24), SENSITIVE)
+    FIELD(cents, u64)
+END
+RECORD(receipt)
+    FIELD(receipt, str(24))
+END
+RECORD(order_data)
+    FIELD(cents, u64)
+    FIELD(receipt, str(24))
+END
+STATE(PENDING, pending, INITIAL)
+STATE(CHARGING, charging)
+STATE(PAID, paid)
+STATE(GONE, gone, FINAL)
+EVENT(PAY, pay, payment)
+EVENT(PING, ping)
+EVENT(SHIP, ship)
+INTERNAL(CHARGED, charged, receipt)
+INTERNAL(DECLINED, declined)
+INTERNAL(EXPIRED, expired)
+EFFECT(charge, CHARGED, DECLINED)
+UNHANDLED(SHIP, DEFER)
+ON(PENDING, PAY, CHARGING, KEEP(cents), DO(charge))
+STAY(PENDING, PING)
+ON(CHARGING, CHARGED, PAID, KEEP(receipt))
+ON(CHARGING, DECLINED, PENDING)
+STAY(PAID, SHIP)
+ON(PAID, EXPIRED, GONE)
+AFTER(PAID, MILLISECONDS(300), EXPIRED)
+"""
+PAY = ("--data", '{"card": "4242", "cents": 18446744073709551615}')
+RECEIPT = '{"event": "charged", "data": {"receipt": "r-7"}}'
+
+
+def script(name, text):
+    Path(name).write_text(f"#!/bin/sh\n{text}\n")
+    Path(name).chmod(0o755)
+
+
+def project(effect, **more):
+    """A project with one machine, whose one effect is this."""
+    Path("order.fsm").write_text(ORDER)
+    lines = ["version: 1", *(f"{key}: {value}" for key, value in more.items()), "machines:",
+             "  order:", "    effects:", f"      charge: {effect}"]
+    Path("detent.yaml").write_text("\n".join(lines) + "\n")
+
+
+def begin():
+    one = Up()
+    wait_until(lambda: Path(".detent/detent.sock").exists() or one.process.poll() is not None,
+               "the socket")
+    check(one.process.poll() is None, one.shown())
+    return one
+
+
+def state(name):
+    return objects("get", name)[0]["state"]
+
+
+class Bank(http.server.ThreadingHTTPServer):
+    """Answers with the statuses it was given, then with the last one; keeps what it was sent."""
+
+    def __init__(self, *answers):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers, self.requests = list(answers), []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}/charge"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.requests.append((dict(self.headers), json.loads(body)))
+        answers = self.server.answers
+        status, text = answers.pop(0) if len(answers) > 1 else answers[0]
+        if status == "hang":
+            time.sleep(2)
+            return
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *words):
+        pass
+
+
+def test_an_order_goes_through_a_command_and_a_timer():
+    script("charge.sh", f"cat > input.json; echo '{RECEIPT}'")
+    project("{command: [./charge.sh]}")
+    one = begin()
+    detent("start", "order", "o-1", out="o-1: pending\n")
+    done = detent("send", "o-1", "pay", *PAY, out="o-1: pay: pending -> charging\n")
+    check("Waits for a program" not in done.stderr, done.stderr)
+    one.wait_for(r"order *= o-1: pending -> charging \(pay\)")
+    one.wait_for(r"order *= o-1: charging -> paid \(charged, by an effect\)")
+    one.wait_for(r"order *= o-1: paid -> gone \(expired, by a timer\)")
+    given = json.loads(Path("input.json").read_text())
+    equal(given["key"], "order/o-1/1/0")
+    equal(given["event"], {"name": "pay", "data": {"card": "4242", "cents": 2**64 - 1}})
+    detent("get", "o-1", out=["order o-1 is gone", 'receipt="r-7"'])
+    check("4242" not in "\n".join(one.lines + one.talk))
+    one.stop()
+
+
+def test_the_output_is_the_same_with_and_without_a_server():
+    """Each command once on a store that is served, and once on one that is not."""
+    steps = [("start", "order", "o-1"), ("start", "order", "o-1"),
+             ("start", "order", "o-2", "--id", "s-2"), ("start", "order", "o-2", "--id", "s-2"),
+             ("send", "o-1", "ping"), ("send", "o-1", "ship"), ("send", "o-1", "nope"),
+             ("send", "o-1", "ping", "--expect", "9"), ("send", "o-1", "expired"),
+             ("send", "o-1", "ping", "--id", "p"), ("send", "o-1", "ping", "--id", "p"),
+             ("send", "o-9", "ping"), ("send", "o-1", "pay", "--data", '{"cents": 1}'),
+             ("cancel", "o-2", "--reason", "enough"), ("cancel", "o-2"), ("send", "o-2", "ping"),
+             ("retry", "o-1"), ("start", "parcel", "p-1"), ("cancel", "o-9")]
+    seen = []
+    for is_served in (False, True):
+        project("{command: ['true']}", store=f"sqlite:{is_served}.db")
+        one = begin() if is_served else None
+        runs = [up.subprocess.run([up.DETENT, *step, *more], env=up.environment(),
+                                  capture_output=True, text=True, check=False)
+                for step in steps for more in ((), ("--json",)) if step[0] != "start" or not more]
+        seen.append([(r.args[1:], r.returncode, r.stdout.replace(f"{is_served}.db", "DB"),
+                      up.SANITIZER.sub("", r.stderr).replace(f"{is_served}.db", "DB")) for r in
+                     runs])
+        if one:
+            one.stop()
+    for direct, served in zip(*seen):
+        equal(served, direct)
+
+
+def test_a_failing_command_is_tried_again_and_at_last_a_dead_letter():
+    script("charge.sh", f"""cat >> inputs
+if [ -e open ]; then echo '{RECEIPT}'; else echo 'the bank is closed' >&2; exit 1; fi""")
+    project("{command: [./charge.sh], attempts: 3, backoff: 10ms..20ms}")
+    one = begin()
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    one.wait_for("o-1: charge failed, attempt 3: exit code 1: the bank is closed")
+    one.wait_for("order *= .*o-1.*charge")
+    wait_until(lambda: objects("retry", "--list"), "a dead letter")
+    detent("why", "o-1", out="nothing moves it by itself: an effect was given up")
+    Path("open").touch()
+    detent("retry", "o-1", out="order/o-1/1/0: charge is to be tried again")
+    one.wait_for("o-1: charging -> paid")
+    given = [json.loads(line) for line in Path("inputs").read_text().splitlines()]
+    equal([g["attempt"] for g in given], [1, 2, 3, 1])
+    equal({g["key"] for g in given}, {"order/o-1/1/0"})
+    one.stop()
+
+
+def test_exit_codes_choose_the_event():
+    script("charge.sh", "exit 3")
+    project("{command: [./charge.sh], exits: {3: declined}}")
+    one = begin()
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    one.wait_for(r"o-1: charging -> pending \(declined, by an effect\)")
+    one.stop()
+
+
+def test_a_flaky_bank_is_asked_with_the_same_key_until_it_answers():
+    bank = Bank((500, ""), ("hang", ""), (429, ""), (200, RECEIPT))
+    Path("token").write_text("Bearer sesame\n")
+    project(f"{{http: 'POST {bank.url}', secret: {{Authorization: 'file:token'}}, "
+            "timeout: 500ms, backoff: 10ms..20ms}")
+    one = begin()
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    one.wait_for("o-1: charge failed, attempt 1: status 500")
+    one.wait_for("o-1: charge failed, attempt 2: timed out after 500ms")
+    one.wait_for("o-1: charge failed, attempt 3: status 429")
+    one.wait_for("o-1: charging -> paid")
+    equal([h["Idempotency-Key"] for h, _ in bank.requests], ["order/o-1/1/0"] * 4)
+    equal([b["attempt"] for _, b in bank.requests], [1, 2, 3, 4])
+    equal(bank.requests[0][0]["Authorization"], "Bearer sesame")
+    equal(bank.requests[0][1]["event"]["data"]["card"], "4242")
+    check("sesame" not in "\n".join(one.lines + one.talk))
+    one.stop()
+    bank.shutdown()
+
+
+def test_statuses_choose_the_event():
+    bank = Bank((402, "no money"))
+    project(f"{{http: '{bank.url}', statuses: {{402: declined}}}}")
+    one = begin()
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    one.wait_for(r"o-1: charging -> pending \(declined")
+    one.stop()
+    bank.shutdown()
+
+
+def test_a_killed_one_goes_on_with_the_same_key():
+    """kill -9 in the middle of an effect; the next one runs it again."""
+    script("charge.sh", f"""cat >> inputs
+until [ -e go ]; do sleep 0.01; done
+echo '{RECEIPT}'""")
+    project("{command: [./charge.sh]}")
+    one = begin()
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    wait_until(lambda: Path("inputs").exists() and Path("inputs").read_text(), "the first attempt")
+    one.send(signal.SIGKILL)
+    one.process.wait()
+    equal(state("o-1"), "charging")
+    two = begin()
+    wait_until(lambda: len(Path("inputs").read_text().splitlines()) == 2, "the second attempt")
+    Path("go").touch()
+    two.wait_for("o-1: charging -> paid")
+    keys = [json.loads(line)["key"] for line in Path("inputs").read_text().splitlines()]
+    equal(keys, ["order/o-1/1/0"] * 2)
+    equal([e["event"] for e in objects("history", "o-1")][:2], ["pay", "charged"])
+    two.stop()
+
+
+def test_what_does_not_end_is_cut_off_at_the_end():
+    script("charge.sh", "echo $$ > number; exec sleep 100")
+    project("{command: [./charge.sh], timeout: 1h}")
+    one = begin()
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    wait_until(lambda: Path("number").exists() and Path("number").read_text().strip(), "it runs")
+    number = int(Path("number").read_text())
+    one.stop()
+    check(not up.is_there(number), "the command outlives detent")
+    check(one.index("cut off, because detent stops") >= 0, one.shown())
+    effect = objects("get", "o-1")[0]["effects"][0]
+    equal((effect["effect"], effect["attempts"]), ("charge", 1))
+
+
+def test_tasks_and_machines_in_one_file():
+    script("charge.sh", f"echo '{RECEIPT}'")
+    project("{command: [./charge.sh]}")
+    with Path("detent.yaml").open("a") as file:
+        file.write("tasks:\n  shop: {run: ./shop.sh, restart: never}\n")
+    script("shop.sh", """detent start order o-1 &&
+detent send o-1 pay --data '{"card": "1", "cents": 1}'""")
+    one = Up()
+    one.wait_for(r"shop *\| o-1: pay: pending -> charging")
+    one.wait_for("order *= o-1: charging -> paid")
+    one.stop()
+    named = Up("shop")
+    named.process.wait(up.PATIENCE)
+    check(named.process.returncode == 1, named.shown())
+
+
+def test_a_file_in_use_is_told():
+    project("{command: ['true']}", store="sqlite:a.db")
+    one = begin()
+    Path("other").mkdir()
+    os.chdir("other")
+    Path("order.fsm").write_text(ORDER)
+    Path("detent.yaml").write_text(Path("../detent.yaml").read_text().replace(
+        "sqlite:a.db", "sqlite:../a.db"))
+    two = Up()
+    two.process.wait(up.PATIENCE)
+    two.join()
+    check(two.process.returncode not in (0, -6), two.shown())
+    check("a.db" in "\n".join(two.talk), two.shown())
+    os.chdir("..")
+    one.stop()
+
+
+def test_what_is_wrong_in_the_file_is_told_at_its_place():
+    cases = [
+        ("{command: [./nothing]}", "detent.yaml:5:25: error: ./nothing: there is no such program"),
+        ("{command: ['true'], exits: {0: chargd}}",
+         "detent.yaml:5:46: error: 'chargd' is no event that EFFECT(charge) lists; did you mean "
+         "'charged'?"),
+        ("{command: ['true'], exits: {0: pay}}", "EFFECT(charge) does not list 'pay'"),
+        ("{comand: ['true']}", "did you mean 'command'?"),
+        ("{command: ['true'], http: 'https://h/'}", "either a 'command' or an 'http' call"),
+        ("{http: 'https://h/', secret: {Authorization: sesame}}", "a secret is where it stands"),
+        ("{command: ['true'], timeout: 3}", "the unit is missing"),
+    ]
+    for effect, text in cases:
+        project(effect)
+        for words in (("check", "detent.yaml"), ("up",)):
+            done = detent(*words, code=2, err=text)
+            check("sesame" not in done.stderr.replace(effect, ""), done.stderr)
+    check(not Path("detent.db").exists())
+
+
+def test_functions_in_c_are_refused():
+    project("{command: ['true']}")
+    Path("order.fsm").write_text(ORDER.replace(
+        "ON(PENDING, PAY, CHARGING,", "GUARD(may)\nON(PENDING, PAY, CHARGING, IF(may),"))
+    detent("up", code=2, err=["functions in C (guard may)", "serve it from a program"])
+
+
+if __name__ == "__main__":
+    sys.exit(up.main(globals()))
