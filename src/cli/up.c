@@ -195,10 +195,10 @@ static void tell_hidden(struct up *up, bool is_last)
 
 static void close_parts(struct up *up)
 {
+    up_durable_close(up);
     up_machines_close(up);
     up_waits_over(up);
     socket_server_close(up->server);
-    up_durable_close(up);
     det_tasks_close(up->tasks);
     det_task_journal_close(up->journal);
     if (up->loop) {

@@ -96,7 +96,7 @@ struct up {
     det_time since; /* wall */
     struct det_loop *loop;
     struct det_tasks *tasks;
-    struct det_store *store; /* of durable slots; NULL: there are none */
+    struct det_store *store; /* of durable slots, or that of the machines; NULL: there are none */
     struct up_durable *durables;
     size_t durable_count;
     struct det_subscription *notes_subscription, *journal_subscription;

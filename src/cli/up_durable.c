@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "base/memory.h"
-#include "cli/up.h"
+#include "cli/up_machines.h"
 
 /* What a job of a durable slot is made from. Its process dies with us: else the next detent, which
  * runs it again, would run it twice at the same time. */
@@ -79,13 +79,21 @@ static int prepare(
     return 0;
 }
 
-/* A file is seen from the folder of the detent.yaml that names it. */
+/* That of the machines, if they are served; else as they would open it. */
 static int open_store(struct up *up, struct det_error *reterr)
 {
     static const char scheme[] = "sqlite:";
     const char *url = up->file.config.store, *path = url + sizeof scheme - 1;
     struct det_store_options options = { .allocator = up->cli->allocator };
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
+    const char *given = getenv("DETENT_STORE");
 
+    if (up->machines) {
+        up->store = up->machines->store;
+        return 0;
+    }
+    if (given && *given)
+        return det_store_open_with(given, &options, &up->store, reterr);
     if (strncmp(url, scheme, sizeof scheme - 1) == 0 && path[0] != '/') {
         url = det_arena_format(&up->file.arena, "%s%s/%s", scheme, up->project, path);
         if (!url)
@@ -147,7 +155,9 @@ void up_durable_close(struct up *up)
         det_durable_close(up->durables[i].queue);
     if (up->durables)
         DET_DELETE_ARRAY(up->cli->allocator, up->durables, up->durable_count);
-    det_store_close(up->store);
+    if (!up->machines)
+        det_store_close(up->store);
+    up->store = NULL;
 }
 
 struct det_durable *up_durable_find(const struct up *up, const char *slot)
