@@ -50,23 +50,11 @@ static void copy_file(const char *from, const char *to)
     free(data);
 }
 
-/* In memory where that can be: nothing here is about the disk, and syncs take their time. */
-static char *make_folder(void)
-{
-    char *folder = strdup("/dev/shm/detent-test-XXXXXX");
-
-    assert_non_null(folder);
-    if (mkdtemp(folder))
-        return folder;
-    free(folder);
-    return det_test_folder();
-}
-
 static int open_place(void **state)
 {
     static struct place place;
 
-    place.folder = make_folder();
+    place.folder = det_test_folder();
     snprintf(place.base, sizeof place.base, "%s/base.db", place.folder);
     snprintf(place.path, sizeof place.path, "%s/orders.db", place.folder);
     snprintf(place.spec, sizeof place.spec, "%s/order.fsm", place.folder);

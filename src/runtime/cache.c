@@ -81,8 +81,8 @@ static void drop_errands(
     }
 }
 
-/* From now on the store alone knows what it has to be done. */
-static void leave_heap(
+/* From now on the store alone knows what it has to be done; returns when the first is due. */
+static det_time leave_heap(
     struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident)
 {
     struct det_resident_more *more = resident->more;
@@ -93,22 +93,27 @@ static void leave_heap(
         drop_timer(shard, &more->timers[i], &next);
     if (more)
         drop_errands(runtime, shard, more, &next);
-    det_recover_at(resident->served, next);
+    return next;
 }
 
 /* Lock held before and after, but not meanwhile: whoever wants the instance waits until its handle
- * is released, and then loads it. */
+ * is released, and then loads it. Until it has left, the loop takes it for one in memory, so only
+ * then is it told to look for it in the store. */
 static void evict(
     struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident)
 {
+    struct det_served *served = resident->served;
+    det_time next;
+
     det_resident_claim(runtime, shard, resident);
-    leave_heap(runtime, shard, resident);
+    next = leave_heap(runtime, shard, resident);
     det_shard_unlock(runtime, shard);
     runtime->ops->release(runtime->store, resident->handle);
     det_shard_lock(runtime, shard);
     resident->handle = NULL;
     shard->counts.evictions++;
     det_resident_remove(runtime, shard, resident);
+    det_recover_at(served, next);
 }
 
 void det_cache_make_room(struct det_runtime *runtime, struct det_shard *shard)

@@ -106,6 +106,24 @@ static void timers_of_those_that_left_fire_at_their_time(void **unused)
     fixture_close(f);
 }
 
+static void a_timer_that_is_due_while_its_instance_leaves_fires(void **unused)
+{
+    struct faulty faulty;
+    struct fixture *f = small_open(&faulty, 1, (struct det_effect_policy){ 0 });
+
+    (void)unused;
+    start_many(f, 0, 1);
+    advance(f, 30 * DET_MINUTE - DET_MILLISECOND);
+    faulty.release_takes = DET_SECOND;
+    start_many(f, 1, 2);
+    assert_true(counts(f).evictions >= 1);
+    faulty.release_takes = 0;
+    advance(f, DET_MINUTE);
+    assert_int_equal(counts(f).timeouts_fired, 1);
+    assert_int_equal(get(f, "o-0").state, CANCELLED);
+    fixture_close(f);
+}
+
 static void effects_that_wait_go_on_at_their_time(void **unused)
 {
     struct faulty faulty;
@@ -273,6 +291,7 @@ int main(void)
         cmocka_unit_test(what_is_used_stays),
         cmocka_unit_test(on_a_store_that_does_not_block_nobody_leaves),
         cmocka_unit_test(timers_of_those_that_left_fire_at_their_time),
+        cmocka_unit_test(a_timer_that_is_due_while_its_instance_leaves_fires),
         cmocka_unit_test(effects_that_wait_go_on_at_their_time),
         cmocka_unit_test(an_instance_whose_effect_runs_stays),
         cmocka_unit_test(a_timer_that_is_tried_again_remembers_how_often),

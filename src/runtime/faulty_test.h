@@ -31,7 +31,8 @@ struct faulty {
     int answers_failing, listings_failing;
     const char *damaged; /* this instance cannot be loaded */
     atomic_uint commits, loads, faults, listings, calls;
-    atomic_size_t most; /* commits in one call */
+    atomic_size_t most;     /* commits in one call */
+    det_time release_takes; /* in the simulated world */
     /* Chances in millionths, drawn from the simulation, if it is set. */
     struct det_sim *sim;
     uint32_t before_chance, after_chance, load_chance;
@@ -144,9 +145,11 @@ static inline int faulty_load(
 
 static inline void faulty_release(struct det_store *store, struct det_store_instance *instance)
 {
-    struct det_store *inner = faulty_of(store)->inner;
+    struct faulty *faulty = faulty_of(store);
 
-    inner->ops->release(inner, instance);
+    if (faulty->release_takes)
+        wait_in(store->world, faulty->release_takes);
+    faulty->inner->ops->release(faulty->inner, instance);
 }
 
 static inline int faulty_answer(

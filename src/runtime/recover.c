@@ -97,8 +97,7 @@ static void doubt(
     struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident,
     const struct listed *listed)
 {
-    if (!runtime->ops->is_shared || resident->is_stale || resident->is_loading ||
-        knows(resident, listed))
+    if (!runtime->ops->is_shared || resident->is_stale || knows(resident, listed))
         return;
     resident->is_stale = true;
     shard->stale++;
@@ -116,7 +115,10 @@ static int bring(struct det_served *served, const char *id, const struct listed 
     det_turn_init(&turn, runtime, served, det_served_hash(runtime, id));
     det_shard_lock(runtime, turn.shard);
     slot = det_index_find(det_served_index(runtime, served, turn.shard), turn.hash, id);
-    if (slot) {
+    if (slot && slot->resident->is_loading) {
+        /* Whether it will be in memory is not known yet: it is looked for again. */
+        r = DET_ERR_BUSY;
+    } else if (slot) {
         doubt(runtime, turn.shard, slot->resident, listed);
     } else {
         r = det_turn_peek(&turn, id);
