@@ -137,11 +137,12 @@ static int run_compact(void *context)
             compaction->reterr, DET_ERR_IO, "%s: a write has failed; open the store again",
             store->path);
     code = sqlite3_exec(database, "VACUUM", NULL, NULL, NULL);
-    if (code == SQLITE_OK)
+    if (code == SQLITE_OK) {
         code = sqlite3_wal_checkpoint_v2(database, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    /* Somebody reads: the file shrinks when they are done. */
-    if ((code & 0xff) == SQLITE_BUSY)
-        code = SQLITE_OK;
+        /* Somebody reads: the file shrinks when they are done. */
+        if ((code & 0xff) == SQLITE_BUSY)
+            code = SQLITE_OK;
+    }
     if ((code & 0xff) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM)
         store->is_poisoned = true;
     if (code == SQLITE_OK)
