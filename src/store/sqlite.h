@@ -116,6 +116,12 @@ static inline struct sqlite_instance *sqlite_instance_of(struct det_store_instan
 
 /* What a code of SQLite is for us; 0 for its good ones. */
 int det_sqlite_error(int code);
+/* A write beyond the limit on the size of files is to SQLite a failed one, but it is known that
+ * nothing was written: SQLITE_FULL, as on a full disk. Any other code as it is. `is_log`: it was a
+ * write to the log, else to the file. */
+int det_sqlite_settle(sqlite3 *database, int code, bool is_log);
+/* What somebody can do about an error. */
+const char *det_sqlite_remedy(int r);
 /* Fills `reterr`: which file, what was tried, what SQLite says. Returns the error of `code`. */
 int det_sqlite_explain(
     const struct sqlite_store *store, sqlite3 *database, int code, const char *what,
