@@ -30,7 +30,7 @@
 #include "store/renames.h"
 #include "store/row.h"
 
-#define DET_SQLITE_SCHEMA         1
+#define DET_SQLITE_SCHEMA         2
 #define DET_SQLITE_APPLICATION_ID 0x64657465
 /* After how many pages in the log they are brought into the file. */
 #define DET_SQLITE_CHECKPOINT_PAGES 10000
@@ -191,9 +191,14 @@ DET_MUST_CHECK int det_sqlite_page_add(struct sqlite_page *page, const void *row
 /* The first row, for NULL, or the one behind another; NULL: there is none. */
 const void *det_sqlite_page_next(const struct sqlite_page *page, const void *row);
 
-/* sqlite_schema.c: the gate, the tables. `can_create` is false when they must be there. */
+/* sqlite_schema.c: the gate, the tables, which store it is. */
 DET_MUST_CHECK int det_sqlite_schema(
-    struct sqlite_store *store, struct sqlite_connection *connection, bool can_create,
+    struct sqlite_store *store, struct sqlite_connection *connection,
+    const struct det_store_options *options, struct det_error *reterr);
+
+/* sqlite_upgrade.c: from an older schema to ours, in a transaction that is left open. */
+DET_MUST_CHECK int det_sqlite_upgrade(
+    struct sqlite_store *store, struct sqlite_connection *connection, int64_t schema,
     struct det_error *reterr);
 
 /* sqlite_batch.c */

@@ -23,6 +23,7 @@ struct change {
     det_time *ret_next;
     const struct det_job_end *end;
     const struct det_job_firing *firing;
+    const struct det_job_change *by_hand;
     uint64_t key, *ret_count;
     uint32_t token;
     det_time at; /* a span, or a time */
@@ -297,6 +298,8 @@ static void bind_query(struct sqlite_call *call, void *context)
     det_sqlite_text(call, query->queue);
     det_sqlite_number(call, (int64_t)query->after);
     det_sqlite_number(call, query->limit < INT64_MAX ? (int64_t)query->limit : INT64_MAX);
+    det_sqlite_text(call, query->id);
+    det_sqlite_text(call, query->has_state ? det_jobs_state_name(query->state) : NULL);
 }
 
 static int show_job(struct sqlite_call *call, void *context)
@@ -317,6 +320,38 @@ static int sqlite_list(
     const struct sqlite_question question = { STATEMENT_JOB_LIST, bind_query, show_job, &walk };
 
     return det_sqlite_ask(sqlite_store_of(base), &question);
+}
+
+static int change_step(struct sqlite_store *store, void *context)
+{
+    struct change *change = context;
+    const struct det_job_change *by_hand = change->by_hand;
+    bool is_retry = by_hand->verb == DET_JOB_RETRY;
+    char reason[DET_REASON_MAX + 1];
+    struct sqlite_call call;
+    int r;
+
+    (void)det_text_copy(reason, sizeof reason, by_hand->reason ? by_hand->reason : "");
+    det_sqlite_call(&store->writer, is_retry ? STATEMENT_JOB_RETRY : STATEMENT_JOB_CANCEL, &call);
+    det_sqlite_text(&call, by_hand->queue);
+    det_sqlite_text(&call, by_hand->id);
+    det_sqlite_number(&call, now_of(store));
+    if (!is_retry)
+        det_sqlite_text(&call, reason);
+    r = det_sqlite_run(&call);
+    if (r == 0 && changed_rows(store) == 0)
+        change->refusal = DET_ERR_NOT_FOUND;
+    return r;
+}
+
+static int sqlite_change(struct det_store *base, const struct det_job_change *by_hand)
+{
+    int r;
+
+    r = det_jobs_check_change(by_hand);
+    if (r < 0)
+        return r;
+    return run(sqlite_store_of(base), change_step, &(struct change){ .by_hand = by_hand });
 }
 
 static int forget_step(struct sqlite_store *store, void *context)
@@ -418,6 +453,7 @@ const struct det_job_ops det_sqlite_jobs = {
     .renew = sqlite_renew,
     .end = sqlite_end,
     .list = sqlite_list,
+    .change = sqlite_change,
     .forget = sqlite_forget,
     .schedule = sqlite_schedule,
     .fire = sqlite_fire,

@@ -373,6 +373,7 @@ struct det_store {
     bool is_used;                          /* the runtime's: one at a time */
     char identity[33]; /* 32 hexadecimal digits: which store this is; "" for one in memory */
     char owner[33];    /* which node this opening is, new each time; "" where it is not shared */
+    unsigned schema;   /* of its tables; 0: it has none */
 };
 
 /* A line in src/store/drivers.def names one of these. */
