@@ -250,7 +250,9 @@ struct det_send {
     int result; /* what det_runtime_send() would have returned; but where the lock of the instance
                    is somebody else's, DET_ERR_LOCKED at once, without waiting */
     struct det_sent sent;
-    struct det_send *next; /* the runtime's */
+    /* The runtime's. */
+    struct det_send *next;
+    det_time deadline; /* somebody else has the instance, and is waited for until then; 0: no */
 };
 /* DET_ERR_CLOSED, or, of the first one, why no thread could be started: then `done` is not called;
  * otherwise it is, whatever happens. Closing the runtime carries out what was submitted. */
@@ -352,7 +354,8 @@ struct det_instance_query {
     det_time moved_before; /* have not moved since */
     bool only_running, only_stopped;
 };
-/* `query` may be NULL. The visitor must not call the runtime. */
+/* `query` may be NULL. The visitor may call the runtime. It is not one moment that is shown: each
+ * instance is as it stood when its page was read, and one that starts meanwhile is in it or not. */
 DET_API int det_runtime_query(
     struct det_runtime *runtime, const struct det_machine *machine,
     const struct det_instance_query *query,

@@ -36,6 +36,7 @@ struct call {
     const char *instance;
     uint64_t hash;
     uint64_t fence; /* of the lock it is done under; 0: none */
+    bool is_hasty;  /* it waits for no lock */
     const struct det_send_options *options;
     struct det_error *reterr; /* NULL, or `error` */
     struct det_error error;
@@ -61,6 +62,7 @@ static int begin(
     call->runtime = runtime;
     call->instance = instance;
     call->fence = 0;
+    call->is_hasty = false;
     call->options = options ? options : &no_options;
     call->reterr = call->options->error ? &call->error : NULL;
     call->error.code = 0;
@@ -217,7 +219,8 @@ static struct det_guard guard_of(const struct call *call)
     return (struct det_guard){ .runtime = call->runtime,
                                .machine = call->served->machine,
                                .instance = call->instance,
-                               .fence = call->fence };
+                               .fence = call->fence,
+                               .is_hasty = call->is_hasty };
 }
 
 /* Again after the locks of others, and under a lock of its own where the runtime locks. */
@@ -258,6 +261,7 @@ int det_send_under(
     if (r == 0)
         r = check_batch(&call, send->events, send->count);
     call.fence = send->fence;
+    call.is_hasty = send->is_hasty;
     if (r == 0)
         r = run(&call, send->events, send->count, &sent);
     return finish(&call, r, &sent, ret);
