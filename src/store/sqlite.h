@@ -259,6 +259,8 @@ void det_sqlite_release(struct det_store *store, struct det_store_instance *inst
 int det_sqlite_answer(
     struct det_store *store, struct det_store_instance *instance, const char *event_id,
     struct det_store_answer *ret);
+int det_sqlite_start(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret);
 int det_sqlite_snapshot(
     struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret);
 
