@@ -158,9 +158,10 @@ static void rename_event(const struct show *show, int64_t position, struct det_c
 }
 
 static int to_store_event(
-    const struct det_machine *machine, const struct sqlite_event *row, char *value,
+    const struct show *show, const struct sqlite_event *row, char *value,
     struct det_store_event *ret)
 {
+    const struct det_machine *machine = show->instance->machine;
     int outcome = det_row_outcome_find(row->event.outcome);
     int r;
 
@@ -184,7 +185,8 @@ static int to_store_event(
     if (r < 0 || ret->event == UINT16_MAX)
         return r;
     ret->value = value;
-    return det_row_payload_decode(machine, ret->event, row->event.payload, value);
+    return det_row_payload_decode(
+        &show->store->store, machine, ret->event, row->event.payload, value);
 }
 
 static int show_event(const struct show *show, int64_t position)
@@ -204,7 +206,7 @@ static int show_event(const struct show *show, int64_t position)
     r = det_sqlite_event_read(reader, position, show->instance->key, &call, &row);
     if (r == 0) {
         rename_event(show, position, &row.event);
-        r = to_store_event(machine, &row, value, &event);
+        r = to_store_event(show, &row, value, &event);
     }
     if (r == 0)
         r = show->visit(show->context, &event);
