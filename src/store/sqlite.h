@@ -47,6 +47,7 @@ struct sqlite_connection {
     sqlite3_stmt *statements[STATEMENT_COUNT];
     bool is_failed; /* input or output has failed on it */
     const struct det_allocator *allocator;
+    const struct det_store *store;
     struct sqlite_connection *next; /* of those that are free */
     struct det_buffer values;       /* decoded structs of the row that is loaded */
 };
@@ -85,7 +86,6 @@ struct sqlite_store {
     char *path, *vfs; /* vfs NULL: SQLite's own choice */
     uint64_t cache_pages;
     uint64_t checkpoint_pages; /* in the log, after which they are brought into the file */
-    det_time event_ids_span;
     struct det_file *lock, *kept[2];
     struct det_group *group;
     struct sqlite_connection writer; /* database NULL: for reading only */

@@ -20,6 +20,7 @@
  *      different instances, and `list`, come from any thread at any time.
  *   3. Values are structs of the machine's records, borrowed for the call. A driver that writes
  *      bytes encodes them with det_record_encode(), and writes names and versions, never ids.
+ *      What is older than the definition's record it gives to `upcast` when it reads it.
  *   4. Times are of the store's clock, `now`, and are data: a driver gives back what it was given.
  *      Where the store is shared, that clock is the server's, and whether a lock or a lease has
  *      lapsed, or a timer is due, is decided there.
@@ -387,9 +388,13 @@ struct det_store {
     struct det_world *world;               /* never NULL */
     const struct det_allocator *allocator; /* NULL: the default one */
     bool is_used;                          /* the runtime's: one at a time */
-    char identity[33]; /* 32 hexadecimal digits: which store this is; "" for one in memory */
-    char owner[33];    /* which node this opening is, new each time; "" where it is not shared */
-    unsigned schema;   /* of its tables; 0: it has none */
+    /* The runtime's, while it uses the store; NULL: none. */
+    det_upcast_fn *upcast;
+    void *upcast_user;
+    det_time event_ids_span; /* answers that are older may be forgotten; 0: none by their age */
+    char identity[33];       /* 32 hexadecimal digits: which store this is; "" for one in memory */
+    char owner[33];  /* which node this opening is, new each time; "" where it is not shared */
+    unsigned schema; /* of its tables; 0: it has none */
 };
 
 /* A line in src/store/drivers.def names one of these. */
