@@ -93,7 +93,7 @@ struct postgres_store {
     struct det_store store;
     struct postgres_url url;
     bool is_read_only;
-    det_time timeout, event_ids_span;
+    det_time timeout;
     char channel[48];
     struct det_group *group;
     struct postgres_batch *batches; /* one for each writer */
@@ -365,6 +365,8 @@ int det_postgres_lease(
 int det_postgres_lock(
     struct det_store *store, const struct det_machine *machine,
     const struct det_store_lease_change *change, struct det_store_lease *ret);
+int det_postgres_start(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret);
 int det_postgres_snapshot(
     struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret);
 int det_postgres_prune(

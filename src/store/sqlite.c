@@ -332,6 +332,7 @@ static const struct det_store_ops sqlite_ops = {
     .lease = det_sqlite_lease,
     .lock = det_sqlite_lock,
     .snapshot = det_sqlite_snapshot,
+    .start = det_sqlite_start,
     .prune = det_sqlite_prune,
     .check = det_sqlite_check,
     .is_lost = is_lost,
@@ -384,7 +385,8 @@ static int sqlite_open(
     store->store.allocator = options->allocator;
     store->cache_pages = CACHE_DEFAULT;
     store->checkpoint_pages = DET_SQLITE_CHECKPOINT_PAGES;
-    store->event_ids_span = options->event_ids_span > 0 ? options->event_ids_span : IDS_DEFAULT;
+    store->store.event_ids_span =
+        options->event_ids_span > 0 ? options->event_ids_span : IDS_DEFAULT;
     det_buffer_init(&store->scratch.bytes, options->allocator);
     det_buffer_init(&store->scratch.spans, options->allocator);
     det_buffer_init(&store->scratch.hashes, options->allocator);

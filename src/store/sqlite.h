@@ -58,6 +58,7 @@ struct sqlite_connection {
     struct sqlite_bound updated[BOUND_MAX], inserted[BOUND_MAX];
     bool is_failed; /* input or output has failed on it */
     const struct det_allocator *allocator;
+    const struct det_store *store;
     struct sqlite_connection *next; /* of those that are free */
     struct det_buffer values;       /* decoded structs of the row that is loaded */
 };
@@ -97,7 +98,6 @@ struct sqlite_store {
     char *path, *vfs; /* vfs NULL: SQLite's own choice */
     uint64_t cache_pages;
     uint64_t checkpoint_pages; /* in the log, after which they are brought into the file */
-    det_time event_ids_span;
     struct det_file *lock, *kept[2];
     struct det_group *group;
     struct sqlite_connection writer; /* database NULL: for reading only */
@@ -271,6 +271,8 @@ void det_sqlite_release(struct det_store *store, struct det_store_instance *inst
 int det_sqlite_answer(
     struct det_store *store, struct det_store_instance *instance, const char *event_id,
     struct det_store_answer *ret);
+int det_sqlite_start(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret);
 int det_sqlite_snapshot(
     struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret);
 

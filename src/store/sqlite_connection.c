@@ -142,6 +142,7 @@ int det_sqlite_connect(
     else
         flags |= SQLITE_OPEN_READONLY;
     connection->allocator = store->store.allocator;
+    connection->store = &store->store;
     det_buffer_init(&connection->values, store->store.allocator);
     code = sqlite3_open_v2(store->path, &connection->database, flags, store->vfs);
     if (code == SQLITE_OK)

@@ -51,7 +51,9 @@ void det_durable_wake(struct det_durable *durable);
  * has passed. */
 void det_durable_wait(struct det_durable *durable, const uint64_t *seen, det_time span);
 
-/* durable_attempt.c: from a claim to the end of it. `begun` is the BOOT time before it. */
+/* durable_attempt.c: "<work>#<key>", the name of a job's task, into DET_TASK_NAME_MAX + 1 bytes. */
+void det_durable_task_name(const char *work, uint64_t key, char *target);
+/* From a claim to the end of it. `begun` is the BOOT time before it. */
 void det_durable_attempt(struct durable_runner *runner, det_time begun);
 
 /* durable_schedule.c */

@@ -144,6 +144,11 @@ static int add_process(
     return r;
 }
 
+void det_durable_task_name(const char *work, uint64_t key, char *target)
+{
+    (void)snprintf(target, DET_TASK_NAME_MAX + 1, "%s#%llu", work, (unsigned long long)key);
+}
+
 static int add_task(
     struct durable_runner *runner, const struct det_durable_work *work, struct det_waiter **ret,
     struct det_error *reterr)
@@ -153,7 +158,7 @@ static int add_task(
     void *handle = NULL;
     int r;
 
-    (void)snprintf(name, sizeof name, "%s#%llu", work->name, (unsigned long long)runner->key);
+    det_durable_task_name(work->name, runner->key, name);
     spec.name = name;
     spec.argument = &runner->job;
     spec.release = NULL;
