@@ -84,24 +84,17 @@ static int prepare(
 /* That of the machines, if they are served; else as they would open it. */
 static int open_store(struct up *up, struct det_error *reterr)
 {
-    static const char scheme[] = "sqlite:";
-    const char *url = up->file.config.store, *path = url + sizeof scheme - 1;
-    struct det_store_options options = { .allocator = up->cli->allocator };
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
-    const char *given = getenv("DETENT_STORE");
+    const struct det_store_options options = { .allocator = up->cli->allocator };
+    const char *address;
 
     if (up->machines) {
         up->store = up->machines->store;
         return 0;
     }
-    if (given && *given)
-        return det_store_open_with(given, &options, &up->store, reterr);
-    if (strncmp(url, scheme, sizeof scheme - 1) == 0 && path[0] != '/') {
-        url = det_arena_format(&up->file.arena, "%s%s/%s", scheme, up->project, path);
-        if (!url)
-            return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    }
-    return det_store_open_with(url, &options, &up->store, reterr);
+    address = up_store_address(up);
+    if (!address)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    return det_store_open_with(address, &options, &up->store, reterr);
 }
 
 json_t *up_durable_body(json_t *run_take, const char *folder, uint32_t retries, det_time timeout)

@@ -37,6 +37,8 @@ struct up_machines {
     atomic_uint_fast64_t hidden;
 };
 
+/* The URL of the store as it is opened. NULL: no memory. */
+const char *up_store_address(struct up *up);
 /* Opens the store and serves what the file says. Close it in either case. */
 DET_MUST_CHECK int up_machines_open(struct up *up, struct det_error *reterr);
 /* What runs is given a few seconds. */
