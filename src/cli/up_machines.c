@@ -271,9 +271,9 @@ void up_machines_close(struct up *up)
     up->machines = NULL;
 }
 
-bool up_machines_are_lost(struct up *up)
+bool up_store_is_lost(struct up *up)
 {
-    struct det_store *store = up->machines ? up->machines->store : NULL;
+    struct det_store *store = up->machines ? up->machines->store : up->store;
 
     return store && store->ops->is_lost && store->ops->is_lost(store);
 }
