@@ -46,6 +46,9 @@ static void end_failed(struct det_batch_item *item, struct det_errand *errand, d
     item->turn.errand_change = DET_STORE_UPDATE;
     ending->trouble = row->is_dead ? DET_TROUBLE_EFFECT_DEAD : DET_TROUBLE_EFFECT_FAILED;
     ending->code = errand->result;
+    if (errand->is_spent)
+        det_error_set(
+            &item->error, errand->result, "the process ended during attempt %u", row->attempts);
     if (errand->answer > DET_PRODUCED)
         det_error_set(
             &item->error, errand->result,

@@ -80,8 +80,7 @@ static void doubt(struct det_turn *turn)
     det_due_kick(turn->runtime, INT64_MIN);
 }
 
-/* The turn has no draft: the head stays as it is. */
-static int commit_kept(struct det_turn *turn, struct det_store_commit *commit)
+int det_keep_commit(struct det_turn *turn, struct det_store_commit *commit)
 {
     struct det_store_commit *const one = commit;
     struct det_runtime *runtime = turn->runtime;
@@ -136,7 +135,7 @@ int det_runtime_snapshot(
     if (r < 0)
         return r;
     commit.history_count = det_keep_history(&turn, history);
-    r = fail(&turn, "no snapshot was made", commit_kept(&turn, &commit), reterr);
+    r = fail(&turn, "no snapshot was made", det_keep_commit(&turn, &commit), reterr);
     det_walk_end(&turn);
     return r;
 }
@@ -216,7 +215,7 @@ static int revive(struct det_turn *turn, struct det_errand *errand)
     change.effect.attempts = 0;
     change.effect.last_error = 0;
     change.effect.next = runtime->ops->now(runtime->store);
-    r = commit_kept(turn, &commit);
+    r = det_keep_commit(turn, &commit);
     det_shard_lock(runtime, turn->shard);
     if (r == 0)
         det_errand_revive(runtime, turn->shard, errand, change.effect.next);

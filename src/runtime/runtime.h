@@ -260,6 +260,11 @@ struct det_errand *det_errand_open(
 void det_errand_close(struct det_runtime *runtime, struct det_errand *errand);
 /* Lock held: from WAITING to RUNNING, to be submitted. False when nothing new is run any more. */
 DET_MUST_CHECK bool det_errand_begin(struct det_runtime *runtime, struct det_errand *errand);
+/* suspect.c */
+/* Its attempts are used up, and the last one ended its process: it is not run. */
+bool det_errand_is_spent(const struct det_runtime *runtime, const struct det_errand *errand);
+/* On the pool: the attempt that is about to begin is recorded. After an error it must not. */
+DET_MUST_CHECK int det_errand_record(struct det_runtime *runtime, struct det_errand *errand);
 /* No lock held: gives a chain of begun errands to the pool. */
 void det_errand_submit(struct det_runtime *runtime, struct det_errand *first);
 /* The loop's: with the shard's lock held; returns with it held, but may give it up meanwhile. */

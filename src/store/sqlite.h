@@ -30,7 +30,7 @@
 #include "store/renames.h"
 #include "store/row.h"
 
-#define DET_SQLITE_SCHEMA         1
+#define DET_SQLITE_SCHEMA         2
 #define DET_SQLITE_APPLICATION_ID 0x64657465
 /* After how many pages in the log they are brought into the file. */
 #define DET_SQLITE_CHECKPOINT_PAGES 10000
@@ -116,6 +116,12 @@ static inline struct sqlite_instance *sqlite_instance_of(struct det_store_instan
 
 /* What a code of SQLite is for us; 0 for its good ones. */
 int det_sqlite_error(int code);
+/* A write beyond the limit on the size of files is to SQLite a failed one, but it is known that
+ * nothing was written: SQLITE_FULL, as on a full disk. Any other code as it is. `is_log`: it was a
+ * write to the log, else to the file. */
+int det_sqlite_settle(sqlite3 *database, int code, bool is_log);
+/* What somebody can do about an error. */
+const char *det_sqlite_remedy(int r);
 /* Fills `reterr`: which file, what was tried, what SQLite says. Returns the error of `code`. */
 int det_sqlite_explain(
     const struct sqlite_store *store, sqlite3 *database, int code, const char *what,
@@ -185,9 +191,14 @@ DET_MUST_CHECK int det_sqlite_page_add(struct sqlite_page *page, const void *row
 /* The first row, for NULL, or the one behind another; NULL: there is none. */
 const void *det_sqlite_page_next(const struct sqlite_page *page, const void *row);
 
-/* sqlite_schema.c: the gate, the tables. `can_create` is false when they must be there. */
+/* sqlite_schema.c: the gate, the tables, which store it is. */
 DET_MUST_CHECK int det_sqlite_schema(
-    struct sqlite_store *store, struct sqlite_connection *connection, bool can_create,
+    struct sqlite_store *store, struct sqlite_connection *connection,
+    const struct det_store_options *options, struct det_error *reterr);
+
+/* sqlite_upgrade.c: from an older schema to ours, in a transaction that is left open. */
+DET_MUST_CHECK int det_sqlite_upgrade(
+    struct sqlite_store *store, struct sqlite_connection *connection, int64_t schema,
     struct det_error *reterr);
 
 /* sqlite_batch.c */
@@ -248,6 +259,8 @@ void det_sqlite_release(struct det_store *store, struct det_store_instance *inst
 int det_sqlite_answer(
     struct det_store *store, struct det_store_instance *instance, const char *event_id,
     struct det_store_answer *ret);
+int det_sqlite_start(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret);
 int det_sqlite_snapshot(
     struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret);
 

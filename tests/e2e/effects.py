@@ -257,8 +257,23 @@ echo '{RECEIPT}'""")
     two.wait_for("o-1: charging -> paid")
     keys = [json.loads(line)["key"] for line in Path("inputs").read_text().splitlines()]
     equal(keys, ["order/o-1/1/0"] * 2)
-    equal([e["event"] for e in objects("history", "o-1")][:2], ["pay", "charged"])
+    equal([e["event"] for e in objects("history", "o-1")[1:3]], ["pay", "charged"])
     two.stop()
+
+
+def test_a_command_that_kills_its_detent_is_given_up_at_last():
+    script("charge.sh", "cat >> inputs; kill -9 $PPID")
+    project("{command: [./charge.sh], attempts: 2, backoff: 10ms..20ms}")
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    for _ in range(2):
+        equal(Up().process.wait(up.PATIENCE), -signal.SIGKILL)
+    last = begin()
+    last.wait_for("o-1 failed with UNFINISHED .*the process ended during attempt 2")
+    wait_until(lambda: objects("retry", "--list"), "a dead letter")
+    given = [json.loads(line) for line in Path("inputs").read_text().splitlines()]
+    equal([g["attempt"] for g in given], [1, 2])
+    last.stop()
 
 
 def test_what_does_not_end_is_cut_off_at_the_end():
