@@ -78,6 +78,8 @@ struct det_effect_call {
     const char *key;  /* the same on every attempt, for ever: "order/order-42/3/0" */
     uint32_t attempt; /* from 1 */
     det_time now;     /* wall time of this attempt */
+    /* An attempt that fails may set it: so long until the next one, instead of the backoff. */
+    det_time retry_after;
 };
 
 /* What an effect answers; a negative error is a failed attempt and will be tried again. */

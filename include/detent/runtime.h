@@ -358,7 +358,8 @@ struct det_instance_query {
     det_time moved_before; /* have not moved since */
     bool only_running, only_stopped;
 };
-/* `query` may be NULL. The visitor must not call the runtime. */
+/* `query` may be NULL. The visitor may call the runtime. It is not one moment that is shown: each
+ * instance is as it stood when its page was read, and one that starts meanwhile is in it or not. */
 DET_API int det_runtime_query(
     struct det_runtime *runtime, const struct det_machine *machine,
     const struct det_instance_query *query,

@@ -87,6 +87,7 @@ int up_drain(struct up *up)
 {
     if (up->state == UP_RUNNING)
         up_set_state(up, UP_DRAINING);
+    up_durable_drain(up);
     return up_drain_all(up);
 }
 
@@ -234,6 +235,10 @@ static void say_banner(struct up *up)
         cli_say(
             up->cli, "In another terminal: detent tree, detent logs -f, detent restart NAME, "
                      "detent stop\n");
+    else if (!up->machines)
+        cli_say(
+            up->cli, "In another terminal: detent submit SLOT -- COMMAND, detent jobs, detent "
+                     "stop\n");
     else
         cli_say(
             up->cli, "In another terminal: detent start MACHINE ID, detent send ID EVENT, detent "

@@ -80,6 +80,8 @@ struct up_durable {
     struct det_process_spec process;
     struct det_task_spec spec;
     struct det_durable_work work;
+    struct det_durable_schedule
+        *schedules; /* as many as the slot has; their bodies are of free() */
     struct det_durable *queue;
 };
 
@@ -152,10 +154,14 @@ DET_MUST_CHECK int up_add_all(struct up *up, struct det_error *reterr);
 /* up_durable.c */
 
 DET_MUST_CHECK int up_durable_open(struct up *up, struct det_error *reterr);
+/* Nothing more is taken out of the queues. */
+void up_durable_drain(struct up *up);
 /* Before the tasks; turns the loop. */
 void up_durable_close(struct up *up);
 /* The queue of a durable slot; NULL: it is not one. */
 struct det_durable *up_durable_find(const struct up *up, const char *slot);
+/* What a job is kept as. NULL: no memory. */
+json_t *up_durable_body(json_t *run_take, const char *folder, uint32_t retries, det_time timeout);
 DET_MUST_CHECK int up_durable_submit(
     struct up *up, const char *slot, const char *id, json_t *body_take, struct det_error *reterr);
 

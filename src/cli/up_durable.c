@@ -12,6 +12,8 @@
 
 #include "base/memory.h"
 #include "cli/up_machines.h"
+#include "cli/up_verbs.h"
+#include "task/durable.h"
 
 /* What a job of a durable slot is made from. Its process dies with us: else the next detent, which
  * runs it again, would run it twice at the same time. */
@@ -102,8 +104,67 @@ static int open_store(struct up *up, struct det_error *reterr)
     return det_store_open_with(url, &options, &up->store, reterr);
 }
 
+json_t *up_durable_body(json_t *run_take, const char *folder, uint32_t retries, det_time timeout)
+{
+    return json_pack(
+        "{s:o, s:s, s:I, s:I}", "run", run_take, "folder", folder, "retries", (json_int_t)retries,
+        "timeout_ns", (json_int_t)timeout);
+}
+
+/* What `detent submit` would have given it. NULL: no memory. */
+static char *body_of(const struct config_job *job)
+{
+    json_t *run = json_array(), *body;
+    char *text;
+
+    for (const char *const *word = job->argv; *word; word++)
+        (void)json_array_append_new(run, json_string(*word));
+    body = up_durable_body(run, job->folder, job->retries, job->timeout);
+    text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    json_decref(body);
+    return text;
+}
+
+static int open_schedules(struct up *up, struct up_durable *durable)
+{
+    const struct config_slot *slot = durable->slot;
+
+    if (!slot->job_count)
+        return 0;
+    durable->schedules =
+        DET_NEW_ARRAY(up->cli->allocator, slot->job_count, struct det_durable_schedule);
+    if (!durable->schedules)
+        return DET_ERR_NO_MEMORY;
+    for (size_t i = 0; i < slot->job_count; i++) {
+        char *body = body_of(&slot->jobs[i]);
+
+        if (!body)
+            return DET_ERR_NO_MEMORY;
+        durable->schedules[i] = (struct det_durable_schedule){
+            .name = slot->jobs[i].name,
+            .schedule = slot->jobs[i].schedule,
+            .work = slot->name,
+            .body = body,
+            .size = strlen(body),
+        };
+    }
+    return 0;
+}
+
+static void close_slot(struct up *up, struct up_durable *durable)
+{
+    det_durable_close(durable->queue);
+    if (!durable->schedules)
+        return;
+    for (size_t i = 0; i < durable->slot->job_count; i++)
+        free((void *)(uintptr_t)durable->schedules[i].body);
+    DET_DELETE_ARRAY(up->cli->allocator, durable->schedules, durable->slot->job_count);
+}
+
 static int open_slot(struct up *up, struct up_durable *durable, struct det_error *reterr)
 {
+    if (open_schedules(up, durable) < 0)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     durable->process = (struct det_process_spec){ .environment = (const char *const *)environ,
                                                   .ends_with_us = true };
     durable->spec = (struct det_task_spec){ .process = &durable->process };
@@ -118,7 +179,9 @@ static int open_slot(struct up *up, struct up_durable *durable, struct det_error
                                        .queue = durable->slot->name,
                                        .width = durable->slot->options.width,
                                        .works = &durable->work,
-                                       .work_count = 1 },
+                                       .work_count = 1,
+                                       .schedules = durable->schedules,
+                                       .schedule_count = durable->slot->job_count },
         &durable->queue, reterr);
 }
 
@@ -149,10 +212,17 @@ int up_durable_open(struct up *up, struct det_error *reterr)
     return r;
 }
 
+void up_durable_drain(struct up *up)
+{
+    for (size_t i = 0; i < up->durable_count; i++)
+        det_durable_stop(up->durables[i].queue);
+    up->has_news = true;
+}
+
 void up_durable_close(struct up *up)
 {
     for (size_t i = 0; i < up->durable_count; i++)
-        det_durable_close(up->durables[i].queue);
+        close_slot(up, &up->durables[i]);
     if (up->durables)
         DET_DELETE_ARRAY(up->cli->allocator, up->durables, up->durable_count);
     if (!up->machines)
@@ -186,4 +256,69 @@ int up_durable_submit(
         NULL, reterr);
     free(text);
     return r;
+}
+
+/* What a change is about, where it runs here. */
+static int stop_running(void *context, const struct det_job_row *row)
+{
+    struct up *up = context;
+    char name[DET_TASK_NAME_MAX + 1];
+    det_task_id id;
+
+    det_durable_task_name(row->task, row->key, name);
+    id = row->state == DET_JOB_RUNNING ? det_tasks_find(up->tasks, name) : 0;
+    return id && det_tasks_remove(up->tasks, id) >= 0 ? 1 : DET_ERR_NOT_FOUND;
+}
+
+static int change_job(struct up *up, const struct det_job_change *change)
+{
+    const struct det_job_query query = { .queue = change->queue, .id = change->id, .limit = 1 };
+    const struct det_job_ops *ops = up->store->ops->jobs;
+    struct det_durable *queue = up_durable_find(up, change->queue);
+    int r;
+
+    r = ops->change(up->store, change);
+    if (r == 0 && queue)
+        det_durable_wake(queue);
+    if (r != DET_ERR_NOT_FOUND || change->verb != DET_JOB_CANCEL)
+        return r;
+    r = ops->list(up->store, &query, stop_running, up);
+    return r == 0 ? DET_ERR_NOT_FOUND : r > 0 ? 0 : r;
+}
+
+void up_run_job(void *context, const struct socket_request *request, struct socket_call *call)
+{
+    static const struct up_argument table[] = { { "change", UP_TEXT },
+                                                { "slot", UP_TEXT },
+                                                { "job", UP_TEXT },
+                                                { "reason", UP_TEXT },
+                                                { NULL, UP_TEXT } };
+    const char *verb = up_argument_text(request, "change");
+    const struct det_job_change change = {
+        .verb = verb && strcmp(verb, "retry") == 0 ? DET_JOB_RETRY : DET_JOB_CANCEL,
+        .queue = up_argument_text(request, "slot"),
+        .id = up_argument_text(request, "job"),
+        .reason = up_argument_text(request, "reason"),
+    };
+    struct up *up = context;
+    int r;
+
+    if (!up_arguments_check(request, call, table))
+        return;
+    if (!up->durable_count || up->state >= UP_STOPPING) {
+        socket_call_fail(
+            call, up->durable_count ? DET_ERR_CLOSED : DET_ERR_UNSUPPORTED, "%s",
+            up->durable_count ? "detent is stopping" : "this detent up has no durable slots");
+        return;
+    }
+    if (!verb || (change.verb == DET_JOB_CANCEL && strcmp(verb, "cancel") != 0)) {
+        socket_call_fail(call, DET_ERR_INVALID, "'change' is one of retry, cancel");
+        return;
+    }
+    r = change_job(up, &change);
+    if (r < 0)
+        socket_call_fail(
+            call, r, "job '%.100s': %s", change.id ? change.id : "", det_error_text(r));
+    else
+        socket_call_answer(call, json_pack("{s:s}", "kind", "changed"));
 }

@@ -249,10 +249,9 @@ static void submit_durable(
     }
     r = up_durable_submit(
         job->up, job->slot, name ? name : id,
-        json_pack(
-            "{s:O, s:s, s:I, s:I}", "run", up_argument(request, "run"), "folder",
-            job->process.folder, "retries", (json_int_t)job->spec.policy.retries_max, "timeout_ns",
-            (json_int_t)up_argument_count(request, "timeout_ns", 0)),
+        up_durable_body(
+            json_incref(up_argument(request, "run")), job->process.folder,
+            job->spec.policy.retries_max, (det_time)up_argument_count(request, "timeout_ns", 0)),
         &error);
     if (r < 0)
         socket_call_fail(call, r, "%s", error.text);

@@ -37,7 +37,9 @@ static void end_failed(struct det_batch_item *item, struct det_errand *errand, d
     struct det_store_effect *row = &errand->row;
 
     row->last_error = errand->result;
-    row->next = det_add_time(now, det_errand_backoff(runtime, &policy, row->attempts));
+    row->next = det_add_time(
+        now, errand->call.retry_after > 0 ? errand->call.retry_after
+                                          : det_errand_backoff(runtime, &policy, row->attempts));
     row->is_dead =
         row->attempts >= policy.attempts_max || row->next > det_errand_deadline(runtime, errand);
     ending->is_dead = row->is_dead;

@@ -178,6 +178,7 @@ static void run(void *argument)
     const struct det_effect_def *effect = &machine->effects[errand->row.effect];
 
     errand->call.now = det_runtime_now(runtime);
+    errand->call.retry_after = 0;
     errand->answer = 0;
     memset(errand->product, 0, machine->event_size);
     memcpy(errand->product, &unwritten, sizeof unwritten);

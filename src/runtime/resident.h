@@ -18,7 +18,8 @@
  *      unknown outcome) is loaded again before anything is decided on it.
  *   3. Every armed timer and every errand that has not ended is exactly one of: in the shard's
  *      heap; held (linked in `held`, for the release to put it into the heap); in the hands of the
- *      loop or of the pool. A timer in the heap may have been disarmed. Each timer that was ever
+ *      loop or of the pool. A timer in the heap may have been disarmed, or be one that fires, which
+ *      a load has put there: neither counts when its time comes. Each timer that was ever
  *      armed, and each such errand, has its place in the heap reserved (det_shard.promised).
  *      Those of another node (is_foreign) are none of these: they are only known.
  *   4. A state's own timer is armed for the visit that lasts: its visit is the head's.
@@ -64,6 +65,7 @@ struct det_armed {
     bool is_armed;
     bool is_foreign; /* another node's, which fires it; it is not in the heap, or by chance */
     bool has_place;  /* one is reserved for it in the heap, for good */
+    bool is_firing;  /* a turn of the loop is about it, and its end was not told yet */
     uint32_t attempts;
 };
 

@@ -83,6 +83,11 @@ int det_jobs_check_end(const struct det_job_end *end)
     return end->token ? 0 : DET_ERR_INVALID;
 }
 
+int det_jobs_check_change(const struct det_job_change *change)
+{
+    return is_id(change->id) ? det_jobs_check_name(change->queue) : DET_ERR_INVALID;
+}
+
 int det_jobs_check_firing(const struct det_job_firing *firing)
 {
     int r;

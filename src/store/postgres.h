@@ -37,7 +37,7 @@
 #include "store/chain.h"
 #include "store/group.h"
 
-#define POSTGRES_SCHEMA      1  /* the version of the tables */
+#define POSTGRES_SCHEMA      2  /* the version of the tables */
 #define POSTGRES_NAME_MAX    63 /* bytes of a name in PostgreSQL */
 #define POSTGRES_RESULTS_MAX 40 /* statements in one pipeline */
 #define POSTGRES_OPTIONS_MAX 64 /* of a connection */
@@ -273,6 +273,12 @@ DET_MUST_CHECK int det_postgres_schema_open(
 /* The text of a statement, with the schema before each name that begins with '@'; NULL: no memory.
  */
 char *det_postgres_qualify(const struct postgres_store *store, const char *text);
+/* Sends a statement that is made for once; DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_postgres_send_once(struct postgres_exchange *exchange, const char *text);
+
+/* postgres_upgrade.c: from an older schema to ours. It fails also when somebody else was first. */
+DET_MUST_CHECK int det_postgres_upgrade(
+    struct postgres_store *store, int64_t schema, struct postgres_failure *retfail);
 
 /* postgres.c: 32 hexadecimal digits. */
 void det_postgres_random(struct postgres_store *store, char target[33]);

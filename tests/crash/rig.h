@@ -13,6 +13,7 @@
 
 #include "crash/bed.h"
 #include "crash/cut.h"
+#include "crash/memo.h"
 #include "crash/run.h"
 
 struct crash_rig {
@@ -20,6 +21,7 @@ struct crash_rig {
     struct crash_run runs[CRASH_LEVELS];
     struct crash_plan *plan;
     struct crash_model *found;
+    struct crash_memo *memo;
     size_t begun, answered; /* steps */
     uint64_t forgiven;      /* failed syncs before the store was opened last */
     uint64_t failed_before; /* failed syncs before the step that was begun last */
@@ -27,6 +29,7 @@ struct crash_rig {
     bool answers_early;     /* a broken store, to see that the rig finds out */
     uint64_t nested_every;  /* one in so many states is cut again while it is recovered; 0: none */
     uint64_t states, nested_states;
+    uint64_t known;  /* states that were known by what the store reads of them */
     uint64_t unborn; /* states of a store that could never be made */
     struct crash_faults faults;
 };

@@ -462,6 +462,20 @@ def test_a_store_is_verified():
     equal(len(objects("list", *STORE)), 2)
 
 
+def test_a_store_of_an_older_schema_is_upgraded_by_who_writes():
+    old = Path(__file__).parents[1] / "schema" / "1.sqlite.sql"
+    with sqlite3.connect("old.db") as data:
+        data.executescript(old.read_text())
+    data.close()
+    place = ("--store", "sqlite:old.db")
+    detent("store", "info", *place, code=1, err="detent store upgrade")
+    equal(one("store", "upgrade", *place)["schema"], 2)
+    equal(one("store", "info", *place)["instances"], 2)
+    detent("store", "info", *place, out="schema 2, 2 instances")
+    detent("store", "verify", *place)
+    detent("get", "p", *place, out="pad p is")
+
+
 def test_a_store_is_copied_and_compacted():
     shop("o-1", "o-2")
     detent("store", "backup", "copy.db", *STORE, err="copied to copy.db")
