@@ -126,11 +126,11 @@ static void fire_later(struct det_turn *turn, int r)
     armed->when = det_add_time(turn->now, span);
 }
 
-/* It is out of the loop's hands: whatever is armed by now is to be in the heap. A load meanwhile may
+/* It is out of the loop's hands: what is armed by now is to be in the heap. A load meanwhile may
  * have put it in: when its turn comes, the loop sees whether it is later. */
 static void let_go(struct det_shard *shard, struct det_armed *armed)
 {
-    armed->is_firing = false;
+    det_armed_told(armed);
     if (det_armed_is_ours(armed) && !det_heap_contains(&armed->due.node) && !armed->due.is_held)
         det_due_insert(shard, &armed->due, armed->when);
 }
@@ -183,7 +183,7 @@ static void fire(
     turn->timer = armed;
     turn->timer_visit = armed->visit;
     turn->timer_deadline = armed->deadline;
-    armed->is_firing = true;
+    det_armed_fire(armed);
     resident->pins++;
     det_batch_begin(runtime->batch, item);
     det_shard_lock(runtime, shard);
@@ -193,7 +193,7 @@ static void fire(
 static void timer_due(
     struct det_runtime *runtime, struct det_shard *shard, struct det_armed *armed, det_time now)
 {
-    bool is_ours = det_armed_is_ours(armed) && !armed->is_firing;
+    bool is_ours = det_armed_is_ours(armed) && armed->state == DET_ARMED_WAITING;
 
     if (is_ours && armed->when <= now && armed->due.resident->is_claimed) {
         det_due_hold(runtime, &armed->due);

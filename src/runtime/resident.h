@@ -52,6 +52,18 @@ struct det_due {
     bool is_held;
 };
 
+/*           arm            fire            disarm
+ *     OFF <--------> WAITING ----> FIRING <--------> FIRED
+ *      ^    disarm      ^   tell     |        arm      |
+ *      |                +------------+      tell       |
+ *      +-----------------------------------------------+ */
+enum det_armed_state {
+    DET_ARMED_OFF,
+    DET_ARMED_WAITING,
+    DET_ARMED_FIRING,
+    DET_ARMED_FIRED,
+};
+
 /* A timer of an instance, armed or not. Arming and disarming leave it where it is in the heap, as
  * long as it is not too late there: most timers are moved often and fire never. When its turn comes
  * the loop sees whether it is due. */
@@ -62,10 +74,9 @@ struct det_armed {
     det_time when; /* the deadline, or later when it is tried again */
     void *value;   /* the event struct; NULL: its payload is zero */
     uint16_t timer, event;
-    bool is_armed;
+    enum det_armed_state state;
     bool is_foreign; /* another node's, which fires it; it is not in the heap, or by chance */
     bool has_place;  /* one is reserved for it in the heap, for good */
-    bool is_firing;  /* a turn of the loop is about it, and its end was not told yet */
     uint32_t attempts;
 };
 
@@ -151,10 +162,15 @@ static inline struct det_armed *det_armed_of(struct det_due *due)
     return DET_CONTAINER(due, struct det_armed, due);
 }
 
+static inline bool det_armed_is_set(const struct det_armed *armed)
+{
+    return armed->state == DET_ARMED_WAITING || armed->state == DET_ARMED_FIRING;
+}
+
 /* Whether this node is to fire it. */
 static inline bool det_armed_is_ours(const struct det_armed *armed)
 {
-    return armed->is_armed && !armed->is_foreign;
+    return det_armed_is_set(armed) && !armed->is_foreign;
 }
 
 static inline struct det_errand *det_errand_of(struct det_due *due)
