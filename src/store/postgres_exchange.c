@@ -192,8 +192,8 @@ static void note_result(struct postgres_exchange *exchange, PGresult *result)
         exchange->results[exchange->result_count++] = result;
 }
 
-/* Takes answers until that of the Sync: 1; 0: there is none any more; or an error of waiting. A NULL
- * ends the answers to one statement; two of them, all. */
+/* Takes answers until that of the Sync: 1; 0: there is none any more; or an error of waiting. A
+ * NULL ends the answers to one statement; two of them, all. */
 static int collect(struct postgres_exchange *exchange, bool *is_flushed, det_time deadline)
 {
     PGconn *pq = exchange->connection->pq;

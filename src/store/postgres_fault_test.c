@@ -109,8 +109,8 @@ static void what_never_stops_failing_is_told_in_the_end(void **state)
     desk_close(pad);
 }
 
-/* Whoever was first is seen when it is tried again, and that is a conflict, with its sequence. A row
- * that is still in the way then belongs to nothing. */
+/* Whoever was first is seen when it is tried again, and that is a conflict, with its sequence. A
+ * row that is still in the way then belongs to nothing. */
 static void a_row_that_stays_in_the_way_is_damage_and_no_conflict(void **state)
 {
     struct pad *pad = desk_open();
