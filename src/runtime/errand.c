@@ -178,11 +178,16 @@ static void run(void *argument)
     const struct det_effect_def *effect = &machine->effects[errand->row.effect];
 
     errand->call.now = det_runtime_now(runtime);
+    errand->call.retry_after = 0;
     errand->answer = 0;
     memset(errand->product, 0, machine->event_size);
     memcpy(errand->product, &unwritten, sizeof unwritten);
-    if (errand->call.now > det_errand_deadline(runtime, errand))
+    if (errand->is_spent)
+        errand->result = DET_ERR_UNFINISHED;
+    else if (errand->call.now > det_errand_deadline(runtime, errand))
         errand->result = DET_ERR_TIMEOUT;
+    else if (errand->is_suspected && det_errand_record(runtime, errand) < 0)
+        errand->is_put_off = true;
     else if (!effect->run)
         errand->result = DET_ERR_UNBOUND;
     else
@@ -258,17 +263,20 @@ static void done(void *argument)
     struct det_errand *errand = argument;
     struct det_runtime *runtime = errand->due.resident->served->runtime;
     struct det_shard *shard = det_served_shard(runtime, errand->due.resident->hash);
+    bool has_run = !errand->job.is_dropped && !errand->is_put_off;
 
     det_shard_lock(runtime, shard);
-    step(errand, errand->job.is_dropped ? ERRAND_DROP : ERRAND_DONE);
+    step(errand, has_run ? ERRAND_DONE : ERRAND_DROP);
+    errand->row.attempts -= !has_run && !errand->is_spent;
     if (errand->is_gone) {
         det_errand_drop(runtime, shard, errand);
-    } else if (errand->job.is_dropped) {
-        errand->row.attempts--;
-    } else if (runtime->ops->is_quick) {
+    } else if (errand->is_put_off) {
+        det_errand_wait(
+            runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
+    } else if (has_run && runtime->ops->is_quick) {
         atomic_fetch_add(&runtime->handled, 1);
         try_to_end(runtime, shard, errand);
-    } else {
+    } else if (has_run) {
         det_errand_wait(runtime, shard, errand, INT64_MIN);
     }
     det_shard_unlock(runtime, shard);
@@ -280,7 +288,10 @@ bool det_errand_begin(struct det_runtime *runtime, struct det_errand *errand)
     if (!atomic_load(&runtime->pool))
         return false;
     step(errand, ERRAND_BEGIN);
-    errand->call.attempt = ++errand->row.attempts;
+    errand->is_spent = det_errand_is_spent(runtime, errand);
+    errand->is_put_off = false;
+    errand->row.attempts += !errand->is_spent;
+    errand->call.attempt = errand->row.attempts;
     errand->deliveries = 0;
     errand->next = NULL;
     errand->job =

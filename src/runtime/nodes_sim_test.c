@@ -438,7 +438,7 @@ static void heal(struct cluster *c)
         det_shared_fail(c->nodes.store[i], 0, false);
         det_shared_pause(c->nodes.store[i], false);
     }
-    assert_int_equal(det_sim_advance(c->nodes.sim, 6 * DET_HOUR), 0);
+    assert_int_equal(det_sim_advance(c->nodes.sim, 3 * DET_HOUR), 0);
     assert_int_equal(det_shared_rows(c->nodes.shared, NULL), 0);
 }
 

@@ -93,6 +93,9 @@ struct det_errand {
     struct det_effect_call call;
     enum det_errand_state state;
     bool is_gone;        /* the store does not know it any more; who has it frees it */
+    bool is_suspected;   /* a process that is gone may have begun it; see suspect.c */
+    bool is_spent;       /* it is not run any more: its last attempt ended its process */
+    bool is_put_off;     /* it was not run: that could not be recorded */
     int result;          /* of the last attempt */
     int answer;          /* what the effect itself returned then */
     uint32_t deliveries; /* of the product that failed for a passing reason */

@@ -93,7 +93,7 @@ struct postgres_store {
     struct det_store store;
     struct postgres_url url;
     bool is_read_only;
-    det_time timeout, event_ids_span;
+    det_time timeout;
     char channel[48];
     struct det_group *group;
     struct postgres_batch *batches; /* one for each writer */

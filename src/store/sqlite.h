@@ -23,6 +23,7 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
+#include "base/arena.h"
 #include "base/buffer.h"
 #include "store/chain.h"
 #include "store/group.h"
@@ -46,8 +47,9 @@ struct sqlite_connection {
     sqlite3_stmt *statements[STATEMENT_COUNT];
     bool is_failed; /* input or output has failed on it */
     const struct det_allocator *allocator;
+    const struct det_store *store;
     struct sqlite_connection *next; /* of those that are free */
-    struct det_buffer values;       /* decoded structs of the row that is shown */
+    struct det_buffer values;       /* decoded structs of the row that is loaded */
 };
 
 /* One use of a statement: bind in order, step, look at the columns, end. */
@@ -84,7 +86,6 @@ struct sqlite_store {
     char *path, *vfs; /* vfs NULL: SQLite's own choice */
     uint64_t cache_pages;
     uint64_t checkpoint_pages; /* in the log, after which they are brought into the file */
-    det_time event_ids_span;
     struct det_file *lock, *kept[2];
     struct det_group *group;
     struct sqlite_connection writer; /* database NULL: for reading only */
@@ -115,6 +116,12 @@ static inline struct sqlite_instance *sqlite_instance_of(struct det_store_instan
 
 /* What a code of SQLite is for us; 0 for its good ones. */
 int det_sqlite_error(int code);
+/* A write beyond the limit on the size of files is to SQLite a failed one, but it is known that
+ * nothing was written: SQLITE_FULL, as on a full disk. Any other code as it is. `is_log`: it was a
+ * write to the log, else to the file. */
+int det_sqlite_settle(sqlite3 *database, int code, bool is_log);
+/* What somebody can do about an error. */
+const char *det_sqlite_remedy(int r);
 /* Fills `reterr`: which file, what was tried, what SQLite says. Returns the error of `code`. */
 int det_sqlite_explain(
     const struct sqlite_store *store, sqlite3 *database, int code, const char *what,
@@ -152,6 +159,37 @@ DET_MUST_CHECK int det_sqlite_do(
     struct sqlite_connection *connection, enum sqlite_statement statement);
 /* Ends a transaction, if there is one, without its changes. */
 void det_sqlite_roll_back(struct sqlite_connection *connection);
+
+/* sqlite_page.c */
+
+/* One statement, with a connection of the pool. */
+struct sqlite_question {
+    enum sqlite_statement statement;
+    void (*bind)(struct sqlite_call *call, void *context); /* NULL: it has no parameters */
+    int (*read)(struct sqlite_call *call, void *context);
+    void *context;
+};
+/* Lets each row be read; a non-zero answer ends it and is returned. So a row that is looked for is
+ * best answered with 1: then 0 says that there is none. */
+DET_MUST_CHECK int det_sqlite_ask(
+    struct sqlite_store *store, const struct sqlite_question *question);
+
+/* Rows that are shown when the connection that read them is free again. */
+struct sqlite_page {
+    size_t row_size;
+    struct det_arena texts; /* and whatever else the rows point to */
+    struct det_buffer rows;
+};
+void det_sqlite_page_init(
+    struct sqlite_page *page, const struct det_allocator *allocator, size_t row_size);
+void det_sqlite_page_deinit(struct sqlite_page *page);
+void det_sqlite_page_clear(struct sqlite_page *page);
+/* Replaces a text, which may be NULL, by a copy that stays as long as the page. */
+DET_MUST_CHECK int det_sqlite_page_keep(struct sqlite_page *page, const char **text);
+/* 1: the page is full now. */
+DET_MUST_CHECK int det_sqlite_page_add(struct sqlite_page *page, const void *row);
+/* The first row, for NULL, or the one behind another; NULL: there is none. */
+const void *det_sqlite_page_next(const struct sqlite_page *page, const void *row);
 
 /* sqlite_schema.c: the gate, the tables, which store it is. */
 DET_MUST_CHECK int det_sqlite_schema(
@@ -239,16 +277,27 @@ struct sqlite_event {
 DET_MUST_CHECK int det_sqlite_event_read(
     struct sqlite_connection *connection, int64_t position, int64_t key, struct sqlite_call *call,
     struct sqlite_event *ret);
+/* The same in short, for a walk back. */
+struct sqlite_step {
+    int64_t position, previous;
+    uint64_t sequence;
+};
+/* DET_ERR_CORRUPT also when it has not the sequence that is expected there. */
+DET_MUST_CHECK int det_sqlite_step_read(
+    struct sqlite_connection *connection, int64_t key, int64_t position, uint64_t expected,
+    struct sqlite_step *ret);
 int det_sqlite_events(
     struct det_store *store, struct det_store_instance *instance, uint64_t after,
     int (*visit)(void *context, const struct det_store_event *row), void *context);
-int det_sqlite_prune(
-    struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
-    det_time answers_before, uint64_t *ret);
 /* Previous states from the events, most recent first, and from the snapshot where they end. */
 DET_MUST_CHECK int det_sqlite_history(
     const struct sqlite_store *store, struct sqlite_connection *reader,
     const struct sqlite_instance *instance, struct det_store_loaded *loaded);
+
+/* sqlite_prune.c */
+int det_sqlite_prune(
+    struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
+    det_time answers_before, uint64_t *ret);
 
 /* sqlite_list.c */
 

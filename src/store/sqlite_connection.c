@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* sqlite_connection.c - connections to the file and the use of their statements. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -52,11 +53,25 @@ int det_sqlite_error(int code)
     }
 }
 
-static const char *remedy(int r)
+int det_sqlite_settle(sqlite3 *database, int code, bool is_log)
+{
+    sqlite3_file *file = NULL;
+    int number = 0;
+
+    if (code != SQLITE_IOERR_WRITE)
+        return code;
+    (void)sqlite3_file_control(
+        database, "main", is_log ? SQLITE_FCNTL_JOURNAL_POINTER : SQLITE_FCNTL_FILE_POINTER, &file);
+    if (file && file->pMethods)
+        (void)file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &number);
+    return number == EFBIG ? SQLITE_FULL : code;
+}
+
+const char *det_sqlite_remedy(int r)
 {
     switch (r) {
     case DET_ERR_NO_SPACE:
-        return "make space on the disk, then try again";
+        return "make space on the disk, or raise the limit on the size of files, then try again";
     case DET_ERR_READ_ONLY:
         return "change who may write there, or open it for reading only";
     case DET_ERR_CORRUPT:
@@ -81,7 +96,7 @@ int det_sqlite_explain(
 
     (void)det_error_set(
         reterr, r, "%s: cannot %s: %s%s%s; %s", store->path, what, sqlite3_errstr(code),
-        number ? ": " : "", number ? strerror(number) : "", remedy(r));
+        number ? ": " : "", number ? strerror(number) : "", det_sqlite_remedy(r));
     if (reterr && r == DET_ERR_IO)
         reterr->cause = number;
     return r;
@@ -127,6 +142,7 @@ int det_sqlite_connect(
     else
         flags |= SQLITE_OPEN_READONLY;
     connection->allocator = store->store.allocator;
+    connection->store = &store->store;
     det_buffer_init(&connection->values, store->store.allocator);
     code = sqlite3_open_v2(store->path, &connection->database, flags, store->vfs);
     if (code == SQLITE_OK)
@@ -253,6 +269,7 @@ int det_sqlite_step(struct sqlite_call *call)
         return 1;
     if (code == SQLITE_DONE)
         return 0;
+    code = det_sqlite_settle(call->connection->database, code, true);
     note(call, code);
     return det_sqlite_error(code);
 }

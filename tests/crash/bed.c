@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crash/memo.h"
+
 #define URL(vfs) "sqlite:store.db?vfs=" vfs "&checkpoint_pages=60&cache_pages=64"
 
 /* The bed whose world is in use. */
@@ -30,6 +32,8 @@ static int bed_file_open(
     struct crash_disk *disk = current->active;
     int r;
 
+    if (disk->memo)
+        crash_memo_ask(disk->memo, path, CRASH_ASK_EXISTS, 0, 0);
     for (unsigned i = 0; i < disk->name_count; i++)
         if (disk->names[i].node >= 0 && !strcmp(disk->names[i].path, path)) {
             r = current->world_ops->file_open(

@@ -72,6 +72,8 @@ struct crash_name {
     bool is_reserved, is_pending, is_exclusive;
 };
 
+struct crash_memo;
+
 /* What goes wrong, and when. */
 struct crash_fault {
     uint64_t sync_at;   /* the number of the sync, from 1; 0: none */
@@ -97,6 +99,7 @@ struct crash_disk {
     uint64_t failed_syncs;
     size_t failed_at; /* the place in the log where a sync failed last */
     struct crash_fault fault;
+    struct crash_memo *memo; /* hears what is asked; NULL: nobody does */
 };
 
 void crash_disk_init(struct crash_disk *disk);

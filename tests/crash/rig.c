@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define TOLD_MAX 10
+/* One in so many states that are known is looked at all the same. */
+#define DOUBT_EVERY 32
 
 static void must(bool is_well, const char *what)
 {
@@ -21,8 +23,10 @@ static void must(bool is_well, const char *what)
 void crash_rig_open(struct crash_rig *rig, const struct crash_plan_options *options)
 {
     struct det_store_options store = { .connections = 1 };
+    struct crash_memo *memo = rig->memo ? rig->memo : crash_memo_open();
 
     memset(rig, 0, sizeof *rig);
+    rig->memo = memo;
     crash_bed_open(&rig->bed, options->seed);
     store.world = det_sim_world(rig->bed.sim);
     for (unsigned i = 0; i < CRASH_LEVELS; i++)
@@ -66,6 +70,13 @@ static unsigned version_at(const struct crash_rig *rig, size_t step)
     return step ? rig->plan->steps[step - 1].version : 1;
 }
 
+void crash_rig_free(struct crash_rig *rig)
+{
+    if (rig->memo)
+        crash_memo_close(rig->memo);
+    free(rig);
+}
+
 int crash_rig_run(struct crash_rig *rig, size_t from, size_t to)
 {
     struct crash_disk *disk = &rig->bed.disks[0];
@@ -104,21 +115,6 @@ static void blame(
     tell(rig, cut, text);
 }
 
-static void compare(struct crash_rig *rig, struct crash_run *run, const struct crash_cut *cut)
-{
-    const struct crash_model *answered = &rig->plan->models[cut->mark / 2];
-    const struct crash_model *begun = &rig->plan->models[(cut->mark + 1) / 2];
-    unsigned findings = 0;
-    char text[512];
-    int r;
-
-    if (!crash_model_check(rig->found, answered, begun, &rig->faults, text, sizeof text))
-        tell(rig, cut, text);
-    r = crash_run_check(run, &findings);
-    if (r < 0 || findings)
-        blame(rig, cut, &rig->faults.unchecked, run->text);
-}
-
 /* A store that could never be made, because a sync failed, may be found half made: nothing is in
  * it, and whoever opens it is told so. */
 static bool is_unborn(const struct crash_rig *rig, const struct crash_cut *cut)
@@ -126,24 +122,69 @@ static bool is_unborn(const struct crash_rig *rig, const struct crash_cut *cut)
     return cut->mark == 0 && rig->bed.disks[0].failed_syncs > 0;
 }
 
-/* Opens the store of a level and compares; everything that a program does after a crash. */
-static void look_at(struct crash_rig *rig, unsigned level, const struct crash_cut *cut)
+/* Opens the store of a level; everything that a program does after a crash. */
+static struct crash_verdict look_at(
+    struct crash_rig *rig, unsigned level, const struct crash_cut *cut)
 {
     struct crash_run *run = &rig->runs[level];
-    int r;
+    struct crash_verdict verdict = { 0 };
 
     rig->bed.active = &rig->bed.disks[level];
     run->text[0] = 0;
-    r = crash_run_recover(
+    verdict.result = crash_run_recover(
         run, version_at(rig, (size_t)cut->mark / 2), version_at(rig, (size_t)(cut->mark + 1) / 2),
         rig->found);
-    if (r < 0 && is_unborn(rig, cut))
-        rig->unborn++;
-    else if (r < 0)
-        blame(rig, cut, &rig->faults.unopened, run->text);
-    else
-        compare(rig, run, cut);
+    if (verdict.result == 0) {
+        verdict.model = rig->found;
+        if (crash_run_check(run, &verdict.findings) < 0)
+            verdict.findings++;
+    }
+    snprintf(verdict.text, sizeof verdict.text, "%s", run->text);
     crash_run_close(run);
+    return verdict;
+}
+
+static void judge(
+    struct crash_rig *rig, const struct crash_cut *cut, const struct crash_verdict *verdict)
+{
+    const struct crash_model *answered = &rig->plan->models[cut->mark / 2];
+    const struct crash_model *begun = &rig->plan->models[(cut->mark + 1) / 2];
+    char text[512];
+
+    if (verdict->result < 0 && is_unborn(rig, cut)) {
+        rig->unborn++;
+    } else if (verdict->result < 0) {
+        blame(rig, cut, &rig->faults.unopened, verdict->text);
+    } else {
+        if (!crash_model_check(verdict->model, answered, begun, &rig->faults, text, sizeof text))
+            tell(rig, cut, text);
+        if (verdict->findings)
+            blame(rig, cut, &rig->faults.unchecked, verdict->text);
+    }
+}
+
+/* Looks at the store of a level, unless it is known what will be seen there. */
+static void look_once(struct crash_rig *rig, unsigned level, const struct crash_cut *cut)
+{
+    struct crash_disk *disk = &rig->bed.disks[level];
+    uint64_t start = (uint64_t)version_at(rig, (size_t)cut->mark / 2) << 32 |
+                     version_at(rig, (size_t)(cut->mark + 1) / 2);
+    const struct crash_verdict *known = crash_memo_find(rig->memo, start, disk);
+    struct crash_verdict verdict;
+
+    if (known && rig->known++ % DOUBT_EVERY != 0) {
+        judge(rig, cut, known);
+        return;
+    }
+    if (!known)
+        crash_memo_begin(rig->memo, start, disk);
+    verdict = look_at(rig, level, cut);
+    must(
+        !known || crash_verdict_equals(known, &verdict),
+        "a store that reads the same says another");
+    if (!known)
+        crash_memo_end(rig->memo, &verdict);
+    judge(rig, cut, &verdict);
 }
 
 int64_t crash_rig_stand(struct crash_rig *rig)
@@ -177,7 +218,7 @@ static int look_nested(void *context, const struct crash_cut *cut, struct crash_
 
     (void)disk;
     nested->rig->nested_states++;
-    look_at(nested->rig, 2, &both);
+    look_once(nested->rig, 2, &both);
     return 0;
 }
 
@@ -188,9 +229,11 @@ static void look_and_cut(struct crash_rig *rig, const struct crash_cut *cut)
     struct crash_disk *disk = &rig->bed.disks[1];
     struct crash_cut_options options = { .chances = 2, .seed = cut->state, .singles_max = 8 };
     struct nested nested = { rig, cut->mark };
+    struct crash_verdict verdict;
 
     options.first = crash_disk_record(disk);
-    look_at(rig, 1, cut);
+    verdict = look_at(rig, 1, cut);
+    judge(rig, cut, &verdict);
     (void)crash_cut_each(disk, &options, &rig->bed.disks[2], look_nested, &nested, NULL);
 }
 
@@ -203,7 +246,7 @@ static int look(void *context, const struct crash_cut *cut, struct crash_disk *d
     if (rig->nested_every && cut->state / 64 % rig->nested_every == 0)
         look_and_cut(rig, cut);
     else
-        look_at(rig, 1, cut);
+        look_once(rig, 1, cut);
     return 0;
 }
 

@@ -13,6 +13,7 @@
 
 #include "crash/bed.h"
 #include "crash/cut.h"
+#include "crash/memo.h"
 #include "crash/run.h"
 
 struct crash_rig {
@@ -20,6 +21,7 @@ struct crash_rig {
     struct crash_run runs[CRASH_LEVELS];
     struct crash_plan *plan;
     struct crash_model *found;
+    struct crash_memo *memo;
     size_t begun, answered; /* steps */
     uint64_t forgiven;      /* failed syncs before the store was opened last */
     uint64_t failed_before; /* failed syncs before the step that was begun last */
@@ -27,12 +29,16 @@ struct crash_rig {
     bool answers_early;     /* a broken store, to see that the rig finds out */
     uint64_t nested_every;  /* one in so many states is cut again while it is recovered; 0: none */
     uint64_t states, nested_states;
+    uint64_t known;  /* states that were known by what the store reads of them */
     uint64_t unborn; /* states of a store that could never be made */
     struct crash_faults faults;
 };
 
+/* `rig` is all zero, or was closed: then what is known about disks is kept. */
 void crash_rig_open(struct crash_rig *rig, const struct crash_plan_options *options);
 void crash_rig_close(struct crash_rig *rig);
+/* One that is closed, from malloc(). */
+void crash_rig_free(struct crash_rig *rig);
 
 /* Runs the plan from the step after `from` to `to` on the recorded disk, or until a step fails; the
  * store stays open. Returns what the last step returned. */

@@ -28,9 +28,11 @@ static int report(const struct crash_rig *rig, double seconds)
     uint64_t states = rig->states + rig->nested_states;
 
     printf(
-        "steps %zu, operations %zu, states %llu, of them cut twice %llu, %.1f s, %.0f states/s\n",
+        "steps %zu, operations %zu, states %llu, of them cut twice %llu, read as another one %llu, "
+        "%.1f s, %.0f states/s\n",
         rig->plan->step_count, rig->bed.disks[0].op_count, (unsigned long long)states,
-        (unsigned long long)rig->nested_states, seconds, (double)states / seconds);
+        (unsigned long long)rig->nested_states, (unsigned long long)rig->known, seconds,
+        (double)states / seconds);
     crash_report("crash states", states, &rig->faults);
     return (CRASH_FAULTS_SUM(rig->faults) == 0) == !getenv("CRASH_BUG") ? 0 : 1;
 }
@@ -67,6 +69,6 @@ int main(int argc, char **argv)
     crash_rig_cut(rig, &options);
     r = report(rig, now() - start);
     crash_rig_close(rig);
-    free(rig);
+    crash_rig_free(rig);
     return r;
 }

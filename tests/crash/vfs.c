@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crash/memo.h"
+
 struct crash_vfs {
     sqlite3_vfs base;
     struct crash_disk *disk;
@@ -47,6 +49,13 @@ static bool begin(struct file *file)
     return crash_disk_begin(file->disk, file->deaths);
 }
 
+static void ask(
+    struct crash_disk *disk, const char *path, enum crash_ask kind, uint64_t offset, size_t size)
+{
+    if (disk->memo)
+        crash_memo_ask(disk->memo, path, kind, offset, size);
+}
+
 static int file_unlock(sqlite3_file *base, int level);
 static int shm_unmap(sqlite3_file *base, int is_delete);
 
@@ -69,6 +78,7 @@ static int file_read(sqlite3_file *base, void *target, int size, sqlite3_int64 o
 
     if (is_dead(file))
         return SQLITE_IOERR_READ;
+    ask(file->disk, name_of(file)->path, CRASH_ASK_BYTES, (uint64_t)offset, (size_t)size);
     if ((uint64_t)offset < bytes->size)
         there = bytes->size - (size_t)offset;
     if (there > (size_t)size)
@@ -120,6 +130,7 @@ static int file_size(sqlite3_file *base, sqlite3_int64 *ret)
 {
     struct file *file = file_of(base);
 
+    ask(file->disk, name_of(file)->path, CRASH_ASK_SIZE, 0, 0);
     *ret = (sqlite3_int64)file->disk->nodes[file->node].size;
     return SQLITE_OK;
 }
@@ -312,6 +323,7 @@ static int vfs_open(
     file->deaths = vfs->disk->deaths;
     file->name = crash_disk_name(vfs->disk, path);
     name = name_of(file);
+    ask(vfs->disk, path, CRASH_ASK_EXISTS, 0, 0);
     if (name->node < 0) {
         if (!(flags & SQLITE_OPEN_CREATE))
             return SQLITE_CANTOPEN;
@@ -332,6 +344,7 @@ static int vfs_delete(sqlite3_vfs *base, const char *path, int syncs_folder)
     struct crash_vfs *vfs = (struct crash_vfs *)base;
     unsigned name = crash_disk_name(vfs->disk, path);
 
+    ask(vfs->disk, path, CRASH_ASK_EXISTS, 0, 0);
     if (vfs->disk->names[name].node < 0)
         return SQLITE_IOERR_DELETE_NOENT;
     if (!crash_disk_begin(vfs->disk, vfs->disk->deaths))
@@ -348,6 +361,7 @@ static int vfs_access(sqlite3_vfs *base, const char *path, int flags, int *ret)
     struct crash_vfs *vfs = (struct crash_vfs *)base;
     int node = vfs->disk->names[crash_disk_name(vfs->disk, path)].node;
 
+    ask(vfs->disk, path, CRASH_ASK_SIZE, 0, 0);
     *ret = node >= 0 && (flags != SQLITE_ACCESS_EXISTS || vfs->disk->nodes[node].size > 0);
     return SQLITE_OK;
 }

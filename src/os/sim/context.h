@@ -12,10 +12,13 @@
 #define DET_OS_SIM_CONTEXT_H
 
 #include <detent/base.h>
+#include <setjmp.h>
 #include <ucontext.h>
 
 struct det_context {
-    ucontext_t native;
+    ucontext_t native; /* where it begins */
+    jmp_buf place;     /* where it goes on */
+    bool has_place;
     void (*run)(void *argument); /* never returns: it ends in det_context_leave() */
     void *argument;
     void *mapping; /* NULL for the context of whoever opened the simulation */
