@@ -189,12 +189,54 @@ static void without_a_snapshot_or_a_store_that_can_there_is_no_repair(void **unu
     file_close(&file);
 }
 
+/* Every allocation may fail: then it is still damaged, and can be repaired later. */
+static int repair_poorly(struct det_test_memory *memory, void *argument)
+{
+    struct file *file = argument;
+    struct fixture *f = file->f;
+    struct det_instance after;
+    int r;
+
+    damage(file, "UPDATE instances SET visit = visit + 1");
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    r = det_runtime_open(
+        f->store,
+        &(struct det_runtime_options){ .world = det_sim_world(f->sim),
+                                       .allocator = &memory->allocator,
+                                       .is_passive = true,
+                                       .shards = 1,
+                                       .user = &f->control },
+        &f->runtime, NULL);
+    if (r == 0)
+        r = repair(file);
+    memory->fail_at = 0;
+    fixture_reopen(f, (struct det_runtime_options){ 0 });
+    assert_int_equal(load(file, &after, NULL), r == 0 ? 0 : DET_ERR_CORRUPT);
+    if (r < 0)
+        assert_int_equal(repair(file), 0);
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    return r;
+}
+
+static void what_could_not_be_repaired_for_want_of_memory_is_later(void **unused)
+{
+    struct file file;
+
+    (void)unused;
+    file_open(&file, false);
+    det_test_each_failure(repair_poorly, &file);
+    file_close(&file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_damaged_head_is_what_it_was_again),
         cmocka_unit_test(a_stop_is_derived_too),
         cmocka_unit_test(what_cannot_be_proven_is_left_as_it_is),
+        cmocka_unit_test(what_could_not_be_repaired_for_want_of_memory_is_later),
         cmocka_unit_test(without_a_snapshot_or_a_store_that_can_there_is_no_repair),
     };
 

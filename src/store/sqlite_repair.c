@@ -4,10 +4,10 @@
 /* sqlite_repair.c - the damaged head of an instance, written anew.
  *
  * Whoever wants it repaired derives what it should be. Whether it is that, the row itself proves:
- * its checksum, which was made when the head was good, is over every column. Where the version of the
- * definition that wrote the row, or the hash of the last event, may be what is damaged, both what the
- * row says and what must be is tried. If only the checksum is damaged, all the rest of the row is as
- * derived, and nothing of it is taken on trust. */
+ * its checksum, which was made when the head was good, is over every column. Where the version of
+ * the definition that wrote the row, or the hash of the last event, may be what is damaged, both
+ * what the row says and what must be is tried. If only the checksum is damaged, all the rest of the
+ * row is as derived, and nothing of it is taken on trust. */
 #include <stdio.h>
 
 #include "base/buffer.h"
