@@ -97,8 +97,8 @@ struct det_trouble {
 };
 
 /* When the head of an instance becomes its snapshot, in the commit of the event. A snapshot is what
- * older events can be deleted behind. Zero values: never by itself; det_runtime_snapshot() does it
- * by hand. */
+ * older events can be deleted behind, and what det_runtime_repair() begins with. Zero values: never
+ * by itself; det_runtime_snapshot() does it by hand. */
 struct det_snapshot_policy {
     uint32_t every; /* events since the last one; 0: not by count */
     det_time span;  /* since the last one; 0: not by time */
@@ -398,6 +398,16 @@ DET_API int det_runtime_verify(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     int (*visit)(void *context, const struct det_drift *drift), void *context,
     uint64_t *ret_steps) DET_MUST_CHECK;
+
+/* Where the head of an instance is damaged, so that loading it is DET_ERR_CORRUPT, derives it again
+ * from its snapshot and the events behind that: recorded outcomes count, data are what the
+ * definition makes of them. It is written only if it is, to the last bit, what the head was, which
+ * its checksum proves. Otherwise DET_ERR_CORRUPT with the reason, and nothing is changed.
+ * DET_ERR_EXISTS: it is not damaged. DET_ERR_UNSUPPORTED: the store cannot do it (memory,
+ * postgres). Nothing is ever repaired by itself. */
+DET_API int det_runtime_repair(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    struct det_error *reterr) DET_MUST_CHECK;
 
 /* Since the runtime was opened; `instances` are those in memory. */
 struct det_runtime_counts {
