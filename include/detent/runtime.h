@@ -97,8 +97,8 @@ struct det_trouble {
 };
 
 /* When the head of an instance becomes its snapshot, in the commit of the event. A snapshot is what
- * older events can be deleted behind, and what a damaged head is restored from. Zero values: never
- * by itself; det_runtime_snapshot() does it by hand. */
+ * older events can be deleted behind. Zero values: never by itself; det_runtime_snapshot() does it
+ * by hand. */
 struct det_snapshot_policy {
     uint32_t every; /* events since the last one; 0: not by count */
     det_time span;  /* since the last one; 0: not by time */
@@ -151,6 +151,10 @@ struct det_runtime_options {
     const struct det_effect_policy *(*effect_policy)(
         void *user, const struct det_machine *machine, unsigned effect);
     struct det_snapshot_policy snapshots;
+    /* Called, with `user`, whenever a stored payload or data is of an older version of its record;
+     * see docs/evolution.md. What was recorded stays as it is; data are of the new version from the
+     * next commit on that changes them. NULL: new fields are zero. */
+    det_upcast_fn *upcast;
     enum det_locking locking;
     const struct det_lock_options *lock; /* for DET_LOCK_LEASE; NULL: the defaults */
     struct det_node_options node;
@@ -372,7 +376,8 @@ DET_API int det_runtime_snapshot(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     struct det_error *reterr) DET_MUST_CHECK;
 /* Deletes the events up to `sequence` that a snapshot covers; the sequence goes on from where it
- * is. `ret` (may be NULL) is how many. */
+ * is. `ret` (may be NULL) is how many. Event ids that are older than the store is to remember them
+ * (det_store_options.event_ids_span) are forgotten. */
 DET_API int det_runtime_prune(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     uint64_t sequence, uint64_t *ret, struct det_error *reterr) DET_MUST_CHECK;

@@ -140,6 +140,17 @@ int det_runtime_snapshot(
     return r;
 }
 
+/* With the claim. Answers go when they are older than the store is to remember them. */
+static int prune(struct det_turn *turn, uint64_t sequence, uint64_t *ret)
+{
+    struct det_runtime *runtime = turn->runtime;
+    det_time span = runtime->store->event_ids_span;
+
+    return runtime->ops->prune(
+        runtime->store, turn->resident->handle, sequence,
+        span ? det_runtime_now(runtime) - span : 0, ret);
+}
+
 int det_runtime_prune(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     uint64_t sequence, uint64_t *ret, struct det_error *reterr)
@@ -151,7 +162,7 @@ int det_runtime_prune(
     r = begin(&turn, runtime, machine, instance, reterr);
     if (r < 0)
         return r;
-    r = runtime->ops->prune(runtime->store, turn.resident->handle, sequence, 0, &count);
+    r = prune(&turn, sequence, &count);
     r = fail(&turn, "nothing was pruned", r, reterr);
     det_walk_end(&turn);
     if (r == 0 && ret)
@@ -168,8 +179,7 @@ void det_keep_prune(struct det_turn *turn)
 
     if (!policy->events_kept || sequence <= policy->events_kept)
         return;
-    r = turn->runtime->ops->prune(
-        turn->runtime->store, turn->resident->handle, sequence - policy->events_kept, 0, &count);
+    r = prune(turn, sequence - policy->events_kept, &count);
     /* What could not go now goes with the next snapshot. */
     (void)r;
 }

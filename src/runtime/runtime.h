@@ -216,6 +216,9 @@ void det_armed_disarm(struct det_runtime *runtime, struct det_armed *armed);
 /* The value is given by the caller afterwards. */
 void det_armed_arm(
     struct det_shard *shard, struct det_armed *armed, const struct det_store_timer *row);
+/* The loop's: a turn is about it from now on; its end is told. */
+void det_armed_fire(struct det_armed *armed);
+void det_armed_told(struct det_armed *armed);
 struct det_kept *det_kept_open(
     struct det_runtime *runtime, const struct det_machine *machine, uint64_t sequence,
     const void *event);

@@ -183,7 +183,7 @@ static int open_store(
     det_chain_prepare();
     store->is_read_only = options.is_read_only;
     store->timeout = options.timeout;
-    store->event_ids_span = options.event_ids_span ? options.event_ids_span : 7 * DET_DAY;
+    store->store.event_ids_span = options.event_ids_span ? options.event_ids_span : 7 * DET_DAY;
     det_postgres_random(store, store->store.owner);
     r = det_postgres_url_init(&store->url, rest, &options, reterr);
     if (r == 0) {

@@ -385,7 +385,8 @@ static int sqlite_open(
     store->store.allocator = options->allocator;
     store->cache_pages = CACHE_DEFAULT;
     store->checkpoint_pages = DET_SQLITE_CHECKPOINT_PAGES;
-    store->event_ids_span = options->event_ids_span > 0 ? options->event_ids_span : IDS_DEFAULT;
+    store->store.event_ids_span =
+        options->event_ids_span > 0 ? options->event_ids_span : IDS_DEFAULT;
     det_buffer_init(&store->scratch.bytes, options->allocator);
     det_buffer_init(&store->scratch.spans, options->allocator);
     det_buffer_init(&store->scratch.hashes, options->allocator);

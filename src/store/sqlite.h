@@ -42,11 +42,23 @@ enum sqlite_statement {
     STATEMENT_COUNT
 };
 
+/* What a parameter stands for. SQLite looks at texts and bytes when the statement is stepped: the
+ * same place and size are the same value, whatever is there by then. */
+struct sqlite_bound {
+    enum { BOUND_NOT, BOUND_NUMBER, BOUND_TEXT, BOUND_BYTES } kind;
+    const void *data; /* NULL, of a text or bytes: NULL */
+    int64_t number;   /* or the size */
+};
+/* Of the statements that write an event: there half of the parameters are what they were. */
+#define BOUND_MAX 17
+
 struct sqlite_connection {
     sqlite3 *database;
     sqlite3_stmt *statements[STATEMENT_COUNT];
+    struct sqlite_bound updated[BOUND_MAX], inserted[BOUND_MAX];
     bool is_failed; /* input or output has failed on it */
     const struct det_allocator *allocator;
+    const struct det_store *store;
     struct sqlite_connection *next; /* of those that are free */
     struct det_buffer values;       /* decoded structs of the row that is loaded */
 };
@@ -55,8 +67,9 @@ struct sqlite_connection {
 struct sqlite_call {
     struct sqlite_connection *connection;
     sqlite3_stmt *statement;
-    int bound; /* parameters so far */
-    int code;  /* of SQLite; the first one that is not good stays */
+    struct sqlite_bound *kept; /* what its parameters are already; NULL: not known */
+    int bound;                 /* parameters so far */
+    int code;                  /* of SQLite; the first one that is not good stays */
 };
 
 /* The driver's handle of an instance. */
@@ -85,7 +98,6 @@ struct sqlite_store {
     char *path, *vfs; /* vfs NULL: SQLite's own choice */
     uint64_t cache_pages;
     uint64_t checkpoint_pages; /* in the log, after which they are brought into the file */
-    det_time event_ids_span;
     struct det_file *lock, *kept[2];
     struct det_group *group;
     struct sqlite_connection writer; /* database NULL: for reading only */

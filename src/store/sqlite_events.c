@@ -158,9 +158,10 @@ static void rename_event(
 }
 
 static int to_store_event(
-    const struct det_machine *machine, const struct sqlite_event *row, char *value,
+    const struct event_walk *walk, const struct sqlite_event *row, char *value,
     struct det_store_event *ret)
 {
+    const struct det_machine *machine = walk->instance->machine;
     int outcome = det_row_outcome_find(row->event.outcome);
     int r;
 
@@ -184,7 +185,8 @@ static int to_store_event(
     if (r < 0 || ret->event == UINT16_MAX)
         return r;
     ret->value = value;
-    return det_row_payload_decode(machine, ret->event, row->event.payload, value);
+    return det_row_payload_decode(
+        &walk->store->store, machine, ret->event, row->event.payload, value);
 }
 
 /* Reads an event into the page; 1: the page is full now. */
@@ -202,7 +204,7 @@ static int read_event(struct event_walk *walk, struct sqlite_connection *reader,
     r = det_sqlite_event_read(reader, position, walk->instance->key, &call, &row);
     if (r == 0) {
         rename_event(walk, position, &row.event);
-        r = to_store_event(machine, &row, value, &event);
+        r = to_store_event(walk, &row, value, &event);
     }
     if (r == 0)
         r = det_sqlite_page_keep(&walk->page, &event.event_id);

@@ -117,7 +117,7 @@ static int forget_answers(struct sqlite_store *store, void *context)
     (void)context;
     det_sqlite_call(&store->writer, STATEMENT_ANSWER_FORGET_ALL, &call);
     det_sqlite_number(
-        &call, det_world_now(store->store.world, DET_CLOCK_WALL) - store->event_ids_span);
+        &call, det_world_now(store->store.world, DET_CLOCK_WALL) - store->store.event_ids_span);
     return det_sqlite_run(&call);
 }
 

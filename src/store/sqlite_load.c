@@ -35,8 +35,8 @@ int det_sqlite_head_read(struct sqlite_call *call, struct sqlite_head *ret)
 }
 
 static int fill_loaded(
-    const struct det_machine *machine, const struct det_chain_head *head,
-    struct det_store_loaded *ret)
+    const struct det_store *store, const struct det_machine *machine,
+    const struct det_chain_head *head, struct det_store_loaded *ret)
 {
     int r;
 
@@ -53,7 +53,7 @@ static int fill_loaded(
     if (head->reason && !det_text_copy(ret->reason, sizeof ret->reason, head->reason))
         return DET_ERR_CORRUPT;
     r = det_row_state_find(machine, head->state, &ret->head.state);
-    return r < 0 ? r : det_row_data_decode(machine, head->data, ret->data);
+    return r < 0 ? r : det_row_data_decode(store, machine, head->data, ret->data);
 }
 
 static int open_handle(
@@ -95,7 +95,7 @@ static int load_head(
         return r;
     if (det_chain_head_checksum(&row.head) != row.checksum)
         return DET_ERR_CORRUPT;
-    r = fill_loaded(machine, &row.head, ret);
+    r = fill_loaded(&store->store, machine, &row.head, ret);
     if (r == 0)
         r = open_handle(store, machine, &row, ret_instance);
     if (r == 0)
@@ -149,7 +149,7 @@ static int load_timer(
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
     if (r == 0 && payload.data) {
-        r = det_row_payload_decode(machine, row.event, payload, value);
+        r = det_row_payload_decode(call->connection->store, machine, row.event, payload, value);
         row.value = value;
     }
     return r < 0 ? r : rows->timer(rows->context, &row);
@@ -196,12 +196,13 @@ static int load_effect(
     /* A dead one that the definition does not know any more is left for those who read the file. */
     if (r < 0)
         return row.is_dead ? 0 : r;
-    r = det_row_data_decode(machine, bytes, data);
+    r = det_row_data_decode(call->connection->store, machine, bytes, data);
     /* An effect always has the event that asked for it. */
     if (r == 0 && event == UINT16_MAX)
         r = DET_ERR_CORRUPT;
     if (r == 0) {
-        r = det_row_payload_decode(machine, event, det_sqlite_get_bytes(call, 13), value);
+        r = det_row_payload_decode(
+            call->connection->store, machine, event, det_sqlite_get_bytes(call, 13), value);
         row.event = value;
     }
     return r < 0 ? r : rows->effect(rows->context, &row);
@@ -220,7 +221,8 @@ static int load_deferred(
 
     r = det_row_event_find(machine, det_sqlite_get_text(call, 1, false), &event);
     if (r == 0)
-        r = det_row_payload_decode(machine, event, det_sqlite_get_bytes(call, 2), value);
+        r = det_row_payload_decode(
+            call->connection->store, machine, event, det_sqlite_get_bytes(call, 2), value);
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
     return r < 0 ? r : rows->deferred(rows->context, &row);
@@ -373,7 +375,7 @@ static int read_snapshot(struct sqlite_call *call, void *context)
     ret->taken_at = det_sqlite_get_number(call, 16);
     if (det_chain_snapshot_checksum(&row.head, history, ret->taken_at) != row.checksum)
         return DET_ERR_CORRUPT;
-    r = fill_loaded(machine, &row.head, &ret->loaded);
+    r = fill_loaded(call->connection->store, machine, &row.head, &ret->loaded);
     if (r == 0)
         r = det_row_history_read(machine, history, &ret->loaded);
     return r < 0 ? r : 1;
@@ -389,7 +391,7 @@ static int read_start(
 
     ret->version = (uint32_t)det_sqlite_get_number(call, 1);
     ret->at = det_sqlite_get_number(call, 4);
-    r = det_row_data_decode(machine, det_sqlite_get_bytes(call, 3), ret->data);
+    r = det_row_data_decode(&store->store, machine, det_sqlite_get_bytes(call, 3), ret->data);
     if (r == 0 && call->code != SQLITE_OK)
         r = det_sqlite_error(call->code);
     if (r < 0)

@@ -20,6 +20,7 @@
  *      different instances, and `list`, come from any thread at any time.
  *   3. Values are structs of the machine's records, borrowed for the call. A driver that writes
  *      bytes encodes them with det_record_encode(), and writes names and versions, never ids.
+ *      What is older than the definition's record it gives to `upcast` when it reads it.
  *   4. Times are of the store's clock, `now`, and are data: a driver gives back what it was given.
  *      Where the store is shared, that clock is the server's, and whether a lock or a lease has
  *      lapsed, or a timer is due, is decided there.
@@ -229,7 +230,8 @@ struct det_store_snapshot {
 enum det_store_lease_verb {
     DET_LEASE_ACQUIRE, /* when it is free or has lapsed: a new token, one above the last one */
     DET_LEASE_RENEW,   /* when `token` is the last one and it has not lapsed: a new end */
-    DET_LEASE_RELEASE, /* when `token` is the last one and it was not released before: free */
+    DET_LEASE_RELEASE, /* when `token` is the last one and it was not released before, lapsed or
+                          not: free */
     DET_LEASE_LOOK,    /* changes nothing */
 };
 struct det_store_lease {
@@ -321,7 +323,8 @@ struct det_store_ops {
     int (*adopt)(
         struct det_store *store, const struct det_machine *machine, size_t limit, size_t *ret);
     /* Leases by name. DET_ERR_LOCKED and who has it; DET_ERR_LOCK_LOST when the token is an older
-     * one, or it has lapsed. `ret` is as it stands afterwards, also with these errors. */
+     * one, when what is to be renewed has lapsed, or what is to be released was. `ret` is as it
+     * stands afterwards, also with these errors. */
     int (*lease)(
         struct det_store *store, const struct det_store_lease_change *change,
         struct det_store_lease *ret);
@@ -387,9 +390,13 @@ struct det_store {
     struct det_world *world;               /* never NULL */
     const struct det_allocator *allocator; /* NULL: the default one */
     bool is_used;                          /* the runtime's: one at a time */
-    char identity[33]; /* 32 hexadecimal digits: which store this is; "" for one in memory */
-    char owner[33];    /* which node this opening is, new each time; "" where it is not shared */
-    unsigned schema;   /* of its tables; 0: it has none */
+    /* The runtime's, while it uses the store; NULL: none. */
+    det_upcast_fn *upcast;
+    void *upcast_user;
+    det_time event_ids_span; /* answers that are older may be forgotten; 0: none by their age */
+    char identity[33];       /* 32 hexadecimal digits: which store this is; "" for one in memory */
+    char owner[33];  /* which node this opening is, new each time; "" where it is not shared */
+    unsigned schema; /* of its tables; 0: it has none */
 };
 
 /* A line in src/store/drivers.def names one of these. */
