@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 import up
-from machines import detent, inject, objects, run
+from machines import detent, fail_syncs, objects, run
 from postgres import programs, servers, store
 from up import Up, check, children_of, equal, wait_until
 
@@ -146,11 +146,7 @@ def test_a_disk_that_fails_ends_it_with_74():
     one = begin(env={"ASAN_OPTIONS": "detect_leaks=0"})
     submit("first", "true")
     wait_until(lambda: states() == {"first": "done"}, "it is done")
-    # From now on no sync succeeds.
-    tracer = subprocess.Popen([*inject("fsync,fdatasync", "EIO"), "-p", str(one.number)])
-    threads = Path(f"/proc/{one.number}/task")
-    wait_until(lambda: all(f"TracerPid:\t{tracer.pid}" in (thread / "status").read_text()
-                           for thread in threads.iterdir()), "the tracer")
+    tracer = fail_syncs(one)
     detent("submit", "batch", "--name", "second", "--", "true", code=1)
     one.end(74)
     check(any("takes nothing any more" in line for line in one.lines + one.talk), one.shown())
