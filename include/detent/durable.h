@@ -12,9 +12,9 @@
  * a body, which is given to it. It is done at least once: what ran when the process died runs
  * again, with the next attempt. It is never done twice at the same time, as long as the work stops
  * within a quarter of the lease when it is cancelled: a claim is renewed while the task runs, and
- * given up, with the task cancelled, before it can lapse. (A process that is stopped as a whole and
- * goes on later is cancelled late; what it writes elsewhere then can be told from the next attempt
- * by the number of the attempt.)
+ * given up, with the task cancelled, before it can lapse. (After a machine has slept, or a process
+ * was stopped as a whole, that is up to a second late; what is written elsewhere then can be told
+ * from the next attempt by the number of the attempt.)
  *
  * On a shared store any number of processes may open the same queue: its width holds across all of
  * them. On a SQLite file there is one, and what ran in the one before it runs again at once.

@@ -78,6 +78,8 @@ struct det_effect_call {
     const char *key;  /* the same on every attempt, for ever: "order/order-42/3/0" */
     uint32_t attempt; /* from 1 */
     det_time now;     /* wall time of this attempt */
+    /* An attempt that fails may set it: so long until the next one, instead of the backoff. */
+    det_time retry_after;
 };
 
 /* What an effect answers; a negative error is a failed attempt and will be tried again. */
@@ -232,6 +234,19 @@ struct det_rename {
     enum det_name_kind kind;
     const char *from, *to;
 };
+
+/* A payload or data as an older version of its record wrote it. */
+struct det_upcast {
+    const struct det_machine *machine;
+    const char *event; /* whose payload it is; NULL: it is data */
+    uint32_t version;  /* of the record that wrote it; lower than that of the definition's record */
+    const void *bytes; /* det_record_decode() with the record of that version reads them */
+    size_t size;
+};
+/* Writes it anew: `ret` is the struct of the definition's record, all zero. Returns 1 when it is
+ * written; 0: it is read as usual, and fields that are new are zero; or an error: what it belongs
+ * to cannot be read. Any thread; pure: the same bytes, the same value. */
+typedef int det_upcast_fn(void *user, const struct det_upcast *old, void *ret);
 
 /* The kind of an event struct of any machine: its first member. */
 static inline unsigned det_event_kind(const void *event)

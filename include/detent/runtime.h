@@ -97,8 +97,8 @@ struct det_trouble {
 };
 
 /* When the head of an instance becomes its snapshot, in the commit of the event. A snapshot is what
- * older events can be deleted behind, and what a damaged head is restored from. Zero values: never
- * by itself; det_runtime_snapshot() does it by hand. */
+ * older events can be deleted behind. Zero values: never by itself; det_runtime_snapshot() does it
+ * by hand. */
 struct det_snapshot_policy {
     uint32_t every; /* events since the last one; 0: not by count */
     det_time span;  /* since the last one; 0: not by time */
@@ -151,6 +151,10 @@ struct det_runtime_options {
     const struct det_effect_policy *(*effect_policy)(
         void *user, const struct det_machine *machine, unsigned effect);
     struct det_snapshot_policy snapshots;
+    /* Called, with `user`, whenever a stored payload or data is of an older version of its record;
+     * see docs/evolution.md. What was recorded stays as it is; data are of the new version from the
+     * next commit on that changes them. NULL: new fields are zero. */
+    det_upcast_fn *upcast;
     enum det_locking locking;
     const struct det_lock_options *lock; /* for DET_LOCK_LEASE; NULL: the defaults */
     struct det_node_options node;
@@ -251,7 +255,9 @@ struct det_send {
     int result; /* what det_runtime_send() would have returned; but where the lock of the instance
                    is somebody else's, DET_ERR_LOCKED at once, without waiting */
     struct det_sent sent;
-    struct det_send *next; /* the runtime's */
+    /* The runtime's. */
+    struct det_send *next;
+    det_time deadline; /* somebody else has the instance, and is waited for until then; 0: no */
 };
 /* DET_ERR_CLOSED, or, of the first one, why no thread could be started: then `done` is not called;
  * otherwise it is, whatever happens. Closing the runtime carries out what was submitted. */
@@ -353,7 +359,8 @@ struct det_instance_query {
     det_time moved_before; /* have not moved since */
     bool only_running, only_stopped;
 };
-/* `query` may be NULL. The visitor must not call the runtime. */
+/* `query` may be NULL. The visitor may call the runtime. It is not one moment that is shown: each
+ * instance is as it stood when its page was read, and one that starts meanwhile is in it or not. */
 DET_API int det_runtime_query(
     struct det_runtime *runtime, const struct det_machine *machine,
     const struct det_instance_query *query,
@@ -370,14 +377,16 @@ DET_API int det_runtime_snapshot(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     struct det_error *reterr) DET_MUST_CHECK;
 /* Deletes the events up to `sequence` that a snapshot covers; the sequence goes on from where it
- * is. `ret` (may be NULL) is how many. */
+ * is. `ret` (may be NULL) is how many. Event ids that are older than the store is to remember them
+ * (det_store_options.event_ids_span) are forgotten. */
 DET_API int det_runtime_prune(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     uint64_t sequence, uint64_t *ret, struct det_error *reterr) DET_MUST_CHECK;
 
-/* Derives an instance again from its first kept event, or from its snapshot, by this definition,
- * and compares each step with what was recorded. Guards are not asked, because they may see more
- * than the record: of several alternatives the recorded one counts. Nothing is changed. */
+/* Derives an instance again from what it began with, or from its snapshot where the first events
+ * are not kept, by this definition, and compares each step with what was recorded. Guards are not
+ * asked, because they may see more than the record: of several alternatives the recorded one
+ * counts. Nothing is changed. */
 struct det_drift {
     uint64_t sequence;
     const char *event;              /* NULL: a stop by hand */

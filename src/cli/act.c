@@ -68,7 +68,7 @@ int act_open(struct cli *cli, const struct store_wish *wish, struct act *act)
     int code, r;
 
     *act = (struct act){ .is_told = !cli->is_json };
-    act->client = act_find_up(cli, identity);
+    act->client = act_find_up(cli, "store", identity);
     writing.is_writing = true;
     writing.served = act->client ? identity : NULL;
     code = cli_store_open(cli, &writing, &act->store);

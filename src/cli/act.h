@@ -56,9 +56,9 @@ void act_tell_pending(struct act *act);
 
 /* act.c: tells a step. */
 void act_tell_step(void *user, const struct det_note *note);
-/* act_remote.c: the `up` of this project, if it runs and serves a store, whose identity is written
- * to `target` of 33 bytes. NULL: there is none. */
-struct socket_client *act_find_up(struct cli *cli, char *target);
+/* act_remote.c: the `up` of this project, if it runs and has a store for that: "store" of machines,
+ * or "jobs". The identity of the store is written to `target` of 33 bytes. NULL: there is none. */
+struct socket_client *act_find_up(struct cli *cli, const char *what, char *target);
 DET_MUST_CHECK int act_ask_start(
     struct act *act, const void *data, const char *event_id, struct det_sent *ret,
     struct det_error *reterr);

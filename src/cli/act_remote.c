@@ -12,7 +12,7 @@
 /* It waits for the disk, and for others who change the same instance. */
 #define PATIENCE (60 * DET_SECOND)
 
-struct socket_client *act_find_up(struct cli *cli, char *target)
+struct socket_client *act_find_up(struct cli *cli, const char *what, char *target)
 {
     struct socket_client *client = NULL;
     struct det_error error = { 0 };
@@ -25,7 +25,7 @@ struct socket_client *act_find_up(struct cli *cli, char *target)
         socket_client_open(project, cli->allocator, &client, &error) < 0)
         return NULL;
     serves = socket_client_call(client, "machines", NULL, PATIENCE, &answer, &error) == 0 &&
-             det_text_copy(target, 33, show_text(answer, "store")) && target[0];
+             det_text_copy(target, 33, show_text(answer, what)) && target[0];
     json_decref(answer);
     if (serves)
         return client;

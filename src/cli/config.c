@@ -103,31 +103,6 @@ static int take_group(
         r, config_take_mapping(reader, node, CONFIG_TABLE("a group", keys), &group->spec, NULL));
 }
 
-static int take_slot(
-    struct cli_reader *reader, const struct cli_yaml *node, struct config_slot *slot)
-{
-    static const char *const words[] = { "no", "yes", NULL };
-    static const struct config_key keys[] = {
-        { "width", config_take_number, offsetof(struct config_slot, options.width), 1, COUNT_MAX,
-          NULL, 0, NULL },
-        { "depth", config_take_number, offsetof(struct config_slot, options.depth_max), 0,
-          COUNT_MAX, NULL, 0, NULL },
-        { "durable", config_take_choice, offsetof(struct config_slot, is_durable), 0, 0, NULL, 0,
-          words },
-    };
-    const struct cli_yaml *nodes[sizeof keys / sizeof *keys];
-    int r = config_check_name(reader, node);
-
-    slot->name = node->key;
-    slot->node = node;
-    r = reader_both(
-        r, config_take_mapping(reader, node, CONFIG_TABLE("a slot", keys), slot, nodes));
-    /* For the task layer 0 is what is not said. */
-    if (nodes[1] && slot->options.depth_max == 0)
-        slot->options.depth_max = UINT32_MAX;
-    return r;
-}
-
 /* Room for what a mapping holds; NULL with a problem. */
 static void *make_room(
     struct cli_reader *reader, const struct cli_yaml *node, const char *what, size_t size, int *r)
@@ -161,7 +136,7 @@ static int take_slots(struct cli_reader *reader, const struct cli_yaml *node, st
     config->slots = make_room(reader, node, "'slots'", sizeof *config->slots, &r);
     for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
          item && reader_goes_on(reader, r); item = item->next)
-        r = reader_both(r, take_slot(reader, item, &config->slots[config->slot_count++]));
+        r = reader_both(r, config_take_slot(reader, item, &config->slots[config->slot_count++]));
     return r;
 }
 
@@ -215,41 +190,6 @@ static int take_machines(
     return r;
 }
 
-static const struct config_slot *find_slot(const struct config *config, const char *name)
-{
-    for (size_t i = 0; name && i < config->slot_count; i++) {
-        if (strcmp(config->slots[i].name, name) == 0)
-            return &config->slots[i];
-    }
-    return NULL;
-}
-
-/* A durable slot has a store, and nobody beside what that keeps. */
-static int check_durable(
-    struct cli_reader *reader, const struct cli_yaml *const *nodes, const struct config *config)
-{
-    int r = 0;
-
-    for (size_t i = 0; i < config->slot_count; i++) {
-        if (config->slots[i].is_durable && !nodes[FILE_STORE])
-            r = reader_both(
-                r, reader_fail_key(
-                       reader, config->slots[i].node,
-                       "a durable slot needs a 'store', such as store: sqlite:detent.db"));
-    }
-    for (size_t i = 0; i < config->task_count; i++) {
-        const struct config_slot *slot = find_slot(config, config->tasks[i].slot);
-
-        if (slot && slot->is_durable)
-            r = reader_both(
-                r, reader_fail_key(
-                       reader, config->tasks[i].node,
-                       "'%s' is a durable slot: it is for detent submit, not for tasks of the file",
-                       slot->name));
-    }
-    return r;
-}
-
 typedef int take_section_fn(
     struct cli_reader *reader, const struct cli_yaml *node, struct config *config);
 
@@ -274,7 +214,7 @@ static int take_sections(
             r = reader_both(r, sections[i].take(reader, node, config));
     }
     if (reader_goes_on(reader, r))
-        r = reader_both(r, check_durable(reader, nodes, config));
+        r = reader_both(r, config_check_durable(reader, config, nodes[FILE_STORE] != NULL));
     return r;
 }
 
@@ -336,11 +276,14 @@ int config_read(
     r = reader_keys(&reader, root, file_words, FILE_KEYS, nodes, CONFIG_FILE_NAME);
     if (root->kind == CLI_YAML_MAPPING && !nodes[FILE_VERSION])
         r = reader_fail(&reader, root, CONFIG_FILE_NAME " needs 'version: 1'");
-    if (root->kind == CLI_YAML_MAPPING && !nodes[FILE_TASKS] && !nodes[FILE_MACHINES])
-        r = reader_fail(&reader, root, CONFIG_FILE_NAME " needs 'tasks' or 'machines'");
     if (nodes[FILE_VERSION])
         r = reader_both(r, take_version(&reader, nodes[FILE_VERSION]));
     r = reader_both(r, take_sections(&reader, nodes, &config));
+    if (root->kind == CLI_YAML_MAPPING && !nodes[FILE_TASKS] && !nodes[FILE_MACHINES] &&
+        (!nodes[FILE_SLOTS] || (r == 0 && !config_has_durable(&config))))
+        r = reader_both(
+            r, reader_fail(
+                   &reader, root, CONFIG_FILE_NAME " needs 'tasks', 'machines' or a durable slot"));
     if (nodes[FILE_TASKS] && r != DET_ERR_NO_MEMORY)
         r = reader_both(r, config_link(&reader, &config));
     if (reterr->count && r != DET_ERR_NO_MEMORY)

@@ -35,10 +35,24 @@ struct config_group {
     const struct cli_yaml *node;
 };
 
+/* A job that is submitted to a durable slot by the clock. */
+struct config_job {
+    const char *name; /* of the schedule in the store: "<slot>.<key>" */
+    struct det_schedule schedule;
+    const char *const *argv;
+    const char *folder; /* as in the file; NULL: that of the file */
+    uint32_t retries;
+    det_time timeout; /* 0: none */
+    const struct cli_yaml *node, *run_node, *folder_node, *cron_node;
+};
+#define CONFIG_JOB_NAME_MAX 100
+
 struct config_slot {
     const char *name;
     struct det_slot_options options;
     int is_durable; /* its queue is in the store */
+    struct config_job *jobs;
+    size_t job_count;
     const struct cli_yaml *node;
 };
 
@@ -110,6 +124,8 @@ bool config_is_name(const char *text);
 #define CONFIG_NAME_RULE \
     "is no name: letters, digits, '.', '_' and '-', at most 127, the first one a letter or digit"
 
+/* Whether it has a durable slot. */
+bool config_has_durable(const struct config *config);
 /* Whether the tree looks like this kind of file: for those who do not go by its name. */
 bool config_is_one(const struct cli_yaml *root);
 /* Reads the tree. 0, DET_ERR_MALFORMED with all problems that do not follow from others, in order

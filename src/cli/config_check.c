@@ -112,15 +112,16 @@ static int check_user(struct checker *checker, const struct config_task *task)
         &checker->reader, task->user_node, "there is no user '%s'", task->process.user);
 }
 
-static int check_cron(struct checker *checker, const struct config_task *task)
+/* `node` NULL: it has none. */
+static int check_cron(struct checker *checker, const struct cli_yaml *node)
 {
     struct det_error error = { 0 };
     struct det_cron cron;
 
-    if (!checker->site->parse_cron ||
-        checker->site->parse_cron(task->spec.schedule.cron, &cron, &error) == 0)
+    if (!node || !checker->site->parse_cron ||
+        checker->site->parse_cron(node->text, &cron, &error) == 0)
         return 0;
-    return reader_fail(&checker->reader, task->cron_node, "%s", error.text);
+    return reader_fail(&checker->reader, node, "%s", error.text);
 }
 
 static int check_task(struct checker *checker, const struct config_task *task)
@@ -136,8 +137,26 @@ static int check_task(struct checker *checker, const struct config_task *task)
         r = reader_both(r, check_program(checker, task->check_node, folder, check->argv[0]));
     if (task->process.user)
         r = reader_both(r, check_user(checker, task));
-    if (task->spec.schedule.cron)
-        r = reader_both(r, check_cron(checker, task));
+    return reader_both(r, check_cron(checker, task->cron_node));
+}
+
+static int check_job(struct checker *checker, const struct config_job *job)
+{
+    char folder[DET_PATH_MAX];
+    int r;
+
+    r = check_folder(checker, job->folder_node, job->node, folder);
+    if (r == 0)
+        r = check_program(checker, job->run_node, folder, job->argv[0]);
+    return reader_both(r, check_cron(checker, job->cron_node));
+}
+
+static int check_slot(struct checker *checker, const struct config_slot *slot)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < slot->job_count; i++)
+        r = reader_both(r, check_job(checker, &slot->jobs[i]));
     return r;
 }
 
@@ -176,6 +195,8 @@ int config_check(
 
     for (size_t i = 0; i < config->task_count && reader_goes_on(&checker.reader, r); i++)
         r = reader_both(r, check_task(&checker, &config->tasks[i]));
+    for (size_t i = 0; i < config->slot_count && reader_goes_on(&checker.reader, r); i++)
+        r = reader_both(r, check_slot(&checker, &config->slots[i]));
     for (size_t i = 0; i < config->machine_count && reader_goes_on(&checker.reader, r); i++)
         r = reader_both(r, check_machine(&checker, &config->machines[i]));
     return r;
@@ -306,6 +327,10 @@ int config_settle(
 
     for (size_t i = 0; r == 0 && i < config->task_count; i++)
         r = settle_task(&config->tasks[i], arena, folder, base);
+    for (size_t i = 0; i < config->slot_count; i++) {
+        for (size_t j = 0; r == 0 && j < config->slots[i].job_count; j++)
+            r = settle_path(arena, folder, &config->slots[i].jobs[j].folder);
+    }
     for (size_t i = 0; r == 0 && i < config->machine_count; i++) {
         struct config_machine *machine = &config->machines[i];
 

@@ -67,13 +67,49 @@ static void a_durable_slot_has_a_store_and_no_tasks_of_the_file(void **state)
     close_project(&project);
 }
 
+/* Neither tasks nor machines are needed beside it. */
+static const char scheduled[] = "version: 1\nstore: sqlite:a.db\nslots:\n  a:\n    durable: yes\n"
+                                "    schedules:\n"
+                                "      n: {cron: '@daily', missed: all, run: [sh, -c, x]}\n"
+                                "      e: {every: 1h, run: ./none, folder: bin, retries: 2,"
+                                " timeout: 5s}\n";
+
+static void a_durable_slot_has_schedules(void **state)
+{
+    struct config_site site = { .folder = "/" };
+    struct cli_problems problems = { 0 };
+    const struct config_job *jobs;
+    struct project project;
+
+    (void)state;
+    open_right(&project, scheduled);
+    assert_true(config_has_durable(&project.config));
+    assert_int_equal(project.config.slots[0].job_count, 2);
+    jobs = project.config.slots[0].jobs;
+    assert_string_equal(jobs[0].name, "a.n");
+    assert_string_equal(jobs[0].schedule.cron, "@daily");
+    assert_int_equal(jobs[0].schedule.missed, DET_MISSED_ALL);
+    assert_string_equal(jobs[0].argv[2], "x");
+    assert_int_equal(jobs[1].schedule.every, DET_HOUR);
+    assert_int_equal(jobs[1].retries, 2);
+    assert_int_equal(jobs[1].timeout, 5 * DET_SECOND);
+    assert_int_equal(config_check(&project.config, &site, &problems), DET_ERR_MALFORMED);
+    assert_int_equal(problems.count, 1);
+    assert_int_equal(problems.items[0].line, 8);
+    assert_non_null(strstr(problems.items[0].text, "/bin/./none: there is no such program"));
+    assert_int_equal(
+        config_settle(&project.config, &project.arena, "/here", (const char *const[]){ NULL }), 0);
+    assert_string_equal(jobs[0].folder, "/here");
+    assert_string_equal(jobs[1].folder, "/here/bin");
+    close_project(&project);
+}
+
 static int read_all(struct det_test_memory *memory, void *argument)
 {
     struct project project;
     int r;
 
-    (void)argument;
-    r = open_project(&project, &memory->allocator, text);
+    r = open_project(&project, &memory->allocator, argument);
     close_project(&project);
     return r;
 }
@@ -81,7 +117,8 @@ static int read_all(struct det_test_memory *memory, void *argument)
 static void reading_survives_every_lack_of_memory(void **state)
 {
     (void)state;
-    det_test_each_failure(read_all, NULL);
+    det_test_each_failure(read_all, (void *)(uintptr_t)text);
+    det_test_each_failure(read_all, (void *)(uintptr_t)scheduled);
 }
 
 int main(void)
@@ -90,6 +127,7 @@ int main(void)
         cmocka_unit_test(a_machine_has_a_spec_named_like_it_unless_told_otherwise),
         cmocka_unit_test(a_spec_that_is_not_there_is_a_problem_at_its_place),
         cmocka_unit_test(a_durable_slot_has_a_store_and_no_tasks_of_the_file),
+        cmocka_unit_test(a_durable_slot_has_schedules),
         cmocka_unit_test(reading_survives_every_lack_of_memory),
     };
 

@@ -60,7 +60,12 @@ DET_MUST_CHECK int config_check_policy(
     struct cli_reader *reader, const struct cli_yaml *const *nodes, const struct det_policy *policy,
     const struct det_policy *defaults);
 
-/* config_task.c */
+/* config_task.c: the keys that every schedule has, and its target; what goes with what. */
+enum { CONFIG_SCHEDULE_EVERY, CONFIG_SCHEDULE_CRON, CONFIG_SCHEDULE_MISSED, CONFIG_SCHEDULE_KEYS };
+void config_schedule_keys(struct config_key *keys, size_t offset);
+DET_MUST_CHECK int config_check_schedule(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct cli_yaml *const *nodes);
+
 DET_MUST_CHECK int config_take_task(
     struct cli_reader *reader, const struct cli_yaml *node, const struct config *config,
     struct config_task *task);
@@ -69,6 +74,13 @@ DET_MUST_CHECK int config_take_task(
 config_take_fn config_take_environment;
 /* Whether it can be the name of a variable. */
 bool config_is_variable(const char *name);
+
+/* config_slot.c */
+DET_MUST_CHECK int config_take_slot(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config_slot *slot);
+/* A durable slot has a store, and nobody beside what that keeps. */
+DET_MUST_CHECK int config_check_durable(
+    struct cli_reader *reader, const struct config *config, bool has_store);
 
 /* config_effect.c */
 DET_MUST_CHECK int config_take_effect(

@@ -243,36 +243,54 @@ static int take_ready(
     return r;
 }
 
+void config_schedule_keys(struct config_key *keys, size_t offset)
+{
+    static const char *const misses[] = { "skip", "once", "all", NULL };
+
+    keys[CONFIG_SCHEDULE_EVERY] =
+        (struct config_key){ .name = "every",
+                             .take = config_take_span,
+                             .offset = offset + offsetof(struct det_schedule, every),
+                             .least = (uint64_t)DET_DELAY_FLOOR };
+    keys[CONFIG_SCHEDULE_CRON] =
+        (struct config_key){ .name = "cron",
+                             .take = config_take_text,
+                             .offset = offset + offsetof(struct det_schedule, cron) };
+    keys[CONFIG_SCHEDULE_MISSED] =
+        (struct config_key){ .name = "missed",
+                             .take = config_take_choice,
+                             .offset = offset + offsetof(struct det_schedule, missed),
+                             .value = DET_MISSED_SKIP,
+                             .words = misses };
+}
+
+int config_check_schedule(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct cli_yaml *const *nodes)
+{
+    if (!nodes[CONFIG_SCHEDULE_EVERY] != !nodes[CONFIG_SCHEDULE_CRON])
+        return 0;
+    return reader_fail(reader, node, "'%s' has either 'every' or 'cron'", node->key);
+}
+
 static int take_schedule(
     struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
     void *target)
 {
-    static const char *const misses[] = { "skip", "once", "all", NULL };
-    static const struct config_key keys[] = {
-        { .name = "every",
-          .take = config_take_span,
-          .offset = offsetof(struct det_schedule, every),
-          .least = (uint64_t)DET_DELAY_FLOOR },
-        { .name = "cron", .take = config_take_text, .offset = offsetof(struct det_schedule, cron) },
-        { .name = "missed",
-          .take = config_take_choice,
-          .offset = offsetof(struct det_schedule, missed),
-          .value = DET_MISSED_SKIP,
-          .words = misses },
-        { .name = "spread",
-          .take = config_take_span,
-          .offset = offsetof(struct det_schedule, spread) },
-    };
-    const struct cli_yaml *nodes[sizeof keys / sizeof *keys];
+    const struct cli_yaml *nodes[CONFIG_SCHEDULE_KEYS + 1];
+    struct config_key keys[CONFIG_SCHEDULE_KEYS + 1];
     struct config_task *task = target;
     int r;
 
     (void)key;
+    config_schedule_keys(keys, 0);
+    keys[CONFIG_SCHEDULE_KEYS] = (struct config_key){
+        .name = "spread", .take = config_take_span, .offset = offsetof(struct det_schedule, spread)
+    };
     r = config_take_mapping(
         reader, node, CONFIG_TABLE("'schedule'", keys), &task->spec.schedule, nodes);
-    if (r == 0 && !nodes[0] == !nodes[1])
-        r = reader_fail(reader, node, "'schedule' has either 'every' or 'cron'");
-    task->cron_node = nodes[1];
+    if (r == 0)
+        r = config_check_schedule(reader, node, nodes);
+    task->cron_node = nodes[CONFIG_SCHEDULE_CRON];
     return r;
 }
 

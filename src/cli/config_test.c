@@ -191,7 +191,7 @@ static void schedules_and_slots_are_kept(void **state)
     assert_int_equal(task_of(&project, "job")->admission, DET_ADMIT_DROP_IF_RUNNING);
     assert_int_equal(often->spec.schedule.every, 90 * DET_MINUTE);
     assert_int_equal(task_of(&project, "single")->admission, DET_ADMIT_QUEUE);
-    assert_int_equal(project.config.slot_count, 2);
+    assert_int_equal(project.config.slot_count, 3);
     assert_string_equal(project.config.slots[0].name, "batch");
     assert_int_equal(project.config.slots[0].options.width, 2);
     assert_true(project.config.slots[0].options.depth_max == UINT32_MAX);

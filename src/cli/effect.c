@@ -145,8 +145,8 @@ static void wipe(struct det_buffer *buffer)
 }
 
 static int run_binding(
-    struct effects *effects, const struct effect_binding *binding,
-    const struct det_effect_call *call, const struct det_buffer *input, void *ret)
+    struct effects *effects, const struct effect_binding *binding, struct det_effect_call *call,
+    const struct det_buffer *input, void *ret)
 {
     struct effect_outcome outcome = { .code = -1 };
     int r;
@@ -157,6 +157,8 @@ static int run_binding(
     else
         effect_http(effects, binding, call->key, input, &outcome);
     r = effect_answer(effects, binding, &outcome, ret);
+    if (r < 0)
+        call->retry_after = outcome.retry_after;
     if (r < 0 && effects->tell)
         effects->tell(effects->user, &(struct effect_failure){ .call = call, .why = outcome.why });
     wipe(&outcome.body);

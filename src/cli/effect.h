@@ -68,7 +68,8 @@ void effects_stop(struct effects *effects, det_time at);
  * says what happened. */
 struct effect_outcome {
     int code;
-    int error; /* where there is no code */
+    int error;            /* where there is no code */
+    det_time retry_after; /* what a server that is busy asks for; 0: nothing */
     bool is_success;
     bool is_strict; /* the body is an answer or empty; else it may be anything */
     struct det_buffer body;

@@ -156,7 +156,7 @@ static void watch(
         judge(running, &end, outcome);
         return;
     }
-    (void)world->ops->process_kill(world, running->process, DET_SIGNAL_KILL);
+    (void)world->ops->process_kill(world, running->process, DET_PROCESS_SIGKILL);
     effect_time_out(running->effects, binding, outcome);
     if (!running->is_too_long)
         return;

@@ -14,6 +14,11 @@
 #include "os/os.h"
 
 #define SECRET_MAX 65536
+/* What a server may ask for, at most. */
+#define RETRY_AFTER_MAX DET_HOUR
+/* The statuses that ask for it. */
+#define TOO_MANY    429
+#define UNAVAILABLE 503
 
 struct exchange {
     const struct effects *effects;
@@ -161,6 +166,17 @@ static void set_up(
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, exchange);
 }
 
+/* What the header Retry-After says, in seconds or as a date, in the statuses it is meant for. */
+static det_time wanted_wait(CURL *curl, long status)
+{
+    curl_off_t seconds = 0;
+
+    if ((status != TOO_MANY && status != UNAVAILABLE) ||
+        curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &seconds) != CURLE_OK || seconds <= 0)
+        return 0;
+    return seconds < RETRY_AFTER_MAX / DET_SECOND ? seconds * DET_SECOND : RETRY_AFTER_MAX;
+}
+
 static void judge(
     CURL *curl, CURLcode code, struct exchange *exchange, const struct effect_binding *binding)
 {
@@ -179,6 +195,7 @@ static void judge(
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
         outcome->code = (int)status;
         outcome->is_success = status >= 200 && status <= 299;
+        outcome->retry_after = wanted_wait(curl, status);
         outcome->error = DET_ERR_ACTION_FAILED;
         snprintf(outcome->why, sizeof outcome->why, "status %ld", status);
     }

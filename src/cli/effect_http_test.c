@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/effect_test.h"
@@ -165,6 +166,46 @@ static void all_else_is_a_failed_attempt(void **state)
     expect_failure(NULL, ", timeout: 300ms", DET_ERR_TIMEOUT, "timed out after 300ms");
 }
 
+/* What the runtime is told to wait, when the server says so in a header. */
+static det_time wait_after(const char *status, const char *value)
+{
+    char answer[256];
+    struct server server;
+    struct bench bench;
+
+    snprintf(
+        answer, sizeof answer, "HTTP/1.1 %s Word\r\nRetry-After: %s\r\nConnection: close\r\n\r\n",
+        status, value);
+    call(&bench, &server, answer, ", statuses: {409: declined}");
+    bench_close(&bench);
+    return bench.retry_after;
+}
+
+static void a_server_that_is_busy_can_say_until_when(void **state)
+{
+    time_t now = time(NULL);
+    char date[64];
+    struct tm parts;
+    det_time wait;
+
+    (void)state;
+    assert_int_equal(wait_after("429", "120"), 2 * DET_MINUTE);
+    assert_int_equal(wait_after("503", "7"), 7 * DET_SECOND);
+    assert_int_equal(wait_after("503", "86400"), DET_HOUR);
+    now += 600;
+    strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &parts));
+    wait = wait_after("429", date);
+    assert_true(wait > 9 * DET_MINUTE && wait <= 10 * DET_MINUTE);
+    /* The past, nonsense, and those who do not ask to wait. */
+    assert_int_equal(wait_after("429", "Sun, 06 Nov 1994 08:49:37 GMT"), 0);
+    assert_int_equal(wait_after("429", "0"), 0);
+    assert_int_equal(wait_after("429", "-5"), 0);
+    assert_int_equal(wait_after("429", "soon"), 0);
+    assert_int_equal(wait_after("500", "120"), 0);
+    assert_int_equal(wait_after("409", "120"), 0);
+    assert_int_equal(wait_after("201", "120"), 0);
+}
+
 static void nobody_listens(void **state)
 {
     struct bench bench;
@@ -210,6 +251,7 @@ int main(void)
         cmocka_unit_test(it_is_sent_the_whole_story_with_its_key),
         cmocka_unit_test(statuses_and_bodies_are_events),
         cmocka_unit_test(all_else_is_a_failed_attempt),
+        cmocka_unit_test(a_server_that_is_busy_can_say_until_when),
         cmocka_unit_test(nobody_listens),
         cmocka_unit_test(a_secret_that_cannot_be_read_is_a_failure_and_nothing_is_sent),
         cmocka_unit_test(an_answer_that_is_too_long_is_a_failure),

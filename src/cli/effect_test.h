@@ -43,6 +43,7 @@ struct bench {
     int result;
     char why[EFFECT_WHY_TEXT];
     unsigned told;
+    det_time retry_after;
     char event[1024]; /* a struct of the machine */
     char *folder;
 };
@@ -113,6 +114,7 @@ static inline int bench_call(struct bench *bench)
     memcpy(instance_payload_in(bench->machine, &pay), "4242", 5);
     bench->why[0] = '\0';
     bench->result = bench->machine->effects[0].run(&call, &total, &pay, bench->event);
+    bench->retry_after = call.retry_after;
     return bench->result;
 }
 

@@ -80,16 +80,11 @@ void line_close(struct line *line, char bracket)
 }
 
 /* Bytes that are no UTF-8 have no place in JSON: they are shown as cli_print() does. */
-void line_text(struct line *line, const char *key, const char *text)
+void line_bytes(struct line *line, const char *key, const char *text, size_t size)
 {
     struct det_buffer shown;
-    size_t size = text ? strlen(text) : 0;
 
     write_key(line, key);
-    if (!text) {
-        det_buffer_append_text(&line->text, "null");
-        return;
-    }
     if (det_utf8_check(text, size) == size) {
         write_string(line, text, size);
         return;
@@ -100,6 +95,16 @@ void line_text(struct line *line, const char *key, const char *text)
     if (det_buffer_status(&shown) < 0)
         line->text.error = det_buffer_status(&shown);
     det_buffer_deinit(&shown);
+}
+
+void line_text(struct line *line, const char *key, const char *text)
+{
+    if (text) {
+        line_bytes(line, key, text, strlen(text));
+        return;
+    }
+    write_key(line, key);
+    det_buffer_append_text(&line->text, "null");
 }
 
 void line_number(struct line *line, const char *key, uint64_t number)

@@ -25,6 +25,8 @@ void line_deinit(struct line *line);
 void line_open(struct line *line, const char *key, char bracket);
 void line_close(struct line *line, char bracket);
 void line_text(struct line *line, const char *key, const char *text); /* NULL: null */
+/* What is not UTF-8 is written with escapes. */
+void line_bytes(struct line *line, const char *key, const char *text, size_t size);
 void line_number(struct line *line, const char *key, uint64_t number);
 void line_signed(struct line *line, const char *key, int64_t number);
 void line_bool(struct line *line, const char *key, bool is_true);

@@ -16,16 +16,17 @@ static const struct cli_option option_table[] = {
 };
 
 /* WORDS for the completion. */
-#define WORDS "info verify compact backup export import"
+#define WORDS "info verify upgrade compact backup export import"
 static const struct verb {
     const char *word;
     int (*run)(struct cli_store *store, const char *path);
     size_t least, most; /* operands behind it */
     bool is_writing, may_make;
 } verbs[] = {
-    { "info", store_info, 0, 0, false, false },      { "verify", store_verify, 0, 0, false, false },
-    { "compact", store_compact, 0, 0, true, false }, { "backup", store_backup, 1, 1, false, false },
-    { "export", store_export, 0, 1, false, false },  { "import", store_import, 1, 1, true, true },
+    { "info", store_info, 0, 0, false, false },     { "verify", store_verify, 0, 0, false, false },
+    { "upgrade", store_info, 0, 0, true, false },   { "compact", store_compact, 0, 0, true, false },
+    { "backup", store_backup, 1, 1, false, false }, { "export", store_export, 0, 1, false, false },
+    { "import", store_import, 1, 1, true, true },
 };
 #define VERBS (sizeof verbs / sizeof verbs[0])
 
@@ -46,7 +47,7 @@ static const struct verb *read_verb(struct cli *cli, const struct cli_args *args
 
     if (!verb) {
         cli_complain(
-            cli, "store can info, verify, compact, backup, export and import, not '%s'%s",
+            cli, "store can info, verify, upgrade, compact, backup, export and import, not '%s'%s",
             args->operands[0], cli_choice_hint(WORDS, args->operands[0], hint));
         return NULL;
     }
@@ -83,13 +84,18 @@ const struct cli_command cli_command_store = {
     .name = "store",
     .summary = "look after a store: verify, backup, export, import",
     .about =
+        "A VERB is info, verify, upgrade, compact, backup, export or import.\n"
+        "\n"
         "'store info' says which store it is, and what is in it. 'store verify' checks the file "
         "or\n"
         "database itself, the chain of hashes of every instance, every checksum, and that what "
         "belongs\n"
         "together is there; each finding is a line, and the exit code then is 1. 'store backup' "
         "makes a\n"
-        "consistent copy while others work on it. 'store compact' gives back what is not used; "
+        "consistent copy while others work on it. 'store upgrade' brings the tables of an older "
+        "detent\n"
+        "up to date, as every command does that writes to it. 'store compact' gives back what is "
+        "not used; "
         "nobody\n"
         "else may have it open for writing. Nothing is ever deleted to repair something.\n"
         "\n"
@@ -98,10 +104,7 @@ const struct cli_command cli_command_store = {
         "'store import' takes them into another store, of any kind: it checks the whole file "
         "first, and\n"
         "can be repeated when it was broken off. The file holds sensitive fields, too.",
-    .operand = { .form = "info|verify|compact|backup|export|import [FILE]",
-                 .least = 1,
-                 .most = 2,
-                 .words = WORDS },
+    .operand = { .form = "VERB [FILE]", .least = 1, .most = 2, .words = WORDS },
     .options = option_table,
     .run = run_command,
 };

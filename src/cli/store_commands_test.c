@@ -50,6 +50,23 @@ static void copy_file(const char *from, const char *to)
     free(data);
 }
 
+/* One that has failed, and one that waits. */
+static void put_jobs(const char *url)
+{
+    struct det_job_put put = { "batch", "failed", "work", "{}", 2, 0 };
+    struct det_job_change cancel = { DET_JOB_CANCEL, "batch", "failed", "why" };
+    struct det_job_place place;
+    struct det_store *store;
+    struct det_error error;
+
+    assert_int_equal(det_store_open(url, &store, &error), 0);
+    assert_int_equal(store->ops->jobs->put(store, &put, &place), 0);
+    assert_int_equal(store->ops->jobs->change(store, &cancel), 0);
+    put.id = "waits";
+    assert_int_equal(store->ops->jobs->put(store, &put, &place), 0);
+    det_store_close(store);
+}
+
 static int open_place(void **state)
 {
     static struct place place;
@@ -69,6 +86,7 @@ static int open_place(void **state)
     RUN("start", "order", "o-2", "--store", place.url);
     RUN("store", "export", place.lines, "--store", place.url);
 #undef RUN
+    put_jobs(place.url);
     snprintf(place.url, sizeof place.url, "sqlite:%s", place.path);
     *state = &place;
     return 0;
@@ -116,9 +134,16 @@ static void every_lack_of_memory_is_told(void **state)
 {
     const struct place *place = *state;
     struct scenario scenarios[] = {
-        { place, { "get", "o-1", NULL } },    { place, { "list", "--state", "pending", NULL } },
-        { place, { "timers", NULL } },        { place, { "retry", "--list", NULL } },
-        { place, { "store", "info", NULL } }, { place, { "send", "o-1", "ping", NULL } },
+        { place, { "get", "o-1", NULL } },
+        { place, { "list", "--state", "pending", NULL } },
+        { place, { "timers", NULL } },
+        { place, { "retry", "--list", NULL } },
+        { place, { "store", "info", NULL } },
+        { place, { "send", "o-1", "ping", NULL } },
+        { place, { "jobs", NULL } },
+        { place, { "jobs", "--json", NULL } },
+        { place, { "jobs", "retry", "failed", NULL } },
+        { place, { "jobs", "cancel", "waits", "--json", NULL } },
     };
 
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {

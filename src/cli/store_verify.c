@@ -175,8 +175,9 @@ static void print_info(struct info *info)
         return;
     }
     cli_print(
-        cli, "%s\nidentity %s, %llu instance%s\n", info->store->url,
-        det_store_identity(info->store->store), STORE_COUNT(info->total));
+        cli, "%s\nidentity %s, schema %u, %llu instance%s\n", info->store->url,
+        det_store_identity(info->store->store), info->store->store->schema,
+        STORE_COUNT(info->total));
     if (table_rows(&info->table)) {
         cli_print(cli, "\n");
         table_print(&info->table, 0);
@@ -195,6 +196,7 @@ int store_info(struct cli_store *store, const char *path)
     line_text(&info.line, "type", "store");
     line_text(&info.line, "store", store->url);
     line_text(&info.line, "identity", det_store_identity(store->store));
+    line_number(&info.line, "schema", store->store->schema);
     line_open(&info.line, "machines", '[');
     code = cli_store_each(store, add_machine, &info);
     line_close(&info.line, ']');

@@ -351,7 +351,8 @@ void up_run_machines(void *context, const struct socket_request *request, struct
     }
     socket_call_answer(
         call, json_pack(
-                  "{s:s, s:s?, s:s?, s:o}", "kind", "machines", "store",
+                  "{s:s, s:s?, s:s?, s:s?, s:o}", "kind", "machines", "store",
                   machines && machines->store ? det_store_identity(machines->store) : NULL, "url",
-                  machines ? machines->url : NULL, "machines", names));
+                  machines ? machines->url : NULL, "jobs",
+                  up->store ? det_store_identity(up->store) : NULL, "machines", names));
 }

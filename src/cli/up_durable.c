@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "cli/up_machines.h"
+#include "task/durable.h"
 
 /* What a job of a durable slot is made from. Its process dies with us: else the next detent, which
  * runs it again, would run it twice at the same time. */
@@ -82,28 +83,80 @@ static int prepare(
 /* That of the machines, if they are served; else as they would open it. */
 static int open_store(struct up *up, struct det_error *reterr)
 {
-    static const char scheme[] = "sqlite:";
-    const char *url = up->file.config.store, *path = url + sizeof scheme - 1;
-    struct det_store_options options = { .allocator = up->cli->allocator };
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
-    const char *given = getenv("DETENT_STORE");
+    const struct det_store_options options = { .allocator = up->cli->allocator };
+    const char *address;
 
     if (up->machines) {
         up->store = up->machines->store;
         return 0;
     }
-    if (given && *given)
-        return det_store_open_with(given, &options, &up->store, reterr);
-    if (strncmp(url, scheme, sizeof scheme - 1) == 0 && path[0] != '/') {
-        url = det_arena_format(&up->file.arena, "%s%s/%s", scheme, up->project, path);
-        if (!url)
-            return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    address = up_store_address(up);
+    if (!address)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    return det_store_open_with(address, &options, &up->store, reterr);
+}
+
+json_t *up_durable_body(json_t *run_take, const char *folder, uint32_t retries, det_time timeout)
+{
+    return json_pack(
+        "{s:o, s:s, s:I, s:I}", "run", run_take, "folder", folder, "retries", (json_int_t)retries,
+        "timeout_ns", (json_int_t)timeout);
+}
+
+/* What `detent submit` would have given it. NULL: no memory. */
+static char *body_of(const struct config_job *job)
+{
+    json_t *run = json_array(), *body;
+    char *text;
+
+    for (const char *const *word = job->argv; *word; word++)
+        (void)json_array_append_new(run, json_string(*word));
+    body = up_durable_body(run, job->folder, job->retries, job->timeout);
+    text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    json_decref(body);
+    return text;
+}
+
+static int open_schedules(struct up *up, struct up_durable *durable)
+{
+    const struct config_slot *slot = durable->slot;
+
+    if (!slot->job_count)
+        return 0;
+    durable->schedules =
+        DET_NEW_ARRAY(up->cli->allocator, slot->job_count, struct det_durable_schedule);
+    if (!durable->schedules)
+        return DET_ERR_NO_MEMORY;
+    for (size_t i = 0; i < slot->job_count; i++) {
+        char *body = body_of(&slot->jobs[i]);
+
+        if (!body)
+            return DET_ERR_NO_MEMORY;
+        durable->schedules[i] = (struct det_durable_schedule){
+            .name = slot->jobs[i].name,
+            .schedule = slot->jobs[i].schedule,
+            .work = slot->name,
+            .body = body,
+            .size = strlen(body),
+        };
     }
-    return det_store_open_with(url, &options, &up->store, reterr);
+    return 0;
+}
+
+static void close_slot(struct up *up, struct up_durable *durable)
+{
+    det_durable_close(durable->queue);
+    if (!durable->schedules)
+        return;
+    for (size_t i = 0; i < durable->slot->job_count; i++)
+        free((void *)(uintptr_t)durable->schedules[i].body);
+    DET_DELETE_ARRAY(up->cli->allocator, durable->schedules, durable->slot->job_count);
 }
 
 static int open_slot(struct up *up, struct up_durable *durable, struct det_error *reterr)
 {
+    if (open_schedules(up, durable) < 0)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     durable->process = (struct det_process_spec){ .environment = (const char *const *)environ,
                                                   .ends_with_us = true };
     durable->spec = (struct det_task_spec){ .process = &durable->process };
@@ -118,7 +171,9 @@ static int open_slot(struct up *up, struct up_durable *durable, struct det_error
                                        .queue = durable->slot->name,
                                        .width = durable->slot->options.width,
                                        .works = &durable->work,
-                                       .work_count = 1 },
+                                       .work_count = 1,
+                                       .schedules = durable->schedules,
+                                       .schedule_count = durable->slot->job_count },
         &durable->queue, reterr);
 }
 
@@ -139,6 +194,9 @@ int up_durable_open(struct up *up, struct det_error *reterr)
     if (!up->durables)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     up->durable_count = count;
+    r = det_pool_open(up->cli->world, up->cli->allocator, 1, &up->asks);
+    if (r < 0)
+        return det_error_set(reterr, r, "durable slots: %s", det_error_text(r));
     count = 0;
     for (size_t i = 0; r == 0 && i < config->slot_count; i++) {
         if (!config->slots[i].is_durable)
@@ -149,10 +207,23 @@ int up_durable_open(struct up *up, struct det_error *reterr)
     return r;
 }
 
-void up_durable_close(struct up *up)
+void up_durable_drain(struct up *up)
 {
     for (size_t i = 0; i < up->durable_count; i++)
-        det_durable_close(up->durables[i].queue);
+        det_durable_stop(up->durables[i].queue);
+    up->has_news = true;
+}
+
+void up_durable_close(struct up *up)
+{
+    if (up->asks) {
+        det_pool_close(up->asks);
+        /* Its answers were posted by now. */
+        (void)det_loop_turn(up->loop, 0);
+    }
+    up->asks = NULL;
+    for (size_t i = 0; i < up->durable_count; i++)
+        close_slot(up, &up->durables[i]);
     if (up->durables)
         DET_DELETE_ARRAY(up->cli->allocator, up->durables, up->durable_count);
     if (!up->machines)
@@ -167,23 +238,4 @@ struct det_durable *up_durable_find(const struct up *up, const char *slot)
             return up->durables[i].queue;
     }
     return NULL;
-}
-
-int up_durable_submit(
-    struct up *up, const char *slot, const char *id, json_t *body_take, struct det_error *reterr)
-{
-    struct det_durable *queue = up_durable_find(up, slot);
-    char *text = body_take ? json_dumps(body_take, JSON_COMPACT) : NULL;
-    int r;
-
-    json_decref(body_take);
-    if (!text)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    r = det_durable_submit(
-        queue,
-        &(struct det_durable_submission){
-            .id = id, .work = slot, .body = text, .size = strlen(text) },
-        NULL, reterr);
-    free(text);
-    return r;
 }

@@ -33,11 +33,10 @@ bool up_is_done(struct up *up)
         if (up->known[i].is_pending)
             return false;
     }
-    /* Durable slots wait for what is submitted. */
-    if (up->durable_count || counts.queued > 0 || counts.held < counts.registered)
+    if (counts.queued > 0 || counts.held < counts.registered)
         return false;
-    /* Machines are served until somebody says so. */
-    if (up->machines && up->state == UP_RUNNING)
+    /* Machines are served, and durable slots wait for what is submitted, until somebody says so. */
+    if ((up->machines || up->durable_count) && up->state == UP_RUNNING)
         return false;
     /* Without memory it is looked at again, at the latest when it has been quiet. */
     if (counts.registered > 0 && det_tasks_each(up->tasks, count_stopped, &stopped) < 0)

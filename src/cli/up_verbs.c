@@ -226,10 +226,21 @@ static void run_events(
 }
 
 const struct socket_verb up_verbs[] = {
-    { "status", run_status }, { "tasks", run_tasks },          { "slots", run_slots },
-    { "tree", run_tree },     { "submit", up_run_submit },     { "restart", up_run_restart },
-    { "stop", up_run_stop },  { "drain", up_run_drain },       { "logs", run_logs },
-    { "events", run_events }, { "machines", up_run_machines }, { "start", up_run_begin },
-    { "send", up_run_send },  { "cancel", up_run_cancel },     { "retry", up_run_retry },
+    { "status", run_status },
+    { "tasks", run_tasks },
+    { "slots", run_slots },
+    { "tree", run_tree },
+    { "submit", up_run_submit },
+    { "restart", up_run_restart },
+    { "stop", up_run_stop },
+    { "drain", up_run_drain },
+    { "logs", run_logs },
+    { "events", run_events },
+    { "machines", up_run_machines },
+    { "start", up_run_begin },
+    { "send", up_run_send },
+    { "cancel", up_run_cancel },
+    { "retry", up_run_retry },
+    { "job", up_run_job },
     { NULL, NULL },
 };

@@ -24,7 +24,8 @@
 #include "os/real_process.h"
 
 _Static_assert(
-    DET_SIGNAL_KILL == SIGKILL && DET_SIGNAL_TERM == SIGTERM && DET_SIGNAL_CONT == SIGCONT,
+    DET_PROCESS_SIGKILL == SIGKILL && DET_PROCESS_SIGTERM == SIGTERM &&
+        DET_PROCESS_SIGCONT == SIGCONT,
     "driver/world.h has the numbers of this machine");
 
 struct det_process {

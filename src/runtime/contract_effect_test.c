@@ -115,6 +115,37 @@ static void backoff_grows_to_its_maximum(void **unused)
     lab_close(lab);
 }
 
+/* The first attempt and the third. */
+static int fail_with_a_wish(struct lab *lab, struct det_effect_call *call, struct probe_event *ret)
+{
+    (void)lab;
+    (void)ret;
+    if (call->attempt % 2)
+        call->retry_after = call->attempt * DET_MINUTE;
+    return DET_ERR_IO;
+}
+
+static void an_attempt_can_say_how_long_the_next_one_is_to_wait(void **unused)
+{
+    static const det_time waits[] = { 0, 60, 3, 180 };
+    struct lab *lab = open_without_jitter((struct det_effect_policy){
+        .attempts_max = 4, .backoff_first = 3 * DET_SECOND, .backoff_max = 3 * DET_SECOND });
+    det_time at;
+
+    (void)unused;
+    lab->job = fail_with_a_wish;
+    lab_busy(lab, "a");
+    at = lab_wall(lab);
+    lab_send(lab, "a", lab_work(1));
+    lab_advance(lab, DET_HOUR);
+    assert_int_equal(lab->call_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        at += waits[i] * DET_SECOND;
+        assert_int_equal(lab->calls[i].now, at);
+    }
+    lab_close(lab);
+}
+
 /* Only "job" has one of its own. */
 static const struct det_effect_policy *policy_of(
     void *user, const struct det_machine *machine, unsigned effect)
@@ -389,6 +420,7 @@ int main(void)
         cmocka_unit_test(an_effect_sees_the_event_that_asked_for_it),
         cmocka_unit_test(backoff_begins_at_100_ms_and_doubles_for_eight_attempts),
         cmocka_unit_test(backoff_grows_to_its_maximum),
+        cmocka_unit_test(an_attempt_can_say_how_long_the_next_one_is_to_wait),
         cmocka_unit_test(an_effect_may_have_a_policy_of_its_own),
         cmocka_unit_test(the_default_maximum_of_backoff_is_30_seconds),
         cmocka_unit_test(jitter_is_added_on_top_of_backoff_up_to_its_percentage),

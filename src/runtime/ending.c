@@ -37,13 +37,18 @@ static void end_failed(struct det_batch_item *item, struct det_errand *errand, d
     struct det_store_effect *row = &errand->row;
 
     row->last_error = errand->result;
-    row->next = det_add_time(now, det_errand_backoff(runtime, &policy, row->attempts));
+    row->next = det_add_time(
+        now, errand->call.retry_after > 0 ? errand->call.retry_after
+                                          : det_errand_backoff(runtime, &policy, row->attempts));
     row->is_dead =
         row->attempts >= policy.attempts_max || row->next > det_errand_deadline(runtime, errand);
     ending->is_dead = row->is_dead;
     item->turn.errand_change = DET_STORE_UPDATE;
     ending->trouble = row->is_dead ? DET_TROUBLE_EFFECT_DEAD : DET_TROUBLE_EFFECT_FAILED;
     ending->code = errand->result;
+    if (errand->is_spent)
+        det_error_set(
+            &item->error, errand->result, "the process ended during attempt %u", row->attempts);
     if (errand->answer > DET_PRODUCED)
         det_error_set(
             &item->error, errand->result,

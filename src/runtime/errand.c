@@ -77,6 +77,26 @@ static void fill_call(struct det_runtime *runtime, struct det_errand *errand)
     };
 }
 
+static bool is_under_way(const struct det_errand *errand)
+{
+    return errand->state == DET_ERRAND_RUNNING || errand->state == DET_ERRAND_ENDING;
+}
+
+/* The one way from state to state: the table is that of errand.fsm. */
+static void step(struct det_errand *errand, enum errand_event_kind event)
+{
+    const struct det_transition *transition =
+        det_machine_step(&errand_machine, errand->state, event);
+    enum det_errand_state state = (enum det_errand_state)transition->to;
+
+    det_assert(transition->outcome == DET_GOTO);
+    if (state == DET_ERRAND_RUNNING)
+        errand->due.resident->pins++;
+    else if (is_under_way(errand) && state != DET_ERRAND_ENDING)
+        errand->due.resident->pins--;
+    errand->state = state;
+}
+
 struct det_errand *det_errand_open(
     struct det_runtime *runtime, struct det_resident *resident, const struct det_store_effect *row)
 {
@@ -97,12 +117,9 @@ struct det_errand *det_errand_open(
     lay_out(errand, served);
     format_key(errand->key, key_size, resident, row);
     fill_call(runtime, errand);
+    if (row->is_dead)
+        step(errand, ERRAND_FIND_DEAD);
     return errand;
-}
-
-static bool is_under_way(const struct det_errand *errand)
-{
-    return errand->state == DET_ERRAND_RUNNING || errand->state == DET_ERRAND_ENDING;
 }
 
 void det_errand_close(struct det_runtime *runtime, struct det_errand *errand)
@@ -178,11 +195,16 @@ static void run(void *argument)
     const struct det_effect_def *effect = &machine->effects[errand->row.effect];
 
     errand->call.now = det_runtime_now(runtime);
+    errand->call.retry_after = 0;
     errand->answer = 0;
     memset(errand->product, 0, machine->event_size);
     memcpy(errand->product, &unwritten, sizeof unwritten);
-    if (errand->call.now > det_errand_deadline(runtime, errand))
+    if (errand->is_spent)
+        errand->result = DET_ERR_UNFINISHED;
+    else if (errand->call.now > det_errand_deadline(runtime, errand))
         errand->result = DET_ERR_TIMEOUT;
+    else if (errand->is_suspected && det_errand_record(runtime, errand) < 0)
+        errand->is_put_off = true;
     else if (!effect->run)
         errand->result = DET_ERR_UNBOUND;
     else
@@ -190,21 +212,6 @@ static void run(void *argument)
             effect->run(&errand->call, errand->row.data, errand->row.event, errand->product);
     if (errand->result > DET_PRODUCED)
         errand->result = DET_ERR_INVALID;
-}
-
-/* The one way from state to state: the table is that of errand.fsm. */
-static void step(struct det_errand *errand, enum errand_event_kind event)
-{
-    const struct det_transition *transition =
-        det_machine_step(&errand_machine, errand->state, event);
-    enum det_errand_state state = (enum det_errand_state)transition->to;
-
-    det_assert(transition->outcome == DET_GOTO);
-    if (state == DET_ERRAND_RUNNING)
-        errand->due.resident->pins++;
-    else if (is_under_way(errand) && state != DET_ERRAND_ENDING)
-        errand->due.resident->pins--;
-    errand->state = state;
 }
 
 void det_errand_wait(
@@ -258,17 +265,20 @@ static void done(void *argument)
     struct det_errand *errand = argument;
     struct det_runtime *runtime = errand->due.resident->served->runtime;
     struct det_shard *shard = det_served_shard(runtime, errand->due.resident->hash);
+    bool has_run = !errand->job.is_dropped && !errand->is_put_off;
 
     det_shard_lock(runtime, shard);
-    step(errand, errand->job.is_dropped ? ERRAND_DROP : ERRAND_DONE);
+    step(errand, has_run ? ERRAND_DONE : ERRAND_DROP);
+    errand->row.attempts -= !has_run && !errand->is_spent;
     if (errand->is_gone) {
         det_errand_drop(runtime, shard, errand);
-    } else if (errand->job.is_dropped) {
-        errand->row.attempts--;
-    } else if (runtime->ops->is_quick) {
+    } else if (errand->is_put_off) {
+        det_errand_wait(
+            runtime, shard, errand, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
+    } else if (has_run && runtime->ops->is_quick) {
         atomic_fetch_add(&runtime->handled, 1);
         try_to_end(runtime, shard, errand);
-    } else {
+    } else if (has_run) {
         det_errand_wait(runtime, shard, errand, INT64_MIN);
     }
     det_shard_unlock(runtime, shard);
@@ -280,7 +290,10 @@ bool det_errand_begin(struct det_runtime *runtime, struct det_errand *errand)
     if (!atomic_load(&runtime->pool))
         return false;
     step(errand, ERRAND_BEGIN);
-    errand->call.attempt = ++errand->row.attempts;
+    errand->is_spent = det_errand_is_spent(runtime, errand);
+    errand->is_put_off = false;
+    errand->row.attempts += !errand->is_spent;
+    errand->call.attempt = errand->row.attempts;
     errand->deliveries = 0;
     errand->next = NULL;
     errand->job =

@@ -80,8 +80,7 @@ static void doubt(struct det_turn *turn)
     det_due_kick(turn->runtime, INT64_MIN);
 }
 
-/* The turn has no draft: the head stays as it is. */
-static int commit_kept(struct det_turn *turn, struct det_store_commit *commit)
+int det_keep_commit(struct det_turn *turn, struct det_store_commit *commit)
 {
     struct det_store_commit *const one = commit;
     struct det_runtime *runtime = turn->runtime;
@@ -136,9 +135,20 @@ int det_runtime_snapshot(
     if (r < 0)
         return r;
     commit.history_count = det_keep_history(&turn, history);
-    r = fail(&turn, "no snapshot was made", commit_kept(&turn, &commit), reterr);
+    r = fail(&turn, "no snapshot was made", det_keep_commit(&turn, &commit), reterr);
     det_walk_end(&turn);
     return r;
+}
+
+/* With the claim. Answers go when they are older than the store is to remember them. */
+static int prune(struct det_turn *turn, uint64_t sequence, uint64_t *ret)
+{
+    struct det_runtime *runtime = turn->runtime;
+    det_time span = runtime->store->event_ids_span;
+
+    return runtime->ops->prune(
+        runtime->store, turn->resident->handle, sequence,
+        span ? det_runtime_now(runtime) - span : 0, ret);
 }
 
 int det_runtime_prune(
@@ -152,7 +162,7 @@ int det_runtime_prune(
     r = begin(&turn, runtime, machine, instance, reterr);
     if (r < 0)
         return r;
-    r = runtime->ops->prune(runtime->store, turn.resident->handle, sequence, 0, &count);
+    r = prune(&turn, sequence, &count);
     r = fail(&turn, "nothing was pruned", r, reterr);
     det_walk_end(&turn);
     if (r == 0 && ret)
@@ -169,8 +179,7 @@ void det_keep_prune(struct det_turn *turn)
 
     if (!policy->events_kept || sequence <= policy->events_kept)
         return;
-    r = turn->runtime->ops->prune(
-        turn->runtime->store, turn->resident->handle, sequence - policy->events_kept, 0, &count);
+    r = prune(turn, sequence - policy->events_kept, &count);
     /* What could not go now goes with the next snapshot. */
     (void)r;
 }
@@ -216,7 +225,7 @@ static int revive(struct det_turn *turn, struct det_errand *errand)
     change.effect.attempts = 0;
     change.effect.last_error = 0;
     change.effect.next = runtime->ops->now(runtime->store);
-    r = commit_kept(turn, &commit);
+    r = det_keep_commit(turn, &commit);
     det_shard_lock(runtime, turn->shard);
     if (r == 0)
         det_errand_revive(runtime, turn->shard, errand, change.effect.next);

@@ -7,6 +7,9 @@
 
 #include "runtime/turn.h"
 
+/* One commit that moves nothing but what it names: the turn has a claim and no draft, and the head
+ * stays as it is. */
+DET_MUST_CHECK int det_keep_commit(struct det_turn *turn, struct det_store_commit *commit);
 /* Whether what the draft says also becomes the snapshot. */
 bool det_keep_wants_snapshot(const struct det_turn *turn);
 /* The history as it will be with the draft, if there is one; returns how many. */

@@ -17,6 +17,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "runtime/node.h"
+#include "runtime/until.h"
 
 /* The holder's end of a lease is this part of the span before the store's. */
 #define MARGIN_PART 10
@@ -251,9 +252,7 @@ ACTION(ask)
 
 static void extend_now(struct det_lease *lease)
 {
-    /* Somebody may have found out meanwhile that it is lost. */
-    if (atomic_load(&lease->until))
-        atomic_store(&lease->until, lease->answer_until);
+    det_until_extend(&lease->until, lease->answer_until);
 }
 ACTION(extend)
 

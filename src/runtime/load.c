@@ -60,11 +60,9 @@ static int read_effect(void *context, const struct det_store_effect *row)
 
     if (!errand)
         return DET_ERR_NO_MEMORY;
+    errand->is_suspected = !image->runtime->ops->is_quick;
     det_list_append(&image->errands, &errand->node);
-    if (row->is_dead)
-        errand->state = DET_ERRAND_DEAD;
-    else
-        image->due++;
+    image->due += !row->is_dead;
     image->has_foreign = image->has_foreign || row->is_foreign;
     return 0;
 }
@@ -153,7 +151,8 @@ static void install_timer(struct image *image, struct det_shard *shard, size_t s
     armed->value = timer->value;
     timer->value = NULL;
     /* What was tried in vain goes on where it was: loading is no new beginning. */
-    if (before.is_armed && before.visit == armed->visit && before.deadline == armed->deadline) {
+    if (det_armed_is_set(&before) && before.visit == armed->visit &&
+        before.deadline == armed->deadline) {
         armed->attempts = before.attempts;
         armed->when = before.when;
     }
@@ -164,13 +163,13 @@ static bool is_under_way(const struct det_errand *errand)
     return errand->state == DET_ERRAND_RUNNING || errand->state == DET_ERRAND_ENDING;
 }
 
-static struct det_errand *find_under_way(const struct det_list *list, const struct det_errand *like)
+static struct det_errand *find_alive(const struct det_list *list, const struct det_errand *like)
 {
     DET_LIST_EACH(node, list)
     {
         struct det_errand *errand = DET_CONTAINER(node, struct det_errand, node);
 
-        if (is_under_way(errand) && errand->row.sequence == like->row.sequence &&
+        if (errand->state != DET_ERRAND_DEAD && errand->row.sequence == like->row.sequence &&
             errand->row.index == like->row.index)
             return errand;
     }
@@ -204,8 +203,10 @@ static void install_errand(
     }
     more->open_count++;
     /* One that runs here, and is another node's by now, is over for us. */
-    known = errand->row.is_foreign ? NULL : find_under_way(old, errand);
-    if (known) {
+    known = errand->row.is_foreign ? NULL : find_alive(old, errand);
+    if (known && !is_under_way(known))
+        errand->is_suspected = known->is_suspected;
+    if (known && is_under_way(known)) {
         det_list_remove(&known->node);
         det_list_append(&more->errands, &known->node);
         det_errand_drop(image->runtime, shard, errand);

@@ -20,6 +20,8 @@
 
 #define JITTER_DEFAULT 10
 #define JITTER_MAX     90
+/* A wait. */
+#define NOT_AT_ALL (-1)
 
 struct det_lock {
     struct det_runtime *runtime;
@@ -248,6 +250,8 @@ int det_guard_enter(struct det_guard *guard, struct det_error *reterr)
 
     if (runtime->options.locking != DET_LOCK_LEASE || guard->fence)
         return 0;
+    if (guard->is_hasty)
+        options.wait = NOT_AT_ALL;
     det_node_owner(runtime, NULL, guard->owner);
     plan = plan_of_guard(guard, &options);
     r = acquire(runtime, &plan, &options, &grant, reterr);
@@ -281,6 +285,8 @@ static bool wait_unlocked(struct det_guard *guard, struct det_error *reterr)
     if (!guard->until)
         guard->until = deadline_of(runtime, &options);
     tell_locked(guard->machine->name, guard->instance, &lease, reterr);
+    if (guard->is_hasty)
+        return false;
     r = wait_for_wake(
         runtime->node, seen, det_node_vary(runtime->node, options.retry, JITTER_DEFAULT),
         guard->until);
@@ -362,7 +368,7 @@ static int check_instance(
 
     if (!runtime->ops->lock)
         return det_error_set(reterr, DET_ERR_UNSUPPORTED, "this store has no locks");
-    if (!det_runtime_id_is_valid(instance))
+    if (!det_store_id_is_valid(instance))
         return det_error_set(
             reterr, DET_ERR_INVALID, "an id has 1 to %d characters of A-Z a-z 0-9 . _ : -",
             DET_ID_MAX);

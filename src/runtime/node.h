@@ -137,7 +137,8 @@ struct det_guard {
     const struct det_machine *machine;
     const char *instance;
     uint64_t fence;
-    bool is_ours; /* the fence is of a lock that was taken for this send */
+    bool is_ours;  /* the fence is of a lock that was taken for this send */
+    bool is_hasty; /* it waits for no lock */
     det_time until;
     char owner[DET_OWNER_MAX + 1];
 };
@@ -157,6 +158,7 @@ struct det_send_all {
     const void *const *events;
     size_t count;
     uint64_t fence;
+    bool is_hasty; /* it waits for no lock */
 };
 DET_MUST_CHECK int det_send_under(
     const struct det_send_all *send, const struct det_send_options *options, struct det_sent *ret);

@@ -222,6 +222,8 @@ static bool occupy(struct det_store *store)
 
 static void vacate(struct det_store *store)
 {
+    store->upcast = NULL;
+    store->upcast_user = NULL;
     __atomic_clear(&store->is_used, __ATOMIC_SEQ_CST);
 }
 
@@ -247,6 +249,8 @@ int det_runtime_open(
         return r;
     if (!occupy(store))
         return det_error_set(reterr, DET_ERR_BUSY, "the store serves another runtime");
+    store->upcast = filled.upcast;
+    store->upcast_user = filled.user;
     runtime = DET_NEW(filled.allocator, struct det_runtime);
     if (!runtime) {
         vacate(store);

@@ -23,12 +23,12 @@
 #include <limits.h>
 #include <stdatomic.h>
 
-#include <detent/driver/store.h>
 #include <detent/runtime.h>
 
 #include "os/os.h"
 #include "runtime/index.h"
 #include "runtime/resident.h"
+#include "store/store.h"
 
 #define DET_SERVED_BUCKETS 64
 /* How soon an instance that could not be loaded is tried again. */
@@ -160,9 +160,6 @@ static inline bool det_runtime_is_somebody_else(int result)
     return result == DET_ERR_CONFLICT || result == DET_ERR_EXISTS || result == DET_ERR_NOT_FOUND;
 }
 
-/* Instance ids and event ids: 1 to DET_ID_MAX of [A-Za-z0-9._:-]. */
-bool det_runtime_id_is_valid(const char *id);
-
 /* served.c */
 DET_MUST_CHECK int det_served_get(
     struct det_runtime *runtime, const struct det_machine *machine, struct det_error *reterr,
@@ -219,6 +216,9 @@ void det_armed_disarm(struct det_runtime *runtime, struct det_armed *armed);
 /* The value is given by the caller afterwards. */
 void det_armed_arm(
     struct det_shard *shard, struct det_armed *armed, const struct det_store_timer *row);
+/* The loop's: a turn is about it from now on; its end is told. */
+void det_armed_fire(struct det_armed *armed);
+void det_armed_told(struct det_armed *armed);
 struct det_kept *det_kept_open(
     struct det_runtime *runtime, const struct det_machine *machine, uint64_t sequence,
     const void *event);
@@ -263,6 +263,11 @@ struct det_errand *det_errand_open(
 void det_errand_close(struct det_runtime *runtime, struct det_errand *errand);
 /* Lock held: from WAITING to RUNNING, to be submitted. False when nothing new is run any more. */
 DET_MUST_CHECK bool det_errand_begin(struct det_runtime *runtime, struct det_errand *errand);
+/* suspect.c */
+/* Its attempts are used up, and the last one ended its process: it is not run. */
+bool det_errand_is_spent(const struct det_runtime *runtime, const struct det_errand *errand);
+/* On the pool: the attempt that is about to begin is recorded. After an error it must not. */
+DET_MUST_CHECK int det_errand_record(struct det_runtime *runtime, struct det_errand *errand);
 /* No lock held: gives a chain of begun errands to the pool. */
 void det_errand_submit(struct det_runtime *runtime, struct det_errand *first);
 /* The loop's: with the shard's lock held; returns with it held, but may give it up meanwhile. */

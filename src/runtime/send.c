@@ -19,14 +19,6 @@
 
 static const struct det_send_options no_options = { 0 };
 
-bool det_runtime_id_is_valid(const char *id)
-{
-    size_t length =
-        strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-");
-
-    return length > 0 && length <= DET_ID_MAX && !id[length];
-}
-
 /* A call of the API, and where its error goes, which is written only when it fails. The turn is
  * there once one has begun. */
 struct call {
@@ -36,6 +28,7 @@ struct call {
     const char *instance;
     uint64_t hash;
     uint64_t fence; /* of the lock it is done under; 0: none */
+    bool is_hasty;  /* it waits for no lock */
     const struct det_send_options *options;
     struct det_error *reterr; /* NULL, or `error` */
     struct det_error error;
@@ -44,7 +37,7 @@ struct call {
 
 static int check_event_id(const struct det_send_options *options, struct det_error *reterr)
 {
-    if (!options->event_id || det_runtime_id_is_valid(options->event_id))
+    if (!options->event_id || det_store_id_is_valid(options->event_id))
         return 0;
     return det_error_set(
         reterr, DET_ERR_INVALID, "an event id has 1 to %d characters of A-Z a-z 0-9 . _ : -",
@@ -61,6 +54,7 @@ static int begin(
     call->runtime = runtime;
     call->instance = instance;
     call->fence = 0;
+    call->is_hasty = false;
     call->options = options ? options : &no_options;
     call->reterr = call->options->error ? &call->error : NULL;
     call->error.code = 0;
@@ -217,7 +211,8 @@ static struct det_guard guard_of(const struct call *call)
     return (struct det_guard){ .runtime = call->runtime,
                                .machine = call->served->machine,
                                .instance = call->instance,
-                               .fence = call->fence };
+                               .fence = call->fence,
+                               .is_hasty = call->is_hasty };
 }
 
 /* Again after the locks of others, and under a lock of its own where the runtime locks. */
@@ -258,6 +253,7 @@ int det_send_under(
     if (r == 0)
         r = check_batch(&call, send->events, send->count);
     call.fence = send->fence;
+    call.is_hasty = send->is_hasty;
     if (r == 0)
         r = run(&call, send->events, send->count, &sent);
     return finish(&call, r, &sent, ret);

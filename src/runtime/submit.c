@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
+#include "runtime/node.h"
 
 /* So many put off, and nothing new is taken until there are fewer. */
 #define PUT_OFF_MAX 1024
@@ -39,7 +40,9 @@ struct det_writer {
     /* The thread's. */
     struct det_batch *batch;
     struct chain inbox, put_off, finished;
-    uint64_t marks[MARKS / 64];
+    det_time now; /* when the round began */
+    /* In this round: ids that something was put off for, and those of them that others have. */
+    uint64_t marks[MARKS / 64], others[MARKS / 64];
 };
 
 struct det_writers {
@@ -105,6 +108,22 @@ static void ended(struct det_batch_item *item)
     finish(item->of.submitted.writer, send, item->result, &item->error);
 }
 
+static bool is_marked(const uint64_t *marks, uint64_t hash)
+{
+    return marks[hash % MARKS / 64] >> (hash % 64) & 1;
+}
+
+static void mark(uint64_t *marks, uint64_t hash)
+{
+    marks[hash % MARKS / 64] |= (uint64_t)1 << (hash % 64);
+}
+
+/* What this batch has itself is free again after it. Lock held. */
+static bool is_others(const struct det_turn *turn)
+{
+    return !turn->resident || turn->resident->owner != det_thread_self(turn->runtime->world);
+}
+
 /* 0, or why it cannot begin; DET_ERR_BUSY when its instance has a writer. */
 static int begin_send(struct det_writer *writer, struct det_send *send, uint64_t hash)
 {
@@ -131,6 +150,8 @@ static int begin_send(struct det_writer *writer, struct det_send *send, uint64_t
     item->of.submitted.writer = writer;
     det_shard_lock(runtime, turn->shard);
     r = det_turn_take(turn, send->instance, NULL);
+    if (r == DET_ERR_BUSY && is_others(turn))
+        mark(writer->others, hash);
     if (r < 0)
         det_shard_unlock(runtime, turn->shard);
     else
@@ -138,16 +159,28 @@ static int begin_send(struct det_writer *writer, struct det_send *send, uint64_t
     return r;
 }
 
-static bool is_marked(const struct det_writer *writer, uint64_t hash)
+static void give_up(struct det_writer *writer, struct det_send *send)
 {
-    return writer->marks[hash % MARKS / 64] >> (hash % 64) & 1;
+    struct det_error error;
+
+    det_error_set(&error, DET_ERR_TIMEOUT, "the instance was busy for too long");
+    error.waited = writer->runtime->options.send_deadline;
+    finish(writer, send, DET_ERR_TIMEOUT, &error);
 }
 
-/* Those behind it that go to the same instance stay behind it. */
+/* Those behind it that go to the same instance stay behind it. While others have that, each waits
+ * as long as a send may; the time behind sends of this writer does not count. */
 static void put_off(struct det_writer *writer, struct det_send *send, uint64_t hash)
 {
-    writer->marks[hash % MARKS / 64] |= (uint64_t)1 << (hash % 64);
-    chain_append(&writer->put_off, send);
+    mark(writer->marks, hash);
+    if (!is_marked(writer->others, hash))
+        send->deadline = 0;
+    else if (!send->deadline)
+        send->deadline = det_add_time(writer->now, writer->runtime->options.send_deadline);
+    if (send->deadline && writer->now >= send->deadline)
+        give_up(writer, send);
+    else
+        chain_append(&writer->put_off, send);
 }
 
 static void try_send(struct det_writer *writer, struct det_send *send)
@@ -155,7 +188,7 @@ static void try_send(struct det_writer *writer, struct det_send *send)
     uint64_t hash = det_served_hash(writer->runtime, send->instance);
     int r = DET_ERR_BUSY;
 
-    if (!det_batch_is_full(writer->batch) && !is_marked(writer, hash))
+    if (!det_batch_is_full(writer->batch) && !is_marked(writer->marks, hash))
         r = begin_send(writer, send, hash);
     if (r == DET_ERR_BUSY)
         put_off(writer, send, hash);
@@ -167,8 +200,14 @@ static void send_alone(struct det_writer *writer, struct det_send *send)
 {
     struct det_sent sent = { 0 };
 
-    send->result = det_runtime_send(
-        writer->runtime, send->machine, send->instance, send->event, &send->options, &sent);
+    send->result = det_send_under(
+        &(struct det_send_all){ .runtime = writer->runtime,
+                                .machine = send->machine,
+                                .instance = send->instance,
+                                .events = &send->event,
+                                .count = 1,
+                                .is_hasty = true },
+        &send->options, &sent);
     if (send->result == 0)
         send->sent = sent;
     chain_append(&writer->finished, send);
@@ -193,6 +232,8 @@ static bool run_round(struct det_writer *writer)
     chain_init(&first);
     chain_move(&writer->put_off, &first);
     memset(writer->marks, 0, sizeof writer->marks);
+    memset(writer->others, 0, sizeof writer->others);
+    writer->now = det_world_now(writer->runtime->world, DET_CLOCK_MONOTONIC);
     while ((send = chain_take(&first)))
         try_send(writer, send);
     for (size_t i = 0; i < DET_BATCH_TURNS && writer->put_off.count < PUT_OFF_MAX &&
@@ -207,17 +248,6 @@ static bool run_round(struct det_writer *writer)
     is_any = writer->finished.first;
     tell_done(writer);
     return is_any;
-}
-
-static void give_up(struct det_writer *writer)
-{
-    det_time span = writer->runtime->options.send_deadline;
-    struct det_error error;
-
-    det_error_set(&error, DET_ERR_TIMEOUT, "the instance was busy for too long");
-    error.waited = span;
-    finish(writer, chain_take(&writer->put_off), DET_ERR_TIMEOUT, &error);
-    tell_done(writer);
 }
 
 static void wait_for(struct det_writer *writer, const struct det_send *send, det_time until)
@@ -241,25 +271,14 @@ static void wait_for(struct det_writer *writer, const struct det_send *send, det
     det_shard_unlock(runtime, shard);
 }
 
-/* All that there is waits for instances that others write to: for the first of them, but not longer
- * than a send may. Until it is told, `sent.visit` of a send is its deadline, if it has one. */
+/* All that there is waits for instances that others write to: for the first of them, a while. */
 static void stall(struct det_writer *writer)
 {
-    struct det_runtime *runtime = writer->runtime;
-    det_time now = det_world_now(runtime->world, DET_CLOCK_MONOTONIC), until;
-    det_time deadline = det_add_time(now, runtime->options.send_deadline);
+    const struct det_send *first = writer->put_off.first;
+    det_time until = det_add_time(writer->now, WAIT_SPAN);
 
-    for (struct det_send *send = writer->put_off.first; send; send = send->next) {
-        if (!send->sent.visit)
-            send->sent.visit = (uint64_t)deadline;
-    }
-    det_assert(writer->put_off.first);
-    deadline = (det_time)writer->put_off.first->sent.visit;
-    until = det_add_time(now, WAIT_SPAN);
-    if (now >= deadline)
-        give_up(writer);
-    else
-        wait_for(writer, writer->put_off.first, until < deadline ? until : deadline);
+    det_assert(first && first->deadline);
+    wait_for(writer, first, until < first->deadline ? until : first->deadline);
 }
 
 /* False when it is closing and nothing is left. */
@@ -390,6 +409,7 @@ int det_runtime_submit(struct det_runtime *runtime, struct det_send *send)
     if (r < 0)
         return r;
     send->sent = (struct det_sent){ 0 };
+    send->deadline = 0;
     writer = writer_for(writers, det_served_hash(runtime, send->instance));
     det_mutex_lock(runtime->world, writer->mutex);
     if (writer->is_closing) {

@@ -15,6 +15,7 @@ DET_MUST_CHECK int det_jobs_check_name(const char *name);
 DET_MUST_CHECK int det_jobs_check_put(const struct det_job_put *job);
 DET_MUST_CHECK int det_jobs_check_claim(const struct det_job_claim *claim);
 DET_MUST_CHECK int det_jobs_check_end(const struct det_job_end *end);
+DET_MUST_CHECK int det_jobs_check_change(const struct det_job_change *change);
 DET_MUST_CHECK int det_jobs_check_firing(const struct det_job_firing *firing);
 
 const char *det_jobs_state_name(enum det_job_state state);

@@ -275,6 +275,13 @@ static int memory_end(struct det_store *base, const struct det_job_end *end)
     return r;
 }
 
+static bool is_asked_for(const struct det_job_query *query, const struct det_job_row *row)
+{
+    return row->key > query->after && (!query->queue || strcmp(row->queue, query->queue) == 0) &&
+           (!query->id || strcmp(row->id, query->id) == 0) &&
+           (!query->has_state || row->state == query->state);
+}
+
 static int memory_list(
     struct det_store *base, const struct det_job_query *query,
     int (*visit)(void *context, const struct det_job_row *job), void *context)
@@ -288,11 +295,69 @@ static int memory_list(
          node = node->next) {
         const struct det_job_row *row = &job_at(node)->row;
 
-        if (row->key <= query->after || (query->queue && strcmp(row->queue, query->queue) != 0))
+        if (!is_asked_for(query, row))
             continue;
         left--;
         r = visit(context, row);
     }
+    det_mutex_unlock(base->world, store->mutex);
+    return r;
+}
+
+static void retry_job(struct memory_store *store, struct memory_job *job)
+{
+    det_list_remove(&job->node);
+    det_list_append(&store->jobs, &job->node);
+    job->row.key = ++store->last_job;
+    job->row.attempts = 0;
+    job->row.submitted_at = det_memory_now(&store->store);
+    job->row.ended_at = 0;
+    job->reason[0] = 0;
+    set_due(&job->row, 0, 0);
+}
+
+static void cancel_job(struct memory_store *store, struct memory_job *job, const char *reason)
+{
+    job->row.state = DET_JOB_FAILED;
+    job->row.due_at = 0;
+    job->row.ended_at = det_memory_now(&store->store);
+    (void)det_text_copy(job->reason, sizeof job->reason, reason ? reason : "");
+}
+
+static int change_locked(struct memory_store *store, const struct det_job_change *change)
+{
+    char name[JOB_NAME_SIZE];
+    struct memory_job *job;
+
+    make_name(change->queue, change->id, name);
+    job = det_map_get(&store->job_of, name);
+    if (!job)
+        return DET_ERR_NOT_FOUND;
+    switch (change->verb) {
+    case DET_JOB_RETRY:
+        if (job->row.state != DET_JOB_FAILED)
+            return DET_ERR_NOT_FOUND;
+        retry_job(store, job);
+        return 0;
+    case DET_JOB_CANCEL:
+        if (job->row.state != DET_JOB_QUEUED && job->row.state != DET_JOB_DELAYED)
+            return DET_ERR_NOT_FOUND;
+        cancel_job(store, job, change->reason);
+        return 0;
+    }
+    return DET_ERR_INVALID;
+}
+
+static int memory_change(struct det_store *base, const struct det_job_change *change)
+{
+    struct memory_store *store = memory_store_of(base);
+    int r;
+
+    r = det_jobs_check_change(change);
+    if (r < 0)
+        return r;
+    det_mutex_lock(base->world, store->mutex);
+    r = change_locked(store, change);
     det_mutex_unlock(base->world, store->mutex);
     return r;
 }
@@ -423,6 +488,7 @@ const struct det_job_ops det_memory_jobs = {
     .renew = memory_renew,
     .end = memory_end,
     .list = memory_list,
+    .change = memory_change,
     .forget = memory_forget,
     .schedule = memory_schedule,
     .fire = memory_fire,

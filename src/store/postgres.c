@@ -79,6 +79,7 @@ static const struct det_store_ops ops = {
     .lease = det_postgres_lease,
     .lock = det_postgres_lock,
     .snapshot = det_postgres_snapshot,
+    .start = det_postgres_start,
     .prune = det_postgres_prune,
     .listen = det_postgres_listen,
     .check = det_postgres_check,
@@ -182,7 +183,7 @@ static int open_store(
     det_chain_prepare();
     store->is_read_only = options.is_read_only;
     store->timeout = options.timeout;
-    store->event_ids_span = options.event_ids_span ? options.event_ids_span : 7 * DET_DAY;
+    store->store.event_ids_span = options.event_ids_span ? options.event_ids_span : 7 * DET_DAY;
     det_postgres_random(store, store->store.owner);
     r = det_postgres_url_init(&store->url, rest, &options, reterr);
     if (r == 0) {

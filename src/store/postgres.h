@@ -37,7 +37,7 @@
 #include "store/chain.h"
 #include "store/group.h"
 
-#define POSTGRES_SCHEMA      1  /* the version of the tables */
+#define POSTGRES_SCHEMA      2  /* the version of the tables */
 #define POSTGRES_NAME_MAX    63 /* bytes of a name in PostgreSQL */
 #define POSTGRES_RESULTS_MAX 40 /* statements in one pipeline */
 #define POSTGRES_OPTIONS_MAX 64 /* of a connection */
@@ -93,7 +93,7 @@ struct postgres_store {
     struct det_store store;
     struct postgres_url url;
     bool is_read_only;
-    det_time timeout, event_ids_span;
+    det_time timeout;
     char channel[48];
     struct det_group *group;
     struct postgres_batch *batches; /* one for each writer */
@@ -280,6 +280,12 @@ DET_MUST_CHECK int det_postgres_schema_open(
 /* The text of a statement, with the schema before each name that begins with '@'; NULL: no memory.
  */
 char *det_postgres_qualify(const struct postgres_store *store, const char *text);
+/* Sends a statement that is made for once; DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_postgres_send_once(struct postgres_exchange *exchange, const char *text);
+
+/* postgres_upgrade.c: from an older schema to ours. It fails also when somebody else was first. */
+DET_MUST_CHECK int det_postgres_upgrade(
+    struct postgres_store *store, int64_t schema, struct postgres_failure *retfail);
 
 /* postgres.c: 32 hexadecimal digits. */
 void det_postgres_random(struct postgres_store *store, char target[33]);
@@ -366,6 +372,8 @@ int det_postgres_lease(
 int det_postgres_lock(
     struct det_store *store, const struct det_machine *machine,
     const struct det_store_lease_change *change, struct det_store_lease *ret);
+int det_postgres_start(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret);
 int det_postgres_snapshot(
     struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret);
 int det_postgres_prune(

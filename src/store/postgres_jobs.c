@@ -242,6 +242,26 @@ static int postgres_end(struct det_store *base, const struct det_job_end *end)
     return run_change(base, &change, true);
 }
 
+static int postgres_change(struct det_store *base, const struct det_job_change *by_hand)
+{
+    bool is_retry = by_hand->verb == DET_JOB_RETRY;
+    struct postgres_parameters parameters = { 0 };
+    struct change change = { is_retry ? POSTGRES_JOB_RETRY : POSTGRES_JOB_CANCEL, &parameters,
+                             DET_ERR_NOT_FOUND };
+    char reason[DET_REASON_MAX + 1];
+    int r;
+
+    r = det_jobs_check_change(by_hand);
+    if (r < 0)
+        return r;
+    (void)det_text_copy(reason, sizeof reason, by_hand->reason ? by_hand->reason : "");
+    det_postgres_add_text(&parameters, by_hand->queue);
+    det_postgres_add_text(&parameters, by_hand->id);
+    if (!is_retry)
+        det_postgres_add_text(&parameters, reason);
+    return run_change(base, &change, false);
+}
+
 /* Lists. */
 
 struct listing {
@@ -259,6 +279,8 @@ static void send_list(struct postgres_exchange *exchange, void *context)
     det_postgres_add_number(&parameters, (int64_t)query->after);
     det_postgres_add_number(
         &parameters, query->limit < INT64_MAX ? (int64_t)query->limit : INT64_MAX);
+    det_postgres_add_text(&parameters, query->id);
+    det_postgres_add_text(&parameters, query->has_state ? det_jobs_state_name(query->state) : NULL);
     det_postgres_ask(exchange, POSTGRES_JOB_LIST, &parameters);
 }
 
@@ -381,6 +403,7 @@ const struct det_job_ops det_postgres_jobs = {
     .renew = postgres_renew,
     .end = postgres_end,
     .list = postgres_list,
+    .change = postgres_change,
     .forget = postgres_forget,
     .schedule = postgres_schedule,
     .fire = postgres_fire,

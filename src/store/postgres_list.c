@@ -85,7 +85,8 @@ static int read_event(
         r = det_row_event_find(
             machine, name_of(store, machine, DET_NAME_EVENT, rows, (int[]){ row, 4 }), &ret->event);
     if (r == 0 && ret->event != UINT16_MAX) {
-        r = det_row_payload_decode(machine, ret->event, det_postgres_bytes(rows, row, 11), value);
+        r = det_row_payload_decode(
+            &store->store, machine, ret->event, det_postgres_bytes(rows, row, 11), value);
         ret->value = value;
     }
     return r;
@@ -261,7 +262,7 @@ static det_time forget_before(struct postgres_store *store)
     det_mutex_lock(store->store.world, store->mutex);
     if (now - store->swept_at >= FORGET_INTERVAL) {
         store->swept_at = now;
-        before = now - store->event_ids_span;
+        before = now - store->store.event_ids_span;
     }
     det_mutex_unlock(store->store.world, store->mutex);
     return before;

@@ -102,8 +102,8 @@ static int read_head(const PGresult *row, struct loading *loading, struct det_ch
 }
 
 static int give_head(
-    const struct det_machine *machine, const struct det_chain_head *head,
-    struct det_store_loaded *ret)
+    const struct det_store *store, const struct det_machine *machine,
+    const struct det_chain_head *head, struct det_store_loaded *ret)
 {
     int r;
 
@@ -119,7 +119,7 @@ static int give_head(
     if (r == 0)
         r = read_reason(head->reason, ret);
     if (r == 0)
-        r = det_row_data_decode(machine, head->data, ret->data);
+        r = det_row_data_decode(store, machine, head->data, ret->data);
     return r;
 }
 
@@ -180,15 +180,16 @@ static void read_history(struct loading *loading)
 }
 
 /* The event struct of a row; its memory is the caller's. */
-static int read_event(
-    const struct det_machine *machine, const PGresult *rows, int row, void *event, uint16_t *ret)
+static int read_event(const struct loading *loading, int row, void *event, uint16_t *ret)
 {
+    const PGresult *rows = loading->results[1];
     int r;
 
-    r = det_row_event_find(machine, det_postgres_text(rows, row, ROW_EVENT), ret);
+    r = det_row_event_find(loading->machine, det_postgres_text(rows, row, ROW_EVENT), ret);
     if (r == 0 && *ret != UINT16_MAX)
         r = det_row_payload_decode(
-            machine, *ret, det_postgres_bytes(rows, row, ROW_PAYLOAD), event);
+            &loading->store->store, loading->machine, *ret,
+            det_postgres_bytes(rows, row, ROW_PAYLOAD), event);
     return r;
 }
 
@@ -209,7 +210,7 @@ static int give_timer(struct loading *loading, int row, void *event)
     };
     int r;
 
-    r = read_event(loading->machine, rows, row, event, &timer.event);
+    r = read_event(loading, row, event, &timer.event);
     if (r == 0)
         r = det_row_timer_find(
             loading->machine, det_postgres_text(rows, row, ROW_NAME), &timer.timer);
@@ -245,9 +246,10 @@ static int give_effect(struct loading *loading, int row, void *event, void *data
     if (r == 0)
         r = det_row_state_find(machine, det_postgres_text(rows, row, ROW_TO), &effect.to);
     if (r == 0)
-        r = det_row_data_decode(machine, det_postgres_bytes(rows, row, ROW_DATA), data);
+        r = det_row_data_decode(
+            &loading->store->store, machine, det_postgres_bytes(rows, row, ROW_DATA), data);
     if (r == 0)
-        r = read_event(machine, rows, row, event, &kind);
+        r = read_event(loading, row, event, &kind);
     /* An effect always has the event that asked for it. */
     if (r == 0 && kind == UINT16_MAX)
         r = DET_ERR_CORRUPT;
@@ -267,7 +269,7 @@ static int give_deferred(struct loading *loading, int row, void *event)
     uint16_t kind;
     int r;
 
-    r = read_event(loading->machine, rows, row, event, &kind);
+    r = read_event(loading, row, event, &kind);
     if (r < 0)
         return r;
     return loading->rows->deferred(loading->rows->context, &deferred);
@@ -339,7 +341,7 @@ static int give(struct loading *loading)
         return DET_ERR_NOT_FOUND;
     r = read_head(loading->results[0], loading, &head);
     if (r == 0)
-        r = give_head(loading->machine, &head, loading->ret);
+        r = give_head(&loading->store->store, loading->machine, &head, loading->ret);
     if (r < 0)
         return r;
     read_history(loading);
@@ -378,6 +380,7 @@ void det_postgres_release(struct det_store *store, struct det_store_instance *in
 }
 
 struct asking {
+    const struct det_store *store;
     struct postgres_instance *instance;
     const char *event_id;
     struct det_store_answer *ret;
@@ -422,8 +425,55 @@ int det_postgres_answer(
     struct det_store *store, struct det_store_instance *instance, const char *event_id,
     struct det_store_answer *ret)
 {
-    struct asking asking = { postgres_instance_of(instance), event_id, ret, NULL };
+    struct asking asking = { store, postgres_instance_of(instance), event_id, ret, NULL };
     const struct postgres_job job = { send_answer, take_answer, &asking, true, 0 };
+
+    return det_postgres_run(postgres_store_of(store), &job, NULL);
+}
+
+/* What an instance began with. */
+struct starting {
+    const struct postgres_instance *instance;
+    struct det_store_start *ret;
+};
+
+static void send_start(struct postgres_exchange *exchange, void *context)
+{
+    const struct starting *starting = context;
+    struct postgres_parameters parameters = { 0 };
+
+    det_postgres_add_number(&parameters, starting->instance->key);
+    det_postgres_ask(exchange, POSTGRES_START, &parameters);
+}
+
+static int take_start(struct postgres_exchange *exchange, void *context)
+{
+    const struct starting *starting = context;
+    const struct det_machine *machine = starting->instance->machine;
+    const PGresult *row = exchange->results[0];
+    const char *state;
+    int r;
+
+    if (PQntuples(row) == 0)
+        return DET_ERR_NOT_FOUND;
+    starting->ret->version = (uint32_t)det_postgres_number(row, 0, 1);
+    starting->ret->at = det_postgres_number(row, 0, 4);
+    r = det_row_data_decode(
+        &exchange->connection->store->store, machine, det_postgres_bytes(row, 0, 3),
+        starting->ret->data);
+    if (r < 0)
+        return r;
+    state = det_postgres_renamed(
+        exchange->connection->store, machine, DET_NAME_STATE, det_postgres_number(row, 0, 0),
+        det_postgres_text(row, 0, 2));
+    return det_row_state_find(machine, state, &starting->ret->state);
+}
+
+int det_postgres_start(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret)
+{
+    struct starting starting = { postgres_instance_of(instance), ret };
+    const struct postgres_job job = { send_start, take_start, &starting, true, 0 };
 
     return det_postgres_run(postgres_store_of(store), &job, NULL);
 }
@@ -468,7 +518,7 @@ static int take_snapshot(struct postgres_exchange *exchange, void *context)
             (uint64_t)det_postgres_number(row, 0, 13))
         return DET_ERR_CORRUPT;
     asking->snapshot->loaded.history_count = 0;
-    r = give_head(machine, &head, &asking->snapshot->loaded);
+    r = give_head(asking->store, machine, &head, &asking->snapshot->loaded);
     if (r == 0)
         r = det_row_history_read(machine, det_postgres_text(row, 0, 11), &asking->snapshot->loaded);
     return r;
@@ -477,7 +527,7 @@ static int take_snapshot(struct postgres_exchange *exchange, void *context)
 int det_postgres_snapshot(
     struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret)
 {
-    struct asking asking = { postgres_instance_of(instance), NULL, NULL, ret };
+    struct asking asking = { store, postgres_instance_of(instance), NULL, NULL, ret };
     const struct postgres_job job = { send_snapshot, take_snapshot, &asking, true, 0 };
 
     return det_postgres_run(postgres_store_of(store), &job, NULL);

@@ -83,8 +83,10 @@ static void another_schema_version_is_refused(void **state)
     struct det_store *store = store_at(url, NULL);
 
     (void)state;
-    free(sql(store, "UPDATE @store SET schema = 2"));
-    refused(url, NULL, DET_ERR_VERSION, "are of version 2, this program knows 1");
+    free(sql(store, "UPDATE @store SET schema = 3"));
+    refused(url, NULL, DET_ERR_VERSION, "are of version 3, this program knows 2");
+    free(sql(store, "UPDATE @store SET schema = 0"));
+    refused(url, NULL, DET_ERR_VERSION, "are of version 0");
     free(sql(store, "DELETE FROM @store"));
     refused(url, NULL, DET_ERR_FOREIGN, "is not detent's");
     free(sql(store, "DROP TABLE @store; CREATE TABLE @store (n integer)"));

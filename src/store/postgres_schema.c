@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* postgres_schema.c - the tables: created when there are none, and compared with
- * postgres_tables.def when there are.
+ * postgres_tables.def when there are, after an upgrade where they are of an older schema.
  *
  * Creating is one transaction. Two who come at once are kept apart by an advisory lock that lives
  * as long as it; the second one finds the tables there. */
@@ -14,6 +14,9 @@
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/postgres.h"
+
+/* Of what is missing, so much is listed. */
+#define MISSING_MAX 8
 
 struct column {
     const char *table, *name, *type, *more;
@@ -68,8 +71,7 @@ char *det_postgres_qualify(const struct postgres_store *store, const char *text)
     return copy;
 }
 
-/* A statement that is made for once. */
-static int send_once(struct postgres_exchange *exchange, const char *text)
+int det_postgres_send_once(struct postgres_exchange *exchange, const char *text)
 {
     const struct postgres_store *store = exchange->connection->store;
     struct postgres_statement statement = { .slot = UINT_MAX };
@@ -101,12 +103,12 @@ static int send_tables(struct postgres_exchange *exchange)
             det_buffer_format(&text, "%s)%s", column->type, column->more);
             r = det_buffer_status(&text);
             if (r == 0)
-                r = send_once(exchange, det_buffer_text(&text));
+                r = det_postgres_send_once(exchange, det_buffer_text(&text));
         }
     }
     det_buffer_deinit(&text);
     for (size_t i = 0; r == 0 && i < sizeof afterwards / sizeof afterwards[0]; i++)
-        r = send_once(exchange, afterwards[i]);
+        r = det_postgres_send_once(exchange, afterwards[i]);
     return r;
 }
 
@@ -129,7 +131,7 @@ static void send_creation(struct postgres_exchange *exchange, void *context)
     creation->failure = 0;
     /* Who may make tables in a schema need not have the right to make schemas. */
     if (!creation->has_schema)
-        creation->failure = send_once(exchange, "CREATE SCHEMA IF NOT EXISTS @");
+        creation->failure = det_postgres_send_once(exchange, "CREATE SCHEMA IF NOT EXISTS @");
     if (creation->failure == 0)
         creation->failure = send_tables(exchange);
     /* Without all of it nothing may be committed. */
@@ -215,16 +217,20 @@ static int take_columns(struct postgres_exchange *exchange, void *context)
 {
     struct verification *verification = context;
     const char *table = NULL;
+    size_t count = 0;
 
     det_buffer_clear(&verification->missing);
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         if (columns[i].table)
             table = columns[i].table;
-        if (columns[i].name && !is_there(exchange->results[0], table, &columns[i]))
+        if (columns[i].name && !is_there(exchange->results[0], table, &columns[i]) &&
+            count++ < MISSING_MAX)
             det_buffer_format(
                 &verification->missing, "%s%s.%s (%s)", verification->missing.size ? ", " : "",
                 table, columns[i].name, columns[i].type);
     }
+    if (count > MISSING_MAX)
+        det_buffer_format(&verification->missing, " and %zu more", count - MISSING_MAX);
     return det_buffer_status(&verification->missing);
 }
 
@@ -249,7 +255,7 @@ static int take_row(struct postgres_exchange *exchange, void *context)
 }
 
 /* Which store it is, before its columns: a newer one may have others. */
-static int verify_row(struct verification *verification, struct det_error *reterr)
+static int read_row(struct verification *verification, struct det_error *reterr)
 {
     const struct postgres_job job = { send_row, take_row, verification, true, 0 };
     struct postgres_store *store = verification->store;
@@ -264,49 +270,87 @@ static int verify_row(struct verification *verification, struct det_error *reter
             "the schema %s has a table \"store\" that is not detent's; say another one with "
             "schema=... in the URL",
             store->url.schema);
-    if (r < 0)
-        return failed(&failure, r, reterr);
-    if (verification->schema != POSTGRES_SCHEMA) {
-        r = det_error_set(
-            reterr, DET_ERR_VERSION,
-            "the tables in the schema %s are of version %lld, this program knows %d; take a newer "
-            "detent",
-            store->url.schema, (long long)verification->schema, POSTGRES_SCHEMA);
-        if (reterr) {
-            reterr->expected = POSTGRES_SCHEMA;
-            reterr->actual = (uint64_t)verification->schema;
-        }
-    }
-    return r;
+    return r < 0 ? failed(&failure, r, reterr) : 0;
 }
 
-static int verify(struct postgres_store *store, const char *identity, struct det_error *reterr)
+static int verify_schema(const struct verification *verification, struct det_error *reterr)
 {
-    struct verification verification = { .store = store };
-    const struct postgres_job job = { send_columns, take_columns, &verification, true, 0 };
+    const struct postgres_store *store = verification->store;
+    bool is_older = verification->schema >= 1 && verification->schema < POSTGRES_SCHEMA;
+
+    if (verification->schema == POSTGRES_SCHEMA || (is_older && !store->is_read_only))
+        return 0;
+    (void)det_error_set(
+        reterr, DET_ERR_VERSION,
+        "the tables in the schema %s are of version %lld, this program knows %d; %s",
+        store->url.schema, (long long)verification->schema, POSTGRES_SCHEMA,
+        is_older ? "upgrade them with \"detent store upgrade\" or open the store for writing"
+                 : "take a newer detent");
+    if (reterr) {
+        reterr->expected = POSTGRES_SCHEMA;
+        reterr->actual = (uint64_t)verification->schema;
+    }
+    return DET_ERR_VERSION;
+}
+
+/* Somebody else may be first: then the schema is ours, which is as good. */
+static int upgrade(struct verification *verification, struct det_error *reterr)
+{
+    struct postgres_failure failure = { 0 };
+    int r, again;
+
+    r = det_postgres_upgrade(verification->store, verification->schema, &failure);
+    if (r == 0)
+        return 0;
+    again = read_row(verification, NULL);
+    if (again == 0 && verification->schema == POSTGRES_SCHEMA)
+        return 0;
+    return failed(&failure, r, reterr);
+}
+
+static int verify_columns(struct verification *verification, struct det_error *reterr)
+{
+    const struct postgres_job job = { send_columns, take_columns, verification, true, 0 };
     struct postgres_failure failure;
     int r;
 
-    det_buffer_init(&verification.missing, store->store.allocator);
-    r = verify_row(&verification, reterr);
-    if (r == 0) {
-        r = det_postgres_run(store, &job, &failure);
-        if (r < 0)
-            r = failed(&failure, r, reterr);
-        else if (verification.missing.size)
-            r = det_error_set(
-                reterr, DET_ERR_FOREIGN,
-                "the schema %s lacks, or has with another type: %s; nothing was changed",
-                store->url.schema, det_buffer_text(&verification.missing));
-    }
-    det_buffer_deinit(&verification.missing);
+    det_buffer_init(&verification->missing, verification->store->store.allocator);
+    r = det_postgres_run(verification->store, &job, &failure);
+    if (r < 0)
+        r = failed(&failure, r, reterr);
+    else if (verification->missing.size)
+        r = det_error_set(
+            reterr, DET_ERR_FOREIGN,
+            "the schema %s: take the newest backup, or another schema; it lacks, or has with "
+            "another "
+            "type: %s",
+            verification->store->url.schema, det_buffer_text(&verification->missing));
+    det_buffer_deinit(&verification->missing);
+    return r;
+}
+
+/* It is upgraded only when it is the one that is wanted. */
+static int verify(struct postgres_store *store, const char *identity, struct det_error *reterr)
+{
+    struct verification verification = { .store = store };
+    int r;
+
+    r = read_row(&verification, reterr);
+    if (r == 0)
+        r = verify_schema(&verification, reterr);
     if (r == 0 && identity && strcmp(identity, verification.identity) != 0)
         r = det_error_set(
             reterr, DET_ERR_FOREIGN, "the store in the schema %s is %s, and not %s",
             store->url.schema, verification.identity, identity);
+    if (r == 0 && verification.schema < POSTGRES_SCHEMA)
+        r = upgrade(&verification, reterr);
     if (r == 0)
-        memcpy(store->store.identity, verification.identity, sizeof store->store.identity);
-    return r;
+        r = verify_columns(&verification, reterr);
+    if (r < 0)
+        return r;
+    memcpy(store->store.identity, verification.identity, sizeof store->store.identity);
+    store->store.schema = POSTGRES_SCHEMA;
+    return 0;
 }
 
 int det_postgres_schema_open(

@@ -177,8 +177,50 @@ static int decoded(int r)
     return r == 0 || r == DET_ERR_VERSION ? r : DET_ERR_CORRUPT;
 }
 
+/* In the frame of a record: a byte of the format, then a number of 7 bits a byte; 0: none. */
+static uint32_t version_of(struct det_chain_bytes bytes)
+{
+    const uint8_t *at = bytes.data;
+    uint64_t version = 0;
+
+    for (size_t i = 1; i < bytes.size && i <= 5; i++) {
+        version |= (uint64_t)(at[i] & 0x7f) << (7 * (i - 1));
+        if (!(at[i] & 0x80))
+            return version <= UINT32_MAX ? (uint32_t)version : 0;
+    }
+    return 0;
+}
+
+/* 1 when the store's user has written it. */
+static int upcast(
+    const struct det_store *store, struct det_upcast *old, const struct det_record *record,
+    void *value)
+{
+    int r;
+
+    old->version = version_of((struct det_chain_bytes){ .data = old->bytes, .size = old->size });
+    if (!store->upcast || old->version == 0 || old->version >= record->version)
+        return 0;
+    memset(value, 0, record->size);
+    r = store->upcast(store->upcast_user, old, value);
+    return r > 0 && det_record_validate(record, value, NULL) < 0 ? DET_ERR_INVALID : r;
+}
+
+static int decode(
+    const struct det_store *store, struct det_upcast old, const struct det_record *record,
+    void *value)
+{
+    int r;
+
+    r = upcast(store, &old, record, value);
+    if (r == 0)
+        r = det_record_decode(record, old.bytes, old.size, value, NULL);
+    return decoded(r > 0 ? 0 : r);
+}
+
 int det_row_payload_decode(
-    const struct det_machine *machine, uint16_t kind, struct det_chain_bytes payload, void *event)
+    const struct det_store *store, const struct det_machine *machine, uint16_t kind,
+    struct det_chain_bytes payload, void *event)
 {
     unsigned number = kind;
 
@@ -187,9 +229,13 @@ int det_row_payload_decode(
     memcpy(event, &number, sizeof number);
     if (!payload.data)
         return 0;
-    return decoded(det_record_decode(
-        det_machine_payload(machine, kind), payload.data, payload.size,
-        (char *)event + machine->events[kind].payload_offset, NULL));
+    return decode(
+        store,
+        (struct det_upcast){ .machine = machine,
+                             .event = machine->events[kind].name,
+                             .bytes = payload.data,
+                             .size = payload.size },
+        det_machine_payload(machine, kind), (char *)event + machine->events[kind].payload_offset);
 }
 
 int det_row_data_encode(
@@ -199,10 +245,13 @@ int det_row_data_encode(
     return encode(det_machine_data(machine), data, buffer, ret);
 }
 
-int det_row_data_decode(const struct det_machine *machine, struct det_chain_bytes bytes, void *data)
+int det_row_data_decode(
+    const struct det_store *store, const struct det_machine *machine, struct det_chain_bytes bytes,
+    void *data)
 {
-    return decoded(
-        det_record_decode(det_machine_data(machine), bytes.data, bytes.size, data, NULL));
+    return decode(
+        store, (struct det_upcast){ .machine = machine, .bytes = bytes.data, .size = bytes.size },
+        det_machine_data(machine), data);
 }
 
 struct det_chain_event det_row_chain_event(
@@ -226,6 +275,25 @@ struct det_chain_event det_row_chain_event(
         .cause = event->cause,
         .payload = payload,
     };
+}
+
+struct det_chain_start det_row_chain_start(
+    const struct det_store_commit *commit, struct det_chain_bytes data)
+{
+    const struct det_store_head *head = commit->head;
+    struct det_chain_start start = {
+        .machine = commit->machine->name,
+        .id = commit->id,
+        .at = head->started_at,
+    };
+
+    if (!commit->is_new || commit->is_start_unknown || head->sequence > 0)
+        return start;
+    det_assert(head->state < commit->machine->state_count);
+    start.version = commit->machine->version;
+    start.state = commit->machine->states[head->state].name;
+    start.data = data;
+    return start;
 }
 
 struct det_chain_head det_row_chain_head(

@@ -43,19 +43,25 @@ DET_MUST_CHECK int det_row_payload_encode(
     const struct det_machine *machine, const void *event, struct det_buffer *buffer,
     struct det_chain_bytes *ret);
 /* The event struct of a kind, whole: its kind and its payload; without bytes the payload is zero.
- * `event` has the machine's event_size. DET_ERR_VERSION, DET_ERR_CORRUPT. */
+ * `event` has the machine's event_size. What an older version wrote goes to the store's `upcast`
+ * first. DET_ERR_VERSION, DET_ERR_CORRUPT. */
 DET_MUST_CHECK int det_row_payload_decode(
-    const struct det_machine *machine, uint16_t kind, struct det_chain_bytes payload, void *event);
+    const struct det_store *store, const struct det_machine *machine, uint16_t kind,
+    struct det_chain_bytes payload, void *event);
 DET_MUST_CHECK int det_row_data_encode(
     const struct det_machine *machine, const void *data, struct det_buffer *buffer,
     struct det_chain_bytes *ret);
 DET_MUST_CHECK int det_row_data_decode(
-    const struct det_machine *machine, struct det_chain_bytes bytes, void *data);
+    const struct det_store *store, const struct det_machine *machine, struct det_chain_bytes bytes,
+    void *data);
 
 /* What chain.h wants to know; the head without its reason, data and hash. */
 struct det_chain_event det_row_chain_event(
     const struct det_machine *machine, const char *id, const struct det_store_event *event,
     struct det_chain_bytes payload);
+/* The start of a new instance with this data; not recorded where the commit does not have it. */
+struct det_chain_start det_row_chain_start(
+    const struct det_store_commit *commit, struct det_chain_bytes data);
 struct det_chain_head det_row_chain_head(
     const struct det_machine *machine, const char *id, const struct det_store_head *head);
 

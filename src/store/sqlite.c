@@ -224,7 +224,7 @@ static int open_writer(
     forget_cached(store);
     r = det_sqlite_connect(store, true, !options->must_exist, &store->writer, reterr);
     if (r == 0)
-        r = det_sqlite_schema(store, &store->writer, !options->must_exist, reterr);
+        r = det_sqlite_schema(store, &store->writer, options, reterr);
     if (r < 0)
         return r;
     store->checkpoint_at = (int)store->checkpoint_pages;
@@ -269,24 +269,13 @@ static int open_readers(
 
         r = det_sqlite_connect(store, false, false, reader, reterr);
         if (r == 0 && i == 0 && options->is_read_only)
-            r = det_sqlite_schema(store, reader, false, reterr);
+            r = det_sqlite_schema(store, reader, options, reterr);
         if (r < 0)
             return r;
         reader->next = store->free;
         store->free = reader;
     }
     return 0;
-}
-
-static int check_identity(
-    const struct sqlite_store *store, const char *wanted, struct det_error *reterr)
-{
-    if (!wanted || strcmp(wanted, store->store.identity) == 0)
-        return 0;
-    return det_error_set(
-        reterr, DET_ERR_FOREIGN,
-        "%s is the store %s, not %s: another one has taken its place; put the right file back",
-        store->path, store->store.identity, wanted);
 }
 
 /* Readers go first and leave the log alone; the writer, last, brings it into the file. */
@@ -343,6 +332,7 @@ static const struct det_store_ops sqlite_ops = {
     .lease = det_sqlite_lease,
     .lock = det_sqlite_lock,
     .snapshot = det_sqlite_snapshot,
+    .start = det_sqlite_start,
     .prune = det_sqlite_prune,
     .check = det_sqlite_check,
     .is_lost = is_lost,
@@ -370,9 +360,9 @@ static int open_parts(
         return r;
     r = det_sqlite_renames_open(store, &store->readers[0]);
     if (r < 0)
-        return det_error_set(
+        (void)det_error_set(
             reterr, r, "%s: cannot read its renames: %s", store->path, det_error_text(r));
-    return check_identity(store, options->identity, reterr);
+    return r;
 }
 
 static int sqlite_open(
@@ -395,7 +385,8 @@ static int sqlite_open(
     store->store.allocator = options->allocator;
     store->cache_pages = CACHE_DEFAULT;
     store->checkpoint_pages = DET_SQLITE_CHECKPOINT_PAGES;
-    store->event_ids_span = options->event_ids_span > 0 ? options->event_ids_span : IDS_DEFAULT;
+    store->store.event_ids_span =
+        options->event_ids_span > 0 ? options->event_ids_span : IDS_DEFAULT;
     det_buffer_init(&store->scratch.bytes, options->allocator);
     det_buffer_init(&store->scratch.spans, options->allocator);
     det_buffer_init(&store->scratch.hashes, options->allocator);

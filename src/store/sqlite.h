@@ -23,13 +23,14 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
+#include "base/arena.h"
 #include "base/buffer.h"
 #include "store/chain.h"
 #include "store/group.h"
 #include "store/renames.h"
 #include "store/row.h"
 
-#define DET_SQLITE_SCHEMA         1
+#define DET_SQLITE_SCHEMA         2
 #define DET_SQLITE_APPLICATION_ID 0x64657465
 /* After how many pages in the log they are brought into the file. */
 #define DET_SQLITE_CHECKPOINT_PAGES 10000
@@ -41,21 +42,34 @@ enum sqlite_statement {
     STATEMENT_COUNT
 };
 
+/* What a parameter stands for. SQLite looks at texts and bytes when the statement is stepped: the
+ * same place and size are the same value, whatever is there by then. */
+struct sqlite_bound {
+    enum { BOUND_NOT, BOUND_NUMBER, BOUND_TEXT, BOUND_BYTES } kind;
+    const void *data; /* NULL, of a text or bytes: NULL */
+    int64_t number;   /* or the size */
+};
+/* Of the statements that write an event: there half of the parameters are what they were. */
+#define BOUND_MAX 17
+
 struct sqlite_connection {
     sqlite3 *database;
     sqlite3_stmt *statements[STATEMENT_COUNT];
+    struct sqlite_bound updated[BOUND_MAX], inserted[BOUND_MAX];
     bool is_failed; /* input or output has failed on it */
     const struct det_allocator *allocator;
+    const struct det_store *store;
     struct sqlite_connection *next; /* of those that are free */
-    struct det_buffer values;       /* decoded structs of the row that is shown */
+    struct det_buffer values;       /* decoded structs of the row that is loaded */
 };
 
 /* One use of a statement: bind in order, step, look at the columns, end. */
 struct sqlite_call {
     struct sqlite_connection *connection;
     sqlite3_stmt *statement;
-    int bound; /* parameters so far */
-    int code;  /* of SQLite; the first one that is not good stays */
+    struct sqlite_bound *kept; /* what its parameters are already; NULL: not known */
+    int bound;                 /* parameters so far */
+    int code;                  /* of SQLite; the first one that is not good stays */
 };
 
 /* The driver's handle of an instance. */
@@ -84,7 +98,6 @@ struct sqlite_store {
     char *path, *vfs; /* vfs NULL: SQLite's own choice */
     uint64_t cache_pages;
     uint64_t checkpoint_pages; /* in the log, after which they are brought into the file */
-    det_time event_ids_span;
     struct det_file *lock, *kept[2];
     struct det_group *group;
     struct sqlite_connection writer; /* database NULL: for reading only */
@@ -115,6 +128,12 @@ static inline struct sqlite_instance *sqlite_instance_of(struct det_store_instan
 
 /* What a code of SQLite is for us; 0 for its good ones. */
 int det_sqlite_error(int code);
+/* A write beyond the limit on the size of files is to SQLite a failed one, but it is known that
+ * nothing was written: SQLITE_FULL, as on a full disk. Any other code as it is. `is_log`: it was a
+ * write to the log, else to the file. */
+int det_sqlite_settle(sqlite3 *database, int code, bool is_log);
+/* What somebody can do about an error. */
+const char *det_sqlite_remedy(int r);
 /* Fills `reterr`: which file, what was tried, what SQLite says. Returns the error of `code`. */
 int det_sqlite_explain(
     const struct sqlite_store *store, sqlite3 *database, int code, const char *what,
@@ -153,9 +172,45 @@ DET_MUST_CHECK int det_sqlite_do(
 /* Ends a transaction, if there is one, without its changes. */
 void det_sqlite_roll_back(struct sqlite_connection *connection);
 
-/* sqlite_schema.c: the gate, the tables. `can_create` is false when they must be there. */
+/* sqlite_page.c */
+
+/* One statement, with a connection of the pool. */
+struct sqlite_question {
+    enum sqlite_statement statement;
+    void (*bind)(struct sqlite_call *call, void *context); /* NULL: it has no parameters */
+    int (*read)(struct sqlite_call *call, void *context);
+    void *context;
+};
+/* Lets each row be read; a non-zero answer ends it and is returned. So a row that is looked for is
+ * best answered with 1: then 0 says that there is none. */
+DET_MUST_CHECK int det_sqlite_ask(
+    struct sqlite_store *store, const struct sqlite_question *question);
+
+/* Rows that are shown when the connection that read them is free again. */
+struct sqlite_page {
+    size_t row_size;
+    struct det_arena texts; /* and whatever else the rows point to */
+    struct det_buffer rows;
+};
+void det_sqlite_page_init(
+    struct sqlite_page *page, const struct det_allocator *allocator, size_t row_size);
+void det_sqlite_page_deinit(struct sqlite_page *page);
+void det_sqlite_page_clear(struct sqlite_page *page);
+/* Replaces a text, which may be NULL, by a copy that stays as long as the page. */
+DET_MUST_CHECK int det_sqlite_page_keep(struct sqlite_page *page, const char **text);
+/* 1: the page is full now. */
+DET_MUST_CHECK int det_sqlite_page_add(struct sqlite_page *page, const void *row);
+/* The first row, for NULL, or the one behind another; NULL: there is none. */
+const void *det_sqlite_page_next(const struct sqlite_page *page, const void *row);
+
+/* sqlite_schema.c: the gate, the tables, which store it is. */
 DET_MUST_CHECK int det_sqlite_schema(
-    struct sqlite_store *store, struct sqlite_connection *connection, bool can_create,
+    struct sqlite_store *store, struct sqlite_connection *connection,
+    const struct det_store_options *options, struct det_error *reterr);
+
+/* sqlite_upgrade.c: from an older schema to ours, in a transaction that is left open. */
+DET_MUST_CHECK int det_sqlite_upgrade(
+    struct sqlite_store *store, struct sqlite_connection *connection, int64_t schema,
     struct det_error *reterr);
 
 /* sqlite_batch.c */
@@ -216,6 +271,8 @@ void det_sqlite_release(struct det_store *store, struct det_store_instance *inst
 int det_sqlite_answer(
     struct det_store *store, struct det_store_instance *instance, const char *event_id,
     struct det_store_answer *ret);
+int det_sqlite_start(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret);
 int det_sqlite_snapshot(
     struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret);
 
@@ -232,16 +289,27 @@ struct sqlite_event {
 DET_MUST_CHECK int det_sqlite_event_read(
     struct sqlite_connection *connection, int64_t position, int64_t key, struct sqlite_call *call,
     struct sqlite_event *ret);
+/* The same in short, for a walk back. */
+struct sqlite_step {
+    int64_t position, previous;
+    uint64_t sequence;
+};
+/* DET_ERR_CORRUPT also when it has not the sequence that is expected there. */
+DET_MUST_CHECK int det_sqlite_step_read(
+    struct sqlite_connection *connection, int64_t key, int64_t position, uint64_t expected,
+    struct sqlite_step *ret);
 int det_sqlite_events(
     struct det_store *store, struct det_store_instance *instance, uint64_t after,
     int (*visit)(void *context, const struct det_store_event *row), void *context);
-int det_sqlite_prune(
-    struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
-    det_time answers_before, uint64_t *ret);
 /* Previous states from the events, most recent first, and from the snapshot where they end. */
 DET_MUST_CHECK int det_sqlite_history(
     const struct sqlite_store *store, struct sqlite_connection *reader,
     const struct sqlite_instance *instance, struct det_store_loaded *loaded);
+
+/* sqlite_prune.c */
+int det_sqlite_prune(
+    struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
+    det_time answers_before, uint64_t *ret);
 
 /* sqlite_list.c */
 

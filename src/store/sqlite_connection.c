@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* sqlite_connection.c - connections to the file and the use of their statements. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -52,11 +53,25 @@ int det_sqlite_error(int code)
     }
 }
 
-static const char *remedy(int r)
+int det_sqlite_settle(sqlite3 *database, int code, bool is_log)
+{
+    sqlite3_file *file = NULL;
+    int number = 0;
+
+    if (code != SQLITE_IOERR_WRITE)
+        return code;
+    (void)sqlite3_file_control(
+        database, "main", is_log ? SQLITE_FCNTL_JOURNAL_POINTER : SQLITE_FCNTL_FILE_POINTER, &file);
+    if (file && file->pMethods)
+        (void)file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &number);
+    return number == EFBIG ? SQLITE_FULL : code;
+}
+
+const char *det_sqlite_remedy(int r)
 {
     switch (r) {
     case DET_ERR_NO_SPACE:
-        return "make space on the disk, then try again";
+        return "make space on the disk, or raise the limit on the size of files, then try again";
     case DET_ERR_READ_ONLY:
         return "change who may write there, or open it for reading only";
     case DET_ERR_CORRUPT:
@@ -81,7 +96,7 @@ int det_sqlite_explain(
 
     (void)det_error_set(
         reterr, r, "%s: cannot %s: %s%s%s; %s", store->path, what, sqlite3_errstr(code),
-        number ? ": " : "", number ? strerror(number) : "", remedy(r));
+        number ? ": " : "", number ? strerror(number) : "", det_sqlite_remedy(r));
     if (reterr && r == DET_ERR_IO)
         reterr->cause = number;
     return r;
@@ -127,6 +142,7 @@ int det_sqlite_connect(
     else
         flags |= SQLITE_OPEN_READONLY;
     connection->allocator = store->store.allocator;
+    connection->store = &store->store;
     det_buffer_init(&connection->values, store->store.allocator);
     code = sqlite3_open_v2(store->path, &connection->database, flags, store->vfs);
     if (code == SQLITE_OK)
@@ -147,6 +163,8 @@ void det_sqlite_disconnect(struct sqlite_connection *connection)
     if (connection->database)
         (void)sqlite3_close(connection->database);
     connection->database = NULL;
+    memset(connection->updated, 0, sizeof connection->updated);
+    memset(connection->inserted, 0, sizeof connection->inserted);
     det_buffer_deinit(&connection->values);
 }
 
@@ -189,10 +207,22 @@ void det_sqlite_reader_end(struct sqlite_store *store, struct sqlite_connection 
 /* The first code that is not good stays. */
 static void note(struct sqlite_call *call, int code)
 {
+    if (code == SQLITE_OK)
+        return;
     if (call->code == SQLITE_OK)
         call->code = code;
     if ((code & 0xff) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM)
         call->connection->is_failed = true;
+    if (call->kept)
+        memset(call->kept, 0, BOUND_MAX * sizeof *call->kept);
+}
+
+static struct sqlite_bound *kept_of(
+    struct sqlite_connection *connection, enum sqlite_statement statement)
+{
+    if (statement == STATEMENT_INSTANCE_UPDATE)
+        return connection->updated;
+    return statement == STATEMENT_EVENT_INSERT ? connection->inserted : NULL;
 }
 
 void det_sqlite_call(
@@ -207,29 +237,44 @@ void det_sqlite_call(
                       connection->database, statement_texts[statement], -1,
                       SQLITE_PREPARE_PERSISTENT, kept, NULL));
     call->statement = *kept;
+    call->kept = kept_of(connection, statement);
+}
+
+/* The next parameter; false: it is that already, or there is no use in binding it. */
+static inline bool must_bind(struct sqlite_call *call, struct sqlite_bound wanted)
+{
+    struct sqlite_bound *kept;
+    int index = call->bound++;
+
+    if (call->code != SQLITE_OK)
+        return false;
+    if (!call->kept)
+        return true;
+    det_assert(index < BOUND_MAX);
+    kept = &call->kept[index];
+    if (kept->kind == wanted.kind && kept->number == wanted.number && kept->data == wanted.data)
+        return false;
+    *kept = wanted;
+    return true;
 }
 
 void det_sqlite_text(struct sqlite_call *call, const char *text)
 {
-    call->bound++;
-    if (call->code == SQLITE_OK)
-        note(
-            call,
-            sqlite3_bind_text(
-                call->statement, call->bound, text, text ? (int)strlen(text) : 0, SQLITE_STATIC));
+    size_t size = text ? strlen(text) : 0;
+
+    if (must_bind(call, (struct sqlite_bound){ BOUND_TEXT, text, (int64_t)size }))
+        note(call, sqlite3_bind_text(call->statement, call->bound, text, (int)size, SQLITE_STATIC));
 }
 
 void det_sqlite_number(struct sqlite_call *call, int64_t number)
 {
-    call->bound++;
-    if (call->code == SQLITE_OK)
+    if (must_bind(call, (struct sqlite_bound){ BOUND_NUMBER, NULL, number }))
         note(call, sqlite3_bind_int64(call->statement, call->bound, number));
 }
 
 void det_sqlite_bytes(struct sqlite_call *call, struct det_chain_bytes bytes)
 {
-    call->bound++;
-    if (call->code == SQLITE_OK)
+    if (must_bind(call, (struct sqlite_bound){ BOUND_BYTES, bytes.data, (int64_t)bytes.size }))
         note(
             call, sqlite3_bind_blob64(
                       call->statement, call->bound, bytes.data, bytes.size, SQLITE_STATIC));
@@ -237,9 +282,7 @@ void det_sqlite_bytes(struct sqlite_call *call, struct det_chain_bytes bytes)
 
 void det_sqlite_null(struct sqlite_call *call)
 {
-    call->bound++;
-    if (call->code == SQLITE_OK)
-        note(call, sqlite3_bind_null(call->statement, call->bound));
+    det_sqlite_text(call, NULL);
 }
 
 int det_sqlite_step(struct sqlite_call *call)
@@ -253,6 +296,7 @@ int det_sqlite_step(struct sqlite_call *call)
         return 1;
     if (code == SQLITE_DONE)
         return 0;
+    code = det_sqlite_settle(call->connection->database, code, true);
     note(call, code);
     return det_sqlite_error(code);
 }

@@ -6,7 +6,9 @@
  *     instances.last_event --> e9 --previous--> e8 --> ... --> e4 --> 0
  *
  * Who wants them oldest first gets them in chunks: one walk back notes where each chunk begins;
- * then each chunk, the oldest first, is walked again, noted and shown in turn. */
+ * then each chunk, the oldest first, is walked again and noted; and what is noted is read, the
+ * oldest first, page by page. Each page is a transaction of its own. What was deleted since it was
+ * noted is missed, and the rest is noted again. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -51,16 +53,9 @@ int det_sqlite_event_read(
     return det_sqlite_get_hash(call, 14, &ret->hash);
 }
 
-/* One event of a walk back, in short. */
-struct step {
-    int64_t position, previous;
-    uint64_t sequence;
-};
-
-/* Reads the event at `position`, which must have the sequence that is expected there. */
-static int read_step(
+int det_sqlite_step_read(
     struct sqlite_connection *connection, int64_t key, int64_t position, uint64_t expected,
-    struct step *ret)
+    struct sqlite_step *ret)
 {
     struct sqlite_call call;
     int r;
@@ -111,13 +106,13 @@ struct range {
 static int note_steps(
     struct sqlite_connection *reader, struct range range, struct det_buffer *steps)
 {
-    struct step step;
+    struct sqlite_step step;
     size_t count = 0;
     int r;
 
     det_buffer_clear(steps);
     while (range.position && range.sequence > range.after && count < range.limit) {
-        r = read_step(reader, range.key, range.position, range.sequence, &step);
+        r = det_sqlite_step_read(reader, range.key, range.position, range.sequence, &step);
         if (r < 0)
             return r;
         if (count++ % range.stride == 0)
@@ -130,27 +125,32 @@ static int note_steps(
     return 0;
 }
 
-static struct step step_at(const struct det_buffer *steps, size_t index)
-{
-    struct step step;
-
-    memcpy(&step, steps->data + index * sizeof step, sizeof step);
-    return step;
-}
-
-struct show {
-    const struct sqlite_store *store;
-    struct sqlite_connection *reader;
+/* `chunks` and `steps` are stacks, the oldest on top. */
+struct event_walk {
+    struct sqlite_store *store;
     const struct sqlite_instance *instance;
-    int (*visit)(void *context, const struct det_store_event *row);
-    void *context;
+    uint64_t after; /* the last one that is in a page */
+    struct det_buffer chunks, steps;
+    bool is_noted;
+    struct sqlite_page page;
 };
 
-/* The names are those that the machine has for them now. */
-static void rename_event(const struct show *show, int64_t position, struct det_chain_event *event)
+static bool pop(struct det_buffer *steps, struct sqlite_step *ret)
 {
-    const struct det_machine *machine = show->instance->machine;
-    const struct det_renames *renames = show->store->renames;
+    if (!steps->size)
+        return false;
+    steps->size -= sizeof *ret;
+    memcpy(ret, steps->data + steps->size, sizeof *ret);
+    steps->data[steps->size] = 0;
+    return true;
+}
+
+/* The names are those that the machine has for them now. */
+static void rename_event(
+    const struct event_walk *walk, int64_t position, struct det_chain_event *event)
+{
+    const struct det_machine *machine = walk->instance->machine;
+    const struct det_renames *renames = walk->store->renames;
 
     event->from = det_renames_apply(renames, machine, DET_NAME_STATE, position, event->from);
     event->to = det_renames_apply(renames, machine, DET_NAME_STATE, position, event->to);
@@ -158,9 +158,10 @@ static void rename_event(const struct show *show, int64_t position, struct det_c
 }
 
 static int to_store_event(
-    const struct det_machine *machine, const struct sqlite_event *row, char *value,
+    const struct event_walk *walk, const struct sqlite_event *row, char *value,
     struct det_store_event *ret)
 {
+    const struct det_machine *machine = walk->instance->machine;
     int outcome = det_row_outcome_find(row->event.outcome);
     int r;
 
@@ -184,86 +185,138 @@ static int to_store_event(
     if (r < 0 || ret->event == UINT16_MAX)
         return r;
     ret->value = value;
-    return det_row_payload_decode(machine, ret->event, row->event.payload, value);
+    return det_row_payload_decode(
+        &walk->store->store, machine, ret->event, row->event.payload, value);
 }
 
-static int show_event(const struct show *show, int64_t position)
+/* Reads an event into the page; 1: the page is full now. */
+static int read_event(struct event_walk *walk, struct sqlite_connection *reader, int64_t position)
 {
-    const struct det_machine *machine = show->instance->machine;
-    struct sqlite_connection *reader = show->reader;
+    const struct det_machine *machine = walk->instance->machine;
+    char *value = det_arena_alloc(&walk->page.texts, machine->event_size);
     struct sqlite_event row;
     struct det_store_event event;
     struct sqlite_call call;
-    char *value;
     int r;
 
-    det_buffer_clear(&reader->values);
-    value = det_buffer_extend(&reader->values, machine->event_size);
     if (!value)
         return DET_ERR_NO_MEMORY;
-    r = det_sqlite_event_read(reader, position, show->instance->key, &call, &row);
+    r = det_sqlite_event_read(reader, position, walk->instance->key, &call, &row);
     if (r == 0) {
-        rename_event(show, position, &row.event);
-        r = to_store_event(machine, &row, value, &event);
+        rename_event(walk, position, &row.event);
+        r = to_store_event(walk, &row, value, &event);
     }
     if (r == 0)
-        r = show->visit(show->context, &event);
+        r = det_sqlite_page_keep(&walk->page, &event.event_id);
+    if (r == 0)
+        r = det_sqlite_page_keep(&walk->page, &event.cause);
+    if (r == 0) {
+        walk->after = event.sequence;
+        r = det_sqlite_page_add(&walk->page, &event);
+    }
     det_sqlite_end(&call);
     return r;
 }
 
-static int show_chunk(
-    const struct show *show, const struct step *first, uint64_t after, struct det_buffer *steps)
+static int note_chunks(struct event_walk *walk, struct sqlite_connection *reader)
 {
+    struct range range = {
+        .key = walk->instance->key, .after = walk->after, .stride = CHUNK, .limit = SIZE_MAX
+    };
     int r;
 
-    r = note_steps(
-        show->reader,
-        (struct range){ show->instance->key, first->position, first->sequence, after, 1, CHUNK },
-        steps);
-    for (size_t i = steps->size / sizeof(struct step); r == 0 && i > 0; i--)
-        r = show_event(show, step_at(steps, i - 1).position);
+    walk->is_noted = true;
+    det_buffer_clear(&walk->steps);
+    r = read_last(reader, range.key, &range.position, &range.sequence);
+    return r < 0 ? r : note_steps(reader, range, &walk->chunks);
+}
+
+/* 1: there is a next one. */
+static int next_step(
+    struct event_walk *walk, struct sqlite_connection *reader, struct sqlite_step *ret)
+{
+    int64_t key = walk->instance->key;
+    struct sqlite_step first;
+    int r = 0;
+
+    if (!walk->steps.size && pop(&walk->chunks, &first))
+        r = note_steps(
+            reader, (struct range){ key, first.position, first.sequence, walk->after, 1, CHUNK },
+            &walk->steps);
+    return r < 0 ? r : pop(&walk->steps, ret);
+}
+
+static int read_noted(struct event_walk *walk, struct sqlite_connection *reader)
+{
+    struct sqlite_step step;
+    int r;
+
+    while ((r = next_step(walk, reader, &step)) > 0) {
+        r = read_event(walk, reader, step.position);
+        if (r != 0)
+            break;
+    }
     return r;
 }
 
-static int show_all(const struct show *show, uint64_t after)
+/* 1: there may be more. */
+static int read_page(struct event_walk *walk)
 {
-    struct range range = {
-        .key = show->instance->key, .after = after, .stride = CHUNK, .limit = SIZE_MAX
-    };
-    struct det_buffer chunks, steps;
+    struct sqlite_connection *reader;
+    bool was_noted = walk->is_noted;
     int r;
 
-    det_buffer_init(&chunks, show->reader->allocator);
-    det_buffer_init(&steps, show->reader->allocator);
-    r = read_last(show->reader, range.key, &range.position, &range.sequence);
+    det_sqlite_page_clear(&walk->page);
+    r = det_sqlite_reader(walk->store, &reader);
+    if (r < 0)
+        return r;
+    if (!was_noted)
+        r = note_chunks(walk, reader);
     if (r == 0)
-        r = note_steps(show->reader, range, &chunks);
-    for (size_t i = chunks.size / sizeof(struct step); r == 0 && i > 0; i--) {
-        struct step first = step_at(&chunks, i - 1);
-
-        r = show_chunk(show, &first, after, &steps);
+        r = read_noted(walk, reader);
+    if (r == DET_ERR_CORRUPT && was_noted) {
+        r = note_chunks(walk, reader);
+        if (r == 0)
+            r = read_noted(walk, reader);
     }
-    det_buffer_deinit(&chunks);
-    det_buffer_deinit(&steps);
+    det_sqlite_reader_end(walk->store, reader);
     return r;
+}
+
+/* What could be read before an error is shown before it is told. */
+static int show_events(
+    struct event_walk *walk, int (*visit)(void *context, const struct det_store_event *row),
+    void *context)
+{
+    int r, more;
+
+    do {
+        const struct det_store_event *row = NULL;
+
+        more = read_page(walk);
+        r = 0;
+        while (r == 0 && (row = det_sqlite_page_next(&walk->page, row)))
+            r = visit(context, row);
+    } while (r == 0 && more > 0);
+    return r == 0 && more < 0 ? more : r;
 }
 
 int det_sqlite_events(
     struct det_store *base, struct det_store_instance *instance, uint64_t after,
     int (*visit)(void *context, const struct det_store_event *row), void *context)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    struct show show = {
-        .store = store, .instance = sqlite_instance_of(instance), .visit = visit, .context = context
-    };
+    struct event_walk walk = { .store = sqlite_store_of(base),
+                               .instance = sqlite_instance_of(instance),
+                               .after = after };
     int r;
 
-    r = det_sqlite_reader(store, &show.reader);
-    if (r < 0)
-        return r;
-    r = show_all(&show, after);
-    det_sqlite_reader_end(store, show.reader);
+    det_buffer_init(&walk.chunks, base->allocator);
+    det_buffer_init(&walk.steps, base->allocator);
+    det_sqlite_page_init(&walk.page, base->allocator, sizeof(struct det_store_event));
+    r = show_events(&walk, visit, context);
+    det_buffer_deinit(&walk.chunks);
+    det_buffer_deinit(&walk.steps);
+    det_sqlite_page_deinit(&walk.page);
     return r;
 }
 
@@ -375,122 +428,4 @@ int det_sqlite_history(
     if (r <= 0 || !past.is_cut)
         return r < 0 ? r : 0;
     return add_snapshot_history(reader, instance, &past, loaded);
-}
-
-/* Pruning. */
-
-struct pruning {
-    struct sqlite_instance *instance;
-    uint64_t sequence;
-    det_time answers_before;
-    uint64_t deleted;
-};
-
-/* The sequence up to which events may go: that of the snapshot, if there is a good one. */
-static int read_limit(struct sqlite_store *store, struct pruning *pruning)
-{
-    struct sqlite_call call;
-    struct sqlite_head row = { .head.sequence = 0 };
-    int r;
-
-    det_sqlite_call(&store->writer, STATEMENT_SNAPSHOT_READ, &call);
-    det_sqlite_number(&call, pruning->instance->key);
-    r = det_sqlite_step(&call);
-    if (r > 0) {
-        r = det_sqlite_head_read(&call, &row);
-        if (r == 0 && det_chain_snapshot_checksum(
-                          &row.head, det_sqlite_get_text(&call, 15, false),
-                          det_sqlite_get_number(&call, 16)) != row.checksum)
-            r = DET_ERR_CORRUPT;
-    }
-    det_sqlite_end(&call);
-    if (row.head.sequence < pruning->sequence)
-        pruning->sequence = row.head.sequence;
-    return r;
-}
-
-static int run_on(
-    struct sqlite_store *store, enum sqlite_statement statement, int64_t first, int64_t second)
-{
-    struct sqlite_call call;
-
-    det_sqlite_call(&store->writer, statement, &call);
-    det_sqlite_number(&call, first);
-    if (sqlite3_bind_parameter_count(call.statement) > 1)
-        det_sqlite_number(&call, second);
-    return det_sqlite_run(&call);
-}
-
-/* Finds the newest event that goes; the one before it in the walk, if any, begins the chain. */
-static int find_cut(
-    struct sqlite_store *store, const struct pruning *pruning, struct step *kept, struct step *cut)
-{
-    const struct sqlite_instance *instance = pruning->instance;
-    uint64_t sequence = instance->sequence;
-    int r;
-
-    *kept = (struct step){ .previous = instance->last_event };
-    while (kept->previous && sequence > pruning->sequence) {
-        r = read_step(&store->writer, instance->key, kept->previous, sequence--, kept);
-        if (r < 0)
-            return r;
-    }
-    *cut = (struct step){ .position = kept->previous, .sequence = sequence };
-    return 0;
-}
-
-static int delete_from(struct sqlite_store *store, struct pruning *pruning, struct step cut)
-{
-    int64_t key = pruning->instance->key;
-    struct step step;
-    int r;
-
-    while (cut.position) {
-        r = read_step(&store->writer, key, cut.position, cut.sequence, &step);
-        if (r == 0)
-            r = run_on(store, STATEMENT_EVENT_DELETE, cut.position, key);
-        if (r < 0)
-            return r;
-        pruning->deleted++;
-        cut.position = step.previous;
-        cut.sequence--;
-    }
-    return 0;
-}
-
-static int run_prune(struct sqlite_store *store, void *context)
-{
-    struct pruning *pruning = context;
-    struct sqlite_instance *instance = pruning->instance;
-    struct step kept = { 0 }, cut = { 0 };
-    int r;
-
-    r = det_sqlite_instance_refresh(store, instance);
-    if (r == 0)
-        r = read_limit(store, pruning);
-    if (r == 0)
-        r = find_cut(store, pruning, &kept, &cut);
-    if (r == 0)
-        r = run_on(store, STATEMENT_ANSWER_FORGET, instance->key, pruning->answers_before);
-    if (r < 0 || !cut.position)
-        return r;
-    r = kept.position ? run_on(store, STATEMENT_EVENT_CUT, kept.position, instance->key)
-                      : run_on(store, STATEMENT_INSTANCE_CUT, instance->key, 0);
-    /* Every handle reads again where its chain begins. */
-    store->prunings++;
-    return r < 0 ? r : delete_from(store, pruning, cut);
-}
-
-int det_sqlite_prune(
-    struct det_store *base, struct det_store_instance *instance, uint64_t sequence,
-    det_time answers_before, uint64_t *ret)
-{
-    struct pruning pruning = { sqlite_instance_of(instance), sequence, answers_before, 0 };
-    int r;
-
-    r = det_sqlite_alone(sqlite_store_of(base), run_prune, &pruning);
-    if (r < 0)
-        return r;
-    *ret = pruning.deleted;
-    return 0;
 }

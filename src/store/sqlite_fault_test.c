@@ -5,6 +5,9 @@
  * refused is not, and after a failed write nothing is acknowledged any more. */
 #include "store/sqlite_test.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include "store/sqlite_vfs_test.h"
 
 static void faulty_shelf(struct shelf *shelf)
@@ -82,6 +85,95 @@ static void on_a_full_disk_commits_are_refused_and_go_on_when_there_is_space(voi
     assert_int_equal(shelf_reopen(&shelf, &found), 0);
     assert_int_equal(found.loaded.head.sequence, before + 1);
     assert_int_equal(shelf_check(&shelf)->count, 0);
+    shelf_deinit(&shelf);
+}
+
+static void limit_files(rlim_t size)
+{
+    struct rlimit limit;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = size;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* How many of so many sends find no room. */
+static unsigned send_limited(struct pad *pad, unsigned count)
+{
+    unsigned refused = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        struct det_store_head head = pad->head;
+        int r = send(pad, TEXT, NULL);
+
+        assert_true(r == 0 || r == DET_ERR_NO_SPACE);
+        if (r < 0) {
+            pad->head = head;
+            refused++;
+        }
+    }
+    return refused;
+}
+
+static void a_limit_on_the_size_of_files_is_a_full_disk(void **state)
+{
+    struct sigaction ignored = { .sa_handler = SIG_IGN }, before;
+    struct shelf *shelf = shelf_new();
+    struct pad *pad = &shelf->pad;
+    char copy[300];
+    struct found found;
+    uint64_t last;
+
+    (void)state;
+    assert_int_equal(sigaction(SIGXFSZ, &ignored, &before), 0);
+    limit_files(400000);
+    assert_true(send_limited(pad, 100) > 10);
+    assert_false(pad->store->ops->is_lost(pad->store));
+    snprintf(copy, sizeof copy, "%s/copy.db", shelf->folder);
+    limit_files(20000);
+    assert_int_equal(pad->store->ops->backup(pad->store, copy, &shelf->error), DET_ERR_NO_SPACE);
+    assert_non_null(strstr(shelf->error.text, "the size of files"));
+    assert_int_equal(pad->store->ops->compact(pad->store, &shelf->error), DET_ERR_NO_SPACE);
+    assert_non_null(strstr(shelf->error.text, "the size of files"));
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(send_limited(pad, 10), 0);
+    assert_int_equal(pad->store->ops->compact(pad->store, &shelf->error), 0);
+    last = pad->head.sequence;
+    assert_int_equal(shelf_reopen(shelf, &found), 0);
+    assert_int_equal(found.loaded.head.sequence, last);
+    assert_int_equal(shelf_check(shelf)->count, 0);
+    assert_int_equal(sigaction(SIGXFSZ, &before, NULL), 0);
+    shelf_free(shelf);
+}
+
+static void what_the_log_holds_beyond_the_limit_of_the_file_waits_for_room(void **state)
+{
+    struct sigaction ignored = { .sa_handler = SIG_IGN }, before;
+    struct shelf shelf;
+    struct pad *pad = &shelf.pad;
+    struct found found;
+    unsigned refused;
+    uint64_t last;
+
+    (void)state;
+    shelf_init(&shelf);
+    snprintf(shelf.url, sizeof shelf.url, "sqlite:%s?checkpoint_pages=20", shelf.path);
+    assert_int_equal(shelf_open(&shelf), 0);
+    assert_int_equal(shelf_start(&shelf), 0);
+    assert_int_equal(sigaction(SIGXFSZ, &ignored, &before), 0);
+    assert_int_equal(send_limited(pad, 600), 0);
+    /* The log may be as long as this, the file is longer already. */
+    limit_files(150000);
+    refused = send_limited(pad, 60);
+    assert_true(refused > 0 && refused < 60);
+    assert_false(pad->store->ops->is_lost(pad->store));
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(send_limited(pad, 60), 0);
+    last = pad->head.sequence;
+    assert_int_equal(shelf_reopen(&shelf, &found), 0);
+    assert_int_equal(found.loaded.head.sequence, last);
+    assert_int_equal(shelf_check(&shelf)->count, 0);
+    assert_int_equal(sigaction(SIGXFSZ, &before, NULL), 0);
     shelf_deinit(&shelf);
 }
 
@@ -281,6 +373,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_a_failed_sync_nothing_is_acknowledged_until_it_is_opened_again),
         cmocka_unit_test(on_a_full_disk_commits_are_refused_and_go_on_when_there_is_space),
+        cmocka_unit_test(a_limit_on_the_size_of_files_is_a_full_disk),
+        cmocka_unit_test(what_the_log_holds_beyond_the_limit_of_the_file_waits_for_room),
         cmocka_unit_test(whichever_call_of_the_disk_fails_nothing_acknowledged_is_lost),
         cmocka_unit_test(whichever_memory_sqlite_lacks_nothing_acknowledged_is_lost),
     };

@@ -23,6 +23,7 @@ struct change {
     det_time *ret_next;
     const struct det_job_end *end;
     const struct det_job_firing *firing;
+    const struct det_job_change *by_hand;
     uint64_t key, *ret_count;
     uint32_t token;
     det_time at; /* a span, or a time */
@@ -284,33 +285,73 @@ static int sqlite_end(struct det_store *base, const struct det_job_end *end)
     return run(sqlite_store_of(base), end_step, &(struct change){ .end = end });
 }
 
+struct job_walk {
+    const struct det_job_query *query;
+    int (*visit)(void *context, const struct det_job_row *job);
+    void *context;
+};
+
+static void bind_query(struct sqlite_call *call, void *context)
+{
+    const struct det_job_query *query = ((const struct job_walk *)context)->query;
+
+    det_sqlite_text(call, query->queue);
+    det_sqlite_number(call, (int64_t)query->after);
+    det_sqlite_number(call, query->limit < INT64_MAX ? (int64_t)query->limit : INT64_MAX);
+    det_sqlite_text(call, query->id);
+    det_sqlite_text(call, query->has_state ? det_jobs_state_name(query->state) : NULL);
+}
+
+static int show_job(struct sqlite_call *call, void *context)
+{
+    const struct job_walk *walk = context;
+    struct det_job_row job;
+    int r;
+
+    r = read_job(call, &job);
+    return r < 0 ? r : walk->visit(walk->context, &job);
+}
+
 static int sqlite_list(
     struct det_store *base, const struct det_job_query *query,
     int (*visit)(void *context, const struct det_job_row *job), void *context)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    struct sqlite_connection *reader;
+    struct job_walk walk = { query, visit, context };
+    const struct sqlite_question question = { STATEMENT_JOB_LIST, bind_query, show_job, &walk };
+
+    return det_sqlite_ask(sqlite_store_of(base), &question);
+}
+
+static int change_step(struct sqlite_store *store, void *context)
+{
+    struct change *change = context;
+    const struct det_job_change *by_hand = change->by_hand;
+    bool is_retry = by_hand->verb == DET_JOB_RETRY;
+    char reason[DET_REASON_MAX + 1];
     struct sqlite_call call;
-    struct det_job_row job;
     int r;
 
-    r = det_sqlite_reader(store, &reader);
+    (void)det_text_copy(reason, sizeof reason, by_hand->reason ? by_hand->reason : "");
+    det_sqlite_call(&store->writer, is_retry ? STATEMENT_JOB_RETRY : STATEMENT_JOB_CANCEL, &call);
+    det_sqlite_text(&call, by_hand->queue);
+    det_sqlite_text(&call, by_hand->id);
+    det_sqlite_number(&call, now_of(store));
+    if (!is_retry)
+        det_sqlite_text(&call, reason);
+    r = det_sqlite_run(&call);
+    if (r == 0 && changed_rows(store) == 0)
+        change->refusal = DET_ERR_NOT_FOUND;
+    return r;
+}
+
+static int sqlite_change(struct det_store *base, const struct det_job_change *by_hand)
+{
+    int r;
+
+    r = det_jobs_check_change(by_hand);
     if (r < 0)
         return r;
-    det_sqlite_call(reader, STATEMENT_JOB_LIST, &call);
-    det_sqlite_text(&call, query->queue);
-    det_sqlite_number(&call, (int64_t)query->after);
-    det_sqlite_number(&call, query->limit < INT64_MAX ? (int64_t)query->limit : INT64_MAX);
-    while ((r = det_sqlite_step(&call)) > 0) {
-        r = read_job(&call, &job);
-        if (r == 0)
-            r = visit(context, &job);
-        if (r != 0)
-            break;
-    }
-    det_sqlite_end(&call);
-    det_sqlite_reader_end(store, reader);
-    return r;
+    return run(sqlite_store_of(base), change_step, &(struct change){ .by_hand = by_hand });
 }
 
 static int forget_step(struct sqlite_store *store, void *context)
@@ -335,30 +376,38 @@ static int sqlite_forget(struct det_store *base, det_time ended_before, uint64_t
 
 /* Schedules. */
 
+struct schedule_look {
+    const char *name;
+    struct det_job_schedule *ret;
+};
+
+static void bind_schedule(struct sqlite_call *call, void *context)
+{
+    det_sqlite_text(call, ((const struct schedule_look *)context)->name);
+}
+
+static int read_schedule(struct sqlite_call *call, void *context)
+{
+    *((const struct schedule_look *)context)->ret = (struct det_job_schedule){
+        .next_at = det_sqlite_get_number(call, 0),
+        .last_at = det_sqlite_get_number(call, 1),
+        .token = (uint64_t)det_sqlite_get_number(call, 2),
+    };
+    return 0;
+}
+
 static int sqlite_schedule(struct det_store *base, const char *name, struct det_job_schedule *ret)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    struct sqlite_connection *reader;
-    struct sqlite_call call;
+    struct schedule_look look = { name, ret };
+    const struct sqlite_question question = { STATEMENT_SCHEDULE_READ, bind_schedule, read_schedule,
+                                              &look };
     int r;
 
     r = det_jobs_check_name(name);
-    if (r == 0)
-        r = det_sqlite_reader(store, &reader);
     if (r < 0)
         return r;
     *ret = (struct det_job_schedule){ 0 };
-    det_sqlite_call(reader, STATEMENT_SCHEDULE_READ, &call);
-    det_sqlite_text(&call, name);
-    r = det_sqlite_step(&call);
-    if (r > 0) {
-        ret->next_at = det_sqlite_get_number(&call, 0);
-        ret->last_at = det_sqlite_get_number(&call, 1);
-        ret->token = (uint64_t)det_sqlite_get_number(&call, 2);
-    }
-    det_sqlite_end(&call);
-    det_sqlite_reader_end(store, reader);
-    return r < 0 ? r : 0;
+    return det_sqlite_ask(sqlite_store_of(base), &question);
 }
 
 static int fire_step(struct sqlite_store *store, void *context)
@@ -404,6 +453,7 @@ const struct det_job_ops det_sqlite_jobs = {
     .renew = sqlite_renew,
     .end = sqlite_end,
     .list = sqlite_list,
+    .change = sqlite_change,
     .forget = sqlite_forget,
     .schedule = sqlite_schedule,
     .fire = sqlite_fire,

@@ -18,6 +18,7 @@ static int run_checkpoint(void *context)
         return DET_ERR_IO;
     code = sqlite3_wal_checkpoint_v2(
         store->writer.database, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &done);
+    code = det_sqlite_settle(store->writer.database, code, false);
     store->checkpoint_at = (int)store->checkpoint_pages;
     if (code != SQLITE_OK || done < in_log)
         store->checkpoint_at += store->wal_pages;
@@ -77,11 +78,11 @@ static int copy_to(
         path, &target, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
         store->vfs);
     if (code == SQLITE_OK)
-        code = copy_pages(reader, target);
+        code = det_sqlite_settle(target, copy_pages(reader, target), false);
     if (code != SQLITE_OK)
         (void)det_error_set(
-            reterr, det_sqlite_error(code), "%s: cannot copy the store there: %s", path,
-            sqlite3_errstr(code));
+            reterr, det_sqlite_error(code), "%s: cannot copy the store there: %s; %s", path,
+            sqlite3_errstr(code), det_sqlite_remedy(det_sqlite_error(code)));
     closed = sqlite3_close(target);
     det_assert(closed == SQLITE_OK);
     /* It was not there before: what is there now is ours, and not whole. */
@@ -116,7 +117,7 @@ static int forget_answers(struct sqlite_store *store, void *context)
     (void)context;
     det_sqlite_call(&store->writer, STATEMENT_ANSWER_FORGET_ALL, &call);
     det_sqlite_number(
-        &call, det_world_now(store->store.world, DET_CLOCK_WALL) - store->event_ids_span);
+        &call, det_world_now(store->store.world, DET_CLOCK_WALL) - store->store.event_ids_span);
     return det_sqlite_run(&call);
 }
 
@@ -137,8 +138,10 @@ static int run_compact(void *context)
             compaction->reterr, DET_ERR_IO, "%s: a write has failed; open the store again",
             store->path);
     code = sqlite3_exec(database, "VACUUM", NULL, NULL, NULL);
+    code = det_sqlite_settle(database, code, true);
     if (code == SQLITE_OK) {
         code = sqlite3_wal_checkpoint_v2(database, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        code = det_sqlite_settle(database, code, false);
         /* Somebody reads: the file shrinks when they are done. */
         if ((code & 0xff) == SQLITE_BUSY)
             code = SQLITE_OK;

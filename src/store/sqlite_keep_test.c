@@ -375,6 +375,77 @@ static void the_log_is_brought_into_the_file_now_and_then(void **state)
     shelf_free(shelf);
 }
 
+/* Another one on the file; the store does not wait for it. */
+static sqlite3 *beside(struct shelf *shelf)
+{
+    sqlite3 *database = NULL;
+
+    sqlite3_busy_timeout(sqlite_store_of(shelf->pad.store)->writer.database, 0);
+    assert_int_equal(sqlite3_open(shelf->path, &database), SQLITE_OK);
+    return database;
+}
+
+static void compacting_beside_a_reader_is_done_and_the_file_shrinks_later(void **state)
+{
+    struct shelf *shelf = shelf_new();
+    struct det_store *store = shelf->pad.store;
+    sqlite3 *reader = beside(shelf);
+    struct stat before, after;
+
+    (void)state;
+    assert_int_equal(
+        sqlite3_exec(
+            reader,
+            "CREATE TABLE big (a); INSERT INTO big VALUES (zeroblob(400000));"
+            "DROP TABLE big; PRAGMA wal_checkpoint; BEGIN; SELECT count(*) FROM events",
+            NULL, NULL, NULL),
+        SQLITE_OK);
+    assert_int_equal(stat(shelf->path, &before), 0);
+    assert_int_equal(store->ops->compact(store, &shelf->error), 0);
+    assert_int_equal(stat(shelf->path, &after), 0);
+    assert_true(after.st_size == before.st_size);
+    assert_int_equal(sqlite3_exec(reader, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(reader), SQLITE_OK);
+    assert_int_equal(send(&shelf->pad, BARE, NULL), 0);
+    shelf_close(shelf);
+    assert_int_equal(stat(shelf->path, &after), 0);
+    assert_true(after.st_size < before.st_size);
+    shelf_free(shelf);
+}
+
+/* Takes the right to write when the store is about to vacuum. */
+static int get_in_the_way(unsigned kind, void *context, void *statement, void *text)
+{
+    (void)kind;
+    (void)statement;
+    if (strcmp(text, "VACUUM") == 0)
+        assert_int_equal(sqlite3_exec(context, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    return 0;
+}
+
+static void compacting_beside_a_writer_is_busy_and_can_be_tried_again(void **state)
+{
+    struct shelf *shelf = shelf_new();
+    struct det_store *store = shelf->pad.store;
+    sqlite3 *writer = sqlite_store_of(store)->writer.database, *other = beside(shelf);
+
+    (void)state;
+    assert_int_equal(sqlite3_trace_v2(writer, SQLITE_TRACE_STMT, get_in_the_way, other), SQLITE_OK);
+    assert_int_equal(store->ops->compact(store, &shelf->error), DET_ERR_BUSY);
+    assert_non_null(strstr(shelf->error.text, "another process keeps it busy"));
+    assert_int_equal(sqlite3_trace_v2(writer, 0, NULL, NULL), SQLITE_OK);
+    /* It still has it: now the ids cannot be forgotten. */
+    assert_int_equal(store->ops->compact(store, &shelf->error), DET_ERR_BUSY);
+    assert_int_equal(send(&shelf->pad, BARE, NULL), DET_ERR_BUSY);
+    assert_false(store->ops->is_lost(store));
+    assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+    assert_int_equal(store->ops->compact(store, &shelf->error), 0);
+    shelf->pad.head.sequence = 0;
+    assert_int_equal(send(&shelf->pad, BARE, NULL), 0);
+    shelf_free(shelf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -387,6 +458,8 @@ int main(void)
         cmocka_unit_test(a_copy_is_a_store_of_its_own_with_the_same_identity),
         cmocka_unit_test(a_copy_that_fails_leaves_nothing_behind),
         cmocka_unit_test(compacting_gives_space_back_and_forgets_old_ids),
+        cmocka_unit_test(compacting_beside_a_reader_is_done_and_the_file_shrinks_later),
+        cmocka_unit_test(compacting_beside_a_writer_is_busy_and_can_be_tried_again),
         cmocka_unit_test(pruning_forgets_the_ids_that_are_old_enough),
         cmocka_unit_test(the_log_is_brought_into_the_file_now_and_then),
     };

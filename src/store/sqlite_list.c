@@ -182,10 +182,35 @@ int det_sqlite_serve(
 
 /* Lists. */
 
-static int show_listed(
-    struct sqlite_call *call, const struct det_machine *machine,
-    int (*visit)(void *context, const struct det_store_listed *row), void *context)
+/* A list that goes on behind `after` with at most `left` more. */
+struct listing {
+    const struct det_machine *machine;
+    const struct det_store_query *query;
+    char after[DET_ID_MAX + 1];
+    size_t left;
+    struct sqlite_page page;
+};
+
+static void bind_listing(struct sqlite_call *call, void *context)
 {
+    const struct listing *listing = context;
+    const struct det_store_query *query = listing->query;
+
+    det_sqlite_text(call, listing->machine->name);
+    det_sqlite_text(call, listing->after);
+    det_sqlite_text(call, query->has_state ? listing->machine->states[query->state].name : NULL);
+    det_sqlite_number(call, query->moved_before);
+    if (query->stopped == DET_STORE_ANY)
+        det_sqlite_null(call);
+    else
+        det_sqlite_number(call, query->stopped == DET_STORE_STOPPED);
+    det_sqlite_number(call, query->has_dead);
+    det_sqlite_number(call, listing->left < INT64_MAX ? (int64_t)listing->left : -1);
+}
+
+static int read_listed(struct sqlite_call *call, void *context)
+{
+    struct listing *listing = context;
     uint16_t state = 0;
     struct det_store_listed row = {
         .id = det_sqlite_get_text(call, 0, false),
@@ -196,27 +221,37 @@ static int show_listed(
     };
     int r;
 
-    r = det_row_state_find(machine, det_sqlite_get_text(call, 1, false), &state);
+    r = det_row_state_find(listing->machine, det_sqlite_get_text(call, 1, false), &state);
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
     row.state = state;
-    return r < 0 ? r : visit(context, &row);
+    if (r == 0 && !det_text_copy(listing->after, sizeof listing->after, row.id))
+        r = DET_ERR_CORRUPT;
+    if (r == 0)
+        r = det_sqlite_page_keep(&listing->page, &row.id);
+    return r < 0 ? r : det_sqlite_page_add(&listing->page, &row);
 }
 
-static void bind_query(
-    struct sqlite_call *call, const struct det_machine *machine,
-    const struct det_store_query *query)
+/* What could be read before an error is shown before it is told. */
+static int show_listing(
+    struct sqlite_store *store, struct listing *listing,
+    int (*visit)(void *context, const struct det_store_listed *row), void *context)
 {
-    det_sqlite_text(call, machine->name);
-    det_sqlite_text(call, query->after ? query->after : "");
-    det_sqlite_text(call, query->has_state ? machine->states[query->state].name : NULL);
-    det_sqlite_number(call, query->moved_before);
-    if (query->stopped == DET_STORE_ANY)
-        det_sqlite_null(call);
-    else
-        det_sqlite_number(call, query->stopped == DET_STORE_STOPPED);
-    det_sqlite_number(call, query->has_dead);
-    det_sqlite_number(call, query->limit && query->limit < INT64_MAX ? (int64_t)query->limit : -1);
+    const struct sqlite_question question = { STATEMENT_INSTANCE_LIST, bind_listing, read_listed,
+                                              listing };
+    int r, more;
+
+    do {
+        const struct det_store_listed *row = NULL;
+
+        det_sqlite_page_clear(&listing->page);
+        more = det_sqlite_ask(store, &question);
+        r = 0;
+        while (r == 0 && (row = det_sqlite_page_next(&listing->page, row)))
+            r = visit(context, row);
+        listing->left -= listing->page.rows.size / sizeof *row;
+    } while (r == 0 && more > 0 && listing->left > 0);
+    return r == 0 && more < 0 ? more : r;
 }
 
 int det_sqlite_list(
@@ -224,23 +259,15 @@ int det_sqlite_list(
     int (*visit)(void *context, const struct det_store_listed *row), void *context)
 {
     static const struct det_store_query all = { 0 };
-    struct sqlite_store *store = sqlite_store_of(base);
-    struct sqlite_connection *reader;
-    struct sqlite_call call;
+    struct listing listing = { .machine = machine, .query = query ? query : &all };
     int r;
 
-    r = det_sqlite_reader(store, &reader);
-    if (r < 0)
-        return r;
-    det_sqlite_call(reader, STATEMENT_INSTANCE_LIST, &call);
-    bind_query(&call, machine, query ? query : &all);
-    while ((r = det_sqlite_step(&call)) > 0) {
-        r = show_listed(&call, machine, visit, context);
-        if (r != 0)
-            break;
-    }
-    det_sqlite_end(&call);
-    det_sqlite_reader_end(store, reader);
+    listing.left = listing.query->limit ? listing.query->limit : SIZE_MAX;
+    if (listing.query->after)
+        (void)det_text_copy(listing.after, sizeof listing.after, listing.query->after);
+    det_sqlite_page_init(&listing.page, base->allocator, sizeof(struct det_store_listed));
+    r = show_listing(sqlite_store_of(base), &listing, visit, context);
+    det_sqlite_page_deinit(&listing.page);
     return r;
 }
 
@@ -281,14 +308,12 @@ static struct source *earlier(struct source *timers, struct source *effects)
 }
 
 struct due {
-    det_time before;
+    det_time before, next;
     size_t limit;
-    int (*visit)(void *context, const struct det_store_due *row);
-    void *context;
+    struct sqlite_page page; /* all of it: the limit is the caller's */
 };
 
-static int show_due(
-    struct source *timers, struct source *effects, const struct due *due, det_time *ret_next)
+static int read_due(struct source *timers, struct source *effects, struct due *due)
 {
     struct source *source;
     int r;
@@ -297,31 +322,29 @@ static int show_due(
         struct det_store_due row = { .due = source->due, .is_timer = source->is_timer };
 
         if (source->due > due->before || count == due->limit) {
-            *ret_next = source->due;
+            due->next = source->due;
             return 0;
         }
         row.id = det_sqlite_get_text(&source->call, 0, false);
         r = det_sqlite_error(source->call.code);
         if (r == 0)
-            r = due->visit(due->context, &row);
+            r = det_sqlite_page_keep(&due->page, &row.id);
         if (r == 0)
+            r = det_sqlite_page_add(&due->page, &row);
+        if (r >= 0)
             r = source_next(source);
-        if (r != 0)
+        if (r < 0)
             return r;
     }
-    *ret_next = DET_NEVER;
+    due->next = DET_NEVER;
     return 0;
 }
 
-int det_sqlite_due(
-    struct det_store *base, const struct det_machine *machine, det_time before, size_t limit,
-    int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
+static int read_sources(
+    struct sqlite_store *store, const struct det_machine *machine, struct due *due)
 {
-    struct due due = { before, limit, visit, context };
-    struct sqlite_store *store = sqlite_store_of(base);
     struct source timers, effects;
     struct sqlite_connection *reader;
-    det_time next = DET_NEVER;
     int r;
 
     r = det_sqlite_reader(store, &reader);
@@ -331,14 +354,55 @@ int det_sqlite_due(
     if (r == 0) {
         r = source_open(&effects, reader, machine, false);
         if (r == 0)
-            r = show_due(&timers, &effects, &due, &next);
+            r = read_due(&timers, &effects, due);
         det_sqlite_end(&effects.call);
     }
     det_sqlite_end(&timers.call);
     det_sqlite_reader_end(store, reader);
-    if (r == 0)
-        *ret_next = next;
     return r;
+}
+
+int det_sqlite_due(
+    struct det_store *base, const struct det_machine *machine, det_time before, size_t limit,
+    int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
+{
+    struct due due = { .before = before, .limit = limit };
+    const struct det_store_due *row = NULL;
+    int r;
+
+    det_sqlite_page_init(&due.page, base->allocator, sizeof *row);
+    r = read_sources(sqlite_store_of(base), machine, &due);
+    while (r == 0 && (row = det_sqlite_page_next(&due.page, row)))
+        r = visit(context, row);
+    det_sqlite_page_deinit(&due.page);
+    if (r == 0)
+        *ret_next = due.next;
+    return r;
+}
+
+/* What is in a store. */
+
+struct stored {
+    const char *name, *spec;
+    uint32_t version;
+};
+
+/* All of them: there are as many as there are definitions. */
+static int read_stored(struct sqlite_call *call, void *context)
+{
+    struct stored stored = { det_sqlite_get_text(call, 0, false),
+                             det_sqlite_get_text(call, 2, false),
+                             (uint32_t)det_sqlite_get_number(call, 1) };
+    int r;
+
+    r = det_sqlite_error(call->code);
+    if (r == 0)
+        r = det_sqlite_page_keep(context, &stored.name);
+    if (r == 0)
+        r = det_sqlite_page_keep(context, &stored.spec);
+    if (r == 0)
+        r = det_sqlite_page_add(context, &stored);
+    return r < 0 ? r : 0;
 }
 
 int det_sqlite_machines(
@@ -346,26 +410,15 @@ int det_sqlite_machines(
     int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
     void *context)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    struct sqlite_connection *reader;
-    struct sqlite_call call;
+    struct sqlite_page page;
+    const struct sqlite_question question = { STATEMENT_DEFINITION_LIST, NULL, read_stored, &page };
+    const struct stored *row = NULL;
     int r;
 
-    r = det_sqlite_reader(store, &reader);
-    if (r < 0)
-        return r;
-    det_sqlite_call(reader, STATEMENT_DEFINITION_LIST, &call);
-    while ((r = det_sqlite_step(&call)) > 0) {
-        const char *name = det_sqlite_get_text(&call, 0, false);
-        const char *spec = det_sqlite_get_text(&call, 2, false);
-
-        r = det_sqlite_error(call.code);
-        if (r == 0)
-            r = visit(context, name, (uint32_t)det_sqlite_get_number(&call, 1), spec);
-        if (r != 0)
-            break;
-    }
-    det_sqlite_end(&call);
-    det_sqlite_reader_end(store, reader);
+    det_sqlite_page_init(&page, base->allocator, sizeof *row);
+    r = det_sqlite_ask(sqlite_store_of(base), &question);
+    while (r == 0 && (row = det_sqlite_page_next(&page, row)))
+        r = visit(context, row->name, row->version, row->spec);
+    det_sqlite_page_deinit(&page);
     return r;
 }

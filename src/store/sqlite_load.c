@@ -35,8 +35,8 @@ int det_sqlite_head_read(struct sqlite_call *call, struct sqlite_head *ret)
 }
 
 static int fill_loaded(
-    const struct det_machine *machine, const struct det_chain_head *head,
-    struct det_store_loaded *ret)
+    const struct det_store *store, const struct det_machine *machine,
+    const struct det_chain_head *head, struct det_store_loaded *ret)
 {
     int r;
 
@@ -53,7 +53,7 @@ static int fill_loaded(
     if (head->reason && !det_text_copy(ret->reason, sizeof ret->reason, head->reason))
         return DET_ERR_CORRUPT;
     r = det_row_state_find(machine, head->state, &ret->head.state);
-    return r < 0 ? r : det_row_data_decode(machine, head->data, ret->data);
+    return r < 0 ? r : det_row_data_decode(store, machine, head->data, ret->data);
 }
 
 static int open_handle(
@@ -95,7 +95,7 @@ static int load_head(
         return r;
     if (det_chain_head_checksum(&row.head) != row.checksum)
         return DET_ERR_CORRUPT;
-    r = fill_loaded(machine, &row.head, ret);
+    r = fill_loaded(&store->store, machine, &row.head, ret);
     if (r == 0)
         r = open_handle(store, machine, &row, ret_instance);
     if (r == 0)
@@ -149,7 +149,7 @@ static int load_timer(
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
     if (r == 0 && payload.data) {
-        r = det_row_payload_decode(machine, row.event, payload, value);
+        r = det_row_payload_decode(call->connection->store, machine, row.event, payload, value);
         row.value = value;
     }
     return r < 0 ? r : rows->timer(rows->context, &row);
@@ -196,12 +196,13 @@ static int load_effect(
     /* A dead one that the definition does not know any more is left for those who read the file. */
     if (r < 0)
         return row.is_dead ? 0 : r;
-    r = det_row_data_decode(machine, bytes, data);
+    r = det_row_data_decode(call->connection->store, machine, bytes, data);
     /* An effect always has the event that asked for it. */
     if (r == 0 && event == UINT16_MAX)
         r = DET_ERR_CORRUPT;
     if (r == 0) {
-        r = det_row_payload_decode(machine, event, det_sqlite_get_bytes(call, 13), value);
+        r = det_row_payload_decode(
+            call->connection->store, machine, event, det_sqlite_get_bytes(call, 13), value);
         row.event = value;
     }
     return r < 0 ? r : rows->effect(rows->context, &row);
@@ -220,7 +221,8 @@ static int load_deferred(
 
     r = det_row_event_find(machine, det_sqlite_get_text(call, 1, false), &event);
     if (r == 0)
-        r = det_row_payload_decode(machine, event, det_sqlite_get_bytes(call, 2), value);
+        r = det_row_payload_decode(
+            call->connection->store, machine, event, det_sqlite_get_bytes(call, 2), value);
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
     return r < 0 ? r : rows->deferred(rows->context, &row);
@@ -301,51 +303,69 @@ void det_sqlite_release(struct det_store *store, struct det_store_instance *inst
     det_sqlite_instance_close(sqlite_store_of(store), sqlite_instance_of(instance));
 }
 
-static int read_answer(
-    struct sqlite_call *call, const struct det_machine *machine, struct det_store_answer *ret)
+/* Something that an instance has at most once. */
+struct asked {
+    const struct sqlite_instance *instance;
+    const char *event_id;
+    void *ret;
+};
+
+static void bind_asked(struct sqlite_call *call, void *context)
 {
+    const struct asked *asked = context;
+
+    det_sqlite_number(call, asked->instance->key);
+    if (asked->event_id)
+        det_sqlite_text(call, asked->event_id);
+}
+
+static int ask(
+    struct det_store *store, enum sqlite_statement statement,
+    int (*read)(struct sqlite_call *call, void *context), struct asked *asked)
+{
+    const struct sqlite_question question = { statement, bind_asked, read, asked };
+    int r;
+
+    r = det_sqlite_ask(sqlite_store_of(store), &question);
+    if (r < 0)
+        return r;
+    return r > 0 ? 0 : DET_ERR_NOT_FOUND;
+}
+
+static int read_answer(struct sqlite_call *call, void *context)
+{
+    const struct asked *asked = context;
     int outcome = det_row_outcome_find(det_sqlite_get_text(call, 0, false));
+    struct det_store_answer *ret = asked->ret;
     int r;
 
     if (outcome < 0 && call->code == SQLITE_OK)
         return DET_ERR_CORRUPT;
     ret->outcome = (uint16_t)outcome;
-    r = det_row_state_find(machine, det_sqlite_get_text(call, 1, false), &ret->state);
+    r = det_row_state_find(
+        asked->instance->machine, det_sqlite_get_text(call, 1, false), &ret->state);
     ret->sequence = (uint64_t)det_sqlite_get_number(call, 2);
     ret->visit = (uint64_t)det_sqlite_get_number(call, 3);
-    return call->code != SQLITE_OK ? det_sqlite_error(call->code) : r;
+    if (call->code != SQLITE_OK)
+        return det_sqlite_error(call->code);
+    return r < 0 ? r : 1;
 }
 
 int det_sqlite_answer(
-    struct det_store *base, struct det_store_instance *handle, const char *event_id,
+    struct det_store *store, struct det_store_instance *instance, const char *event_id,
     struct det_store_answer *ret)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    struct sqlite_instance *instance = sqlite_instance_of(handle);
-    struct sqlite_connection *reader;
-    struct sqlite_call call;
-    int r;
+    struct asked asked = { sqlite_instance_of(instance), event_id, ret };
 
-    r = det_sqlite_reader(store, &reader);
-    if (r < 0)
-        return r;
-    det_sqlite_call(reader, STATEMENT_ANSWER_FIND, &call);
-    det_sqlite_number(&call, instance->key);
-    det_sqlite_text(&call, event_id);
-    r = det_sqlite_step(&call);
-    if (r > 0)
-        r = read_answer(&call, instance->machine, ret);
-    else if (r == 0)
-        r = DET_ERR_NOT_FOUND;
-    det_sqlite_end(&call);
-    det_sqlite_reader_end(store, reader);
-    return r;
+    return ask(store, STATEMENT_ANSWER_FIND, read_answer, &asked);
 }
 
-static int read_snapshot(
-    struct sqlite_call *call, const struct det_machine *machine, struct det_store_snapshot *ret)
+static int read_snapshot(struct sqlite_call *call, void *context)
 {
+    const struct asked *asked = context;
+    const struct det_machine *machine = asked->instance->machine;
     const char *history = det_sqlite_get_text(call, 15, false);
+    struct det_store_snapshot *ret = asked->ret;
     struct sqlite_head row;
     int r;
 
@@ -355,12 +375,33 @@ static int read_snapshot(
     ret->taken_at = det_sqlite_get_number(call, 16);
     if (det_chain_snapshot_checksum(&row.head, history, ret->taken_at) != row.checksum)
         return DET_ERR_CORRUPT;
-    r = fill_loaded(machine, &row.head, &ret->loaded);
-    return r < 0 ? r : det_row_history_read(machine, history, &ret->loaded);
+    r = fill_loaded(call->connection->store, machine, &row.head, &ret->loaded);
+    if (r == 0)
+        r = det_row_history_read(machine, history, &ret->loaded);
+    return r < 0 ? r : 1;
 }
 
-int det_sqlite_snapshot(
-    struct det_store *base, struct det_store_instance *handle, struct det_store_snapshot *ret)
+static int read_start(
+    const struct sqlite_store *store, struct sqlite_call *call, const struct det_machine *machine,
+    struct det_store_start *ret)
+{
+    int64_t position = det_sqlite_get_number(call, 0);
+    const char *state = det_sqlite_get_text(call, 2, false);
+    int r;
+
+    ret->version = (uint32_t)det_sqlite_get_number(call, 1);
+    ret->at = det_sqlite_get_number(call, 4);
+    r = det_row_data_decode(&store->store, machine, det_sqlite_get_bytes(call, 3), ret->data);
+    if (r == 0 && call->code != SQLITE_OK)
+        r = det_sqlite_error(call->code);
+    if (r < 0)
+        return r;
+    state = det_renames_apply(store->renames, machine, DET_NAME_STATE, position, state);
+    return det_row_state_find(machine, state, &ret->state);
+}
+
+int det_sqlite_start(
+    struct det_store *base, struct det_store_instance *handle, struct det_store_start *ret)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     struct sqlite_instance *instance = sqlite_instance_of(handle);
@@ -371,14 +412,22 @@ int det_sqlite_snapshot(
     r = det_sqlite_reader(store, &reader);
     if (r < 0)
         return r;
-    det_sqlite_call(reader, STATEMENT_SNAPSHOT_READ, &call);
+    det_sqlite_call(reader, STATEMENT_START_READ, &call);
     det_sqlite_number(&call, instance->key);
     r = det_sqlite_step(&call);
     if (r > 0)
-        r = read_snapshot(&call, instance->machine, ret);
+        r = read_start(store, &call, instance->machine, ret);
     else if (r == 0)
         r = DET_ERR_NOT_FOUND;
     det_sqlite_end(&call);
     det_sqlite_reader_end(store, reader);
     return r;
+}
+
+int det_sqlite_snapshot(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret)
+{
+    struct asked asked = { sqlite_instance_of(instance), NULL, ret };
+
+    return ask(store, STATEMENT_SNAPSHOT_READ, read_snapshot, &asked);
 }

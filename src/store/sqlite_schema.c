@@ -6,6 +6,7 @@
  *
  *     no tables, no number -----> create all in one transaction
  *     our number, our schema ---> check every table and column
+ *     our number, a lower one --> sqlite_upgrade.c, then the same; for reading: VERSION
  *     our number, a higher one -> VERSION
  *     anything else ------------> FOREIGN, and nothing has been touched */
 #include <string.h>
@@ -14,9 +15,12 @@
 #include "os/os.h"
 #include "store/sqlite.h"
 
-/* Files up to this size are checked whole when they are opened: a fraction of a second. Of larger
- * ones only the small tables are. */
-#define CHECKED_PAGES 16384
+/* Files up to this size, 8 MiB, are checked whole when they are opened: 2.5 ms of a processor for
+ * each MiB, and three times that when it comes from the disk, so that opening stays below 0.1 s. Of
+ * larger ones only the small tables are. */
+#define CHECKED_PAGES 2048
+/* Of what is missing, so much is listed. */
+#define MISSING_MAX 8
 
 struct column {
     const char *table, *name;
@@ -82,6 +86,12 @@ static const struct column columns[] = {
     { "events", "cause", "TEXT" },
     { "events", "payload", "BLOB" },
     { "events", "hash", "BLOB NOT NULL" },
+    { "starts", "instance", "INTEGER PRIMARY KEY" },
+    { "starts", "position", "INTEGER NOT NULL" },
+    { "starts", "version", "INTEGER NOT NULL" },
+    { "starts", "state", "TEXT NOT NULL" },
+    { "starts", "data", "BLOB NOT NULL" },
+    { "starts", "at", "INTEGER NOT NULL" },
     { "snapshots", "instance", "INTEGER PRIMARY KEY" },
     OF_HEAD("snapshots"),
     { "snapshots", "history", "TEXT NOT NULL" },
@@ -148,6 +158,7 @@ static const struct tail {
     { "definitions", ", PRIMARY KEY (machine, version, fingerprint)) WITHOUT ROWID", NULL },
     { "instances", ", UNIQUE (machine, id))", NULL },
     { "events", ")", NULL },
+    { "starts", ")", NULL },
     { "snapshots", ")", NULL },
     { "timers", ", PRIMARY KEY (instance, name)) WITHOUT ROWID",
       "CREATE INDEX timers_due ON timers (machine, due)" },
@@ -273,14 +284,17 @@ static int find_columns(sqlite3 *database, bool *is_there)
 static int check_columns(sqlite3 *database, struct det_buffer *missing)
 {
     bool is_there[COLUMN_COUNT] = { false };
+    size_t count = 0;
     int code;
 
     code = find_columns(database, is_there);
     for (size_t i = 0; code == SQLITE_OK && i < COLUMN_COUNT; i++)
-        if (!is_there[i])
+        if (!is_there[i] && count++ < MISSING_MAX)
             det_buffer_format(
                 missing, "%s%s.%s %.*s", missing->size ? ", " : "", columns[i].table,
                 columns[i].name, (int)strcspn(columns[i].declaration, " "), columns[i].declaration);
+    if (count > MISSING_MAX)
+        det_buffer_format(missing, " and %zu more", count - MISSING_MAX);
     return code;
 }
 
@@ -299,7 +313,7 @@ static int check_tables(struct sqlite_store *store, sqlite3 *database, struct de
     else if (missing.size)
         r = det_error_set(
             reterr, DET_ERR_CORRUPT,
-            "%s: missing, or of another type: %s; take the newest backup, nothing was changed",
+            "%s: take the newest backup, nothing was changed; missing, or of another type: %s",
             store->path, det_buffer_text(&missing));
     det_buffer_deinit(&missing);
     return r;
@@ -347,7 +361,9 @@ static int check_content(struct sqlite_store *store, sqlite3 *database, struct d
     return r;
 }
 
-static int read_identity(struct sqlite_store *store, sqlite3 *database, struct det_error *reterr)
+/* Which store it is; `wanted` (NULL: any) must be it. */
+static int read_identity(
+    struct sqlite_store *store, sqlite3 *database, const char *wanted, struct det_error *reterr)
 {
     sqlite3_stmt *statement = NULL;
     const char *identity;
@@ -365,6 +381,11 @@ static int read_identity(struct sqlite_store *store, sqlite3 *database, struct d
             reterr, DET_ERR_CORRUPT,
             "%s: the table \"store\" does not say which store it is; take the newest backup",
             store->path);
+    else if (wanted && strcmp(wanted, identity) != 0)
+        r = det_error_set(
+            reterr, DET_ERR_FOREIGN,
+            "%s is the store %s, not %s: another one has taken its place; put the right file back",
+            store->path, identity, wanted);
     else
         memcpy(store->store.identity, identity, sizeof store->store.identity);
     (void)sqlite3_finalize(statement);
@@ -387,8 +408,25 @@ static int read_gate(sqlite3 *database, struct gate *ret)
     return code;
 }
 
+/* Says which schema it has and which we know. */
+static int refuse_schema(
+    const struct sqlite_store *store, const struct gate *gate, const char *remedy,
+    struct det_error *reterr)
+{
+    (void)det_error_set(
+        reterr, DET_ERR_VERSION,
+        "%s has schema %lld, this program knows %d; %s, nothing was changed", store->path,
+        (long long)gate->schema, DET_SQLITE_SCHEMA, remedy);
+    if (reterr) {
+        reterr->expected = DET_SQLITE_SCHEMA;
+        reterr->actual = (uint64_t)gate->schema;
+    }
+    return DET_ERR_VERSION;
+}
+
 static int pass_gate(
-    const struct sqlite_store *store, const struct gate *gate, struct det_error *reterr)
+    const struct sqlite_store *store, const struct gate *gate, bool can_write,
+    struct det_error *reterr)
 {
     if (gate->application != DET_SQLITE_APPLICATION_ID)
         return det_error_set(
@@ -396,18 +434,12 @@ static int pass_gate(
             "%s is not a store of detent: %s; give another path, this one was left as it is",
             store->path,
             gate->tables ? "it is the SQLite file of another program" : "it has no tables");
-    if (gate->schema > DET_SQLITE_SCHEMA) {
-        (void)det_error_set(
-            reterr, DET_ERR_VERSION,
-            "%s has schema %lld, this program knows %d; use a newer detent, nothing was changed",
-            store->path, (long long)gate->schema, DET_SQLITE_SCHEMA);
-        if (reterr) {
-            reterr->expected = DET_SQLITE_SCHEMA;
-            reterr->actual = (uint64_t)gate->schema;
-        }
-        return DET_ERR_VERSION;
-    }
-    if (gate->schema < DET_SQLITE_SCHEMA)
+    if (gate->schema > DET_SQLITE_SCHEMA)
+        return refuse_schema(store, gate, "use a newer detent", reterr);
+    if (gate->schema >= 1 && gate->schema < DET_SQLITE_SCHEMA && !can_write)
+        return refuse_schema(
+            store, gate, "upgrade it with \"detent store upgrade\" or open it for writing", reterr);
+    if (gate->schema < 1)
         return det_error_set(
             reterr, DET_ERR_CORRUPT,
             "%s says schema %lld, which there never was; take the newest backup", store->path,
@@ -442,9 +474,38 @@ static int use_log(struct sqlite_store *store, sqlite3 *database, struct det_err
     return 0;
 }
 
+/* A file that is there. It is upgraded only when it is whole, and the one that is wanted. */
+static int check_file(
+    struct sqlite_store *store, struct sqlite_connection *connection, const struct gate *gate,
+    const char *identity, struct det_error *reterr)
+{
+    sqlite3 *database = connection->database;
+    bool can_write = connection == &store->writer;
+    bool is_older = gate->schema < DET_SQLITE_SCHEMA;
+    int code, r;
+
+    r = pass_gate(store, gate, can_write, reterr);
+    if (r == 0 && can_write)
+        r = use_log(store, database, reterr);
+    if (r == 0)
+        r = check_content(store, database, reterr);
+    if (r == 0 && is_older)
+        r = read_identity(store, database, identity, reterr);
+    /* Until it is done, closing must leave the file alone. */
+    store->store.identity[0] = '\0';
+    if (r == 0 && is_older)
+        r = det_sqlite_upgrade(store, connection, gate->schema, reterr);
+    if (r == 0)
+        r = check_tables(store, database, reterr);
+    if (r < 0 || !is_older)
+        return r;
+    code = sqlite3_exec(database, "COMMIT", NULL, NULL, NULL);
+    return code == SQLITE_OK ? 0 : det_sqlite_explain(store, database, code, "upgrade it", reterr);
+}
+
 int det_sqlite_schema(
-    struct sqlite_store *store, struct sqlite_connection *connection, bool can_create,
-    struct det_error *reterr)
+    struct sqlite_store *store, struct sqlite_connection *connection,
+    const struct det_store_options *options, struct det_error *reterr)
 {
     sqlite3 *database = connection->database;
     bool can_write = connection == &store->writer;
@@ -459,18 +520,14 @@ int det_sqlite_schema(
             reterr, DET_ERR_READ_ONLY,
             "%s: this process may not write to it; change who may, or open it for reading only",
             store->path);
-    if (can_create && gate.application == 0 && gate.schema == 0 && gate.tables == 0) {
+    if (can_write && !options->must_exist && gate.application == 0 && gate.schema == 0 &&
+        gate.tables == 0) {
         r = use_log(store, database, reterr);
         if (r == 0)
             r = create(store, connection, reterr);
     } else {
-        r = pass_gate(store, &gate, reterr);
-        if (r == 0 && can_write)
-            r = use_log(store, database, reterr);
-        if (r == 0)
-            r = check_content(store, database, reterr);
-        if (r == 0)
-            r = check_tables(store, database, reterr);
+        r = check_file(store, connection, &gate, options->identity, reterr);
     }
-    return r < 0 ? r : read_identity(store, database, reterr);
+    store->store.schema = DET_SQLITE_SCHEMA;
+    return r < 0 ? r : read_identity(store, database, options->identity, reterr);
 }

@@ -222,7 +222,7 @@ static int start_process(
     r = watch_all(child);
     if (r == 0)
         return 0;
-    (void)child->world->ops->process_kill(child->world, child->process, DET_SIGNAL_KILL);
+    (void)child->world->ops->process_kill(child->world, child->process, DET_PROCESS_SIGKILL);
     release_process(child);
     return det_error_set(
         reterr, r, "cannot start \"%.64s\": its loop cannot watch it: %s", spec->argv[0],
@@ -256,7 +256,7 @@ static struct det_child *new_child(
     child->world = det_loop_world(loop);
     child->allocator = allocator;
     child->events = *events;
-    child->stop_signal = spec->stop_signal ? spec->stop_signal : DET_SIGNAL_TERM;
+    child->stop_signal = spec->stop_signal ? spec->stop_signal : DET_PROCESS_SIGTERM;
     det_throttle_init(
         &child->throttle,
         spec->bytes_per_second_max ? spec->bytes_per_second_max : BYTES_PER_SECOND,
@@ -308,12 +308,12 @@ int det_child_stop(struct det_child *child)
     r = det_child_signal(child, child->stop_signal);
     if (r < 0)
         return r;
-    return det_child_signal(child, DET_SIGNAL_CONT);
+    return det_child_signal(child, DET_PROCESS_SIGCONT);
 }
 
 int det_child_kill(struct det_child *child)
 {
-    return det_child_signal(child, DET_SIGNAL_KILL);
+    return det_child_signal(child, DET_PROCESS_SIGKILL);
 }
 
 int64_t det_child_number(const struct det_child *child)

@@ -155,7 +155,7 @@ static void run_once(struct durable_runner *runner)
     struct det_job_claim claim = { durable->options.queue, durable->options.width,
                                    durable->options.lease };
     uint64_t seen = det_durable_news(durable);
-    det_time begun = monotonic(durable), next = DET_NEVER;
+    det_time begun = det_world_now(durable->world, DET_CLOCK_BOOT), next = DET_NEVER;
     int r;
 
     r = durable->ops->claim(durable->options.store, &claim, keep_claimed, runner, &next);

@@ -22,7 +22,7 @@ struct durable_runner {
     struct det_durable_job job;
     const char *work;
     uint64_t key;
-    det_time lease_end; /* monotonic, and rather too early: before it the claim has not lapsed */
+    det_time lease_end; /* BOOT, and rather too early: before it the claim has not lapsed */
 };
 
 struct det_durable {
@@ -51,7 +51,9 @@ void det_durable_wake(struct det_durable *durable);
  * has passed. */
 void det_durable_wait(struct det_durable *durable, const uint64_t *seen, det_time span);
 
-/* durable_attempt.c: from a claim to the end of it. `begun` is the monotonic time before it. */
+/* durable_attempt.c: "<work>#<key>", the name of a job's task, into DET_TASK_NAME_MAX + 1 bytes. */
+void det_durable_task_name(const char *work, uint64_t key, char *target);
+/* From a claim to the end of it. `begun` is the BOOT time before it. */
 void det_durable_attempt(struct durable_runner *runner, det_time begun);
 
 /* durable_schedule.c */

@@ -19,10 +19,13 @@
 
 #define UNKNOWN_AGAIN    DET_MINUTE /* a work that is not known may be known to the next version */
 #define PROCESS_BODY_MAX ((size_t)64 << 10)
+/* Waits do not count sleep: so it is looked at this often whether the machine slept. */
+#define LOOK_EVERY DET_SECOND
 
-static det_time monotonic(const struct det_durable *durable)
+/* Counts while the machine sleeps, as the clock of a store elsewhere does. */
+static det_time boot(const struct det_durable *durable)
 {
-    return det_world_now(durable->world, DET_CLOCK_MONOTONIC);
+    return det_world_now(durable->world, DET_CLOCK_BOOT);
 }
 
 /* Ends the claim. While it is not known whether the store has heard it, it is said again, as long
@@ -42,7 +45,7 @@ static void end_claim(
         r = durable->ops->end(store, &end);
         if (r == 0 || r == DET_ERR_LOCK_LOST)
             return;
-    } while (monotonic(durable) < runner->lease_end &&
+    } while (boot(durable) < runner->lease_end &&
              det_world_sleep(durable->world, durable->options.lease / 12) == 0);
 }
 
@@ -141,6 +144,11 @@ static int add_process(
     return r;
 }
 
+void det_durable_task_name(const char *work, uint64_t key, char *target)
+{
+    (void)snprintf(target, DET_TASK_NAME_MAX + 1, "%s#%llu", work, (unsigned long long)key);
+}
+
 static int add_task(
     struct durable_runner *runner, const struct det_durable_work *work, struct det_waiter **ret,
     struct det_error *reterr)
@@ -150,7 +158,7 @@ static int add_task(
     void *handle = NULL;
     int r;
 
-    (void)snprintf(name, sizeof name, "%s#%llu", work->name, (unsigned long long)runner->key);
+    det_durable_task_name(work->name, runner->key, name);
     spec.name = name;
     spec.argument = &runner->job;
     spec.release = NULL;
@@ -168,14 +176,33 @@ static int add_task(
 static bool renew(struct durable_runner *runner, det_time *ret_again)
 {
     struct det_durable *durable = runner->durable;
-    det_time lease = durable->options.lease, before = monotonic(durable);
+    det_time lease = durable->options.lease, before = boot(durable);
     int r;
 
     r = durable->ops->renew(durable->options.store, runner->key, runner->job.attempt, lease);
     if (r == 0)
         runner->lease_end = before + lease;
-    *ret_again = monotonic(durable) + (r == 0 ? lease / 3 : lease / 12);
+    *ret_again = boot(durable) + (r == 0 ? lease / 3 : lease / 12);
     return r != DET_ERR_LOCK_LOST && *ret_again < runner->lease_end - lease / 4;
+}
+
+/* Renews it when that is due, and does not ask for what has gone already. */
+static bool keep(struct durable_runner *runner, det_time *again)
+{
+    det_time now = boot(runner->durable);
+
+    if (now >= runner->lease_end - runner->durable->options.lease / 4)
+        return false;
+    return now < *again || renew(runner, again);
+}
+
+/* The monotonic time of the next look. */
+static det_time next_look(const struct det_durable *durable, det_time again)
+{
+    det_time span = again - boot(durable);
+
+    return det_world_now(durable->world, DET_CLOCK_MONOTONIC) +
+           (span < LOOK_EVERY ? span : LOOK_EVERY);
 }
 
 /* Watches the task until it is removed. Whether the claim was kept all the time. */
@@ -186,8 +213,8 @@ static bool watch(
     det_time again = runner->lease_end - durable->options.lease * 2 / 3;
     bool is_kept = true;
 
-    while (det_waiter_wait(waiter, is_kept ? again : DET_NEVER, ret) < 0) {
-        is_kept = is_kept && renew(runner, &again);
+    while (det_waiter_wait(waiter, is_kept ? next_look(durable, again) : DET_NEVER, ret) < 0) {
+        is_kept = is_kept && keep(runner, &again);
         if (!is_kept)
             (void)!det_tasks_remove(durable->options.tasks, runner->task);
     }

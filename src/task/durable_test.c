@@ -313,6 +313,31 @@ static void long_work_keeps_its_claim_and_a_closed_process_gives_it_back_at_once
     close_world(&world);
 }
 
+/* The clock of the store goes on while the machine sleeps, so the claim is lost then. */
+static void a_machine_that_slept_gives_up_what_it_was_doing(void **state)
+{
+    struct world world;
+
+    (void)state;
+    open_world(&world, 12, 1);
+    world.ledger.takes = DET_HOUR;
+    start(&world, 0);
+    assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
+    pass(&world, LEASE / 12);
+    assert_int_equal(world.ledger.running, 1);
+    det_shared_pause(world.processes[0].store, true);
+    det_sim_suspend(world.sim, DET_HOUR);
+    pass(&world, DET_SECOND + DET_MILLISECOND);
+    assert_int_equal(world.ledger.running, 0);
+    assert_int_equal(world.ledger.done[0], 0);
+    det_shared_pause(world.processes[0].store, false);
+    start(&world, 1);
+    pass(&world, 2 * DET_HOUR);
+    assert_int_equal(world.ledger.done[0], 1);
+    assert_int_equal(world.ledger.attempt[0], 2);
+    close_world(&world);
+}
+
 static void a_shutdown_of_the_tasks_gives_it_back_too(void **state)
 {
     struct world world;
@@ -622,6 +647,7 @@ int main(void)
         cmocka_unit_test(the_width_holds_over_all_processes),
         cmocka_unit_test(what_ran_in_a_process_that_died_runs_again_when_its_claim_has_lapsed),
         cmocka_unit_test(long_work_keeps_its_claim_and_a_closed_process_gives_it_back_at_once),
+        cmocka_unit_test(a_machine_that_slept_gives_up_what_it_was_doing),
         cmocka_unit_test(a_shutdown_of_the_tasks_gives_it_back_too),
         cmocka_unit_test(what_fails_for_good_says_why_and_the_queue_goes_on),
         cmocka_unit_test(one_that_is_cancelled_by_hand_has_failed),

@@ -18,6 +18,7 @@ int box_open_with(
     }
     options.world = box->world;
     options.events_kept = options.event_ids_kept = 65536;
+    options.connections = box->connections;
     return det_store_open_with(box->url, &options, ret, reterr);
 }
 

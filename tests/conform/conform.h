@@ -63,6 +63,7 @@ struct box {
     struct det_store *store;
     const struct det_machine *machine;
     struct subject *subjects; /* all that were made in it */
+    uint32_t connections;     /* of its openings; 0: as many as the driver thinks */
     bool is_damaged;          /* on purpose: its check may find something at the end */
 };
 
@@ -230,6 +231,6 @@ struct group {
     }
 extern const struct group answer_cases, atomic_cases, commit_cases, damage_cases, due_cases,
     effect_cases, job_cases, keep_cases, lease_cases, list_cases, lock_cases, model_cases,
-    serve_cases, shared_cases, snapshot_cases, thread_cases, timer_cases;
+    serve_cases, shared_cases, snapshot_cases, start_cases, thread_cases, timer_cases, walk_cases;
 
 #endif

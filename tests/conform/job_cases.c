@@ -125,7 +125,7 @@ static int end(struct box *box, const struct shown *job, enum det_job_state stat
 
 static struct listed list(struct box *box, const char *queue, uint64_t after, size_t limit)
 {
-    struct det_job_query query = { queue, after, limit };
+    struct det_job_query query = { .queue = queue, .after = after, .limit = limit };
     struct listed listed = { 0 };
 
     assert_int_equal(box->store->ops->jobs->list(box->store, &query, note, &listed), 0);
@@ -420,7 +420,7 @@ static void a_claim_that_is_refused_by_its_visitor_does_not_stand(void **state)
 static void a_list_is_in_the_order_of_keys_and_goes_on_behind_one(void **state)
 {
     struct box *box = *state;
-    struct det_job_query query = { NULL, 0, 9 };
+    struct det_job_query query = { .limit = 9 };
     struct listed listed = { .answer = 7 }, some;
     char id[8];
 
@@ -439,6 +439,81 @@ static void a_list_is_in_the_order_of_keys_and_goes_on_behind_one(void **state)
     assert_string_equal(some.rows[2].id, "j5");
     assert_int_equal(box->store->ops->jobs->list(box->store, &query, note, &listed), 7);
     assert_int_equal(listed.count, 1);
+}
+
+static int change(struct box *box, enum det_job_verb verb, const char *id)
+{
+    struct det_job_change how = { verb, "q", id, "by hand" };
+
+    return box->store->ops->jobs->change(box->store, &how);
+}
+
+/* Of those in `state`; NULL: of all ids. */
+static struct listed find(struct box *box, const char *id, enum det_job_state state)
+{
+    struct det_job_query query = { .id = id, .limit = 9, .has_state = true, .state = state };
+    struct listed listed = { 0 };
+
+    assert_int_equal(box->store->ops->jobs->list(box->store, &query, note, &listed), 0);
+    return listed;
+}
+
+static void one_that_has_failed_is_put_again_behind_the_others(void **state)
+{
+    struct box *box = *state;
+    struct shown old, again;
+
+    NEEDS_JOBS(state);
+    put(box, "a");
+    put_in(box, "other", "a", 0);
+    put(box, "b");
+    assert_int_equal(change(box, DET_JOB_RETRY, "a"), DET_ERR_NOT_FOUND);
+    old = claim(box, 1, LONG, "a");
+    assert_int_equal(change(box, DET_JOB_RETRY, "a"), DET_ERR_NOT_FOUND);
+    assert_int_equal(end(box, &old, DET_JOB_FAILED, 0), 0);
+    assert_int_equal(find(box, "a", DET_JOB_FAILED).count, 1);
+    assert_int_equal(change(box, DET_JOB_RETRY, "a"), 0);
+    assert_int_equal(change(box, DET_JOB_RETRY, "a"), DET_ERR_NOT_FOUND);
+    assert_int_equal(find(box, NULL, DET_JOB_FAILED).count, 0);
+    claim(box, 2, LONG, "b");
+    again = claim(box, 2, LONG, "a");
+    assert_true(again.key > old.key);
+    assert_int_equal(again.attempts, 1);
+    assert_int_equal(again.ended_at, 0);
+    assert_string_equal(again.reason, "");
+    assert_string_equal(again.task, "work");
+    assert_int_equal(again.body_size, 4);
+    /* Who had it before has it no more, though it is the first attempt again. */
+    assert_int_equal(end(box, &old, DET_JOB_DONE, 0), DET_ERR_LOCK_LOST);
+    assert_int_equal(
+        box->store->ops->jobs->renew(box->store, old.key, old.attempts, LONG), DET_ERR_LOCK_LOST);
+    assert_int_equal(end(box, &again, DET_JOB_DONE, 0), 0);
+    assert_int_equal(change(box, DET_JOB_RETRY, "a"), DET_ERR_NOT_FOUND);
+}
+
+static void one_that_waits_can_be_cancelled(void **state)
+{
+    struct box *box = *state;
+    struct listed listed;
+
+    NEEDS_JOBS(state);
+    put(box, "a");
+    put(box, "b");
+    put_in(box, "q", "c", box_now(box) + LONG);
+    claim(box, 1, LONG, "a");
+    assert_int_equal(change(box, DET_JOB_CANCEL, "a"), DET_ERR_NOT_FOUND);
+    assert_int_equal(change(box, DET_JOB_CANCEL, "nobody"), DET_ERR_NOT_FOUND);
+    assert_int_equal(change(box, DET_JOB_CANCEL, "b"), 0);
+    assert_int_equal(change(box, DET_JOB_CANCEL, "c"), 0);
+    assert_int_equal(change(box, DET_JOB_CANCEL, "c"), DET_ERR_NOT_FOUND);
+    assert_int_equal(change(box, DET_JOB_CANCEL, "no id"), DET_ERR_INVALID);
+    listed = find(box, NULL, DET_JOB_FAILED);
+    assert_int_equal(listed.count, 2);
+    assert_string_equal(listed.rows[1].id, "c");
+    assert_string_equal(listed.rows[1].reason, "by hand");
+    assert_int_equal(listed.rows[1].due_at, 0);
+    assert_true(listed.rows[1].ended_at > 0);
+    claim_none(box, 2);
 }
 
 static void a_schedule_is_fired_by_one_of_those_who_saw_it(void **state)
@@ -541,6 +616,7 @@ static void a_store_for_reading_changes_no_jobs(void **state)
     struct det_job_claim wanted = { "q", 1, LONG };
     struct det_job_firing firing = { .name = "s" };
     struct det_job_end how = { 1, 1, DET_JOB_DONE, 0, NULL };
+    struct det_job_change by_hand = { DET_JOB_CANCEL, "q", "a", NULL };
     struct det_job_place place;
     struct det_store *reader;
     struct det_error error;
@@ -558,6 +634,7 @@ static void a_store_for_reading_changes_no_jobs(void **state)
     assert_int_equal(ops->claim(reader, &wanted, show, &shown, &next), DET_ERR_READ_ONLY);
     assert_int_equal(ops->renew(reader, 1, 1, LONG), DET_ERR_READ_ONLY);
     assert_int_equal(ops->end(reader, &how), DET_ERR_READ_ONLY);
+    assert_int_equal(ops->change(reader, &by_hand), DET_ERR_READ_ONLY);
     assert_int_equal(ops->forget(reader, 1, &count), DET_ERR_READ_ONLY);
     assert_int_equal(ops->fire(reader, &firing), DET_ERR_READ_ONLY);
     box_close_store(box, reader);
@@ -577,6 +654,8 @@ static const struct CMUnitTest jobs[] = {
     CASE(renewals_keep_a_claim),
     CASE(a_claim_that_is_refused_by_its_visitor_does_not_stand),
     CASE(a_list_is_in_the_order_of_keys_and_goes_on_behind_one),
+    CASE(one_that_has_failed_is_put_again_behind_the_others),
+    CASE(one_that_waits_can_be_cancelled),
     CASE(a_schedule_is_fired_by_one_of_those_who_saw_it),
     CASE(what_ran_when_a_process_ended_runs_again),
     CASE(two_openings_share_the_places_of_a_queue),

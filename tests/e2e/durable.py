@@ -26,8 +26,6 @@ CONFIG = """version: 1
 store: sqlite:queue.db
 slots:
   batch: {durable: yes}
-tasks:
-  sleeper: {run: sleep 1000, grace: 1s}
 """
 JOB = """
 import fcntl, os, sys, time

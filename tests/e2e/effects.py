@@ -90,7 +90,7 @@ class Bank(http.server.ThreadingHTTPServer):
 
     def __init__(self, *answers):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.answers, self.requests = list(answers), []
+        self.answers, self.requests, self.times = list(answers), [], []
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -103,11 +103,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.requests.append((dict(self.headers), json.loads(body)))
         answers = self.server.answers
-        status, text = answers.pop(0) if len(answers) > 1 else answers[0]
+        status, text, *headers = answers.pop(0) if len(answers) > 1 else answers[0]
+        self.server.times.append(time.monotonic())
         if status == "hang":
             time.sleep(2)
             return
         self.send_response(status)
+        for header in headers:
+            self.send_header(*header)
         self.end_headers()
         self.wfile.write(text.encode())
 
@@ -210,6 +213,20 @@ def test_a_flaky_bank_is_asked_with_the_same_key_until_it_answers():
     bank.shutdown()
 
 
+def test_a_busy_bank_says_when_to_come_back():
+    bank = Bank((503, "", ("Retry-After", "1")), (429, "", ("Retry-After", "3600")),
+                (200, RECEIPT))
+    project(f"{{http: '{bank.url}', backoff: 10ms..20ms}}")
+    one = begin()
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    wait_until(lambda: len(bank.requests) == 2, "the second attempt")
+    check(bank.times[1] - bank.times[0] >= 0.95, str(bank.times))
+    wait_until(lambda: "in 59m" in detent("why", "o-1").stdout, "the wait of an hour")
+    one.stop()
+    bank.shutdown()
+
+
 def test_statuses_choose_the_event():
     bank = Bank((402, "no money"))
     project(f"{{http: '{bank.url}', statuses: {{402: declined}}}}")
@@ -240,8 +257,23 @@ echo '{RECEIPT}'""")
     two.wait_for("o-1: charging -> paid")
     keys = [json.loads(line)["key"] for line in Path("inputs").read_text().splitlines()]
     equal(keys, ["order/o-1/1/0"] * 2)
-    equal([e["event"] for e in objects("history", "o-1")][:2], ["pay", "charged"])
+    equal([e["event"] for e in objects("history", "o-1")[1:3]], ["pay", "charged"])
     two.stop()
+
+
+def test_a_command_that_kills_its_detent_is_given_up_at_last():
+    script("charge.sh", "cat >> inputs; kill -9 $PPID")
+    project("{command: [./charge.sh], attempts: 2, backoff: 10ms..20ms}")
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    for _ in range(2):
+        equal(Up().process.wait(up.PATIENCE), -signal.SIGKILL)
+    last = begin()
+    last.wait_for("o-1 failed with UNFINISHED .*the process ended during attempt 2")
+    wait_until(lambda: objects("retry", "--list"), "a dead letter")
+    given = [json.loads(line) for line in Path("inputs").read_text().splitlines()]
+    equal([g["attempt"] for g in given], [1, 2])
+    last.stop()
 
 
 def test_what_does_not_end_is_cut_off_at_the_end():

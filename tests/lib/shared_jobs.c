@@ -47,6 +47,11 @@ static int shared_list(
     THROUGH(store, list(inner, query, visit, context));
 }
 
+static int shared_change(struct det_store *store, const struct det_job_change *change)
+{
+    THROUGH(store, change(inner, change));
+}
+
 static int shared_forget(struct det_store *store, det_time ended_before, uint64_t *ret)
 {
     THROUGH(store, forget(inner, ended_before, ret));
@@ -68,6 +73,7 @@ const struct det_job_ops det_shared_jobs = {
     .renew = shared_renew,
     .end = shared_end,
     .list = shared_list,
+    .change = shared_change,
     .forget = shared_forget,
     .schedule = shared_schedule,
     .fire = shared_fire,

@@ -11,6 +11,8 @@
  *            v       | its time has come                 | again, later
  *          delayed --+ <---------------------------------+
  *
+ *   by hand:  failed -- retry --> queued, as if put anew      queued | delayed -- cancel --> failed
+ *
  * Rules
  *   1. What `put` has answered with 0 is durable. An id is put once per queue as long as its row is
  *      kept, however often it is put.
@@ -87,9 +89,22 @@ struct det_job_end {
 };
 
 struct det_job_query {
-    const char *queue; /* NULL: of all */
-    uint64_t after;    /* a key */
+    const char *queue, *id; /* NULL: any */
+    uint64_t after;         /* a key */
     size_t limit;
+    bool has_state; /* only those in `state` */
+    enum det_job_state state;
+};
+
+/* What people do about one that nobody has claimed. */
+enum det_job_verb {
+    DET_JOB_RETRY,  /* FAILED: put again, behind all others, with a new key and no attempts yet */
+    DET_JOB_CANCEL, /* QUEUED, DELAYED: has FAILED, for the reason */
+};
+struct det_job_change {
+    enum det_job_verb verb;
+    const char *queue, *id;
+    const char *reason; /* CANCEL: NULL: none; at most DET_REASON_MAX bytes of it are kept */
 };
 
 struct det_job_schedule {
@@ -124,6 +139,8 @@ struct det_job_ops {
     int (*list)(
         struct det_store *store, const struct det_job_query *query,
         int (*visit)(void *context, const struct det_job_row *job), void *context);
+    /* DET_ERR_NOT_FOUND when there is none, or it is in another state. */
+    int (*change)(struct det_store *store, const struct det_job_change *change);
     /* Deletes those that ended before a time; their ids may be put again. `ret` is how many. */
     int (*forget)(struct det_store *store, det_time ended_before, uint64_t *ret);
     /* A schedule, 0 also when there is none. */

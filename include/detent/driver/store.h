@@ -4,10 +4,10 @@
 /* driver/store.h - what a store must be able to do. For those who write another one; everybody
  * else includes store.h. docs/formats/sql_schema.md says what the SQL stores keep.
  *
- * A store keeps, per instance: a head (state, sequence, visit, ...), the data, the events, the
- * event ids with their first answers, armed timers, effects that have not ended, dead ones,
- * deferred events, a snapshot, and a lock with the number of its last grant, the fence. And apart
- * from instances: leases by name.
+ * A store keeps, per instance: a head (state, sequence, visit, ...), the data, what it began with,
+ * the events, the event ids with their first answers, armed timers, effects that have not ended,
+ * dead ones, deferred events, a snapshot, and a lock with the number of its last grant, the fence.
+ * And apart from instances: leases by name.
  *
  *     commit: { fence? expected sequence? } -> events, head, data, timers, effects, deferred,
  *               event id, snapshot: all of it, or nothing; durable when it returns 0
@@ -20,6 +20,7 @@
  *      different instances, and `list`, come from any thread at any time.
  *   3. Values are structs of the machine's records, borrowed for the call. A driver that writes
  *      bytes encodes them with det_record_encode(), and writes names and versions, never ids.
+ *      What is older than the definition's record it gives to `upcast` when it reads it.
  *   4. Times are of the store's clock, `now`, and are data: a driver gives back what it was given.
  *      Where the store is shared, that clock is the server's, and whether a lock or a lease has
  *      lapsed, or a timer is due, is decided there.
@@ -138,6 +139,9 @@ struct det_store_commit {
     const struct det_store_head *head;   /* afterwards */
     const char *reason;                  /* of a stop; NULL: none, or unchanged */
     const void *data;                    /* afterwards; NULL: unchanged; never when it is new */
+    bool
+        is_start_unknown; /* a new one, but head and data are not what it began with. Else, when its
+                              sequence is 0, they are kept as that as long as its first event is */
     const struct det_store_event *events;
     size_t event_count; /* 0: the sequence is not moved, and checked for a snapshot only */
     const struct det_store_timer_change *timers;
@@ -208,6 +212,14 @@ struct det_store_due {
     bool is_timer;
 };
 
+/* What an instance began with. */
+struct det_store_start {
+    det_time at;
+    uint32_t version; /* of the definition that began it */
+    uint16_t state;
+    void *data; /* the caller's, of the size of the machine's data record */
+};
+
 /* A snapshot. What it has in common with a load is in `loaded`, whose handle is not set. */
 struct det_store_snapshot {
     struct det_store_loaded loaded;
@@ -243,7 +255,8 @@ struct det_store_finding {
     const char *text;         /* a sentence */
 };
 
-/* Where load puts the rows. A non-zero answer ends the load and is returned. */
+/* Where load puts the rows. A non-zero answer ends the load and is returned. None of these may call
+ * the store. */
 struct det_store_rows {
     void *context;
     int (*timer)(void *context, const struct det_store_timer *row);
@@ -284,11 +297,13 @@ struct det_store_ops {
         struct det_store *store, struct det_store_instance *instance, const char *event_id,
         struct det_store_answer *ret);
     /* The events after `after` that are still kept, oldest first; a non-zero answer of `visit` ends
-     * the walk and is returned. */
+     * the walk and is returned. It is not one moment that is shown, here and in `list`: what is
+     * committed or deleted during the walk may be in it or not, all else is, once. `visit` may call
+     * the store, about other instances: nothing is held while it runs. */
     int (*events)(
         struct det_store *store, struct det_store_instance *instance, uint64_t after,
         int (*visit)(void *context, const struct det_store_event *row), void *context);
-    /* Instances of a machine, in the order of their ids. `visit` must not call the store. */
+    /* Instances of a machine, in the order of their ids. `visit` may call the store. */
     int (*list)(
         struct det_store *store, const struct det_machine *machine,
         const struct det_store_query *query,
@@ -297,7 +312,7 @@ struct det_store_ops {
      * for reading): timers and effects that are not dead, by their time, at most `limit` of them.
      * `ret_next` is the time of the first one that was not listed, whether due or not; DET_NEVER:
      * there is none. Rows that a commit under way is about to change may or may not be listed.
-     * `visit` must not call the store. */
+     * `visit` may call the store: what is listed is held in memory. */
     int (*due)(
         struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
         int (*visit)(void *context, const struct det_store_due *row), void *context,
@@ -321,8 +336,13 @@ struct det_store_ops {
     int (*snapshot)(
         struct det_store *store, struct det_store_instance *instance,
         struct det_store_snapshot *ret);
-    /* Deletes the events up to `sequence`, but none behind the snapshot, and never the head; and
-     * answers older than `answers_before`. `ret` is how many events. */
+    /* What it began with. DET_ERR_NOT_FOUND where that is not known, or its first event is not kept
+     * any more; DET_ERR_CORRUPT, DET_ERR_VERSION. */
+    int (*start)(
+        struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret);
+    /* Deletes the events up to `sequence`, but none behind the snapshot, and never the head; with
+     * the first one what the instance began with; and answers older than `answers_before`. `ret` is
+     * how many events. */
     int (*prune)(
         struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
         det_time answers_before, uint64_t *ret);
@@ -336,11 +356,12 @@ struct det_store_ops {
     /* The rest is for keeping a store. NULL: DET_ERR_UNSUPPORTED. */
     /* The file or database itself, the chain of every instance, every checksum, and that what
      * belongs together is there. Each finding is told; `progress` (NULL: not wanted) is told how
-     * many of how many instances have been looked at. */
+     * many of how many instances have been looked at. Neither may call the store. */
     int (*check)(
         struct det_store *store, int (*visit)(void *context, const struct det_store_finding *row),
         void (*progress)(void *context, uint64_t done, uint64_t total), void *context);
-    /* Every machine that has instances or a definition in it, with its newest spec. */
+    /* Every machine that has instances or a definition in it, with its newest spec. `visit` may
+     * call the store. */
     int (*machines)(
         struct det_store *store,
         int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
@@ -369,8 +390,13 @@ struct det_store {
     struct det_world *world;               /* never NULL */
     const struct det_allocator *allocator; /* NULL: the default one */
     bool is_used;                          /* the runtime's: one at a time */
-    char identity[33]; /* 32 hexadecimal digits: which store this is; "" for one in memory */
-    char owner[33];    /* which node this opening is, new each time; "" where it is not shared */
+    /* The runtime's, while it uses the store; NULL: none. */
+    det_upcast_fn *upcast;
+    void *upcast_user;
+    det_time event_ids_span; /* answers that are older may be forgotten; 0: none by their age */
+    char identity[33];       /* 32 hexadecimal digits: which store this is; "" for one in memory */
+    char owner[33];  /* which node this opening is, new each time; "" where it is not shared */
+    unsigned schema; /* of its tables; 0: it has none */
 };
 
 /* A line in src/store/drivers.def names one of these. */

@@ -68,10 +68,10 @@ enum det_process_stream {
 #define DET_PROCESS_STREAMS 3
 
 /* The signals that the library sends by itself. */
-enum det_signal {
-    DET_SIGNAL_KILL = 9,
-    DET_SIGNAL_TERM = 15,
-    DET_SIGNAL_CONT = 18,
+enum det_process_signal {
+    DET_PROCESS_SIGKILL = 9,
+    DET_PROCESS_SIGTERM = 15,
+    DET_PROCESS_SIGCONT = 18,
 };
 
 struct det_process_end {

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* submit_wait_test.c - how long a submission waits: not at all for a lock, and for a busy instance
+ * no longer than a send, whatever else there is to do. */
+#include "runtime/faulty_test.h"
+#include "runtime/nodes_test.h"
+
+struct note {
+    struct det_send send;
+    struct order_event event;
+    struct det_error error;
+    struct det_runtime *runtime;
+    unsigned done, again; /* `again`: how often `done` submits it once more */
+    det_time took;
+    struct det_sim *sim;
+};
+
+static det_time moment(const struct note *note)
+{
+    return det_world_now(det_sim_world(note->sim), DET_CLOCK_MONOTONIC);
+}
+
+static void done(struct det_send *send)
+{
+    struct note *note = DET_CONTAINER(send, struct note, send);
+
+    note->done++;
+    note->took += moment(note);
+    if (!note->again)
+        return;
+    note->again--;
+    assert_int_equal(det_runtime_submit(note->runtime, send), 0);
+}
+
+static void submit(struct note *note, const struct det_machine *machine, const char *instance)
+{
+    note->event.kind = PING;
+    note->took = -moment(note);
+    note->send = (struct det_send){ .machine = machine,
+                                    .instance = instance,
+                                    .event = &note->event,
+                                    .options = { .error = &note->error },
+                                    .done = done };
+    assert_int_equal(det_runtime_submit(note->runtime, &note->send), 0);
+}
+
+static void meet_a_lock(struct det_runtime_options options)
+{
+    struct nodes *n = nodes_open(2, options);
+    struct note note = { .runtime = n->runtime[1], .sim = n->sim };
+    struct note other = { .runtime = n->runtime[1], .sim = n->sim };
+    struct det_lock *lock;
+
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    assert_int_equal(node_start(n, 0, "o-2"), 0);
+    lock = node_lock(n, 0, "o-1", NULL);
+    submit(&note, n->order, "o-1");
+    submit(&other, n->order, "o-2");
+    assert_int_equal(det_sim_settle(n->sim), 0);
+    assert_int_equal(note.done, 1);
+    assert_int_equal(note.send.result, DET_ERR_LOCKED);
+    assert_int_equal(note.error.code, DET_ERR_LOCKED);
+    assert_int_equal(note.took, 0);
+    assert_int_equal(other.done, 1);
+    assert_int_equal(other.send.result, 0);
+    det_lock_close(lock);
+    submit(&note, n->order, "o-1");
+    assert_int_equal(det_sim_settle(n->sim), 0);
+    assert_int_equal(note.send.result, 0);
+    nodes_close(n);
+}
+
+static void a_submission_does_not_wait_for_a_lock(void **unused)
+{
+    (void)unused;
+    meet_a_lock((struct det_runtime_options){ 0 });
+    meet_a_lock((struct det_runtime_options){ .locking = DET_LOCK_LEASE });
+}
+
+static void neither_does_it_in_memory(void **unused)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct note note = { .runtime = f->runtime, .sim = f->sim };
+    struct det_lock *lock;
+
+    (void)unused;
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(det_lock_open(f->runtime, f->order, "o-1", NULL, &lock, &f->error), 0);
+    submit(&note, f->order, "o-1");
+    settle(f);
+    assert_int_equal(note.done, 1);
+    assert_int_equal(note.send.result, DET_ERR_LOCKED);
+    assert_non_null(strstr(note.error.text, "is locked by"));
+    assert_int_equal(note.took, 0);
+    det_lock_close(lock);
+    fixture_close(f);
+}
+
+/* The guard of somebody else's send keeps the instance for a while. */
+static void linger(void *context)
+{
+    struct fixture *f = context;
+
+    wait_in(det_sim_world(f->sim), 3 * DET_SECOND);
+}
+
+static void send_pay(void *argument)
+{
+    assert_int_equal(send_kind(argument, "o-1", PAY), 0);
+}
+
+static void a_submission_has_its_deadline_also_while_others_are_carried_out(void **unused)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct det_world *world = det_sim_world(f->sim);
+    struct note late[3] = { 0 }, traffic = { .sim = f->sim, .again = 300 };
+    struct faulty faulty;
+    struct det_thread *thread;
+
+    (void)unused;
+    faulty_wrap(&faulty, f, false);
+    fixture_reopen(f, (struct det_runtime_options){ .send_deadline = DET_SECOND });
+    faulty.commit_takes = 10 * DET_MILLISECOND;
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(start(f, "o-2"), 0);
+    f->control.in_guard = linger;
+    f->control.context = f;
+    assert_int_equal(det_thread_start(world, "sender", send_pay, f, &thread), 0);
+    advance(f, DET_MILLISECOND);
+    traffic.runtime = f->runtime;
+    submit(&traffic, f->order, "o-2");
+    for (int i = 0; i < 3; i++) {
+        late[i].sim = f->sim;
+        late[i].runtime = f->runtime;
+        submit(&late[i], f->order, "o-1");
+    }
+    advance(f, 2 * DET_SECOND);
+    assert_in_range(traffic.again, 1, 299);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(late[i].done, 1);
+        assert_int_equal(late[i].send.result, DET_ERR_TIMEOUT);
+        assert_int_equal(late[i].error.waited, DET_SECOND);
+        assert_in_range(late[i].took, DET_SECOND, DET_SECOND + 50 * DET_MILLISECOND);
+    }
+    advance(f, 3 * DET_SECOND);
+    assert_int_equal(traffic.done, 301);
+    det_thread_join(world, thread);
+    fixture_close(f);
+}
+
+#define LONG 200
+
+static void a_submission_behind_others_of_the_same_sender_is_not_late(void **unused)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct note *notes = calloc(LONG, sizeof *notes);
+    struct faulty faulty;
+
+    (void)unused;
+    assert_non_null(notes);
+    faulty_wrap(&faulty, f, false);
+    fixture_reopen(f, (struct det_runtime_options){ .send_deadline = DET_SECOND });
+    assert_int_equal(start(f, "o-1"), 0);
+    faulty.commit_takes = 10 * DET_MILLISECOND;
+    for (unsigned i = 0; i < LONG; i++) {
+        notes[i].sim = f->sim;
+        notes[i].runtime = f->runtime;
+        submit(&notes[i], f->order, "o-1");
+    }
+    advance(f, 3 * DET_SECOND);
+    for (unsigned i = 0; i < LONG; i++) {
+        assert_int_equal(notes[i].done, 1);
+        assert_int_equal(notes[i].send.result, 0);
+    }
+    assert_true(notes[LONG - 1].took > DET_SECOND);
+    fixture_close(f);
+    free(notes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_submission_does_not_wait_for_a_lock),
+        cmocka_unit_test(neither_does_it_in_memory),
+        cmocka_unit_test(a_submission_has_its_deadline_also_while_others_are_carried_out),
+        cmocka_unit_test(a_submission_behind_others_of_the_same_sender_is_not_late),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* suspect.c - effects that another process has left behind.
+ *
+ * Whoever runs an effect records its attempts when they have ended: one commit less for each. But
+ * then an attempt that ends the process is not recorded, and would be made again for ever. So what
+ * comes from the store, where a process that is gone may have begun it, is suspected:
+ *
+ *     suspected, due --> recorded as begun (attempts + 1, UNFINISHED, a backoff) --> runs
+ *                                              the process ends: the next one finds it so,
+ *                                              and at the last attempt gives it up
+ *     it has run here, and this process is still there --> as any other
+ *
+ * It is recorded by the thread of the pool that is about to run it, and not before: what only waits
+ * for its turn is not to blame. The first attempt of all, right after the commit that asked for it,
+ * does not count if it ends the process. */
+#include "base/checked.h"
+#include "runtime/keep.h"
+#include "runtime/walk.h"
+
+bool det_errand_is_spent(const struct det_runtime *runtime, const struct det_errand *errand)
+{
+    return errand->is_suspected && errand->row.last_error == DET_ERR_UNFINISHED &&
+           errand->row.attempts >= det_errand_policy(runtime, errand).attempts_max;
+}
+
+/* With the claim: nobody else changes the row. */
+static int record(struct det_turn *turn, struct det_errand *errand)
+{
+    struct det_runtime *runtime = turn->runtime;
+    struct det_effect_policy policy = det_errand_policy(runtime, errand);
+    struct det_store_effect_change change = { DET_STORE_UPDATE, errand->row };
+    struct det_store_commit commit = { .effects = &change, .effect_count = 1 };
+    int r;
+
+    change.effect.last_error = DET_ERR_UNFINISHED;
+    change.effect.next = det_add_time(
+        det_runtime_now(runtime), det_errand_backoff(runtime, &policy, errand->row.attempts));
+    r = det_keep_commit(turn, &commit);
+    if (r < 0)
+        return r;
+    det_shard_lock(runtime, turn->shard);
+    errand->row.next = change.effect.next;
+    errand->is_suspected = false;
+    det_shard_unlock(runtime, turn->shard);
+    return 0;
+}
+
+int det_errand_record(struct det_runtime *runtime, struct det_errand *errand)
+{
+    const struct det_resident *resident = errand->due.resident;
+    struct det_turn turn;
+    bool is_gone;
+    int r;
+
+    r = det_walk_begin(&turn, runtime, resident->served->machine, resident->id);
+    if (r < 0)
+        return r;
+    det_shard_lock(runtime, turn.shard);
+    is_gone = errand->is_gone;
+    det_shard_unlock(runtime, turn.shard);
+    r = is_gone ? DET_ERR_NOT_FOUND : record(&turn, errand);
+    det_walk_end(&turn);
+    return r;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* suspect_test.c - effects that were left behind by a process that is gone: each attempt is
+ * recorded before it begins, so that one that ends its process comes to an end itself. */
+#include <limits.h>
+
+#include "runtime/faulty_test.h"
+#include "runtime/nodes_test.h"
+
+static const struct det_runtime_options few = {
+    .effects = { .attempts_max = 3, .jitter_percent = UINT32_MAX },
+};
+
+/* From now on nothing that this process does reaches the store. */
+static void end_process(void *context)
+{
+    struct faulty *faulty = context;
+
+    faulty_set(faulty, FAULT_BEFORE, DET_ERR_IO, 0);
+    faulty->times = INT_MAX;
+}
+
+static void next_process(struct fixture *f, struct faulty *faulty)
+{
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    faulty->fault = FAULT_NONE;
+    fixture_reopen(f, few);
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
+}
+
+/* An order whose effect was begun by a process that is gone. */
+static struct fixture *open_left(struct faulty *faulty)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+
+    faulty_wrap(faulty, f, false);
+    fixture_reopen(f, few);
+    f->control.in_effect = end_process;
+    f->control.context = faulty;
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    settle(f);
+    assert_int_equal(f->control.effects, 1);
+    return f;
+}
+
+static void an_effect_that_ends_its_process_is_given_up_at_last(void **unused)
+{
+    struct faulty faulty;
+    struct fixture *f = open_left(&faulty);
+    const struct listed_effects *all;
+
+    (void)unused;
+    for (unsigned i = 1; i <= 3; i++) {
+        next_process(f, &faulty);
+        advance(f, DET_SECOND);
+        assert_int_equal(f->control.effects, 1 + i);
+        assert_int_equal(f->control.attempt, i);
+    }
+    f->control.troubles = 0;
+    next_process(f, &faulty);
+    advance(f, DET_SECOND);
+    assert_int_equal(f->control.effects, 4);
+    all = effects(f, "o-1");
+    assert_int_equal(all->count, 1);
+    assert_int_equal(all->first.state, DET_EFFECT_DEAD);
+    assert_int_equal(all->first.attempts, 3);
+    assert_int_equal(all->first.last_error, DET_ERR_UNFINISHED);
+    assert_int_equal(f->control.troubles, 1);
+    assert_int_equal(f->control.trouble.kind, DET_TROUBLE_EFFECT_DEAD);
+    assert_int_equal(f->control.trouble.attempt, 3);
+    assert_non_null(strstr(f->control.trouble_text, "the process ended during attempt 3"));
+    assert_int_equal(counts(f).effects_dead, 1);
+    fixture_close(f);
+}
+
+static void a_dead_one_that_is_retried_begins_anew(void **unused)
+{
+    struct faulty faulty;
+    struct fixture *f = open_left(&faulty);
+    char key[304];
+
+    (void)unused;
+    for (unsigned i = 0; i < 4; i++) {
+        next_process(f, &faulty);
+        advance(f, DET_SECOND);
+    }
+    snprintf(key, sizeof key, "%s", effects(f, "o-1")->key);
+    f->control.in_effect = NULL;
+    assert_int_equal(det_runtime_retry(f->runtime, f->order, "o-1", key, &f->error), 0);
+    settle(f);
+    assert_int_equal(f->control.attempt, 1);
+    assert_int_equal(get(f, "o-1").state, PAID);
+    fixture_close(f);
+}
+
+static void what_was_left_behind_waits_its_turn_after_it_ended_a_process_again(void **unused)
+{
+    struct faulty faulty;
+    struct fixture *f = open_left(&faulty);
+
+    (void)unused;
+    next_process(f, &faulty);
+    settle(f);
+    assert_int_equal(f->control.effects, 2);
+    next_process(f, &faulty);
+    settle(f);
+    assert_int_equal(f->control.effects, 2);
+    f->control.in_effect = NULL;
+    advance(f, 100 * DET_MILLISECOND);
+    assert_int_equal(f->control.effects, 3);
+    assert_int_equal(f->control.attempt, 2);
+    assert_int_equal(get(f, "o-1").state, PAID);
+    fixture_close(f);
+}
+
+static void one_that_fails_in_the_usual_way_is_counted_as_ever(void **unused)
+{
+    struct faulty faulty;
+    struct fixture *f = open_left(&faulty);
+
+    (void)unused;
+    f->control.in_effect = NULL;
+    f->control.effect_failures = 2;
+    next_process(f, &faulty);
+    advance(f, DET_SECOND);
+    assert_int_equal(f->control.effects, 4);
+    assert_int_equal(f->control.attempt, 3);
+    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EFFECT_FAILED], 2);
+    assert_int_equal(get(f, "o-1").state, PAID);
+    fixture_close(f);
+}
+
+static void no_attempt_begins_that_cannot_be_recorded(void **unused)
+{
+    struct faulty faulty;
+    struct fixture *f = open_left(&faulty);
+
+    (void)unused;
+    f->control.in_effect = NULL;
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    fixture_reopen(f, few);
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
+    settle(f);
+    assert_int_equal(f->control.effects, 1);
+    assert_int_equal(effects(f, "o-1")->first.attempts, 0);
+    faulty.fault = FAULT_NONE;
+    advance(f, 2 * DET_SECOND);
+    assert_int_equal(f->control.effects, 2);
+    assert_int_equal(f->control.attempt, 1);
+    assert_int_equal(get(f, "o-1").state, PAID);
+    fixture_close(f);
+}
+
+/* The first one takes its time; meanwhile the runtime is closed, and the second waits for a thread.
+ */
+static void linger(void *context)
+{
+    struct faulty *faulty = context;
+
+    wait_in(faulty->store.world, 3 * DET_SECOND);
+}
+
+static void close_it(void *argument)
+{
+    struct fixture *f = argument;
+
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+}
+
+static void what_waits_for_a_thread_was_not_begun(void **unused)
+{
+    struct faulty faulty;
+    struct fixture *f = open_left(&faulty);
+
+    (void)unused;
+    faulty.fault = FAULT_NONE;
+    f->control.in_effect = linger;
+    assert_int_equal(start(f, "o-2"), 0);
+    close_it(f);
+    fixture_reopen(f, (struct det_runtime_options){ .is_passive = true });
+    assert_int_equal(send_kind(f, "o-2", PAY), 0);
+    fixture_reopen(f, (struct det_runtime_options){ .pool_threads = 1 });
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
+    advance(f, DET_SECOND);
+    assert_int_equal(f->control.effects, 2);
+    close_it(f);
+    assert_int_equal(f->control.effects, 2);
+    f->control.in_effect = NULL;
+    next_process(f, &faulty);
+    advance(f, DET_SECOND);
+    assert_int_equal(f->control.effects, 3);
+    assert_int_equal(f->control.attempt, 1);
+    assert_int_equal(get(f, "o-1").state, PAID);
+    assert_int_equal(get(f, "o-2").state, PAID);
+    fixture_close(f);
+}
+
+/* The same among nodes, where another one takes over. */
+
+struct victim {
+    struct nodes *n;
+    unsigned node;
+};
+
+static void kill_node(void *context)
+{
+    const struct victim *victim = context;
+
+    det_shared_kill(victim->n->store[victim->node]);
+}
+
+static void a_node_after_the_other_takes_over_and_at_last_gives_it_up(void **unused)
+{
+    struct nodes *n = nodes_open(1, few);
+    struct victim victim = { n, 0 };
+
+    (void)unused;
+    n->control.in_effect = kill_node;
+    n->control.context = &victim;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    assert_int_equal(node_send(n, 0, "o-1", PAY), 0);
+    for (unsigned i = 0; i < 4; i++) {
+        victim.node = i;
+        pass(n, DET_MINUTE);
+        assert_int_equal(n->control.effects, i + 1);
+        node_close(n, i);
+        node_open(n, i + 1);
+    }
+    pass(n, DET_MINUTE);
+    assert_int_equal(n->control.effects, 4);
+    assert_int_equal(node_counts(n, 4).effects_dead, 1);
+    assert_int_equal(n->control.trouble.code, DET_ERR_UNFINISHED);
+    nodes_close(n);
+}
+
+static void somebodys_lock_only_delays_it(void **unused)
+{
+    struct nodes *n = nodes_open(2, few);
+    struct victim victim = { n, 0 };
+    struct det_lock *lock;
+
+    (void)unused;
+    n->control.in_effect = kill_node;
+    n->control.context = &victim;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    assert_int_equal(node_send(n, 0, "o-1", PAY), 0);
+    assert_int_equal(det_sim_settle(n->sim), 0);
+    n->control.in_effect = NULL;
+    lock = node_lock(n, 1, "o-1", NULL);
+    pass(n, DET_MINUTE);
+    assert_int_equal(n->control.effects, 1);
+    assert_int_equal(node_counts(n, 1).adopted, 2);
+    det_lock_close(lock);
+    pass(n, 2 * DET_SECOND);
+    assert_int_equal(n->control.effects, 2);
+    assert_int_equal(n->control.attempt, 1);
+    assert_int_equal(node_counts(n, 1).effects_done, 1);
+    nodes_close(n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_effect_that_ends_its_process_is_given_up_at_last),
+        cmocka_unit_test(a_dead_one_that_is_retried_begins_anew),
+        cmocka_unit_test(what_was_left_behind_waits_its_turn_after_it_ended_a_process_again),
+        cmocka_unit_test(one_that_fails_in_the_usual_way_is_counted_as_ever),
+        cmocka_unit_test(no_attempt_begins_that_cannot_be_recorded),
+        cmocka_unit_test(what_waits_for_a_thread_was_not_begun),
+        cmocka_unit_test(a_node_after_the_other_takes_over_and_at_last_gives_it_up),
+        cmocka_unit_test(somebodys_lock_only_delays_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

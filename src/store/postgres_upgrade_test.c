@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* postgres_upgrade_test.c - tables of an older schema: nothing in them is lost, and an upgrade that
+ * does not come to its end leaves them as they were. */
+/* test: threads */
+#include "store/postgres_test.h"
+
+#include <pthread.h>
+
+#include "store/upgrade_cases.h"
+
+/* The frozen store in a schema of its own. */
+struct old {
+    char *url;
+    struct postgres_store named; /* for its name only */
+    struct pad pad;
+};
+
+static char *ask(struct old *old, const char *text)
+{
+    return sql(&old->named.store, text);
+}
+
+static void assert_old_schema(struct old *old, const char *wanted)
+{
+    char *found = ask(old, "SELECT schema::text FROM @store");
+
+    assert_string_equal(found, wanted);
+    free(found);
+}
+
+static void old_init(struct old *old)
+{
+    char *text = old_store("1.postgres.sql");
+
+    memset(old, 0, sizeof *old);
+    old->url = det_test_postgres_url(server, NULL);
+    assert_int_equal(
+        det_postgres_url_init(
+            &old->named.url, strstr(old->url, "//"), &(struct det_store_options){ 0 }, NULL),
+        0);
+    free(ask(old, text));
+    free(text);
+    old->pad.machine = pad_machine(1);
+}
+
+static void old_deinit(struct old *old)
+{
+    det_store_close(old->pad.store);
+    det_machine_close(old->pad.machine);
+    det_postgres_url_deinit(&old->named.url);
+    free(old->url);
+}
+
+static void old_open(struct old *old)
+{
+    old->pad.store = store_at(old->url, NULL);
+    assert_int_equal(old->pad.store->ops->serve(old->pad.store, old->pad.machine, NULL), 0);
+}
+
+static void a_store_of_schema_1_is_upgraded_and_nothing_is_lost(void **state)
+{
+    struct old old;
+
+    (void)state;
+    old_init(&old);
+    old_open(&old);
+    assert_old_schema(&old, "2");
+    check_old_store(&old.pad);
+    go_on_with_old_store(&old.pad);
+    old_deinit(&old);
+}
+
+static const char describe[] =
+    "SELECT string_agg(x, E'\\n' ORDER BY x) FROM (SELECT c.table_name || ' ' || c.column_name "
+    "|| ' ' || c.data_type || ' ' || c.is_nullable || ' ' || coalesce(c.collation_name, '') || ' ' "
+    "|| c.is_identity AS x FROM information_schema.columns c WHERE '\"' || c.table_schema || '\"' "
+    "= '@' UNION ALL SELECT replace(indexdef, schemaname || '.', '') FROM pg_indexes "
+    "WHERE '\"' || schemaname || '\"' = '@' UNION ALL SELECT relname || ' ' || "
+    "array_to_string(reloptions, ',') FROM pg_class WHERE relnamespace::regnamespace::text = "
+    "replace('@', '\"', '') AND reloptions IS NOT NULL) t";
+
+static void an_upgraded_store_has_the_tables_of_a_new_one(void **state)
+{
+    struct pad *fresh = desk_open();
+    struct old old;
+    char *wanted, *found;
+
+    (void)state;
+    old_init(&old);
+    old_open(&old);
+    wanted = sql(fresh->store, describe);
+    found = ask(&old, describe);
+    assert_non_null(strstr(wanted, "jobs_due"));
+    assert_string_equal(found, wanted);
+    free(wanted);
+    free(found);
+    old_deinit(&old);
+    desk_close(fresh);
+}
+
+static void a_store_of_schema_1_that_has_the_tables_is_upgraded_too(void **state)
+{
+    struct old old;
+
+    (void)state;
+    old_init(&old);
+    old_open(&old);
+    det_store_close(old.pad.store);
+    free(ask(&old, "DROP TABLE @starts; UPDATE @store SET schema = 1"));
+    old_open(&old);
+    check_old_store(&old.pad);
+    old.pad.store->ops->release(old.pad.store, old.pad.instance);
+    old_deinit(&old);
+}
+
+static void who_only_reads_does_not_upgrade_and_is_told_who_does(void **state)
+{
+    struct det_store_options options = { .is_read_only = true };
+    struct det_error error = { 0 };
+    struct det_store *store = NULL;
+    struct old old;
+
+    (void)state;
+    old_init(&old);
+    assert_int_equal(det_store_open_with(old.url, &options, &store, &error), DET_ERR_VERSION);
+    assert_non_null(strstr(error.text, "detent store upgrade"));
+    assert_true(error.expected == 2 && error.actual == 1);
+    options = (struct det_store_options){ .identity = "ffeeddccbbaa99887766554433221100" };
+    assert_int_equal(det_store_open_with(old.url, &options, &store, &error), DET_ERR_FOREIGN);
+    assert_old_schema(&old, "1");
+    old_deinit(&old);
+}
+
+static void what_an_older_store_lacks_is_listed_up_to_a_limit(void **state)
+{
+    struct det_error error = { 0 };
+    struct det_store *store = NULL;
+    struct old old;
+
+    (void)state;
+    old_init(&old);
+    free(ask(&old, "DROP TABLE @answers; DROP TABLE @leases"));
+    assert_int_equal(det_store_open(old.url, &store, &error), DET_ERR_FOREIGN);
+    assert_non_null(strstr(error.text, "newest backup"));
+    assert_non_null(strstr(error.text, "and 3 more"));
+    old_deinit(&old);
+}
+
+/* The last statement of it fails. */
+static void an_upgrade_that_fails_changes_nothing(void **state)
+{
+    struct det_error error = { 0 };
+    struct det_store *store = NULL;
+    struct old old;
+    char *found;
+
+    (void)state;
+    old_init(&old);
+    free(
+        ask(&old, "CREATE FUNCTION @refuse() RETURNS trigger LANGUAGE plpgsql AS "
+                  "'BEGIN RAISE EXCEPTION ''not today''; END'; CREATE TRIGGER refuse BEFORE UPDATE "
+                  "ON @store FOR EACH ROW EXECUTE FUNCTION @refuse()"));
+    assert_true(det_store_open(old.url, &store, &error) < 0);
+    assert_non_null(strstr(error.text, "not today"));
+    assert_old_schema(&old, "1");
+    found = ask(&old, "SELECT to_regclass('@jobs')::text");
+    assert_null(found);
+    free(ask(&old, "DROP FUNCTION @refuse CASCADE"));
+    old_open(&old);
+    check_old_store(&old.pad);
+    old.pad.store->ops->release(old.pad.store, old.pad.instance);
+    old_deinit(&old);
+}
+
+static void *open_it(void *context)
+{
+    struct old *old = context;
+    struct det_store *store = NULL;
+
+    if (det_store_open(old->url, &store, NULL) < 0)
+        return NULL;
+    return store;
+}
+
+static void of_those_who_come_at_once_one_upgrades_and_all_go_on(void **state)
+{
+    pthread_t threads[4];
+    struct old old;
+
+    (void)state;
+    old_init(&old);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, open_it, &old), 0);
+    for (int i = 0; i < 4; i++) {
+        void *store;
+
+        assert_int_equal(pthread_join(threads[i], &store), 0);
+        assert_non_null(store);
+        det_store_close(store);
+    }
+    old_open(&old);
+    check_old_store(&old.pad);
+    old.pad.store->ops->release(old.pad.store, old.pad.instance);
+    old_deinit(&old);
+}
+
+static void without_memory_a_store_stays_what_it_was(void **state)
+{
+    struct det_store *store = NULL;
+    struct old old;
+    uint64_t point = 1;
+    int r;
+
+    (void)state;
+    old_init(&old);
+    do {
+        struct det_test_memory memory;
+
+        det_test_memory_init(&memory);
+        memory.fail_at = point++;
+        r = det_store_open_with(
+            old.url, &(struct det_store_options){ .allocator = &memory.allocator }, &store, NULL);
+        assert_true(r == 0 || r == DET_ERR_NO_MEMORY);
+        if (r == 0)
+            det_store_close(store);
+        det_test_memory_deinit(&memory);
+    } while (r < 0);
+    assert_true(point > 50);
+    old_open(&old);
+    check_old_store(&old.pad);
+    old.pad.store->ops->release(old.pad.store, old.pad.instance);
+    old_deinit(&old);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_store_of_schema_1_is_upgraded_and_nothing_is_lost),
+        cmocka_unit_test(an_upgraded_store_has_the_tables_of_a_new_one),
+        cmocka_unit_test(a_store_of_schema_1_that_has_the_tables_is_upgraded_too),
+        cmocka_unit_test(who_only_reads_does_not_upgrade_and_is_told_who_does),
+        cmocka_unit_test(what_an_older_store_lacks_is_listed_up_to_a_limit),
+        cmocka_unit_test(an_upgrade_that_fails_changes_nothing),
+        cmocka_unit_test(of_those_who_come_at_once_one_upgrades_and_all_go_on),
+        cmocka_unit_test(without_memory_a_store_stays_what_it_was),
+    };
+
+    return cmocka_run_group_tests(tests, open_server, close_server);
+}

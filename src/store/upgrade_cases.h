@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* upgrade_cases.h - what is in the stores of tests/schema, and must be there after an upgrade: the
+ * instance "q" as it was started, and "p" with four events and something in every other table. */
+#ifndef DET_STORE_UPGRADE_CASES_H
+#define DET_STORE_UPGRADE_CASES_H
+
+#include "store/pad_test.h"
+
+#define OLD_IDENTITY "00112233445566778899aabbccddeeff"
+
+/* The statements that make a store of an older schema; free() them. */
+static inline char *old_store(const char *name)
+{
+    char path[512];
+    size_t size;
+
+    snprintf(path, sizeof path, "%s/tests/schema/%s", DET_SOURCE_DIR, name);
+    return det_test_read_file(path, &size);
+}
+
+static inline void check_old_rows(const struct found *found)
+{
+    assert_int_equal(found->loaded.head.sequence, 4);
+    assert_int_equal(found->loaded.head.started_at, 100);
+    assert_int_equal(found->loaded.history_count, 4);
+    assert_int_equal(found->data, 2);
+    assert_int_equal(found->timer_count, 2);
+    assert_int_equal(found->timers[0].due + found->timers[1].due, 11000);
+    assert_int_equal(found->timer_values[0] + found->timer_values[1], 77);
+    assert_int_equal(found->effect_count, 2);
+    assert_false(found->effects[0].is_dead);
+    assert_true(found->effects[1].is_dead);
+    assert_int_equal(found->effects[1].last_error, -5);
+    assert_int_equal(found->effect_data[0], 5);
+    assert_int_equal(found->deferred_count, 1);
+    assert_int_equal(found->deferred_values[0], 77);
+}
+
+static inline int must_not_find(void *context, const struct det_store_finding *row)
+{
+    (void)context;
+    fail_msg("%s/%s: %s", row->machine ? row->machine : "", row->id ? row->id : "", row->text);
+    return 0;
+}
+
+static inline int load_old(struct pad *pad, const char *id, struct found *found)
+{
+    const struct det_store_rows rows = { found, found_timer, found_effect, found_deferred };
+
+    memset(found, 0, sizeof *found);
+    found->loaded.data = &found->data;
+    return pad->store->ops->load(pad->store, pad->machine, id, &rows, &found->loaded);
+}
+
+/* Everything is there, and what is there can be gone on with. */
+static inline void check_old_store(struct pad *pad)
+{
+    struct det_store *store = pad->store;
+    struct det_store_answer answer;
+    struct det_store_snapshot snapshot;
+    struct found found;
+    struct rows rows = { 0 };
+    uint64_t data;
+
+    assert_string_equal(det_store_identity(store), OLD_IDENTITY);
+    assert_int_equal(store->schema, 2);
+    assert_int_equal(store->ops->check(store, must_not_find, NULL, NULL), 0);
+    assert_int_equal(load_old(pad, "q", &found), 0);
+    assert_int_equal(found.data, 9);
+    assert_int_equal(found.loaded.head.sequence, 0);
+    store->ops->release(store, found.loaded.instance);
+    assert_int_equal(load_old(pad, "p", &found), 0);
+    check_old_rows(&found);
+    pad->instance = found.loaded.instance;
+    pad->head = found.loaded.head;
+    assert_int_equal(walk(pad, 0, &rows), 0);
+    assert_true(rows.count == 4 && rows.first == 1 && rows.ids == 1 && rows.causes == 1);
+    assert_int_equal(store->ops->answer(store, pad->instance, "id-1", &answer), 0);
+    assert_true(answer.sequence == 1 && answer.state == 1);
+    snapshot.loaded.data = &data;
+    assert_int_equal(store->ops->snapshot(store, pad->instance, &snapshot), 0);
+    assert_true(snapshot.loaded.head.sequence == 3 && data == 2);
+}
+
+static inline void go_on_with_old_store(struct pad *pad)
+{
+    struct det_store *store = pad->store;
+    const struct det_job_put job = { "q", "1", "task", "body", 4, 0 };
+    struct det_job_place place;
+
+    assert_int_equal(send(pad, BARE, "id-5"), 0);
+    assert_int_equal(store->ops->jobs->put(store, &job, &place), 0);
+    assert_int_equal(store->ops->check(store, must_not_find, NULL, NULL), 0);
+    store->ops->release(store, pad->instance);
+    pad->instance = NULL;
+}
+
+#endif

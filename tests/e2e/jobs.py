@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""Runs durable slots, their schedules and `detent jobs`, end to end, on SQLite and PostgreSQL.
+
+    jobs.py DETENT NASTY_CHILD [PART_OF_A_NAME]
+
+The frame is that of up.py. Nothing waits for a lease or for a day: what the store knows of times is
+moved instead.
+"""
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import up
+from machines import detent, inject, objects, run
+from postgres import programs, servers, store
+from up import Up, check, children_of, equal, wait_until
+
+STORE = "sqlite:detent.db"
+DAY = 24 * 60 * 60 * 10**9
+# Says which job it is; one that meets another one of its kind says so.
+JOB = """
+import fcntl, os, sys, time
+lock = open(sys.argv[1] + ".lock", "w")
+try:
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except OSError:
+    print("OVERLAP", file=open(sys.argv[1], "a"))
+print(os.environ["DETENT_JOB"], os.environ["DETENT_JOB_ATTEMPT"], file=open(sys.argv[1], "a"))
+time.sleep(float(sys.argv[2]))
+"""
+
+
+def project(slot="{durable: yes}", url=STORE, more=""):
+    """Only a durable slot, neither tasks nor machines, and the job to run in it."""
+    Path("detent.yaml").write_text(
+        f"version: 1\nstore: {json.dumps(url)}\nslots:\n  batch: {slot}\n{more}")
+    Path("job.py").write_text(JOB)
+
+
+def begin(**more):
+    one = Up(**more)
+    wait_until(lambda: run("tasks").returncode == 0 or one.process.poll() is not None, "it is up")
+    check(one.process.poll() is None, one.shown())
+    return one
+
+
+def jobs(*words):
+    return objects("jobs", *words)
+
+
+def states():
+    return {job["id"]: job["state"] for job in jobs()}
+
+
+def submit(name, *command):
+    detent("submit", "batch", "--name", name, "--", *command)
+
+
+def ledger(path="ledger"):
+    return Path(path).read_text().split("\n")[:-1] if Path(path).exists() else []
+
+
+def test_a_durable_slot_is_enough_for_a_project():
+    project()
+    one = begin()
+    check(any("detent submit SLOT" in line for line in one.talk), one.shown())
+    submit("a", sys.executable, "job.py", "ledger", "0")
+    wait_until(lambda: states() == {"a": "done"}, "it is done")
+    equal(ledger(), ["a 1"])
+    # What runs comes to its end, what waits stays for the next one.
+    submit("runs", "sh", "-c", "until test -e go; do sleep 0.01; done")
+    submit("waits", "true")
+    wait_until(lambda: states()["runs"] == "running", "it runs")
+    detent("drain")
+    Path("go").touch()
+    one.end()
+    equal(states(), {"a": "done", "runs": "done", "waits": "queued"})
+    Path("detent.yaml").write_text("version: 1\nslots: {batch: {}}\n")
+    detent("check", "detent.yaml", code=2, err="needs 'tasks', 'machines' or a durable slot")
+
+
+def test_jobs_are_listed_by_slot_and_state_and_page_by_page():
+    project(more="  other: {durable: yes}\n")
+    one = begin()
+    for i in range(5):
+        submit(f"good-{i}", "true")
+    submit("bad", "false")
+    detent("submit", "other", "--name", "good-0", "--", "true")
+    wait_until(lambda: [job["state"] for job in jobs()].count("done") == 6, "they are done")
+    for _ in ("served", "by itself"):
+        equal([job["id"] for job in jobs("--state", "failed")], ["bad"])
+        equal(jobs("--state", "failed")[0]["reason"], "exit code 1")
+        equal([job["id"] for job in jobs("-q", "other")], ["good-0"])
+        equal(json.loads(jobs("-q", "other")[0]["body"])["run"], ["true"])
+        page = jobs("--queue", "batch", "--limit", "2")
+        equal([job["id"] for job in page], ["good-0", "good-1"])
+        page = jobs("--queue", "batch", "--after", str(page[-1]["key"]), "-n", "2")
+        equal([job["id"] for job in page], ["good-2", "good-3"])
+        detent("jobs", "-n", "3", err=f"There are more: --after {jobs()[2]['key']}")
+        detent("jobs", "--state", "running", err="There are no such jobs.")
+        if one:
+            one.stop()
+            one = None
+    detent("jobs", "--state", "gone", code=2, err="failed")
+    detent("jobs", "retri", "x", code=2, err="did you mean 'retry'?")
+    detent("jobs", "retry", code=2, err="needs the id of a job")
+    detent("jobs", "retry", "good-0", code=4, err="say which by --queue")
+    detent("jobs", "--store", "sqlite:none.db", code=3)
+
+
+def test_what_has_failed_is_retried_and_what_waits_is_cancelled():
+    project()
+    one = begin()
+    submit("bad", "sh", "-c", "echo $DETENT_JOB_ATTEMPT >> ledger; test -e good")
+    wait_until(lambda: states() == {"bad": "failed"}, "it has failed")
+    Path("good").touch()
+    detent("jobs", "retry", "bad", out="bad: is to be tried again")
+    wait_until(lambda: states() == {"bad": "done"}, "it is done")
+    equal(ledger(), ["1", "1"])
+    detent("jobs", "retry", "bad", code=6, err="bad is done; only what has failed")
+    submit("long", "sleep", "1000")
+    submit("waits", "true")
+    wait_until(lambda: states()["long"] == "running", "it runs")
+    detent("jobs", "cancel", "waits", "--reason", "not today", out="waits: is cancelled")
+    equal(jobs("--state", "failed")[0]["reason"], "not today")
+    detent("jobs", "cancel", "waits", code=6, err="waits is failed already")
+    detent("jobs", "cancel", "long", out="long: is being stopped")
+    wait_until(lambda: states()["long"] == "failed", "it is stopped")
+    detent("jobs", "cancel", "nobody", code=3, err="there is no job 'nobody'")
+    # Nobody is up: the store itself.
+    one.stop()
+    detent("jobs", "retry", "long", out="is to be tried again")
+    equal(states()["long"], "queued")
+    equal(json.loads(detent("jobs", "cancel", "long", "--json").stdout)["type"], "cancelled")
+    equal(states()["long"], "failed")
+
+
+def test_a_disk_that_fails_ends_it_with_74():
+    project()
+    one = begin(env={"ASAN_OPTIONS": "detect_leaks=0"})
+    submit("first", "true")
+    wait_until(lambda: states() == {"first": "done"}, "it is done")
+    # From now on no sync succeeds.
+    tracer = subprocess.Popen([*inject("fsync,fdatasync", "EIO"), "-p", str(one.number)])
+    threads = Path(f"/proc/{one.number}/task")
+    wait_until(lambda: all(f"TracerPid:\t{tracer.pid}" in (thread / "status").read_text()
+                           for thread in threads.iterdir()), "the tracer")
+    detent("submit", "batch", "--name", "second", "--", "true", code=1)
+    one.end(74)
+    check(any("takes nothing any more" in line for line in one.lines + one.talk), one.shown())
+    tracer.wait()
+    one = begin()
+    submit("second", "true")
+    wait_until(lambda: states() == {"first": "done", "second": "done"}, "both are done")
+    one.stop()
+
+
+def move_schedule(days):
+    """The store as if it had not been open for so many days."""
+    with sqlite3.connect("detent.db") as database:
+        database.execute("UPDATE schedules SET next_at = next_at - ?1, last_at = last_at - ?1",
+                         (days * DAY,))
+    database.close()
+
+
+def count_after_a_gap(missed):
+    for path in Path().iterdir():
+        if path.is_file():
+            path.unlink()
+    project(f"{{durable: yes, schedules: {{daily: {{cron: '@daily', missed: {missed}, "
+            "run: sh -c 'echo $DETENT_JOB >> ledger'}}}")
+    one = begin()
+    with sqlite3.connect("detent.db") as database:
+        wait_until(lambda: database.execute("SELECT count(*) FROM schedules").fetchone()[0],
+                   "its time is kept")
+    database.close()
+    equal(jobs(), [])
+    one.send(signal.SIGKILL)
+    one.process.wait()
+    move_schedule(3)
+    one = begin()
+    submit("last", "true")
+    wait_until(lambda: states().get("last") == "done", "the last one is done")
+    found = [job for job in jobs() if job["id"] != "last"]
+    wait_until(lambda: len(ledger()) == len(found), "all have run")
+    check(all(job["id"].startswith("batch.daily:") for job in found), str(found))
+    one.stop()
+    return len(found)
+
+
+def test_times_that_were_missed_are_caught_up_as_the_file_says():
+    equal(count_after_a_gap("once"), 1)
+    equal(count_after_a_gap("skip"), 0)
+    equal(count_after_a_gap("all"), 3)
+
+
+def in_folder(name, act):
+    back = os.getcwd()
+    os.makedirs(name, exist_ok=True)
+    os.chdir(name)
+    try:
+        return act()
+    finally:
+        os.chdir(back)
+
+
+def sql(url, text):
+    host = url.split("host=")[1].split("&")[0]
+    subprocess.run([programs() / "psql", "-q", "-h", host, "-U", "detent", "-d", "postgres", "-v",
+                    "ON_ERROR_STOP=1", "-c", text], check=True, capture_output=True)
+
+
+def test_two_share_a_slot_and_its_schedule_on_a_server():
+    url = store()[1]
+    path = os.path.abspath("ledger")
+    slot = ("{durable: yes, schedules: {often: {every: 100ms, run: "
+            f"[{sys.executable}, job.py, {path}, '0.01']}}}}}}")
+    for name in ("a", "b"):
+        in_folder(name, lambda: project(slot, url))
+    first, second = in_folder("a", begin), in_folder("b", begin)
+    for i in range(10):
+        in_folder("ab"[i % 2], lambda: submit(f"by-hand-{i}", sys.executable, "job.py", path, "0"))
+    wait_until(lambda: len(ledger(path)) > 25, "enough have run")
+    for name, one in (("a", first), ("b", second)):
+        in_folder(name, one.stop)
+    lines = ledger(path)
+    check("OVERLAP" not in lines, str(lines))
+    equal(len({line.split()[0] for line in lines if line.endswith(" 1")}),
+          sum(line.endswith(" 1") for line in lines))
+    equal({f"by-hand-{i}" for i in range(10)} - {line.split()[0] for line in lines}, set())
+
+
+def test_a_killed_one_is_taken_over_on_a_server():
+    url = store()[1]
+    path = os.path.abspath("ledger")
+    for name in ("a", "b"):
+        in_folder(name, lambda: project(url=url))
+    first = in_folder("a", begin)
+    in_folder("a", lambda: submit("long", sys.executable, "job.py", path, "1000"))
+    in_folder("a", lambda: submit("next", sys.executable, "job.py", path, "0"))
+    wait_until(lambda: ledger(path) == ["long 1"], "it runs")
+    second = in_folder("b", begin)
+    done = in_folder("b", lambda: detent("jobs", "cancel", "long", code=6))
+    check("detent stop batch#" in done.stderr, done.stderr)
+    first.send(signal.SIGKILL)
+    first.process.wait()
+    # Its claim has not lapsed, so nobody else has begun; then it has.
+    equal(ledger(path), ["long 1"])
+    schema = url.split("schema=")[1]
+    sql(url, f"UPDATE {schema}.jobs SET due_at = 1 WHERE state = 'running'")
+    wait_until(lambda: "long 2" in ledger(path), "it runs again")
+    in_folder("b", lambda: detent("jobs", "cancel", "long", out="is being stopped"))
+    wait_until(lambda: ledger(path)[-1] == "next 1", "the next one has run")
+    equal(ledger(path), ["long 1", "long 2", "next 1"])
+    # The first one comes back, and has nothing to do.
+    first = in_folder("a", begin)
+    wait_until(lambda: in_folder("a", states) == {"long": "failed", "next": "done"}, "the end")
+    for name, one in (("a", first), ("b", second)):
+        in_folder(name, one.stop)
+
+
+def test_a_server_that_stands_still_stops_nothing_else():
+    project(url=store()[1], more="tasks:\n  ticker: {run: sleep 1000}\n")
+    one = begin()
+    submit("first", "true")
+    wait_until(lambda: states() == {"first": "done"}, "it is done")
+    still = children_of(servers[0].process.pid)
+    for number in still:
+        os.kill(number, signal.SIGSTOP)
+    try:
+        waiting = subprocess.Popen(
+            [up.DETENT, "submit", "batch", "--name", "second", "--", "true"],
+            env=up.environment(), stderr=subprocess.DEVNULL)
+        # It has been read, and is not answered; others are.
+        for _ in range(20):
+            detent("tasks", out="ticker")
+        detent("restart", "ticker", "--wait", err="ticker: restarted")
+        equal(waiting.poll(), None)
+    finally:
+        for number in still:
+            os.kill(number, signal.SIGCONT)
+    equal(waiting.wait(up.PATIENCE), 0)
+    wait_until(lambda: states() == {"first": "done", "second": "done"}, "both are done")
+    one.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(up.main(globals()))
