@@ -161,7 +161,8 @@ struct det_runtime_options {
     void *user; /* given to user code */
     /* Called after each commit, on the thread that made it, in order per instance, before the
      * sender has its answer; for one of unknown outcome on the thread that found it in the store,
-     * as far as that keeps events. Must not send. */
+     * as far as that keeps events, and on a shared store with what other nodes have committed
+     * there since, which nobody can tell apart. Must not send. */
     void (*observe)(void *user, const struct det_note *note);
     /* Called when something was not done, on the thread that found out. Must not send to the same
      * instance. */
