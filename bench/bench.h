@@ -93,7 +93,7 @@ struct bench {
     const char *operation; /* "step": the unit is ns/step */
     bool is_slow;          /* milliseconds instead of nanoseconds */
     bool has_processor;    /* the time of processors is shown beside that on the wall */
-    unsigned rounds;       /* 0: 21; with --quick 3 */
+    unsigned rounds;       /* 0: 21; with --quick 1 */
     const struct bench_case *cases;
     size_t case_count;
     int (*open)(char *note); /* NULL: nothing; `note` of BENCH_NOTE_MAX says why it cannot run */

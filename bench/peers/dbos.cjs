@@ -2,9 +2,10 @@
 // Copyright the detent authors
 
 // dbos.cjs - peer of postgres.c: workflows of DBOS transact that do nothing but be durable, so many
-// at once. Without the package the exit code is 3.
+// at once. Of several such numbers the one counts with which it is fastest. Without the package the
+// exit code is 3.
 //
-// node dbos.cjs URL COUNT AT_ONCE prints {"nanoseconds": n}.
+// node dbos.cjs URL COUNT AT_ONCE,AT_ONCE... prints {"nanoseconds": n}.
 "use strict";
 
 let DBOS;
@@ -25,20 +26,28 @@ async function runAll(workflow, count, atOnce) {
     await Promise.all(Array.from({ length: atOnce }, one));
 }
 
-async function main(url, count, atOnce) {
+async function measure(workflow, count, atOnce) {
+    const began = process.hrtime.bigint();
+    await runAll(workflow, count, atOnce);
+    return process.hrtime.bigint() - began;
+}
+
+async function main(url, count, choices) {
     DBOS.setConfig({ name: "bench", systemDatabaseUrl: url, runAdminServer: false,
         logLevel: "error", systemDatabasePoolSize: 20 });
     const workflow = DBOS.registerWorkflow(async (x) => x + 1, { name: "add_one" });
     await DBOS.launch();
     await runAll(workflow, WARM_UP, 1);
-    const began = process.hrtime.bigint();
-    await runAll(workflow, count, atOnce);
-    const nanoseconds = process.hrtime.bigint() - began;
+    let best;
+    for (const atOnce of choices) {
+        const nanoseconds = await measure(workflow, count, atOnce);
+        best = best === undefined || nanoseconds < best ? nanoseconds : best;
+    }
     await DBOS.shutdown();
-    process.stdout.write(`{"nanoseconds": ${nanoseconds}}\n`, () => process.exit(0));
+    process.stdout.write(`{"nanoseconds": ${best}}\n`, () => process.exit(0));
 }
 
-main(process.argv[2], Number(process.argv[3]), Number(process.argv[4])).catch((error) => {
+main(process.argv[2], Number(process.argv[3]), process.argv[4].split(",").map(Number)).catch((error) => {
     console.error(error.message);
     process.exit(1);
 });

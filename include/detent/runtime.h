@@ -97,8 +97,8 @@ struct det_trouble {
 };
 
 /* When the head of an instance becomes its snapshot, in the commit of the event. A snapshot is what
- * older events can be deleted behind. Zero values: never by itself; det_runtime_snapshot() does it
- * by hand. */
+ * older events can be deleted behind, and what det_runtime_repair() begins with. Zero values: never
+ * by itself; det_runtime_snapshot() does it by hand. */
 struct det_snapshot_policy {
     uint32_t every; /* events since the last one; 0: not by count */
     det_time span;  /* since the last one; 0: not by time */
@@ -161,7 +161,8 @@ struct det_runtime_options {
     void *user; /* given to user code */
     /* Called after each commit, on the thread that made it, in order per instance, before the
      * sender has its answer; for one of unknown outcome on the thread that found it in the store,
-     * as far as that keeps events. Must not send. */
+     * as far as that keeps events, and on a shared store with what other nodes have committed
+     * there since, which nobody can tell apart. Must not send. */
     void (*observe)(void *user, const struct det_note *note);
     /* Called when something was not done, on the thread that found out. Must not send to the same
      * instance. */
@@ -398,6 +399,16 @@ DET_API int det_runtime_verify(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     int (*visit)(void *context, const struct det_drift *drift), void *context,
     uint64_t *ret_steps) DET_MUST_CHECK;
+
+/* Where the head of an instance is damaged, so that loading it is DET_ERR_CORRUPT, derives it again
+ * from its snapshot and the events behind that: recorded outcomes count, data are what the
+ * definition makes of them. It is written only if it is, to the last bit, what the head was, which
+ * its checksum proves. Otherwise DET_ERR_CORRUPT with the reason, and nothing is changed.
+ * DET_ERR_EXISTS: it is not damaged. DET_ERR_UNSUPPORTED: the store cannot do it (memory,
+ * postgres). Nothing is ever repaired by itself. */
+DET_API int det_runtime_repair(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    struct det_error *reterr) DET_MUST_CHECK;
 
 /* Since the runtime was opened; `instances` are those in memory. */
 struct det_runtime_counts {

@@ -217,16 +217,59 @@ static void an_effect_is_tried_until_it_answers(void **state)
     free(printed);
 }
 
+#define SLOT                                                                          \
+    "version: 1\nstore: sqlite:queue.db\nslots:\n  batch: {durable: yes, schedules: " \
+    "{daily: {cron: '@yearly', run: ls, folder: .}}}\n"
+#define JOB(name, run) \
+    "{\"slot\": \"batch\", \"name\": \"" name "\", \"run\": [" run "], \"retries\": 1}"
+#define CHANGE(change, name) \
+    "{\"slot\": \"batch\", \"change\": \"" change "\", \"job\": \"" name "\"}"
+
+static void jobs_are_taken_and_changed(void **state)
+{
+    static const char *const lines[] = {
+        "submit", JOB("long", "\"sleep\", \"60\""),
+        "submit", JOB("next", "\"true\""),
+        "submit", JOB("next", "\"true\""),
+        "submit", JOB("not/good", "\"true\""),
+        "job",    CHANGE("cancel", "next"),
+        "job",    CHANGE("retry", "next"),
+        "job",    CHANGE("retry", "nobody"),
+        "job",    CHANGE("cancel", "nobody"),
+        "job",    CHANGE("delete", "next"),
+        "job",    CHANGE("cancel", "long"),
+        "job",    "{\"change\": \"retry\", \"slot\": \"batch\"}",
+        "job",    "{\"jbo\": \"x\"}",
+        STOP,     NULL,
+    };
+    struct client client;
+    char *printed = run_asked(*state, SLOT, &client, lines);
+
+    assert_part(client.answers, "submit: {\"kind\":\"submitted\",\"id\":0,\"name\":\"long\"");
+    assert_part(client.answers, "'not/good' is no name");
+    assert_part(client.answers, "job: {\"kind\":\"changed\"}\njob: {\"kind\":\"changed\"}\njob: ");
+    assert_part(client.answers, det_error_text(DET_ERR_NOT_FOUND));
+    assert_part(
+        client.answers, "job: 'change' is one of retry, cancel\njob: {\"kind\":\"changed\"}");
+    assert_part(client.answers, "job: 'job' needs 'slot' and 'job'");
+    assert_part(client.answers, "job: 'job' has no argument 'jbo'");
+    assert_part(((struct fixture *)*state)->said, "detent.yaml: 1 durable slot. Ctrl-C");
+    free(printed);
+}
+
 static void who_serves_nothing_says_so(void **state)
 {
-    static const char *const lines[] = { "machines", "{}", "start", "{" O1 "}", STOP, NULL };
+    static const char *const lines[] = { "machines", "{}", "start", "{" O1 "}",
+                                         "job",      "{}", STOP,    NULL };
     struct client client;
     char *printed = run_asked(
         *state, "version: 1\nmachines: {order: {}}\ntasks: {wait: {run: sleep 60}}\n", &client,
         lines);
 
     assert_part(client.answers, "\"store\":null");
+    assert_part(client.answers, "\"jobs\":null");
     assert_part(client.answers, "start: this detent up serves no machines");
+    assert_part(client.answers, "job: this detent up has no durable slots");
     free(printed);
 }
 
@@ -255,16 +298,23 @@ static void what_cannot_be_served_is_told(void **state)
         CLI_NOT_FOUND, "no/such/x");
 }
 
+/* What `up` serves when memory runs out. */
+struct lean {
+    struct fixture *fixture;
+    const char *yaml;
+};
+
 /* It is asked to end before it begins, so that it opens everything, and ends. */
 static int run_without_memory(struct det_test_memory *memory, void *argument)
 {
-    struct fixture *fixture = argument;
+    const struct lean *lean = argument;
+    struct fixture *fixture = lean->fixture;
     char *printed = NULL;
     int code;
 
     fixture->cli.allocator = &memory->allocator;
     (void)raise(SIGTERM);
-    code = run_up(fixture, ONE("{command: ls}"), &printed);
+    code = run_up(fixture, lean->yaml, &printed);
     fixture->cli.allocator = NULL;
     if (code != CLI_OK)
         assert_true(memory->failed);
@@ -280,7 +330,8 @@ static void without_memory_it_comes_to_its_end(void **state)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     assert_int_equal(pthread_sigmask(SIG_BLOCK, &set, &before), 0);
-    det_test_each_failure(run_without_memory, *state);
+    det_test_each_failure(run_without_memory, &(struct lean){ *state, ONE("{command: ls}") });
+    det_test_each_failure(run_without_memory, &(struct lean){ *state, SLOT });
     (void)sigtimedwait(&set, NULL, &at_once);
     assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
 }
@@ -288,9 +339,9 @@ static void without_memory_it_comes_to_its_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_asked_is_done_and_told),     TEST(an_effect_is_tried_until_it_answers),
-        TEST(who_serves_nothing_says_so),         TEST(what_cannot_be_served_is_told),
-        TEST(without_memory_it_comes_to_its_end),
+        TEST(what_is_asked_is_done_and_told), TEST(an_effect_is_tried_until_it_answers),
+        TEST(jobs_are_taken_and_changed),     TEST(who_serves_nothing_says_so),
+        TEST(what_cannot_be_served_is_told),  TEST(without_memory_it_comes_to_its_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,8 +77,7 @@ static bool check_place(
     return true;
 }
 
-/* The alternative with this number, as the runtime counts them; NULL: there are not so many. */
-static const struct det_transition *find_way(
+const struct det_transition *det_replay_way(
     const struct det_machine *machine, unsigned state, unsigned event, unsigned choice)
 {
     const struct det_choice *at = NULL;
@@ -138,7 +137,7 @@ static bool derive(
         return drift(replay, event, reterr, "%s has no state %s", machine->name, event->from);
     if (kind < 0)
         return drift(replay, event, reterr, "%s has no event %s", machine->name, event->event);
-    way = find_way(machine, (unsigned)state, (unsigned)kind, event->choice);
+    way = det_replay_way(machine, (unsigned)state, (unsigned)kind, event->choice);
     if (way == NULL)
         return drift(
             replay, event, reterr, "%s on %s has no alternative %u any more", event->from,

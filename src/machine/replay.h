@@ -46,6 +46,9 @@ struct det_replay {
     char text[DET_REPLAY_TEXT_MAX];
 };
 
+/* The alternative with this number, as the runtime counts them; NULL: there are not so many. */
+const struct det_transition *det_replay_way(
+    const struct det_machine *machine, unsigned state, unsigned event, unsigned choice);
 void det_replay_init(struct det_replay *replay, const struct det_machine *machine);
 /* Begins behind an event whose state is known, of a snapshot say; or, with 0, in the state that is
  * recorded as the first one. */

@@ -23,7 +23,7 @@
 
 static bool is_tried_again(const struct det_armed *armed)
 {
-    return armed && armed->is_armed && armed->attempts;
+    return armed && det_armed_is_set(armed) && armed->attempts;
 }
 
 /* How often a timer was tried is not in the store. */

@@ -30,7 +30,7 @@ static void collect_slot(struct det_turn *turn, size_t slot, struct det_store_co
     const struct det_armed *armed = det_resident_timer(turn->resident, det_turn_timer_number(slot));
     struct det_store_timer_change *change = &turn->draft->timer_changes[commit->timer_count];
 
-    if (!timer->is_set && (!armed || !armed->is_armed || armed == det_turn_fired(turn)))
+    if (!timer->is_set && (!armed || !det_armed_is_set(armed) || armed == det_turn_fired(turn)))
         return;
     change->kind = timer->is_set ? DET_STORE_SET : DET_STORE_CLEAR;
     change->timer = (struct det_store_timer){

@@ -124,9 +124,15 @@ static void fire_later(struct det_turn *turn, int r)
     else if (r != DET_ERR_EARLY)
         span = det_errand_backoff(turn->runtime, policy, ++armed->attempts);
     armed->when = det_add_time(turn->now, span);
-    /* A load meanwhile may have put it in: when its turn comes, the loop sees that it is later. */
-    if (!det_heap_contains(&armed->due.node))
-        det_due_insert(turn->shard, &armed->due, armed->when);
+}
+
+/* It is out of the loop's hands: what is armed by now is to be in the heap. A load meanwhile may
+ * have put it in: when its turn comes, the loop sees whether it is later. */
+static void let_go(struct det_shard *shard, struct det_armed *armed)
+{
+    det_armed_told(armed);
+    if (det_armed_is_ours(armed) && !det_heap_contains(&armed->due.node) && !armed->due.is_held)
+        det_due_insert(shard, &armed->due, armed->when);
 }
 
 /* After the turn, which was one of a batch. Until now the resident stays. */
@@ -145,6 +151,7 @@ static void fired(struct det_batch_item *item)
         counts->timeouts_rejected++;
     else
         counts->timeouts_fired++;
+    let_go(turn->shard, turn->timer);
     turn->resident->pins--;
     det_shard_unlock(turn->runtime, turn->shard);
     det_due_handled(turn->runtime);
@@ -176,6 +183,7 @@ static void fire(
     turn->timer = armed;
     turn->timer_visit = armed->visit;
     turn->timer_deadline = armed->deadline;
+    det_armed_fire(armed);
     resident->pins++;
     det_batch_begin(runtime->batch, item);
     det_shard_lock(runtime, shard);
@@ -185,7 +193,7 @@ static void fire(
 static void timer_due(
     struct det_runtime *runtime, struct det_shard *shard, struct det_armed *armed, det_time now)
 {
-    bool is_ours = det_armed_is_ours(armed);
+    bool is_ours = det_armed_is_ours(armed) && armed->state == DET_ARMED_WAITING;
 
     if (is_ours && armed->when <= now && armed->due.resident->is_claimed) {
         det_due_hold(runtime, &armed->due);

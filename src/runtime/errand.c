@@ -77,6 +77,26 @@ static void fill_call(struct det_runtime *runtime, struct det_errand *errand)
     };
 }
 
+static bool is_under_way(const struct det_errand *errand)
+{
+    return errand->state == DET_ERRAND_RUNNING || errand->state == DET_ERRAND_ENDING;
+}
+
+/* The one way from state to state: the table is that of errand.fsm. */
+static void step(struct det_errand *errand, enum errand_event_kind event)
+{
+    const struct det_transition *transition =
+        det_machine_step(&errand_machine, errand->state, event);
+    enum det_errand_state state = (enum det_errand_state)transition->to;
+
+    det_assert(transition->outcome == DET_GOTO);
+    if (state == DET_ERRAND_RUNNING)
+        errand->due.resident->pins++;
+    else if (is_under_way(errand) && state != DET_ERRAND_ENDING)
+        errand->due.resident->pins--;
+    errand->state = state;
+}
+
 struct det_errand *det_errand_open(
     struct det_runtime *runtime, struct det_resident *resident, const struct det_store_effect *row)
 {
@@ -97,12 +117,9 @@ struct det_errand *det_errand_open(
     lay_out(errand, served);
     format_key(errand->key, key_size, resident, row);
     fill_call(runtime, errand);
+    if (row->is_dead)
+        step(errand, ERRAND_FIND_DEAD);
     return errand;
-}
-
-static bool is_under_way(const struct det_errand *errand)
-{
-    return errand->state == DET_ERRAND_RUNNING || errand->state == DET_ERRAND_ENDING;
 }
 
 void det_errand_close(struct det_runtime *runtime, struct det_errand *errand)
@@ -195,21 +212,6 @@ static void run(void *argument)
             effect->run(&errand->call, errand->row.data, errand->row.event, errand->product);
     if (errand->result > DET_PRODUCED)
         errand->result = DET_ERR_INVALID;
-}
-
-/* The one way from state to state: the table is that of errand.fsm. */
-static void step(struct det_errand *errand, enum errand_event_kind event)
-{
-    const struct det_transition *transition =
-        det_machine_step(&errand_machine, errand->state, event);
-    enum det_errand_state state = (enum det_errand_state)transition->to;
-
-    det_assert(transition->outcome == DET_GOTO);
-    if (state == DET_ERRAND_RUNNING)
-        errand->due.resident->pins++;
-    else if (is_under_way(errand) && state != DET_ERRAND_ENDING)
-        errand->due.resident->pins--;
-    errand->state = state;
 }
 
 void det_errand_wait(

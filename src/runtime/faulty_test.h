@@ -34,6 +34,7 @@ struct faulty {
     atomic_size_t most;     /* commits in one call */
     det_time release_takes; /* in the simulated world */
     det_time commit_takes;  /* the same, for a call */
+    det_time load_takes;    /* the next one */
     /* Chances in millionths, drawn from the simulation, if it is set. */
     struct det_sim *sim;
     uint32_t before_chance, after_chance, load_chance;
@@ -131,8 +132,12 @@ static inline int faulty_load(
     const struct det_store_rows *rows, struct det_store_loaded *ret)
 {
     struct faulty *faulty = faulty_of(store);
+    det_time takes = faulty->load_takes;
 
     faulty->loads++;
+    faulty->load_takes = 0;
+    if (takes)
+        wait_in(store->world, takes);
     if (faulty->loads_skipped > 0) {
         faulty->loads_skipped--;
     } else if (faulty->loads_failing > 0) {

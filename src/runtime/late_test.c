@@ -117,6 +117,40 @@ static void an_effect_that_is_asked_for_while_closing_waits_for_the_next_runtime
     fixture_close(f);
 }
 
+/* An order whose timer was tried in vain, and is tried again while the runtime is closed: between
+ * two attempts, or in the middle of one. */
+static void close_in_a_retry(bool is_quick, det_time span)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct faulty faulty;
+
+    faulty_wrap(&faulty, f, is_quick);
+    fixture_reopen(f, (struct det_runtime_options){ .effects = { .jitter_percent = UINT32_MAX } });
+    assert_int_equal(start(f, "o-1"), 0);
+    f->control.entry_result = -1;
+    advance(f, 30 * DET_MINUTE);
+    assert_int_equal(f->control.troubles, 1);
+    f->control.entry_result = 0;
+    faulty.commit_takes = is_quick ? 0 : DET_SECOND;
+    advance(f, span);
+    fixture_reopen(f, (struct det_runtime_options){ 0 });
+    faulty.commit_takes = 0;
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, NULL), 0);
+    advance(f, DET_SECOND);
+    assert_int_equal(get(f, "o-1").state, CANCELLED);
+    assert_int_equal(get(f, "o-1").sequence, 1);
+    assert_int_equal(timers(f, "o-1")->count, 0);
+    fixture_close(f);
+}
+
+static void closing_while_a_timer_is_tried_again_loses_nothing(void **state)
+{
+    (void)state;
+    close_in_a_retry(true, 50 * DET_MILLISECOND);
+    close_in_a_retry(false, 50 * DET_MILLISECOND);
+    close_in_a_retry(false, 500 * DET_MILLISECOND);
+}
+
 /* A commit in doubt has the instance loaded again while both run. */
 static void effects_under_way_go_on_when_the_instance_is_loaded_again(void **state)
 {
@@ -270,6 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_timer_that_is_due_twice_in_one_turn_is_held_once),
         cmocka_unit_test(an_effect_that_is_asked_for_while_closing_waits_for_the_next_runtime),
+        cmocka_unit_test(closing_while_a_timer_is_tried_again_loses_nothing),
         cmocka_unit_test(effects_under_way_go_on_when_the_instance_is_loaded_again),
         cmocka_unit_test(whatever_is_due_at_once_is_done),
         cmocka_unit_test(an_effect_that_is_over_elsewhere_before_it_ran_goes_with_the_close),

@@ -62,10 +62,7 @@ static int read_effect(void *context, const struct det_store_effect *row)
         return DET_ERR_NO_MEMORY;
     errand->is_suspected = !image->runtime->ops->is_quick;
     det_list_append(&image->errands, &errand->node);
-    if (row->is_dead)
-        errand->state = DET_ERRAND_DEAD;
-    else
-        image->due++;
+    image->due += !row->is_dead;
     image->has_foreign = image->has_foreign || row->is_foreign;
     return 0;
 }
@@ -154,7 +151,8 @@ static void install_timer(struct image *image, struct det_shard *shard, size_t s
     armed->value = timer->value;
     timer->value = NULL;
     /* What was tried in vain goes on where it was: loading is no new beginning. */
-    if (before.is_armed && before.visit == armed->visit && before.deadline == armed->deadline) {
+    if (det_armed_is_set(&before) && before.visit == armed->visit &&
+        before.deadline == armed->deadline) {
         armed->attempts = before.attempts;
         armed->when = before.when;
     }

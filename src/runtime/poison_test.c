@@ -6,6 +6,7 @@
  *
  *     A --go, arms the timer--> B --open, or the product--> C
  *     A --tick after a day, a hook that is only a name--> B */
+#include "lib/shared_store.h"
 #include "runtime/runtime_test.h"
 
 enum { GO, TICK, LATER, WORK, DONE, OPEN, MORE };
@@ -92,17 +93,42 @@ static struct det_machine *poison_machine(void)
     return built(b);
 }
 
+/* All tests once in memory, and once as a node of a shared store. */
+static bool is_shared;
+static struct det_shared *shared;
+
 /* In the fixture's own machine's place. */
 static struct fixture *poison_open(void)
 {
-    struct fixture *f =
-        fixture_open((struct det_runtime_options){ .effects = { .jitter_percent = UINT32_MAX } });
+    const struct det_runtime_options options = { .effects = { .jitter_percent = UINT32_MAX } };
+    struct fixture *f = fixture_open(options);
 
+    if (is_shared) {
+        det_runtime_close(f->runtime);
+        f->runtime = NULL;
+        det_store_close(f->store);
+        shared = det_shared_open(f->sim, NULL);
+        f->store = det_shared_node(shared);
+        fixture_reopen(f, options);
+    }
     det_machine_close(f->order);
     f->order = poison_machine();
     f->control.effect_result = DET_DONE;
     assert_int_equal(start(f, "o-1"), 0);
     return f;
+}
+
+static void poison_close(struct fixture *f)
+{
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    if (shared) {
+        det_store_close(f->store);
+        f->store = NULL;
+        det_shared_close(shared);
+        shared = NULL;
+    }
+    fixture_close(f);
 }
 
 static int send_bare(struct fixture *f, unsigned kind)
@@ -123,7 +149,7 @@ static void a_timer_whose_hook_is_only_a_name_is_over_at_once(void **state)
     assert_int_equal(f->control.trouble.code, DET_ERR_UNBOUND);
     assert_int_equal(counts(f).timeouts_rejected, 1);
     assert_int_equal(timers(f, "o-1")->count, 0);
-    fixture_close(f);
+    poison_close(f);
 }
 
 static void fill_deferred(struct fixture *f)
@@ -152,7 +178,7 @@ static void a_timer_that_meets_a_limit_is_over_after_the_last_attempt(void **sta
         "timer late of poison o-1 is not taken: poison o-1 has 16 deferred events already");
     assert_int_equal(counts(f).timeouts_rejected, 1);
     assert_int_equal(timers(f, "o-1")->count, 0);
-    fixture_close(f);
+    poison_close(f);
 }
 
 static void a_product_whose_hook_is_only_a_name_is_a_dead_letter_at_once(void **state)
@@ -170,7 +196,7 @@ static void a_product_whose_hook_is_only_a_name_is_a_dead_letter_at_once(void **
     assert_int_equal(f->control.trouble.code, DET_ERR_UNBOUND);
     assert_int_equal(counts(f).products_rejected, 1);
     assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_DEAD);
-    fixture_close(f);
+    poison_close(f);
 }
 
 static void a_product_that_meets_a_limit_is_a_dead_letter_after_the_last_attempt(void **state)
@@ -193,7 +219,7 @@ static void a_product_that_meets_a_limit_is_a_dead_letter_after_the_last_attempt
     assert_int_equal(counts(f).products_rejected, 1);
     assert_int_equal(get(f, "o-1").effects_pending, 0);
     assert_int_equal(effects(f, "o-1")->first.last_error, DET_ERR_LIMIT);
-    fixture_close(f);
+    poison_close(f);
 }
 
 static void a_deferred_event_whose_hook_is_only_a_name_is_a_dead_letter(void **state)
@@ -215,7 +241,7 @@ static void a_deferred_event_whose_hook_is_only_a_name_is_a_dead_letter(void **s
                                  "poison is only a name; bind it");
     /* The one behind it was taken. */
     assert_int_equal(get(f, "o-1").sequence, 5);
-    fixture_close(f);
+    poison_close(f);
 }
 
 /* As many effects as an instance may have, all of which wait for their next attempt. */
@@ -246,7 +272,7 @@ static void a_deferred_event_that_meets_a_limit_is_a_dead_letter(void **state)
     assert_int_equal(send_bare(f, OPEN), 0);
     assert_int_equal(get(f, "o-1").deferred_count, 0);
     assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 1);
-    fixture_close(f);
+    poison_close(f);
 }
 
 int main(void)
@@ -260,5 +286,8 @@ int main(void)
         cmocka_unit_test(a_deferred_event_that_meets_a_limit_is_a_dead_letter),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("in memory", tests, NULL, NULL);
+
+    is_shared = true;
+    return failed + cmocka_run_group_tests_name("on a shared store", tests, NULL, NULL);
 }

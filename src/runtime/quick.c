@@ -97,7 +97,7 @@ static int fill_timer(struct quick *quick)
     struct det_armed *own = quick->resident->own;
     bool is_set = timeout && timeout->after;
 
-    if (!is_set && !own->is_armed)
+    if (!is_set && !det_armed_is_set(own))
         return 0;
     quick->timer.kind = is_set ? DET_STORE_SET : DET_STORE_CLEAR;
     quick->timer.timer = (struct det_store_timer){ .timer = DET_STATE_TIMER };

@@ -145,7 +145,7 @@ static int visit_timer(
     const struct det_machine *machine, const struct det_armed *armed,
     int (*visit)(void *context, const struct det_timer_record *row), void *context)
 {
-    if (!armed || !armed->is_armed)
+    if (!armed || !det_armed_is_set(armed))
         return 0;
     return visit(
         context,

@@ -176,6 +176,37 @@ static void what_is_in_memory_does_not_hide_what_is_not(void **unused)
     fixture_close(f);
 }
 
+static void get_in_vain(void *argument)
+{
+    struct fixture *f = argument;
+    struct det_instance instance;
+
+    assert_int_equal(det_runtime_get(f->runtime, f->order, "o-0", &instance, NULL), DET_ERR_IO);
+}
+
+/* While it falls due somebody else is about to load it, which takes its time and fails. */
+static void what_is_being_loaded_is_looked_for_again(void **unused)
+{
+    struct faulty faulty;
+    struct fixture *f = cold_open(&faulty, 1, (struct det_runtime_options){ 0 });
+    struct det_world *world = det_sim_world(f->sim);
+    struct det_thread *thread;
+
+    (void)unused;
+    serve(f);
+    advance(f, 30 * DET_MINUTE - DET_SECOND);
+    faulty.load_takes = 3 * DET_SECOND;
+    faulty.loads_failing = 1;
+    assert_int_equal(det_thread_start(world, "reader", get_in_vain, f, &thread), 0);
+    advance(f, 2 * DET_SECOND);
+    assert_int_equal(faulty.loads, 1);
+    assert_int_equal(counts(f).timeouts_fired, 0);
+    advance(f, 2 * DET_SECOND);
+    det_thread_join(world, thread);
+    assert_all_expired(f, 1);
+    fixture_close(f);
+}
+
 static void settling_waits_for_what_the_store_has_due(void **unused)
 {
     struct faulty faulty;
@@ -252,6 +283,7 @@ int main(void)
         cmocka_unit_test(a_store_that_fails_is_asked_again),
         cmocka_unit_test(a_damaged_instance_is_told_once_and_keeps_nobody_else),
         cmocka_unit_test(what_is_in_memory_does_not_hide_what_is_not),
+        cmocka_unit_test(what_is_being_loaded_is_looked_for_again),
         cmocka_unit_test(settling_waits_for_what_the_store_has_due),
         cmocka_unit_test(a_runtime_may_be_closed_while_it_recovers),
         cmocka_unit_test(what_is_due_waits_for_memory),

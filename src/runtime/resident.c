@@ -8,6 +8,18 @@
 #include "base/memory.h"
 #include "runtime/runtime.h"
 
+#define FSM_LOCAL
+#define FSM_SPEC "runtime/armed.fsm"
+#include <detent/fsm/declare.h>
+#define FSM_LOCAL
+#define FSM_SPEC "runtime/armed.fsm"
+#include <detent/fsm/define.h>
+
+_Static_assert((int)DET_ARMED_OFF == (int)ARMED_OFF, "the states of the spec");
+_Static_assert((int)DET_ARMED_WAITING == (int)ARMED_WAITING, "the states of the spec");
+_Static_assert((int)DET_ARMED_FIRING == (int)ARMED_FIRING, "the states of the spec");
+_Static_assert((int)DET_ARMED_FIRED == (int)ARMED_FIRED, "the states of the spec");
+
 static size_t resident_size(const struct det_served *served, const char *id)
 {
     return served->id_offset + strlen(id) + 1;
@@ -216,9 +228,28 @@ int det_shard_wait(struct det_runtime *runtime, struct det_shard *shard, det_tim
     return r;
 }
 
+/* The one way from state to state: the table is that of armed.fsm. */
+static void step(struct det_armed *armed, enum armed_event_kind event)
+{
+    const struct det_transition *transition = det_machine_step(&armed_machine, armed->state, event);
+
+    det_assert(transition->outcome != DET_UNHANDLED);
+    armed->state = (enum det_armed_state)transition->to;
+}
+
+void det_armed_fire(struct det_armed *armed)
+{
+    step(armed, ARMED_FIRE);
+}
+
+void det_armed_told(struct det_armed *armed)
+{
+    step(armed, ARMED_TELL);
+}
+
 void det_armed_disarm(struct det_runtime *runtime, struct det_armed *armed)
 {
-    armed->is_armed = false;
+    step(armed, ARMED_DISARM);
     if (armed->value)
         det_free(
             runtime->allocator, armed->value, armed->due.resident->served->machine->event_size);
@@ -229,7 +260,7 @@ void det_armed_arm(
     struct det_shard *shard, struct det_armed *armed, const struct det_store_timer *row)
 {
     det_assert(armed->has_place && !armed->value);
-    armed->is_armed = true;
+    step(armed, ARMED_ARM);
     armed->attempts = 0;
     armed->event = row->event;
     armed->visit = row->visit;

@@ -18,7 +18,8 @@
  *      unknown outcome) is loaded again before anything is decided on it.
  *   3. Every armed timer and every errand that has not ended is exactly one of: in the shard's
  *      heap; held (linked in `held`, for the release to put it into the heap); in the hands of the
- *      loop or of the pool. A timer in the heap may have been disarmed. Each timer that was ever
+ *      loop or of the pool. A timer in the heap may have been disarmed, or be one that fires, which
+ *      a load has put there: neither counts when its time comes. Each timer that was ever
  *      armed, and each such errand, has its place in the heap reserved (det_shard.promised).
  *      Those of another node (is_foreign) are none of these: they are only known.
  *   4. A state's own timer is armed for the visit that lasts: its visit is the head's.
@@ -51,6 +52,18 @@ struct det_due {
     bool is_held;
 };
 
+/*           arm            fire            disarm
+ *     OFF <--------> WAITING ----> FIRING <--------> FIRED
+ *      ^    disarm      ^   tell     |        arm      |
+ *      |                +------------+      tell       |
+ *      +-----------------------------------------------+ */
+enum det_armed_state {
+    DET_ARMED_OFF,
+    DET_ARMED_WAITING,
+    DET_ARMED_FIRING,
+    DET_ARMED_FIRED,
+};
+
 /* A timer of an instance, armed or not. Arming and disarming leave it where it is in the heap, as
  * long as it is not too late there: most timers are moved often and fire never. When its turn comes
  * the loop sees whether it is due. */
@@ -61,7 +74,7 @@ struct det_armed {
     det_time when; /* the deadline, or later when it is tried again */
     void *value;   /* the event struct; NULL: its payload is zero */
     uint16_t timer, event;
-    bool is_armed;
+    enum det_armed_state state;
     bool is_foreign; /* another node's, which fires it; it is not in the heap, or by chance */
     bool has_place;  /* one is reserved for it in the heap, for good */
     uint32_t attempts;
@@ -149,10 +162,15 @@ static inline struct det_armed *det_armed_of(struct det_due *due)
     return DET_CONTAINER(due, struct det_armed, due);
 }
 
+static inline bool det_armed_is_set(const struct det_armed *armed)
+{
+    return armed->state == DET_ARMED_WAITING || armed->state == DET_ARMED_FIRING;
+}
+
 /* Whether this node is to fire it. */
 static inline bool det_armed_is_ours(const struct det_armed *armed)
 {
-    return armed->is_armed && !armed->is_foreign;
+    return det_armed_is_set(armed) && !armed->is_foreign;
 }
 
 static inline struct det_errand *det_errand_of(struct det_due *due)

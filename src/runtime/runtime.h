@@ -23,12 +23,12 @@
 #include <limits.h>
 #include <stdatomic.h>
 
-#include <detent/driver/store.h>
 #include <detent/runtime.h>
 
 #include "os/os.h"
 #include "runtime/index.h"
 #include "runtime/resident.h"
+#include "store/store.h"
 
 #define DET_SERVED_BUCKETS 64
 /* How soon an instance that could not be loaded is tried again. */
@@ -160,9 +160,6 @@ static inline bool det_runtime_is_somebody_else(int result)
     return result == DET_ERR_CONFLICT || result == DET_ERR_EXISTS || result == DET_ERR_NOT_FOUND;
 }
 
-/* Instance ids and event ids: 1 to DET_ID_MAX of [A-Za-z0-9._:-]. */
-bool det_runtime_id_is_valid(const char *id);
-
 /* served.c */
 DET_MUST_CHECK int det_served_get(
     struct det_runtime *runtime, const struct det_machine *machine, struct det_error *reterr,
@@ -219,6 +216,9 @@ void det_armed_disarm(struct det_runtime *runtime, struct det_armed *armed);
 /* The value is given by the caller afterwards. */
 void det_armed_arm(
     struct det_shard *shard, struct det_armed *armed, const struct det_store_timer *row);
+/* The loop's: a turn is about it from now on; its end is told. */
+void det_armed_fire(struct det_armed *armed);
+void det_armed_told(struct det_armed *armed);
 struct det_kept *det_kept_open(
     struct det_runtime *runtime, const struct det_machine *machine, uint64_t sequence,
     const void *event);

@@ -80,7 +80,7 @@ static void a_dead_one_that_is_retried_begins_anew(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = open_left(&faulty);
-    char key[300];
+    char key[304];
 
     (void)unused;
     for (unsigned i = 0; i < 4; i++) {

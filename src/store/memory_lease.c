@@ -2,18 +2,13 @@
  * Copyright the detent authors */
 
 /* memory_lease.c - leases by name and the locks of instances in the memory store: the same thing,
- * kept in two places.
- *
- *              acquire: token + 1                 renew with the token
- *     free ----------------------> held until ... -------------------> held until later
- *       ^                           |      |
- *       +---- release with token ---+      | its end has come: free to whoever acquires next
- */
+ * kept in two places. lease.h has the rules. */
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
+#include "store/lease.h"
 #include "store/memory.h"
 
 static size_t lease_size(const char *name)
@@ -48,62 +43,26 @@ int det_memory_lock_check(
     return is_held ? DET_ERR_LOCKED : 0;
 }
 
-static void take(struct memory_lease *lease, const char *owner, det_time expires_at)
-{
-    atomic_fetch_add(&lease->token, 1);
-    memcpy(lease->owner, owner, strlen(owner) + 1);
-    atomic_store(&lease->expires_at, expires_at);
-}
-
-static int change_lease(
-    struct memory_lease *lease, const struct det_store_lease_change *change, det_time now)
-{
-    bool is_held = atomic_load(&lease->expires_at) > now;
-
-    switch (change->verb) {
-    case DET_LEASE_ACQUIRE:
-        if (is_held)
-            return DET_ERR_LOCKED;
-        take(lease, change->owner, now + change->span);
-        return 0;
-    case DET_LEASE_RENEW:
-    case DET_LEASE_RELEASE:
-        if (!is_held || atomic_load(&lease->token) != change->token)
-            return DET_ERR_LOCK_LOST;
-        atomic_store(&lease->expires_at, change->verb == DET_LEASE_RENEW ? now + change->span : 0);
-        return 0;
-    case DET_LEASE_LOOK:
-        break;
-    }
-    return 0;
-}
-
-/* As it stands; whose owner is gone with its end. */
-static void tell(const struct memory_lease *lease, det_time now, struct det_store_lease *ret)
-{
-    ret->token = atomic_load(&lease->token);
-    ret->expires_at = atomic_load(&lease->expires_at);
-    if (ret->expires_at > now)
-        memcpy(ret->owner, lease->owner, sizeof ret->owner);
-}
-
+/* Commits look at the token and the end without a lock: who is granted it anew has the token before
+ * the end. */
 static int change_and_tell(
     struct memory_lease *lease, const struct det_store_lease_change *change, det_time now,
     struct det_store_lease *ret)
 {
     int r;
 
-    r = change_lease(lease, change, now);
-    tell(lease, now, ret);
+    ret->token = atomic_load(&lease->token);
+    ret->expires_at = atomic_load(&lease->expires_at);
+    memcpy(ret->owner, lease->owner, sizeof ret->owner);
+    r = det_lease_change(ret, change, now);
+    if (r == 0) {
+        atomic_store(&lease->token, ret->token);
+        memcpy(lease->owner, ret->owner, sizeof lease->owner);
+        atomic_store(&lease->expires_at, ret->expires_at);
+    }
+    if (ret->expires_at <= now)
+        ret->owner[0] = 0;
     return r;
-}
-
-static bool is_valid(const struct det_store_lease_change *change)
-{
-    if (change->verb != DET_LEASE_ACQUIRE && change->verb != DET_LEASE_RENEW)
-        return true;
-    return change->span > 0 &&
-           (change->verb == DET_LEASE_RENEW || strlen(change->owner) <= DET_OWNER_MAX);
 }
 
 /* A lease that was never granted is not there, and only granting it makes it. */
@@ -135,10 +94,9 @@ int det_memory_lease(
     struct det_store_lease *ret)
 {
     struct memory_store *memory = memory_store_of(store);
-    size_t length = strlen(change->name);
     int r;
 
-    if (!is_valid(change) || !length || length > DET_ID_MAX)
+    if (!det_lease_is_valid(change))
         return DET_ERR_INVALID;
     *ret = (struct det_store_lease){ 0 };
     det_mutex_lock(store->world, memory->mutex);
@@ -174,7 +132,7 @@ int det_memory_lock(
 
     if (!instance)
         return DET_ERR_NOT_FOUND;
-    if (!is_valid(change))
+    if (!det_lease_is_valid(change))
         return DET_ERR_INVALID;
     *ret = (struct det_store_lease){ 0 };
     det_mutex_lock(store->world, memory->mutex);

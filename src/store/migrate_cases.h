@@ -314,6 +314,52 @@ static void names_may_change_again_and_back(void **state)
     close_fixture(f);
 }
 
+#define BORN(one, two)                                   \
+    "#define FSM_NAME order\n#define FSM_PREFIX ORDER\n" \
+    "STATE(ONE, " one ", INITIAL) STATE(TWO, " two ") EVENT(GO, go)\nON(ONE, GO, TWO)\n"
+
+/* Nothing has an event yet, so that nothing but the start says where it began. */
+static void what_began_before_and_after_is_told_apart(void **state)
+{
+    static const struct det_rename exchange[] = { { DET_NAME_STATE, "a", "b" },
+                                                  { DET_NAME_STATE, "b", "a" } };
+    struct fixture *f = calloc(1, sizeof *f);
+    const struct det_machine *new;
+    uint64_t steps;
+
+    (void)state;
+    assert_non_null(f);
+    place(f->url);
+    f->old = read_spec(BORN("a", "b"));
+    f->new = read_spec(BORN("b", "a"));
+    new = det_spec_machine(f->new);
+    open_store(f, false);
+    open_runtime(f);
+    assert_int_equal(
+        det_runtime_start(f->runtime, det_spec_machine(f->old), "o-1", NULL, NULL, NULL), 0);
+    close_store(f);
+    migrate_fully(f, exchange, 2);
+    open_runtime(f);
+    assert_int_equal(det_runtime_start(f->runtime, new, "o-2", NULL, NULL, NULL), 0);
+    for (uint64_t i = 0; i < 2; i++) {
+        assert_int_equal(det_runtime_verify(f->runtime, new, "o-1", add_drift, NULL, &steps), 0);
+        assert_int_equal(det_runtime_verify(f->runtime, new, "o-2", add_drift, NULL, &steps), 0);
+        assert_int_equal(steps, i);
+        if (i == 1)
+            break;
+        send(f, new, "o-1", 0);
+        send(f, new, "o-2", 0);
+        close_store(f);
+        open_store(f, false);
+        open_runtime(f);
+    }
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    assert_int_equal(f->store->ops->check(f->store, count_finding, NULL, NULL), 0);
+    close_fixture(f);
+}
+#undef BORN
+
 static int take_machine(void *context, const char *name, uint32_t version, const char *spec)
 {
     char *text = context;
@@ -420,6 +466,7 @@ static const struct CMUnitTest migrate_cases[] = {
     cmocka_unit_test(names_may_be_exchanged),
     cmocka_unit_test(what_was_renamed_is_known_when_it_is_opened_again),
     cmocka_unit_test(names_may_change_again_and_back),
+    cmocka_unit_test(what_began_before_and_after_is_told_apart),
     cmocka_unit_test(the_definition_is_the_newest_from_then_on),
     cmocka_unit_test(what_does_not_fit_changes_nothing),
     cmocka_unit_test(events_behind_a_rename_have_the_new_names),

@@ -181,7 +181,8 @@ struct postgres_exchange {
     unsigned slot_count, prepared_count;
     PGresult *results[POSTGRES_RESULTS_MAX]; /* of the statements, in their order */
     unsigned result_count;
-    bool is_broken; /* libpq took no more; nothing was sent whole */
+    bool is_broken;  /* libpq took no more; nothing was sent whole */
+    bool is_rubbish; /* an answer cannot be one to what was sent */
 };
 struct postgres_values {
     int count;
@@ -197,6 +198,9 @@ void det_postgres_exchange_send(
     const struct postgres_values *values);
 /* Ends the pipeline and waits; fills failure, and the results if that is DONE. */
 void det_postgres_exchange_finish(struct postgres_exchange *exchange, det_time deadline);
+/* The answers make no sense: whoever gave them is not believed in anything. The connection is
+ * dropped, and what became of what was sent is unknown. Returns the result for that. */
+int det_postgres_exchange_doubt(struct postgres_exchange *exchange);
 
 /* postgres_connection.c */
 /* Connects and checks; `reterr` may be NULL. DET_ERR_IO, DET_ERR_TIMEOUT: another try may help. */
@@ -243,6 +247,9 @@ void det_postgres_ask(
 void det_postgres_ask_once(
     struct postgres_exchange *exchange, enum postgres_statement_id id,
     const struct postgres_parameters *parameters);
+/* Whether the answer has these columns of numbers, and nothing else. */
+bool det_postgres_has_numbers(const PGresult *result, int columns);
+/* 0 for NULL, and for what is no number. */
 int64_t det_postgres_number(const PGresult *result, int row, int column);
 bool det_postgres_bool(const PGresult *result, int row, int column);
 /* NULL for NULL. */

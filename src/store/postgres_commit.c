@@ -44,6 +44,24 @@ static void send_batch(struct postgres_exchange *exchange, void *context)
     det_postgres_exchange_send(exchange, batch->statement, &values);
 }
 
+/* Whether these numbers are of commits in the statement, none of them twice: they come in the order
+ * of the keys, like what was sent, but nothing promises that. */
+static bool is_sane(const struct postgres_batch *batch, const PGresult *result)
+{
+    int rows = PQntuples(result);
+
+    if (!det_postgres_has_numbers(result, 1) || rows > (int)batch->row_count)
+        return false;
+    for (int i = 0; i < rows; i++) {
+        int64_t n = det_postgres_number(result, i, 0);
+
+        if (n < 1 || n > (int64_t)batch->row_count ||
+            (i > 0 && n == det_postgres_number(result, i - 1, 0)))
+            return false;
+    }
+    return true;
+}
+
 /* The numbers of those that went through. */
 static int take_plain(struct postgres_exchange *exchange, void *context)
 {
@@ -51,7 +69,8 @@ static int take_plain(struct postgres_exchange *exchange, void *context)
     const PGresult *result = exchange->results[0];
     int row = 0, rows = PQntuples(result);
 
-    /* They come in the order of the keys, like what was sent; but nothing promises that. */
+    if (!is_sane(batch, result))
+        return det_postgres_exchange_doubt(exchange);
     for (size_t i = 0; i < batch->count; i++) {
         struct postgres_staged *staged = &batch->staged[i];
         int tried = 0;
@@ -68,23 +87,36 @@ static int take_plain(struct postgres_exchange *exchange, void *context)
     return 0;
 }
 
+static bool are_verdicts(const struct postgres_batch *batch, const PGresult *result)
+{
+    if (!det_postgres_has_numbers(result, 2) || PQntuples(result) != (int)batch->row_count)
+        return false;
+    for (int i = 0; i < PQntuples(result); i++) {
+        int64_t verdict = det_postgres_number(result, i, 0);
+
+        if (verdict < 0 || verdict >= (int64_t)(sizeof verdicts / sizeof verdicts[0]))
+            return false;
+    }
+    return true;
+}
+
 static int take_verdicts(struct postgres_exchange *exchange, void *context)
 {
     struct postgres_batch *batch = context;
     const PGresult *result = exchange->results[0];
 
-    det_assert(PQntuples(result) == (int)batch->row_count);
+    if (!are_verdicts(batch, result))
+        return det_postgres_exchange_doubt(exchange);
     for (size_t i = 0; i < batch->count; i++) {
         struct postgres_staged *staged = &batch->staged[i];
-        int64_t verdict;
+        int verdict;
 
         if (!staged->n || staged->is_settled)
             continue;
-        verdict = det_postgres_number(result, (int)staged->n - 1, 0);
-        det_assert(verdict >= 0 && verdict < (int64_t)(sizeof verdicts / sizeof verdicts[0]));
-        if (verdicts[verdict] == DET_ERR_CONFLICT)
+        verdict = verdicts[det_postgres_number(result, (int)staged->n - 1, 0)];
+        if (verdict == DET_ERR_CONFLICT)
             staged->commit->actual = (uint64_t)det_postgres_number(result, (int)staged->n - 1, 1);
-        settle(staged, verdicts[verdict]);
+        settle(staged, verdict);
     }
     return 0;
 }

@@ -158,24 +158,46 @@ static void note_error(struct postgres_exchange *exchange, const PGresult *resul
             sizeof exchange->failure.text);
 }
 
+/* All values are asked for in binary form, and the server says how many rows there were. */
+static bool is_whole(PGresult *result)
+{
+    char count[16];
+    int i = 0;
+
+    if (PQresultStatus(result) != PGRES_TUPLES_OK)
+        return true;
+    snprintf(count, sizeof count, "%d", PQntuples(result));
+    while (i < PQnfields(result) && PQfformat(result, i) == 1)
+        i++;
+    return i == PQnfields(result) && strcmp(PQcmdTuples(result), count) == 0;
+}
+
 static void note_result(struct postgres_exchange *exchange, PGresult *result)
 {
-    bool is_silent = exchange->silent >> exchange->completed & 1;
+    bool is_silent;
 
+    if (exchange->completed == exchange->expected || !is_whole(result)) {
+        exchange->is_rubbish = true;
+        PQclear(result);
+        return;
+    }
+    is_silent = exchange->silent >> exchange->completed & 1;
     exchange->completed++;
     /* What is prepared stays so, whatever becomes of the transaction. */
     if (is_silent && exchange->prepared_count < exchange->slot_count)
         keep_prepared(exchange->connection, exchange->slots[exchange->prepared_count++]);
-    if (is_silent || exchange->completed > exchange->expected)
+    if (is_silent)
         PQclear(result);
     else
         exchange->results[exchange->result_count++] = result;
 }
 
-/* Takes answers until that of the Sync: 1; 0: there is none any more; or an error of waiting. */
+/* Takes answers until that of the Sync: 1; 0: there is none any more; or an error of waiting. A
+ * NULL ends the answers to one statement; two of them, all. */
 static int collect(struct postgres_exchange *exchange, bool *is_flushed, det_time deadline)
 {
     PGconn *pq = exchange->connection->pq;
+    bool was_null = false;
     int r;
 
     for (;;) {
@@ -187,10 +209,12 @@ static int collect(struct postgres_exchange *exchange, bool *is_flushed, det_tim
             return r;
         result = PQgetResult(pq);
         if (!result) {
-            if (PQstatus(pq) == CONNECTION_BAD)
+            if (PQstatus(pq) == CONNECTION_BAD || was_null)
                 return 0;
+            was_null = true;
             continue;
         }
+        was_null = false;
         status = PQresultStatus(result);
         if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
             note_result(exchange, result);
@@ -234,6 +258,13 @@ static void judge(struct postgres_exchange *exchange, int r, bool is_flushed)
     fail(exchange, is_flushed ? POSTGRES_UNKNOWN : POSTGRES_RECONNECT, result, said);
 }
 
+int det_postgres_exchange_doubt(struct postgres_exchange *exchange)
+{
+    fail(exchange, POSTGRES_UNKNOWN, DET_ERR_IO, "the answer of the server makes no sense");
+    det_postgres_disconnect(exchange->connection);
+    return DET_ERR_IO;
+}
+
 void det_postgres_exchange_finish(struct postgres_exchange *exchange, det_time deadline)
 {
     bool is_flushed = false;
@@ -246,7 +277,11 @@ void det_postgres_exchange_finish(struct postgres_exchange *exchange, det_time d
     }
     r = collect(exchange, &is_flushed, deadline);
     if (r == 1) {
-        if (exchange->failure.action == POSTGRES_RECONNECT)
+        bool is_done = exchange->failure.action == POSTGRES_DONE;
+
+        if (exchange->is_rubbish || (is_done && exchange->completed != exchange->expected))
+            (void)det_postgres_exchange_doubt(exchange);
+        else if (exchange->failure.action == POSTGRES_RECONNECT)
             det_postgres_disconnect(exchange->connection);
         return;
     }

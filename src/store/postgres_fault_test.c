@@ -109,6 +109,27 @@ static void what_never_stops_failing_is_told_in_the_end(void **state)
     desk_close(pad);
 }
 
+/* Whoever was first is seen when it is tried again, and that is a conflict, with its sequence. A
+ * row that is still in the way then belongs to nothing. */
+static void a_row_that_stays_in_the_way_is_damage_and_no_conflict(void **state)
+{
+    struct pad *pad = desk_open();
+    struct pad before = *pad;
+
+    (void)state;
+    free(
+        sql(pad->store,
+            "INSERT INTO @events (instance, sequence, version, visit, from_state, to_state, event, "
+            "outcome, choice, timeout, at, hash) SELECT key, 1, 1, 2, 'A', 'B', 'BARE', 'goto', 0, "
+            "false, 1, '' FROM @instances"));
+    assert_int_equal(send(pad, BARE, NULL), DET_ERR_CORRUPT);
+    assert_int_equal(sequence_of(pad), 0);
+    *pad = before;
+    free(sql(pad->store, "DELETE FROM @events"));
+    assert_int_equal(send(pad, BARE, NULL), 0);
+    desk_close(pad);
+}
+
 static void a_refusal_at_the_end_of_the_transaction_is_a_refusal(void **state)
 {
     struct pad *pad = desk_open();
@@ -507,6 +528,7 @@ int main(void)
         cmocka_unit_test(what_may_help_is_tried_again),
         cmocka_unit_test(what_cannot_help_is_told_and_changes_nothing),
         cmocka_unit_test(what_never_stops_failing_is_told_in_the_end),
+        cmocka_unit_test(a_row_that_stays_in_the_way_is_damage_and_no_conflict),
         cmocka_unit_test(a_refusal_at_the_end_of_the_transaction_is_a_refusal),
         cmocka_unit_test(a_commit_without_an_answer_is_unknown_and_sent_once),
         cmocka_unit_test(a_commit_that_was_cut_in_its_statement_is_tried_again),

@@ -109,9 +109,9 @@ static int try(
         job->send(&exchange, job->context);
         /* A little more than the server takes for itself, so that its word comes first. */
         det_postgres_exchange_finish(&exchange, deadline + store->timeout / 4);
-        *ret = exchange.failure;
-        if (ret->action == POSTGRES_DONE && job->take)
+        if (exchange.failure.action == POSTGRES_DONE && job->take)
             r = job->take(&exchange, job->context);
+        *ret = exchange.failure;
         det_postgres_exchange_deinit(&exchange);
     }
     det_postgres_give(connection);

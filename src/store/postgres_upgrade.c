@@ -11,8 +11,7 @@ static const struct {
     int64_t schema; /* that it is for */
     const char *text;
 } upgrades[] = {
-    { 1, "CREATE TABLE @starts (instance bigint PRIMARY KEY, "
-         "position bigint NOT NULL DEFAULT nextval('@events_position_seq'), "
+    { 1, "CREATE TABLE @starts (instance bigint PRIMARY KEY, position bigint NOT NULL, "
          "version bigint NOT NULL, state text NOT NULL, data bytea NOT NULL, at bigint NOT NULL, "
          "CHECK (true))" },
     /* Some stores of schema 1 have tables for jobs: they were made before these had a number. */

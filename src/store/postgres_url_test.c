@@ -163,7 +163,7 @@ static void every_code_of_the_server_has_a_meaning(void **state)
         { "25006", POSTGRES_RECONNECT, DET_ERR_READ_ONLY },
         { "08006", POSTGRES_UNKNOWN, DET_ERR_IO },
         { "08007", POSTGRES_UNKNOWN, DET_ERR_IO },
-        { "23505", POSTGRES_RETRY, DET_ERR_CONFLICT },
+        { "23505", POSTGRES_RETRY, DET_ERR_CORRUPT },
         { "23514", POSTGRES_FATAL, DET_ERR_INVALID },
         { "26000", POSTGRES_RECONNECT, DET_ERR_IO },
         { "42P05", POSTGRES_RECONNECT, DET_ERR_IO },

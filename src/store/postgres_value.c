@@ -9,6 +9,9 @@
 #include "base/assert.h"
 #include "store/postgres.h"
 
+/* The type of numbers, as the server calls it. */
+#define POSTGRES_INT8 20
+
 static void add(struct postgres_parameters *parameters, const void *value, size_t size)
 {
     det_assert(parameters->count < POSTGRES_PARAMETERS_MAX);
@@ -62,14 +65,22 @@ void det_postgres_ask_once(
     det_postgres_exchange_send(exchange, &statement, &values);
 }
 
+bool det_postgres_has_numbers(const PGresult *result, int columns)
+{
+    int i = 0;
+
+    while (i < columns && PQftype(result, i) == POSTGRES_INT8)
+        i++;
+    return i == columns && PQnfields(result) == columns;
+}
+
 int64_t det_postgres_number(const PGresult *result, int row, int column)
 {
     const unsigned char *bytes = (const unsigned char *)PQgetvalue(result, row, column);
     uint64_t number = 0;
 
-    if (PQgetisnull(result, row, column))
+    if (PQgetisnull(result, row, column) || PQgetlength(result, row, column) != 8)
         return 0;
-    det_assert(PQgetlength(result, row, column) == 8);
     for (int i = 0; i < 8; i++)
         number = number << 8 | bytes[i];
     return (int64_t)number;

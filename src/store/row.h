@@ -43,7 +43,7 @@ DET_MUST_CHECK int det_row_payload_encode(
     const struct det_machine *machine, const void *event, struct det_buffer *buffer,
     struct det_chain_bytes *ret);
 /* The event struct of a kind, whole: its kind and its payload; without bytes the payload is zero.
- * `event` has the machine's event_size. What is of an older version is given to the store's `upcast`
+ * `event` has the machine's event_size. What an older version wrote goes to the store's `upcast`
  * first. DET_ERR_VERSION, DET_ERR_CORRUPT. */
 DET_MUST_CHECK int det_row_payload_decode(
     const struct det_store *store, const struct det_machine *machine, uint16_t kind,

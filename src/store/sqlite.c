@@ -338,6 +338,7 @@ static const struct det_store_ops sqlite_ops = {
     .is_lost = is_lost,
     .machines = det_sqlite_machines,
     .migrate = det_sqlite_migrate,
+    .repair = det_sqlite_repair,
     .backup = det_sqlite_backup,
     .compact = det_sqlite_compact,
     .jobs = &det_sqlite_jobs,

@@ -264,6 +264,19 @@ struct sqlite_head {
 };
 /* Reads the columns that INSTANCE_LOAD, INSTANCE_NEXT and SNAPSHOT_READ have in common. */
 DET_MUST_CHECK int det_sqlite_head_read(struct sqlite_call *call, struct sqlite_head *ret);
+/* The handle of an instance, which has copies of what it needs of the row. */
+DET_MUST_CHECK int det_sqlite_handle_open(
+    struct sqlite_store *store, const struct det_machine *machine, const struct sqlite_head *row,
+    struct sqlite_instance **ret);
+/* The columns from `version` to `checksum`, which is that of the head. */
+void det_sqlite_bind_head(
+    struct sqlite_call *call, const struct det_chain_head *head, int64_t last_event);
+/* sqlite_repair.c */
+int det_sqlite_repair(
+    struct det_store *store, const struct det_machine *machine, const char *id,
+    int (*derive)(
+        void *context, struct det_store_instance *instance, struct det_store_loaded *loaded),
+    void *context);
 int det_sqlite_load(
     struct det_store *store, const struct det_machine *machine, const char *id,
     const struct det_store_rows *rows, struct det_store_loaded *ret);

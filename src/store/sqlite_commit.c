@@ -180,7 +180,7 @@ static struct det_chain_bytes hash_bytes(const struct det_chain_hash *hash)
     return (struct det_chain_bytes){ hash->bytes, sizeof hash->bytes };
 }
 
-static void bind_head(
+void det_sqlite_bind_head(
     struct sqlite_call *call, const struct det_chain_head *head, int64_t last_event)
 {
     det_sqlite_number(call, (int64_t)head->version);
@@ -249,7 +249,7 @@ static int insert_head(
     det_sqlite_call(&write->store->writer, STATEMENT_INSTANCE_INSERT, &call);
     det_sqlite_text(&call, head->machine);
     det_sqlite_text(&call, head->id);
-    bind_head(&call, head, last_event);
+    det_sqlite_bind_head(&call, head, last_event);
     r = det_sqlite_run(&call);
     if (r < 0)
         return r;
@@ -269,7 +269,7 @@ static int update_head(
     det_sqlite_call(&write->store->writer, STATEMENT_INSTANCE_UPDATE, &call);
     det_sqlite_number(&call, write->instance->key);
     det_sqlite_number(&call, (int64_t)wanted_sequence(commit));
-    bind_head(&call, head, last_event);
+    det_sqlite_bind_head(&call, head, last_event);
     det_sqlite_number(&call, (int64_t)commit->fence);
     det_sqlite_number(&call, write->now);
     r = det_sqlite_run(&call);

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "os/os.h"
+#include "store/lease.h"
 #include "store/sqlite.h"
 
 struct leasing {
@@ -63,34 +64,6 @@ static int write_lease(struct sqlite_store *store, const struct leasing *leasing
     return det_sqlite_run(&call);
 }
 
-/* Whether the change is refused; if not, `lease` is as it will be. */
-static int change_lease(
-    struct det_store_lease *lease, const struct det_store_lease_change *change, det_time now)
-{
-    bool is_held = lease->expires_at > now;
-
-    switch (change->verb) {
-    case DET_LEASE_LOOK:
-        return 0;
-    case DET_LEASE_ACQUIRE:
-        if (is_held)
-            return DET_ERR_LOCKED;
-        lease->token++;
-        (void)det_text_copy(lease->owner, sizeof lease->owner, change->owner);
-        break;
-    case DET_LEASE_RENEW:
-    case DET_LEASE_RELEASE:
-        if (!is_held || lease->token != change->token)
-            return DET_ERR_LOCK_LOST;
-        break;
-    }
-    if (change->verb == DET_LEASE_RELEASE)
-        lease->expires_at = 0;
-    else
-        lease->expires_at = change->span < DET_NEVER - now ? now + change->span : DET_NEVER;
-    return 0;
-}
-
 static int run_change(struct sqlite_store *store, void *context)
 {
     struct leasing *leasing = context;
@@ -102,7 +75,7 @@ static int run_change(struct sqlite_store *store, void *context)
         r = DET_ERR_NOT_FOUND;
     if (r < 0)
         return r;
-    leasing->refusal = change_lease(leasing->ret, leasing->change, leasing->now);
+    leasing->refusal = det_lease_change(leasing->ret, leasing->change, leasing->now);
     return leasing->refusal < 0 ? 0 : write_lease(store, leasing);
 }
 
@@ -122,23 +95,11 @@ static int look(struct sqlite_store *store, struct leasing *leasing)
     return r == 0 && leasing->machine ? DET_ERR_NOT_FOUND : 0;
 }
 
-static bool is_valid(const struct det_store_lease_change *change)
-{
-    size_t length = strlen(change->name);
-
-    if (!length || length > DET_ID_MAX)
-        return false;
-    if (change->verb != DET_LEASE_ACQUIRE && change->verb != DET_LEASE_RENEW)
-        return true;
-    return change->span > 0 &&
-           (change->verb == DET_LEASE_RENEW || strlen(change->owner) <= DET_OWNER_MAX);
-}
-
 static int lease(struct sqlite_store *store, struct leasing *leasing)
 {
     int r;
 
-    if (!is_valid(leasing->change))
+    if (!det_lease_is_valid(leasing->change))
         return DET_ERR_INVALID;
     *leasing->ret = (struct det_store_lease){ 0 };
     r = leasing->change->verb == DET_LEASE_LOOK ? look(store, leasing)

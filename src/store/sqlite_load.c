@@ -56,7 +56,7 @@ static int fill_loaded(
     return r < 0 ? r : det_row_data_decode(store, machine, head->data, ret->data);
 }
 
-static int open_handle(
+int det_sqlite_handle_open(
     struct sqlite_store *store, const struct det_machine *machine, const struct sqlite_head *row,
     struct sqlite_instance **ret)
 {
@@ -97,7 +97,7 @@ static int load_head(
         return DET_ERR_CORRUPT;
     r = fill_loaded(&store->store, machine, &row.head, ret);
     if (r == 0)
-        r = open_handle(store, machine, &row, ret_instance);
+        r = det_sqlite_handle_open(store, machine, &row, ret_instance);
     if (r == 0)
         (*ret_instance)->last_event = det_sqlite_get_number(call, 15);
     return r;

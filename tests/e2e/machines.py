@@ -618,6 +618,15 @@ def inject(calls, error):
             "-e", f"inject={calls}:error={error}"]
 
 
+def fail_syncs(one):
+    """From now on no sync of this `up` succeeds; it must not look for leaks at its end."""
+    tracer = subprocess.Popen([*inject("fsync,fdatasync", "EIO"), "-p", str(one.number)])
+    threads = Path(f"/proc/{one.number}/task")
+    wait_until(lambda: all(f"TracerPid:\t{tracer.pid}" in (thread / "status").read_text()
+                           for thread in threads.iterdir()), "the tracer")
+    return tracer
+
+
 def test_a_full_disk_is_told_and_nothing_is_lost():
     shop()
     quiet = {"ASAN_OPTIONS": "detect_leaks=0"}

@@ -168,7 +168,7 @@ int det_shared_change_held(
         lease->expires_at = det_shared_now(shared) + change->span;
         return 0;
     case DET_LEASE_RELEASE:
-        if (!is_last)
+        if (change->token != lease->token || !lease->expires_at)
             return DET_ERR_LOCK_LOST;
         lease->owner[0] = 0;
         lease->expires_at = 0;

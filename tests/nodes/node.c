@@ -3,14 +3,16 @@
 
 /* node.c - a process that serves one machine on a shared store, and does what it is told.
  *
- *     node URL LEASE_MS TIMEOUT_MS WORKERS CLOCK_S
+ *     node URL LEASE_MS TIMEOUT_MS WORKERS CLOCK_S LOCKING
  *
  * LEASE_MS is how long its lease and its locks last, TIMEOUT_MS how long a statement may take, and
- * CLOCK_S how wrong its wall clock is. It says "ready", and then each of WORKERS threads takes a
+ * CLOCK_S how wrong its wall clock is. LOCKING is "optimistic", or "lease": every send takes the
+ * lock of its instance. It says "ready", and then each of WORKERS threads takes a
  * line of the input when it has nothing to do:
  *
  *     start ID INSTANCE
  *     send ID INSTANCE EVENT
+ *     submit ID INSTANCE EVENT               a send that nobody waits for: any number under way
  *     lock ID INSTANCE EVENT COUNT HOLD_MS   sends COUNT events, ID.1 and on, under a lock, and
  *                                            holds it for so long between two of them
  *     stop STEP                              at the next such step (step.h)
@@ -22,6 +24,7 @@
  *     unknown ID CODE          nobody can tell
  *     grant ID FENCE           the lock is had; "end ID": it is over
  *     effect KEY INSTANCE SEQUENCE
+ *     seen INSTANCE SEQUENCE   by the observer
  *     armed STEP, stopped STEP
  *
  * At the end of the input it closes everything, has the store checked, and says "findings N". */
@@ -100,6 +103,12 @@ static int tell(
     return DET_PRODUCED;
 }
 
+static void observe(void *user, const struct det_note *note)
+{
+    (void)user;
+    step_say("seen %s %llu", note->instance, (unsigned long long)note->sequence);
+}
+
 /* What the contract of det_runtime_send() says about an error. */
 static const char *verdict(int r)
 {
@@ -149,6 +158,43 @@ static void send(struct node *node, const struct order *order)
 
     r = det_runtime_send(node->runtime, &bell_machine, order->instance, &event, &options, &sent);
     tell_result(order->id, r, &sent);
+}
+
+/* A send that nobody waits for, with all that it points to. */
+struct submission {
+    struct det_send send;
+    struct order order;
+    struct bell_event event;
+};
+
+static void submitted(struct det_send *send)
+{
+    struct submission *submission = send->user;
+
+    tell_result(submission->order.id, send->result, &send->sent);
+    free(submission);
+}
+
+static void submit(struct node *node, const struct order *order)
+{
+    struct submission *submission = calloc(1, sizeof *submission);
+    int r;
+
+    if (!submission)
+        abort();
+    submission->order = *order;
+    submission->event = event_of(order->event);
+    submission->send = (struct det_send){ .machine = &bell_machine,
+                                          .instance = submission->order.instance,
+                                          .event = &submission->event,
+                                          .options.event_id = submission->order.id,
+                                          .done = submitted,
+                                          .user = submission };
+    r = det_runtime_submit(node->runtime, &submission->send);
+    if (r < 0) {
+        tell_result(order->id, r, NULL);
+        free(submission);
+    }
 }
 
 static void send_locked(struct det_lock *lock, const struct order *order, unsigned number)
@@ -215,13 +261,16 @@ static void *work(void *argument)
             start(node, &order);
         else if (strcmp(order.verb, "send") == 0)
             send(node, &order);
+        else if (strcmp(order.verb, "submit") == 0)
+            submit(node, &order);
         else if (strcmp(order.verb, "lock") == 0)
             lock(node, &order);
     }
     return NULL;
 }
 
-static int open_node(struct node *node, const char *url, det_time lease, det_time timeout)
+static int open_node(
+    struct node *node, const char *url, det_time lease, det_time timeout, enum det_locking locking)
 {
     struct det_runtime_options options = { .pool_threads = 2, .shards = 4 };
     struct det_error error = { 0 };
@@ -230,6 +279,9 @@ static int open_node(struct node *node, const char *url, det_time lease, det_tim
     options.node = (struct det_node_options){ .lease = lease, .sweep_interval = lease / 4 };
     node->lock =
         (struct det_lock_options){ .span = lease, .wait = 60 * DET_SECOND, .retry = lease / 8 };
+    options.observe = observe;
+    options.locking = locking;
+    options.lock = &node->lock;
     r = det_store_open_with(
         url, &(struct det_store_options){ .timeout = timeout, .connections = 3 }, &node->store,
         &error);
@@ -271,7 +323,7 @@ int main(int argc, char **argv)
     unsigned long count;
     int r;
 
-    if (argc != 6) {
+    if (argc != 7) {
         fprintf(stderr, "see the head of node.c\n");
         return 2;
     }
@@ -281,7 +333,8 @@ int main(int argc, char **argv)
     count = strtoul(argv[4], NULL, 10);
     r = open_node(
         &node, argv[1], strtol(argv[2], NULL, 10) * DET_MILLISECOND,
-        strtol(argv[3], NULL, 10) * DET_MILLISECOND);
+        strtol(argv[3], NULL, 10) * DET_MILLISECOND,
+        strcmp(argv[6], "lease") == 0 ? DET_LOCK_LEASE : DET_LOCK_OPTIMISTIC);
     if (r == 0) {
         step_say("ready");
         for (unsigned long i = 0; i < count && i < WORKERS_MAX; i++)

@@ -117,7 +117,7 @@ class Node:
         url = cluster.url(host)
         self.process = subprocess.Popen(
             [cluster.program, url, str(cluster.lease), str(cluster.timeout), str(workers),
-             str(clock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+             str(clock), cluster.locking], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 
@@ -176,14 +176,14 @@ class Node:
 class Cluster:
     """Nodes on one store, and the history of what was asked of them. Times are in milliseconds."""
 
-    def __init__(self, server, program, lease=10000, timeout=10000):
+    def __init__(self, server, program, lease=10000, timeout=10000, locking="optimistic"):
         server.clusters += 1
         self.server, self.program = server, program
-        self.lease, self.timeout = lease, timeout
+        self.lease, self.timeout, self.locking = lease, timeout, locking
         self.schema = f"bells_{server.clusters}"
         self.nodes, self.number, self.lock = [], 0, threading.Lock()
         self.asked, self.starts, self.open, self.grants, self.ran = {}, {}, {}, [], []
-        self.locks, self.events = {}, {}
+        self.locks, self.events, self.seen = {}, {}, {}
 
     def url(self, host=None):
         return f"postgres://detent@/postgres?{host or f'host={self.server.folder}'}" \
@@ -201,6 +201,8 @@ class Cluster:
         with self.lock:
             if words[0] == "effect":
                 self.ran.append(Ran(words[1], words[2], int(words[3])))
+            elif words[0] == "seen":
+                self.seen.setdefault((node.name, words[1]), []).append(int(words[2]))
             elif words[0] == "grant":
                 instance, called, _ = self.locks[words[1]]
                 self.grants.append(Grant(instance, int(words[2]), called, now))
@@ -250,12 +252,13 @@ class Cluster:
         node.tell("start", name, instance)
         return name
 
-    def send(self, node, instance, event="note", name=None):
-        """An id that was sent before is sent again as the same event."""
+    def send(self, node, instance, event="note", name=None, verb="send"):
+        """An id that was sent before is sent again as the same event. With "submit" the node does
+        not wait for it."""
         name = name or self.id()
         event = self.events.setdefault(name, event)
         self.put(name, instance, self.asked)
-        node.tell("send", name, instance, event)
+        node.tell(verb, name, instance, event)
         return name
 
     def take(self, node, instance, event="note", count=2, hold=0):
@@ -309,6 +312,20 @@ class Cluster:
         return [Row(r[0], int(r[1]), int(r[2]), r[3], r[4], r[5], r[6] == "t", int(r[7]), r[8],
                     r[9]) for r in self.server.query(sql)]
 
+    def check_seen(self, rows):
+        """Each observer hears of an instance in order, nothing twice, and nothing that is not."""
+        there = {(row.instance, row.sequence) for row in rows}
+        for (name, instance), sequences in self.seen.items():
+            if any(a >= b for a, b in zip(sequences, sequences[1:])):
+                raise Wrong(f"{name} was told of {instance} in this order: {sequences}", ["seen"])
+            if any(n and (instance, n) not in there for n in sequences):
+                raise Wrong(f"{name} was told of what {instance} did not do", ["seen"])
+
+    def unseen(self, rows):
+        """What no observer was told of."""
+        seen = {(key[1], n) for key, sequences in self.seen.items() for n in sequences}
+        return sorted({(row.instance, row.sequence) for row in rows} - seen)
+
     def finish(self):
         """Drains, ends all nodes, and compares; returns the history."""
         self.drain()
@@ -321,4 +338,5 @@ class Cluster:
             print(f"{self.schema}: {name}: {text}", flush=True)
         if found:
             raise Wrong(f"{len(found)} violations", (name for name, _ in found))
+        self.check_seen(history.rows)
         return history

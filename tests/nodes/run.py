@@ -104,6 +104,8 @@ def cut_all(server, program, wanted, manners, timeout):
         unknown += cluster.status(name) == "unknown"
         cluster.settle(b, name)
     history = cluster.finish()
+    if cluster.unseen(history.rows):
+        raise Wrong(f"no observer was told of {cluster.unseen(history.rows)}", ["seen"])
     if proxy.cuts != len(chosen):
         raise Wrong(f"{proxy.cuts} connections were cut, not {len(chosen)}")
     return f"{proxy.cuts} cuts in {total} places ({counts[UP]} bytes up, {counts[DOWN]} down), " \
@@ -140,7 +142,8 @@ class Load:
         bell, kind = self.chance.choice(self.bells), self.chance.random()
         if kind < 0.03:
             return self.cluster.take(node, bell)
-        return self.cluster.send(node, bell, "arm" if kind < 0.25 else "note")
+        verb = "submit" if self.chance.random() < 0.5 else "send"
+        return self.cluster.send(node, bell, "arm" if kind < 0.25 else "note", verb=verb)
 
     def turn(self):
         """Replaces what has been answered."""
@@ -193,13 +196,19 @@ ON_TIMER = [f"{name}.{side}" for name in ("fire", "effect", "product") for side 
 BY_ITSELF = [f"{name}.{side}" for name in ("node", "sweeper", "adopt", "due") for side in SIDES]
 
 STEPS = ON_LOCK + ON_SEND + ON_TIMER + BY_ITSELF
+# Where every send takes the lock: these are steps of a send, and its commit is one under a lock.
+LEASED = [f"{name}.{side}" for name in ("acquire", "locked", "release") for side in SIDES]
+BURST = 6
 
 
 class Zombies:
-    """Two or three nodes of which one after the other is stopped."""
+    """Two or three nodes of which one after the other is stopped. In every third cluster each send
+    takes the lock of its instance; in every second one many are submitted at once."""
 
     def __init__(self, server, program, number):
-        self.cluster = Cluster(server, program, lease=500)
+        self.is_leased, self.is_burst = number % 3 == 2, number % 2 == 1
+        self.cluster = Cluster(server, program, lease=500,
+                               locking="lease" if self.is_leased else "optimistic")
         self.nodes = [self.cluster.add() for _ in range(2 + number % 2)]
         self.number, self.count = number, 0
 
@@ -214,9 +223,13 @@ class Zombies:
         """Has the node come to the step; the names of what was asked of it."""
         if step in BY_ITSELF:
             return self.leave(bell) if step.startswith("due") else []
-        if step in ON_LOCK:
+        if step in ON_LOCK and not (self.is_leased and step in LEASED):
             return [self.cluster.take(node, bell, count=2, hold=250 if "renew" in step else 0)]
-        return [self.cluster.send(node, bell, "arm" if step in ON_TIMER else "note")]
+        event = "arm" if step in ON_TIMER else "note"
+        if not self.is_burst:
+            return [self.cluster.send(node, bell, event)]
+        return [self.cluster.send(node, bell, event if i == 0 else "note", verb="submit")
+                for i in range(BURST)]
 
     def stopped(self, step):
         return [node for node in self.nodes if node.has_said("stopped", step)]
@@ -239,6 +252,8 @@ class Zombies:
     def haunt(self, step):
         """One zombie: others go on with its instance, and it is told when it comes back."""
         cluster = self.cluster
+        if self.is_leased:
+            step = step.replace("commit", "locked")
         self.count += 1
         bell = f"b-{self.count}"
         started(cluster, self.nodes[1], [bell])

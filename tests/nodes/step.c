@@ -61,13 +61,11 @@ void step_reach(const char *name, const char *side)
     pthread_mutex_unlock(&mutex);
 }
 
-/* What a batch is, by the first of its commits that is more than a plain send: one under a lock,
- * the firing of a timer, the end of an effect. */
+/* What a batch is, by the first of its commits that is more than a plain send: the firing of a
+ * timer, the end of an effect, or something else under a lock. */
 static const char *kind_of(struct det_store_commit *const *commits, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (commits[i]->fence)
-            return "locked";
         for (size_t k = 0; k < commits[i]->timer_count; k++) {
             if (commits[i]->timers[k].kind == DET_STORE_TAKE)
                 return "fire";
@@ -76,6 +74,8 @@ static const char *kind_of(struct det_store_commit *const *commits, size_t count
             if (commits[i]->effects[k].kind == DET_STORE_TAKE)
                 return "product";
         }
+        if (commits[i]->fence)
+            return "locked";
     }
     return "commit";
 }

@@ -230,7 +230,8 @@ struct det_store_snapshot {
 enum det_store_lease_verb {
     DET_LEASE_ACQUIRE, /* when it is free or has lapsed: a new token, one above the last one */
     DET_LEASE_RENEW,   /* when `token` is the last one and it has not lapsed: a new end */
-    DET_LEASE_RELEASE, /* when `token` is the last one and it was not released before: free */
+    DET_LEASE_RELEASE, /* when `token` is the last one and it was not released before, lapsed or
+                          not: free */
     DET_LEASE_LOOK,    /* changes nothing */
 };
 struct det_store_lease {
@@ -322,7 +323,8 @@ struct det_store_ops {
     int (*adopt)(
         struct det_store *store, const struct det_machine *machine, size_t limit, size_t *ret);
     /* Leases by name. DET_ERR_LOCKED and who has it; DET_ERR_LOCK_LOST when the token is an older
-     * one, or it has lapsed. `ret` is as it stands afterwards, also with these errors. */
+     * one, when what is to be renewed has lapsed, or what is to be released was. `ret` is as it
+     * stands afterwards, also with these errors. */
     int (*lease)(
         struct det_store *store, const struct det_store_lease_change *change,
         struct det_store_lease *ret);
@@ -374,6 +376,17 @@ struct det_store_ops {
     int (*migrate)(
         struct det_store *store, const struct det_machine *machine,
         const struct det_rename *renames, size_t count, uint64_t *ret, struct det_error *reterr);
+    /* Writes the head of an instance anew, whose checksum is wrong, so that `load` answers
+     * DET_ERR_CORRUPT. `derive` says what it should be: it has a handle for `snapshot` and
+     * `events`, and fills `loaded`, whose data are its own memory and whose reason is that of the
+     * row. It is written only if it is what the head was: what the checksum of the row is of, or
+     * what the row has but for its checksum. Otherwise DET_ERR_CORRUPT, and nothing is changed;
+     * DET_ERR_EXISTS when the checksum is right. */
+    int (*repair)(
+        struct det_store *store, const struct det_machine *machine, const char *id,
+        int (*derive)(
+            void *context, struct det_store_instance *instance, struct det_store_loaded *loaded),
+        void *context);
     /* A consistent copy into a file that does not exist yet. */
     int (*backup)(struct det_store *store, const char *path, struct det_error *reterr);
     /* Gives back what is not used to the file system. */

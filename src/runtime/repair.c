@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* repair.c - the damaged head of an instance, derived again from its snapshot and the events behind
+ * that. Whether it is what the head was, the store proves by the checksum; so what is derived here
+ * need only be right, not certain. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "machine/replay.h"
+#include "runtime/runtime.h"
+
+struct derivation {
+    struct det_runtime *runtime;
+    const struct det_machine *machine;
+    void *data;
+    struct det_store_loaded *loaded;
+    struct det_error error; /* why not */
+};
+
+static void set_reason(struct derivation *derivation, const char *reason)
+{
+    snprintf(
+        derivation->loaded->reason, sizeof derivation->loaded->reason, "%s", reason ? reason : "");
+}
+
+/* What the transition that was taken does to the data, and says when it stops. */
+static int apply(struct derivation *derivation, const struct det_store_event *row)
+{
+    const struct det_transition *way;
+
+    way = det_replay_way(derivation->machine, row->from, row->event, row->choice);
+    if (!way || way->outcome != row->outcome || way->to != row->to)
+        return det_error_set(
+            &derivation->error, DET_ERR_CORRUPT, "event %llu does not fit the definition",
+            (unsigned long long)row->sequence);
+    if (row->outcome == DET_STOP)
+        set_reason(derivation, way->more ? way->more->reason : NULL);
+    return det_machine_apply(
+        derivation->machine, way, derivation->data, row->value, &derivation->error);
+}
+
+/* The reason of a stop by hand is that of the row. */
+static int derive_event(void *context, const struct det_store_event *row)
+{
+    struct derivation *derivation = context;
+    struct det_store_head *head = &derivation->loaded->head;
+    int r = 0;
+
+    if (row->sequence != head->sequence + 1)
+        return det_error_set(
+            &derivation->error, DET_ERR_CORRUPT, "event %llu is missing",
+            (unsigned long long)head->sequence + 1);
+    if (row->event != UINT16_MAX && row->outcome <= DET_STOP)
+        r = apply(derivation, row);
+    head->sequence = row->sequence;
+    head->visit = row->visit;
+    head->state = row->to;
+    head->transition_count += row->outcome == DET_GOTO;
+    if (row->outcome == DET_GOTO || row->outcome == DET_STOP)
+        head->last_transition_at = row->at;
+    head->is_stopped = head->is_stopped || row->outcome == DET_STOP;
+    return r;
+}
+
+static int derive(
+    void *context, struct det_store_instance *instance, struct det_store_loaded *loaded)
+{
+    struct derivation *derivation = context;
+    const struct det_runtime *runtime = derivation->runtime;
+    struct det_store_snapshot snapshot = { .loaded = { .data = derivation->data } };
+    int r;
+
+    r = runtime->ops->snapshot(runtime->store, instance, &snapshot);
+    if (r == DET_ERR_NOT_FOUND)
+        return det_error_set(&derivation->error, DET_ERR_CORRUPT, "it has no snapshot");
+    if (r < 0)
+        return det_error_set(&derivation->error, r, "its snapshot: %s", det_error_text(r));
+    derivation->loaded = loaded;
+    loaded->head = snapshot.loaded.head;
+    loaded->data = derivation->data;
+    if (snapshot.loaded.head.is_stopped)
+        set_reason(derivation, snapshot.loaded.reason);
+    r = runtime->ops->events(
+        runtime->store, instance, loaded->head.sequence, derive_event, derivation);
+    if (!loaded->head.is_stopped)
+        set_reason(derivation, NULL);
+    return r;
+}
+
+static int explain(const struct derivation *derivation, const char *id, int r, struct det_error *e)
+{
+    const char *why = det_error_text(r);
+
+    if (r == 0)
+        return 0;
+    if (derivation->error.code == r)
+        why = derivation->error.text;
+    else if (r == DET_ERR_CORRUPT)
+        why = "what is derived from its snapshot and its events is not what its checksum is of";
+    else if (r == DET_ERR_EXISTS)
+        why = "it is not damaged";
+    return det_error_set(e, r, "%s %s cannot be repaired: %s", derivation->machine->name, id, why);
+}
+
+int det_runtime_repair(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    struct det_error *reterr)
+{
+    struct derivation derivation = { .runtime = runtime, .machine = machine };
+    struct det_served *served;
+    int r;
+
+    det_assert(runtime && machine && instance);
+    r = det_served_get(runtime, machine, reterr, &served);
+    if (r < 0)
+        return r;
+    if (!runtime->ops->repair)
+        return det_error_set(reterr, DET_ERR_UNSUPPORTED, "this store repairs nothing");
+    derivation.data = det_alloc_zero(runtime->allocator, served->data_size);
+    if (!derivation.data)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory to repair an instance");
+    r = runtime->ops->repair(runtime->store, machine, instance, derive, &derivation);
+    det_free(runtime->allocator, derivation.data, served->data_size);
+    return explain(&derivation, instance, r, reterr);
+}
