@@ -120,7 +120,8 @@ void det_postgres_exchange_send(
         send_prologue(exchange);
 }
 
-/* Until libpq has an answer that it can give without waiting. */
+/* Until libpq has an answer that it can give without waiting. `is_flushed` is also set when it is
+ * not known: while it is not, the Sync is still here. */
 static int await(struct postgres_connection *connection, bool *is_flushed, det_time deadline)
 {
     PGconn *pq = connection->pq;
@@ -138,8 +139,12 @@ static int await(struct postgres_connection *connection, bool *is_flushed, det_t
         r = det_postgres_wait(connection, !*is_flushed, deadline);
         if (r < 0)
             return r;
-        if (!PQconsumeInput(pq))
+        if (!PQconsumeInput(pq)) {
+            /* It sends what is left before it reads, and does not say which of the two failed: so
+             * the Sync may have gone out. */
+            *is_flushed = true;
             return DET_ERR_IO;
+        }
     }
 }
 
