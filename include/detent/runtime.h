@@ -382,9 +382,10 @@ DET_API int det_runtime_prune(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     uint64_t sequence, uint64_t *ret, struct det_error *reterr) DET_MUST_CHECK;
 
-/* Derives an instance again from its first kept event, or from its snapshot, by this definition,
- * and compares each step with what was recorded. Guards are not asked, because they may see more
- * than the record: of several alternatives the recorded one counts. Nothing is changed. */
+/* Derives an instance again from what it began with, or from its snapshot where the first events
+ * are not kept, by this definition, and compares each step with what was recorded. Guards are not
+ * asked, because they may see more than the record: of several alternatives the recorded one
+ * counts. Nothing is changed. */
 struct det_drift {
     uint64_t sequence;
     const char *event;              /* NULL: a stop by hand */

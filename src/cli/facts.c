@@ -138,9 +138,7 @@ void facts_deferred(struct cli *cli, const struct instance *instance)
             (unsigned long long)d->row.sequence);
 }
 
-void facts_json(
-    struct cli *cli, const struct instance *instance,
-    void (*more)(struct line *line, const struct instance *instance))
+void facts_json(struct cli *cli, const struct instance *instance, facts_line_fn *more)
 {
     struct line line;
 
@@ -153,4 +151,34 @@ void facts_json(
     line_close(&line, '}');
     line_print(&line, cli);
     line_deinit(&line);
+}
+
+enum { OPTION_STORE, OPTION_MACHINE };
+
+const struct cli_option facts_options[] = {
+    [OPTION_STORE] = STORE_OPTION_URL,
+    [OPTION_MACHINE] = STORE_OPTION_MACHINE,
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+int facts_command(
+    struct cli *cli, const struct cli_args *args, facts_print_fn *print, facts_line_fn *more)
+{
+    const struct store_wish wish = { .url = args->values[OPTION_STORE],
+                                     .machine = args->values[OPTION_MACHINE] };
+    struct instance instance;
+    struct cli_store store;
+    int code = cli_store_open(cli, &wish, &store);
+
+    if (code == CLI_OK)
+        code = instance_find(&store, args->operands[0], &instance);
+    if (code == CLI_OK) {
+        if (cli->is_json)
+            facts_json(cli, &instance, more);
+        else
+            code = print(cli, &instance);
+        instance_close(&instance);
+    }
+    cli_store_close(&store);
+    return code;
 }

@@ -21,8 +21,13 @@ void facts_timers(struct cli *cli, const struct instance *instance);
 void facts_effects(struct cli *cli, const struct instance *instance);
 void facts_deferred(struct cli *cli, const struct instance *instance);
 /* All of it as an object; `more`, if not NULL, adds members. */
-void facts_json(
-    struct cli *cli, const struct instance *instance,
-    void (*more)(struct line *line, const struct instance *instance));
+typedef void facts_line_fn(struct line *line, const struct instance *instance);
+void facts_json(struct cli *cli, const struct instance *instance, facts_line_fn *more);
+
+/* A command about one instance, its first operand: an object, or `print`, with an exit code. */
+extern const struct cli_option facts_options[];
+typedef int facts_print_fn(struct cli *cli, const struct instance *instance);
+DET_MUST_CHECK int facts_command(
+    struct cli *cli, const struct cli_args *args, facts_print_fn *print, facts_line_fn *more);
 
 #endif

@@ -7,14 +7,6 @@
 #include "cli/facts.h"
 #include "cli/show.h"
 
-enum { OPTION_STORE, OPTION_MACHINE };
-
-static const struct cli_option option_table[] = {
-    [OPTION_STORE] = STORE_OPTION_URL,
-    [OPTION_MACHINE] = STORE_OPTION_MACHINE,
-    { NULL, 0, NULL, NULL, NULL },
-};
-
 static void print_data(struct cli *cli, const struct instance *instance)
 {
     const struct det_record *record = det_machine_data(instance->machine);
@@ -37,7 +29,7 @@ static void print_history(struct cli *cli, const struct instance *instance)
         facts_print(cli, "before", "%s", text);
 }
 
-static void print_facts(struct cli *cli, const struct instance *instance)
+static int print_facts(struct cli *cli, const struct instance *instance)
 {
     const struct det_store_head *head = &instance->loaded.head;
     char time[INSTANCE_TIME_TEXT], when[INSTANCE_WHEN_TEXT];
@@ -54,27 +46,12 @@ static void print_facts(struct cli *cli, const struct instance *instance)
     facts_timers(cli, instance);
     facts_effects(cli, instance);
     facts_deferred(cli, instance);
+    return CLI_OK;
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    const struct store_wish wish = { .url = args->values[OPTION_STORE],
-                                     .machine = args->values[OPTION_MACHINE] };
-    struct instance instance;
-    struct cli_store store;
-    int code = cli_store_open(cli, &wish, &store);
-
-    if (code == CLI_OK)
-        code = instance_find(&store, args->operands[0], &instance);
-    if (code == CLI_OK) {
-        if (cli->is_json)
-            facts_json(cli, &instance, NULL);
-        else
-            print_facts(cli, &instance);
-        instance_close(&instance);
-    }
-    cli_store_close(&store);
-    return code;
+    return facts_command(cli, args, print_facts, NULL);
 }
 
 extern const struct cli_command cli_command_get;
@@ -87,6 +64,6 @@ const struct cli_command cli_command_get = {
              "a program\n"
              "that works on it is not disturbed.",
     .operand = { .form = "ID", .least = 1, .most = 1 },
-    .options = option_table,
+    .options = facts_options,
     .run = run_command,
 };

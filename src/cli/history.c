@@ -4,6 +4,7 @@
 /* history.c - `detent history`: the recorded events of an instance. */
 #include "cli/history.h"
 
+#include "base/memory.h"
 #include "cli/args.h"
 
 enum { OPTION_AFTER, OPTION_LAST, OPTION_MACHINE, OPTION_STORE };
@@ -112,12 +113,72 @@ static int take_event(void *context, const struct det_store_event *row)
     return cli_is_stopped(cli) ? 1 : 0;
 }
 
+static void print_start(struct walk *walk, const struct det_store_start *start)
+{
+    const struct det_machine *machine = walk->instance.machine;
+    struct cli *cli = walk->instance.store->cli;
+    struct line line;
+
+    line_init(&line, cli->allocator);
+    line_open(&line, NULL, '{');
+    line_text(&line, "type", "start");
+    line_text(&line, "machine", machine->name);
+    line_text(&line, "id", walk->instance.id);
+    line_number(&line, "sequence", 0);
+    line_time(&line, "at", start->at);
+    line_number(&line, "version", start->version);
+    line_text(&line, "state", machine->states[start->state].name);
+    line_record(&line, "data", det_machine_data(machine), start->data, 0);
+    line_close(&line, '}');
+    line_print(&line, cli);
+    line_deinit(&line);
+}
+
+static void add_start(struct walk *walk, const struct det_store_start *start)
+{
+    const struct det_machine *machine = walk->instance.machine;
+    char time[INSTANCE_TIME_TEXT], text[INSTANCE_RECORD_TEXT];
+
+    table_add(&walk->table, CLI_FAINT, "%d", 0);
+    table_add(&walk->table, CLI_PLAIN, "%s", instance_time(start->at, time));
+    table_add(&walk->table, CLI_PLAIN, "%s", "(started)");
+    table_add(&walk->table, CLI_PLAIN, "%s", "");
+    table_add(&walk->table, CLI_PLAIN, "%s", machine->states[start->state].name);
+    table_add(&walk->table, CLI_PLAIN, "%s", "");
+    table_add(
+        &walk->table, CLI_PLAIN, "%s",
+        instance_record(det_machine_data(machine), start->data, text));
+}
+
+/* What it began with, where that is kept. */
+static int take_start(struct walk *walk)
+{
+    const struct cli_store *store = walk->instance.store;
+    size_t size = det_machine_data(walk->instance.machine)->size;
+    struct det_store_start start = { .data = det_alloc_zero(store->cli->allocator, size) };
+    int r;
+
+    if (!start.data)
+        return DET_ERR_NO_MEMORY;
+    r = store->ops->start(store->store, walk->instance.loaded.instance, &start);
+    if (r == 0 && store->cli->is_json)
+        print_start(walk, &start);
+    else if (r == 0)
+        add_start(walk, &start);
+    det_free(store->cli->allocator, start.data, size);
+    return r == DET_ERR_NOT_FOUND ? 0 : r;
+}
+
 static int print(struct walk *walk, uint64_t after)
 {
     struct cli_store *store = walk->instance.store;
     uint64_t sequence = walk->instance.loaded.head.sequence;
-    int r;
+    int r = 0;
 
+    if (after == 0)
+        r = take_start(walk);
+    if (r < 0)
+        return cli_store_complain(store, r, NULL);
     r = store->ops->events(store->store, walk->instance.loaded.instance, after, take_event, walk);
     if (r < 0)
         return cli_store_complain(store, r, NULL);
@@ -180,11 +241,13 @@ extern const struct cli_command cli_command_history;
 const struct cli_command cli_command_history = {
     .name = "history",
     .summary = "show the recorded events of an instance",
-    .about = "One line for each event, oldest first: when it was taken, where it led, who sent it "
-             "(a timer,\n"
-             "an effect by its key, or the event id that the sender gave), and what it carried, "
-             "but for\n"
-             "sensitive fields.",
+    .about =
+        "First what it began with, with the number 0, as long as its first event is kept. "
+        "Then one line\n"
+        "for each event, oldest first: when it was taken, where it led, who sent it (a timer,\n"
+        "an effect by its key, or the event id that the sender gave), and what it carried, "
+        "but for\n"
+        "sensitive fields.",
     .operand = { .form = "ID", .least = 1, .most = 1 },
     .options = option_table,
     .run = run_command,

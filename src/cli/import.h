@@ -34,6 +34,7 @@ struct incoming {
     struct det_store_head head;
     const char *reason;
     void *data;
+    struct det_store_start start; /* data NULL: it is not known */
     uint16_t history[DET_HISTORY_MAX];
     size_t history_count;
     struct det_store_timer_change *timers;

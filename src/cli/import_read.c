@@ -273,6 +273,28 @@ static void read_head(struct incoming *incoming, struct members *members)
     incoming->data = read_data(incoming, members);
 }
 
+/* Without one it is from a store that did not keep it. */
+static int read_start(struct reading *reading, struct members *members)
+{
+    struct incoming *incoming = reading->incoming;
+    const struct member *found = members_find(members, "start");
+    struct members inner;
+    int r;
+
+    if (!found)
+        return 0;
+    r = open_members(reading->import, &incoming->arena, found->raw, &inner);
+    if (r < 0)
+        return r;
+    incoming->start = (struct det_store_start){
+        .at = members_time(&inner, "at"),
+        .version = (uint32_t)members_number(&inner, "version"),
+        .state = find_name(incoming, &inner, "state", det_machine_find_state),
+        .data = read_data(incoming, &inner),
+    };
+    return verdict(reading->import, &inner);
+}
+
 /* What does not fit together would be taken by the store, and fail much later. */
 static int check(struct import *import, const struct incoming *incoming)
 {
@@ -300,6 +322,8 @@ int import_read_instance(struct import *import, struct incoming *incoming, struc
     r = verdict(import, &members);
     if (r == 0)
         r = read_arrays(&reading, &members);
+    if (r == 0)
+        r = read_start(&reading, &members);
     if (r == 0)
         r = verdict(import, &members);
     return r == 0 ? check(import, incoming) : r;

@@ -49,6 +49,11 @@ static void prepare_new(struct incoming *incoming, struct det_store_commit *comm
     };
     if (!incoming->first)
         complete(incoming, commit);
+    commit->is_start_unknown = !incoming->start.data;
+    if (incoming->start.data && incoming->first == 1) {
+        incoming->at.state = incoming->start.state;
+        commit->data = incoming->start.data;
+    }
     commit->is_snapshot = incoming->at.sequence > 0;
     commit->history = incoming->history + newer;
     commit->history_count = commit->is_snapshot ? incoming->history_count - newer : 0;

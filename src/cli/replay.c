@@ -96,6 +96,23 @@ static int take_event(void *context, const struct det_store_event *row)
     return cli_is_stopped(evolve->cli) ? 1 : 0;
 }
 
+/* From where it began, as far as that is kept; its data has been looked at. */
+static int begin(struct rerun *rerun, const struct det_store_loaded *loaded)
+{
+    struct evolve *evolve = &rerun->evolve;
+    struct det_store_start start = { .data = loaded->data };
+    int r;
+
+    det_replay_init(&rerun->replay, evolve->new);
+    r = evolve->store.ops->start(evolve->store.store, loaded->instance, &start);
+    if (r < 0)
+        return r == DET_ERR_NOT_FOUND ? 0 : r;
+    det_replay_begin(
+        &rerun->replay, 0,
+        evolve_rename(evolve, DET_NAME_STATE, evolve->stored->states[start.state].name));
+    return 0;
+}
+
 static int walk_events(struct rerun *rerun, const struct det_store_loaded *loaded)
 {
     struct evolve *evolve = &rerun->evolve;
@@ -103,7 +120,9 @@ static int walk_events(struct rerun *rerun, const struct det_store_loaded *loade
     struct det_replay_drift drift;
     int r;
 
-    det_replay_init(&rerun->replay, evolve->new);
+    r = begin(rerun, loaded);
+    if (r < 0)
+        return r;
     r = evolve->store.ops->events(evolve->store.store, loaded->instance, 0, take_event, rerun);
     if (r != 0)
         return r;

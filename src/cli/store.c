@@ -84,6 +84,8 @@ const struct cli_command cli_command_store = {
     .name = "store",
     .summary = "look after a store: verify, backup, export, import",
     .about =
+        "A VERB is info, verify, upgrade, compact, backup, export or import.\n"
+        "\n"
         "'store info' says which store it is, and what is in it. 'store verify' checks the file "
         "or\n"
         "database itself, the chain of hashes of every instance, every checksum, and that what "
@@ -102,10 +104,7 @@ const struct cli_command cli_command_store = {
         "'store import' takes them into another store, of any kind: it checks the whole file "
         "first, and\n"
         "can be repeated when it was broken off. The file holds sensitive fields, too.",
-    .operand = { .form = "info|verify|upgrade|compact|backup|export|import [FILE]",
-                 .least = 1,
-                 .most = 2,
-                 .words = WORDS },
+    .operand = { .form = "VERB [FILE]", .least = 1, .most = 2, .words = WORDS },
     .options = option_table,
     .run = run_command,
 };

@@ -161,11 +161,36 @@ static void write_pending(struct exporter *exporter)
     line_close(line, ']');
 }
 
+/* What it began with, if that and the first event are kept. */
+static int write_start(struct exporter *exporter)
+{
+    const struct cli_store *store = exporter->store;
+    const struct det_record *record = det_machine_data(exporter->machine);
+    struct det_store_start start = { .data = det_alloc_zero(store->cli->allocator, record->size) };
+    struct line *line = &exporter->line;
+    int r;
+
+    if (!start.data)
+        return DET_ERR_NO_MEMORY;
+    r = store->ops->start(store->store, exporter->instance->loaded.instance, &start);
+    if (r == 0) {
+        line_open(line, "start", '{');
+        line_number(line, "version", start.version);
+        line_text(line, "state", exporter->machine->states[start.state].name);
+        line_time(line, "at", start.at);
+        line_record(line, "data", record, start.data, DET_TEXT_REVEAL);
+        line_close(line, '}');
+    }
+    det_free(store->cli->allocator, start.data, record->size);
+    return r == DET_ERR_NOT_FOUND ? 0 : r;
+}
+
 static int write_head_of(struct exporter *exporter)
 {
     const struct instance *instance = exporter->instance;
     const struct det_store_head *head = &instance->loaded.head;
     struct line *line = &exporter->line;
+    int r;
 
     begin(exporter, "instance");
     line_text(line, "id", instance->id);
@@ -186,7 +211,8 @@ static int write_head_of(struct exporter *exporter)
     write_pending(exporter);
     line_number(line, "first", exporter->first);
     line_number(line, "moves", exporter->moves);
-    return end(exporter);
+    r = write_start(exporter);
+    return r < 0 ? cli_store_complain(exporter->store, r, NULL) : end(exporter);
 }
 
 /* Events that somebody else has added since the head was read are not part of this. */

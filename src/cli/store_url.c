@@ -98,16 +98,14 @@ const char *store_in_project(struct cli_store *store, const char *path)
     return det_arena_format(&store->arena, "%s/%s", store->folder, path);
 }
 
-/* A file is seen from the folder of the detent.yaml that names it. */
-static const char *url_of_project(struct cli_store *store)
+const char *store_url_in(struct det_arena *arena, const char *folder, const char *url)
 {
     static const char scheme[] = "sqlite:";
-    const char *url = store->project.config.store, *path;
+    const char *path = url + sizeof scheme - 1;
 
-    if (!url || strncmp(url, scheme, sizeof scheme - 1) != 0)
+    if (strncmp(url, scheme, sizeof scheme - 1) != 0 || *path == '/' || strcmp(folder, ".") == 0)
         return url;
-    path = store_in_project(store, url + sizeof scheme - 1);
-    return path ? det_arena_format(&store->arena, "%s%s", scheme, path) : NULL;
+    return det_arena_format(arena, "%s%s/%s", scheme, folder, path);
 }
 
 /* Takes out what stands between two places of a text. */
@@ -145,7 +143,7 @@ static int find_url(struct cli_store *store)
     const char *url = url_given(store);
 
     if (!url && store->project.config.store) {
-        url = url_of_project(store);
+        url = store_url_in(&store->arena, store->folder, store->project.config.store);
         if (!url)
             return cli_no_memory(store->cli);
     }

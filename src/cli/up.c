@@ -227,9 +227,14 @@ static void say_banner(struct up *up)
     prefix_learn(&up->prefix, UP_NAME);
     if (up->options->is_quiet || up->cli->is_json)
         return;
-    cli_say(
-        up->cli, "%s: %zu %s. Ctrl-C stops all.\n", up->file.path, up->selected_count,
-        up->selected_count == 1 ? "task" : "tasks");
+    if (up->selected_count || !up->durable_count)
+        cli_say(
+            up->cli, "%s: %zu %s. Ctrl-C stops all.\n", up->file.path, up->selected_count,
+            up->selected_count == 1 ? "task" : "tasks");
+    else
+        cli_say(
+            up->cli, "%s: %zu durable %s. Ctrl-C stops all.\n", up->file.path, up->durable_count,
+            up->durable_count == 1 ? "slot" : "slots");
     up_machines_say(up);
     if (up->selected_count)
         cli_say(
@@ -253,7 +258,7 @@ static void after_turn(struct up *up)
     tell_hidden(up, false);
     if (up->cli->out_error && up->state < UP_STOPPING)
         up_stop(up, "nobody reads the output");
-    if (up->state < UP_STOPPING && up_machines_are_lost(up)) {
+    if (up->state < UP_STOPPING && up_store_is_lost(up)) {
         up_note_failure(up, UP_NAME, "the store takes nothing any more: %s", UP_LOST_HINT);
         up_begin_stop(up);
     }
@@ -293,7 +298,7 @@ static int run_tasks(struct up *up)
     if (up->cli->out_error && up->cli->out_error != EPIPE)
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
         cli_complain(up->cli, "cannot write the output: %s", strerror(up->cli->out_error));
-    if (up_machines_are_lost(up)) {
+    if (up_store_is_lost(up)) {
         cli_complain(up->cli, "the store takes nothing any more: %s", UP_LOST_HINT);
         return CLI_STORE_LOST;
     }

@@ -26,6 +26,7 @@
  *     up_machines.c  machines: their store, their runtime, what they tell
  *     up_ask.c       what can be asked of the machines over the socket
  *     up_durable.c   slots whose queue is in the store
+ *     up_jobs.c      what can be asked of these over the socket
  *
  * Everything is for the loop's thread, which is the one of main(); machines have threads of their
  * own, which post to the loop what is to be told. */
@@ -101,6 +102,7 @@ struct up {
     struct det_store *store; /* of durable slots, or that of the machines; NULL: there are none */
     struct up_durable *durables;
     size_t durable_count;
+    struct det_pool *asks; /* of what is asked of durable slots */
     struct det_subscription *notes_subscription, *journal_subscription;
     struct det_task_journal *journal;
     struct up_machines *machines; /* NULL: none are served */
@@ -162,8 +164,12 @@ void up_durable_close(struct up *up);
 struct det_durable *up_durable_find(const struct up *up, const char *slot);
 /* What a job is kept as. NULL: no memory. */
 json_t *up_durable_body(json_t *run_take, const char *folder, uint32_t retries, det_time timeout);
-DET_MUST_CHECK int up_durable_submit(
-    struct up *up, const char *slot, const char *id, json_t *body_take, struct det_error *reterr);
+
+/* up_jobs.c */
+
+/* Answers the call when the store has it. The slot is a durable one. */
+void up_jobs_submit(
+    struct up *up, struct socket_call *call, const char *slot, const char *id, json_t *body_take);
 
 /* up_known.c */
 

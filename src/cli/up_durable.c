@@ -12,7 +12,6 @@
 
 #include "base/memory.h"
 #include "cli/up_machines.h"
-#include "cli/up_verbs.h"
 #include "task/durable.h"
 
 /* What a job of a durable slot is made from. Its process dies with us: else the next detent, which
@@ -84,24 +83,17 @@ static int prepare(
 /* That of the machines, if they are served; else as they would open it. */
 static int open_store(struct up *up, struct det_error *reterr)
 {
-    static const char scheme[] = "sqlite:";
-    const char *url = up->file.config.store, *path = url + sizeof scheme - 1;
-    struct det_store_options options = { .allocator = up->cli->allocator };
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
-    const char *given = getenv("DETENT_STORE");
+    const struct det_store_options options = { .allocator = up->cli->allocator };
+    const char *address;
 
     if (up->machines) {
         up->store = up->machines->store;
         return 0;
     }
-    if (given && *given)
-        return det_store_open_with(given, &options, &up->store, reterr);
-    if (strncmp(url, scheme, sizeof scheme - 1) == 0 && path[0] != '/') {
-        url = det_arena_format(&up->file.arena, "%s%s/%s", scheme, up->project, path);
-        if (!url)
-            return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    }
-    return det_store_open_with(url, &options, &up->store, reterr);
+    address = up_store_address(up);
+    if (!address)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    return det_store_open_with(address, &options, &up->store, reterr);
 }
 
 json_t *up_durable_body(json_t *run_take, const char *folder, uint32_t retries, det_time timeout)
@@ -202,6 +194,9 @@ int up_durable_open(struct up *up, struct det_error *reterr)
     if (!up->durables)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     up->durable_count = count;
+    r = det_pool_open(up->cli->world, up->cli->allocator, 1, &up->asks);
+    if (r < 0)
+        return det_error_set(reterr, r, "durable slots: %s", det_error_text(r));
     count = 0;
     for (size_t i = 0; r == 0 && i < config->slot_count; i++) {
         if (!config->slots[i].is_durable)
@@ -221,6 +216,12 @@ void up_durable_drain(struct up *up)
 
 void up_durable_close(struct up *up)
 {
+    if (up->asks) {
+        det_pool_close(up->asks);
+        /* Its answers were posted by now. */
+        (void)det_loop_turn(up->loop, 0);
+    }
+    up->asks = NULL;
     for (size_t i = 0; i < up->durable_count; i++)
         close_slot(up, &up->durables[i]);
     if (up->durables)
@@ -237,88 +238,4 @@ struct det_durable *up_durable_find(const struct up *up, const char *slot)
             return up->durables[i].queue;
     }
     return NULL;
-}
-
-int up_durable_submit(
-    struct up *up, const char *slot, const char *id, json_t *body_take, struct det_error *reterr)
-{
-    struct det_durable *queue = up_durable_find(up, slot);
-    char *text = body_take ? json_dumps(body_take, JSON_COMPACT) : NULL;
-    int r;
-
-    json_decref(body_take);
-    if (!text)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    r = det_durable_submit(
-        queue,
-        &(struct det_durable_submission){
-            .id = id, .work = slot, .body = text, .size = strlen(text) },
-        NULL, reterr);
-    free(text);
-    return r;
-}
-
-/* What a change is about, where it runs here. */
-static int stop_running(void *context, const struct det_job_row *row)
-{
-    struct up *up = context;
-    char name[DET_TASK_NAME_MAX + 1];
-    det_task_id id;
-
-    det_durable_task_name(row->task, row->key, name);
-    id = row->state == DET_JOB_RUNNING ? det_tasks_find(up->tasks, name) : 0;
-    return id && det_tasks_remove(up->tasks, id) >= 0 ? 1 : DET_ERR_NOT_FOUND;
-}
-
-static int change_job(struct up *up, const struct det_job_change *change)
-{
-    const struct det_job_query query = { .queue = change->queue, .id = change->id, .limit = 1 };
-    const struct det_job_ops *ops = up->store->ops->jobs;
-    struct det_durable *queue = up_durable_find(up, change->queue);
-    int r;
-
-    r = ops->change(up->store, change);
-    if (r == 0 && queue)
-        det_durable_wake(queue);
-    if (r != DET_ERR_NOT_FOUND || change->verb != DET_JOB_CANCEL)
-        return r;
-    r = ops->list(up->store, &query, stop_running, up);
-    return r == 0 ? DET_ERR_NOT_FOUND : r > 0 ? 0 : r;
-}
-
-void up_run_job(void *context, const struct socket_request *request, struct socket_call *call)
-{
-    static const struct up_argument table[] = { { "change", UP_TEXT },
-                                                { "slot", UP_TEXT },
-                                                { "job", UP_TEXT },
-                                                { "reason", UP_TEXT },
-                                                { NULL, UP_TEXT } };
-    const char *verb = up_argument_text(request, "change");
-    const struct det_job_change change = {
-        .verb = verb && strcmp(verb, "retry") == 0 ? DET_JOB_RETRY : DET_JOB_CANCEL,
-        .queue = up_argument_text(request, "slot"),
-        .id = up_argument_text(request, "job"),
-        .reason = up_argument_text(request, "reason"),
-    };
-    struct up *up = context;
-    int r;
-
-    if (!up_arguments_check(request, call, table))
-        return;
-    if (!up->durable_count || up->state >= UP_STOPPING) {
-        socket_call_fail(
-            call, up->durable_count ? DET_ERR_CLOSED : DET_ERR_UNSUPPORTED, "%s",
-            up->durable_count ? "detent is stopping" : "this detent up has no durable slots");
-        return;
-    }
-    if (!verb || (change.verb == DET_JOB_CANCEL && strcmp(verb, "cancel") != 0)) {
-        socket_call_fail(call, DET_ERR_INVALID, "'change' is one of retry, cancel");
-        return;
-    }
-    r = change_job(up, &change);
-    if (r < 0)
-        socket_call_fail(
-            call, r, "job '%.100s': %s", change.id ? change.id : "", det_error_text(r));
-    else
-        socket_call_answer(call, json_pack("{s:s}", "kind", "changed"));
 }

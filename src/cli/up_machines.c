@@ -138,21 +138,22 @@ static void tell_failure(void *user, const struct effect_failure *failure)
 /* Opening. */
 
 /* The same order as for the commands on a store. */
+const char *up_store_address(struct up *up)
+{
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
+    const char *given = getenv("DETENT_STORE");
+
+    if (given && *given)
+        return given;
+    return store_url_in(&up->file.arena, up->project, up->file.config.store);
+}
+
 static int find_url(struct up_machines *machines)
 {
-    static const char scheme[] = "sqlite:";
-    struct up *up = machines->up;
-    struct det_arena *arena = &up->file.arena;
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
-    const char *given = getenv("DETENT_STORE"), *url = up->file.config.store, *path;
-    bool is_given = given && *given;
+    struct det_arena *arena = &machines->up->file.arena;
 
-    url = is_given ? given : url;
-    path = url + sizeof scheme - 1;
-    if (!is_given && strncmp(url, scheme, sizeof scheme - 1) == 0 && *path != '/')
-        url = det_arena_format(arena, "%s%s/%s", scheme, up->project, path);
-    machines->address = url;
-    machines->url = url ? store_url_shown(arena, url) : NULL;
+    machines->address = up_store_address(machines->up);
+    machines->url = machines->address ? store_url_shown(arena, machines->address) : NULL;
     return machines->url ? 0 : DET_ERR_NO_MEMORY;
 }
 
@@ -270,9 +271,9 @@ void up_machines_close(struct up *up)
     up->machines = NULL;
 }
 
-bool up_machines_are_lost(struct up *up)
+bool up_store_is_lost(struct up *up)
 {
-    struct det_store *store = up->machines ? up->machines->store : NULL;
+    struct det_store *store = up->machines ? up->machines->store : up->store;
 
     return store && store->ops->is_lost && store->ops->is_lost(store);
 }

@@ -37,14 +37,16 @@ struct up_machines {
     atomic_uint_fast64_t hidden;
 };
 
+/* The URL of the store as it is opened. NULL: no memory. */
+const char *up_store_address(struct up *up);
 /* Opens the store and serves what the file says. Close it in either case. */
 DET_MUST_CHECK int up_machines_open(struct up *up, struct det_error *reterr);
 /* What runs is given a few seconds. */
 void up_machines_stop(struct up *up);
 /* Turns the loop until all was told. */
 void up_machines_close(struct up *up);
-/* Whether the store has failed. */
-bool up_machines_are_lost(struct up *up);
+/* Whether the store has failed, of machines or of durable slots. */
+bool up_store_is_lost(struct up *up);
 /* Tells people what is served. */
 void up_machines_say(struct up *up);
 /* The definition that is served under this name, or NULL. */

@@ -231,9 +231,7 @@ static void submit_durable(
     struct job *job, const struct socket_request *request, struct socket_call *call)
 {
     const char *name = up_argument_text(request, "name");
-    struct det_error error = { 0 };
     char id[32];
-    int r;
 
     snprintf(
         id, sizeof id, "job-%016llx",
@@ -247,20 +245,11 @@ static void submit_durable(
             job->slot);
         return;
     }
-    r = up_durable_submit(
-        job->up, job->slot, name ? name : id,
+    up_jobs_submit(
+        job->up, call, job->slot, name ? name : id,
         up_durable_body(
             json_incref(up_argument(request, "run")), job->process.folder,
-            job->spec.policy.retries_max, (det_time)up_argument_count(request, "timeout_ns", 0)),
-        &error);
-    if (r < 0)
-        socket_call_fail(call, r, "%s", error.text);
-    else
-        socket_call_answer(
-            call,
-            json_pack(
-                "{s:s, s:I, s:s, s:b, s:b, s:I}", "kind", "submitted", "id", (json_int_t)0, "name",
-                name ? name : id, "durable", 1, "started", 0, "depth", (json_int_t)0));
+            job->spec.policy.retries_max, (det_time)up_argument_count(request, "timeout_ns", 0)));
 }
 
 static void submit(struct job *job, struct socket_call *call, bool shall_wait)

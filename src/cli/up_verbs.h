@@ -42,7 +42,7 @@ socket_verb_fn up_run_restart, up_run_stop, up_run_drain;
 socket_verb_fn up_run_machines, up_run_begin, up_run_send, up_run_cancel, up_run_retry;
 /* up_submit.c */
 socket_verb_fn up_run_submit;
-/* up_durable.c */
+/* up_jobs.c */
 socket_verb_fn up_run_job;
 
 #endif

@@ -7,14 +7,6 @@
 #include "cli/facts.h"
 #include "cli/show.h"
 
-enum { OPTION_STORE, OPTION_MACHINE };
-
-static const struct cli_option option_table[] = {
-    [OPTION_STORE] = STORE_OPTION_URL,
-    [OPTION_MACHINE] = STORE_OPTION_MACHINE,
-    { NULL, 0, NULL, NULL, NULL },
-};
-
 #define EVENTS_TEXT 2000
 
 static bool is_taken(const struct instance *instance, unsigned event)
@@ -169,23 +161,7 @@ static void add_events(struct line *line, const struct instance *instance)
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    const struct store_wish wish = { .url = args->values[OPTION_STORE],
-                                     .machine = args->values[OPTION_MACHINE] };
-    struct instance instance;
-    struct cli_store store;
-    int code = cli_store_open(cli, &wish, &store);
-
-    if (code == CLI_OK)
-        code = instance_find(&store, args->operands[0], &instance);
-    if (code == CLI_OK) {
-        if (cli->is_json)
-            facts_json(cli, &instance, add_events);
-        else
-            code = explain(cli, &instance);
-        instance_close(&instance);
-    }
-    cli_store_close(&store);
-    return code;
+    return facts_command(cli, args, explain, add_events);
 }
 
 extern const struct cli_command cli_command_why;
@@ -198,6 +174,6 @@ const struct cli_command cli_command_why = {
              "for\n"
              "later, and who holds its lock.",
     .operand = { .form = "ID", .least = 1, .most = 1 },
-    .options = option_table,
+    .options = facts_options,
     .run = run_command,
 };

@@ -53,6 +53,11 @@ static bool check_place(
     const struct det_machine *machine = replay->machine;
     const char *initial = machine->states[machine->initial].name;
 
+    if (replay->sequence == 0 && event->sequence == 1 && replay->state[0] &&
+        strcmp(event->from, replay->state) != 0)
+        return drift(
+            replay, event, ret, "event 1 was taken in %s, but the instance began in %s",
+            event->from, replay->state);
     if (replay->sequence == 0 && event->sequence == 1 && strcmp(event->from, initial) != 0) {
         (void)drift(
             replay, event, ret, "event 1 was taken in %s, but %s begins in %s", event->from,
@@ -193,6 +198,11 @@ bool det_replay_end(
 
     if (det_machine_find_state(replay->machine, state) < 0)
         return drift(replay, &end, ret, "%s has no state %s", replay->machine->name, state);
+    if (replay->sequence == 0 && sequence == 0 && replay->state[0] &&
+        strcmp(state, replay->state) != 0)
+        return drift(
+            replay, &end, ret, "the instance is in %s, but it began in %s and has taken no event",
+            state, replay->state);
     if (replay->sequence == 0)
         return true;
     if (sequence != replay->sequence)

@@ -50,7 +50,8 @@ struct det_replay {
 const struct det_transition *det_replay_way(
     const struct det_machine *machine, unsigned state, unsigned event, unsigned choice);
 void det_replay_init(struct det_replay *replay, const struct det_machine *machine);
-/* Begins behind an event whose state is known, of a snapshot say, instead of at the start. */
+/* Begins behind an event whose state is known, of a snapshot say; or, with 0, in the state that is
+ * recorded as the first one. */
 void det_replay_begin(struct det_replay *replay, uint64_t sequence, const char *state);
 /* The next event. True: as recorded; false: `ret` says what is different. */
 bool det_replay_step(

@@ -158,6 +158,22 @@ static void a_history_may_begin_behind_a_snapshot(void **state)
     assert_false(step(EVENT_OF(9, "b", "back", "a", DET_GOTO)));
 }
 
+static void a_history_begins_where_the_instance_did(void **state)
+{
+    (void)state;
+    det_replay_begin(&replay, 0, "a");
+    assert_true(det_replay_end(&replay, 0, "a", &found));
+    assert_false(det_replay_end(&replay, 0, "b", &found));
+    assert_string_equal(
+        found.text, "the instance is in b, but it began in a and has taken no event");
+    assert_true(step(EVENT_OF(1, "a", "go", "b", DET_GOTO)));
+    det_replay_init(&replay, machine);
+    det_replay_begin(&replay, 0, "b");
+    check_drift(
+        EVENT_OF(1, "a", "go", "b", DET_GOTO), NULL,
+        "event 1 was taken in a, but the instance began in b");
+}
+
 static void the_end_is_where_the_instance_stands(void **state)
 {
     (void)state;
@@ -184,6 +200,7 @@ int main(void)
         TEST(what_the_definition_does_not_have_is_named),
         TEST(a_history_that_does_not_hang_together_is_told),
         TEST(a_history_may_begin_behind_a_snapshot),
+        TEST(a_history_begins_where_the_instance_did),
         TEST(the_end_is_where_the_instance_stands),
     };
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/unset.h"
 #include "record/value.h"
 #include "record/walk.h"
 
@@ -64,13 +65,31 @@ int det_walk_check(struct det_walk *walk, enum det_walk_step step, struct det_er
     return 0;
 }
 
+/* Most records are flat and valid, which is seen without a walk. False: it takes one to tell. */
+static bool is_plainly_valid(const struct det_record *record, const uint8_t *value)
+{
+    const char *reason;
+
+    for (size_t i = 0; i < record->field_count; i++) {
+        const struct det_field *field = &record->fields[i];
+
+        if ((field->flags & (DET_FIELD_ARRAY | DET_FIELD_OPTIONAL)) ||
+            field->kind == DET_KIND_RECORD ||
+            det_value_check(field, value + field->offset, &reason) < 0)
+            return false;
+    }
+    return true;
+}
+
 int det_record_validate(
     const struct det_record *record, const void *value, struct det_error *reterr)
 {
-    struct det_walk walk;
+    DET_UNSET struct det_walk walk;
     enum det_walk_step step;
     int r;
 
+    if (is_plainly_valid(record, value))
+        return 0;
     det_walk_init(&walk, record, value);
     while ((step = det_walk_next(&walk)) != DET_WALK_END) {
         r = det_walk_check(&walk, step, reterr);

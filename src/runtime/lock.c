@@ -368,7 +368,7 @@ static int check_instance(
 
     if (!runtime->ops->lock)
         return det_error_set(reterr, DET_ERR_UNSUPPORTED, "this store has no locks");
-    if (!det_runtime_id_is_valid(instance))
+    if (!det_store_id_is_valid(instance))
         return det_error_set(
             reterr, DET_ERR_INVALID, "an id has 1 to %d characters of A-Z a-z 0-9 . _ : -",
             DET_ID_MAX);

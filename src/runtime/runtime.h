@@ -23,12 +23,12 @@
 #include <limits.h>
 #include <stdatomic.h>
 
-#include <detent/driver/store.h>
 #include <detent/runtime.h>
 
 #include "os/os.h"
 #include "runtime/index.h"
 #include "runtime/resident.h"
+#include "store/store.h"
 
 #define DET_SERVED_BUCKETS 64
 /* How soon an instance that could not be loaded is tried again. */
@@ -159,9 +159,6 @@ static inline bool det_runtime_is_somebody_else(int result)
 {
     return result == DET_ERR_CONFLICT || result == DET_ERR_EXISTS || result == DET_ERR_NOT_FOUND;
 }
-
-/* Instance ids and event ids: 1 to DET_ID_MAX of [A-Za-z0-9._:-]. */
-bool det_runtime_id_is_valid(const char *id);
 
 /* served.c */
 DET_MUST_CHECK int det_served_get(

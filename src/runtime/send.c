@@ -19,14 +19,6 @@
 
 static const struct det_send_options no_options = { 0 };
 
-bool det_runtime_id_is_valid(const char *id)
-{
-    size_t length =
-        strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-");
-
-    return length > 0 && length <= DET_ID_MAX && !id[length];
-}
-
 /* A call of the API, and where its error goes, which is written only when it fails. The turn is
  * there once one has begun. */
 struct call {
@@ -45,7 +37,7 @@ struct call {
 
 static int check_event_id(const struct det_send_options *options, struct det_error *reterr)
 {
-    if (!options->event_id || det_runtime_id_is_valid(options->event_id))
+    if (!options->event_id || det_store_id_is_valid(options->event_id))
         return 0;
     return det_error_set(
         reterr, DET_ERR_INVALID, "an event id has 1 to %d characters of A-Z a-z 0-9 . _ : -",

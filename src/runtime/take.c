@@ -64,7 +64,7 @@ static int load_new(struct det_turn *turn, const char *id)
 {
     int r;
 
-    if (!det_runtime_id_is_valid(id))
+    if (!det_store_id_is_valid(id))
         return det_error_set(
             turn->error, DET_ERR_INVALID, "an id has 1 to %d characters of A-Z a-z 0-9 . _ : -",
             DET_ID_MAX);

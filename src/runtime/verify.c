@@ -91,6 +91,22 @@ static int load_snapshot(struct verify *verify, const struct det_turn *turn, voi
     return r == DET_ERR_NOT_FOUND ? 0 : r;
 }
 
+/* What it began with; where that is not kept, any state it can begin in is as good. */
+static int load_start(struct verify *verify, const struct det_turn *turn, void *data)
+{
+    const struct det_runtime *runtime = turn->runtime;
+    struct det_replay_drift found = { .text = "what it began with is damaged" };
+    struct det_store_start start = { .data = data };
+    int r;
+
+    r = runtime->ops->start(runtime->store, turn->resident->handle, &start);
+    if (r == DET_ERR_CORRUPT)
+        return tell(verify, &found);
+    if (r == 0)
+        det_replay_begin(&verify->replay, 0, state_name(verify, start.state));
+    return r == DET_ERR_NOT_FOUND ? 0 : r;
+}
+
 static int end(struct verify *verify, const struct det_store_head *head)
 {
     const struct det_store_head *kept = &verify->snapshot.loaded.head;
@@ -113,7 +129,9 @@ static int run(struct verify *verify, const struct det_turn *turn)
 
     if (data == NULL)
         return DET_ERR_NO_MEMORY;
-    r = load_snapshot(verify, turn, data);
+    r = load_start(verify, turn, data);
+    if (r == 0)
+        r = load_snapshot(verify, turn, data);
     if (r == 0)
         r = runtime->ops->events(runtime->store, turn->resident->handle, 0, visit_event, verify);
     if (r == 0)

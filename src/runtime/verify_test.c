@@ -11,8 +11,8 @@ static struct {
     const struct det_store_ops *ops; /* the true ones */
     uint64_t sequence;               /* of the event that it changes; 0: none */
     uint16_t to;
-    int snapshot_error;
-    bool is_snapshot_moved;
+    int snapshot_error, start_error;
+    bool is_snapshot_moved, is_start_moved;
     int (*visit)(void *context, const struct det_store_event *row);
     void *context;
 } lie;
@@ -44,6 +44,16 @@ static int lying_snapshot(
     if (r == 0 && lie.is_snapshot_moved)
         ret->loaded.head.state = CANCELLED;
     return lie.snapshot_error < 0 ? lie.snapshot_error : r;
+}
+
+static int lying_start(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret)
+{
+    int r = lie.ops->start(store, instance, ret);
+
+    if (r == 0 && lie.is_start_moved)
+        ret->state = CANCELLED;
+    return lie.start_error < 0 ? lie.start_error : r;
 }
 
 /* The drifts of an instance. */
@@ -83,6 +93,7 @@ static struct fixture *open_lying(struct det_runtime_options options)
     ops = *f->store->ops;
     ops.events = lying_events;
     ops.snapshot = lying_snapshot;
+    ops.start = lying_start;
     f->store->ops = &ops;
     fixture_reopen(f, options);
     return f;
@@ -190,6 +201,35 @@ static void a_snapshot_that_is_not_what_the_events_say_is_told(void **state)
     fixture_close(f);
 }
 
+static void an_instance_begins_where_it_says(void **state)
+{
+    struct fixture *f = open_lying((struct det_runtime_options){ 0 });
+    struct drifts found;
+
+    (void)state;
+    assert_int_equal(start(f, "o-1"), 0);
+    lie.is_start_moved = true;
+    found = verify(f, "o-1", 0);
+    assert_int_equal(found.count, 1);
+    assert_non_null(strstr(found.rows[0].text, "but it began in"));
+    assert_int_equal(send_kind(f, "o-1", TOUCH), 0);
+    found = verify(f, "o-1", 1);
+    assert_int_equal(found.count, 1);
+    assert_int_equal(found.rows[0].sequence, 1);
+    lie.is_start_moved = false;
+    lie.start_error = DET_ERR_CORRUPT;
+    found = verify(f, "o-1", 1);
+    assert_int_equal(found.count, 1);
+    assert_string_equal(found.rows[0].text, "what it began with is damaged");
+    /* Not kept is not wrong. */
+    lie.start_error = DET_ERR_NOT_FOUND;
+    assert_int_equal(verify(f, "o-1", 1).count, 0);
+    lie.start_error = DET_ERR_IO;
+    assert_int_equal(
+        det_runtime_verify(f->runtime, f->order, "o-1", add_drift, &found, NULL), DET_ERR_IO);
+    fixture_close(f);
+}
+
 static void errors_and_the_visitor_end_it(void **state)
 {
     struct fixture *f = open_lying((struct det_runtime_options){ 0 });
@@ -245,6 +285,7 @@ int main(void)
         cmocka_unit_test(what_was_pruned_begins_at_the_snapshot),
         cmocka_unit_test(another_state_is_told_with_its_sequence),
         cmocka_unit_test(a_snapshot_that_is_not_what_the_events_say_is_told),
+        cmocka_unit_test(an_instance_begins_where_it_says),
         cmocka_unit_test(errors_and_the_visitor_end_it),
         cmocka_unit_test(without_memory_nothing_is_told),
     };

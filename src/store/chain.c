@@ -145,18 +145,23 @@ void det_chain_prepare(void)
     (void)r;
 }
 
-struct det_chain_hash det_chain_start(
-    const char *machine, const char *id, det_time started_at, struct det_chain_bytes data)
+struct det_chain_hash det_chain_start(const struct det_chain_start *start)
 {
     static const unsigned char zero[DET_CHAIN_SIZE];
     DET_UNSET struct writer writer;
 
     writer_init(&writer, true);
     put(&writer, zero, sizeof zero);
-    put_text(&writer, machine);
-    put_text(&writer, id);
-    put_time(&writer, started_at);
-    put_bytes(&writer, data.data, data.size);
+    put_text(&writer, start->machine);
+    put_text(&writer, start->id);
+    put_time(&writer, start->at);
+    if (start->state) {
+        put_number(&writer, start->version);
+        put_text(&writer, start->state);
+        put_bytes(&writer, start->data.data, start->data.size);
+    } else {
+        put_text(&writer, NULL);
+    }
     return finish_hash(&writer);
 }
 

@@ -34,6 +34,15 @@ struct det_chain_event {
     struct det_chain_bytes payload;
 };
 
+/* How an instance began. */
+struct det_chain_start {
+    const char *machine, *id;
+    det_time at;
+    uint64_t version;
+    const char *state; /* NULL: it is not recorded; then neither are version and data */
+    struct det_chain_bytes data;
+};
+
 /* A head as it is stored, of an instance or of a snapshot. */
 struct det_chain_head {
     const char *machine, *id;
@@ -51,8 +60,7 @@ struct det_chain_head {
  * times, from any thread; without it all hashes are the same. */
 void det_chain_prepare(void);
 /* The hash that a new instance has. */
-struct det_chain_hash det_chain_start(
-    const char *machine, const char *id, det_time started_at, struct det_chain_bytes data);
+struct det_chain_hash det_chain_start(const struct det_chain_start *start);
 /* The hash of an event that follows `previous`. */
 struct det_chain_hash det_chain_next(
     const struct det_chain_hash *previous, const struct det_chain_event *event);

@@ -14,9 +14,21 @@ static struct det_chain_bytes some_data(void)
     return (struct det_chain_bytes){ data_bytes, sizeof data_bytes };
 }
 
+static struct det_chain_start some_start(void)
+{
+    return (struct det_chain_start){ .machine = "order",
+                                     .id = "order-42",
+                                     .at = 1000,
+                                     .version = 3,
+                                     .state = "NEW",
+                                     .data = some_data() };
+}
+
 static struct det_chain_hash start_hash(void)
 {
-    return det_chain_start("order", "order-42", 1000, some_data());
+    struct det_chain_start start = some_start();
+
+    return det_chain_start(&start);
 }
 
 static struct det_chain_event full_event(void)
@@ -80,8 +92,34 @@ static void assert_hash(struct det_chain_hash hash, const char *expected)
 
 static void a_new_instance_has_the_hash_that_the_format_says(void **state)
 {
+    struct det_chain_start unknown = { .machine = "order", .id = "order-42", .at = 1000 };
+
     (void)state;
-    assert_hash(start_hash(), "be7c6ade074b9119cdc48b5d9f2beeae6c12f24b607b72f6bdf2847fce568d24");
+    assert_hash(start_hash(), "4b87fe8e8d0c5a514107b5c795bf99f69ce7c6a29bd59f209e515717298430d1");
+    assert_hash(
+        det_chain_start(&unknown),
+        "58e53dd3534fe92378bfd5f5b9f63f37810bc07128ebd8cb82a36d99c7f30197");
+}
+
+static void each_field_of_a_start_counts(void **state)
+{
+    struct det_chain_hash expected = start_hash(), hash;
+    struct det_chain_start changed[7];
+
+    (void)state;
+    for (size_t i = 0; i < 7; i++)
+        changed[i] = some_start();
+    changed[0].machine = "orders";
+    changed[1].id = "order-43";
+    changed[2].at++;
+    changed[3].version++;
+    changed[4].state = "PAID";
+    changed[5].state = NULL;
+    changed[6].data.size--;
+    for (size_t i = 0; i < 7; i++) {
+        hash = det_chain_start(&changed[i]);
+        assert_memory_not_equal(hash.bytes, expected.bytes, DET_CHAIN_SIZE);
+    }
 }
 
 static void an_event_has_the_hash_that_the_format_says(void **state)
@@ -92,11 +130,11 @@ static void an_event_has_the_hash_that_the_format_says(void **state)
     (void)state;
     assert_hash(
         det_chain_next(&start, &event),
-        "fb2cdb52b10806c78447347edb3663f899eaf19d23c7814481667a20855bbb4c");
+        "001af08ba72c5cbda400d1ee58ac044a5f2381cf5ac73718d065d63244cc372c");
     event = bare_event();
     assert_hash(
         det_chain_next(&start, &event),
-        "14241e2c65c88af914376bf4e348a31dbd7cf3e034beed55e6e0827170d78f40");
+        "2d37b23fe458626e44def481fe5791486edf483a6038437ab3c615da0de58c83");
 }
 
 static void a_large_payload_goes_through_whole(void **state)
@@ -113,7 +151,7 @@ static void a_large_payload_goes_through_whole(void **state)
     event.payload = (struct det_chain_bytes){ large, sizeof large };
     assert_hash(
         det_chain_next(&start, &event),
-        "80e837f03ab116a9cac3560691aa41d5cb0aea2de3f7f529b15ae000418b8c7c");
+        "94185db1fd904f00927cae32f8018b9c42f956a824a911b9d3da54118338b193");
 }
 
 static void each_field_of_an_event_counts(void **state)
@@ -155,11 +193,11 @@ static void a_head_has_the_checksum_that_the_format_says(void **state)
     struct det_chain_head head = some_head();
 
     (void)state;
-    assert_int_equal(det_chain_head_checksum(&head), 0x427a1d35);
+    assert_int_equal(det_chain_head_checksum(&head), 0x78e5a408);
     head.is_stopped = true;
     head.reason = "done";
     head.data = (struct det_chain_bytes){ "", 0 };
-    assert_int_equal(det_chain_head_checksum(&head), 0x27097437);
+    assert_int_equal(det_chain_head_checksum(&head), 0x1d96cd0a);
 }
 
 static void a_snapshot_has_the_checksum_that_the_format_says(void **state)
@@ -169,9 +207,9 @@ static void a_snapshot_has_the_checksum_that_the_format_says(void **state)
     (void)state;
     head.is_stopped = true;
     head.reason = "done";
-    assert_int_equal(det_chain_snapshot_checksum(&head, "NEW PAID", 3000), 0xa64c996a);
-    assert_int_not_equal(det_chain_snapshot_checksum(&head, "NEW", 3000), 0xa64c996a);
-    assert_int_not_equal(det_chain_snapshot_checksum(&head, "NEW PAID", 3001), 0xa64c996a);
+    assert_int_equal(det_chain_snapshot_checksum(&head, "NEW PAID", 3000), 0x3ef12740);
+    assert_int_not_equal(det_chain_snapshot_checksum(&head, "NEW", 3000), 0x3ef12740);
+    assert_int_not_equal(det_chain_snapshot_checksum(&head, "NEW PAID", 3001), 0x3ef12740);
 }
 
 static void a_definition_is_known_by_its_text(void **state)
@@ -201,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_hash_is_the_same_whatever_the_processor_has),
         cmocka_unit_test(a_new_instance_has_the_hash_that_the_format_says),
+        cmocka_unit_test(each_field_of_a_start_counts),
         cmocka_unit_test(an_event_has_the_hash_that_the_format_says),
         cmocka_unit_test(a_large_payload_goes_through_whole),
         cmocka_unit_test(each_field_of_an_event_counts),

@@ -4,9 +4,9 @@
 /* jobs.c - which jobs, claims and firings are valid, and the names of the states. */
 #include "store/jobs.h"
 
-#include <detent/store.h>
-
 #include <string.h>
+
+#include "store/store.h"
 
 static const char *const names[] = {
 #define DET_JOB_STATE(name, text) text,
@@ -43,19 +43,11 @@ int det_jobs_check_name(const char *name)
     return 0;
 }
 
-static bool is_id(const char *id)
-{
-    size_t length =
-        id ? strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-") : 0;
-
-    return length > 0 && length <= DET_ID_MAX && !id[length];
-}
-
 int det_jobs_check_put(const struct det_job_put *job)
 {
     if (det_jobs_check_name(job->queue) < 0 || det_jobs_check_name(job->task) < 0)
         return DET_ERR_INVALID;
-    if (!is_id(job->id) || job->run_at < 0 || job->run_at == DET_NEVER)
+    if (!job->id || !det_store_id_is_valid(job->id) || job->run_at < 0 || job->run_at == DET_NEVER)
         return DET_ERR_INVALID;
     return job->body_size <= DET_JOB_BODY_MAX && (job->body || !job->body_size) ? 0
                                                                                 : DET_ERR_INVALID;
@@ -85,7 +77,8 @@ int det_jobs_check_end(const struct det_job_end *end)
 
 int det_jobs_check_change(const struct det_job_change *change)
 {
-    return is_id(change->id) ? det_jobs_check_name(change->queue) : DET_ERR_INVALID;
+    return change->id && det_store_id_is_valid(change->id) ? det_jobs_check_name(change->queue)
+                                                           : DET_ERR_INVALID;
 }
 
 int det_jobs_check_firing(const struct det_job_firing *firing)

@@ -279,6 +279,7 @@ static const struct det_store_ops memory_ops = {
     .lease = det_memory_lease,
     .lock = det_memory_lock,
     .snapshot = det_memory_snapshot,
+    .start = det_memory_start,
     .prune = det_memory_prune,
     .check = det_memory_check,
     .machines = det_memory_machines,

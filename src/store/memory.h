@@ -150,6 +150,8 @@ struct memory_instance {
     struct memory_timer state_timer;
     struct memory_instance *older;
     det_time started_at;
+    void *start; /* the data it began with, behind the other; NULL: that is not known */
+    uint16_t start_state;
     uint16_t history[DET_HISTORY_MAX]; /* a ring: the n-th transition is at (n - 1) % its size */
 };
 
@@ -205,6 +207,8 @@ int det_memory_commit(
 struct memory_instance *det_memory_instance_open(
     struct memory_store *store, struct memory_machine *machine, const char *id);
 void det_memory_instance_close(struct memory_store *store, struct memory_instance *instance);
+/* What a new one begins with, if the commit has that. */
+void det_memory_start_keep(struct memory_instance *instance, const struct det_store_commit *commit);
 /* For an instance that has none yet. */
 DET_MUST_CHECK int det_memory_more(struct memory_store *store, struct memory_instance *instance);
 struct memory_effect *det_memory_effect_open(
@@ -282,7 +286,9 @@ int det_memory_lock(
     struct det_store *store, const struct det_machine *machine,
     const struct det_store_lease_change *change, struct det_store_lease *ret);
 
-/* memory_snapshot.c: snapshots, and what may go behind them. */
+/* memory_snapshot.c: how it began; snapshots, and what may go behind them. */
+int det_memory_start(
+    struct det_store *store, struct det_store_instance *handle, struct det_store_start *ret);
 DET_MUST_CHECK int det_memory_snapshot_reserve(
     struct memory_store *store, struct memory_instance *instance);
 /* The instance is as it is after the commit. */

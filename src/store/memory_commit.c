@@ -415,6 +415,7 @@ static int commit_new(struct memory_store *store, struct det_store_commit *commi
     if (!instance)
         return DET_ERR_NO_MEMORY;
     instance->started_at = commit->head->started_at;
+    det_memory_start_keep(instance, commit);
     r = commit_known(store, instance, commit);
     if (r == 0) {
         det_mutex_lock(world, store->mutex);

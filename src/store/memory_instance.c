@@ -18,7 +18,8 @@ static size_t aligned(size_t size)
 
 static size_t instance_size(const struct memory_machine *machine, const char *id)
 {
-    return aligned(sizeof(struct memory_instance)) + aligned(machine->data_size) + strlen(id) + 1;
+    return aligned(sizeof(struct memory_instance)) + 2 * aligned(machine->data_size) + strlen(id) +
+           1;
 }
 
 struct memory_instance *det_memory_instance_open(
@@ -33,10 +34,21 @@ struct memory_instance *det_memory_instance_open(
     instance->machine = machine;
     instance->state_timer.due = DET_NEVER;
     instance->data = (char *)instance + aligned(sizeof *instance);
-    text = (char *)instance->data + aligned(machine->data_size);
+    text = (char *)instance->data + 2 * aligned(machine->data_size);
     memcpy(text, id, strlen(id) + 1);
     instance->id = text;
     return instance;
+}
+
+void det_memory_start_keep(struct memory_instance *instance, const struct det_store_commit *commit)
+{
+    size_t size = instance->machine->data_size;
+
+    if (commit->is_start_unknown || commit->head->sequence > 0)
+        return;
+    instance->start = (char *)instance->data + aligned(size);
+    instance->start_state = commit->head->state;
+    memcpy(instance->start, commit->data, size);
 }
 
 static void close_timer(

@@ -52,6 +52,21 @@ void det_memory_snapshot_close(
     det_free(store->store.allocator, snapshot, snapshot_size(machine));
 }
 
+int det_memory_start(
+    struct det_store *store, struct det_store_instance *handle, struct det_store_start *ret)
+{
+    const struct memory_instance *instance = memory_instance_of(handle);
+
+    (void)store;
+    if (!instance->start || instance->row_count < instance->head.sequence)
+        return DET_ERR_NOT_FOUND;
+    ret->at = instance->started_at;
+    ret->version = instance->machine->version;
+    ret->state = instance->start_state;
+    memcpy(ret->data, instance->start, instance->machine->data_size);
+    return 0;
+}
+
 int det_memory_snapshot(
     struct det_store *store, struct det_store_instance *handle, struct det_store_snapshot *ret)
 {

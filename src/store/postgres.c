@@ -79,6 +79,7 @@ static const struct det_store_ops ops = {
     .lease = det_postgres_lease,
     .lock = det_postgres_lock,
     .snapshot = det_postgres_snapshot,
+    .start = det_postgres_start,
     .prune = det_postgres_prune,
     .listen = det_postgres_listen,
     .check = det_postgres_check,

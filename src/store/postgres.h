@@ -365,6 +365,8 @@ int det_postgres_lease(
 int det_postgres_lock(
     struct det_store *store, const struct det_machine *machine,
     const struct det_store_lease_change *change, struct det_store_lease *ret);
+int det_postgres_start(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret);
 int det_postgres_snapshot(
     struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret);
 int det_postgres_prune(

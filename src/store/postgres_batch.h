@@ -56,6 +56,7 @@ struct postgres_staged {
     size_t first_event; /* of the staged events */
     int64_t n;          /* its number in the statement, from 1; 0: not in it */
     bool has_data;
+    bool begins; /* its start is recorded */
     bool is_settled;
 };
 

@@ -81,6 +81,7 @@ static void fill_new(struct postgres_batch *batch, const struct postgres_staged 
     BYTES(w_data, det_postgres_staged_data(batch, staged));
     BYTES(w_hash, hash_bytes(&staged->hash));
     NUMBER(w_checksum, staged->checksum);
+    FLAG(w_begins, staged->begins);
 }
 
 static void fill_events(struct postgres_batch *batch, const struct postgres_staged *staged)

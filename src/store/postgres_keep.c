@@ -106,6 +106,8 @@ struct checking {
 
 /* Columns of CHECK_HEADS, and where the snapshot's begin. */
 enum { OF_HEAD = 3, OF_SNAPSHOT = 16, HAS_SNAPSHOT = 15, HEAD_CHECKSUM = 14, MOVED = 11 };
+/* And those of the start. */
+enum { OF_START = 30 };
 
 static int find(struct checking *checking, int row, uint64_t sequence, const char *text)
 {
@@ -250,7 +252,9 @@ static int check_link(
         if (stored.size != sizeof hash.bytes || memcmp(hash.bytes, stored.data, stored.size) != 0)
             r = find(
                 checking, row, event.sequence,
-                "the event, or the one before it, was changed: its hash does not match");
+                event.sequence == 1
+                    ? "the event, or the start before it, was changed: its hash does not match"
+                    : "the event, or the one before it, was changed: its hash does not match");
     }
     /* From here on it is followed by what is stored, so that one damage is told once. */
     chain->is_known = stored.size == sizeof chain->hash.bytes;
@@ -258,6 +262,21 @@ static int check_link(
         memcpy(chain->hash.bytes, stored.data, stored.size);
     chain->sequence = event.sequence;
     return r;
+}
+
+static struct det_chain_hash start_hash(
+    const struct checking *checking, int row, const struct det_chain_head *head)
+{
+    const PGresult *rows = checking->heads;
+    struct det_chain_start start = { head->machine, head->id, .at = head->started_at };
+
+    if (det_postgres_text(rows, row, OF_START + 1)) {
+        start.version = (uint64_t)det_postgres_number(rows, row, OF_START);
+        start.state = det_postgres_text(rows, row, OF_START + 1);
+        start.data = det_postgres_bytes(rows, row, OF_START + 2);
+        start.at = det_postgres_number(rows, row, OF_START + 3);
+    }
+    return det_chain_start(&start);
 }
 
 /* What the chain begins with: the start, or the snapshot where the events before it are gone. The
@@ -275,8 +294,7 @@ static int check_chain(
         uint64_t first = chain.is_begun ? 0 : (uint64_t)checking->event_sequence;
 
         if (first == 1)
-            chain.hash = det_chain_start(
-                head->machine, head->id, head->started_at, (struct det_chain_bytes){ NULL, 0 });
+            chain.hash = start_hash(checking, row, head);
         else if (first > 1 && first == covered + 1)
             chain = (struct chain){ .hash = snapshot->hash, .sequence = covered };
         chain.is_known = chain.is_begun ? chain.is_known : first == 1 || first == covered + 1;
@@ -296,9 +314,13 @@ static int check_chain(
         return r;
     if ((chain.is_begun ? chain.sequence : covered) != head->sequence)
         return find(checking, row, head->sequence, "events up to the head are missing");
+    if (!chain.is_begun && head->sequence == 0)
+        chain = (struct chain){ .hash = start_hash(checking, row, head), .is_begun = true };
     if (chain.is_begun && memcmp(chain.hash.bytes, head->hash.bytes, sizeof head->hash.bytes) != 0)
         return find(
-            checking, row, head->sequence, "the hash of the head is not that of the last event");
+            checking, row, head->sequence,
+            head->sequence ? "the hash of the head is not that of the last event"
+                           : "the hash of the head is not that of its start");
     return 0;
 }
 

@@ -431,6 +431,53 @@ int det_postgres_answer(
     return det_postgres_run(postgres_store_of(store), &job, NULL);
 }
 
+/* What an instance began with. */
+struct starting {
+    const struct postgres_instance *instance;
+    struct det_store_start *ret;
+};
+
+static void send_start(struct postgres_exchange *exchange, void *context)
+{
+    const struct starting *starting = context;
+    struct postgres_parameters parameters = { 0 };
+
+    det_postgres_add_number(&parameters, starting->instance->key);
+    det_postgres_ask(exchange, POSTGRES_START, &parameters);
+}
+
+static int take_start(struct postgres_exchange *exchange, void *context)
+{
+    const struct starting *starting = context;
+    const struct det_machine *machine = starting->instance->machine;
+    const PGresult *row = exchange->results[0];
+    const char *state;
+    int r;
+
+    if (PQntuples(row) == 0)
+        return DET_ERR_NOT_FOUND;
+    starting->ret->version = (uint32_t)det_postgres_number(row, 0, 1);
+    starting->ret->at = det_postgres_number(row, 0, 4);
+    r = det_row_data_decode(
+        &exchange->connection->store->store, machine, det_postgres_bytes(row, 0, 3),
+        starting->ret->data);
+    if (r < 0)
+        return r;
+    state = det_postgres_renamed(
+        exchange->connection->store, machine, DET_NAME_STATE, det_postgres_number(row, 0, 0),
+        det_postgres_text(row, 0, 2));
+    return det_row_state_find(machine, state, &starting->ret->state);
+}
+
+int det_postgres_start(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret)
+{
+    struct starting starting = { postgres_instance_of(instance), ret };
+    const struct postgres_job job = { send_start, take_start, &starting, true, 0 };
+
+    return det_postgres_run(postgres_store_of(store), &job, NULL);
+}
+
 static void send_snapshot(struct postgres_exchange *exchange, void *context)
 {
     const struct asking *asking = context;

@@ -156,16 +156,17 @@ static int chain(struct postgres_batch *batch, struct postgres_staged *staged)
 {
     const struct det_store_commit *commit = staged->commit;
     struct postgres_instance *instance = staged->instance;
+    struct det_chain_start start;
     struct det_chain_head head;
     int r = 0;
 
     staged->first_event = batch->event_count;
-    if (commit->is_new)
-        staged->hash = det_chain_start(
-            commit->machine->name, instance->id, instance->started_at,
-            (struct det_chain_bytes){ NULL, 0 });
-    else
-        staged->hash = instance->hash;
+    staged->hash = instance->hash;
+    if (commit->is_new) {
+        start = det_row_chain_start(commit, det_postgres_staged_data(batch, staged));
+        staged->begins = start.state != NULL;
+        staged->hash = det_chain_start(&start);
+    }
     for (size_t i = 0; r == 0 && i < commit->event_count; i++)
         r = chain_event(batch, staged, &commit->events[i]);
     if (r < 0)

@@ -277,6 +277,25 @@ struct det_chain_event det_row_chain_event(
     };
 }
 
+struct det_chain_start det_row_chain_start(
+    const struct det_store_commit *commit, struct det_chain_bytes data)
+{
+    const struct det_store_head *head = commit->head;
+    struct det_chain_start start = {
+        .machine = commit->machine->name,
+        .id = commit->id,
+        .at = head->started_at,
+    };
+
+    if (!commit->is_new || commit->is_start_unknown || head->sequence > 0)
+        return start;
+    det_assert(head->state < commit->machine->state_count);
+    start.version = commit->machine->version;
+    start.state = commit->machine->states[head->state].name;
+    start.data = data;
+    return start;
+}
+
 struct det_chain_head det_row_chain_head(
     const struct det_machine *machine, const char *id, const struct det_store_head *head)
 {

@@ -59,6 +59,9 @@ DET_MUST_CHECK int det_row_data_decode(
 struct det_chain_event det_row_chain_event(
     const struct det_machine *machine, const char *id, const struct det_store_event *event,
     struct det_chain_bytes payload);
+/* The start of a new instance with this data; not recorded where the commit does not have it. */
+struct det_chain_start det_row_chain_start(
+    const struct det_store_commit *commit, struct det_chain_bytes data);
 struct det_chain_head det_row_chain_head(
     const struct det_machine *machine, const char *id, const struct det_store_head *head);
 

@@ -332,6 +332,7 @@ static const struct det_store_ops sqlite_ops = {
     .lease = det_sqlite_lease,
     .lock = det_sqlite_lock,
     .snapshot = det_sqlite_snapshot,
+    .start = det_sqlite_start,
     .prune = det_sqlite_prune,
     .check = det_sqlite_check,
     .is_lost = is_lost,

@@ -42,9 +42,20 @@ enum sqlite_statement {
     STATEMENT_COUNT
 };
 
+/* What a parameter stands for. SQLite looks at texts and bytes when the statement is stepped: the
+ * same place and size are the same value, whatever is there by then. */
+struct sqlite_bound {
+    enum { BOUND_NOT, BOUND_NUMBER, BOUND_TEXT, BOUND_BYTES } kind;
+    const void *data; /* NULL, of a text or bytes: NULL */
+    int64_t number;   /* or the size */
+};
+/* Of the statements that write an event: there half of the parameters are what they were. */
+#define BOUND_MAX 17
+
 struct sqlite_connection {
     sqlite3 *database;
     sqlite3_stmt *statements[STATEMENT_COUNT];
+    struct sqlite_bound updated[BOUND_MAX], inserted[BOUND_MAX];
     bool is_failed; /* input or output has failed on it */
     const struct det_allocator *allocator;
     const struct det_store *store;
@@ -56,8 +67,9 @@ struct sqlite_connection {
 struct sqlite_call {
     struct sqlite_connection *connection;
     sqlite3_stmt *statement;
-    int bound; /* parameters so far */
-    int code;  /* of SQLite; the first one that is not good stays */
+    struct sqlite_bound *kept; /* what its parameters are already; NULL: not known */
+    int bound;                 /* parameters so far */
+    int code;                  /* of SQLite; the first one that is not good stays */
 };
 
 /* The driver's handle of an instance. */
@@ -272,6 +284,8 @@ void det_sqlite_release(struct det_store *store, struct det_store_instance *inst
 int det_sqlite_answer(
     struct det_store *store, struct det_store_instance *instance, const char *event_id,
     struct det_store_answer *ret);
+int det_sqlite_start(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret);
 int det_sqlite_snapshot(
     struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret);
 

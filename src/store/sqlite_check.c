@@ -21,7 +21,8 @@ struct checking {
 struct subject {
     const struct sqlite_head *row;
     int64_t last_event;
-    bool has_snapshot; /* a good one */
+    struct det_chain_hash start; /* of its start, as far as that is recorded */
+    bool has_snapshot;           /* a good one */
     uint64_t snapshot_sequence;
     struct det_chain_hash snapshot_hash;
 };
@@ -61,6 +62,28 @@ static bool equal(const struct det_chain_hash *a, const struct det_chain_hash *b
     return memcmp(a, b, sizeof *a) == 0;
 }
 
+/* Whether it is the one that the first event stands on is seen there. */
+static int read_start(const struct checking *checking, struct subject *subject)
+{
+    const struct det_chain_head *head = &subject->row->head;
+    struct det_chain_start start = { head->machine, head->id, .at = head->started_at };
+    struct sqlite_call call;
+    int r;
+
+    det_sqlite_call(checking->reader, STATEMENT_START_READ, &call);
+    det_sqlite_number(&call, subject->row->key);
+    r = det_sqlite_step(&call);
+    if (r > 0) {
+        start.version = (uint64_t)det_sqlite_get_number(&call, 1);
+        start.state = det_sqlite_get_text(&call, 2, false);
+        start.data = det_sqlite_get_bytes(&call, 3);
+        start.at = det_sqlite_get_number(&call, 4);
+    }
+    subject->start = det_chain_start(&start);
+    det_sqlite_end(&call);
+    return r < 0 ? r : 0;
+}
+
 static int check_snapshot(const struct checking *checking, struct subject *subject)
 {
     struct sqlite_call call;
@@ -95,11 +118,8 @@ static int check_snapshot(const struct checking *checking, struct subject *subje
 static bool hash_before(
     const struct subject *subject, uint64_t sequence, struct det_chain_hash *ret)
 {
-    const struct det_chain_head *head = &subject->row->head;
-
     if (sequence == 1)
-        *ret = det_chain_start(
-            head->machine, head->id, head->started_at, (struct det_chain_bytes){ 0 });
+        *ret = subject->start;
     else if (subject->has_snapshot && subject->snapshot_sequence == sequence - 1)
         *ret = subject->snapshot_hash;
     else
@@ -128,7 +148,10 @@ static const char *check_event(
     content.machine = subject->row->head.machine;
     content.id = subject->row->head.id;
     hash = det_chain_next(before, &content);
-    return equal(&hash, &event->hash) ? NULL : "the event does not match its hash";
+    if (equal(&hash, &event->hash))
+        return NULL;
+    return content.sequence == 1 ? "the event does not match its hash, or not the start before it"
+                                 : "the event does not match its hash";
 }
 
 /* The hash of the event at a position, for the one behind it. */
@@ -204,7 +227,8 @@ static int check_chain(struct checking *checking, const struct subject *subject)
     if (!position) {
         text = check_beginning(subject, sequence + 1);
         if (!text && hash_before(subject, sequence + 1, &before) && !equal(&before, &head->hash))
-            text = "the head does not match its hash";
+            text = sequence ? "the head does not match its hash"
+                            : "the head does not match its hash, or not the start";
         return text ? tell(checking, subject, 0, text) : 0;
     }
     while (r == 0 && position)
@@ -218,6 +242,8 @@ static int check_instance(struct checking *checking, struct subject *subject)
 
     if (det_chain_head_checksum(&subject->row->head) != subject->row->checksum)
         r = tell(checking, subject, 0, "the head does not match its checksum");
+    if (r == 0)
+        r = read_start(checking, subject);
     if (r == 0)
         r = check_snapshot(checking, subject);
     return r != 0 ? r : check_chain(checking, subject);
@@ -268,6 +294,7 @@ static int check_orphans(const struct checking *checking)
         const char *name;
     } tables[] = {
         { STATEMENT_ORPHAN_EVENTS, "events" },
+        { STATEMENT_ORPHAN_STARTS, "starts" },
         { STATEMENT_ORPHAN_SNAPSHOTS, "snapshots" },
         { STATEMENT_ORPHAN_TIMERS, "timers" },
         { STATEMENT_ORPHAN_OUTBOX, "effects" },

@@ -279,6 +279,21 @@ static int update_head(
     return r < 0 ? r : DET_ERR_CORRUPT;
 }
 
+/* The position is that of the next event, whoever's: renames up to it were before it. */
+static int insert_start(const struct sqlite_write *write, const struct det_chain_start *start)
+{
+    struct sqlite_call call;
+
+    det_sqlite_call(&write->store->writer, STATEMENT_START_SET, &call);
+    det_sqlite_number(&call, write->instance->key);
+    det_sqlite_number(&call, write->store->next_position);
+    det_sqlite_number(&call, (int64_t)start->version);
+    det_sqlite_text(&call, start->state);
+    det_sqlite_bytes(&call, start->data);
+    det_sqlite_number(&call, start->at);
+    return det_sqlite_run(&call);
+}
+
 static int insert_event(const struct sqlite_write *write, size_t index, int64_t previous)
 {
     const struct det_store_commit *commit = write->commit;
@@ -374,8 +389,6 @@ int det_sqlite_instance_open(struct sqlite_store *store, struct det_store_commit
         det_sqlite_instance_close(store, instance);
         return DET_ERR_NO_MEMORY;
     }
-    instance->hash = det_chain_start(
-        commit->machine->name, commit->id, commit->head->started_at, (struct det_chain_bytes){ 0 });
     commit->instance = (struct det_store_instance *)(void *)instance;
     return 0;
 }
@@ -463,16 +476,22 @@ int det_sqlite_write_commit(const struct sqlite_write *write, bool *ret_dirty)
     struct sqlite_store *store = write->store;
     const struct det_store_commit *commit = write->commit;
     struct sqlite_instance *instance = write->instance;
-    struct det_chain_hash hash = instance->hash;
+    struct det_chain_start start = { 0 };
+    struct det_chain_hash hash;
     struct det_chain_head head;
     int r;
 
     r = check(write);
     if (r == 0)
         r = encode(write);
+    if (r < 0)
+        return r;
+    if (commit->is_new) {
+        start = det_row_chain_start(commit, span_at(&store->scratch, 0));
+        instance->hash = det_chain_start(&start);
+    }
     hash = instance->hash;
-    if (r == 0)
-        r = make_chain(write, &hash);
+    r = make_chain(write, &hash);
     if (r == 0)
         r = advance_handle(write);
     if (r < 0)
@@ -482,7 +501,10 @@ int det_sqlite_write_commit(const struct sqlite_write *write, bool *ret_dirty)
     if (r < 0)
         return r;
     *ret_dirty = true;
-    r = insert_events(write);
+    if (start.state)
+        r = insert_start(write, &start);
+    if (r == 0)
+        r = insert_events(write);
     if (r == 0)
         r = det_sqlite_changes_apply(write);
     if (r == 0 && commit->is_snapshot)

@@ -163,6 +163,8 @@ void det_sqlite_disconnect(struct sqlite_connection *connection)
     if (connection->database)
         (void)sqlite3_close(connection->database);
     connection->database = NULL;
+    memset(connection->updated, 0, sizeof connection->updated);
+    memset(connection->inserted, 0, sizeof connection->inserted);
     det_buffer_deinit(&connection->values);
 }
 
@@ -205,10 +207,22 @@ void det_sqlite_reader_end(struct sqlite_store *store, struct sqlite_connection 
 /* The first code that is not good stays. */
 static void note(struct sqlite_call *call, int code)
 {
+    if (code == SQLITE_OK)
+        return;
     if (call->code == SQLITE_OK)
         call->code = code;
     if ((code & 0xff) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM)
         call->connection->is_failed = true;
+    if (call->kept)
+        memset(call->kept, 0, BOUND_MAX * sizeof *call->kept);
+}
+
+static struct sqlite_bound *kept_of(
+    struct sqlite_connection *connection, enum sqlite_statement statement)
+{
+    if (statement == STATEMENT_INSTANCE_UPDATE)
+        return connection->updated;
+    return statement == STATEMENT_EVENT_INSERT ? connection->inserted : NULL;
 }
 
 void det_sqlite_call(
@@ -223,29 +237,44 @@ void det_sqlite_call(
                       connection->database, statement_texts[statement], -1,
                       SQLITE_PREPARE_PERSISTENT, kept, NULL));
     call->statement = *kept;
+    call->kept = kept_of(connection, statement);
+}
+
+/* The next parameter; false: it is that already, or there is no use in binding it. */
+static inline bool must_bind(struct sqlite_call *call, struct sqlite_bound wanted)
+{
+    struct sqlite_bound *kept;
+    int index = call->bound++;
+
+    if (call->code != SQLITE_OK)
+        return false;
+    if (!call->kept)
+        return true;
+    det_assert(index < BOUND_MAX);
+    kept = &call->kept[index];
+    if (kept->kind == wanted.kind && kept->number == wanted.number && kept->data == wanted.data)
+        return false;
+    *kept = wanted;
+    return true;
 }
 
 void det_sqlite_text(struct sqlite_call *call, const char *text)
 {
-    call->bound++;
-    if (call->code == SQLITE_OK)
-        note(
-            call,
-            sqlite3_bind_text(
-                call->statement, call->bound, text, text ? (int)strlen(text) : 0, SQLITE_STATIC));
+    size_t size = text ? strlen(text) : 0;
+
+    if (must_bind(call, (struct sqlite_bound){ BOUND_TEXT, text, (int64_t)size }))
+        note(call, sqlite3_bind_text(call->statement, call->bound, text, (int)size, SQLITE_STATIC));
 }
 
 void det_sqlite_number(struct sqlite_call *call, int64_t number)
 {
-    call->bound++;
-    if (call->code == SQLITE_OK)
+    if (must_bind(call, (struct sqlite_bound){ BOUND_NUMBER, NULL, number }))
         note(call, sqlite3_bind_int64(call->statement, call->bound, number));
 }
 
 void det_sqlite_bytes(struct sqlite_call *call, struct det_chain_bytes bytes)
 {
-    call->bound++;
-    if (call->code == SQLITE_OK)
+    if (must_bind(call, (struct sqlite_bound){ BOUND_BYTES, bytes.data, (int64_t)bytes.size }))
         note(
             call, sqlite3_bind_blob64(
                       call->statement, call->bound, bytes.data, bytes.size, SQLITE_STATIC));
@@ -253,9 +282,7 @@ void det_sqlite_bytes(struct sqlite_call *call, struct det_chain_bytes bytes)
 
 void det_sqlite_null(struct sqlite_call *call)
 {
-    call->bound++;
-    if (call->code == SQLITE_OK)
-        note(call, sqlite3_bind_null(call->statement, call->bound));
+    det_sqlite_text(call, NULL);
 }
 
 int det_sqlite_step(struct sqlite_call *call)

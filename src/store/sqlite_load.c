@@ -381,6 +381,49 @@ static int read_snapshot(struct sqlite_call *call, void *context)
     return r < 0 ? r : 1;
 }
 
+static int read_start(
+    const struct sqlite_store *store, struct sqlite_call *call, const struct det_machine *machine,
+    struct det_store_start *ret)
+{
+    int64_t position = det_sqlite_get_number(call, 0);
+    const char *state = det_sqlite_get_text(call, 2, false);
+    int r;
+
+    ret->version = (uint32_t)det_sqlite_get_number(call, 1);
+    ret->at = det_sqlite_get_number(call, 4);
+    r = det_row_data_decode(&store->store, machine, det_sqlite_get_bytes(call, 3), ret->data);
+    if (r == 0 && call->code != SQLITE_OK)
+        r = det_sqlite_error(call->code);
+    if (r < 0)
+        return r;
+    state = det_renames_apply(store->renames, machine, DET_NAME_STATE, position, state);
+    return det_row_state_find(machine, state, &ret->state);
+}
+
+int det_sqlite_start(
+    struct det_store *base, struct det_store_instance *handle, struct det_store_start *ret)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct sqlite_instance *instance = sqlite_instance_of(handle);
+    struct sqlite_connection *reader;
+    struct sqlite_call call;
+    int r;
+
+    r = det_sqlite_reader(store, &reader);
+    if (r < 0)
+        return r;
+    det_sqlite_call(reader, STATEMENT_START_READ, &call);
+    det_sqlite_number(&call, instance->key);
+    r = det_sqlite_step(&call);
+    if (r > 0)
+        r = read_start(store, &call, instance->machine, ret);
+    else if (r == 0)
+        r = DET_ERR_NOT_FOUND;
+    det_sqlite_end(&call);
+    det_sqlite_reader_end(store, reader);
+    return r;
+}
+
 int det_sqlite_snapshot(
     struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret)
 {

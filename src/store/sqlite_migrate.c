@@ -120,9 +120,11 @@ static int add_renames(struct sqlite_store *store, struct migration *migration)
         det_sqlite_text(&call, rename->from);
         det_sqlite_text(&call, rename->to);
         det_sqlite_number(&call, migration->batch);
-        det_sqlite_number(&call, store->next_position - 1);
+        det_sqlite_number(&call, store->next_position);
         r = det_sqlite_run(&call);
     }
+    /* No event gets it: so what began before this has the same position or a lower one. */
+    store->next_position++;
     return r;
 }
 

@@ -103,6 +103,8 @@ static int run_prune(struct sqlite_store *store, void *context)
         return r;
     r = kept.position ? run_on(store, STATEMENT_EVENT_CUT, kept.position, instance->key)
                       : run_on(store, STATEMENT_INSTANCE_CUT, instance->key, 0);
+    if (r == 0)
+        r = run_on(store, STATEMENT_START_DELETE, instance->key, 0);
     /* Every handle reads again where its chain begins. */
     store->prunings++;
     return r < 0 ? r : delete_from(store, pruning, cut);

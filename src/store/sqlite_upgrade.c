@@ -7,8 +7,11 @@
 
 /* By the version they are for. What is here stays as it is, whatever the tables become. */
 static const char *const upgrades[DET_SQLITE_SCHEMA] = {
-    /* Some files of schema 1 have these tables: they were made before they had a number. */
-    [1] = "CREATE TABLE IF NOT EXISTS jobs (key INTEGER PRIMARY KEY AUTOINCREMENT,"
+    /* Some files of schema 1 have tables for jobs: they were made before these had a number. */
+    [1] = "CREATE TABLE starts (instance INTEGER PRIMARY KEY, position INTEGER NOT NULL,"
+          " version INTEGER NOT NULL, state TEXT NOT NULL, data BLOB NOT NULL,"
+          " at INTEGER NOT NULL);"
+          "CREATE TABLE IF NOT EXISTS jobs (key INTEGER PRIMARY KEY AUTOINCREMENT,"
           " queue TEXT NOT NULL, id TEXT NOT NULL, task TEXT NOT NULL, body BLOB NOT NULL,"
           " state TEXT NOT NULL, due_at INTEGER NOT NULL, attempts INTEGER NOT NULL,"
           " owner TEXT NOT NULL, submitted_at INTEGER NOT NULL, ended_at INTEGER NOT NULL,"

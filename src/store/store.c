@@ -23,6 +23,14 @@ const struct det_store_driver *det_store_driver_at(size_t index)
     return index < sizeof drivers / sizeof drivers[0] ? drivers[index] : NULL;
 }
 
+bool det_store_id_is_valid(const char *id)
+{
+    size_t length =
+        strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-");
+
+    return length > 0 && length <= DET_ID_MAX && !id[length];
+}
+
 /* "memory:, sqlite:, ...", as far as it fits. */
 static const char *list_kinds(char *target, size_t capacity)
 {

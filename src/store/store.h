@@ -14,4 +14,7 @@
 /* The driver of this number, from 0; NULL at the end. */
 const struct det_store_driver *det_store_driver_at(size_t index);
 
+/* Ids of instances, events and jobs: 1 to DET_ID_MAX of [A-Za-z0-9._:-]. */
+bool det_store_id_is_valid(const char *id);
+
 #endif

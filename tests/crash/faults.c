@@ -132,7 +132,7 @@ int main(int argc, char **argv)
         "places %llu, answers after a failed sync %llu\n", (unsigned long long)total.points,
         (unsigned long long)total.late);
     crash_report("states after faults", total.states, &total.faults);
-    free(rig);
+    crash_rig_free(rig);
     is_well = !total.late && !total.lost_place && CRASH_FAULTS_SUM(total.faults) == 0;
     return total.points && is_well == !getenv("CRASH_BUG") ? 0 : 1;
 }

@@ -23,8 +23,10 @@ static void must(bool is_well, const char *what)
 void crash_rig_open(struct crash_rig *rig, const struct crash_plan_options *options)
 {
     struct det_store_options store = { .connections = 1 };
+    struct crash_memo *memo = rig->memo ? rig->memo : crash_memo_open();
 
     memset(rig, 0, sizeof *rig);
+    rig->memo = memo;
     crash_bed_open(&rig->bed, options->seed);
     store.world = det_sim_world(rig->bed.sim);
     for (unsigned i = 0; i < CRASH_LEVELS; i++)
@@ -32,7 +34,6 @@ void crash_rig_open(struct crash_rig *rig, const struct crash_plan_options *opti
     rig->plan = crash_plan_open(options);
     rig->found = calloc(1, sizeof *rig->found);
     must(rig->found, "no memory");
-    rig->memo = crash_memo_open();
 }
 
 void crash_rig_close(struct crash_rig *rig)
@@ -43,7 +44,6 @@ void crash_rig_close(struct crash_rig *rig)
     }
     crash_plan_close(rig->plan);
     free(rig->found);
-    crash_memo_close(rig->memo);
     crash_bed_close(&rig->bed);
 }
 
@@ -68,6 +68,13 @@ static void answer(struct crash_rig *rig, size_t step)
 static unsigned version_at(const struct crash_rig *rig, size_t step)
 {
     return step ? rig->plan->steps[step - 1].version : 1;
+}
+
+void crash_rig_free(struct crash_rig *rig)
+{
+    if (rig->memo)
+        crash_memo_close(rig->memo);
+    free(rig);
 }
 
 int crash_rig_run(struct crash_rig *rig, size_t from, size_t to)

@@ -34,8 +34,11 @@ struct crash_rig {
     struct crash_faults faults;
 };
 
+/* `rig` is all zero, or was closed: then what is known about disks is kept. */
 void crash_rig_open(struct crash_rig *rig, const struct crash_plan_options *options);
 void crash_rig_close(struct crash_rig *rig);
+/* One that is closed, from malloc(). */
+void crash_rig_free(struct crash_rig *rig);
 
 /* Runs the plan from the step after `from` to `to` on the recorded disk, or until a step fails; the
  * store stays open. Returns what the last step returned. */

@@ -69,6 +69,6 @@ int main(int argc, char **argv)
     crash_rig_cut(rig, &options);
     r = report(rig, now() - start);
     crash_rig_close(rig);
-    free(rig);
+    crash_rig_free(rig);
     return r;
 }

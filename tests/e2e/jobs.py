@@ -17,9 +17,9 @@ import sys
 from pathlib import Path
 
 import up
-from machines import detent, objects, run
-from postgres import programs, store
-from up import Up, check, equal, wait_until
+from machines import detent, inject, objects, run
+from postgres import programs, servers, store
+from up import Up, check, children_of, equal, wait_until
 
 STORE = "sqlite:detent.db"
 DAY = 24 * 60 * 60 * 10**9
@@ -43,8 +43,8 @@ def project(slot="{durable: yes}", url=STORE, more=""):
     Path("job.py").write_text(JOB)
 
 
-def begin():
-    one = Up()
+def begin(**more):
+    one = Up(**more)
     wait_until(lambda: run("tasks").returncode == 0 or one.process.poll() is not None, "it is up")
     check(one.process.poll() is None, one.shown())
     return one
@@ -139,6 +139,26 @@ def test_what_has_failed_is_retried_and_what_waits_is_cancelled():
     equal(states()["long"], "queued")
     equal(json.loads(detent("jobs", "cancel", "long", "--json").stdout)["type"], "cancelled")
     equal(states()["long"], "failed")
+
+
+def test_a_disk_that_fails_ends_it_with_74():
+    project()
+    one = begin(env={"ASAN_OPTIONS": "detect_leaks=0"})
+    submit("first", "true")
+    wait_until(lambda: states() == {"first": "done"}, "it is done")
+    # From now on no sync succeeds.
+    tracer = subprocess.Popen([*inject("fsync,fdatasync", "EIO"), "-p", str(one.number)])
+    threads = Path(f"/proc/{one.number}/task")
+    wait_until(lambda: all(f"TracerPid:\t{tracer.pid}" in (thread / "status").read_text()
+                           for thread in threads.iterdir()), "the tracer")
+    detent("submit", "batch", "--name", "second", "--", "true", code=1)
+    one.end(74)
+    check(any("takes nothing any more" in line for line in one.lines + one.talk), one.shown())
+    tracer.wait()
+    one = begin()
+    submit("second", "true")
+    wait_until(lambda: states() == {"first": "done", "second": "done"}, "both are done")
+    one.stop()
 
 
 def move_schedule(days):
@@ -243,6 +263,31 @@ def test_a_killed_one_is_taken_over_on_a_server():
     wait_until(lambda: in_folder("a", states) == {"long": "failed", "next": "done"}, "the end")
     for name, one in (("a", first), ("b", second)):
         in_folder(name, one.stop)
+
+
+def test_a_server_that_stands_still_stops_nothing_else():
+    project(url=store()[1], more="tasks:\n  ticker: {run: sleep 1000}\n")
+    one = begin()
+    submit("first", "true")
+    wait_until(lambda: states() == {"first": "done"}, "it is done")
+    still = children_of(servers[0].process.pid)
+    for number in still:
+        os.kill(number, signal.SIGSTOP)
+    try:
+        waiting = subprocess.Popen(
+            [up.DETENT, "submit", "batch", "--name", "second", "--", "true"],
+            env=up.environment(), stderr=subprocess.DEVNULL)
+        # It has been read, and is not answered; others are.
+        for _ in range(20):
+            detent("tasks", out="ticker")
+        detent("restart", "ticker", "--wait", err="ticker: restarted")
+        equal(waiting.poll(), None)
+    finally:
+        for number in still:
+            os.kill(number, signal.SIGCONT)
+    equal(waiting.wait(up.PATIENCE), 0)
+    wait_until(lambda: states() == {"first": "done", "second": "done"}, "both are done")
+    one.stop()
 
 
 if __name__ == "__main__":

@@ -157,7 +157,8 @@ def test_an_order_from_start_to_end():
                 "waits for its first attempt"])
     history = detent("history", "o-1", *STORE, out=["card={redacted}", "cents=1999"]).stdout
     check("4242" not in history)
-    equal(len(history.splitlines()), 3)
+    equal(len(history.splitlines()), 4)
+    check(re.search(r'\n *0  .*\(started\) .*pending .*note="fragile"', history), history)
     detent("list", *STORE, out=["o-1", "charging"])
     detent("send", "o-1", "ship", *STORE, out="charging -> gone")
     detent("why", "o-1", *STORE, out=["order o-1 is gone", "this state is final"])
@@ -175,7 +176,9 @@ def test_every_command_speaks_json():
     equal(got["history"], ["pending"])
     why = one("why", "o-1", *STORE)
     equal([t["event"] for t in why["takes"] if not t["internal"]], ["ping", "ship", "halt"])
-    event = one("history", "o-1", *STORE)
+    start, event = objects("history", "o-1", *STORE)
+    equal((start["type"], start["sequence"], start["state"]), ("start", 0, "pending"))
+    equal(start["data"], {"cents": 0})
     equal(event["payload"], {"card": "{redacted}", "cents": 1999})
     equal(one("list", *STORE)["state"], "charging")
     started = one("start", "order", "o-2", *STORE)
@@ -250,7 +253,7 @@ def test_an_event_id_is_taken_once():
     detent("start", "order", "o-2", *STORE, "--id", "s-1")
     detent("start", "order", "o-2", *STORE, "--id", "s-1", out="was done before")
     detent("start", "order", "o-2", *STORE, code=4, err="'o-2' of order is there already")
-    equal(len(objects("history", "o-1", *STORE)), 1)
+    equal(len(objects("history", "o-1", *STORE)), 2)
 
 
 def test_expect_holds_or_nothing_happens():
@@ -362,6 +365,7 @@ def test_history_has_a_beginning_and_an_end():
     with database() as data:
         data.execute("UPDATE events SET previous = 0 WHERE sequence = 3")
         data.execute("DELETE FROM events WHERE sequence < 3")
+        data.execute("DELETE FROM starts")
     detent("history", "o-1", *STORE, err="Events up to 2 are not kept any more.")
 
 

@@ -230,6 +230,17 @@ static int shared_events(
                : det_shared_leave(node, inner->ops->events(inner, instance, after, visit, context));
 }
 
+static int shared_start(
+    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret)
+{
+    struct node *node = node_of(store);
+    struct det_store *inner = node->shared->inner;
+    int r;
+
+    r = det_shared_enter(node);
+    return r < 0 ? r : det_shared_leave(node, inner->ops->start(inner, instance, ret));
+}
+
 static int shared_snapshot(
     struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret)
 {
@@ -377,6 +388,7 @@ static const struct det_store_ops operations = {
     .lease = shared_lease,
     .lock = shared_lock,
     .snapshot = shared_snapshot,
+    .start = shared_start,
     .prune = shared_prune,
     .listen = shared_listen,
     .machines = shared_machines,

@@ -4,10 +4,10 @@
 /* driver/store.h - what a store must be able to do. For those who write another one; everybody
  * else includes store.h. docs/formats/sql_schema.md says what the SQL stores keep.
  *
- * A store keeps, per instance: a head (state, sequence, visit, ...), the data, the events, the
- * event ids with their first answers, armed timers, effects that have not ended, dead ones,
- * deferred events, a snapshot, and a lock with the number of its last grant, the fence. And apart
- * from instances: leases by name.
+ * A store keeps, per instance: a head (state, sequence, visit, ...), the data, what it began with,
+ * the events, the event ids with their first answers, armed timers, effects that have not ended,
+ * dead ones, deferred events, a snapshot, and a lock with the number of its last grant, the fence.
+ * And apart from instances: leases by name.
  *
  *     commit: { fence? expected sequence? } -> events, head, data, timers, effects, deferred,
  *               event id, snapshot: all of it, or nothing; durable when it returns 0
@@ -139,6 +139,9 @@ struct det_store_commit {
     const struct det_store_head *head;   /* afterwards */
     const char *reason;                  /* of a stop; NULL: none, or unchanged */
     const void *data;                    /* afterwards; NULL: unchanged; never when it is new */
+    bool
+        is_start_unknown; /* a new one, but head and data are not what it began with. Else, when its
+                              sequence is 0, they are kept as that as long as its first event is */
     const struct det_store_event *events;
     size_t event_count; /* 0: the sequence is not moved, and checked for a snapshot only */
     const struct det_store_timer_change *timers;
@@ -207,6 +210,14 @@ struct det_store_due {
     const char *id;
     det_time due;
     bool is_timer;
+};
+
+/* What an instance began with. */
+struct det_store_start {
+    det_time at;
+    uint32_t version; /* of the definition that began it */
+    uint16_t state;
+    void *data; /* the caller's, of the size of the machine's data record */
 };
 
 /* A snapshot. What it has in common with a load is in `loaded`, whose handle is not set. */
@@ -323,8 +334,13 @@ struct det_store_ops {
     int (*snapshot)(
         struct det_store *store, struct det_store_instance *instance,
         struct det_store_snapshot *ret);
-    /* Deletes the events up to `sequence`, but none behind the snapshot, and never the head; and
-     * answers older than `answers_before`. `ret` is how many events. */
+    /* What it began with. DET_ERR_NOT_FOUND where that is not known, or its first event is not kept
+     * any more; DET_ERR_CORRUPT, DET_ERR_VERSION. */
+    int (*start)(
+        struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret);
+    /* Deletes the events up to `sequence`, but none behind the snapshot, and never the head; with
+     * the first one what the instance began with; and answers older than `answers_before`. `ret` is
+     * how many events. */
     int (*prune)(
         struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
         det_time answers_before, uint64_t *ret);
