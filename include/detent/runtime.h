@@ -401,11 +401,11 @@ DET_API int det_runtime_verify(
     uint64_t *ret_steps) DET_MUST_CHECK;
 
 /* Where the head of an instance is damaged, so that loading it is DET_ERR_CORRUPT, derives it again
- * from its snapshot and the events behind that: recorded outcomes count, data are what the
- * definition makes of them. It is written only if it is, to the last bit, what the head was, which
- * its checksum proves. Otherwise DET_ERR_CORRUPT with the reason, and nothing is changed.
- * DET_ERR_EXISTS: it is not damaged. DET_ERR_UNSUPPORTED: the store cannot do it (memory,
- * postgres). Nothing is ever repaired by itself. */
+ * from its snapshot, or from what it began with if that is kept, and the events behind that:
+ * recorded outcomes count, data are what the definition makes of them. It is written only if it is,
+ * to the last bit, what the head was, which its checksum proves. Otherwise DET_ERR_CORRUPT with the
+ * reason, and nothing is changed. DET_ERR_EXISTS: it is not damaged. DET_ERR_UNSUPPORTED: the store
+ * cannot do it (memory, postgres). Nothing is ever repaired by itself. */
 DET_API int det_runtime_repair(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     struct det_error *reterr) DET_MUST_CHECK;

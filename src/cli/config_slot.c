@@ -7,6 +7,8 @@
 #include "cli/config_parts.h"
 
 #define COUNT_MAX 1000000
+/* That of det_durable_open(): it has a thread for each. */
+#define DURABLE_WIDTH_MAX 256
 
 enum { SLOT_WIDTH, SLOT_DEPTH, SLOT_DURABLE, SLOT_SCHEDULES };
 
@@ -113,6 +115,11 @@ int config_take_slot(
     /* For the task layer 0 is what is not said. */
     if (nodes[SLOT_DEPTH] && slot->options.depth_max == 0)
         slot->options.depth_max = UINT32_MAX;
+    if (slot->is_durable && slot->options.width > DURABLE_WIDTH_MAX)
+        r = reader_both(
+            r,
+            reader_fail(
+                reader, nodes[SLOT_WIDTH], "a durable slot is at most %d wide", DURABLE_WIDTH_MAX));
     if (nodes[SLOT_SCHEDULES] && !slot->is_durable && r == 0)
         r = reader_fail_key(
             reader, nodes[SLOT_SCHEDULES],

@@ -20,8 +20,10 @@ void cli_catch_signals(void)
     struct sigaction ignored = { .sa_handler = SIG_IGN };
 
     sigaction(SIGINT, &on_interrupt, NULL);
-    /* A reader that goes away is an error of the write, which has a place to be handled. */
+    /* A reader that goes away, or a file that may not grow, is an error of the write, which has a
+     * place to be handled. */
     sigaction(SIGPIPE, &ignored, NULL);
+    sigaction(SIGXFSZ, &ignored, NULL);
 }
 
 bool cli_is_interrupted(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* repair.c - the damaged head of an instance, derived again from its snapshot and the events behind
- * that. Whether it is what the head was, the store proves by the checksum; so what is derived here
- * need only be right, not certain. */
+/* repair.c - the damaged head of an instance, derived again from its snapshot, or from what it
+ * began with, and the events behind that. Whether it is what the head was, the store proves by the
+ * checksum; so what is derived here need only be right, not certain. */
 #include <stdio.h>
 #include <string.h>
 
@@ -65,26 +65,59 @@ static int derive_event(void *context, const struct det_store_event *row)
     return r;
 }
 
-static int derive(
-    void *context, struct det_store_instance *instance, struct det_store_loaded *loaded)
+static int begin_at_start(struct derivation *derivation, struct det_store_instance *instance)
 {
-    struct derivation *derivation = context;
+    const struct det_runtime *runtime = derivation->runtime;
+    struct det_store_start start = { .data = derivation->data };
+    int r = DET_ERR_NOT_FOUND;
+
+    if (runtime->ops->start)
+        r = runtime->ops->start(runtime->store, instance, &start);
+    if (r == DET_ERR_NOT_FOUND)
+        return det_error_set(
+            &derivation->error, DET_ERR_CORRUPT,
+            "it has no snapshot, and what it began with is not kept");
+    derivation->loaded->head = (struct det_store_head){
+        .visit = 1,
+        .started_at = start.at,
+        .last_transition_at = start.at,
+        .state = start.state,
+    };
+    return r;
+}
+
+static int begin_at_snapshot(struct derivation *derivation, struct det_store_instance *instance)
+{
     const struct det_runtime *runtime = derivation->runtime;
     struct det_store_snapshot snapshot = { .loaded = { .data = derivation->data } };
     int r;
 
     r = runtime->ops->snapshot(runtime->store, instance, &snapshot);
     if (r == DET_ERR_NOT_FOUND)
-        return det_error_set(&derivation->error, DET_ERR_CORRUPT, "it has no snapshot");
+        return r;
     if (r < 0)
         return det_error_set(&derivation->error, r, "its snapshot: %s", det_error_text(r));
-    derivation->loaded = loaded;
-    loaded->head = snapshot.loaded.head;
-    loaded->data = derivation->data;
+    derivation->loaded->head = snapshot.loaded.head;
     if (snapshot.loaded.head.is_stopped)
         set_reason(derivation, snapshot.loaded.reason);
-    r = runtime->ops->events(
-        runtime->store, instance, loaded->head.sequence, derive_event, derivation);
+    return 0;
+}
+
+static int derive(
+    void *context, struct det_store_instance *instance, struct det_store_loaded *loaded)
+{
+    struct derivation *derivation = context;
+    const struct det_runtime *runtime = derivation->runtime;
+    int r;
+
+    derivation->loaded = loaded;
+    loaded->data = derivation->data;
+    r = begin_at_snapshot(derivation, instance);
+    if (r == DET_ERR_NOT_FOUND)
+        r = begin_at_start(derivation, instance);
+    if (r == 0)
+        r = runtime->ops->events(
+            runtime->store, instance, loaded->head.sequence, derive_event, derivation);
     if (!loaded->head.is_stopped)
         set_reason(derivation, NULL);
     return r;
@@ -99,7 +132,7 @@ static int explain(const struct derivation *derivation, const char *id, int r, s
     if (derivation->error.code == r)
         why = derivation->error.text;
     else if (r == DET_ERR_CORRUPT)
-        why = "what is derived from its snapshot and its events is not what its checksum is of";
+        why = "what is derived from its events is not what its checksum is of";
     else if (r == DET_ERR_EXISTS)
         why = "it is not damaged";
     return det_error_set(e, r, "%s %s cannot be repaired: %s", derivation->machine->name, id, why);

@@ -150,7 +150,11 @@ static void what_cannot_be_proven_is_left_as_it_is(void **unused)
         { "UPDATE instances SET state = 'PENDING';"
           "UPDATE events SET to_state = 'SHIPPED' WHERE event = 'CHARGED'",
           "does not fit the definition" },
-        { "UPDATE instances SET state = 'PENDING'; DELETE FROM snapshots", "it has no snapshot" },
+        { "UPDATE instances SET state = 'PENDING'; DELETE FROM snapshots; DELETE FROM starts",
+          "it has no snapshot, and what it began with is not kept" },
+        { "UPDATE instances SET state = 'PENDING'; DELETE FROM snapshots;"
+          "UPDATE starts SET data = x'00'",
+          NULL },
         { "UPDATE instances SET state = 'PENDING'; UPDATE snapshots SET visit = 77",
           "its snapshot: the checksum" },
         { "UPDATE instances SET state = 'PENDING', checksum = 1", "not what its checksum is of" },
@@ -171,7 +175,27 @@ static void what_cannot_be_proven_is_left_as_it_is(void **unused)
     }
 }
 
-static void without_a_snapshot_or_a_store_that_can_there_is_no_repair(void **unused)
+static void without_a_snapshot_it_begins_at_the_start(void **unused)
+{
+    struct order_data data;
+    struct det_instance after;
+    struct file file;
+
+    (void)unused;
+    file_open(&file, false);
+    damage(&file, "UPDATE instances SET data = zeroblob(40); DELETE FROM snapshots");
+    assert_int_equal(repair(&file), 0);
+    assert_int_equal(load(&file, &after, &data), 0);
+    assert_int_equal(after.state, PAID);
+    assert_int_equal(data.updates, 2);
+    file_close(&file);
+    file_open(&file, true);
+    damage(&file, "UPDATE instances SET visit = 5");
+    assert_int_equal(repair(&file), 0);
+    file_close(&file);
+}
+
+static void without_a_store_that_can_there_is_no_repair(void **unused)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
     struct file file;
@@ -184,8 +208,6 @@ static void without_a_snapshot_or_a_store_that_can_there_is_no_repair(void **unu
     file_open(&file, true);
     assert_int_equal(
         det_runtime_repair(file.f->runtime, file.f->order, "o-2", NULL), DET_ERR_NOT_FOUND);
-    damage(&file, "UPDATE instances SET visit = 5");
-    assert_int_equal(repair(&file), DET_ERR_CORRUPT);
     file_close(&file);
 }
 
@@ -237,7 +259,8 @@ int main(void)
         cmocka_unit_test(a_stop_is_derived_too),
         cmocka_unit_test(what_cannot_be_proven_is_left_as_it_is),
         cmocka_unit_test(what_could_not_be_repaired_for_want_of_memory_is_later),
-        cmocka_unit_test(without_a_snapshot_or_a_store_that_can_there_is_no_repair),
+        cmocka_unit_test(without_a_snapshot_it_begins_at_the_start),
+        cmocka_unit_test(without_a_store_that_can_there_is_no_repair),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

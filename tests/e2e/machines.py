@@ -642,6 +642,14 @@ def test_a_full_disk_is_told_and_nothing_is_lost():
     check(not Path("all.jsonl").exists())
 
 
+def test_a_limit_on_the_size_of_files_is_told_and_ends_nothing():
+    shop()
+    detent("send", "o-1", "ping", *STORE, code=1, strace=["prlimit", "--fsize=8192"],
+           err="File too large")
+    detent("send", "o-1", "ping", *STORE)
+    detent("store", "verify", *STORE, err="ok")
+
+
 def test_what_cannot_be_written_can_be_read():
     shop()
     if os.getuid() == 0:
