@@ -296,9 +296,10 @@ det_time det_errand_deadline(const struct det_runtime *runtime, const struct det
 /* Its own one, or the general one, complete. */
 struct det_effect_policy det_errand_policy(
     const struct det_runtime *runtime, const struct det_errand *errand);
-/* The wait before the next attempt. */
+/* The wait before the next attempt; somebody may want it not to be shorter than `least`. */
 det_time det_errand_backoff(
-    struct det_runtime *runtime, const struct det_effect_policy *policy, uint32_t attempt);
+    struct det_runtime *runtime, const struct det_effect_policy *policy, uint32_t attempt,
+    det_time least);
 
 /* ending.c: lock held before and after, but not meanwhile; the resident is free and fresh. Its last
  * attempt is recorded by a turn of the loop's batch. */

@@ -40,7 +40,7 @@ static int record(struct det_turn *turn, struct det_errand *errand)
 
     change.effect.last_error = DET_ERR_UNFINISHED;
     change.effect.next = det_add_time(
-        det_runtime_now(runtime), det_errand_backoff(runtime, &policy, errand->row.attempts));
+        det_runtime_now(runtime), det_errand_backoff(runtime, &policy, errand->row.attempts, 0));
     r = det_keep_commit(turn, &commit);
     det_shard_lock(runtime, turn->shard);
     if (r == 0) {
