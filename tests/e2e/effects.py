@@ -255,6 +255,7 @@ echo '{RECEIPT}'""")
     equal(state("o-1"), "charging")
     two = begin()
     wait_until(lambda: len(Path("inputs").read_text().splitlines()) == 2, "the second attempt")
+    detent("why", "o-1", out="charge: attempt 1 has begun, and no end of it is recorded")
     Path("go").touch()
     two.wait_for("o-1: charging -> paid")
     keys = [json.loads(line)["key"] for line in Path("inputs").read_text().splitlines()]
