@@ -184,6 +184,25 @@ if [ -e open ]; then echo '{RECEIPT}'; else echo 'the bank is closed' >&2; exit 
     one.stop()
 
 
+def test_a_command_that_forgets_its_answer_is_told():
+    script("charge.sh", "exit 0")
+    project("{command: [./charge.sh], attempts: 2, backoff: 10ms..20ms}")
+    one = begin()
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    one.wait_for(r"o-1: charge failed, attempt 2: exit code 0, and its answer names no event that "
+                 r"EFFECT\(charge\) lists; if that is all right, say exits: {0: nothing}")
+    wait_until(lambda: objects("retry", "--list"), "a dead letter")
+    detent("why", "o-1", out="nothing moves it by itself: an effect was given up")
+    one.stop()
+    project("{command: [./charge.sh], exits: {0: nothing}}")
+    one = begin()
+    detent("retry", "o-1")
+    wait_until(lambda: not objects("get", "o-1")[0].get("effects"), "its end")
+    equal(state("o-1"), "charging")
+    one.stop()
+
+
 def test_exit_codes_choose_the_event():
     script("charge.sh", "exit 3")
     project("{command: [./charge.sh], exits: {3: declined}}")
