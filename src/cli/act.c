@@ -139,7 +139,7 @@ int act_complain(struct act *act, int code, const struct det_error *error)
             error->code == code ? error->text : det_error_text(code));
     else if (code == DET_ERR_LOCKED && error->code == code)
         cli_complain(cli, "%s; 'detent why %s' says until when", error->text, act->id);
-    else if (code == DET_ERR_NOT_FOUND)
+    else if (code == DET_ERR_NOT_FOUND && !act->client)
         cli_complain(
             cli, "there is no %s '%s'; start it: detent start %s %s", machine, act->id, machine,
             act->id);

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import up
 from clients import detent, objects
-from machines import fail_syncs
+from machines import PARCEL, fail_syncs
 from up import Up, check, equal, wait_until
 
 ORDER = """#define FSM_NAME order
@@ -343,6 +343,16 @@ def test_a_file_in_use_is_told():
     check(two.process.returncode not in (0, -6), two.shown())
     check("a.db" in "\n".join(two.talk), two.shown())
     os.chdir("..")
+    one.stop()
+
+
+def test_a_machine_that_is_not_served_is_told():
+    project("{command: ['true']}")
+    one = begin()
+    Path("other.fsm").write_text(PARCEL.replace("parcel", "other"))
+    detent("start", "other.fsm", "n-1", code=3,
+           err="the detent up that has this store does not serve other; add it to detent.yaml, or "
+               "stop it")
     one.stop()
 
 
