@@ -290,7 +290,7 @@ static void what_cannot_be_served_is_told(void **state)
     expect_refusal(
         *state,
         "version: 1\nstore: nosuch:x\nmachines: {order: {effects: {charge: {command: ls}}}}\n",
-        CLI_FAILURE, "nosuch");
+        CLI_USAGE, "nosuch");
     expect_refusal(
         *state,
         "version: 1\nstore: sqlite:no/such/x\nmachines: {order: {effects: {charge: {command: "

@@ -393,6 +393,23 @@ def test_what_is_wrong_in_the_file_is_told_at_its_place():
     check(not Path("detent.db").exists())
 
 
+def test_all_that_is_wrong_is_told_at_once():
+    project("{command: [./nothing]}\n      send_mail: {command: ['true']}", store="mysql://x/y")
+    Path("two.fsm").write_text(PARCEL)
+    with Path("detent.yaml").open("a") as file:
+        file.write("  parcel: {spec: two.fsm, effects: {fly: {command: ['true']}}}\n"
+                   "  lost: {effects: {}}\n")
+    done = detent("check", "detent.yaml", code=2)
+    for text in ('detent.yaml:2:8: error: there is no store of the kind "mysql"',
+                 "./nothing: there is no such program", "order has no effect 'send_mail'",
+                 "parcel has no effect 'fly'", "lost.fsm: there is no such spec"):
+        equal((text, done.stderr.count(text)), (text, 1))
+    project("{command: ['true']}", store="'postgres://[::1/x'")
+    for words in (("check", "detent.yaml"), ("up",)):
+        detent(*words, code=2, err="detent.yaml:2:8: error: the URL of the store is not one that "
+                                   "libpq takes: ")
+
+
 def test_functions_in_c_are_refused():
     project("{command: ['true']}")
     Path("order.fsm").write_text(ORDER.replace(
