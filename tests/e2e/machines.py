@@ -413,6 +413,11 @@ def test_cancel_is_for_good():
     equal(one("get", "o-1", *STORE)["reason"], "no stock")
     equal(objects("timers", *STORE), [])
     detent("cancel", "o-9", *STORE, code=3)
+    detent("start", "order", "o-2", *STORE)
+    detent("send", "o-2", "pay", *STORE, *PAY)
+    detent("send", "o-2", "ship", *STORE, out="charging -> gone")
+    detent("cancel", "o-2", *STORE, code=6, err="o-2 has ended in gone")
+    equal(one("get", "o-2", *STORE)["stopped"], False)
 
 
 def bury():
