@@ -572,6 +572,21 @@ def test_a_lock_is_told_with_its_holder():
     detent("get", "o-1", *STORE)
 
 
+def test_why_says_that_nobody_serves_the_store():
+    shop("o-1", "o-2")
+    nobody = "nobody serves this store: start 'detent up', or your program"
+    check(nobody not in detent("why", "o-1", *STORE).stdout)
+    detent("send", "o-1", "pay", *STORE, *PAY)
+    with database() as data:
+        data.execute("UPDATE timers SET due = 1")
+    for name in ("o-1", "o-2"):
+        detent("why", name, *STORE, out=f"so         {nobody}")
+    with open("orders.db.lock", "r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for name in ("o-1", "o-2"):
+            check(nobody not in detent("why", name, *STORE).stdout)
+
+
 def every_command():
     return (("get", "o-1"), ("list",), ("send", "o-1", "ping"), ("start", "order.fsm", "o-2"),
             ("store", "verify"), ("timers",), ("why", "o-1"), ("cancel", "o-1"))
