@@ -162,7 +162,8 @@ static int read_text(struct act *act, const char *text, struct cli_text *file)
 }
 
 int act_read_json(
-    struct act *act, const char *text, const struct det_record *record, unsigned flags, void *value)
+    struct act *act, const char *what, const char *text, const struct det_record *record,
+    unsigned flags, void *value)
 {
     struct det_error error = { 0 };
     struct cli_text file = { 0 };
@@ -176,7 +177,9 @@ int act_read_json(
     r = det_record_from_json(
         record, file.data ? file.data : text, file.data ? file.size : strlen(text), flags, value,
         &error);
-    if (r < 0)
+    if (r == DET_ERR_UNKNOWN_FIELD && record == det_empty_record())
+        cli_complain(act->store.cli, "--data: %s carries no data", what);
+    else if (r < 0)
         cli_complain(act->store.cli, "--data: %s", error.text);
     if (file.data)
         cli_text_free(act->store.cli, &file);
@@ -212,8 +215,9 @@ void act_report(struct act *act, const char *event, const struct det_sent *sent)
         print_object(act, event, sent);
     else if (sent->is_duplicate)
         cli_print(
-            cli, "%s: was done before, as event %llu: %s\n", act->id,
-            (unsigned long long)sent->sequence, state);
+            cli, "%s: was done before, as event %llu%s%s%s: %s\n", act->id,
+            (unsigned long long)sent->sequence, event ? " (" : "", event ? event : "",
+            event ? ")" : "", state);
     else if (sent->outcome == DET_IGNORED)
         cli_print(cli, "%s: %s: ignored in %s\n", act->id, event, state);
 }

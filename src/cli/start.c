@@ -38,7 +38,8 @@ static int start_with(struct act *act, const struct starting *starting, void *da
     int code, r;
 
     code = act_read_json(
-        act, values[OPTION_DATA], det_machine_data(act->machine), DET_TEXT_PARTIAL, data);
+        act, act->machine->name, values[OPTION_DATA], det_machine_data(act->machine),
+        DET_TEXT_PARTIAL, data);
     if (code != CLI_OK)
         return code;
     r = act_start(act, data, values[OPTION_ID], &sent, &error);

@@ -153,8 +153,8 @@ static int find_url(struct cli_store *store)
     }
     if (!url) {
         cli_complain(
-            store->cli, "which store? --store sqlite:FILE or --store postgres://...; or a "
-                        "detent.yaml with 'store: sqlite:FILE'");
+            store->cli, "which store? --store sqlite:FILE or --store postgres://..., or the "
+                        "variable DETENT_STORE, or a detent.yaml with 'store: sqlite:FILE'");
         return CLI_USAGE;
     }
     store->address = det_arena_copy(&store->arena, url);

@@ -145,6 +145,7 @@ def test_the_output_is_the_same_with_and_without_a_server():
              ("send", "o-1", "ping"), ("send", "o-1", "ship"), ("send", "o-1", "nope"),
              ("send", "o-1", "ping", "--expect", "9"), ("send", "o-1", "expired"),
              ("send", "o-1", "ping", "--id", "p"), ("send", "o-1", "ping", "--id", "p"),
+             ("send", "o-1", "ship", "--id", "p"),
              ("send", "o-9", "ping"), ("send", "o-1", "pay", "--data", '{"cents": 1}'),
              ("cancel", "o-2", "--reason", "enough"), ("cancel", "o-2"), ("send", "o-2", "ping"),
              ("retry", "o-1"), ("start", "parcel", "p-1"), ("cancel", "o-9")]

@@ -246,9 +246,11 @@ def test_an_event_id_is_taken_once():
     shop()
     detent("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1", out="pending -> charging")
     detent("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1",
-           out="o-1: was done before, as event 1: charging")
+           out="o-1: was done before, as event 1 (pay): charging")
     again = one("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1")
     check(again["duplicate"])
+    detent("send", "o-1", "ping", *STORE, "--id", "p-1", code=4,
+           err="the id 'p-1' was used before: event 1 was pay, not ping; nothing was done")
     detent("send", "o-1", "ping", *STORE, "--id", "no id", code=2)
     detent("start", "order", "o-2", *STORE, "--id", "s-1")
     detent("start", "order", "o-2", *STORE, "--id", "s-1", out="was done before")
@@ -278,13 +280,14 @@ def test_what_is_wrong_is_told_with_what_is_right():
     detent("send", "order-1", "pay", *STORE, "--data", "{", code=2, err="--data: ")
     detent("send", "order-1", "pay", *STORE, "--data", '{"card":"1","cents":-1}', code=2,
            err="cents")
-    detent("send", "order-1", "ping", *STORE, "--data", '{"x":1}', code=2, err="x")
+    detent("send", "order-1", "ping", *STORE, "--data", '{"x":1}', code=2,
+           err="--data: ping carries no data")
     detent("start", "ordre", "o", *STORE, code=3, err="did you mean 'order'?")
     detent("start", "order", "o", *STORE, "--data", '{"nota": "x"}', code=2, err="nota")
     detent("start", "order", "no spaces", *STORE, code=2)
     detent("list", "--state", "pendign", *STORE, code=3, err="did you mean 'pending'?")
     detent("list", "--running", "--stopped", *STORE, code=2)
-    detent("get", "order-1", code=2, err="which store?")
+    detent("get", "order-1", code=2, err=["which store?", "DETENT_STORE"])
     detent("get", "order-1", "--store", "orders.db", code=2, err="did you mean sqlite:orders.db?")
     detent("get", "order-1", "--store", "memory:", code=2, err="gone with each command")
     detent("get", "order-1", "--store", "mysql:x", code=2, err="no store of the kind")
@@ -293,6 +296,9 @@ def test_what_is_wrong_is_told_with_what_is_right():
     check(not Path("none.db").exists() and not Path("none.db.lock").exists())
     detent("get", "order-1", *STORE, "--machine", "none.fsm", code=3, err="none.fsm")
     detent("get", "order-1", *STORE, "--machine", "parcel", code=3, err="no machine 'parcel'")
+    Path("parcel.fsm").write_text(PARCEL)
+    detent("start", "parcel.fsm", "o", *STORE, "--data", '{"x":1}', code=2,
+           err="--data: parcel carries no data")
 
 
 def test_a_deferred_event_follows_by_itself():
