@@ -151,7 +151,7 @@ static bool read_query(struct listing *listing, struct cli *cli)
         return false;
     }
     if (args->values[OPTION_LIMIT] &&
-        !cli_args_number(cli, "--limit", args->values[OPTION_LIMIT], 1, UINT32_MAX, &limit))
+        !cli_args_number(cli, "limit", args->values[OPTION_LIMIT], 1, UINT32_MAX, &limit))
         return false;
     listing->limit = (size_t)limit;
     listing->query.after = args->values[OPTION_AFTER];
@@ -160,7 +160,7 @@ static bool read_query(struct listing *listing, struct cli *cli)
                                                             : DET_STORE_ANY;
     if (!args->values[OPTION_OLDER])
         return true;
-    if (!cli_args_span(cli, "--older", args->values[OPTION_OLDER], 1, &older))
+    if (!cli_args_span(cli, "older", args->values[OPTION_OLDER], 1, &older))
         return false;
     /* The store's clock is known once it is open. */
     listing->query.moved_before = older;

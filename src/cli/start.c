@@ -139,7 +139,7 @@ static bool read_words(struct cli *cli, struct starting *starting)
     starting->id = args->operands[1];
     starting->timeout = DET_NEVER;
     return !args->values[OPTION_TIMEOUT] ||
-           cli_args_span(cli, "--timeout", args->values[OPTION_TIMEOUT], 0, &starting->timeout);
+           cli_args_span(cli, "timeout", args->values[OPTION_TIMEOUT], 0, &starting->timeout);
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)

@@ -256,6 +256,12 @@ def test_an_event_id_is_taken_once():
     detent("start", "order", "o-2", *STORE, "--id", "s-1", out="was done before")
     detent("start", "order", "o-2", *STORE, code=4, err="'o-2' of order is there already")
     equal(len(objects("history", "o-1", *STORE)), 2)
+    detent("send", "o-1", "ping", *STORE)
+    with database() as data:
+        data.execute("UPDATE events SET previous = 0 WHERE sequence = 2")
+        data.execute("DELETE FROM events WHERE sequence < 2")
+        data.execute("DELETE FROM starts")
+    detent("send", "o-1", "ping", *STORE, "--id", "p-1", out="was done before, as event 1: ")
 
 
 def test_expect_holds_or_nothing_happens():
@@ -263,7 +269,9 @@ def test_expect_holds_or_nothing_happens():
     detent("send", "o-1", "ping", *STORE)
     detent("send", "o-1", "ping", *STORE, "--expect", "5", code=4, err="5")
     detent("send", "o-1", "ping", *STORE, "--expect", "1")
-    detent("send", "o-1", "ping", *STORE, "--expect", "0", code=2, err="--expect")
+    for wrong, why in (("x", "detent send: --expect is a whole number"),
+                       ("0", "--expect 0 is not possible: 0 stands for any number")):
+        detent("send", "o-1", "ping", *STORE, "--expect", wrong, code=2, err=why)
     equal(one("get", "o-1", *STORE)["sequence"], 2)
 
 
@@ -361,8 +369,8 @@ def test_lists_are_filtered_and_paged():
     equal(ids("--older", "1ns"), ["a", "b", "c", "d"])
     detent("list", *STORE, "-n", "2", err="There are more: --after b")
     detent("list", *STORE, "--older", "1h", err="There are no such instances.")
-    detent("list", *STORE, "--limit", "0", code=2)
-    detent("list", *STORE, "--older", "soon", code=2)
+    detent("list", *STORE, "--limit", "0", code=2, err="list: --limit is a whole number")
+    detent("list", *STORE, "--older", "soon", code=2, err="list: --older is a time")
 
 
 def test_history_has_a_beginning_and_an_end():
