@@ -68,8 +68,9 @@ static int find_event(struct sending *sending)
 
 /* What an id was used for. */
 struct used_id {
+    const struct det_machine *machine;
     uint64_t sequence;
-    int event; /* -1: it is not kept any more */
+    const char *name; /* of the event; NULL: it is not kept any more */
 };
 
 static int take_used(void *context, const struct det_store_event *row)
@@ -77,7 +78,8 @@ static int take_used(void *context, const struct det_store_event *row)
     struct used_id *used = context;
 
     if (row->sequence == used->sequence)
-        used->event = row->event;
+        used->name =
+            row->event == UINT16_MAX ? "a stop by hand" : used->machine->events[row->event].name;
     return 1;
 }
 
@@ -87,6 +89,10 @@ static int find_used(struct act *act, struct used_id *used)
     struct instance instance;
     int code, r;
 
+    if (used->sequence == 0) {
+        used->name = "its start";
+        return CLI_OK;
+    }
     code = instance_open(&act->store, act->machine, act->id, &instance);
     if (code != CLI_OK)
         return code;
@@ -100,21 +106,20 @@ static int find_used(struct act *act, struct used_id *used)
 static int report_again(struct sending *sending, const struct det_sent *sent)
 {
     struct act *act = &sending->act;
-    const struct det_machine *machine = act->machine;
-    struct used_id used = { .sequence = sent->sequence, .event = -1 };
-    int code = sent->sequence ? find_used(act, &used) : CLI_OK;
+    const char *wanted = act->machine->events[sending->kind].name;
+    struct used_id used = { .machine = act->machine, .sequence = sent->sequence };
+    int code = find_used(act, &used);
 
     if (code != CLI_OK)
         return code;
-    if (used.event < 0 || used.event == (int)sending->kind) {
-        act_report(act, used.event < 0 ? NULL : machine->events[sending->kind].name, sent);
+    if (!used.name || strcmp(used.name, wanted) == 0) {
+        act_report(act, used.name, sent);
+        act_tell_pending(act);
         return CLI_OK;
     }
     cli_complain(
         act->store.cli, "the id '%s' was used before: event %llu was %s, not %s; nothing was done",
-        sending->options.event_id, (unsigned long long)sent->sequence,
-        used.event == UINT16_MAX ? "a stop by hand" : machine->events[used.event].name,
-        machine->events[sending->kind].name);
+        sending->options.event_id, (unsigned long long)sent->sequence, used.name, wanted);
     return CLI_CONFLICT;
 }
 

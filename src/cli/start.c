@@ -43,6 +43,9 @@ static int start_with(struct act *act, const struct starting *starting, void *da
     if (code != CLI_OK)
         return code;
     r = act_start(act, data, values[OPTION_ID], &sent, &error);
+    /* The id is that of an event, not of its start. */
+    if (r == 0 && sent.is_duplicate && sent.sequence != 0)
+        r = DET_ERR_EXISTS;
     if (r < 0)
         return act_complain(act, r, &error);
     act_report(act, NULL, &sent);

@@ -254,6 +254,10 @@ def test_an_event_id_is_taken_once():
     detent("send", "o-1", "ping", *STORE, "--id", "no id", code=2)
     detent("start", "order", "o-2", *STORE, "--id", "s-1")
     detent("start", "order", "o-2", *STORE, "--id", "s-1", out="was done before")
+    detent("send", "o-2", "ping", *STORE, "--id", "s-1", code=4,
+           err="the id 's-1' was used before: event 0 was its start, not ping; nothing was done")
+    detent("start", "order", "o-1", *STORE, "--id", "p-1", code=4,
+           err="'o-1' of order is there already")
     detent("start", "order", "o-2", *STORE, code=4, err="'o-2' of order is there already")
     equal(len(objects("history", "o-1", *STORE)), 2)
     detent("send", "o-1", "ping", *STORE)
