@@ -22,6 +22,7 @@ static const struct {
          "due_at bigint NOT NULL, attempts bigint NOT NULL, owner text NOT NULL, "
          "submitted_at bigint NOT NULL, ended_at bigint NOT NULL, reason text NOT NULL, "
          "UNIQUE (queue, id)) WITH (fillfactor = 80)" },
+    { 1, "ALTER TABLE @jobs ADD COLUMN lost bigint NOT NULL DEFAULT 0" },
     { 1, "CREATE INDEX IF NOT EXISTS jobs_due ON @jobs (queue, state, due_at, key)" },
     { 1, "CREATE INDEX IF NOT EXISTS jobs_ended ON @jobs (ended_at) WHERE ended_at > 0" },
     { 1, "CREATE TABLE IF NOT EXISTS @schedules (name text COLLATE \"C\" PRIMARY KEY, "

@@ -108,7 +108,9 @@ static void a_store_of_schema_1_that_has_the_tables_is_upgraded_too(void **state
     old_init(&old);
     old_open(&old);
     det_store_close(old.pad.store);
-    free(ask(&old, "DROP TABLE @starts; UPDATE @store SET schema = 1"));
+    free(
+        ask(&old, "DROP TABLE @starts; ALTER TABLE @jobs DROP COLUMN lost; "
+                  "UPDATE @store SET schema = 1"));
     old_open(&old);
     check_old_store(&old.pad);
     old.pad.store->ops->release(old.pad.store, old.pad.instance);
@@ -198,6 +200,31 @@ static void an_upgrade_that_fails_changes_nothing(void **state)
     old_deinit(&old);
 }
 
+static int start_of(struct pad *pad, struct det_store_start *ret, struct pad_data *data)
+{
+    *ret = (struct det_store_start){ .data = data };
+    return pad->store->ops->start(pad->store, pad->instance, ret);
+}
+
+/* It knows of events only, and goes on until it is opened again. */
+static void the_start_behind_which_an_older_program_pruned_is_not_told(void **state)
+{
+    struct pad *pad = desk_open();
+    struct det_store_start start;
+    struct pad_data data;
+
+    (void)state;
+    assert_int_equal(start_of(pad, &start, &data), 0);
+    assert_int_equal(send(pad, BARE, NULL), 0);
+    assert_int_equal(send(pad, BARE, NULL), 0);
+    assert_int_equal(start_of(pad, &start, &data), 0);
+    free(sql(pad->store, "DELETE FROM @events WHERE sequence = 1"));
+    assert_int_equal(start_of(pad, &start, &data), DET_ERR_NOT_FOUND);
+    free(sql(pad->store, "DELETE FROM @events"));
+    assert_int_equal(start_of(pad, &start, &data), DET_ERR_NOT_FOUND);
+    desk_close(pad);
+}
+
 static void *open_it(void *context)
 {
     struct old *old = context;
@@ -268,6 +295,7 @@ int main(void)
         cmocka_unit_test(what_an_older_store_lacks_is_listed_up_to_a_limit),
         cmocka_unit_test(an_older_store_that_lacks_more_than_the_upgrade_brings_stays_as_it_was),
         cmocka_unit_test(an_upgrade_that_fails_changes_nothing),
+        cmocka_unit_test(the_start_behind_which_an_older_program_pruned_is_not_told),
         cmocka_unit_test(of_those_who_come_at_once_one_upgrades_and_all_go_on),
         cmocka_unit_test(without_memory_a_store_stays_what_it_was),
     };
