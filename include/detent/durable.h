@@ -73,10 +73,12 @@ struct det_durable_options {
     size_t work_count; /* 0: it only submits, and runs nothing */
     const struct det_durable_schedule *schedules;
     size_t schedule_count;
-    det_time lease;        /* 0: 30 s */
-    det_time poll;         /* what other processes put is seen within this; 0: 1 s */
-    det_time kept;         /* how long an ended one, and so its id, is remembered; 0: 7 days */
-    uint32_t attempts_max; /* then it has failed; 0: 20 */
+    det_time lease; /* 0: 30 s */
+    det_time poll;  /* what other processes put is seen within this; 0: 1 s */
+    det_time kept;  /* how long an ended one, and so its id, is remembered; 0: 7 days */
+    /* So many that nobody has ended, since their process died or was cut off: then it has failed.
+     * What was stopped with its process, or is not known here, does not count. 0: 20 */
+    uint32_t attempts_max;
 };
 
 DET_API int det_durable_open(

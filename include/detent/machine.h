@@ -78,7 +78,8 @@ struct det_effect_call {
     const char *key;  /* the same on every attempt, for ever: "order/order-42/3/0" */
     uint32_t attempt; /* from 1 */
     det_time now;     /* wall time of this attempt */
-    /* An attempt that fails may set it: so long until the next one, instead of the backoff. */
+    /* An attempt that fails may set it: so long at least until the next one. Where the backoff is
+     * longer that counts; the jitter comes on top of either. */
     det_time retry_after;
 };
 

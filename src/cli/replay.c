@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "cli/evolve.h"
 #include "cli/line.h"
+#include "cli/whole.h"
 #include "machine/replay.h"
 
 enum {
@@ -32,6 +33,7 @@ struct rerun {
     struct evolve evolve;
     struct det_replay replay;
     const char *id;
+    uint64_t told; /* the last event of this one that was different */
     uint64_t instances, events, drifts, unreadable;
 };
 
@@ -91,8 +93,10 @@ static int take_event(void *context, const struct det_store_event *row)
 
     if (row->event != UINT16_MAX)
         event.event = evolve_rename(evolve, DET_NAME_EVENT, stored->events[row->event].name);
-    if (!det_replay_step(&rerun->replay, &event, &drift))
+    if (!det_replay_step(&rerun->replay, &event, &drift) && row->sequence > rerun->told) {
+        rerun->told = row->sequence;
         tell(rerun, &drift);
+    }
     return cli_is_stopped(evolve->cli) ? 1 : 0;
 }
 
@@ -113,9 +117,13 @@ static int begin(struct rerun *rerun, const struct det_store_loaded *loaded)
     return 0;
 }
 
-static int walk_events(struct rerun *rerun, const struct det_store_loaded *loaded)
+/* When some are gone that others may have deleted meanwhile, it is not for us to tell. */
+static int walk_events(struct rerun *rerun, const struct det_store_loaded *loaded, bool is_last)
 {
     struct evolve *evolve = &rerun->evolve;
+    const struct whole whole = {
+        .loaded = loaded, .allows_holes = is_last, .visit = take_event, .context = rerun
+    };
     const char *state = evolve->stored->states[loaded->head.state].name;
     struct det_replay_drift drift;
     int r;
@@ -123,7 +131,7 @@ static int walk_events(struct rerun *rerun, const struct det_store_loaded *loade
     r = begin(rerun, loaded);
     if (r < 0)
         return r;
-    r = evolve->store.ops->events(evolve->store.store, loaded->instance, 0, take_event, rerun);
+    r = whole_events(&evolve->store, &whole);
     if (r != 0)
         return r;
     if (!det_replay_end(
@@ -179,14 +187,17 @@ static int replay_one(struct rerun *rerun, const char *id)
     size_t size = det_machine_data(evolve->stored)->size;
     struct det_store_loaded loaded = { .data = det_alloc_zero(allocator, size) };
     const struct cli_store *store = &evolve->store;
-    int r;
+    int r = DET_ERR_BUSY;
 
     if (!loaded.data)
         return cli_no_memory(evolve->cli);
     rerun->id = id;
-    r = store->ops->load(store->store, evolve->stored, id, &rows, &loaded);
-    if (r == 0) {
-        r = walk_events(rerun, &loaded);
+    rerun->told = 0;
+    for (int i = 1; r == DET_ERR_BUSY && i <= WHOLE_TRIES; i++) {
+        r = store->ops->load(store->store, evolve->stored, id, &rows, &loaded);
+        if (r < 0)
+            break;
+        r = walk_events(rerun, &loaded, i == WHOLE_TRIES);
         store->ops->release(store->store, loaded.instance);
     }
     det_free(allocator, loaded.data, size);

@@ -4,11 +4,13 @@
 /* store_export.c - `detent store export`: all of a store as sealed lines. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "cli/instance.h"
 #include "cli/seal.h"
 #include "cli/store_verbs.h"
+#include "cli/whole.h"
 
 struct exporter {
     struct cli_store *store;
@@ -215,15 +217,12 @@ static int write_head_of(struct exporter *exporter)
     return r < 0 ? cli_store_complain(exporter->store, r, NULL) : end(exporter);
 }
 
-/* Events that somebody else has added since the head was read are not part of this. */
 static int write_event(void *context, const struct det_store_event *row)
 {
     struct exporter *exporter = context;
     const struct det_machine *machine = exporter->machine;
     struct line *line = &exporter->line;
 
-    if (row->sequence > exporter->instance->loaded.head.sequence)
-        return 0;
     begin(exporter, "event");
     line_number(line, "sequence", row->sequence);
     line_number(line, "visit", row->visit);
@@ -253,37 +252,86 @@ static int see_first(void *context, const struct det_store_event *row)
     return row->sequence == 1 ? 1 : 0;
 }
 
-static int write_all_of(struct exporter *exporter)
+/* An exit code; `ret_is_whole` is false when events are missing, which is not told. */
+static int write_all_of(struct exporter *exporter, bool *ret_is_whole)
 {
-    const struct cli_store *store = exporter->store;
-    struct det_store_instance *handle = exporter->instance->loaded.instance;
-    int code, r;
+    const struct det_store_loaded *loaded = &exporter->instance->loaded;
+    struct whole whole = { .loaded = loaded, .visit = see_first, .context = exporter };
+    int code = CLI_OK, r;
 
     exporter->first = exporter->moves = 0;
-    r = store->ops->events(store->store, handle, 0, see_first, exporter);
+    r = whole_events(exporter->store, &whole);
     if (exporter->first == 1)
-        exporter->moves = exporter->instance->loaded.head.transition_count;
-    code = r < 0 ? cli_store_complain(exporter->store, r, NULL) : write_head_of(exporter);
-    if (code != CLI_OK || !exporter->first)
-        return code;
-    r = store->ops->events(store->store, handle, 0, write_event, exporter);
-    return r < 0 ? cli_store_complain(exporter->store, r, NULL) : CLI_OK;
+        exporter->moves = loaded->head.transition_count;
+    if (r >= 0)
+        code = write_head_of(exporter);
+    if (r >= 0 && code == CLI_OK && exporter->first) {
+        whole.first = exporter->first;
+        whole.visit = write_event;
+        r = whole_events(exporter->store, &whole);
+    }
+    *ret_is_whole = r != DET_ERR_BUSY;
+    return r < 0 && *ret_is_whole ? cli_store_complain(exporter->store, r, NULL) : code;
+}
+
+/* Where an instance begins, so that it can be written again. */
+struct mark {
+    off_t offset;
+    struct seal seal;
+    uint64_t events;
+};
+
+static bool go_back(struct exporter *exporter, const struct mark *mark)
+{
+    exporter->seal = mark->seal;
+    exporter->events = mark->events;
+    return mark->offset >= 0 && fflush(exporter->file) == 0 &&
+           fseeko(exporter->file, mark->offset, SEEK_SET) == 0 &&
+           ftruncate(fileno(exporter->file), mark->offset) == 0;
+}
+
+/* Somebody deletes its events faster than they are written, or they are lost. */
+static int complain_of_holes(const struct exporter *exporter, const char *id, bool is_final)
+{
+    cli_complain(
+        exporter->store->cli, "%s '%s': events are missing%s", exporter->machine->name, id,
+        is_final ? ", whenever it is read; 'detent store verify' says whether it is damaged"
+                 : ", since old ones were deleted meanwhile; export it to a file, or again");
+    return CLI_FAILURE;
+}
+
+/* What is deleted meanwhile is found out when some of it is written already. */
+static int write_until_whole(struct exporter *exporter, struct det_machine *machine, const char *id)
+{
+    const struct mark mark = { ftello(exporter->file), exporter->seal, exporter->events };
+    struct instance instance;
+    bool is_whole = false;
+    int code = CLI_OK;
+
+    for (int i = 0; code == CLI_OK && !is_whole; i++) {
+        if (i == WHOLE_TRIES)
+            return complain_of_holes(exporter, id, true);
+        if (i > 0 && !go_back(exporter, &mark))
+            return complain_of_holes(exporter, id, false);
+        code = instance_open(exporter->store, machine, id, &instance);
+        if (code != CLI_OK)
+            return code;
+        exporter->instance = &instance;
+        code = write_all_of(exporter, &is_whole);
+        instance_close(&instance);
+    }
+    return code;
 }
 
 static int write_instance(void *context, struct det_machine *machine, const char *id)
 {
     struct exporter *exporter = context;
-    struct instance instance;
-    int code = instance_open(exporter->store, machine, id, &instance);
+    int code;
 
-    if (code != CLI_OK)
-        return code;
-    exporter->instance = &instance;
     exporter->instances++;
     if (exporter->total)
         cli_progress(exporter->store->cli, "exporting", exporter->instances, exporter->total);
-    code = write_all_of(exporter);
-    instance_close(&instance);
+    code = write_until_whole(exporter, machine, id);
     if (code == CLI_OK && ferror(exporter->file))
         code = CLI_FAILURE;
     return code;

@@ -171,8 +171,10 @@ static struct memory_job *look_through(
 
         if (strcmp(job->row.queue, claim->queue) != 0)
             continue;
-        if (is_held(&job->row) && job->row.due_at <= now)
+        if (is_held(&job->row) && job->row.due_at <= now) {
+            job->row.lost += job->row.state == DET_JOB_RUNNING;
             set_due(&job->row, 0, now);
+        }
         if (is_held(&job->row) && job->row.due_at < *ret_next)
             *ret_next = job->row.due_at;
         running += job->row.state == DET_JOB_RUNNING;
@@ -309,7 +311,7 @@ static void retry_job(struct memory_store *store, struct memory_job *job)
     det_list_remove(&job->node);
     det_list_append(&store->jobs, &job->node);
     job->row.key = ++store->last_job;
-    job->row.attempts = 0;
+    job->row.attempts = job->row.lost = 0;
     job->row.submitted_at = det_memory_now(&store->store);
     job->row.ended_at = 0;
     job->reason[0] = 0;

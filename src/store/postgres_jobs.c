@@ -99,6 +99,7 @@ static int read_job(const PGresult *rows, int row, struct det_job_row *ret)
         .submitted_at = det_postgres_number(rows, row, 9),
         .ended_at = det_postgres_number(rows, row, 10),
         .reason = det_postgres_text(rows, row, 11),
+        .lost = (uint32_t)det_postgres_number(rows, row, 12),
     };
     return det_jobs_state_find(det_postgres_text(rows, row, 5), &ret->state);
 }

@@ -133,6 +133,7 @@ static int read_job(struct sqlite_call *call, struct det_job_row *ret)
         .submitted_at = det_sqlite_get_number(call, 9),
         .ended_at = det_sqlite_get_number(call, 10),
         .reason = det_sqlite_get_text(call, 11, false),
+        .lost = (uint32_t)det_sqlite_get_number(call, 12),
     };
     r = det_jobs_state_find(det_sqlite_get_text(call, 5, false), &ret->state);
     return call->code != SQLITE_OK ? det_sqlite_error(call->code) : r;

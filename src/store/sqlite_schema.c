@@ -143,6 +143,7 @@ static const struct column columns[] = {
     { "jobs", "submitted_at", "INTEGER NOT NULL" },
     { "jobs", "ended_at", "INTEGER NOT NULL" },
     { "jobs", "reason", "TEXT NOT NULL" },
+    { "jobs", "lost", "INTEGER NOT NULL DEFAULT 0" },
     { "schedules", "name", "TEXT PRIMARY KEY NOT NULL" },
     { "schedules", "next_at", "INTEGER NOT NULL" },
     { "schedules", "last_at", "INTEGER NOT NULL" },

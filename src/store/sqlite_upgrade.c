@@ -16,6 +16,7 @@ static const char *const upgrades[DET_SQLITE_SCHEMA] = {
           " state TEXT NOT NULL, due_at INTEGER NOT NULL, attempts INTEGER NOT NULL,"
           " owner TEXT NOT NULL, submitted_at INTEGER NOT NULL, ended_at INTEGER NOT NULL,"
           " reason TEXT NOT NULL, UNIQUE (queue, id));"
+          "ALTER TABLE jobs ADD COLUMN lost INTEGER NOT NULL DEFAULT 0;"
           "CREATE INDEX IF NOT EXISTS jobs_due ON jobs (queue, state, due_at);"
           "CREATE INDEX IF NOT EXISTS jobs_ended ON jobs (ended_at) WHERE ended_at > 0;"
           "CREATE TABLE IF NOT EXISTS schedules (name TEXT PRIMARY KEY NOT NULL,"

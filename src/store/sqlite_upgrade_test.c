@@ -97,7 +97,9 @@ static void a_store_of_schema_1_that_has_the_tables_is_upgraded_too(void **state
     old_shelf(&shelf);
     assert_int_equal(shelf_open(&shelf), 0);
     shelf_close(&shelf);
-    shelf_exec(&shelf, "DROP TABLE starts; PRAGMA user_version = 1; UPDATE store SET schema = 1");
+    shelf_exec(
+        &shelf, "DROP TABLE starts; ALTER TABLE jobs DROP COLUMN lost;"
+                "PRAGMA user_version = 1; UPDATE store SET schema = 1");
     assert_int_equal(shelf_open(&shelf), 0);
     check_old_store(&shelf.pad);
     shelf_deinit(&shelf);

@@ -110,6 +110,7 @@ static int keep_claimed(void *context, const struct det_job_row *row)
     if (det_buffer_status(texts) < 0)
         return det_buffer_status(texts);
     runner->key = row->key;
+    runner->lost = row->lost;
     runner->work = texts->data;
     runner->job = (struct det_durable_job){
         .queue = runner->durable->options.queue,

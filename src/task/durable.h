@@ -22,6 +22,7 @@ struct durable_runner {
     struct det_durable_job job;
     const char *work;
     uint64_t key;
+    uint32_t lost;      /* claims of it that nobody has ended */
     det_time lease_end; /* BOOT, and rather too early: before it the claim has not lapsed */
 };
 

@@ -305,7 +305,7 @@ void det_durable_attempt(struct durable_runner *runner, det_time begun)
     const struct det_durable_work *work = find_work(runner);
 
     runner->lease_end = begun + options->lease;
-    if (runner->job.attempt > options->attempts_max)
+    if (runner->lost >= options->attempts_max)
         end_claim(runner, DET_JOB_FAILED, 0, "it was begun too often and has never ended");
     else if (!work)
         end_claim(runner, DET_JOB_DELAYED, UNKNOWN_AGAIN, "there is no such work here");

@@ -15,7 +15,7 @@ struct shown {
     size_t body_size;
     enum det_job_state state;
     det_time due_at, submitted_at, ended_at;
-    uint32_t attempts;
+    uint32_t attempts, lost;
 };
 
 struct listed {
@@ -41,6 +41,7 @@ static int show(void *context, const struct det_job_row *job)
     shown->submitted_at = job->submitted_at;
     shown->ended_at = job->ended_at;
     shown->attempts = job->attempts;
+    shown->lost = job->lost;
     return 0;
 }
 
@@ -121,6 +122,13 @@ static int end(struct box *box, const struct shown *job, enum det_job_state stat
     struct det_job_end how = { job->key, job->attempts, state, run_at, "why" };
 
     return box->store->ops->jobs->end(box->store, &how);
+}
+
+static int change(struct box *box, enum det_job_verb verb, const char *id)
+{
+    struct det_job_change how = { verb, "q", id, "by hand" };
+
+    return box->store->ops->jobs->change(box->store, &how);
 }
 
 static struct listed list(struct box *box, const char *queue, uint64_t after, size_t limit)
@@ -367,6 +375,30 @@ static void a_claim_that_lapses_is_claimed_again_and_the_old_one_counts_no_more(
     assert_int_equal(end(box, &again, DET_JOB_DONE, 0), 0);
 }
 
+static void only_claims_that_nobody_ended_are_counted_as_lost(void **state)
+{
+    struct box *box = *state;
+    struct shown a;
+
+    NEEDS_JOBS(state);
+    put(box, "a");
+    a = claim(box, 1, LONG, "a");
+    assert_int_equal(end(box, &a, DET_JOB_DELAYED, 0), 0);
+    a = claim(box, 1, SHORT, "a");
+    assert_int_equal(a.lost, 0);
+    wait_past(box, a.due_at);
+    a = claim(box, 1, SHORT, "a");
+    assert_int_equal(a.lost, 1);
+    wait_past(box, a.due_at);
+    assert_int_equal(end(box, &a, DET_JOB_DELAYED, 0), 0);
+    a = claim(box, 1, LONG, "a");
+    assert_true(a.lost == 1 && a.attempts == 4);
+    assert_int_equal(end(box, &a, DET_JOB_FAILED, 0), 0);
+    assert_int_equal(list(box, NULL, 0, 9).rows[0].lost, 1);
+    assert_int_equal(change(box, DET_JOB_RETRY, "a"), 0);
+    assert_int_equal(claim(box, 1, LONG, "a").lost, 0);
+}
+
 static void the_end_of_a_lapsed_claim_counts_while_nobody_else_has_it(void **state)
 {
     struct box *box = *state;
@@ -439,13 +471,6 @@ static void a_list_is_in_the_order_of_keys_and_goes_on_behind_one(void **state)
     assert_string_equal(some.rows[2].id, "j5");
     assert_int_equal(box->store->ops->jobs->list(box->store, &query, note, &listed), 7);
     assert_int_equal(listed.count, 1);
-}
-
-static int change(struct box *box, enum det_job_verb verb, const char *id)
-{
-    struct det_job_change how = { verb, "q", id, "by hand" };
-
-    return box->store->ops->jobs->change(box->store, &how);
 }
 
 /* Of those in `state`; NULL: of all ids. */
@@ -650,6 +675,7 @@ static const struct CMUnitTest jobs[] = {
     CASE(a_job_waits_for_its_time_and_lets_others_pass),
     CASE(an_attempt_may_ask_for_another_one_and_keeps_its_place),
     CASE(a_claim_that_lapses_is_claimed_again_and_the_old_one_counts_no_more),
+    CASE(only_claims_that_nobody_ended_are_counted_as_lost),
     CASE(the_end_of_a_lapsed_claim_counts_while_nobody_else_has_it),
     CASE(renewals_keep_a_claim),
     CASE(a_claim_that_is_refused_by_its_visitor_does_not_stand),

@@ -7,7 +7,7 @@
  *            put               claim: attempts + 1              end
  *   (none) ------> queued --------------------------> running ------> done | failed
  *            |       ^  ^                                |
- *       later|       |  +------ the claim has lapsed ----+
+ *       later|       |  +- the claim has lapsed: lost + 1
  *            v       | its time has come                 | again, later
  *          delayed --+ <---------------------------------+
  *
@@ -55,6 +55,7 @@ struct det_job_row {
     enum det_job_state state;
     det_time due_at; /* DELAYED: from when on it is queued; RUNNING: the end of the claim; else 0 */
     uint32_t attempts; /* the token of the last claim */
+    uint32_t lost;     /* how many claims have lapsed: their process died, or was cut off */
     const char *owner; /* RUNNING: the node that has it; else "" */
     det_time submitted_at, ended_at;
     const char *reason; /* why the last attempt failed; else "" */
