@@ -356,6 +356,13 @@ static void retry_job(struct memory_store *store, struct memory_job *job)
     set_due(&job->row, 0, 0);
 }
 
+/* Nobody has it, or who had it is gone. */
+static bool is_free(const struct det_job_row *row, det_time now)
+{
+    return row->state == DET_JOB_QUEUED || row->state == DET_JOB_DELAYED ||
+           (row->state == DET_JOB_RUNNING && row->due_at <= now);
+}
+
 static void cancel_job(struct memory_store *store, struct memory_job *job, const char *reason)
 {
     job->row.state = DET_JOB_FAILED;
@@ -380,7 +387,7 @@ static int change_locked(struct memory_store *store, const struct det_job_change
         retry_job(store, job);
         return 0;
     case DET_JOB_CANCEL:
-        if (job->row.state != DET_JOB_QUEUED && job->row.state != DET_JOB_DELAYED)
+        if (!is_free(&job->row, det_memory_now(&store->store)))
             return DET_ERR_NOT_FOUND;
         cancel_job(store, job, change->reason);
         return 0;

@@ -181,19 +181,25 @@ static int read_job(struct sqlite_call *call, struct det_job_row *ret)
 
 /* Claiming. */
 
+/* Whose claims those of this opening are. */
+static const char *owner_of(struct sqlite_store *store)
+{
+    if (!store->job_owner[0])
+        (void)snprintf(
+            store->job_owner, sizeof store->job_owner, "%016llx",
+            (unsigned long long)det_world_random_u64(store->store.world));
+    return store->job_owner;
+}
+
 /* Puts back into the queue what is due, and what ran in a process that is gone. */
 static int put_back(struct sqlite_store *store, const struct change *change, det_time now)
 {
     struct sqlite_call call;
 
-    if (!store->job_owner[0])
-        (void)snprintf(
-            store->job_owner, sizeof store->job_owner, "%016llx",
-            (unsigned long long)det_world_random_u64(store->store.world));
     det_sqlite_call(&store->writer, STATEMENT_JOB_PUT_BACK, &call);
     det_sqlite_text(&call, change->claim->queue);
     det_sqlite_number(&call, now);
-    det_sqlite_text(&call, store->job_owner);
+    det_sqlite_text(&call, owner_of(store));
     return det_sqlite_run(&call);
 }
 
@@ -207,7 +213,7 @@ static int take_first(struct sqlite_store *store, struct change *change, det_tim
     det_sqlite_text(&call, change->claim->queue);
     det_sqlite_number(&call, change->claim->capacity);
     det_sqlite_number(&call, det_jobs_after(now, change->claim->span));
-    det_sqlite_text(&call, store->job_owner);
+    det_sqlite_text(&call, owner_of(store));
     r = det_sqlite_step(&call);
     if (r == 0)
         change->refusal = DET_ERR_NOT_FOUND;
@@ -377,8 +383,10 @@ static int change_step(struct sqlite_store *store, void *context)
     det_sqlite_text(&call, by_hand->queue);
     det_sqlite_text(&call, by_hand->id);
     det_sqlite_number(&call, now_of(store));
-    if (!is_retry)
+    if (!is_retry) {
         det_sqlite_text(&call, reason);
+        det_sqlite_text(&call, owner_of(store));
+    }
     r = det_sqlite_run(&call);
     if (r == 0 && changed_rows(store) == 0)
         change->refusal = DET_ERR_NOT_FOUND;

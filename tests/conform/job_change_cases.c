@@ -62,6 +62,37 @@ static void one_that_waits_can_be_cancelled(void **state)
     claim_none(box, 2);
 }
 
+/* By whom it ran is gone; the end that comes after all changes nothing. */
+static void one_whose_claim_has_lapsed_can_be_cancelled(void **state)
+{
+    struct box *box = *state;
+    struct listed listed;
+    struct shown a, b;
+
+    NEEDS_JOBS(state);
+    put(box, "a");
+    put(box, "b");
+    a = claim(box, 2, SHORT, "a");
+    wait_past(box, a.due_at);
+    assert_int_equal(change(box, DET_JOB_CANCEL, "a"), 0);
+    assert_int_equal(
+        box->store->ops->jobs->renew(box->store, a.key, a.attempts, LONG), DET_ERR_LOCK_LOST);
+    assert_int_equal(end(box, &a, DET_JOB_DONE, 0), 0);
+    b = claim(box, 2, box->driver->is_shared ? 500 * DET_MILLISECOND : LONG, "b");
+    assert_int_equal(change(box, DET_JOB_CANCEL, "b"), DET_ERR_NOT_FOUND);
+    if (box->driver->is_kept) {
+        box_reopen(box);
+        if (box->driver->is_shared)
+            wait_past(box, b.due_at);
+        assert_int_equal(change(box, DET_JOB_CANCEL, "b"), 0);
+    }
+    listed = find(box, NULL, DET_JOB_FAILED);
+    assert_int_equal(listed.count, box->driver->is_kept ? 2 : 1);
+    assert_string_equal(listed.rows[0].reason, "by hand");
+    assert_true(listed.rows[0].ended_at > 0 && !listed.rows[0].owner[0]);
+    claim_none(box, 2);
+}
+
 static int restore(struct box *box, const struct det_job_row *row)
 {
     bool is_new = false;
@@ -188,6 +219,7 @@ static void schedules_are_listed_by_their_names(void **state)
 static const struct CMUnitTest job_changes[] = {
     CASE(one_that_has_failed_is_put_again_behind_the_others),
     CASE(one_that_waits_can_be_cancelled),
+    CASE(one_whose_claim_has_lapsed_can_be_cancelled),
     CASE(a_job_of_another_store_is_there_as_it_was_but_for_its_claim),
     CASE(what_no_store_could_have_had_is_not_restored),
     CASE(schedules_are_listed_by_their_names),

@@ -11,7 +11,8 @@
  *            v       | its time has come                 | again, later
  *          delayed --+ <---------------------------------+
  *
- *   by hand:  failed -- retry --> queued, as if put anew      queued | delayed -- cancel --> failed
+ *   by hand:  failed -- retry --> queued, as if put anew
+ *             queued | delayed | running, and the claim has lapsed -- cancel --> failed
  *
  * Rules
  *   1. What `put` has answered with 0 is durable. An id is put once per queue as long as its row is
@@ -100,7 +101,7 @@ struct det_job_query {
 /* What people do about one that nobody has claimed. */
 enum det_job_verb {
     DET_JOB_RETRY,  /* FAILED: put again, behind all others, with a new key and no attempts yet */
-    DET_JOB_CANCEL, /* QUEUED, DELAYED: has FAILED, for the reason */
+    DET_JOB_CANCEL, /* QUEUED, DELAYED, or its claim has lapsed: has FAILED, for the reason */
 };
 struct det_job_change {
     enum det_job_verb verb;
