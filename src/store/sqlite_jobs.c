@@ -24,6 +24,8 @@ struct change {
     const struct det_job_end *end;
     const struct det_job_firing *firing;
     const struct det_job_change *by_hand;
+    const struct det_job_row *row;
+    bool *ret_is_new;
     uint64_t key, *ret_count;
     uint32_t token;
     det_time at; /* a span, or a time */
@@ -113,6 +115,44 @@ static int sqlite_put(
     return run(sqlite_store_of(base), put_step, &(struct change){ .put = put, .ret_place = ret });
 }
 
+static int restore_step(struct sqlite_store *store, void *context)
+{
+    struct change *change = context;
+    const struct det_job_row *row = change->row;
+    struct sqlite_call call;
+    int r;
+
+    det_sqlite_call(&store->writer, STATEMENT_JOB_RESTORE, &call);
+    det_sqlite_text(&call, row->queue);
+    det_sqlite_text(&call, row->id);
+    det_sqlite_text(&call, row->task);
+    det_sqlite_bytes(
+        &call, (struct det_chain_bytes){ row->body_size ? row->body : "", row->body_size });
+    det_sqlite_text(&call, det_jobs_state_name(row->state));
+    det_sqlite_number(&call, row->due_at);
+    det_sqlite_number(&call, row->attempts);
+    det_sqlite_number(&call, row->submitted_at);
+    det_sqlite_number(&call, row->ended_at);
+    det_sqlite_text(&call, row->reason);
+    det_sqlite_number(&call, row->lost);
+    r = det_sqlite_run(&call);
+    *change->ret_is_new = r == 0 && changed_rows(store) > 0;
+    return r;
+}
+
+static int sqlite_restore(struct det_store *base, const struct det_job_row *job, bool *ret_is_new)
+{
+    struct det_job_row row;
+    int r;
+
+    r = det_jobs_check_restored(job, &row);
+    if (r < 0)
+        return r;
+    return run(
+        sqlite_store_of(base), restore_step,
+        &(struct change){ .row = &row, .ret_is_new = ret_is_new });
+}
+
 /* Rows: the columns as in JOB_COLUMNS. */
 
 static int read_job(struct sqlite_call *call, struct det_job_row *ret)
@@ -141,19 +181,25 @@ static int read_job(struct sqlite_call *call, struct det_job_row *ret)
 
 /* Claiming. */
 
+/* Whose claims those of this opening are. */
+static const char *owner_of(struct sqlite_store *store)
+{
+    if (!store->job_owner[0])
+        (void)snprintf(
+            store->job_owner, sizeof store->job_owner, "%016llx",
+            (unsigned long long)det_world_random_u64(store->store.world));
+    return store->job_owner;
+}
+
 /* Puts back into the queue what is due, and what ran in a process that is gone. */
 static int put_back(struct sqlite_store *store, const struct change *change, det_time now)
 {
     struct sqlite_call call;
 
-    if (!store->job_owner[0])
-        (void)snprintf(
-            store->job_owner, sizeof store->job_owner, "%016llx",
-            (unsigned long long)det_world_random_u64(store->store.world));
     det_sqlite_call(&store->writer, STATEMENT_JOB_PUT_BACK, &call);
     det_sqlite_text(&call, change->claim->queue);
     det_sqlite_number(&call, now);
-    det_sqlite_text(&call, store->job_owner);
+    det_sqlite_text(&call, owner_of(store));
     return det_sqlite_run(&call);
 }
 
@@ -167,7 +213,7 @@ static int take_first(struct sqlite_store *store, struct change *change, det_tim
     det_sqlite_text(&call, change->claim->queue);
     det_sqlite_number(&call, change->claim->capacity);
     det_sqlite_number(&call, det_jobs_after(now, change->claim->span));
-    det_sqlite_text(&call, store->job_owner);
+    det_sqlite_text(&call, owner_of(store));
     r = det_sqlite_step(&call);
     if (r == 0)
         change->refusal = DET_ERR_NOT_FOUND;
@@ -337,8 +383,10 @@ static int change_step(struct sqlite_store *store, void *context)
     det_sqlite_text(&call, by_hand->queue);
     det_sqlite_text(&call, by_hand->id);
     det_sqlite_number(&call, now_of(store));
-    if (!is_retry)
+    if (!is_retry) {
         det_sqlite_text(&call, reason);
+        det_sqlite_text(&call, owner_of(store));
+    }
     r = det_sqlite_run(&call);
     if (r == 0 && changed_rows(store) == 0)
         change->refusal = DET_ERR_NOT_FOUND;
@@ -411,6 +459,35 @@ static int sqlite_schedule(struct det_store *base, const char *name, struct det_
     return det_sqlite_ask(sqlite_store_of(base), &question);
 }
 
+struct schedule_walk {
+    int (*visit)(void *context, const char *name, const struct det_job_schedule *schedule);
+    void *context;
+};
+
+static int show_schedule(struct sqlite_call *call, void *context)
+{
+    const struct schedule_walk *walk = context;
+    struct det_job_schedule schedule;
+    struct schedule_look look = { NULL, &schedule };
+    const char *name = det_sqlite_get_text(call, 3, false);
+
+    (void)read_schedule(call, &look);
+    if (call->code != SQLITE_OK)
+        return det_sqlite_error(call->code);
+    return walk->visit(walk->context, name, &schedule);
+}
+
+static int sqlite_schedules(
+    struct det_store *base,
+    int (*visit)(void *context, const char *name, const struct det_job_schedule *schedule),
+    void *context)
+{
+    struct schedule_walk walk = { visit, context };
+    const struct sqlite_question question = { STATEMENT_SCHEDULE_LIST, NULL, show_schedule, &walk };
+
+    return det_sqlite_ask(sqlite_store_of(base), &question);
+}
+
 static int fire_step(struct sqlite_store *store, void *context)
 {
     struct change *change = context;
@@ -456,6 +533,8 @@ const struct det_job_ops det_sqlite_jobs = {
     .list = sqlite_list,
     .change = sqlite_change,
     .forget = sqlite_forget,
+    .restore = sqlite_restore,
+    .schedules = sqlite_schedules,
     .schedule = sqlite_schedule,
     .fire = sqlite_fire,
 };
