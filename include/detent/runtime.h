@@ -227,10 +227,19 @@ DET_API int det_runtime_start(
  *                          id, or data that the update made invalid
  *   DET_ERR_LIMIT          too many deferred events or pending effects
  *   DET_ERR_UNBOUND        the definition names a function that nobody bound
- *   DET_ERR_BUSY           called from the instance's own guard, hook or observer
+ *   DET_ERR_BUSY           called from the instance's own guard, hook or observer. Otherwise it is
+ *                          the store, as below
+ *   DET_ERR_LOCKED         somebody has locked it, and did not give it up in time (error.holder,
+ *                          error.until; see lock.h)
+ *   DET_ERR_LOCK_LOST      under DET_LOCK_LEASE: guards and hooks took longer than the lock lasts
+ *                          that was taken for them, and so they did when it was tried again
+ *   DET_ERR_NO_SPACE, DET_ERR_READ_ONLY
+ *                          the store cannot write
+ *   DET_ERR_VERSION        what is stored does not fit the definition
  *   DET_ERR_CLOSED, DET_ERR_NO_MEMORY
- *   DET_ERR_IO and others of the store: it is not known whether it happened. Sent again with the
- *                          same event id it happens once, whatever became of the first */
+ * After any of these nothing has happened. After any other, which is the store's, above all
+ * DET_ERR_IO, it is not known whether it did. Sent again with the same event id it happens once,
+ * whatever became of the first. */
 DET_API int det_runtime_send(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const void *event, const struct det_send_options *options, struct det_sent *ret) DET_MUST_CHECK;
