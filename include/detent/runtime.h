@@ -98,10 +98,12 @@ struct det_trouble {
 
 /* When the head of an instance becomes its snapshot, in the commit of the event. A snapshot is what
  * older events can be deleted behind, and what det_runtime_repair() begins with. Zero values: never
- * by itself; det_runtime_snapshot() does it by hand. */
+ * by itself; det_runtime_snapshot() does it by hand. When the last one was made does not matter:
+ * the sequence and the time of an event say whether it makes one. */
 struct det_snapshot_policy {
-    uint32_t every; /* events since the last one; 0: not by count */
-    det_time span;  /* since the last one; 0: not by time */
+    uint32_t every; /* each time the sequence reaches or passes a multiple of it; 0: not by count */
+    det_time span;  /* when an event is in another span of this length, counted from 1970 on, than
+                       what was before it; after a load possibly once more; 0: not by time */
     bool on_final;  /* when a final state is entered, or it stops */
     /* With each snapshot the events before it are deleted, but for this many; 0: all are kept. */
     uint32_t events_kept;
