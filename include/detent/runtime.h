@@ -415,8 +415,10 @@ DET_API int det_runtime_verify(
  * from its snapshot, or from what it began with if that is kept, and the events behind that:
  * recorded outcomes count, data are what the definition makes of them. It is written only if it is,
  * to the last bit, what the head was, which its checksum proves. Otherwise DET_ERR_CORRUPT with the
- * reason, and nothing is changed. DET_ERR_EXISTS: it is not damaged. DET_ERR_UNSUPPORTED: the store
- * cannot do it (memory, postgres). Nothing is ever repaired by itself. */
+ * reason, and nothing is changed. DET_ERR_EXISTS: it is not damaged. DET_ERR_READ_ONLY: it can be
+ * repaired, but the store is open for reading only, which is how to look first.
+ * DET_ERR_UNSUPPORTED: the store cannot do it (memory, postgres). Nothing is ever repaired by
+ * itself. */
 DET_API int det_runtime_repair(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     struct det_error *reterr) DET_MUST_CHECK;
