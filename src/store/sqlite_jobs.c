@@ -411,6 +411,7 @@ static int forget_step(struct sqlite_store *store, void *context)
 
     det_sqlite_call(&store->writer, STATEMENT_JOB_FORGET, &call);
     det_sqlite_number(&call, change->at);
+    det_sqlite_number(&call, DET_JOBS_FORGOTTEN_AT_ONCE);
     r = det_sqlite_run(&call);
     *change->ret_count = r == 0 ? (uint64_t)changed_rows(store) : 0;
     return r;
@@ -418,9 +419,17 @@ static int forget_step(struct sqlite_store *store, void *context)
 
 static int sqlite_forget(struct det_store *base, det_time ended_before, uint64_t *ret)
 {
-    return run(
-        sqlite_store_of(base), forget_step,
-        &(struct change){ .at = ended_before, .ret_count = ret });
+    uint64_t count;
+    int r;
+
+    *ret = 0;
+    do {
+        r =
+            run(sqlite_store_of(base), forget_step,
+                &(struct change){ .at = ended_before, .ret_count = &count });
+        *ret += r == 0 ? count : 0;
+    } while (r == 0 && count == DET_JOBS_FORGOTTEN_AT_ONCE);
+    return r;
 }
 
 /* Schedules. */

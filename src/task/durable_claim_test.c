@@ -68,12 +68,32 @@ static void work_that_its_process_never_outlives_has_failed(void **state)
     close_world(&world);
 }
 
+static void what_ended_long_ago_is_forgotten_also_when_there_is_always_something_to_do(void **state)
+{
+    struct world world;
+
+    (void)state;
+    open_world(&world, 14, 1);
+    world.kept = DET_HOUR;
+    world.ledger.takes = 10 * DET_MINUTE;
+    start(&world, 0);
+    for (int i = 0; i < JOBS_MAX; i++)
+        assert_int_equal(submit_to(&world.processes[0], i, 0), 0);
+    pass(&world, 5 * DET_HOUR);
+    assert_int_equal(world.ledger.running, 1);
+    assert_int_equal(find(&world, "job-0").count, 0);
+    assert_int_equal(find(&world, "job-28").count, 1);
+    close_world(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_that_nobody_knows_waits_for_who_does),
         cmocka_unit_test(however_often_a_process_is_stopped_its_work_is_done_in_the_end),
         cmocka_unit_test(work_that_its_process_never_outlives_has_failed),
+        cmocka_unit_test(
+            what_ended_long_ago_is_forgotten_also_when_there_is_always_something_to_do),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,8 @@ struct world {
     struct process processes[PROCESS_MAX];
     const struct det_durable_schedule *schedules;
     size_t schedule_count;
-    bool is_made; /* the work is prepared for each job */
+    bool is_made;  /* the work is prepared for each job */
+    det_time kept; /* 0: as long as it is usual */
     struct ledger ledger;
 };
 
@@ -136,7 +137,8 @@ static inline void start(struct world *world, unsigned number)
                                            .work_count = 1,
                                            .schedules = world->schedules,
                                            .schedule_count = world->schedule_count,
-                                           .lease = LEASE },
+                                           .lease = LEASE,
+                                           .kept = world->kept },
             &process->durable, &error) < 0)
         fail_msg("%s", error.text);
 }
