@@ -84,6 +84,12 @@ static void print_waiting(
         facts_print(
             cli, word, "%s waits for its first attempt, asked for %s", name,
             instance_when(row->at, instance->now, when));
+    else if (row->last_error == DET_ERR_UNFINISHED) /* It may be running. */
+        facts_print(
+            cli, word,
+            "%s: attempt %u has begun, and no end of it is recorded; without one it is %s%s", name,
+            row->attempts, row->next <= instance->now ? "due again" : "tried again ",
+            row->next <= instance->now ? "" : instance_when(row->next, instance->now, when));
     else if (row->next <= instance->now)
         facts_print(
             cli, word, "%s is due, after attempt %u failed: %s", name, row->attempts,

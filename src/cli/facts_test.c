@@ -63,7 +63,8 @@ static void an_end_is_told_as_one(void **state)
 }
 
 /* Changes the one effect of an instance as an attempt would. */
-static void change_effect(struct shop *shop, const char *id, uint32_t attempts, bool is_dead)
+static void fail_effect(
+    struct shop *shop, const char *id, uint32_t attempts, int error, bool is_dead)
 {
     struct det_store_effect_change change = { .kind = DET_STORE_UPDATE };
     struct det_store_commit commit = { .machine = shop->order,
@@ -76,7 +77,7 @@ static void change_effect(struct shop *shop, const char *id, uint32_t attempts, 
     assert_int_equal(instance_find(&shop->store, id, &instance), CLI_OK);
     change.effect = instance.effects->row;
     change.effect.attempts = attempts;
-    change.effect.last_error = attempts == 1 ? DET_ERR_IO : -503;
+    change.effect.last_error = error;
     change.effect.next = instance.now + 4 * DET_SECOND;
     change.effect.is_dead = is_dead;
     commit.instance = instance.loaded.instance;
@@ -96,21 +97,47 @@ static void effects_tell_their_failures(void **state)
     shop_send(&shop, "o-1", "pay");
     det_runtime_close(shop.runtime);
     shop.runtime = NULL;
-    change_effect(&shop, "o-1", 1, false);
+    fail_effect(&shop, "o-1", 1, DET_ERR_IO, false);
     print_all(&shop, "o-1");
     assert_non_null(strstr(
         shop_said(&shop), "effects    charge_card is tried again in 4s, after attempt 1 failed: "
                           "IO\n"));
-    change_effect(&shop, "o-1", 3, false);
+    fail_effect(&shop, "o-1", 3, -503, false);
     shop_advance(&shop, 4 * DET_SECOND);
     print_all(&shop, "o-1");
     assert_non_null(
         strstr(shop_said(&shop), "effects    charge_card is due, after attempt 3 failed: -503\n"));
-    change_effect(&shop, "o-1", 8, true);
+    fail_effect(&shop, "o-1", 8, -503, true);
     print_all(&shop, "o-1");
     assert_non_null(strstr(
         shop_said(&shop), "dead       charge_card was given up after 8 attempts: -503\n"
                           "           detent retry o-1 order/o-1/1/0\n"));
+    shop_close(&shop);
+}
+
+/* It may be running, or its process is gone. */
+static void an_attempt_without_an_end_is_not_told_as_failed(void **state)
+{
+    struct shop shop;
+
+    (void)state;
+    shop_open(&shop);
+    shop_start(&shop, shop.order, "o-1");
+    shop_send(&shop, "o-1", "pay");
+    det_runtime_close(shop.runtime);
+    shop.runtime = NULL;
+    fail_effect(&shop, "o-1", 2, DET_ERR_UNFINISHED, false);
+    print_all(&shop, "o-1");
+    assert_non_null(strstr(
+        shop_said(&shop),
+        "effects    charge_card: attempt 2 has begun, and no end of it is recorded;\n"
+        "           without one it is tried again in 4s\n"));
+    shop_advance(&shop, 4 * DET_SECOND);
+    print_all(&shop, "o-1");
+    assert_non_null(strstr(
+        shop_said(&shop),
+        "effects    charge_card: attempt 2 has begun, and no end of it is recorded;\n"
+        "           without one it is due again\n"));
     shop_close(&shop);
 }
 
@@ -268,6 +295,7 @@ int main(void)
         cmocka_unit_test(what_is_pending_is_told_in_words),
         cmocka_unit_test(an_end_is_told_as_one),
         cmocka_unit_test(effects_tell_their_failures),
+        cmocka_unit_test(an_attempt_without_an_end_is_not_told_as_failed),
         cmocka_unit_test(an_instance_is_one_object),
         cmocka_unit_test(events_are_lines_without_what_is_sensitive),
         cmocka_unit_test(long_records_are_cut_between_characters),

@@ -9,7 +9,7 @@
 #include "cli/store_verbs.h"
 #include "cli/table.h"
 
-static int unsupported(struct cli_store *store, const char *what, const char *remedy)
+int store_unsupported(struct cli_store *store, const char *what, const char *remedy)
 {
     cli_complain(store->cli, "%s cannot %s by itself; %s", store->url, what, remedy);
     return CLI_USAGE;
@@ -71,7 +71,7 @@ int store_verify(struct cli_store *store, const char *path)
 
     (void)path;
     if (!store->ops->check)
-        return unsupported(store, "be verified", "its server does that");
+        return store_unsupported(store, "be verified", "its server does that");
     line_init(&check.line, store->cli->allocator);
     r = store->ops->check(store->store, take_finding, take_progress, &check);
     cli_progress_end(store->cli);
@@ -82,8 +82,9 @@ int store_verify(struct cli_store *store, const char *path)
         return CLI_INTERRUPTED;
     if (check.findings)
         cli_say(
-            store->cli, "%s: %llu finding%s in %llu instance%s; nothing was changed\n", store->url,
-            STORE_COUNT(check.findings), STORE_COUNT(check.total));
+            store->cli, "%s: %llu finding%s in %llu instance%s; nothing was changed%s\n",
+            store->url, STORE_COUNT(check.findings), STORE_COUNT(check.total),
+            store->ops->repair ? "; 'detent store repair' restores what it can" : "");
     else
         cli_say(
             store->cli, "%s: %llu instance%s verified: ok\n", store->url, STORE_COUNT(check.total));
@@ -218,7 +219,7 @@ int store_compact(struct cli_store *store, const char *path)
 
     (void)path;
     if (!store->ops->compact)
-        return unsupported(store, "be compacted", "VACUUM of the server does that");
+        return store_unsupported(store, "be compacted", "VACUUM of the server does that");
     r = store->ops->compact(store->store, &error);
     if (r < 0)
         return cli_store_complain(store, r, &error);
@@ -232,7 +233,7 @@ int store_backup(struct cli_store *store, const char *path)
     int r;
 
     if (!store->ops->backup)
-        return unsupported(store, "be copied", "pg_dump does that, or 'detent store export'");
+        return store_unsupported(store, "be copied", "pg_dump does that, or 'detent store export'");
     r = store->ops->backup(store->store, path, &error);
     if (r < 0)
         return cli_store_complain(store, r, &error);

@@ -7,7 +7,8 @@
  * was used since the ring last came round to it:
  *
  *     first in the ring --used--> mark taken off, to the end
- *                       --claimed, pinned, stale, a timer that is tried again--> to the end
+ *                       --claimed, pinned, stale, a timer that is tried again, an effect whose
+ *                         record is in doubt--> to the end
  *                       --free--> claimed, out of the heap, store_next, handle released --> gone
  *
  * So what is used often stays, at the cost of one bit, and nothing is sorted. The bound is soft: a
@@ -41,10 +42,25 @@ static bool has_attempts(const struct det_resident *resident)
     return false;
 }
 
+/* Nor is it there whose record that was, see suspect.c. */
+static bool has_doubted(const struct det_resident *resident)
+{
+    const struct det_resident_more *more = resident->more;
+
+    if (!more)
+        return false;
+    DET_LIST_EACH(node, &more->errands)
+    {
+        if (DET_CONTAINER(node, struct det_errand, node)->doubted)
+            return true;
+    }
+    return false;
+}
+
 static bool can_leave(const struct det_resident *resident)
 {
     return !resident->is_claimed && !resident->is_stale && !resident->pins && !resident->held &&
-           resident->handle && !has_attempts(resident);
+           resident->handle && !has_attempts(resident) && !has_doubted(resident);
 }
 
 static void drop_timer(struct det_shard *shard, struct det_armed *armed, det_time *next)

@@ -115,13 +115,12 @@ static void backoff_grows_to_its_maximum(void **unused)
     lab_close(lab);
 }
 
-/* The first attempt and the third. */
+/* The first attempt and the third for long, the second for less than the backoff. */
 static int fail_with_a_wish(struct lab *lab, struct det_effect_call *call, struct probe_event *ret)
 {
     (void)lab;
     (void)ret;
-    if (call->attempt % 2)
-        call->retry_after = call->attempt * DET_MINUTE;
+    call->retry_after = call->attempt % 2 ? call->attempt * DET_MINUTE : DET_MILLISECOND;
     return DET_ERR_IO;
 }
 
@@ -214,6 +213,30 @@ static void jitter_is_added_on_top_of_backoff_up_to_its_percentage(void **unused
             assert_true(wait <= base + base / 5);
             has_some = has_some || wait > base + base / 10;
         }
+        lab_close(lab);
+    }
+    assert_true(has_some);
+}
+
+static void jitter_is_added_on_top_of_a_wish_too(void **unused)
+{
+    const struct det_runtime_options twice = { .effects = { .attempts_max = 2 } };
+    bool has_some = false;
+
+    (void)unused;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct lab *lab = lab_open_with(seed, NULL, &twice);
+        det_time wait;
+
+        lab->job = fail_with_a_wish;
+        lab_busy(lab, "a");
+        lab_send(lab, "a", lab_work(1));
+        lab_advance(lab, DET_HOUR);
+        assert_int_equal(lab->call_count, 2);
+        wait = lab->calls[1].now - lab->calls[0].now;
+        assert_true(wait >= DET_MINUTE);
+        assert_true(wait <= DET_MINUTE + DET_MINUTE / 5);
+        has_some = has_some || wait > DET_MINUTE + DET_MINUTE / 10;
         lab_close(lab);
     }
     assert_true(has_some);
@@ -424,6 +447,7 @@ int main(void)
         cmocka_unit_test(an_effect_may_have_a_policy_of_its_own),
         cmocka_unit_test(the_default_maximum_of_backoff_is_30_seconds),
         cmocka_unit_test(jitter_is_added_on_top_of_backoff_up_to_its_percentage),
+        cmocka_unit_test(jitter_is_added_on_top_of_a_wish_too),
         cmocka_unit_test(past_the_deadline_there_is_no_further_attempt),
         cmocka_unit_test(each_failed_attempt_is_told_and_the_last_is_a_dead_letter),
         cmocka_unit_test(a_pending_effect_says_how_it_stands),

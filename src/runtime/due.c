@@ -120,9 +120,9 @@ static void fire_later(struct det_turn *turn, int r)
         armed->deadline != turn->timer_deadline)
         return;
     if (r == DET_ERR_LOCKED)
-        span = det_errand_backoff(turn->runtime, policy, 1);
+        span = det_errand_backoff(turn->runtime, policy, 1, 0);
     else if (r != DET_ERR_EARLY)
-        span = det_errand_backoff(turn->runtime, policy, ++armed->attempts);
+        span = det_errand_backoff(turn->runtime, policy, ++armed->attempts, 0);
     armed->when = det_add_time(turn->now, span);
 }
 

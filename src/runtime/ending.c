@@ -38,8 +38,7 @@ static void end_failed(struct det_batch_item *item, struct det_errand *errand, d
 
     row->last_error = errand->result;
     row->next = det_add_time(
-        now, errand->call.retry_after > 0 ? errand->call.retry_after
-                                          : det_errand_backoff(runtime, &policy, row->attempts));
+        now, det_errand_backoff(runtime, &policy, row->attempts, errand->call.retry_after));
     row->is_dead =
         row->attempts >= policy.attempts_max || row->next > det_errand_deadline(runtime, errand);
     ending->is_dead = row->is_dead;
@@ -114,7 +113,7 @@ static void end_later(const struct det_turn *turn, struct det_errand *errand, in
     errand->deliveries += r != DET_ERR_LOCKED;
     det_errand_wait(
         turn->runtime, turn->shard, errand,
-        det_add_time(turn->now, det_errand_backoff(turn->runtime, &policy, errand->deliveries)));
+        det_add_time(turn->now, det_errand_backoff(turn->runtime, &policy, errand->deliveries, 0)));
 }
 
 /* Whether it is still the loop's: nothing was committed about it, or that it is gone. */

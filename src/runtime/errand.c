@@ -162,7 +162,8 @@ struct det_effect_policy det_errand_policy(
 }
 
 det_time det_errand_backoff(
-    struct det_runtime *runtime, const struct det_effect_policy *policy, uint32_t attempt)
+    struct det_runtime *runtime, const struct det_effect_policy *policy, uint32_t attempt,
+    det_time least)
 {
     det_time span = policy->backoff_first;
 
@@ -170,6 +171,8 @@ det_time det_errand_backoff(
         span = det_add_time(span, span);
     if (span > policy->backoff_max)
         span = policy->backoff_max;
+    if (span < least)
+        span = least;
     if (policy->jitter_percent && span >= 100) {
         uint64_t most = (uint64_t)span / 100 * policy->jitter_percent;
 

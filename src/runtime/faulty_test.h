@@ -28,7 +28,9 @@ struct faulty {
     int skip;                         /* commits that pass before the fault */
     int times;                        /* faults, then it passes again */
     int loads_skipped, loads_failing; /* so many pass, then so many fail */
+    int load_code;                    /* what a load that fails says; 0: DET_ERR_IO */
     int answers_failing, listings_failing;
+    int serves_failing;  /* with DET_ERR_BUSY */
     const char *damaged; /* this instance cannot be loaded */
     atomic_uint commits, loads, faults, listings, calls;
     atomic_size_t most;     /* commits in one call */
@@ -53,9 +55,13 @@ static inline void faulty_close(struct det_store *store)
 static inline int faulty_serve(
     struct det_store *store, const struct det_machine *machine, struct det_error *reterr)
 {
-    struct det_store *inner = faulty_of(store)->inner;
+    struct faulty *faulty = faulty_of(store);
 
-    return inner->ops->serve(inner, machine, reterr);
+    if (faulty->serves_failing > 0) {
+        faulty->serves_failing--;
+        return det_error_set(reterr, DET_ERR_BUSY, "somebody has the store for long");
+    }
+    return faulty->inner->ops->serve(faulty->inner, machine, reterr);
 }
 
 static inline det_time faulty_now(struct det_store *store)
@@ -135,14 +141,15 @@ static inline int faulty_load(
     det_time takes = faulty->load_takes;
 
     faulty->loads++;
-    faulty->load_takes = 0;
-    if (takes)
+    if (takes) {
+        faulty->load_takes = 0;
         wait_in(store->world, takes);
+    }
     if (faulty->loads_skipped > 0) {
         faulty->loads_skipped--;
     } else if (faulty->loads_failing > 0) {
         faulty->loads_failing--;
-        return DET_ERR_IO;
+        return faulty->load_code ? faulty->load_code : DET_ERR_IO;
     }
     if (faulty->sim && det_sim_chance(faulty->sim, faulty->load_chance))
         return DET_ERR_IO;

@@ -205,7 +205,7 @@ static void install_errand(
     /* One that runs here, and is another node's by now, is over for us. */
     known = errand->row.is_foreign ? NULL : find_alive(old, errand);
     if (known && !is_under_way(known))
-        errand->is_suspected = known->is_suspected;
+        det_errand_take_over(errand, known);
     if (known && is_under_way(known)) {
         det_list_remove(&known->node);
         det_list_append(&more->errands, &known->node);

@@ -268,6 +268,8 @@ DET_MUST_CHECK bool det_errand_begin(struct det_runtime *runtime, struct det_err
 bool det_errand_is_spent(const struct det_runtime *runtime, const struct det_errand *errand);
 /* On the pool: the attempt that is about to begin is recorded. After an error it must not. */
 DET_MUST_CHECK int det_errand_record(struct det_runtime *runtime, struct det_errand *errand);
+/* The errand was loaded in the place of one that waits, and knows what the store does not. */
+void det_errand_take_over(struct det_errand *errand, const struct det_errand *known);
 /* No lock held: gives a chain of begun errands to the pool. */
 void det_errand_submit(struct det_runtime *runtime, struct det_errand *first);
 /* The loop's: with the shard's lock held; returns with it held, but may give it up meanwhile. */
@@ -294,9 +296,10 @@ det_time det_errand_deadline(const struct det_runtime *runtime, const struct det
 /* Its own one, or the general one, complete. */
 struct det_effect_policy det_errand_policy(
     const struct det_runtime *runtime, const struct det_errand *errand);
-/* The wait before the next attempt. */
+/* The wait before the next attempt; somebody may want it not to be shorter than `least`. */
 det_time det_errand_backoff(
-    struct det_runtime *runtime, const struct det_effect_policy *policy, uint32_t attempt);
+    struct det_runtime *runtime, const struct det_effect_policy *policy, uint32_t attempt,
+    det_time least);
 
 /* ending.c: lock held before and after, but not meanwhile; the resident is free and fresh. Its last
  * attempt is recorded by a turn of the loop's batch. */

@@ -118,13 +118,19 @@ static void mark(uint64_t *marks, uint64_t hash)
     marks[hash % MARKS / 64] |= (uint64_t)1 << (hash % 64);
 }
 
+/* The store too may be busy, when it is to load: then nobody has the instance. Lock held. */
+static bool has_writer(const struct det_turn *turn)
+{
+    return turn->resident && turn->resident->is_claimed;
+}
+
 /* What this batch has itself is free again after it. Lock held. */
 static bool is_others(const struct det_turn *turn)
 {
-    return !turn->resident || turn->resident->owner != det_thread_self(turn->runtime->world);
+    return turn->resident->owner != det_thread_self(turn->runtime->world);
 }
 
-/* 0, or why it cannot begin; DET_ERR_BUSY when its instance has a writer. */
+/* 0; 1 when its instance has a writer, so that it has to wait; or why it cannot begin. */
 static int begin_send(struct det_writer *writer, struct det_send *send, uint64_t hash)
 {
     struct det_runtime *runtime = writer->runtime;
@@ -150,12 +156,16 @@ static int begin_send(struct det_writer *writer, struct det_send *send, uint64_t
     item->of.submitted.writer = writer;
     det_shard_lock(runtime, turn->shard);
     r = det_turn_take(turn, send->instance, NULL);
-    if (r == DET_ERR_BUSY && is_others(turn))
-        mark(writer->others, hash);
-    if (r < 0)
-        det_shard_unlock(runtime, turn->shard);
-    else
+    if (r == 0) {
         det_batch_begin(writer->batch, item);
+        return 0;
+    }
+    if (r == DET_ERR_BUSY && has_writer(turn)) {
+        if (is_others(turn))
+            mark(writer->others, hash);
+        r = 1;
+    }
+    det_shard_unlock(runtime, turn->shard);
     return r;
 }
 
@@ -186,11 +196,11 @@ static void put_off(struct det_writer *writer, struct det_send *send, uint64_t h
 static void try_send(struct det_writer *writer, struct det_send *send)
 {
     uint64_t hash = det_served_hash(writer->runtime, send->instance);
-    int r = DET_ERR_BUSY;
+    int r = 1;
 
     if (!det_batch_is_full(writer->batch) && !is_marked(writer->marks, hash))
         r = begin_send(writer, send, hash);
-    if (r == DET_ERR_BUSY)
+    if (r > 0)
         put_off(writer, send, hash);
     else if (r < 0)
         finish(writer, send, r, &writer->batch->items[writer->batch->count].error);

@@ -429,6 +429,55 @@ static void options_are_checked(void **unused)
     fixture_close(f);
 }
 
+/* Not an instance that has a writer, which is waited for: what det_runtime_send() would say. */
+static void a_store_that_is_busy_is_the_answer(void **unused)
+{
+    struct desk *desk = desk_open(true, (struct det_runtime_options){ 0 });
+
+    (void)unused;
+    desk->faulty->serves_failing = 1;
+    submit(desk, 0, "o-1", PING);
+    settle(desk->f);
+    assert_int_equal(desk->done, 1);
+    assert_int_equal(desk->notes[0].send.result, DET_ERR_BUSY);
+    assert_non_null(strstr(desk->notes[0].error.text, "somebody has the store"));
+    start_many(desk, 2);
+    fixture_reopen(desk->f, (struct det_runtime_options){ 0 });
+    desk->faulty->load_code = DET_ERR_BUSY;
+    desk->faulty->loads_failing = 1;
+    submit(desk, 1, "o-1", PING);
+    settle(desk->f);
+    assert_int_equal(desk->notes[1].send.result, DET_ERR_BUSY);
+    assert_int_equal(desk->notes[1].error.code, DET_ERR_BUSY);
+    submit(desk, 2, "o-1", PING);
+    settle(desk->f);
+    assert_int_equal(desk->notes[2].send.result, 0);
+    desk_close(desk);
+}
+
+/* The same when it was loaded before, and has to be again. */
+static void a_store_that_is_busy_at_the_next_load_is_the_answer(void **unused)
+{
+    struct desk *desk = desk_open(true, (struct det_runtime_options){ 0 });
+
+    (void)unused;
+    start_many(desk, 1);
+    faulty_set(desk->faulty, FAULT_BEFORE, DET_ERR_IO, 0);
+    desk->faulty->load_code = DET_ERR_BUSY;
+    desk->faulty->loads_failing = 1000;
+    submit(desk, 0, "o-0", PING);
+    settle(desk->f);
+    submit(desk, 1, "o-0", PING);
+    settle(desk->f);
+    assert_int_equal(desk->done, 2);
+    assert_int_equal(desk->notes[1].send.result, DET_ERR_BUSY);
+    desk->faulty->loads_failing = 0;
+    submit(desk, 2, "o-0", PING);
+    settle(desk->f);
+    assert_int_equal(desk->notes[2].send.result, 0);
+    desk_close(desk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,6 +493,8 @@ int main(void)
         cmocka_unit_test(faults_in_a_batch_are_told_to_whose_they_are),
         cmocka_unit_test(no_send_is_lost_when_memory_runs_out),
         cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(a_store_that_is_busy_is_the_answer),
+        cmocka_unit_test(a_store_that_is_busy_at_the_next_load_is_the_answer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

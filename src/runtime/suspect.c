@@ -10,11 +10,17 @@
  *     suspected, due --> recorded as begun (attempts + 1, UNFINISHED, a backoff) --> runs
  *                                              the process ends: the next one finds it so,
  *                                              and at the last attempt gives it up
- *     it has run here, and this process is still there --> as any other
+ *     it has run here, and this process is still there --> as any other, while its instance is in
+ *                                              memory; the store cannot tell whose attempt it was,
+ *                                              so what leaves and comes back is suspected again
  *
  * It is recorded by the thread of the pool that is about to run it, and not before: what only waits
  * for its turn is not to blame. The first attempt of all, right after the commit that asked for it,
- * does not count if it ends the process. */
+ * does not count if it ends the process.
+ *
+ * When nobody can say whether it was recorded it does not run. Until that has come to an end it is
+ * remembered, in this process alone, which attempt it was: so that this record, should it be there,
+ * is not taken for that of a process that is gone. */
 #include "base/checked.h"
 #include "runtime/keep.h"
 #include "runtime/walk.h"
@@ -36,15 +42,28 @@ static int record(struct det_turn *turn, struct det_errand *errand)
 
     change.effect.last_error = DET_ERR_UNFINISHED;
     change.effect.next = det_add_time(
-        det_runtime_now(runtime), det_errand_backoff(runtime, &policy, errand->row.attempts));
+        det_runtime_now(runtime), det_errand_backoff(runtime, &policy, errand->row.attempts, 0));
     r = det_keep_commit(turn, &commit);
-    if (r < 0)
-        return r;
     det_shard_lock(runtime, turn->shard);
-    errand->row.next = change.effect.next;
-    errand->is_suspected = false;
+    if (r == 0) {
+        errand->row.next = change.effect.next;
+        errand->is_suspected = false;
+        errand->doubted = 0;
+    } else if (!det_runtime_is_certain(r)) {
+        errand->doubted = errand->row.attempts;
+    }
     det_shard_unlock(runtime, turn->shard);
-    return 0;
+    return r;
+}
+
+void det_errand_take_over(struct det_errand *errand, const struct det_errand *known)
+{
+    errand->is_suspected = known->is_suspected;
+    if (!known->doubted || errand->row.attempts != known->doubted ||
+        errand->row.last_error != DET_ERR_UNFINISHED)
+        return;
+    errand->doubted = known->doubted;
+    errand->row.attempts--;
 }
 
 int det_errand_record(struct det_runtime *runtime, struct det_errand *errand)

@@ -155,6 +155,78 @@ static void no_attempt_begins_that_cannot_be_recorded(void **unused)
     fixture_close(f);
 }
 
+/* An effect that nobody has begun, which has one attempt, for a process that begins now. */
+static struct fixture *open_unbegun(struct faulty *faulty)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+
+    faulty_wrap(faulty, f, false);
+    fixture_reopen(f, (struct det_runtime_options){ .is_passive = true });
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    fixture_reopen(
+        f, (struct det_runtime_options){
+               .shards = 1,
+               .instances_max = 1,
+               .effects = { .attempts_max = 1, .jitter_percent = UINT32_MAX } });
+    return f;
+}
+
+static void assert_ran_once(struct fixture *f)
+{
+    assert_int_equal(f->control.effects, 1);
+    assert_int_equal(f->control.attempt, 1);
+    assert_int_equal(counts(f).effects_dead, 0);
+    assert_int_equal(get(f, "o-1").state, PAID);
+}
+
+/* The record is there, but nobody says so; and then so many loads fail. */
+static void lose_the_answer(struct fixture *f, struct faulty *faulty, int loads)
+{
+    faulty->loads_skipped = 1;
+    faulty->loads_failing = loads;
+    faulty_set(faulty, FAULT_AFTER, DET_ERR_IO, 0);
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
+    settle(f);
+    assert_int_equal(faulty->faults, 1);
+    assert_int_equal(f->control.effects, 0);
+}
+
+static void a_record_whose_answer_was_lost_is_no_attempt(void **unused)
+{
+    (void)unused;
+    for (int loads = 0; loads < 4; loads++) {
+        struct faulty faulty;
+        struct fixture *f = open_unbegun(&faulty);
+
+        lose_the_answer(f, &faulty, loads);
+        advance(f, DET_MINUTE);
+        assert_ran_once(f);
+        fixture_close(f);
+    }
+}
+
+/* Only this process knows that it was its own record: so the instance stays until it has run. */
+static void one_whose_record_is_in_doubt_stays_in_memory(void **unused)
+{
+    struct faulty faulty;
+    struct fixture *f = open_unbegun(&faulty);
+
+    (void)unused;
+    lose_the_answer(f, &faulty, 0);
+    assert_int_equal(get(f, "o-1").effects_pending, 1);
+    for (unsigned i = 2; i < 10; i++) {
+        char id[8];
+
+        snprintf(id, sizeof id, "o-%u", i);
+        assert_int_equal(start(f, id), 0);
+    }
+    assert_true(counts(f).evictions > 0);
+    advance(f, DET_MINUTE);
+    assert_ran_once(f);
+    fixture_close(f);
+}
+
 /* The first one takes its time; meanwhile the runtime is closed, and the second waits for a thread.
  */
 static void linger(void *context)
@@ -271,6 +343,8 @@ int main(void)
         cmocka_unit_test(what_was_left_behind_waits_its_turn_after_it_ended_a_process_again),
         cmocka_unit_test(one_that_fails_in_the_usual_way_is_counted_as_ever),
         cmocka_unit_test(no_attempt_begins_that_cannot_be_recorded),
+        cmocka_unit_test(a_record_whose_answer_was_lost_is_no_attempt),
+        cmocka_unit_test(one_whose_record_is_in_doubt_stays_in_memory),
         cmocka_unit_test(what_waits_for_a_thread_was_not_begun),
         cmocka_unit_test(a_node_after_the_other_takes_over_and_at_last_gives_it_up),
         cmocka_unit_test(somebodys_lock_only_delays_it),

@@ -318,25 +318,41 @@ static void names_may_change_again_and_back(void **state)
     "#define FSM_NAME order\n#define FSM_PREFIX ORDER\n" \
     "STATE(ONE, " one ", INITIAL) STATE(TWO, " two ") EVENT(GO, go)\nON(ONE, GO, TWO)\n"
 
-/* Nothing has an event yet, so that nothing but the start says where it began. */
-static void what_began_before_and_after_is_told_apart(void **state)
-{
-    static const struct det_rename exchange[] = { { DET_NAME_STATE, "a", "b" },
-                                                  { DET_NAME_STATE, "b", "a" } };
-    struct fixture *f = calloc(1, sizeof *f);
-    const struct det_machine *new;
-    uint64_t steps;
+static const struct det_rename exchange[] = { { DET_NAME_STATE, "a", "b" },
+                                              { DET_NAME_STATE, "b", "a" } };
 
-    (void)state;
+/* One with o-1, which has just begun. */
+static struct fixture *open_born(void)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
     assert_non_null(f);
     place(f->url);
     f->old = read_spec(BORN("a", "b"));
     f->new = read_spec(BORN("b", "a"));
-    new = det_spec_machine(f->new);
     open_store(f, false);
     open_runtime(f);
     assert_int_equal(
         det_runtime_start(f->runtime, det_spec_machine(f->old), "o-1", NULL, NULL, NULL), 0);
+    return f;
+}
+
+static void close_born(struct fixture *f)
+{
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    assert_int_equal(f->store->ops->check(f->store, count_finding, NULL, NULL), 0);
+    close_fixture(f);
+}
+
+/* Nothing has an event yet, so that nothing but the start says where it began. */
+static void what_began_before_and_after_is_told_apart(void **state)
+{
+    struct fixture *f = open_born();
+    const struct det_machine *new = det_spec_machine(f->new);
+    uint64_t steps;
+
+    (void)state;
     close_store(f);
     migrate_fully(f, exchange, 2);
     open_runtime(f);
@@ -353,10 +369,30 @@ static void what_began_before_and_after_is_told_apart(void **state)
         open_store(f, false);
         open_runtime(f);
     }
-    det_runtime_close(f->runtime);
-    f->runtime = NULL;
-    assert_int_equal(f->store->ops->check(f->store, count_finding, NULL, NULL), 0);
-    close_fixture(f);
+    close_born(f);
+}
+
+/* The events before it are gone, and so are their positions. */
+static void what_began_behind_pruned_events_began_before_a_rename(void **state)
+{
+    struct fixture *f = open_born();
+    const struct det_machine *old = det_spec_machine(f->old), *new = det_spec_machine(f->new);
+    uint64_t count;
+
+    (void)state;
+    send(f, old, "o-1", 0);
+    assert_int_equal(det_runtime_start(f->runtime, old, "o-2", NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_snapshot(f->runtime, old, "o-1", NULL), 0);
+    assert_int_equal(det_runtime_prune(f->runtime, old, "o-1", 1, &count, NULL), 0);
+    assert_int_equal(count, 1);
+    close_store(f);
+    migrate_fully(f, exchange, 2);
+    open_runtime(f);
+    send(f, new, "o-2", 0);
+    assert_int_equal(det_runtime_start(f->runtime, new, "o-3", NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_verify(f->runtime, new, "o-2", add_drift, NULL, &count), 0);
+    assert_int_equal(det_runtime_verify(f->runtime, new, "o-3", add_drift, NULL, &count), 0);
+    close_born(f);
 }
 #undef BORN
 
@@ -467,6 +503,7 @@ static const struct CMUnitTest migrate_cases[] = {
     cmocka_unit_test(what_was_renamed_is_known_when_it_is_opened_again),
     cmocka_unit_test(names_may_change_again_and_back),
     cmocka_unit_test(what_began_before_and_after_is_told_apart),
+    cmocka_unit_test(what_began_behind_pruned_events_began_before_a_rename),
     cmocka_unit_test(the_definition_is_the_newest_from_then_on),
     cmocka_unit_test(what_does_not_fit_changes_nothing),
     cmocka_unit_test(events_behind_a_rename_have_the_new_names),

@@ -261,10 +261,14 @@ struct postgres_session {
     struct postgres_store *store;
     struct postgres_connection *connection;
     struct postgres_failure failure; /* of the last one */
+    det_time span;                   /* that one may take; long unless it is set after opening */
 };
 DET_MUST_CHECK int det_postgres_session_open(
     struct postgres_session *session, struct postgres_store *store);
 void det_postgres_session_close(struct postgres_session *session);
+/* One exchange, once; whether it may be sent again does not count. */
+DET_MUST_CHECK int det_postgres_session_run(
+    struct postgres_session *session, const struct postgres_job *job);
 /* `ret` (NULL: not wanted) is cleared and replaced. */
 DET_MUST_CHECK int det_postgres_session_ask(
     struct postgres_session *session, enum postgres_statement_id id,
@@ -283,9 +287,12 @@ char *det_postgres_qualify(const struct postgres_store *store, const char *text)
 /* Sends a statement that is made for once; DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int det_postgres_send_once(struct postgres_exchange *exchange, const char *text);
 
-/* postgres_upgrade.c: from an older schema to ours. It fails also when somebody else was first. */
+/* postgres_upgrade.c: from an older schema to ours. `judge` has the answer to POSTGRES_COLUMNS as
+ * it is then; what it refuses with an error stays as it was. It fails also when somebody else was
+ * first. */
 DET_MUST_CHECK int det_postgres_upgrade(
-    struct postgres_store *store, int64_t schema, struct postgres_failure *retfail);
+    struct postgres_store *store, int64_t schema, int (*judge)(void *context, const PGresult *rows),
+    void *context, struct postgres_failure *retfail);
 
 /* postgres.c: 32 hexadecimal digits. */
 void det_postgres_random(struct postgres_store *store, char target[33]);

@@ -120,7 +120,8 @@ void det_postgres_exchange_send(
         send_prologue(exchange);
 }
 
-/* Until libpq has an answer that it can give without waiting. */
+/* Until libpq has an answer that it can give without waiting. `is_flushed` is also set when it is
+ * not known: while it is not, the Sync is still here. */
 static int await(struct postgres_connection *connection, bool *is_flushed, det_time deadline)
 {
     PGconn *pq = connection->pq;
@@ -138,8 +139,12 @@ static int await(struct postgres_connection *connection, bool *is_flushed, det_t
         r = det_postgres_wait(connection, !*is_flushed, deadline);
         if (r < 0)
             return r;
-        if (!PQconsumeInput(pq))
+        if (!PQconsumeInput(pq)) {
+            /* It sends what is left before it reads, and does not say which of the two failed: so
+             * the Sync may have gone out. */
+            *is_flushed = true;
             return DET_ERR_IO;
+        }
     }
 }
 
@@ -192,8 +197,8 @@ static void note_result(struct postgres_exchange *exchange, PGresult *result)
         exchange->results[exchange->result_count++] = result;
 }
 
-/* Takes answers until that of the Sync: 1; 0: there is none any more; or an error of waiting. A
- * NULL ends the answers to one statement; two of them, all. */
+/* Takes answers until that of the Sync: 1; 0: there is none any more; or an error of waiting, which
+ * may be that it must stop. A NULL ends the answers to one statement; two of them, all. */
 static int collect(struct postgres_exchange *exchange, bool *is_flushed, det_time deadline)
 {
     PGconn *pq = exchange->connection->pq;
@@ -205,7 +210,8 @@ static int collect(struct postgres_exchange *exchange, bool *is_flushed, det_tim
         ExecStatusType status;
 
         r = await(exchange->connection, is_flushed, deadline);
-        if (r == DET_ERR_TIMEOUT)
+        /* Of one that is not lost, libpq would wait for more itself, and without an end. */
+        if (r < 0 && PQstatus(pq) != CONNECTION_BAD)
             return r;
         result = PQgetResult(pq);
         if (!result) {
@@ -243,6 +249,7 @@ static void judge(struct postgres_exchange *exchange, int r, bool is_flushed)
     bool is_over = exchange->failure.action != POSTGRES_DONE &&
                    exchange->failure.action != POSTGRES_UNKNOWN &&
                    exchange->completed < exchange->expected;
+    const char *why = PQerrorMessage(exchange->connection->pq);
     char said[POSTGRES_TEXT_MAX];
     int result = r == DET_ERR_TIMEOUT ? r : DET_ERR_IO;
 
@@ -250,11 +257,9 @@ static void judge(struct postgres_exchange *exchange, int r, bool is_flushed)
         exchange->failure.action = POSTGRES_RECONNECT;
         return;
     }
-    det_postgres_url_scrub(
-        &exchange->connection->store->url,
-        r == DET_ERR_TIMEOUT ? "the server did not answer in time"
-                             : PQerrorMessage(exchange->connection->pq),
-        said, sizeof said);
+    if (r < 0 && r != DET_ERR_IO)
+        why = r == DET_ERR_TIMEOUT ? "the server did not answer in time" : det_error_text(r);
+    det_postgres_url_scrub(&exchange->connection->store->url, why, said, sizeof said);
     fail(exchange, is_flushed ? POSTGRES_UNKNOWN : POSTGRES_RECONNECT, result, said);
 }
 

@@ -7,6 +7,7 @@
 /* test: threads */
 #include "store/postgres_test.h"
 
+#include "lib/proxy.h"
 #include "os/os.h"
 
 /* From now on the next `times` inserts of an event fail with this code. */
@@ -522,6 +523,35 @@ static void who_listens_is_woken_by_a_lock_that_is_given_up(void **state)
     free(url);
 }
 
+static void no_wake(void *context)
+{
+    (void)context;
+}
+
+/* Nothing comes any more, and nothing ends: whoever closes does not wait for it. */
+static void a_listener_that_is_not_answered_ends_when_it_must(void **state)
+{
+    struct det_world *world = det_world_real();
+    struct det_test_proxy *proxy = det_test_proxy_open(server);
+    char *url = det_test_postgres_url(server, NULL), *through = det_test_proxy_url(proxy, url);
+    struct pad *pad = desk_at(through, NULL);
+    det_time begun;
+
+    (void)state;
+    det_test_proxy_mute(proxy, "LISTEN ");
+    hurry(pad, DET_HOUR);
+    pad->store->ops->listen(pad->store, no_wake, NULL);
+    while (!det_test_proxy_is_mute(proxy))
+        assert_int_equal(det_world_sleep(world, DET_MILLISECOND), 0);
+    begun = det_world_now(world, DET_CLOCK_MONOTONIC);
+    pad->store->ops->listen(pad->store, NULL, NULL);
+    assert_true(det_world_now(world, DET_CLOCK_MONOTONIC) - begun < DET_MINUTE);
+    desk_close(pad);
+    det_test_proxy_close(proxy);
+    free(through);
+    free(url);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -541,6 +571,7 @@ int main(void)
         cmocka_unit_test(two_nodes_on_one_instance_lose_and_double_nothing),
         cmocka_unit_test(a_transaction_pooler_is_as_good),
         cmocka_unit_test(who_listens_is_woken_by_a_lock_that_is_given_up),
+        cmocka_unit_test(a_listener_that_is_not_answered_ends_when_it_must),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);

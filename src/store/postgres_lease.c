@@ -61,6 +61,10 @@ static void send_leasing(struct postgres_exchange *exchange, void *context)
         break;
     }
     det_postgres_ask(exchange, statement_of(leasing), &parameters);
+    /* A node that begins leaves no more rows than it finds of nodes that live. */
+    if (!leasing->machine && change->verb == DET_LEASE_ACQUIRE &&
+        strncmp(change->name, "node/", strlen("node/")) == 0)
+        det_postgres_ask(exchange, POSTGRES_LEASE_FORGET_NODES, NULL);
 }
 
 static int verdict(const struct leasing *leasing, bool is_changed)

@@ -240,6 +240,48 @@ static int node_lease(struct det_store *store, struct det_store_lease *ret)
         ret);
 }
 
+/* One is given up, one has lapsed long ago, one just now; one belongs to somebody else. */
+static void a_node_that_begins_clears_the_leases_of_nodes_that_are_gone(void **state)
+{
+    struct pair pair = pair_open();
+    struct det_store_lease held;
+    char *text, name[64];
+
+    (void)state;
+    assert_int_equal(node_lease(pair.one->store, &held), 0);
+    snprintf(name, sizeof name, "node/%s", pair.one->store->owner);
+    assert_int_equal(
+        pair.one->store->ops->lease(
+            pair.one->store,
+            &(struct det_store_lease_change){ DET_LEASE_RELEASE, name, NULL, held.token, 0 },
+            &held),
+        0);
+    free(
+        sql(pair.one->store,
+            "INSERT INTO @leases (name, token, owner, expires_at) SELECT name, 1, 'x', at FROM "
+            "(SELECT " POSTGRES_CLOCK " AS now) c, LATERAL (VALUES "
+            "('node/' || repeat('a', 32), 5), "
+            "('node/' || repeat('b', 32), c.now - 25 * 3600 * 1000000000::int8), "
+            "('node/' || repeat('c', 32), c.now - 23 * 3600 * 1000000000::int8), "
+            "('node/' || repeat('d', 32), c.now + 3600 * 1000000000::int8), "
+            "('node/mine', 5), ('sweeper/pad', 5)) v (name, at)"));
+    assert_int_equal(node_lease(pair.other->store, &held), 0);
+    assert_int_equal(held.token, 1);
+    text =
+        sql(pair.one->store,
+            "SELECT string_agg(left(name, 9), ' ' ORDER BY name COLLATE \"C\") FROM @leases "
+            "WHERE owner = 'x'");
+    assert_string_equal(text, "node/cccc node/dddd node/mine sweeper/p");
+    free(text);
+    text = sql(pair.one->store, "SELECT count(*) FROM @leases");
+    assert_string_equal(text, "5");
+    free(text);
+    /* The name of the first one does not know that it was there. */
+    assert_int_equal(node_lease(pair.one->store, &held), 0);
+    assert_int_equal(held.token, 1);
+    pair_close(&pair);
+}
+
 static size_t adopt(struct pad *pad, size_t limit)
 {
     size_t count = 99;
@@ -415,6 +457,7 @@ int main(void)
         cmocka_unit_test(a_lock_needs_an_instance),
         cmocka_unit_test(a_lock_that_lapsed_does_not_lock),
         cmocka_unit_test(what_is_due_is_listed_to_its_owner_alone),
+        cmocka_unit_test(a_node_that_begins_clears_the_leases_of_nodes_that_are_gone),
         cmocka_unit_test(what_a_dead_node_left_is_taken_over_and_the_zombie_finds_out),
         cmocka_unit_test(of_two_who_take_over_each_row_has_one),
         cmocka_unit_test(instances_are_listed_in_the_order_of_their_ids),

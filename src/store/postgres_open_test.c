@@ -58,7 +58,7 @@ static void tables_are_not_made_when_they_must_be_there(void **state)
         "there is no store in the schema");
     refused(
         url, &(struct det_store_options){ .is_read_only = true }, DET_ERR_NOT_FOUND,
-        "there is no store in the schema");
+        "\"detent start FILE.fsm ID --store URL\" makes it");
     free(url);
 }
 

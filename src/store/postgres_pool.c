@@ -173,7 +173,7 @@ int det_postgres_session_open(struct postgres_session *session, struct postgres_
     det_time now = det_world_now(store->store.world, DET_CLOCK_MONOTONIC);
     int r;
 
-    *session = (struct postgres_session){ .store = store };
+    *session = (struct postgres_session){ .store = store, .span = SESSION_SPAN };
     session->connection = det_postgres_take(store);
     r = ready(session->connection, now + store->timeout, &session->failure);
     if (r < 0)
@@ -191,9 +191,7 @@ void det_postgres_session_close(struct postgres_session *session)
     det_postgres_give(connection);
 }
 
-int det_postgres_session_send(
-    struct postgres_session *session, enum postgres_statement_id id,
-    const struct postgres_values *values, PGresult **ret)
+int det_postgres_session_run(struct postgres_session *session, const struct postgres_job *job)
 {
     struct det_world *world = session->store->store.world;
     struct postgres_exchange exchange;
@@ -202,19 +200,51 @@ int det_postgres_session_send(
     if (!session->connection->pq)
         return DET_ERR_IO;
     det_postgres_exchange_init(&exchange, session->connection);
-    det_postgres_exchange_send(&exchange, &session->store->statements[id], values);
+    job->send(&exchange, job->context);
     det_postgres_exchange_finish(
-        &exchange, det_world_now(world, DET_CLOCK_MONOTONIC) + SESSION_SPAN);
+        &exchange, det_world_now(world, DET_CLOCK_MONOTONIC) + session->span);
     session->failure = exchange.failure;
-    if (exchange.failure.action != POSTGRES_DONE) {
+    if (exchange.failure.action != POSTGRES_DONE)
         r = exchange.failure.result;
-    } else if (ret) {
-        PQclear(*ret);
-        *ret = exchange.results[0];
-        exchange.results[0] = NULL;
-    }
+    else if (job->take)
+        r = job->take(&exchange, job->context);
     det_postgres_exchange_deinit(&exchange);
     return r;
+}
+
+struct question {
+    const struct postgres_statement *statement;
+    const struct postgres_values *values;
+    PGresult **ret;
+};
+
+static void send_question(struct postgres_exchange *exchange, void *context)
+{
+    const struct question *question = context;
+
+    det_postgres_exchange_send(exchange, question->statement, question->values);
+}
+
+static int take_answer(struct postgres_exchange *exchange, void *context)
+{
+    const struct question *question = context;
+
+    if (!question->ret)
+        return 0;
+    PQclear(*question->ret);
+    *question->ret = exchange->results[0];
+    exchange->results[0] = NULL;
+    return 0;
+}
+
+int det_postgres_session_send(
+    struct postgres_session *session, enum postgres_statement_id id,
+    const struct postgres_values *values, PGresult **ret)
+{
+    struct question question = { &session->store->statements[id], values, ret };
+
+    return det_postgres_session_run(
+        session, &(struct postgres_job){ send_question, take_answer, &question, false, 1 });
 }
 
 int det_postgres_session_ask(

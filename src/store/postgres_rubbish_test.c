@@ -12,22 +12,6 @@
 
 #include "lib/proxy.h"
 
-/* The URL of the same schema through the proxy. */
-static char *url_through(const struct det_test_proxy *proxy, const char *url)
-{
-    const char *schema = strstr(url, "&schema=");
-    char *through = NULL;
-
-    assert_non_null(schema);
-    assert_true(
-        asprintf(
-            &through,
-            "postgres://postgres@/postgres?host=127.0.0.1&port=%u&sslmode=disable"
-            "&gssencmode=disable%s",
-            det_test_proxy_port(proxy), schema) > 0);
-    return through;
-}
-
 static uint64_t sequence_of(struct pad *pad)
 {
     char *text = sql(pad->store, "SELECT sequence FROM @instances WHERE id = 'p'");
@@ -73,7 +57,7 @@ static uint64_t commit_through(
 static void change_every_byte(bool is_plain)
 {
     struct det_test_proxy *proxy = det_test_proxy_open(server);
-    char *url = det_test_postgres_url(server, NULL), *through = url_through(proxy, url);
+    char *url = det_test_postgres_url(server, NULL), *through = det_test_proxy_url(proxy, url);
     struct pad *pad = desk_at(url, NULL);
     uint64_t size = commit_through(proxy, pad, through, 0, is_plain);
 

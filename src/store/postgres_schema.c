@@ -213,7 +213,8 @@ static void send_columns(struct postgres_exchange *exchange, void *context)
     det_postgres_ask(exchange, POSTGRES_COLUMNS, &parameters);
 }
 
-static int take_columns(struct postgres_exchange *exchange, void *context)
+/* What is wrong with these columns goes to `missing`. */
+static int find_missing(void *context, const PGresult *rows)
 {
     struct verification *verification = context;
     const char *table = NULL;
@@ -223,15 +224,30 @@ static int take_columns(struct postgres_exchange *exchange, void *context)
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         if (columns[i].table)
             table = columns[i].table;
-        if (columns[i].name && !is_there(exchange->results[0], table, &columns[i]) &&
-            count++ < MISSING_MAX)
+        if (columns[i].name && !is_there(rows, table, &columns[i]) && count++ < MISSING_MAX)
             det_buffer_format(
                 &verification->missing, "%s%s.%s (%s)", verification->missing.size ? ", " : "",
                 table, columns[i].name, columns[i].type);
     }
     if (count > MISSING_MAX)
         det_buffer_format(&verification->missing, " and %zu more", count - MISSING_MAX);
-    return det_buffer_status(&verification->missing);
+    if (det_buffer_status(&verification->missing) < 0)
+        return DET_ERR_NO_MEMORY;
+    return count ? DET_ERR_FOREIGN : 0;
+}
+
+static int take_columns(struct postgres_exchange *exchange, void *context)
+{
+    return find_missing(context, exchange->results[0]);
+}
+
+static int refuse_columns(const struct verification *verification, struct det_error *reterr)
+{
+    return det_error_set(
+        reterr, DET_ERR_FOREIGN,
+        "the schema %s: take the newest backup, or another schema; it lacks, or has with another "
+        "type: %s",
+        verification->store->url.schema, det_buffer_text(&verification->missing));
 }
 
 static void send_row(struct postgres_exchange *exchange, void *context)
@@ -299,9 +315,12 @@ static int upgrade(struct verification *verification, struct det_error *reterr)
     struct postgres_failure failure = { 0 };
     int r, again;
 
-    r = det_postgres_upgrade(verification->store, verification->schema, &failure);
+    r = det_postgres_upgrade(
+        verification->store, verification->schema, find_missing, verification, &failure);
     if (r == 0)
         return 0;
+    if (r == DET_ERR_FOREIGN && verification->missing.size)
+        return refuse_columns(verification, reterr);
     again = read_row(verification, NULL);
     if (again == 0 && verification->schema == POSTGRES_SCHEMA)
         return 0;
@@ -314,19 +333,10 @@ static int verify_columns(struct verification *verification, struct det_error *r
     struct postgres_failure failure;
     int r;
 
-    det_buffer_init(&verification->missing, verification->store->store.allocator);
     r = det_postgres_run(verification->store, &job, &failure);
-    if (r < 0)
-        r = failed(&failure, r, reterr);
-    else if (verification->missing.size)
-        r = det_error_set(
-            reterr, DET_ERR_FOREIGN,
-            "the schema %s: take the newest backup, or another schema; it lacks, or has with "
-            "another "
-            "type: %s",
-            verification->store->url.schema, det_buffer_text(&verification->missing));
-    det_buffer_deinit(&verification->missing);
-    return r;
+    if (r == DET_ERR_FOREIGN && verification->missing.size)
+        return refuse_columns(verification, reterr);
+    return r < 0 ? failed(&failure, r, reterr) : 0;
 }
 
 /* It is upgraded only when it is the one that is wanted. */
@@ -335,6 +345,7 @@ static int verify(struct postgres_store *store, const char *identity, struct det
     struct verification verification = { .store = store };
     int r;
 
+    det_buffer_init(&verification.missing, store->store.allocator);
     r = read_row(&verification, reterr);
     if (r == 0)
         r = verify_schema(&verification, reterr);
@@ -346,6 +357,7 @@ static int verify(struct postgres_store *store, const char *identity, struct det
         r = upgrade(&verification, reterr);
     if (r == 0)
         r = verify_columns(&verification, reterr);
+    det_buffer_deinit(&verification.missing);
     if (r < 0)
         return r;
     memcpy(store->store.identity, verification.identity, sizeof store->store.identity);
@@ -368,8 +380,8 @@ int det_postgres_schema_open(
         if (must_exist || store->is_read_only)
             return det_error_set(
                 reterr, DET_ERR_NOT_FOUND,
-                "there is no store in the schema %s of this database; it is made when it is opened "
-                "for writing",
+                "there is no store in the schema %s of this database; \"detent start FILE.fsm ID "
+                "--store URL\" makes it",
                 store->url.schema);
         r = create(store, creation.has_schema, reterr);
         if (r < 0)

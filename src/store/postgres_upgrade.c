@@ -3,7 +3,8 @@
 
 /* postgres_upgrade.c - tables of an older schema: what each version has brought, as it was then,
  * one after the other in one transaction, under the lock that keeps apart those who make tables.
- * Of two who come at once, the second finds another schema than it has seen, and gives up. */
+ * Whether the tables then are what they should be is judged before it is committed. Of two who come
+ * at once, the second finds another schema than it has seen, and gives up. */
 #include "store/postgres.h"
 
 /* What is here stays as it is, whatever the tables become. */
@@ -31,6 +32,8 @@ static const struct {
 
 struct upgrading {
     int64_t schema;
+    int (*judge)(void *context, const PGresult *rows);
+    void *context;
     int failure;
 };
 
@@ -42,6 +45,7 @@ static void send_upgrade(struct postgres_exchange *exchange, void *context)
     det_postgres_add_text(&name, exchange->connection->store->url.schema);
     det_postgres_add_number(&from, upgrading->schema);
     det_postgres_add_number(&to, POSTGRES_SCHEMA);
+    det_postgres_ask(exchange, POSTGRES_BEGIN_WRITING, NULL);
     det_postgres_ask(exchange, POSTGRES_CREATION_LOCK, &name);
     det_postgres_ask(exchange, POSTGRES_UPGRADE_FROM, &from);
     upgrading->failure = 0;
@@ -52,15 +56,33 @@ static void send_upgrade(struct postgres_exchange *exchange, void *context)
     if (upgrading->failure < 0)
         exchange->is_broken = true;
     det_postgres_ask(exchange, POSTGRES_UPGRADE_TO, &to);
+    det_postgres_ask(exchange, POSTGRES_COLUMNS, &name);
+}
+
+static int take_columns(struct postgres_exchange *exchange, void *context)
+{
+    const struct upgrading *upgrading = context;
+
+    return upgrading->judge(upgrading->context, exchange->results[exchange->result_count - 1]);
 }
 
 int det_postgres_upgrade(
-    struct postgres_store *store, int64_t schema, struct postgres_failure *retfail)
+    struct postgres_store *store, int64_t schema, int (*judge)(void *context, const PGresult *rows),
+    void *context, struct postgres_failure *retfail)
 {
-    struct upgrading upgrading = { .schema = schema };
-    const struct postgres_job job = { send_upgrade, NULL, &upgrading, false, 1 };
+    struct upgrading upgrading = { .schema = schema, .judge = judge, .context = context };
+    const struct postgres_job job = { send_upgrade, take_columns, &upgrading, false, 1 };
+    struct postgres_session session;
     int r;
 
-    r = det_postgres_run(store, &job, retfail);
+    r = det_postgres_session_open(&session, store);
+    if (r == 0) {
+        session.span = store->timeout + store->timeout / 4;
+        r = det_postgres_session_run(&session, &job);
+        if (r == 0)
+            r = det_postgres_session_ask(&session, POSTGRES_END_READING, NULL, NULL);
+        det_postgres_session_close(&session);
+    }
+    *retfail = session.failure;
     return upgrading.failure < 0 ? upgrading.failure : r;
 }

@@ -150,6 +150,30 @@ static void what_an_older_store_lacks_is_listed_up_to_a_limit(void **state)
     old_deinit(&old);
 }
 
+static void an_older_store_that_lacks_more_than_the_upgrade_brings_stays_as_it_was(void **state)
+{
+    struct det_error error = { 0 };
+    struct det_store *store = NULL;
+    struct old old;
+    char *found;
+
+    (void)state;
+    old_init(&old);
+    free(ask(&old, "ALTER TABLE @leases RENAME TO elsewhere"));
+    assert_int_equal(det_store_open(old.url, &store, &error), DET_ERR_FOREIGN);
+    assert_non_null(strstr(error.text, "leases."));
+    assert_null(strstr(error.text, "jobs."));
+    assert_old_schema(&old, "1");
+    found = ask(&old, "SELECT to_regclass('@jobs')::text");
+    assert_null(found);
+    free(ask(&old, "ALTER TABLE @elsewhere RENAME TO leases"));
+    old_open(&old);
+    assert_old_schema(&old, "2");
+    check_old_store(&old.pad);
+    old.pad.store->ops->release(old.pad.store, old.pad.instance);
+    old_deinit(&old);
+}
+
 /* The last statement of it fails. */
 static void an_upgrade_that_fails_changes_nothing(void **state)
 {
@@ -174,6 +198,31 @@ static void an_upgrade_that_fails_changes_nothing(void **state)
     check_old_store(&old.pad);
     old.pad.store->ops->release(old.pad.store, old.pad.instance);
     old_deinit(&old);
+}
+
+static int start_of(struct pad *pad, struct det_store_start *ret, struct pad_data *data)
+{
+    *ret = (struct det_store_start){ .data = data };
+    return pad->store->ops->start(pad->store, pad->instance, ret);
+}
+
+/* It knows of events only, and goes on until it is opened again. */
+static void the_start_behind_which_an_older_program_pruned_is_not_told(void **state)
+{
+    struct pad *pad = desk_open();
+    struct det_store_start start;
+    struct pad_data data;
+
+    (void)state;
+    assert_int_equal(start_of(pad, &start, &data), 0);
+    assert_int_equal(send(pad, BARE, NULL), 0);
+    assert_int_equal(send(pad, BARE, NULL), 0);
+    assert_int_equal(start_of(pad, &start, &data), 0);
+    free(sql(pad->store, "DELETE FROM @events WHERE sequence = 1"));
+    assert_int_equal(start_of(pad, &start, &data), DET_ERR_NOT_FOUND);
+    free(sql(pad->store, "DELETE FROM @events"));
+    assert_int_equal(start_of(pad, &start, &data), DET_ERR_NOT_FOUND);
+    desk_close(pad);
 }
 
 static void *open_it(void *context)
@@ -244,7 +293,9 @@ int main(void)
         cmocka_unit_test(a_store_of_schema_1_that_has_the_tables_is_upgraded_too),
         cmocka_unit_test(who_only_reads_does_not_upgrade_and_is_told_who_does),
         cmocka_unit_test(what_an_older_store_lacks_is_listed_up_to_a_limit),
+        cmocka_unit_test(an_older_store_that_lacks_more_than_the_upgrade_brings_stays_as_it_was),
         cmocka_unit_test(an_upgrade_that_fails_changes_nothing),
+        cmocka_unit_test(the_start_behind_which_an_older_program_pruned_is_not_told),
         cmocka_unit_test(of_those_who_come_at_once_one_upgrades_and_all_go_on),
         cmocka_unit_test(without_memory_a_store_stays_what_it_was),
     };

@@ -42,12 +42,15 @@ enum sqlite_statement {
     STATEMENT_COUNT
 };
 
-/* What a parameter stands for. SQLite looks at texts and bytes when the statement is stepped: the
- * same place and size are the same value, whatever is there by then. */
+/* What a parameter is bound to, where it need not be bound again when it is wanted again: a number,
+ * NULL, or a name, which is compared with the copy here that SQLite has. What lies elsewhere is
+ * bound each time: SQLite is told that it never changes, and that holds for one step only. */
+#define BOUND_NAME_MAX 40
+enum sqlite_bound_kind { BOUND_NOT, BOUND_NULL, BOUND_NUMBER, BOUND_NAME };
 struct sqlite_bound {
-    enum { BOUND_NOT, BOUND_NUMBER, BOUND_TEXT, BOUND_BYTES } kind;
-    const void *data; /* NULL, of a text or bytes: NULL */
-    int64_t number;   /* or the size */
+    enum sqlite_bound_kind kind;
+    int64_t number; /* or the size */
+    char name[BOUND_NAME_MAX];
 };
 /* Of the statements that write an event: there half of the parameters are what they were. */
 #define BOUND_MAX 17
@@ -152,6 +155,8 @@ void det_sqlite_call(
     struct sqlite_connection *connection, enum sqlite_statement statement,
     struct sqlite_call *call);
 void det_sqlite_text(struct sqlite_call *call, const char *text); /* NULL is NULL */
+/* The same, for a text that is often what it was the last time. */
+void det_sqlite_name(struct sqlite_call *call, const char *name);
 void det_sqlite_number(struct sqlite_call *call, int64_t number);
 void det_sqlite_bytes(struct sqlite_call *call, struct det_chain_bytes bytes);
 void det_sqlite_null(struct sqlite_call *call);

@@ -184,7 +184,7 @@ void det_sqlite_bind_head(
     struct sqlite_call *call, const struct det_chain_head *head, int64_t last_event)
 {
     det_sqlite_number(call, (int64_t)head->version);
-    det_sqlite_text(call, head->state);
+    det_sqlite_name(call, head->state);
     det_sqlite_number(call, (int64_t)head->sequence);
     det_sqlite_number(call, (int64_t)head->visit);
     det_sqlite_number(call, (int64_t)head->transitions);
@@ -309,10 +309,10 @@ static int insert_event(const struct sqlite_write *write, size_t index, int64_t 
     det_sqlite_number(&call, previous);
     det_sqlite_number(&call, machine->version);
     det_sqlite_number(&call, (int64_t)event->visit);
-    det_sqlite_text(&call, machine->states[event->from].name);
-    det_sqlite_text(&call, machine->states[event->to].name);
-    det_sqlite_text(&call, det_row_event_name(machine, event->event));
-    det_sqlite_text(&call, det_row_outcome_name(event->outcome));
+    det_sqlite_name(&call, machine->states[event->from].name);
+    det_sqlite_name(&call, machine->states[event->to].name);
+    det_sqlite_name(&call, det_row_event_name(machine, event->event));
+    det_sqlite_name(&call, det_row_outcome_name(event->outcome));
     det_sqlite_number(&call, event->choice);
     det_sqlite_number(&call, event->is_timeout);
     det_sqlite_number(&call, event->at);

@@ -240,41 +240,70 @@ void det_sqlite_call(
     call->kept = kept_of(connection, statement);
 }
 
-/* The next parameter; false: it is that already, or there is no use in binding it. */
-static inline bool must_bind(struct sqlite_call *call, struct sqlite_bound wanted)
+/* The next parameter; false: there is no use in binding it. `ret`: what is kept of it, or NULL. */
+static inline bool next_bound(struct sqlite_call *call, struct sqlite_bound **ret)
 {
-    struct sqlite_bound *kept;
     int index = call->bound++;
 
-    if (call->code != SQLITE_OK)
+    det_assert(!call->kept || index < BOUND_MAX);
+    *ret = call->kept ? &call->kept[index] : NULL;
+    return call->code == SQLITE_OK;
+}
+
+/* The same, for what is kept by its kind and number; false also when it is that already. */
+static inline bool must_bind(struct sqlite_call *call, enum sqlite_bound_kind kind, int64_t number)
+{
+    struct sqlite_bound *kept;
+
+    if (!next_bound(call, &kept))
         return false;
-    if (!call->kept)
+    if (!kept)
         return true;
-    det_assert(index < BOUND_MAX);
-    kept = &call->kept[index];
-    if (kept->kind == wanted.kind && kept->number == wanted.number && kept->data == wanted.data)
+    if (kind != BOUND_NOT && kept->kind == kind && kept->number == number)
         return false;
-    *kept = wanted;
+    kept->kind = kind;
+    kept->number = number;
     return true;
 }
 
 void det_sqlite_text(struct sqlite_call *call, const char *text)
 {
-    size_t size = text ? strlen(text) : 0;
+    if (must_bind(call, text ? BOUND_NOT : BOUND_NULL, 0))
+        note(
+            call,
+            sqlite3_bind_text(
+                call->statement, call->bound, text, text ? (int)strlen(text) : 0, SQLITE_STATIC));
+}
 
-    if (must_bind(call, (struct sqlite_bound){ BOUND_TEXT, text, (int64_t)size }))
-        note(call, sqlite3_bind_text(call->statement, call->bound, text, (int)size, SQLITE_STATIC));
+void det_sqlite_name(struct sqlite_call *call, const char *name)
+{
+    size_t size = name ? strlen(name) : 0;
+    struct sqlite_bound *kept;
+
+    if (!call->kept || !name || size >= BOUND_NAME_MAX) {
+        det_sqlite_text(call, name);
+        return;
+    }
+    if (!next_bound(call, &kept) || (kept->kind == BOUND_NAME && kept->number == (int64_t)size &&
+                                     memcmp(kept->name, name, size) == 0))
+        return;
+    kept->kind = BOUND_NAME;
+    kept->number = (int64_t)size;
+    memcpy(kept->name, name, size);
+    note(
+        call,
+        sqlite3_bind_text(call->statement, call->bound, kept->name, (int)size, SQLITE_STATIC));
 }
 
 void det_sqlite_number(struct sqlite_call *call, int64_t number)
 {
-    if (must_bind(call, (struct sqlite_bound){ BOUND_NUMBER, NULL, number }))
+    if (must_bind(call, BOUND_NUMBER, number))
         note(call, sqlite3_bind_int64(call->statement, call->bound, number));
 }
 
 void det_sqlite_bytes(struct sqlite_call *call, struct det_chain_bytes bytes)
 {
-    if (must_bind(call, (struct sqlite_bound){ BOUND_BYTES, bytes.data, (int64_t)bytes.size }))
+    if (must_bind(call, bytes.data ? BOUND_NOT : BOUND_NULL, 0))
         note(
             call, sqlite3_bind_blob64(
                       call->statement, call->bound, bytes.data, bytes.size, SQLITE_STATIC));

@@ -9,7 +9,7 @@
  *     reading:  an event at a position <= that of a batch has the names from before it
  *
  * Positions behind a batch are never used again, not even when all events are gone: see EVENT_LAST.
- */
+ * Starts keep theirs when events are gone, so a batch is behind them too. */
 #include <string.h>
 
 #include "os/os.h"
@@ -108,9 +108,15 @@ struct migration {
 static int add_renames(struct sqlite_store *store, struct migration *migration)
 {
     struct sqlite_call call;
+    int64_t started = 0;
     int r;
 
     r = ask_number(&store->writer, STATEMENT_RENAME_BATCH, &migration->batch);
+    if (r == 0)
+        r = ask_number(&store->writer, STATEMENT_START_LAST, &started);
+    /* The events before a start may be gone; it came before this nevertheless. */
+    if (started > store->next_position)
+        store->next_position = started;
     for (size_t i = 0; r == 0 && i < migration->count; i++) {
         const struct det_rename *rename = &migration->renames[i];
 

@@ -55,7 +55,7 @@ int main(int argc, char **argv)
     options.shard = (unsigned)strtoul(argv[1], NULL, 10);
     options.shard_count = (unsigned)strtoul(argv[2], NULL, 10);
     crash_rig_open(rig, &plan);
-    rig->nested_every = crash_setting("CRASH_NESTED", 1500);
+    rig->nested_every = crash_setting("CRASH_NESTED", 2500);
     rig->answers_early = crash_has_bug("early");
     rig->runs[0].is_split = crash_has_bug("split");
     rig->bed.disks[0].fault.ignores_syncs = crash_has_bug("sync");

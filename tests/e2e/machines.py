@@ -466,6 +466,72 @@ def test_a_store_is_verified():
     equal(len(objects("list", *STORE)), 2)
 
 
+def damage(statement):
+    with database() as data:
+        data.execute(statement)
+
+
+def test_damaged_heads_are_repaired():
+    shop("o-1", "o-2", "o-3", "o-4")
+    detent("send", "o-2", "pay", *STORE, *PAY)
+    before = [one("get", name, *STORE) for name in ("o-1", "o-2", "o-3", "o-4")]
+    detent("store", "repair", *STORE, err="nothing is damaged")
+    detent("store", "repair", "o-2", *STORE, err="the head of order 'o-2' is as it was written")
+    damage("UPDATE instances SET data = zeroblob(length(data)), state = 'xyz' WHERE id = 'o-2'")
+    damage("UPDATE instances SET visit = 7 WHERE id IN ('o-3', 'o-4')")
+    for words in (("get", "o-2"), ("send", "o-2", "ping"), ("why", "o-2"), ("cancel", "o-2")):
+        detent(*words, *STORE, code=1, err=["order 'o-2' is damaged",
+                                            "'detent store repair o-2' may restore it"])
+    detent("store", "verify", *STORE, code=1, err="'detent store repair'")
+    raw = Path("orders.db").read_bytes()
+    detent("store", "repair", "--dry-run", *STORE,
+           out=["order o-2: its head can be restored", "order o-3", "order o-4"],
+           err="3 instances can be restored; nothing was changed")
+    equal(one("store", "repair", "-n", "o-2", *STORE),
+          {"type": "repair", "machine": "order", "id": "o-2", "ok": True, "dry_run": True,
+           "text": None})
+    equal(Path("orders.db").read_bytes(), raw)
+    detent("store", "repair", "o-2", *STORE, out="order o-2: its head is restored",
+           err="1 instance restored")
+    equal(one("get", "o-2", *STORE), before[1])
+    equal([(o["id"], o["ok"]) for o in objects("store", "repair", *STORE)],
+          [("o-3", True), ("o-4", True)])
+    equal([one("get", name, *STORE) for name in ("o-1", "o-2", "o-3", "o-4")], before)
+    detent("store", "verify", *STORE, err="4 instances verified: ok")
+
+
+def test_what_cannot_be_proven_is_not_repaired():
+    shop("o-1", "o-2", "o-3", "o-4")
+    detent("send", "o-1", "ping", *STORE)
+    damage("UPDATE events SET at = at + 1")
+    damage("UPDATE instances SET visit = 7 WHERE id IN ('o-2', 'o-3')")
+    damage("DELETE FROM starts WHERE instance = (SELECT key FROM instances WHERE id = 'o-2')")
+    detent("store", "repair", *STORE, code=1,
+           out=["order o-1 cannot be repaired: event 1: the event does not match its hash",
+                "order o-2 cannot be repaired: it has no snapshot, and what it began with",
+                "order o-3: its head is restored"],
+           err="1 instance restored, 2 not")
+    found = objects("store", "repair", *STORE, "-n", code=1)
+    equal([(o["id"], o["ok"]) for o in found], [("o-1", False), ("o-2", False)])
+    check("what it began with is not kept" in found[1]["text"], found)
+    detent("store", "repair", "o-2", *STORE, code=1, out="order o-2 cannot be repaired")
+    detent("store", "repair", "o-9", *STORE, code=3, err="there is no 'o-9'")
+    detent("store", "verify", "--dry-run", *STORE, code=2, err="verify has no --dry-run")
+    damage("UPDATE timers SET instance = 77 WHERE instance = 4")
+    detent("store", "repair", *STORE, code=1, out="1 timers belong to no instance")
+
+
+def test_repair_takes_the_definition_of_the_store():
+    shop()
+    damage("UPDATE instances SET visit = 7")
+    Path("order.fsm").write_text(ORDER.replace("PENDING, pending", "PENDING, waiting"))
+    Path("detent.yaml").write_text("version: 1\nstore: sqlite:orders.db\n"
+                                   "machines:\n  order: {spec: order.fsm}\n")
+    detent("store", "repair", "-m", "parcel", code=3, err="there is no machine 'parcel'")
+    detent("store", "repair", out="order o-1: its head is restored")
+    detent("get", "o-1", out="order o-1 is pending")
+
+
 def test_a_store_of_an_older_schema_is_upgraded_by_who_writes():
     old = Path(__file__).parents[1] / "schema" / "1.sqlite.sql"
     with sqlite3.connect("old.db") as data:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* proxy.c - a thread that passes bytes on, and changes one of them. */
+/* proxy.c - a thread that passes bytes on, changes one of them, or stops to pass any. */
 #include "lib/proxy.h"
 
 #include <arpa/inet.h>
@@ -26,6 +26,8 @@ struct det_test_proxy {
     _Atomic(uint64_t) passed; /* bytes of answers since it was armed */
     _Atomic(uint64_t) at;     /* the number of the byte to be changed, from 1; 0: none */
     _Atomic(unsigned) mask;
+    _Atomic(const char *) word; /* NULL, or what makes a connection mute */
+    atomic_bool is_mute[PAIRS_MAX];
     struct pollfd ends[1 + 2 * PAIRS_MAX]; /* the listener; then near and far of each pair */
     unsigned pair_count;
 };
@@ -48,6 +50,7 @@ static void proxy_accept(struct det_test_proxy *proxy)
         free_pair++;
     assert_true(free_pair < PAIRS_MAX);
     pair = &proxy->ends[1 + 2 * free_pair];
+    atomic_store(&proxy->is_mute[free_pair], false);
     snprintf(address.sun_path, sizeof address.sun_path, "%s/.s.PGSQL.5432", proxy->host);
     pair[0] = (struct pollfd){ .fd = accept(proxy->listener, NULL, NULL), .events = POLLIN };
     pair[1] = (struct pollfd){ .fd = socket(AF_UNIX, SOCK_STREAM, 0), .events = POLLIN };
@@ -64,15 +67,29 @@ static void drop_pair(struct pollfd *pair)
     }
 }
 
-/* From one end to the other; an end that is gone takes the other with it. */
-static void proxy_pass(struct det_test_proxy *proxy, struct pollfd *pair, int from)
+/* Whether these bytes, or others before them, made the connection mute. */
+static bool is_mute(
+    struct det_test_proxy *proxy, unsigned number, const unsigned char *bytes, ssize_t size)
 {
+    const char *word = atomic_load(&proxy->word);
+
+    if (word && size > 0 && memmem(bytes, (size_t)size, word, strlen(word)))
+        atomic_store(&proxy->is_mute[number], true);
+    return size > 0 && atomic_load(&proxy->is_mute[number]);
+}
+
+/* From one end to the other; an end that is gone takes the other with it. */
+static void proxy_pass(struct det_test_proxy *proxy, unsigned number, int from)
+{
+    struct pollfd *pair = &proxy->ends[1 + 2 * number];
     unsigned char bytes[4096];
     ssize_t size;
 
     if (pair[from].fd < 0 || !pair[from].revents)
         return;
     size = recv(pair[from].fd, bytes, sizeof bytes, 0);
+    if (is_mute(proxy, number, bytes, size))
+        return;
     if (size > 0 && from == 1)
         set_byte(proxy, bytes, (size_t)size);
     if (size <= 0 || send(pair[1 - from].fd, bytes, (size_t)size, MSG_NOSIGNAL) != size)
@@ -89,8 +106,8 @@ static void *proxy_run(void *argument)
         if (poll(proxy->ends, 1 + 2 * count, 20) <= 0)
             continue;
         for (unsigned i = 0; i < count; i++) {
-            proxy_pass(proxy, &proxy->ends[1 + 2 * i], 0);
-            proxy_pass(proxy, &proxy->ends[1 + 2 * i], 1);
+            proxy_pass(proxy, i, 0);
+            proxy_pass(proxy, i, 1);
         }
         if (proxy->ends[0].revents)
             proxy_accept(proxy);
@@ -140,7 +157,35 @@ uint64_t det_test_proxy_passed(struct det_test_proxy *proxy)
     return atomic_load(&proxy->passed);
 }
 
+void det_test_proxy_mute(struct det_test_proxy *proxy, const char *word)
+{
+    atomic_store(&proxy->word, word);
+}
+
+bool det_test_proxy_is_mute(struct det_test_proxy *proxy)
+{
+    for (unsigned i = 0; i < PAIRS_MAX; i++)
+        if (atomic_load(&proxy->is_mute[i]))
+            return true;
+    return false;
+}
+
 unsigned det_test_proxy_port(const struct det_test_proxy *proxy)
 {
     return proxy->port;
+}
+
+char *det_test_proxy_url(const struct det_test_proxy *proxy, const char *url)
+{
+    const char *schema = strstr(url, "&schema=");
+    char *through = NULL;
+
+    assert_non_null(schema);
+    assert_true(
+        asprintf(
+            &through,
+            "postgres://postgres@/postgres?host=127.0.0.1&port=%u&sslmode=disable"
+            "&gssencmode=disable%s",
+            proxy->port, schema) > 0);
+    return through;
 }

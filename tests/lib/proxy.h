@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* proxy.h - a way to the test's PostgreSQL server on which a byte of an answer is changed. */
+/* proxy.h - a way to the test's PostgreSQL server on which a byte of an answer is changed, or
+ * which goes mute. */
 #ifndef DET_TEST_PROXY_H
 #define DET_TEST_PROXY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/postgres.h"
@@ -20,5 +22,12 @@ unsigned det_test_proxy_port(const struct det_test_proxy *proxy);
 void det_test_proxy_arm(struct det_test_proxy *proxy, uint64_t at, unsigned mask);
 /* How many bytes were answered since. */
 uint64_t det_test_proxy_passed(struct det_test_proxy *proxy);
+/* From here on, a connection through which this word is sent passes nothing any more, and stays
+ * open; NULL: none. The word is not copied. */
+void det_test_proxy_mute(struct det_test_proxy *proxy, const char *word);
+/* Whether there is one that went mute. */
+bool det_test_proxy_is_mute(struct det_test_proxy *proxy);
+/* free() the URL of the same schema through the proxy. */
+char *det_test_proxy_url(const struct det_test_proxy *proxy, const char *url);
 
 #endif

@@ -381,7 +381,8 @@ struct det_store_ops {
      * `events`, and fills `loaded`, whose data are its own memory and whose reason is that of the
      * row. It is written only if it is what the head was: what the checksum of the row is of, or
      * what the row has but for its checksum. Otherwise DET_ERR_CORRUPT, and nothing is changed;
-     * DET_ERR_EXISTS when the checksum is right. */
+     * DET_ERR_EXISTS when the checksum is right; DET_ERR_READ_ONLY when it would be written, and
+     * the store is open for reading only. */
     int (*repair)(
         struct det_store *store, const struct det_machine *machine, const char *id,
         int (*derive)(
