@@ -10,6 +10,9 @@
 
 #include "base/text.h"
 
+/* Others come between two of these. */
+#define DET_JOBS_FORGOTTEN_AT_ONCE 500
+
 /* 0 or DET_ERR_INVALID. */
 DET_MUST_CHECK int det_jobs_check_name(const char *name);
 DET_MUST_CHECK int det_jobs_check_put(const struct det_job_put *job);

@@ -4,7 +4,8 @@
 /* sqlite_jobs.c - jobs and schedules in the SQLite store: each change alone in its transaction.
  *
  * One process has the file. So what runs under another owner than this opening's belongs to a
- * process that is gone, and need not lapse. */
+ * process that is gone, and need not lapse; and what runs under its own does so by a clock that
+ * nobody sets. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,6 +36,25 @@ struct change {
 static det_time now_of(const struct sqlite_store *store)
 {
     return det_world_now(store->store.world, DET_CLOCK_WALL);
+}
+
+/* Whose claims those of this opening are. */
+static const char *owner_of(struct sqlite_store *store)
+{
+    if (!store->job_owner[0]) {
+        (void)snprintf(
+            store->job_owner, sizeof store->job_owner, "%016llx",
+            (unsigned long long)det_world_random_u64(store->store.world));
+        store->job_epoch = now_of(store) - det_world_now(store->store.world, DET_CLOCK_BOOT);
+    }
+    return store->job_owner;
+}
+
+/* For claims, which are all of this opening: the wall clock as if nobody had set it since. */
+static det_time steady_of(struct sqlite_store *store)
+{
+    (void)owner_of(store);
+    return store->job_epoch + det_world_now(store->store.world, DET_CLOCK_BOOT);
 }
 
 static int changed_rows(const struct sqlite_store *store)
@@ -181,16 +201,6 @@ static int read_job(struct sqlite_call *call, struct det_job_row *ret)
 
 /* Claiming. */
 
-/* Whose claims those of this opening are. */
-static const char *owner_of(struct sqlite_store *store)
-{
-    if (!store->job_owner[0])
-        (void)snprintf(
-            store->job_owner, sizeof store->job_owner, "%016llx",
-            (unsigned long long)det_world_random_u64(store->store.world));
-    return store->job_owner;
-}
-
 /* Puts back into the queue what is due, and what ran in a process that is gone. */
 static int put_back(struct sqlite_store *store, const struct change *change, det_time now)
 {
@@ -200,10 +210,11 @@ static int put_back(struct sqlite_store *store, const struct change *change, det
     det_sqlite_text(&call, change->claim->queue);
     det_sqlite_number(&call, now);
     det_sqlite_text(&call, owner_of(store));
+    det_sqlite_number(&call, steady_of(store));
     return det_sqlite_run(&call);
 }
 
-static int take_first(struct sqlite_store *store, struct change *change, det_time now)
+static int take_first(struct sqlite_store *store, struct change *change)
 {
     struct sqlite_call call;
     struct det_job_row job;
@@ -212,7 +223,7 @@ static int take_first(struct sqlite_store *store, struct change *change, det_tim
     det_sqlite_call(&store->writer, STATEMENT_JOB_TAKE, &call);
     det_sqlite_text(&call, change->claim->queue);
     det_sqlite_number(&call, change->claim->capacity);
-    det_sqlite_number(&call, det_jobs_after(now, change->claim->span));
+    det_sqlite_number(&call, det_jobs_after(steady_of(store), change->claim->span));
     det_sqlite_text(&call, owner_of(store));
     r = det_sqlite_step(&call);
     if (r == 0)
@@ -226,13 +237,14 @@ static int take_first(struct sqlite_store *store, struct change *change, det_tim
     return r;
 }
 
-static int find_next(struct sqlite_store *store, const struct change *change)
+static int find_next(struct sqlite_store *store, const struct change *change, det_time now)
 {
     struct sqlite_call call;
     int r;
 
     det_sqlite_call(&store->writer, STATEMENT_JOB_NEXT, &call);
     det_sqlite_text(&call, change->claim->queue);
+    det_sqlite_number(&call, now - steady_of(store));
     r = det_sqlite_step(&call);
     *change->ret_next = r > 0 ? det_sqlite_get_number(&call, 0) : DET_NEVER;
     det_sqlite_end(&call);
@@ -247,9 +259,9 @@ static int claim_step(struct sqlite_store *store, void *context)
 
     r = put_back(store, change, now);
     if (r == 0)
-        r = take_first(store, change, now);
+        r = take_first(store, change);
     if (r == 0)
-        r = find_next(store, change);
+        r = find_next(store, change, now);
     return r;
 }
 
@@ -271,7 +283,7 @@ static int sqlite_claim(
 static int renew_step(struct sqlite_store *store, void *context)
 {
     struct change *change = context;
-    det_time now = now_of(store);
+    det_time now = steady_of(store);
     struct sqlite_call call;
     int r;
 
@@ -386,6 +398,7 @@ static int change_step(struct sqlite_store *store, void *context)
     if (!is_retry) {
         det_sqlite_text(&call, reason);
         det_sqlite_text(&call, owner_of(store));
+        det_sqlite_number(&call, steady_of(store));
     }
     r = det_sqlite_run(&call);
     if (r == 0 && changed_rows(store) == 0)
@@ -411,6 +424,7 @@ static int forget_step(struct sqlite_store *store, void *context)
 
     det_sqlite_call(&store->writer, STATEMENT_JOB_FORGET, &call);
     det_sqlite_number(&call, change->at);
+    det_sqlite_number(&call, DET_JOBS_FORGOTTEN_AT_ONCE);
     r = det_sqlite_run(&call);
     *change->ret_count = r == 0 ? (uint64_t)changed_rows(store) : 0;
     return r;
@@ -418,9 +432,17 @@ static int forget_step(struct sqlite_store *store, void *context)
 
 static int sqlite_forget(struct det_store *base, det_time ended_before, uint64_t *ret)
 {
-    return run(
-        sqlite_store_of(base), forget_step,
-        &(struct change){ .at = ended_before, .ret_count = ret });
+    uint64_t count;
+    int r;
+
+    *ret = 0;
+    do {
+        r =
+            run(sqlite_store_of(base), forget_step,
+                &(struct change){ .at = ended_before, .ret_count = &count });
+        *ret += r == 0 ? count : 0;
+    } while (r == 0 && count == DET_JOBS_FORGOTTEN_AT_ONCE);
+    return r;
 }
 
 /* Schedules. */

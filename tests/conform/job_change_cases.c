@@ -181,6 +181,25 @@ static void what_no_store_could_have_had_is_not_restored(void **state)
     assert_int_equal(list(box, NULL, 0, 9).count, 0);
 }
 
+static void however_many_have_ended_they_are_forgotten(void **state)
+{
+    struct box *box = *state;
+    struct det_job_row row = { .queue = "q", .task = "work", .state = DET_JOB_DONE };
+    uint64_t count;
+    char id[16];
+
+    NEEDS_JOBS(state);
+    row.id = id;
+    for (int i = 1; i <= 520; i++) {
+        snprintf(id, sizeof id, "j%d", i);
+        row.ended_at = i;
+        assert_int_equal(restore(box, &row), 1);
+    }
+    assert_int_equal(box->store->ops->jobs->forget(box->store, 519, &count), 0);
+    assert_int_equal(count, 518);
+    assert_int_equal(list(box, NULL, 0, 9).count, 2);
+}
+
 struct names {
     char text[64];
     det_time next_at;
@@ -222,6 +241,7 @@ static const struct CMUnitTest job_changes[] = {
     CASE(one_whose_claim_has_lapsed_can_be_cancelled),
     CASE(a_job_of_another_store_is_there_as_it_was_but_for_its_claim),
     CASE(what_no_store_could_have_had_is_not_restored),
+    CASE(however_many_have_ended_they_are_forgotten),
     CASE(schedules_are_listed_by_their_names),
 };
 const struct group job_change_cases = GROUP_OF(job_changes);

@@ -143,7 +143,8 @@ struct det_job_ops {
         int (*visit)(void *context, const struct det_job_row *job), void *context);
     /* DET_ERR_NOT_FOUND when there is none, or it is in another state. */
     int (*change)(struct det_store *store, const struct det_job_change *change);
-    /* Deletes those that ended before a time; their ids may be put again. `ret` is how many. */
+    /* Deletes those that ended before a time, some after the other, so that others need not wait
+     * for all; their ids may be put again. `ret` is how many, also when it has failed then. */
     int (*forget)(struct det_store *store, det_time ended_before, uint64_t *ret);
     /* Puts one that another store had, behind all others, with what is known of it but without its
      * claim: one that ran is queued. An id that is there is left alone: `ret_is_new` is false.
