@@ -11,6 +11,7 @@
  *   2. A key is never used twice. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/jobs.h"
@@ -165,6 +166,7 @@ static int restore_locked(
     if (!*ret_is_new)
         return r;
     job = find_key(store, place.key);
+    det_assert(job);
     job->row.state = row->state;
     job->row.due_at = row->due_at;
     job->row.attempts = row->attempts;
