@@ -109,8 +109,9 @@ static int check_place(
             store->path);
     if ((options->must_exist || options->is_read_only) && !file_exists(store))
         return det_error_set(
-            reterr, DET_ERR_NOT_FOUND, "%s: there is no such file; create the store first",
-            store->path);
+            reterr, DET_ERR_NOT_FOUND,
+            "%s: there is no such file; \"detent start FILE.fsm ID --store sqlite:%s\" makes it",
+            store->path, store->path);
     return 0;
 }
 

@@ -106,6 +106,7 @@ struct sqlite_store {
     struct sqlite_connection writer; /* database NULL: for reading only */
     struct sqlite_scratch scratch;
     char job_owner[17]; /* which opening this is: what runs under another one runs no more */
+    det_time job_epoch; /* the wall clock when BOOT was 0, as it was when the owner was made */
     int64_t next_position;
     int wal_pages, checkpoint_at; /* how long the log is; how long it may become */
     atomic_bool is_poisoned, checkpoint_wanted;

@@ -120,6 +120,7 @@ static void what_is_not_there_is_not_made_by_those_who_only_look(void **state)
         shelf_open_with(&shelf, &(struct det_store_options){ .is_read_only = true }),
         DET_ERR_NOT_FOUND);
     assert_text(&shelf.error, "no such file");
+    assert_text(&shelf.error, "\"detent start FILE.fsm ID --store sqlite:/");
     assert_int_not_equal(access(shelf.path, F_OK), 0);
     assert_int_not_equal(access(lock, F_OK), 0);
     shelf_deinit(&shelf);
