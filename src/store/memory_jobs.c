@@ -164,7 +164,7 @@ static int restore_locked(
     *ret_is_new = r == 0 && place.is_new;
     if (!*ret_is_new)
         return r;
-    job = find_key(store, place.key);
+    job = job_at(store->jobs.previous);
     job->row.state = row->state;
     job->row.due_at = row->due_at;
     job->row.attempts = row->attempts;
