@@ -19,6 +19,9 @@
  * On a shared store any number of processes may open the same queue: its width holds across all of
  * them. On a SQLite file there is one, and what ran in the one before it runs again at once.
  *
+ * det_tasks_run() goes on while an open queue that has works has submissions that have not ended,
+ * those of the future too, and as long as it is open if it has schedules.
+ *
  * Schedules put submissions by the clock. Their next time is in the store: what was due while
  * nobody was there is put as `missed` says when somebody is, and each time only once, however many
  * processes have the same schedule. */

@@ -11,6 +11,7 @@
  *   2. A key is never used twice. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/jobs.h"
@@ -164,7 +165,8 @@ static int restore_locked(
     *ret_is_new = r == 0 && place.is_new;
     if (!*ret_is_new)
         return r;
-    job = job_at(store->jobs.previous);
+    job = find_key(store, place.key);
+    det_assert(job);
     job->row.state = row->state;
     job->row.due_at = row->due_at;
     job->row.attempts = row->attempts;
