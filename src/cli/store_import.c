@@ -230,25 +230,31 @@ static int take(struct importing *importing)
     return r < 0 && code == CLI_OK ? CLI_FAILURE : code;
 }
 
-static int import_file(struct importing *importing)
+static void tell(const struct importing *importing)
 {
     struct cli *cli = importing->store->cli;
+    const struct import *import = &importing->import;
+
+    cli_say(
+        cli, "%llu instance%s and %llu event%s imported\n", STORE_COUNT(import->instances),
+        STORE_COUNT(import->events));
+    if (import->passed)
+        cli_say(
+            cli, "%llu instance%s there already\n", (unsigned long long)import->passed,
+            import->passed == 1 ? " was" : "s were");
+}
+
+static int import_file(struct importing *importing, bool is_taken)
+{
     int code;
 
     import_init(&importing->import, importing->store);
-    det_arena_init(&importing->arena, cli->allocator);
+    det_arena_init(&importing->arena, importing->store->cli->allocator);
     code = judge(importing);
-    if (code == CLI_OK)
+    if (code == CLI_OK && is_taken) {
         code = take(importing);
-    if (code == CLI_OK) {
-        cli_say(
-            cli, "%llu instance%s and %llu event%s imported\n",
-            STORE_COUNT(importing->import.instances), STORE_COUNT(importing->import.events));
-        if (importing->import.passed)
-            cli_say(
-                cli, "%llu instance%s there already\n",
-                (unsigned long long)importing->import.passed,
-                importing->import.passed == 1 ? " was" : "s were");
+        if (code == CLI_OK)
+            tell(importing);
     }
     det_arena_deinit(&importing->arena);
     import_deinit(&importing->import);
@@ -256,7 +262,7 @@ static int import_file(struct importing *importing)
     return code;
 }
 
-int store_import(struct cli_store *store, const char *path)
+static int read_file(struct cli_store *store, const char *path, bool is_taken)
 {
     struct importing *importing;
     int code;
@@ -272,7 +278,7 @@ int store_import(struct cli_store *store, const char *path)
     importing->path = path;
     importing->file = fopen(path, "r");
     if (importing->file) {
-        code = import_file(importing);
+        code = import_file(importing, is_taken);
         fclose(importing->file);
     } else {
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
@@ -281,4 +287,14 @@ int store_import(struct cli_store *store, const char *path)
     }
     DET_DELETE(store->cli->allocator, importing);
     return code;
+}
+
+int store_import(struct cli_store *store, const char *path)
+{
+    return read_file(store, path, true);
+}
+
+int store_import_judge(struct cli_store *store, const char *path)
+{
+    return read_file(store, path, false);
 }
