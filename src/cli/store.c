@@ -81,6 +81,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         return CLI_USAGE;
     wish.is_writing = verb->is_writing;
     wish.may_make = verb->may_make;
+    wish.may_be_damaged = verb->run == store_verify;
     wish.judge = judge;
     wish.judge_context = &path;
     code = cli_store_open(cli, &wish, &store);

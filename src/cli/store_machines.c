@@ -111,6 +111,8 @@ int store_list_machines(struct cli_store *store)
 {
     int r = store->ops->machines ? store->ops->machines(store->store, add_stored, store) : 0;
 
+    if (r == DET_ERR_CORRUPT && store->wish.may_be_damaged)
+        return CLI_OK;
     return r < 0 ? cli_store_complain(store, r, NULL) : CLI_OK;
 }
 

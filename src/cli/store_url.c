@@ -57,6 +57,18 @@ int cli_store_complain(struct cli_store *store, int code, const struct det_error
         return cli_no_memory(cli);
     if (error && error->code == code && error->text[0])
         cli_complain(cli, "%s", error->text);
+    else if (code == DET_ERR_CORRUPT)
+        cli_complain(
+            cli,
+            "%s is damaged; 'detent store verify' says where, as far as it can be told; take "
+            "the newest backup",
+            store->url);
+    else if (code == DET_ERR_VERSION)
+        cli_complain(
+            cli,
+            "%s: something in it does not fit the definition of its machine, or is damaged; "
+            "'detent store verify' says what is damaged",
+            store->url);
     else
         cli_complain(cli, "%s: %s", store->url, det_error_text(code));
     return cli_store_exit(code);

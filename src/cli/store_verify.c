@@ -82,8 +82,10 @@ int store_verify(struct cli_store *store, const char *path)
         return CLI_INTERRUPTED;
     if (check.findings)
         cli_say(
-            store->cli, "%s: %llu finding%s in %llu instance%s; nothing was changed\n", store->url,
-            STORE_COUNT(check.findings), STORE_COUNT(check.total));
+            store->cli,
+            "%s: %llu finding%s in %llu instance%s; nothing was changed; if the newest backup has "
+            "none, take that\n",
+            store->url, STORE_COUNT(check.findings), STORE_COUNT(check.total));
     else
         cli_say(
             store->cli, "%s: %llu instance%s verified: ok\n", store->url, STORE_COUNT(check.total));

@@ -610,6 +610,48 @@ def test_a_newer_and_a_damaged_store_are_refused():
               f"{words}: {done.returncode}\n{done.stdout}{done.stderr}")
 
 
+def test_damage_in_one_place_is_told_with_the_place():
+    shop("o-1", "o-2")
+    detent("send", "o-1", "ping", *STORE)
+    with database() as data:
+        # Beyond the size that is checked whole when it is opened.
+        data.execute("CREATE TABLE big (a)")
+        data.execute("INSERT INTO big VALUES (zeroblob(9000000))")
+        pages = dict(data.execute("SELECT name, rootpage FROM sqlite_master"))
+    data.close()
+    shutil.copy("orders.db", "whole.db")
+
+    def spoil(name):
+        shutil.copy("whole.db", "orders.db")
+        with open("orders.db", "r+b") as file:
+            file.seek((pages[name] - 1) * 4096)
+            file.write(b"\x2a")
+
+    spoil("sqlite_autoindex_instances_1")
+    for words in (("get", "o-1"), ("list",), ("send", "o-1", "ping"), ("store", "export", "x")):
+        detent(*words, *STORE, code=1, err=["orders.db is damaged; 'detent store verify'",
+                                            "backup"])
+    detent("store", "verify", *STORE, code=1, out=f"Page {pages['sqlite_autoindex_instances_1']}",
+           err=["2 instances", "backup"])
+    spoil("events")
+    detent("send", "o-1", "ping", *STORE, code=1, err="backup")
+    detent("get", "o-2", *STORE, out="order o-2 is pending")
+    detent("store", "verify", *STORE, code=1, err=["2 instances", "backup"],
+           out=[f"Page {pages['events']}", "order o-1, event 1: ", "not all events"])
+    spoil("starts")
+    detent("store", "verify", *STORE, code=1, err="2 instances",
+           out=[f"Page {pages['starts']}", "order o-2: not all can be read", "not all starts"])
+    spoil("instances")
+    detent("store", "verify", *STORE, code=1, err="0 instances",
+           out=[f"Page {pages['instances']}", "not all instances can be read"])
+    shutil.copy("whole.db", "orders.db")
+    with database() as data:
+        data.execute("UPDATE instances SET state = 'nowhere' WHERE id = 'o-2'")
+    data.close()
+    detent("store", "export", "x", *STORE, code=1, err="'detent store verify'")
+    detent("store", "verify", *STORE, code=1, out="order o-2: ")
+
+
 def test_a_definition_that_does_not_fit_is_refused():
     shop()
     detent("send", "o-1", "pay", *STORE, *PAY)
