@@ -648,7 +648,7 @@ def test_damage_in_one_place_is_told_with_the_place():
     with database() as data:
         data.execute("UPDATE instances SET state = 'nowhere' WHERE id = 'o-2'")
     data.close()
-    detent("store", "export", "x", *STORE, code=1, err="'detent store verify'")
+    detent("store", "export", "x", *STORE, code=1, err="the order behind 'o-1' is damaged")
     detent("store", "verify", *STORE, code=1, out="order o-2: ")
 
 
