@@ -69,8 +69,17 @@ static const struct verb *read_verb(struct cli *cli, const struct cli_args *args
     return NULL;
 }
 
+/* Only an import makes a store. */
+static int judge(void *context, struct cli_store *store)
+{
+    const char *const *path = context;
+
+    return store_import_judge(store, *path);
+}
+
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
+    const char *path = args->operand_count > 1 ? args->operands[1] : NULL;
     const struct verb *verb = read_verb(cli, args);
     struct store_wish wish = { .url = args->values[OPTION_STORE],
                                .machine = args->values[OPTION_MACHINE] };
@@ -81,9 +90,12 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         return CLI_USAGE;
     wish.is_writing = verb->is_writing && !args->values[OPTION_DRY_RUN];
     wish.may_make = verb->may_make;
+    wish.may_be_damaged = verb->run == store_verify;
+    wish.judge = judge;
+    wish.judge_context = &path;
     code = cli_store_open(cli, &wish, &store);
     if (code == CLI_OK)
-        code = verb->run(&store, args->operand_count > 1 ? args->operands[1] : NULL);
+        code = verb->run(&store, path);
     cli_store_close(&store);
     return code;
 }

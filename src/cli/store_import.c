@@ -283,25 +283,25 @@ static void report(struct cli *cli, const struct import *import)
             (unsigned long long)import->passed_jobs, import->passed_jobs == 1 ? "was" : "were");
 }
 
-static int import_file(struct importing *importing)
+static int import_file(struct importing *importing, bool is_taken)
 {
-    struct cli *cli = importing->store->cli;
     int code;
 
     import_init(&importing->import, importing->store);
-    det_arena_init(&importing->arena, cli->allocator);
+    det_arena_init(&importing->arena, importing->store->cli->allocator);
     code = judge(importing);
-    if (code == CLI_OK)
+    if (code == CLI_OK && is_taken) {
         code = take(importing);
-    if (code == CLI_OK)
-        report(cli, &importing->import);
+        if (code == CLI_OK)
+            report(importing->store->cli, &importing->import);
+    }
     det_arena_deinit(&importing->arena);
     import_deinit(&importing->import);
     free(importing->line);
     return code;
 }
 
-int store_import(struct cli_store *store, const char *path)
+static int read_file(struct cli_store *store, const char *path, bool is_taken)
 {
     struct importing *importing;
     int code;
@@ -317,7 +317,7 @@ int store_import(struct cli_store *store, const char *path)
     importing->path = path;
     importing->file = fopen(path, "r");
     if (importing->file) {
-        code = import_file(importing);
+        code = import_file(importing, is_taken);
         fclose(importing->file);
     } else {
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
@@ -326,4 +326,14 @@ int store_import(struct cli_store *store, const char *path)
     }
     DET_DELETE(store->cli->allocator, importing);
     return code;
+}
+
+int store_import(struct cli_store *store, const char *path)
+{
+    return read_file(store, path, true);
+}
+
+int store_import_judge(struct cli_store *store, const char *path)
+{
+    return read_file(store, path, false);
 }

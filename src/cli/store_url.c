@@ -10,6 +10,10 @@
 #include "cli/socket.h"
 #include "cli/store_parts.h"
 
+/* How long one waits for another one who writes, and between two looks, up to twice that. */
+#define TURN_SPAN  (5 * DET_SECOND)
+#define TURN_PAUSE (10 * DET_MILLISECOND)
+
 int cli_store_exit(int code)
 {
     switch (code) {
@@ -53,6 +57,18 @@ int cli_store_complain(struct cli_store *store, int code, const struct det_error
         return cli_no_memory(cli);
     if (error && error->code == code && error->text[0])
         cli_complain(cli, "%s", error->text);
+    else if (code == DET_ERR_CORRUPT)
+        cli_complain(
+            cli,
+            "%s is damaged; 'detent store verify' says where, as far as it can be told; take "
+            "the newest backup",
+            store->url);
+    else if (code == DET_ERR_VERSION)
+        cli_complain(
+            cli,
+            "%s: something in it does not fit the definition of its machine, or is damaged; "
+            "'detent store verify' says what is damaged",
+            store->url);
     else
         cli_complain(cli, "%s: %s", store->url, det_error_text(code));
     return cli_store_exit(code);
@@ -198,21 +214,46 @@ static bool open_served(struct cli_store *store)
     return true;
 }
 
-static int open_url(struct cli_store *store)
+/* Another command has it for a moment, another program perhaps for ever. */
+static int open_in_turn(struct cli_store *store, bool must_exist, struct det_error *reterr)
 {
     const struct det_store_options options = {
         .world = store->cli->world,
         .allocator = store->cli->allocator,
         .is_read_only = !store->wish.is_writing,
-        .must_exist = !store->wish.may_make,
+        .must_exist = must_exist,
     };
+    struct det_world *world = det_world_or_real(store->cli->world);
+    det_time deadline = det_world_now(world, DET_CLOCK_MONOTONIC) + TURN_SPAN;
+
+    for (;;) {
+        int r = det_store_open_with(store->address, &options, &store->store, reterr);
+
+        if (r != DET_ERR_BUSY || cli_is_stopped(store->cli) ||
+            det_world_now(world, DET_CLOCK_MONOTONIC) >= deadline ||
+            det_world_sleep(
+                world, TURN_PAUSE + (det_time)(det_world_random_u64(world) % TURN_PAUSE)) < 0)
+            return r;
+    }
+}
+
+static int open_url(struct cli_store *store)
+{
+    const struct store_wish *wish = &store->wish;
     struct det_error error = { 0 };
-    int r = DET_ERR_INVALID;
+    int code = CLI_OK, r = DET_ERR_INVALID;
 
     if (open_served(store))
         return CLI_OK;
     if (strncmp(store->url, "memory:", 7) != 0)
-        r = det_store_open_with(store->address, &options, &store->store, &error);
+        r = open_in_turn(store, true, &error);
+    if (r == DET_ERR_NOT_FOUND && wish->may_make) {
+        if (wish->judge)
+            code = wish->judge(wish->judge_context, store);
+        if (code != CLI_OK)
+            return code;
+        r = open_in_turn(store, false, &error);
+    }
     if (r < 0)
         return complain_of_url(store, r, &error);
     store->ops = store->store->ops;
@@ -229,6 +270,8 @@ int cli_store_open(struct cli *cli, const struct store_wish *wish, struct cli_st
     code = read_project(store);
     if (code == CLI_OK)
         code = find_url(store);
+    if (code == CLI_OK)
+        code = store_list_files(store);
     if (code == CLI_OK)
         code = open_url(store);
     if (code == CLI_OK)

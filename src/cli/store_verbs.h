@@ -24,5 +24,7 @@ DET_MUST_CHECK int store_backup(struct cli_store *store, const char *path);
 /* To the output without a path, or with "-". */
 DET_MUST_CHECK int store_export(struct cli_store *store, const char *path);
 DET_MUST_CHECK int store_import(struct cli_store *store, const char *path);
+/* Only whether the file is whole and sound; needs no store. */
+DET_MUST_CHECK int store_import_judge(struct cli_store *store, const char *path);
 
 #endif

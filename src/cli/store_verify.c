@@ -82,9 +82,11 @@ int store_verify(struct cli_store *store, const char *path)
         return CLI_INTERRUPTED;
     if (check.findings)
         cli_say(
-            store->cli, "%s: %llu finding%s in %llu instance%s; nothing was changed%s\n",
+            store->cli, "%s: %llu finding%s in %llu instance%s; nothing was changed; %s\n",
             store->url, STORE_COUNT(check.findings), STORE_COUNT(check.total),
-            store->ops->repair ? "; 'detent store repair' restores what it can" : "");
+            store->ops->repair ? "'detent store repair' restores what it can; else take the newest "
+                                 "backup that has none"
+                               : "take the newest backup that has none");
     else
         cli_say(
             store->cli, "%s: %llu instance%s verified: ok\n", store->url, STORE_COUNT(check.total));
@@ -227,11 +229,28 @@ int store_compact(struct cli_store *store, const char *path)
     return CLI_OK;
 }
 
+/* People give the URL that the copy will have. */
+static int read_path(struct cli_store *store, const char **path)
+{
+    static const char scheme[] = "sqlite:";
+
+    if (strncmp(*path, scheme, sizeof scheme - 1) == 0)
+        *path += sizeof scheme - 1;
+    if (!strstr(*path, "://") && strcmp(*path, "memory:") != 0)
+        return CLI_OK;
+    cli_complain(
+        store->cli, "a backup is a file, not '%s'; 'detent store export' goes to any store", *path);
+    return CLI_USAGE;
+}
+
 int store_backup(struct cli_store *store, const char *path)
 {
     struct det_error error = { 0 };
-    int r;
+    int code, r;
 
+    code = read_path(store, &path);
+    if (code != CLI_OK)
+        return code;
     if (!store->ops->backup)
         return store_unsupported(store, "be copied", "pg_dump does that, or 'detent store export'");
     r = store->ops->backup(store->store, path, &error);

@@ -128,6 +128,19 @@ static inline struct sqlite_instance *sqlite_instance_of(struct det_store_instan
     return (struct sqlite_instance *)(void *)instance;
 }
 
+/* sqlite_place.c */
+
+/* Whether there is something, and not an empty file, at the path with this behind it. */
+bool det_sqlite_is_there(const struct sqlite_store *store, const char *suffix);
+/* Whether this process may make files beside the store's. */
+bool det_sqlite_folder_is_ours(const struct sqlite_store *store);
+/* Whether a store can be there, or is, if it must be. */
+DET_MUST_CHECK int det_sqlite_place(
+    const struct sqlite_store *store, const struct det_store_options *options,
+    struct det_error *reterr);
+/* The lock file stays when the store is closed: removing it could remove another one's. */
+DET_MUST_CHECK int det_sqlite_lock_file(struct sqlite_store *store, struct det_error *reterr);
+
 /* sqlite_connection.c */
 
 /* What a code of SQLite is for us; 0 for its good ones. */
