@@ -178,10 +178,10 @@ static bool read_query(struct cli *cli, const struct cli_args *args, struct list
         return false;
     if (args->values[OPTION_AFTER] &&
         !cli_args_number(
-            cli, "--after", args->values[OPTION_AFTER], 0, INT64_MAX, &listing->query.after))
+            cli, "after", args->values[OPTION_AFTER], 0, INT64_MAX, &listing->query.after))
         return false;
     if (args->values[OPTION_LIMIT] &&
-        !cli_args_number(cli, "--limit", args->values[OPTION_LIMIT], 1, UINT32_MAX, &limit))
+        !cli_args_number(cli, "limit", args->values[OPTION_LIMIT], 1, UINT32_MAX, &limit))
         return false;
     listing->limit = (size_t)limit;
     return true;

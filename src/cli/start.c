@@ -47,8 +47,8 @@ static int read_data(struct starting *starting, const struct det_machine *machin
     if (!starting->data)
         return cli_no_memory(cli);
     return act_read_json(
-        &starting->act, starting->args->values[OPTION_DATA], record, DET_TEXT_PARTIAL,
-        starting->data);
+        &starting->act, machine->name, starting->args->values[OPTION_DATA], record,
+        DET_TEXT_PARTIAL, starting->data);
 }
 
 /* There is no store yet, so that what is known of the machine is in a file. */
@@ -165,7 +165,7 @@ static bool read_words(struct cli *cli, struct starting *starting)
     starting->id = args->operands[1];
     starting->timeout = DET_NEVER;
     return !args->values[OPTION_TIMEOUT] ||
-           cli_args_span(cli, "--timeout", args->values[OPTION_TIMEOUT], 0, &starting->timeout);
+           cli_args_span(cli, "timeout", args->values[OPTION_TIMEOUT], 0, &starting->timeout);
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)

@@ -4,8 +4,12 @@
 /* store_url.c - finds and opens a store. */
 #include "cli/store_url.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "cli/socket.h"
 #include "cli/store_parts.h"
@@ -165,8 +169,8 @@ static int find_url(struct cli_store *store)
     }
     if (!url) {
         cli_complain(
-            store->cli, "which store? --store sqlite:FILE or --store postgres://...; or a "
-                        "detent.yaml with 'store: sqlite:FILE'");
+            store->cli, "which store? --store sqlite:FILE or --store postgres://..., or the "
+                        "variable DETENT_STORE, or a detent.yaml with 'store: sqlite:FILE'");
         return CLI_USAGE;
     }
     store->address = det_arena_copy(&store->arena, url);
@@ -277,6 +281,26 @@ int cli_store_open(struct cli *cli, const struct store_wish *wish, struct cli_st
     if (code == CLI_OK)
         code = store_list_machines(store);
     return code;
+}
+
+bool cli_store_is_unserved(const struct cli_store *store)
+{
+    static const char scheme[] = "sqlite:";
+    const char *path = store->address + sizeof scheme - 1;
+    char lock[DET_PATH_MAX];
+    int descriptor;
+    bool is_free;
+
+    if (strncmp(store->address, scheme, sizeof scheme - 1) != 0 ||
+        snprintf(lock, sizeof lock, "%.*s.lock", (int)strcspn(path, "?"), path) >= (int)sizeof lock)
+        return false;
+    descriptor = open(lock, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return errno == ENOENT;
+    /* Shared, and given back at once: others who look are not kept from it. */
+    is_free = flock(descriptor, LOCK_SH | LOCK_NB) == 0;
+    close(descriptor);
+    return is_free;
 }
 
 void cli_store_close(struct cli_store *store)

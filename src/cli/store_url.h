@@ -89,6 +89,10 @@ DET_MUST_CHECK int cli_store_open(
     struct cli *cli, const struct store_wish *wish, struct cli_store *store);
 void cli_store_close(struct cli_store *store);
 
+/* Whether it is a file that nobody has open for writing. False also where that cannot be told:
+ * PostgreSQL, and a lock file that cannot be opened. */
+bool cli_store_is_unserved(const struct cli_store *store);
+
 /* The exit code of an error. */
 int cli_store_exit(int code);
 /* Complains with the error's own text if it has one, and returns the exit code. */

@@ -246,14 +246,22 @@ def test_an_event_id_is_taken_once():
     shop()
     detent("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1", out="pending -> charging")
     detent("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1",
-           out="o-1: was done before, as event 1: charging")
+           out="o-1: was done before, as event 1 (pay): charging")
     again = one("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1")
     check(again["duplicate"])
+    detent("send", "o-1", "ping", *STORE, "--id", "p-1", code=4,
+           err="the id 'p-1' was used before: event 1 was pay, not ping; nothing was done")
     detent("send", "o-1", "ping", *STORE, "--id", "no id", code=2)
     detent("start", "order", "o-2", *STORE, "--id", "s-1")
     detent("start", "order", "o-2", *STORE, "--id", "s-1", out="was done before")
     detent("start", "order", "o-2", *STORE, code=4, err="'o-2' of order is there already")
     equal(len(objects("history", "o-1", *STORE)), 2)
+    detent("send", "o-1", "ping", *STORE)
+    with database() as data:
+        data.execute("UPDATE events SET previous = 0 WHERE sequence = 2")
+        data.execute("DELETE FROM events WHERE sequence < 2")
+        data.execute("DELETE FROM starts")
+    detent("send", "o-1", "ping", *STORE, "--id", "p-1", out="was done before, as event 1: ")
 
 
 def test_expect_holds_or_nothing_happens():
@@ -261,7 +269,9 @@ def test_expect_holds_or_nothing_happens():
     detent("send", "o-1", "ping", *STORE)
     detent("send", "o-1", "ping", *STORE, "--expect", "5", code=4, err="5")
     detent("send", "o-1", "ping", *STORE, "--expect", "1")
-    detent("send", "o-1", "ping", *STORE, "--expect", "0", code=2, err="--expect")
+    for wrong, why in (("x", "detent send: --expect is a whole number"),
+                       ("0", "--expect 0 is not possible: 0 stands for any number")):
+        detent("send", "o-1", "ping", *STORE, "--expect", wrong, code=2, err=why)
     equal(one("get", "o-1", *STORE)["sequence"], 2)
 
 
@@ -278,13 +288,14 @@ def test_what_is_wrong_is_told_with_what_is_right():
     detent("send", "order-1", "pay", *STORE, "--data", "{", code=2, err="--data: ")
     detent("send", "order-1", "pay", *STORE, "--data", '{"card":"1","cents":-1}', code=2,
            err="cents")
-    detent("send", "order-1", "ping", *STORE, "--data", '{"x":1}', code=2, err="x")
+    detent("send", "order-1", "ping", *STORE, "--data", '{"x":1}', code=2,
+           err="--data: ping carries no data")
     detent("start", "ordre", "o", *STORE, code=3, err="did you mean 'order'?")
     detent("start", "order", "o", *STORE, "--data", '{"nota": "x"}', code=2, err="nota")
     detent("start", "order", "no spaces", *STORE, code=2)
     detent("list", "--state", "pendign", *STORE, code=3, err="did you mean 'pending'?")
     detent("list", "--running", "--stopped", *STORE, code=2)
-    detent("get", "order-1", code=2, err="which store?")
+    detent("get", "order-1", code=2, err=["which store?", "DETENT_STORE"])
     detent("get", "order-1", "--store", "orders.db", code=2, err="did you mean sqlite:orders.db?")
     detent("get", "order-1", "--store", "memory:", code=2, err="gone with each command")
     detent("get", "order-1", "--store", "mysql:x", code=2, err="no store of the kind")
@@ -293,6 +304,9 @@ def test_what_is_wrong_is_told_with_what_is_right():
     check(not Path("none.db").exists() and not Path("none.db.lock").exists())
     detent("get", "order-1", *STORE, "--machine", "none.fsm", code=3, err="none.fsm")
     detent("get", "order-1", *STORE, "--machine", "parcel", code=3, err="no machine 'parcel'")
+    Path("parcel.fsm").write_text(PARCEL)
+    detent("start", "parcel.fsm", "o", *STORE, "--data", '{"x":1}', code=2,
+           err="--data: parcel carries no data")
 
 
 def test_a_deferred_event_follows_by_itself():
@@ -344,14 +358,19 @@ def test_lists_are_filtered_and_paged():
     equal(ids("--state", "pending"), ["a", "c", "d"])
     equal(ids("--stopped"), ["c"])
     equal(ids("--running", "--state", "pending"), ["a", "d"])
+    detent("send", "b", "ship", *STORE)
+    equal(ids("--state", "gone"), ["b"])
+    equal(ids("--running"), ["a", "d"])
+    equal(ids("--running", "--limit", "1", "--after", "a"), ["d"])
+    detent("list", *STORE, "--running", "-n", "1", err="There are more: --after a")
     equal(ids("--limit", "2"), ["a", "b"])
     equal(ids("--limit", "2", "--after", "b"), ["c", "d"])
     equal(ids("--older", "1h"), [])
     equal(ids("--older", "1ns"), ["a", "b", "c", "d"])
     detent("list", *STORE, "-n", "2", err="There are more: --after b")
     detent("list", *STORE, "--older", "1h", err="There are no such instances.")
-    detent("list", *STORE, "--limit", "0", code=2)
-    detent("list", *STORE, "--older", "soon", code=2)
+    detent("list", *STORE, "--limit", "0", code=2, err="list: --limit is a whole number")
+    detent("list", *STORE, "--older", "soon", code=2, err="list: --older is a time")
 
 
 def test_history_has_a_beginning_and_an_end():
@@ -413,6 +432,11 @@ def test_cancel_is_for_good():
     equal(one("get", "o-1", *STORE)["reason"], "no stock")
     equal(objects("timers", *STORE), [])
     detent("cancel", "o-9", *STORE, code=3)
+    detent("start", "order", "o-2", *STORE)
+    detent("send", "o-2", "pay", *STORE, *PAY)
+    detent("send", "o-2", "ship", *STORE, out="charging -> gone")
+    detent("cancel", "o-2", *STORE, code=6, err="o-2 has ended in gone")
+    equal(one("get", "o-2", *STORE)["stopped"], False)
 
 
 def bury():
@@ -632,6 +656,21 @@ def test_a_lock_is_told_with_its_holder():
     lock = one("why", "o-1", *STORE)["lock"]
     equal((lock["owner"], lock["fence"]), ("node-7", 1))
     detent("get", "o-1", *STORE)
+
+
+def test_why_says_that_nobody_serves_the_store():
+    shop("o-1", "o-2")
+    nobody = "nobody serves this store: start 'detent up', or your program"
+    check(nobody not in detent("why", "o-1", *STORE).stdout)
+    detent("send", "o-1", "pay", *STORE, *PAY)
+    with database() as data:
+        data.execute("UPDATE timers SET due = 1")
+    for name in ("o-1", "o-2"):
+        detent("why", name, *STORE, out=f"so         {nobody}")
+    with open("orders.db.lock", "r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for name in ("o-1", "o-2"):
+            check(nobody not in detent("why", name, *STORE).stdout)
 
 
 def every_command():

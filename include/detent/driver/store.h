@@ -420,6 +420,8 @@ struct det_store_driver {
     int (*open)(
         const char *rest, const struct det_store_options *options, struct det_store **ret,
         struct det_error *reterr);
+    /* What can be told of `rest` without opening anything: 0 or DET_ERR_INVALID. May be NULL. */
+    int (*check)(const char *rest, struct det_error *reterr);
 };
 
 DET_END
