@@ -14,6 +14,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import up
@@ -112,6 +113,48 @@ def test_jobs_are_listed_by_slot_and_state_and_page_by_page():
     detent("jobs", "retry", code=2, err="needs the id of a job")
     detent("jobs", "retry", "good-0", code=4, err="say which by --queue")
     detent("jobs", "--store", "sqlite:none.db", code=3)
+
+
+def test_slots_and_the_log_know_the_jobs():
+    project()
+    one = begin()
+    submit("long", "sleep", "1000")
+    submit("next", "true")
+    wait_until(lambda: states()["long"] == "running", "it runs")
+    slot = objects("slots")[0]
+    equal([slot[key] for key in ("name", "state", "owners", "depth", "depth_max", "owner_name")],
+          ["batch", "running", 1, 1, None, "long"])
+    words = detent("slots").stdout.splitlines()[-1].split()
+    equal(words, ["batch", "running", "1", "of", "1", "1", "long"])
+    one.wait_for("batch#1 = started: long$")
+    one.send(signal.SIGKILL)
+    one.process.wait()
+    one = begin()
+    one.wait_for("batch#1 = started: long, attempt 2$")
+    one.stop()
+
+
+def test_what_is_not_for_a_durable_slot_is_refused_by_its_name():
+    project()
+    begin()
+    for option in "--wait", "--replace", "--replace-all", "--drop":
+        detent("submit", "batch", option, "--", "true", code=2, err=["is durable:", option])
+
+
+def test_another_folder_is_reached_by_an_option():
+    project()
+    one = begin()
+    submit("bad", "false")
+    wait_until(lambda: states() == {"bad": "failed"}, "it has failed")
+    here, url = os.getcwd(), f"sqlite:{os.getcwd()}/detent.db"
+    with tempfile.TemporaryDirectory() as away:
+        os.chdir(away)
+        detent("jobs", "retry", "bad", "--store", url, code=6, err=f"-C {here} goes through it")
+        detent("jobs", "-C", here, "--state", "failed", out="bad")
+        detent("jobs", "retry", "bad", "-C", here, "--store", url, out="bad: is to be tried again")
+        detent("jobs", "-C", "nowhere", code=3, err="--project nowhere: No such file")
+        os.chdir(here)
+    one.stop()
 
 
 def test_what_has_failed_is_retried_and_what_waits_is_cancelled():
