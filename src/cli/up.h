@@ -28,6 +28,7 @@
  *     up_durable.c   slots whose queue is in the store
  *     up_jobs.c      what can be asked of these over the socket
  *     up_slots.c     what runs and waits in the slots
+ *     up_store.c     whether the store can be reached
  *
  * Everything is for the loop's thread, which is the one of main(); machines have threads of their
  * own, which post to the loop what is to be told. */
@@ -125,6 +126,8 @@ struct up {
     det_time stop_at;              /* monotonic: when it began */
     struct det_timer patience;     /* tells who still stops */
     struct det_timer quiet;        /* nothing has happened for a while */
+    struct det_timer store_look;   /* whether the store can be reached */
+    det_time away_since;           /* monotonic: since when it cannot; 0: it can */
     struct det_watch signal_watch; /* descriptor -1: not open */
     sigset_t mask_before;
 };
@@ -176,6 +179,16 @@ const char *up_durable_take_job(struct up *up, const char *task, char *target, s
 /* Answers the call when the store has it. The slot is a durable one. */
 void up_jobs_submit(
     struct up *up, struct socket_call *call, const char *slot, const char *id, json_t *body_take);
+
+/* up_store.c: of machines or of durable slots; there may be none. */
+
+/* Whether it has failed for good. */
+bool up_store_is_lost(struct up *up);
+/* Whether there is no connection to it for now, and why. */
+#define UP_AWAY_TEXT 256
+bool up_store_is_away(struct up *up, char text[UP_AWAY_TEXT]);
+/* From now on it is told when that changes. */
+DET_MUST_CHECK int up_store_watch(struct up *up);
 
 /* up_slots.c */
 

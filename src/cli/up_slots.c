@@ -130,11 +130,14 @@ static void free_look(struct look *look)
 static void done(void *argument)
 {
     struct look *look = argument;
+    char why[UP_AWAY_TEXT];
 
     if (!look->call)
         ;
     else if (look->job.is_dropped)
         socket_call_fail(look->call, DET_ERR_CLOSED, "detent up stops; ask again when it is up");
+    else if (look->result < 0 && up_store_is_away(look->up, why))
+        socket_call_fail(look->call, DET_ERR_IO, "the store cannot be reached: %s", why);
     else if (look->result < 0)
         socket_call_fail(
             look->call, look->result, "the store of durable slots: %s",
@@ -155,9 +158,14 @@ void up_slots_send(struct up *up, struct socket_call *call)
 {
     const struct det_allocator *allocator = up->output.outer->allocator;
     struct look *look;
+    char why[UP_AWAY_TEXT];
 
     if (!up->asks) {
         send_all(&(struct look){ .up = up, .call = call });
+        return;
+    }
+    if (up_store_is_away(up, why)) {
+        socket_call_fail(call, DET_ERR_IO, "the store cannot be reached: %s", why);
         return;
     }
     look = DET_NEW(allocator, struct look);

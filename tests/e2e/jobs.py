@@ -8,6 +8,7 @@
 The frame is that of up.py. Nothing waits for a lease or for a day: what the store knows of times is
 moved instead.
 """
+import contextlib
 import json
 import os
 import signal
@@ -304,14 +305,20 @@ def test_a_killed_one_is_taken_over_on_a_server():
         in_folder(name, one.stop)
 
 
+def signal_all(numbers, what):
+    """Those of clients that have left may be gone by now."""
+    for number in numbers:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, what)
+
+
 def test_a_server_that_stands_still_stops_nothing_else():
     project(url=store()[1], more="tasks:\n  ticker: {run: sleep 1000}\n")
     one = begin()
     submit("first", "true")
     wait_until(lambda: states() == {"first": "done"}, "it is done")
     still = children_of(servers[0].process.pid)
-    for number in still:
-        os.kill(number, signal.SIGSTOP)
+    signal_all(still, signal.SIGSTOP)
     try:
         waiting = subprocess.Popen(
             [up.DETENT, "submit", "batch", "--name", "second", "--", "true"],
@@ -322,10 +329,29 @@ def test_a_server_that_stands_still_stops_nothing_else():
         detent("restart", "ticker", "--wait", err="ticker: restarted")
         equal(waiting.poll(), None)
     finally:
-        for number in still:
-            os.kill(number, signal.SIGCONT)
+        signal_all(still, signal.SIGCONT)
     equal(waiting.wait(up.PATIENCE), 0)
     wait_until(lambda: states() == {"first": "done", "second": "done"}, "both are done")
+    one.stop()
+
+
+def test_a_server_that_is_gone_for_a_while_is_told():
+    project(url=store()[1])
+    one = begin()
+    submit("first", "true")
+    wait_until(lambda: states() == {"first": "done"}, "it is done")
+    servers[0].crash()
+    try:
+        one.wait_for("store: no connection: PostgreSQL: .*; it is tried again$")
+        detent("submit", "batch", "--", "true", code=1,
+               err="the store cannot be reached: PostgreSQL: ")
+        detent("slots", code=1, err="the store cannot be reached: PostgreSQL: ")
+    finally:
+        servers[0].start()
+    one.wait_for("store: back after ")
+    submit("second", "true")
+    wait_until(lambda: states() == {"first": "done", "second": "done"}, "both are done")
+    equal(sum("store: no connection" in line for line in one.lines), 1)
     one.stop()
 
 
