@@ -11,7 +11,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "cli/socket.h"
+#include "cli/socket_client.h"
 #include "cli/store_parts.h"
 
 /* How long one waits for another one who writes, and between two looks, up to twice that. */
@@ -178,6 +178,43 @@ static int find_url(struct cli_store *store)
     return store->address && store->url ? CLI_OK : cli_no_memory(store->cli);
 }
 
+/* The folder of a SQLite file into `target`; false: it is none, or its name is too long. */
+static bool find_folder(const struct cli_store *store, char target[DET_PATH_MAX])
+{
+    static const char scheme[] = "sqlite:";
+    const char *path = store->address + sizeof scheme - 1, *slash;
+
+    if (strncmp(store->address, scheme, sizeof scheme - 1) != 0)
+        return false;
+    slash = strrchr(path, '/');
+    if (!slash)
+        path = ".";
+    return snprintf(
+               target, DET_PATH_MAX, "%.*s",
+               slash == path ? 1
+               : slash       ? (int)(slash - path)
+                             : 1,
+               path) < DET_PATH_MAX;
+}
+
+/* Somebody has it; a `detent up` can be asked, if one knows how. */
+static void hint_up(struct cli_store *store)
+{
+    struct socket_client *client = NULL;
+    struct det_error error = { 0 };
+    char folder[DET_PATH_MAX], project[DET_PATH_MAX];
+
+    if (!find_folder(store, folder))
+        return;
+    if (socket_find(folder, project, &error) == 0 &&
+        socket_client_open(project, store->cli->allocator, &client, &error) == 0)
+        cli_say(store->cli, "A detent up runs in that project: -C %s goes through it.\n", project);
+    else
+        cli_say(
+            store->cli, "Through a detent up that has it: in the folder of that, or with -C.\n");
+    socket_client_close(client);
+}
+
 /* People give the file. */
 static int complain_of_url(struct cli_store *store, int r, const struct det_error *error)
 {
@@ -191,8 +228,13 @@ static int complain_of_url(struct cli_store *store, int r, const struct det_erro
     else if (!strchr(url, ':'))
         cli_complain(
             store->cli, "'%s' is no URL of a store; sqlite:%s or postgres://... is one", url, url);
-    else
-        return cli_store_complain(store, r, error);
+    else {
+        int code = cli_store_complain(store, r, error);
+
+        if (r == DET_ERR_BUSY)
+            hint_up(store);
+        return code;
+    }
     return CLI_USAGE;
 }
 

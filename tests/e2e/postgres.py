@@ -47,14 +47,22 @@ class Server:
         data = self.folder / "data"
         subprocess.run([programs() / "initdb", "-D", data, "-A", "trust", "-U", "detent", "-N"],
                        check=True, capture_output=True, cwd="/", **self.options)
+        atexit.register(self.close)
+        self.start()
+
+    def start(self):
+        data = self.folder / "data"
         self.process = subprocess.Popen(
             [programs() / "postgres", "-D", data, "-k", self.folder, "-c", "listen_addresses=",
              "-c", "shared_buffers=16MB"], cwd="/", stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=(self.folder / "log").open("w"),
             preexec_fn=self.end_with_us, **self.options)
-        atexit.register(self.close)
         ready = [programs() / "pg_isready", "-q", "-h", self.folder, "-U", "detent"]
         wait_until(lambda: subprocess.run(ready, check=False).returncode == 0, "the server")
+
+    def crash(self):
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
 
     @staticmethod
     def has_user(name):

@@ -354,6 +354,9 @@ struct det_store_ops {
     /* Whether nothing is committed any more, whatever is tried: it has to be opened again. From any
      * thread. NULL: that does not happen. */
     bool (*is_lost)(struct det_store *store);
+    /* Whether it could not be reached the last time, and why; it is tried again all the while. The
+     * text is written only then. From any thread. NULL: that does not happen. */
+    bool (*is_away)(struct det_store *store, char *ret_text, size_t size);
     /* The rest is for keeping a store. NULL: DET_ERR_UNSUPPORTED. */
     /* The file or database itself, the chain of every instance, every checksum, and that what
      * belongs together is there. Each finding is told; `progress` (NULL: not wanted) is told how
