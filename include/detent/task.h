@@ -362,8 +362,9 @@ struct det_tasks_counts {
 };
 DET_API struct det_tasks_counts det_tasks_counts(struct det_tasks *tasks);
 
-/* Until nothing is registered and nothing is queued, or a shutdown has ended; then shuts down.
- * Once: DET_ERR_BUSY for a second one. With a loop of your own it turns that loop. */
+/* Until nothing is registered and nothing is queued, also in durable queues (durable.h), or a
+ * shutdown has ended; then shuts down. Once: DET_ERR_BUSY for a second one. With a loop of your own
+ * it turns that loop. */
 DET_API int det_tasks_run(struct det_tasks *tasks, struct det_error *reterr) DET_MUST_CHECK;
 /* One operation for all who ask: requested -> no more admissions -> all are asked to stop,
  * dependents first -> joined under one deadline -> the rest is forced -> verdict -> subscribers

@@ -143,6 +143,8 @@ int act_complain(struct act *act, int code, const struct det_error *error)
         cli_complain(
             cli, "there is no %s '%s'; start it: detent start %s %s", machine, act->id, machine,
             act->id);
+    else if (code == DET_ERR_CORRUPT)
+        return instance_complain_damaged(&act->store, machine, act->id);
     else if (code == DET_ERR_EXISTS)
         cli_complain(
             cli, "'%s' of %s is there already; 'detent get %s' shows it", act->id, machine,

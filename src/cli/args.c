@@ -76,14 +76,14 @@ static const struct cli_option *find(
 {
     const struct cli_option *own = find_in(reader->command->options, name, size, letter);
 
-    return own ? own : find_in(cli_common_options(), name, size, letter);
+    return own ? own : find_in(cli_common_options(NULL), name, size, letter);
 }
 
 static bool is_common(const struct cli_option *option)
 {
-    const struct cli_option *common = cli_common_options();
+    const struct cli_option *common = cli_common_options(NULL);
 
-    return option >= common && option < common + 3;
+    return option >= common && option < common + 4;
 }
 
 static int unknown_option(struct reader *reader, const char *name, size_t size)
@@ -95,7 +95,7 @@ static int unknown_option(struct reader *reader, const char *name, size_t size)
 
     for (const struct cli_option *o = reader->command->options; o && o->name; o++)
         names[count++] = o->name;
-    for (const struct cli_option *o = cli_common_options(); o->name; o++)
+    for (const struct cli_option *o = cli_common_options(reader->command); o->name; o++)
         names[count++] = o->name;
     size = size < sizeof word ? size : sizeof word - 1;
     memcpy(word, name, size);
@@ -114,6 +114,8 @@ static void set_common(struct reader *reader, const struct cli_option *option, c
         reader->args->wants_json = true;
     else if (strcmp(option->name, "help") == 0)
         reader->args->wants_help = true;
+    else if (strcmp(option->name, "project") == 0)
+        reader->args->folder = value;
     else
         reader->args->color = value;
 }

@@ -38,7 +38,8 @@ struct cli_args {
     size_t operand_capacity;
     size_t dashes_at; /* how many operands stand before `--`; all of them when there is none */
     bool has_dashes;
-    const char *color; /* NULL: not given */
+    const char *color;  /* NULL: not given */
+    const char *folder; /* the same: to which to go first */
     bool wants_help, wants_json;
 };
 
@@ -59,7 +60,8 @@ const struct cli_command *cli_command_at(size_t index);
 const struct cli_command *cli_command_find(const char *name);
 /* The command that was probably meant, or NULL. */
 const struct cli_command *cli_command_nearest(const char *name);
-/* --json, --color, --help: the options every command takes. Ends with a NULL name. */
-const struct cli_option *cli_common_options(void);
+/* --project, --json, --color, --help: the options every command takes; without the first for those
+ * that have one of their own. NULL: all. Ends with a NULL name. */
+const struct cli_option *cli_common_options(const struct cli_command *command);
 
 #endif

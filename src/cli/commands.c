@@ -72,14 +72,24 @@ const struct cli_command *cli_command_nearest(const char *name)
     return nearest < 0 || commands[nearest]->is_hidden ? NULL : commands[nearest];
 }
 
-const struct cli_option *cli_common_options(void)
+static bool has_project(const struct cli_command *command)
+{
+    const struct cli_option *own = command ? command->options : NULL;
+
+    while (own && own->name && strcmp(own->name, "project") != 0)
+        own++;
+    return own && own->name;
+}
+
+const struct cli_option *cli_common_options(const struct cli_command *command)
 {
     static const struct cli_option option_table[] = {
+        { "project", 'C', "FOLDER", NULL, "go to this folder first" },
         { "json", 0, NULL, NULL, "print data as JSON, one object a line" },
         { "color", 0, "WHEN", "auto always never", "use color: auto, always or never" },
         { "help", 'h', NULL, NULL, "explain the command" },
         { NULL, 0, NULL, NULL, NULL },
     };
 
-    return option_table;
+    return has_project(command) ? option_table + 1 : option_table;
 }

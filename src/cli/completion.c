@@ -56,7 +56,7 @@ static void bash_command(struct cli *cli, const struct cli_command *command)
     cli_print(cli, "    %s)\n        options='", command->name);
     for (const struct cli_option *o = command->options; o && o->name; o++)
         cli_print(cli, "%s--%s", o == command->options ? "" : " ", o->name);
-    for (const struct cli_option *o = cli_common_options(); o->name; o++)
+    for (const struct cli_option *o = cli_common_options(command); o->name; o++)
         cli_print(cli, " --%s", o->name);
     cli_print(cli, "'\n        words='");
     put_words(cli, &command->operand);
@@ -66,7 +66,7 @@ static void bash_command(struct cli *cli, const struct cli_command *command)
         command->operand.names ? command->operand.names : "");
     cli_print(cli, "        case $before in\n");
     bash_choices(cli, command->options);
-    bash_choices(cli, cli_common_options());
+    bash_choices(cli, cli_common_options(command));
     cli_print(cli, "        esac ;;\n");
 }
 
@@ -143,7 +143,7 @@ static void put_zsh(struct cli *cli)
         cli_print(cli, "    %s) _arguments", command->name);
         for (const struct cli_option *o = command->options; o && o->name; o++)
             zsh_option(cli, o);
-        for (const struct cli_option *o = cli_common_options(); o->name; o++)
+        for (const struct cli_option *o = cli_common_options(command); o->name; o++)
             zsh_option(cli, o);
         if (command->operand.words) {
             cli_print(cli, " '1:word:(");
@@ -192,7 +192,7 @@ static void put_fish(struct cli *cli)
             command->summary);
         for (const struct cli_option *o = command->options; o && o->name; o++)
             fish_option(cli, command->name, o);
-        for (const struct cli_option *o = cli_common_options(); o->name; o++)
+        for (const struct cli_option *o = cli_common_options(command); o->name; o++)
             fish_option(cli, command->name, o);
         if (command->operand.names)
             cli_print(

@@ -30,7 +30,7 @@ static void print_options(struct cli *cli, const struct cli_command *command)
     cli_print_in(cli, CLI_BOLD, "\noptions:\n");
     for (const struct cli_option *o = command->options; o && o->name; o++)
         print_option(cli, o);
-    for (const struct cli_option *o = cli_common_options(); o->name; o++)
+    for (const struct cli_option *o = cli_common_options(command); o->name; o++)
         print_option(cli, o);
 }
 
@@ -54,7 +54,7 @@ static void print_command_json(struct cli *cli, const struct cli_command *comman
     json_t *options = json_array();
 
     add_options(options, command->options);
-    add_options(options, cli_common_options());
+    add_options(options, cli_common_options(command));
     cli_json(
         cli, json_pack(
                  "{s:s, s:s, s:s, s:s, s:s, s:o}", "type", "command", "name", command->name,

@@ -75,6 +75,15 @@ static int run_text(struct cli *cli, const struct cli_command *command, const st
     return code;
 }
 
+static bool go_to(struct cli *cli, const char *folder)
+{
+    if (!folder || chdir(folder) == 0)
+        return true;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+    cli_complain(cli, "--project %s: %s", folder, strerror(errno));
+    return false;
+}
+
 static int run_command(struct cli *cli, const struct cli_command *command, const char *const *words)
 {
     struct cli_args args;
@@ -93,6 +102,8 @@ static int run_command(struct cli *cli, const struct cli_command *command, const
     cli->is_json = args.wants_json;
     if (args.wants_help)
         code = run_help(cli, command);
+    else if (!go_to(cli, args.folder))
+        code = CLI_NOT_FOUND;
     else if (cli->is_json && command->is_text)
         code = run_text(cli, command, &args);
     else

@@ -62,7 +62,7 @@ static int run(struct cli *cli, const struct cli_args *args)
             put_command(cli, command);
     }
     cli_print(cli, ".SH OPTIONS OF ALL COMMANDS\n");
-    for (const struct cli_option *o = cli_common_options(); o->name; o++)
+    for (const struct cli_option *o = cli_common_options(NULL); o->name; o++)
         put_option(cli, o);
     cli_print(
         cli,

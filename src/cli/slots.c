@@ -18,9 +18,20 @@ static const struct table_column columns[] = {
     { "replaced", 5, true }, { "rejected", 4, true }, { "runs", 0, false },
 };
 
+/* Nothing where it is not known. */
+static void add_number(
+    struct table *table, enum cli_style style, const json_t *slot, const char *key)
+{
+    if (json_is_null(json_object_get(slot, key)))
+        table_add(table, CLI_PLAIN, "%s", "");
+    else
+        table_add(table, style, "%lld", (long long)show_number(slot, key));
+}
+
 static void add_row(struct table *table, const json_t *slot, det_time now)
 {
     json_int_t rejected = show_number(slot, "rejected"), depth = show_number(slot, "depth");
+    bool is_durable = json_is_null(json_object_get(slot, "depth_max"));
 
     table_add(table, CLI_BOLD, "%s", show_text(slot, "name"));
     show_state_cell(table, show_slot_state(slot));
@@ -28,12 +39,15 @@ static void add_row(struct table *table, const json_t *slot, det_time now)
     table_add(
         table, CLI_PLAIN, "%lld of %lld", (long long)show_number(slot, "owners"),
         (long long)show_number(slot, "width"));
-    table_add(
-        table, depth ? CLI_YELLOW : CLI_PLAIN, "%lld of %lld", (long long)depth,
-        (long long)show_number(slot, "depth_max"));
-    table_add(table, CLI_PLAIN, "%lld", (long long)show_number(slot, "started"));
-    table_add(table, CLI_PLAIN, "%lld", (long long)show_number(slot, "replaced"));
-    table_add(table, rejected ? CLI_RED : CLI_PLAIN, "%lld", (long long)rejected);
+    if (is_durable)
+        table_add(table, depth ? CLI_YELLOW : CLI_PLAIN, "%lld", (long long)depth);
+    else
+        table_add(
+            table, depth ? CLI_YELLOW : CLI_PLAIN, "%lld of %lld", (long long)depth,
+            (long long)show_number(slot, "depth_max"));
+    add_number(table, CLI_PLAIN, slot, "started");
+    add_number(table, CLI_PLAIN, slot, "replaced");
+    add_number(table, rejected ? CLI_RED : CLI_PLAIN, slot, "rejected");
     table_add(table, CLI_PLAIN, "%s", show_text(slot, "owner_name"));
 }
 
@@ -78,7 +92,10 @@ const struct cli_command cli_command_slots = {
         "One line for each slot: how many of its places are taken and how many wait, out of how "
         "many\n"
         "may; how many it has started, replaced and refused; and the name of the one that has run\n"
-        "longest. Slots that are not in detent.yaml are there while something runs in them.",
+        "longest. Slots that are not in detent.yaml are there while something runs in them. "
+        "Durable\n"
+        "ones are shown as the store has them, over all that share it; at most 1000 that wait are\n"
+        "counted.",
     .operand = { .form = "" },
     .options = option_table,
     .run = run_command,

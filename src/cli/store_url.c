@@ -11,8 +11,12 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "cli/socket.h"
+#include "cli/socket_client.h"
 #include "cli/store_parts.h"
+
+/* How long one waits for another one who writes, and between two looks, up to twice that. */
+#define TURN_SPAN  (5 * DET_SECOND)
+#define TURN_PAUSE (10 * DET_MILLISECOND)
 
 int cli_store_exit(int code)
 {
@@ -57,6 +61,18 @@ int cli_store_complain(struct cli_store *store, int code, const struct det_error
         return cli_no_memory(cli);
     if (error && error->code == code && error->text[0])
         cli_complain(cli, "%s", error->text);
+    else if (code == DET_ERR_CORRUPT)
+        cli_complain(
+            cli,
+            "%s is damaged; 'detent store verify' says where, as far as it can be told; take "
+            "the newest backup",
+            store->url);
+    else if (code == DET_ERR_VERSION)
+        cli_complain(
+            cli,
+            "%s: something in it does not fit the definition of its machine, or is damaged; "
+            "'detent store verify' says what is damaged",
+            store->url);
     else
         cli_complain(cli, "%s: %s", store->url, det_error_text(code));
     return cli_store_exit(code);
@@ -162,6 +178,43 @@ static int find_url(struct cli_store *store)
     return store->address && store->url ? CLI_OK : cli_no_memory(store->cli);
 }
 
+/* The folder of a SQLite file into `target`; false: it is none, or its name is too long. */
+static bool find_folder(const struct cli_store *store, char target[DET_PATH_MAX])
+{
+    static const char scheme[] = "sqlite:";
+    const char *path = store->address + sizeof scheme - 1, *slash;
+
+    if (strncmp(store->address, scheme, sizeof scheme - 1) != 0)
+        return false;
+    slash = strrchr(path, '/');
+    if (!slash)
+        path = ".";
+    return snprintf(
+               target, DET_PATH_MAX, "%.*s",
+               slash == path ? 1
+               : slash       ? (int)(slash - path)
+                             : 1,
+               path) < DET_PATH_MAX;
+}
+
+/* Somebody has it; a `detent up` can be asked, if one knows how. */
+static void hint_up(struct cli_store *store)
+{
+    struct socket_client *client = NULL;
+    struct det_error error = { 0 };
+    char folder[DET_PATH_MAX], project[DET_PATH_MAX];
+
+    if (!find_folder(store, folder))
+        return;
+    if (socket_find(folder, project, &error) == 0 &&
+        socket_client_open(project, store->cli->allocator, &client, &error) == 0)
+        cli_say(store->cli, "A detent up runs in that project: -C %s goes through it.\n", project);
+    else
+        cli_say(
+            store->cli, "Through a detent up that has it: in the folder of that, or with -C.\n");
+    socket_client_close(client);
+}
+
 /* People give the file. */
 static int complain_of_url(struct cli_store *store, int r, const struct det_error *error)
 {
@@ -175,8 +228,13 @@ static int complain_of_url(struct cli_store *store, int r, const struct det_erro
     else if (!strchr(url, ':'))
         cli_complain(
             store->cli, "'%s' is no URL of a store; sqlite:%s or postgres://... is one", url, url);
-    else
-        return cli_store_complain(store, r, error);
+    else {
+        int code = cli_store_complain(store, r, error);
+
+        if (r == DET_ERR_BUSY)
+            hint_up(store);
+        return code;
+    }
     return CLI_USAGE;
 }
 
@@ -202,21 +260,46 @@ static bool open_served(struct cli_store *store)
     return true;
 }
 
-static int open_url(struct cli_store *store)
+/* Another command has it for a moment, another program perhaps for ever. */
+static int open_in_turn(struct cli_store *store, bool must_exist, struct det_error *reterr)
 {
     const struct det_store_options options = {
         .world = store->cli->world,
         .allocator = store->cli->allocator,
         .is_read_only = !store->wish.is_writing,
-        .must_exist = !store->wish.may_make,
+        .must_exist = must_exist,
     };
+    struct det_world *world = det_world_or_real(store->cli->world);
+    det_time deadline = det_world_now(world, DET_CLOCK_MONOTONIC) + TURN_SPAN;
+
+    for (;;) {
+        int r = det_store_open_with(store->address, &options, &store->store, reterr);
+
+        if (r != DET_ERR_BUSY || cli_is_stopped(store->cli) ||
+            det_world_now(world, DET_CLOCK_MONOTONIC) >= deadline ||
+            det_world_sleep(
+                world, TURN_PAUSE + (det_time)(det_world_random_u64(world) % TURN_PAUSE)) < 0)
+            return r;
+    }
+}
+
+static int open_url(struct cli_store *store)
+{
+    const struct store_wish *wish = &store->wish;
     struct det_error error = { 0 };
-    int r = DET_ERR_INVALID;
+    int code = CLI_OK, r = DET_ERR_INVALID;
 
     if (open_served(store))
         return CLI_OK;
     if (strncmp(store->url, "memory:", 7) != 0)
-        r = det_store_open_with(store->address, &options, &store->store, &error);
+        r = open_in_turn(store, true, &error);
+    if (r == DET_ERR_NOT_FOUND && wish->may_make) {
+        if (wish->judge)
+            code = wish->judge(wish->judge_context, store);
+        if (code != CLI_OK)
+            return code;
+        r = open_in_turn(store, false, &error);
+    }
     if (r < 0)
         return complain_of_url(store, r, &error);
     store->ops = store->store->ops;
@@ -233,6 +316,8 @@ int cli_store_open(struct cli *cli, const struct store_wish *wish, struct cli_st
     code = read_project(store);
     if (code == CLI_OK)
         code = find_url(store);
+    if (code == CLI_OK)
+        code = store_list_files(store);
     if (code == CLI_OK)
         code = open_url(store);
     if (code == CLI_OK)

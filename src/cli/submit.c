@@ -11,6 +11,8 @@
 #include "cli/show.h"
 
 #define RETRIES_MAX 1000000
+/* The store of a durable slot takes its time when it fails, and says why then. */
+#define PATIENCE (30 * DET_SECOND)
 
 enum {
     OPTION_REPLACE,
@@ -242,7 +244,7 @@ static int follow(struct job *job)
     int parts = job->waits ? 2 : 1, r = 1;
 
     for (int i = 0; i < parts && r > 0; i++) {
-        det_time deadline = i == 0 ? remote_within(REMOTE_PATIENCE) : DET_NEVER;
+        det_time deadline = i == 0 ? remote_within(PATIENCE) : DET_NEVER;
 
         r = socket_client_next(job->remote.client, deadline, &data, &error);
         if (r <= 0)

@@ -181,6 +181,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = up_machines_open(up, reterr);
     if (r == 0)
         r = up_durable_open(up, reterr);
+    if (r == 0 && up_store_watch(up) < 0)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     return r;
 }
 
@@ -205,6 +207,7 @@ static void close_parts(struct up *up)
     if (up->loop) {
         det_loop_timer_cancel(up->loop, &up->patience);
         det_loop_timer_cancel(up->loop, &up->quiet);
+        det_loop_timer_cancel(up->loop, &up->store_look);
         up_signals_close(up);
     }
     tell_hidden(up, true);

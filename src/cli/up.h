@@ -27,6 +27,8 @@
  *     up_ask.c       what can be asked of the machines over the socket
  *     up_durable.c   slots whose queue is in the store
  *     up_jobs.c      what can be asked of these over the socket
+ *     up_slots.c     what runs and waits in the slots
+ *     up_store.c     whether the store can be reached
  *
  * Everything is for the loop's thread, which is the one of main(); machines have threads of their
  * own, which post to the loop what is to be told. */
@@ -102,7 +104,8 @@ struct up {
     struct det_store *store; /* of durable slots, or that of the machines; NULL: there are none */
     struct up_durable *durables;
     size_t durable_count;
-    struct det_pool *asks; /* of what is asked of durable slots */
+    struct det_pool *asks;     /* of what is asked of durable slots */
+    struct det_list beginning; /* jobs of these whose tasks are being added */
     struct det_subscription *notes_subscription, *journal_subscription;
     struct det_task_journal *journal;
     struct up_machines *machines; /* NULL: none are served */
@@ -123,6 +126,8 @@ struct up {
     det_time stop_at;              /* monotonic: when it began */
     struct det_timer patience;     /* tells who still stops */
     struct det_timer quiet;        /* nothing has happened for a while */
+    struct det_timer store_look;   /* whether the store can be reached */
+    det_time away_since;           /* monotonic: since when it cannot; 0: it can */
     struct det_watch signal_watch; /* descriptor -1: not open */
     sigset_t mask_before;
 };
@@ -165,11 +170,30 @@ struct det_durable *up_durable_find(const struct up *up, const char *slot);
 /* What a job is kept as. NULL: no memory. */
 json_t *up_durable_body(json_t *run_take, const char *folder, uint32_t retries, det_time timeout);
 
+/* Which job a task does: "import", or "import, attempt 2". It is told once, when the task starts;
+ * NULL: there is none. */
+const char *up_durable_take_job(struct up *up, const char *task, char *target, size_t size);
+
 /* up_jobs.c */
 
 /* Answers the call when the store has it. The slot is a durable one. */
 void up_jobs_submit(
     struct up *up, struct socket_call *call, const char *slot, const char *id, json_t *body_take);
+
+/* up_store.c: of machines or of durable slots; there may be none. */
+
+/* Whether it has failed for good. */
+bool up_store_is_lost(struct up *up);
+/* Whether there is no connection to it for now, and why. */
+#define UP_AWAY_TEXT 256
+bool up_store_is_away(struct up *up, char text[UP_AWAY_TEXT]);
+/* From now on it is told when that changes. */
+DET_MUST_CHECK int up_store_watch(struct up *up);
+
+/* up_slots.c */
+
+/* Sends all slots and ends the call; durable ones as the store has them. */
+void up_slots_send(struct up *up, struct socket_call *call);
 
 /* up_known.c */
 

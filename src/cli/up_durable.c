@@ -4,6 +4,7 @@
 /* up_durable.c - slots whose queue is in the store: what is submitted to them is kept as it was
  * given, {"run": [...], "folder": ...}, and run when its turn has come, in this detent or in the
  * next one. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +52,77 @@ static int read_argv(struct up *up, struct made *made)
     return count ? 0 : DET_ERR_MALFORMED;
 }
 
+/* Which job a task does, from the thread that adds it to the loop that tells its start. */
+struct beginning {
+    struct det_post post;
+    struct det_list all;
+    struct up *up;
+    char task[DET_TASK_NAME_MAX + 1], job[DET_ID_MAX + 1];
+    uint32_t attempt;
+};
+
+static struct beginning *beginning_at(struct det_list *node)
+{
+    return DET_CONTAINER(node, struct beginning, all);
+}
+
+static struct beginning *find_beginning(struct up *up, const char *task)
+{
+    DET_LIST_EACH(node, &up->beginning)
+    {
+        if (strcmp(beginning_at(node)->task, task) == 0)
+            return beginning_at(node);
+    }
+    return NULL;
+}
+
+static void drop_beginning(struct beginning *beginning)
+{
+    det_list_remove(&beginning->all);
+    DET_DELETE(beginning->up->cli->allocator, beginning);
+}
+
+static void keep_beginning(void *argument)
+{
+    struct beginning *beginning = argument;
+    struct beginning *before = find_beginning(beginning->up, beginning->task);
+
+    if (before)
+        drop_beginning(before);
+    det_list_append(&beginning->up->beginning, &beginning->all);
+}
+
+/* Before the task is added, so that it is known on the loop before that is. Without memory the
+ * start is told without it. */
+static void post_beginning(
+    struct up *up, const struct det_durable_job *job, const struct det_task_spec *spec)
+{
+    struct beginning *beginning = DET_NEW(up->cli->allocator, struct beginning);
+
+    if (!beginning)
+        return;
+    beginning->post = (struct det_post){ .run = keep_beginning, .argument = beginning };
+    beginning->up = up;
+    beginning->attempt = job->attempt;
+    snprintf(beginning->task, sizeof beginning->task, "%s", spec->name);
+    snprintf(beginning->job, sizeof beginning->job, "%s", job->id);
+    det_loop_post(up->loop, &beginning->post);
+}
+
+const char *up_durable_take_job(struct up *up, const char *task, char *target, size_t size)
+{
+    struct beginning *beginning = up->durable_count ? find_beginning(up, task) : NULL;
+    char attempt[32] = "";
+
+    if (!beginning)
+        return NULL;
+    if (beginning->attempt > 1)
+        snprintf(attempt, sizeof attempt, ", attempt %u", (unsigned)beginning->attempt);
+    snprintf(target, size, "%s%s", beginning->job, attempt);
+    drop_beginning(beginning);
+    return target;
+}
+
 static int prepare(
     void *user, const struct det_durable_job *job, struct det_task_spec *spec, void **ret_handle,
     struct det_error *reterr)
@@ -77,6 +149,7 @@ static int prepare(
     if (!spec->policy.timeout)
         spec->policy.timeout = DET_NO_TIMEOUT;
     *ret_handle = made;
+    post_beginning(up, job, spec);
     return 0;
 }
 
@@ -194,6 +267,7 @@ int up_durable_open(struct up *up, struct det_error *reterr)
     if (!up->durables)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     up->durable_count = count;
+    det_list_init(&up->beginning);
     r = det_pool_open(up->cli->world, up->cli->allocator, 1, &up->asks);
     if (r < 0)
         return det_error_set(reterr, r, "durable slots: %s", det_error_text(r));
@@ -224,6 +298,11 @@ void up_durable_close(struct up *up)
     up->asks = NULL;
     for (size_t i = 0; i < up->durable_count; i++)
         close_slot(up, &up->durables[i]);
+    /* Those whose task was never added. */
+    if (up->durable_count)
+        (void)det_loop_turn(up->loop, 0);
+    while (up->durable_count && !det_list_is_empty(&up->beginning))
+        drop_beginning(beginning_at(up->beginning.next));
     if (up->durables)
         DET_DELETE_ARRAY(up->cli->allocator, up->durables, up->durable_count);
     if (!up->machines)

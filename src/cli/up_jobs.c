@@ -94,8 +94,12 @@ static void stop_running(struct ask *ask)
 
 static void answer(struct ask *ask)
 {
+    char why[UP_AWAY_TEXT];
+
     if (ask->job.is_dropped)
         socket_call_fail(ask->call, DET_ERR_CLOSED, "detent up stops; ask again when it is up");
+    else if (ask->result < 0 && up_store_is_away(ask->up, why))
+        socket_call_fail(ask->call, DET_ERR_IO, "the store cannot be reached: %s", why);
     else if (ask->result < 0)
         socket_call_fail(
             ask->call, ask->result, "%s",
@@ -139,8 +143,15 @@ static void begin(
     struct up *up, struct socket_call *call, const struct det_job_change *what, const char *body)
 {
     const struct det_allocator *allocator = up->output.outer->allocator;
-    struct ask *ask = DET_NEW(allocator, struct ask);
+    struct ask *ask;
+    char why[UP_AWAY_TEXT];
 
+    /* It is tried all the time; who asks need not wait for it. */
+    if (up_store_is_away(up, why)) {
+        socket_call_fail(call, DET_ERR_IO, "the store cannot be reached: %s", why);
+        return;
+    }
+    ask = DET_NEW(allocator, struct ask);
     if (!ask) {
         socket_call_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
         return;

@@ -271,13 +271,6 @@ void up_machines_close(struct up *up)
     up->machines = NULL;
 }
 
-bool up_store_is_lost(struct up *up)
-{
-    struct det_store *store = up->machines ? up->machines->store : up->store;
-
-    return store && store->ops->is_lost && store->ops->is_lost(store);
-}
-
 void up_machines_say(struct up *up)
 {
     const struct config *config = &up->file.config;

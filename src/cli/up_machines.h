@@ -45,8 +45,6 @@ DET_MUST_CHECK int up_machines_open(struct up *up, struct det_error *reterr);
 void up_machines_stop(struct up *up);
 /* Turns the loop until all was told. */
 void up_machines_close(struct up *up);
-/* Whether the store has failed, of machines or of durable slots. */
-bool up_store_is_lost(struct up *up);
 /* Tells people what is served. */
 void up_machines_say(struct up *up);
 /* The definition that is served under this name, or NULL. */

@@ -73,6 +73,13 @@ static bool has_schedule(const struct up *up, const char *name)
 
 static void note_start(struct up *up, const struct det_task_event *event)
 {
+    char text[DET_ID_MAX + 32];
+    const char *job = up_durable_take_job(up, event->name, text, sizeof text);
+
+    if (job) {
+        up_note(up, event->name, "started: %s", job);
+        return;
+    }
     /* The runs of a schedule are no second tries. */
     if (event->attempt <= 1 || has_schedule(up, event->name))
         up_note(up, event->name, "started");
@@ -280,8 +287,11 @@ static void heed(struct up *up, const struct det_task_event *event)
 static int on_event(void *user, const struct det_task_event *event)
 {
     struct up *up = user;
+    char job[DET_ID_MAX + 32];
 
     heed(up, event);
+    if (up->cli->is_json && event->kind == DET_EVENT_ATTEMPT_STARTING)
+        (void)up_durable_take_job(up, event->name, job, sizeof job);
     if (up->cli->is_json && !up->options->is_quiet && up_output_has_room(&up->output))
         cli_json(up->cli, up_json_event(event, 0));
     else if (!up->cli->is_json)

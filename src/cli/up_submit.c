@@ -226,23 +226,30 @@ static json_t *submitted(const struct job *job, const struct det_admitted *admit
         job->spec.name, "started", admitted->is_started, "depth", (json_int_t)admitted->depth);
 }
 
+/* What was asked for and is not for a durable slot, and why not. NULL: nothing. */
+static const char *not_durable(const struct job *job, const struct socket_request *request)
+{
+    if (up_argument_is_set(request, "wait"))
+        return "--wait is not for it: it may run in another detent; detent jobs shows its end";
+    if (job->admission != DET_ADMIT_QUEUE)
+        return "--replace, --replace-all and --drop are not for it: it only queues";
+    if (job->process.environment)
+        return "an environment is not for it: its jobs have that of the detent up that runs them";
+    return NULL;
+}
+
 /* A job with a name is submitted once, however often; one without gets a name of its own. */
 static void submit_durable(
     struct job *job, const struct socket_request *request, struct socket_call *call)
 {
-    const char *name = up_argument_text(request, "name");
+    const char *name = up_argument_text(request, "name"), *why = not_durable(job, request);
     char id[32];
 
     snprintf(
         id, sizeof id, "job-%016llx",
         (unsigned long long)det_world_random_u64(job->up->cli->world));
-    if (job->admission != DET_ADMIT_QUEUE || up_argument_is_set(request, "wait") ||
-        job->process.environment) {
-        socket_call_fail(
-            call, DET_ERR_INVALID,
-            "slot '%.100s' is durable: it queues, nobody waits for it, and it has the environment "
-            "of detent up",
-            job->slot);
+    if (why) {
+        socket_call_fail(call, DET_ERR_INVALID, "slot '%.100s' is durable: %s", job->slot, why);
         return;
     }
     up_jobs_submit(

@@ -123,11 +123,6 @@ static int send_task(void *user, const struct det_task_info *info)
     return socket_call_send(user, up_json_task(info));
 }
 
-static int send_slot(void *user, const struct det_slot_info *info)
-{
-    return socket_call_send(user, up_json_slot(info));
-}
-
 static int send_group(void *user, const struct det_group_info *info)
 {
     return socket_call_send(user, up_json_group(info));
@@ -155,7 +150,7 @@ static void run_slots(void *context, const struct socket_request *request, struc
     struct up *up = context;
 
     if (up_arguments_check(request, call, no_arguments))
-        finish(call, det_slots_each(up->tasks, send_slot, call));
+        up_slots_send(up, call);
 }
 
 static void run_tree(void *context, const struct socket_request *request, struct socket_call *call)

@@ -63,6 +63,18 @@ static bool is_lost(struct det_store *store)
     return atomic_load(&postgres_store_of(store)->is_poisoned);
 }
 
+static bool is_away(struct det_store *base, char *ret_text, size_t size)
+{
+    struct postgres_store *store = postgres_store_of(base);
+
+    if (!atomic_load(&store->is_away))
+        return false;
+    det_mutex_lock(base->world, store->mutex);
+    snprintf(ret_text, size, "%s", store->away);
+    det_mutex_unlock(base->world, store->mutex);
+    return true;
+}
+
 static const struct det_store_ops ops = {
     .is_shared = true,
     .close = close_store,
@@ -84,6 +96,7 @@ static const struct det_store_ops ops = {
     .listen = det_postgres_listen,
     .check = det_postgres_check,
     .is_lost = is_lost,
+    .is_away = is_away,
     .machines = det_postgres_machines,
     .migrate = det_postgres_migrate,
     .jobs = &det_postgres_jobs,

@@ -110,12 +110,14 @@ struct postgres_store {
     int64_t next_key, last_key; /* keys of instances that are ours to give */
     int64_t witness_key;        /* the last commit that was answered; 0: none */
     uint64_t witness_sequence;
-    det_time swept_at; /* when old event ids were deleted the last time */
+    det_time swept_at;            /* when old event ids were deleted the last time */
+    char away[POSTGRES_TEXT_MAX]; /* why there is no connection; see `is_away` */
 
     _Atomic det_time offset;                  /* from the boot clock to the server's */
     _Atomic det_time told;                    /* the last time that `now` has said */
     struct postgres_renames *_Atomic renames; /* NULL: there are none */
     atomic_bool is_poisoned;
+    atomic_bool is_away; /* the last connection could not be made, and nothing has come since */
 };
 
 /* The handle of an instance: what the next commit on it must know. Data and reason are as stored.

@@ -68,7 +68,10 @@ static int say(
     char said[POSTGRES_TEXT_MAX];
 
     det_postgres_url_scrub(&connection->store->url, text, said, sizeof said);
-    return det_error_set(reterr, code, "PostgreSQL: %s", said);
+    return det_error_set(
+        reterr, code, "PostgreSQL: %s%s", said,
+        strstr(said, "does not support SSL") ? "; say sslmode=disable in the URL if that is meant"
+                                             : "");
 }
 
 /* libpq would write them to stderr. */

@@ -148,6 +148,18 @@ static int await(struct postgres_connection *connection, bool *is_flushed, det_t
     }
 }
 
+/* "permission denied for schema detent" does not say to whom. */
+static void name_user(struct postgres_exchange *exchange)
+{
+    struct postgres_failure *failure = &exchange->failure;
+    size_t used = strlen(failure->text);
+
+    if (strcmp(failure->sqlstate, "42501") == 0)
+        snprintf(
+            failure->text + used, sizeof failure->text - used, "; user %s has no right to that",
+            PQuser(exchange->connection->pq));
+}
+
 /* The first error counts: what follows it is its consequence. */
 static void note_error(struct postgres_exchange *exchange, const PGresult *result)
 {
@@ -161,6 +173,7 @@ static void note_error(struct postgres_exchange *exchange, const PGresult *resul
         det_postgres_url_scrub(
             &exchange->connection->store->url, message, exchange->failure.text,
             sizeof exchange->failure.text);
+    name_user(exchange);
 }
 
 /* All values are asked for in binary form, and the server says how many rows there were. */

@@ -7,6 +7,8 @@
 
 #include <detent/sim.h>
 
+#include "lib/proxy.h"
+
 static void refused(
     const char *url, const struct det_store_options *options, int code, const char *words)
 {
@@ -58,7 +60,7 @@ static void tables_are_not_made_when_they_must_be_there(void **state)
         "there is no store in the schema");
     refused(
         url, &(struct det_store_options){ .is_read_only = true }, DET_ERR_NOT_FOUND,
-        "there is no store in the schema");
+        "\"detent start FILE.fsm ID --store URL\" makes it");
     free(url);
 }
 
@@ -150,6 +152,77 @@ static void a_user_who_is_not_known_is_told(void **state)
     assert_int_equal(det_store_open(url, &store, &error), DET_ERR_IO);
     assert_non_null(strstr(error.text, "nobody_such"));
     assert_null(strstr(error.text, "geheim"));
+}
+
+/* The URL for a user of that name, made with these rights in the schema of the URL. */
+static char *url_of_user(const char *url, const char *user, const char *rights)
+{
+    const char *at = strchr(url, '@'), *schema = strstr(url, "schema=") + strlen("schema=");
+    char *statement, *other;
+
+    assert_true(
+        asprintf(
+            &statement, "CREATE ROLE %s LOGIN; GRANT %s \"%.*s\" TO %s", user, rights,
+            (int)strcspn(schema, "&"), schema, user) > 0);
+    free(det_test_postgres_execute(server, statement));
+    free(statement);
+    assert_true(asprintf(&other, "postgres://%s%s", user, at) > 0);
+    return other;
+}
+
+static void a_user_without_a_right_is_told_which(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL), *connect, *reader;
+    struct det_store_options reading = { .is_read_only = true };
+
+    (void)state;
+    det_store_close(store_at(url, NULL));
+    connect = url_of_user(url, "ann", "CREATE ON SCHEMA");
+    refused(connect, &reading, DET_ERR_READ_ONLY, "permission denied for schema");
+    refused(connect, &reading, DET_ERR_READ_ONLY, "user ann has no right to that");
+    reader = url_of_user(url, "bob", "USAGE ON SCHEMA");
+    refused(reader, &reading, DET_ERR_READ_ONLY, "permission denied for table store");
+    free(reader);
+    reader = url_of_user(url, "cid", "USAGE ON SCHEMA");
+    free(det_test_postgres_execute(server, "GRANT pg_read_all_data TO cid"));
+    det_store_close(store_at(reader, &reading));
+    refused(reader, NULL, DET_ERR_READ_ONLY, "user cid has no right to write the table events");
+    free(det_test_postgres_execute(server, "GRANT pg_write_all_data TO cid"));
+    det_store_close(store_at(reader, NULL));
+    free(reader);
+    free(connect);
+    free(url);
+}
+
+static void a_table_of_somebody_else_is_named(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL);
+    struct det_store *store = store_at(url, NULL);
+
+    (void)state;
+    free(sql(store, "DROP SCHEMA @ CASCADE; CREATE SCHEMA @; CREATE TABLE @instances (a int)"));
+    det_store_close(store);
+    refused(
+        url, &(struct det_store_options){ .is_read_only = true }, DET_ERR_FOREIGN,
+        "has a table \"instances\" that is not detent's");
+    refused(url, NULL, DET_ERR_FOREIGN, "has a table \"instances\" that is not detent's");
+    free(url);
+}
+
+static void a_server_without_tls_is_told_with_a_remedy(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL), *through, other[256];
+    struct det_test_proxy *proxy = det_test_proxy_open(server);
+
+    (void)state;
+    through = det_test_proxy_url(proxy, url);
+    snprintf(
+        other, sizeof other, "%.*ssslmode=require%s", (int)(strstr(through, "sslmode") - through),
+        through, strstr(through, "&gssencmode"));
+    refused(other, NULL, DET_ERR_IO, "say sslmode=disable in the URL if that is meant");
+    free(through);
+    det_test_proxy_close(proxy);
+    free(url);
 }
 
 static void a_simulated_world_has_no_server(void **state)
@@ -260,6 +333,9 @@ int main(void)
         cmocka_unit_test(options_that_make_no_sense_are_refused),
         cmocka_unit_test(a_server_that_is_not_there_is_told_without_the_password),
         cmocka_unit_test(a_user_who_is_not_known_is_told),
+        cmocka_unit_test(a_user_without_a_right_is_told_which),
+        cmocka_unit_test(a_table_of_somebody_else_is_named),
+        cmocka_unit_test(a_server_without_tls_is_told_with_a_remedy),
         cmocka_unit_test(a_simulated_world_has_no_server),
         cmocka_unit_test(what_is_open_for_reading_changes_nothing),
         cmocka_unit_test(a_definition_must_have_what_is_used),

@@ -9,6 +9,7 @@
  *                +---------------------------------------------------------------+
  *
  * A job is tried again until the time that one statement may take is over. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -75,6 +76,14 @@ static void look(struct postgres_connection *connection)
     }
 }
 
+static void note_away(struct postgres_store *store, const char *why)
+{
+    det_mutex_lock(store->store.world, store->mutex);
+    snprintf(store->away, sizeof store->away, "%s", why);
+    det_mutex_unlock(store->store.world, store->mutex);
+    atomic_store(&store->is_away, true);
+}
+
 static int ready(
     struct postgres_connection *connection, det_time deadline, struct postgres_failure *ret)
 {
@@ -90,6 +99,8 @@ static int ready(
         if (r != DET_ERR_IO && r != DET_ERR_TIMEOUT && r != DET_ERR_BUSY)
             ret->action = POSTGRES_FATAL;
         memcpy(ret->text, error.text, sizeof ret->text - 1);
+        if (r == DET_ERR_IO || r == DET_ERR_TIMEOUT)
+            note_away(connection->store, ret->text);
     }
     return r;
 }
@@ -111,6 +122,8 @@ static int try(
         det_postgres_exchange_finish(&exchange, deadline + store->timeout / 4);
         if (exchange.failure.action == POSTGRES_DONE && job->take)
             r = job->take(&exchange, job->context);
+        if (exchange.failure.action == POSTGRES_DONE)
+            atomic_store(&store->is_away, false);
         *ret = exchange.failure;
         det_postgres_exchange_deinit(&exchange);
     }

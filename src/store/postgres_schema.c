@@ -116,6 +116,7 @@ struct creation {
     const char *identity;
     int failure;
     bool is_there, has_schema;
+    char taken[64]; /* a table with the name of one of ours; "": none */
 };
 
 static void send_creation(struct postgres_exchange *exchange, void *context)
@@ -142,10 +143,22 @@ static void send_creation(struct postgres_exchange *exchange, void *context)
 
 static void send_find(struct postgres_exchange *exchange, void *context)
 {
+    static const char names[] = ""
+#define DET_POSTGRES_TABLE(name) #name " "
+#define DET_POSTGRES_COLUMN(name, type, more)
+#define DET_POSTGRES_END(constraint, options)
+#define DET_POSTGRES_AFTER(text)
+#include "store/postgres_tables.def"
+#undef DET_POSTGRES_TABLE
+#undef DET_POSTGRES_COLUMN
+#undef DET_POSTGRES_END
+#undef DET_POSTGRES_AFTER
+        ;
     struct postgres_parameters parameters = { 0 };
 
     (void)context;
     det_postgres_add_text(&parameters, exchange->connection->store->url.schema);
+    det_postgres_add_text(&parameters, names);
     det_postgres_ask(exchange, POSTGRES_FIND_STORE, &parameters);
 }
 
@@ -155,6 +168,9 @@ static int take_find(struct postgres_exchange *exchange, void *context)
 
     creation->is_there = det_postgres_number(exchange->results[0], 0, 0) > 0;
     creation->has_schema = det_postgres_number(exchange->results[0], 0, 1) > 0;
+    snprintf(
+        creation->taken, sizeof creation->taken, "%s",
+        det_postgres_text(exchange->results[0], 0, 2));
     return 0;
 }
 
@@ -270,6 +286,16 @@ static int take_row(struct postgres_exchange *exchange, void *context)
     return 0;
 }
 
+static int refuse_table(
+    const struct postgres_store *store, const char *table, struct det_error *reterr)
+{
+    return det_error_set(
+        reterr, DET_ERR_FOREIGN,
+        "the schema %s has a table \"%s\" that is not detent's; say another one with schema=... in "
+        "the URL",
+        store->url.schema, table);
+}
+
 /* Which store it is, before its columns: a newer one may have others. */
 static int read_row(struct verification *verification, struct det_error *reterr)
 {
@@ -279,13 +305,10 @@ static int read_row(struct verification *verification, struct det_error *reterr)
     int r;
 
     r = det_postgres_run(store, &job, &failure);
-    if ((r < 0 && failure.sqlstate[0] && strncmp(failure.sqlstate, "42", 2) == 0) ||
+    if ((r < 0 && strncmp(failure.sqlstate, "42", 2) == 0 &&
+         strcmp(failure.sqlstate, "42501") != 0) ||
         (r == 0 && (!verification->has_row || strlen(verification->identity) != 32)))
-        return det_error_set(
-            reterr, DET_ERR_FOREIGN,
-            "the schema %s has a table \"store\" that is not detent's; say another one with "
-            "schema=... in the URL",
-            store->url.schema);
+        return refuse_table(store, "store", reterr);
     return r < 0 ? failed(&failure, r, reterr) : 0;
 }
 
@@ -339,6 +362,50 @@ static int verify_columns(struct verification *verification, struct det_error *r
     return r < 0 ? failed(&failure, r, reterr) : 0;
 }
 
+struct rights {
+    char user[64];
+    char unwritable[64]; /* the name of a table that it may not write; "": there is none */
+};
+
+static void send_rights(struct postgres_exchange *exchange, void *context)
+{
+    struct postgres_parameters parameters = { 0 };
+
+    (void)context;
+    det_postgres_add_text(&parameters, exchange->connection->store->url.schema);
+    det_postgres_ask(exchange, POSTGRES_RIGHTS, &parameters);
+}
+
+static int take_rights(struct postgres_exchange *exchange, void *context)
+{
+    struct rights *rights = context;
+    const PGresult *row = exchange->results[0];
+
+    snprintf(rights->user, sizeof rights->user, "%s", det_postgres_text(row, 0, 0));
+    snprintf(rights->unwritable, sizeof rights->unwritable, "%s", det_postgres_text(row, 0, 1));
+    return 0;
+}
+
+/* Better now than at the first commit, which has no words of its own. */
+static int verify_rights(struct postgres_store *store, struct det_error *reterr)
+{
+    struct rights rights = { .user = "" };
+    const struct postgres_job job = { send_rights, take_rights, &rights, true, 0 };
+    struct postgres_failure failure;
+    int r;
+
+    r = det_postgres_run(store, &job, &failure);
+    if (r < 0)
+        return failed(&failure, r, reterr);
+    if (!rights.unwritable[0])
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_READ_ONLY,
+        "PostgreSQL: user %s has no right to write the table %s of the schema %s; let its owner "
+        "GRANT that, or open the store for reading only",
+        rights.user, rights.unwritable, store->url.schema);
+}
+
 /* It is upgraded only when it is the one that is wanted. */
 static int verify(struct postgres_store *store, const char *identity, struct det_error *reterr)
 {
@@ -357,6 +424,8 @@ static int verify(struct postgres_store *store, const char *identity, struct det
         r = upgrade(&verification, reterr);
     if (r == 0)
         r = verify_columns(&verification, reterr);
+    if (r == 0 && !store->is_read_only)
+        r = verify_rights(store, reterr);
     det_buffer_deinit(&verification.missing);
     if (r < 0)
         return r;
@@ -376,12 +445,14 @@ int det_postgres_schema_open(
     r = det_postgres_run(store, &find, &failure);
     if (r < 0)
         return failed(&failure, r, reterr);
+    if (!creation.is_there && creation.taken[0])
+        return refuse_table(store, creation.taken, reterr);
     if (!creation.is_there) {
         if (must_exist || store->is_read_only)
             return det_error_set(
                 reterr, DET_ERR_NOT_FOUND,
-                "there is no store in the schema %s of this database; it is made when it is opened "
-                "for writing",
+                "there is no store in the schema %s of this database; \"detent start FILE.fsm ID "
+                "--store URL\" makes it",
                 store->url.schema);
         r = create(store, creation.has_schema, reterr);
         if (r < 0)

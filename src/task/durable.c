@@ -10,7 +10,10 @@
  *
  * Invariants
  *   1. A runner has at most one claim, and claims nothing before it has ended or lost that.
- *   2. Threads never hold the mutex while they call the store or the tasks. */
+ *   2. Threads never hold the mutex while they call the store or the tasks, but to hold these.
+ *   3. The tasks are held (det_tasks_run() goes on) from opening, and from each news, until a claim
+ *      that began after it finds the queue empty: nothing queued, delayed or running anywhere.
+ *      Schedules hold them until closing, as a task with a schedule does. */
 #include "task/durable.h"
 
 #include <string.h>
@@ -74,10 +77,36 @@ uint64_t det_durable_news(struct det_durable *durable)
     return news;
 }
 
+/* Under the mutex. A queue that only submits is not waited for. */
+static void hold(struct det_durable *durable)
+{
+    if (durable->is_holding || (!durable->runner_count && !durable->options.schedule_count))
+        return;
+    durable->is_holding = true;
+    det_tasks_keep(durable->options.tasks);
+}
+
+/* Unless there was news since. */
+static void let_go(struct det_durable *durable, uint64_t seen)
+{
+    bool is_last;
+
+    det_mutex_lock(durable->world, durable->mutex);
+    is_last = durable->is_holding && durable->news == seen;
+    if (is_last) {
+        durable->is_holding = false;
+        det_tasks_let_go(durable->options.tasks);
+    }
+    det_mutex_unlock(durable->world, durable->mutex);
+    if (is_last)
+        det_tasks_nudge(durable->options.tasks);
+}
+
 void det_durable_wake(struct det_durable *durable)
 {
     det_mutex_lock(durable->world, durable->mutex);
     durable->news++;
+    hold(durable);
     det_condition_broadcast(durable->world, durable->changed);
     det_mutex_unlock(durable->world, durable->mutex);
 }
@@ -156,16 +185,20 @@ static void run_once(struct durable_runner *runner)
     struct det_job_claim claim = { durable->options.queue, durable->options.width,
                                    durable->options.lease };
     uint64_t seen = det_durable_news(durable);
-    det_time begun = det_world_now(durable->world, DET_CLOCK_BOOT), next = DET_NEVER;
+    det_time begun, next = DET_NEVER;
     int r;
 
+    /* A queue that is never empty has most to forget. */
+    forget_old(durable);
+    begun = det_world_now(durable->world, DET_CLOCK_BOOT);
     r = durable->ops->claim(durable->options.store, &claim, keep_claimed, runner, &next);
     if (r == 0) {
         det_durable_attempt(runner, begun);
         det_durable_wake(durable);
         return;
     }
-    forget_old(durable);
+    if (r == DET_ERR_NOT_FOUND && next == DET_NEVER && !durable->options.schedule_count)
+        let_go(durable, seen);
     det_durable_wait(
         durable, &seen, r == DET_ERR_NOT_FOUND ? span_until(durable, next) : durable->options.poll);
 }
@@ -275,6 +308,7 @@ static int open_parts(struct det_durable *durable)
         det_buffer_init(&durable->runners[i].texts, durable->allocator);
     }
     det_mutex_lock(durable->world, durable->mutex);
+    hold(durable);
     for (uint32_t i = 0; r == 0 && i < count; i++)
         r = start(durable, run_runner, &durable->runners[i], &durable->runners[i].thread);
     if (r == 0 && durable->options.schedule_count)
@@ -347,8 +381,10 @@ void det_durable_close(struct det_durable *durable)
 {
     if (!durable)
         return;
-    if (durable->changed)
+    if (durable->changed) {
         wait_for_threads(durable);
+        let_go(durable, det_durable_news(durable));
+    }
     for (uint32_t i = 0; i < durable->runner_count; i++) {
         if (durable->runners[i].thread)
             det_thread_join(durable->world, durable->runners[i].thread);

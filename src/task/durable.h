@@ -39,6 +39,7 @@ struct det_durable {
     uint64_t news;    /* counts what may have put something into the queue */
     uint32_t running; /* threads */
     bool is_stopping;
+    bool is_holding;    /* the tasks: there is something in the queue, or nobody has looked yet */
     det_time forgot_at; /* monotonic: when old ones were forgotten; 0: never */
 };
 

@@ -40,6 +40,92 @@ static void what_is_for_later_waits_for_its_time(void **state)
     close_world(&world);
 }
 
+static void run_ends_when_the_queue_is_empty(void **state)
+{
+    struct world world;
+    det_time now;
+
+    (void)state;
+    open_world(&world, 5, 2);
+    start(&world, 0);
+    now = det_world_now(world.world, DET_CLOCK_WALL);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(submit_to(&world.processes[0], i, i == 4 ? now + DET_HOUR : 0), 0);
+    assert_int_equal(det_tasks_run(world.processes[0].tasks, NULL), 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(world.ledger.done[i], 1);
+    assert_true(det_world_now(world.world, DET_CLOCK_WALL) >= now + DET_HOUR);
+    stop(&world, 0);
+    /* What another process put, and what one runs, is waited for too. */
+    world.ledger.takes = DET_MINUTE;
+    start(&world, 0);
+    start(&world, 1);
+    assert_int_equal(submit_to(&world.processes[0], 5, 0), 0);
+    assert_int_equal(det_tasks_run(world.processes[1].tasks, NULL), 0);
+    assert_int_equal(world.ledger.done[5], 1);
+    close_world(&world);
+}
+
+static void run_ends_at_once_when_there_is_nothing_in_the_queue(void **state)
+{
+    struct world world;
+    det_time now;
+
+    (void)state;
+    open_world(&world, 6, 2);
+    start(&world, 0);
+    now = det_world_now(world.world, DET_CLOCK_WALL);
+    assert_int_equal(det_tasks_run(world.processes[0].tasks, NULL), 0);
+    assert_true(det_world_now(world.world, DET_CLOCK_WALL) < now + DET_SECOND);
+    close_world(&world);
+}
+
+static void run_on_a_loop_of_the_users_ends_when_the_queue_is_empty(void **state)
+{
+    struct det_durable_options options = { .queue = "q", .works = works, .work_count = 1 };
+    struct det_loop *loop;
+    struct world world;
+
+    (void)state;
+    open_world(&world, 7, 1);
+    assert_int_equal(det_loop_open(world.world, NULL, &loop), 0);
+    options.store = det_shared_node(world.shared);
+    assert_int_equal(
+        det_tasks_open(&(struct det_tasks_options){ .loop = loop }, &options.tasks, NULL), 0);
+    assert_int_equal(det_durable_open(&options, &world.processes[2].durable, NULL), 0);
+    assert_int_equal(submit_to(&world.processes[2], 0, 0), 0);
+    assert_int_equal(det_tasks_run(options.tasks, NULL), 0);
+    assert_int_equal(world.ledger.done[0], 1);
+    det_durable_close(world.processes[2].durable);
+    world.processes[2].durable = NULL;
+    det_tasks_close(options.tasks);
+    det_loop_close(loop);
+    det_store_close(options.store);
+    close_world(&world);
+}
+
+static void a_queue_that_only_submits_is_not_waited_for(void **state)
+{
+    struct det_durable_options options = { .queue = "q" };
+    struct world world;
+    struct det_durable *durable;
+
+    (void)state;
+    open_world(&world, 8, 1);
+    options.store = det_shared_node(world.shared);
+    assert_int_equal(
+        det_tasks_open(&(struct det_tasks_options){ .world = world.world }, &options.tasks, NULL),
+        0);
+    assert_int_equal(det_durable_open(&options, &durable, NULL), 0);
+    assert_int_equal(submit_to(&(struct process){ .durable = durable }, 0, 0), 0);
+    assert_int_equal(det_tasks_run(options.tasks, NULL), 0);
+    assert_int_equal(find(&world, "job-0").row.state, DET_JOB_QUEUED);
+    det_durable_close(durable);
+    det_tasks_close(options.tasks);
+    det_store_close(options.store);
+    close_world(&world);
+}
+
 static void the_width_holds_over_all_processes(void **state)
 {
     struct world world;
@@ -412,6 +498,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_submitted_is_done_once_and_in_order),
         cmocka_unit_test(what_is_for_later_waits_for_its_time),
+        cmocka_unit_test(run_ends_when_the_queue_is_empty),
+        cmocka_unit_test(run_ends_at_once_when_there_is_nothing_in_the_queue),
+        cmocka_unit_test(run_on_a_loop_of_the_users_ends_when_the_queue_is_empty),
+        cmocka_unit_test(a_queue_that_only_submits_is_not_waited_for),
         cmocka_unit_test(the_width_holds_over_all_processes),
         cmocka_unit_test(what_ran_in_a_process_that_died_runs_again_when_its_claim_has_lapsed),
         cmocka_unit_test(long_work_keeps_its_claim_and_a_closed_process_gives_it_back_at_once),

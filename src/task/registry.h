@@ -202,6 +202,8 @@ struct det_tasks {
     struct det_mutex *mutex;
     struct det_condition *changed;
     uint32_t intake;
+    uint32_t holds; /* queues elsewhere from which something may still come */
+    bool is_idle;   /* empty, and not held: for det_tasks_run() */
     bool is_empty, has_verdict, is_over, is_running, has_ended_bus, is_ending_bus;
     int verdict;
 };
@@ -239,6 +241,11 @@ DET_MUST_CHECK int det_tasks_call(
 bool det_tasks_is_waiting_for_itself(const struct det_tasks *tasks);
 /* Whether the last one is gone; then those who wait for that are told. */
 void det_tasks_look_empty(struct det_tasks *tasks);
+/* Any thread: while it is kept det_tasks_run() goes on, though nothing is registered. Who lets it
+ * go nudges it then, which waits for the loop if that is the user's. */
+void det_tasks_keep(struct det_tasks *tasks);
+void det_tasks_let_go(struct det_tasks *tasks);
+void det_tasks_nudge(struct det_tasks *tasks);
 uint64_t det_tasks_chance(struct det_tasks *tasks);
 bool det_tasks_is_open(const struct det_tasks *tasks);
 det_time det_tasks_wall(struct det_tasks *tasks);

@@ -216,6 +216,45 @@ void det_supervisor_stop(struct det_tasks *tasks)
 
 /* Empty or not. */
 
+/* Under the mutex. */
+static void look_idle(struct det_tasks *tasks)
+{
+    tasks->is_idle = tasks->is_empty && tasks->holds == 0;
+    det_condition_broadcast(tasks->world, tasks->changed);
+}
+
+void det_tasks_keep(struct det_tasks *tasks)
+{
+    det_mutex_lock(tasks->world, tasks->mutex);
+    tasks->holds++;
+    look_idle(tasks);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+}
+
+void det_tasks_let_go(struct det_tasks *tasks)
+{
+    det_mutex_lock(tasks->world, tasks->mutex);
+    det_assert(tasks->holds > 0);
+    tasks->holds--;
+    look_idle(tasks);
+    det_mutex_unlock(tasks->world, tasks->mutex);
+}
+
+static int do_nothing(struct det_tasks *tasks, void *argument)
+{
+    (void)tasks;
+    (void)argument;
+    return 0;
+}
+
+/* Who turns a loop of his own looks again after a turn; one with a loop of ours is told already. */
+void det_tasks_nudge(struct det_tasks *tasks)
+{
+    int r = tasks->own_loop ? 0 : det_tasks_call(tasks, true, do_nothing, NULL);
+
+    (void)r;
+}
+
 void det_tasks_look_empty(struct det_tasks *tasks)
 {
     bool is_empty = has_nobody(tasks), was_empty;
@@ -224,7 +263,7 @@ void det_tasks_look_empty(struct det_tasks *tasks)
     was_empty = tasks->is_empty;
     tasks->is_empty = is_empty;
     if (is_empty != was_empty)
-        det_condition_broadcast(tasks->world, tasks->changed);
+        look_idle(tasks);
     det_mutex_unlock(tasks->world, tasks->mutex);
     if (!is_empty || was_empty)
         return;
@@ -352,7 +391,7 @@ int det_tasks_run(struct det_tasks *tasks, struct det_error *reterr)
     det_mutex_unlock(tasks->world, tasks->mutex);
     if (was_running)
         return det_error_set(reterr, DET_ERR_BUSY, "these tasks run already, or have run");
-    r = wait_for(tasks, &tasks->is_empty, &tasks->has_verdict);
+    r = wait_for(tasks, &tasks->is_idle, &tasks->has_verdict);
     if (r == 0)
         r = det_tasks_call(tasks, true, ask_run_out, NULL);
     if (r < 0)

@@ -54,6 +54,7 @@ static void init_lists(struct det_tasks *tasks)
     det_list_init(&tasks->ended);
     tasks->next_id = 1;
     tasks->is_empty = true;
+    tasks->is_idle = true;
 }
 
 static int open_parts(struct det_tasks *tasks)

@@ -100,8 +100,10 @@ def main():
         up.wait()
     up = start()
     wait_until(lambda: len(ended()) == submitted, "all have run")
-    if "is durable" not in ask("submit", "batch", "--wait", "--", "true").stderr:
-        sys.exit("--wait is not refused")
+    for option in "--wait", "--replace", "--drop":
+        said = ask("submit", "batch", option, "--", "true").stderr
+        if "is durable" not in said or option not in said:
+            sys.exit(f"{option} is not refused by name: {said}")
     up.send_signal(signal.SIGTERM)
     code = up.wait(PATIENCE)
     lines = ledger()

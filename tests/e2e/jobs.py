@@ -8,12 +8,14 @@
 The frame is that of up.py. Nothing waits for a lease or for a day: what the store knows of times is
 moved instead.
 """
+import contextlib
 import json
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import up
@@ -114,6 +116,48 @@ def test_jobs_are_listed_by_slot_and_state_and_page_by_page():
     detent("jobs", "--store", "sqlite:none.db", code=3)
 
 
+def test_slots_and_the_log_know_the_jobs():
+    project()
+    one = begin()
+    submit("long", "sleep", "1000")
+    submit("next", "true")
+    wait_until(lambda: states()["long"] == "running", "it runs")
+    slot = objects("slots")[0]
+    equal([slot[key] for key in ("name", "state", "owners", "depth", "depth_max", "owner_name")],
+          ["batch", "running", 1, 1, None, "long"])
+    words = detent("slots").stdout.splitlines()[-1].split()
+    equal(words, ["batch", "running", "1", "of", "1", "1", "long"])
+    one.wait_for("batch#1 = started: long$")
+    one.send(signal.SIGKILL)
+    one.process.wait()
+    one = begin()
+    one.wait_for("batch#1 = started: long, attempt 2$")
+    one.stop()
+
+
+def test_what_is_not_for_a_durable_slot_is_refused_by_its_name():
+    project()
+    begin()
+    for option in "--wait", "--replace", "--replace-all", "--drop":
+        detent("submit", "batch", option, "--", "true", code=2, err=["is durable:", option])
+
+
+def test_another_folder_is_reached_by_an_option():
+    project()
+    one = begin()
+    submit("bad", "false")
+    wait_until(lambda: states() == {"bad": "failed"}, "it has failed")
+    here, url = os.getcwd(), f"sqlite:{os.getcwd()}/detent.db"
+    with tempfile.TemporaryDirectory() as away:
+        os.chdir(away)
+        detent("jobs", "retry", "bad", "--store", url, code=6, err=f"-C {here} goes through it")
+        detent("jobs", "-C", here, "--state", "failed", out="bad")
+        detent("jobs", "retry", "bad", "-C", here, "--store", url, out="bad: is to be tried again")
+        detent("jobs", "-C", "nowhere", code=3, err="--project nowhere: No such file")
+        os.chdir(here)
+    one.stop()
+
+
 def test_what_has_failed_is_retried_and_what_waits_is_cancelled():
     project()
     one = begin()
@@ -139,6 +183,22 @@ def test_what_has_failed_is_retried_and_what_waits_is_cancelled():
     equal(states()["long"], "queued")
     equal(json.loads(detent("jobs", "cancel", "long", "--json").stdout)["type"], "cancelled")
     equal(states()["long"], "failed")
+
+
+def test_what_ran_when_it_was_killed_can_be_cancelled():
+    project()
+    one = begin()
+    submit("ran", sys.executable, "job.py", "ledger", "1000")
+    wait_until(lambda: ledger() == ["ran 1"], "it runs")
+    one.kill()
+    equal(states(), {"ran": "running"})
+    detent("jobs", "cancel", "ran", "--reason", "enough", out="ran: is cancelled")
+    equal(jobs()[0]["reason"], "enough")
+    one = begin()
+    submit("next", "true")
+    wait_until(lambda: states() == {"ran": "failed", "next": "done"}, "the next one is done")
+    equal(ledger(), ["ran 1"])
+    one.stop()
 
 
 def test_a_disk_that_fails_ends_it_with_74():
@@ -261,14 +321,20 @@ def test_a_killed_one_is_taken_over_on_a_server():
         in_folder(name, one.stop)
 
 
+def signal_all(numbers, what):
+    """Those of clients that have left may be gone by now."""
+    for number in numbers:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, what)
+
+
 def test_a_server_that_stands_still_stops_nothing_else():
     project(url=store()[1], more="tasks:\n  ticker: {run: sleep 1000}\n")
     one = begin()
     submit("first", "true")
     wait_until(lambda: states() == {"first": "done"}, "it is done")
     still = children_of(servers[0].process.pid)
-    for number in still:
-        os.kill(number, signal.SIGSTOP)
+    signal_all(still, signal.SIGSTOP)
     try:
         waiting = subprocess.Popen(
             [up.DETENT, "submit", "batch", "--name", "second", "--", "true"],
@@ -279,10 +345,29 @@ def test_a_server_that_stands_still_stops_nothing_else():
         detent("restart", "ticker", "--wait", err="ticker: restarted")
         equal(waiting.poll(), None)
     finally:
-        for number in still:
-            os.kill(number, signal.SIGCONT)
+        signal_all(still, signal.SIGCONT)
     equal(waiting.wait(up.PATIENCE), 0)
     wait_until(lambda: states() == {"first": "done", "second": "done"}, "both are done")
+    one.stop()
+
+
+def test_a_server_that_is_gone_for_a_while_is_told():
+    project(url=store()[1])
+    one = begin()
+    submit("first", "true")
+    wait_until(lambda: states() == {"first": "done"}, "it is done")
+    servers[0].crash()
+    try:
+        one.wait_for("store: no connection: PostgreSQL: .*; it is tried again$")
+        detent("submit", "batch", "--", "true", code=1,
+               err="the store cannot be reached: PostgreSQL: ")
+        detent("slots", code=1, err="the store cannot be reached: PostgreSQL: ")
+    finally:
+        servers[0].start()
+    one.wait_for("store: back after ")
+    submit("second", "true")
+    wait_until(lambda: states() == {"first": "done", "second": "done"}, "both are done")
+    equal(sum("store: no connection" in line for line in one.lines), 1)
     one.stop()
 
 

@@ -47,14 +47,22 @@ class Server:
         data = self.folder / "data"
         subprocess.run([programs() / "initdb", "-D", data, "-A", "trust", "-U", "detent", "-N"],
                        check=True, capture_output=True, cwd="/", **self.options)
+        atexit.register(self.close)
+        self.start()
+
+    def start(self):
+        data = self.folder / "data"
         self.process = subprocess.Popen(
             [programs() / "postgres", "-D", data, "-k", self.folder, "-c", "listen_addresses=",
              "-c", "shared_buffers=16MB"], cwd="/", stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=(self.folder / "log").open("w"),
             preexec_fn=self.end_with_us, **self.options)
-        atexit.register(self.close)
         ready = [programs() / "pg_isready", "-q", "-h", self.folder, "-U", "detent"]
         wait_until(lambda: subprocess.run(ready, check=False).returncode == 0, "the server")
+
+    def crash(self):
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
 
     @staticmethod
     def has_user(name):
@@ -113,6 +121,7 @@ def test_what_a_server_does_better_is_said():
     detent("start", "order.fsm", "o-1", *there)
     detent("store", "backup", "x", *there, code=2, err="pg_dump")
     detent("store", "compact", *there, code=2, err="VACUUM")
+    detent("store", "repair", *there, code=2, err="cannot be repaired by itself; take its backup")
     url = there[1].replace("detent@", "detent:secret@")
     done = detent("get", "o-9", "--store", url, code=3)
     check("secret" not in done.stdout + done.stderr)

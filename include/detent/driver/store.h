@@ -324,7 +324,8 @@ struct det_store_ops {
         struct det_store *store, const struct det_machine *machine, size_t limit, size_t *ret);
     /* Leases by name. DET_ERR_LOCKED and who has it; DET_ERR_LOCK_LOST when the token is an older
      * one, when what is to be renewed has lapsed, or what is to be released was. `ret` is as it
-     * stands afterwards, also with these errors. */
+     * stands afterwards, also with these errors. Where the store is shared, the lease "node/" and
+     * `owner` of a node that is gone may be forgotten, with its token. */
     int (*lease)(
         struct det_store *store, const struct det_store_lease_change *change,
         struct det_store_lease *ret);
@@ -353,6 +354,9 @@ struct det_store_ops {
     /* Whether nothing is committed any more, whatever is tried: it has to be opened again. From any
      * thread. NULL: that does not happen. */
     bool (*is_lost)(struct det_store *store);
+    /* Whether it could not be reached the last time, and why; it is tried again all the while. The
+     * text is written only then. From any thread. NULL: that does not happen. */
+    bool (*is_away)(struct det_store *store, char *ret_text, size_t size);
     /* The rest is for keeping a store. NULL: DET_ERR_UNSUPPORTED. */
     /* The file or database itself, the chain of every instance, every checksum, and that what
      * belongs together is there. Each finding is told; `progress` (NULL: not wanted) is told how
@@ -381,7 +385,8 @@ struct det_store_ops {
      * `events`, and fills `loaded`, whose data are its own memory and whose reason is that of the
      * row. It is written only if it is what the head was: what the checksum of the row is of, or
      * what the row has but for its checksum. Otherwise DET_ERR_CORRUPT, and nothing is changed;
-     * DET_ERR_EXISTS when the checksum is right. */
+     * DET_ERR_EXISTS when the checksum is right; DET_ERR_READ_ONLY when it would be written, and
+     * the store is open for reading only. */
     int (*repair)(
         struct det_store *store, const struct det_machine *machine, const char *id,
         int (*derive)(

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* up_store.c - looks whether the store can be reached, and tells when that changes.
+ *
+ *     there --- no connection: told, with why ---> away --- told, with how long ---> there */
+#include "cli/up_machines.h"
+
+#define LOOK_EVERY DET_SECOND
+
+static struct det_store *store_of(const struct up *up)
+{
+    return up->machines ? up->machines->store : up->store;
+}
+
+bool up_store_is_lost(struct up *up)
+{
+    struct det_store *store = store_of(up);
+
+    return store && store->ops->is_lost && store->ops->is_lost(store);
+}
+
+bool up_store_is_away(struct up *up, char text[UP_AWAY_TEXT])
+{
+    struct det_store *store = store_of(up);
+
+    return store && store->ops->is_away && store->ops->is_away(store, text, UP_AWAY_TEXT);
+}
+
+static void look(void *argument)
+{
+    struct up *up = argument;
+    det_time now = det_loop_now(up->loop);
+    char text[UP_AWAY_TEXT], span[UP_SPAN_TEXT];
+    bool is_away = up_store_is_away(up, text);
+    int r;
+
+    if (is_away && !up->away_since) {
+        up_note_failure(up, UP_NAME, "store: no connection: %s; it is tried again", text);
+        up->away_since = now;
+    } else if (!is_away && up->away_since) {
+        up_note_failure(up, UP_NAME, "store: back after %s", up_span(now - up->away_since, span));
+        up->away_since = 0;
+    }
+    r = det_loop_timer_set(up->loop, &up->store_look, now + LOOK_EVERY);
+    /* Without memory nobody looks any more; what needs the store says so itself. */
+    (void)r;
+}
+
+int up_store_watch(struct up *up)
+{
+    struct det_store *store = store_of(up);
+
+    up->store_look = (struct det_timer){ .run = look, .argument = up };
+    if (!store || !store->ops->is_away)
+        return 0;
+    return det_loop_timer_set(up->loop, &up->store_look, det_loop_now(up->loop) + LOOK_EVERY);
+}
