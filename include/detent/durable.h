@@ -87,9 +87,9 @@ struct det_durable_options {
 DET_API int det_durable_open(
     const struct det_durable_options *options, struct det_durable **ret,
     struct det_error *reterr) DET_MUST_CHECK;
-/* Cancels what runs, which is then done again by the next one, and waits for it. Before the tasks
- * and the store are closed. Where the tasks have a loop of yours: on the thread that turns it, or
- * while it is turned. */
+/* Cancels what runs, and waits for it. The next one does it again: at once, or, where the store did
+ * not hear of it, when the claim has lapsed. Before the tasks and the store are closed. Where the
+ * tasks have a loop of yours: on the thread that turns it, or while it is turned. */
 DET_API void det_durable_close(struct det_durable *durable);
 DET_SCOPED_CLOSE(durable)
 

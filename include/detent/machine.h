@@ -246,7 +246,8 @@ struct det_upcast {
 };
 /* Writes it anew: `ret` is the struct of the definition's record, all zero. Returns 1 when it is
  * written; 0: it is read as usual, and fields that are new are zero; or an error: what it belongs
- * to cannot be read. Any thread; pure: the same bytes, the same value. */
+ * to cannot be read, which is DET_ERR_NO_MEMORY if it was that and DET_ERR_VERSION otherwise, as it
+ * is when what was written is not valid. Any thread; pure: the same bytes, the same value. */
 typedef int det_upcast_fn(void *user, const struct det_upcast *old, void *ret);
 
 /* The kind of an event struct of any machine: its first member. */

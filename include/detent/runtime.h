@@ -98,10 +98,12 @@ struct det_trouble {
 
 /* When the head of an instance becomes its snapshot, in the commit of the event. A snapshot is what
  * older events can be deleted behind, and what det_runtime_repair() begins with. Zero values: never
- * by itself; det_runtime_snapshot() does it by hand. */
+ * by itself; det_runtime_snapshot() does it by hand. When the last one was made does not matter:
+ * the sequence and the time of an event say whether it makes one. */
 struct det_snapshot_policy {
-    uint32_t every; /* events since the last one; 0: not by count */
-    det_time span;  /* since the last one; 0: not by time */
+    uint32_t every; /* each time the sequence reaches or passes a multiple of it; 0: not by count */
+    det_time span;  /* when an event is in another span of this length, counted from 1970 on, than
+                       what was before it; after a load possibly once more; 0: not by time */
     bool on_final;  /* when a final state is entered, or it stops */
     /* With each snapshot the events before it are deleted, but for this many; 0: all are kept. */
     uint32_t events_kept;
@@ -227,10 +229,19 @@ DET_API int det_runtime_start(
  *                          id, or data that the update made invalid
  *   DET_ERR_LIMIT          too many deferred events or pending effects
  *   DET_ERR_UNBOUND        the definition names a function that nobody bound
- *   DET_ERR_BUSY           called from the instance's own guard, hook or observer
+ *   DET_ERR_BUSY           called from the instance's own guard, hook or observer. Otherwise it is
+ *                          the store, as below
+ *   DET_ERR_LOCKED         somebody has locked it, and did not give it up in time (error.holder,
+ *                          error.until; see lock.h)
+ *   DET_ERR_LOCK_LOST      under DET_LOCK_LEASE: guards and hooks took longer than the lock lasts
+ *                          that was taken for them, and so they did when it was tried again
+ *   DET_ERR_NO_SPACE, DET_ERR_READ_ONLY
+ *                          the store cannot write
+ *   DET_ERR_VERSION        what is stored does not fit the definition
  *   DET_ERR_CLOSED, DET_ERR_NO_MEMORY
- *   DET_ERR_IO and others of the store: it is not known whether it happened. Sent again with the
- *                          same event id it happens once, whatever became of the first */
+ * After any of these nothing has happened. After any other, which is the store's, above all
+ * DET_ERR_IO, it is not known whether it did. Sent again with the same event id it happens once,
+ * whatever became of the first. */
 DET_API int det_runtime_send(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const void *event, const struct det_send_options *options, struct det_sent *ret) DET_MUST_CHECK;
@@ -404,8 +415,10 @@ DET_API int det_runtime_verify(
  * from its snapshot, or from what it began with if that is kept, and the events behind that:
  * recorded outcomes count, data are what the definition makes of them. It is written only if it is,
  * to the last bit, what the head was, which its checksum proves. Otherwise DET_ERR_CORRUPT with the
- * reason, and nothing is changed. DET_ERR_EXISTS: it is not damaged. DET_ERR_UNSUPPORTED: the store
- * cannot do it (memory, postgres). Nothing is ever repaired by itself. */
+ * reason, and nothing is changed. DET_ERR_EXISTS: it is not damaged. DET_ERR_READ_ONLY: it can be
+ * repaired, but the store is open for reading only, which is how to look first.
+ * DET_ERR_UNSUPPORTED: the store cannot do it (memory, postgres). Nothing is ever repaired by
+ * itself. */
 DET_API int det_runtime_repair(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     struct det_error *reterr) DET_MUST_CHECK;

@@ -139,10 +139,12 @@ int act_complain(struct act *act, int code, const struct det_error *error)
             error->code == code ? error->text : det_error_text(code));
     else if (code == DET_ERR_LOCKED && error->code == code)
         cli_complain(cli, "%s; 'detent why %s' says until when", error->text, act->id);
-    else if (code == DET_ERR_NOT_FOUND)
+    else if (code == DET_ERR_NOT_FOUND && !act->client)
         cli_complain(
             cli, "there is no %s '%s'; start it: detent start %s %s", machine, act->id, machine,
             act->id);
+    else if (code == DET_ERR_CORRUPT)
+        return instance_complain_damaged(&act->store, machine, act->id);
     else if (code == DET_ERR_EXISTS)
         cli_complain(
             cli, "'%s' of %s is there already; 'detent get %s' shows it", act->id, machine,
@@ -162,7 +164,8 @@ static int read_text(struct act *act, const char *text, struct cli_text *file)
 }
 
 int act_read_json(
-    struct act *act, const char *text, const struct det_record *record, unsigned flags, void *value)
+    struct act *act, const char *what, const char *text, const struct det_record *record,
+    unsigned flags, void *value)
 {
     struct det_error error = { 0 };
     struct cli_text file = { 0 };
@@ -176,7 +179,9 @@ int act_read_json(
     r = det_record_from_json(
         record, file.data ? file.data : text, file.data ? file.size : strlen(text), flags, value,
         &error);
-    if (r < 0)
+    if (r == DET_ERR_UNKNOWN_FIELD && record == det_empty_record())
+        cli_complain(act->store.cli, "--data: %s carries no data", what);
+    else if (r < 0)
         cli_complain(act->store.cli, "--data: %s", error.text);
     if (file.data)
         cli_text_free(act->store.cli, &file);
@@ -212,8 +217,9 @@ void act_report(struct act *act, const char *event, const struct det_sent *sent)
         print_object(act, event, sent);
     else if (sent->is_duplicate)
         cli_print(
-            cli, "%s: was done before, as event %llu: %s\n", act->id,
-            (unsigned long long)sent->sequence, state);
+            cli, "%s: was done before, as event %llu%s%s%s: %s\n", act->id,
+            (unsigned long long)sent->sequence, event ? " (" : "", event ? event : "",
+            event ? ")" : "", state);
     else if (sent->outcome == DET_IGNORED)
         cli_print(cli, "%s: %s: ignored in %s\n", act->id, event, state);
 }

@@ -45,10 +45,10 @@ DET_MUST_CHECK int act_retry(struct act *act, const char *key, struct det_error 
 /* What went wrong with the instance, with what to do about it; returns the exit code. */
 int act_complain(struct act *act, int code, const struct det_error *error);
 /* The JSON of an option: itself, or that of the file behind an @ (@- is standard input), read into
- * a zeroed struct of the record. NULL: an empty object. `what` is for messages: "the data". */
+ * a zeroed struct of the record. NULL: an empty object. `what` carries it, for messages. */
 DET_MUST_CHECK int act_read_json(
-    struct act *act, const char *text, const struct det_record *record, unsigned flags,
-    void *value);
+    struct act *act, const char *what, const char *text, const struct det_record *record,
+    unsigned flags, void *value);
 /* What became of it: for JSON an object, otherwise what the steps have not told. */
 void act_report(struct act *act, const char *event, const struct det_sent *sent);
 /* Says which effects and timers wait for a program; nothing where one serves the store. */

@@ -8,6 +8,7 @@
 
 #include <detent/machine.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -254,6 +255,7 @@ bool cli_args_number(
 {
     uint64_t number;
 
+    det_assert(name[0] != '-');
     if (det_parse_u64(det_view_text(text), &number) == 0 && number >= least && number <= most) {
         *ret = number;
         return true;
@@ -269,6 +271,7 @@ bool cli_args_span(
 {
     det_time span;
 
+    det_assert(name[0] != '-');
     if (det_parse_duration(det_view_text(text), &span) == 0 && span >= least &&
         span <= DET_DELAY_MAX) {
         *ret = span;

@@ -18,6 +18,7 @@ static int stop(struct act *act, const char *reason)
     struct det_error error = { 0 };
     struct instance before;
     struct det_sent sent;
+    bool is_over;
     int code, r;
 
     code = instance_open(&act->store, act->machine, act->id, &before);
@@ -27,7 +28,12 @@ static int stop(struct act *act, const char *reason)
         cli_say(
             act->store.cli, "%s: had stopped before%s%s\n", act->id,
             before.loaded.reason[0] ? ": " : "", before.loaded.reason);
+    is_over = !before.loaded.head.is_stopped && instance_is_final(&before);
+    if (is_over)
+        cli_complain(act->store.cli, "%s has ended in %s", act->id, instance_state(&before));
     instance_close(&before);
+    if (is_over)
+        return CLI_REFUSED;
     r = act_stop(act, reason, &sent, &error);
     if (r < 0)
         return act_complain(act, r, &error);
@@ -63,7 +69,7 @@ const struct cli_command cli_command_cancel = {
         "takes\n"
         "no event any more. Effects that were asked for before still run. One that has stopped "
         "keeps its\n"
-        "first reason.",
+        "first reason; one in a final state has ended, which is exit code 6.",
     .operand = { .form = "ID", .least = 1, .most = 1 },
     .options = option_table,
     .run = run_command,

@@ -172,6 +172,7 @@ static int take_store(struct cli_reader *reader, const struct cli_yaml *node, st
         return reader_fail(
             reader, node, "'store' is a URL, such as sqlite:detent.db or postgres://host/database");
     config->store = node->text;
+    config->store_node = node;
     return 0;
 }
 

@@ -109,7 +109,8 @@ struct config {
     struct config_group **group_order; /* parents first */
     struct config_slot *slots;
     size_t slot_count;
-    const char *store; /* the URL; NULL: none is said, and there are no machines */
+    const char *store;                 /* the URL; NULL: none is said, and there are no machines */
+    const struct cli_yaml *store_node; /* NULL: none is said */
     struct config_machine *machines;
     size_t machine_count;
     struct det_policy defaults;
@@ -141,7 +142,8 @@ struct config_site {
     /* det_cron_parse(), or NULL: expressions are not looked at. */
     int (*parse_cron)(const char *text, struct det_cron *ret, struct det_error *reterr);
 };
-/* Programs, folders, users, cron expressions. Adds to the problems. 0 or DET_ERR_MALFORMED. */
+/* Programs, folders, users, cron expressions, the URL of the store. Adds to the problems. 0 or
+ * DET_ERR_MALFORMED. */
 DET_MUST_CHECK int config_check(
     const struct config *config, const struct config_site *site, struct cli_problems *problems);
 /* What a definition has, and what the file says of it: effects, their events, functions that only C

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* config_check.c - what only this machine can tell about detent.yaml: whether programs, folders and
- * users are there; and what the tasks get from it: their folders and their environment. */
+/* config_check.c - what only this machine can tell about detent.yaml: whether programs, folders,
+ * users and the kind of its store are there; and what the tasks get from it: their folders and
+ * their environment. */
 #include <errno.h>
 #include <pwd.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "cli/config_parts.h"
 #include "cli/input.h"
 #include "os/os.h"
+#include "store/store.h"
 
 /* What execvp() and posix_spawnp() take where there is no PATH. */
 #define PATH_DEFAULT "/bin:/usr/bin"
@@ -187,11 +189,20 @@ static int check_machine(struct checker *checker, const struct config_machine *m
     return reader_fail(&checker->reader, node, "%s: there is no such spec", path);
 }
 
+static int check_store(struct checker *checker, const struct cli_yaml *node)
+{
+    struct det_error error = { 0 };
+
+    if (!node || det_store_check_url(node->text, &error) == 0)
+        return 0;
+    return reader_fail(&checker->reader, node, "%s", error.text);
+}
+
 int config_check(
     const struct config *config, const struct config_site *site, struct cli_problems *problems)
 {
     struct checker checker = { .reader = { .problems = problems }, .site = site };
-    int r = 0;
+    int r = check_store(&checker, config->store_node);
 
     for (size_t i = 0; i < config->task_count && reader_goes_on(&checker.reader, r); i++)
         r = reader_both(r, check_task(&checker, &config->tasks[i]));

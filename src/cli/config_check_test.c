@@ -97,6 +97,27 @@ static void a_path_is_seen_from_the_folder_of_the_task(void **state)
     assert_non_null(strstr(judge(site, "", "{run: sh, folder: bin/tool}"), "is no folder"));
 }
 
+static void the_kind_of_the_store_is_judged_at_its_place(void **state)
+{
+    static const char tasks[] = "\ntasks:\n  a: {run: /bin/sh}\n";
+    struct site *site = *state;
+    struct config_site asked = { .folder = site->folder, .path = "" };
+    struct project project;
+    char text[256];
+
+    (void)snprintf(text, sizeof text, "version: 1\nstore: sqlite:a.db%s", tasks);
+    open_right(&project, text);
+    assert_int_equal(config_check(&project.config, &asked, &project.problems), 0);
+    close_project(&project);
+    (void)snprintf(text, sizeof text, "version: 1\nstore: mysql://h/d%s", tasks);
+    open_right(&project, text);
+    assert_int_equal(config_check(&project.config, &asked, &project.problems), DET_ERR_MALFORMED);
+    assert_int_equal(project.problems.items[0].line, 2);
+    assert_int_equal(project.problems.items[0].column, 8);
+    assert_non_null(strstr(project.problems.items[0].text, "no store of the kind \"mysql\""));
+    close_project(&project);
+}
+
 static void paths_that_are_too_long_are_told(void **state)
 {
     struct config_site asked = { .folder = "x", .path = "" };
@@ -209,6 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(programs_are_sought_in_path),
         TEST(a_path_is_seen_from_the_folder_of_the_task),
+        TEST(the_kind_of_the_store_is_judged_at_its_place),
         TEST(paths_that_are_too_long_are_told),
         TEST(users_and_expressions_are_asked_for),
         TEST(all_tasks_are_checked),

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/reader.h"
 #include "cli/report.h"
 #include "os/os.h"
 
@@ -49,24 +50,33 @@ static int check(struct config_file *file, struct cli_problems *problems)
     return r < 0 ? r : config_check(&file->config, &site, problems);
 }
 
-/* Definitions that are wrong say so themselves. */
+/* Definitions that are wrong say so themselves; one that is not there was told with its place. */
+static int check_definition(
+    struct cli *cli, const struct config_machine *machine, const char *folder,
+    struct cli_problems *problems)
+{
+    bool is_here = machine->spec[0] == '/' || strcmp(folder, ".") == 0;
+    char path[2 * DET_PATH_MAX];
+    struct det_spec *spec = NULL;
+    int r;
+
+    snprintf(path, sizeof path, "%s%s%s", is_here ? "" : folder, is_here ? "" : "/", machine->spec);
+    if (!cli_is_there(path) || cli_is_folder(path))
+        return DET_ERR_MALFORMED;
+    if (cli_machine_load(cli, path, &spec) != CLI_OK)
+        return DET_ERR_DEFINITION;
+    r = config_check_machine(machine, det_spec_machine(spec), problems);
+    det_spec_close(spec);
+    return r;
+}
+
 static int check_definitions(struct cli *cli, struct config_file *file, struct cli_problems *all)
 {
-    char folder[DET_PATH_MAX], path[2 * DET_PATH_MAX];
+    char folder[DET_PATH_MAX];
     int r = det_file_folder(file->path, folder);
 
-    for (size_t i = 0; r == 0 && i < file->config.machine_count; i++) {
-        const struct config_machine *machine = &file->config.machines[i];
-        bool is_here = machine->spec[0] == '/' || strcmp(folder, ".") == 0;
-        struct det_spec *spec = NULL;
-
-        snprintf(
-            path, sizeof path, "%s%s%s", is_here ? "" : folder, is_here ? "" : "/", machine->spec);
-        if (cli_machine_load(cli, path, &spec) != CLI_OK)
-            return DET_ERR_DEFINITION;
-        r = config_check_machine(machine, det_spec_machine(spec), all);
-        det_spec_close(spec);
-    }
+    for (size_t i = 0; r != DET_ERR_NO_MEMORY && i < file->config.machine_count; i++)
+        r = reader_both(r, check_definition(cli, &file->config.machines[i], folder, all));
     return r;
 }
 
@@ -82,9 +92,11 @@ static int read_all(
         return r;
     }
     r = config_read(&file->arena, root, &file->config, problems);
-    if (r == 0 && is_checked)
-        r = check(file, problems);
-    return r < 0 || !is_checked ? r : check_definitions(cli, file, problems);
+    if (r < 0 || !is_checked)
+        return r;
+    /* Both, so that all is told at once. */
+    r = check(file, problems);
+    return r == DET_ERR_NO_MEMORY ? r : reader_both(r, check_definitions(cli, file, problems));
 }
 
 static int open_file(struct cli *cli, const char *path, bool is_checked, struct config_file *file)

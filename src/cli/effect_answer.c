@@ -141,6 +141,19 @@ static int write_payload(struct answer *answer, unsigned kind, void *ret)
     return DET_PRODUCED;
 }
 
+/* Who has an answer to give and gives none has forgotten it: the instance would wait for ever. */
+static int miss_answer(struct answer *answer)
+{
+    bool is_command = answer->outcome->is_strict;
+
+    return fail(
+        answer, DET_ERR_MALFORMED,
+        "%s %d, and its answer names no event that EFFECT(%s) lists; if that is all right, say "
+        "%s: {%d: " CONFIG_NOTHING "}",
+        is_command ? "exit code" : "status", answer->outcome->code, answer->binding->config->name,
+        is_command ? "exits" : "statuses", answer->outcome->code);
+}
+
 static int choose(struct answer *answer, void *ret)
 {
     const struct effect_outcome *outcome = answer->outcome;
@@ -164,7 +177,9 @@ static int choose(struct answer *answer, void *ret)
         return fail(
             answer, DET_ERR_INVALID, "it answers '%.60s', which EFFECT(%s) does not list", event,
             binding->config->name);
-    return DET_DONE;
+    return event || binding->machine->effects[binding->effect].produces_count == 0
+               ? DET_DONE
+               : miss_answer(answer);
 }
 
 int effect_answer(

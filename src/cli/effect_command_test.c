@@ -22,7 +22,7 @@ static void it_gets_the_whole_story_on_its_input(void **state)
     size_t size;
 
     (void)state;
-    open_bench(&bench, "{" SHELL("cat > input") "}");
+    open_bench(&bench, "{" SHELL("cat > input") ", exits: {0: nothing}}");
     assert_int_equal(bench_call(&bench), DET_DONE);
     snprintf(path, sizeof path, "%s/input", bench.folder);
     assert_int_equal(det_file_load(det_world_real(), NULL, path, 4096, &text, &size), 0);
@@ -44,10 +44,11 @@ static void its_environment_is_what_the_file_allows(void **state)
         "{" SHELL(
             "test \"$SHY\" = \"\" && test $MODE = fast && test -n \"$PATH\"") ", "
                                                                               "environment: {MODE: "
-                                                                              "fast}}");
+                                                                              "fast}, exits: {0: "
+                                                                              "nothing}}");
     assert_int_equal(bench_call(&bench), DET_DONE);
     bench_close(&bench);
-    open_bench(&bench, "{" SHELL("test $SHY = secret") ", pass: [SHY]}");
+    open_bench(&bench, "{" SHELL("test $SHY = secret") ", pass: [SHY], exits: {0: nothing}}");
     assert_int_equal(bench_call(&bench), DET_DONE);
     bench_close(&bench);
 }
@@ -64,6 +65,23 @@ static void exit_codes_are_events(void **state)
     open_bench(&bench, "{" SHELL("exit 4") ", exits: {4: nothing}}");
     assert_int_equal(bench_call(&bench), DET_DONE);
     assert_int_equal(bench.told, 0);
+    bench_close(&bench);
+}
+
+static void who_lists_no_event_needs_none(void **state)
+{
+    const struct det_effect_def *rows;
+    struct det_effect_def silent;
+    struct bench bench;
+
+    (void)state;
+    open_bench(&bench, "{command: ['true']}");
+    rows = bench.machine->effects;
+    silent = rows[0];
+    silent.produces_count = 0;
+    bench.machine->effects = &silent;
+    assert_int_equal(bench_call(&bench), DET_DONE);
+    bench.machine->effects = rows;
     bench_close(&bench);
 }
 
@@ -118,6 +136,10 @@ static void what_is_no_answer_is_a_failed_attempt(void **state)
     expect_failure(
         "{command: [echo, '{\"event\": \"charged\", \"data\": 1}']}", DET_ERR_MALFORMED,
         "is no object");
+    expect_failure(
+        "{command: ['true']}", DET_ERR_MALFORMED,
+        "exit code 0, and its answer names no event that EFFECT(charge) lists");
+    expect_failure("{command: [echo, '{}']}", DET_ERR_MALFORMED, "exits: {0: nothing}");
     expect_failure(
         "{command: [echo, '{\"event\": \"pay\"}']}", DET_ERR_INVALID,
         "EFFECT(charge) does not list");
@@ -200,6 +222,7 @@ int main(void)
         cmocka_unit_test(it_gets_the_whole_story_on_its_input),
         cmocka_unit_test(its_environment_is_what_the_file_allows),
         cmocka_unit_test(exit_codes_are_events),
+        cmocka_unit_test(who_lists_no_event_needs_none),
         cmocka_unit_test(output_is_an_event_with_data),
         cmocka_unit_test(what_is_no_answer_is_a_failed_attempt),
         cmocka_unit_test(it_is_killed_at_its_timeout_with_all_it_started),

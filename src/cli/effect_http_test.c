@@ -102,7 +102,8 @@ static void it_is_sent_the_whole_story_with_its_key(void **state)
     (void)state;
     call(
         &bench, &server, ANSWER("204", ""),
-        ", headers: {X-Shop: one}, secret: {Authorization: \"file:token\"}");
+        ", statuses: {204: nothing}, headers: {X-Shop: one}, "
+        "secret: {Authorization: \"file:token\"}");
     assert_int_equal(bench.result, DET_DONE);
     assert_non_null(strstr(server.got, "POST /charge?a=b HTTP/1.1\r\n"));
     assert_non_null(strstr(server.got, "Idempotency-Key: order/o-1/3/0\r\n"));
@@ -159,6 +160,9 @@ static void all_else_is_a_failed_attempt(void **state)
     expect_failure(ANSWER("500", ""), "", DET_ERR_ACTION_FAILED, "status 500");
     expect_failure(ANSWER("429", ""), "", DET_ERR_ACTION_FAILED, "status 429");
     expect_failure(ANSWER("404", ""), "", DET_ERR_ACTION_FAILED, "status 404");
+    expect_failure(
+        ANSWER("200", "ok"), "", DET_ERR_MALFORMED,
+        "status 200, and its answer names no event that EFFECT(charge) lists");
     expect_failure(
         "HTTP/1.1 302 Word\r\nLocation: http://127.0.0.1:1/\r\nConnection: close\r\n\r\n", "",
         DET_ERR_ACTION_FAILED, "status 302");

@@ -94,10 +94,17 @@ static void print_count(struct evolve *evolve, const struct evolve_hazard *hazar
         cli_print(cli, ", and %llu stopped there", (unsigned long long)hazard->stopped);
 }
 
+static bool is_shown(const struct evolve *evolve, const struct evolve_hazard *hazard)
+{
+    return !evolve->has_store || hazard->count > 0 || hazard->stopped > 0;
+}
+
 static void print_hazard(struct evolve *evolve, const struct evolve_hazard *hazard)
 {
     bool is_met = !evolve->has_store || hazard->count > 0;
 
+    if (!is_shown(evolve, hazard))
+        return;
     cli_print_in(evolve->cli, is_met ? CLI_RED : CLI_FAINT, "%c ", is_met ? '!' : ' ');
     cli_print(
         evolve->cli, "%s %s %s", hazard_words[hazard->it.kind], hazard->it.name, hazard->it.text);
@@ -157,9 +164,19 @@ static void print_hints(struct evolve *evolve)
     }
 }
 
+/* Whether one of them is shown: those that meet nobody are for programs only. */
+static bool has_shown(const struct evolve *evolve)
+{
+    for (const struct evolve_hazard *hazard = evolve->hazards; hazard; hazard = hazard->next) {
+        if (is_shown(evolve, hazard))
+            return true;
+    }
+    return false;
+}
+
 void evolve_print_hazards(struct evolve *evolve)
 {
-    if (!evolve->cli->is_json && evolve->hazards)
+    if (!evolve->cli->is_json && has_shown(evolve))
         cli_print_in(
             evolve->cli, CLI_BOLD, "%s\n",
             evolve->has_store ? "What has no place in the new definition:"

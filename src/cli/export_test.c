@@ -3,6 +3,7 @@
 
 /* export_test.c - exports of a store that others work with: what is sealed can be imported. */
 #include "cli/race_test.h"
+#include "cli/seal.h"
 #include "cli/store_verbs.h"
 
 static char *folder;
@@ -170,6 +171,204 @@ static void an_instance_that_went_on_past_all_its_events_is_loaded_again(void **
     close_shop(&shop);
 }
 
+/* Jobs and schedules. */
+
+static int end_it(void *context, const struct det_job_row *row)
+{
+    *(struct det_job_end *)context = (struct det_job_end){
+        .key = row->key, .token = row->attempts, .state = DET_JOB_FAILED, .reason = "\"why\""
+    };
+    return 0;
+}
+
+/* One that has failed, one that runs, one that waits for its time, and one with any bytes. */
+static void fill_jobs(struct det_store *store)
+{
+    const struct det_job_ops *ops = store->ops->jobs;
+    const struct det_job_claim claim = { "q", 9, DET_HOUR };
+    struct det_job_put put = { "q", "failed", "work", "{}", 2, 0 };
+    struct det_job_place place;
+    struct det_job_end how;
+    det_time next;
+
+    assert_int_equal(ops->put(store, &put, &place), 0);
+    assert_int_equal(ops->claim(store, &claim, end_it, &how, &next), 0);
+    assert_int_equal(ops->end(store, &how), 0);
+    put.id = "runs";
+    assert_int_equal(ops->put(store, &put, &place), 0);
+    assert_int_equal(ops->claim(store, &claim, end_it, &how, &next), 0);
+    put = (struct det_job_put){ "q", "late", "work", "\0\xff\n\"", 4, DET_DAY * 40000 };
+    assert_int_equal(ops->put(store, &put, &place), 0);
+    put = (struct det_job_put){ "other", "runs", "work", NULL, 0, 0 };
+    assert_int_equal(ops->put(store, &put, &place), 0);
+    assert_int_equal(ops->fire(store, &(struct det_job_firing){ "a", 0, 10, 5, NULL }), 0);
+    assert_int_equal(ops->fire(store, &(struct det_job_firing){ "b", 0, DET_NEVER, 0, NULL }), 0);
+}
+
+struct copy {
+    char text[4096];
+};
+
+static int note_job(void *context, const struct det_job_row *row)
+{
+    struct copy *copy = context;
+    size_t length = strlen(copy->text);
+
+    length += (size_t)snprintf(
+        copy->text + length, sizeof copy->text - length,
+        "%s/%s %s %d %lld %u %u %lld %lld %s %zu:", row->queue, row->id, row->task, (int)row->state,
+        (long long)row->due_at, row->attempts, row->lost, (long long)row->submitted_at,
+        (long long)row->ended_at, row->reason, row->body_size);
+    for (size_t i = 0; i < row->body_size; i++)
+        length += (size_t)snprintf(
+            copy->text + length, sizeof copy->text - length, " %d",
+            ((const unsigned char *)row->body)[i]);
+    snprintf(copy->text + length, sizeof copy->text - length, "\n");
+    return 0;
+}
+
+static int note_schedule(void *context, const char *name, const struct det_job_schedule *schedule)
+{
+    struct copy *copy = context;
+    size_t length = strlen(copy->text);
+
+    snprintf(
+        copy->text + length, sizeof copy->text - length, "%s %lld %lld\n", name,
+        (long long)schedule->next_at, (long long)schedule->last_at);
+    return 0;
+}
+
+static void read_jobs(struct det_store *store, struct copy *copy)
+{
+    const struct det_job_query all = { .limit = 99 };
+
+    copy->text[0] = 0;
+    assert_int_equal(store->ops->jobs->list(store, &all, note_job, copy), 0);
+    assert_int_equal(store->ops->jobs->schedules(store, note_schedule, copy), 0);
+}
+
+/* As it is in another store: what ran is queued. */
+static void put_back(struct det_store *store)
+{
+    struct det_job_end how = { .key = 2, .token = 1, .state = DET_JOB_DELAYED };
+
+    assert_int_equal(store->ops->jobs->end(store, &how), 0);
+}
+
+static void jobs_and_schedules_go_through_an_export(void **state)
+{
+    struct shop shop, target;
+    struct copy before, after;
+
+    (void)state;
+    open_shop(&shop, 1);
+    fill_jobs(shop.store.store);
+    assert_int_equal(store_export(&shop.store, path), CLI_OK);
+    assert_string_equal(
+        shop_said(&shop), "3 instances and 2 events exported\n4 jobs and 2 schedules exported\n");
+    put_back(shop.store.store);
+    read_jobs(shop.store.store, &before);
+    shop_open_with(&target, NULL);
+    shop_advance(&target, DET_DAY);
+    assert_int_equal(store_import(&target.store, path), CLI_OK);
+    assert_string_equal(
+        shop_said(&target), "3 instances and 2 events imported\n4 jobs and 2 schedules imported\n");
+    read_jobs(target.store.store, &after);
+    assert_string_equal(before.text, after.text);
+    /* Again, it is all there. */
+    assert_int_equal(store_import(&target.store, path), CLI_OK);
+    assert_string_equal(
+        shop_said(&target), "0 instances and 0 events imported\n"
+                            "3 instances were there already\n"
+                            "0 jobs and 0 schedules imported\n"
+                            "6 of the jobs and schedules were there already\n");
+    read_jobs(target.store.store, &after);
+    assert_string_equal(before.text, after.text);
+    shop_close(&target);
+    close_shop(&shop);
+}
+
+static void more_jobs_than_a_page_go_through_an_export(void **state)
+{
+    struct shop shop, target;
+    struct det_job_place place;
+    char id[16];
+
+    (void)state;
+    open_shop(&shop, 1);
+    for (int i = 0; i < 200; i++) {
+        snprintf(id, sizeof id, "j%d", i);
+        assert_int_equal(
+            shop.store.ops->jobs->put(
+                shop.store.store, &(struct det_job_put){ "q", id, "work", "x", 1, 0 }, &place),
+            0);
+    }
+    assert_int_equal(store_export(&shop.store, path), CLI_OK);
+    assert_non_null(strstr(shop_said(&shop), "200 jobs and 0 schedules exported\n"));
+    shop_open_with(&target, NULL);
+    assert_int_equal(store_import(&target.store, path), CLI_OK);
+    assert_non_null(strstr(shop_said(&target), "200 jobs and 0 schedules imported\n"));
+    shop_close(&target);
+    close_shop(&shop);
+}
+
+/* A line of a job, sealed behind its head and before its end. */
+static void write_lines(const char *line)
+{
+    const char *const around[] = {
+        "\"kind\":\"store\",\"format\":1",
+        NULL,
+        strstr(line, "schedule")
+            ? "\"kind\":\"end\",\"instances\":0,\"events\":0,\"jobs\":0,\"schedules\":1"
+            : "\"kind\":\"end\",\"instances\":0,\"events\":0,\"jobs\":1",
+    };
+    struct seal seal = { 0 };
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    for (int i = 0; i < 3; i++) {
+        struct line out;
+
+        line_init(&out, NULL);
+        det_buffer_format(&out.text, "{%s", around[i] ? around[i] : line);
+        out.needs_comma = true;
+        seal_close(&seal, &out);
+        fprintf(file, "%s\n", det_buffer_text(&out.text));
+        line_deinit(&out);
+    }
+    fclose(file);
+}
+
+static void lines_of_jobs_that_do_not_fit_are_refused(void **state)
+{
+#define JOB "\"kind\":\"job\",\"queue\":\"q\",\"task\":\"t\",\"attempts\":0,\"lost\":0,"
+#define AT  ",\"submitted_at\":\"2026-01-01T00:00:00Z\""
+    static const char *const bad[] = {
+        JOB "\"id\":\"a\",\"body\":\"0\",\"state\":\"queued\"" AT,
+        JOB "\"id\":\"a\",\"body\":\"0x\",\"state\":\"queued\"" AT,
+        JOB "\"id\":\"a\",\"body\":\"\",\"state\":\"gone\"" AT,
+        JOB "\"id\":\"a\",\"body\":\"\",\"state\":\"done\"" AT,
+        JOB "\"id\":\"a b\",\"body\":\"\",\"state\":\"queued\"" AT,
+        JOB "\"id\":\"a\",\"body\":\"\",\"state\":\"queued\"",
+        "\"kind\":\"schedule\",\"name\":\"s\"",
+        "\"kind\":\"schedule\",\"name\":\"\",\"next_at\":\"2026-01-01T00:00:00Z\"",
+    };
+    struct copy copy;
+    struct shop shop;
+
+    (void)state;
+    shop_open_with(&shop, NULL);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        write_lines(bad[i]);
+        assert_int_equal(store_import(&shop.store, path), CLI_USAGE);
+        read_jobs(shop.store.store, &copy);
+        assert_string_equal(copy.text, "");
+    }
+    write_lines(JOB "\"id\":\"a\",\"body\":\"6f\",\"state\":\"queued\"" AT);
+    assert_int_equal(store_import(&shop.store, path), CLI_OK);
+    shop_close(&shop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +378,9 @@ int main(void)
         TEST(an_export_that_cannot_be_written_again_fails_at_once),
         TEST(what_is_added_meanwhile_is_not_part_of_an_export),
         TEST(an_instance_that_went_on_past_all_its_events_is_loaded_again),
+        TEST(jobs_and_schedules_go_through_an_export),
+        TEST(more_jobs_than_a_page_go_through_an_export),
+        TEST(lines_of_jobs_that_do_not_fit_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

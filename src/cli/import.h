@@ -59,7 +59,8 @@ struct import {
     size_t waiting;           /* events in the group */
     struct incoming *current; /* whose events are coming: the last of the group; NULL: none */
     uint64_t instances, events, passed; /* counts of what is in the store */
-    char wrong[DET_ERROR_TEXT_MAX];     /* what is wrong with the line */
+    uint64_t jobs, schedules, passed_jobs;
+    char wrong[DET_ERROR_TEXT_MAX]; /* what is wrong with the line */
 };
 
 void import_init(struct import *import, struct cli_store *store);
@@ -72,6 +73,10 @@ DET_MUST_CHECK int import_event(struct import *import, struct det_view line);
 DET_MUST_CHECK int import_finish(struct import *import);
 /* Writes what waits. */
 DET_MUST_CHECK int import_flush(struct import *import);
+
+/* import_jobs.c: the same of a job and a schedule, into a store that keeps them. */
+DET_MUST_CHECK int import_job(struct import *import, struct members *members);
+DET_MUST_CHECK int import_schedule(struct import *import, struct members *members);
 
 /* import_read.c: lines into structs; 0, DET_ERR_MALFORMED or DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int import_read_instance(

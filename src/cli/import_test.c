@@ -541,6 +541,14 @@ static int through(struct det_test_memory *memory, void *argument)
     return code == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
 }
 
+static void put_job(struct det_store *store)
+{
+    const struct det_job_put put = { "q", "j", "work", "body", 4, 0 };
+    const struct det_job_firing firing = { "s", 0, 10, 5, &put };
+
+    assert_int_equal(store->ops->jobs->fire(store, &firing), 0);
+}
+
 static void a_lack_of_memory_anywhere_is_told(void **state)
 {
     struct shop shop;
@@ -550,6 +558,7 @@ static void a_lack_of_memory_anywhere_is_told(void **state)
     shop_start(&shop, shop.order, "o-1");
     shop_send(&shop, "o-1", "pay");
     shop_send(&shop, "o-1", "ship");
+    put_job(shop.store.store);
     stop_runtime(&shop);
     det_test_each_failure(through, &shop);
     shop_close(&shop);
@@ -572,7 +581,8 @@ static void nothing_is_overwritten_by_an_export(void **state)
     assert_int_equal(store_export(&shop.store, "/nowhere/at/all"), CLI_FAILURE);
     (void)shop_said(&shop);
     assert_int_equal(store_export(&shop.store, NULL), CLI_OK);
-    assert_non_null(strstr(shop_said(&shop), "{\"kind\":\"end\",\"instances\":0,\"events\":0,"));
+    assert_non_null(
+        strstr(shop_said(&shop), "{\"kind\":\"end\",\"instances\":0,\"events\":0,\"jobs\":0,"));
     shop_close(&shop);
 }
 

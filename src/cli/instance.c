@@ -101,6 +101,16 @@ static int load(struct instance *instance)
     return 0;
 }
 
+int instance_complain_damaged(struct cli_store *store, const char *machine, const char *id)
+{
+    cli_complain(
+        store->cli,
+        "%s '%s' is damaged; 'detent store verify' says more%s%s%s; others are not affected",
+        machine, id, store->ops->repair ? ", and 'detent store repair " : "",
+        store->ops->repair ? id : "", store->ops->repair ? "' may restore it" : "");
+    return CLI_FAILURE;
+}
+
 static int complain(struct instance *instance, int r)
 {
     struct cli_store *store = instance->store;
@@ -109,11 +119,7 @@ static int complain(struct instance *instance, int r)
     if (r == DET_ERR_NOT_FOUND)
         cli_complain(store->cli, "there is no %s '%s' in %s", machine, instance->id, store->url);
     else if (r == DET_ERR_CORRUPT)
-        cli_complain(
-            store->cli,
-            "%s '%s' is damaged; 'detent store verify' says more, and others are not "
-            "affected",
-            machine, instance->id);
+        return instance_complain_damaged(store, machine, instance->id);
     else if (r == DET_ERR_VERSION)
         cli_complain(
             store->cli,

@@ -45,6 +45,8 @@ DET_MUST_CHECK int instance_find(struct cli_store *store, const char *id, struct
 /* Reads it again in place of what was read: 0 or an error, and then it is as it was. */
 DET_MUST_CHECK int instance_refresh(struct instance *instance);
 void instance_close(struct instance *instance);
+/* Complains that it is, with what to do about it; returns the exit code. */
+int instance_complain_damaged(struct cli_store *store, const char *machine, const char *id);
 
 /* The name of its state, and whether it goes on from there. */
 const char *instance_state(const struct instance *instance);

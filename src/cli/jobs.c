@@ -178,10 +178,10 @@ static bool read_query(struct cli *cli, const struct cli_args *args, struct list
         return false;
     if (args->values[OPTION_AFTER] &&
         !cli_args_number(
-            cli, "--after", args->values[OPTION_AFTER], 0, INT64_MAX, &listing->query.after))
+            cli, "after", args->values[OPTION_AFTER], 0, INT64_MAX, &listing->query.after))
         return false;
     if (args->values[OPTION_LIMIT] &&
-        !cli_args_number(cli, "--limit", args->values[OPTION_LIMIT], 1, UINT32_MAX, &limit))
+        !cli_args_number(cli, "limit", args->values[OPTION_LIMIT], 1, UINT32_MAX, &limit))
         return false;
     listing->limit = (size_t)limit;
     return true;
@@ -309,9 +309,9 @@ static void report(const struct changing *changing)
     if (!cli->is_json) {
         cli_print(
             cli, "%s: %s\n", changing->change.id,
-            is_retry                             ? "is to be tried again"
-            : changing->state == DET_JOB_RUNNING ? "is being stopped"
-                                                 : "is cancelled");
+            is_retry                                                 ? "is to be tried again"
+            : changing->client && changing->state == DET_JOB_RUNNING ? "is being stopped"
+                                                                     : "is cancelled");
         return;
     }
     line_init(&line, cli->allocator);
@@ -408,9 +408,9 @@ const struct cli_command cli_command_jobs = {
         "\n"
         "'jobs retry' puts one that has failed into its queue again, behind the others, with all "
         "its\n"
-        "attempts before it. 'jobs cancel' takes one out that waits; one that runs is stopped, if "
-        "the\n"
-        "detent up of this project runs it.",
+        "attempts before it. 'jobs cancel' takes one out that waits, or that ran in a process "
+        "which is\n"
+        "gone; one that runs is stopped, if the detent up of this project runs it.",
     .operand = { .form = "[retry|cancel ID]", .least = 0, .most = 2, .words = WORDS },
     .options = option_table,
     .run = run_command,

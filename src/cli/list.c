@@ -26,7 +26,8 @@ enum {
 static const struct cli_option option_table[] = {
     [OPTION_STATE] = { "state", 0, "STATE", NULL, "only those in this state" },
     [OPTION_OLDER] = { "older", 0, "TIME", NULL, "only those that have not moved for this long" },
-    [OPTION_RUNNING] = { "running", 0, NULL, NULL, "only those that have not stopped" },
+    [OPTION_RUNNING] = { "running", 0, NULL, NULL,
+                         "only those that go on: neither stopped nor final" },
     [OPTION_STOPPED] = { "stopped", 0, NULL, NULL, "only those that have stopped" },
     [OPTION_LIMIT] = { "limit", 'n', "N", NULL, "at most so many; else 1000 in a table" },
     [OPTION_AFTER] = { "after", 0, "ID", NULL, "only ids behind this one: the next page" },
@@ -93,11 +94,20 @@ static void add_row(struct listing *listing, const struct det_store_listed *row)
     table_add(table, CLI_FAINT, "%s", row->is_stopped ? "stopped" : "");
 }
 
+/* The store knows who has stopped, but not which states are final. */
+static bool is_left_out(const struct listing *listing, const struct det_store_listed *row)
+{
+    return listing->args->values[OPTION_RUNNING] &&
+           listing->machine->states[row->state].flags & DET_STATE_FINAL;
+}
+
 /* One more than the limit is asked for, to know whether there is more. */
 static int take_row(void *context, const struct det_store_listed *row)
 {
     struct listing *listing = context;
 
+    if (is_left_out(listing, row))
+        return 0;
     if (listing->limit && listing->count == listing->limit) {
         listing->is_cut = true;
         return 1;
@@ -123,7 +133,9 @@ static int list_machine(void *context, struct det_machine *machine)
     listing->machine = machine;
     listing->query.has_state = state != NULL;
     listing->query.state = (uint16_t)found;
-    listing->query.limit = listing->limit ? listing->limit - listing->count + 1 : 0;
+    listing->query.limit = listing->limit && !listing->args->values[OPTION_RUNNING]
+                               ? listing->limit - listing->count + 1
+                               : 0;
     r = listing->store.ops->list(listing->store.store, machine, &listing->query, take_row, listing);
     return r < 0 ? cli_store_complain(&listing->store, r, NULL) : CLI_OK;
 }
@@ -139,7 +151,7 @@ static bool read_query(struct listing *listing, struct cli *cli)
         return false;
     }
     if (args->values[OPTION_LIMIT] &&
-        !cli_args_number(cli, "--limit", args->values[OPTION_LIMIT], 1, UINT32_MAX, &limit))
+        !cli_args_number(cli, "limit", args->values[OPTION_LIMIT], 1, UINT32_MAX, &limit))
         return false;
     listing->limit = (size_t)limit;
     listing->query.after = args->values[OPTION_AFTER];
@@ -148,7 +160,7 @@ static bool read_query(struct listing *listing, struct cli *cli)
                                                             : DET_STORE_ANY;
     if (!args->values[OPTION_OLDER])
         return true;
-    if (!cli_args_span(cli, "--older", args->values[OPTION_OLDER], 1, &older))
+    if (!cli_args_span(cli, "older", args->values[OPTION_OLDER], 1, &older))
         return false;
     /* The store's clock is known once it is open. */
     listing->query.moved_before = older;

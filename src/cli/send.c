@@ -66,6 +66,58 @@ static int find_event(struct sending *sending)
     return CLI_OK;
 }
 
+/* What an id was used for. */
+struct used_id {
+    uint64_t sequence;
+    int event; /* -1: it is not kept any more */
+};
+
+static int take_used(void *context, const struct det_store_event *row)
+{
+    struct used_id *used = context;
+
+    if (row->sequence == used->sequence)
+        used->event = row->event;
+    return 1;
+}
+
+static int find_used(struct act *act, struct used_id *used)
+{
+    const struct cli_store *store = &act->store;
+    struct instance instance;
+    int code, r;
+
+    code = instance_open(&act->store, act->machine, act->id, &instance);
+    if (code != CLI_OK)
+        return code;
+    r = store->ops->events(
+        store->store, instance.loaded.instance, used->sequence - 1, take_used, used);
+    instance_close(&instance);
+    return r < 0 ? cli_store_complain(&act->store, r, NULL) : CLI_OK;
+}
+
+/* What was done before is told as such only if it is what is wanted now. */
+static int report_again(struct sending *sending, const struct det_sent *sent)
+{
+    struct act *act = &sending->act;
+    const struct det_machine *machine = act->machine;
+    struct used_id used = { .sequence = sent->sequence, .event = -1 };
+    int code = sent->sequence ? find_used(act, &used) : CLI_OK;
+
+    if (code != CLI_OK)
+        return code;
+    if (used.event < 0 || used.event == (int)sending->kind) {
+        act_report(act, used.event < 0 ? NULL : machine->events[sending->kind].name, sent);
+        return CLI_OK;
+    }
+    cli_complain(
+        act->store.cli, "the id '%s' was used before: event %llu was %s, not %s; nothing was done",
+        sending->options.event_id, (unsigned long long)sent->sequence,
+        used.event == UINT16_MAX ? "a stop by hand" : machine->events[used.event].name,
+        machine->events[sending->kind].name);
+    return CLI_CONFLICT;
+}
+
 static int send_event(struct sending *sending, void *event)
 {
     struct act *act = &sending->act;
@@ -76,13 +128,15 @@ static int send_event(struct sending *sending, void *event)
 
     memcpy(event, &sending->kind, sizeof sending->kind);
     code = act_read_json(
-        act, sending->args->values[OPTION_DATA], det_machine_payload(machine, sending->kind), 0,
-        instance_payload_in(machine, event));
+        act, machine->events[sending->kind].name, sending->args->values[OPTION_DATA],
+        det_machine_payload(machine, sending->kind), 0, instance_payload_in(machine, event));
     if (code != CLI_OK)
         return code;
     r = act_send(act, event, &sending->options, &sent, &error);
     if (r < 0)
         return act_complain(act, r, &error);
+    if (sent.is_duplicate)
+        return report_again(sending, &sent);
     act_report(act, machine->events[sending->kind].name, &sent);
     act_tell_pending(act);
     return CLI_OK;
@@ -110,6 +164,20 @@ static int send_to(struct sending *sending)
     return code;
 }
 
+/* 0 is where a new instance stands, but the runtime takes it for "any". */
+static bool read_expected(struct cli *cli, const char *text, uint64_t *ret)
+{
+    if (!text)
+        return true;
+    if (!cli_args_number(cli, "expect", text, 0, INT64_MAX, ret))
+        return false;
+    if (*ret == 0)
+        cli_complain(
+            cli, "--expect 0 is not possible: 0 stands for any number; an instance that has taken "
+                 "no event yet cannot be asked for");
+    return *ret != 0;
+}
+
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
     const struct store_wish wish = { .url = args->values[OPTION_STORE],
@@ -118,8 +186,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     uint64_t expected = 0;
     int code;
 
-    if (args->values[OPTION_EXPECT] &&
-        !cli_args_number(cli, "--expect", args->values[OPTION_EXPECT], 1, INT64_MAX, &expected))
+    if (!read_expected(cli, args->values[OPTION_EXPECT], &expected))
         return CLI_USAGE;
     sending.options.expected = expected;
     sending.options.event_id = args->values[OPTION_ID];
@@ -147,7 +214,9 @@ const struct cli_command cli_command_send = {
         "\n"
         "Exits with 6 when the state does not take the event or a guard refuses it, 4 when "
         "--expect does\n"
-        "not hold. With --id it can be sent again after any failure: it happens once.",
+        "not hold or --id was used for another event. With --id it can be sent again after any "
+        "failure:\n"
+        "it happens once.",
     .operand = { .form = "ID EVENT", .least = 2, .most = 2 },
     .options = option_table,
     .run = run_command,

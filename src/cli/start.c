@@ -8,6 +8,7 @@
 #include "cli/act.h"
 #include "cli/args.h"
 #include "cli/follow.h"
+#include "store/store.h"
 
 enum { OPTION_DATA, OPTION_ID, OPTION_WAIT, OPTION_TIMEOUT, OPTION_SUCCESS, OPTION_STORE };
 
@@ -28,47 +29,62 @@ struct starting {
     const char *machine; /* its name; NULL: that of the file */
     const char *id;
     det_time timeout;
+    struct act act;
+    void *data; /* what it begins with, once it was read */
+    size_t size;
 };
 
-static int start_with(struct act *act, const struct starting *starting, void *data)
+/* Once: standard input can be read only once. */
+static int read_data(struct starting *starting, const struct det_machine *machine)
+{
+    const struct det_record *record = det_machine_data(machine);
+    struct cli *cli = starting->act.store.cli;
+
+    if (starting->data)
+        return CLI_OK;
+    starting->size = record->size;
+    starting->data = det_alloc_zero(cli->allocator, record->size);
+    if (!starting->data)
+        return cli_no_memory(cli);
+    return act_read_json(
+        &starting->act, machine->name, starting->args->values[OPTION_DATA], record,
+        DET_TEXT_PARTIAL, starting->data);
+}
+
+/* There is no store yet, so that what is known of the machine is in a file. */
+static int judge(void *context, struct cli_store *store)
+{
+    struct starting *starting = context;
+    struct det_machine *machine;
+    int code = cli_store_definition(store, starting->machine, &machine);
+
+    return code == CLI_OK ? read_data(starting, machine) : code;
+}
+
+static int start(struct starting *starting)
 {
     const char *const *values = starting->args->values;
+    struct act *act = &starting->act;
     struct det_error error = { 0 };
+    struct det_machine *machine;
     struct det_sent sent;
     int code, r;
 
-    code = act_read_json(
-        act, values[OPTION_DATA], det_machine_data(act->machine), DET_TEXT_PARTIAL, data);
+    code = starting->machine ? cli_store_machine(&act->store, starting->machine, &machine)
+                             : cli_store_only_machine(&act->store, &machine);
+    if (code == CLI_OK)
+        code = read_data(starting, machine);
     if (code != CLI_OK)
         return code;
-    r = act_start(act, data, values[OPTION_ID], &sent, &error);
+    act->machine = machine;
+    act->id = starting->id;
+    r = act_start(act, starting->data, values[OPTION_ID], &sent, &error);
     if (r < 0)
         return act_complain(act, r, &error);
     act_report(act, NULL, &sent);
     if (!values[OPTION_WAIT])
         act_tell_pending(act);
     return CLI_OK;
-}
-
-static int start(struct act *act, const struct starting *starting)
-{
-    const struct det_allocator *allocator = act->store.cli->allocator;
-    struct det_machine *machine;
-    size_t size;
-    void *data;
-    int code;
-
-    code = starting->machine ? cli_store_machine(&act->store, starting->machine, &machine)
-                             : cli_store_only_machine(&act->store, &machine);
-    if (code != CLI_OK)
-        return code;
-    act->machine = machine;
-    act->id = starting->id;
-    size = det_machine_data(machine)->size;
-    data = det_alloc_zero(allocator, size);
-    code = data ? start_with(act, starting, data) : cli_no_memory(act->store.cli);
-    det_free(allocator, data, size);
-    return code;
 }
 
 /* Whether the state is among the words, which are separated by commas. */
@@ -121,12 +137,23 @@ static int wait_for_end(struct cli *cli, const struct starting *starting)
     return code;
 }
 
+static bool check_id(struct cli *cli, const char *what, const char *id)
+{
+    if (det_store_id_is_valid(id))
+        return true;
+    cli_complain(cli, "an %s has 1 to %d characters of A-Z a-z 0-9 . _ : -", what, DET_ID_MAX);
+    return false;
+}
+
 static bool read_words(struct cli *cli, struct starting *starting)
 {
     const struct cli_args *args = starting->args;
-    const char *machine = args->operands[0];
+    const char *machine = args->operands[0], *event_id = args->values[OPTION_ID];
     bool waits = args->values[OPTION_WAIT] != NULL;
 
+    if (!check_id(cli, "id", args->operands[1]) ||
+        (event_id && !check_id(cli, "event id", event_id)))
+        return false;
     if (!waits && (args->values[OPTION_TIMEOUT] || args->values[OPTION_SUCCESS])) {
         cli_complain(cli, "--timeout and --success are for --wait");
         return false;
@@ -138,22 +165,25 @@ static bool read_words(struct cli *cli, struct starting *starting)
     starting->id = args->operands[1];
     starting->timeout = DET_NEVER;
     return !args->values[OPTION_TIMEOUT] ||
-           cli_args_span(cli, "--timeout", args->values[OPTION_TIMEOUT], 0, &starting->timeout);
+           cli_args_span(cli, "timeout", args->values[OPTION_TIMEOUT], 0, &starting->timeout);
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    struct starting starting = { .args = args,
-                                 .wish = { .url = args->values[OPTION_STORE], .may_make = true } };
-    struct act act;
+    struct starting starting = { .args = args };
     int code;
 
+    starting.wish = (struct store_wish){ .url = args->values[OPTION_STORE],
+                                         .may_make = true,
+                                         .judge = judge,
+                                         .judge_context = &starting };
     if (!read_words(cli, &starting))
         return CLI_USAGE;
-    code = act_open(cli, &starting.wish, &act);
+    code = act_open(cli, &starting.wish, &starting.act);
     if (code == CLI_OK)
-        code = start(&act, &starting);
-    act_close(&act);
+        code = start(&starting);
+    act_close(&starting.act);
+    det_free(cli->allocator, starting.data, starting.size);
     if (code != CLI_OK || !args->values[OPTION_WAIT])
         return code;
     cli_flush(cli);

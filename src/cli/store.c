@@ -7,26 +7,31 @@
 #include "cli/args.h"
 #include "cli/store_verbs.h"
 
-enum { OPTION_STORE, OPTION_MACHINE };
+enum { OPTION_STORE, OPTION_MACHINE, OPTION_DRY_RUN };
 
 static const struct cli_option option_table[] = {
     [OPTION_STORE] = STORE_OPTION_URL,
-    [OPTION_MACHINE] = { "machine", 'm', "NAME", NULL, "export only this one" },
+    [OPTION_MACHINE] = { "machine", 'm', "NAME", NULL, "export or repair only this one" },
+    [OPTION_DRY_RUN] = { "dry-run", 'n', NULL, NULL, "only say what repair would do" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
 /* WORDS for the completion. */
-#define WORDS "info verify upgrade compact backup export import"
+#define WORDS "info verify repair upgrade compact backup export import"
 static const struct verb {
     const char *word;
     int (*run)(struct cli_store *store, const char *path);
     size_t least, most; /* operands behind it */
-    bool is_writing, may_make;
+    bool is_writing, may_make, may_be_dry;
 } verbs[] = {
-    { "info", store_info, 0, 0, false, false },     { "verify", store_verify, 0, 0, false, false },
-    { "upgrade", store_info, 0, 0, true, false },   { "compact", store_compact, 0, 0, true, false },
-    { "backup", store_backup, 1, 1, false, false }, { "export", store_export, 0, 1, false, false },
-    { "import", store_import, 1, 1, true, true },
+    { "info", store_info, 0, 0, false, false, false },
+    { "verify", store_verify, 0, 0, false, false, false },
+    { "repair", store_repair, 0, 1, true, false, true },
+    { "upgrade", store_info, 0, 0, true, false, false },
+    { "compact", store_compact, 0, 0, true, false, false },
+    { "backup", store_backup, 1, 1, false, false, false },
+    { "export", store_export, 0, 1, false, false, false },
+    { "import", store_import, 1, 1, true, true, false },
 };
 #define VERBS (sizeof verbs / sizeof verbs[0])
 
@@ -47,7 +52,9 @@ static const struct verb *read_verb(struct cli *cli, const struct cli_args *args
 
     if (!verb) {
         cli_complain(
-            cli, "store can info, verify, upgrade, compact, backup, export and import, not '%s'%s",
+            cli,
+            "store can info, verify, repair, upgrade, compact, backup, export and import, not "
+            "'%s'%s",
             args->operands[0], cli_choice_hint(WORDS, args->operands[0], hint));
         return NULL;
     }
@@ -55,13 +62,24 @@ static const struct verb *read_verb(struct cli *cli, const struct cli_args *args
         cli_complain(cli, "store %s needs a file: detent store %s FILE", verb->word, verb->word);
     else if (count > verb->most)
         cli_complain(cli, "store %s takes no '%s'", verb->word, args->operands[verb->most + 1]);
+    else if (args->values[OPTION_DRY_RUN] && !verb->may_be_dry)
+        cli_complain(cli, "store %s has no --dry-run", verb->word);
     else
         return verb;
     return NULL;
 }
 
+/* Only an import makes a store. */
+static int judge(void *context, struct cli_store *store)
+{
+    const char *const *path = context;
+
+    return store_import_judge(store, *path);
+}
+
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
+    const char *path = args->operand_count > 1 ? args->operands[1] : NULL;
     const struct verb *verb = read_verb(cli, args);
     struct store_wish wish = { .url = args->values[OPTION_STORE],
                                .machine = args->values[OPTION_MACHINE] };
@@ -70,11 +88,14 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 
     if (!verb)
         return CLI_USAGE;
-    wish.is_writing = verb->is_writing;
+    wish.is_writing = verb->is_writing && !args->values[OPTION_DRY_RUN];
     wish.may_make = verb->may_make;
+    wish.may_be_damaged = verb->run == store_verify;
+    wish.judge = judge;
+    wish.judge_context = &path;
     code = cli_store_open(cli, &wish, &store);
     if (code == CLI_OK)
-        code = verb->run(&store, args->operand_count > 1 ? args->operands[1] : NULL);
+        code = verb->run(&store, path);
     cli_store_close(&store);
     return code;
 }
@@ -84,7 +105,7 @@ const struct cli_command cli_command_store = {
     .name = "store",
     .summary = "look after a store: verify, backup, export, import",
     .about =
-        "A VERB is info, verify, upgrade, compact, backup, export or import.\n"
+        "A VERB is info, verify, repair, upgrade, compact, backup, export or import.\n"
         "\n"
         "'store info' says which store it is, and what is in it. 'store verify' checks the file "
         "or\n"
@@ -97,14 +118,24 @@ const struct cli_command cli_command_store = {
         "up to date, as every command does that writes to it. 'store compact' gives back what is "
         "not used; "
         "nobody\n"
-        "else may have it open for writing. Nothing is ever deleted to repair something.\n"
+        "else may have it open for writing.\n"
+        "\n"
+        "'store repair' takes the instances that 'store verify' finds damaged, or the one with "
+        "this ID,\n"
+        "derives the head of each again from its snapshot or its start and the events behind "
+        "that, and\n"
+        "writes it if its checksum proves that it is what was there; it says what is restored, "
+        "and what\n"
+        "is not and why, and the exit code then is 1. With --dry-run it only says so. Nothing is "
+        "ever\n"
+        "deleted to repair something, and nothing is repaired by itself.\n"
         "\n"
         "'store export' writes all instances with their events as lines of JSON, sealed by "
         "hashes, and\n"
         "'store import' takes them into another store, of any kind: it checks the whole file "
         "first, and\n"
         "can be repeated when it was broken off. The file holds sensitive fields, too.",
-    .operand = { .form = "VERB [FILE]", .least = 1, .most = 2, .words = WORDS },
+    .operand = { .form = "VERB [FILE|ID]", .least = 1, .most = 2, .words = WORDS },
     .options = option_table,
     .run = run_command,
 };

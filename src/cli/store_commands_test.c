@@ -3,6 +3,7 @@
 
 /* store_commands_test.c - the commands on a store, each with every allocation failing once, on a
  * SQLite file. What they print is for tests/e2e/machines.py. */
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include "cli/args.h"
@@ -11,6 +12,7 @@
 struct place {
     char *folder;
     char url[1100], spec[1024], base[1024], path[1024], lines[1024];
+    bool is_damaged;
 };
 
 /* A whole command line; `words` ends with NULL. */
@@ -71,6 +73,7 @@ static int open_place(void **state)
 {
     static struct place place;
 
+    place.is_damaged = false;
     place.folder = det_test_folder();
     snprintf(place.base, sizeof place.base, "%s/base.db", place.folder);
     snprintf(place.path, sizeof place.path, "%s/orders.db", place.folder);
@@ -106,6 +109,16 @@ struct scenario {
     const char *words[8];
 };
 
+static void damage(const char *path)
+{
+    static const char statement[] = "UPDATE instances SET visit = 9";
+    sqlite3 *database;
+
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, statement, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(database), SQLITE_OK);
+}
+
 /* Each run finds the same store. */
 static int run_scenario(struct det_test_memory *memory, void *argument)
 {
@@ -121,6 +134,8 @@ static int run_scenario(struct det_test_memory *memory, void *argument)
         (void)remove(name);
     }
     copy_file(scenario->place->base, scenario->place->path);
+    if (scenario->place->is_damaged)
+        damage(scenario->place->path);
     while (scenario->words[count]) {
         words[count] = scenario->words[count];
         count++;
@@ -152,10 +167,26 @@ static void every_lack_of_memory_is_told(void **state)
     }
 }
 
+static void every_lack_of_memory_while_repairing_is_told(void **state)
+{
+    struct place *place = *state;
+    struct scenario scenarios[] = {
+        { place, { "store", "repair", NULL } },
+        { place, { "store", "repair", "--dry-run", "--json", NULL } },
+        { place, { "store", "repair", "o-2", NULL } },
+    };
+
+    place->is_damaged = true;
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+        det_test_each_failure(run_scenario, &scenarios[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_lack_of_memory_is_told, open_place, close_place),
+        cmocka_unit_test_setup_teardown(
+            every_lack_of_memory_while_repairing_is_told, open_place, close_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,32 +7,18 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cli/instance.h"
-#include "cli/seal.h"
+#include "cli/export.h"
 #include "cli/store_verbs.h"
 #include "cli/whole.h"
 
-struct exporter {
-    struct cli_store *store;
-    FILE *file;
-    struct line line;
-    struct seal seal;
-    const struct det_machine *machine;
-    struct instance *instance;
-    uint64_t instances, events;
-    uint64_t total; /* instances, for who looks on; 0: nobody does */
-    uint64_t first; /* the sequence of the first event that is kept; 0: none */
-    uint64_t moves; /* how many of those that are kept changed the state */
-};
-
-static void begin(struct exporter *exporter, const char *kind)
+void export_begin(struct exporter *exporter, const char *kind)
 {
     line_open(&exporter->line, NULL, '{');
     line_text(&exporter->line, "kind", kind);
 }
 
 /* What could not be written sticks to the stream, and is told at the end. */
-static int end(struct exporter *exporter)
+int export_end(struct exporter *exporter)
 {
     struct line *line = &exporter->line;
     int r;
@@ -52,12 +38,12 @@ static int write_head(struct exporter *exporter)
 {
     const struct cli_store *store = exporter->store;
 
-    begin(exporter, "store");
+    export_begin(exporter, "store");
     line_number(&exporter->line, "format", 1);
     line_text(&exporter->line, "identity", det_store_identity(store->store));
     line_time(&exporter->line, "exported_at", det_world_now(store->cli->world, DET_CLOCK_WALL));
     line_text(&exporter->line, "program", det_version());
-    return end(exporter);
+    return export_end(exporter);
 }
 
 static int write_text(struct exporter *exporter, char *text, size_t capacity)
@@ -69,11 +55,11 @@ static int write_text(struct exporter *exporter, char *text, size_t capacity)
 
     if (size < 0)
         return cli_store_complain(exporter->store, (int)size, &error);
-    begin(exporter, "definition");
+    export_begin(exporter, "definition");
     line_text(&exporter->line, "machine", machine->name);
     line_number(&exporter->line, "version", machine->version);
     line_text(&exporter->line, "spec", text);
-    return end(exporter);
+    return export_end(exporter);
 }
 
 /* The definition that the data was read by. */
@@ -194,7 +180,7 @@ static int write_head_of(struct exporter *exporter)
     struct line *line = &exporter->line;
     int r;
 
-    begin(exporter, "instance");
+    export_begin(exporter, "instance");
     line_text(line, "id", instance->id);
     line_text(line, "state", instance_state(instance));
     line_bool(line, "stopped", head->is_stopped);
@@ -214,7 +200,7 @@ static int write_head_of(struct exporter *exporter)
     line_number(line, "first", exporter->first);
     line_number(line, "moves", exporter->moves);
     r = write_start(exporter);
-    return r < 0 ? cli_store_complain(exporter->store, r, NULL) : end(exporter);
+    return r < 0 ? cli_store_complain(exporter->store, r, NULL) : export_end(exporter);
 }
 
 static int write_event(void *context, const struct det_store_event *row)
@@ -223,7 +209,7 @@ static int write_event(void *context, const struct det_store_event *row)
     const struct det_machine *machine = exporter->machine;
     struct line *line = &exporter->line;
 
-    begin(exporter, "event");
+    export_begin(exporter, "event");
     line_number(line, "sequence", row->sequence);
     line_number(line, "visit", row->visit);
     line_text(line, "from", machine->states[row->from].name);
@@ -238,7 +224,7 @@ static int write_event(void *context, const struct det_store_event *row)
     if (row->value)
         write_payload(exporter, row->value);
     exporter->events++;
-    return end(exporter) == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
+    return export_end(exporter) == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
 }
 
 static int see_first(void *context, const struct det_store_event *row)
@@ -352,10 +338,12 @@ static int write_machine(void *context, struct det_machine *machine)
 
 static int write_end(struct exporter *exporter)
 {
-    begin(exporter, "end");
+    export_begin(exporter, "end");
     line_number(&exporter->line, "instances", exporter->instances);
     line_number(&exporter->line, "events", exporter->events);
-    return end(exporter);
+    line_number(&exporter->line, "jobs", exporter->jobs);
+    line_number(&exporter->line, "schedules", exporter->schedules);
+    return export_end(exporter);
 }
 
 static int count_row(void *context, const struct det_store_listed *row)
@@ -388,6 +376,8 @@ static int write_store(struct exporter *exporter)
     code = write_head(exporter);
     if (code == CLI_OK)
         code = cli_store_each(exporter->store, write_machine, exporter);
+    if (code == CLI_OK)
+        code = export_jobs(exporter);
     if (code == CLI_OK)
         code = write_end(exporter);
     cli_progress_end(exporter->store->cli);
@@ -451,9 +441,14 @@ int store_export(struct cli_store *store, const char *path)
         exporter.file = cli->out;
         code = write_store(&exporter);
     }
-    if (code == CLI_OK)
+    if (code != CLI_OK)
+        return code;
+    cli_say(
+        cli, "%llu instance%s and %llu event%s exported\n", STORE_COUNT(exporter.instances),
+        STORE_COUNT(exporter.events));
+    if (exporter.jobs + exporter.schedules)
         cli_say(
-            cli, "%llu instance%s and %llu event%s exported\n", STORE_COUNT(exporter.instances),
-            STORE_COUNT(exporter.events));
-    return code;
+            cli, "%llu job%s and %llu schedule%s exported\n", STORE_COUNT(exporter.jobs),
+            STORE_COUNT(exporter.schedules));
+    return CLI_OK;
 }

@@ -26,7 +26,7 @@ struct importing {
     struct seal seal;
     struct det_arena arena; /* of the line, as far as it is not an instance's */
     struct import import;
-    uint64_t instances, events; /* that were seen */
+    uint64_t instances, events, jobs, schedules; /* that were seen */
     bool has_begun, has_ended;
 };
 
@@ -71,6 +71,12 @@ static void rewind_file(struct importing *importing)
 
 /* The first reading. */
 
+/* Exports of programs without jobs do not have all. */
+static uint64_t number_or_0(struct members *members, const char *key)
+{
+    return members_find(members, key) ? members_number(members, key) : 0;
+}
+
 static int judge_members(struct importing *importing, struct members *members)
 {
     const char *kind = members_text(members, "kind");
@@ -85,11 +91,15 @@ static int judge_members(struct importing *importing, struct members *members)
     importing->has_begun = true;
     importing->instances += strcmp(kind, "instance") == 0;
     importing->events += strcmp(kind, "event") == 0;
+    importing->jobs += strcmp(kind, "job") == 0;
+    importing->schedules += strcmp(kind, "schedule") == 0;
     if (strcmp(kind, "end") != 0)
         return CLI_OK;
     importing->has_ended = true;
     if (members_number(members, "instances") != importing->instances ||
-        members_number(members, "events") != importing->events)
+        members_number(members, "events") != importing->events ||
+        number_or_0(members, "jobs") != importing->jobs ||
+        number_or_0(members, "schedules") != importing->schedules)
         return complain_of_line(importing, "there are fewer or more lines than the end says");
     return CLI_OK;
 }
@@ -182,6 +192,26 @@ static int complain_of_instance(struct importing *importing, int r)
     return cli_store_complain(importing->store, r, NULL);
 }
 
+/* What they work on is there before them. */
+static int take_job(
+    struct importing *importing, struct members *members,
+    int (*take)(struct import *import, struct members *members))
+{
+    struct import *import = &importing->import;
+    int r = 0;
+
+    if (!importing->store->ops->jobs) {
+        cli_complain(
+            importing->store->cli, "%s: this kind of store keeps no jobs", importing->store->url);
+        return CLI_USAGE;
+    }
+    if (import->group_count)
+        r = import_flush(import);
+    if (r == 0)
+        r = take(import, members);
+    return r < 0 ? complain_of_instance(importing, r) : CLI_OK;
+}
+
 static int take_line(struct importing *importing, struct members *members)
 {
     const char *kind = members_text(members, "kind");
@@ -198,6 +228,10 @@ static int take_line(struct importing *importing, struct members *members)
         r = import->machine ? import_instance(import, importing->text) : DET_ERR_MALFORMED;
     if (r < 0)
         return complain_of_instance(importing, r);
+    if (strcmp(kind, "job") == 0)
+        return take_job(importing, members, import_job);
+    if (strcmp(kind, "schedule") == 0)
+        return take_job(importing, members, import_schedule);
     return strcmp(kind, "definition") == 0 ? take_definition(importing, members) : CLI_OK;
 }
 
@@ -230,25 +264,36 @@ static int take(struct importing *importing)
     return r < 0 && code == CLI_OK ? CLI_FAILURE : code;
 }
 
-static int import_file(struct importing *importing)
+static void report(struct cli *cli, const struct import *import)
 {
-    struct cli *cli = importing->store->cli;
+    cli_say(
+        cli, "%llu instance%s and %llu event%s imported\n", STORE_COUNT(import->instances),
+        STORE_COUNT(import->events));
+    if (import->passed)
+        cli_say(
+            cli, "%llu instance%s there already\n", (unsigned long long)import->passed,
+            import->passed == 1 ? " was" : "s were");
+    if (import->jobs + import->schedules + import->passed_jobs)
+        cli_say(
+            cli, "%llu job%s and %llu schedule%s imported\n", STORE_COUNT(import->jobs),
+            STORE_COUNT(import->schedules));
+    if (import->passed_jobs)
+        cli_say(
+            cli, "%llu of the jobs and schedules %s there already\n",
+            (unsigned long long)import->passed_jobs, import->passed_jobs == 1 ? "was" : "were");
+}
+
+static int import_file(struct importing *importing, bool is_taken)
+{
     int code;
 
     import_init(&importing->import, importing->store);
-    det_arena_init(&importing->arena, cli->allocator);
+    det_arena_init(&importing->arena, importing->store->cli->allocator);
     code = judge(importing);
-    if (code == CLI_OK)
+    if (code == CLI_OK && is_taken) {
         code = take(importing);
-    if (code == CLI_OK) {
-        cli_say(
-            cli, "%llu instance%s and %llu event%s imported\n",
-            STORE_COUNT(importing->import.instances), STORE_COUNT(importing->import.events));
-        if (importing->import.passed)
-            cli_say(
-                cli, "%llu instance%s there already\n",
-                (unsigned long long)importing->import.passed,
-                importing->import.passed == 1 ? " was" : "s were");
+        if (code == CLI_OK)
+            report(importing->store->cli, &importing->import);
     }
     det_arena_deinit(&importing->arena);
     import_deinit(&importing->import);
@@ -256,7 +301,7 @@ static int import_file(struct importing *importing)
     return code;
 }
 
-int store_import(struct cli_store *store, const char *path)
+static int read_file(struct cli_store *store, const char *path, bool is_taken)
 {
     struct importing *importing;
     int code;
@@ -272,7 +317,7 @@ int store_import(struct cli_store *store, const char *path)
     importing->path = path;
     importing->file = fopen(path, "r");
     if (importing->file) {
-        code = import_file(importing);
+        code = import_file(importing, is_taken);
         fclose(importing->file);
     } else {
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
@@ -281,4 +326,14 @@ int store_import(struct cli_store *store, const char *path)
     }
     DET_DELETE(store->cli->allocator, importing);
     return code;
+}
+
+int store_import(struct cli_store *store, const char *path)
+{
+    return read_file(store, path, true);
+}
+
+int store_import_judge(struct cli_store *store, const char *path)
+{
+    return read_file(store, path, false);
 }

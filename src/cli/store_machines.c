@@ -95,20 +95,25 @@ static int add_file(struct cli_store *store, const char *path)
     return CLI_OK;
 }
 
-int store_list_machines(struct cli_store *store)
+int store_list_files(struct cli_store *store)
 {
     const char *wanted = store->wish.machine;
-    int r;
 
-    r = store->ops->machines ? store->ops->machines(store->store, add_stored, store) : 0;
-    if (r == 0)
-        r = add_project(store);
-    if (r < 0)
-        return cli_store_complain(store, r, NULL);
+    if (add_project(store) < 0)
+        return cli_no_memory(store->cli);
     if (wanted && cli_has_suffix(wanted, CLI_SPEC_SUFFIX))
         return add_file(store, wanted);
     store->wanted = wanted;
     return CLI_OK;
+}
+
+int store_list_machines(struct cli_store *store)
+{
+    int r = store->ops->machines ? store->ops->machines(store->store, add_stored, store) : 0;
+
+    if (r == DET_ERR_CORRUPT && store->wish.may_be_damaged)
+        return CLI_OK;
+    return r < 0 ? cli_store_complain(store, r, NULL) : CLI_OK;
 }
 
 /* "order, parcel" as far as they fit. */
@@ -242,6 +247,19 @@ int cli_store_machine(struct cli_store *store, const char *name, struct det_mach
 
     if (code == CLI_OK)
         *ret = machine->it;
+    return code;
+}
+
+int cli_store_definition(struct cli_store *store, const char *name, struct det_machine **ret)
+{
+    struct store_machine *machine;
+    int code;
+
+    name = name ? name : store->wanted;
+    machine = find(store, name);
+    code = machine ? read_definition(store, machine) : complain_unknown(store, name);
+    if (code == CLI_OK)
+        *ret = det_spec_machine(machine->spec);
     return code;
 }
 

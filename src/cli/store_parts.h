@@ -13,8 +13,10 @@ const char *store_in_project(struct cli_store *store, const char *path);
 const char *store_url_shown(struct det_arena *arena, const char *url);
 /* The URL of a detent.yaml: a file is seen from its folder. NULL: no memory. */
 const char *store_url_in(struct det_arena *arena, const char *folder, const char *url);
-/* Collects what the store and the project know, and reads the file that was given. Complains, and
- * returns an exit code. */
+/* Collects what the project knows, and reads the file that was given. Complains, and returns an
+ * exit code. */
+DET_MUST_CHECK int store_list_files(struct cli_store *store);
+/* The same for what the store knows. */
 DET_MUST_CHECK int store_list_machines(struct cli_store *store);
 
 #endif

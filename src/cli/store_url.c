@@ -4,11 +4,19 @@
 /* store_url.c - finds and opens a store. */
 #include "cli/store_url.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "cli/socket_client.h"
 #include "cli/store_parts.h"
+
+/* How long one waits for another one who writes, and between two looks, up to twice that. */
+#define TURN_SPAN  (5 * DET_SECOND)
+#define TURN_PAUSE (10 * DET_MILLISECOND)
 
 int cli_store_exit(int code)
 {
@@ -53,6 +61,18 @@ int cli_store_complain(struct cli_store *store, int code, const struct det_error
         return cli_no_memory(cli);
     if (error && error->code == code && error->text[0])
         cli_complain(cli, "%s", error->text);
+    else if (code == DET_ERR_CORRUPT)
+        cli_complain(
+            cli,
+            "%s is damaged; 'detent store verify' says where, as far as it can be told; take "
+            "the newest backup",
+            store->url);
+    else if (code == DET_ERR_VERSION)
+        cli_complain(
+            cli,
+            "%s: something in it does not fit the definition of its machine, or is damaged; "
+            "'detent store verify' says what is damaged",
+            store->url);
     else
         cli_complain(cli, "%s: %s", store->url, det_error_text(code));
     return cli_store_exit(code);
@@ -149,8 +169,8 @@ static int find_url(struct cli_store *store)
     }
     if (!url) {
         cli_complain(
-            store->cli, "which store? --store sqlite:FILE or --store postgres://...; or a "
-                        "detent.yaml with 'store: sqlite:FILE'");
+            store->cli, "which store? --store sqlite:FILE or --store postgres://..., or the "
+                        "variable DETENT_STORE, or a detent.yaml with 'store: sqlite:FILE'");
         return CLI_USAGE;
     }
     store->address = det_arena_copy(&store->arena, url);
@@ -240,21 +260,46 @@ static bool open_served(struct cli_store *store)
     return true;
 }
 
-static int open_url(struct cli_store *store)
+/* Another command has it for a moment, another program perhaps for ever. */
+static int open_in_turn(struct cli_store *store, bool must_exist, struct det_error *reterr)
 {
     const struct det_store_options options = {
         .world = store->cli->world,
         .allocator = store->cli->allocator,
         .is_read_only = !store->wish.is_writing,
-        .must_exist = !store->wish.may_make,
+        .must_exist = must_exist,
     };
+    struct det_world *world = det_world_or_real(store->cli->world);
+    det_time deadline = det_world_now(world, DET_CLOCK_MONOTONIC) + TURN_SPAN;
+
+    for (;;) {
+        int r = det_store_open_with(store->address, &options, &store->store, reterr);
+
+        if (r != DET_ERR_BUSY || cli_is_stopped(store->cli) ||
+            det_world_now(world, DET_CLOCK_MONOTONIC) >= deadline ||
+            det_world_sleep(
+                world, TURN_PAUSE + (det_time)(det_world_random_u64(world) % TURN_PAUSE)) < 0)
+            return r;
+    }
+}
+
+static int open_url(struct cli_store *store)
+{
+    const struct store_wish *wish = &store->wish;
     struct det_error error = { 0 };
-    int r = DET_ERR_INVALID;
+    int code = CLI_OK, r = DET_ERR_INVALID;
 
     if (open_served(store))
         return CLI_OK;
     if (strncmp(store->url, "memory:", 7) != 0)
-        r = det_store_open_with(store->address, &options, &store->store, &error);
+        r = open_in_turn(store, true, &error);
+    if (r == DET_ERR_NOT_FOUND && wish->may_make) {
+        if (wish->judge)
+            code = wish->judge(wish->judge_context, store);
+        if (code != CLI_OK)
+            return code;
+        r = open_in_turn(store, false, &error);
+    }
     if (r < 0)
         return complain_of_url(store, r, &error);
     store->ops = store->store->ops;
@@ -272,10 +317,32 @@ int cli_store_open(struct cli *cli, const struct store_wish *wish, struct cli_st
     if (code == CLI_OK)
         code = find_url(store);
     if (code == CLI_OK)
+        code = store_list_files(store);
+    if (code == CLI_OK)
         code = open_url(store);
     if (code == CLI_OK)
         code = store_list_machines(store);
     return code;
+}
+
+bool cli_store_is_unserved(const struct cli_store *store)
+{
+    static const char scheme[] = "sqlite:";
+    const char *path = store->address + sizeof scheme - 1;
+    char lock[DET_PATH_MAX];
+    int descriptor;
+    bool is_free;
+
+    if (strncmp(store->address, scheme, sizeof scheme - 1) != 0 ||
+        snprintf(lock, sizeof lock, "%.*s.lock", (int)strcspn(path, "?"), path) >= (int)sizeof lock)
+        return false;
+    descriptor = open(lock, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return errno == ENOENT;
+    /* Shared, and given back at once: others who look are not kept from it. */
+    is_free = flock(descriptor, LOCK_SH | LOCK_NB) == 0;
+    close(descriptor);
+    return is_free;
 }
 
 void cli_store_close(struct cli_store *store)

@@ -34,17 +34,26 @@
  * Complains, and returns an exit code. */
 typedef int store_bind_fn(void *context, struct det_machine *machine);
 
+struct cli_store;
+/* Looks, before a store is made, whether what is meant for it is right, so that a mistake leaves
+ * none behind; the definitions that files have can be asked for. Complains, and returns an exit
+ * code. */
+typedef int store_judge_fn(void *context, struct cli_store *store);
+
 /* What is wanted of a store. */
 struct store_wish {
     const char *url;     /* NULL: not given */
     const char *machine; /* a name, or a file that ends in .fsm; NULL: any */
     bool is_writing;     /* else it is opened for reading, and disturbs nobody */
     bool may_make;       /* it is made if it is not there */
+    bool may_be_damaged; /* the machines that it has need not be readable */
     /* The identity of the store that the `detent up` of this project serves; NULL: none. If it is
      * this one, it is not opened for writing, and `is_served` says so. */
     const char *served;
     store_bind_fn *bind; /* NULL: functions stay names, and what needs one cannot be done */
     void *bind_context;
+    store_judge_fn *judge; /* NULL: there is nothing to look at */
+    void *judge_context;
 };
 
 /* A machine that the store or the project knows. */
@@ -74,10 +83,15 @@ struct cli_store {
     char folder[DET_PATH_MAX]; /* of the project; "": there is none */
 };
 
-/* Complains, and returns an exit code. Close it in either case. */
+/* Complains, and returns an exit code. Close it in either case. Who wants to write waits up to 5 s
+ * for another one who does. */
 DET_MUST_CHECK int cli_store_open(
     struct cli *cli, const struct store_wish *wish, struct cli_store *store);
 void cli_store_close(struct cli_store *store);
+
+/* Whether it is a file that nobody has open for writing. False also where that cannot be told:
+ * PostgreSQL, and a lock file that cannot be opened. */
+bool cli_store_is_unserved(const struct cli_store *store);
 
 /* The exit code of an error. */
 int cli_store_exit(int code);
@@ -86,6 +100,9 @@ int cli_store_complain(struct cli_store *store, int code, const struct det_error
 
 /* The definition of a machine, served. Complains, and returns an exit code. */
 DET_MUST_CHECK int cli_store_machine(
+    struct cli_store *store, const char *name, struct det_machine **ret);
+/* The same without the store: the definition that a file has. `name` NULL: that of --machine. */
+DET_MUST_CHECK int cli_store_definition(
     struct cli_store *store, const char *name, struct det_machine **ret);
 /* The same for a definition given as text, which the store then has. */
 DET_MUST_CHECK int cli_store_define(

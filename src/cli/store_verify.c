@@ -9,7 +9,7 @@
 #include "cli/store_verbs.h"
 #include "cli/table.h"
 
-static int unsupported(struct cli_store *store, const char *what, const char *remedy)
+int store_unsupported(struct cli_store *store, const char *what, const char *remedy)
 {
     cli_complain(store->cli, "%s cannot %s by itself; %s", store->url, what, remedy);
     return CLI_USAGE;
@@ -71,7 +71,7 @@ int store_verify(struct cli_store *store, const char *path)
 
     (void)path;
     if (!store->ops->check)
-        return unsupported(store, "be verified", "its server does that");
+        return store_unsupported(store, "be verified", "its server does that");
     line_init(&check.line, store->cli->allocator);
     r = store->ops->check(store->store, take_finding, take_progress, &check);
     cli_progress_end(store->cli);
@@ -82,8 +82,11 @@ int store_verify(struct cli_store *store, const char *path)
         return CLI_INTERRUPTED;
     if (check.findings)
         cli_say(
-            store->cli, "%s: %llu finding%s in %llu instance%s; nothing was changed\n", store->url,
-            STORE_COUNT(check.findings), STORE_COUNT(check.total));
+            store->cli, "%s: %llu finding%s in %llu instance%s; nothing was changed; %s\n",
+            store->url, STORE_COUNT(check.findings), STORE_COUNT(check.total),
+            store->ops->repair ? "'detent store repair' restores what it can; else take the newest "
+                                 "backup that has none"
+                               : "take the newest backup that has none");
     else
         cli_say(
             store->cli, "%s: %llu instance%s verified: ok\n", store->url, STORE_COUNT(check.total));
@@ -218,7 +221,7 @@ int store_compact(struct cli_store *store, const char *path)
 
     (void)path;
     if (!store->ops->compact)
-        return unsupported(store, "be compacted", "VACUUM of the server does that");
+        return store_unsupported(store, "be compacted", "VACUUM of the server does that");
     r = store->ops->compact(store->store, &error);
     if (r < 0)
         return cli_store_complain(store, r, &error);
@@ -226,13 +229,30 @@ int store_compact(struct cli_store *store, const char *path)
     return CLI_OK;
 }
 
+/* People give the URL that the copy will have. */
+static int read_path(struct cli_store *store, const char **path)
+{
+    static const char scheme[] = "sqlite:";
+
+    if (strncmp(*path, scheme, sizeof scheme - 1) == 0)
+        *path += sizeof scheme - 1;
+    if (!strstr(*path, "://") && strcmp(*path, "memory:") != 0)
+        return CLI_OK;
+    cli_complain(
+        store->cli, "a backup is a file, not '%s'; 'detent store export' goes to any store", *path);
+    return CLI_USAGE;
+}
+
 int store_backup(struct cli_store *store, const char *path)
 {
     struct det_error error = { 0 };
-    int r;
+    int code, r;
 
+    code = read_path(store, &path);
+    if (code != CLI_OK)
+        return code;
     if (!store->ops->backup)
-        return unsupported(store, "be copied", "pg_dump does that, or 'detent store export'");
+        return store_unsupported(store, "be copied", "pg_dump does that, or 'detent store export'");
     r = store->ops->backup(store->store, path, &error);
     if (r < 0)
         return cli_store_complain(store, r, &error);

@@ -216,7 +216,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     int code;
 
     if (args->values[OPTION_LIMIT] &&
-        !cli_args_number(cli, "--limit", args->values[OPTION_LIMIT], 1, LIMIT_MAX, &limit))
+        !cli_args_number(cli, "limit", args->values[OPTION_LIMIT], 1, LIMIT_MAX, &limit))
         return CLI_USAGE;
     timers.limit = (size_t)limit;
     det_arena_init(&timers.arena, cli->allocator);

@@ -244,7 +244,10 @@ static struct det_machine *find_machine(
     machine = up_machines_find(up->machines, name);
     if (!machine)
         socket_call_fail(
-            call, DET_ERR_NOT_FOUND, "the detent up that runs serves no machine '%s'", name);
+            call, DET_ERR_NOT_FOUND,
+            "the detent up that has this store does not serve %s; add it to " CONFIG_FILE_NAME
+            ", or stop it",
+            name);
     return machine;
 }
 

@@ -175,7 +175,7 @@ static void what_is_asked_is_done_and_told(void **state)
     assert_part(client.answers, "start: {\"kind\":\"sent\",\"outcome\":\"goto\"");
     assert_part(client.answers, "\"duplicate\":true");
     assert_part(client.answers, "send: order has no event 'nope'");
-    assert_part(client.answers, "serves no machine 'parcel'");
+    assert_part(client.answers, "does not serve parcel; add it to detent.yaml, or stop it");
     assert_part(client.answers, "start: 'start' needs 'instance'");
     assert_part(client.answers, "start: 'start' has no argument 'event'");
     assert_part(client.answers, "send: 'send' needs 'event'");
@@ -290,7 +290,7 @@ static void what_cannot_be_served_is_told(void **state)
     expect_refusal(
         *state,
         "version: 1\nstore: nosuch:x\nmachines: {order: {effects: {charge: {command: ls}}}}\n",
-        CLI_FAILURE, "nosuch");
+        CLI_USAGE, "nosuch");
     expect_refusal(
         *state,
         "version: 1\nstore: sqlite:no/such/x\nmachines: {order: {effects: {charge: {command: "

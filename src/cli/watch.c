@@ -52,10 +52,10 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     int code;
 
     if (args->values[OPTION_AFTER] &&
-        !cli_args_number(cli, "--after", args->values[OPTION_AFTER], 0, INT64_MAX, &after))
+        !cli_args_number(cli, "after", args->values[OPTION_AFTER], 0, INT64_MAX, &after))
         return CLI_USAGE;
     if (args->values[OPTION_TIMEOUT] &&
-        !cli_args_span(cli, "--timeout", args->values[OPTION_TIMEOUT], 0, &timeout))
+        !cli_args_span(cli, "timeout", args->values[OPTION_TIMEOUT], 0, &timeout))
         return CLI_USAGE;
     code = cli_store_open(cli, &wish, &store);
     if (code == CLI_OK)

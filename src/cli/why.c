@@ -101,12 +101,24 @@ static void print_lock(struct cli *cli, const struct instance *instance)
             instance_when(lease.expires_at, instance->now, when));
 }
 
+/* Something that a program has to do, and could do by now. */
+static bool has_work(const struct instance *instance)
+{
+    for (const struct instance_timer *t = instance->timers; t; t = t->next) {
+        if (t->row.due <= instance->now)
+            return true;
+    }
+    return instance_effect_count(instance, false) > 0;
+}
+
 /* What nobody would find out by waiting. */
 static void print_verdict(struct cli *cli, const struct instance *instance)
 {
     bool is_over = instance->loaded.head.is_stopped || instance_is_final(instance);
     bool is_moving = instance->timers || instance_effect_count(instance, false);
 
+    if (has_work(instance) && cli_store_is_unserved(instance->store))
+        facts_print(cli, "so", "nobody serves this store: start 'detent up', or your program");
     if (is_over || is_moving)
         return;
     if (instance_effect_count(instance, true))
@@ -172,7 +184,7 @@ const struct cli_command cli_command_why = {
              "events it\n"
              "takes now, which timers and effects will move it and when, what failed, what is kept "
              "for\n"
-             "later, and who holds its lock.",
+             "later, who holds its lock, and when nobody serves a SQLite file that has work.",
     .operand = { .form = "ID", .least = 1, .most = 1 },
     .options = facts_options,
     .run = run_command,

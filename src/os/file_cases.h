@@ -407,6 +407,7 @@ static void a_file_is_locked_by_one_until_it_is_closed(void **state)
     assert_int_equal(DET_ERR_BUSY, det_file_lock(world, two));
     assert_int_equal(0, det_file_lock(world, other));
     det_file_forget(world, one);
+    det_file_share(world, one, "nowhere/at/all");
     det_file_close(world, one);
     assert_int_equal(0, det_file_lock(world, two));
     det_file_close(world, two);

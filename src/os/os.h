@@ -152,6 +152,11 @@ static inline void det_file_forget(struct det_world *world, struct det_file *fil
     world->ops->file_forget(world, file);
 }
 
+static inline void det_file_share(struct det_world *world, struct det_file *file, const char *path)
+{
+    world->ops->file_share(world, file, path);
+}
+
 static inline bool det_path_is_remote(struct det_world *world, const char *path)
 {
     return world->ops->path_is_remote(world, path);

@@ -69,6 +69,7 @@ int det_real_folder_sync(struct det_world *world, const char *path);
 int det_real_folder_make(struct det_world *world, const char *path);
 int det_real_file_lock(struct det_world *world, struct det_file *file);
 void det_real_file_forget(struct det_world *world, struct det_file *file);
+void det_real_file_share(struct det_world *world, struct det_file *file, const char *path);
 bool det_real_path_is_remote(struct det_world *world, const char *path);
 int64_t det_real_self_number(struct det_world *world);
 /* By the type that statfs() tells; pure. */

@@ -87,6 +87,29 @@ static void a_full_disk_has_no_space(void **state)
     assert_int_equal(-1, access(path_to(fixture, "a.tmp", path), F_OK));
 }
 
+static void a_shared_file_is_for_those_whom_the_other_is_for(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_world *world = fixture->world;
+    char path[PATH_SIZE], other[PATH_SIZE];
+    struct det_file *file;
+    struct stat status;
+
+    det_test_write_file(path_to(fixture, "other", other), "", 0);
+    assert_int_equal(0, chmod(other, 0464));
+    /* Only the administrator can see to the owner. */
+    if (geteuid() == 0)
+        assert_int_equal(0, chown(other, 65534, 65533));
+    path_to(fixture, "shared", path);
+    assert_int_equal(0, det_file_open(world, path, DET_FILE_WRITE | DET_FILE_CREATE, &file));
+    det_file_share(world, file, other);
+    det_file_close(world, file);
+    assert_int_equal(0, stat(path, &status));
+    assert_int_equal(0664, status.st_mode & 07777);
+    assert_int_equal(geteuid() == 0 ? 65534 : geteuid(), status.st_uid);
+    assert_int_equal(geteuid() == 0 ? 65533 : getegid(), status.st_gid);
+}
+
 static void a_failed_read_or_size_is_an_error(void **state)
 {
     struct world_fixture *fixture = *state;
@@ -467,6 +490,7 @@ int main(void)
         PROCESS_CASES,
         WORLD_CASE(filesystems_of_other_machines_are_known_by_their_type),
         WORLD_CASE(a_full_disk_has_no_space),
+        WORLD_CASE(a_shared_file_is_for_those_whom_the_other_is_for),
         WORLD_CASE(a_failed_read_or_size_is_an_error),
         WORLD_CASE(a_file_whose_size_is_unknown_is_not_loaded),
         WORLD_CASE(folders_that_are_not_there_are_not_found),

@@ -44,6 +44,7 @@ static const struct det_world_ops operations = {
     .folder_make = det_real_folder_make,
     .file_lock = det_real_file_lock,
     .file_forget = det_real_file_forget,
+    .file_share = det_real_file_share,
     .path_is_remote = det_real_path_is_remote,
     .self_number = det_real_self_number,
     .process_start = det_real_process_start,

@@ -141,9 +141,10 @@ static inline int faulty_load(
     det_time takes = faulty->load_takes;
 
     faulty->loads++;
-    faulty->load_takes = 0;
-    if (takes)
+    if (takes) {
+        faulty->load_takes = 0;
         wait_in(store->world, takes);
+    }
     if (faulty->loads_skipped > 0) {
         faulty->loads_skipped--;
     } else if (faulty->loads_failing > 0) {

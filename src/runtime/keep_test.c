@@ -133,6 +133,20 @@ static void every_n_events_the_head_becomes_the_snapshot(void **state)
     fixture_close(f);
 }
 
+static void when_the_last_one_was_made_does_not_matter(void **state)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ .snapshots = { .every = 10 } });
+
+    (void)state;
+    assert_int_equal(start(f, "o-1"), 0);
+    ping(f, "o-1", 9);
+    assert_int_equal(snapshot(f, "o-1"), 0);
+    assert_int_equal(snapshot_at(f, "o-1"), 9);
+    ping(f, "o-1", 1);
+    assert_int_equal(snapshot_at(f, "o-1"), 10);
+    fixture_close(f);
+}
+
 static void a_batch_that_passes_the_mark_makes_one_at_its_end(void **state)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ .snapshots = { .every = 10 } });
@@ -436,6 +450,7 @@ int main(void)
         cmocka_unit_test(a_snapshot_by_hand_is_the_head),
         cmocka_unit_test(a_snapshot_of_nothing_says_so),
         cmocka_unit_test(every_n_events_the_head_becomes_the_snapshot),
+        cmocka_unit_test(when_the_last_one_was_made_does_not_matter),
         cmocka_unit_test(a_batch_that_passes_the_mark_makes_one_at_its_end),
         cmocka_unit_test(the_first_event_of_each_span_makes_one),
         cmocka_unit_test(stays_count_as_events_of_a_span_too),

@@ -305,7 +305,10 @@ bool det_guard_leave(struct det_guard *guard, int result, struct det_error *rete
     release(guard->runtime, &plan, guard->fence);
     guard->is_ours = false;
     guard->fence = 0;
-    return false;
+    if (result != DET_ERR_LOCK_LOST || guard->is_again)
+        return false;
+    guard->is_again = true;
+    return true;
 }
 
 /* Locks. */

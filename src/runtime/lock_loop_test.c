@@ -2,7 +2,8 @@
  * Copyright the detent authors */
 
 /* lock_loop_test.c - locks and what the loop does: timers and products that meet one, a loop of the
- * user's, a runtime that closes around one. */
+ * user's, a runtime that closes around one, one that lapses during the send that it was taken for.
+ */
 #include "runtime/nodes_test.h"
 
 static const struct det_lock_options hourly = { .span = DET_HOUR };
@@ -191,6 +192,53 @@ static void a_clock_that_is_set_neither_costs_nor_prolongs_a_lock(void **unused)
     nodes_close(n);
 }
 
+/* A guard that takes longer than the lock lasts, so often. */
+struct sloth {
+    struct nodes *nodes;
+    unsigned times;
+};
+
+static void outlast(void *context)
+{
+    struct sloth *sloth = context;
+
+    if (sloth->times == 0)
+        return;
+    sloth->times--;
+    wait_in(det_sim_world(sloth->nodes->sim), 2 * det_lock_fast.span);
+}
+
+static int send_slowly(struct nodes *n, unsigned times)
+{
+    struct sloth sloth = { n, times };
+    int r;
+
+    n->control.guards = 0;
+    n->control.in_guard = outlast;
+    n->control.context = &sloth;
+    r = node_send(n, 0, "o-1", PAY);
+    n->control.in_guard = NULL;
+    return r;
+}
+
+static void a_send_that_loses_the_lock_of_its_own_is_decided_once_more(void **unused)
+{
+    struct nodes *n = nodes_open(
+        2, (struct det_runtime_options){ .locking = DET_LOCK_LEASE,
+                                         .lock = &det_lock_fast,
+                                         .hook_deadline = DET_NEVER,
+                                         .node = { .lease = DET_HOUR } });
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    assert_int_equal(send_slowly(n, 2), DET_ERR_LOCK_LOST);
+    assert_int_equal(n->control.guards, 2);
+    assert_int_equal(send_slowly(n, 1), 0);
+    assert_int_equal(n->control.guards, 2);
+    assert_int_equal(n->sent.sequence, 1);
+    nodes_close(n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +250,7 @@ int main(void)
         cmocka_unit_test(what_is_submitted_does_not_wait_for_a_lock),
         cmocka_unit_test(a_runtime_is_not_closed_around_a_lock),
         cmocka_unit_test(a_clock_that_is_set_neither_costs_nor_prolongs_a_lock),
+        cmocka_unit_test(a_send_that_loses_the_lock_of_its_own_is_decided_once_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

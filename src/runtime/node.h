@@ -139,12 +139,14 @@ struct det_guard {
     uint64_t fence;
     bool is_ours;  /* the fence is of a lock that was taken for this send */
     bool is_hasty; /* it waits for no lock */
+    bool is_again; /* the first lock that was taken for it was lost */
     det_time until;
     char owner[DET_OWNER_MAX + 1];
 };
 /* Takes the lock, if the runtime locks and there is no fence yet. */
 DET_MUST_CHECK int det_guard_enter(struct det_guard *guard, struct det_error *reterr);
-/* After the send: gives the lock up. True to try it again: it was locked, and may not be now. */
+/* After the send: gives the lock up. True to try it again: it was locked, and may not be now; or
+ * the lock that was taken for it was lost, for the first time. */
 bool det_guard_leave(struct det_guard *guard, int result, struct det_error *reterr);
 /* The options with the defaults filled in; NULL: all of them. */
 struct det_lock_options det_lock_filled(const struct det_lock_options *options);

@@ -197,12 +197,14 @@ static void tell_lost(struct det_served *served, const char *id, int code)
 {
     struct det_recovery *recovery = &served->recovery;
     uint64_t hash = det_served_hash(served->runtime, id);
+    struct det_error error;
 
     for (size_t i = 0; i < DET_LOST_KEPT; i++) {
         if (recovery->lost[i] == hash)
             return;
     }
     recovery->lost[recovery->lost_count++ % DET_LOST_KEPT] = hash;
+    det_error_set(&error, code, "%s", det_turn_load_text(code));
     det_runtime_trouble_at(
         served->runtime,
         &(struct det_trouble){ .kind = DET_TROUBLE_NOT_LOADED,
@@ -210,7 +212,7 @@ static void tell_lost(struct det_served *served, const char *id, int code)
                                .instance = id,
                                .name = "",
                                .code = code },
-        NULL);
+        &error);
 }
 
 /* Loads what was listed. Returns how many came into memory; `next` is made earlier where something

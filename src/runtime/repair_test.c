@@ -13,7 +13,7 @@ struct file {
     char path[300];
 };
 
-static void file_reopen(struct file *file)
+static void file_reopen_with(struct file *file, bool is_read_only)
 {
     char url[320];
 
@@ -23,10 +23,17 @@ static void file_reopen(struct file *file)
     snprintf(url, sizeof url, "sqlite:%s", file->path);
     assert_int_equal(
         det_store_open_with(
-            url, &(struct det_store_options){ .world = det_sim_world(file->f->sim) },
+            url,
+            &(struct det_store_options){ .world = det_sim_world(file->f->sim),
+                                         .is_read_only = is_read_only },
             &file->f->store, &file->f->error),
         0);
     fixture_reopen(file->f, (struct det_runtime_options){ 0 });
+}
+
+static void file_reopen(struct file *file)
+{
+    file_reopen_with(file, false);
 }
 
 /* An order with a snapshot, and events of every kind behind it, unless it is `bare`. */
@@ -175,6 +182,23 @@ static void what_cannot_be_proven_is_left_as_it_is(void **unused)
     }
 }
 
+static void who_only_reads_is_told_whether_it_could_be(void **unused)
+{
+    struct det_instance after;
+    struct file file;
+
+    (void)unused;
+    file_open(&file, false);
+    damage(&file, "UPDATE instances SET visit = 5");
+    file_reopen_with(&file, true);
+    assert_int_equal(repair(&file), DET_ERR_READ_ONLY);
+    assert_int_equal(load(&file, &after, NULL), DET_ERR_CORRUPT);
+    damage(&file, "UPDATE instances SET checksum = 1");
+    file_reopen_with(&file, true);
+    assert_int_equal(repair(&file), DET_ERR_CORRUPT);
+    file_close(&file);
+}
+
 static void without_a_snapshot_it_begins_at_the_start(void **unused)
 {
     struct order_data data;
@@ -259,6 +283,7 @@ int main(void)
         cmocka_unit_test(a_stop_is_derived_too),
         cmocka_unit_test(what_cannot_be_proven_is_left_as_it_is),
         cmocka_unit_test(what_could_not_be_repaired_for_want_of_memory_is_later),
+        cmocka_unit_test(who_only_reads_is_told_whether_it_could_be),
         cmocka_unit_test(without_a_snapshot_it_begins_at_the_start),
         cmocka_unit_test(without_a_store_that_can_there_is_no_repair),
     };

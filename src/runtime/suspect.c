@@ -10,7 +10,9 @@
  *     suspected, due --> recorded as begun (attempts + 1, UNFINISHED, a backoff) --> runs
  *                                              the process ends: the next one finds it so,
  *                                              and at the last attempt gives it up
- *     it has run here, and this process is still there --> as any other
+ *     it has run here, and this process is still there --> as any other, while its instance is in
+ *                                              memory; the store cannot tell whose attempt it was,
+ *                                              so what leaves and comes back is suspected again
  *
  * It is recorded by the thread of the pool that is about to run it, and not before: what only waits
  * for its turn is not to blame. The first attempt of all, right after the commit that asked for it,

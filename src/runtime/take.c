@@ -60,6 +60,21 @@ int det_turn_load(struct det_turn *turn)
     return r;
 }
 
+const char *det_turn_load_text(int r)
+{
+    if (r == DET_ERR_VERSION)
+        return "what is stored does not fit the definition, or upcast did not make it fit";
+    return det_error_text(r);
+}
+
+/* Returns the error. */
+static int tell_unloaded(const struct det_turn *turn, const char *id, int r)
+{
+    return det_error_set(
+        turn->error, r, "%s %s cannot be loaded: %s", turn->served->machine->name, id,
+        det_turn_load_text(r));
+}
+
 static int load_new(struct det_turn *turn, const char *id)
 {
     int r;
@@ -79,7 +94,9 @@ static int load_new(struct det_turn *turn, const char *id)
     }
     det_resident_remove(turn->runtime, turn->shard, turn->resident);
     turn->resident = NULL;
-    if (r == DET_ERR_NOT_FOUND && turn->kind != DET_TURN_START)
+    if (r != DET_ERR_NOT_FOUND)
+        return tell_unloaded(turn, id, r);
+    if (turn->kind != DET_TURN_START)
         det_error_set(
             turn->error, r, "there is no %s %s; start it first", turn->served->machine->name, id);
     return r;
@@ -97,11 +114,7 @@ static int load_again(struct det_turn *turn)
         return 0;
     }
     det_turn_release(turn);
-    if (r < 0)
-        det_error_set(
-            turn->error, r, "%s %s cannot be loaded: %s", turn->served->machine->name,
-            turn->resident->id, det_error_text(r));
-    return r;
+    return r < 0 ? tell_unloaded(turn, turn->resident->id, r) : 0;
 }
 
 /* Waits for the writer, but not longer than a send may. */

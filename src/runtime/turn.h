@@ -211,6 +211,8 @@ DET_MUST_CHECK int det_turn_take(
 DET_MUST_CHECK int det_turn_peek(struct det_turn *turn, const char *id);
 /* Lock held before and after, but not meanwhile: loads the resident, which is claimed. */
 DET_MUST_CHECK int det_turn_load(struct det_turn *turn);
+/* Why an instance cannot be loaded, as the end of a sentence. */
+const char *det_turn_load_text(int r);
 /* With the lock held: the claim ends. */
 void det_turn_release(struct det_turn *turn);
 

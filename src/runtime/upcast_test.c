@@ -12,8 +12,12 @@
 
 enum { ADD, NOTE_SUM, FINISH };
 
+/* An answer of the upcaster that is 1, but what it writes is no text. */
+#define INVALID_TEXT 8
+
 struct sum {
     uint64_t amount;
+    char currency[4]; /* in version 2 */
 };
 
 struct till_event {
@@ -32,9 +36,15 @@ static const struct det_record euros = {
 /* The field has another place and another meaning: no default can do that. */
 static const struct det_field cent_fields[] = {
     { .name = "cents", .kind = DET_KIND_UNSIGNED, .size = 8, .since = 2 },
+    { .name = "currency",
+      .kind = DET_KIND_TEXT,
+      .offset = offsetof(struct sum, currency),
+      .size = 4,
+      .capacity = 3,
+      .since = 2 },
 };
 static const struct det_record cents = {
-    .name = "sum", .version = 2, .size = sizeof(struct sum), .fields = cent_fields, .field_count = 1
+    .name = "sum", .version = 2, .size = sizeof(struct sum), .fields = cent_fields, .field_count = 2
 };
 
 struct till {
@@ -102,6 +112,10 @@ static int to_cents(void *user, const struct det_upcast *old, void *ret)
     assert_int_equal(after->amount, 0);
     till->payloads += old->event != NULL;
     till->datas += old->event == NULL;
+    if (till->answer == INVALID_TEXT) {
+        memcpy(after->currency, "\xff", 2);
+        return 1;
+    }
     if (till->answer != 1)
         return till->answer;
     r = det_record_decode(&euros, old->bytes, old->size, &before, NULL);
@@ -254,6 +268,36 @@ static void one_that_fails_leaves_it_as_it_is(void **unused)
     till_close(&till);
 }
 
+/* The bytes are as they were written: whatever it says, that is no damage; and there is such an
+ * instance. */
+static void what_one_says_is_not_taken_for_damage(void **unused)
+{
+    static const int answers[][2] = {
+        { DET_ERR_NO_MEMORY, DET_ERR_NO_MEMORY }, { DET_ERR_MALFORMED, DET_ERR_VERSION },
+        { DET_ERR_CORRUPT, DET_ERR_VERSION },     { DET_ERR_NOT_FOUND, DET_ERR_VERSION },
+        { INVALID_TEXT, DET_ERR_VERSION },
+    };
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        struct till_event event = { .kind = FINISH };
+        struct till till;
+        uint64_t amount;
+
+        till_open(&till, answers[i][0]);
+        open_runtime(&till, &cents, false);
+        assert_int_equal(get_sum(&till, &amount), answers[i][1]);
+        assert_int_equal(
+            det_runtime_send(
+                till.runtime, till.machine, "t-1", &event,
+                &(struct det_send_options){ .error = &till.error }, NULL),
+            answers[i][1]);
+        assert_true(
+            answers[i][1] == DET_ERR_NO_MEMORY || strstr(till.error.text, "upcast") != NULL);
+        till_close(&till);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +305,7 @@ int main(void)
         cmocka_unit_test(what_was_written_anew_is_not_asked_for_again),
         cmocka_unit_test(what_nobody_makes_new_is_read_as_usual_or_not_at_all),
         cmocka_unit_test(one_that_fails_leaves_it_as_it_is),
+        cmocka_unit_test(what_one_says_is_not_taken_for_damage),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,26 @@ int det_jobs_check_put(const struct det_job_put *job)
                                                                                 : DET_ERR_INVALID;
 }
 
+int det_jobs_check_restored(const struct det_job_row *job, struct det_job_row *ret)
+{
+    const struct det_job_put put = { job->queue, job->id, job->task, job->body, job->body_size, 0 };
+    bool has_ended = job->state == DET_JOB_DONE || job->state == DET_JOB_FAILED;
+    int r;
+
+    *ret = *job;
+    ret->owner = "";
+    ret->reason = job->reason ? job->reason : "";
+    ret->state = job->state == DET_JOB_RUNNING ? DET_JOB_QUEUED : job->state;
+    ret->due_at = job->state == DET_JOB_DELAYED ? job->due_at : 0;
+    r = det_jobs_check_put(&put);
+    if (r < 0)
+        return r;
+    return has_ended == (job->ended_at > 0) && job->ended_at >= 0 && job->submitted_at >= 0 &&
+                   ret->due_at >= 0 && strlen(ret->reason) <= DET_REASON_MAX
+               ? 0
+               : DET_ERR_INVALID;
+}
+
 int det_jobs_check_claim(const struct det_job_claim *claim)
 {
     if (claim->capacity == 0 || claim->span <= 0)

@@ -10,6 +10,9 @@
 
 #include "base/text.h"
 
+/* Others come between two of these. */
+#define DET_JOBS_FORGOTTEN_AT_ONCE 500
+
 /* 0 or DET_ERR_INVALID. */
 DET_MUST_CHECK int det_jobs_check_name(const char *name);
 DET_MUST_CHECK int det_jobs_check_put(const struct det_job_put *job);
@@ -17,6 +20,8 @@ DET_MUST_CHECK int det_jobs_check_claim(const struct det_job_claim *claim);
 DET_MUST_CHECK int det_jobs_check_end(const struct det_job_end *end);
 DET_MUST_CHECK int det_jobs_check_change(const struct det_job_change *change);
 DET_MUST_CHECK int det_jobs_check_firing(const struct det_job_firing *firing);
+/* Also what it is when it comes into another store. */
+DET_MUST_CHECK int det_jobs_check_restored(const struct det_job_row *job, struct det_job_row *ret);
 
 const char *det_jobs_state_name(enum det_job_state state);
 /* DET_ERR_CORRUPT. */

@@ -11,6 +11,7 @@
  *   2. A key is never used twice. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/jobs.h"
@@ -148,6 +149,45 @@ static int memory_put(
         return r;
     det_mutex_lock(base->world, store->mutex);
     r = put_locked(store, put, ret);
+    det_mutex_unlock(base->world, store->mutex);
+    return r;
+}
+
+static int restore_locked(
+    struct memory_store *store, const struct det_job_row *row, bool *ret_is_new)
+{
+    const struct det_job_put put = { row->queue, row->id, row->task, row->body, row->body_size, 0 };
+    struct det_job_place place;
+    struct memory_job *job;
+    int r;
+
+    r = put_locked(store, &put, &place);
+    *ret_is_new = r == 0 && place.is_new;
+    if (!*ret_is_new)
+        return r;
+    job = find_key(store, place.key);
+    det_assert(job);
+    job->row.state = row->state;
+    job->row.due_at = row->due_at;
+    job->row.attempts = row->attempts;
+    job->row.lost = row->lost;
+    job->row.submitted_at = row->submitted_at;
+    job->row.ended_at = row->ended_at;
+    (void)det_text_copy(job->reason, sizeof job->reason, row->reason);
+    return 0;
+}
+
+static int memory_restore(struct det_store *base, const struct det_job_row *job, bool *ret_is_new)
+{
+    struct memory_store *store = memory_store_of(base);
+    struct det_job_row row;
+    int r;
+
+    r = det_jobs_check_restored(job, &row);
+    if (r < 0)
+        return r;
+    det_mutex_lock(base->world, store->mutex);
+    r = restore_locked(store, &row, ret_is_new);
     det_mutex_unlock(base->world, store->mutex);
     return r;
 }
@@ -318,6 +358,13 @@ static void retry_job(struct memory_store *store, struct memory_job *job)
     set_due(&job->row, 0, 0);
 }
 
+/* Nobody has it, or who had it is gone. */
+static bool is_free(const struct det_job_row *row, det_time now)
+{
+    return row->state == DET_JOB_QUEUED || row->state == DET_JOB_DELAYED ||
+           (row->state == DET_JOB_RUNNING && row->due_at <= now);
+}
+
 static void cancel_job(struct memory_store *store, struct memory_job *job, const char *reason)
 {
     job->row.state = DET_JOB_FAILED;
@@ -342,7 +389,7 @@ static int change_locked(struct memory_store *store, const struct det_job_change
         retry_job(store, job);
         return 0;
     case DET_JOB_CANCEL:
-        if (job->row.state != DET_JOB_QUEUED && job->row.state != DET_JOB_DELAYED)
+        if (!is_free(&job->row, det_memory_now(&store->store)))
             return DET_ERR_NOT_FOUND;
         cancel_job(store, job, change->reason);
         return 0;
@@ -402,6 +449,38 @@ static int memory_schedule(struct det_store *base, const char *name, struct det_
     *ret = schedule ? schedule->row : (struct det_job_schedule){ 0 };
     det_mutex_unlock(base->world, store->mutex);
     return 0;
+}
+
+/* The next behind a name; NULL: none. They are few. */
+static struct memory_schedule *next_schedule(struct memory_store *store, const char *name)
+{
+    struct memory_schedule *schedule, *next = NULL;
+
+    for (size_t cursor = 0; (schedule = det_map_next(&store->schedules, &cursor));) {
+        if (schedule->row.token && strcmp(schedule->name, name) > 0 &&
+            (!next || strcmp(schedule->name, next->name) < 0))
+            next = schedule;
+    }
+    return next;
+}
+
+static int memory_schedules(
+    struct det_store *base,
+    int (*visit)(void *context, const char *name, const struct det_job_schedule *schedule),
+    void *context)
+{
+    struct memory_store *store = memory_store_of(base);
+    const struct memory_schedule *schedule;
+    int r = 0;
+
+    det_mutex_lock(base->world, store->mutex);
+    schedule = next_schedule(store, "");
+    while (r == 0 && schedule) {
+        r = visit(context, schedule->name, &schedule->row);
+        schedule = next_schedule(store, schedule->name);
+    }
+    det_mutex_unlock(base->world, store->mutex);
+    return r;
 }
 
 static void schedule_close(struct memory_store *store, struct memory_schedule *schedule)
@@ -492,6 +571,8 @@ const struct det_job_ops det_memory_jobs = {
     .list = memory_list,
     .change = memory_change,
     .forget = memory_forget,
+    .restore = memory_restore,
+    .schedules = memory_schedules,
     .schedule = memory_schedule,
     .fire = memory_fire,
 };

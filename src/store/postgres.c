@@ -217,14 +217,28 @@ static int open_store(
     return 0;
 }
 
+static int check_url(const char *rest, struct det_error *reterr)
+{
+    static const struct det_store_options options = { .timeout = 10 * DET_SECOND };
+    struct postgres_url url;
+    int r;
+
+    r = det_postgres_url_init(&url, rest, &options, reterr);
+    if (r == 0)
+        det_postgres_url_deinit(&url);
+    return r;
+}
+
 const struct det_store_driver det_store_driver_postgres = {
     .scheme = "postgres",
     .summary = "a PostgreSQL database, shared by any number of processes",
     .open = open_store,
+    .check = check_url,
 };
 
 const struct det_store_driver det_store_driver_postgresql = {
     .scheme = "postgresql",
     .summary = "the same as postgres",
     .open = open_store,
+    .check = check_url,
 };

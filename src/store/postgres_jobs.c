@@ -263,6 +263,33 @@ static int postgres_change(struct det_store *base, const struct det_job_change *
     return run_change(base, &change, false);
 }
 
+static int postgres_restore(struct det_store *base, const struct det_job_row *job, bool *ret_is_new)
+{
+    struct postgres_parameters parameters = { 0 };
+    struct change change = { POSTGRES_JOB_RESTORE, &parameters, DET_ERR_EXISTS };
+    struct det_job_row row;
+    int r;
+
+    r = det_jobs_check_restored(job, &row);
+    if (r < 0)
+        return r;
+    det_postgres_add_text(&parameters, row.queue);
+    det_postgres_add_text(&parameters, row.id);
+    det_postgres_add_text(&parameters, row.task);
+    det_postgres_add_bytes(
+        &parameters, (struct det_chain_bytes){ row.body_size ? row.body : "", row.body_size });
+    det_postgres_add_text(&parameters, det_jobs_state_name(row.state));
+    det_postgres_add_number(&parameters, row.due_at);
+    det_postgres_add_number(&parameters, row.attempts);
+    det_postgres_add_number(&parameters, row.submitted_at);
+    det_postgres_add_number(&parameters, row.ended_at);
+    det_postgres_add_text(&parameters, row.reason);
+    det_postgres_add_number(&parameters, row.lost);
+    r = run_change(base, &change, true);
+    *ret_is_new = r == 0;
+    return r == DET_ERR_EXISTS ? 0 : r;
+}
+
 /* Lists. */
 
 struct listing {
@@ -321,6 +348,7 @@ static void send_forget(struct postgres_exchange *exchange, void *context)
     struct postgres_parameters parameters = { 0 };
 
     det_postgres_add_number(&parameters, forgetting->ended_before);
+    det_postgres_add_number(&parameters, DET_JOBS_FORGOTTEN_AT_ONCE);
     det_postgres_ask(exchange, POSTGRES_JOB_FORGET, &parameters);
 }
 
@@ -334,10 +362,20 @@ static int take_forget(struct postgres_exchange *exchange, void *context)
 static int postgres_forget(struct det_store *base, det_time ended_before, uint64_t *ret)
 {
     struct postgres_store *store = postgres_store_of(base);
-    struct forgetting forgetting = { ended_before, ret };
+    uint64_t count = 0;
+    struct forgetting forgetting = { ended_before, &count };
     const struct postgres_job job = { send_forget, take_forget, &forgetting, true, 0 };
+    int r;
 
-    return store->is_read_only ? DET_ERR_READ_ONLY : det_postgres_run(store, &job, NULL);
+    *ret = 0;
+    if (store->is_read_only)
+        return DET_ERR_READ_ONLY;
+    /* Where two do this at once, each finds less than there is. */
+    do {
+        r = det_postgres_run(store, &job, NULL);
+        *ret += r == 0 ? count : 0;
+    } while (r == 0 && count > 0);
+    return r;
 }
 
 /* Schedules. */
@@ -355,18 +393,60 @@ static void send_schedule(struct postgres_exchange *exchange, void *context)
     det_postgres_ask(exchange, POSTGRES_SCHEDULE_READ, &parameters);
 }
 
+static struct det_job_schedule read_schedule(const PGresult *rows, int row)
+{
+    return (struct det_job_schedule){
+        .next_at = det_postgres_number(rows, row, 0),
+        .last_at = det_postgres_number(rows, row, 1),
+        .token = (uint64_t)det_postgres_number(rows, row, 2),
+    };
+}
+
 static int take_schedule(struct postgres_exchange *exchange, void *context)
 {
     struct det_job_schedule *ret = ((struct looking *)context)->ret;
     const PGresult *row = exchange->results[0];
 
-    *ret = (struct det_job_schedule){ 0 };
-    if (PQntuples(row) == 0)
-        return 0;
-    ret->next_at = det_postgres_number(row, 0, 0);
-    ret->last_at = det_postgres_number(row, 0, 1);
-    ret->token = (uint64_t)det_postgres_number(row, 0, 2);
+    *ret = PQntuples(row) ? read_schedule(row, 0) : (struct det_job_schedule){ 0 };
     return 0;
+}
+
+struct schedule_listing {
+    int (*visit)(void *context, const char *name, const struct det_job_schedule *schedule);
+    void *context;
+};
+
+static void send_schedules(struct postgres_exchange *exchange, void *context)
+{
+    const struct postgres_parameters none = { 0 };
+
+    (void)context;
+    det_postgres_ask(exchange, POSTGRES_SCHEDULE_LIST, &none);
+}
+
+static int take_schedules(struct postgres_exchange *exchange, void *context)
+{
+    const struct schedule_listing *listing = context;
+    const PGresult *rows = exchange->results[0];
+    int r = 0;
+
+    for (int i = 0; r == 0 && i < PQntuples(rows); i++) {
+        struct det_job_schedule schedule = read_schedule(rows, i);
+
+        r = listing->visit(listing->context, det_postgres_text(rows, i, 3), &schedule);
+    }
+    return r;
+}
+
+static int postgres_schedules(
+    struct det_store *base,
+    int (*visit)(void *context, const char *name, const struct det_job_schedule *schedule),
+    void *context)
+{
+    struct schedule_listing listing = { visit, context };
+    const struct postgres_job job = { send_schedules, take_schedules, &listing, true, 0 };
+
+    return det_postgres_run(postgres_store_of(base), &job, NULL);
 }
 
 static int postgres_schedule(struct det_store *base, const char *name, struct det_job_schedule *ret)
@@ -406,6 +486,8 @@ const struct det_job_ops det_postgres_jobs = {
     .list = postgres_list,
     .change = postgres_change,
     .forget = postgres_forget,
+    .restore = postgres_restore,
+    .schedules = postgres_schedules,
     .schedule = postgres_schedule,
     .fire = postgres_fire,
 };

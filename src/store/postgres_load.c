@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* postgres_load.c - reading an instance: its head and what belongs to it, in one transaction that
- * sees one moment; its answers, its snapshot.
+ * sees one moment; and its snapshot.
  *
  * The history is that of the events that are kept, or that of those behind the snapshot followed by
  * the snapshot's: whichever is longer. Both are right. */
@@ -379,118 +379,25 @@ void det_postgres_release(struct det_store *store, struct det_store_instance *in
     det_postgres_instance_close(postgres_store_of(store), postgres_instance_of(instance));
 }
 
-struct asking {
+struct looking {
     const struct det_store *store;
-    struct postgres_instance *instance;
-    const char *event_id;
-    struct det_store_answer *ret;
-    struct det_store_snapshot *snapshot;
-};
-
-static void send_answer(struct postgres_exchange *exchange, void *context)
-{
-    const struct asking *asking = context;
-    struct postgres_parameters parameters = { 0 };
-
-    det_postgres_add_number(&parameters, asking->instance->key);
-    det_postgres_add_text(&parameters, asking->event_id);
-    det_postgres_ask(exchange, POSTGRES_ANSWER, &parameters);
-}
-
-static int take_answer(struct postgres_exchange *exchange, void *context)
-{
-    const struct asking *asking = context;
-    const PGresult *row = exchange->results[0];
-    uint16_t state;
-    int r, outcome;
-
-    if (PQntuples(row) == 0)
-        return DET_ERR_NOT_FOUND;
-    outcome = det_row_outcome_find(det_postgres_text(row, 0, 0));
-    if (outcome < 0)
-        return DET_ERR_VERSION;
-    r = det_row_state_find(asking->instance->machine, det_postgres_text(row, 0, 1), &state);
-    if (r < 0)
-        return r;
-    *asking->ret = (struct det_store_answer){
-        .outcome = (uint16_t)outcome,
-        .state = state,
-        .sequence = (uint64_t)det_postgres_number(row, 0, 2),
-        .visit = (uint64_t)det_postgres_number(row, 0, 3),
-    };
-    return 0;
-}
-
-int det_postgres_answer(
-    struct det_store *store, struct det_store_instance *instance, const char *event_id,
-    struct det_store_answer *ret)
-{
-    struct asking asking = { store, postgres_instance_of(instance), event_id, ret, NULL };
-    const struct postgres_job job = { send_answer, take_answer, &asking, true, 0 };
-
-    return det_postgres_run(postgres_store_of(store), &job, NULL);
-}
-
-/* What an instance began with. */
-struct starting {
     const struct postgres_instance *instance;
-    struct det_store_start *ret;
+    struct det_store_snapshot *ret;
 };
-
-static void send_start(struct postgres_exchange *exchange, void *context)
-{
-    const struct starting *starting = context;
-    struct postgres_parameters parameters = { 0 };
-
-    det_postgres_add_number(&parameters, starting->instance->key);
-    det_postgres_ask(exchange, POSTGRES_START, &parameters);
-}
-
-static int take_start(struct postgres_exchange *exchange, void *context)
-{
-    const struct starting *starting = context;
-    const struct det_machine *machine = starting->instance->machine;
-    const PGresult *row = exchange->results[0];
-    const char *state;
-    int r;
-
-    if (PQntuples(row) == 0)
-        return DET_ERR_NOT_FOUND;
-    starting->ret->version = (uint32_t)det_postgres_number(row, 0, 1);
-    starting->ret->at = det_postgres_number(row, 0, 4);
-    r = det_row_data_decode(
-        &exchange->connection->store->store, machine, det_postgres_bytes(row, 0, 3),
-        starting->ret->data);
-    if (r < 0)
-        return r;
-    state = det_postgres_renamed(
-        exchange->connection->store, machine, DET_NAME_STATE, det_postgres_number(row, 0, 0),
-        det_postgres_text(row, 0, 2));
-    return det_row_state_find(machine, state, &starting->ret->state);
-}
-
-int det_postgres_start(
-    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret)
-{
-    struct starting starting = { postgres_instance_of(instance), ret };
-    const struct postgres_job job = { send_start, take_start, &starting, true, 0 };
-
-    return det_postgres_run(postgres_store_of(store), &job, NULL);
-}
 
 static void send_snapshot(struct postgres_exchange *exchange, void *context)
 {
-    const struct asking *asking = context;
+    const struct looking *looking = context;
     struct postgres_parameters parameters = { 0 };
 
-    det_postgres_add_number(&parameters, asking->instance->key);
+    det_postgres_add_number(&parameters, looking->instance->key);
     det_postgres_ask(exchange, POSTGRES_SNAPSHOT, &parameters);
 }
 
 static int take_snapshot(struct postgres_exchange *exchange, void *context)
 {
-    const struct asking *asking = context;
-    const struct det_machine *machine = asking->instance->machine;
+    const struct looking *looking = context;
+    const struct det_machine *machine = looking->instance->machine;
     const PGresult *row = exchange->results[0];
     struct det_chain_head head;
     int r;
@@ -499,7 +406,7 @@ static int take_snapshot(struct postgres_exchange *exchange, void *context)
         return DET_ERR_NOT_FOUND;
     head = (struct det_chain_head){
         .machine = machine->name,
-        .id = asking->instance->id,
+        .id = looking->instance->id,
         .version = (uint64_t)det_postgres_number(row, 0, 0),
         .state = det_postgres_text(row, 0, 1),
         .sequence = (uint64_t)det_postgres_number(row, 0, 2),
@@ -511,24 +418,23 @@ static int take_snapshot(struct postgres_exchange *exchange, void *context)
         .reason = det_postgres_text(row, 0, 8),
         .data = det_postgres_bytes(row, 0, 9),
     };
-    asking->snapshot->taken_at = det_postgres_number(row, 0, 12);
+    looking->ret->taken_at = det_postgres_number(row, 0, 12);
     if (!read_hash(det_postgres_bytes(row, 0, 10), &head.hash) ||
-        det_chain_snapshot_checksum(
-            &head, det_postgres_text(row, 0, 11), asking->snapshot->taken_at) !=
+        det_chain_snapshot_checksum(&head, det_postgres_text(row, 0, 11), looking->ret->taken_at) !=
             (uint64_t)det_postgres_number(row, 0, 13))
         return DET_ERR_CORRUPT;
-    asking->snapshot->loaded.history_count = 0;
-    r = give_head(asking->store, machine, &head, &asking->snapshot->loaded);
+    looking->ret->loaded.history_count = 0;
+    r = give_head(looking->store, machine, &head, &looking->ret->loaded);
     if (r == 0)
-        r = det_row_history_read(machine, det_postgres_text(row, 0, 11), &asking->snapshot->loaded);
+        r = det_row_history_read(machine, det_postgres_text(row, 0, 11), &looking->ret->loaded);
     return r;
 }
 
 int det_postgres_snapshot(
     struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret)
 {
-    struct asking asking = { store, postgres_instance_of(instance), NULL, NULL, ret };
-    const struct postgres_job job = { send_snapshot, take_snapshot, &asking, true, 0 };
+    struct looking looking = { store, postgres_instance_of(instance), ret };
+    const struct postgres_job job = { send_snapshot, take_snapshot, &looking, true, 0 };
 
     return det_postgres_run(postgres_store_of(store), &job, NULL);
 }

@@ -60,7 +60,7 @@ static void tables_are_not_made_when_they_must_be_there(void **state)
         "there is no store in the schema");
     refused(
         url, &(struct det_store_options){ .is_read_only = true }, DET_ERR_NOT_FOUND,
-        "there is no store in the schema");
+        "\"detent start FILE.fsm ID --store URL\" makes it");
     free(url);
 }
 
@@ -285,7 +285,8 @@ static void a_definition_must_have_what_is_used(void **state)
         sql(pad->store, "INSERT INTO @definitions VALUES ('pad', 0, 'x', '', 1); "
                         "UPDATE @instances SET state = 'GONE'"));
     assert_int_equal(pad->store->ops->serve(pad->store, pad->machine, &error), DET_ERR_VERSION);
-    assert_non_null(strstr(error.text, "has no state \"GONE\", but the store has: 1 instances"));
+    assert_non_null(
+        strstr(error.text, "has no state \"GONE\", but the store has instances in it: 1;"));
     free(sql(pad->store, "UPDATE @instances SET state = 'A'"));
     free(sql(pad->store, "INSERT INTO @timers VALUES (1, 'later', 'pad', 1, 1, 'LOST', NULL, '')"));
     assert_int_equal(pad->store->ops->serve(pad->store, pad->machine, &error), DET_ERR_VERSION);

@@ -451,8 +451,8 @@ int det_postgres_schema_open(
         if (must_exist || store->is_read_only)
             return det_error_set(
                 reterr, DET_ERR_NOT_FOUND,
-                "there is no store in the schema %s of this database; it is made when it is opened "
-                "for writing",
+                "there is no store in the schema %s of this database; \"detent start FILE.fsm ID "
+                "--store URL\" makes it",
                 store->url.schema);
         r = create(store, creation.has_schema, reterr);
         if (r < 0)

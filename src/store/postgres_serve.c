@@ -25,11 +25,11 @@ static const struct {
     const char *kind, *users;
 } used[] = {
     { NULL, NULL, NULL },
-    { det_machine_find_state, "state", "instances are in it" },
-    { det_machine_find_event, "event", "armed timers send it" },
-    { det_machine_find_effect, "effect", "of them have not ended" },
-    { det_machine_find_timer, "timer", "of them are armed" },
-    { det_machine_find_event, "event", "effects that have not ended were asked for by it" },
+    { det_machine_find_state, "state", "instances in it" },
+    { det_machine_find_event, "event", "armed timers that send it" },
+    { det_machine_find_effect, "effect", "some that have not ended" },
+    { det_machine_find_timer, "timer", "some that are armed" },
+    { det_machine_find_event, "event", "effects that it asked for" },
 };
 
 int det_postgres_definition_fits(
@@ -42,11 +42,11 @@ int det_postgres_definition_fits(
         if (used[kind].find(machine, name) < 0)
             return det_error_set(
                 reterr, DET_ERR_VERSION,
-                "version %u of %s has no %s \"%s\", but the store has: %lld %s; bring the name "
+                "version %u of %s has no %s \"%s\", but the store has %s: %lld; bring the name "
                 "back, or migrate the instances first (\"detent diff\" shows what else is "
                 "stranded)",
-                machine->version, machine->name, used[kind].kind, name,
-                (long long)det_postgres_number(names, i, 2), used[kind].users);
+                machine->version, machine->name, used[kind].kind, name, used[kind].users,
+                (long long)det_postgres_number(names, i, 2));
     }
     return 0;
 }

@@ -108,6 +108,25 @@ static inline int look_up(struct pad *pad, const char *id, struct found *found)
     return r;
 }
 
+/* Sends an event with changes of timers. */
+static inline int with_timers(
+    struct pad *pad, const struct det_store_timer_change *timers, size_t count)
+{
+    begin(pad);
+    add_event(pad, BARE);
+    pad->commit.timers = timers;
+    pad->commit.timer_count = count;
+    return commit(pad);
+}
+
+static inline struct det_store_timer_change timer_change(
+    enum det_store_change_kind kind, uint16_t timer, det_time due, const void *value)
+{
+    return (struct det_store_timer_change){
+        kind, { .timer = timer, .event = SMALL, .visit = 1, .due = due, .value = value }
+    };
+}
+
 /* Another opening of the same store, which is another node, with its own handle of "p". */
 static inline struct pad *neighbour(struct pad *pad, const char *url)
 {

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "lib/proxy.h"
 #include "store/upgrade_cases.h"
 
 /* The frozen store in a schema of its own. */
@@ -225,6 +226,30 @@ static void the_start_behind_which_an_older_program_pruned_is_not_told(void **st
     desk_close(pad);
 }
 
+static void an_upgrade_that_is_not_answered_ends_when_its_time_is_over(void **state)
+{
+    const struct det_store_options options = { .timeout = 2 * DET_SECOND };
+    struct det_test_proxy *proxy = det_test_proxy_open(server);
+    struct det_error error = { 0 };
+    struct det_store *store = NULL;
+    struct old old;
+    char *url;
+
+    (void)state;
+    old_init(&old);
+    url = det_test_proxy_url(proxy, old.url);
+    det_test_proxy_mute(proxy, "CREATE TABLE");
+    assert_int_equal(det_store_open_with(url, &options, &store, &error), DET_ERR_TIMEOUT);
+    assert_true(det_test_proxy_is_mute(proxy));
+    assert_old_schema(&old, "1");
+    old_open(&old);
+    check_old_store(&old.pad);
+    old.pad.store->ops->release(old.pad.store, old.pad.instance);
+    old_deinit(&old);
+    det_test_proxy_close(proxy);
+    free(url);
+}
+
 static void *open_it(void *context)
 {
     struct old *old = context;
@@ -296,6 +321,7 @@ int main(void)
         cmocka_unit_test(an_older_store_that_lacks_more_than_the_upgrade_brings_stays_as_it_was),
         cmocka_unit_test(an_upgrade_that_fails_changes_nothing),
         cmocka_unit_test(the_start_behind_which_an_older_program_pruned_is_not_told),
+        cmocka_unit_test(an_upgrade_that_is_not_answered_ends_when_its_time_is_over),
         cmocka_unit_test(of_those_who_come_at_once_one_upgrades_and_all_go_on),
         cmocka_unit_test(without_memory_a_store_stays_what_it_was),
     };

@@ -161,6 +161,19 @@ static void set_defaults(struct postgres_url *url, const struct det_store_option
         set_session(url, options);
 }
 
+/* What libpq says ends with a part of the URL in quotes, which may have the password in it; only
+ * the name of a parameter may be shown. In other languages there may be other quotes: then it is
+ * left out. */
+static size_t length_shown(const char *said)
+{
+    static const char harmless[] = "invalid URI query parameter";
+    const char *quoted = strstr(said, ": \"");
+
+    if (strncmp(said, harmless, sizeof harmless - 1) == 0)
+        return strnlen(said, 100);
+    return quoted ? (size_t)(quoted - said) : 0;
+}
+
 int det_postgres_url_init(
     struct postgres_url *url, const char *rest, const struct det_store_options *options,
     struct det_error *reterr)
@@ -176,12 +189,11 @@ int det_postgres_url_init(
         return r;
     url->given = PQconninfoParse(text, &said);
     if (!url->given) {
-        /* What libpq says may have the password in it, but for this one. */
-        const char *parameter = said ? strstr(said, "invalid URI query parameter") : NULL;
+        size_t length = said ? length_shown(said) : 0;
 
         r = det_error_set(
-            reterr, DET_ERR_INVALID, "the URL of the store is not one that libpq takes%s%.100s",
-            parameter ? ": " : "", parameter ? parameter : "");
+            reterr, DET_ERR_INVALID, "the URL of the store is not one that libpq takes%s%.*s",
+            length ? ": " : "", (int)length, length ? said : "");
         PQfreemem(said);
         return r;
     }

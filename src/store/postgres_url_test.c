@@ -108,8 +108,8 @@ static void a_url_that_is_wrong_is_refused_in_words_without_its_password(void **
           "63" },
         { "//ann:geheim@h/d?pooler=perhaps", "neither yes nor no" },
         { "//ann:geheim@h/d?colour=red", "invalid URI query parameter: \"colour\"" },
-        { "//ann:geheim%00@h/d", "libpq" },
-        { "//ann:geheim@[h/d", "libpq" },
+        { "//ann:geheim%00@h/d", "libpq takes: forbidden value %00 in percent-encoded value" },
+        { "//ann:geheim@[h/d", "libpq takes: end of string reached when looking for" },
         { "//ann:geheim@h/d?options="
           "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567"
           "8901234567890",

@@ -191,7 +191,8 @@ static uint32_t version_of(struct det_chain_bytes bytes)
     return 0;
 }
 
-/* 1 when the store's user has written it. */
+/* 1 when the store's user has written it. When that failed the bytes may be as good as ever: it is
+ * this program that cannot make them new. */
 static int upcast(
     const struct det_store *store, struct det_upcast *old, const struct det_record *record,
     void *value)
@@ -203,7 +204,9 @@ static int upcast(
         return 0;
     memset(value, 0, record->size);
     r = store->upcast(store->upcast_user, old, value);
-    return r > 0 && det_record_validate(record, value, NULL) < 0 ? DET_ERR_INVALID : r;
+    if (r > 0 && det_record_validate(record, value, NULL) < 0)
+        return DET_ERR_VERSION;
+    return r < 0 && r != DET_ERR_NO_MEMORY ? DET_ERR_VERSION : r;
 }
 
 static int decode(
@@ -213,9 +216,9 @@ static int decode(
     int r;
 
     r = upcast(store, &old, record, value);
-    if (r == 0)
-        r = det_record_decode(record, old.bytes, old.size, value, NULL);
-    return decoded(r > 0 ? 0 : r);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    return decoded(det_record_decode(record, old.bytes, old.size, value, NULL));
 }
 
 int det_row_payload_decode(

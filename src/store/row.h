@@ -44,7 +44,8 @@ DET_MUST_CHECK int det_row_payload_encode(
     struct det_chain_bytes *ret);
 /* The event struct of a kind, whole: its kind and its payload; without bytes the payload is zero.
  * `event` has the machine's event_size. What an older version wrote goes to the store's `upcast`
- * first. DET_ERR_VERSION, DET_ERR_CORRUPT. */
+ * first. DET_ERR_CORRUPT; DET_ERR_VERSION, also when `upcast` failed or what it wrote is not valid;
+ * DET_ERR_NO_MEMORY of `upcast`. */
 DET_MUST_CHECK int det_row_payload_decode(
     const struct det_store *store, const struct det_machine *machine, uint16_t kind,
     struct det_chain_bytes payload, void *event);

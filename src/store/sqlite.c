@@ -85,91 +85,8 @@ static int read_url(struct sqlite_store *store, const char *rest, struct det_err
     return r;
 }
 
-/* Asked of SQLite's own file system, without a descriptor: closing one would give up the locks that
- * another store of this process may have on the file. */
-static bool file_exists(const struct sqlite_store *store)
-{
-    sqlite3_vfs *vfs = sqlite3_vfs_find(store->vfs);
-    int is_there = 0;
-
-    (void)vfs->xAccess(vfs, store->path, SQLITE_ACCESS_EXISTS, &is_there);
-    return is_there != 0;
-}
-
-static int check_place(
-    const struct sqlite_store *store, const struct det_store_options *options,
-    struct det_error *reterr)
-{
-    if (det_path_is_remote(options->world, store->path))
-        return det_error_set(
-            reterr, DET_ERR_UNSUPPORTED,
-            "%s is on a network file system, where locks and syncs cannot be relied on; use a "
-            "local "
-            "disk, or a postgres store to share it",
-            store->path);
-    if ((options->must_exist || options->is_read_only) && !file_exists(store))
-        return det_error_set(
-            reterr, DET_ERR_NOT_FOUND, "%s: there is no such file; create the store first",
-            store->path);
-    return 0;
-}
-
-static int refuse_second(struct sqlite_store *store, struct det_error *reterr)
-{
-    char text[24] = { 0 };
-    int64_t size, holder = 0;
-
-    size = det_file_read(store->store.world, store->lock, 0, text, sizeof text - 1);
-    if (size > 0)
-        (void)det_parse_i64(det_view_of(text, strcspn(text, "\n")), &holder);
-    return det_error_set(
-        reterr, DET_ERR_BUSY,
-        "%s is open for writing in process %lld; stop that, go through it, or open the store for "
-        "reading only",
-        store->path, (long long)holder);
-}
-
-/* The lock file stays when the store is closed: removing it could remove another one's. */
-static int lock_file(struct sqlite_store *store, struct det_error *reterr)
-{
-    struct det_world *world = store->store.world;
-    struct det_buffer text;
-    int r;
-
-    det_buffer_init(&text, store->store.allocator);
-    det_buffer_format(&text, "%s.lock", store->path);
-    r = det_buffer_status(&text);
-    if (r == 0)
-        r = det_file_open(
-            world, det_buffer_text(&text), DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE,
-            &store->lock);
-    if (r < 0)
-        (void)det_error_set(
-            reterr, r,
-            "%s: cannot open its lock file: %s; look after its folder and who may write "
-            "there",
-            store->path, det_error_text(r));
-    else
-        r = det_file_lock(world, store->lock);
-    if (r == DET_ERR_BUSY) {
-        r = refuse_second(store, reterr);
-    } else if (r == 0) {
-        /* For people only: whether it is locked does not depend on what it says. */
-        det_buffer_clear(&text);
-        det_buffer_format(&text, "%lld\n", (long long)det_self_number(world));
-        (void)det_file_truncate(world, store->lock, 0);
-        (void)det_file_write(world, store->lock, 0, det_buffer_text(&text), text.size);
-    } else if (store->lock) {
-        (void)det_error_set(
-            reterr, r, "%s.lock: cannot lock it: %s; use a file system that has locks", store->path,
-            det_error_text(r));
-    }
-    det_buffer_deinit(&text);
-    return r;
-}
-
 /* After a failed sync memory may show what the disk does not have; so what counts is read from the
- * disk. The files stay open, because closing them would give up locks, see file_exists(). */
+ * disk. The files stay open, because closing them would give up locks, see sqlite_place.c. */
 static void forget_cached(struct sqlite_store *store)
 {
     static const char *const suffixes[] = { "", "-wal" };
@@ -218,11 +135,13 @@ static int open_writer(
     struct sqlite_call call;
     int r;
 
-    r = lock_file(store, reterr);
+    r = det_sqlite_lock_file(store, reterr);
     if (r < 0)
         return r;
     forget_cached(store);
     r = det_sqlite_connect(store, true, !options->must_exist, &store->writer, reterr);
+    /* Now there is a file that says for whom it is. */
+    det_file_share(store->store.world, store->lock, store->path);
     if (r == 0)
         r = det_sqlite_schema(store, &store->writer, options, reterr);
     if (r < 0)
@@ -236,7 +155,8 @@ static int open_writer(
     det_sqlite_end(&call);
     if (r < 0)
         return det_error_set(
-            reterr, r, "%s: cannot read its events: %s", store->path, det_error_text(r));
+            reterr, r, "%s: cannot read its events: %s; %s", store->path, det_error_text(r),
+            det_sqlite_remedy(r));
     r = keep_names(store, reterr);
     if (r < 0)
         return r;
@@ -352,7 +272,7 @@ static int open_parts(
 
     r = read_url(store, rest, reterr);
     if (r == 0)
-        r = check_place(store, options, reterr);
+        r = det_sqlite_place(store, options, reterr);
     if (r == 0 && !options->is_read_only)
         r = open_writer(store, options, reterr);
     if (r == 0)

@@ -106,6 +106,7 @@ struct sqlite_store {
     struct sqlite_connection writer; /* database NULL: for reading only */
     struct sqlite_scratch scratch;
     char job_owner[17]; /* which opening this is: what runs under another one runs no more */
+    det_time job_epoch; /* the wall clock when BOOT was 0, as it was when the owner was made */
     int64_t next_position;
     int wal_pages, checkpoint_at; /* how long the log is; how long it may become */
     atomic_bool is_poisoned, checkpoint_wanted;
@@ -126,6 +127,19 @@ static inline struct sqlite_instance *sqlite_instance_of(struct det_store_instan
 {
     return (struct sqlite_instance *)(void *)instance;
 }
+
+/* sqlite_place.c */
+
+/* Whether there is something, and not an empty file, at the path with this behind it. */
+bool det_sqlite_is_there(const struct sqlite_store *store, const char *suffix);
+/* Whether this process may make files beside the store's. */
+bool det_sqlite_folder_is_ours(const struct sqlite_store *store);
+/* Whether a store can be there, or is, if it must be. */
+DET_MUST_CHECK int det_sqlite_place(
+    const struct sqlite_store *store, const struct det_store_options *options,
+    struct det_error *reterr);
+/* The lock file stays when the store is closed: removing it could remove another one's. */
+DET_MUST_CHECK int det_sqlite_lock_file(struct sqlite_store *store, struct det_error *reterr);
 
 /* sqlite_connection.c */
 

@@ -39,6 +39,13 @@ static int tell(
                                      .text = text });
 }
 
+/* What is too damaged to be read is a finding, and the rest is looked at. */
+static int excuse(
+    const struct checking *checking, const struct subject *subject, int r, const char *text)
+{
+    return r == DET_ERR_CORRUPT ? tell(checking, subject, 0, text) : r;
+}
+
 static int check_file(const struct checking *checking)
 {
     struct sqlite_call call;
@@ -53,8 +60,7 @@ static int check_file(const struct checking *checking)
             break;
     }
     det_sqlite_end(&call);
-    /* A file that is too damaged to be checked is a finding too. */
-    return r == DET_ERR_CORRUPT ? tell(checking, NULL, 0, "the file cannot be checked") : r;
+    return excuse(checking, NULL, r, "the file cannot be checked");
 }
 
 static bool equal(const struct det_chain_hash *a, const struct det_chain_hash *b)
@@ -265,9 +271,10 @@ static int check_next(struct checking *checking, int64_t *key)
         *key = row.key;
         subject.last_event = det_sqlite_get_number(&call, 15);
         if (r == 0)
-            r = check_instance(checking, &subject);
-        else if (r == DET_ERR_CORRUPT)
-            r = tell(checking, &subject, 0, "the head cannot be read");
+            r = excuse(
+                checking, &subject, check_instance(checking, &subject), "not all can be read");
+        else
+            r = excuse(checking, &subject, r, "the head cannot be read");
         r = r == 0 ? 1 : r;
     }
     det_sqlite_end(&call);
@@ -285,6 +292,15 @@ static int count(const struct checking *checking, enum sqlite_statement statemen
         *ret = (uint64_t)det_sqlite_get_number(&call, 0);
     det_sqlite_end(&call);
     return r < 0 ? r : 0;
+}
+
+/* What cannot be counted is told where it is read. */
+static int excuse_count(int r, uint64_t *ret)
+{
+    if (r != DET_ERR_CORRUPT)
+        return r;
+    *ret = 0;
+    return 0;
 }
 
 static int check_orphans(const struct checking *checking)
@@ -307,10 +323,14 @@ static int check_orphans(const struct checking *checking)
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < sizeof tables / sizeof tables[0]; i++) {
+        found = 0;
         r = count(checking, tables[i].statement, &found);
         if (i == 0)
             strangers = found;
-        if (r == 0 && found) {
+        if (r == DET_ERR_CORRUPT) {
+            (void)snprintf(text, sizeof text, "not all %s can be read", tables[i].name);
+            r = tell(checking, NULL, 0, text);
+        } else if (r == 0 && found) {
             (void)snprintf(
                 text, sizeof text, "%llu %s belong to no instance", (unsigned long long)found,
                 tables[i].name);
@@ -318,8 +338,8 @@ static int check_orphans(const struct checking *checking)
         }
     }
     if (r == 0)
-        r = count(checking, STATEMENT_EVENT_COUNT, &events);
-    if (r == 0 && events - strangers > checking->chained) {
+        r = excuse_count(count(checking, STATEMENT_EVENT_COUNT, &events), &events);
+    if (r == 0 && events > strangers && events - strangers > checking->chained) {
         (void)snprintf(
             text, sizeof text, "%llu events are not in the chain of their instance",
             (unsigned long long)(events - strangers - checking->chained));
@@ -337,13 +357,15 @@ static int check_all(
 
     r = check_file(checking);
     if (r == 0)
-        r = count(checking, STATEMENT_INSTANCE_COUNT, &total);
+        r = excuse_count(count(checking, STATEMENT_INSTANCE_COUNT, &total), &total);
     if (r != 0)
         return r;
     while ((r = check_next(checking, &key)) == 1) {
+        done++;
         if (progress)
-            progress(checking->context, ++done, total);
+            progress(checking->context, done, total > done ? total : done);
     }
+    r = excuse(checking, NULL, r, "not all instances can be read");
     return r != 0 ? r : check_orphans(checking);
 }
 

@@ -130,28 +130,106 @@ static int set_up(struct sqlite_store *store, sqlite3 *database, bool can_write)
     return sqlite3_exec(database, text, NULL, NULL, NULL);
 }
 
+static int open_at(
+    struct sqlite_store *store, const char *place, int flags, struct sqlite_connection *connection)
+{
+    int code;
+
+    code = sqlite3_open_v2(place, &connection->database, flags, store->vfs);
+    return code == SQLITE_OK
+               ? set_up(store, connection->database, (flags & SQLITE_OPEN_READWRITE) != 0)
+               : code;
+}
+
+/* "file:orders.db?immutable=1", with what means something there as %25. */
+static void write_uri(const char *path, struct det_buffer *text)
+{
+    det_buffer_append_text(text, path[0] == '/' ? "file://" : "file:");
+    for (; *path; path++) {
+        if (strchr("%?#", *path))
+            det_buffer_format(text, "%%%02X", (unsigned)*path);
+        else
+            det_buffer_append_char(text, *path);
+    }
+    det_buffer_append_text(text, "?immutable=1");
+}
+
+/* The file without a log. */
+static int open_alone(struct sqlite_store *store, int flags, struct sqlite_connection *connection)
+{
+    struct det_buffer text;
+    int code = SQLITE_NOMEM;
+
+    (void)sqlite3_close(connection->database);
+    connection->database = NULL;
+    det_buffer_init(&text, store->store.allocator);
+    write_uri(store->path, &text);
+    if (det_buffer_status(&text) == 0)
+        code = open_at(store, det_buffer_text(&text), flags | SQLITE_OPEN_URI, connection);
+    det_buffer_deinit(&text);
+    return code;
+}
+
+/* To read a file that has a log, SQLite makes files beside it, and this process may not. */
+static bool is_shut_out(const struct sqlite_store *store, int code)
+{
+    return ((code & 0xff) == SQLITE_READONLY || (code & 0xff) == SQLITE_CANTOPEN) &&
+           !det_sqlite_folder_is_ours(store);
+}
+
+/* The file alone is all there is when nothing is in the log and nobody has it open. */
+static int open_to_read(
+    struct sqlite_store *store, int flags, struct sqlite_connection *connection,
+    struct det_error *reterr)
+{
+    int code;
+
+    flags |= SQLITE_OPEN_READONLY;
+    code = open_at(store, store->path, flags, connection);
+    if (code != SQLITE_OK && is_shut_out(store, code)) {
+        if (det_sqlite_is_there(store, "-wal"))
+            return det_error_set(
+                reterr, DET_ERR_READ_ONLY,
+                "%s: there are commits in %s-wal, and to read them this process would have to "
+                "write to the folder; read it as one who may",
+                store->path, store->path);
+        if (!det_sqlite_is_there(store, "-shm"))
+            code = open_alone(store, flags, connection);
+    }
+    if (code == SQLITE_OK)
+        return 0;
+    return det_sqlite_explain(store, connection->database, code, "open it", reterr);
+}
+
+static int open_to_write(
+    struct sqlite_store *store, int flags, struct sqlite_connection *connection,
+    struct det_error *reterr)
+{
+    int code;
+
+    code = open_at(store, store->path, flags | SQLITE_OPEN_READWRITE, connection);
+    if (code == SQLITE_OK)
+        return 0;
+    return det_sqlite_explain(store, connection->database, code, "open it", reterr);
+}
+
 int det_sqlite_connect(
     struct sqlite_store *store, bool can_write, bool can_create,
     struct sqlite_connection *connection, struct det_error *reterr)
 {
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
-    int code;
+    int r;
 
-    if (can_write)
-        flags |= SQLITE_OPEN_READWRITE | (can_create ? SQLITE_OPEN_CREATE : 0);
-    else
-        flags |= SQLITE_OPEN_READONLY;
     connection->allocator = store->store.allocator;
     connection->store = &store->store;
     det_buffer_init(&connection->values, store->store.allocator);
-    code = sqlite3_open_v2(store->path, &connection->database, flags, store->vfs);
-    if (code == SQLITE_OK)
-        code = set_up(store, connection->database, can_write);
-    if (code == SQLITE_OK)
-        return 0;
-    det_sqlite_explain(store, connection->database, code, "open it", reterr);
-    det_sqlite_disconnect(connection);
-    return det_sqlite_error(code);
+    if (can_write)
+        r = open_to_write(store, flags | (can_create ? SQLITE_OPEN_CREATE : 0), connection, reterr);
+    else
+        r = open_to_read(store, flags, connection, reterr);
+    if (r < 0)
+        det_sqlite_disconnect(connection);
+    return r;
 }
 
 void det_sqlite_disconnect(struct sqlite_connection *connection)

@@ -4,7 +4,8 @@
 /* sqlite_jobs.c - jobs and schedules in the SQLite store: each change alone in its transaction.
  *
  * One process has the file. So what runs under another owner than this opening's belongs to a
- * process that is gone, and need not lapse. */
+ * process that is gone, and need not lapse; and what runs under its own does so by a clock that
+ * nobody sets. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,8 @@ struct change {
     const struct det_job_end *end;
     const struct det_job_firing *firing;
     const struct det_job_change *by_hand;
+    const struct det_job_row *row;
+    bool *ret_is_new;
     uint64_t key, *ret_count;
     uint32_t token;
     det_time at; /* a span, or a time */
@@ -33,6 +36,25 @@ struct change {
 static det_time now_of(const struct sqlite_store *store)
 {
     return det_world_now(store->store.world, DET_CLOCK_WALL);
+}
+
+/* Whose claims those of this opening are. */
+static const char *owner_of(struct sqlite_store *store)
+{
+    if (!store->job_owner[0]) {
+        (void)snprintf(
+            store->job_owner, sizeof store->job_owner, "%016llx",
+            (unsigned long long)det_world_random_u64(store->store.world));
+        store->job_epoch = now_of(store) - det_world_now(store->store.world, DET_CLOCK_BOOT);
+    }
+    return store->job_owner;
+}
+
+/* For claims, which are all of this opening: the wall clock as if nobody had set it since. */
+static det_time steady_of(struct sqlite_store *store)
+{
+    (void)owner_of(store);
+    return store->job_epoch + det_world_now(store->store.world, DET_CLOCK_BOOT);
 }
 
 static int changed_rows(const struct sqlite_store *store)
@@ -113,6 +135,44 @@ static int sqlite_put(
     return run(sqlite_store_of(base), put_step, &(struct change){ .put = put, .ret_place = ret });
 }
 
+static int restore_step(struct sqlite_store *store, void *context)
+{
+    struct change *change = context;
+    const struct det_job_row *row = change->row;
+    struct sqlite_call call;
+    int r;
+
+    det_sqlite_call(&store->writer, STATEMENT_JOB_RESTORE, &call);
+    det_sqlite_text(&call, row->queue);
+    det_sqlite_text(&call, row->id);
+    det_sqlite_text(&call, row->task);
+    det_sqlite_bytes(
+        &call, (struct det_chain_bytes){ row->body_size ? row->body : "", row->body_size });
+    det_sqlite_text(&call, det_jobs_state_name(row->state));
+    det_sqlite_number(&call, row->due_at);
+    det_sqlite_number(&call, row->attempts);
+    det_sqlite_number(&call, row->submitted_at);
+    det_sqlite_number(&call, row->ended_at);
+    det_sqlite_text(&call, row->reason);
+    det_sqlite_number(&call, row->lost);
+    r = det_sqlite_run(&call);
+    *change->ret_is_new = r == 0 && changed_rows(store) > 0;
+    return r;
+}
+
+static int sqlite_restore(struct det_store *base, const struct det_job_row *job, bool *ret_is_new)
+{
+    struct det_job_row row;
+    int r;
+
+    r = det_jobs_check_restored(job, &row);
+    if (r < 0)
+        return r;
+    return run(
+        sqlite_store_of(base), restore_step,
+        &(struct change){ .row = &row, .ret_is_new = ret_is_new });
+}
+
 /* Rows: the columns as in JOB_COLUMNS. */
 
 static int read_job(struct sqlite_call *call, struct det_job_row *ret)
@@ -146,18 +206,15 @@ static int put_back(struct sqlite_store *store, const struct change *change, det
 {
     struct sqlite_call call;
 
-    if (!store->job_owner[0])
-        (void)snprintf(
-            store->job_owner, sizeof store->job_owner, "%016llx",
-            (unsigned long long)det_world_random_u64(store->store.world));
     det_sqlite_call(&store->writer, STATEMENT_JOB_PUT_BACK, &call);
     det_sqlite_text(&call, change->claim->queue);
     det_sqlite_number(&call, now);
-    det_sqlite_text(&call, store->job_owner);
+    det_sqlite_text(&call, owner_of(store));
+    det_sqlite_number(&call, steady_of(store));
     return det_sqlite_run(&call);
 }
 
-static int take_first(struct sqlite_store *store, struct change *change, det_time now)
+static int take_first(struct sqlite_store *store, struct change *change)
 {
     struct sqlite_call call;
     struct det_job_row job;
@@ -166,8 +223,8 @@ static int take_first(struct sqlite_store *store, struct change *change, det_tim
     det_sqlite_call(&store->writer, STATEMENT_JOB_TAKE, &call);
     det_sqlite_text(&call, change->claim->queue);
     det_sqlite_number(&call, change->claim->capacity);
-    det_sqlite_number(&call, det_jobs_after(now, change->claim->span));
-    det_sqlite_text(&call, store->job_owner);
+    det_sqlite_number(&call, det_jobs_after(steady_of(store), change->claim->span));
+    det_sqlite_text(&call, owner_of(store));
     r = det_sqlite_step(&call);
     if (r == 0)
         change->refusal = DET_ERR_NOT_FOUND;
@@ -180,13 +237,14 @@ static int take_first(struct sqlite_store *store, struct change *change, det_tim
     return r;
 }
 
-static int find_next(struct sqlite_store *store, const struct change *change)
+static int find_next(struct sqlite_store *store, const struct change *change, det_time now)
 {
     struct sqlite_call call;
     int r;
 
     det_sqlite_call(&store->writer, STATEMENT_JOB_NEXT, &call);
     det_sqlite_text(&call, change->claim->queue);
+    det_sqlite_number(&call, now - steady_of(store));
     r = det_sqlite_step(&call);
     *change->ret_next = r > 0 ? det_sqlite_get_number(&call, 0) : DET_NEVER;
     det_sqlite_end(&call);
@@ -201,9 +259,9 @@ static int claim_step(struct sqlite_store *store, void *context)
 
     r = put_back(store, change, now);
     if (r == 0)
-        r = take_first(store, change, now);
+        r = take_first(store, change);
     if (r == 0)
-        r = find_next(store, change);
+        r = find_next(store, change, now);
     return r;
 }
 
@@ -225,7 +283,7 @@ static int sqlite_claim(
 static int renew_step(struct sqlite_store *store, void *context)
 {
     struct change *change = context;
-    det_time now = now_of(store);
+    det_time now = steady_of(store);
     struct sqlite_call call;
     int r;
 
@@ -337,8 +395,11 @@ static int change_step(struct sqlite_store *store, void *context)
     det_sqlite_text(&call, by_hand->queue);
     det_sqlite_text(&call, by_hand->id);
     det_sqlite_number(&call, now_of(store));
-    if (!is_retry)
+    if (!is_retry) {
         det_sqlite_text(&call, reason);
+        det_sqlite_text(&call, owner_of(store));
+        det_sqlite_number(&call, steady_of(store));
+    }
     r = det_sqlite_run(&call);
     if (r == 0 && changed_rows(store) == 0)
         change->refusal = DET_ERR_NOT_FOUND;
@@ -363,6 +424,7 @@ static int forget_step(struct sqlite_store *store, void *context)
 
     det_sqlite_call(&store->writer, STATEMENT_JOB_FORGET, &call);
     det_sqlite_number(&call, change->at);
+    det_sqlite_number(&call, DET_JOBS_FORGOTTEN_AT_ONCE);
     r = det_sqlite_run(&call);
     *change->ret_count = r == 0 ? (uint64_t)changed_rows(store) : 0;
     return r;
@@ -370,9 +432,17 @@ static int forget_step(struct sqlite_store *store, void *context)
 
 static int sqlite_forget(struct det_store *base, det_time ended_before, uint64_t *ret)
 {
-    return run(
-        sqlite_store_of(base), forget_step,
-        &(struct change){ .at = ended_before, .ret_count = ret });
+    uint64_t count;
+    int r;
+
+    *ret = 0;
+    do {
+        r =
+            run(sqlite_store_of(base), forget_step,
+                &(struct change){ .at = ended_before, .ret_count = &count });
+        *ret += r == 0 ? count : 0;
+    } while (r == 0 && count == DET_JOBS_FORGOTTEN_AT_ONCE);
+    return r;
 }
 
 /* Schedules. */
@@ -408,6 +478,35 @@ static int sqlite_schedule(struct det_store *base, const char *name, struct det_
     if (r < 0)
         return r;
     *ret = (struct det_job_schedule){ 0 };
+    return det_sqlite_ask(sqlite_store_of(base), &question);
+}
+
+struct schedule_walk {
+    int (*visit)(void *context, const char *name, const struct det_job_schedule *schedule);
+    void *context;
+};
+
+static int show_schedule(struct sqlite_call *call, void *context)
+{
+    const struct schedule_walk *walk = context;
+    struct det_job_schedule schedule;
+    struct schedule_look look = { NULL, &schedule };
+    const char *name = det_sqlite_get_text(call, 3, false);
+
+    (void)read_schedule(call, &look);
+    if (call->code != SQLITE_OK)
+        return det_sqlite_error(call->code);
+    return walk->visit(walk->context, name, &schedule);
+}
+
+static int sqlite_schedules(
+    struct det_store *base,
+    int (*visit)(void *context, const char *name, const struct det_job_schedule *schedule),
+    void *context)
+{
+    struct schedule_walk walk = { visit, context };
+    const struct sqlite_question question = { STATEMENT_SCHEDULE_LIST, NULL, show_schedule, &walk };
+
     return det_sqlite_ask(sqlite_store_of(base), &question);
 }
 
@@ -456,6 +555,8 @@ const struct det_job_ops det_sqlite_jobs = {
     .list = sqlite_list,
     .change = sqlite_change,
     .forget = sqlite_forget,
+    .restore = sqlite_restore,
+    .schedules = sqlite_schedules,
     .schedule = sqlite_schedule,
     .fire = sqlite_fire,
 };

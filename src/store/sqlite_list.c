@@ -18,12 +18,11 @@ static const struct used {
     int (*find)(const struct det_machine *machine, const char *name);
     const char *kind, *users;
 } used[] = {
-    { STATEMENT_USED_STATES, det_machine_find_state, "state", "instances are in it" },
-    { STATEMENT_USED_TIMERS, det_machine_find_timer, "timer", "of them are armed" },
-    { STATEMENT_USED_TIMER_EVENTS, det_machine_find_event, "event", "armed timers send it" },
-    { STATEMENT_USED_EFFECTS, det_machine_find_effect, "effect", "of them have not ended" },
-    { STATEMENT_USED_EFFECT_EVENTS, det_machine_find_event, "event",
-      "effects that have not ended were asked for by it" },
+    { STATEMENT_USED_STATES, det_machine_find_state, "state", "instances in it" },
+    { STATEMENT_USED_TIMERS, det_machine_find_timer, "timer", "some that are armed" },
+    { STATEMENT_USED_TIMER_EVENTS, det_machine_find_event, "event", "armed timers that send it" },
+    { STATEMENT_USED_EFFECTS, det_machine_find_effect, "effect", "some that have not ended" },
+    { STATEMENT_USED_EFFECT_EVENTS, det_machine_find_event, "event", "effects that it asked for" },
 };
 
 static int check_used(
@@ -42,11 +41,10 @@ static int check_used(
             continue;
         r = det_error_set(
             reterr, DET_ERR_VERSION,
-            "version %u of %s has no %s \"%s\", but the store has: %lld %s; bring the name back, "
-            "or "
-            "migrate the instances first (\"detent diff\" shows what else is stranded)",
-            machine->version, machine->name, names->kind, name,
-            (long long)det_sqlite_get_number(&call, 1), names->users);
+            "version %u of %s has no %s \"%s\", but the store has %s: %lld; bring the name back, "
+            "or migrate the instances first (\"detent diff\" shows what else is stranded)",
+            machine->version, machine->name, names->kind, name, names->users,
+            (long long)det_sqlite_get_number(&call, 1));
         break;
     }
     det_sqlite_end(&call);

@@ -120,6 +120,7 @@ static void what_is_not_there_is_not_made_by_those_who_only_look(void **state)
         shelf_open_with(&shelf, &(struct det_store_options){ .is_read_only = true }),
         DET_ERR_NOT_FOUND);
     assert_text(&shelf.error, "no such file");
+    assert_text(&shelf.error, "\"detent start FILE.fsm ID --store sqlite:/");
     assert_int_not_equal(access(shelf.path, F_OK), 0);
     assert_int_not_equal(access(lock, F_OK), 0);
     shelf_deinit(&shelf);
@@ -258,12 +259,13 @@ static void a_folder_is_not_a_store(void **state)
     shelf_init(&shelf);
     assert_int_equal(mkdir(shelf.path, 0700), 0);
     assert_int_equal(shelf_open(&shelf), DET_ERR_IO);
-    assert_text(&shelf.error, "Is a directory");
+    assert_text(&shelf.error, "is a folder");
     assert_int_equal(
         shelf_open_with(&shelf, &(struct det_store_options){ .is_read_only = true }), DET_ERR_IO);
+    assert_text(&shelf.error, "is a folder");
     snprintf(shelf.url, sizeof shelf.url, "sqlite:%s/no/folder.db", shelf.folder);
     assert_int_equal(shelf_open(&shelf), DET_ERR_NOT_FOUND);
-    assert_text(&shelf.error, "lock file");
+    assert_text(&shelf.error, "/no is not there");
     shelf_deinit(&shelf);
 }
 
@@ -283,6 +285,101 @@ static void a_file_that_may_not_be_written_is_refused_but_can_be_read(void **sta
     assert_int_equal(
         shelf_open_with(shelf, &(struct det_store_options){ .is_read_only = true }), 0);
     assert_int_equal(shelf_load(shelf, &found), 0);
+    shelf_free(shelf);
+}
+
+static int look(struct det_test_memory *memory, void *argument)
+{
+    struct det_store_options options = { .allocator = &memory->allocator, .is_read_only = true };
+    struct shelf *shelf = argument;
+    struct found found;
+    int r;
+
+    r = shelf_open_with(shelf, &options);
+    if (r == 0)
+        r = shelf_load(shelf, &found);
+    shelf_close(shelf);
+    return r;
+}
+
+static void where_nothing_may_be_written_the_file_is_read_if_it_is_all_there_is(void **state)
+{
+    const struct det_store_options reading = { .is_read_only = true };
+    struct shelf *shelf = shelf_new();
+    char path[300];
+
+    (void)state;
+    shelf_close(shelf);
+    faulty_init();
+    snprintf(shelf->url, sizeof shelf->url, "sqlite:%s?vfs=faulty", shelf->path);
+    faulty.is_shut = true;
+    snprintf(path, sizeof path, "%s-wal", shelf->path);
+    det_test_write_file(path, "", 0);
+    det_test_each_failure(look, shelf);
+    det_test_write_file(path, "something", 9);
+    assert_int_equal(shelf_open_with(shelf, &reading), DET_ERR_READ_ONLY);
+    assert_text(&shelf->error, "commits in");
+    assert_text(&shelf->error, path);
+    /* Somebody has it open. */
+    assert_int_equal(unlink(path), 0);
+    snprintf(path, sizeof path, "%s-shm", shelf->path);
+    det_test_write_file(path, "something", 9);
+    assert_int_equal(shelf_open_with(shelf, &reading), DET_ERR_READ_ONLY);
+    assert_text(&shelf->error, "cannot open it");
+    assert_int_equal(unlink(path), 0);
+    faulty.is_shut = false;
+    shelf_free(shelf);
+}
+
+static int open_result;
+
+static int no_file(struct det_world *world, const char *path, unsigned flags, struct det_file **ret)
+{
+    (void)world;
+    (void)path;
+    (void)flags;
+    (void)ret;
+    return open_result;
+}
+
+static void a_lock_file_that_cannot_be_opened_is_told_with_the_reason(void **state)
+{
+    static const struct {
+        int result;
+        bool is_shut, is_there;
+        int code;
+        const char *words;
+    } cases[] = {
+        { DET_ERR_IO, true, true, DET_ERR_READ_ONLY, ".lock (no permission" },
+        { DET_ERR_IO, true, false, DET_ERR_READ_ONLY, " (no permission" },
+        { DET_ERR_IO, false, false, DET_ERR_READ_ONLY, ".lock (no permission" },
+        { DET_ERR_IO, false, true, DET_ERR_IO, "look after the disk" },
+        { DET_ERR_LIMIT, false, true, DET_ERR_LIMIT, "cannot open its lock file" },
+    };
+    struct det_world *world = det_world_real();
+    const struct det_world_ops *before = world->ops;
+    struct det_world_ops ops = *before;
+    struct shelf *shelf = shelf_new();
+    char lock[300];
+
+    (void)state;
+    shelf_close(shelf);
+    faulty_init();
+    snprintf(shelf->url, sizeof shelf->url, "sqlite:%s?vfs=faulty", shelf->path);
+    snprintf(lock, sizeof lock, "%s.lock", shelf->path);
+    world->ops = &ops;
+    ops.file_open = no_file;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        (void)unlink(lock);
+        if (cases[i].is_there)
+            det_test_write_file(lock, "1", 1);
+        open_result = cases[i].result;
+        faulty.is_shut = cases[i].is_shut;
+        assert_int_equal(shelf_open(shelf), cases[i].code);
+        assert_text(&shelf->error, cases[i].words);
+    }
+    faulty.is_shut = false;
+    world->ops = before;
     shelf_free(shelf);
 }
 
@@ -383,6 +480,8 @@ int main(void)
         cmocka_unit_test(a_large_file_is_checked_in_its_small_tables),
         cmocka_unit_test(a_folder_is_not_a_store),
         cmocka_unit_test(a_file_that_may_not_be_written_is_refused_but_can_be_read),
+        cmocka_unit_test(where_nothing_may_be_written_the_file_is_read_if_it_is_all_there_is),
+        cmocka_unit_test(a_lock_file_that_cannot_be_opened_is_told_with_the_reason),
         cmocka_unit_test(file_systems_that_cannot_be_relied_on_are_refused),
         cmocka_unit_test(without_memory_nothing_is_lost_and_nothing_half_done),
     };

@@ -146,7 +146,7 @@ static int walk_all(struct det_test_memory *memory, void *argument)
     struct scarce scarce = { 0 };
     struct det_store *store = shelf->pad.store;
     const struct det_allocator *before = store->allocator;
-    struct rows rows;
+    struct rows rows = { .stop_at = 0 };
     det_time next;
     int r;
 

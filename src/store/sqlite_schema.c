@@ -320,6 +320,14 @@ static int check_tables(struct sqlite_store *store, sqlite3 *database, struct de
     return r;
 }
 
+/* What SQLite says, without the line that says of which database: there is one. */
+static const char *without_head(const char *said)
+{
+    const char *line = strchr(said, '\n');
+
+    return strncmp(said, "***", 3) == 0 && line ? line + 1 : said;
+}
+
 /* The first complaint of a check, if any. */
 static int quick_check(
     struct sqlite_store *store, sqlite3 *database, const char *text, struct det_error *reterr)
@@ -337,9 +345,8 @@ static int quick_check(
     else if (!said || strcmp(said, "ok") != 0)
         r = det_error_set(
             reterr, DET_ERR_CORRUPT,
-            "%s is damaged: %.120s; take the newest backup, or read what is left with "
-            "\"detent store export\"; nothing was changed",
-            store->path, said ? said : "no memory");
+            "%s is damaged: %.120s; take the newest backup; nothing was changed", store->path,
+            said ? without_head(said) : "no memory");
     (void)sqlite3_finalize(statement);
     return r;
 }

@@ -78,10 +78,10 @@ static void a_definition_that_lacks_a_name_in_use_is_refused_with_the_name(void 
         struct lack lack;
         const char *words;
     } cases[] = {
-        { { .state = true }, "state \"B\", but the store has: 1 instances" },
-        { { .event = true }, "event \"BARE\", but the store has: 1 armed timers" },
-        { { .effect = true }, "effect \"ring\", but the store has: 1 of them" },
-        { { .timer = true }, "timer \"later\", but the store has: 1 of them" },
+        { { .state = true }, "state \"B\", but the store has instances in it: 1;" },
+        { { .event = true }, "event \"BARE\", but the store has armed timers that send it: 1;" },
+        { { .effect = true }, "effect \"ring\", but the store has some that have not ended: 1;" },
+        { { .timer = true }, "timer \"later\", but the store has some that are armed: 1;" },
     };
     struct shelf *shelf = busy_shelf();
     struct det_store *store = shelf->pad.store;

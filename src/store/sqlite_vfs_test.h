@@ -22,6 +22,7 @@ struct faulty {
     bool sync_fails;
     bool is_full;      /* writes that would need new space find none */
     bool is_read_only; /* files open for reading only */
+    bool is_shut;      /* nothing may be written there, and no log be made */
     bool has_failed;
 };
 static struct faulty faulty;
@@ -185,6 +186,8 @@ static inline int faulty_open(
     file->pMethods = NULL;
     if (fails_now())
         return SQLITE_CANTOPEN;
+    if (faulty.is_shut && (flags & SQLITE_OPEN_WAL))
+        return SQLITE_READONLY_DIRECTORY;
     if (faulty.is_read_only && (flags & SQLITE_OPEN_MAIN_DB))
         flags = (flags & ~(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) | SQLITE_OPEN_READONLY;
     ours->real = (sqlite3_file *)(void *)(ours + 1);
@@ -204,6 +207,16 @@ static inline int faulty_delete(sqlite3_vfs *vfs, const char *path, int is_synce
     return below->xDelete(below, path, is_synced);
 }
 
+static inline int faulty_access(sqlite3_vfs *vfs, const char *path, int what, int *ret)
+{
+    sqlite3_vfs *below = faulty_below(vfs);
+
+    *ret = 0;
+    if (faulty.is_shut && what == SQLITE_ACCESS_READWRITE)
+        return SQLITE_OK;
+    return below->xAccess(below, path, what, ret);
+}
+
 /* Registers it, once. */
 static inline void faulty_init(void)
 {
@@ -220,6 +233,7 @@ static inline void faulty_init(void)
     vfs.pAppData = below;
     vfs.xOpen = faulty_open;
     vfs.xDelete = faulty_delete;
+    vfs.xAccess = faulty_access;
     (void)sqlite3_vfs_register(&vfs, 0);
 }
 

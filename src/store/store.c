@@ -54,28 +54,52 @@ static const struct det_store_driver *find_driver(const char *scheme, size_t len
     return NULL;
 }
 
+/* The driver of a URL, and what is behind its colon. */
+static int split_url(
+    const char *url, const struct det_store_driver **ret, const char **ret_rest,
+    struct det_error *reterr)
+{
+    const char *colon = url ? strchr(url, ':') : NULL;
+    char kinds[KINDS_MAX];
+
+    if (!colon)
+        return det_error_set(
+            reterr, DET_ERR_INVALID,
+            "\"%s\" is not the URL of a store; say for example \"sqlite:orders.db\"",
+            url ? url : "");
+    *ret = find_driver(url, (size_t)(colon - url));
+    if (!*ret)
+        return det_error_set(
+            reterr, DET_ERR_UNSUPPORTED, "there is no store of the kind \"%.*s\"; there are %s",
+            (int)(colon - url), url, list_kinds(kinds, sizeof kinds));
+    *ret_rest = colon + 1;
+    return 0;
+}
+
+int det_store_check_url(const char *url, struct det_error *reterr)
+{
+    const struct det_store_driver *driver;
+    const char *rest;
+    int r;
+
+    r = split_url(url, &driver, &rest, reterr);
+    return r < 0 || !driver->check ? r : driver->check(rest, reterr);
+}
+
 int det_store_open_with(
     const char *url, const struct det_store_options *options, struct det_store **ret,
     struct det_error *reterr)
 {
     struct det_store_options filled = options ? *options : (struct det_store_options){ 0 };
     const struct det_store_driver *driver;
-    char kinds[KINDS_MAX];
-    const char *colon;
+    const char *rest;
+    int r;
 
-    colon = url ? strchr(url, ':') : NULL;
-    if (!colon)
-        return det_error_set(
-            reterr, DET_ERR_INVALID,
-            "\"%s\" is not the URL of a store; say for example \"sqlite:orders.db\"",
-            url ? url : "");
-    driver = find_driver(url, (size_t)(colon - url));
-    if (!driver)
-        return det_error_set(
-            reterr, DET_ERR_UNSUPPORTED, "there is no store of the kind \"%.*s\"; there are %s",
-            (int)(colon - url), url, list_kinds(kinds, sizeof kinds));
+    r = split_url(url, &driver, &rest, reterr);
+    if (r < 0)
+        return r;
     filled.world = det_world_or_real(filled.world);
-    return driver->open(colon + 1, &filled, ret, reterr);
+    return driver->open(rest, &filled, ret, reterr);
 }
 
 int det_store_open(const char *url, struct det_store **ret, struct det_error *reterr)

@@ -40,6 +40,9 @@ static void what_is_no_url_or_no_driver_is_refused(void **state)
         assert_int_equal(det_store_open(cases[i].url, &store, &error), cases[i].code);
         assert_int_equal(error.code, cases[i].code);
         assert_true(error.text[0]);
+        /* What is behind the colon of a store in memory is judged when it is opened. */
+        if (!cases[i].url || strcmp(cases[i].url, "memory:x") != 0)
+            assert_int_equal(det_store_check_url(cases[i].url, NULL), cases[i].code);
         assert_null(store);
         assert_int_equal(det_store_open(cases[i].url, &store, NULL), cases[i].code);
     }

@@ -185,16 +185,18 @@ static void run_once(struct durable_runner *runner)
     struct det_job_claim claim = { durable->options.queue, durable->options.width,
                                    durable->options.lease };
     uint64_t seen = det_durable_news(durable);
-    det_time begun = det_world_now(durable->world, DET_CLOCK_BOOT), next = DET_NEVER;
+    det_time begun, next = DET_NEVER;
     int r;
 
+    /* A queue that is never empty has most to forget. */
+    forget_old(durable);
+    begun = det_world_now(durable->world, DET_CLOCK_BOOT);
     r = durable->ops->claim(durable->options.store, &claim, keep_claimed, runner, &next);
     if (r == 0) {
         det_durable_attempt(runner, begun);
         det_durable_wake(durable);
         return;
     }
-    forget_old(durable);
     if (r == DET_ERR_NOT_FOUND && next == DET_NEVER && !durable->options.schedule_count)
         let_go(durable, seen);
     det_durable_wait(

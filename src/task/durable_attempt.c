@@ -28,8 +28,19 @@ static det_time boot(const struct det_durable *durable)
     return det_world_now(durable->world, DET_CLOCK_BOOT);
 }
 
+/* What may be otherwise in a moment. */
+static bool is_passing(int r)
+{
+    return r == DET_ERR_IO || r == DET_ERR_TIMEOUT || r == DET_ERR_BUSY || r == DET_ERR_NO_MEMORY;
+}
+
+static bool is_lost(struct det_store *store)
+{
+    return store->ops->is_lost && store->ops->is_lost(store);
+}
+
 /* Ends the claim. While it is not known whether the store has heard it, it is said again, as long
- * as the claim lasts; behind that the row is done again. */
+ * as the claim lasts and nobody waits for us; behind that the row is done again. */
 static void end_claim(
     struct durable_runner *runner, enum det_job_state state, det_time again_after,
     const char *reason)
@@ -37,16 +48,17 @@ static void end_claim(
     struct det_durable *durable = runner->durable;
     struct det_store *store = durable->options.store;
     struct det_job_end end = { runner->key, runner->job.attempt, state, 0, reason };
-    int r;
+    bool is_last;
 
     if (again_after)
         end.run_at = store->ops->now(store) + again_after;
     do {
-        r = durable->ops->end(store, &end);
-        if (r == 0 || r == DET_ERR_LOCK_LOST)
+        is_last = det_durable_is_stopping(durable);
+        if (!is_passing(durable->ops->end(store, &end)) || is_lost(store))
             return;
-    } while (boot(durable) < runner->lease_end &&
-             det_world_sleep(durable->world, durable->options.lease / 12) == 0);
+        if (!is_last)
+            det_durable_wait(durable, NULL, durable->options.lease / 12);
+    } while (!is_last && boot(durable) < runner->lease_end);
 }
 
 /* The environment of a process: its own, and three of ours. */

@@ -68,12 +68,122 @@ static void work_that_its_process_never_outlives_has_failed(void **state)
     close_world(&world);
 }
 
+static void what_ended_long_ago_is_forgotten_also_when_there_is_always_something_to_do(void **state)
+{
+    struct world world;
+
+    (void)state;
+    open_world(&world, 14, 1);
+    world.kept = DET_HOUR;
+    world.ledger.takes = 10 * DET_MINUTE;
+    start(&world, 0);
+    for (int i = 0; i < JOBS_MAX; i++)
+        assert_int_equal(submit_to(&world.processes[0], i, 0), 0);
+    pass(&world, 5 * DET_HOUR);
+    assert_int_equal(world.ledger.running, 1);
+    assert_int_equal(find(&world, "job-0").count, 0);
+    assert_int_equal(find(&world, "job-28").count, 1);
+    close_world(&world);
+}
+
+/* A store that hears no end: how often it was told, and what it says. */
+static struct deaf {
+    struct det_store_ops ops;
+    struct det_job_ops jobs;
+    unsigned ends;
+    int code;
+    bool is_lost;
+} deaf;
+
+static int deaf_end(struct det_store *store, const struct det_job_end *end)
+{
+    (void)store;
+    (void)end;
+    deaf.ends++;
+    return deaf.code;
+}
+
+static bool deaf_is_lost(struct det_store *store)
+{
+    (void)store;
+    return deaf.is_lost;
+}
+
+static void make_deaf(struct det_store *store)
+{
+    deaf.ops = *store->ops;
+    deaf.jobs = *store->ops->jobs;
+    deaf.jobs.end = deaf_end;
+    deaf.ops.jobs = &deaf.jobs;
+    deaf.ops.is_lost = deaf_is_lost;
+    store->ops = &deaf.ops;
+}
+
+static void open_deaf(struct world *world, int code, bool is_lost)
+{
+    open_world(world, 15, 1);
+    deaf = (struct deaf){ .code = code, .is_lost = is_lost };
+    world->wrap = make_deaf;
+    start(world, 0);
+    assert_int_equal(submit_to(&world->processes[0], 0, 0), 0);
+}
+
+static void an_end_is_told_again_only_while_the_store_may_hear_it(void **state)
+{
+    static const struct {
+        int code;
+        bool is_lost;
+        unsigned least, most;
+    } cases[] = { { DET_ERR_IO, false, 4, 8 },        { DET_ERR_BUSY, false, 4, 8 },
+                  { DET_ERR_NO_MEMORY, false, 4, 8 }, { DET_ERR_IO, true, 1, 1 },
+                  { DET_ERR_CORRUPT, false, 1, 1 },   { DET_ERR_CLOSED, false, 1, 1 } };
+    struct world world;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        open_deaf(&world, cases[i].code, cases[i].is_lost);
+        pass(&world, LEASE / 2);
+        assert_int_equal(world.ledger.done[0], 1);
+        assert_in_range(deaf.ends, cases[i].least, cases[i].most);
+        close_world(&world);
+    }
+}
+
+static void a_store_that_hears_nothing_keeps_nobody_from_closing(void **state)
+{
+    struct world world;
+    det_time before;
+
+    (void)state;
+    open_deaf(&world, DET_ERR_IO, false);
+    world.ledger.takes = DET_HOUR;
+    pass(&world, DET_MINUTE);
+    assert_int_equal(world.ledger.running, 1);
+    before = det_world_now(world.world, DET_CLOCK_MONOTONIC);
+    stop(&world, 0);
+    assert_true(det_world_now(world.world, DET_CLOCK_MONOTONIC) - before < DET_SECOND / 2);
+    assert_int_equal(deaf.ends, 1);
+    close_world(&world);
+    /* Also one that is told again and again already. */
+    open_deaf(&world, DET_ERR_IO, false);
+    pass(&world, DET_SECOND + 50 * DET_MILLISECOND);
+    assert_in_range(deaf.ends, 1, 2);
+    before = det_world_now(world.world, DET_CLOCK_MONOTONIC);
+    stop(&world, 0);
+    assert_true(det_world_now(world.world, DET_CLOCK_MONOTONIC) - before < DET_SECOND / 2);
+    close_world(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_that_nobody_knows_waits_for_who_does),
         cmocka_unit_test(however_often_a_process_is_stopped_its_work_is_done_in_the_end),
         cmocka_unit_test(work_that_its_process_never_outlives_has_failed),
+        cmocka_unit_test(
+            what_ended_long_ago_is_forgotten_also_when_there_is_always_something_to_do),
+        cmocka_unit_test(an_end_is_told_again_only_while_the_store_may_hear_it),
+        cmocka_unit_test(a_store_that_hears_nothing_keeps_nobody_from_closing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,9 @@ struct world {
     struct process processes[PROCESS_MAX];
     const struct det_durable_schedule *schedules;
     size_t schedule_count;
-    bool is_made; /* the work is prepared for each job */
+    bool is_made;                          /* the work is prepared for each job */
+    det_time kept;                         /* 0: as long as it is usual */
+    void (*wrap)(struct det_store *store); /* NULL: it is as it is */
     struct ledger ledger;
 };
 
@@ -123,6 +125,8 @@ static inline void start(struct world *world, unsigned number)
     struct det_error error = { 0 };
 
     process->store = det_shared_node(world->shared);
+    if (world->wrap)
+        world->wrap(process->store);
     assert_int_equal(
         det_tasks_open(
             &(struct det_tasks_options){ .world = world->world }, &process->tasks, &error),
@@ -136,7 +140,8 @@ static inline void start(struct world *world, unsigned number)
                                            .work_count = 1,
                                            .schedules = world->schedules,
                                            .schedule_count = world->schedule_count,
-                                           .lease = LEASE },
+                                           .lease = LEASE,
+                                           .kept = world->kept },
             &process->durable, &error) < 0)
         fail_msg("%s", error.text);
 }

@@ -2,149 +2,7 @@
  * Copyright the detent authors */
 
 /* job_cases.c - jobs and schedules, driver/jobs.h. */
-#include "conform/conform.h"
-
-#define LONG  DET_HOUR
-#define SHORT DET_MILLISECOND
-
-/* A job as it was shown, without its pointers. */
-struct shown {
-    uint64_t key;
-    char queue[DET_JOB_NAME_MAX + 1], id[DET_ID_MAX + 1], task[DET_JOB_NAME_MAX + 1], body[64];
-    char reason[DET_REASON_MAX + 1], owner[DET_OWNER_MAX + 1];
-    size_t body_size;
-    enum det_job_state state;
-    det_time due_at, submitted_at, ended_at;
-    uint32_t attempts, lost;
-};
-
-struct listed {
-    struct shown rows[16];
-    size_t count;
-    int answer;
-};
-
-static int show(void *context, const struct det_job_row *job)
-{
-    struct shown *shown = context;
-
-    snprintf(shown->queue, sizeof shown->queue, "%s", job->queue);
-    snprintf(shown->id, sizeof shown->id, "%s", job->id);
-    snprintf(shown->task, sizeof shown->task, "%s", job->task);
-    snprintf(shown->reason, sizeof shown->reason, "%s", job->reason);
-    snprintf(shown->owner, sizeof shown->owner, "%s", job->owner);
-    memcpy(shown->body, job->body, job->body_size < 64 ? job->body_size : 64);
-    shown->key = job->key;
-    shown->body_size = job->body_size;
-    shown->state = job->state;
-    shown->due_at = job->due_at;
-    shown->submitted_at = job->submitted_at;
-    shown->ended_at = job->ended_at;
-    shown->attempts = job->attempts;
-    shown->lost = job->lost;
-    return 0;
-}
-
-static int note(void *context, const struct det_job_row *job)
-{
-    struct listed *listed = context;
-
-    assert_true(listed->count < 16);
-    (void)show(&listed->rows[listed->count++], job);
-    return listed->answer;
-}
-
-static int refuse(void *context, const struct det_job_row *job)
-{
-    (void)context;
-    (void)job;
-    return DET_ERR_CANCELLED;
-}
-
-/* NULL: the driver has none. */
-static const struct det_job_ops *ops_of(void **state)
-{
-    return ((struct box *)*state)->store->ops->jobs;
-}
-
-/* A store that has no jobs has nothing to keep to. */
-#define NEEDS_JOBS(state)   \
-    do {                    \
-        if (!ops_of(state)) \
-            return;         \
-    } while (0)
-
-static uint64_t put_in(struct box *box, const char *queue, const char *id, det_time run_at)
-{
-    struct det_job_put put = { queue, id, "work", "body", 4, run_at };
-    struct det_job_place place = { 0 };
-
-    assert_int_equal(box->store->ops->jobs->put(box->store, &put, &place), 0);
-    assert_true(place.is_new);
-    return place.key;
-}
-
-static uint64_t put(struct box *box, const char *id)
-{
-    return put_in(box, "q", id, 0);
-}
-
-static int claim_of(
-    struct box *box, uint32_t capacity, det_time span, struct shown *ret, det_time *ret_next)
-{
-    struct det_job_claim claim = { "q", capacity, span };
-
-    memset(ret, 0, sizeof *ret);
-    return box->store->ops->jobs->claim(box->store, &claim, show, ret, ret_next);
-}
-
-/* It must be this one. */
-static struct shown claim(struct box *box, uint32_t capacity, det_time span, const char *id)
-{
-    struct shown shown;
-    det_time next;
-
-    assert_int_equal(claim_of(box, capacity, span, &shown, &next), 0);
-    assert_string_equal(shown.id, id);
-    return shown;
-}
-
-static void claim_none(struct box *box, uint32_t capacity)
-{
-    struct shown shown;
-    det_time next;
-
-    assert_int_equal(claim_of(box, capacity, LONG, &shown, &next), DET_ERR_NOT_FOUND);
-}
-
-static int end(struct box *box, const struct shown *job, enum det_job_state state, det_time run_at)
-{
-    struct det_job_end how = { job->key, job->attempts, state, run_at, "why" };
-
-    return box->store->ops->jobs->end(box->store, &how);
-}
-
-static int change(struct box *box, enum det_job_verb verb, const char *id)
-{
-    struct det_job_change how = { verb, "q", id, "by hand" };
-
-    return box->store->ops->jobs->change(box->store, &how);
-}
-
-static struct listed list(struct box *box, const char *queue, uint64_t after, size_t limit)
-{
-    struct det_job_query query = { .queue = queue, .after = after, .limit = limit };
-    struct listed listed = { 0 };
-
-    assert_int_equal(box->store->ops->jobs->list(box->store, &query, note, &listed), 0);
-    return listed;
-}
-
-/* Until a time by the store's clock has passed, which may be a little behind what we think. */
-static void wait_past(struct box *box, det_time until)
-{
-    box_wait(box, until + (box->sim ? 1 : 50 * DET_MILLISECOND));
-}
+#include "conform/jobs.h"
 
 static void a_job_is_kept_as_it_was_put(void **state)
 {
@@ -473,74 +331,6 @@ static void a_list_is_in_the_order_of_keys_and_goes_on_behind_one(void **state)
     assert_int_equal(listed.count, 1);
 }
 
-/* Of those in `state`; NULL: of all ids. */
-static struct listed find(struct box *box, const char *id, enum det_job_state state)
-{
-    struct det_job_query query = { .id = id, .limit = 9, .has_state = true, .state = state };
-    struct listed listed = { 0 };
-
-    assert_int_equal(box->store->ops->jobs->list(box->store, &query, note, &listed), 0);
-    return listed;
-}
-
-static void one_that_has_failed_is_put_again_behind_the_others(void **state)
-{
-    struct box *box = *state;
-    struct shown old, again;
-
-    NEEDS_JOBS(state);
-    put(box, "a");
-    put_in(box, "other", "a", 0);
-    put(box, "b");
-    assert_int_equal(change(box, DET_JOB_RETRY, "a"), DET_ERR_NOT_FOUND);
-    old = claim(box, 1, LONG, "a");
-    assert_int_equal(change(box, DET_JOB_RETRY, "a"), DET_ERR_NOT_FOUND);
-    assert_int_equal(end(box, &old, DET_JOB_FAILED, 0), 0);
-    assert_int_equal(find(box, "a", DET_JOB_FAILED).count, 1);
-    assert_int_equal(change(box, DET_JOB_RETRY, "a"), 0);
-    assert_int_equal(change(box, DET_JOB_RETRY, "a"), DET_ERR_NOT_FOUND);
-    assert_int_equal(find(box, NULL, DET_JOB_FAILED).count, 0);
-    claim(box, 2, LONG, "b");
-    again = claim(box, 2, LONG, "a");
-    assert_true(again.key > old.key);
-    assert_int_equal(again.attempts, 1);
-    assert_int_equal(again.ended_at, 0);
-    assert_string_equal(again.reason, "");
-    assert_string_equal(again.task, "work");
-    assert_int_equal(again.body_size, 4);
-    /* Who had it before has it no more, though it is the first attempt again. */
-    assert_int_equal(end(box, &old, DET_JOB_DONE, 0), DET_ERR_LOCK_LOST);
-    assert_int_equal(
-        box->store->ops->jobs->renew(box->store, old.key, old.attempts, LONG), DET_ERR_LOCK_LOST);
-    assert_int_equal(end(box, &again, DET_JOB_DONE, 0), 0);
-    assert_int_equal(change(box, DET_JOB_RETRY, "a"), DET_ERR_NOT_FOUND);
-}
-
-static void one_that_waits_can_be_cancelled(void **state)
-{
-    struct box *box = *state;
-    struct listed listed;
-
-    NEEDS_JOBS(state);
-    put(box, "a");
-    put(box, "b");
-    put_in(box, "q", "c", box_now(box) + LONG);
-    claim(box, 1, LONG, "a");
-    assert_int_equal(change(box, DET_JOB_CANCEL, "a"), DET_ERR_NOT_FOUND);
-    assert_int_equal(change(box, DET_JOB_CANCEL, "nobody"), DET_ERR_NOT_FOUND);
-    assert_int_equal(change(box, DET_JOB_CANCEL, "b"), 0);
-    assert_int_equal(change(box, DET_JOB_CANCEL, "c"), 0);
-    assert_int_equal(change(box, DET_JOB_CANCEL, "c"), DET_ERR_NOT_FOUND);
-    assert_int_equal(change(box, DET_JOB_CANCEL, "no id"), DET_ERR_INVALID);
-    listed = find(box, NULL, DET_JOB_FAILED);
-    assert_int_equal(listed.count, 2);
-    assert_string_equal(listed.rows[1].id, "c");
-    assert_string_equal(listed.rows[1].reason, "by hand");
-    assert_int_equal(listed.rows[1].due_at, 0);
-    assert_true(listed.rows[1].ended_at > 0);
-    claim_none(box, 2);
-}
-
 static void a_schedule_is_fired_by_one_of_those_who_saw_it(void **state)
 {
     struct box *box = *state;
@@ -642,12 +432,14 @@ static void a_store_for_reading_changes_no_jobs(void **state)
     struct det_job_firing firing = { .name = "s" };
     struct det_job_end how = { 1, 1, DET_JOB_DONE, 0, NULL };
     struct det_job_change by_hand = { DET_JOB_CANCEL, "q", "a", NULL };
+    struct det_job_row row = { .queue = "q", .id = "r", .task = "work", .reason = "" };
     struct det_job_place place;
     struct det_store *reader;
     struct det_error error;
     struct shown shown;
     det_time next;
     uint64_t count;
+    bool is_new;
 
     NEEDS_JOBS(state);
     if (!box->driver->has_readers)
@@ -662,6 +454,7 @@ static void a_store_for_reading_changes_no_jobs(void **state)
     assert_int_equal(ops->change(reader, &by_hand), DET_ERR_READ_ONLY);
     assert_int_equal(ops->forget(reader, 1, &count), DET_ERR_READ_ONLY);
     assert_int_equal(ops->fire(reader, &firing), DET_ERR_READ_ONLY);
+    assert_int_equal(ops->restore(reader, &row, &is_new), DET_ERR_READ_ONLY);
     box_close_store(box, reader);
 }
 
@@ -680,8 +473,6 @@ static const struct CMUnitTest jobs[] = {
     CASE(renewals_keep_a_claim),
     CASE(a_claim_that_is_refused_by_its_visitor_does_not_stand),
     CASE(a_list_is_in_the_order_of_keys_and_goes_on_behind_one),
-    CASE(one_that_has_failed_is_put_again_behind_the_others),
-    CASE(one_that_waits_can_be_cancelled),
     CASE(a_schedule_is_fired_by_one_of_those_who_saw_it),
     CASE(what_ran_when_a_process_ended_runs_again),
     CASE(two_openings_share_the_places_of_a_queue),

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import up
 from clients import detent, objects
-from machines import fail_syncs
+from machines import PARCEL, fail_syncs
 from up import Up, check, equal, wait_until
 
 ORDER = """#define FSM_NAME order
@@ -145,6 +145,7 @@ def test_the_output_is_the_same_with_and_without_a_server():
              ("send", "o-1", "ping"), ("send", "o-1", "ship"), ("send", "o-1", "nope"),
              ("send", "o-1", "ping", "--expect", "9"), ("send", "o-1", "expired"),
              ("send", "o-1", "ping", "--id", "p"), ("send", "o-1", "ping", "--id", "p"),
+             ("send", "o-1", "ship", "--id", "p"),
              ("send", "o-9", "ping"), ("send", "o-1", "pay", "--data", '{"cents": 1}'),
              ("cancel", "o-2", "--reason", "enough"), ("cancel", "o-2"), ("send", "o-2", "ping"),
              ("retry", "o-1"), ("start", "parcel", "p-1"), ("cancel", "o-9")]
@@ -181,6 +182,25 @@ if [ -e open ]; then echo '{RECEIPT}'; else echo 'the bank is closed' >&2; exit 
     given = [json.loads(line) for line in Path("inputs").read_text().splitlines()]
     equal([g["attempt"] for g in given], [1, 2, 3, 1])
     equal({g["key"] for g in given}, {"order/o-1/1/0"})
+    one.stop()
+
+
+def test_a_command_that_forgets_its_answer_is_told():
+    script("charge.sh", "exit 0")
+    project("{command: [./charge.sh], attempts: 2, backoff: 10ms..20ms}")
+    one = begin()
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay", *PAY)
+    one.wait_for(r"o-1: charge failed, attempt 2: exit code 0, and its answer names no event that "
+                 r"EFFECT\(charge\) lists; if that is all right, say exits: {0: nothing}")
+    wait_until(lambda: objects("retry", "--list"), "a dead letter")
+    detent("why", "o-1", out="nothing moves it by itself: an effect was given up")
+    one.stop()
+    project("{command: [./charge.sh], exits: {0: nothing}}")
+    one = begin()
+    detent("retry", "o-1")
+    wait_until(lambda: not objects("get", "o-1")[0].get("effects"), "its end")
+    equal(state("o-1"), "charging")
     one.stop()
 
 
@@ -327,6 +347,16 @@ def test_a_file_in_use_is_told():
     one.stop()
 
 
+def test_a_machine_that_is_not_served_is_told():
+    project("{command: ['true']}")
+    one = begin()
+    Path("other.fsm").write_text(PARCEL.replace("parcel", "other"))
+    detent("start", "other.fsm", "n-1", code=3,
+           err="the detent up that has this store does not serve other; add it to detent.yaml, or "
+               "stop it")
+    one.stop()
+
+
 def test_a_store_that_fails_ends_it_with_74():
     project("{command: ['true']}")
     one = begin(env={"ASAN_OPTIONS": "detect_leaks=0"})
@@ -362,6 +392,23 @@ def test_what_is_wrong_in_the_file_is_told_at_its_place():
             done = detent(*words, code=2, err=text)
             check("sesame" not in done.stderr.replace(effect, ""), done.stderr)
     check(not Path("detent.db").exists())
+
+
+def test_all_that_is_wrong_is_told_at_once():
+    project("{command: [./nothing]}\n      send_mail: {command: ['true']}", store="mysql://x/y")
+    Path("two.fsm").write_text(PARCEL)
+    with Path("detent.yaml").open("a") as file:
+        file.write("  parcel: {spec: two.fsm, effects: {fly: {command: ['true']}}}\n"
+                   "  lost: {effects: {}}\n")
+    done = detent("check", "detent.yaml", code=2)
+    for text in ('detent.yaml:2:8: error: there is no store of the kind "mysql"',
+                 "./nothing: there is no such program", "order has no effect 'send_mail'",
+                 "parcel has no effect 'fly'", "lost.fsm: there is no such spec"):
+        equal((text, done.stderr.count(text)), (text, 1))
+    project("{command: ['true']}", store="'postgres://[::1/x'")
+    for words in (("check", "detent.yaml"), ("up",)):
+        detent(*words, code=2, err="detent.yaml:2:8: error: the URL of the store is not one that "
+                                   "libpq takes: ")
 
 
 def test_functions_in_c_are_refused():

@@ -185,6 +185,22 @@ def test_what_has_failed_is_retried_and_what_waits_is_cancelled():
     equal(states()["long"], "failed")
 
 
+def test_what_ran_when_it_was_killed_can_be_cancelled():
+    project()
+    one = begin()
+    submit("ran", sys.executable, "job.py", "ledger", "1000")
+    wait_until(lambda: ledger() == ["ran 1"], "it runs")
+    one.kill()
+    equal(states(), {"ran": "running"})
+    detent("jobs", "cancel", "ran", "--reason", "enough", out="ran: is cancelled")
+    equal(jobs()[0]["reason"], "enough")
+    one = begin()
+    submit("next", "true")
+    wait_until(lambda: states() == {"ran": "failed", "next": "done"}, "the next one is done")
+    equal(ledger(), ["ran 1"])
+    one.stop()
+
+
 def test_a_disk_that_fails_ends_it_with_74():
     project()
     one = begin(env={"ASAN_OPTIONS": "detect_leaks=0"})

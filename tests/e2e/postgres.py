@@ -121,6 +121,7 @@ def test_what_a_server_does_better_is_said():
     detent("start", "order.fsm", "o-1", *there)
     detent("store", "backup", "x", *there, code=2, err="pg_dump")
     detent("store", "compact", *there, code=2, err="VACUUM")
+    detent("store", "repair", *there, code=2, err="cannot be repaired by itself; take its backup")
     url = there[1].replace("detent@", "detent:secret@")
     done = detent("get", "o-9", "--store", url, code=3)
     check("secret" not in done.stdout + done.stderr)

@@ -67,7 +67,22 @@ static int shared_fire(struct det_store *store, const struct det_job_firing *fir
     THROUGH(store, fire(inner, firing));
 }
 
+static int shared_restore(struct det_store *store, const struct det_job_row *job, bool *ret)
+{
+    THROUGH(store, restore(inner, job, ret));
+}
+
+static int shared_schedules(
+    struct det_store *store,
+    int (*visit)(void *context, const char *name, const struct det_job_schedule *schedule),
+    void *context)
+{
+    THROUGH(store, schedules(inner, visit, context));
+}
+
 const struct det_job_ops det_shared_jobs = {
+    .restore = shared_restore,
+    .schedules = shared_schedules,
     .put = shared_put,
     .claim = shared_claim,
     .renew = shared_renew,

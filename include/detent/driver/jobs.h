@@ -11,7 +11,8 @@
  *            v       | its time has come                 | again, later
  *          delayed --+ <---------------------------------+
  *
- *   by hand:  failed -- retry --> queued, as if put anew      queued | delayed -- cancel --> failed
+ *   by hand:  failed -- retry --> queued, as if put anew
+ *             queued | delayed | running, and the claim has lapsed -- cancel --> failed
  *
  * Rules
  *   1. What `put` has answered with 0 is durable. An id is put once per queue as long as its row is
@@ -100,7 +101,7 @@ struct det_job_query {
 /* What people do about one that nobody has claimed. */
 enum det_job_verb {
     DET_JOB_RETRY,  /* FAILED: put again, behind all others, with a new key and no attempts yet */
-    DET_JOB_CANCEL, /* QUEUED, DELAYED: has FAILED, for the reason */
+    DET_JOB_CANCEL, /* QUEUED, DELAYED, or its claim has lapsed: has FAILED, for the reason */
 };
 struct det_job_change {
     enum det_job_verb verb;
@@ -142,8 +143,18 @@ struct det_job_ops {
         int (*visit)(void *context, const struct det_job_row *job), void *context);
     /* DET_ERR_NOT_FOUND when there is none, or it is in another state. */
     int (*change)(struct det_store *store, const struct det_job_change *change);
-    /* Deletes those that ended before a time; their ids may be put again. `ret` is how many. */
+    /* Deletes those that ended before a time, some after the other, so that others need not wait
+     * for all; their ids may be put again. `ret` is how many, also when it has failed then. */
     int (*forget)(struct det_store *store, det_time ended_before, uint64_t *ret);
+    /* Puts one that another store had, behind all others, with what is known of it but without its
+     * claim: one that ran is queued. An id that is there is left alone: `ret_is_new` is false.
+     * DET_ERR_INVALID when no store can have had it. */
+    int (*restore)(struct det_store *store, const struct det_job_row *job, bool *ret_is_new);
+    /* All schedules, in the order of their names. `visit` must not call the store. */
+    int (*schedules)(
+        struct det_store *store,
+        int (*visit)(void *context, const char *name, const struct det_job_schedule *schedule),
+        void *context);
     /* A schedule, 0 also when there is none. */
     int (*schedule)(struct det_store *store, const char *name, struct det_job_schedule *ret);
     /* Sets the times of a schedule, and puts the job of the firing, both or nothing.

@@ -324,7 +324,8 @@ struct det_store_ops {
         struct det_store *store, const struct det_machine *machine, size_t limit, size_t *ret);
     /* Leases by name. DET_ERR_LOCKED and who has it; DET_ERR_LOCK_LOST when the token is an older
      * one, when what is to be renewed has lapsed, or what is to be released was. `ret` is as it
-     * stands afterwards, also with these errors. */
+     * stands afterwards, also with these errors. Where the store is shared, the lease "node/" and
+     * `owner` of a node that is gone may be forgotten, with its token. */
     int (*lease)(
         struct det_store *store, const struct det_store_lease_change *change,
         struct det_store_lease *ret);
@@ -384,7 +385,8 @@ struct det_store_ops {
      * `events`, and fills `loaded`, whose data are its own memory and whose reason is that of the
      * row. It is written only if it is what the head was: what the checksum of the row is of, or
      * what the row has but for its checksum. Otherwise DET_ERR_CORRUPT, and nothing is changed;
-     * DET_ERR_EXISTS when the checksum is right. */
+     * DET_ERR_EXISTS when the checksum is right; DET_ERR_READ_ONLY when it would be written, and
+     * the store is open for reading only. */
     int (*repair)(
         struct det_store *store, const struct det_machine *machine, const char *id,
         int (*derive)(
@@ -421,6 +423,8 @@ struct det_store_driver {
     int (*open)(
         const char *rest, const struct det_store_options *options, struct det_store **ret,
         struct det_error *reterr);
+    /* What can be told of `rest` without opening anything: 0 or DET_ERR_INVALID. May be NULL. */
+    int (*check)(const char *rest, struct det_error *reterr);
 };
 
 DET_END

@@ -153,6 +153,9 @@ struct det_world_ops {
     int (*file_lock)(struct det_world *world, struct det_file *file);
     /* What memory holds of the file and need not be written is read from the disk again. A hint. */
     void (*file_forget)(struct det_world *world, struct det_file *file);
+    /* Gives it the owner and the mode of what is at the path, as far as this process may: a file
+     * that stands beside another one is for the same people. */
+    void (*file_share)(struct det_world *world, struct det_file *file, const char *path);
     /* Whether what is at this path, or would be, is known to be on another machine. */
     bool (*path_is_remote)(struct det_world *world, const char *path);
     /* The number of this process. */

@@ -329,6 +329,14 @@ void det_sim_file_forget(struct det_world *world, struct det_file *file)
     (void)file;
 }
 
+/* There is nobody else. */
+void det_sim_file_share(struct det_world *world, struct det_file *file, const char *path)
+{
+    (void)world;
+    (void)file;
+    (void)path;
+}
+
 bool det_sim_path_is_remote(struct det_world *world, const char *path)
 {
     (void)world;

@@ -186,6 +186,7 @@ int det_sim_folder_sync(struct det_world *world, const char *path);
 int det_sim_folder_make(struct det_world *world, const char *path);
 int det_sim_file_lock(struct det_world *world, struct det_file *file);
 void det_sim_file_forget(struct det_world *world, struct det_file *file);
+void det_sim_file_share(struct det_world *world, struct det_file *file, const char *path);
 bool det_sim_path_is_remote(struct det_world *world, const char *path);
 int64_t det_sim_self_number(struct det_world *world);
 

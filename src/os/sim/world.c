@@ -89,6 +89,7 @@ static const struct det_world_ops operations = {
     .folder_make = det_sim_folder_make,
     .file_lock = det_sim_file_lock,
     .file_forget = det_sim_file_forget,
+    .file_share = det_sim_file_share,
     .path_is_remote = det_sim_path_is_remote,
     .self_number = det_sim_self_number,
     .process_start = det_sim_process_start,

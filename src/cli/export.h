@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* export.h - what the files that write an export share: store_export.c, which has the machines and
+ * their instances, and export_jobs.c. */
+#ifndef DET_CLI_EXPORT_H
+#define DET_CLI_EXPORT_H
+
+#include "cli/instance.h"
+#include "cli/seal.h"
+
+struct exporter {
+    struct cli_store *store;
+    FILE *file;
+    struct line line;
+    struct seal seal;
+    const struct det_machine *machine;
+    struct instance *instance;
+    uint64_t instances, events, jobs, schedules;
+    uint64_t total; /* instances, for who looks on; 0: nobody does */
+    uint64_t first; /* the sequence of the first event that is kept; 0: none */
+    uint64_t moves; /* how many of those that are kept changed the state */
+};
+
+/* A line: opens the object of that kind; and seals it and writes it, with an exit code. */
+void export_begin(struct exporter *exporter, const char *kind);
+DET_MUST_CHECK int export_end(struct exporter *exporter);
+
+/* All jobs and schedules of the store; an exit code. */
+DET_MUST_CHECK int export_jobs(struct exporter *exporter);
+
+#endif
