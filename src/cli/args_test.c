@@ -114,6 +114,24 @@ static void it_is_known_where_two_dashes_stood(void **state)
     cli_args_deinit(&args, NULL);
 }
 
+static void a_folder_is_for_all_but_those_that_have_one_of_their_own(void **state)
+{
+    static const struct cli_option own[] = { { "project", 'C', "FOLDER", NULL, "" },
+                                             { NULL, 0, NULL, NULL, NULL } };
+    const struct cli_command remote = { .name = "ask", .options = own };
+    struct cli_args args = read_right(WORDS("x", "-C", "shop"));
+
+    (void)state;
+    assert_string_equal(args.folder, "shop");
+    cli_args_deinit(&args, NULL);
+    assert_int_equal(cli_args_read(&remote, WORDS("-C", "shop"), NULL, &args, NULL), 0);
+    assert_null(args.folder);
+    assert_string_equal(args.values[0], "shop");
+    cli_args_deinit(&args, NULL);
+    assert_string_equal(cli_common_options(&command_drawn)->name, "project");
+    assert_string_equal(cli_common_options(&remote)->name, "json");
+}
+
 static void common_options_are_set_apart(void **state)
 {
     struct cli_args args = read_right(WORDS("x", "--json", "--color", "never"));
@@ -264,6 +282,7 @@ int main(void)
         cmocka_unit_test(letters_may_be_joined),
         cmocka_unit_test(a_dash_and_what_follows_two_dashes_are_operands),
         cmocka_unit_test(it_is_known_where_two_dashes_stood),
+        cmocka_unit_test(a_folder_is_for_all_but_those_that_have_one_of_their_own),
         cmocka_unit_test(common_options_are_set_apart),
         cmocka_unit_test(help_stops_the_reading),
         cmocka_unit_test(a_wrong_word_gets_a_sentence),

@@ -156,7 +156,7 @@ static void on_gone(void *user)
 
 void up_slots_send(struct up *up, struct socket_call *call)
 {
-    const struct det_allocator *allocator = up->output.outer->allocator;
+    const struct det_allocator *allocator;
     struct look *look;
     char why[UP_AWAY_TEXT];
 
@@ -168,6 +168,7 @@ void up_slots_send(struct up *up, struct socket_call *call)
         socket_call_fail(call, DET_ERR_IO, "the store cannot be reached: %s", why);
         return;
     }
+    allocator = up->output.outer->allocator;
     look = DET_NEW(allocator, struct look);
     if (!look) {
         socket_call_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
