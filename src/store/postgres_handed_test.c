@@ -2,18 +2,29 @@
  * Copyright the detent authors */
 
 /* postgres_handed_test.c - what was handed over by the reading side of libpq: PQconsumeInput()
- * sends what is left before it reads. This program stands before two functions of libpq: the one
- * that flushes says that something is left, and the one that reads finds the connection cut when
- * all has gone out. */
+ * sends what is left before it reads. This program stands before three functions of libpq: from the
+ * end of the commit on nothing can be read; the one that flushes says that something is left, and
+ * the one that reads finds the connection cut when all has gone out. */
 #include <dlfcn.h>
 
 #include "store/postgres_test.h"
 
 /* Of <sys/socket.h>, whose send() is another one than that of a pad. */
 int shutdown(int socket, int how);
-#define BOTH_WAYS 2
+enum { READING, BOTH_WAYS = 2 };
 
 static bool is_cut;
+
+/* It sends already; and what the server has answered before a cut could still be read after it. */
+int PQpipelineSync(PGconn *pq)
+{
+    int (*real)(PGconn * pq);
+
+    *(void **)&real = dlsym(RTLD_NEXT, "PQpipelineSync");
+    if (is_cut)
+        assert_int_equal(shutdown(PQsocket(pq), READING), 0);
+    return real(pq);
+}
 
 int PQflush(PGconn *pq)
 {
