@@ -240,7 +240,7 @@ static void an_upgrade_that_is_not_answered_ends_when_its_time_is_over(void **st
     url = det_test_proxy_url(proxy, old.url);
     det_test_proxy_mute(proxy, "CREATE TABLE");
     assert_int_equal(det_store_open_with(url, &options, &store, &error), DET_ERR_TIMEOUT);
-    assert_true(det_test_proxy_is_mute(proxy));
+    assert_true(det_test_proxy_was_mute(proxy));
     assert_old_schema(&old, "1");
     old_open(&old);
     check_old_store(&old.pad);

@@ -27,6 +27,7 @@ struct det_test_proxy {
     _Atomic(uint64_t) at;     /* the number of the byte to be changed, from 1; 0: none */
     _Atomic(unsigned) mask;
     _Atomic(const char *) word; /* NULL, or what makes a connection mute */
+    atomic_bool was_mute;
     atomic_bool is_mute[PAIRS_MAX];
     struct pollfd ends[1 + 2 * PAIRS_MAX]; /* the listener; then near and far of each pair */
     unsigned pair_count;
@@ -73,8 +74,10 @@ static bool is_mute(
 {
     const char *word = atomic_load(&proxy->word);
 
-    if (word && size > 0 && memmem(bytes, (size_t)size, word, strlen(word)))
+    if (word && size > 0 && memmem(bytes, (size_t)size, word, strlen(word))) {
         atomic_store(&proxy->is_mute[number], true);
+        atomic_store(&proxy->was_mute, true);
+    }
     return size > 0 && atomic_load(&proxy->is_mute[number]);
 }
 
@@ -162,12 +165,9 @@ void det_test_proxy_mute(struct det_test_proxy *proxy, const char *word)
     atomic_store(&proxy->word, word);
 }
 
-bool det_test_proxy_is_mute(struct det_test_proxy *proxy)
+bool det_test_proxy_was_mute(struct det_test_proxy *proxy)
 {
-    for (unsigned i = 0; i < PAIRS_MAX; i++)
-        if (atomic_load(&proxy->is_mute[i]))
-            return true;
-    return false;
+    return atomic_load(&proxy->was_mute);
 }
 
 unsigned det_test_proxy_port(const struct det_test_proxy *proxy)

@@ -25,8 +25,8 @@ uint64_t det_test_proxy_passed(struct det_test_proxy *proxy);
 /* From here on, a connection through which this word is sent passes nothing any more, and stays
  * open; NULL: none. The word is not copied. */
 void det_test_proxy_mute(struct det_test_proxy *proxy, const char *word);
-/* Whether there is one that went mute. */
-bool det_test_proxy_is_mute(struct det_test_proxy *proxy);
+/* Whether there is or was one that went mute. */
+bool det_test_proxy_was_mute(struct det_test_proxy *proxy);
 /* free() the URL of the same schema through the proxy. */
 char *det_test_proxy_url(const struct det_test_proxy *proxy, const char *url);
 
