@@ -138,7 +138,9 @@ int raw_postgres_open(
     raw->connection = PQconnectdb(conninfo);
     if (PQstatus(raw->connection) != CONNECTION_OK)
         return fail(raw, NULL, note);
-    (void)snprintf(text, sizeof text, "SET search_path = %s", schema);
+    (void)snprintf(
+        text, sizeof text, "SET search_path = %s; SET plan_cache_mode = force_generic_plan",
+        schema);
     r = run(raw, text, note);
     if (r == 0)
         r = read_rows(raw, note);
