@@ -129,7 +129,7 @@ int raw_postgres_open(
     struct raw_postgres *raw, const char *conninfo, const char *schema, char *note)
 {
     PGresult *result;
-    char text[128];
+    char text[256];
     int r;
 
     memset(raw, 0, sizeof *raw);
@@ -138,8 +138,11 @@ int raw_postgres_open(
     raw->connection = PQconnectdb(conninfo);
     if (PQstatus(raw->connection) != CONNECTION_OK)
         return fail(raw, NULL, note);
+    /* The plans of ours: in tables it has not counted yet the server does not find them itself. */
     (void)snprintf(
-        text, sizeof text, "SET search_path = %s; SET plan_cache_mode = force_generic_plan",
+        text, sizeof text,
+        "SET search_path = %s; SET enable_hashjoin = off; SET enable_mergejoin = off;"
+        " SET enable_seqscan = off; SET jit = off; SET plan_cache_mode = force_generic_plan",
         schema);
     r = run(raw, text, note);
     if (r == 0)
