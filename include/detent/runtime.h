@@ -141,7 +141,10 @@ struct det_runtime_options {
      * has its part, one at least. Those in a memory: store are there all the same, and none of them
      * goes. 0: 100,000 */
     uint32_t instances_max;
-    uint32_t writers; /* threads that carry out what is submitted; 0: 1 */
+    /* Threads that carry out what is submitted, each with the commits of its own. 0: 2 where the
+     * store can have several commits on their way (PostgreSQL), so that while one is on its way to
+     * the disk the next is made; else 1. */
+    uint32_t writers;
     /* Nothing happens by itself: no timer fires and no effect runs, so none needs to be bound. Both
      * stay in the store for a runtime that acts. It has no thread of its own and uses no `loop`;
      * settling is immediate. For tools that send a single event to a store. */

@@ -42,13 +42,13 @@ static void fill_node(struct det_node_options *node)
         node->sweep_jitter_percent = 0;
 }
 
-static void fill_defaults(struct det_runtime_options *options)
+static void fill_defaults(struct det_runtime_options *options, const struct det_store *store)
 {
     or_default(&options->pool_threads, 2);
     or_default(&options->shards, 64);
     or_default(&options->history_kept, 16);
     or_default(&options->instances_max, 100000);
-    or_default(&options->writers, 1);
+    or_default(&options->writers, store->writers > 1 ? 2 : 1);
     or_default_time(&options->hook_deadline, 5 * DET_SECOND);
     or_default_time(&options->send_deadline, 10 * DET_SECOND);
     or_default(&options->effects.attempts_max, 8);
@@ -243,7 +243,7 @@ int det_runtime_open(
 
     det_assert(store);
     filled.world = det_world_or_real(filled.world);
-    fill_defaults(&filled);
+    fill_defaults(&filled, store);
     r = check_options(&filled, store, reterr);
     if (r < 0)
         return r;

@@ -126,6 +126,7 @@ static int open_connections(struct postgres_store *store, uint32_t wanted)
     for (unsigned i = 0; i < store->connection_count; i++)
         store->connections[i].store = store;
     store->writer_count = store->connection_count;
+    store->store.writers = store->writer_count;
     return 0;
 }
 

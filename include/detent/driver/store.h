@@ -411,8 +411,9 @@ struct det_store {
     void *upcast_user;
     det_time event_ids_span; /* answers that are older may be forgotten; 0: none by their age */
     char identity[33];       /* 32 hexadecimal digits: which store this is; "" for one in memory */
-    char owner[33];  /* which node this opening is, new each time; "" where it is not shared */
-    unsigned schema; /* of its tables; 0: it has none */
+    char owner[33];   /* which node this opening is, new each time; "" where it is not shared */
+    unsigned schema;  /* of its tables; 0: it has none */
+    unsigned writers; /* so many commits can be on their way at once; 0: one */
 };
 
 /* A line in src/store/drivers.def names one of these. */
