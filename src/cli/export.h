@@ -9,6 +9,9 @@
 #include "cli/instance.h"
 #include "cli/seal.h"
 
+/* The format that is written, docs/formats/export.md; older ones are read too. */
+#define EXPORT_FORMAT 2
+
 struct exporter {
     struct cli_store *store;
     FILE *file;

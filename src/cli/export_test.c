@@ -312,11 +312,11 @@ static void more_jobs_than_a_page_go_through_an_export(void **state)
     close_shop(&shop);
 }
 
-/* A line of a job, sealed behind its head and before its end. */
-static void write_lines(const char *line)
+/* A line, sealed behind a head and before its end. */
+static void write_lines_behind(const char *head, const char *line)
 {
     const char *const around[] = {
-        "\"kind\":\"store\",\"format\":1",
+        head,
         NULL,
         strstr(line, "schedule")
             ? "\"kind\":\"end\",\"instances\":0,\"events\":0,\"jobs\":0,\"schedules\":1"
@@ -337,6 +337,11 @@ static void write_lines(const char *line)
         line_deinit(&out);
     }
     fclose(file);
+}
+
+static void write_lines(const char *line)
+{
+    write_lines_behind("\"kind\":\"store\",\"format\":1,\"program\":\"0.1\"", line);
 }
 
 static void lines_of_jobs_that_do_not_fit_are_refused(void **state)
@@ -369,6 +374,54 @@ static void lines_of_jobs_that_do_not_fit_are_refused(void **state)
     shop_close(&shop);
 }
 
+/* A program that only knew the first format would pass over jobs. */
+static void an_export_says_that_its_format_has_jobs(void **state)
+{
+    struct shop shop;
+    size_t size;
+    char *text;
+
+    (void)state;
+    open_shop(&shop, 1);
+    assert_int_equal(store_export(&shop.store, path), CLI_OK);
+    text = det_test_read_file(path, &size);
+    assert_ptr_equal(strstr(text, "{\"kind\":\"store\",\"format\":2,"), text);
+    free(text);
+    close_shop(&shop);
+}
+
+static void formats_and_kinds_that_are_not_known_are_refused(void **state)
+{
+    static const struct {
+        const char *head, *line, *text;
+    } cases[] = {
+        { "\"kind\":\"store\",\"format\":3,\"program\":\"9.8\"", "\"kind\":\"job\"",
+          ":1: the export is of format 3, and this program reads those up to 2; import it with the "
+          "program that wrote it, detent 9.8, or a newer one\n" },
+        { "\"kind\":\"store\",\"format\":3", "\"kind\":\"job\"",
+          "with the program that wrote it, or a newer one\n" },
+        { "\"kind\":\"store\"", "\"kind\":\"job\"", ":1: this is no export of a store\n" },
+        { "\"kind\":\"store\",\"format\":2", "\"kind\":\"dream\"",
+          ":2: there is no such kind of line in an export; nothing was imported\n" },
+        { "\"kind\":\"store\",\"format\":2", "\"kind\":\"store\",\"format\":2",
+          ":2: there is no such kind of line" },
+    };
+    struct shop shop;
+
+    (void)state;
+    shop_open_with(&shop, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_lines_behind(cases[i].head, cases[i].line);
+        assert_int_equal(store_import(&shop.store, path), CLI_USAGE);
+        assert_non_null(strstr(shop_said(&shop), cases[i].text));
+    }
+    write_lines_behind(
+        "\"kind\":\"store\",\"format\":2",
+        JOB "\"id\":\"a\",\"body\":\"\",\"state\":\"queued\"" AT);
+    assert_int_equal(store_import(&shop.store, path), CLI_OK);
+    shop_close(&shop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +434,8 @@ int main(void)
         TEST(jobs_and_schedules_go_through_an_export),
         TEST(more_jobs_than_a_page_go_through_an_export),
         TEST(lines_of_jobs_that_do_not_fit_are_refused),
+        TEST(an_export_says_that_its_format_has_jobs),
+        TEST(formats_and_kinds_that_are_not_known_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ static int write_head(struct exporter *exporter)
     const struct cli_store *store = exporter->store;
 
     export_begin(exporter, "store");
-    line_number(&exporter->line, "format", 1);
+    line_number(&exporter->line, "format", EXPORT_FORMAT);
     line_text(&exporter->line, "identity", det_store_identity(store->store));
     line_time(&exporter->line, "exported_at", det_world_now(store->cli->world, DET_CLOCK_WALL));
     line_text(&exporter->line, "program", det_version());
