@@ -39,6 +39,7 @@ struct importing {
     struct det_arena arena; /* of the line, as far as it is not an instance's */
     struct import import;
     uint64_t counts[KIND_COUNT]; /* of the lines that were seen */
+    uint64_t damaged;            /* instances that the export left out */
 };
 
 /* KIND_COUNT: there is no such kind. */
@@ -123,6 +124,7 @@ static int judge_end(struct importing *importing, struct members *members)
 {
     const uint64_t *counts = importing->counts;
 
+    importing->damaged = number_or_0(members, "damaged");
     if (members_number(members, "instances") != counts[KIND_INSTANCE] ||
         members_number(members, "events") != counts[KIND_EVENT] ||
         number_or_0(members, "jobs") != counts[KIND_JOB] ||
@@ -311,8 +313,11 @@ static int take(struct importing *importing)
     return r < 0 && code == CLI_OK ? CLI_FAILURE : code;
 }
 
-static void report(struct cli *cli, const struct import *import)
+static void report(const struct importing *importing)
 {
+    const struct import *import = &importing->import;
+    struct cli *cli = importing->store->cli;
+
     cli_say(
         cli, "%llu instance%s and %llu event%s imported\n", STORE_COUNT(import->instances),
         STORE_COUNT(import->events));
@@ -328,6 +333,10 @@ static void report(struct cli *cli, const struct import *import)
         cli_say(
             cli, "%llu of the jobs and schedules %s there already\n",
             (unsigned long long)import->passed_jobs, import->passed_jobs == 1 ? "was" : "were");
+    if (importing->damaged)
+        cli_say(
+            cli, "%llu damaged instance%s not in the export\n",
+            (unsigned long long)importing->damaged, importing->damaged == 1 ? " is" : "s are");
 }
 
 static int import_file(struct importing *importing, bool is_taken)
@@ -340,7 +349,7 @@ static int import_file(struct importing *importing, bool is_taken)
     if (code == CLI_OK && is_taken) {
         code = take(importing);
         if (code == CLI_OK)
-            report(importing->store->cli, &importing->import);
+            report(importing);
     }
     det_arena_deinit(&importing->arena);
     import_deinit(&importing->import);

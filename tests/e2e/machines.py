@@ -757,7 +757,12 @@ def test_damage_in_one_place_is_told_with_the_place():
     with database() as data:
         data.execute("UPDATE instances SET state = 'nowhere' WHERE id = 'o-2'")
     data.close()
-    detent("store", "export", "x", *STORE, code=1, err="the order behind 'o-1' is damaged")
+    detent("store", "export", "x", *STORE, code=1,
+           err=["order 'o-2' is damaged", "1 instance and 1 event exported",
+                "1 instance was left out"])
+    detent("store", "import", "x", "--store", "sqlite:rest.db",
+           err=["1 instance and 1 event imported", "1 damaged instance is not in the export"])
+    detent("get", "o-1", "--store", "sqlite:rest.db", out="order o-1 is pending")
     detent("store", "verify", *STORE, code=1, out="order o-2: ")
 
 
