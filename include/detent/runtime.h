@@ -341,6 +341,7 @@ struct det_pending_effect {
     uint32_t attempts;
     det_time next; /* wall; of the next attempt */
     int last_error;
+    const char *reason; /* what the last attempt said of that; NULL: nothing */
 };
 DET_API int det_runtime_effects(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,

@@ -142,7 +142,7 @@ static int read_timer(void *context, struct det_view element)
     return verdict(reading->import, &members);
 }
 
-/* A dead one is set, and then declared dead. */
+/* One that is dead, or has a reason, is set, and then declared so. */
 static int read_effect(void *context, struct det_view element)
 {
     const struct reading *reading = context;
@@ -150,6 +150,7 @@ static int read_effect(void *context, struct det_view element)
     struct det_store_effect_change *change = &incoming->effects[incoming->effect_count];
     struct members members;
     unsigned event;
+    bool is_dead;
     int r = open_members(reading->import, &incoming->arena, element, &members);
 
     if (r < 0)
@@ -168,16 +169,20 @@ static int read_effect(void *context, struct det_view element)
             .at = members_time(&members, "at"),
             .attempts = (uint32_t)members_number(&members, "attempts"),
             .last_error = (int)members_signed(&members, "last_error"),
+            .reason = members_text_or_null(&members, "reason"),
             .next = members_time(&members, "next"),
             .data = read_data(incoming, &members),
             .event = read_event_value(incoming, &incoming->arena, &members, event),
         },
     };
     incoming->effect_count++;
-    if (members_bool(&members, "dead")) {
+    is_dead = members_bool(&members, "dead");
+    if (change->effect.reason && strlen(change->effect.reason) > DET_REASON_MAX)
+        members_fail(&members, "reason");
+    if (is_dead || change->effect.reason) {
         change[1] = change[0];
         change[1].kind = DET_STORE_UPDATE;
-        change[1].effect.is_dead = true;
+        change[1].effect.is_dead = is_dead;
         incoming->effect_count++;
     }
     return verdict(reading->import, &members);

@@ -54,6 +54,11 @@ static int take_effect(void *context, const struct det_store_effect *row)
     if (!effect)
         return DET_ERR_NO_MEMORY;
     effect->row = *row;
+    if (row->reason) {
+        effect->row.reason = det_arena_copy(&instance->arena, row->reason);
+        if (!effect->row.reason)
+            return DET_ERR_NO_MEMORY;
+    }
     if (!copy_value(instance, &effect->row.data, det_machine_data(instance->machine)->size) ||
         !copy_value(instance, &effect->row.event, instance->machine->event_size))
         return DET_ERR_NO_MEMORY;

@@ -69,6 +69,9 @@ const char *instance_key(
     char target[INSTANCE_KEY_TEXT]);
 /* "IO" where it is one of ours, else the number. */
 const char *instance_error_text(int code, char target[24]);
+/* Why the last attempt of an effect failed: "ACTION_FAILED: exit code 1", or the error alone. */
+#define INSTANCE_WHY_TEXT (DET_REASON_MAX + 32)
+const char *instance_why(const struct det_store_effect *row, char target[INSTANCE_WHY_TEXT]);
 
 /* As members of an object that is open. */
 void instance_line(struct line *line, const struct instance *instance);

@@ -127,6 +127,7 @@ static void write_effect(struct exporter *exporter, const struct det_store_effec
     line_time(line, "at", row->at);
     line_number(line, "attempts", row->attempts);
     line_signed(line, "last_error", row->last_error);
+    line_text(line, "reason", row->reason);
     line_time(line, "next", row->next);
     line_bool(line, "dead", row->is_dead);
     line_record(line, "data", det_machine_data(machine), row->data, DET_TEXT_REVEAL);

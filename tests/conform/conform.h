@@ -173,6 +173,7 @@ struct image_effect {
     struct det_store_effect row;
     struct parcel_event value;
     struct parcel_data data;
+    char reason[DET_REASON_MAX + 1]; /* that of the row, which is gone; "": none */
 };
 struct image_deferred {
     uint64_t sequence;

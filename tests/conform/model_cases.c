@@ -81,6 +81,8 @@ static void add_timers(struct play *play, struct draft *draft, const struct imag
 
 static void add_effects(struct play *play, struct draft *draft, const struct image *image)
 {
+    static const char *const reasons[] = { NULL, "exit code 1", "\\N {\"caf\xc3\xa9\",'}" };
+
     if (image->effect_count && happens(play, 40)) {
         const struct det_store_effect *row = &image->effects[below(play, image->effect_count)].row;
         bool is_update = row->is_dead || happens(play, 60);
@@ -89,6 +91,7 @@ static void add_effects(struct play *play, struct draft *draft, const struct ima
 
         changed->attempts = (uint32_t)below(play, 9);
         changed->last_error = -(int)below(play, 50);
+        changed->reason = reasons[below(play, sizeof reasons / sizeof *reasons)];
         changed->next = some_due(play);
         changed->is_dead = is_update && happens(play, 40);
     }

@@ -176,7 +176,13 @@ if [ -e open ]; then echo '{RECEIPT}'; else echo 'the bank is closed' >&2; exit 
     one.wait_for("o-1: charge failed, attempt 3: exit code 1: the bank is closed")
     one.wait_for("order *= .*o-1.*charge")
     wait_until(lambda: objects("retry", "--list"), "a dead letter")
-    detent("why", "o-1", out="nothing moves it by itself: an effect was given up")
+    said = "exit code 1: the bank is closed"
+    detent("why", "o-1", out=["nothing moves it by itself: an effect was given up",
+                              "charge was given up after 3 attempts: ACTION_FAILED: exit code 1",
+                              "the bank is closed"])
+    equal(objects("why", "o-1")[0]["effects"][0]["reason"], said)
+    equal(objects("retry", "--list")[0]["reason"], said)
+    detent("retry", "--list", out=said)
     Path("open").touch()
     detent("retry", "o-1", out="order/o-1/1/0: charge is to be tried again")
     one.wait_for("o-1: charging -> paid")
