@@ -333,7 +333,8 @@ int cli_store_open(struct cli *cli, const struct store_wish *wish, struct cli_st
     return code;
 }
 
-bool cli_store_is_unserved(const struct cli_store *store)
+/* Whether nobody has the file open for writing. False also where that cannot be told. */
+static bool is_unlocked(const struct cli_store *store)
 {
     static const char scheme[] = "sqlite:";
     const char *path = store->address + sizeof scheme - 1;
@@ -351,6 +352,15 @@ bool cli_store_is_unserved(const struct cli_store *store)
     is_free = flock(descriptor, LOCK_SH | LOCK_NB) == 0;
     close(descriptor);
     return is_free;
+}
+
+bool cli_store_is_unserved(const struct cli_store *store)
+{
+    uint64_t nodes = 0;
+
+    if (!store->ops->nodes)
+        return is_unlocked(store);
+    return store->ops->nodes(store->store, &nodes) == 0 && nodes == 0;
 }
 
 void cli_store_close(struct cli_store *store)

@@ -94,8 +94,9 @@ DET_MUST_CHECK int cli_store_open_in_turn(
     struct cli *cli, const char *address, const struct det_store_options *options,
     struct det_store **ret, struct det_error *reterr);
 
-/* Whether it is a file that nobody has open for writing. False also where that cannot be told:
- * PostgreSQL, and a lock file that cannot be opened. */
+/* Whether nobody serves it: a file that nobody has open for writing, or a shared store without a
+ * node that is alive. False also where that cannot be told, as with a lock file that cannot be
+ * opened. */
 bool cli_store_is_unserved(const struct cli_store *store);
 
 /* The exit code of an error. */
