@@ -142,9 +142,9 @@ struct det_runtime_options {
      * goes. 0: 100,000 */
     uint32_t instances_max;
     uint32_t writers; /* threads that carry out what is submitted; 0: 1 */
-    /* Nothing happens by itself: no timer fires and no effect runs, so none needs to be bound. Both
-     * stay in the store for a runtime that acts. It has no thread of its own and uses no `loop`;
-     * settling is immediate. For tools that send a single event to a store. */
+    /* Nothing happens by itself, and so no effect needs to be bound: they and the timers are for a
+     * runtime that acts, but for timers that are due when something is sent to their instance: they
+     * go first. No thread, no `loop`; settling is immediate. For tools that send a single event. */
     bool is_passive;
     struct det_effect_policy effects;
     /* The policy of one effect, an index of the machine's; what is zero in it is taken from

@@ -662,6 +662,21 @@ def test_a_lock_is_told_with_its_holder():
     detent("get", "o-1", *STORE)
 
 
+def test_a_timer_that_is_due_is_not_overtaken():
+    shop("o-1", "o-2", "o-3")
+    with database() as data:
+        data.execute("UPDATE timers SET due = 1")
+    detent("send", "o-1", "pay", *STORE, *PAY, code=6)
+    detent("cancel", "o-2", *STORE)
+    for name in ("o-1", "o-2"):
+        done = objects("history", name, *STORE)
+        equal([(o["event"], o["timeout"]) for o in done if o["type"] == "event"][:1],
+              [("expired", True)])
+    detent("get", "o-1", *STORE, out="order o-1 is gone")
+    # Nobody has sent anything to it.
+    detent("get", "o-3", *STORE, out="order o-3 is pending")
+
+
 def test_why_says_that_nobody_serves_the_store():
     shop("o-1", "o-2")
     nobody = "nobody serves this store: start 'detent up', or your program"
