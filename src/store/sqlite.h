@@ -386,6 +386,8 @@ int det_sqlite_migrate(
     size_t count, uint64_t *ret, struct det_error *reterr);
 
 /* sqlite_lease.c */
+/* Who opens the file as the writer is the only one: whoever held something is gone. */
+int det_sqlite_lease_free_all(struct sqlite_store *store);
 int det_sqlite_lease(
     struct det_store *store, const struct det_store_lease_change *change,
     struct det_store_lease *ret);

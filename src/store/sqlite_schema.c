@@ -159,7 +159,8 @@ static const struct tail {
 } tails[] = {
     { "store", ")", NULL },
     { "definitions", ", PRIMARY KEY (machine, version, fingerprint)) WITHOUT ROWID", NULL },
-    { "instances", ", UNIQUE (machine, id))", NULL },
+    { "instances", ", UNIQUE (machine, id))",
+      "CREATE INDEX instances_locked ON instances (lock_until) WHERE lock_until IS NOT NULL" },
     { "events", ")", NULL },
     { "starts", ")", NULL },
     { "snapshots", ")", NULL },

@@ -121,7 +121,7 @@ static void a_store_of_schema_1_that_has_the_tables_is_upgraded_too(void **state
     shelf_close(&shelf);
     shelf_exec(
         &shelf,
-        "DROP TABLE starts; ALTER TABLE jobs DROP COLUMN lost;"
+        "DROP TABLE starts; ALTER TABLE jobs DROP COLUMN lost; DROP INDEX instances_locked;"
         "ALTER TABLE outbox DROP COLUMN reason; ALTER TABLE dead_letters DROP COLUMN reason;"
         "PRAGMA user_version = 1; UPDATE store SET schema = 1");
     assert_int_equal(shelf_open(&shelf), 0);

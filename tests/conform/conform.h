@@ -87,6 +87,8 @@ void box_damage(struct box *box, const char *sql);
 /* Closes the box's own and opens it again; subjects have to be loaded then. A store that is not
  * kept stays open, as it is. */
 void box_reopen(struct box *box);
+/* Whether a reopening frees all locks and leases: where only one may have the store open. */
+bool box_frees_locks(const struct box *box);
 det_time box_now(struct box *box);
 /* Lets the store's clock pass a time. */
 void box_wait(struct box *box, det_time until);

@@ -246,6 +246,8 @@ static void reopen(struct play *play)
         assert_int_equal(box->store->ops->adopt(box->store, box->machine, 7, &adopted), 0);
     for (unsigned i = 0; i < SUBJECTS; i++) {
         play->subjects[i]->store = box->store;
+        if (box_frees_locks(box))
+            play->models[i]->image.lock.expires_at = 0;
         subject_load(play->subjects[i]);
         check_image(play, i);
         check_answers(play, i);

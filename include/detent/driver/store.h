@@ -334,7 +334,7 @@ struct det_store_ops {
     /* Leases by name. DET_ERR_LOCKED and who has it; DET_ERR_LOCK_LOST when the token is an older
      * one, when what is to be renewed has lapsed, or what is to be released was. `ret` is as it
      * stands afterwards, also with these errors. Where the store is shared, the lease "node/" and
-     * `owner` of a node that is gone may be forgotten, with its token. */
+     * `owner` of a node that is gone may be forgotten, with its token; else opening frees them. */
     int (*lease)(
         struct det_store *store, const struct det_store_lease_change *change,
         struct det_store_lease *ret);
