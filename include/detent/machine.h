@@ -29,7 +29,7 @@ DET_BEGIN
 #define DET_GROUPS_MAX  4096 /* of states; and as many of events */
 #define DET_EXTRAS_MAX  8
 #define DET_LIST_MAX    64
-#define DET_REASON_MAX  255 /* bytes of a reason to stop */
+#define DET_REASON_MAX  255 /* bytes of a reason to stop, or to fail */
 #define DET_DELAY_MAX   (3650 * DET_DAY)
 /* The largest event struct of a component (supervise.h), in bytes. */
 #define DET_COMPONENT_EVENT_MAX 512
@@ -81,6 +81,10 @@ struct det_effect_call {
     /* An attempt that fails may set it: so long at least until the next one. Where the backoff is
      * longer that counts; the jitter comes on top of either. */
     det_time retry_after;
+    /* Room for DET_REASON_MAX bytes and a zero byte, or NULL: an attempt that fails may write there
+     * what went wrong, for people. It is kept with the effect, and with a dead letter, and shown:
+     * nothing secret. What is not UTF-8, and control characters, are replaced. */
+    char *reason;
 };
 
 /* What an effect answers; a negative error is a failed attempt and will be tried again. */

@@ -145,9 +145,9 @@ struct det_runtime_options {
      * store can have several commits on their way (PostgreSQL), so that while one is on its way to
      * the disk the next is made; else 1. */
     uint32_t writers;
-    /* Nothing happens by itself: no timer fires and no effect runs, so none needs to be bound. Both
-     * stay in the store for a runtime that acts. It has no thread of its own and uses no `loop`;
-     * settling is immediate. For tools that send a single event to a store. */
+    /* Nothing happens by itself, and so no effect needs to be bound: they and the timers are for a
+     * runtime that acts, but for timers that are due when something is sent to their instance: they
+     * go first. No thread, no `loop`; settling is immediate. For tools that send a single event. */
     bool is_passive;
     struct det_effect_policy effects;
     /* The policy of one effect, an index of the machine's; what is zero in it is taken from
@@ -344,6 +344,7 @@ struct det_pending_effect {
     uint32_t attempts;
     det_time next; /* wall; of the next attempt */
     int last_error;
+    const char *reason; /* what the last attempt said of that; NULL: nothing */
 };
 DET_API int det_runtime_effects(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,

@@ -159,6 +159,8 @@ static int run_binding(
     r = effect_answer(effects, binding, &outcome, ret);
     if (r < 0)
         call->retry_after = outcome.retry_after;
+    if (r < 0 && call->reason)
+        (void)det_text_copy(call->reason, DET_REASON_MAX + 1, outcome.why);
     if (r < 0 && effects->tell)
         effects->tell(effects->user, &(struct effect_failure){ .call = call, .why = outcome.why });
     wipe(&outcome.body);

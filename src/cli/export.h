@@ -9,6 +9,9 @@
 #include "cli/instance.h"
 #include "cli/seal.h"
 
+/* The format that is written, docs/formats/export.md; older ones are read too. */
+#define EXPORT_FORMAT 2
+
 struct exporter {
     struct cli_store *store;
     FILE *file;
@@ -16,10 +19,11 @@ struct exporter {
     struct seal seal;
     const struct det_machine *machine;
     struct instance *instance;
-    uint64_t instances, events, jobs, schedules;
-    uint64_t total; /* instances, for who looks on; 0: nobody does */
-    uint64_t first; /* the sequence of the first event that is kept; 0: none */
-    uint64_t moves; /* how many of those that are kept changed the state */
+    uint64_t lines, instances, events, jobs, schedules;
+    uint64_t damaged; /* instances that are left out */
+    uint64_t total;   /* instances, for who looks on; 0: nobody does */
+    uint64_t first;   /* the sequence of the first event that is kept; 0: none */
+    uint64_t moves;   /* how many of those that are kept changed the state */
 };
 
 /* A line: opens the object of that kind; and seals it and writes it, with an exit code. */

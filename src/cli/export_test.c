@@ -99,9 +99,25 @@ static void what_is_deleted_behind_all_that_was_seen_leaves_no_end_out(void **st
     close_shop(&shop);
 }
 
-static void an_export_that_has_holes_fails_and_says_where(void **state)
+static void import_what_is_left(const char *said)
+{
+    struct instance instance;
+    struct shop target;
+
+    shop_open_with(&target, NULL);
+    shop_advance(&target, DET_DAY);
+    assert_int_equal(store_import(&target.store, path), CLI_OK);
+    assert_string_equal(shop_said(&target), said);
+    assert_int_equal(instance_find(&target.store, "z", &instance), CLI_OK);
+    instance_close(&instance);
+    assert_int_equal(instance_find(&target.store, "long", &instance), CLI_NOT_FOUND);
+    shop_close(&target);
+}
+
+static void an_instance_that_has_holes_is_told_and_left_out(void **state)
 {
     struct shop shop;
+    const char *said;
 
     (void)state;
     open_shop(&shop, 20);
@@ -110,7 +126,51 @@ static void an_export_that_has_holes_fails_and_says_where(void **state)
     race.and = 15;
     race.is_lasting = true;
     assert_int_equal(store_export(&shop.store, path), CLI_FAILURE);
-    assert_non_null(strstr(shop_said(&shop), "order 'long': events are missing"));
+    said = shop_said(&shop);
+    assert_non_null(strstr(said, "order 'long': events are missing, whenever it is read"));
+    assert_non_null(strstr(said, "2 instances and 1 event exported\n"));
+    assert_non_null(strstr(said, "1 instance was left out"));
+    import_what_is_left(
+        "2 instances and 1 event imported\n1 damaged instance is not in the export\n");
+    close_shop(&shop);
+}
+
+/* The damage is seen when it is loaded, when its events are counted, and when they are written. */
+static void a_damaged_instance_is_told_and_left_out(void **state)
+{
+    struct shop shop;
+    const char *said;
+
+    (void)state;
+    for (unsigned place = 0; place < 3; place++) {
+        open_shop(&shop, 20);
+        race.at = 2 + place;
+        race.load_error = place == 0 ? DET_ERR_VERSION : 0;
+        race.error = place == 0 ? 0 : DET_ERR_CORRUPT;
+        assert_int_equal(store_export(&shop.store, path), CLI_FAILURE);
+        said = shop_said(&shop);
+        assert_non_null(strstr(
+            said, place == 0 ? "order 'long' has names that this definition does not know"
+                             : "order 'long' is damaged"));
+        assert_non_null(strstr(said, "2 instances and 1 event exported\n"));
+        import_what_is_left(
+            "2 instances and 1 event imported\n1 damaged instance is not in the export\n");
+        assert_int_equal(remove(path), 0);
+        close_shop(&shop);
+    }
+}
+
+/* What is not damage, but hinders, is no reason to leave anything out. */
+static void an_export_fails_when_the_store_does(void **state)
+{
+    struct shop shop;
+
+    (void)state;
+    open_shop(&shop, 20);
+    race.at = 4;
+    race.error = DET_ERR_IO;
+    assert_int_equal(store_export(&shop.store, path), CLI_FAILURE);
+    assert_null(strstr(shop_said(&shop), "exported"));
     assert_false(cli_is_there(path));
     close_shop(&shop);
 }
@@ -126,7 +186,11 @@ static void an_export_that_cannot_be_written_again_fails_at_once(void **state)
     race.between = 5;
     race.and = 15;
     assert_int_equal(store_export(&shop.store, NULL), CLI_FAILURE);
-    assert_non_null(strstr(shop_said(&shop), "export it to a file"));
+    assert_non_null(strstr(shop_said(&shop), "export it to a file, or again"));
+    race.walk = 0;
+    race.error = DET_ERR_CORRUPT;
+    assert_int_equal(store_export(&shop.store, NULL), CLI_FAILURE);
+    assert_non_null(strstr(shop_said(&shop), "export it to a file, which leaves it out"));
     close_shop(&shop);
 }
 
@@ -312,11 +376,11 @@ static void more_jobs_than_a_page_go_through_an_export(void **state)
     close_shop(&shop);
 }
 
-/* A line of a job, sealed behind its head and before its end. */
-static void write_lines(const char *line)
+/* A line, sealed behind a head and before its end. */
+static void write_lines_behind(const char *head, const char *line)
 {
     const char *const around[] = {
-        "\"kind\":\"store\",\"format\":1",
+        head,
         NULL,
         strstr(line, "schedule")
             ? "\"kind\":\"end\",\"instances\":0,\"events\":0,\"jobs\":0,\"schedules\":1"
@@ -337,6 +401,11 @@ static void write_lines(const char *line)
         line_deinit(&out);
     }
     fclose(file);
+}
+
+static void write_lines(const char *line)
+{
+    write_lines_behind("\"kind\":\"store\",\"format\":1,\"program\":\"0.1\"", line);
 }
 
 static void lines_of_jobs_that_do_not_fit_are_refused(void **state)
@@ -369,18 +438,70 @@ static void lines_of_jobs_that_do_not_fit_are_refused(void **state)
     shop_close(&shop);
 }
 
+/* A program that only knew the first format would pass over jobs. */
+static void an_export_says_that_its_format_has_jobs(void **state)
+{
+    struct shop shop;
+    size_t size;
+    char *text;
+
+    (void)state;
+    open_shop(&shop, 1);
+    assert_int_equal(store_export(&shop.store, path), CLI_OK);
+    text = det_test_read_file(path, &size);
+    assert_ptr_equal(strstr(text, "{\"kind\":\"store\",\"format\":2,"), text);
+    free(text);
+    close_shop(&shop);
+}
+
+static void formats_and_kinds_that_are_not_known_are_refused(void **state)
+{
+    static const struct {
+        const char *head, *line, *text;
+    } cases[] = {
+        { "\"kind\":\"store\",\"format\":3,\"program\":\"9.8\"", "\"kind\":\"job\"",
+          ":1: the export is of format 3, and this program reads those up to 2; import it with the "
+          "program that wrote it, detent 9.8, or a newer one\n" },
+        { "\"kind\":\"store\",\"format\":3", "\"kind\":\"job\"",
+          "with the program that wrote it, or a newer one\n" },
+        { "\"kind\":\"store\"", "\"kind\":\"job\"", ":1: this is no export of a store\n" },
+        { "\"kind\":\"store\",\"format\":2", "\"kind\":\"dream\"",
+          ":2: there is no such kind of line in an export; nothing was imported\n" },
+        { "\"kind\":\"store\",\"format\":2", "\"kind\":\"store\",\"format\":2",
+          ":2: there is no such kind of line" },
+    };
+    struct shop shop;
+
+    (void)state;
+    shop_open_with(&shop, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_lines_behind(cases[i].head, cases[i].line);
+        assert_int_equal(store_import(&shop.store, path), CLI_USAGE);
+        assert_non_null(strstr(shop_said(&shop), cases[i].text));
+    }
+    write_lines_behind(
+        "\"kind\":\"store\",\"format\":2",
+        JOB "\"id\":\"a\",\"body\":\"\",\"state\":\"queued\"" AT);
+    assert_int_equal(store_import(&shop.store, path), CLI_OK);
+    shop_close(&shop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_is_deleted_meanwhile_is_not_in_an_export_and_leaves_no_hole),
         TEST(what_is_deleted_behind_all_that_was_seen_leaves_no_end_out),
-        TEST(an_export_that_has_holes_fails_and_says_where),
+        TEST(an_instance_that_has_holes_is_told_and_left_out),
+        TEST(a_damaged_instance_is_told_and_left_out),
+        TEST(an_export_fails_when_the_store_does),
         TEST(an_export_that_cannot_be_written_again_fails_at_once),
         TEST(what_is_added_meanwhile_is_not_part_of_an_export),
         TEST(an_instance_that_went_on_past_all_its_events_is_loaded_again),
         TEST(jobs_and_schedules_go_through_an_export),
         TEST(more_jobs_than_a_page_go_through_an_export),
         TEST(lines_of_jobs_that_do_not_fit_are_refused),
+        TEST(an_export_says_that_its_format_has_jobs),
+        TEST(formats_and_kinds_that_are_not_known_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,7 @@ static void print_waiting(
     const struct det_store_effect *row)
 {
     const char *name = instance->machine->effects[row->effect].name;
-    char when[INSTANCE_WHEN_TEXT], error[24];
+    char when[INSTANCE_WHEN_TEXT], why[INSTANCE_WHY_TEXT];
 
     if (row->attempts == 0)
         facts_print(
@@ -93,24 +93,22 @@ static void print_waiting(
     else if (row->next <= instance->now)
         facts_print(
             cli, word, "%s is due, after attempt %u failed: %s", name, row->attempts,
-            instance_error_text(row->last_error, error));
+            instance_why(row, why));
     else
         facts_print(
             cli, word, "%s is tried again %s, after attempt %u failed: %s", name,
-            instance_when(row->next, instance->now, when), row->attempts,
-            instance_error_text(row->last_error, error));
+            instance_when(row->next, instance->now, when), row->attempts, instance_why(row, why));
 }
 
 static void print_dead(
     struct cli *cli, const char *word, const struct instance *instance,
     const struct det_store_effect *row)
 {
-    char key[INSTANCE_KEY_TEXT], error[24];
+    char key[INSTANCE_KEY_TEXT], why[INSTANCE_WHY_TEXT];
 
     facts_print(
         cli, word, "%s was given up after %u attempts: %s",
-        instance->machine->effects[row->effect].name, row->attempts,
-        instance_error_text(row->last_error, error));
+        instance->machine->effects[row->effect].name, row->attempts, instance_why(row, why));
     facts_print(
         cli, NULL, "detent retry %s %s", instance->id,
         instance_key(instance->machine, instance->id, row, key));

@@ -62,31 +62,6 @@ static void an_end_is_told_as_one(void **state)
     shop_close(&shop);
 }
 
-/* Changes the one effect of an instance as an attempt would. */
-static void fail_effect(
-    struct shop *shop, const char *id, uint32_t attempts, int error, bool is_dead)
-{
-    struct det_store_effect_change change = { .kind = DET_STORE_UPDATE };
-    struct det_store_commit commit = { .machine = shop->order,
-                                       .id = id,
-                                       .effects = &change,
-                                       .effect_count = 1 },
-                            *one = &commit;
-    struct instance instance;
-
-    assert_int_equal(instance_find(&shop->store, id, &instance), CLI_OK);
-    change.effect = instance.effects->row;
-    change.effect.attempts = attempts;
-    change.effect.last_error = error;
-    change.effect.next = instance.now + 4 * DET_SECOND;
-    change.effect.is_dead = is_dead;
-    commit.instance = instance.loaded.instance;
-    commit.head = &instance.loaded.head;
-    assert_int_equal(shop->store.ops->commit(shop->store.store, &one, 1), 0);
-    assert_int_equal(commit.result, 0);
-    instance_close(&instance);
-}
-
 static void effects_tell_their_failures(void **state)
 {
     struct shop shop;
@@ -97,20 +72,20 @@ static void effects_tell_their_failures(void **state)
     shop_send(&shop, "o-1", "pay");
     det_runtime_close(shop.runtime);
     shop.runtime = NULL;
-    fail_effect(&shop, "o-1", 1, DET_ERR_IO, false);
+    shop_fail_effect(&shop, "o-1", 1, DET_ERR_IO, NULL, false);
     print_all(&shop, "o-1");
     assert_non_null(strstr(
         shop_said(&shop), "effects    charge_card is tried again in 4s, after attempt 1 failed: "
                           "IO\n"));
-    fail_effect(&shop, "o-1", 3, -503, false);
+    shop_fail_effect(&shop, "o-1", 3, -503, NULL, false);
     shop_advance(&shop, 4 * DET_SECOND);
     print_all(&shop, "o-1");
     assert_non_null(
         strstr(shop_said(&shop), "effects    charge_card is due, after attempt 3 failed: -503\n"));
-    fail_effect(&shop, "o-1", 8, -503, true);
+    shop_fail_effect(&shop, "o-1", 8, -503, "status 503", true);
     print_all(&shop, "o-1");
     assert_non_null(strstr(
-        shop_said(&shop), "dead       charge_card was given up after 8 attempts: -503\n"
+        shop_said(&shop), "dead       charge_card was given up after 8 attempts: -503: status 503\n"
                           "           detent retry o-1 order/o-1/1/0\n"));
     shop_close(&shop);
 }
@@ -126,7 +101,7 @@ static void an_attempt_without_an_end_is_not_told_as_failed(void **state)
     shop_send(&shop, "o-1", "pay");
     det_runtime_close(shop.runtime);
     shop.runtime = NULL;
-    fail_effect(&shop, "o-1", 2, DET_ERR_UNFINISHED, false);
+    shop_fail_effect(&shop, "o-1", 2, DET_ERR_UNFINISHED, NULL, false);
     print_all(&shop, "o-1");
     assert_non_null(strstr(
         shop_said(&shop),
@@ -163,7 +138,8 @@ static void an_instance_is_one_object(void **state)
         "\"timers\":[{\"timer\":\"reminder\",\"event\":\"remind\","
         "\"due\":\"2026-01-01T01:00:00Z\",\"visit\":2}],"
         "\"effects\":[{\"effect\":\"charge_card\",\"key\":\"order/o-1/1/0\",\"dead\":false,"
-        "\"attempts\":0,\"last_error\":null,\"asked_at\":\"2026-01-01T00:00:00Z\","
+        "\"attempts\":0,\"last_error\":null,\"reason\":null,"
+        "\"asked_at\":\"2026-01-01T00:00:00Z\","
         "\"next_at\":\"2026-01-01T00:00:00Z\"}],"
         "\"deferred\":[{\"event\":\"ship\",\"sequence\":2}]}\n");
     instance_close(&instance);

@@ -142,7 +142,7 @@ static int read_timer(void *context, struct det_view element)
     return verdict(reading->import, &members);
 }
 
-/* A dead one is set, and then declared dead. */
+/* One that is dead, or has a reason, is set before it is declared so: one commit cannot do both. */
 static int read_effect(void *context, struct det_view element)
 {
     const struct reading *reading = context;
@@ -150,6 +150,7 @@ static int read_effect(void *context, struct det_view element)
     struct det_store_effect_change *change = &incoming->effects[incoming->effect_count];
     struct members members;
     unsigned event;
+    bool is_dead;
     int r = open_members(reading->import, &incoming->arena, element, &members);
 
     if (r < 0)
@@ -168,17 +169,23 @@ static int read_effect(void *context, struct det_view element)
             .at = members_time(&members, "at"),
             .attempts = (uint32_t)members_number(&members, "attempts"),
             .last_error = (int)members_signed(&members, "last_error"),
+            .reason = members_text_or_null(&members, "reason"),
             .next = members_time(&members, "next"),
             .data = read_data(incoming, &members),
             .event = read_event_value(incoming, &incoming->arena, &members, event),
         },
     };
     incoming->effect_count++;
-    if (members_bool(&members, "dead")) {
-        change[1] = change[0];
-        change[1].kind = DET_STORE_UPDATE;
-        change[1].effect.is_dead = true;
-        incoming->effect_count++;
+    is_dead = members_bool(&members, "dead");
+    if (change->effect.reason && strlen(change->effect.reason) > DET_REASON_MAX)
+        members_fail(&members, "reason");
+    if (is_dead || change->effect.reason) {
+        struct det_store_effect_change *failed = &incoming->failed[incoming->failed_count++];
+
+        *failed = *change;
+        failed->effect.next = DET_NEVER;
+        change->kind = DET_STORE_UPDATE;
+        change->effect.is_dead = is_dead;
     }
     return verdict(reading->import, &members);
 }
@@ -211,6 +218,14 @@ static int count_element(void *context, struct det_view element)
     return 0;
 }
 
+/* For an array that another reader fills. */
+static int no_element(void *context, struct det_view element)
+{
+    (void)context;
+    (void)element;
+    return 0;
+}
+
 /* Makes room for the elements of an array, `size` bytes each, and reads them. */
 struct array {
     const char *key;
@@ -233,10 +248,10 @@ static int read_array(
 static int read_arrays(struct reading *reading, struct members *members)
 {
     struct incoming *incoming = reading->incoming;
-    /* An effect may become two changes. */
     static const struct array history = { "history", 1, read_history },
                               timers = { "timers", sizeof *incoming->timers, read_timer },
-                              effects = { "effects", 2 * sizeof *incoming->effects, read_effect },
+                              failed = { "effects", sizeof *incoming->failed, no_element },
+                              effects = { "effects", sizeof *incoming->effects, read_effect },
                               deferred = { "deferred", sizeof *incoming->deferred, read_deferred };
     void *none = NULL;
     int r;
@@ -248,6 +263,8 @@ static int read_arrays(struct reading *reading, struct members *members)
             "'history' is not one of this machine");
     if (r == 0)
         r = read_array(reading, members, &timers, (void **)&incoming->timers);
+    if (r == 0)
+        r = read_array(reading, members, &failed, (void **)&incoming->failed);
     if (r == 0)
         r = read_array(reading, members, &effects, (void **)&incoming->effects);
     if (r == 0)

@@ -111,6 +111,57 @@ static void a_store_goes_through_its_export(void **state)
     shop_close(&shop);
 }
 
+/* Of an instance with events, and of one whose events are all deleted. */
+static void export_failed(struct shop *shop, const char *said, bool is_dead, bool has_events)
+{
+    struct instance instance;
+    uint64_t count;
+
+    shop_open(shop);
+    shop_start(shop, shop->order, "o-1");
+    shop_send(shop, "o-1", "pay");
+    assert_int_equal(det_runtime_snapshot(shop->runtime, shop->order, "o-1", NULL), 0);
+    stop_runtime(shop);
+    shop_fail_effect(shop, "o-1", 3, DET_ERR_IO, said, is_dead);
+    if (!has_events) {
+        assert_int_equal(instance_find(&shop->store, "o-1", &instance), CLI_OK);
+        assert_int_equal(
+            shop->store.ops->prune(shop->store.store, instance.loaded.instance, 1, 0, &count), 0);
+        assert_int_equal(count, 1);
+        instance_close(&instance);
+    }
+    free(export_text(shop));
+}
+
+static void dead_letters_and_what_they_said_go_through_an_export(void **state)
+{
+    static const char *const said[] = { "status 503", "exit code 1: \"no\"", NULL };
+
+    (void)state;
+    for (unsigned i = 0; i < 12; i++) {
+        const char *reason = said[i % 3];
+        bool is_dead = i % 2, has_events = i < 6;
+        struct instance instance;
+        struct shop shop, target;
+
+        export_failed(&shop, reason, is_dead, has_events);
+        open_target(&target);
+        assert_int_equal(store_import(&target.store, path), CLI_OK);
+        assert_int_equal(instance_find(&target.store, "o-1", &instance), CLI_OK);
+        assert_int_equal(instance_effect_count(&instance, is_dead), 1);
+        assert_int_equal(instance_effect_count(&instance, !is_dead), 0);
+        assert_int_equal(instance.effects->row.attempts, 3);
+        assert_true(instance.effects->row.next < DET_NEVER);
+        if (reason)
+            assert_string_equal(instance.effects->row.reason, reason);
+        else
+            assert_null(instance.effects->row.reason);
+        instance_close(&instance);
+        shop_close(&target);
+        shop_close(&shop);
+    }
+}
+
 /* Stores in memory keep 64 events; the history before those is only in a snapshot. */
 static void where_events_are_gone_the_rest_goes_on(void **state)
 {
@@ -590,6 +641,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_store_goes_through_its_export),
+        TEST(dead_letters_and_what_they_said_go_through_an_export),
         TEST(where_events_are_gone_the_rest_goes_on),
         TEST(an_import_can_be_repeated),
         TEST(an_import_that_was_broken_off_is_completed),

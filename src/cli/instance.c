@@ -54,6 +54,11 @@ static int take_effect(void *context, const struct det_store_effect *row)
     if (!effect)
         return DET_ERR_NO_MEMORY;
     effect->row = *row;
+    if (row->reason) {
+        effect->row.reason = det_arena_copy(&instance->arena, row->reason);
+        if (!effect->row.reason)
+            return DET_ERR_NO_MEMORY;
+    }
     if (!copy_value(instance, &effect->row.data, det_machine_data(instance->machine)->size) ||
         !copy_value(instance, &effect->row.event, instance->machine->event_size))
         return DET_ERR_NO_MEMORY;
@@ -111,35 +116,38 @@ int instance_complain_damaged(struct cli_store *store, const char *machine, cons
     return CLI_FAILURE;
 }
 
-static int complain(struct instance *instance, int r)
+int instance_complain(struct cli_store *store, const char *machine, const char *id, int r)
 {
-    struct cli_store *store = instance->store;
-    const char *machine = instance->machine->name;
-
     if (r == DET_ERR_NOT_FOUND)
-        cli_complain(store->cli, "there is no %s '%s' in %s", machine, instance->id, store->url);
+        cli_complain(store->cli, "there is no %s '%s' in %s", machine, id, store->url);
     else if (r == DET_ERR_CORRUPT)
-        return instance_complain_damaged(store, machine, instance->id);
+        return instance_complain_damaged(store, machine, id);
     else if (r == DET_ERR_VERSION)
         cli_complain(
             store->cli,
             "%s '%s' has names that this definition does not know; 'detent diff' shows "
             "what changed",
-            machine, instance->id);
+            machine, id);
     else
         return cli_store_complain(store, r, NULL);
     return cli_store_exit(r);
+}
+
+int instance_load(
+    struct cli_store *store, const struct det_machine *machine, const char *id,
+    struct instance *ret)
+{
+    *ret = (struct instance){ .store = store, .machine = machine, .id = id };
+    return load(ret);
 }
 
 int instance_open(
     struct cli_store *store, const struct det_machine *machine, const char *id,
     struct instance *ret)
 {
-    int r;
+    int r = instance_load(store, machine, id, ret);
 
-    *ret = (struct instance){ .store = store, .machine = machine, .id = id };
-    r = load(ret);
-    return r < 0 ? complain(ret, r) : CLI_OK;
+    return r < 0 ? instance_complain(store, machine->name, id, r) : CLI_OK;
 }
 
 int instance_find(struct cli_store *store, const char *id, struct instance *ret)

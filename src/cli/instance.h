@@ -40,7 +40,12 @@ struct instance {
 DET_MUST_CHECK int instance_open(
     struct cli_store *store, const struct det_machine *machine, const char *id,
     struct instance *ret);
-/* The same, of whichever machine it is. */
+/* The same without complaining: 0 or an error; and what is complained about that. */
+DET_MUST_CHECK int instance_load(
+    struct cli_store *store, const struct det_machine *machine, const char *id,
+    struct instance *ret);
+int instance_complain(struct cli_store *store, const char *machine, const char *id, int r);
+/* Of whichever machine it is. */
 DET_MUST_CHECK int instance_find(struct cli_store *store, const char *id, struct instance *ret);
 /* Reads it again in place of what was read: 0 or an error, and then it is as it was. */
 DET_MUST_CHECK int instance_refresh(struct instance *instance);
@@ -64,6 +69,9 @@ const char *instance_key(
     char target[INSTANCE_KEY_TEXT]);
 /* "IO" where it is one of ours, else the number. */
 const char *instance_error_text(int code, char target[24]);
+/* Why the last attempt of an effect failed: "ACTION_FAILED: exit code 1", or the error alone. */
+#define INSTANCE_WHY_TEXT (DET_REASON_MAX + 32)
+const char *instance_why(const struct det_store_effect *row, char target[INSTANCE_WHY_TEXT]);
 
 /* As members of an object that is open. */
 void instance_line(struct line *line, const struct instance *instance);

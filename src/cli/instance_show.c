@@ -49,6 +49,16 @@ const char *instance_error_text(int code, char target[24])
     return target;
 }
 
+const char *instance_why(const struct det_store_effect *row, char target[INSTANCE_WHY_TEXT])
+{
+    char error[24];
+
+    snprintf(
+        target, INSTANCE_WHY_TEXT, "%s%s%s", instance_error_text(row->last_error, error),
+        row->reason ? ": " : "", row->reason ? row->reason : "");
+    return target;
+}
+
 void *instance_payload_in(const struct det_machine *machine, void *event)
 {
     static struct det_empty empty;
@@ -139,6 +149,7 @@ void instance_effect_line(
     line_number(line, "attempts", row->attempts);
     line_text(
         line, "last_error", row->last_error ? instance_error_text(row->last_error, error) : NULL);
+    line_text(line, "reason", row->reason);
     line_time(line, "asked_at", row->at);
     if (!row->is_dead)
         line_time(line, "next_at", row->next);

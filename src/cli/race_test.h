@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* race_test.h - a store that others change while its events are walked through: old ones are
- * deleted in the midst of a walk, or new ones come before it. */
+ * deleted in the midst of a walk, or new ones come before it; or that cannot be read. */
 #ifndef DET_CLI_RACE_TEST_H
 #define DET_CLI_RACE_TEST_H
 
@@ -20,6 +20,12 @@ static struct race {
     unsigned at;
     uint64_t between, and;
     bool is_lasting; /* the hole stays as it is */
+    int error;       /* of walk `at`, in place of all that; 0: none */
+    int load_error;  /* of the load `at` */
+    unsigned loads;
+    int (*load)(
+        struct det_store *store, const struct det_machine *machine, const char *id,
+        const struct det_store_rows *rows, struct det_store_loaded *ret);
     void (*before)(unsigned walk);
 } race;
 
@@ -43,7 +49,18 @@ static inline int race_events(
     race.context = context;
     if (race.before)
         race.before(race.walk);
+    if (race.error && race.walk == race.at)
+        return race.error;
     return race.events(store, instance, after, race_visit, NULL);
+}
+
+static inline int race_load(
+    struct det_store *store, const struct det_machine *machine, const char *id,
+    const struct det_store_rows *rows, struct det_store_loaded *ret)
+{
+    if (++race.loads == race.at && race.load_error)
+        return race.load_error;
+    return race.load(store, machine, id, rows, ret);
 }
 
 static inline void race_begin(struct shop *shop)
@@ -51,6 +68,8 @@ static inline void race_begin(struct shop *shop)
     race = (struct race){ .ops = *shop->store.store->ops };
     race.events = race.ops.events;
     race.ops.events = race_events;
+    race.load = race.ops.load;
+    race.ops.load = race_load;
     shop->store.ops = &race.ops;
 }
 

@@ -32,7 +32,7 @@ static void show_letter(
     struct letters *letters, const struct instance *instance, const struct det_store_effect *row)
 {
     struct cli *cli = letters->store.cli;
-    char key[INSTANCE_KEY_TEXT], error[24], when[INSTANCE_WHEN_TEXT];
+    char key[INSTANCE_KEY_TEXT], why[INSTANCE_WHY_TEXT], when[INSTANCE_WHEN_TEXT];
 
     letters->count++;
     if (cli->is_json) {
@@ -49,7 +49,7 @@ static void show_letter(
         &letters->table, CLI_BOLD, "%s", instance_key(instance->machine, instance->id, row, key));
     table_add(&letters->table, CLI_PLAIN, "%s", instance->machine->effects[row->effect].name);
     table_add(&letters->table, CLI_PLAIN, "%u", row->attempts);
-    table_add(&letters->table, CLI_RED, "%s", instance_error_text(row->last_error, error));
+    table_add(&letters->table, CLI_RED, "%s", instance_why(row, why));
     table_add(&letters->table, CLI_PLAIN, "%s", instance_when(row->at, instance->now, when));
 }
 

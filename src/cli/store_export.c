@@ -17,6 +17,12 @@ void export_begin(struct exporter *exporter, const char *kind)
     line_text(&exporter->line, "kind", kind);
 }
 
+static void clear_line(struct exporter *exporter)
+{
+    det_buffer_clear(&exporter->line.text);
+    exporter->line.needs_comma = false;
+}
+
 /* What could not be written sticks to the stream, and is told at the end. */
 int export_end(struct exporter *exporter)
 {
@@ -29,8 +35,8 @@ int export_end(struct exporter *exporter)
         (void)fwrite(line->text.data, 1, line->text.size, exporter->file);
         (void)fputc('\n', exporter->file);
     }
-    det_buffer_clear(&line->text);
-    line->needs_comma = false;
+    exporter->lines++;
+    clear_line(exporter);
     return r < 0 ? cli_no_memory(exporter->store->cli) : CLI_OK;
 }
 
@@ -39,7 +45,7 @@ static int write_head(struct exporter *exporter)
     const struct cli_store *store = exporter->store;
 
     export_begin(exporter, "store");
-    line_number(&exporter->line, "format", 1);
+    line_number(&exporter->line, "format", EXPORT_FORMAT);
     line_text(&exporter->line, "identity", det_store_identity(store->store));
     line_time(&exporter->line, "exported_at", det_world_now(store->cli->world, DET_CLOCK_WALL));
     line_text(&exporter->line, "program", det_version());
@@ -121,6 +127,7 @@ static void write_effect(struct exporter *exporter, const struct det_store_effec
     line_time(line, "at", row->at);
     line_number(line, "attempts", row->attempts);
     line_signed(line, "last_error", row->last_error);
+    line_text(line, "reason", row->reason);
     line_time(line, "next", row->next);
     line_bool(line, "dead", row->is_dead);
     line_record(line, "data", det_machine_data(machine), row->data, DET_TEXT_REVEAL);
@@ -200,7 +207,9 @@ static int write_head_of(struct exporter *exporter)
     line_number(line, "first", exporter->first);
     line_number(line, "moves", exporter->moves);
     r = write_start(exporter);
-    return r < 0 ? cli_store_complain(exporter->store, r, NULL) : export_end(exporter);
+    if (r == 0 && export_end(exporter) != CLI_OK)
+        r = DET_ERR_NO_MEMORY;
+    return r;
 }
 
 static int write_event(void *context, const struct det_store_event *row)
@@ -238,75 +247,103 @@ static int see_first(void *context, const struct det_store_event *row)
     return row->sequence == 1 ? 1 : 0;
 }
 
-/* An exit code; `ret_is_whole` is false when events are missing, which is not told. */
-static int write_all_of(struct exporter *exporter, bool *ret_is_whole)
+/* 0 or an error; DET_ERR_BUSY: events are missing. */
+static int write_all_of(struct exporter *exporter)
 {
     const struct det_store_loaded *loaded = &exporter->instance->loaded;
     struct whole whole = { .loaded = loaded, .visit = see_first, .context = exporter };
-    int code = CLI_OK, r;
+    int r;
 
     exporter->first = exporter->moves = 0;
     r = whole_events(exporter->store, &whole);
     if (exporter->first == 1)
         exporter->moves = loaded->head.transition_count;
     if (r >= 0)
-        code = write_head_of(exporter);
-    if (r >= 0 && code == CLI_OK && exporter->first) {
-        whole.first = exporter->first;
-        whole.visit = write_event;
-        r = whole_events(exporter->store, &whole);
-    }
-    *ret_is_whole = r != DET_ERR_BUSY;
-    return r < 0 && *ret_is_whole ? cli_store_complain(exporter->store, r, NULL) : code;
+        r = write_head_of(exporter);
+    if (r < 0 || !exporter->first)
+        return r;
+    whole.first = exporter->first;
+    whole.visit = write_event;
+    return whole_events(exporter->store, &whole);
 }
 
-/* Where an instance begins, so that it can be written again. */
+/* Where an instance begins, so that it can be written again, or left out. */
 struct mark {
     off_t offset;
     struct seal seal;
-    uint64_t events;
+    uint64_t lines, events;
 };
 
 static bool go_back(struct exporter *exporter, const struct mark *mark)
 {
+    clear_line(exporter);
+    if (exporter->lines == mark->lines)
+        return true;
     exporter->seal = mark->seal;
+    exporter->lines = mark->lines;
     exporter->events = mark->events;
     return mark->offset >= 0 && fflush(exporter->file) == 0 &&
            fseeko(exporter->file, mark->offset, SEEK_SET) == 0 &&
            ftruncate(fileno(exporter->file), mark->offset) == 0;
 }
 
-/* Somebody deletes its events faster than they are written, or they are lost. */
-static int complain_of_holes(const struct exporter *exporter, const char *id, bool is_final)
+static int write_once(struct exporter *exporter, struct det_machine *machine, const char *id)
+{
+    struct instance instance;
+    int r = instance_load(exporter->store, machine, id, &instance);
+
+    if (r < 0)
+        return r;
+    exporter->instance = &instance;
+    r = write_all_of(exporter);
+    instance_close(&instance);
+    return r;
+}
+
+/* What was printed cannot be taken back. */
+static int complain_of_half(const struct exporter *exporter, const char *id, int r)
 {
     cli_complain(
-        exporter->store->cli, "%s '%s': events are missing%s", exporter->machine->name, id,
-        is_final ? ", whenever it is read; 'detent store verify' says whether it is damaged"
-                 : ", since old ones were deleted meanwhile; export it to a file, or again");
+        exporter->store->cli, "%s '%s': %s; export it to a file%s", exporter->machine->name, id,
+        r == DET_ERR_BUSY ? "events are missing, since old ones were deleted meanwhile"
+                          : "it is damaged, and a part of it is written already",
+        r == DET_ERR_BUSY ? ", or again" : ", which leaves it out");
     return CLI_FAILURE;
+}
+
+/* The others are of more use with a word about this one than not at all. */
+static int leave_out(struct exporter *exporter, const char *id, int r)
+{
+    exporter->damaged++;
+    cli_progress_end(exporter->store->cli);
+    if (r == DET_ERR_BUSY)
+        cli_complain(
+            exporter->store->cli,
+            "%s '%s': events are missing, whenever it is read; 'detent store verify' says whether "
+            "it is damaged",
+            exporter->machine->name, id);
+    else
+        (void)instance_complain(exporter->store, exporter->machine->name, id, r);
+    return CLI_OK;
 }
 
 /* What is deleted meanwhile is found out when some of it is written already. */
 static int write_until_whole(struct exporter *exporter, struct det_machine *machine, const char *id)
 {
-    const struct mark mark = { ftello(exporter->file), exporter->seal, exporter->events };
-    struct instance instance;
-    bool is_whole = false;
-    int code = CLI_OK;
+    const struct mark mark = { ftello(exporter->file), exporter->seal, exporter->lines,
+                               exporter->events };
+    int r = DET_ERR_BUSY;
 
-    for (int i = 0; code == CLI_OK && !is_whole; i++) {
-        if (i == WHOLE_TRIES)
-            return complain_of_holes(exporter, id, true);
-        if (i > 0 && !go_back(exporter, &mark))
-            return complain_of_holes(exporter, id, false);
-        code = instance_open(exporter->store, machine, id, &instance);
-        if (code != CLI_OK)
-            return code;
-        exporter->instance = &instance;
-        code = write_all_of(exporter, &is_whole);
-        instance_close(&instance);
+    for (int i = 0; r == DET_ERR_BUSY && i < WHOLE_TRIES; i++) {
+        r = write_once(exporter, machine, id);
+        if (r == 0)
+            exporter->instances++;
+        if (r != DET_ERR_BUSY && r != DET_ERR_CORRUPT && r != DET_ERR_VERSION)
+            return r < 0 ? instance_complain(exporter->store, machine->name, id, r) : CLI_OK;
+        if (!go_back(exporter, &mark))
+            return complain_of_half(exporter, id, r);
     }
-    return code;
+    return leave_out(exporter, id, r);
 }
 
 static int write_instance(void *context, struct det_machine *machine, const char *id)
@@ -314,9 +351,10 @@ static int write_instance(void *context, struct det_machine *machine, const char
     struct exporter *exporter = context;
     int code;
 
-    exporter->instances++;
     if (exporter->total)
-        cli_progress(exporter->store->cli, "exporting", exporter->instances, exporter->total);
+        cli_progress(
+            exporter->store->cli, "exporting", exporter->instances + exporter->damaged + 1,
+            exporter->total);
     code = write_until_whole(exporter, machine, id);
     if (code == CLI_OK && ferror(exporter->file))
         code = CLI_FAILURE;
@@ -343,6 +381,7 @@ static int write_end(struct exporter *exporter)
     line_number(&exporter->line, "events", exporter->events);
     line_number(&exporter->line, "jobs", exporter->jobs);
     line_number(&exporter->line, "schedules", exporter->schedules);
+    line_number(&exporter->line, "damaged", exporter->damaged);
     return export_end(exporter);
 }
 
@@ -360,7 +399,8 @@ static int count_machine(void *context, struct det_machine *machine)
     int r;
 
     r = store->ops->list(
-        store->store, machine, &(struct det_store_query){ 0 }, count_row, &exporter->total);
+        store->store, machine, &(struct det_store_query){ .ids_only = true }, count_row,
+        &exporter->total);
     return r < 0 ? cli_store_complain(exporter->store, r, NULL) : CLI_OK;
 }
 
@@ -450,5 +490,11 @@ int store_export(struct cli_store *store, const char *path)
         cli_say(
             cli, "%llu job%s and %llu schedule%s exported\n", STORE_COUNT(exporter.jobs),
             STORE_COUNT(exporter.schedules));
-    return CLI_OK;
+    if (!exporter.damaged)
+        return CLI_OK;
+    cli_complain(
+        cli, "%llu instance%s left out, since %s; all others are in the export",
+        (unsigned long long)exporter.damaged, exporter.damaged == 1 ? " was" : "s were",
+        exporter.damaged == 1 ? "it cannot be read" : "they cannot be read");
+    return CLI_FAILURE;
 }

@@ -7,12 +7,24 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "cli/export.h"
 #include "cli/import.h"
 #include "cli/input.h"
 #include "cli/seal.h"
 #include "cli/store_verbs.h"
 
 #define LINE_MAX_BYTES 67108864
+
+enum kind {
+    KIND_STORE,
+    KIND_DEFINITION,
+    KIND_INSTANCE,
+    KIND_EVENT,
+    KIND_JOB,
+    KIND_SCHEDULE,
+    KIND_END,
+    KIND_COUNT,
+};
 
 struct importing {
     struct cli_store *store;
@@ -26,9 +38,22 @@ struct importing {
     struct seal seal;
     struct det_arena arena; /* of the line, as far as it is not an instance's */
     struct import import;
-    uint64_t instances, events, jobs, schedules; /* that were seen */
-    bool has_begun, has_ended;
+    uint64_t counts[KIND_COUNT]; /* of the lines that were seen */
+    uint64_t damaged;            /* instances that the export left out */
 };
+
+/* KIND_COUNT: there is no such kind. */
+static enum kind kind_of(struct members *members)
+{
+    static const char *const names[KIND_COUNT] = { "store", "definition", "instance", "event",
+                                                   "job",   "schedule",   "end" };
+    const char *name = members_text(members, "kind");
+    unsigned kind = 0;
+
+    while (kind < KIND_COUNT && strcmp(names[kind], name) != 0)
+        kind++;
+    return (enum kind)kind;
+}
 
 static int complain_of_line(struct importing *importing, const char *text)
 {
@@ -77,31 +102,55 @@ static uint64_t number_or_0(struct members *members, const char *key)
     return members_find(members, key) ? members_number(members, key) : 0;
 }
 
-static int judge_members(struct importing *importing, struct members *members)
+static int judge_head(struct importing *importing, struct members *members)
 {
-    const char *kind = members_text(members, "kind");
+    uint64_t format = members_number(members, "format");
+    const char *program = members_text(members, "program");
+    char text[256];
 
-    if (!importing->has_begun && strcmp(kind, "store") != 0)
+    if (format == 0)
         return complain_of_line(importing, "this is no export of a store");
-    if (importing->has_ended)
-        return complain_of_line(importing, "there is something behind the end");
-    if (!importing->has_begun && members_number(members, "format") != 1)
-        return complain_of_line(
-            importing, "the export is of a newer format than this program knows");
-    importing->has_begun = true;
-    importing->instances += strcmp(kind, "instance") == 0;
-    importing->events += strcmp(kind, "event") == 0;
-    importing->jobs += strcmp(kind, "job") == 0;
-    importing->schedules += strcmp(kind, "schedule") == 0;
-    if (strcmp(kind, "end") != 0)
+    if (format <= EXPORT_FORMAT)
         return CLI_OK;
-    importing->has_ended = true;
-    if (members_number(members, "instances") != importing->instances ||
-        members_number(members, "events") != importing->events ||
-        number_or_0(members, "jobs") != importing->jobs ||
-        number_or_0(members, "schedules") != importing->schedules)
+    snprintf(
+        text, sizeof text,
+        "the export is of format %llu, and this program reads those up to %d; import it with the "
+        "program that wrote it%s%.32s, or a newer one",
+        (unsigned long long)format, EXPORT_FORMAT, *program ? ", detent " : "", program);
+    return complain_of_line(importing, text);
+}
+
+static int judge_end(struct importing *importing, struct members *members)
+{
+    const uint64_t *counts = importing->counts;
+
+    importing->damaged = number_or_0(members, "damaged");
+    if (members_number(members, "instances") != counts[KIND_INSTANCE] ||
+        members_number(members, "events") != counts[KIND_EVENT] ||
+        number_or_0(members, "jobs") != counts[KIND_JOB] ||
+        number_or_0(members, "schedules") != counts[KIND_SCHEDULE])
         return complain_of_line(importing, "there are fewer or more lines than the end says");
     return CLI_OK;
+}
+
+static int judge_members(struct importing *importing, struct members *members)
+{
+    enum kind kind = kind_of(members);
+
+    if (members->has_failed)
+        return cli_no_memory(importing->store->cli);
+    if (!importing->counts[KIND_STORE] && kind != KIND_STORE)
+        return complain_of_line(importing, "this is no export of a store");
+    if (importing->counts[KIND_END])
+        return complain_of_line(importing, "there is something behind the end");
+    /* To pass over what is not known would lose it in silence. */
+    if (kind == KIND_COUNT || (kind == KIND_STORE && importing->counts[KIND_STORE]))
+        return complain_of_line(
+            importing, "there is no such kind of line in an export; nothing was imported");
+    importing->counts[kind]++;
+    if (kind == KIND_STORE)
+        return judge_head(importing, members);
+    return kind == KIND_END ? judge_end(importing, members) : CLI_OK;
 }
 
 static void forget_line(struct importing *importing)
@@ -120,7 +169,7 @@ static int judge_line(struct importing *importing)
     r = members_read(&members, &importing->arena, importing->text, &error);
     if (r == DET_ERR_NO_MEMORY)
         return cli_no_memory(importing->store->cli);
-    if (r < 0 && !importing->has_begun)
+    if (r < 0 && !importing->counts[KIND_STORE])
         return complain_of_line(importing, "this is no export of a store");
     if (r < 0)
         return complain_of_line(importing, error.text);
@@ -144,11 +193,11 @@ static int judge(struct importing *importing)
     importing->total = importing->number;
     if (code != CLI_OK || r < 0)
         return r < 0 ? CLI_FAILURE : code;
-    if (importing->has_ended)
+    if (importing->counts[KIND_END])
         return CLI_OK;
     importing->number++;
     return complain_of_line(
-        importing, importing->has_begun
+        importing, importing->counts[KIND_STORE]
                        ? "the end is missing: the file was cut off; nothing was imported"
                        : "this is no export of a store");
 }
@@ -214,25 +263,25 @@ static int take_job(
 
 static int take_line(struct importing *importing, struct members *members)
 {
-    const char *kind = members_text(members, "kind");
+    enum kind kind = kind_of(members);
     struct import *import = &importing->import;
     int r = 0;
 
     if (members->has_failed)
         return cli_no_memory(importing->store->cli);
-    if (strcmp(kind, "event") == 0)
+    if (kind == KIND_EVENT)
         r = import->machine ? import_event(import, importing->text) : DET_ERR_MALFORMED;
     else
         r = import_finish(import);
-    if (r == 0 && strcmp(kind, "instance") == 0)
+    if (r == 0 && kind == KIND_INSTANCE)
         r = import->machine ? import_instance(import, importing->text) : DET_ERR_MALFORMED;
     if (r < 0)
         return complain_of_instance(importing, r);
-    if (strcmp(kind, "job") == 0)
+    if (kind == KIND_JOB)
         return take_job(importing, members, import_job);
-    if (strcmp(kind, "schedule") == 0)
+    if (kind == KIND_SCHEDULE)
         return take_job(importing, members, import_schedule);
-    return strcmp(kind, "definition") == 0 ? take_definition(importing, members) : CLI_OK;
+    return kind == KIND_DEFINITION ? take_definition(importing, members) : CLI_OK;
 }
 
 static int finish(struct importing *importing)
@@ -264,8 +313,11 @@ static int take(struct importing *importing)
     return r < 0 && code == CLI_OK ? CLI_FAILURE : code;
 }
 
-static void report(struct cli *cli, const struct import *import)
+static void report(const struct importing *importing)
 {
+    const struct import *import = &importing->import;
+    struct cli *cli = importing->store->cli;
+
     cli_say(
         cli, "%llu instance%s and %llu event%s imported\n", STORE_COUNT(import->instances),
         STORE_COUNT(import->events));
@@ -281,6 +333,10 @@ static void report(struct cli *cli, const struct import *import)
         cli_say(
             cli, "%llu of the jobs and schedules %s there already\n",
             (unsigned long long)import->passed_jobs, import->passed_jobs == 1 ? "was" : "were");
+    if (importing->damaged)
+        cli_say(
+            cli, "%llu damaged instance%s not in the export\n",
+            (unsigned long long)importing->damaged, importing->damaged == 1 ? " is" : "s are");
 }
 
 static int import_file(struct importing *importing, bool is_taken)
@@ -293,7 +349,7 @@ static int import_file(struct importing *importing, bool is_taken)
     if (code == CLI_OK && is_taken) {
         code = take(importing);
         if (code == CLI_OK)
-            report(importing->store->cli, &importing->import);
+            report(importing);
     }
     det_arena_deinit(&importing->arena);
     import_deinit(&importing->import);

@@ -38,24 +38,6 @@ static int each_of_page(
     return code;
 }
 
-/* Those before one that cannot be read are in the page. */
-static int complain_of_next(
-    struct cli_store *store, const struct det_machine *machine, const struct page *page,
-    const char *after, int r)
-{
-    if (r != DET_ERR_VERSION && r != DET_ERR_CORRUPT)
-        return cli_store_complain(store, r, NULL);
-    if (page->count)
-        after = page->ids[page->count - 1];
-    cli_complain(
-        store->cli,
-        "%s: the %s%s %s%s%s is damaged, or does not fit its definition; 'detent store verify' "
-        "says more",
-        store->url, after ? "" : "first ", machine->name, after ? "behind '" : "of all",
-        after ? after : "", after ? "'" : "");
-    return cli_store_exit(r);
-}
-
 int cli_store_instances(
     struct cli_store *store, struct det_machine *machine, const struct det_store_query *query,
     cli_store_id_fn *each, void *context)
@@ -68,11 +50,13 @@ int cli_store_instances(
     if (!page)
         return cli_no_memory(store->cli);
     next.limit = PAGE_SIZE;
+    /* What is wrong with one is told when it is read. */
+    next.ids_only = true;
     do {
         page->count = 0;
         r = store->ops->list(store->store, machine, &next, take_id, page);
         if (r < 0) {
-            code = complain_of_next(store, machine, page, next.after, r);
+            code = cli_store_complain(store, r, NULL);
             break;
         }
         code = each_of_page(store, machine, page, each, context);

@@ -175,6 +175,33 @@ static inline void shop_send(struct shop *shop, const char *id, const char *name
     shop_send_with(shop, id, name, pay, NULL);
 }
 
+/* Changes the one effect of an instance as an attempt would. */
+static inline void shop_fail_effect(
+    struct shop *shop, const char *id, uint32_t attempts, int error, const char *reason,
+    bool is_dead)
+{
+    struct det_store_effect_change change = { .kind = DET_STORE_UPDATE };
+    struct det_store_commit commit = { .machine = shop->order,
+                                       .id = id,
+                                       .effects = &change,
+                                       .effect_count = 1 },
+                            *one = &commit;
+    struct instance instance;
+
+    assert_int_equal(instance_find(&shop->store, id, &instance), CLI_OK);
+    change.effect = instance.effects->row;
+    change.effect.attempts = attempts;
+    change.effect.last_error = error;
+    change.effect.reason = reason;
+    change.effect.next = instance.now + 4 * DET_SECOND;
+    change.effect.is_dead = is_dead;
+    commit.instance = instance.loaded.instance;
+    commit.head = &instance.loaded.head;
+    assert_int_equal(shop->store.ops->commit(shop->store.store, &one, 1), 0);
+    assert_int_equal(commit.result, 0);
+    instance_close(&instance);
+}
+
 static inline void shop_advance(struct shop *shop, det_time span)
 {
     assert_int_equal(det_sim_advance(shop->sim, span), 0);

@@ -261,6 +261,24 @@ static bool open_served(struct cli_store *store)
 }
 
 /* Another command has it for a moment, another program perhaps for ever. */
+int cli_store_open_in_turn(
+    struct cli *cli, const char *address, const struct det_store_options *options,
+    struct det_store **ret, struct det_error *reterr)
+{
+    struct det_world *world = det_world_or_real(options->world);
+    det_time deadline = det_world_now(world, DET_CLOCK_MONOTONIC) + TURN_SPAN;
+
+    for (;;) {
+        int r = det_store_open_with(address, options, ret, reterr);
+
+        if (r != DET_ERR_BUSY || cli_is_stopped(cli) ||
+            det_world_now(world, DET_CLOCK_MONOTONIC) >= deadline ||
+            det_world_sleep(
+                world, TURN_PAUSE + (det_time)(det_world_random_u64(world) % TURN_PAUSE)) < 0)
+            return r;
+    }
+}
+
 static int open_in_turn(struct cli_store *store, bool must_exist, struct det_error *reterr)
 {
     const struct det_store_options options = {
@@ -269,18 +287,8 @@ static int open_in_turn(struct cli_store *store, bool must_exist, struct det_err
         .is_read_only = !store->wish.is_writing,
         .must_exist = must_exist,
     };
-    struct det_world *world = det_world_or_real(store->cli->world);
-    det_time deadline = det_world_now(world, DET_CLOCK_MONOTONIC) + TURN_SPAN;
 
-    for (;;) {
-        int r = det_store_open_with(store->address, &options, &store->store, reterr);
-
-        if (r != DET_ERR_BUSY || cli_is_stopped(store->cli) ||
-            det_world_now(world, DET_CLOCK_MONOTONIC) >= deadline ||
-            det_world_sleep(
-                world, TURN_PAUSE + (det_time)(det_world_random_u64(world) % TURN_PAUSE)) < 0)
-            return r;
-    }
+    return cli_store_open_in_turn(store->cli, store->address, &options, &store->store, reterr);
 }
 
 static int open_url(struct cli_store *store)
@@ -325,7 +333,8 @@ int cli_store_open(struct cli *cli, const struct store_wish *wish, struct cli_st
     return code;
 }
 
-bool cli_store_is_unserved(const struct cli_store *store)
+/* Whether nobody has the file open for writing. False also where that cannot be told. */
+static bool is_unlocked(const struct cli_store *store)
 {
     static const char scheme[] = "sqlite:";
     const char *path = store->address + sizeof scheme - 1;
@@ -343,6 +352,15 @@ bool cli_store_is_unserved(const struct cli_store *store)
     is_free = flock(descriptor, LOCK_SH | LOCK_NB) == 0;
     close(descriptor);
     return is_free;
+}
+
+bool cli_store_is_unserved(const struct cli_store *store)
+{
+    uint64_t nodes = 0;
+
+    if (!store->ops->nodes)
+        return is_unlocked(store);
+    return store->ops->nodes(store->store, &nodes) == 0 && nodes == 0;
 }
 
 void cli_store_close(struct cli_store *store)

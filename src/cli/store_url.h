@@ -89,8 +89,14 @@ DET_MUST_CHECK int cli_store_open(
     struct cli *cli, const struct store_wish *wish, struct cli_store *store);
 void cli_store_close(struct cli_store *store);
 
-/* Whether it is a file that nobody has open for writing. False also where that cannot be told:
- * PostgreSQL, and a lock file that cannot be opened. */
+/* As det_store_open_with(), but while another process has it, it waits, for five seconds. */
+DET_MUST_CHECK int cli_store_open_in_turn(
+    struct cli *cli, const char *address, const struct det_store_options *options,
+    struct det_store **ret, struct det_error *reterr);
+
+/* Whether nobody serves it: a file that nobody has open for writing, or a shared store without a
+ * node that is alive. False also where that cannot be told, as with a lock file that cannot be
+ * opened. */
 bool cli_store_is_unserved(const struct cli_store *store);
 
 /* The exit code of an error. */

@@ -254,7 +254,7 @@ static int follow(struct job *job)
     }
     if (r == 0)
         r = det_error_set(&error, DET_ERR_MALFORMED, "the answer ends too early");
-    if (r == DET_ERR_CANCELLED && job->id)
+    if (r == DET_ERR_CANCELLED && job->label[0])
         cli_say(job->remote.cli, "%s: goes on; detent stop ends it\n", job->label);
     return r < 0 ? remote_complain(&job->remote, r, &error) : job->exit;
 }

@@ -178,7 +178,8 @@ const char *up_durable_take_job(struct up *up, const char *task, char *target, s
 
 /* Answers the call when the store has it. The slot is a durable one. */
 void up_jobs_submit(
-    struct up *up, struct socket_call *call, const char *slot, const char *id, json_t *body_take);
+    struct up *up, struct socket_call *call, const char *slot, const char *id, bool shall_wait,
+    json_t *body_take);
 
 /* up_store.c: of machines or of durable slots; there may be none. */
 

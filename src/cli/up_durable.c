@@ -166,7 +166,7 @@ static int open_store(struct up *up, struct det_error *reterr)
     address = up_store_address(up);
     if (!address)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    return det_store_open_with(address, &options, &up->store, reterr);
+    return cli_store_open_in_turn(up->cli, address, &options, &up->store, reterr);
 }
 
 json_t *up_durable_body(json_t *run_take, const char *folder, uint32_t retries, det_time timeout)

@@ -5,6 +5,10 @@
  * cancel.
  *
  *     verb (loop) --> ask --pool--> the store, which may take its time --loop--> answer
+ *                      ^                                                    |
+ *                      +---- who waits for the end of a job: a while later -+
+ *
+ * A job may run in another detent, so its end is looked for in the store.
  *
  * The pool has one thread, so that jobs get into the queue in the order in which they were
  * submitted. */
@@ -12,9 +16,12 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/up_machines.h"
 #include "cli/up_verbs.h"
 #include "task/durable.h"
+
+#define LOOK_EVERY (200 * DET_MILLISECOND)
 
 struct ask {
     struct det_job job;
@@ -27,6 +34,13 @@ struct ask {
     char running[DET_TASK_NAME_MAX + 1]; /* the task to be stopped; "": none */
     int result;
     struct det_error error;
+    /* Of who waits. */
+    bool shall_wait, is_submitted;
+    bool is_resting; /* until the timer runs; else it is the pool's, or on its way back */
+    struct det_timer timer;
+    enum det_job_state state;
+    uint32_t attempts;
+    char reason[DET_REASON_MAX + 1];
 };
 
 /* On the pool. */
@@ -55,10 +69,37 @@ static int change(struct ask *ask)
     return r < 0 ? r : DET_ERR_NOT_FOUND;
 }
 
+static int take_state(void *context, const struct det_job_row *row)
+{
+    struct ask *ask = context;
+
+    ask->state = row->state;
+    ask->attempts = row->attempts;
+    (void)det_text_copy(ask->reason, sizeof ask->reason, row->reason);
+    ask->result = 0;
+    return 0;
+}
+
+static void look(struct ask *ask)
+{
+    const struct det_job_query query = { .queue = ask->what.queue, .id = ask->what.id, .limit = 1 };
+    struct det_store *store = ask->up->store;
+    int r;
+
+    ask->result = DET_ERR_NOT_FOUND;
+    r = store->ops->jobs->list(store, &query, take_state, ask);
+    if (r < 0)
+        ask->result = r;
+}
+
 static void run(void *argument)
 {
     struct ask *ask = argument;
 
+    if (ask->is_submitted) {
+        look(ask);
+        return;
+    }
     if (!ask->body) {
         ask->result = change(ask);
         return;
@@ -92,11 +133,72 @@ static void stop_running(struct ask *ask)
         ask->result = 0;
 }
 
+static json_t *submitted(const struct ask *ask)
+{
+    return json_pack(
+        "{s:s, s:I, s:s, s:b, s:b, s:I}", "kind", "submitted", "id", (json_int_t)0, "name",
+        ask->what.id, "durable", 1, "started", 0, "depth", (json_int_t)0);
+}
+
+static void tell_end(const struct ask *ask)
+{
+    json_t *end = json_pack(
+        "{s:s, s:I, s:s, s:n, s:n, s:o, s:I, s:s}", "kind", "end", "id", (json_int_t)0, "outcome",
+        ask->state == DET_JOB_DONE ? "completed" : "failed", "exit_code", "signal", "reason",
+        ask->reason[0] ? cli_json_text(ask->reason) : json_null(), "attempts",
+        (json_int_t)ask->attempts, "rejection", det_rejection_label(DET_REJECTION_NONE));
+
+    (void)socket_call_send(ask->call, end);
+    socket_call_end(ask->call);
+}
+
+static void rested(void *argument)
+{
+    struct ask *ask = argument;
+
+    /* Who asked is told when the socket is closed. */
+    if (!ask->up->asks)
+        return;
+    ask->is_resting = false;
+    det_pool_submit(ask->up->asks, &ask->job);
+}
+
+/* True: it goes on, and is to be kept. A store that cannot be reached now is asked again. */
+static bool goes_on(struct ask *ask)
+{
+    bool is_over = ask->is_submitted && ask->result == 0 &&
+                   (ask->state == DET_JOB_DONE || ask->state == DET_JOB_FAILED);
+
+    if (!ask->call || !ask->shall_wait || ask->job.is_dropped || is_over)
+        return false;
+    if (ask->is_submitted ? ask->result == DET_ERR_NOT_FOUND : ask->result < 0)
+        return false;
+    if (!ask->is_submitted)
+        (void)socket_call_send(ask->call, submitted(ask));
+    ask->is_submitted = true;
+    if (!ask->call)
+        return false;
+    ask->is_resting = true;
+    ask->timer = (struct det_timer){ .run = rested, .argument = ask };
+    if (ask->up->state >= UP_STOPPING ||
+        det_loop_timer_set(ask->up->loop, &ask->timer, det_loop_now(ask->up->loop) + LOOK_EVERY) <
+            0) {
+        ask->is_resting = false;
+        ask->job.is_dropped = true;
+        return false;
+    }
+    return true;
+}
+
 static void answer(struct ask *ask)
 {
     char why[UP_AWAY_TEXT];
 
-    if (ask->job.is_dropped)
+    if (ask->is_submitted && ask->job.is_dropped)
+        socket_call_fail(
+            ask->call, DET_ERR_CLOSED,
+            "detent up stops; %.100s is in the store, and detent jobs shows its end", ask->what.id);
+    else if (ask->job.is_dropped)
         socket_call_fail(ask->call, DET_ERR_CLOSED, "detent up stops; ask again when it is up");
     else if (ask->result < 0 && up_store_is_away(ask->up, why))
         socket_call_fail(ask->call, DET_ERR_IO, "the store cannot be reached: %s", why);
@@ -104,12 +206,10 @@ static void answer(struct ask *ask)
         socket_call_fail(
             ask->call, ask->result, "%s",
             ask->error.text[0] ? ask->error.text : det_error_text(ask->result));
+    else if (ask->is_submitted)
+        tell_end(ask);
     else if (ask->body)
-        socket_call_answer(
-            ask->call,
-            json_pack(
-                "{s:s, s:I, s:s, s:b, s:b, s:I}", "kind", "submitted", "id", (json_int_t)0, "name",
-                ask->what.id, "durable", 1, "started", 0, "depth", (json_int_t)0));
+        socket_call_answer(ask->call, submitted(ask));
     else
         socket_call_answer(ask->call, json_pack("{s:s}", "kind", "changed"));
 }
@@ -119,6 +219,8 @@ static void done(void *argument)
     struct ask *ask = argument;
 
     stop_running(ask);
+    if (goes_on(ask))
+        return;
     if (ask->call)
         answer(ask);
     free_ask(ask);
@@ -129,6 +231,10 @@ static void on_gone(void *user)
     struct ask *ask = user;
 
     ask->call = NULL;
+    if (!ask->is_resting)
+        return;
+    det_loop_timer_cancel(ask->up->loop, &ask->timer);
+    free_ask(ask);
 }
 
 static bool keep_text(struct ask *ask, const char **text)
@@ -140,7 +246,8 @@ static bool keep_text(struct ask *ask, const char **text)
 
 /* `body` NULL: a change. */
 static void begin(
-    struct up *up, struct socket_call *call, const struct det_job_change *what, const char *body)
+    struct up *up, struct socket_call *call, const struct det_job_change *what, const char *body,
+    bool shall_wait)
 {
     const struct det_allocator *allocator = up->output.outer->allocator;
     struct ask *ask;
@@ -162,6 +269,7 @@ static void begin(
     ask->queue = up_durable_find(up, what->queue);
     ask->what = *what;
     ask->body = body;
+    ask->shall_wait = shall_wait;
     ask->job = (struct det_job){ .run = run, .done = done, .argument = ask, .loop = up->loop };
     if (!keep_text(ask, &ask->what.queue) || !keep_text(ask, &ask->what.id) ||
         (body && !keep_text(ask, &ask->body)) ||
@@ -175,13 +283,14 @@ static void begin(
 }
 
 void up_jobs_submit(
-    struct up *up, struct socket_call *call, const char *slot, const char *id, json_t *body_take)
+    struct up *up, struct socket_call *call, const char *slot, const char *id, bool shall_wait,
+    json_t *body_take)
 {
     char *text = body_take ? json_dumps(body_take, JSON_COMPACT) : NULL;
 
     json_decref(body_take);
     if (text)
-        begin(up, call, &(struct det_job_change){ .queue = slot, .id = id }, text);
+        begin(up, call, &(struct det_job_change){ .queue = slot, .id = id }, text, shall_wait);
     else
         socket_call_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
     free(text);
@@ -214,5 +323,5 @@ void up_run_job(void *context, const struct socket_request *request, struct sock
     else if (!what.queue || !what.id)
         socket_call_fail(call, DET_ERR_INVALID, "'job' needs 'slot' and 'job'");
     else
-        begin(up, call, &what, NULL);
+        begin(up, call, &what, NULL, false);
 }

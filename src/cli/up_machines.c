@@ -172,7 +172,8 @@ static int open_runtime(struct up_machines *machines, struct det_error *reterr)
     };
     int r;
 
-    r = det_store_open_with(machines->address, &store, &machines->store, reterr);
+    r = cli_store_open_in_turn(
+        machines->up->cli, machines->address, &store, &machines->store, reterr);
     return r < 0 ? r : det_runtime_open(machines->store, &options, &machines->runtime, reterr);
 }
 

@@ -227,10 +227,8 @@ static json_t *submitted(const struct job *job, const struct det_admitted *admit
 }
 
 /* What was asked for and is not for a durable slot, and why not. NULL: nothing. */
-static const char *not_durable(const struct job *job, const struct socket_request *request)
+static const char *not_durable(const struct job *job)
 {
-    if (up_argument_is_set(request, "wait"))
-        return "--wait is not for it: it may run in another detent; detent jobs shows its end";
     if (job->admission != DET_ADMIT_QUEUE)
         return "--replace, --replace-all and --drop are not for it: it only queues";
     if (job->process.environment)
@@ -242,7 +240,7 @@ static const char *not_durable(const struct job *job, const struct socket_reques
 static void submit_durable(
     struct job *job, const struct socket_request *request, struct socket_call *call)
 {
-    const char *name = up_argument_text(request, "name"), *why = not_durable(job, request);
+    const char *name = up_argument_text(request, "name"), *why = not_durable(job);
     char id[32];
 
     snprintf(
@@ -253,7 +251,7 @@ static void submit_durable(
         return;
     }
     up_jobs_submit(
-        job->up, call, job->slot, name ? name : id,
+        job->up, call, job->slot, name ? name : id, up_argument_is_set(request, "wait"),
         up_durable_body(
             json_incref(up_argument(request, "run")), job->process.folder,
             job->spec.policy.retries_max, (det_time)up_argument_count(request, "timeout_ns", 0)));

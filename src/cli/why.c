@@ -184,7 +184,7 @@ const struct cli_command cli_command_why = {
              "events it\n"
              "takes now, which timers and effects will move it and when, what failed, what is kept "
              "for\n"
-             "later, who holds its lock, and when nobody serves a SQLite file that has work.",
+             "later, who holds its lock, and when nobody serves a store that has work.",
     .operand = { .form = "ID", .least = 1, .most = 1 },
     .options = facts_options,
     .run = run_command,

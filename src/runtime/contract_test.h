@@ -415,8 +415,8 @@ static inline int lab_draw_timer(void *context, const struct det_timer_record *r
 static inline int lab_draw_effect(void *context, const struct det_pending_effect *row)
 {
     lab_draw(
-        context, "effect %s %s %d %u %d\n", row->name, row->key, (int)row->state, row->attempts,
-        row->last_error);
+        context, "effect %s %s %d %u %d [%s]\n", row->name, row->key, (int)row->state,
+        row->attempts, row->last_error, row->reason ? row->reason : "-");
     return 0;
 }
 

@@ -45,6 +45,8 @@ static void end_failed(struct det_batch_item *item, struct det_errand *errand, d
     item->turn.errand_change = DET_STORE_UPDATE;
     ending->trouble = row->is_dead ? DET_TROUBLE_EFFECT_DEAD : DET_TROUBLE_EFFECT_FAILED;
     ending->code = errand->result;
+    if (errand->said)
+        det_error_set(&item->error, errand->result, "%s", errand->said);
     if (errand->is_spent)
         det_error_set(
             &item->error, errand->result, "the process ended during attempt %u", row->attempts);
@@ -53,6 +55,7 @@ static void end_failed(struct det_batch_item *item, struct det_errand *errand, d
             &item->error, errand->result,
             "it returned %d, which is neither DET_DONE nor DET_PRODUCED nor an error",
             errand->answer);
+    det_errand_explain(runtime, errand, item->error.code ? item->error.text : NULL);
 }
 
 static void end_produced(struct det_batch_item *item, struct det_errand *errand)
@@ -66,6 +69,7 @@ static void end_produced(struct det_batch_item *item, struct det_errand *errand)
     if (r < 0) {
         errand->row.is_dead = ending->is_dead = true;
         errand->row.last_error = ending->code = r;
+        det_errand_explain(item->turn.runtime, errand, item->error.text);
         item->turn.errand_change = DET_STORE_UPDATE;
     } else if (policy.same_visit_only && errand->due.resident->head.visit != errand->row.asked) {
         ending->code =

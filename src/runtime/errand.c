@@ -97,6 +97,35 @@ static void step(struct det_errand *errand, enum errand_event_kind event)
     errand->state = state;
 }
 
+/* As people and every store can read it; NULL: nothing, or no memory. */
+static char *clean_copy(const struct det_allocator *allocator, const char *text)
+{
+    char clean[DET_REASON_MAX + 1];
+    size_t size, at;
+
+    if (!text || !*text)
+        return NULL;
+    (void)det_text_copy(clean, sizeof clean, text);
+    size = strlen(clean);
+    while ((at = det_utf8_check(clean, size)) < size)
+        clean[at] = '?';
+    for (char *c = clean; *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == '\x7f')
+            *c = '?';
+    }
+    return det_string_copy(allocator, clean);
+}
+
+void det_errand_explain(
+    const struct det_runtime *runtime, struct det_errand *errand, const char *text)
+{
+    char *copy = clean_copy(runtime->allocator, text);
+
+    det_free_string(runtime->allocator, errand->reason);
+    errand->reason = copy;
+    errand->row.reason = copy;
+}
+
 struct det_errand *det_errand_open(
     struct det_runtime *runtime, struct det_resident *resident, const struct det_store_effect *row)
 {
@@ -114,6 +143,7 @@ struct det_errand *det_errand_open(
     det_list_init(&errand->node);
     errand->size = size;
     errand->row = *row;
+    det_errand_explain(runtime, errand, row->reason);
     lay_out(errand, served);
     format_key(errand->key, key_size, resident, row);
     fill_call(runtime, errand);
@@ -127,6 +157,8 @@ void det_errand_close(struct det_runtime *runtime, struct det_errand *errand)
     if (is_under_way(errand))
         errand->due.resident->pins--;
     det_list_remove(&errand->node);
+    det_free_string(runtime->allocator, errand->said);
+    det_free_string(runtime->allocator, errand->reason);
     det_free(runtime->allocator, errand, errand->size);
 }
 
@@ -188,6 +220,23 @@ det_time det_errand_deadline(const struct det_runtime *runtime, const struct det
     return span ? det_add_time(errand->row.at, span) : DET_NEVER;
 }
 
+/* What it has to say is not part of the row before its end: that is read meanwhile. */
+static int run_effect(const struct det_runtime *runtime, struct det_errand *errand)
+{
+    const struct det_machine *machine = errand->due.resident->served->machine;
+    char text[DET_REASON_MAX + 1] = "";
+    int r;
+
+    errand->call.reason = text;
+    r = machine->effects[errand->row.effect].run(
+        &errand->call, errand->row.data, errand->row.event, errand->product);
+    errand->call.reason = NULL;
+    text[DET_REASON_MAX] = '\0';
+    if (r < 0)
+        errand->said = clean_copy(runtime->allocator, text);
+    return r;
+}
+
 /* On the pool. */
 static void run(void *argument)
 {
@@ -200,6 +249,8 @@ static void run(void *argument)
     errand->call.now = det_runtime_now(runtime);
     errand->call.retry_after = 0;
     errand->answer = 0;
+    det_free_string(runtime->allocator, errand->said);
+    errand->said = NULL;
     memset(errand->product, 0, machine->event_size);
     memcpy(errand->product, &unwritten, sizeof unwritten);
     if (errand->is_spent)
@@ -211,8 +262,7 @@ static void run(void *argument)
     else if (!effect->run)
         errand->result = DET_ERR_UNBOUND;
     else
-        errand->result = errand->answer =
-            effect->run(&errand->call, errand->row.data, errand->row.event, errand->product);
+        errand->result = errand->answer = run_effect(runtime, errand);
     if (errand->result > DET_PRODUCED)
         errand->result = DET_ERR_INVALID;
 }
@@ -349,6 +399,7 @@ void det_errand_revive(
     errand->row.is_dead = false;
     errand->row.attempts = 0;
     errand->row.last_error = 0;
+    det_errand_explain(runtime, errand, NULL);
     errand->row.next = next;
     more->dead_count--;
     more->open_count++;

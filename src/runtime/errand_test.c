@@ -104,6 +104,34 @@ static void a_failing_effect_waits_twice_as_long_each_time_and_then_is_a_dead_le
     backs_off(state);
 }
 
+/* Who looks into it comes later, and perhaps to another process. */
+static void what_a_failed_attempt_says_is_kept_with_its_dead_letter(void **state)
+{
+    struct det_runtime_options options = { .effects = { .attempts_max = 2 } };
+    struct fixture *f = fixture_open(options);
+
+    (void)state;
+    f->control.effect_failures = 2;
+    f->control.says = "no such\naccount \xff\xc3\xa9\x7f";
+    pay(f, "o-1");
+    settle(f);
+    assert_string_equal(effects(f, "o-1")->reason, "no such?account ?\xc3\xa9?");
+    f->control.says = "closed";
+    advance(f, DET_SECOND);
+    assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_DEAD);
+    assert_string_equal(effects(f, "o-1")->reason, "closed");
+    assert_non_null(strstr(f->control.trouble_text, "given up: closed"));
+    fixture_reopen(f, options);
+    assert_string_equal(effects(f, "o-1")->reason, "closed");
+    /* Tried again, it has nothing to say yet; and what succeeds does not complain. */
+    f->control.effect_failures = 0;
+    assert_int_equal(det_runtime_retry(f->runtime, f->order, "o-1", "order/o-1/1/0", &f->error), 0);
+    assert_string_equal(effects(f, "o-1")->reason, "");
+    settle(f);
+    assert_int_equal(get(f, "o-1").state, PAID);
+    fixture_close(f);
+}
+
 static void jitters(struct fixture *f)
 {
     bool is_different = false;
@@ -212,6 +240,8 @@ static void rejected(struct fixture *f)
     assert_string_equal(f->control.trouble.name, "charge_card");
     assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_DEAD);
     assert_int_equal(effects(f, "o-1")->first.last_error, DET_ERR_UNHANDLED);
+    assert_true(effects(f, "o-1")->reason[0]);
+    assert_non_null(strstr(f->control.trouble_text, effects(f, "o-1")->reason));
     assert_int_equal(counts(f).products_rejected, 1);
     assert_int_equal(get(f, "o-1").sequence, 2);
 }
@@ -458,6 +488,7 @@ int main(void)
         cmocka_unit_test(an_effect_sees_its_transition_and_its_end_is_recorded),
         cmocka_unit_test(an_effect_may_produce_nothing),
         cmocka_unit_test(a_failing_effect_waits_twice_as_long_each_time_and_then_is_a_dead_letter),
+        cmocka_unit_test(what_a_failed_attempt_says_is_kept_with_its_dead_letter),
         cmocka_unit_test(chance_is_added_to_the_wait),
         cmocka_unit_test(past_its_deadline_there_is_no_further_attempt),
         cmocka_unit_test(an_effect_produces_only_what_it_declares),

@@ -224,6 +224,7 @@ static int revive(struct det_turn *turn, struct det_errand *errand)
     change.effect.is_dead = false;
     change.effect.attempts = 0;
     change.effect.last_error = 0;
+    change.effect.reason = NULL;
     change.effect.next = runtime->ops->now(runtime->store);
     r = det_keep_commit(turn, &commit);
     det_shard_lock(runtime, turn->shard);

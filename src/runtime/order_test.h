@@ -61,6 +61,7 @@ struct order_control {
     struct det_sim *sim;
     /* charge_card: answers for the first attempts, then the product. */
     int effect_failures;
+    const char *says; /* of a failure; NULL: nothing */
     unsigned product; /* a kind */
     bool writes_nothing;
     int effect_result;
@@ -167,6 +168,8 @@ static inline int order_charge(
     memcpy(&control->event, event, sizeof control->event);
     if (control->in_effect)
         control->in_effect(control->context);
+    if (control->says)
+        memcpy(call->reason, control->says, strnlen(control->says, DET_REASON_MAX));
     if ((int)call->attempt <= control->effect_failures)
         return DET_ERR_IO;
     if (!control->writes_nothing)

@@ -194,6 +194,7 @@ static struct det_pending_effect errand_row(
         .attempts = errand->row.attempts,
         .next = errand->row.next,
         .last_error = errand->row.last_error,
+        .reason = errand->row.reason,
     };
     det_shard_unlock(turn->runtime, turn->shard);
     return row;

@@ -113,6 +113,8 @@ struct det_errand {
     int result;          /* of the last attempt */
     int answer;          /* what the effect itself returned then */
     uint32_t deliveries; /* of the product that failed for a passing reason */
+    char *said;          /* of that, by the effect; NULL: nothing */
+    char *reason;        /* that of the row */
     void *product;
     char *key;
     size_t size;

@@ -261,6 +261,9 @@ bool det_due_is_settled(struct det_runtime *runtime);
 struct det_errand *det_errand_open(
     struct det_runtime *runtime, struct det_resident *resident, const struct det_store_effect *row);
 void det_errand_close(struct det_runtime *runtime, struct det_errand *errand);
+/* With the claim: why its last attempt failed, for people; NULL: nothing. */
+void det_errand_explain(
+    const struct det_runtime *runtime, struct det_errand *errand, const char *text);
 /* Lock held: from WAITING to RUNNING, to be submitted. False when nothing new is run any more. */
 DET_MUST_CHECK bool det_errand_begin(struct det_runtime *runtime, struct det_errand *errand);
 /* suspect.c */

@@ -247,7 +247,7 @@ static inline const struct listed_timers *timers(struct fixture *f, const char *
 struct listed_effects {
     size_t count;
     struct det_pending_effect first;
-    char key[300];
+    char key[300], reason[DET_REASON_MAX + 1];
 };
 
 static inline int list_effect(void *context, const struct det_pending_effect *row)
@@ -257,6 +257,7 @@ static inline int list_effect(void *context, const struct det_pending_effect *ro
     if (all->count++ == 0) {
         all->first = *row;
         snprintf(all->key, sizeof all->key, "%s", row->key);
+        snprintf(all->reason, sizeof all->reason, "%s", row->reason ? row->reason : "");
     }
     return 0;
 }

@@ -232,10 +232,20 @@ static int run_guarded(
     return r;
 }
 
+/* Where nobody fires what is due, that comes first. */
+static int catch_up(const struct call *call)
+{
+    if (!call->runtime->options.is_passive)
+        return 0;
+    return det_overdue_fire(call->runtime, call->served, call->instance, call->fence);
+}
+
 static int run(struct call *call, const void *const *events, size_t count, struct det_sent *ret)
 {
-    int r;
+    int r = catch_up(call);
 
+    if (r < 0)
+        return r;
     if (call->runtime->options.locking == DET_LOCK_LEASE)
         return run_guarded(call, events, count, ret);
     r = run_once(call, events, count, ret);
@@ -359,6 +369,9 @@ static int stop(struct call *call, const char *reason, struct det_sent *ret)
     if (reason && (length > DET_REASON_MAX || det_utf8_check(reason, length) != length))
         return det_error_set(
             call->reterr, DET_ERR_INVALID, "a reason is UTF-8 of at most %d bytes", DET_REASON_MAX);
+    r = catch_up(call);
+    if (r < 0)
+        return r;
     do {
         r = det_guard_enter(&guard, call->reterr);
         if (r < 0)

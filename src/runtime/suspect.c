@@ -41,6 +41,7 @@ static int record(struct det_turn *turn, struct det_errand *errand)
     int r;
 
     change.effect.last_error = DET_ERR_UNFINISHED;
+    change.effect.reason = NULL;
     change.effect.next = det_add_time(
         det_runtime_now(runtime), det_errand_backoff(runtime, &policy, errand->row.attempts, 0));
     r = det_keep_commit(turn, &commit);

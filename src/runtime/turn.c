@@ -115,6 +115,9 @@ static int reject(struct det_turn *turn, int r)
         turn->errand_change = DET_STORE_UPDATE;
         turn->errand->row.is_dead = true;
         turn->errand->row.last_error = r;
+        det_errand_explain(
+            turn->runtime, turn->errand,
+            turn->error && turn->error->code == r ? turn->error->text : NULL);
     }
     return det_draft_begin(turn, 0);
 }

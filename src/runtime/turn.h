@@ -221,6 +221,12 @@ void det_turn_release(struct det_turn *turn);
  * own. A failure leaves the rest for the next change; it is not the sender's. With a claim. */
 void det_turn_retry_deferred(struct det_turn *turn);
 
+/* overdue.c */
+/* In a passive runtime, before something is sent: fires the timers of the instance that are due by
+ * now, under the fence if it is not 0. 0 or DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_overdue_fire(
+    struct det_runtime *runtime, struct det_served *served, const char *id, uint64_t fence);
+
 /* send.c */
 /* Whether a caller may send this. */
 DET_MUST_CHECK int det_send_check(

@@ -99,6 +99,7 @@ struct memory_lease {
 struct memory_effect {
     struct det_list node;
     struct det_store_effect row; /* its data and event point behind it */
+    char *reason;                /* that of the row */
 };
 
 struct memory_deferred {

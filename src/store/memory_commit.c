@@ -239,6 +239,14 @@ static void set_effect(
         det_memory_effect_close(store, instance->machine, old);
 }
 
+static void keep_reason(
+    struct memory_store *store, struct memory_effect *effect, const char *reason)
+{
+    det_free_string(store->store.allocator, effect->reason);
+    effect->reason = reason ? det_string_copy(store->store.allocator, reason) : NULL;
+    effect->row.reason = effect->reason;
+}
+
 static void apply_effect(
     struct memory_store *store, struct memory_instance *instance,
     const struct det_store_effect_change *change, struct staged *staged)
@@ -258,6 +266,7 @@ static void apply_effect(
     }
     effect->row.attempts = row->attempts;
     effect->row.last_error = row->last_error;
+    keep_reason(store, effect, row->reason);
     effect->row.next = row->next;
     effect->row.is_dead = row->is_dead;
     if (row->is_dead)

@@ -134,6 +134,7 @@ struct memory_effect *det_memory_effect_open(
     memcpy(event, row->event, machine->event_size);
     effect->row = *row;
     effect->row.is_foreign = false;
+    effect->row.reason = NULL;
     effect->row.data = data;
     effect->row.event = event;
     return effect;
@@ -143,6 +144,7 @@ void det_memory_effect_close(
     struct memory_store *store, const struct memory_machine *machine, struct memory_effect *effect)
 {
     det_list_remove(&effect->node);
+    det_free_string(store->store.allocator, effect->reason);
     det_free(store->store.allocator, effect, effect_size(machine));
 }
 

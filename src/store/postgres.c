@@ -88,6 +88,7 @@ static const struct det_store_ops ops = {
     .list = det_postgres_list,
     .due = det_postgres_due,
     .adopt = det_postgres_adopt,
+    .nodes = det_postgres_nodes,
     .lease = det_postgres_lease,
     .lock = det_postgres_lock,
     .snapshot = det_postgres_snapshot,

@@ -37,7 +37,7 @@
 #include "store/chain.h"
 #include "store/group.h"
 
-#define POSTGRES_SCHEMA      2  /* the version of the tables */
+#define POSTGRES_SCHEMA      3  /* the version of the tables */
 #define POSTGRES_NAME_MAX    63 /* bytes of a name in PostgreSQL */
 #define POSTGRES_RESULTS_MAX 40 /* statements in one pipeline */
 #define POSTGRES_OPTIONS_MAX 64 /* of a connection */
@@ -373,6 +373,7 @@ int det_postgres_due(
     struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
     int (*visit)(void *context, const struct det_store_due *row), void *context,
     det_time *ret_next);
+int det_postgres_nodes(struct det_store *store, uint64_t *ret);
 int det_postgres_adopt(
     struct det_store *store, const struct det_machine *machine, size_t limit, size_t *ret);
 int det_postgres_lease(

@@ -246,6 +246,7 @@ static int fill_effects(struct postgres_batch *batch, const struct postgres_stag
         NUMBER(x_attempts, effect->attempts);
         NUMBER(x_last_error, effect->last_error);
         NUMBER(x_next_at, effect->next);
+        TEXT(x_reason, is_taken ? NULL : effect->reason);
     }
     return r;
 }

@@ -116,6 +116,28 @@ static int run(struct postgres_store *store, struct leasing *leasing)
     return r;
 }
 
+static void send_nodes(struct postgres_exchange *exchange, void *context)
+{
+    struct postgres_parameters parameters = { 0 };
+
+    (void)context;
+    det_postgres_add_text(&parameters, exchange->connection->store->store.owner);
+    det_postgres_ask(exchange, POSTGRES_RENAME_NODES, &parameters);
+}
+
+static int take_nodes(struct postgres_exchange *exchange, void *context)
+{
+    *(uint64_t *)context = (uint64_t)det_postgres_number(exchange->results[0], 0, 0);
+    return 0;
+}
+
+int det_postgres_nodes(struct det_store *store, uint64_t *ret)
+{
+    const struct postgres_job job = { send_nodes, take_nodes, ret, true, 0 };
+
+    return det_postgres_run(postgres_store_of(store), &job, NULL);
+}
+
 int det_postgres_lease(
     struct det_store *store, const struct det_store_lease_change *change,
     struct det_store_lease *ret)

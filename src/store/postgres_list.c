@@ -140,6 +140,7 @@ static void ask_list(
     det_postgres_add_number(&page->parameters, (int64_t)limit);
 }
 
+/* `machine` NULL: the state is not told. */
 static int give_listed(
     const struct det_machine *machine, const PGresult *rows, int row,
     int (*visit)(void *context, const struct det_store_listed *row), void *context)
@@ -151,10 +152,11 @@ static int give_listed(
         .started_at = det_postgres_number(rows, row, 4),
         .moved_at = det_postgres_number(rows, row, 5),
     };
-    uint16_t state;
-    int r;
+    uint16_t state = 0;
+    int r = 0;
 
-    r = det_row_state_find(machine, det_postgres_text(rows, row, 1), &state);
+    if (machine)
+        r = det_row_state_find(machine, det_postgres_text(rows, row, 1), &state);
     if (r < 0)
         return r;
     listed.state = state;
@@ -180,7 +182,7 @@ int det_postgres_list(
         r = read_page(store, &page);
         count = r == 0 ? PQntuples(page.result) : 0;
         for (int i = 0; r == 0 && i < count; i++)
-            r = give_listed(machine, page.result, i, visit, context);
+            r = give_listed(query->ids_only ? NULL : machine, page.result, i, visit, context);
         if (count > 0)
             strncpy(after, det_postgres_text(page.result, count - 1, 0), DET_ID_MAX);
         left -= (size_t)count;

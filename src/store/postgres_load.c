@@ -62,6 +62,7 @@ enum {
     ROW_DATA,
     ROW_DEAD,
     ROW_OWNER,
+    ROW_REASON,
 };
 
 static bool read_hash(struct det_chain_bytes bytes, struct det_chain_hash *ret)
@@ -235,6 +236,7 @@ static int give_effect(struct loading *loading, int row, void *event, void *data
         .last_error = (int)det_postgres_number(rows, row, ROW_LAST_ERROR),
         .next = det_postgres_number(rows, row, ROW_DUE),
         .is_dead = det_postgres_bool(rows, row, ROW_DEAD),
+        .reason = det_postgres_text(rows, row, ROW_REASON),
         .data = data,
     };
     int r;

@@ -28,6 +28,8 @@ static const struct {
     { 1, "CREATE TABLE IF NOT EXISTS @schedules (name text COLLATE \"C\" PRIMARY KEY, "
          "next_at bigint NOT NULL, last_at bigint NOT NULL, token bigint NOT NULL, CHECK (true)) "
          "WITH (fillfactor = 50)" },
+    { 2, "ALTER TABLE @outbox ADD COLUMN reason text" },
+    { 2, "ALTER TABLE @dead_letters ADD COLUMN reason text" },
 };
 
 struct upgrading {

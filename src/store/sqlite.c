@@ -160,6 +160,11 @@ static int open_writer(
     r = keep_names(store, reterr);
     if (r < 0)
         return r;
+    r = det_sqlite_lease_free_all(store);
+    if (r < 0)
+        return det_error_set(
+            reterr, r, "%s: cannot free the locks of a process that is gone: %s; %s", store->path,
+            det_error_text(r), det_sqlite_remedy(r));
     return det_group_open(
         &(struct det_group_options){ .world = options->world,
                                      .allocator = options->allocator,

@@ -30,7 +30,7 @@
 #include "store/renames.h"
 #include "store/row.h"
 
-#define DET_SQLITE_SCHEMA         2
+#define DET_SQLITE_SCHEMA         3
 #define DET_SQLITE_APPLICATION_ID 0x64657465
 /* After how many pages in the log they are brought into the file. */
 #define DET_SQLITE_CHECKPOINT_PAGES 10000
@@ -428,6 +428,8 @@ int det_sqlite_migrate(
     size_t count, uint64_t *ret, struct det_error *reterr);
 
 /* sqlite_lease.c */
+/* Who opens the file as the writer is the only one: whoever held something is gone. */
+int det_sqlite_lease_free_all(struct sqlite_store *store);
 int det_sqlite_lease(
     struct det_store *store, const struct det_store_lease_change *change,
     struct det_store_lease *ret);

@@ -228,6 +228,7 @@ static void call_attempts(
     det_sqlite_number(call, row->attempts);
     det_sqlite_number(call, row->last_error);
     det_sqlite_number(call, row->next);
+    det_sqlite_text(call, row->reason);
 }
 
 /* How many rows were changed by the last statement. */

@@ -111,6 +111,19 @@ static int lease(struct sqlite_store *store, struct leasing *leasing)
     return leasing->refusal;
 }
 
+int det_sqlite_lease_free_all(struct sqlite_store *store)
+{
+    struct sqlite_call call;
+    int r;
+
+    det_sqlite_call(&store->writer, STATEMENT_LEASE_FREE_ALL, &call);
+    r = det_sqlite_run(&call);
+    if (r < 0)
+        return r;
+    det_sqlite_call(&store->writer, STATEMENT_LOCK_FREE_ALL, &call);
+    return det_sqlite_run(&call);
+}
+
 int det_sqlite_lease(
     struct det_store *store, const struct det_store_lease_change *change,
     struct det_store_lease *ret)

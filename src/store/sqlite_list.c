@@ -217,9 +217,10 @@ static int read_listed(struct sqlite_call *call, void *context)
         .started_at = det_sqlite_get_number(call, 4),
         .moved_at = det_sqlite_get_number(call, 5),
     };
-    int r;
+    int r = 0;
 
-    r = det_row_state_find(listing->machine, det_sqlite_get_text(call, 1, false), &state);
+    if (!listing->query->ids_only)
+        r = det_row_state_find(listing->machine, det_sqlite_get_text(call, 1, false), &state);
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
     row.state = state;

@@ -184,6 +184,7 @@ static int load_effect(
         .last_error = (int)det_sqlite_get_number(call, 9),
         .next = det_sqlite_get_number(call, 10),
         .is_dead = det_sqlite_get_number(call, 14) != 0,
+        .reason = det_sqlite_get_text(call, 15, true),
         .data = data,
     };
     struct det_chain_bytes bytes = det_sqlite_get_bytes(call, 11);

@@ -22,6 +22,9 @@ static const char *const upgrades[DET_SQLITE_SCHEMA] = {
           "CREATE TABLE IF NOT EXISTS schedules (name TEXT PRIMARY KEY NOT NULL,"
           " next_at INTEGER NOT NULL, last_at INTEGER NOT NULL, token INTEGER NOT NULL)"
           " WITHOUT ROWID;",
+    [2] = "ALTER TABLE outbox ADD COLUMN reason TEXT;"
+          "ALTER TABLE dead_letters ADD COLUMN reason TEXT;"
+          "CREATE INDEX instances_locked ON instances (lock_until) WHERE lock_until IS NOT NULL;",
 };
 
 int det_sqlite_upgrade(

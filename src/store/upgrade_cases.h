@@ -33,6 +33,7 @@ static inline void check_old_rows(const struct found *found)
     assert_false(found->effects[0].is_dead);
     assert_true(found->effects[1].is_dead);
     assert_int_equal(found->effects[1].last_error, -5);
+    assert_null(found->effects[1].reason);
     assert_int_equal(found->effect_data[0], 5);
     assert_int_equal(found->deferred_count, 1);
     assert_int_equal(found->deferred_values[0], 77);
@@ -65,7 +66,7 @@ static inline void check_old_store(struct pad *pad)
     uint64_t data;
 
     assert_string_equal(det_store_identity(store), OLD_IDENTITY);
-    assert_int_equal(store->schema, 2);
+    assert_int_equal(store->schema, 3);
     assert_int_equal(store->ops->check(store, must_not_find, NULL, NULL), 0);
     assert_int_equal(load_old(pad, "q", &found), 0);
     assert_int_equal(found.data, 9);

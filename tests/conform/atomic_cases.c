@@ -65,6 +65,8 @@ static void scene_refused(struct scene *scene, int expected)
     box_reopen(scene->box);
     scene->subject->store = scene->box->store;
     subject_load(scene->subject);
+    if (box_frees_locks(scene->box))
+        scene->before->lock.owner[0] = 0;
     assert_nothing_happened(scene);
     free(scene->before);
 }

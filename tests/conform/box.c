@@ -73,6 +73,11 @@ void box_damage(struct box *box, const char *sql)
     box->is_damaged = true;
 }
 
+bool box_frees_locks(const struct box *box)
+{
+    return box->driver->is_kept && !box->driver->is_shared;
+}
+
 void box_reopen(struct box *box)
 {
     if (!box->driver->is_kept)

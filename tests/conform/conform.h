@@ -87,6 +87,8 @@ void box_damage(struct box *box, const char *sql);
 /* Closes the box's own and opens it again; subjects have to be loaded then. A store that is not
  * kept stays open, as it is. */
 void box_reopen(struct box *box);
+/* Whether a reopening frees all locks and leases: where only one may have the store open. */
+bool box_frees_locks(const struct box *box);
 det_time box_now(struct box *box);
 /* Lets the store's clock pass a time. */
 void box_wait(struct box *box, det_time until);
@@ -173,6 +175,7 @@ struct image_effect {
     struct det_store_effect row;
     struct parcel_event value;
     struct parcel_data data;
+    char reason[DET_REASON_MAX + 1]; /* that of the row, which is gone; "": none */
 };
 struct image_deferred {
     uint64_t sequence;

@@ -61,6 +61,36 @@ static void a_damaged_head_is_told_and_others_are_not_affected(void **state)
     }
 }
 
+#define IDS_MAX 16
+
+static int note_id(void *context, const struct det_store_listed *row)
+{
+    char *ids = context;
+
+    size_t length = strlen(ids);
+
+    snprintf(ids + length, IDS_MAX - length, "%s", row->id);
+    return 0;
+}
+
+/* Who wants to know which there are sees the damaged ones too, or those behind them are lost. */
+static void a_state_that_nobody_knows_ends_no_list_of_ids(void **state)
+{
+    static const struct det_store_query all = { 0 }, ids_only = { .ids_only = true };
+    struct box *box = *state;
+    char ids[IDS_MAX] = "";
+
+    if (!begin(box))
+        return;
+    box_damage(box, "UPDATE @instances SET state = 'nowhere'" OF_P);
+    box->store = box_open_store(box);
+    assert_int_equal(
+        box->store->ops->list(box->store, box->machine, &all, note_id, ids), DET_ERR_VERSION);
+    ids[0] = 0;
+    assert_int_equal(box->store->ops->list(box->store, box->machine, &ids_only, note_id, ids), 0);
+    assert_string_equal(ids, "pq");
+}
+
 struct findings {
     unsigned of_p, of_others;
     uint64_t sequence;
@@ -224,6 +254,7 @@ static void a_newer_schema_is_refused(void **state)
 
 static const struct CMUnitTest damages[] = {
     CASE(a_damaged_head_is_told_and_others_are_not_affected),
+    CASE(a_state_that_nobody_knows_ends_no_list_of_ids),
     CASE(the_check_finds_a_head_that_was_changed),
     CASE(the_check_finds_an_event_that_was_changed),
     CASE(the_check_finds_an_event_that_is_missing),

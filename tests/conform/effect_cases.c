@@ -162,6 +162,43 @@ static void an_update_changes_what_it_says_and_nothing_else(void **state)
     free(after);
 }
 
+static int explain_effect(struct subject *subject, const char *reason, bool is_dead)
+{
+    struct draft draft;
+    struct det_store_effect *row;
+
+    draft_init(&draft, subject);
+    row = draft_effect(&draft, DET_STORE_UPDATE, 1, 0);
+    row->attempts = 2;
+    row->reason = reason;
+    row->is_dead = is_dead;
+    return draft_commit(&draft);
+}
+
+/* What an operator finds with a dead letter, long after who wrote it is gone. */
+static void what_the_last_attempt_said_is_kept_alive_and_dead(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    char longest[DET_REASON_MAX + 1];
+    const char *const said[] = { "exit code 1: no such account", NULL, longest, "d'o\"h,{}\\" };
+
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = 0;
+    subject_set_effect(subject, 0, 1);
+    /* Between alive and dead, each to each. */
+    for (unsigned i = 0; i < 16; i++) {
+        const char *reason = said[i % 4];
+        struct image *image;
+
+        assert_int_equal(explain_effect(subject, reason, i & 1 || i & 4), 0);
+        image = image_read(box, "p");
+        assert_string_equal(image->effects[0].reason, reason ? reason : "");
+        assert_true(image->effects[0].row.is_dead == (i & 1 || i & 4));
+        free(image);
+    }
+}
+
 static void a_dead_effect_can_be_made_alive_again(void **state)
 {
     struct box *box = *state;
@@ -263,6 +300,7 @@ static const struct CMUnitTest effects[] = {
     CASE(an_effect_is_taken_once),
     CASE(the_end_of_an_effect_and_its_product_are_one_commit),
     CASE(an_update_changes_what_it_says_and_nothing_else),
+    CASE(what_the_last_attempt_said_is_kept_alive_and_dead),
     CASE(a_dead_effect_can_be_made_alive_again),
     CASE(of_too_many_dead_effects_the_oldest_is_forgotten),
     CASE(deferred_events_are_kept_oldest_first_until_they_are_taken),

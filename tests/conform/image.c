@@ -44,6 +44,8 @@ static int add_effect(void *context, const struct det_store_effect *row)
     assert_non_null(row->data);
     assert_non_null(row->event);
     effect->row = *row;
+    effect->row.reason = NULL;
+    snprintf(effect->reason, sizeof effect->reason, "%s", row->reason ? row->reason : "");
     memcpy(&effect->data, row->data, sizeof effect->data);
     memcpy(&effect->value, row->event, sizeof effect->value);
     return 0;
@@ -222,6 +224,7 @@ static void effect_assert_equal(const struct image_effect *a, const struct image
     SAME(a->row.at == b->row.at);
     SAME(a->row.attempts == b->row.attempts);
     SAME(a->row.last_error == b->row.last_error);
+    SAME(strcmp(a->reason, b->reason) == 0);
     SAME(a->row.next == b->row.next);
     SAME(a->row.is_dead == b->row.is_dead);
     SAME(parcel_data_equal(&a->data, &b->data));

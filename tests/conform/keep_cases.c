@@ -59,6 +59,8 @@ static void everything_is_as_it_was(void **state)
     lender_grant(&lock, "me", DET_HOUR);
     before = image_read(box, "p");
     assert_int_equal(before->effect_count, 2);
+    if (box_frees_locks(box))
+        before->lock.owner[0] = 0;
     for (int i = 0; i < 3; i++) {
         reload(box, subject);
         after = image_read(box, "p");
@@ -83,6 +85,11 @@ static void tokens_and_fences_outlive_the_opening(void **state)
     lender_grant(&lock, "me", DET_HOUR);
     reload(box, subject);
     lease.store = lock.store = box->store;
+    if (box_frees_locks(box)) {
+        assert_int_equal(lender_grant(&lease, "you", DET_HOUR), 2);
+        assert_int_equal(lender_grant(&lock, "you", DET_HOUR), 2);
+        return;
+    }
     assert_int_equal(
         lender_ask(&lease, DET_LEASE_ACQUIRE, "you", 0, DET_HOUR, &ret), DET_ERR_LOCKED);
     assert_string_equal(ret.owner, "me");

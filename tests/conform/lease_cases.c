@@ -255,6 +255,25 @@ static void the_token_only_grows(const struct lender *lender)
     }
 }
 
+/* Who has the one opening knows that whoever held it is gone, and need not wait for its end. */
+static void of_an_earlier_opening_is_free_where_there_is_only_one(const struct lender *lender)
+{
+    struct lender again = *lender;
+    struct det_store_lease lease;
+    uint64_t token = lender_grant(lender, "gone", LONG);
+
+    if (!box_frees_locks(again.box))
+        return;
+    box_reopen(again.box);
+    again.store = again.box->store;
+    lease = look(&again);
+    assert_string_equal(lease.owner, "");
+    assert_int_equal(lease.token, token);
+    assert_int_equal(
+        lender_ask(&again, DET_LEASE_RENEW, "gone", token, LONG, &lease), DET_ERR_LOCK_LOST);
+    assert_int_equal(lender_grant(&again, "next", LONG), token + 1);
+}
+
 static void an_owner_may_have_a_long_name(const struct lender *lender)
 {
     char owner[DET_OWNER_MAX + 1];
@@ -297,6 +316,7 @@ static void over_a_lock(void **state, void (*test)(const struct lender *lender))
     X(behaviour_70_a_release_lets_the_next_one_in_at_once)           \
     X(behaviour_70_of_ten_candidates_one_gets_it)                    \
     X(the_token_only_grows)                                          \
+    X(of_an_earlier_opening_is_free_where_there_is_only_one)         \
     X(an_owner_may_have_a_long_name)
 
 #define BOTH(test)                           \

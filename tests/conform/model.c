@@ -186,6 +186,7 @@ static void apply_effect(struct image *image, const struct det_store_effect_chan
         assert_true(place == image->effect_count && place < IMAGE_ROWS);
         image->effect_count++;
         effect->row = *row;
+        effect->reason[0] = 0;
         memcpy(&effect->data, row->data, sizeof effect->data);
         memcpy(&effect->value, row->event, sizeof effect->value);
         return;
@@ -196,6 +197,7 @@ static void apply_effect(struct image *image, const struct det_store_effect_chan
     case DET_STORE_UPDATE:
         effect->row.attempts = row->attempts;
         effect->row.last_error = row->last_error;
+        snprintf(effect->reason, sizeof effect->reason, "%s", row->reason ? row->reason : "");
         effect->row.next = row->next;
         effect->row.is_dead = row->is_dead;
         return;

@@ -81,6 +81,8 @@ static void add_timers(struct play *play, struct draft *draft, const struct imag
 
 static void add_effects(struct play *play, struct draft *draft, const struct image *image)
 {
+    static const char *const reasons[] = { NULL, "exit code 1", "\\N {\"caf\xc3\xa9\",'}" };
+
     if (image->effect_count && happens(play, 40)) {
         const struct det_store_effect *row = &image->effects[below(play, image->effect_count)].row;
         bool is_update = row->is_dead || happens(play, 60);
@@ -89,6 +91,7 @@ static void add_effects(struct play *play, struct draft *draft, const struct ima
 
         changed->attempts = (uint32_t)below(play, 9);
         changed->last_error = -(int)below(play, 50);
+        changed->reason = reasons[below(play, sizeof reasons / sizeof *reasons)];
         changed->next = some_due(play);
         changed->is_dead = is_update && happens(play, 40);
     }
@@ -243,6 +246,8 @@ static void reopen(struct play *play)
         assert_int_equal(box->store->ops->adopt(box->store, box->machine, 7, &adopted), 0);
     for (unsigned i = 0; i < SUBJECTS; i++) {
         play->subjects[i]->store = box->store;
+        if (box_frees_locks(box))
+            play->models[i]->image.lock.expires_at = 0;
         subject_load(play->subjects[i]);
         check_image(play, i);
         check_answers(play, i);

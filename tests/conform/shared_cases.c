@@ -403,6 +403,37 @@ static void rivals_never_write_at_the_same_place(void **state)
     pair_end(&pair);
 }
 
+static uint64_t nodes_of(struct det_store *store)
+{
+    uint64_t count = 99;
+
+    assert_int_equal(store->ops->nodes(store, &count), 0);
+    return count;
+}
+
+/* Nobody serves a store in which no lease of another node is held. */
+static void nodes_are_counted_by_their_leases(void **state)
+{
+    struct box *box = *state;
+    struct lender node = { box, box->store, "node/another", false };
+    struct lender leader = { box, box->store, "leader", false };
+    struct det_store_lease lease;
+    struct pair pair;
+    uint64_t token, before;
+
+    if (!pair_begin(&pair, box))
+        return;
+    before = nodes_of(pair.other);
+    token = lender_grant(&node, "another", DET_HOUR);
+    (void)lender_grant(&leader, "another", DET_HOUR);
+    assert_int_equal(nodes_of(pair.other), before + 1);
+    assert_int_equal(lender_ask(&node, DET_LEASE_RELEASE, "another", token, 0, &lease), 0);
+    assert_int_equal(nodes_of(pair.other), before);
+    pair_end(&pair);
+    /* Who asks does not count: alone, there is none. */
+    assert_int_equal(nodes_of(box->store), 0);
+}
+
 static const struct CMUnitTest shared[] = {
     CASE(every_opening_is_a_node_of_its_own),
     CASE(what_one_commits_the_other_finds),
@@ -416,6 +447,7 @@ static const struct CMUnitTest shared[] = {
     CASE(behaviour_48_rows_of_a_node_that_is_gone_are_adopted_first_due_first),
     CASE(behaviour_49_a_node_that_comes_back_takes_nothing_that_was_adopted),
     CASE(a_lock_is_a_lock_for_all_nodes),
+    CASE(nodes_are_counted_by_their_leases),
     CASE(rivals_never_write_at_the_same_place),
 };
 const struct group shared_cases = GROUP_OF(shared);

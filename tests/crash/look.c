@@ -159,7 +159,6 @@ static int look_lock(struct crash_run *run, const char *name, bool is_lease, str
             ? run->store->ops->lease(run->store, &change, &lease)
             : run->store->ops->lock(run->store, run->machines[run->version - 1], &change, &lease);
     ret->token = (int64_t)lease.token;
-    ret->held = lease.owner[0] != 0;
     return r;
 }
 

@@ -46,7 +46,8 @@
 #define CRASH_ANSWER_COLUMNS(F)   F(known) F(outcome) F(state) F(sequence) F(visit)
 #define CRASH_SNAPSHOT_COLUMNS(F) \
     F(taken) F(state) F(sequence) F(visit) F(transitions) F(stopped) F(data) F(history_count)
-#define CRASH_LOCK_COLUMNS(F) F(token) F(held)
+/* Whether it is held does not outlive an opening. */
+#define CRASH_LOCK_COLUMNS(F) F(token)
 
 #define CRASH_COLUMN(name)    int64_t name;
 struct crash_head {

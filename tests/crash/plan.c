@@ -17,6 +17,7 @@ struct maker {
     unsigned version;
     struct crash_model *model; /* after the step that is being made */
     struct crash_step *step;
+    bool is_locked[CRASH_INSTANCES], is_leased[CRASH_LEASES]; /* since the last opening */
 };
 
 static unsigned below(struct maker *maker, unsigned bound)
@@ -287,7 +288,7 @@ static void make_change(struct maker *maker, unsigned number)
 
     change->instance = number;
     change->expected = instance->head.sequence;
-    change->fence = instance->lock.held ? instance->lock.token : 0;
+    change->fence = maker->is_locked[number] ? instance->lock.token : 0;
     if (!instance->head.exists) {
         make_start(maker, change, instance);
     } else if (instance->effect_count && (instance->head.stopped || chance(maker, 12))) {
@@ -375,15 +376,15 @@ static void make_prune(struct maker *maker, struct crash_instance *instance)
         memset(instance->answers, 0, sizeof instance->answers);
 }
 
-static void make_lock(struct maker *maker, struct crash_lock *lock, bool is_lease)
+static void make_lock(struct maker *maker, struct crash_lock *lock, bool *is_held, bool is_lease)
 {
-    if (!lock->held) {
+    if (!*is_held) {
         maker->step->kind = is_lease ? CRASH_STEP_LEASE : CRASH_STEP_LOCK;
         lock->token++;
-        lock->held = 1;
+        *is_held = true;
     } else if (is_lease || chance(maker, 60)) {
         maker->step->kind = is_lease ? CRASH_STEP_LEASE_END : CRASH_STEP_UNLOCK;
-        lock->held = 0;
+        *is_held = false;
     } else {
         maker->step->kind = CRASH_STEP_RENEW;
     }
@@ -404,9 +405,11 @@ static bool make_other(struct maker *maker)
     }
     if (chance(maker, 30)) {
         maker->step->subject = number % CRASH_LEASES;
-        make_lock(maker, &maker->model->leases[maker->step->subject], true);
+        make_lock(
+            maker, &maker->model->leases[maker->step->subject],
+            &maker->is_leased[maker->step->subject], true);
     } else {
-        make_lock(maker, &instance->lock, false);
+        make_lock(maker, &instance->lock, &maker->is_locked[number], false);
     }
     return true;
 }
@@ -443,12 +446,15 @@ static void make_step(
     if (times == 2 || times == 3)
         maker->version = (unsigned)times;
     maker->step->version = maker->version;
-    if (reopens)
+    if (reopens) {
+        memset(maker->is_locked, 0, sizeof maker->is_locked);
+        memset(maker->is_leased, 0, sizeof maker->is_leased);
         maker->step->kind = times == 3 ? CRASH_STEP_MIGRATE : CRASH_STEP_REOPEN;
-    else if (options->compacts && number == options->steps * 2 / 3)
+    } else if (options->compacts && number == options->steps * 2 / 3) {
         maker->step->kind = CRASH_STEP_COMPACT;
-    else if (!make_room(maker) && !(chance(maker, 14) && make_other(maker)))
+    } else if (!make_room(maker) && !(chance(maker, 14) && make_other(maker))) {
         make_commit(maker, before);
+    }
 }
 
 static void *must(void *memory)

@@ -274,6 +274,15 @@ static void fill_rest(struct commit *commit, const struct crash_change *change)
                                             .visit = (uint64_t)change->answer.visit };
 }
 
+/* An opening that the plan does not have, after a crash, has freed all locks. */
+static bool is_locked(struct crash_run *run, const char *id)
+{
+    const struct det_store_lease_change look = { .verb = DET_LEASE_LOOK, .name = id, .owner = "" };
+    struct det_store_lease lease = { 0 };
+
+    return run->store->ops->lock(run->store, machine_of(run), &look, &lease) == 0 && lease.owner[0];
+}
+
 static int fill(struct crash_run *run, struct commit *commit, const struct crash_change *change)
 {
     int r = 0;
@@ -291,6 +300,8 @@ static int fill(struct crash_run *run, struct commit *commit, const struct crash
     fill_effects(commit, change);
     fill_deferred(commit, change);
     fill_rest(commit, change);
+    if (change->fence && change->result != DET_ERR_LOCK_LOST && !is_locked(run, commit->id))
+        commit->commit.fence = 0;
     return r;
 }
 
@@ -380,6 +391,9 @@ static int run_lock(struct crash_run *run, const struct crash_step *step)
                  : run->store->ops->lock(run->store, machine_of(run), &change, &lease);
     if (r < 0)
         return r;
+    /* An opening that the plan does not have, after a crash, has freed it. */
+    if (!lease.owner[0] && step->kind != CRASH_STEP_LOCK && step->kind != CRASH_STEP_LEASE)
+        return 0;
     change.token = lease.token;
     change.verb = step->kind == CRASH_STEP_LOCK || step->kind == CRASH_STEP_LEASE
                       ? DET_LEASE_ACQUIRE

@@ -99,7 +99,7 @@ static void count_change(struct counts *counts, const struct crash_change *chang
 static void a_plan_has_everything_that_a_store_can_be_asked(void **state)
 {
     struct crash_plan *plan = crash_plan_open(&(struct crash_plan_options){
-        .seed = 1, .steps = 400, .reopen_every = 37, .compacts = true });
+        .seed = 1, .steps = 1200, .reopen_every = 37, .compacts = true });
     struct counts counts = { 0 };
 
     (void)state;

@@ -8,6 +8,7 @@
 The frame is that of up.py. Commands are scripts that keep what they were given; the HTTP server is
 one of ours, in this process, that fails as it is told.
 """
+import fcntl
 import http.server
 import json
 import os
@@ -175,7 +176,13 @@ if [ -e open ]; then echo '{RECEIPT}'; else echo 'the bank is closed' >&2; exit 
     one.wait_for("o-1: charge failed, attempt 3: exit code 1: the bank is closed")
     one.wait_for("order *= .*o-1.*charge")
     wait_until(lambda: objects("retry", "--list"), "a dead letter")
-    detent("why", "o-1", out="nothing moves it by itself: an effect was given up")
+    said = "exit code 1: the bank is closed"
+    detent("why", "o-1", out=["nothing moves it by itself: an effect was given up",
+                              "charge was given up after 3 attempts: ACTION_FAILED: exit code 1",
+                              "the bank is closed"])
+    equal(objects("why", "o-1")[0]["effects"][0]["reason"], said)
+    equal(objects("retry", "--list")[0]["reason"], said)
+    detent("retry", "--list", out=said)
     Path("open").touch()
     detent("retry", "o-1", out="order/o-1/1/0: charge is to be tried again")
     one.wait_for("o-1: charging -> paid")
@@ -345,6 +352,21 @@ def test_a_file_in_use_is_told():
     check("a.db" in "\n".join(two.talk), two.shown())
     os.chdir("..")
     one.stop()
+
+
+def test_a_file_that_a_command_has_for_a_moment_is_waited_for():
+    project("{command: ['true']}", store="sqlite:a.db")
+    for text in ("", "slots:\n  batch: {durable: yes}\n"):
+        if text:
+            Path("detent.yaml").write_text("version: 1\nstore: sqlite:a.db\n" + text)
+        with open("a.db.lock", "a+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            one = Up()
+            time.sleep(1)
+            check(one.process.poll() is None, one.shown())
+            check("stops all" not in one.shown(), "it did not wait")
+        wait_until(lambda: "stops all" in one.shown(), one.shown())
+        one.stop()
 
 
 def test_a_machine_that_is_not_served_is_told():

@@ -138,8 +138,30 @@ def test_slots_and_the_log_know_the_jobs():
 def test_what_is_not_for_a_durable_slot_is_refused_by_its_name():
     project()
     begin()
-    for option in "--wait", "--replace", "--replace-all", "--drop":
+    for option in "--replace", "--replace-all", "--drop":
         detent("submit", "batch", option, "--", "true", code=2, err=["is durable:", option])
+
+
+def test_the_end_of_a_durable_job_is_waited_for():
+    project()
+    one = begin()
+    detent("submit", "batch", "--wait", "--name", "a", "--", "sh", "-c", "sleep 0.5; touch done",
+           err=["a: is in the store", "a: completed"])
+    check(Path("done").exists(), "it did not wait")
+    # Its end is known already.
+    detent("submit", "batch", "--wait", "--name", "a", "--", "false", err="a: completed")
+    detent("submit", "batch", "--wait", "--name", "b", "--", "sh", "-c", "exit 3", code=1,
+           err="b: failed: exit code 3")
+    words = ("submit", "batch", "--wait", "--name", "c", "--", "sleep", "1000")
+    waits = [subprocess.Popen([up.DETENT, *words], stderr=subprocess.PIPE, text=True,
+                              env=up.environment(None)) for _ in range(2)]
+    wait_until(lambda: states().get("c") == "running", "it runs")
+    waits[0].send_signal(signal.SIGINT)
+    check("c: goes on" in waits[0].communicate(timeout=up.PATIENCE)[1], "it went on")
+    one.stop()
+    told = waits[1].communicate(timeout=up.PATIENCE)[1]
+    check(waits[1].returncode != 0 and "detent" in told, told)
+    check(states()["c"] in ("queued", "delayed", "running"), states())
 
 
 def test_another_folder_is_reached_by_an_option():

@@ -567,9 +567,9 @@ def test_a_store_of_an_older_schema_is_upgraded_by_who_writes():
     data.close()
     place = ("--store", "sqlite:old.db")
     detent("store", "info", *place, code=1, err="detent store upgrade")
-    equal(one("store", "upgrade", *place)["schema"], 2)
+    equal(one("store", "upgrade", *place)["schema"], 3)
     equal(one("store", "info", *place)["instances"], 2)
-    detent("store", "info", *place, out="schema 2, 2 instances")
+    detent("store", "info", *place, out="schema 3, 2 instances")
     detent("store", "verify", *place)
     detent("get", "p", *place, out="pad p is")
 
@@ -654,12 +654,29 @@ def test_a_lock_is_told_with_its_holder():
     with database() as data:
         data.execute("UPDATE instances SET lock_owner = 'node-7', lock_until = ?, fence = 1",
                      (int(time.time() + 600) * 10**9,))
-    detent("send", "o-1", "ping", *STORE, code=6,
-           err=["order o-1 is locked by node-7", "'detent why o-1' says until when"])
     detent("why", "o-1", *STORE, out="lock       held by node-7, lapses in 9m")
     lock = one("why", "o-1", *STORE)["lock"]
     equal((lock["owner"], lock["fence"]), ("node-7", 1))
-    detent("get", "o-1", *STORE)
+    # Who writes to a file is the only one, and so whoever held it is gone.
+    detent("send", "o-1", "ping", *STORE)
+    check("lock" not in one("why", "o-1", *STORE))
+    with database() as data:
+        equal(data.execute("SELECT fence FROM instances").fetchall(), [(1,)])
+
+
+def test_a_timer_that_is_due_is_not_overtaken():
+    shop("o-1", "o-2", "o-3")
+    with database() as data:
+        data.execute("UPDATE timers SET due = 1")
+    detent("send", "o-1", "pay", *STORE, *PAY, code=6)
+    detent("cancel", "o-2", *STORE)
+    for name in ("o-1", "o-2"):
+        done = objects("history", name, *STORE)
+        equal([(o["event"], o["timeout"]) for o in done if o["type"] == "event"][:1],
+              [("expired", True)])
+    detent("get", "o-1", *STORE, out="order o-1 is gone")
+    # Nobody has sent anything to it.
+    detent("get", "o-3", *STORE, out="order o-3 is pending")
 
 
 def test_why_says_that_nobody_serves_the_store():
@@ -757,7 +774,12 @@ def test_damage_in_one_place_is_told_with_the_place():
     with database() as data:
         data.execute("UPDATE instances SET state = 'nowhere' WHERE id = 'o-2'")
     data.close()
-    detent("store", "export", "x", *STORE, code=1, err="the order behind 'o-1' is damaged")
+    detent("store", "export", "x", *STORE, code=1,
+           err=["order 'o-2' is damaged", "1 instance and 1 event exported",
+                "1 instance was left out"])
+    detent("store", "import", "x", "--store", "sqlite:rest.db",
+           err=["1 instance and 1 event imported", "1 damaged instance is not in the export"])
+    detent("get", "o-1", "--store", "sqlite:rest.db", out="order o-1 is pending")
     detent("store", "verify", *STORE, code=1, out="order o-2: ")
 
 

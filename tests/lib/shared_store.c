@@ -349,6 +349,27 @@ static int shared_adopt(
     return det_shared_leave(node, 0);
 }
 
+static int shared_nodes(struct det_store *store, uint64_t *ret)
+{
+    struct node *node = node_of(store);
+    char own[40];
+    int r;
+
+    r = det_shared_enter(node);
+    if (r < 0)
+        return r;
+    snprintf(own, sizeof own, "node/%s", store->owner);
+    *ret = 0;
+    DET_LIST_EACH(link, &node->shared->held)
+    {
+        const struct held *held = DET_CONTAINER(link, struct held, link);
+
+        *ret += !held->machine && strncmp(held->name, "node/", 5) == 0 &&
+                strcmp(held->name, own) != 0 && !det_shared_is_free(node->shared, held);
+    }
+    return det_shared_leave(node, 0);
+}
+
 static void shared_listen(struct det_store *store, void (*wake)(void *context), void *context)
 {
     struct node *node = node_of(store);
@@ -385,6 +406,7 @@ static const struct det_store_ops operations = {
     .list = shared_list,
     .due = shared_due,
     .adopt = shared_adopt,
+    .nodes = shared_nodes,
     .lease = shared_lease,
     .lock = shared_lock,
     .snapshot = shared_snapshot,

@@ -94,6 +94,10 @@ struct det_store_effect {
     det_time at;    /* of the commit that asked for it */
     uint32_t attempts;
     int last_error;
+    const char
+        *reason;   /* what the last attempt said of that, UTF-8 of at most DET_REASON_MAX bytes,
+                           for people: without memory for it a driver leaves it out; NULL: nothing.
+                           SET keeps none */
     det_time next; /* of the next attempt */
     bool is_dead;
     const void *data, *event; /* as of its commit */
@@ -111,8 +115,9 @@ enum det_store_change_kind {
     DET_STORE_TAKE,   /* gone; but it must be there, just so (timer: same due and visit), and ours,
                          else the commit fails with DET_ERR_NOT_FOUND: somebody else has done it, or
                          has it now. A timer that is not due by the store's clock: DET_ERR_EARLY */
-    DET_STORE_UPDATE, /* effects: attempts, last_error, next, is_dead as given; must be there, dead
-                         or alive, and ours if alive. So one that is dead can be made alive again */
+    DET_STORE_UPDATE, /* effects: attempts, last_error, reason, next, is_dead as given; must be
+                         there, dead or alive, and ours if alive. So one that is dead can be made
+                         alive again */
 };
 
 struct det_store_timer_change {
@@ -202,6 +207,7 @@ struct det_store_query {
     det_time moved_before; /* only those that have not moved since; 0: any */
     enum det_store_stopped { DET_STORE_ANY, DET_STORE_RUNNING, DET_STORE_STOPPED } stopped;
     bool has_dead; /* only those with dead effects; a driver that cannot tell lists others too */
+    bool ids_only; /* the state is not told, and so one that no definition knows ends no list */
 };
 
 /* An instance that has something to be done: a timer that is due, or an effect whose next attempt
@@ -322,10 +328,13 @@ struct det_store_ops {
      * where the store is not shared. */
     int (*adopt)(
         struct det_store *store, const struct det_machine *machine, size_t limit, size_t *ret);
+    /* Shared stores: how many nodes there are besides this one whose leases have not lapsed. NULL
+     * where the store is not shared. */
+    int (*nodes)(struct det_store *store, uint64_t *ret);
     /* Leases by name. DET_ERR_LOCKED and who has it; DET_ERR_LOCK_LOST when the token is an older
      * one, when what is to be renewed has lapsed, or what is to be released was. `ret` is as it
      * stands afterwards, also with these errors. Where the store is shared, the lease "node/" and
-     * `owner` of a node that is gone may be forgotten, with its token. */
+     * `owner` of a node that is gone may be forgotten, with its token; else opening frees them. */
     int (*lease)(
         struct det_store *store, const struct det_store_lease_change *change,
         struct det_store_lease *ret);

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* overdue_test.c - a timer that is due when a tool sends something to its instance goes first, as
+ * it would have, had somebody been there; on every kind of store. */
+#include "runtime/runtime_test.h"
+
+static const struct det_runtime_options passive = { .is_passive = true };
+
+/* CHARGING, from where LATE leads back to PENDING after ten minutes; closed, as commands do. */
+static void charging(struct fixture *f)
+{
+    fixture_reopen(f, passive);
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    fixture_reopen(f, passive);
+}
+
+static void in_a_file(void (*test)(struct fixture *f))
+{
+    struct fixture *f = fixture_open(passive);
+    char *folder = det_test_folder(), url[1024];
+
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    det_store_close(f->store);
+    snprintf(url, sizeof url, "sqlite:%s/orders.db", folder);
+    assert_int_equal(
+        det_store_open_with(
+            url, &(struct det_store_options){ .world = det_sim_world(f->sim), .connections = 1 },
+            &f->store, &f->error),
+        0);
+    test(f);
+    fixture_close(f);
+    det_test_folder_remove(folder);
+}
+
+static void in_every_store(void (*test)(struct fixture *f))
+{
+    in_fixture(test);
+    in_a_file(test);
+}
+
+static void goes_first(struct fixture *f)
+{
+    const struct recorded *events;
+
+    charging(f);
+    advance(f, DET_HOUR);
+    assert_int_equal(send_kind(f, "o-1", PING), 0);
+    assert_int_equal(f->sent.sequence, 3);
+    events = events_after(f, "o-1", 0);
+    assert_int_equal(events->count, 3);
+    assert_int_equal(events->rows[1].event, LATE);
+    assert_true(events->rows[1].is_timeout);
+    assert_int_equal(events->rows[2].event, PING);
+    assert_int_equal(get(f, "o-1").state, PENDING);
+    assert_int_equal(counts(f).timeouts_fired, 1);
+    /* The one that was armed by it is due later, from now. */
+    assert_int_equal(timers(f, "o-1")->count, 1);
+    assert_int_equal(
+        timers(f, "o-1")->rows[0].due,
+        det_world_now(det_sim_world(f->sim), DET_CLOCK_WALL) + 30 * DET_MINUTE);
+    assert_int_equal(f->control.effects, 0);
+}
+
+static void a_timer_that_is_due_goes_before_what_is_sent(void **state)
+{
+    (void)state;
+    in_every_store(goes_first);
+}
+
+static void waits(struct fixture *f)
+{
+    charging(f);
+    advance(f, 10 * DET_MINUTE - 1);
+    assert_int_equal(send_kind(f, "o-1", PING), DET_ERR_UNHANDLED);
+    assert_int_equal(get(f, "o-1").sequence, 1);
+    advance(f, 1);
+    assert_int_equal(send_kind(f, "o-1", PING), 0);
+    assert_int_equal(get(f, "o-1").sequence, 3);
+}
+
+static void a_timer_that_is_not_due_waits(void **state)
+{
+    (void)state;
+    in_every_store(waits);
+}
+
+static void stops(struct fixture *f)
+{
+    charging(f);
+    advance(f, DET_HOUR);
+    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-1", "enough", NULL, &f->sent), 0);
+    assert_int_equal(events_after(f, "o-1", 0)->count, 3);
+    assert_int_equal(events_after(f, "o-1", 0)->rows[1].event, LATE);
+    assert_int_equal(get(f, "o-1").state, PENDING);
+    assert_true(get(f, "o-1").is_stopped);
+}
+
+static void it_goes_before_a_stop_by_hand_too(void **state)
+{
+    (void)state;
+    in_every_store(stops);
+}
+
+static void two_in_order(struct fixture *f)
+{
+    const struct recorded *events;
+
+    /* SHIPPED, with a reminder that is due after an hour and stays there. */
+    fixture_reopen(f, (struct det_runtime_options){ 0 });
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    settle(f);
+    assert_int_equal(send_kind(f, "o-1", SHIP), 0);
+    fixture_reopen(f, passive);
+    advance(f, 2 * DET_HOUR);
+    assert_int_equal(send_kind(f, "o-1", CANCEL), 0);
+    events = events_after(f, "o-1", 0);
+    assert_int_equal(events->count, 5);
+    assert_int_equal(events->rows[3].event, REMIND);
+    assert_int_equal(events->rows[4].event, CANCEL);
+    assert_int_equal(timers(f, "o-1")->count, 0);
+}
+
+static void a_named_timer_with_its_payload_goes_first_too(void **state)
+{
+    (void)state;
+    in_every_store(two_in_order);
+}
+
+/* Entering PENDING asks a hook that nobody has bound here. */
+static void stays(struct fixture *f)
+{
+    struct det_machine *named = order_machine(false);
+    struct order_event noise = { .kind = NOISE };
+
+    charging(f);
+    advance(f, DET_HOUR);
+    assert_int_equal(det_runtime_send(f->runtime, named, "o-1", &noise, NULL, &f->sent), 0);
+    assert_int_equal(f->sent.outcome, DET_IGNORED);
+    fixture_reopen(f, (struct det_runtime_options){ 0 });
+    det_machine_close(named);
+    assert_int_equal(timers(f, "o-1")->count, 1);
+    assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
+    settle(f);
+    assert_int_equal(events_after(f, "o-1", 0)->rows[1].event, LATE);
+}
+
+static void one_that_cannot_fire_here_is_left_to_who_can(void **state)
+{
+    (void)state;
+    in_a_file(stays);
+}
+
+static int send_without_memory(struct det_test_memory *memory, void *argument)
+{
+    struct det_runtime *runtime = NULL;
+    struct fixture *f = fixture_open(passive);
+    struct order_event ping = { .kind = PING };
+    int r;
+
+    (void)argument;
+    charging(f);
+    advance(f, DET_HOUR);
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    r = det_runtime_open(
+        f->store,
+        &(struct det_runtime_options){ .is_passive = true,
+                                       .world = det_sim_world(f->sim),
+                                       .user = &f->control,
+                                       .allocator = &memory->allocator },
+        &runtime, NULL);
+    if (r == 0)
+        r = det_runtime_send(runtime, f->order, "o-1", &ping, NULL, &f->sent);
+    if (r == 0)
+        assert_int_equal(f->sent.sequence, 3);
+    det_runtime_close(runtime);
+    fixture_close(f);
+    return r;
+}
+
+static void without_memory_nothing_is_overtaken(void **state)
+{
+    (void)state;
+    det_test_each_failure(send_without_memory, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_timer_that_is_due_goes_before_what_is_sent),
+        cmocka_unit_test(a_timer_that_is_not_due_waits),
+        cmocka_unit_test(it_goes_before_a_stop_by_hand_too),
+        cmocka_unit_test(a_named_timer_with_its_payload_goes_first_too),
+        cmocka_unit_test(one_that_cannot_fire_here_is_left_to_who_can),
+        cmocka_unit_test(without_memory_nothing_is_overtaken),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
