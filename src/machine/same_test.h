@@ -32,6 +32,7 @@ static inline void same_enum(const struct det_enum *a, const struct det_enum *b)
 
 static inline void same_record(const struct det_record *a, const struct det_record *b);
 
+/* NOLINTNEXTLINE(misc-no-recursion): at most DET_RECORD_DEPTH_MAX deep */
 static inline void same_field(const struct det_field *a, const struct det_field *b)
 {
     same_text(a->name, b->name);
@@ -47,6 +48,7 @@ static inline void same_field(const struct det_field *a, const struct det_field 
         same_enum(det_enum_of(a->enumeration), det_enum_of(b->enumeration));
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): at most DET_RECORD_DEPTH_MAX deep */
 static inline void same_record(const struct det_record *a, const struct det_record *b)
 {
     assert_true(a != NULL && b != NULL);

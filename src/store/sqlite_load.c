@@ -173,7 +173,7 @@ static int load_effect(
     struct sqlite_call *call, const struct det_machine *machine, char *value,
     const struct det_store_rows *rows)
 {
-    char *data = value + (machine->event_size + 15u) / 16u * 16u;
+    char *data = value + ((size_t)machine->event_size + 15) / 16 * 16;
     struct det_store_effect row = {
         .sequence = (uint64_t)det_sqlite_get_number(call, 0),
         .index = (uint16_t)det_sqlite_get_number(call, 1),
