@@ -117,7 +117,7 @@ static inline void same_more(
     same_ids(a->arms, a->arm_count, b->arms, b->arm_count);
     same_ids(a->disarms, a->disarm_count, b->disarms, b->disarm_count);
     assert_int_equal(a->within != NULL, b->within != NULL);
-    if (a->within != NULL)
+    if (a->within != NULL && b->within != NULL)
         same_timeout(a->within, b->within);
 }
 
@@ -137,7 +137,7 @@ static inline void same_choices(
         of_a = det_machine_choice(a, state, event, of_a);
         of_b = det_machine_choice(b, state, event, of_b);
         assert_int_equal(of_a != NULL, of_b != NULL);
-        if (of_a != NULL)
+        if (of_a != NULL && of_b != NULL)
             same_transition(&of_a->transition, &of_b->transition);
     } while (of_a != NULL);
 }
