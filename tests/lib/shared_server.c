@@ -286,7 +286,7 @@ struct row *det_shared_next_due(
     {
         struct row *row = DET_CONTAINER(link, struct row, link);
 
-        if (row == after) {
+        if (after && row == after) {
             is_behind = true;
             continue;
         }
