@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "store/row.h"
 
 /* Of an option: more than any record can have. */
 #define DATA_SIZE_MAX 4194304
@@ -198,7 +199,7 @@ static void print_object(struct act *act, const char *event, const struct det_se
     line_text(&line, "machine", act->machine->name);
     line_text(&line, "id", act->id);
     line_text(&line, "event", event);
-    line_text(&line, "outcome", instance_outcome_name(sent->outcome));
+    line_text(&line, "outcome", det_row_outcome_name(sent->outcome));
     line_text(&line, "state", act->machine->states[sent->state].name);
     line_number(&line, "sequence", sent->sequence);
     line_number(&line, "visit", sent->visit);

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/act.h"
 #include "cli/show.h"
+#include "store/row.h"
 
 /* It waits for the disk, and for others who change the same instance. */
 #define PATIENCE (60 * DET_SECOND)
@@ -59,15 +60,6 @@ static void add_text(json_t *arguments, const char *name, const char *text)
         (void)json_object_set_new(arguments, name, json_string(text));
 }
 
-static int outcome_of(const char *name)
-{
-    for (unsigned i = DET_UNHANDLED; i <= DET_DEAD_LETTER; i++) {
-        if (strcmp(instance_outcome_name(i), name) == 0)
-            return (int)i;
-    }
-    return -1;
-}
-
 static int differs(struct det_error *reterr)
 {
     return det_error_set(
@@ -83,7 +75,7 @@ static int tell_step(struct act *act, const json_t *step, struct det_error *rete
     int from = det_machine_find_state(machine, show_text(step, "from"));
     int to = det_machine_find_state(machine, show_text(step, "to"));
     int kind = *event ? det_machine_find_event(machine, event) : UINT16_MAX;
-    int outcome = outcome_of(show_text(step, "outcome"));
+    int outcome = det_row_outcome_find(show_text(step, "outcome"));
     struct det_note note = { .machine = machine, .instance = act->id };
 
     if (from < 0 || to < 0 || kind < 0 || outcome < 0)
@@ -100,7 +92,7 @@ static int take_sent(
     struct act *act, const json_t *answer, struct det_sent *ret, struct det_error *reterr)
 {
     int state = det_machine_find_state(act->machine, show_text(answer, "state"));
-    int outcome = outcome_of(show_text(answer, "outcome"));
+    int outcome = det_row_outcome_find(show_text(answer, "outcome"));
     const json_t *steps = json_object_get(answer, "steps");
     int r = 0;
 

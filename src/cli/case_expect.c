@@ -6,6 +6,7 @@
 
 #include "cli/case_parts.h"
 #include "cli/trace.h"
+#include "store/row.h"
 
 static const char *const keys[] = {
 #define X(name, key) [CASE_EXPECT_##name] = #key,
@@ -39,7 +40,7 @@ static int take_outcome(struct cli_reader *reader, const struct cli_yaml *node, 
 
     if (r < 0)
         return r;
-    *ret = cli_outcome_find(node->text);
+    *ret = det_row_outcome_find(node->text);
     if (*ret > DET_UNHANDLED)
         return 0;
     return reader_fail(

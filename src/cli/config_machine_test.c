@@ -109,16 +109,18 @@ static int read_all(struct det_test_memory *memory, void *argument)
     struct project project;
     int r;
 
-    r = open_project(&project, &memory->allocator, argument);
+    r = open_project(&project, &memory->allocator, *(const char *const *)argument);
     close_project(&project);
     return r;
 }
 
 static void reading_survives_every_lack_of_memory(void **state)
 {
+    const char *texts[] = { text, scheduled };
+
     (void)state;
-    det_test_each_failure(read_all, (void *)(uintptr_t)text);
-    det_test_each_failure(read_all, (void *)(uintptr_t)scheduled);
+    det_test_each_failure(read_all, &texts[0]);
+    det_test_each_failure(read_all, &texts[1]);
 }
 
 int main(void)

@@ -205,6 +205,7 @@ static void long_records_are_cut_between_characters(void **state)
     static const struct det_record record = {
         .name = "r", .size = 2001, .fields = fields, .field_count = 1
     };
+    static const char euro[] = { '\xe2', '\x82', '\xac' };
     char text[INSTANCE_RECORD_TEXT], value[2001];
 
     (void)state;
@@ -213,8 +214,8 @@ static void long_records_are_cut_between_characters(void **state)
 
         memset(value, 0, sizeof value);
         memset(value, 'a', shift);
-        for (; size + 3 <= 1998; size += 3)
-            memcpy(value + size, "\xe2\x82\xac", 3);
+        for (; size + sizeof euro <= 1998; size += sizeof euro)
+            memcpy(value + size, euro, sizeof euro);
         instance_record(&record, value, text);
         assert_int_equal(det_utf8_check(text, strlen(text)), strlen(text));
         assert_string_equal(text + strlen(text) - 3, "...");

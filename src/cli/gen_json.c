@@ -8,6 +8,7 @@
 #include "cli/input.h"
 #include "cli/trace.h"
 #include "cli/ways.h"
+#include "store/row.h"
 
 static json_t *text_or_null(const char *text)
 {
@@ -183,9 +184,8 @@ static json_t *transition_json(
     struct det_place place = det_spec_row_place(spec, transition->row);
     json_t *object = json_pack(
         "{s:s, s:s, s:s, s:s, s:o, s:I}", "from", machine->states[way->state].name, "event",
-        machine->events[way->event].name, "outcome",
-        cli_outcome_name((enum det_outcome)transition->outcome), "to",
-        machine->states[transition->to].name, "file",
+        machine->events[way->event].name, "outcome", det_row_outcome_name(transition->outcome),
+        "to", machine->states[transition->to].name, "file",
         place.file ? cli_json_text(place.file) : json_null(), "line", (json_int_t)place.line);
 
     if (object && way->is_else)

@@ -53,31 +53,9 @@ static int fail(struct import *import, int code, const char *text)
     return code;
 }
 
-static int no_timer(void *context, const struct det_store_timer *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
-static int no_effect(void *context, const struct det_store_effect *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
-static int no_deferred(void *context, const struct det_store_deferred *row)
-{
-    (void)context;
-    (void)row;
-    return 0;
-}
-
 /* What is there already, if anything, is the beginning of this one, or all of it. */
 static int look(struct import *import, struct incoming *incoming)
 {
-    static const struct det_store_rows rows = { NULL, no_timer, no_effect, no_deferred };
     const struct cli_store *store = import->store;
     struct det_store_loaded loaded = { .data = NULL };
     int r;
@@ -85,7 +63,8 @@ static int look(struct import *import, struct incoming *incoming)
     loaded.data = det_arena_alloc(&incoming->arena, det_machine_data(incoming->machine)->size);
     if (!loaded.data)
         return DET_ERR_NO_MEMORY;
-    r = store->ops->load(store->store, incoming->machine, incoming->id, &rows, &loaded);
+    r = store->ops->load(
+        store->store, incoming->machine, incoming->id, &cli_store_no_rows, &loaded);
     if (r < 0)
         return r == DET_ERR_NOT_FOUND ? 0 : r;
     incoming->handle = loaded.instance;

@@ -7,6 +7,7 @@
 
 #include "cli/import.h"
 #include "cli/instance.h"
+#include "store/row.h"
 
 /* What is wrong with an object, as a result. */
 static int verdict(struct import *import, const struct members *members)
@@ -349,12 +350,10 @@ int import_read_instance(struct import *import, struct incoming *incoming, struc
 /* "goto" and so on, as the export writes them. */
 static uint16_t find_outcome(struct members *members)
 {
-    const char *name = members_text(members, "outcome");
+    int outcome = det_row_outcome_find(members_text(members, "outcome"));
 
-    for (unsigned i = 0; i <= DET_DEAD_LETTER; i++) {
-        if (strcmp(instance_outcome_name(i), name) == 0)
-            return (uint16_t)i;
-    }
+    if (outcome >= 0)
+        return (uint16_t)outcome;
     members_fail(members, "outcome");
     return 0;
 }

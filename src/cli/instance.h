@@ -61,7 +61,6 @@ size_t instance_effect_count(const struct instance *instance, bool is_dead);
 
 /* Names; `timer` is "" for the state's own. */
 const char *instance_timer_name(const struct det_machine *machine, uint16_t timer);
-const char *instance_outcome_name(unsigned outcome);
 /* The key of an effect, as the runtime makes it: "order/order-42/3/0". */
 #define INSTANCE_KEY_TEXT (DET_ID_MAX + 256)
 const char *instance_key(

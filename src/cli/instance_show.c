@@ -7,25 +7,11 @@
 #include "base/text.h"
 #include "cli/instance.h"
 #include "cli/show.h"
+#include "store/row.h"
 
 const char *instance_timer_name(const struct det_machine *machine, uint16_t timer)
 {
     return timer == DET_STATE_TIMER ? "" : machine->timers[timer].name;
-}
-
-const char *instance_outcome_name(unsigned outcome)
-{
-    static const char *const names[] = {
-        [DET_UNHANDLED] = "unhandled",
-        [DET_GOTO] = "goto",
-        [DET_STAY] = "stay",
-        [DET_STOP] = "stop",
-        [DET_IGNORED] = "ignored",
-        [DET_DEFERRED] = "deferred",
-        [DET_DEAD_LETTER] = "dead_letter",
-    };
-
-    return outcome < sizeof names / sizeof *names ? names[outcome] : "?";
 }
 
 const char *instance_key(
@@ -163,7 +149,7 @@ void instance_event_line(
     line_text(line, "event", row->event == UINT16_MAX ? NULL : machine->events[row->event].name);
     line_text(line, "from", machine->states[row->from].name);
     line_text(line, "to", machine->states[row->to].name);
-    line_text(line, "outcome", instance_outcome_name(row->outcome));
+    line_text(line, "outcome", det_row_outcome_name(row->outcome));
     line_number(line, "choice", row->choice);
     line_number(line, "visit", row->visit);
     line_bool(line, "timeout", row->is_timeout);

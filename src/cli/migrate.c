@@ -52,7 +52,7 @@ static void print_rename(struct migration *migration, const struct det_rename *r
         cli_print_in(evolve->cli, CLI_BLUE, "> ");
         cli_print(
             evolve->cli, "%s %s becomes %s: %llu stored\n", nouns[rename->kind], rename->from,
-            rename->to, (unsigned long long)(count + stopped));
+            rename->to, (unsigned long long)count + stopped);
         return;
     }
     line_init(&line, evolve->cli->allocator);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/play_parts.h"
+#include "store/row.h"
 
 /* What the instance is like, gathered once for all expectations of a step. */
 struct facts {
@@ -267,7 +268,7 @@ static bool check_sent(
         return (play->sent_result == 0 && (int)play->sent.outcome == expect->outcome) ||
                differs(
                    play, node, key, "%s",
-                   play->sent_result < 0 ? "an error" : cli_outcome_name(play->sent.outcome));
+                   play->sent_result < 0 ? "an error" : det_row_outcome_name(play->sent.outcome));
     return play->sent.is_duplicate == expect->is_duplicate ||
            differs(play, node, key, "%s", play->sent.is_duplicate ? "true" : "false");
 }

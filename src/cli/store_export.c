@@ -10,6 +10,7 @@
 #include "cli/export.h"
 #include "cli/store_verbs.h"
 #include "cli/whole.h"
+#include "store/row.h"
 
 void export_begin(struct exporter *exporter, const char *kind)
 {
@@ -224,7 +225,7 @@ static int write_event(void *context, const struct det_store_event *row)
     line_text(line, "from", machine->states[row->from].name);
     line_text(line, "to", machine->states[row->to].name);
     line_text(line, "event", row->event == UINT16_MAX ? NULL : machine->events[row->event].name);
-    line_text(line, "outcome", instance_outcome_name(row->outcome));
+    line_text(line, "outcome", det_row_outcome_name(row->outcome));
     line_number(line, "choice", row->choice);
     line_bool(line, "timeout", row->is_timeout);
     line_time(line, "at", row->at);

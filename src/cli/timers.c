@@ -123,10 +123,13 @@ static int find_timers(void *context, struct det_machine *machine)
 
     do {
         det_buffer_clear(&timers->ids);
-        r = store->ops->due(store->store, machine, DET_NEVER - 1, asked, take_due, timers, &next);
+        r = store->ops->due(
+            store->store, machine, &(struct det_store_due_query){ DET_NEVER - 1, asked }, take_due,
+            timers, &next);
         count = timers->ids.size / sizeof(const char *);
         asked *= 4;
-    } while (r == 0 && next != DET_NEVER && count < timers->limit && asked <= LIMIT_MAX * 4);
+    } while (r == 0 && next != DET_NEVER && count < timers->limit &&
+             asked <= (size_t)LIMIT_MAX * 4);
     if (r < 0)
         return cli_store_complain(store, r, NULL);
     return load_timers(timers, machine);

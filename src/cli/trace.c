@@ -10,35 +10,10 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/input.h"
+#include "store/row.h"
 
 /* A payload is shown up to this size; what is longer is cut by the drawing anyway. */
 #define DETAIL_MAX 512
-
-static const char *const OUTCOMES[] = {
-    [DET_UNHANDLED] = "unhandled",
-    [DET_GOTO] = "goto",
-    [DET_STAY] = "stay",
-    [DET_STOP] = "stop",
-    [DET_IGNORED] = "ignored",
-    [DET_DEFERRED] = "deferred",
-    [DET_DEAD_LETTER] = "dead_letter",
-};
-
-#define OUTCOME_COUNT (sizeof OUTCOMES / sizeof *OUTCOMES)
-
-const char *cli_outcome_name(enum det_outcome outcome)
-{
-    return OUTCOMES[outcome];
-}
-
-int cli_outcome_find(const char *name)
-{
-    for (size_t i = 0; i < OUTCOME_COUNT; i++) {
-        if (strcmp(name, OUTCOMES[i]) == 0)
-            return (int)i;
-    }
-    return -1;
-}
 
 static void add_line(struct cli_trace_writer *writer, json_t *object_take)
 {
@@ -98,7 +73,7 @@ void cli_trace_step(struct cli_trace_writer *writer, const struct det_note *note
         "{s:s, s:I, s:s, s:s, s:s, s:s, s:b, s:s}", "type", "step", "sequence",
         (json_int_t)note->sequence, "from", machine->states[note->from].name, "event",
         machine->events[note->event].name, "to", machine->states[note->to].name, "outcome",
-        cli_outcome_name((enum det_outcome)note->outcome), "timeout", note->is_timeout, "at",
+        det_row_outcome_name(note->outcome), "timeout", note->is_timeout, "at",
         det_format_time(note->at, at, sizeof at));
     if (step && shown && json_object_set_new(step, "detail", cli_json_text(shown)) < 0) {
         json_decref(step);
@@ -208,7 +183,7 @@ static struct det_trace_step *add_step(struct reader *reader)
 static int read_names(struct reader *reader, const json_t *object, struct det_trace_step *step)
 {
     const char *outcome = json_string_value(json_object_get(object, "outcome"));
-    int found = outcome ? cli_outcome_find(outcome) : -1;
+    int found = outcome ? det_row_outcome_find(outcome) : -1;
     int r;
 
     if (found != DET_GOTO && found != DET_STAY && found != DET_STOP)

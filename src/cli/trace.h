@@ -45,8 +45,4 @@ DET_MUST_CHECK int cli_trace_read(
     const struct det_allocator *allocator, struct cli_trace *ret, struct det_error *reterr);
 void cli_trace_deinit(struct cli_trace *trace);
 
-/* "goto", "stay", ... and back; -1 when it is none. */
-const char *cli_outcome_name(enum det_outcome outcome);
-int cli_outcome_find(const char *name);
-
 #endif

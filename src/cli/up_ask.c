@@ -12,6 +12,7 @@
 #include "cli/instance.h"
 #include "cli/up_machines.h"
 #include "cli/up_verbs.h"
+#include "store/row.h"
 
 #define STEPS_MAX 64 /* of one ask, with the deferred events that follow */
 
@@ -151,7 +152,7 @@ static json_t *steps_of(const struct ask *ask)
                      "{s:s?, s:s, s:s, s:s}", "event",
                      step->event == UINT16_MAX ? NULL : machine->events[step->event].name, "from",
                      machine->states[step->from].name, "to", machine->states[step->to].name,
-                     "outcome", instance_outcome_name(step->outcome)));
+                     "outcome", det_row_outcome_name(step->outcome)));
     }
     return all;
 }
@@ -173,7 +174,7 @@ static void answer(struct ask *ask)
         socket_call_answer(
             ask->call, json_pack(
                            "{s:s, s:s, s:s, s:I, s:I, s:b, s:o}", "kind", "sent", "outcome",
-                           instance_outcome_name(sent->outcome), "state",
+                           det_row_outcome_name(sent->outcome), "state",
                            ask->machine->states[sent->state].name, "sequence",
                            (json_int_t)sent->sequence, "visit", (json_int_t)sent->visit,
                            "duplicate", sent->is_duplicate, "steps", steps_of(ask)));

@@ -222,6 +222,7 @@ static void close_slot(struct up *up, struct up_durable *durable)
     if (!durable->schedules)
         return;
     for (size_t i = 0; i < durable->slot->job_count; i++)
+        /* NOLINTNEXTLINE(performance-no-int-to-ptr): it is ours; only schedules do not change it */
         free((void *)(uintptr_t)durable->schedules[i].body);
     DET_DELETE_ARRAY(up->cli->allocator, durable->schedules, durable->slot->job_count);
 }

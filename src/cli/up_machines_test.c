@@ -259,7 +259,7 @@ static void jobs_are_taken_and_changed(void **state)
 
 static void who_serves_nothing_says_so(void **state)
 {
-    static const char *const lines[] = { "machines", "{}", "start", "{" O1 "}",
+    static const char *const lines[] = { "machines", "{}", "start", ("{" O1 "}"),
                                          "job",      "{}", STOP,    NULL };
     struct client client;
     char *printed = run_asked(

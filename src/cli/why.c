@@ -6,6 +6,7 @@
 
 #include "cli/facts.h"
 #include "cli/show.h"
+#include "store/row.h"
 
 #define EVENTS_TEXT 2000
 
@@ -61,7 +62,7 @@ static int tell_arrival(void *context, const struct det_store_event *row)
 
     facts_print(
         arrival->cli, "last", "%s: %s%s%s%s%s, %s", event,
-        is_move ? machine->states[row->from].name : instance_outcome_name(row->outcome),
+        is_move ? machine->states[row->from].name : det_row_outcome_name(row->outcome),
         is_move ? " -> " : "", is_move ? machine->states[row->to].name : "", *sender ? ", by " : "",
         sender, instance_when(row->at, arrival->instance->now, when));
     return 0;

@@ -132,6 +132,7 @@ const char *det_compare_records(
             det_assert(depth < DET_RECORD_DEPTH_MAX);
             levels[depth] = (struct pair){ det_record_of(old_field->record),
                                            det_record_of(new_field->record), 0, 0 };
+            det_assert(levels[depth].old && levels[depth].new);
             problem = version_problem(&levels[depth++], text);
         }
     }

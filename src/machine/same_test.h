@@ -32,6 +32,7 @@ static inline void same_enum(const struct det_enum *a, const struct det_enum *b)
 
 static inline void same_record(const struct det_record *a, const struct det_record *b);
 
+/* NOLINTNEXTLINE(misc-no-recursion): at most DET_RECORD_DEPTH_MAX deep */
 static inline void same_field(const struct det_field *a, const struct det_field *b)
 {
     same_text(a->name, b->name);
@@ -47,6 +48,7 @@ static inline void same_field(const struct det_field *a, const struct det_field 
         same_enum(det_enum_of(a->enumeration), det_enum_of(b->enumeration));
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): at most DET_RECORD_DEPTH_MAX deep */
 static inline void same_record(const struct det_record *a, const struct det_record *b)
 {
     assert_true(a != NULL && b != NULL);
@@ -115,7 +117,7 @@ static inline void same_more(
     same_ids(a->arms, a->arm_count, b->arms, b->arm_count);
     same_ids(a->disarms, a->disarm_count, b->disarms, b->disarm_count);
     assert_int_equal(a->within != NULL, b->within != NULL);
-    if (a->within != NULL)
+    if (a->within != NULL && b->within != NULL)
         same_timeout(a->within, b->within);
 }
 
@@ -135,7 +137,7 @@ static inline void same_choices(
         of_a = det_machine_choice(a, state, event, of_a);
         of_b = det_machine_choice(b, state, event, of_b);
         assert_int_equal(of_a != NULL, of_b != NULL);
-        if (of_a != NULL)
+        if (of_a != NULL && of_b != NULL)
             same_transition(&of_a->transition, &of_b->transition);
     } while (of_a != NULL);
 }

@@ -199,7 +199,8 @@ static inline int faulty_list(
 }
 
 static inline int faulty_due(
-    struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
+    struct det_store *store, const struct det_machine *machine,
+    const struct det_store_due_query *query,
     int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
 {
     struct faulty *faulty = faulty_of(store);
@@ -210,7 +211,7 @@ static inline int faulty_due(
         faulty->listings_failing--;
         return DET_ERR_IO;
     }
-    return inner->ops->due(inner, machine, before, limit, visit, context, ret_next);
+    return inner->ops->due(inner, machine, query, visit, context, ret_next);
 }
 
 #define FAULTY_OPS(quick)                                                                         \

@@ -131,7 +131,7 @@ static void hole_19_what_is_given_up_is_not_asked_for_again(void **unused)
     (void)unused;
     apply(n, 0, &candidates[0]);
     /* While it is asked for, while it is held, while it is renewed. */
-    for (int i = 0; i < 60; i++) {
+    for (det_time i = 0; i < 60; i++) {
         det_lease_close(candidates[0].lease);
         candidates[0] = (struct candidate){ 0 };
         pass(n, DET_MINUTE);

@@ -76,7 +76,7 @@ static void in_crowd(enum det_locking locking, void (*run)(void *argument), uint
 static void item_67_one_at_a_time_has_the_lock(void **unused)
 {
     (void)unused;
-    in_crowd(DET_LOCK_OPTIMISTIC, take_turns, 2 * THREADS * ROUNDS);
+    in_crowd(DET_LOCK_OPTIMISTIC, take_turns, UINT64_C(2) * THREADS * ROUNDS);
 }
 
 /* Sends without a lock wait for those who have it. */
@@ -99,13 +99,13 @@ static void mix(void *argument)
 static void plain_sends_come_between_locks_and_never_inside(void **unused)
 {
     (void)unused;
-    in_crowd(DET_LOCK_OPTIMISTIC, mix, 3 * THREADS * ROUNDS);
+    in_crowd(DET_LOCK_OPTIMISTIC, mix, UINT64_C(3) * THREADS * ROUNDS);
 }
 
 static void where_the_runtime_locks_sends_follow_each_other(void **unused)
 {
     (void)unused;
-    in_crowd(DET_LOCK_LEASE, send_plainly, THREADS * ROUNDS);
+    in_crowd(DET_LOCK_LEASE, send_plainly, UINT64_C(1) * THREADS * ROUNDS);
 }
 
 /* Candidates come and go on several threads, and are told on another. */

@@ -166,28 +166,32 @@ static void told(void *context)
         det_loop_post(node->runtime->loop, &node->wake);
 }
 
+static void make_stale_in(
+    struct det_shard *shard, const struct det_index *index,
+    bool (*is_meant)(const struct det_resident *resident))
+{
+    struct det_resident *resident;
+
+    for (size_t cursor = 0; (resident = det_index_next(index, &cursor));) {
+        if (resident->is_stale || resident->is_loading || !is_meant(resident))
+            continue;
+        resident->is_stale = true;
+        shard->stale++;
+    }
+}
+
 /* What is stale is loaded again before it is used, by who needs it or by the loop. */
 static void make_stale(struct det_node *node, bool (*is_meant)(const struct det_resident *resident))
 {
     struct det_runtime *runtime = node->runtime;
-    struct det_resident *resident;
 
     for (uint32_t i = 0; i <= runtime->shard_mask; i++) {
         struct det_shard *shard = &runtime->shards[i];
 
         det_shard_lock(runtime, shard);
         for (size_t bucket = 0; bucket < DET_SERVED_BUCKETS; bucket++) {
-            for (const struct det_served *s = atomic_load(&runtime->served[bucket]); s;
-                 s = s->next) {
-                const struct det_index *index = det_served_index(runtime, s, shard);
-
-                for (size_t cursor = 0; (resident = det_index_next(index, &cursor));) {
-                    if (resident->is_stale || resident->is_loading || !is_meant(resident))
-                        continue;
-                    resident->is_stale = true;
-                    shard->stale++;
-                }
-            }
+            for (const struct det_served *s = atomic_load(&runtime->served[bucket]); s; s = s->next)
+                make_stale_in(shard, det_served_index(runtime, s, shard), is_meant);
         }
         det_shard_unlock(runtime, shard);
     }

@@ -100,20 +100,6 @@ static int charge(struct det_effect_call *call, const void *data, const void *ev
     return DET_PRODUCED;
 }
 
-static struct det_machine *bound_machine(void)
-{
-    struct det_machine *machine = order_machine(false);
-
-    assert_int_equal(det_machine_bind_guard(machine, "can_pay", may_pay), 0);
-    assert_int_equal(det_machine_bind_hook(machine, "check", hook), 0);
-    assert_int_equal(det_machine_bind_hook(machine, "leave", hook), 0);
-    assert_int_equal(det_machine_bind_hook(machine, "enter", hook), 0);
-    assert_int_equal(det_machine_bind_update(machine, "count", order_count), 0);
-    assert_int_equal(det_machine_bind_fill(machine, "since", order_since), 0);
-    assert_int_equal(det_machine_bind_effect(machine, "charge_card", charge), 0);
-    return machine;
-}
-
 /* Nodes. */
 
 static int open_node(struct cluster *c, unsigned i)
@@ -459,7 +445,7 @@ static uint64_t run_seed(uint64_t seed, unsigned *fences)
     uint64_t hash;
 
     assert_non_null(c);
-    c->nodes.order = bound_machine();
+    c->nodes.order = order_machine_of(may_pay, hook, charge);
     assert_int_equal(
         det_sim_open(&(struct det_sim_options){ .seed = seed }, &c->nodes.sim, NULL), 0);
     c->world = det_sim_world(c->nodes.sim);

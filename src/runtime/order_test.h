@@ -366,4 +366,20 @@ static inline struct det_machine *order_machine(bool is_bound)
     return built(b);
 }
 
+/* With other user code. */
+static inline struct det_machine *order_machine_of(
+    det_guard_fn *guard, det_hook_fn *hook, det_effect_fn *effect)
+{
+    struct det_machine *machine = order_machine(false);
+
+    assert_int_equal(det_machine_bind_guard(machine, "can_pay", guard), 0);
+    assert_int_equal(det_machine_bind_hook(machine, "check", hook), 0);
+    assert_int_equal(det_machine_bind_hook(machine, "leave", hook), 0);
+    assert_int_equal(det_machine_bind_hook(machine, "enter", hook), 0);
+    assert_int_equal(det_machine_bind_update(machine, "count", order_count), 0);
+    assert_int_equal(det_machine_bind_fill(machine, "since", order_since), 0);
+    assert_int_equal(det_machine_bind_effect(machine, "charge_card", effect), 0);
+    return machine;
+}
+
 #endif

@@ -54,20 +54,6 @@ static int race_hook(const struct det_move *move, const void *data, const void *
     return 0;
 }
 
-static struct det_machine *race_machine(void)
-{
-    struct det_machine *machine = order_machine(false);
-
-    assert_int_equal(det_machine_bind_guard(machine, "can_pay", race_guard), 0);
-    assert_int_equal(det_machine_bind_hook(machine, "check", race_hook), 0);
-    assert_int_equal(det_machine_bind_hook(machine, "leave", race_hook), 0);
-    assert_int_equal(det_machine_bind_hook(machine, "enter", race_hook), 0);
-    assert_int_equal(det_machine_bind_update(machine, "count", order_count), 0);
-    assert_int_equal(det_machine_bind_fill(machine, "since", order_since), 0);
-    assert_int_equal(det_machine_bind_effect(machine, "charge_card", race_effect), 0);
-    return machine;
-}
-
 static void *send_at_random(void *argument)
 {
     static const unsigned kinds[] = { PAY, PING, TOUCH, NOTE, NOISE, JUNK, SHIP };
@@ -101,7 +87,7 @@ static void open_race(struct race *race, struct det_store **store)
 {
     char id[16];
 
-    race->machine = race_machine();
+    race->machine = order_machine_of(race_guard, race_hook, race_effect);
     assert_int_equal(det_store_open("memory:", store, NULL), 0);
     assert_int_equal(
         det_runtime_open(

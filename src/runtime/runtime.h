@@ -97,6 +97,7 @@ struct det_runtime {
     const struct det_store_ops *ops;
     struct det_runtime_options options; /* with defaults filled in */
     bool is_quick; /* the store does not block, nobody listens, and no snapshot is due */
+    bool is_loop_ours;
     enum det_clock hook_clock; /* for the deadline of guards and hooks */
 
     uint64_t instances_max; /* in a shard */
@@ -108,7 +109,6 @@ struct det_runtime {
     struct det_mutex *mutex; /* adding a machine */
 
     struct det_loop *loop;
-    bool is_loop_ours;
     _Atomic(struct det_pool *) pool; /* NULL: closing, nothing new is run */
     struct det_timer look;           /* on the loop */
     struct det_post kick;

@@ -80,20 +80,6 @@ static int sim_effect(struct det_effect_call *call, const void *data, const void
     return DET_PRODUCED;
 }
 
-static struct det_machine *sim_machine(void)
-{
-    struct det_machine *machine = order_machine(false);
-
-    assert_int_equal(det_machine_bind_guard(machine, "can_pay", sim_guard), 0);
-    assert_int_equal(det_machine_bind_hook(machine, "check", sim_hook), 0);
-    assert_int_equal(det_machine_bind_hook(machine, "leave", sim_hook), 0);
-    assert_int_equal(det_machine_bind_hook(machine, "enter", sim_hook), 0);
-    assert_int_equal(det_machine_bind_update(machine, "count", order_count), 0);
-    assert_int_equal(det_machine_bind_fill(machine, "since", order_since), 0);
-    assert_int_equal(det_machine_bind_effect(machine, "charge_card", sim_effect), 0);
-    return machine;
-}
-
 static const char *const names[INSTANCES] = { "o-0", "o-1", "o-2", "o-3" };
 
 /* Every commit is told, whatever the store said of it: the next number, from where the last one
@@ -368,7 +354,7 @@ static uint64_t run_seed(uint64_t seed)
     uint64_t hash;
 
     assert_non_null(scenario);
-    scenario->machine = sim_machine();
+    scenario->machine = order_machine_of(sim_guard, sim_hook, sim_effect);
     assert_int_equal(
         det_sim_open(&(struct det_sim_options){ .seed = seed }, &scenario->sim, NULL), 0);
     scenario->world = det_sim_world(scenario->sim);

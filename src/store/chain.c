@@ -18,10 +18,10 @@
 _Static_assert(DET_CHAIN_SIZE == crypto_generichash_blake2b_BYTES, "a hash is as long as it is");
 
 struct writer {
-    bool is_hash; /* else a checksum */
     crypto_generichash_blake2b_state hash;
-    uint32_t checksum;
     size_t used;
+    uint32_t checksum;
+    bool is_hash; /* else a checksum */
     unsigned char piece[512];
 };
 

@@ -152,7 +152,8 @@ static size_t gather(struct det_group *group, struct call *leader, struct det_li
             break;
         det_list_remove(&call->node);
         det_list_append(batch, &call->node);
-        memcpy(seat->commits + count, call->commits, call->count * sizeof *seat->commits);
+        memcpy(
+            seat->commits + count, call->commits, call->count * sizeof(struct det_store_commit *));
         count += call->count;
     }
     return count;
@@ -341,5 +342,6 @@ int det_group_alone(struct det_group *group, int (*run)(void *context), void *co
 {
     struct call call = { .run = run, .context = context };
 
+    det_assert(run);
     return enter(group, &call);
 }

@@ -271,7 +271,8 @@ int det_memory_list(
 
 /* memory_due.c: what is due. */
 int det_memory_due(
-    struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
+    struct det_store *store, const struct det_machine *machine,
+    const struct det_store_due_query *query,
     int (*visit)(void *context, const struct det_store_due *row), void *context,
     det_time *ret_next);
 

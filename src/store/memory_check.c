@@ -11,7 +11,7 @@
 struct findings {
     int (*visit)(void *context, const struct det_store_finding *row);
     void *context;
-    const struct memory_instance *instance;
+    struct memory_instance *instance;
 };
 
 static int find(struct findings *findings, bool is_right, uint64_t sequence, const char *text)
@@ -68,12 +68,12 @@ static int check_event(void *context, const struct det_store_event *row)
 
 static int check_events(struct det_store *store, struct findings *findings)
 {
-    const struct memory_instance *instance = findings->instance;
+    struct memory_instance *instance = findings->instance;
     struct walk walk = { .findings = findings };
     int r;
 
     r = det_memory_events(
-        store, (struct det_store_instance *)(uintptr_t)instance, 0, check_event, &walk);
+        store, (struct det_store_instance *)(void *)instance, 0, check_event, &walk);
     if (r != 0 || !walk.has_state)
         return r;
     return find(

@@ -169,12 +169,14 @@ static int look_at_all(
 }
 
 int det_memory_due(
-    struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
+    struct det_store *store, const struct det_machine *machine,
+    const struct det_store_due_query *query,
     int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
 {
-    struct look look = {
-        .allocator = store->allocator, .limit = limit, .before = before, .next = DET_NEVER
-    };
+    struct look look = { .allocator = store->allocator,
+                         .limit = query->limit,
+                         .before = query->before,
+                         .next = DET_NEVER };
     int r;
 
     r = look_at_all(memory_store_of(store), machine, &look);

@@ -6,6 +6,8 @@
  *
  *     jobs:  a list in the order of their keys        ids: the same by queue and id
  *
+ * What is done to them by hand is in memory_jobs_keep.c.
+ *
  * Invariants, under the store's mutex
  *   1. What is in the list is in the map, and the other way round.
  *   2. A key is never used twice. */
@@ -14,16 +16,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
-#include "store/jobs.h"
-#include "store/memory.h"
-
-struct memory_job {
-    struct det_list node;
-    const char *name; /* of the map: queue, a line feed, id */
-    struct det_job_row row;
-    size_t size; /* of this block: the texts and the body are behind it */
-    char reason[DET_REASON_MAX + 1];
-};
+#include "store/memory_jobs.h"
 
 struct memory_schedule {
     const char *name; /* behind the struct */
@@ -31,15 +24,6 @@ struct memory_schedule {
 };
 
 #define JOB_NAME_SIZE (DET_JOB_NAME_MAX + DET_ID_MAX + 2)
-
-static void make_name(const char *queue, const char *id, char target[JOB_NAME_SIZE])
-{
-    size_t length = strlen(queue);
-
-    memcpy(target, queue, length);
-    target[length] = '\n';
-    memcpy(target + length + 1, id, strlen(id) + 1);
-}
 
 /* Copies to `*place`, which moves on. */
 static char *put_bytes(char **place, const void *bytes, size_t size)
@@ -55,6 +39,13 @@ static char *put_bytes(char **place, const void *bytes, size_t size)
 static char *put_text(char **place, const char *text)
 {
     return put_bytes(place, text, strlen(text) + 1);
+}
+
+static void make_name(const char *queue, const char *id, char target[JOB_NAME_SIZE])
+{
+    (void)put_bytes(&target, queue, strlen(queue));
+    (void)put_bytes(&target, "\n", 1);
+    (void)put_text(&target, id);
 }
 
 static struct memory_job *job_open(
@@ -85,30 +76,40 @@ static void job_close(struct memory_store *store, struct memory_job *job)
     det_free(store->store.allocator, job, job->size);
 }
 
-static struct memory_job *job_at(struct det_list *node)
-{
-    return DET_CONTAINER(node, struct memory_job, node);
-}
-
 static struct memory_job *find_key(struct memory_store *store, uint64_t key)
 {
     DET_LIST_EACH(node, &store->jobs)
     {
-        if (job_at(node)->row.key == key)
-            return job_at(node);
+        if (memory_job_at(node)->row.key == key)
+            return memory_job_at(node);
     }
     return NULL;
 }
 
-/* Not before `run_at`. */
-static void set_due(struct det_job_row *row, det_time run_at, det_time now)
+struct memory_job *det_memory_job_find(
+    struct memory_store *store, const char *queue, const char *id)
+{
+    char name[JOB_NAME_SIZE];
+
+    make_name(queue, id, name);
+    return det_map_get(&store->job_of, name);
+}
+
+void det_memory_job_remove(struct memory_store *store, struct memory_job *job)
+{
+    det_list_remove(&job->node);
+    det_map_remove(&store->job_of, job->name);
+    job_close(store, job);
+}
+
+void det_memory_job_wait(struct det_job_row *row, det_time run_at, det_time now)
 {
     row->state = run_at > now ? DET_JOB_DELAYED : DET_JOB_QUEUED;
     row->due_at = run_at > now ? run_at : 0;
     row->owner = "";
 }
 
-static int put_locked(
+int det_memory_job_put(
     struct memory_store *store, const struct det_job_put *put, struct det_job_place *ret)
 {
     det_time now = det_memory_now(&store->store);
@@ -132,7 +133,7 @@ static int put_locked(
     }
     job->row.key = ++store->last_job;
     job->row.submitted_at = now;
-    set_due(&job->row, put->run_at, now);
+    det_memory_job_wait(&job->row, put->run_at, now);
     det_list_append(&store->jobs, &job->node);
     *ret = (struct det_job_place){ .key = job->row.key, .is_new = true };
     return 0;
@@ -148,46 +149,7 @@ static int memory_put(
     if (r < 0)
         return r;
     det_mutex_lock(base->world, store->mutex);
-    r = put_locked(store, put, ret);
-    det_mutex_unlock(base->world, store->mutex);
-    return r;
-}
-
-static int restore_locked(
-    struct memory_store *store, const struct det_job_row *row, bool *ret_is_new)
-{
-    const struct det_job_put put = { row->queue, row->id, row->task, row->body, row->body_size, 0 };
-    struct det_job_place place;
-    struct memory_job *job;
-    int r;
-
-    r = put_locked(store, &put, &place);
-    *ret_is_new = r == 0 && place.is_new;
-    if (!*ret_is_new)
-        return r;
-    job = find_key(store, place.key);
-    det_assert(job);
-    job->row.state = row->state;
-    job->row.due_at = row->due_at;
-    job->row.attempts = row->attempts;
-    job->row.lost = row->lost;
-    job->row.submitted_at = row->submitted_at;
-    job->row.ended_at = row->ended_at;
-    (void)det_text_copy(job->reason, sizeof job->reason, row->reason);
-    return 0;
-}
-
-static int memory_restore(struct det_store *base, const struct det_job_row *job, bool *ret_is_new)
-{
-    struct memory_store *store = memory_store_of(base);
-    struct det_job_row row;
-    int r;
-
-    r = det_jobs_check_restored(job, &row);
-    if (r < 0)
-        return r;
-    det_mutex_lock(base->world, store->mutex);
-    r = restore_locked(store, &row, ret_is_new);
+    r = det_memory_job_put(store, put, ret);
     det_mutex_unlock(base->world, store->mutex);
     return r;
 }
@@ -207,13 +169,13 @@ static struct memory_job *look_through(
     *ret_next = DET_NEVER;
     DET_LIST_EACH(node, &store->jobs)
     {
-        struct memory_job *job = job_at(node);
+        struct memory_job *job = memory_job_at(node);
 
         if (strcmp(job->row.queue, claim->queue) != 0)
             continue;
         if (is_held(&job->row) && job->row.due_at <= now) {
             job->row.lost += job->row.state == DET_JOB_RUNNING;
-            set_due(&job->row, 0, now);
+            det_memory_job_wait(&job->row, 0, now);
         }
         if (is_held(&job->row) && job->row.due_at < *ret_next)
             *ret_next = job->row.due_at;
@@ -294,7 +256,7 @@ static int end_locked(struct memory_store *store, const struct det_job_end *end)
     if (job->row.ended_at)
         return 0;
     (void)det_text_copy(job->reason, sizeof job->reason, end->reason ? end->reason : "");
-    set_due(&job->row, end->run_at, now);
+    det_memory_job_wait(&job->row, end->run_at, now);
     if (end->state == DET_JOB_DELAYED)
         return 0;
     job->row.state = end->state;
@@ -335,7 +297,7 @@ static int memory_list(
     det_mutex_lock(base->world, store->mutex);
     for (struct det_list *node = store->jobs.next; r == 0 && left && node != &store->jobs;
          node = node->next) {
-        const struct det_job_row *row = &job_at(node)->row;
+        const struct det_job_row *row = &memory_job_at(node)->row;
 
         if (!is_asked_for(query, row))
             continue;
@@ -344,97 +306,6 @@ static int memory_list(
     }
     det_mutex_unlock(base->world, store->mutex);
     return r;
-}
-
-static void retry_job(struct memory_store *store, struct memory_job *job)
-{
-    det_list_remove(&job->node);
-    det_list_append(&store->jobs, &job->node);
-    job->row.key = ++store->last_job;
-    job->row.attempts = job->row.lost = 0;
-    job->row.submitted_at = det_memory_now(&store->store);
-    job->row.ended_at = 0;
-    job->reason[0] = 0;
-    set_due(&job->row, 0, 0);
-}
-
-/* Nobody has it, or who had it is gone. */
-static bool is_free(const struct det_job_row *row, det_time now)
-{
-    return row->state == DET_JOB_QUEUED || row->state == DET_JOB_DELAYED ||
-           (row->state == DET_JOB_RUNNING && row->due_at <= now);
-}
-
-static void cancel_job(struct memory_store *store, struct memory_job *job, const char *reason)
-{
-    job->row.state = DET_JOB_FAILED;
-    job->row.due_at = 0;
-    job->row.ended_at = det_memory_now(&store->store);
-    (void)det_text_copy(job->reason, sizeof job->reason, reason ? reason : "");
-}
-
-static int change_locked(struct memory_store *store, const struct det_job_change *change)
-{
-    char name[JOB_NAME_SIZE];
-    struct memory_job *job;
-
-    make_name(change->queue, change->id, name);
-    job = det_map_get(&store->job_of, name);
-    if (!job)
-        return DET_ERR_NOT_FOUND;
-    switch (change->verb) {
-    case DET_JOB_RETRY:
-        if (job->row.state != DET_JOB_FAILED)
-            return DET_ERR_NOT_FOUND;
-        retry_job(store, job);
-        return 0;
-    case DET_JOB_CANCEL:
-        if (!is_free(&job->row, det_memory_now(&store->store)))
-            return DET_ERR_NOT_FOUND;
-        cancel_job(store, job, change->reason);
-        return 0;
-    }
-    return DET_ERR_INVALID;
-}
-
-static int memory_change(struct det_store *base, const struct det_job_change *change)
-{
-    struct memory_store *store = memory_store_of(base);
-    int r;
-
-    r = det_jobs_check_change(change);
-    if (r < 0)
-        return r;
-    det_mutex_lock(base->world, store->mutex);
-    r = change_locked(store, change);
-    det_mutex_unlock(base->world, store->mutex);
-    return r;
-}
-
-static void remove_job(struct memory_store *store, struct memory_job *job)
-{
-    det_list_remove(&job->node);
-    det_map_remove(&store->job_of, job->name);
-    job_close(store, job);
-}
-
-static int memory_forget(struct det_store *base, det_time ended_before, uint64_t *ret)
-{
-    struct memory_store *store = memory_store_of(base);
-
-    *ret = 0;
-    det_mutex_lock(base->world, store->mutex);
-    for (struct det_list *node = store->jobs.next; node != &store->jobs;) {
-        struct memory_job *job = job_at(node);
-
-        node = node->next;
-        if (!job->row.ended_at || job->row.ended_at >= ended_before)
-            continue;
-        remove_job(store, job);
-        ++*ret;
-    }
-    det_mutex_unlock(base->world, store->mutex);
-    return 0;
 }
 
 static int memory_schedule(struct det_store *base, const char *name, struct det_job_schedule *ret)
@@ -518,7 +389,7 @@ static int fire_locked(struct memory_store *store, const struct det_job_firing *
     if (!schedule)
         r = schedule_open(store, firing->name, &schedule);
     if (r == 0 && firing->job)
-        r = put_locked(store, firing->job, &place);
+        r = det_memory_job_put(store, firing->job, &place);
     if (r < 0)
         return r;
     schedule->row =
@@ -556,7 +427,7 @@ void det_memory_jobs_deinit(struct memory_store *store)
     struct det_list *node;
 
     while ((node = det_list_take(&store->jobs)))
-        job_close(store, job_at(node));
+        job_close(store, memory_job_at(node));
     for (size_t cursor = 0; (schedule = det_map_next(&store->schedules, &cursor));)
         schedule_close(store, schedule);
     det_map_deinit(&store->job_of);
@@ -569,9 +440,9 @@ const struct det_job_ops det_memory_jobs = {
     .renew = memory_renew,
     .end = memory_end,
     .list = memory_list,
-    .change = memory_change,
-    .forget = memory_forget,
-    .restore = memory_restore,
+    .change = det_memory_jobs_change,
+    .forget = det_memory_jobs_forget,
+    .restore = det_memory_jobs_restore,
     .schedules = memory_schedules,
     .schedule = memory_schedule,
     .fire = memory_fire,

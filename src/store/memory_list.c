@@ -25,8 +25,8 @@ static int grow_ordered(struct memory_store *store, struct memory_machine *machi
     struct memory_instance **ordered;
 
     ordered = det_realloc(
-        store->store.allocator, machine->ordered, old * sizeof *ordered,
-        capacity * sizeof *ordered);
+        store->store.allocator, machine->ordered, old * sizeof(struct memory_instance *),
+        capacity * sizeof(struct memory_instance *));
     if (!ordered)
         return DET_ERR_NO_MEMORY;
     machine->ordered = ordered;
@@ -87,8 +87,9 @@ static int sort(struct memory_store *store, struct memory_machine *machine)
     added = DET_NEW_ARRAY(store->store.allocator, count, struct memory_instance *);
     if (!added)
         return DET_ERR_NO_MEMORY;
-    memcpy(added, machine->ordered + machine->sorted_count, count * sizeof *added);
-    qsort(added, count, sizeof *added, by_id);
+    memcpy(
+        added, machine->ordered + machine->sorted_count, count * sizeof(struct memory_instance *));
+    qsort(added, count, sizeof(struct memory_instance *), by_id);
     merge(machine->ordered, machine->sorted_count, added, count);
     machine->sorted_count = machine->ordered_count;
     DET_DELETE_ARRAY(store->store.allocator, added, count);

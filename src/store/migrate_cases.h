@@ -75,10 +75,11 @@ static void open_store(struct fixture *f, bool is_read_only)
 {
     const struct det_store_options options = { .is_read_only = is_read_only };
     struct det_error error = { 0 };
-    int r = det_store_open_with(f->url, &options, &f->store, &error);
+    struct det_store *store;
 
-    if (r < 0)
+    if (det_store_open_with(f->url, &options, &store, &error) < 0)
         fail_msg("%s", error.text);
+    f->store = store;
 }
 
 static void close_store(struct fixture *f)

@@ -214,7 +214,7 @@ DET_MUST_CHECK int det_postgres_wait(
     struct postgres_connection *connection, bool is_writing, det_time deadline);
 /* A sample of the server's clock, which came just now. */
 void det_postgres_clock(struct postgres_store *store, det_time server);
-det_time det_postgres_now(struct det_store *store);
+det_time det_postgres_now(struct det_store *base);
 
 /* postgres_pool.c: jobs on whichever connection is free. */
 struct postgres_job {
@@ -301,7 +301,7 @@ void det_postgres_random(struct postgres_store *store, char target[33]);
 
 /* postgres_parts.c */
 /* The statement of a commit with these parts; NULL: no memory. */
-const struct postgres_statement *det_postgres_variant(struct postgres_store *store, unsigned parts);
+const struct postgres_statement *det_postgres_variant(struct postgres_store *store, unsigned bits);
 void det_postgres_variants_close(struct postgres_store *store);
 
 /* postgres_serve.c */
@@ -353,9 +353,9 @@ void det_postgres_instance_close(struct postgres_store *store, struct postgres_i
 int det_postgres_batches_open(struct postgres_store *store);
 void det_postgres_batches_close(struct postgres_store *store);
 int det_postgres_commit(
-    struct det_store *store, struct det_store_commit *const *commits, size_t count);
+    struct det_store *base, struct det_store_commit *const *commits, size_t count);
 int det_postgres_serve(
-    struct det_store *store, const struct det_machine *machine, struct det_error *reterr);
+    struct det_store *base, const struct det_machine *machine, struct det_error *reterr);
 int det_postgres_load(
     struct det_store *store, const struct det_machine *machine, const char *id,
     const struct det_store_rows *rows, struct det_store_loaded *ret);
@@ -364,18 +364,19 @@ int det_postgres_answer(
     struct det_store *store, struct det_store_instance *instance, const char *event_id,
     struct det_store_answer *ret);
 int det_postgres_events(
-    struct det_store *store, struct det_store_instance *instance, uint64_t after,
+    struct det_store *base, struct det_store_instance *handle, uint64_t after,
     int (*visit)(void *context, const struct det_store_event *row), void *context);
 int det_postgres_list(
-    struct det_store *store, const struct det_machine *machine, const struct det_store_query *query,
+    struct det_store *base, const struct det_machine *machine, const struct det_store_query *query,
     int (*visit)(void *context, const struct det_store_listed *row), void *context);
 int det_postgres_due(
-    struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
+    struct det_store *base, const struct det_machine *machine,
+    const struct det_store_due_query *query,
     int (*visit)(void *context, const struct det_store_due *row), void *context,
     det_time *ret_next);
 int det_postgres_nodes(struct det_store *store, uint64_t *ret);
 int det_postgres_adopt(
-    struct det_store *store, const struct det_machine *machine, size_t limit, size_t *ret);
+    struct det_store *base, const struct det_machine *machine, size_t limit, size_t *ret);
 int det_postgres_lease(
     struct det_store *store, const struct det_store_lease_change *change,
     struct det_store_lease *ret);
@@ -387,11 +388,11 @@ int det_postgres_start(
 int det_postgres_snapshot(
     struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret);
 int det_postgres_prune(
-    struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
+    struct det_store *base, struct det_store_instance *instance, uint64_t sequence,
     det_time answers_before, uint64_t *ret);
-void det_postgres_listen(struct det_store *store, void (*wake)(void *context), void *context);
+void det_postgres_listen(struct det_store *base, void (*wake)(void *context), void *context);
 int det_postgres_check(
-    struct det_store *store, int (*visit)(void *context, const struct det_store_finding *row),
+    struct det_store *base, int (*visit)(void *context, const struct det_store_finding *row),
     void (*progress)(void *context, uint64_t done, uint64_t total), void *context);
 int det_postgres_machines(
     struct det_store *store,
@@ -399,7 +400,7 @@ int det_postgres_machines(
     void *context);
 
 int det_postgres_migrate(
-    struct det_store *store, const struct det_machine *machine, const struct det_rename *renames,
+    struct det_store *base, const struct det_machine *machine, const struct det_rename *renames,
     size_t count, uint64_t *ret, struct det_error *reterr);
 
 /* postgres_jobs.c */

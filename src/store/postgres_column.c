@@ -67,7 +67,7 @@ void det_postgres_put_flag(struct postgres_batch *batch, enum postgres_column_id
     char *target = begin(&batch->columns[id], 1);
 
     if (target)
-        *target = flag;
+        *target = flag ? 1 : 0;
 }
 
 void det_postgres_put_bytes(

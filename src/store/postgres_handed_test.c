@@ -16,35 +16,35 @@ enum { READING, BOTH_WAYS = 2 };
 static bool is_cut;
 
 /* It sends already; and what the server has answered before a cut could still be read after it. */
-int PQpipelineSync(PGconn *pq)
+int PQpipelineSync(PGconn *conn)
 {
-    int (*real)(PGconn * pq);
+    int (*real)(PGconn * conn);
 
     *(void **)&real = dlsym(RTLD_NEXT, "PQpipelineSync");
     if (is_cut)
-        assert_int_equal(shutdown(PQsocket(pq), READING), 0);
-    return real(pq);
+        assert_int_equal(shutdown(PQsocket(conn), READING), 0);
+    return real(conn);
 }
 
-int PQflush(PGconn *pq)
+int PQflush(PGconn *conn)
 {
-    int (*real)(PGconn * pq);
+    int (*real)(PGconn * conn);
 
     *(void **)&real = dlsym(RTLD_NEXT, "PQflush");
-    return is_cut ? 1 : real(pq);
+    return is_cut ? 1 : real(conn);
 }
 
-int PQconsumeInput(PGconn *pq)
+int PQconsumeInput(PGconn *conn)
 {
-    int (*real)(PGconn * pq);
+    int (*real)(PGconn * conn);
 
     *(void **)&real = dlsym(RTLD_NEXT, "PQconsumeInput");
     if (is_cut) {
         is_cut = false;
-        assert_int_equal(PQflush(pq), 0);
-        assert_int_equal(shutdown(PQsocket(pq), BOTH_WAYS), 0);
+        assert_int_equal(PQflush(conn), 0);
+        assert_int_equal(shutdown(PQsocket(conn), BOTH_WAYS), 0);
     }
-    return real(pq);
+    return real(conn);
 }
 
 static void a_commit_that_reading_handed_over_is_unknown_and_sent_once(void **state)

@@ -160,6 +160,7 @@ static int postgres_end(struct det_store *base, const struct det_job_end *end);
 
 static int postgres_claim(
     struct det_store *base, const struct det_job_claim *claim,
+    /* NOLINTNEXTLINE(readability-non-const-parameter): written through `claiming` */
     int (*visit)(void *context, const struct det_job_row *job), void *context, det_time *ret_next)
 {
     struct postgres_store *store = postgres_store_of(base);

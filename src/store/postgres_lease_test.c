@@ -200,7 +200,9 @@ static size_t due(struct pad *pad, det_time before, size_t limit, det_time *ret_
     struct listed listed = { 0 };
 
     assert_int_equal(
-        pad->store->ops->due(pad->store, pad->machine, before, limit, count_due, &listed, ret_next),
+        pad->store->ops->due(
+            pad->store, pad->machine, &(struct det_store_due_query){ before, limit }, count_due,
+            &listed, ret_next),
         0);
     return listed.count;
 }
@@ -332,7 +334,7 @@ static void of_two_who_take_over_each_row_has_one(void **state)
     struct pair pair = pair_open();
     struct pad dead = { 0 };
     struct det_store_lease held;
-    size_t one = 0, other = 0;
+    size_t one = 0, other = 0, expected = (size_t)2 * COUNT;
     char id[16];
 
     (void)state;
@@ -348,11 +350,11 @@ static void of_two_who_take_over_each_row_has_one(void **state)
         dead.store->ops->release(dead.store, dead.instance);
     }
     det_store_close(dead.store);
-    while (one + other < 2 * COUNT) {
+    while (one + other < expected) {
         one += adopt(pair.one, 7);
         other += adopt(pair.other, 7);
     }
-    assert_int_equal(one + other, 2 * COUNT);
+    assert_int_equal(one + other, expected);
     assert_int_equal(adopt(pair.one, 7), 0);
     pair_close(&pair);
 }

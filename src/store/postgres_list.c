@@ -193,7 +193,8 @@ int det_postgres_list(
 
 /* One more than is wanted tells when to look again. */
 int det_postgres_due(
-    struct det_store *base, const struct det_machine *machine, det_time before, size_t limit,
+    struct det_store *base, const struct det_machine *machine,
+    const struct det_store_due_query *query,
     int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
 {
     struct postgres_store *store = postgres_store_of(base);
@@ -202,7 +203,8 @@ int det_postgres_due(
     int r;
 
     det_postgres_add_text(&page.parameters, machine->name);
-    det_postgres_add_number(&page.parameters, limit < INT64_MAX ? (int64_t)limit + 1 : INT64_MAX);
+    det_postgres_add_number(
+        &page.parameters, query->limit < INT64_MAX ? (int64_t)query->limit + 1 : INT64_MAX);
     if (!store->is_read_only)
         det_postgres_add_text(&page.parameters, store->store.owner);
     r = read_page(store, &page);
@@ -213,7 +215,7 @@ int det_postgres_due(
             .is_timer = det_postgres_bool(page.result, i, 2),
         };
 
-        if (due.due > before || (size_t)i >= limit) {
+        if (due.due > query->before || (size_t)i >= query->limit) {
             next = due.due;
             break;
         }

@@ -73,12 +73,6 @@ static bool read_hash(struct det_chain_bytes bytes, struct det_chain_hash *ret)
     return true;
 }
 
-static int read_reason(const char *reason, struct det_store_loaded *ret)
-{
-    return det_text_copy(ret->reason, sizeof ret->reason, reason ? reason : "") ? 0
-                                                                                : DET_ERR_CORRUPT;
-}
-
 /* As it is stored; the checksum covers all of it. */
 static int read_head(const PGresult *row, struct loading *loading, struct det_chain_head *ret)
 {
@@ -100,28 +94,6 @@ static int read_head(const PGresult *row, struct loading *loading, struct det_ch
         det_chain_head_checksum(ret) != (uint64_t)det_postgres_number(row, 0, HEAD_CHECKSUM))
         return DET_ERR_CORRUPT;
     return 0;
-}
-
-static int give_head(
-    const struct det_store *store, const struct det_machine *machine,
-    const struct det_chain_head *head, struct det_store_loaded *ret)
-{
-    int r;
-
-    ret->head = (struct det_store_head){
-        .sequence = head->sequence,
-        .visit = head->visit,
-        .transition_count = head->transitions,
-        .started_at = head->started_at,
-        .last_transition_at = head->moved_at,
-        .is_stopped = head->is_stopped,
-    };
-    r = det_row_state_find(machine, head->state, &ret->head.state);
-    if (r == 0)
-        r = read_reason(head->reason, ret);
-    if (r == 0)
-        r = det_row_data_decode(store, machine, head->data, ret->data);
-    return r;
 }
 
 /* The handle. */
@@ -343,7 +315,7 @@ static int give(struct loading *loading)
         return DET_ERR_NOT_FOUND;
     r = read_head(loading->results[0], loading, &head);
     if (r == 0)
-        r = give_head(&loading->store->store, loading->machine, &head, loading->ret);
+        r = det_row_head_read(&loading->store->store, loading->machine, &head, loading->ret);
     if (r < 0)
         return r;
     read_history(loading);
@@ -425,8 +397,7 @@ static int take_snapshot(struct postgres_exchange *exchange, void *context)
         det_chain_snapshot_checksum(&head, det_postgres_text(row, 0, 11), looking->ret->taken_at) !=
             (uint64_t)det_postgres_number(row, 0, 13))
         return DET_ERR_CORRUPT;
-    looking->ret->loaded.history_count = 0;
-    r = give_head(looking->store, machine, &head, &looking->ret->loaded);
+    r = det_row_head_read(looking->store, machine, &head, &looking->ret->loaded);
     if (r == 0)
         r = det_row_history_read(machine, det_postgres_text(row, 0, 11), &looking->ret->loaded);
     return r;

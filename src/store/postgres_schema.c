@@ -233,7 +233,7 @@ static void send_columns(struct postgres_exchange *exchange, void *context)
 static int find_missing(void *context, const PGresult *rows)
 {
     struct verification *verification = context;
-    const char *table = NULL;
+    const char *table = "";
     size_t count = 0;
 
     det_buffer_clear(&verification->missing);

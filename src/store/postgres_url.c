@@ -230,7 +230,10 @@ void det_postgres_url_scrub(
             text += length;
             continue;
         }
-        target[used++] = *text == '\n' || *text == '\t' ? ' ' : *text;
+        target[used] = *text;
+        if (*text == '\n' || *text == '\t')
+            target[used] = ' ';
+        used++;
         text++;
     }
     while (used > 0 && target[used - 1] == ' ')

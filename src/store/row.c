@@ -316,6 +316,27 @@ struct det_chain_head det_row_chain_head(
     };
 }
 
+int det_row_head_read(
+    const struct det_store *store, const struct det_machine *machine,
+    const struct det_chain_head *head, struct det_store_loaded *ret)
+{
+    int r;
+
+    ret->head = (struct det_store_head){
+        .sequence = head->sequence,
+        .visit = head->visit,
+        .transition_count = head->transitions,
+        .started_at = head->started_at,
+        .last_transition_at = head->moved_at,
+        .is_stopped = head->is_stopped,
+    };
+    ret->history_count = 0;
+    if (!det_text_copy(ret->reason, sizeof ret->reason, head->reason ? head->reason : ""))
+        return DET_ERR_CORRUPT;
+    r = det_row_state_find(machine, head->state, &ret->head.state);
+    return r < 0 ? r : det_row_data_decode(store, machine, head->data, ret->data);
+}
+
 int det_row_history_write(
     const struct det_machine *machine, const uint16_t *history, size_t count,
     struct det_buffer *buffer)

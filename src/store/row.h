@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* row.h - what both SQL drivers need to go between a commit and its rows: names for ids and back,
- * records for structs and back, and names for outcomes. */
+ * records for structs and back, and names for outcomes, which the program has too. */
 #ifndef DET_STORE_ROW_H
 #define DET_STORE_ROW_H
 
@@ -65,6 +65,12 @@ struct det_chain_start det_row_chain_start(
     const struct det_store_commit *commit, struct det_chain_bytes data);
 struct det_chain_head det_row_chain_head(
     const struct det_machine *machine, const char *id, const struct det_store_head *head);
+
+/* And back, with its reason and data, and without a history. DET_ERR_CORRUPT, DET_ERR_VERSION, and
+ * what det_row_data_decode() returns. */
+DET_MUST_CHECK int det_row_head_read(
+    const struct det_store *store, const struct det_machine *machine,
+    const struct det_chain_head *head, struct det_store_loaded *ret);
 
 /* The history of a snapshot as its names, separated by one space; and behind what is in `loaded`,
  * as far as there is room. DET_ERR_VERSION, DET_ERR_CORRUPT. */

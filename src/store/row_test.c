@@ -114,6 +114,43 @@ static void records_come_back_and_what_has_no_fields_has_no_bytes(void **state)
     det_machine_close(machine);
 }
 
+static void a_head_comes_back_from_what_the_chain_has_of_it(void **state)
+{
+    struct det_machine *machine = pad_machine(1);
+    const struct det_store_head head = { .sequence = 7,
+                                         .visit = 5,
+                                         .transition_count = 4,
+                                         .started_at = 10,
+                                         .last_transition_at = 20,
+                                         .state = 1,
+                                         .is_stopped = true };
+    struct det_chain_head row = det_row_chain_head(machine, "p", &head);
+    char long_reason[DET_REASON_MAX + 2] = "";
+    uint64_t data = 42, found = 0;
+    struct det_store_loaded loaded = { .data = &found, .history_count = 3 };
+    struct det_buffer buffer;
+
+    (void)state;
+    det_buffer_init(&buffer, NULL);
+    assert_int_equal(det_row_data_encode(machine, &data, &buffer, &row.data), 0);
+    row.reason = "enough";
+    assert_int_equal(det_row_head_read(&no_store, machine, &row, &loaded), 0);
+    assert_memory_equal(&loaded.head, &head, offsetof(struct det_store_head, is_stopped) + 1);
+    assert_string_equal(loaded.reason, "enough");
+    assert_int_equal(loaded.history_count, 0);
+    assert_int_equal(found, 42);
+    row.reason = NULL;
+    assert_int_equal(det_row_head_read(&no_store, machine, &row, &loaded), 0);
+    assert_string_equal(loaded.reason, "");
+    row.state = "GONE";
+    assert_int_equal(det_row_head_read(&no_store, machine, &row, &loaded), DET_ERR_VERSION);
+    memset(long_reason, 'x', DET_REASON_MAX + 1);
+    row.reason = long_reason;
+    assert_int_equal(det_row_head_read(&no_store, machine, &row, &loaded), DET_ERR_CORRUPT);
+    det_buffer_deinit(&buffer);
+    det_machine_close(machine);
+}
+
 static void what_is_not_valid_is_said_and_leaves_the_buffer_as_it_was(void **state)
 {
     struct det_machine *machine = pad_machine(1);
@@ -174,6 +211,7 @@ int main(void)
         cmocka_unit_test(names_are_found_and_those_of_another_definition_are_not),
         cmocka_unit_test(a_definition_is_a_text_unless_only_a_builder_can_say_it),
         cmocka_unit_test(records_come_back_and_what_has_no_fields_has_no_bytes),
+        cmocka_unit_test(a_head_comes_back_from_what_the_chain_has_of_it),
         cmocka_unit_test(what_is_not_valid_is_said_and_leaves_the_buffer_as_it_was),
         cmocka_unit_test(a_history_is_names_in_a_row),
     };

@@ -267,7 +267,7 @@ DET_MUST_CHECK int det_sqlite_upgrade(
 
 /* sqlite_batch.c */
 int det_sqlite_commit(
-    struct det_store *store, struct det_store_commit *const *commits, size_t count);
+    struct det_store *base, struct det_store_commit *const *commits, size_t count);
 det_group_write_fn det_sqlite_write;
 /* Runs something in a transaction of its own on the writer, alone. 0: committed; else nothing was
  * changed, or it is not known (DET_ERR_IO). */
@@ -334,19 +334,19 @@ void det_sqlite_bind_head(
     struct sqlite_call *call, const struct det_chain_head *head, int64_t last_event);
 /* sqlite_repair.c */
 int det_sqlite_repair(
-    struct det_store *store, const struct det_machine *machine, const char *id,
+    struct det_store *base, const struct det_machine *machine, const char *id,
     int (*derive)(
         void *context, struct det_store_instance *instance, struct det_store_loaded *loaded),
     void *context);
 int det_sqlite_load(
-    struct det_store *store, const struct det_machine *machine, const char *id,
+    struct det_store *base, const struct det_machine *machine, const char *id,
     const struct det_store_rows *rows, struct det_store_loaded *ret);
 void det_sqlite_release(struct det_store *store, struct det_store_instance *instance);
 int det_sqlite_answer(
     struct det_store *store, struct det_store_instance *instance, const char *event_id,
     struct det_store_answer *ret);
 int det_sqlite_start(
-    struct det_store *store, struct det_store_instance *instance, struct det_store_start *ret);
+    struct det_store *base, struct det_store_instance *handle, struct det_store_start *ret);
 int det_sqlite_snapshot(
     struct det_store *store, struct det_store_instance *instance, struct det_store_snapshot *ret);
 
@@ -373,7 +373,7 @@ DET_MUST_CHECK int det_sqlite_step_read(
     struct sqlite_connection *connection, int64_t key, int64_t position, uint64_t expected,
     struct sqlite_step *ret);
 int det_sqlite_events(
-    struct det_store *store, struct det_store_instance *instance, uint64_t after,
+    struct det_store *base, struct det_store_instance *instance, uint64_t after,
     int (*visit)(void *context, const struct det_store_event *row), void *context);
 /* Previous states from the events, most recent first, and from the snapshot where they end. */
 DET_MUST_CHECK int det_sqlite_history(
@@ -382,7 +382,7 @@ DET_MUST_CHECK int det_sqlite_history(
 
 /* sqlite_prune.c */
 int det_sqlite_prune(
-    struct det_store *store, struct det_store_instance *instance, uint64_t sequence,
+    struct det_store *base, struct det_store_instance *instance, uint64_t sequence,
     det_time answers_before, uint64_t *ret);
 
 /* sqlite_list.c */
@@ -405,16 +405,17 @@ DET_MUST_CHECK int det_sqlite_definition_fits(
 DET_MUST_CHECK int det_sqlite_definition_keep(
     struct sqlite_store *store, const struct sqlite_definition *definition);
 int det_sqlite_serve(
-    struct det_store *store, const struct det_machine *machine, struct det_error *reterr);
+    struct det_store *base, const struct det_machine *machine, struct det_error *reterr);
 int det_sqlite_list(
-    struct det_store *store, const struct det_machine *machine, const struct det_store_query *query,
+    struct det_store *base, const struct det_machine *machine, const struct det_store_query *query,
     int (*visit)(void *context, const struct det_store_listed *row), void *context);
 int det_sqlite_due(
-    struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
+    struct det_store *base, const struct det_machine *machine,
+    const struct det_store_due_query *query,
     int (*visit)(void *context, const struct det_store_due *row), void *context,
     det_time *ret_next);
 int det_sqlite_machines(
-    struct det_store *store,
+    struct det_store *base,
     int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
     void *context);
 
@@ -424,7 +425,7 @@ int det_sqlite_machines(
 DET_MUST_CHECK int det_sqlite_renames_open(
     struct sqlite_store *store, struct sqlite_connection *connection);
 int det_sqlite_migrate(
-    struct det_store *store, const struct det_machine *machine, const struct det_rename *renames,
+    struct det_store *base, const struct det_machine *machine, const struct det_rename *renames,
     size_t count, uint64_t *ret, struct det_error *reterr);
 
 /* sqlite_lease.c */
@@ -438,12 +439,12 @@ int det_sqlite_lock(
     const struct det_store_lease_change *change, struct det_store_lease *ret);
 
 /* sqlite_keep.c, sqlite_check.c */
-int det_sqlite_backup(struct det_store *store, const char *path, struct det_error *reterr);
-int det_sqlite_compact(struct det_store *store, struct det_error *reterr);
+int det_sqlite_backup(struct det_store *base, const char *path, struct det_error *reterr);
+int det_sqlite_compact(struct det_store *base, struct det_error *reterr);
 /* Brings the log into the file if there is much of it. After a commit, outside the group. */
 void det_sqlite_checkpoint(struct sqlite_store *store);
 int det_sqlite_check(
-    struct det_store *store, int (*visit)(void *context, const struct det_store_finding *row),
+    struct det_store *base, int (*visit)(void *context, const struct det_store_finding *row),
     void (*progress)(void *context, uint64_t done, uint64_t total), void *context);
 
 /* sqlite_jobs.c */

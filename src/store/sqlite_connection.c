@@ -92,11 +92,12 @@ int det_sqlite_explain(
     struct det_error *reterr)
 {
     int number = database ? sqlite3_system_errno(database) : 0;
+    const char *text = number ? strerrordesc_np(number) : NULL;
     int r = det_sqlite_error(code);
 
     (void)det_error_set(
         reterr, r, "%s: cannot %s: %s%s%s; %s", store->path, what, sqlite3_errstr(code),
-        number ? ": " : "", number ? strerror(number) : "", det_sqlite_remedy(r));
+        text ? ": " : "", text ? text : "", det_sqlite_remedy(r));
     if (reterr && r == DET_ERR_IO)
         reterr->cause = number;
     return r;
@@ -449,7 +450,7 @@ int det_sqlite_get_hash(struct sqlite_call *call, int column, struct det_chain_h
 
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
-    if (bytes.size != DET_CHAIN_SIZE)
+    if (!bytes.data || bytes.size != DET_CHAIN_SIZE)
         return DET_ERR_CORRUPT;
     memcpy(ret->bytes, bytes.data, DET_CHAIN_SIZE);
     return 0;

@@ -5,13 +5,12 @@
  *
  * One process has the file. So what runs under another owner than this opening's belongs to a
  * process that is gone, and need not lapse; and what runs under its own does so by a clock that
- * nobody sets. */
+ * nobody sets. What is done to jobs by hand is in sqlite_jobs_keep.c. */
 #include <stdio.h>
 #include <string.h>
 
 #include "os/os.h"
-#include "store/jobs.h"
-#include "store/sqlite.h"
+#include "store/sqlite_jobs.h"
 
 /* One of these goes through the writer; `refusal` is what the caller is told when nothing failed,
  * and nothing was changed. */
@@ -24,42 +23,27 @@ struct change {
     det_time *ret_next;
     const struct det_job_end *end;
     const struct det_job_firing *firing;
-    const struct det_job_change *by_hand;
-    const struct det_job_row *row;
-    bool *ret_is_new;
-    uint64_t key, *ret_count;
+    uint64_t key;
     uint32_t token;
-    det_time at; /* a span, or a time */
+    det_time span;
     int refusal;
 };
 
-static det_time now_of(const struct sqlite_store *store)
-{
-    return det_world_now(store->store.world, DET_CLOCK_WALL);
-}
-
-/* Whose claims those of this opening are. */
-static const char *owner_of(struct sqlite_store *store)
+const char *det_sqlite_jobs_owner(struct sqlite_store *store)
 {
     if (!store->job_owner[0]) {
         (void)snprintf(
             store->job_owner, sizeof store->job_owner, "%016llx",
             (unsigned long long)det_world_random_u64(store->store.world));
-        store->job_epoch = now_of(store) - det_world_now(store->store.world, DET_CLOCK_BOOT);
+        store->job_epoch = sqlite_now(store) - det_world_now(store->store.world, DET_CLOCK_BOOT);
     }
     return store->job_owner;
 }
 
-/* For claims, which are all of this opening: the wall clock as if nobody had set it since. */
-static det_time steady_of(struct sqlite_store *store)
+det_time det_sqlite_jobs_steady(struct sqlite_store *store)
 {
-    (void)owner_of(store);
+    (void)det_sqlite_jobs_owner(store);
     return store->job_epoch + det_world_now(store->store.world, DET_CLOCK_BOOT);
-}
-
-static int changed_rows(const struct sqlite_store *store)
-{
-    return sqlite3_changes(store->writer.database);
 }
 
 static int run(
@@ -91,7 +75,7 @@ static int find_place(struct sqlite_store *store, struct change *change)
 static int insert_job(struct sqlite_store *store, struct change *change)
 {
     const struct det_job_put *put = change->put;
-    det_time now = now_of(store);
+    det_time now = sqlite_now(store);
     bool is_later = put->run_at > now;
     struct sqlite_call call;
     int r;
@@ -135,44 +119,6 @@ static int sqlite_put(
     return run(sqlite_store_of(base), put_step, &(struct change){ .put = put, .ret_place = ret });
 }
 
-static int restore_step(struct sqlite_store *store, void *context)
-{
-    struct change *change = context;
-    const struct det_job_row *row = change->row;
-    struct sqlite_call call;
-    int r;
-
-    det_sqlite_call(&store->writer, STATEMENT_JOB_RESTORE, &call);
-    det_sqlite_text(&call, row->queue);
-    det_sqlite_text(&call, row->id);
-    det_sqlite_text(&call, row->task);
-    det_sqlite_bytes(
-        &call, (struct det_chain_bytes){ row->body_size ? row->body : "", row->body_size });
-    det_sqlite_text(&call, det_jobs_state_name(row->state));
-    det_sqlite_number(&call, row->due_at);
-    det_sqlite_number(&call, row->attempts);
-    det_sqlite_number(&call, row->submitted_at);
-    det_sqlite_number(&call, row->ended_at);
-    det_sqlite_text(&call, row->reason);
-    det_sqlite_number(&call, row->lost);
-    r = det_sqlite_run(&call);
-    *change->ret_is_new = r == 0 && changed_rows(store) > 0;
-    return r;
-}
-
-static int sqlite_restore(struct det_store *base, const struct det_job_row *job, bool *ret_is_new)
-{
-    struct det_job_row row;
-    int r;
-
-    r = det_jobs_check_restored(job, &row);
-    if (r < 0)
-        return r;
-    return run(
-        sqlite_store_of(base), restore_step,
-        &(struct change){ .row = &row, .ret_is_new = ret_is_new });
-}
-
 /* Rows: the columns as in JOB_COLUMNS. */
 
 static int read_job(struct sqlite_call *call, struct det_job_row *ret)
@@ -209,8 +155,8 @@ static int put_back(struct sqlite_store *store, const struct change *change, det
     det_sqlite_call(&store->writer, STATEMENT_JOB_PUT_BACK, &call);
     det_sqlite_text(&call, change->claim->queue);
     det_sqlite_number(&call, now);
-    det_sqlite_text(&call, owner_of(store));
-    det_sqlite_number(&call, steady_of(store));
+    det_sqlite_text(&call, det_sqlite_jobs_owner(store));
+    det_sqlite_number(&call, det_sqlite_jobs_steady(store));
     return det_sqlite_run(&call);
 }
 
@@ -223,8 +169,8 @@ static int take_first(struct sqlite_store *store, struct change *change)
     det_sqlite_call(&store->writer, STATEMENT_JOB_TAKE, &call);
     det_sqlite_text(&call, change->claim->queue);
     det_sqlite_number(&call, change->claim->capacity);
-    det_sqlite_number(&call, det_jobs_after(steady_of(store), change->claim->span));
-    det_sqlite_text(&call, owner_of(store));
+    det_sqlite_number(&call, det_jobs_after(det_sqlite_jobs_steady(store), change->claim->span));
+    det_sqlite_text(&call, det_sqlite_jobs_owner(store));
     r = det_sqlite_step(&call);
     if (r == 0)
         change->refusal = DET_ERR_NOT_FOUND;
@@ -244,7 +190,7 @@ static int find_next(struct sqlite_store *store, const struct change *change, de
 
     det_sqlite_call(&store->writer, STATEMENT_JOB_NEXT, &call);
     det_sqlite_text(&call, change->claim->queue);
-    det_sqlite_number(&call, now - steady_of(store));
+    det_sqlite_number(&call, now - det_sqlite_jobs_steady(store));
     r = det_sqlite_step(&call);
     *change->ret_next = r > 0 ? det_sqlite_get_number(&call, 0) : DET_NEVER;
     det_sqlite_end(&call);
@@ -254,7 +200,7 @@ static int find_next(struct sqlite_store *store, const struct change *change, de
 static int claim_step(struct sqlite_store *store, void *context)
 {
     struct change *change = context;
-    det_time now = now_of(store);
+    det_time now = sqlite_now(store);
     int r;
 
     r = put_back(store, change, now);
@@ -283,7 +229,7 @@ static int sqlite_claim(
 static int renew_step(struct sqlite_store *store, void *context)
 {
     struct change *change = context;
-    det_time now = steady_of(store);
+    det_time now = det_sqlite_jobs_steady(store);
     struct sqlite_call call;
     int r;
 
@@ -291,9 +237,9 @@ static int renew_step(struct sqlite_store *store, void *context)
     det_sqlite_number(&call, (int64_t)change->key);
     det_sqlite_number(&call, change->token);
     det_sqlite_number(&call, now);
-    det_sqlite_number(&call, det_jobs_after(now, change->at));
+    det_sqlite_number(&call, det_jobs_after(now, change->span));
     r = det_sqlite_run(&call);
-    if (r == 0 && changed_rows(store) == 0)
+    if (r == 0 && sqlite_changed_rows(store) == 0)
         change->refusal = DET_ERR_LOCK_LOST;
     return r;
 }
@@ -304,7 +250,7 @@ static int sqlite_renew(struct det_store *base, uint64_t key, uint32_t token, de
         return DET_ERR_INVALID;
     return run(
         sqlite_store_of(base), renew_step,
-        &(struct change){ .key = key, .token = token, .at = span });
+        &(struct change){ .key = key, .token = token, .span = span });
 }
 
 /* Ending. */
@@ -313,7 +259,7 @@ static int end_step(struct sqlite_store *store, void *context)
 {
     struct change *change = context;
     const struct det_job_end *end = change->end;
-    det_time now = now_of(store);
+    det_time now = sqlite_now(store);
     bool is_again = end->state == DET_JOB_DELAYED, is_later = is_again && end->run_at > now;
     char reason[DET_REASON_MAX + 1];
     struct sqlite_call call;
@@ -329,7 +275,7 @@ static int end_step(struct sqlite_store *store, void *context)
     det_sqlite_number(&call, is_again ? 0 : now);
     det_sqlite_text(&call, reason);
     r = det_sqlite_run(&call);
-    if (r == 0 && changed_rows(store) == 0)
+    if (r == 0 && sqlite_changed_rows(store) == 0)
         change->refusal = DET_ERR_LOCK_LOST;
     return r;
 }
@@ -379,70 +325,6 @@ static int sqlite_list(
     const struct sqlite_question question = { STATEMENT_JOB_LIST, bind_query, show_job, &walk };
 
     return det_sqlite_ask(sqlite_store_of(base), &question);
-}
-
-static int change_step(struct sqlite_store *store, void *context)
-{
-    struct change *change = context;
-    const struct det_job_change *by_hand = change->by_hand;
-    bool is_retry = by_hand->verb == DET_JOB_RETRY;
-    char reason[DET_REASON_MAX + 1];
-    struct sqlite_call call;
-    int r;
-
-    (void)det_text_copy(reason, sizeof reason, by_hand->reason ? by_hand->reason : "");
-    det_sqlite_call(&store->writer, is_retry ? STATEMENT_JOB_RETRY : STATEMENT_JOB_CANCEL, &call);
-    det_sqlite_text(&call, by_hand->queue);
-    det_sqlite_text(&call, by_hand->id);
-    det_sqlite_number(&call, now_of(store));
-    if (!is_retry) {
-        det_sqlite_text(&call, reason);
-        det_sqlite_text(&call, owner_of(store));
-        det_sqlite_number(&call, steady_of(store));
-    }
-    r = det_sqlite_run(&call);
-    if (r == 0 && changed_rows(store) == 0)
-        change->refusal = DET_ERR_NOT_FOUND;
-    return r;
-}
-
-static int sqlite_change(struct det_store *base, const struct det_job_change *by_hand)
-{
-    int r;
-
-    r = det_jobs_check_change(by_hand);
-    if (r < 0)
-        return r;
-    return run(sqlite_store_of(base), change_step, &(struct change){ .by_hand = by_hand });
-}
-
-static int forget_step(struct sqlite_store *store, void *context)
-{
-    struct change *change = context;
-    struct sqlite_call call;
-    int r;
-
-    det_sqlite_call(&store->writer, STATEMENT_JOB_FORGET, &call);
-    det_sqlite_number(&call, change->at);
-    det_sqlite_number(&call, DET_JOBS_FORGOTTEN_AT_ONCE);
-    r = det_sqlite_run(&call);
-    *change->ret_count = r == 0 ? (uint64_t)changed_rows(store) : 0;
-    return r;
-}
-
-static int sqlite_forget(struct det_store *base, det_time ended_before, uint64_t *ret)
-{
-    uint64_t count;
-    int r;
-
-    *ret = 0;
-    do {
-        r =
-            run(sqlite_store_of(base), forget_step,
-                &(struct change){ .at = ended_before, .ret_count = &count });
-        *ret += r == 0 ? count : 0;
-    } while (r == 0 && count == DET_JOBS_FORGOTTEN_AT_ONCE);
-    return r;
 }
 
 /* Schedules. */
@@ -527,7 +409,7 @@ static int fire_step(struct sqlite_store *store, void *context)
     r = det_sqlite_run(&call);
     if (r < 0)
         return r;
-    if (changed_rows(store) == 0) {
+    if (sqlite_changed_rows(store) == 0) {
         change->refusal = DET_ERR_CONFLICT;
         return 0;
     }
@@ -553,9 +435,9 @@ const struct det_job_ops det_sqlite_jobs = {
     .renew = sqlite_renew,
     .end = sqlite_end,
     .list = sqlite_list,
-    .change = sqlite_change,
-    .forget = sqlite_forget,
-    .restore = sqlite_restore,
+    .change = det_sqlite_jobs_change,
+    .forget = det_sqlite_jobs_forget,
+    .restore = det_sqlite_jobs_restore,
     .schedules = sqlite_schedules,
     .schedule = sqlite_schedule,
     .fire = sqlite_fire,

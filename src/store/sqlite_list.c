@@ -307,8 +307,8 @@ static struct source *earlier(struct source *timers, struct source *effects)
 }
 
 struct due {
-    det_time before, next;
-    size_t limit;
+    const struct det_store_due_query *query;
+    det_time next;
     struct sqlite_page page; /* all of it: the limit is the caller's */
 };
 
@@ -320,7 +320,7 @@ static int read_due(struct source *timers, struct source *effects, struct due *d
     for (size_t count = 0; (source = earlier(timers, effects))->has_row; count++) {
         struct det_store_due row = { .due = source->due, .is_timer = source->is_timer };
 
-        if (source->due > due->before || count == due->limit) {
+        if (source->due > due->query->before || count == due->query->limit) {
             due->next = source->due;
             return 0;
         }
@@ -362,10 +362,11 @@ static int read_sources(
 }
 
 int det_sqlite_due(
-    struct det_store *base, const struct det_machine *machine, det_time before, size_t limit,
+    struct det_store *base, const struct det_machine *machine,
+    const struct det_store_due_query *query,
     int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
 {
-    struct due due = { .before = before, .limit = limit };
+    struct due due = { .query = query };
     const struct det_store_due *row = NULL;
     int r;
 

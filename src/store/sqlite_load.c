@@ -34,28 +34,6 @@ int det_sqlite_head_read(struct sqlite_call *call, struct sqlite_head *ret)
     return det_sqlite_get_hash(call, 13, &head->hash);
 }
 
-static int fill_loaded(
-    const struct det_store *store, const struct det_machine *machine,
-    const struct det_chain_head *head, struct det_store_loaded *ret)
-{
-    int r;
-
-    ret->head = (struct det_store_head){
-        .sequence = head->sequence,
-        .visit = head->visit,
-        .transition_count = head->transitions,
-        .started_at = head->started_at,
-        .last_transition_at = head->moved_at,
-        .is_stopped = head->is_stopped,
-    };
-    ret->history_count = 0;
-    ret->reason[0] = 0;
-    if (head->reason && !det_text_copy(ret->reason, sizeof ret->reason, head->reason))
-        return DET_ERR_CORRUPT;
-    r = det_row_state_find(machine, head->state, &ret->head.state);
-    return r < 0 ? r : det_row_data_decode(store, machine, head->data, ret->data);
-}
-
 int det_sqlite_handle_open(
     struct sqlite_store *store, const struct det_machine *machine, const struct sqlite_head *row,
     struct sqlite_instance **ret)
@@ -95,7 +73,7 @@ static int load_head(
         return r;
     if (det_chain_head_checksum(&row.head) != row.checksum)
         return DET_ERR_CORRUPT;
-    r = fill_loaded(&store->store, machine, &row.head, ret);
+    r = det_row_head_read(&store->store, machine, &row.head, ret);
     if (r == 0)
         r = det_sqlite_handle_open(store, machine, &row, ret_instance);
     if (r == 0)
@@ -173,7 +151,7 @@ static int load_effect(
     struct sqlite_call *call, const struct det_machine *machine, char *value,
     const struct det_store_rows *rows)
 {
-    char *data = value + (machine->event_size + 15u) / 16u * 16u;
+    char *data = value + ((size_t)machine->event_size + 15) / 16 * 16;
     struct det_store_effect row = {
         .sequence = (uint64_t)det_sqlite_get_number(call, 0),
         .index = (uint16_t)det_sqlite_get_number(call, 1),
@@ -376,7 +354,7 @@ static int read_snapshot(struct sqlite_call *call, void *context)
     ret->taken_at = det_sqlite_get_number(call, 16);
     if (det_chain_snapshot_checksum(&row.head, history, ret->taken_at) != row.checksum)
         return DET_ERR_CORRUPT;
-    r = fill_loaded(call->connection->store, machine, &row.head, &ret->loaded);
+    r = det_row_head_read(call->connection->store, machine, &row.head, &ret->loaded);
     if (r == 0)
         r = det_row_history_read(machine, history, &ret->loaded);
     return r < 0 ? r : 1;

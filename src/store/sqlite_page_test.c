@@ -155,7 +155,9 @@ static int walk_all(struct det_test_memory *memory, void *argument)
     if (r == 0)
         r = store->ops->list(store, shelf->machine, NULL, count_listed, &scarce);
     if (r == 0)
-        r = store->ops->due(store, shelf->machine, DET_NEVER - 1, 9, count_due, &scarce, &next);
+        r = store->ops->due(
+            store, shelf->machine, &(struct det_store_due_query){ DET_NEVER - 1, 9 }, count_due,
+            &scarce, &next);
     if (r == 0)
         r = store->ops->machines(store, count_machine, &scarce);
     store->allocator = before;

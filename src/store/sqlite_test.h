@@ -33,13 +33,14 @@ static inline void shelf_init(struct shelf *shelf)
 
 static inline int shelf_open_with(struct shelf *shelf, const struct det_store_options *options)
 {
+    struct det_store *store = NULL;
     int r;
 
+    r = det_store_open_with(shelf->url, options, &store, &shelf->error);
     shelf->pad.machine = shelf->machine;
-    shelf->pad.store = NULL;
-    r = det_store_open_with(shelf->url, options, &shelf->pad.store, &shelf->error);
+    shelf->pad.store = store;
     if (r == 0)
-        r = shelf->pad.store->ops->serve(shelf->pad.store, shelf->machine, &shelf->error);
+        r = store->ops->serve(store, shelf->machine, &shelf->error);
     return r;
 }
 
@@ -122,6 +123,7 @@ static inline int shelf_reopen(struct shelf *shelf, struct found *found)
 {
     int r;
 
+    memset(found, 0, sizeof *found);
     shelf_close(shelf);
     r = shelf_open(shelf);
     return r < 0 ? r : shelf_load(shelf, found);

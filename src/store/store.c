@@ -62,16 +62,20 @@ static int split_url(
     const char *colon = url ? strchr(url, ':') : NULL;
     char kinds[KINDS_MAX];
 
-    if (!colon)
-        return det_error_set(
+    if (!colon) {
+        (void)det_error_set(
             reterr, DET_ERR_INVALID,
             "\"%s\" is not the URL of a store; say for example \"sqlite:orders.db\"",
             url ? url : "");
+        return DET_ERR_INVALID;
+    }
     *ret = find_driver(url, (size_t)(colon - url));
-    if (!*ret)
-        return det_error_set(
+    if (!*ret) {
+        (void)det_error_set(
             reterr, DET_ERR_UNSUPPORTED, "there is no store of the kind \"%.*s\"; there are %s",
             (int)(colon - url), url, list_kinds(kinds, sizeof kinds));
+        return DET_ERR_UNSUPPORTED;
+    }
     *ret_rest = colon + 1;
     return 0;
 }

@@ -334,8 +334,9 @@ int det_durable_open(
     durable->world = options->tasks->world;
     durable->allocator = options->tasks->allocator;
     durable->ops = options->store->ops->jobs;
-    durable->options.queue = det_string_copy(durable->allocator, options->queue);
-    r = durable->options.queue ? open_parts(durable) : DET_ERR_NO_MEMORY;
+    durable->queue = det_string_copy(durable->allocator, options->queue);
+    durable->options.queue = durable->queue;
+    r = durable->queue ? open_parts(durable) : DET_ERR_NO_MEMORY;
     if (r < 0) {
         (void)det_error_set(reterr, r, "queue %s: %s", options->queue, det_error_text(r));
         det_durable_close(durable);
@@ -396,7 +397,7 @@ void det_durable_close(struct det_durable *durable)
         DET_DELETE_ARRAY(durable->allocator, durable->runners, durable->runner_count);
     det_condition_close(durable->world, durable->changed);
     det_mutex_close(durable->world, durable->mutex);
-    det_free_string(durable->allocator, (char *)(uintptr_t)durable->options.queue);
+    det_free_string(durable->allocator, durable->queue);
     DET_DELETE(durable->allocator, durable);
 }
 

@@ -27,7 +27,8 @@ struct durable_runner {
 };
 
 struct det_durable {
-    struct det_durable_options options; /* with its defaults; `queue` is a copy */
+    struct det_durable_options options; /* with its defaults; `queue` is the one below */
+    char *queue;
     struct det_world *world;
     const struct det_allocator *allocator;
     const struct det_job_ops *ops;

@@ -29,10 +29,7 @@ static void however_often_a_process_is_stopped_its_work_is_done_in_the_end(void 
     struct world world;
 
     (void)state;
-    open_world(&world, 4, 1);
-    world.ledger.takes = DET_HOUR;
-    start(&world, 0);
-    assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
+    open_at_work(&world, 4);
     for (int i = 0; i < 25; i++) {
         pass(&world, DET_MINUTE);
         stop(&world, 0);

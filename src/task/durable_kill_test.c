@@ -32,7 +32,8 @@
 
 /* What the processes of a test have in common. */
 static struct {
-    const char *url, *folder;
+    const char *url;
+    char *folder;
     int pipe[2];
     det_time lease, takes;
     bool is_locking; /* overlaps are looked for */
@@ -139,18 +140,20 @@ static void submit(struct process *process, int number)
 
 static void each_line(const char *file, void (*each)(void *, char, int, unsigned), void *context)
 {
-    char path[300], line[64], letter;
-    unsigned attempt;
+    char path[300], line[64], *end;
+    unsigned long attempt;
     FILE *stream;
-    int number;
+    long number;
 
     snprintf(path, sizeof path, "%s/%s", place.folder, file);
     stream = fopen(path, "re");
     if (!stream)
         return;
     while (fgets(line, sizeof line, stream)) {
-        assert_int_equal(sscanf(line, "%c %d %u", &letter, &number, &attempt), 3);
-        each(context, letter, number, attempt);
+        number = strtol(line + 1, &end, 10);
+        attempt = strtoul(end, &end, 10);
+        assert_string_equal(end, "\n");
+        each(context, line[0], (int)number, (unsigned)attempt);
     }
     fclose(stream);
 }
@@ -410,7 +413,7 @@ static int close_place(void **state)
     (void)state;
     close(place.pipe[0]);
     close(place.pipe[1]);
-    det_test_folder_remove((char *)(uintptr_t)place.folder);
+    det_test_folder_remove(place.folder);
     return 0;
 }
 

@@ -96,8 +96,9 @@ static int step(
     int r;
 
     r = durable->ops->schedule(store, schedule->name, &row);
-    if (r == 0)
-        r = make_table(schedule, row.token ? row.last_at : now, &table, NULL);
+    if (r < 0)
+        return r;
+    r = make_table(schedule, row.token ? row.last_at : now, &table, NULL);
     if (r < 0)
         return r;
     if (!row.token)

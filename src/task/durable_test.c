@@ -148,10 +148,7 @@ static void what_ran_in_a_process_that_died_runs_again_when_its_claim_has_lapsed
     struct world world;
 
     (void)state;
-    open_world(&world, 3, 1);
-    world.ledger.takes = DET_HOUR;
-    start(&world, 0);
-    assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
+    open_at_work(&world, 3);
     pass(&world, DET_MINUTE);
     assert_int_equal(world.ledger.begun[0], 1);
     det_shared_kill(world.processes[0].store);
@@ -170,11 +167,8 @@ static void long_work_keeps_its_claim_and_a_closed_process_gives_it_back_at_once
     struct world world;
 
     (void)state;
-    open_world(&world, 4, 1);
-    world.ledger.takes = DET_HOUR;
-    start(&world, 0);
+    open_at_work(&world, 4);
     start(&world, 1);
-    assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
     pass(&world, DET_HOUR / 2);
     assert_int_equal(world.ledger.begun[0], 1);
     stop(&world, 0);
@@ -193,10 +187,7 @@ static void a_machine_that_slept_gives_up_what_it_was_doing(void **state)
     struct world world;
 
     (void)state;
-    open_world(&world, 12, 1);
-    world.ledger.takes = DET_HOUR;
-    start(&world, 0);
-    assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
+    open_at_work(&world, 12);
     pass(&world, LEASE / 12);
     assert_int_equal(world.ledger.running, 1);
     det_shared_pause(world.processes[0].store, true);
@@ -217,10 +208,7 @@ static void a_shutdown_of_the_tasks_gives_it_back_too(void **state)
     struct world world;
 
     (void)state;
-    open_world(&world, 4, 1);
-    world.ledger.takes = DET_HOUR;
-    start(&world, 0);
-    assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
+    open_at_work(&world, 4);
     pass(&world, DET_MINUTE);
     assert_int_equal(det_tasks_shutdown(world.processes[0].tasks, NULL), 0);
     pass(&world, DET_HOUR);
@@ -256,10 +244,7 @@ static void one_that_is_cancelled_by_hand_has_failed(void **state)
     det_task_id id;
 
     (void)state;
-    open_world(&world, 6, 1);
-    world.ledger.takes = DET_HOUR;
-    start(&world, 0);
-    assert_int_equal(submit_to(&world.processes[0], 0, 0), 0);
+    open_at_work(&world, 6);
     pass(&world, DET_SECOND);
     id = det_tasks_find(world.processes[0].tasks, "work#1");
     assert_int_equal(det_tasks_remove(world.processes[0].tasks, id), 1);
@@ -416,83 +401,6 @@ static void without_memory_there_is_no_queue(void **state)
     close_world(&world);
 }
 
-/* One step of a random story. */
-static void disturb(struct world *world, unsigned *submitted, bool *is_paused)
-{
-    unsigned number = (unsigned)det_sim_random_below(world->sim, PROCESS_MAX);
-    struct process *process = &world->processes[number];
-
-    switch (det_sim_random_below(world->sim, 8)) {
-    case 0: /* it dies, and another one comes */
-        det_shared_pause(process->store, false);
-        is_paused[number] = false;
-        det_shared_kill(process->store);
-        stop(world, number);
-        start(world, number);
-        return;
-    case 1: /* it is cut off, and another one comes only later */
-        if (det_sim_chance(world->sim, 300000))
-            det_shared_kill(process->store);
-        return;
-    case 2: /* nothing of it is answered for a while */
-        is_paused[number] = !is_paused[number];
-        det_shared_pause(process->store, is_paused[number]);
-        return;
-    case 3:
-        det_shared_fail(
-            process->store, 1 + (unsigned)det_sim_random_below(world->sim, 3),
-            det_sim_chance(world->sim, 500000));
-        return;
-    default:
-        if (*submitted >= JOBS_MAX || is_paused[number])
-            return;
-        /* Only what is acknowledged counts; the rest is submitted again. */
-        if (submit_to(process, (int)*submitted, 0) == 0)
-            ++*submitted;
-        return;
-    }
-}
-
-static uint64_t tell_story(uint64_t seed)
-{
-    bool is_paused[PROCESS_MAX] = { false };
-    unsigned submitted = 0;
-    struct world world;
-    uint64_t hash;
-
-    open_world(&world, seed, seed % 2 ? 1 : 2);
-    world.ledger.is_ordered = world.ledger.width == 1;
-    for (unsigned i = 0; i < PROCESS_MAX; i++)
-        start(&world, i);
-    for (int i = 0; i < 120; i++) {
-        world.ledger.takes = (det_time)det_sim_random_below(world.sim, 5000) * DET_MILLISECOND;
-        disturb(&world, &submitted, is_paused);
-        pass(&world, (det_time)det_sim_random_below(world.sim, 6000) * DET_MILLISECOND);
-    }
-    for (unsigned i = 0; i < PROCESS_MAX; i++) {
-        det_shared_pause(world.processes[i].store, false);
-        stop(&world, i);
-        start(&world, i);
-    }
-    pass(&world, DET_HOUR);
-    for (unsigned i = 0; i < submitted; i++)
-        assert_true(world.ledger.done[i] >= 1);
-    hash = det_sim_hash(world.sim);
-    close_world(&world);
-    return hash;
-}
-
-static void processes_that_die_lose_nothing_and_do_nothing_twice_at_the_same_time(void **state)
-{
-    (void)state;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
-        uint64_t hash = tell_story(seed);
-
-        if (seed % 20 == 0)
-            assert_true(tell_story(seed) == hash);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -514,7 +422,6 @@ int main(void)
         cmocka_unit_test(times_that_passed_while_nobody_was_there_are_as_the_schedule_says),
         cmocka_unit_test(what_is_not_a_queue_is_refused),
         cmocka_unit_test(without_memory_there_is_no_queue),
-        cmocka_unit_test(processes_that_die_lose_nothing_and_do_nothing_twice_at_the_same_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,11 +54,14 @@ static struct ledger *ledger_of_all;
 
 static inline int number_of(const struct det_durable_job *job)
 {
-    int number = 0;
+    char *end;
+    long number;
 
-    assert_int_equal(sscanf(job->id, "job-%d", &number), 1);
+    assert_memory_equal(job->id, "job-", 4);
+    number = strtol(job->id + 4, &end, 10);
+    assert_ptr_not_equal(end, job->id + 4);
     assert_in_range(number, 0, JOBS_MAX - 1);
-    return number;
+    return (int)number;
 }
 
 static inline int work(struct det_task_context *context, void *argument)
@@ -190,6 +193,15 @@ static inline int submit_to(struct process *process, int number, det_time run_at
         &(struct det_durable_submission){
             .id = id, .work = "work", .body = "x", .size = 1, .run_at = run_at },
         NULL, NULL);
+}
+
+/* With one process, and job-0, which takes it an hour. */
+static inline void open_at_work(struct world *world, uint64_t seed)
+{
+    open_world(world, seed, 1);
+    world->ledger.takes = DET_HOUR;
+    start(world, 0);
+    assert_int_equal(submit_to(&world->processes[0], 0, 0), 0);
 }
 
 /* What a row of the store says. */

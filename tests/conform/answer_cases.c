@@ -102,22 +102,34 @@ static void of_many_event_ids_each_is_known(void **state)
     }
 }
 
+static void forget_before(struct subject *subject, det_time before)
+{
+    struct det_store *store = subject->box->store;
+    uint64_t gone = 99;
+
+    assert_int_equal(store->ops->prune(store, subject->instance, 0, before, &gone), 0);
+    assert_int_equal(gone, 0);
+}
+
 static void old_answers_are_forgotten_when_it_is_asked_for(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
     struct det_store_answer answer;
-    uint64_t gone = 99;
-    det_time between;
+    det_time between, limit = box_now(box) + 30 * DET_SECOND;
 
     assert_int_equal(send_with_id(subject, "old", PARCEL_HELD), 0);
-    box_wait(box, box_now(box) + 2 * DET_MILLISECOND);
-    between = box_now(box);
+    /* What we think is the clock of a shared store may be a little behind it. */
+    do {
+        box_wait(box, box_now(box) + 2 * DET_MILLISECOND);
+        between = box_now(box);
+        assert_true(between < limit);
+        forget_before(subject, between);
+    } while (ask(subject, "old", &answer) == 0);
+    assert_int_equal(ask(subject, "old", &answer), DET_ERR_NOT_FOUND);
     box_wait(box, between + 2 * DET_MILLISECOND);
     assert_int_equal(send_with_id(subject, "new", PARCEL_HELD), 0);
-    assert_int_equal(box->store->ops->prune(box->store, subject->instance, 0, between, &gone), 0);
-    assert_int_equal(gone, 0);
-    assert_int_equal(ask(subject, "old", &answer), DET_ERR_NOT_FOUND);
+    forget_before(subject, between);
     assert_int_equal(ask(subject, "new", &answer), 0);
     assert_int_equal(send_with_id(subject, "old", PARCEL_HELD), 0);
     assert_int_equal(send_with_id(subject, "new", PARCEL_HELD), DET_ERR_EXISTS);

@@ -31,7 +31,10 @@ static det_time look(struct box *box, det_time before, size_t limit, struct due_
 
     *ret = (struct due_list){ 0 };
     assert_int_equal(
-        box->store->ops->due(box->store, box->machine, before, limit, add_due, ret, &next), 0);
+        box->store->ops->due(
+            box->store, box->machine, &(struct det_store_due_query){ before, limit }, add_due, ret,
+            &next),
+        0);
     return next;
 }
 
@@ -186,7 +189,10 @@ static void the_answer_of_a_visitor_ends_the_look(void **state)
 
     fill(box);
     assert_int_equal(
-        box->store->ops->due(box->store, box->machine, 1000, 100, add_due, &list, &next), 44);
+        box->store->ops->due(
+            box->store, box->machine, &(struct det_store_due_query){ 1000, 100 }, add_due, &list,
+            &next),
+        44);
     assert_int_equal(list.count, 2);
 }
 

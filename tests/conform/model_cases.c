@@ -293,7 +293,10 @@ static void check_due(struct play *play)
         }
     }
     assert_int_equal(
-        store->ops->due(store, play->box->machine, DET_NEVER, limit, add_due, &found, &next), 0);
+        store->ops->due(
+            store, play->box->machine, &(struct det_store_due_query){ DET_NEVER, limit }, add_due,
+            &found, &next),
+        0);
     assert_int_equal(found.count, expected.count < limit ? expected.count : limit);
     assert_memory_equal(found.due, expected.due, found.count * sizeof found.due[0]);
     assert_true(next == (found.count < expected.count ? expected.due[found.count] : DET_NEVER));

@@ -45,7 +45,10 @@ static size_t due_of(struct box *box, struct det_store *store)
     det_time next;
 
     assert_int_equal(
-        store->ops->due(store, box->machine, DET_NEVER, 100, count_due, &count, &next), 0);
+        store->ops->due(
+            store, box->machine, &(struct det_store_due_query){ DET_NEVER, 100 }, count_due, &count,
+            &next),
+        0);
     return count;
 }
 

@@ -204,7 +204,7 @@ static void keep(struct det_test_postgres *postgres, int orders, int answers)
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGINT, SIG_IGN);
     while (read(orders, &said, sizeof said) == (ssize_t)sizeof said) {
-        char ok = 1;
+        bool ok = true;
 
         if (said.order == 'i')
             ok = initialize(postgres) == 0;
@@ -230,7 +230,8 @@ static void order(
     struct det_test_postgres *postgres, char order, unsigned number, const char *settings)
 {
     struct said said = { order, number, "" };
-    char ok = 0, path[128];
+    char path[128];
+    bool ok = false;
 
     snprintf(said.settings, sizeof said.settings, "%s", settings ? settings : "");
     assert_int_equal(write(postgres->line, &said, sizeof said), sizeof said);
@@ -244,6 +245,7 @@ static void find_binaries(struct det_test_postgres *postgres)
 {
     glob_t found = { 0 };
 
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): a test has one thread when it opens a server. */
     if (glob("/usr/lib/postgresql/*/bin/initdb", 0, NULL, &found) != 0)
         fail_msg("there is no PostgreSQL here; install the package postgresql");
     snprintf(

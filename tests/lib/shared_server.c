@@ -286,7 +286,7 @@ struct row *det_shared_next_due(
     {
         struct row *row = DET_CONTAINER(link, struct row, link);
 
-        if (row == after) {
+        if (after && row == after) {
             is_behind = true;
             continue;
         }
@@ -353,15 +353,22 @@ struct det_shared *det_shared_open(struct det_sim *sim, struct det_world *world)
     return shared;
 }
 
+/* Rows, or what is held: both begin with their link. */
+static void free_all(struct det_list *list)
+{
+    struct det_list *next;
+
+    for (struct det_list *link = list->next; link != list; link = next) {
+        next = link->next;
+        free(link);
+    }
+}
+
 void det_shared_close(struct det_shared *shared)
 {
-    struct det_list *link;
-
     det_assert(det_list_is_empty(&shared->nodes));
-    while ((link = det_list_take(&shared->rows)))
-        free(DET_CONTAINER(link, struct row, link));
-    while ((link = det_list_take(&shared->held)))
-        free(DET_CONTAINER(link, struct held, link));
+    free_all(&shared->rows);
+    free_all(&shared->held);
     det_condition_close(shared->world, shared->changed);
     det_mutex_close(shared->world, shared->mutex);
     det_store_close(shared->inner);

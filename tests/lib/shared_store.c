@@ -310,7 +310,8 @@ static det_time shared_now(struct det_store *store)
 }
 
 static int shared_due(
-    struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
+    struct det_store *store, const struct det_machine *machine,
+    const struct det_store_due_query *query,
     int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
 {
     struct node *node = node_of(store);
@@ -321,7 +322,7 @@ static int shared_due(
     if (r < 0)
         return r;
     row = det_shared_next_due(node, machine, NULL);
-    for (size_t i = 0; r == 0 && row && row->due <= before && i < limit; i++) {
+    for (size_t i = 0; r == 0 && row && row->due <= query->before && i < query->limit; i++) {
         r = visit(context, &(struct det_store_due){ row->id, row->due, row->is_timer });
         row = det_shared_next_due(node, machine, row);
     }

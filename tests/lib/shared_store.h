@@ -37,13 +37,13 @@ struct det_store *det_shared_node(struct det_shared *shared);
 
 void det_shared_set_faults(struct det_shared *shared, struct det_shared_faults faults);
 /* The next `count` calls of the node fail: the answer is lost, or (`is_before`) the call itself. */
-void det_shared_fail(struct det_store *node, unsigned count, bool is_before);
+void det_shared_fail(struct det_store *store, unsigned count, bool is_before);
 /* Its calls wait, before they are done and before they are answered, until it is resumed. */
-void det_shared_pause(struct det_store *node, bool is_paused);
+void det_shared_pause(struct det_store *store, bool is_paused);
 /* Nothing of it reaches the server any more: as others see it, it is gone. */
-void det_shared_kill(struct det_store *node);
+void det_shared_kill(struct det_store *store);
 /* What the calls of other nodes would have told it is told now. */
-void det_shared_tell(struct det_store *node);
+void det_shared_tell(struct det_store *store);
 
 /* Looking, as the server sees it. */
 det_time det_shared_now(const struct det_shared *shared);

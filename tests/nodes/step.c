@@ -149,13 +149,14 @@ static int answer(
 }
 
 static int due(
-    struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
+    struct det_store *store, const struct det_machine *machine,
+    const struct det_store_due_query *query,
     int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
 {
     int r;
 
     step_reach("due", "before");
-    r = inner->due(store, machine, before, limit, visit, context, ret_next);
+    r = inner->due(store, machine, query, visit, context, ret_next);
     step_reach("due", "after");
     return r;
 }

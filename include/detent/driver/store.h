@@ -138,15 +138,11 @@ struct det_store_commit {
     const struct det_machine *machine;
     const char *id;
     struct det_store_instance *instance; /* written when it is a new one */
-    bool is_new;                         /* DET_ERR_EXISTS when there is one */
-    uint64_t expected;                   /* the sequence it must stand at, when there are events
-                                            or a snapshot is taken */
-    const struct det_store_head *head;   /* afterwards */
-    const char *reason;                  /* of a stop; NULL: none, or unchanged */
-    const void *data;                    /* afterwards; NULL: unchanged; never when it is new */
-    bool
-        is_start_unknown; /* a new one, but head and data are not what it began with. Else, when its
-                              sequence is 0, they are kept as that as long as its first event is */
+    uint64_t expected; /* the sequence it must stand at, when there are events or a snapshot is
+                          taken */
+    const struct det_store_head *head; /* afterwards */
+    const char *reason;                /* of a stop; NULL: none, or unchanged */
+    const void *data;                  /* afterwards; NULL: unchanged; never when it is new */
     const struct det_store_event *events;
     size_t event_count; /* 0: the sequence is not moved, and checked for a snapshot only */
     const struct det_store_timer_change *timers;
@@ -157,10 +153,14 @@ struct det_store_commit {
     size_t deferred_count;
     const char *event_id; /* to be remembered with `answer`; NULL: none */
     struct det_store_answer answer;
-    uint64_t fence;   /* of the lock this is written under; 0: none */
-    bool is_snapshot; /* the head afterwards becomes the snapshot; `history` is its history */
+    uint64_t fence;          /* of the lock this is written under; 0: none */
     const uint16_t *history; /* previous states, most recent first */
     size_t history_count;
+    bool is_new;           /* DET_ERR_EXISTS when there is one */
+    bool is_start_unknown; /* a new one, but head and data are not what it began with. Else, when
+                              its sequence is 0, they are kept as that as long as its first event
+                              is */
+    bool is_snapshot;      /* the head afterwards becomes the snapshot; `history` is its history */
     /* The driver's. What the result says about the instance:
      *   0                     it is durable
      *   DET_ERR_CONFLICT      it stood at `actual`; nothing happened
@@ -216,6 +216,12 @@ struct det_store_due {
     const char *id;
     det_time due;
     bool is_timer;
+};
+
+/* What of that to list. */
+struct det_store_due_query {
+    det_time before; /* only what is due then or earlier */
+    size_t limit;    /* at most so many */
 };
 
 /* What an instance began with. */
@@ -314,13 +320,14 @@ struct det_store_ops {
         struct det_store *store, const struct det_machine *machine,
         const struct det_store_query *query,
         int (*visit)(void *context, const struct det_store_listed *row), void *context);
-    /* What is due at `before` or earlier, of this node (of all nodes, where the store was opened
-     * for reading): timers and effects that are not dead, by their time, at most `limit` of them.
+    /* What is due, of this node (of all nodes, where the store was opened for reading): timers and
+     * effects that are not dead, by their time.
      * `ret_next` is the time of the first one that was not listed, whether due or not; DET_NEVER:
      * there is none. Rows that a commit under way is about to change may or may not be listed.
      * `visit` may call the store: what is listed is held in memory. */
     int (*due)(
-        struct det_store *store, const struct det_machine *machine, det_time before, size_t limit,
+        struct det_store *store, const struct det_machine *machine,
+        const struct det_store_due_query *query,
         int (*visit)(void *context, const struct det_store_due *row), void *context,
         det_time *ret_next);
     /* Shared stores: makes this node the owner of at most `limit` timers and effects, the first due

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* sqlite_jobs.h - what the files of the jobs of the SQLite store share. */
+#ifndef DET_STORE_SQLITE_JOBS_H
+#define DET_STORE_SQLITE_JOBS_H
+
+#include "os/os.h"
+#include "store/jobs.h"
+#include "store/sqlite.h"
+
+static inline det_time sqlite_now(const struct sqlite_store *store)
+{
+    return det_world_now(store->store.world, DET_CLOCK_WALL);
+}
+
+static inline int sqlite_changed_rows(const struct sqlite_store *store)
+{
+    return sqlite3_changes(store->writer.database);
+}
+
+/* Whose claims those of this opening are. */
+const char *det_sqlite_jobs_owner(struct sqlite_store *store);
+/* For claims, which are all of this opening: the wall clock as if nobody had set it since. */
+det_time det_sqlite_jobs_steady(struct sqlite_store *store);
+
+/* sqlite_jobs_keep.c */
+int det_sqlite_jobs_change(struct det_store *base, const struct det_job_change *change);
+int det_sqlite_jobs_forget(struct det_store *base, det_time ended_before, uint64_t *ret);
+int det_sqlite_jobs_restore(
+    struct det_store *base, const struct det_job_row *job, bool *ret_is_new);
+
+#endif
