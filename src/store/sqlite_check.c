@@ -5,6 +5,7 @@
  * the chain of every instance, and nothing that belongs to none. All of it in one transaction, so
  * that who writes meanwhile is not in the way. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "os/os.h"
@@ -46,6 +47,17 @@ static int excuse(
     return r == DET_ERR_CORRUPT ? tell(checking, subject, 0, text) : r;
 }
 
+/* SQLite tells what it could not read, or had no memory for, among the damage. */
+static int check_line(const struct checking *checking, const char *text)
+{
+    const char *code = strstr(text, "error code=");
+    int r = code ? det_sqlite_error((int)strtol(code + strlen("error code="), NULL, 10)) : 0;
+
+    if (r == DET_ERR_NO_MEMORY || r == DET_ERR_IO)
+        return r;
+    return strcmp(text, "ok") == 0 ? 0 : tell(checking, NULL, 0, text);
+}
+
 static int check_file(const struct checking *checking)
 {
     struct sqlite_call call;
@@ -53,9 +65,7 @@ static int check_file(const struct checking *checking)
 
     det_sqlite_call(checking->reader, STATEMENT_INTEGRITY, &call);
     while ((r = det_sqlite_step(&call)) > 0) {
-        const char *text = det_sqlite_get_text(&call, 0, false);
-
-        r = strcmp(text, "ok") == 0 ? 0 : tell(checking, NULL, 0, text);
+        r = check_line(checking, det_sqlite_get_text(&call, 0, false));
         if (r != 0)
             break;
     }
