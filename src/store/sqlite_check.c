@@ -97,7 +97,7 @@ static int read_start(const struct checking *checking, struct subject *subject)
     }
     subject->start = det_chain_start(&start);
     det_sqlite_end(&call);
-    return r < 0 ? r : 0;
+    return r < 0 ? r : det_sqlite_error(call.code);
 }
 
 static int check_snapshot(const struct checking *checking, struct subject *subject)
@@ -111,11 +111,12 @@ static int check_snapshot(const struct checking *checking, struct subject *subje
     det_sqlite_number(&call, subject->row->key);
     r = det_sqlite_step(&call);
     if (r > 0) {
+        const char *history = det_sqlite_get_text(&call, 15, false);
+
         r = det_sqlite_head_read(&call, &row);
         if (r == DET_ERR_CORRUPT ||
             (r == 0 && det_chain_snapshot_checksum(
-                           &row.head, det_sqlite_get_text(&call, 15, false),
-                           det_sqlite_get_number(&call, 16)) != row.checksum))
+                           &row.head, history, det_sqlite_get_number(&call, 16)) != row.checksum))
             text = "the snapshot does not match its checksum; it is not used";
         else if (r == 0 && row.head.sequence > subject->row->head.sequence)
             text = "the snapshot is newer than the instance";
