@@ -403,7 +403,7 @@ static inline void trial_init(struct trial *trial)
     memset(trial, 0, sizeof *trial);
     faulty_init();
     shelf_init(shelf);
-    snprintf(shelf->url, sizeof shelf->url, "sqlite:%s?vfs=faulty", shelf->path);
+    snprintf(shelf->url, sizeof shelf->url, "sqlite:%s?vfs=faulty&checkpoint_pages=1", shelf->path);
     assert_int_equal(shelf_open(shelf), 0);
     assert_int_equal(shelf_start(shelf), 0);
     fill(shelf);
