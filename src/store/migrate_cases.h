@@ -3,8 +3,8 @@
 
 /* migrate_cases.h - a definition with other names comes to a store that has instances: one suite
  * for the stores that can migrate. Whoever includes it defines place(), which writes the URL of a
- * store that is not there yet, leave(), which takes away what is left of it, and spoil(), which makes
- * the checksums of a table wrong. */
+ * store that is not there yet, leave(), which takes away what is left of it, and spoil(), which
+ * makes the checksums of a table wrong. */
 #ifndef DET_STORE_MIGRATE_CASES_H
 #define DET_STORE_MIGRATE_CASES_H
 

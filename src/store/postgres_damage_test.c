@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres_damage_test.c - rows that somebody else has changed: who meets them is told, and who does
- * not goes on. */
+/* postgres_damage_test.c - rows that somebody else has changed: who meets them is told, and who
+ * does not goes on. */
 #include "store/postgres_test.h"
 
 static int do_load(struct pad *pad)

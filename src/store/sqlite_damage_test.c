@@ -203,6 +203,26 @@ static void a_page_that_is_torn_is_told_and_the_rest_is_checked(void **state)
     }
 }
 
+/* Without its renames nothing of what is older could be read. */
+static void a_rename_of_something_unknown_opens_no_store(void **state)
+{
+    static const struct det_rename swap[] = { { DET_NAME_STATE, "A", "B" },
+                                              { DET_NAME_STATE, "B", "A" } };
+    struct shelf *shelf = shelf_new();
+    struct det_store *store;
+    uint64_t changed;
+
+    (void)state;
+    shelf_close(shelf);
+    assert_int_equal(det_store_open(shelf->url, &store, NULL), 0);
+    assert_int_equal(store->ops->migrate(store, shelf->machine, swap, 2, &changed, NULL), 0);
+    det_store_close(store);
+    shelf_exec(shelf, "UPDATE renames SET kind = 'gone'");
+    assert_int_equal(det_store_open(shelf->url, &store, &shelf->error), DET_ERR_CORRUPT);
+    assert_true(shelf->error.text[0]);
+    shelf_free(shelf);
+}
+
 static void a_lease_without_a_name_is_none(void **state)
 {
     struct shelf *shelf = shelf_new();
@@ -229,6 +249,7 @@ int main(void)
         cmocka_unit_test(an_instance_that_is_gone_gets_no_commit),
         cmocka_unit_test(a_reason_that_nobody_can_have_given_is_damage),
         cmocka_unit_test(a_page_that_is_torn_is_told_and_the_rest_is_checked),
+        cmocka_unit_test(a_rename_of_something_unknown_opens_no_store),
         cmocka_unit_test(a_lease_without_a_name_is_none),
     };
 
