@@ -382,7 +382,7 @@ static void no_memory_leaves_nothing_behind(void **state)
     (void)state;
     assert_non_null(path);
     for (size_t run = 0; run < 120; run++) {
-        size_t length = run < 60 ? 1 + run * 16 : det_test_random(&seed) % 60000;
+        size_t length = run < 110 ? 1 + run * 40 : det_test_random(&seed) % 60000;
 
         memset(path, 'p', length);
         path[length] = '\0';

@@ -200,10 +200,11 @@ static void release(struct det_runtime *runtime, const struct det_lease_plan *pl
     det_node_wake(runtime->node);
 }
 
-/* Whoever had the lock before may have moved the instance: then what is in memory is old. */
-static int freshen(
+/* Whoever had the lock before may have moved the instance: then what is in memory is old. The
+ * machine is served by now. */
+static void freshen(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
-    uint64_t sequence, struct det_error *reterr)
+    uint64_t sequence)
 {
     const struct det_index_slot *slot;
     struct det_served *served;
@@ -211,9 +212,8 @@ static int freshen(
     uint64_t hash;
     int r;
 
-    r = det_served_get(runtime, machine, reterr, &served);
-    if (r < 0)
-        return r;
+    r = det_served_get(runtime, machine, NULL, &served);
+    det_assert(r == 0);
     hash = det_served_hash(runtime, instance);
     shard = det_served_shard(runtime, hash);
     det_shard_lock(runtime, shard);
@@ -224,7 +224,6 @@ static int freshen(
         shard->stale++;
     }
     det_shard_unlock(runtime, shard);
-    return 0;
 }
 
 /* Sends and locks. */
@@ -257,11 +256,7 @@ int det_guard_enter(struct det_guard *guard, struct det_error *reterr)
     r = acquire(runtime, &plan, &options, &grant, reterr);
     if (r < 0)
         return r;
-    r = freshen(runtime, guard->machine, guard->instance, grant.sequence, reterr);
-    if (r < 0) {
-        release(runtime, &plan, grant.token);
-        return r;
-    }
+    freshen(runtime, guard->machine, guard->instance, grant.sequence);
     guard->fence = grant.token;
     guard->is_ours = true;
     return 0;
@@ -349,15 +344,11 @@ static int open_lock(struct det_lock *lock, struct det_error *reterr)
     if (r < 0)
         return det_error_set(reterr, r, "no memory for a lock");
     r = acquire(lock->runtime, &plan, &lock->options, &grant, reterr);
-    if (r == 0) {
-        r = freshen(lock->runtime, lock->machine, lock->instance, grant.sequence, reterr);
-        if (r < 0)
-            release(lock->runtime, &plan, grant.token);
-    }
     if (r < 0) {
         det_lease_discard(lock->lease);
         return r;
     }
+    freshen(lock->runtime, lock->machine, lock->instance, grant.sequence);
     lock->fence = grant.token;
     det_lease_begin(lock->lease, &grant);
     return 0;

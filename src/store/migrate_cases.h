@@ -3,13 +3,15 @@
 
 /* migrate_cases.h - a definition with other names comes to a store that has instances: one suite
  * for the stores that can migrate. Whoever includes it defines place(), which writes the URL of a
- * store that is not there yet, and leave(), which takes away what is left of it. */
+ * store that is not there yet, leave(), which takes away what is left of it, and spoil(), which
+ * makes the checksums of a table wrong. */
 #ifndef DET_STORE_MIGRATE_CASES_H
 #define DET_STORE_MIGRATE_CASES_H
 
 #define URL_MAX 600
 static void place(char url[URL_MAX]);
 static void leave(void);
+static void spoil(const char *url, const char *table);
 
 #include <detent/driver/store.h>
 #include <detent/runtime.h>
@@ -442,6 +444,57 @@ static void what_does_not_fit_changes_nothing(void **state)
     close_fixture(f);
 }
 
+static void what_is_damaged_is_not_renamed(void **state)
+{
+    struct fixture *f = open_fixture(NEW);
+    struct det_error error = { 0 };
+    uint64_t rows;
+
+    (void)state;
+    spoil(f->url, "instances");
+    open_store(f, false);
+    assert_int_equal(migrate(f, renames, 5, &rows, &error), DET_ERR_CORRUPT);
+    assert_non_null(strstr(error.text, "is damaged"));
+    assert_int_equal(f->store->ops->serve(f->store, det_spec_machine(f->old), NULL), 0);
+    close_fixture(f);
+}
+
+static int note_finding(void *context, const struct det_store_finding *row)
+{
+    assert_string_equal(row->id, "o-3");
+    assert_non_null(strstr(row->text, "snapshot"));
+    ++*(unsigned *)context;
+    return 0;
+}
+
+/* It is of no use, and nobody uses it: what was in it is in the head too. */
+static void a_damaged_snapshot_is_left_as_it_is(void **state)
+{
+    struct fixture *f = open_fixture(NEW);
+    unsigned count = 0;
+
+    (void)state;
+    spoil(f->url, "snapshots");
+    migrate_fully(f, renames, 5);
+    assert_int_equal(f->store->ops->check(f->store, note_finding, NULL, &count), 0);
+    assert_true(count > 0);
+    open_runtime(f);
+    assert_int_equal(state_of(f, "o-3"), WAITING);
+    send(f, det_spec_machine(f->new), "o-3", PAY);
+    assert_int_equal(state_of(f, "o-3"), PAID);
+    close_fixture(f);
+}
+
+static void where_no_state_is_renamed_the_heads_stay_as_they_are(void **state)
+{
+    struct fixture *f = open_fixture(SPEC("waiting", "paid", "nag", "print", "bell", "gong"));
+
+    (void)state;
+    migrate_fully(f, &renames[2], 1);
+    check_all(f);
+    close_fixture(f);
+}
+
 static void events_behind_a_rename_have_the_new_names(void **state)
 {
     struct fixture *f = open_fixture(SWAPPED);
@@ -507,6 +560,9 @@ static const struct CMUnitTest migrate_cases[] = {
     cmocka_unit_test(what_began_behind_pruned_events_began_before_a_rename),
     cmocka_unit_test(the_definition_is_the_newest_from_then_on),
     cmocka_unit_test(what_does_not_fit_changes_nothing),
+    cmocka_unit_test(what_is_damaged_is_not_renamed),
+    cmocka_unit_test(a_damaged_snapshot_is_left_as_it_is),
+    cmocka_unit_test(where_no_state_is_renamed_the_heads_stay_as_they_are),
     cmocka_unit_test(events_behind_a_rename_have_the_new_names),
     cmocka_unit_test(without_memory_nothing_is_half_done),
 };

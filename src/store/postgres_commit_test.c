@@ -309,6 +309,39 @@ static void damage_is_seen_when_loading(void **state)
     desk_close(pad);
 }
 
+/* One event with all that a commit can carry. */
+static int send_all(struct pad *pad)
+{
+    static const uint16_t history[] = { 0, 1 };
+    struct pad_event value = { .kind = TEXT };
+    const struct det_store_timer_change timer = {
+        DET_STORE_SET, { .event = TEXT, .visit = 1, .due = 1000, .value = &value }
+    };
+    struct det_store_effect_change effect = { DET_STORE_SET,
+                                              { .sequence = pad->head.sequence + 1,
+                                                .visit = 1,
+                                                .next = 1000,
+                                                .data = &pad->data,
+                                                .event = &value } };
+    struct det_store_deferred_change deferred = { DET_STORE_SET,
+                                                  { pad->head.sequence + 1, &value } };
+
+    memset(value.as.note.text, 'x', 99);
+    pad->value = value;
+    begin(pad);
+    add_event(pad, TEXT);
+    pad->commit.data = &pad->data;
+    pad->commit.reason = "because";
+    pad->commit.timers = &timer;
+    pad->commit.effects = &effect;
+    pad->commit.deferred = &deferred;
+    pad->commit.timer_count = pad->commit.effect_count = pad->commit.deferred_count = 1;
+    pad->commit.is_snapshot = true;
+    pad->commit.history = history;
+    pad->commit.history_count = 2;
+    return commit(pad);
+}
+
 /* What allocates here fails once at each place. */
 static int scenario(struct det_test_memory *memory, void *argument)
 {
@@ -338,6 +371,8 @@ static int scenario(struct det_test_memory *memory, void *argument)
         r = look_up(&pad, id, &found);
     if (r == 0)
         r = walk(&pad, 0, &rows);
+    if (r == 0)
+        r = send_all(&pad);
     if (pad.instance)
         pad.store->ops->release(pad.store, pad.instance);
     det_store_close(pad.store);

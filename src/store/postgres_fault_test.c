@@ -242,17 +242,24 @@ static void a_server_that_stays_away_is_an_error_in_time(void **state)
     struct pad *pad = desk_open();
     struct pad before;
     struct found found;
+    char why[100] = "";
 
     (void)state;
+    assert_false(pad->store->ops->is_away(pad->store, why, sizeof why));
+    assert_string_equal(why, "");
     det_test_postgres_crash(server);
     hurry(pad, 300 * DET_MILLISECOND);
     before = *pad;
     assert_int_equal(send(pad, BARE, NULL), DET_ERR_IO);
     *pad = before;
     assert_int_equal(look_up(pad, "p", &found), DET_ERR_IO);
+    assert_true(pad->store->ops->is_away(pad->store, why, sizeof why));
+    assert_true(why[0]);
+    assert_false(pad->store->ops->is_lost(pad->store));
     det_test_postgres_start(server, NULL);
     hurry(pad, 10 * DET_SECOND);
     assert_int_equal(send(pad, BARE, NULL), 0);
+    assert_false(pad->store->ops->is_away(pad->store, why, sizeof why));
     desk_close(pad);
 }
 
@@ -280,6 +287,7 @@ static void a_server_that_went_back_in_time_gets_no_commit(void **state)
     *pad = before;
     free(sql(pad->store, "UPDATE @instances SET sequence = 2"));
     assert_int_equal(send(pad, BARE, NULL), DET_ERR_IO);
+    assert_true(pad->store->ops->is_lost(pad->store));
     *pad = before;
     assert_int_equal(look_up(pad, "p", &found), 0);
     desk_close(pad);

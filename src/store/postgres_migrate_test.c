@@ -33,6 +33,19 @@ static void leave(void)
 {
 }
 
+static void spoil(const char *url, const char *table)
+{
+    const char *schema = strstr(url, "schema=");
+    char text[200];
+
+    assert_non_null(schema);
+    schema += strlen("schema=");
+    (void)snprintf(
+        text, sizeof text, "UPDATE %.*s.%s SET checksum = checksum + 1", (int)strcspn(schema, "&"),
+        schema, table);
+    free(det_test_postgres_execute(server, text));
+}
+
 static void while_a_node_lives_nothing_is_renamed(void **state)
 {
     struct fixture *f = open_fixture(NEW);

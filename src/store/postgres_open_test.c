@@ -5,6 +5,7 @@
  * refused, and in which words. */
 #include "store/postgres_test.h"
 
+#include <detent/driver/world.h>
 #include <detent/sim.h>
 
 #include "lib/proxy.h"
@@ -127,6 +128,78 @@ static void options_that_make_no_sense_are_refused(void **state)
     refused(url, &(struct det_store_options){ .timeout = -1 }, DET_ERR_INVALID, "timeout");
     refused(url, &(struct det_store_options){ .timeout = 2 * DET_DAY }, DET_ERR_INVALID, "timeout");
     refused("postgres:shop", NULL, DET_ERR_INVALID, "postgres://user@host/database");
+    free(url);
+}
+
+static void a_url_can_be_judged_without_a_server(void **state)
+{
+    struct det_error error = { 0 };
+
+    (void)state;
+    assert_int_equal(det_store_check_url("postgres://shop@nowhere/orders?schema=a", &error), 0);
+    assert_int_equal(
+        det_store_check_url("postgres://shop@nowhere/orders?schema=pg_a", &error), DET_ERR_INVALID);
+    assert_true(error.text[0]);
+}
+
+static int no_poller(struct det_world *world, struct det_poller **ret)
+{
+    (void)world;
+    (void)ret;
+    return DET_ERR_LIMIT;
+}
+
+static int no_watch(
+    struct det_world *world, struct det_poller *poller, int descriptor, unsigned events, void *tag)
+{
+    (void)world;
+    (void)poller;
+    (void)descriptor;
+    (void)events;
+    (void)tag;
+    return DET_ERR_NO_MEMORY;
+}
+
+static int no_thread(
+    struct det_world *world, const char *name, det_thread_fn *run, void *argument,
+    struct det_thread **ret)
+{
+    (void)world;
+    (void)name;
+    (void)run;
+    (void)argument;
+    (void)ret;
+    return DET_ERR_LIMIT;
+}
+
+static void no_wake(void *context)
+{
+    (void)context;
+}
+
+static void what_the_system_does_not_give_is_told(void **state)
+{
+    struct det_world *world = det_world_real();
+    const struct det_world_ops *before = world->ops;
+    struct det_world_ops ops = *before;
+    char *url = det_test_postgres_url(server, NULL);
+    struct pad *pad = desk_at(url, NULL);
+
+    (void)state;
+    world->ops = &ops;
+    ops.poller_open = no_poller;
+    refused(url, NULL, DET_ERR_LIMIT, det_error_text(DET_ERR_LIMIT));
+    /* Nobody is woken then, and that is all. */
+    pad->store->ops->listen(pad->store, no_wake, NULL);
+    ops.poller_open = before->poller_open;
+    ops.thread_start = no_thread;
+    pad->store->ops->listen(pad->store, no_wake, NULL);
+    ops.thread_start = before->thread_start;
+    ops.poller_watch = no_watch;
+    refused(url, NULL, DET_ERR_NO_MEMORY, "");
+    world->ops = before;
+    assert_int_equal(send(pad, BARE, NULL), 0);
+    desk_close(pad);
     free(url);
 }
 
@@ -331,6 +404,8 @@ int main(void)
         cmocka_unit_test(another_schema_version_is_refused),
         cmocka_unit_test(a_server_that_may_lose_a_commit_is_refused),
         cmocka_unit_test(options_that_make_no_sense_are_refused),
+        cmocka_unit_test(a_url_can_be_judged_without_a_server),
+        cmocka_unit_test(what_the_system_does_not_give_is_told),
         cmocka_unit_test(a_server_that_is_not_there_is_told_without_the_password),
         cmocka_unit_test(a_user_who_is_not_known_is_told),
         cmocka_unit_test(a_user_without_a_right_is_told_which),

@@ -221,8 +221,9 @@ DET_MUST_CHECK int det_sqlite_run(struct sqlite_call *call);
 /* A statement without parameters and rows. */
 DET_MUST_CHECK int det_sqlite_do(
     struct sqlite_connection *connection, enum sqlite_statement statement);
-/* Ends a transaction, if there is one, without its changes. */
-void det_sqlite_roll_back(struct sqlite_connection *connection);
+/* Ends a transaction, if there is one, without its changes. When that fails the connection has
+ * failed, and is still in it. */
+int det_sqlite_roll_back(struct sqlite_connection *connection);
 
 /* sqlite_page.c */
 

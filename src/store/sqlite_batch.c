@@ -52,7 +52,7 @@ static int write_next(struct sqlite_store *store, struct det_store_commit *commi
 static void roll_back(
     struct sqlite_store *store, struct det_store_commit *const *commits, size_t count)
 {
-    det_sqlite_roll_back(&store->writer);
+    (void)det_sqlite_roll_back(&store->writer);
     for (size_t i = 0; i < count; i++) {
         if (commits[i]->result == PENDING)
             drop_handle(store, commits[i]);
@@ -208,7 +208,7 @@ static int run_alone(void *context)
     if (r == 0)
         r = end_transaction(store);
     if (r != 0)
-        det_sqlite_roll_back(&store->writer);
+        (void)det_sqlite_roll_back(&store->writer);
     if (!store->writer.is_failed)
         return r;
     store->is_poisoned = true;

@@ -5,6 +5,7 @@
  * the chain of every instance, and nothing that belongs to none. All of it in one transaction, so
  * that who writes meanwhile is not in the way. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "os/os.h"
@@ -46,6 +47,17 @@ static int excuse(
     return r == DET_ERR_CORRUPT ? tell(checking, subject, 0, text) : r;
 }
 
+/* SQLite tells what it could not read, or had no memory for, among the damage. */
+static int check_line(const struct checking *checking, const char *text)
+{
+    const char *code = strstr(text, "error code=");
+    int r = code ? det_sqlite_error((int)strtol(code + strlen("error code="), NULL, 10)) : 0;
+
+    if (r == DET_ERR_NO_MEMORY || r == DET_ERR_IO)
+        return r;
+    return strcmp(text, "ok") == 0 ? 0 : tell(checking, NULL, 0, text);
+}
+
 static int check_file(const struct checking *checking)
 {
     struct sqlite_call call;
@@ -53,9 +65,7 @@ static int check_file(const struct checking *checking)
 
     det_sqlite_call(checking->reader, STATEMENT_INTEGRITY, &call);
     while ((r = det_sqlite_step(&call)) > 0) {
-        const char *text = det_sqlite_get_text(&call, 0, false);
-
-        r = strcmp(text, "ok") == 0 ? 0 : tell(checking, NULL, 0, text);
+        r = check_line(checking, det_sqlite_get_text(&call, 0, false));
         if (r != 0)
             break;
     }
@@ -87,7 +97,7 @@ static int read_start(const struct checking *checking, struct subject *subject)
     }
     subject->start = det_chain_start(&start);
     det_sqlite_end(&call);
-    return r < 0 ? r : 0;
+    return r < 0 ? r : det_sqlite_error(call.code);
 }
 
 static int check_snapshot(const struct checking *checking, struct subject *subject)
@@ -101,11 +111,12 @@ static int check_snapshot(const struct checking *checking, struct subject *subje
     det_sqlite_number(&call, subject->row->key);
     r = det_sqlite_step(&call);
     if (r > 0) {
+        const char *history = det_sqlite_get_text(&call, 15, false);
+
         r = det_sqlite_head_read(&call, &row);
         if (r == DET_ERR_CORRUPT ||
             (r == 0 && det_chain_snapshot_checksum(
-                           &row.head, det_sqlite_get_text(&call, 15, false),
-                           det_sqlite_get_number(&call, 16)) != row.checksum))
+                           &row.head, history, det_sqlite_get_number(&call, 16)) != row.checksum))
             text = "the snapshot does not match its checksum; it is not used";
         else if (r == 0 && row.head.sequence > subject->row->head.sequence)
             text = "the snapshot is newer than the instance";

@@ -262,7 +262,10 @@ int det_sqlite_reader(struct sqlite_store *store, struct sqlite_connection **ret
     det_mutex_unlock(world, store->mutex);
     if (!reader)
         return r;
-    r = det_sqlite_do(reader, STATEMENT_BEGIN_READ);
+    /* Whoever had it last may have lacked the memory to end the transaction. */
+    r = det_sqlite_roll_back(reader);
+    if (r == 0)
+        r = det_sqlite_do(reader, STATEMENT_BEGIN_READ);
     if (r < 0) {
         det_sqlite_reader_end(store, reader);
         return r;
@@ -275,7 +278,7 @@ void det_sqlite_reader_end(struct sqlite_store *store, struct sqlite_connection 
 {
     struct det_world *world = store->store.world;
 
-    det_sqlite_roll_back(reader);
+    (void)det_sqlite_roll_back(reader);
     det_mutex_lock(world, store->mutex);
     reader->next = store->free;
     store->free = reader;
@@ -473,11 +476,15 @@ int det_sqlite_run(struct sqlite_call *call)
     return r > 0 ? 0 : r;
 }
 
-void det_sqlite_roll_back(struct sqlite_connection *connection)
+int det_sqlite_roll_back(struct sqlite_connection *connection)
 {
-    if (!sqlite3_get_autocommit(connection->database) &&
-        det_sqlite_do(connection, STATEMENT_ROLLBACK) < 0)
+    int r = 0;
+
+    if (!sqlite3_get_autocommit(connection->database))
+        r = det_sqlite_do(connection, STATEMENT_ROLLBACK);
+    if (r < 0)
         connection->is_failed = true;
+    return r;
 }
 
 int det_sqlite_do(struct sqlite_connection *connection, enum sqlite_statement statement)

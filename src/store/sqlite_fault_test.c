@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "store/sqlite_scarce_test.h"
 #include "store/sqlite_vfs_test.h"
 
 static void faulty_shelf(struct shelf *shelf)
@@ -302,42 +303,6 @@ static void whichever_call_of_the_disk_fails_nothing_acknowledged_is_lost(void *
     }
     printf("             %d failing calls of the disk\n", (int)points);
     assert_true(points > 200);
-}
-
-/* SQLite's own memory, of which one request fails. */
-static sqlite3_mem_methods memory_below;
-static struct {
-    uint64_t calls, fail_at;
-    bool has_failed;
-} scarce;
-
-static bool is_scarce(void)
-{
-    bool fails = scarce.fail_at && ++scarce.calls == scarce.fail_at;
-
-    scarce.has_failed = scarce.has_failed || fails;
-    return fails;
-}
-
-static void *scarce_malloc(int size)
-{
-    return is_scarce() ? NULL : memory_below.xMalloc(size);
-}
-
-static void *scarce_realloc(void *block, int size)
-{
-    return is_scarce() ? NULL : memory_below.xRealloc(block, size);
-}
-
-static void make_scarce(void)
-{
-    sqlite3_mem_methods methods;
-
-    assert_int_equal(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &memory_below), SQLITE_OK);
-    methods = memory_below;
-    methods.xMalloc = scarce_malloc;
-    methods.xRealloc = scarce_realloc;
-    assert_int_equal(sqlite3_config(SQLITE_CONFIG_MALLOC, &methods), SQLITE_OK);
 }
 
 /* Every so many requests, each time others, since there are thousands of them in a life. */

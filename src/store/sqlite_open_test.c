@@ -419,6 +419,76 @@ static void file_systems_that_cannot_be_relied_on_are_refused(void **state)
     shelf_deinit(&shelf);
 }
 
+static int no_mutex(struct det_world *world, struct det_mutex **ret)
+{
+    (void)world;
+    (void)ret;
+    return DET_ERR_NO_MEMORY;
+}
+
+static int no_condition(struct det_world *world, struct det_condition **ret)
+{
+    (void)world;
+    (void)ret;
+    return DET_ERR_NO_MEMORY;
+}
+
+static int no_sync(struct det_world *world, const char *path)
+{
+    (void)world;
+    (void)path;
+    return DET_ERR_IO;
+}
+
+static void what_the_system_does_not_give_opens_no_store(void **state)
+{
+    struct det_world *world = det_world_real();
+    const struct det_world_ops *before = world->ops;
+    struct det_world_ops ops = *before;
+    struct shelf shelf;
+
+    (void)state;
+    shelf_init(&shelf);
+    world->ops = &ops;
+    ops.mutex_open = no_mutex;
+    assert_int_equal(shelf_open(&shelf), DET_ERR_NO_MEMORY);
+    ops.mutex_open = before->mutex_open;
+    ops.condition_open = no_condition;
+    assert_int_equal(shelf_open(&shelf), DET_ERR_NO_MEMORY);
+    ops.condition_open = before->condition_open;
+    ops.folder_sync = no_sync;
+    assert_int_equal(shelf_open(&shelf), DET_ERR_IO);
+    assert_text(&shelf.error, "cannot sync its folder");
+    world->ops = before;
+    assert_int_equal(shelf_open(&shelf), 0);
+    shelf_deinit(&shelf);
+}
+
+/* Another one each time, with all that an instance can have. */
+static int begin_one(struct shelf *shelf)
+{
+    static unsigned number;
+    static const uint16_t history[] = { 0, 1 };
+    struct pad pad = shelf->pad;
+    char id[16];
+    int r;
+
+    snprintf(id, sizeof id, "more-%u", ++number);
+    pad.instance = NULL;
+    pad.head = (struct det_store_head){ .visit = 1, .started_at = 7, .last_transition_at = 7 };
+    begin(&pad);
+    pad.commit.id = id;
+    pad.commit.is_new = true;
+    pad.commit.data = &pad.data;
+    pad.commit.is_snapshot = true;
+    pad.commit.history = history;
+    pad.commit.history_count = 2;
+    r = commit(&pad);
+    if (r == 0)
+        pad.store->ops->release(pad.store, pad.commit.instance);
+    return r;
+}
+
 static int live(struct det_test_memory *memory, void *argument)
 {
     struct det_store_options options = { .allocator = &memory->allocator };
@@ -446,6 +516,8 @@ static int live(struct det_test_memory *memory, void *argument)
         if (r == DET_ERR_NO_MEMORY)
             shelf->pad.head.sequence = sequence;
     }
+    if (r == 0)
+        r = begin_one(shelf);
     if (r == 0)
         r = walk(&shelf->pad, 0, &rows);
     shelf_close(shelf);
@@ -483,6 +555,7 @@ int main(void)
         cmocka_unit_test(where_nothing_may_be_written_the_file_is_read_if_it_is_all_there_is),
         cmocka_unit_test(a_lock_file_that_cannot_be_opened_is_told_with_the_reason),
         cmocka_unit_test(file_systems_that_cannot_be_relied_on_are_refused),
+        cmocka_unit_test(what_the_system_does_not_give_opens_no_store),
         cmocka_unit_test(without_memory_nothing_is_lost_and_nothing_half_done),
     };
 

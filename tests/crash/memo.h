@@ -19,6 +19,8 @@
 #ifndef DET_CRASH_MEMO_H
 #define DET_CRASH_MEMO_H
 
+#include <detent/base.h>
+
 #include "crash/disk.h"
 #include "crash/model.h"
 
@@ -29,7 +31,7 @@ struct crash_verdict {
     int result;
     unsigned findings;               /* of its own check */
     const struct crash_model *model; /* what it has, when it could be opened */
-    char text[256];
+    char text[DET_ERROR_TEXT_MAX];
 };
 
 struct crash_memo;

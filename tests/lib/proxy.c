@@ -26,6 +26,7 @@ struct det_test_proxy {
     _Atomic(uint64_t) passed; /* bytes of answers since it was armed */
     _Atomic(uint64_t) at;     /* the number of the byte to be changed, from 1; 0: none */
     _Atomic(unsigned) mask;
+    _Atomic(uint64_t) left;     /* bytes of answers until all is cut */
     _Atomic(const char *) word; /* NULL, or what makes a connection mute */
     atomic_bool was_mute;
     atomic_bool is_mute[PAIRS_MAX];
@@ -39,6 +40,17 @@ static void set_byte(struct det_test_proxy *proxy, unsigned char *bytes, size_t 
 
     if (at > before && at <= before + size)
         bytes[at - before - 1] ^= (unsigned char)atomic_load(&proxy->mask);
+}
+
+/* How many of these bytes of an answer still pass. */
+static size_t let_pass(struct det_test_proxy *proxy, size_t size)
+{
+    uint64_t left = atomic_load(&proxy->left), after;
+
+    do {
+        after = left == UINT64_MAX ? left : left > size ? left - size : 0;
+    } while (!atomic_compare_exchange_weak(&proxy->left, &left, after));
+    return left < size ? (size_t)left : size;
 }
 
 static void proxy_accept(struct det_test_proxy *proxy)
@@ -86,16 +98,19 @@ static void proxy_pass(struct det_test_proxy *proxy, unsigned number, int from)
 {
     struct pollfd *pair = &proxy->ends[1 + 2 * number];
     unsigned char bytes[4096];
-    ssize_t size;
+    ssize_t size, whole;
 
     if (pair[from].fd < 0 || !pair[from].revents)
         return;
     size = recv(pair[from].fd, bytes, sizeof bytes, 0);
     if (is_mute(proxy, number, bytes, size))
         return;
-    if (size > 0 && from == 1)
+    whole = size;
+    if (size > 0 && from == 1) {
+        size = (ssize_t)let_pass(proxy, (size_t)size);
         set_byte(proxy, bytes, (size_t)size);
-    if (size <= 0 || send(pair[1 - from].fd, bytes, (size_t)size, MSG_NOSIGNAL) != size)
+    }
+    if (size <= 0 || send(pair[1 - from].fd, bytes, (size_t)size, MSG_NOSIGNAL) != whole)
         drop_pair(pair);
 }
 
@@ -136,6 +151,7 @@ struct det_test_proxy *det_test_proxy_open(const struct det_test_postgres *postg
     proxy->port = ntohs(address.sin_port);
     proxy->ends[0] = (struct pollfd){ .fd = proxy->listener, .events = POLLIN };
     proxy->host = det_test_postgres_host(postgres);
+    atomic_store(&proxy->left, UINT64_MAX);
     assert_int_equal(pthread_create(&proxy->thread, NULL, proxy_run, proxy), 0);
     return proxy;
 }
@@ -158,6 +174,11 @@ void det_test_proxy_arm(struct det_test_proxy *proxy, uint64_t at, unsigned mask
 uint64_t det_test_proxy_passed(struct det_test_proxy *proxy)
 {
     return atomic_load(&proxy->passed);
+}
+
+void det_test_proxy_cut(struct det_test_proxy *proxy, uint64_t after)
+{
+    atomic_store(&proxy->left, after);
 }
 
 void det_test_proxy_mute(struct det_test_proxy *proxy, const char *word)

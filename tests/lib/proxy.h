@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* proxy.h - a way to the test's PostgreSQL server on which a byte of an answer is changed, or
- * which goes mute. */
+ * which goes mute, or is cut. */
 #ifndef DET_TEST_PROXY_H
 #define DET_TEST_PROXY_H
 
@@ -27,6 +27,9 @@ uint64_t det_test_proxy_passed(struct det_test_proxy *proxy);
 void det_test_proxy_mute(struct det_test_proxy *proxy, const char *word);
 /* Whether there is or was one that went mute. */
 bool det_test_proxy_was_mute(struct det_test_proxy *proxy);
+/* From here on that many bytes are answered, on all connections together; then there are no
+ * connections any more, and no new ones, until this is called again. UINT64_MAX: without an end. */
+void det_test_proxy_cut(struct det_test_proxy *proxy, uint64_t after);
 /* free() the URL of the same schema through the proxy. */
 char *det_test_proxy_url(const struct det_test_proxy *proxy, const char *url);
 

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* sqlite_change_test.c - whatever SQLite lacks, a change is done or it is not. */
+#include "store/sqlite_deed_test.h"
+
+static int do_compact(struct shelf *shelf, struct det_buffer *said)
+{
+    struct det_store *store = shelf->pad.store;
+
+    (void)said;
+    return store->ops->compact(store, &shelf->error);
+}
+
+static int do_new(struct shelf *shelf, struct det_buffer *said)
+{
+    struct pad pad = shelf->pad;
+    int r;
+
+    (void)said;
+    pad.instance = NULL;
+    pad.head = (struct det_store_head){ .visit = 1, .started_at = 7, .last_transition_at = 7 };
+    begin(&pad);
+    pad.commit.id = "new";
+    pad.commit.is_new = true;
+    pad.commit.data = &pad.data;
+    r = commit(&pad);
+    if (r == 0)
+        pad.store->ops->release(pad.store, pad.commit.instance);
+    return r;
+}
+
+/* An event that takes, sets, updates and buries whatever there is. */
+static int do_send(struct shelf *shelf, struct det_buffer *said)
+{
+    struct pad *pad = &shelf->pad;
+    struct det_store_head head = pad->head;
+    static const uint16_t history[] = { 0, 1 };
+    const struct det_store_timer_change timers[] = {
+        { DET_STORE_TAKE, { .timer = 0, .event = BARE, .visit = 1, .due = 5 } },
+        { DET_STORE_SET, { .timer = DET_STATE_TIMER, .event = BARE, .visit = 9, .due = 50 } },
+    };
+    struct det_store_effect_change effects[] = {
+        { DET_STORE_SET, ring(pad, pad->head.sequence + 1) },
+        { DET_STORE_TAKE, ring(pad, 1) },
+        { DET_STORE_UPDATE, ring(pad, 2) }, /* which buries it */
+        { DET_STORE_TAKE, ring(pad, 3) },   /* which is dead */
+        { DET_STORE_UPDATE, ring(pad, 4) }, /* which is dead, and comes back */
+    };
+    struct det_store_deferred_change deferred = { DET_STORE_TAKE, { .sequence = 2 } };
+    int r;
+
+    (void)said;
+    effects[2].effect.is_dead = true;
+    begin(pad);
+    add_event(pad, BARE);
+    pad->commit.data = &pad->data;
+    pad->event.event_id = pad->commit.event_id = "id-now";
+    pad->commit.timers = timers;
+    pad->commit.timer_count = 2;
+    pad->commit.effects = effects;
+    pad->commit.effect_count = 5;
+    pad->commit.deferred = &deferred;
+    pad->commit.deferred_count = 1;
+    pad->commit.is_snapshot = true;
+    pad->commit.history = history;
+    pad->commit.history_count = 2;
+    r = commit(pad);
+    if (r < 0)
+        pad->head = head;
+    return r;
+}
+
+static int do_lease(struct shelf *shelf, struct det_buffer *said)
+{
+    struct det_store *store = shelf->pad.store;
+    struct det_store_lease lease;
+
+    (void)said;
+    return store->ops->lease(
+        store, &(struct det_store_lease_change){ DET_LEASE_ACQUIRE, "new", "me", 0, SPAN }, &lease);
+}
+
+static int do_lock(struct shelf *shelf, struct det_buffer *said)
+{
+    struct det_store *store = shelf->pad.store;
+    struct det_store_lease lease;
+
+    (void)said;
+    return store->ops->lock(
+        store, shelf->machine,
+        &(struct det_store_lease_change){ DET_LEASE_ACQUIRE, "p", "me", 0, SPAN }, &lease);
+}
+
+static int do_prune(struct shelf *shelf, struct det_buffer *said)
+{
+    struct det_store *store = shelf->pad.store;
+    uint64_t gone;
+
+    (void)said;
+    return store->ops->prune(store, shelf->pad.instance, 3, INT64_MAX, &gone);
+}
+
+static int derive_p(
+    void *context, struct det_store_instance *instance, struct det_store_loaded *loaded)
+{
+    struct pad *pad = context;
+
+    (void)instance;
+    loaded->head = pad->head;
+    loaded->data = &pad->data;
+    return 0;
+}
+
+static int do_repair(struct shelf *shelf, struct det_buffer *said)
+{
+    struct det_store *store = shelf->pad.store;
+
+    (void)said;
+    return store->ops->repair(store, shelf->machine, "p", derive_p, &shelf->pad);
+}
+
+static int do_put(struct shelf *shelf, struct det_buffer *said)
+{
+    struct det_store *store = shelf->pad.store;
+    struct det_job_put job = { "q", "new", "work", "body", 4, 0 };
+    struct det_job_place place;
+
+    (void)said;
+    return store->ops->jobs->put(store, &job, &place);
+}
+
+static int do_claim(struct shelf *shelf, struct det_buffer *said)
+{
+    struct det_store *store = shelf->pad.store;
+    struct det_job_claim claim = { "q", 4, SPAN };
+    det_time next;
+
+    return store->ops->jobs->claim(store, &claim, say_job, said, &next);
+}
+
+static int do_renew(struct shelf *shelf, struct det_buffer *said)
+{
+    struct det_store *store = shelf->pad.store;
+
+    (void)said;
+    return store->ops->jobs->renew(store, 1, 1, 2 * SPAN);
+}
+
+static int do_end(struct shelf *shelf, struct det_buffer *said)
+{
+    struct det_store *store = shelf->pad.store;
+
+    (void)said;
+    return store->ops->jobs->end(
+        store, &(struct det_job_end){ .key = 1, .token = 1, .state = DET_JOB_DONE });
+}
+
+static int do_cancel(struct shelf *shelf, struct det_buffer *said)
+{
+    struct det_store *store = shelf->pad.store;
+
+    (void)said;
+    return store->ops->jobs->change(
+        store, &(struct det_job_change){ DET_JOB_CANCEL, "q", "j2", "enough" });
+}
+
+static int do_forget(struct shelf *shelf, struct det_buffer *said)
+{
+    struct det_store *store = shelf->pad.store;
+    uint64_t gone;
+
+    (void)said;
+    return store->ops->jobs->forget(store, INT64_MAX, &gone);
+}
+
+static int do_restore(struct shelf *shelf, struct det_buffer *said)
+{
+    struct det_store *store = shelf->pad.store;
+    struct det_job_row row = { .queue = "q",
+                               .id = "old",
+                               .task = "work",
+                               .body = "x",
+                               .body_size = 1,
+                               .owner = "",
+                               .submitted_at = 5,
+                               .reason = "" };
+    bool is_new;
+
+    (void)said;
+    return store->ops->jobs->restore(store, &row, &is_new);
+}
+
+static int do_fire(struct shelf *shelf, struct det_buffer *said)
+{
+    struct det_store *store = shelf->pad.store;
+    struct det_job_put job = { "q", "fired", "work", "", 0, 0 };
+
+    (void)said;
+    return store->ops->jobs->fire(store, &(struct det_job_firing){ "nightly", 1, 200, 100, &job });
+}
+
+static const struct deed deeds[] = {
+    { "compact", do_compact, NULL, true, false },
+    { "new", do_new, NULL, true, false },
+    { "send", do_send, NULL, true, false },
+    { "lease", do_lease, NULL, true, false },
+    { "lock", do_lock, NULL, true, false },
+    { "prune", do_prune, NULL, true, false },
+    { "migrate", do_migrate, NULL, true, true },
+    { "repair", do_repair, "UPDATE instances SET checksum = 1 WHERE id = 'p'", true, true },
+    { "put", do_put, NULL, true, false },
+    { "claim", do_claim, NULL, true, false },
+    { "renew", do_renew, NULL, true, false },
+    { "end", do_end, NULL, true, false },
+    { "cancel", do_cancel, NULL, true, false },
+    { "forget", do_forget, NULL, true, false },
+    { "restore", do_restore, NULL, true, false },
+    { "fire", do_fire, NULL, true, false },
+};
+
+static void whatever_sqlite_lacks_a_change_is_done_or_not(void **state)
+{
+    (void)state;
+    try_each(deeds, sizeof deeds / sizeof deeds[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whatever_sqlite_lacks_a_change_is_done_or_not),
+    };
+
+    make_scarce();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
