@@ -222,7 +222,8 @@ def build(work, model, defines, flags):
     name = "_".join(["pan", model, *words, *flags])
     if name not in BUILT:
         run(["spin", "-a", *words, f"{model}.pml"], cwd=work)
-        run([shutil.which("clang") or "cc", "-O0", "-w", "-DVECTORSZ=2048", *flags, "-o", name, "pan.c"], cwd=work)
+        compiler = shutil.which("clang") or "cc"
+        run([compiler, "-O0", "-w", "-DVECTORSZ=2048", *flags, "-o", name, "pan.c"], cwd=work)
         BUILT.add(name)
     return f"./{name}"
 
