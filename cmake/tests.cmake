@@ -15,6 +15,15 @@ add_custom_target(tests_unit)
 add_custom_target(tests_threads)
 add_custom_target(fuzz_targets)
 
+# There are hundreds of programs, and lld links one in a third of the time. What is installed is
+# linked by the linker of the compiler.
+set(DETENT_TEST_LINK_OPTIONS)
+find_program(DETENT_LLD ld.lld)
+mark_as_advanced(DETENT_LLD)
+if(DETENT_LLD)
+    list(APPEND DETENT_TEST_LINK_OPTIONS -fuse-ld=lld)
+endif()
+
 function(detent_unit_test file)
     file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}/src" "${file}")
     string(REGEX REPLACE "_test\\.c$" "" name "${name}")
@@ -24,6 +33,8 @@ function(detent_unit_test file)
         RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
     target_link_libraries(${name}_test PRIVATE detent_test_lib ${ARGN} detent_static)
     target_compile_definitions(${name}_test PRIVATE DET_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    target_compile_options(${name}_test PRIVATE ${DETENT_TEST_FLAGS})
+    target_link_options(${name}_test PRIVATE ${DETENT_TEST_LINK_OPTIONS})
     add_dependencies(tests_unit ${name}_test)
 
     # A changed marker must change the label, so an edited test configures again.
