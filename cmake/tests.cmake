@@ -5,7 +5,12 @@
 #
 # detent_unit_test(<file> [library...])   src/base/map_test.c becomes the test base.map, label unit;
 #                                         with the line "/* test: threads */" also label threads
-# detent_test(<name> COMMAND <...> [LABELS <...>] [TIMEOUT <seconds>])   any other program or script
+#                                         and who starts a server WAITS
+# detent_test(<name> COMMAND <...> [LABELS <...>] [TIMEOUT <seconds>] [COST <seconds>] [WAITS])
+#                                         any other program or script. A test takes two of the four
+#                                         places that our presets give, which is a core; one that
+#                                         WAITS for most of its time takes one. What has the highest
+#                                         COST, about its seconds, starts first.
 # detent_fuzz_target(<name> <source...>)  a libFuzzer program in <build>/fuzz/, if DETENT_FUZZ is on
 #
 # The targets tests_unit and tests_threads build the programs of one label and nothing else, and
@@ -45,16 +50,28 @@ function(detent_unit_test file)
         list(APPEND labels threads)
         add_dependencies(tests_threads ${name}_test)
     endif()
-    detent_test(${name} COMMAND ${name}_test LABELS ${labels})
+    file(STRINGS "${file}" waits REGEX "^#include \"(lib/postgres|store/postgres_test)\\.h\"$")
+    if(waits)
+        set(waits WAITS)
+    endif()
+    detent_test(${name} COMMAND ${name}_test LABELS ${labels} ${waits})
 endfunction()
 
 function(detent_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 test "" "TIMEOUT" "COMMAND;LABELS")
+    cmake_parse_arguments(PARSE_ARGV 1 test "WAITS" "TIMEOUT;COST" "COMMAND;LABELS")
     if(NOT test_TIMEOUT)
         set(test_TIMEOUT 120)
     endif()
+    set(places 2)
+    if(test_WAITS)
+        set(places 1)
+    endif()
     add_test(NAME ${name} COMMAND ${test_COMMAND})
-    set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}" TIMEOUT ${test_TIMEOUT})
+    set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}" TIMEOUT ${test_TIMEOUT}
+        PROCESSORS ${places})
+    if(test_COST)
+        set_tests_properties(${name} PROPERTIES COST ${test_COST})
+    endif()
 endfunction()
 
 function(detent_fuzz_target name)
