@@ -223,6 +223,7 @@ static void sqlite_close(struct det_store *base)
     det_buffer_deinit(&store->scratch.bytes);
     det_buffer_deinit(&store->scratch.spans);
     det_buffer_deinit(&store->scratch.hashes);
+    det_sqlite_append_deinit(store);
     det_free_string(base->allocator, store->path);
     det_free_string(base->allocator, store->vfs);
     DET_DELETE(base->allocator, store);
@@ -311,6 +312,7 @@ static int sqlite_open(
     det_buffer_init(&store->scratch.bytes, options->allocator);
     det_buffer_init(&store->scratch.spans, options->allocator);
     det_buffer_init(&store->scratch.hashes, options->allocator);
+    det_sqlite_append_init(store);
     r = open_parts(store, rest, options, reterr);
     if (r < 0) {
         sqlite_close(&store->store);

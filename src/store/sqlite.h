@@ -54,12 +54,15 @@ struct sqlite_bound {
 };
 /* Of the statements that write an event: there half of the parameters are what they were. */
 #define BOUND_MAX 17
+/* How many events one statement inserts, where there are so many. */
+#define SQLITE_ROWS 16
 
 struct sqlite_connection {
     sqlite3 *database;
     sqlite3_stmt *statements[STATEMENT_COUNT];
     struct sqlite_bound updated[BOUND_MAX], inserted[BOUND_MAX];
-    bool is_failed; /* input or output has failed on it */
+    struct sqlite_bound *appended; /* BOUND_MAX of each row; NULL: of a reader */
+    bool is_failed;                /* input or output has failed on it */
     const struct det_allocator *allocator;
     const struct det_store *store;
     struct sqlite_connection *next; /* of those that are free */
@@ -71,8 +74,9 @@ struct sqlite_call {
     struct sqlite_connection *connection;
     sqlite3_stmt *statement;
     struct sqlite_bound *kept; /* what its parameters are already; NULL: not known */
-    int bound;                 /* parameters so far */
-    int code;                  /* of SQLite; the first one that is not good stays */
+    int kept_count;
+    int bound; /* parameters so far */
+    int code;  /* of SQLite; the first one that is not good stays */
 };
 
 /* The driver's handle of an instance. */
@@ -96,6 +100,29 @@ struct sqlite_scratch {
     size_t next_span;
 };
 
+/* An event as a row to be. Texts are their owners', who keep them for the batch; the payload is the
+ * scratch's. */
+struct sqlite_row {
+    int64_t position, instance, previous;
+    uint64_t sequence, version, visit;
+    const char *from, *to, *event, *outcome, *event_id, *cause;
+    uint16_t choice;
+    bool is_timeout;
+    det_time at;
+    struct det_chain_bytes payload;
+    struct det_chain_hash hash;
+};
+
+/* The events of a batch that are not inserted yet: nothing in a batch reads events. */
+struct sqlite_append {
+    bool is_on; /* else each is inserted at once */
+    size_t count;
+    struct sqlite_row rows[SQLITE_ROWS]; /* without their payloads */
+    size_t offsets[SQLITE_ROWS];         /* of their payloads, which move when the bytes grow */
+    struct det_buffer bytes;
+    struct sqlite_bound bound[SQLITE_ROWS * BOUND_MAX];
+};
+
 struct sqlite_store {
     struct det_store store;
     char *path, *vfs; /* vfs NULL: SQLite's own choice */
@@ -105,6 +132,7 @@ struct sqlite_store {
     struct det_group *group;
     struct sqlite_connection writer; /* database NULL: for reading only */
     struct sqlite_scratch scratch;
+    struct sqlite_append append;
     char job_owner[17]; /* which opening this is: what runs under another one runs no more */
     det_time job_epoch; /* the wall clock when BOOT was 0, as it was when the owner was made */
     int64_t next_position;
@@ -126,6 +154,11 @@ static inline struct sqlite_store *sqlite_store_of(struct det_store *store)
 static inline struct sqlite_instance *sqlite_instance_of(struct det_store_instance *instance)
 {
     return (struct sqlite_instance *)(void *)instance;
+}
+
+static inline struct det_chain_bytes det_sqlite_hash_bytes(const struct det_chain_hash *hash)
+{
+    return (struct det_chain_bytes){ hash->bytes, sizeof hash->bytes };
 }
 
 /* sqlite_place.c */
@@ -265,6 +298,15 @@ DET_MUST_CHECK int det_sqlite_encode_data(
     struct sqlite_scratch *scratch, const struct det_machine *machine, const void *data);
 /* The next of the encoded values, in the order in which they were encoded. */
 struct det_chain_bytes det_sqlite_next_value(struct sqlite_scratch *scratch);
+
+/* sqlite_append.c: events become rows. */
+void det_sqlite_append_init(struct sqlite_store *store);
+void det_sqlite_append_deinit(struct sqlite_store *store);
+/* The beginning of a batch; `is_many`: with many events. */
+void det_sqlite_append_begin(struct sqlite_store *store, bool is_many);
+DET_MUST_CHECK int det_sqlite_append(struct sqlite_store *store, const struct sqlite_row *row);
+/* The end: inserts what is left. */
+DET_MUST_CHECK int det_sqlite_append_end(struct sqlite_store *store);
 
 /* sqlite_changes.c: what a commit changes beyond the head and the events. */
 /* Reads: whether the event id is new, and what is taken or updated is there. */

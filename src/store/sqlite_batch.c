@@ -41,6 +41,9 @@ static int write_next(struct sqlite_store *store, struct det_store_commit *commi
     drop_handle(store, commit);
     if (store->writer.is_failed)
         return DET_ERR_IO;
+    /* Which of many events was refused shows when they are inserted one by one. */
+    if (is_dirty && store->append.is_on)
+        return r;
     commit->result = r;
     /* Some errors make SQLite roll back by itself: then the others are gone too. */
     return is_dirty || sqlite3_get_autocommit(store->writer.database) ? r : 0;
@@ -99,6 +102,11 @@ static void fetch_ahead(struct det_store_commit *const *commits, size_t count, s
     __builtin_prefetch(handle + 64);
 }
 
+static bool ends_batch(int r)
+{
+    return r == DET_ERR_IO || r == DET_ERR_NO_SPACE || r == DET_ERR_NO_MEMORY;
+}
+
 /* 0; PENDING: again, without the one that failed; or an error for all. */
 static int write_all(
     struct sqlite_store *store, struct det_store_commit *const *commits, size_t count)
@@ -107,15 +115,19 @@ static int write_all(
     int r;
 
     r = det_sqlite_do(&store->writer, STATEMENT_BEGIN_WRITE);
+    if (r < 0)
+        return r;
     for (size_t i = 0; r == 0 && i < count; i++) {
         if (commits[i]->result != PENDING)
             continue;
         fetch_ahead(commits, count, i);
         r = write_next(store, commits[i], now);
-        if (r < 0 && r != DET_ERR_IO && r != DET_ERR_NO_SPACE && r != DET_ERR_NO_MEMORY)
-            r = PENDING;
     }
-    return r != 0 ? r : end_transaction(store);
+    if (r == 0)
+        r = det_sqlite_append_end(store);
+    if (r < 0)
+        return ends_batch(r) ? r : PENDING;
+    return end_transaction(store);
 }
 
 int det_sqlite_write(
@@ -133,12 +145,14 @@ int det_sqlite_write(
         if (commits[i]->is_new)
             commits[i]->instance = NULL;
     }
+    det_sqlite_append_begin(store, count >= SQLITE_ROWS);
     do {
         position = store->next_position;
         r = write_all(store, commits, count);
         if (r != 0) {
             roll_back(store, commits, count);
             store->next_position = position;
+            det_sqlite_append_begin(store, false);
         }
     } while (r == PENDING);
     if (store->writer.is_failed) {

@@ -175,11 +175,6 @@ static int make_chain(const struct sqlite_write *write, struct det_chain_hash *h
 
 /* Writing. */
 
-static struct det_chain_bytes hash_bytes(const struct det_chain_hash *hash)
-{
-    return (struct det_chain_bytes){ hash->bytes, sizeof hash->bytes };
-}
-
 void det_sqlite_bind_head(
     struct sqlite_call *call, const struct det_chain_head *head, int64_t last_event)
 {
@@ -193,7 +188,7 @@ void det_sqlite_bind_head(
     det_sqlite_number(call, head->is_stopped);
     det_sqlite_text(call, head->reason);
     det_sqlite_bytes(call, head->data);
-    det_sqlite_bytes(call, hash_bytes(&head->hash));
+    det_sqlite_bytes(call, det_sqlite_hash_bytes(&head->hash));
     det_sqlite_number(call, last_event);
     det_sqlite_number(call, det_chain_head_checksum(head));
 }
@@ -300,29 +295,27 @@ static int insert_event(const struct sqlite_write *write, size_t index, int64_t 
     const struct det_store_event *event = &commit->events[index];
     const struct det_machine *machine = commit->machine;
     struct sqlite_scratch *scratch = &write->store->scratch;
-    struct sqlite_call call;
+    struct sqlite_row row = {
+        .position = write->store->next_position + (int64_t)index,
+        .instance = write->instance->key,
+        .previous = previous,
+        .sequence = event->sequence,
+        .version = machine->version,
+        .visit = event->visit,
+        .from = machine->states[event->from].name,
+        .to = machine->states[event->to].name,
+        .event = det_row_event_name(machine, event->event),
+        .outcome = det_row_outcome_name(event->outcome),
+        .event_id = event->event_id,
+        .cause = event->cause,
+        .choice = event->choice,
+        .is_timeout = event->is_timeout,
+        .at = event->at,
+        .payload = det_sqlite_next_value(scratch),
+    };
 
-    det_sqlite_call(&write->store->writer, STATEMENT_EVENT_INSERT, &call);
-    det_sqlite_number(&call, write->store->next_position + (int64_t)index);
-    det_sqlite_number(&call, write->instance->key);
-    det_sqlite_number(&call, (int64_t)event->sequence);
-    det_sqlite_number(&call, previous);
-    det_sqlite_number(&call, machine->version);
-    det_sqlite_number(&call, (int64_t)event->visit);
-    det_sqlite_name(&call, machine->states[event->from].name);
-    det_sqlite_name(&call, machine->states[event->to].name);
-    det_sqlite_name(&call, det_row_event_name(machine, event->event));
-    det_sqlite_name(&call, det_row_outcome_name(event->outcome));
-    det_sqlite_number(&call, event->choice);
-    det_sqlite_number(&call, event->is_timeout);
-    det_sqlite_number(&call, event->at);
-    det_sqlite_text(&call, event->event_id);
-    det_sqlite_text(&call, event->cause);
-    det_sqlite_bytes(&call, det_sqlite_next_value(scratch));
-    det_sqlite_bytes(
-        &call,
-        (struct det_chain_bytes){ scratch->hashes.data + index * DET_CHAIN_SIZE, DET_CHAIN_SIZE });
-    return det_sqlite_run(&call);
+    memcpy(row.hash.bytes, scratch->hashes.data + index * DET_CHAIN_SIZE, DET_CHAIN_SIZE);
+    return det_sqlite_append(write->store, &row);
 }
 
 static int insert_events(const struct sqlite_write *write)
@@ -366,7 +359,7 @@ static int insert_snapshot(const struct sqlite_write *write, const struct det_ch
     det_sqlite_number(&call, head->is_stopped);
     det_sqlite_text(&call, head->reason);
     det_sqlite_bytes(&call, head->data);
-    det_sqlite_bytes(&call, hash_bytes(&head->hash));
+    det_sqlite_bytes(&call, det_sqlite_hash_bytes(&head->hash));
     det_sqlite_text(&call, history);
     det_sqlite_number(&call, write->now);
     det_sqlite_number(&call, det_chain_snapshot_checksum(head, history, write->now));

@@ -292,15 +292,21 @@ static void note(struct sqlite_call *call, int code)
     if ((code & 0xff) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM)
         call->connection->is_failed = true;
     if (call->kept)
-        memset(call->kept, 0, BOUND_MAX * sizeof *call->kept);
+        memset(call->kept, 0, (size_t)call->kept_count * sizeof *call->kept);
 }
 
-static struct sqlite_bound *kept_of(
-    struct sqlite_connection *connection, enum sqlite_statement statement)
+static void find_kept(
+    struct sqlite_connection *connection, enum sqlite_statement statement, struct sqlite_call *call)
 {
-    if (statement == STATEMENT_INSTANCE_UPDATE)
-        return connection->updated;
-    return statement == STATEMENT_EVENT_INSERT ? connection->inserted : NULL;
+    call->kept_count = BOUND_MAX;
+    if (statement == STATEMENT_INSTANCE_UPDATE) {
+        call->kept = connection->updated;
+    } else if (statement == STATEMENT_EVENT_INSERT) {
+        call->kept = connection->inserted;
+    } else if (statement == STATEMENT_EVENT_INSERT_MANY) {
+        call->kept = connection->appended;
+        call->kept_count = SQLITE_ROWS * BOUND_MAX;
+    }
 }
 
 void det_sqlite_call(
@@ -315,7 +321,7 @@ void det_sqlite_call(
                       connection->database, statement_texts[statement], -1,
                       SQLITE_PREPARE_PERSISTENT, kept, NULL));
     call->statement = *kept;
-    call->kept = kept_of(connection, statement);
+    find_kept(connection, statement, call);
 }
 
 /* The next parameter; false: there is no use in binding it. `ret`: what is kept of it, or NULL. */
@@ -323,7 +329,7 @@ static inline bool next_bound(struct sqlite_call *call, struct sqlite_bound **re
 {
     int index = call->bound++;
 
-    det_assert(!call->kept || index < BOUND_MAX);
+    det_assert(!call->kept || index < call->kept_count);
     *ret = call->kept ? &call->kept[index] : NULL;
     return call->code == SQLITE_OK;
 }
