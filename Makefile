@@ -73,7 +73,7 @@ nightly: check test
 		-L '^processes$$' --timeout 86400
 	@scripts/build asan
 	@ctest --preset clang
-	@ctest --test-dir build/asan --output-on-failure -j2
+	@ctest --test-dir build/asan --output-on-failure -j4
 
 coverage: setup-all
 	@scripts/build coverage tests_unit

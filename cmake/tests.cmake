@@ -5,7 +5,12 @@
 #
 # detent_unit_test(<file> [library...])   src/base/map_test.c becomes the test base.map, label unit;
 #                                         with the line "/* test: threads */" also label threads
-# detent_test(<name> COMMAND <...> [LABELS <...>] [TIMEOUT <seconds>])   any other program or script
+#                                         and who starts a server WAITS
+# detent_test(<name> COMMAND <...> [LABELS <...>] [TIMEOUT <seconds>] [COST <seconds>] [WAITS])
+#                                         any other program or script. A test takes two of the four
+#                                         places that our presets give, which is a core; one that
+#                                         WAITS for most of its time takes one. What has the highest
+#                                         COST, about its seconds, starts first.
 # detent_fuzz_target(<name> <source...>)  a libFuzzer program in <build>/fuzz/, if DETENT_FUZZ is on
 #
 # The targets tests_unit and tests_threads build the programs of one label and nothing else, and
@@ -14,6 +19,15 @@ detent_package(cmocka DETENT_CMOCKA)
 add_custom_target(tests_unit)
 add_custom_target(tests_threads)
 add_custom_target(fuzz_targets)
+
+# There are hundreds of programs, and lld links one in a third of the time. What is installed is
+# linked by the linker of the compiler.
+set(DETENT_TEST_LINK_OPTIONS)
+find_program(DETENT_LLD ld.lld)
+mark_as_advanced(DETENT_LLD)
+if(DETENT_LLD)
+    list(APPEND DETENT_TEST_LINK_OPTIONS -fuse-ld=lld)
+endif()
 
 function(detent_unit_test file)
     file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}/src" "${file}")
@@ -24,6 +38,8 @@ function(detent_unit_test file)
         RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
     target_link_libraries(${name}_test PRIVATE detent_test_lib ${ARGN} detent_static)
     target_compile_definitions(${name}_test PRIVATE DET_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    target_compile_options(${name}_test PRIVATE ${DETENT_TEST_FLAGS})
+    target_link_options(${name}_test PRIVATE ${DETENT_TEST_LINK_OPTIONS})
     add_dependencies(tests_unit ${name}_test)
 
     # A changed marker must change the label, so an edited test configures again.
@@ -34,16 +50,28 @@ function(detent_unit_test file)
         list(APPEND labels threads)
         add_dependencies(tests_threads ${name}_test)
     endif()
-    detent_test(${name} COMMAND ${name}_test LABELS ${labels})
+    file(STRINGS "${file}" waits REGEX "^#include \"(lib/postgres|store/postgres_test)\\.h\"$")
+    if(waits)
+        set(waits WAITS)
+    endif()
+    detent_test(${name} COMMAND ${name}_test LABELS ${labels} ${waits})
 endfunction()
 
 function(detent_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 test "" "TIMEOUT" "COMMAND;LABELS")
+    cmake_parse_arguments(PARSE_ARGV 1 test "WAITS" "TIMEOUT;COST" "COMMAND;LABELS")
     if(NOT test_TIMEOUT)
         set(test_TIMEOUT 120)
     endif()
+    set(places 2)
+    if(test_WAITS)
+        set(places 1)
+    endif()
     add_test(NAME ${name} COMMAND ${test_COMMAND})
-    set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}" TIMEOUT ${test_TIMEOUT})
+    set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}" TIMEOUT ${test_TIMEOUT}
+        PROCESSORS ${places})
+    if(test_COST)
+        set_tests_properties(${name} PROPERTIES COST ${test_COST})
+    endif()
 endfunction()
 
 function(detent_fuzz_target name)

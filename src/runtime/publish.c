@@ -247,6 +247,9 @@ static int tell_found(void *context, const struct det_store_event *row)
 {
     struct found *found = context;
 
+    /* Committed after the load, by somebody else: the next load will see it. */
+    if (row->sequence > found->turn->resident->head.sequence)
+        return 1;
     found->transitions += row->outcome <= DET_STOP;
     tell_event(found->turn, row);
     return 0;

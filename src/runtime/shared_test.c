@@ -170,6 +170,62 @@ static void observers_hear_of_what_their_own_process_did(void **unused)
     nodes_close(n);
 }
 
+/* A store whose walk through events finds that another process was there since the load. */
+struct overtaken {
+    struct nodes *nodes;
+    const struct det_store_ops *inner;
+    struct det_store_ops ops;
+    unsigned told;
+    uint64_t last; /* sequence that was told */
+};
+static struct overtaken overtaken;
+
+static int overtaken_events(
+    struct det_store *store, struct det_store_instance *instance, uint64_t after,
+    int (*visit)(void *context, const struct det_store_event *row), void *context)
+{
+    assert_int_equal(send_to(overtaken.nodes, 0, PING, (struct det_send_options){ 0 }), 0);
+    return overtaken.inner->events(store, instance, after, visit, context);
+}
+
+static void observe_in_order(void *user, const struct det_note *note)
+{
+    (void)user;
+    assert_true(!overtaken.told || note->sequence > overtaken.last);
+    overtaken.told++;
+    overtaken.last = note->sequence;
+}
+
+static void overtake(struct nodes *n)
+{
+    struct det_runtime_options options = { .world = det_sim_world(n->sim),
+                                           .user = &n->control,
+                                           .observe = observe_in_order };
+
+    det_runtime_close(n->runtime[1]);
+    overtaken = (struct overtaken){ n, n->store[1]->ops, *n->store[1]->ops, 0, 0 };
+    overtaken.ops.events = overtaken_events;
+    n->store[1]->ops = &overtaken.ops;
+    assert_int_equal(det_runtime_open(n->store[1], &options, &n->runtime[1], &n->error), 0);
+    assert_int_equal(det_runtime_serve(n->runtime[1], n->order, &n->error), 0);
+}
+
+static void nothing_is_told_twice_when_others_go_on_after_a_doubt(void **unused)
+{
+    struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
+
+    (void)unused;
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    overtake(n);
+    assert_int_equal(send_to(n, 1, PING, (struct det_send_options){ 0 }), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        det_shared_fail(n->store[1], 1, false);
+        assert_int_equal(send_to(n, 1, PING, (struct det_send_options){ 0 }), DET_ERR_IO);
+    }
+    assert_true(overtaken.told >= 2);
+    nodes_close(n);
+}
+
 static void submitted(struct det_send *send)
 {
     ++*(unsigned *)send->user;
@@ -242,6 +298,7 @@ int main(void)
         cmocka_unit_test(a_walk_sees_what_others_have_done),
         cmocka_unit_test(a_store_that_cannot_be_asked_refuses_nothing),
         cmocka_unit_test(observers_hear_of_what_their_own_process_did),
+        cmocka_unit_test(nothing_is_told_twice_when_others_go_on_after_a_doubt),
         cmocka_unit_test(batches_of_two_processes_meet),
         cmocka_unit_test(timers_follow_the_clock_of_the_store),
     };

@@ -196,8 +196,8 @@ DET_MUST_CHECK int det_turn_stored(
 void det_turn_publish(struct det_turn *turn, const struct det_store_commit *commit);
 void det_turn_tell(struct det_turn *turn);
 /* The instance was loaded again and stands further than it was thought to: tells of the start, if
- * that is news, and of the events after `after`, as far as the store keeps them. Returns how many
- * transitions there were. With a claim, without the lock. */
+ * that is news, and of the events after `after` up to where it stands, as far as the store keeps
+ * them. Returns how many transitions there were. With a claim, without the lock. */
 DET_MUST_CHECK uint32_t det_turn_tell_found(struct det_turn *turn, bool is_new, uint64_t after);
 
 /* take.c */

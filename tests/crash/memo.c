@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "lib/test.h"
 
 #define NAMES 8
@@ -111,20 +112,6 @@ static const struct entry *remember(struct crash_memo *memo, const struct entry 
     return place;
 }
 
-static uint64_t hash_bytes(const uint8_t *data, size_t size)
-{
-    uint64_t hash = size, word;
-
-    for (; size >= sizeof word; data += sizeof word, size -= sizeof word) {
-        memcpy(&word, data, sizeof word);
-        hash = (hash ^ word) * UINT64_C(0x9fb21c651e98df25);
-        hash ^= hash >> 32;
-    }
-    for (; size; data++, size--)
-        hash = mix(hash, *data);
-    return hash;
-}
-
 static const struct crash_bytes *bytes_of(const struct crash_disk *disk, const char *path)
 {
     for (unsigned i = 0; i < disk->name_count; i++)
@@ -151,7 +138,7 @@ static uint64_t answer(
             return 1;
         if (size > bytes->size - entry->offset)
             size = (size_t)(bytes->size - entry->offset);
-        return hash_bytes(bytes->data + entry->offset, size);
+        return det_hash64(bytes->data + entry->offset, size, 0);
     }
     abort();
 }

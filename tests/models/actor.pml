@@ -30,9 +30,19 @@
 #ifndef LIMIT
 #define LIMIT 1
 #endif
-#ifndef BROKEN
-#define BROKEN 0
-#endif
+
+/* Asked for when the search begins: one program is all variants. */
+c_decl {
+extern char *getenv(const char *);
+static int broken;
+static void __attribute__((constructor)) ask_broken(void)
+{
+    const char *text = getenv("BROKEN");
+
+    broken = text ? text[0] - '0' : 0;
+}
+};
+#define BROKEN c_expr { broken }
 
 #define NONE 255
 
@@ -133,11 +143,10 @@ inline take_out(who)
 
 inline actor_do_leave_line()
 {
-#if BROKEN == 5
-    skip;
-#else
-    take_out(me);
-#endif
+    if
+    :: BROKEN == 5 -> skip
+    :: else -> take_out(me)
+    fi;
 }
 
 /* A program that is not there ends at once. */
@@ -165,9 +174,7 @@ inline actor_do_force_stop()
     if
     :: skip
     ::
-#if BROKEN != 3
-        working[me] = false;
-#endif
+        working[me] = (working[me] && BROKEN == 3);
         produce(ACTOR_ENDED)
     fi;
 }
@@ -176,15 +183,10 @@ inline close_it()
 {
     assert(permit[me]);
     asked[me] = false;
-#if BROKEN == 1
     if
-    :: actor_state == ACTOR_BACKOFF -> skip
+    :: BROKEN == 1 && actor_state == ACTOR_BACKOFF -> skip
     :: else -> permit[me] = false; used--
     fi;
-#else
-    permit[me] = false;
-    used--;
-#endif
 }
 
 inline actor_do_close_attempt()
@@ -236,10 +238,7 @@ inline actor_do_forget_failures()
 
 inline actor_do_conclude()
 {
-    outcomes[me]++;
-#if BROKEN == 6
-    outcomes[me]++;
-#endif
+    outcomes[me] = outcomes[me] + (BROKEN == 6 -> 2 : 1);
 }
 
 inline actor_do_conclude_cancelled()

@@ -53,9 +53,19 @@
 #ifndef FAILURES
 #define FAILURES 1
 #endif
-#ifndef BROKEN
-#define BROKEN 0
-#endif
+
+/* Asked for when the search begins: one program is all variants. */
+c_decl {
+extern char *getenv(const char *);
+static int broken;
+static void __attribute__((constructor)) ask_broken(void)
+{
+    const char *text = getenv("BROKEN");
+
+    broken = text ? text[0] - '0' : 0;
+}
+};
+#define BROKEN c_expr { broken }
 
 #define WIDTH_MAX 2
 #define NONE      255
@@ -133,9 +143,10 @@ inline begin(id)
     :: failures_left > 0 ->
         failures_left--;
         end_with_outcome(id);
-#if BROKEN != 7
-        produce(SLOT_UNSTARTED)
-#endif
+        if
+        :: BROKEN == 7 -> skip
+        :: else -> produce(SLOT_UNSTARTED)
+        fi
     fi;
 }
 
@@ -164,8 +175,9 @@ inline slot_do_start_next()
 {
     if
     :: depth > 0 && (owner_count < width || BROKEN == 1 || BROKEN == 8) ->
-        next = queue[(BROKEN == 6 -> depth - 1 : 0)];
-        close_gap((BROKEN == 6 -> depth - 1 : 0));
+        at = (BROKEN == 6 -> depth - 1 : 0);
+        next = queue[at];
+        close_gap(at);
         assert(!in_order[next] || next + 1 > last_started);
         last_started = (in_order[next] -> next + 1 : last_started);
         begin(next);
@@ -192,23 +204,26 @@ inline slot_do_put_head()
     :: depth == 0 -> depth = 1
     :: else ->
         assert(stands[queue[0]] == QUEUED);
-#if BROKEN != 3
-        end_with_outcome(queue[0])
-#endif
+        if
+        :: BROKEN == 3 -> skip
+        :: else -> end_with_outcome(queue[0])
+        fi
     fi;
     queue[0] = subject;
     stands[subject] = QUEUED;
-#if BROKEN == 2
-    tell(owners[0]);
-#endif
+    if
+    :: BROKEN == 2 -> tell(owners[0])
+    :: else -> skip
+    fi;
 }
 
 inline slot_do_reject_full()
 {
     end_with_outcome(subject);
-#if BROKEN == 5
-    slot_do_enqueue();
-#endif
+    if
+    :: BROKEN == 5 -> slot_do_enqueue()
+    :: else -> skip
+    fi;
 }
 
 inline slot_do_reject_busy()
@@ -236,9 +251,10 @@ inline slot_do_drop_owner()
 inline slot_do_stop_oldest()
 {
     tell(owners[0]);
-#if BROKEN == 1
-    slot_do_start_next();
-#endif
+    if
+    :: BROKEN == 1 -> slot_do_start_next()
+    :: else -> skip
+    fi;
 }
 
 inline stop_owner(i)
@@ -278,14 +294,10 @@ inline slot_do_purge()
     do
     :: depth > 0 ->
         depth--;
-#if BROKEN == 4
         if
-        :: depth > 0 -> end_with_outcome(queue[depth])
-        :: else -> skip
+        :: BROKEN == 4 && depth == 0 -> skip
+        :: else -> end_with_outcome(queue[depth])
         fi;
-#else
-        end_with_outcome(queue[depth]);
-#endif
         queue[depth] = NONE
     :: else -> break
     od;
