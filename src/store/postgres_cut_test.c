@@ -15,7 +15,7 @@
 #include "lib/proxy.h"
 
 /* In how many places the answers of each operation are cut. */
-#define CUTS 9
+#define CUTS UINT64_C(9)
 
 struct deed {
     const char *name;
@@ -77,7 +77,8 @@ static int do_due(struct pad *pad, struct det_buffer *said)
 {
     det_time next;
 
-    return pad->store->ops->due(pad->store, pad->machine, 1000, 10, say_due, said, &next);
+    return pad->store->ops->due(
+        pad->store, pad->machine, &(struct det_store_due_query){ 1000, 10 }, say_due, said, &next);
 }
 
 static int do_snapshot(struct pad *pad, struct det_buffer *said)
