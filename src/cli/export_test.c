@@ -2,30 +2,12 @@
  * Copyright the detent authors */
 
 /* export_test.c - exports of a store that others work with: what is sealed can be imported. */
+#include "cli/export_test.h"
 #include "cli/race_test.h"
 #include "cli/seal.h"
 #include "cli/store_verbs.h"
 
-static char *folder;
-static char path[1024];
 static struct shop *shop_of_all;
-
-static int open_folder(void **state)
-{
-    (void)state;
-    folder = det_test_folder();
-    snprintf(path, sizeof path, "%s/export.jsonl", folder);
-    return 0;
-}
-
-static int close_folder(void **state)
-{
-    (void)state;
-    det_test_folder_remove(folder);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
 
 /* "a" and "z" are there so that something is before and behind. */
 static void open_shop(struct shop *shop, int events)
@@ -34,8 +16,7 @@ static void open_shop(struct shop *shop, int events)
     shop_start(shop, shop->order, "a");
     shop_send(shop, "a", "pay");
     shop_start(shop, shop->order, "long");
-    for (int i = 0; i < events; i++)
-        shop_send(shop, "long", i % 4 == 0 ? "pay" : "ping");
+    race_send(shop, "long", events);
     shop_start(shop, shop->order, "z");
     shop_of_all = shop;
     race_begin(shop);
@@ -75,9 +56,7 @@ static void what_is_deleted_meanwhile_is_not_in_an_export_and_leaves_no_hole(voi
     (void)state;
     open_shop(&shop, 20);
     /* Each has two walks; those of "long" are the third and the fourth. */
-    race.at = 4;
-    race.between = 5;
-    race.and = 15;
+    race_hole(4, 5, 15);
     assert_int_equal(store_export(&shop.store, path), CLI_OK);
     assert_string_equal(shop_said(&shop), "3 instances and 7 events exported\n");
     assert_int_equal(import_into_another("3 instances and 7 events imported\n"), 8);
@@ -90,9 +69,7 @@ static void what_is_deleted_behind_all_that_was_seen_leaves_no_end_out(void **st
 
     (void)state;
     open_shop(&shop, 20);
-    race.at = 4;
-    race.between = 5;
-    race.and = 21;
+    race_hole(4, 5, 21);
     assert_int_equal(store_export(&shop.store, path), CLI_OK);
     assert_string_equal(shop_said(&shop), "3 instances and 1 event exported\n");
     assert_int_equal(import_into_another("3 instances and 1 event imported\n"), 10);
@@ -121,9 +98,7 @@ static void an_instance_that_has_holes_is_told_and_left_out(void **state)
 
     (void)state;
     open_shop(&shop, 20);
-    race.at = 4;
-    race.between = 5;
-    race.and = 15;
+    race_hole(4, 5, 15);
     race.is_lasting = true;
     assert_int_equal(store_export(&shop.store, path), CLI_FAILURE);
     said = shop_said(&shop);
@@ -182,9 +157,7 @@ static void an_export_that_cannot_be_written_again_fails_at_once(void **state)
 
     (void)state;
     open_shop(&shop, 20);
-    race.at = 4;
-    race.between = 5;
-    race.and = 15;
+    race_hole(4, 5, 15);
     assert_int_equal(store_export(&shop.store, NULL), CLI_FAILURE);
     assert_non_null(strstr(shop_said(&shop), "export it to a file, or again"));
     race.walk = 0;
@@ -197,8 +170,7 @@ static void an_export_that_cannot_be_written_again_fails_at_once(void **state)
 static void send_more(unsigned walk)
 {
     if (walk == 3)
-        for (int i = 0; i < 8; i++)
-            shop_send(shop_of_all, "long", i % 4 == 0 ? "pay" : "ping");
+        race_send(shop_of_all, "long", 8);
 }
 
 /* Stores in memory keep 64 events, so what is added takes the first ones away. */
@@ -218,8 +190,7 @@ static void what_is_added_meanwhile_is_not_part_of_an_export(void **state)
 static void send_very_many(unsigned walk)
 {
     if (walk == 3)
-        for (int i = 0; i < 80; i++)
-            shop_send(shop_of_all, "long", i % 4 == 0 ? "pay" : "ping");
+        race_send(shop_of_all, "long", 80);
 }
 
 static void an_instance_that_went_on_past_all_its_events_is_loaded_again(void **state)

@@ -18,7 +18,7 @@ static struct race {
     unsigned walk; /* the number of this one */
     /* In walk `at`, those between the two are gone when it comes to them; then all before. */
     unsigned at;
-    uint64_t between, and;
+    uint64_t low, high;
     bool is_lasting; /* the hole stays as it is */
     int error;       /* of walk `at`, in place of all that; 0: none */
     int load_error;  /* of the load `at` */
@@ -34,8 +34,8 @@ static inline int race_visit(void *context, const struct det_store_event *event)
     bool has_hole = race.is_lasting || race.walk == race.at;
 
     (void)context;
-    if (race.at && race.walk >= race.at && event->sequence < race.and
-        &&(!has_hole || event->sequence > race.between))
+    if (race.at && race.walk >= race.at && event->sequence < race.high &&
+        (!has_hole || event->sequence > race.low))
         return 0;
     return race.visit(race.context, event);
 }
@@ -71,6 +71,20 @@ static inline void race_begin(struct shop *shop)
     race.load = race.ops.load;
     race.ops.load = race_load;
     shop->store.ops = &race.ops;
+}
+
+static inline void race_hole(unsigned at, uint64_t low, uint64_t high)
+{
+    race.at = at;
+    race.low = low;
+    race.high = high;
+}
+
+/* Events of which every fourth is another one than those before it. */
+static inline void race_send(struct shop *shop, const char *id, int count)
+{
+    for (int i = 0; i < count; i++)
+        shop_send(shop, id, i % 4 == 0 ? "pay" : "ping");
 }
 
 static inline void race_end(struct shop *shop)

@@ -24,8 +24,7 @@ static void open_shop(struct shop *shop, struct instance *instance)
 {
     shop_open(shop);
     shop_start(shop, shop->order, "o");
-    for (int i = 0; i < 20; i++)
-        shop_send(shop, "o", i % 4 == 0 ? "pay" : "ping");
+    race_send(shop, "o", 20);
     race_begin(shop);
     assert_int_equal(instance_find(&shop->store, "o", instance), CLI_OK);
 }
@@ -66,7 +65,7 @@ static void events_that_came_later_are_not_shown(void **state)
 static void a_hole_is_found_wherever_it_is(void **state)
 {
     static const struct {
-        uint64_t between, and, first;
+        uint64_t low, high, first;
     } holes[] = { { 5, 15, 0 }, { 5, 21, 0 }, { 0, 15, 1 }, { 0, 21, 1 } };
     struct instance instance;
     struct shop shop;
@@ -74,14 +73,12 @@ static void a_hole_is_found_wherever_it_is(void **state)
     (void)state;
     open_shop(&shop, &instance);
     race.is_lasting = true;
-    race.at = 1;
     for (size_t i = 0; i < sizeof holes / sizeof *holes; i++) {
         struct seen seen = { .first = holes[i].first };
 
-        race.between = holes[i].between;
-        race.and = holes[i].and;
+        race_hole(1, holes[i].low, holes[i].high);
         assert_int_equal(walk(&shop, &instance, &seen), DET_ERR_BUSY);
-        assert_int_equal(seen.count, holes[i].between);
+        assert_int_equal(seen.count, holes[i].low);
     }
     close_shop(&shop, &instance);
 }
@@ -94,8 +91,7 @@ static void none_is_missing_where_none_is_kept_but_newer_ones_are_not_its(void *
 
     (void)state;
     open_shop(&shop, &instance);
-    race.at = 1;
-    race.and = 21;
+    race_hole(1, 0, 21);
     assert_int_equal(walk(&shop, &instance, &seen), 0);
     assert_int_equal(seen.count, 0);
     shop_send(&shop, "o", "pay");
@@ -111,9 +107,7 @@ static void holes_may_be_shown(void **state)
 
     (void)state;
     open_shop(&shop, &instance);
-    race.at = 1;
-    race.between = 5;
-    race.and = 15;
+    race_hole(1, 5, 15);
     assert_int_equal(
         whole_events(
             &shop.store,

@@ -15,7 +15,7 @@
 #include "lib/proxy.h"
 
 /* In how many places the answers of each operation are cut. */
-#define CUTS 9
+#define CUTS UINT64_C(9)
 
 struct deed {
     const char *name;

@@ -131,6 +131,7 @@ static int take_nodes(struct postgres_exchange *exchange, void *context)
     return 0;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): written by take_nodes() */
 int det_postgres_nodes(struct det_store *store, uint64_t *ret)
 {
     const struct postgres_job job = { send_nodes, take_nodes, ret, true, 0 };

@@ -256,7 +256,14 @@ DET_MUST_CHECK int det_sqlite_page_add(struct sqlite_page *page, const void *row
 /* The first row, for NULL, or the one behind another; NULL: there is none. */
 const void *det_sqlite_page_next(const struct sqlite_page *page, const void *row);
 
-/* sqlite_schema.c: the gate, the tables, which store it is. */
+/* sqlite_tables.c */
+DET_MUST_CHECK int det_sqlite_tables_create(
+    struct sqlite_store *store, struct sqlite_connection *connection, struct det_error *reterr);
+/* DET_ERR_CORRUPT, with what is missing or of another type. */
+DET_MUST_CHECK int det_sqlite_tables_check(
+    struct sqlite_store *store, sqlite3 *database, struct det_error *reterr);
+
+/* sqlite_schema.c: the gate, and which store it is. */
 DET_MUST_CHECK int det_sqlite_schema(
     struct sqlite_store *store, struct sqlite_connection *connection,
     const struct det_store_options *options, struct det_error *reterr);

@@ -71,7 +71,7 @@ static void a_snapshot_that_cannot_be_read_is_told_to_who_wants_it(void **state)
     assert_int_equal(shelf_load(shelf, &found), 0);
     assert_int_equal(found.loaded.history_count, 3);
     shelf_close(shelf);
-    assert_int_equal(det_store_open(shelf->url, &shelf->pad.store, NULL), 0);
+    assert_int_equal(shelf_open_unserved(shelf), 0);
     store = shelf->pad.store;
     assert_int_equal(store->ops->migrate(store, shelf->machine, swap, 2, &changed, NULL), 0);
     assert_int_equal(shelf_load(shelf, &found), 0);
@@ -194,7 +194,7 @@ static void a_page_that_is_torn_is_told_and_the_rest_is_checked(void **state)
         struct findings *findings;
 
         shelf_close(shelf);
-        assert_int_equal(det_store_open(shelf->url, &shelf->pad.store, NULL), 0);
+        assert_int_equal(shelf_open_unserved(shelf), 0);
         tear(shelf, cases[i].table);
         findings = shelf_check(shelf);
         if (!strstr(findings->texts, cases[i].words))

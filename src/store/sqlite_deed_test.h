@@ -192,7 +192,7 @@ static inline void fill(struct shelf *shelf)
     /* Twice exchanged: names as they were, and renames to be heeded. */
     shelf_close(shelf);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(det_store_open(shelf->url, &shelf->pad.store, NULL), 0);
+        assert_int_equal(shelf_open_unserved(shelf), 0);
         assert_int_equal(do_migrate(shelf, NULL), 0);
         shelf_close(shelf);
     }

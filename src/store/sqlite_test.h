@@ -44,6 +44,17 @@ static inline int shelf_open_with(struct shelf *shelf, const struct det_store_op
     return r;
 }
 
+/* Without serving its machine. */
+static inline int shelf_open_unserved(struct shelf *shelf)
+{
+    struct det_store *store = NULL;
+    int r;
+
+    r = det_store_open(shelf->url, &store, &shelf->error);
+    shelf->pad.store = store;
+    return r;
+}
+
 static inline int shelf_open(struct shelf *shelf)
 {
     return shelf_open_with(shelf, NULL);
