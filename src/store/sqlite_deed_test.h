@@ -384,8 +384,8 @@ static inline bool try_once(struct trial *trial)
 static inline uint64_t stride_of(const struct trial *trial)
 {
     if (trial->is_warm || trial->lack == LACK_DISK || trial->lack == LACK_ALL_DISK)
-        return 1 + trial->point / 20;
-    return 23;
+        return 1 + trial->point / 10;
+    return 41;
 }
 
 static inline void try_deed(struct trial *trial, enum lack lack, bool is_warm)
