@@ -392,7 +392,9 @@ static inline void try_deed(struct trial *trial, enum lack lack, bool is_warm)
 {
     trial->lack = lack;
     trial->is_warm = is_warm;
-    for (trial->point = 1; try_once(trial); trial->point += stride_of(trial))
+    /* Between those that fail alone. */
+    trial->point = lack == LACK_ALL_MEMORY && !is_warm ? 21 : 1;
+    for (; try_once(trial); trial->point += stride_of(trial))
         trial->points++;
 }
 
