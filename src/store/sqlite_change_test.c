@@ -71,6 +71,30 @@ static int do_send(struct shelf *shelf, struct det_buffer *said)
     return r;
 }
 
+/* More events than go into one statement. */
+static int do_send_many(struct shelf *shelf, struct det_buffer *said)
+{
+    struct pad *pad = &shelf->pad;
+    struct det_store_head head = pad->head;
+    struct det_store_event events[20];
+    struct pad_event value = { .kind = SMALL, .as.small = 3 };
+    int r;
+
+    (void)said;
+    begin(pad);
+    for (size_t i = 0; i < 20; i++) {
+        add_event(pad, SMALL);
+        events[i] = pad->event;
+        events[i].value = &value;
+    }
+    pad->commit.events = events;
+    pad->commit.event_count = 20;
+    r = commit(pad);
+    if (r < 0)
+        pad->head = head;
+    return r;
+}
+
 static int do_lease(struct shelf *shelf, struct det_buffer *said)
 {
     struct det_store *store = shelf->pad.store;
@@ -204,6 +228,7 @@ static const struct deed deeds[] = {
     { "compact", do_compact, NULL, true, false },
     { "new", do_new, NULL, true, false },
     { "send", do_send, NULL, true, false },
+    { "send many", do_send_many, NULL, true, false },
     { "lease", do_lease, NULL, true, false },
     { "lock", do_lock, NULL, true, false },
     { "prune", do_prune, NULL, true, false },

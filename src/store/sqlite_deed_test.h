@@ -384,15 +384,17 @@ static inline bool try_once(struct trial *trial)
 static inline uint64_t stride_of(const struct trial *trial)
 {
     if (trial->is_warm || trial->lack == LACK_DISK || trial->lack == LACK_ALL_DISK)
-        return 1 + trial->point / 20;
-    return 23;
+        return 1 + trial->point / 10;
+    return 41;
 }
 
 static inline void try_deed(struct trial *trial, enum lack lack, bool is_warm)
 {
     trial->lack = lack;
     trial->is_warm = is_warm;
-    for (trial->point = 1; try_once(trial); trial->point += stride_of(trial))
+    /* Between those that fail alone. */
+    trial->point = lack == LACK_ALL_MEMORY && !is_warm ? 21 : 1;
+    for (; try_once(trial); trial->point += stride_of(trial))
         trial->points++;
 }
 
