@@ -71,11 +71,9 @@ static void end_produced(struct det_batch_item *item, struct det_errand *errand)
         errand->row.last_error = ending->code = r;
         det_errand_explain(item->turn.runtime, errand, item->error.text);
         item->turn.errand_change = DET_STORE_UPDATE;
-    } else if (policy.same_visit_only && errand->due.resident->head.visit != errand->row.asked) {
-        ending->code =
-            det_error_set(&item->error, DET_ERR_CONFLICT, "the visit that asked for it is over");
     } else {
         item->event = errand->product;
+        item->turn.visit = policy.same_visit_only ? errand->row.asked : 0;
     }
 }
 
@@ -101,7 +99,7 @@ static void count_up(struct det_runtime_counts *counts, const struct det_batch_i
         counts->products_rejected++;
     if (ending->result < 0)
         counts->effects_failed++;
-    if (ending->is_dead || item->turn.rejected)
+    if (ending->is_dead || (item->turn.rejected && item->turn.rejected != DET_ERR_CONFLICT))
         counts->effects_dead++;
     else if (ending->result >= 0)
         counts->effects_done++;

@@ -25,16 +25,22 @@ struct nodes {
     struct det_sent sent;
 };
 
-static inline void node_open(struct nodes *n, unsigned i)
+/* On its store, which is open. */
+static inline void node_open_on(struct nodes *n, unsigned i)
 {
     struct det_runtime_options options = n->options;
 
     options.world = det_sim_world(n->sim);
     options.user = options.observer = &n->control;
     options.trouble = order_trouble;
-    n->store[i] = det_shared_node(n->shared);
     assert_int_equal(det_runtime_open(n->store[i], &options, &n->runtime[i], &n->error), 0);
     assert_int_equal(det_runtime_serve(n->runtime[i], n->order, &n->error), 0);
+}
+
+static inline void node_open(struct nodes *n, unsigned i)
+{
+    n->store[i] = det_shared_node(n->shared);
+    node_open_on(n, i);
 }
 
 static inline void node_close(struct nodes *n, unsigned i)

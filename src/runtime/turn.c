@@ -102,16 +102,18 @@ static bool is_rejection(const struct det_turn *turn, int r)
     if (r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT || r == DET_ERR_LIMIT)
         return turn->is_last_attempt;
     return r == DET_ERR_UNHANDLED || r == DET_ERR_REFUSED || r == DET_ERR_INVALID ||
-           r == DET_ERR_STOPPED || r == DET_ERR_UNBOUND;
+           r == DET_ERR_STOPPED || r == DET_ERR_UNBOUND || r == DET_ERR_CONFLICT;
 }
 
 /* The event of a timer or an effect that is not taken: the timer is over all the same, and the
- * effect a dead letter. */
+ * effect a dead letter, unless the visit that could take it is over. */
 static int reject(struct det_turn *turn, int r)
 {
     det_draft_discard(turn);
     turn->rejected = r;
-    if (turn->errand) {
+    if (r == DET_ERR_CONFLICT) {
+        det_error_set(turn->error, r, "the visit that asked for it is over");
+    } else if (turn->errand) {
         turn->errand_change = DET_STORE_UPDATE;
         turn->errand->row.is_dead = true;
         turn->errand->row.last_error = r;

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* overtaken_test.c - what the loop of one process has decided about a timer or an effect, when
+ * another process moves the instance before that is committed: it is decided anew on
+ * what is there, and happens once or not at all. */
+#include "runtime/nodes_test.h"
+
+/* The store of node 0: before the next end of a timer or an effect node 1 does something. */
+struct overtaken {
+    struct nodes *nodes;
+    const struct det_store_ops *inner;
+    struct det_store_ops ops;
+    void (*overtake)(struct nodes *n);
+};
+static struct overtaken overtaken;
+
+/* That an effect is tried once more is no end. */
+static bool is_end(const struct det_store_commit *commit)
+{
+    return commit->event_count || commit->timer_count ||
+           (commit->effect_count &&
+            (commit->effects[0].kind == DET_STORE_TAKE || commit->effects[0].effect.is_dead));
+}
+
+static int overtaken_commit(
+    struct det_store *store, struct det_store_commit *const *commits, size_t count)
+{
+    void (*overtake)(struct nodes * n) = overtaken.overtake;
+
+    if (overtake && is_end(commits[0])) {
+        overtaken.overtake = NULL;
+        overtake(overtaken.nodes);
+    }
+    return overtaken.inner->commit(store, commits, count);
+}
+
+/* The order, but CHARGING can be entered anew by hand. */
+static struct det_machine *touchy_machine(void)
+{
+    struct det_machine_builder *b;
+
+    assert_int_equal(det_machine_builder_open("order", NULL, &b), 0);
+    det_machine_builder_data(b, &order_data_record);
+    order_names(b, true);
+    order_rows(b);
+    order_on(b, "CHARGING", "TOUCH", "CHARGING");
+    return built(b);
+}
+
+static struct nodes *overtaken_open(struct det_runtime_options options)
+{
+    struct nodes *n = nodes_open(0, options);
+
+    det_machine_close(n->order);
+    n->order = touchy_machine();
+    n->store[0] = det_shared_node(n->shared);
+    overtaken = (struct overtaken){ n, n->store[0]->ops, *n->store[0]->ops, NULL };
+    overtaken.ops.commit = overtaken_commit;
+    n->store[0]->ops = &overtaken.ops;
+    node_open_on(n, 0);
+    node_open(n, 1);
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    return n;
+}
+
+static struct det_instance get_at(struct nodes *n, unsigned i)
+{
+    struct det_instance at;
+
+    assert_int_equal(det_runtime_get(n->runtime[i], n->order, "o-1", &at, NULL), 0);
+    return at;
+}
+
+static void by_cancel(struct nodes *n)
+{
+    assert_int_equal(node_send(n, 1, "o-1", CANCEL), 0);
+}
+
+static void by_ping(struct nodes *n)
+{
+    assert_int_equal(node_send(n, 1, "o-1", PING), 0);
+}
+
+static void by_touch(struct nodes *n)
+{
+    assert_int_equal(node_send(n, 1, "o-1", TOUCH), 0);
+}
+
+/* That effect produces nothing. */
+static void by_pay(struct nodes *n)
+{
+    n->control.effect_result = DET_DONE;
+    assert_int_equal(node_send(n, 1, "o-1", PAY), 0);
+}
+
+/* It is paid, and its product comes when node 1 has done something. */
+static struct nodes *pay_overtaken(
+    struct det_runtime_options options, void (*overtake)(struct nodes *n))
+{
+    struct nodes *n = overtaken_open(options);
+
+    assert_int_equal(node_send(n, 0, "o-1", PAY), 0);
+    overtaken.overtake = overtake;
+    pass(n, DET_SECOND);
+    assert_null(overtaken.overtake);
+    assert_int_equal(n->control.effects, 1);
+    assert_int_equal(get_at(n, 0).effects_pending, 0);
+    assert_int_equal(node_counts(n, 0).conflicts, 1);
+    return n;
+}
+
+static void a_product_that_is_overtaken_is_taken_once(void **unused)
+{
+    struct nodes *n = pay_overtaken((struct det_runtime_options){ 0 }, by_touch);
+
+    (void)unused;
+    assert_int_equal(get_at(n, 1).state, PAID);
+    assert_int_equal(get_at(n, 1).sequence, 3);
+    assert_int_equal(node_counts(n, 0).effects_done, 1);
+    assert_int_equal(n->control.troubles, 0);
+    assert_int_equal(det_shared_rows(n->shared, NULL), 0);
+    nodes_close(n);
+}
+
+static void a_product_that_nobody_takes_any_more_is_a_dead_letter_once(void **unused)
+{
+    struct nodes *n = pay_overtaken((struct det_runtime_options){ 0 }, by_cancel);
+
+    (void)unused;
+    assert_int_equal(get_at(n, 0).state, CANCELLED);
+    assert_int_equal(node_counts(n, 0).effects_done, 0);
+    assert_int_equal(node_counts(n, 0).effects_dead, 1);
+    assert_int_equal(node_counts(n, 0).products_rejected, 1);
+    assert_int_equal(n->control.trouble_counts[DET_TROUBLE_PRODUCT_REJECTED], 1);
+    assert_int_equal(n->control.trouble.code, DET_ERR_UNHANDLED);
+    nodes_close(n);
+}
+
+static void a_product_is_not_taken_in_a_visit_that_began_meanwhile(void **unused)
+{
+    struct nodes *n = pay_overtaken(
+        (struct det_runtime_options){ .effects = { .same_visit_only = true } }, by_touch);
+
+    (void)unused;
+    assert_int_equal(get_at(n, 0).state, CHARGING);
+    assert_int_equal(get_at(n, 0).sequence, 2);
+    assert_int_equal(node_counts(n, 0).effects_done, 1);
+    assert_int_equal(node_counts(n, 0).effects_dead, 0);
+    assert_int_equal(node_counts(n, 0).products_rejected, 1);
+    assert_int_equal(n->control.trouble_counts[DET_TROUBLE_PRODUCT_REJECTED], 1);
+    assert_int_equal(n->control.trouble.code, DET_ERR_CONFLICT);
+    assert_non_null(strstr(n->control.trouble_text, "the visit that asked for it is over"));
+    nodes_close(n);
+}
+
+/* It was before what the other process did; whoever wants it taken after that says so. */
+static void a_rejection_stands_and_can_be_tried_again(void **unused)
+{
+    struct nodes *n = overtaken_open((struct det_runtime_options){
+        .effects = { .backoff_first = 11 * DET_MINUTE, .backoff_max = 11 * DET_MINUTE } });
+
+    (void)unused;
+    n->control.effect_failures = 1;
+    assert_int_equal(node_send(n, 0, "o-1", PAY), 0);
+    pass(n, 10 * DET_MINUTE + DET_SECOND);
+    assert_int_equal(get_at(n, 0).state, PENDING);
+    overtaken.overtake = by_pay;
+    pass(n, 4 * DET_MINUTE);
+    assert_null(overtaken.overtake);
+    assert_int_equal(get_at(n, 0).state, CHARGING);
+    assert_int_equal(node_counts(n, 0).effects_dead, 1);
+    assert_int_equal(n->control.trouble_counts[DET_TROUBLE_PRODUCT_REJECTED], 1);
+    n->control.effect_failures = 0;
+    n->control.effect_result = DET_PRODUCED;
+    assert_int_equal(
+        det_runtime_retry(n->runtime[0], n->order, "o-1", "order/o-1/1/0", &n->error), 0);
+    pass(n, DET_SECOND);
+    assert_int_equal(get_at(n, 1).state, PAID);
+    nodes_close(n);
+}
+
+static struct nodes *expire_overtaken(void (*overtake)(struct nodes *n))
+{
+    struct nodes *n = overtaken_open((struct det_runtime_options){ 0 });
+
+    overtaken.overtake = overtake;
+    pass(n, 30 * DET_MINUTE + DET_SECOND);
+    assert_null(overtaken.overtake);
+    assert_int_equal(n->control.troubles, 0);
+    return n;
+}
+
+static void a_timeout_that_is_overtaken_in_its_visit_fires_once(void **unused)
+{
+    struct nodes *n = expire_overtaken(by_ping);
+
+    (void)unused;
+    assert_int_equal(get_at(n, 1).state, CANCELLED);
+    assert_int_equal(get_at(n, 1).sequence, 2);
+    assert_int_equal(node_counts(n, 0).conflicts, 1);
+    assert_int_equal(node_counts(n, 0).timeouts_fired, 1);
+    nodes_close(n);
+}
+
+static void a_timeout_of_a_visit_that_ended_meanwhile_does_not_fire(void **unused)
+{
+    struct nodes *n = expire_overtaken(by_touch);
+
+    (void)unused;
+    assert_int_equal(get_at(n, 1).state, PENDING);
+    assert_int_equal(get_at(n, 1).sequence, 1);
+    assert_int_equal(node_counts(n, 0).timeouts_fired, 0);
+    pass(n, 30 * DET_MINUTE);
+    assert_int_equal(get_at(n, 0).state, CANCELLED);
+    nodes_close(n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_product_that_is_overtaken_is_taken_once),
+        cmocka_unit_test(a_product_that_nobody_takes_any_more_is_a_dead_letter_once),
+        cmocka_unit_test(a_product_is_not_taken_in_a_visit_that_began_meanwhile),
+        cmocka_unit_test(a_rejection_stands_and_can_be_tried_again),
+        cmocka_unit_test(a_timeout_that_is_overtaken_in_its_visit_fires_once),
+        cmocka_unit_test(a_timeout_of_a_visit_that_ended_meanwhile_does_not_fire),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
