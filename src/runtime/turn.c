@@ -11,6 +11,7 @@
  * tells the observer of what had happened. An event id says what became of the event; what the loop
  * did has happened when it cannot be done again. */
 #include "runtime/turn.h"
+#include "base/assert.h"
 #include "base/unset.h"
 
 /* How often an event is decided again because somebody else moved the instance. */
@@ -124,24 +125,13 @@ static int reject(struct det_turn *turn, int r)
     return det_draft_begin(turn, 0);
 }
 
-/* It is decided anew, and may be taken this time. */
-static void take_back_rejection(struct det_turn *turn)
-{
-    if (!turn->rejected)
-        return;
-    turn->rejected = 0;
-    if (turn->errand) {
-        turn->errand_change = DET_STORE_TAKE;
-        turn->errand->row.is_dead = false;
-    }
-}
-
-/* Fills the draft; what it says no to is not committed. */
+/* Fills the draft; what it says no to is not committed. A rejection has no events and so meets no
+ * conflict: it is not decided anew. */
 static int decide(struct det_turn *turn)
 {
     int r;
 
-    take_back_rejection(turn);
+    det_assert(!turn->rejected);
     r = turn->kind == DET_TURN_START ? 0 : check_conditions(turn);
     if (r < 0)
         return r;
