@@ -103,11 +103,22 @@ static int begin_at_snapshot(struct derivation *derivation, struct det_store_ins
     return 0;
 }
 
+static int go_on(struct derivation *derivation, struct det_store_instance *instance)
+{
+    const struct det_runtime *runtime = derivation->runtime;
+    int r;
+
+    r = runtime->ops->events(
+        runtime->store, instance, derivation->loaded->head.sequence, derive_event, derivation);
+    if (r < 0 && derivation->error.code != r)
+        det_error_set(&derivation->error, r, "its events: %s", det_error_text(r));
+    return r;
+}
+
 static int derive(
     void *context, struct det_store_instance *instance, struct det_store_loaded *loaded)
 {
     struct derivation *derivation = context;
-    const struct det_runtime *runtime = derivation->runtime;
     int r;
 
     derivation->loaded = loaded;
@@ -116,8 +127,7 @@ static int derive(
     if (r == DET_ERR_NOT_FOUND)
         r = begin_at_start(derivation, instance);
     if (r == 0)
-        r = runtime->ops->events(
-            runtime->store, instance, loaded->head.sequence, derive_event, derivation);
+        r = go_on(derivation, instance);
     if (!loaded->head.is_stopped)
         set_reason(derivation, NULL);
     return r;

@@ -137,11 +137,16 @@ static void a_stop_is_derived_too(void **unused)
     (void)unused;
     file_open(&file, false);
     assert_int_equal(send_kind(file.f, "o-1", HALT), 0);
-    damage(&file, "UPDATE instances SET stopped = 0, reason = NULL");
-    assert_int_equal(repair(&file), 0);
-    assert_int_equal(load(&file, &after, NULL), 0);
-    assert_true(after.is_stopped);
-    assert_string_equal(after.reason, "done");
+    /* From the event first, then from a snapshot behind it. */
+    for (int i = 0; i < 2; i++) {
+        damage(&file, "UPDATE instances SET stopped = 0, reason = NULL");
+        assert_int_equal(repair(&file), 0);
+        assert_int_equal(load(&file, &after, NULL), 0);
+        assert_true(after.is_stopped);
+        assert_string_equal(after.reason, "done");
+        assert_int_equal(
+            det_runtime_snapshot(file.f->runtime, file.f->order, "o-1", &file.f->error), 0);
+    }
     file_close(&file);
 }
 
@@ -157,6 +162,11 @@ static void what_cannot_be_proven_is_left_as_it_is(void **unused)
         { "UPDATE instances SET state = 'PENDING';"
           "UPDATE events SET to_state = 'SHIPPED' WHERE event = 'CHARGED'",
           "does not fit the definition" },
+        { "UPDATE instances SET state = 'PENDING'; DELETE FROM events WHERE event = 'JUNK'",
+          "its events: the checksum" },
+        { "UPDATE instances SET state = 'PENDING'; DELETE FROM snapshots;"
+          "UPDATE events SET previous = 0 WHERE sequence = 2",
+          "event 1 is missing" },
         { "UPDATE instances SET state = 'PENDING'; DELETE FROM snapshots; DELETE FROM starts",
           "it has no snapshot, and what it began with is not kept" },
         { "UPDATE instances SET state = 'PENDING'; DELETE FROM snapshots;"
