@@ -4,6 +4,7 @@
 /* keep_test.c - snapshots by hand and by policy, pruning behind them, queries, and dead letters
  * that are tried again. */
 #include "runtime/faulty_test.h"
+#include "runtime/runtime.h"
 
 static int skip_timer(void *context, const struct det_store_timer *row)
 {
@@ -411,7 +412,43 @@ static void only_dead_letters_are_retried(void **state)
     f->control.effect_failures = 99;
     assert_int_equal(retry(f, "order/o-1/1/0"), 0);
     assert_int_equal(retry(f, "order/o-1/1/0"), DET_ERR_NOT_FOUND);
+    /* One that never asked for an effect. */
+    assert_int_equal(start(f, "o-2"), 0);
+    assert_int_equal(
+        det_runtime_retry(f->runtime, f->order, "o-2", "order/o-2/1/0", &f->error),
+        DET_ERR_NOT_FOUND);
     fixture_close(f);
+}
+
+/* The place for the effect is the first one for which the heap has to grow. */
+static void a_retry_without_memory_does_not_happen(void **state)
+{
+    struct det_test_memory memory;
+    struct faulty faulty;
+    struct fixture *f = with_dead_letter(&faulty);
+    const struct det_shard *shard;
+    char id[16];
+
+    (void)state;
+    det_test_memory_init(&memory);
+    fixture_reopen(
+        f, (struct det_runtime_options){
+               .allocator = &memory.allocator, .is_passive = true, .shards = 1 });
+    assert_int_equal(get(f, "o-1").state, CHARGING);
+    shard = &f->runtime->shards[0];
+    for (unsigned i = 2; shard->promised < shard->due.capacity; i++) {
+        snprintf(id, sizeof id, "o-%u", i);
+        assert_int_equal(start(f, id), 0);
+    }
+    memory.fail_at = memory.calls + 1;
+    memory.fail_sticky = true;
+    assert_int_equal(retry(f, "order/o-1/1/0"), DET_ERR_NO_MEMORY);
+    memory.fail_at = 0;
+    assert_int_equal(get(f, "o-1").effects_pending, 0);
+    assert_int_equal(retry(f, "order/o-1/1/0"), 0);
+    assert_int_equal(get(f, "o-1").effects_pending, 1);
+    fixture_close(f);
+    det_test_memory_deinit(&memory);
 }
 
 static void a_retry_that_cannot_be_recorded_does_not_happen(void **state)
@@ -463,6 +500,7 @@ int main(void)
         cmocka_unit_test(a_query_that_makes_no_sense_is_refused),
         cmocka_unit_test(a_dead_letter_is_tried_again_with_the_same_key),
         cmocka_unit_test(only_dead_letters_are_retried),
+        cmocka_unit_test(a_retry_without_memory_does_not_happen),
         cmocka_unit_test(a_retry_that_cannot_be_recorded_does_not_happen),
         cmocka_unit_test(a_retry_in_doubt_is_what_the_store_says),
     };
