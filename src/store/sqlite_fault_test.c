@@ -208,6 +208,8 @@ static void try_send(struct shelf *shelf, struct belief *belief, int number)
     pad->commit.timers = &timer;
     pad->commit.timer_count = 1;
     pad->commit.is_snapshot = number % 3 == 0;
+    /* As in a file that is larger than the cache: what is written to is read first. */
+    (void)sqlite3_db_release_memory(sqlite_store_of(pad->store)->writer.database);
     r = commit(pad);
     believe(belief, r, pad->head.sequence);
     if (r < 0) {
