@@ -335,6 +335,74 @@ static void whichever_memory_sqlite_lacks_nothing_acknowledged_is_lost(void **st
     assert_true(points > 100);
 }
 
+static int open_and_serve(struct shelf *shelf)
+{
+    int r;
+
+    memset(&shelf->error, 0, sizeof shelf->error);
+    r = shelf_open(shelf);
+    shelf_close(shelf);
+    return r;
+}
+
+/* Nobody takes a backup because the machine is out of memory. */
+static void an_opening_for_which_memory_lacks_says_so_and_never_damage(void **state)
+{
+    struct shelf shelf;
+    uint64_t refused = 0;
+    int r;
+
+    (void)state;
+    faulty_shelf(&shelf);
+    assert_int_equal(shelf_open(&shelf), 0);
+    assert_int_equal(shelf_start(&shelf), 0);
+    shelf_close(&shelf);
+    for (uint64_t point = 1;; point += 1 + point % 11) {
+        scarce.calls = 0;
+        scarce.fail_at = point;
+        scarce.has_failed = false;
+        r = open_and_serve(&shelf);
+        scarce.fail_at = 0;
+        if (!scarce.has_failed)
+            break;
+        if (r != 0 && r != DET_ERR_NO_MEMORY)
+            fail_msg("request %d: %s", (int)point, det_error_text(r));
+        assert_true(r == 0 || shelf.error.text[0]);
+        refused += r < 0;
+    }
+    printf("             %d openings refused\n", (int)refused);
+    assert_true(refused > 50);
+    assert_int_equal(open_and_serve(&shelf), 0);
+    shelf_deinit(&shelf);
+}
+
+/* The same for the store's own memory, where something is to be told. */
+static int open_lacking(struct det_test_memory *memory, void *argument)
+{
+    const struct det_store_options options = { .allocator = &memory->allocator };
+    struct shelf *shelf = argument;
+    struct det_store *store;
+    int r;
+
+    r = det_store_open_with(shelf->url, &options, &store, &shelf->error);
+    assert_true(r == DET_ERR_CORRUPT || r == DET_ERR_NO_MEMORY);
+    assert_true(shelf->error.text[0]);
+    return r == DET_ERR_CORRUPT ? 0 : r;
+}
+
+static void what_a_file_lacks_is_told_or_that_there_is_no_memory(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    faulty_shelf(&shelf);
+    assert_int_equal(shelf_open(&shelf), 0);
+    shelf_close(&shelf);
+    shelf_exec(&shelf, "ALTER TABLE jobs DROP COLUMN reason; DROP TABLE deferred");
+    det_test_each_failure(open_lacking, &shelf);
+    shelf_deinit(&shelf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +412,8 @@ int main(void)
         cmocka_unit_test(what_the_log_holds_beyond_the_limit_of_the_file_waits_for_room),
         cmocka_unit_test(whichever_call_of_the_disk_fails_nothing_acknowledged_is_lost),
         cmocka_unit_test(whichever_memory_sqlite_lacks_nothing_acknowledged_is_lost),
+        cmocka_unit_test(an_opening_for_which_memory_lacks_says_so_and_never_damage),
+        cmocka_unit_test(what_a_file_lacks_is_told_or_that_there_is_no_memory),
     };
 
     make_scarce();
