@@ -174,6 +174,7 @@ static void what_cannot_be_proven_is_left_as_it_is(void **unused)
           NULL },
         { "UPDATE instances SET state = 'PENDING'; UPDATE snapshots SET visit = 77",
           "its snapshot: the checksum" },
+        { "UPDATE instances SET hash = x'00'", NULL },
         { "UPDATE instances SET state = 'PENDING', checksum = 1", "not what its checksum is of" },
     };
     struct det_instance after;
@@ -226,6 +227,29 @@ static void without_a_snapshot_it_begins_at_the_start(void **unused)
     file_open(&file, true);
     damage(&file, "UPDATE instances SET visit = 5");
     assert_int_equal(repair(&file), 0);
+    file_close(&file);
+}
+
+static void before_its_first_event_it_is_what_it_began_with(void **unused)
+{
+    struct det_instance after;
+    struct file file;
+    struct fixture *f;
+
+    (void)unused;
+    file_open(&file, true);
+    f = file.f;
+    assert_int_equal(start(f, "o-2"), 0);
+    damage(&file, "UPDATE instances SET state = 'PAID' WHERE id = 'o-2'");
+    assert_int_equal(det_runtime_get(f->runtime, f->order, "o-2", &after, NULL), DET_ERR_CORRUPT);
+    assert_int_equal(det_runtime_repair(f->runtime, f->order, "o-2", &f->error), 0);
+    assert_int_equal(get(f, "o-2").state, PENDING);
+    assert_int_equal(get(f, "o-2").sequence, 0);
+    assert_int_equal(send_kind(f, "o-2", PAY), 0);
+    /* Without a hash there is nothing to prove it by, unless an event has it. */
+    assert_int_equal(start(f, "o-3"), 0);
+    damage(&file, "UPDATE instances SET checksum = 1 WHERE id = 'o-3'");
+    assert_int_equal(det_runtime_repair(f->runtime, f->order, "o-3", &f->error), DET_ERR_CORRUPT);
     file_close(&file);
 }
 
@@ -295,6 +319,7 @@ int main(void)
         cmocka_unit_test(what_could_not_be_repaired_for_want_of_memory_is_later),
         cmocka_unit_test(who_only_reads_is_told_whether_it_could_be),
         cmocka_unit_test(without_a_snapshot_it_begins_at_the_start),
+        cmocka_unit_test(before_its_first_event_it_is_what_it_began_with),
         cmocka_unit_test(without_a_store_that_can_there_is_no_repair),
     };
 
