@@ -390,6 +390,88 @@ static void without_memory_nothing_is_half_done(void **state)
     free(url);
 }
 
+enum alone { ALONE_EFFECT, ALONE_DEFERRED, ALONE_SNAPSHOT, ALONE_COUNT };
+
+/* A commit of nothing else, with all the text that there can be. */
+static int commit_alone(struct pad *pad, enum alone alone)
+{
+    struct pad_event value = { .kind = TEXT };
+    const struct det_store_effect_change effect = {
+        DET_STORE_SET, { .visit = 1, .next = 1000, .data = &pad->data, .event = &value }
+    };
+    const struct det_store_deferred_change deferred = { DET_STORE_SET, { 1, &value } };
+    uint16_t history[DET_HISTORY_MAX] = { 0 };
+
+    memset(value.as.note.text, 'x', 99);
+    begin(pad);
+    pad->commit.effects = &effect;
+    pad->commit.effect_count = alone == ALONE_EFFECT;
+    pad->commit.deferred = &deferred;
+    pad->commit.deferred_count = alone == ALONE_DEFERRED;
+    pad->commit.is_snapshot = alone == ALONE_SNAPSHOT;
+    pad->commit.history = history;
+    pad->commit.history_count = DET_HISTORY_MAX;
+    return commit(pad);
+}
+
+static size_t count_all(struct pad *pad, const char *id)
+{
+    uint64_t data;
+    struct det_store_snapshot snapshot = { .loaded.data = &data };
+    struct found found;
+    int r;
+
+    assert_int_equal(look_up(pad, id, &found), 0);
+    r = pad->store->ops->snapshot(pad->store, pad->instance, &snapshot);
+    assert_true(r == 0 || r == DET_ERR_NOT_FOUND);
+    return found.effect_count + found.deferred_count + (r == 0);
+}
+
+/* With a new store, whose buffers are empty. Whether something was refused. */
+static bool commit_lacking(const char *url, enum alone alone, unsigned lacking)
+{
+    struct det_test_memory memory;
+    const struct det_store_options options = { .allocator = &memory.allocator, .connections = 2 };
+    struct pad pad = { 0 };
+    char id[16];
+    int r;
+
+    det_test_memory_init(&memory);
+    pad.machine = pad_machine(1);
+    pad.store = store_at(url, &options);
+    assert_int_equal(pad.store->ops->serve(pad.store, pad.machine, NULL), 0);
+    snprintf(id, sizeof id, "a%u-%u", alone, lacking);
+    assert_int_equal(start(&pad, id), 0);
+    memory.fail_at = memory.calls + lacking;
+    r = commit_alone(&pad, alone);
+    memory.fail_at = 0;
+    assert_int_equal(r, memory.failed ? DET_ERR_NO_MEMORY : 0);
+    assert_int_equal(count_all(&pad, id), r == 0);
+    if (r < 0)
+        assert_int_equal(commit_alone(&pad, alone), 0);
+    assert_int_equal(count_all(&pad, id), 1);
+    pad.store->ops->release(pad.store, pad.instance);
+    det_store_close(pad.store);
+    det_machine_close(pad.machine);
+    det_test_memory_deinit(&memory);
+    return r < 0;
+}
+
+static void whatever_a_commit_carries_without_memory_it_is_not_done(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL);
+    unsigned refused = 0;
+
+    (void)state;
+    for (unsigned alone = 0; alone < ALONE_COUNT; alone++) {
+        for (unsigned i = 1; commit_lacking(url, (enum alone)alone, i); i++)
+            refused++;
+    }
+    printf("             %u commits refused\n", refused);
+    assert_true(refused >= ALONE_COUNT);
+    free(url);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -405,6 +487,7 @@ int main(void)
         cmocka_unit_test(a_poisoned_commit_fails_alone),
         cmocka_unit_test(damage_is_seen_when_loading),
         cmocka_unit_test(without_memory_nothing_is_half_done),
+        cmocka_unit_test(whatever_a_commit_carries_without_memory_it_is_not_done),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);
