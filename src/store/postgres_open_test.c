@@ -3,12 +3,14 @@
 
 /* postgres_open_test.c - opening a store on PostgreSQL: what is made, what is checked, what is
  * refused, and in which words. */
+/* test: threads */
 #include "store/postgres_test.h"
 
 #include <detent/driver/world.h>
 #include <detent/sim.h>
 
 #include "lib/proxy.h"
+#include "os/os.h"
 
 static void refused(
     const char *url, const struct det_store_options *options, int code, const char *words)
@@ -394,6 +396,85 @@ static void without_memory_no_tables_are_made_by_halves(void **state)
     free(url);
 }
 
+/* Either what is missing is told, or that there is no memory to say it. */
+static void without_memory_nothing_is_called_missing(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL);
+    struct det_store *store = store_at(url, NULL);
+    uint64_t point = 1;
+    int r;
+
+    (void)state;
+    free(sql(store, "DROP TABLE @deferred, @timers, @outbox"));
+    det_store_close(store);
+    do {
+        struct det_test_memory memory;
+        struct det_error error = { 0 };
+
+        det_test_memory_init(&memory);
+        memory.fail_at = point++;
+        r = det_store_open_with(
+            url, &(struct det_store_options){ .allocator = &memory.allocator }, &store, &error);
+        assert_int_equal(r, memory.failed ? DET_ERR_NO_MEMORY : DET_ERR_FOREIGN);
+        assert_true(error.text[0]);
+        det_test_memory_deinit(&memory);
+    } while (r == DET_ERR_NO_MEMORY);
+    assert_true(point > 10);
+    free(url);
+}
+
+static void who_may_not_make_the_tables_is_told(void **state)
+{
+    char *url = det_test_postgres_url(server, NULL), *guest;
+    struct det_store *store = store_at(url, NULL);
+
+    (void)state;
+    free(sql(store, "DROP SCHEMA @ CASCADE; CREATE SCHEMA @"));
+    det_store_close(store);
+    guest = url_of_user(url, "dan", "USAGE ON SCHEMA");
+    refused(guest, NULL, DET_ERR_READ_ONLY, "permission denied for schema");
+    free(guest);
+    free(url);
+}
+
+struct opener {
+    const char *url;
+    struct det_thread *thread;
+    struct det_store *store;
+    struct det_error error;
+};
+
+static void run_opener(void *argument)
+{
+    struct opener *opener = argument;
+
+    (void)det_store_open(opener->url, &opener->store, &opener->error);
+}
+
+static void of_those_who_come_at_once_one_makes_the_tables_and_all_have_them(void **state)
+{
+    struct det_world *world = det_world_real();
+    char *url = det_test_postgres_url(server, NULL);
+    struct opener openers[6] = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        openers[i].url = url;
+        assert_int_equal(
+            det_thread_start(world, "opener", run_opener, &openers[i], &openers[i].thread), 0);
+    }
+    for (int i = 0; i < 6; i++)
+        det_thread_join(world, openers[i].thread);
+    for (int i = 0; i < 6; i++) {
+        if (!openers[i].store)
+            fail_msg("%s", openers[i].error.text);
+        assert_string_equal(openers[i].store->identity, openers[0].store->identity);
+    }
+    for (int i = 0; i < 6; i++)
+        det_store_close(openers[i].store);
+    free(url);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +496,9 @@ int main(void)
         cmocka_unit_test(what_is_open_for_reading_changes_nothing),
         cmocka_unit_test(a_definition_must_have_what_is_used),
         cmocka_unit_test(without_memory_no_tables_are_made_by_halves),
+        cmocka_unit_test(without_memory_nothing_is_called_missing),
+        cmocka_unit_test(who_may_not_make_the_tables_is_told),
+        cmocka_unit_test(of_those_who_come_at_once_one_makes_the_tables_and_all_have_them),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);
