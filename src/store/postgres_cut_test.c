@@ -290,6 +290,37 @@ static void wherever_the_server_is_cut_off_what_is_read_is_true_or_refused(void 
     line_close(&line);
 }
 
+/* There is no connection left, and none to be had. */
+static void without_a_connection_what_is_read_is_refused_until_there_is_one(void **state)
+{
+    struct postgres_store *store;
+    struct line line;
+    det_time timeout;
+
+    (void)state;
+    line_open(&line);
+    store = postgres_store_of(line.pad->store);
+    timeout = store->timeout;
+    for (size_t i = 0; i < sizeof deeds / sizeof deeds[0]; i++) {
+        int r;
+
+        (void)measure(&line, &deeds[i]);
+        store->timeout = 40 * DET_MILLISECOND;
+        det_test_proxy_cut(line.proxy, 0);
+        for (int k = 0; k < 2; k++) {
+            r = deeds[i].run(line.pad, &line.said);
+            if (r != DET_ERR_IO && r != DET_ERR_TIMEOUT)
+                fail_msg("%s, cut off: %s", deeds[i].name, det_error_text(r));
+        }
+        det_test_proxy_cut(line.proxy, UINT64_MAX);
+        store->timeout = timeout;
+        det_buffer_clear(&line.said);
+        assert_int_equal(deeds[i].run(line.pad, &line.said), 0);
+        assert_true(is_true(&line));
+    }
+    line_close(&line);
+}
+
 static void wherever_the_server_is_cut_off_an_opening_says_so(void **state)
 {
     const struct det_store_options options = { .timeout = 60 * DET_MILLISECOND };
@@ -321,6 +352,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wherever_the_server_is_cut_off_what_is_read_is_true_or_refused),
+        cmocka_unit_test(without_a_connection_what_is_read_is_refused_until_there_is_one),
         cmocka_unit_test(wherever_the_server_is_cut_off_an_opening_says_so),
     };
 
