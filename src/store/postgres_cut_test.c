@@ -348,12 +348,37 @@ static void wherever_the_server_is_cut_off_an_opening_says_so(void **state)
     line_close(&line);
 }
 
+static void whichever_question_is_not_answered_an_opening_ends_in_time(void **state)
+{
+    static const char *const words[] = { "string_to_array", "identity, schema", "format_type",
+                                         "has_table_privilege" };
+    const struct det_store_options options = { .timeout = 100 * DET_MILLISECOND };
+    struct det_store *store;
+    struct line line;
+
+    (void)state;
+    line_open(&line);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        struct det_error error = { 0 };
+
+        det_test_proxy_mute(line.proxy, words[i]);
+        if (det_store_open_with(line.through, &options, &store, &error) != DET_ERR_TIMEOUT)
+            fail_msg("%s: %s", words[i], error.text);
+        assert_true(det_test_proxy_was_mute(line.proxy));
+        assert_true(error.text[0]);
+        det_test_proxy_mute(line.proxy, NULL);
+        det_store_close(store_at(line.through, NULL));
+    }
+    line_close(&line);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wherever_the_server_is_cut_off_what_is_read_is_true_or_refused),
         cmocka_unit_test(without_a_connection_what_is_read_is_refused_until_there_is_one),
         cmocka_unit_test(wherever_the_server_is_cut_off_an_opening_says_so),
+        cmocka_unit_test(whichever_question_is_not_answered_an_opening_ends_in_time),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);
