@@ -4,6 +4,8 @@
 /* group_sim_test.c - group commit in the order of many seeds. */
 #include "store/group_cases.h"
 
+#include <detent/driver/world.h>
+
 #include "os/sim/seeds_cases.h"
 
 static void whatever_the_order_each_is_written_once(void **state)
@@ -150,6 +152,63 @@ static void without_memory_a_call_is_refused_and_the_others_go_on(void **state)
     det_test_each_failure(send_without_memory, sim);
     det_sim_close(sim);
 }
+
+static int refuse_condition(struct det_world *world, struct det_condition **ret)
+{
+    (void)world;
+    (void)ret;
+    return DET_ERR_LIMIT;
+}
+
+/* Three calls, of which the first one stands at the gate. How many were refused. */
+static unsigned send_three(struct desk *desk, struct det_sim *sim)
+{
+    struct scarce scarce[3] = { { desk, 0 }, { desk, 0 }, { desk, 0 } };
+    struct det_thread *threads[3];
+    unsigned refused = 0;
+
+    desk->is_open = false;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(
+            det_thread_start(desk->world, "sender", send_scarce, &scarce[i], &threads[i]), 0);
+    assert_int_equal(det_sim_advance(sim, DET_SECOND), 0);
+    open_gate(desk);
+    for (int i = 0; i < 3; i++) {
+        det_thread_join(desk->world, threads[i]);
+        assert_true(scarce[i].result == 0 || scarce[i].result == DET_ERR_NO_MEMORY);
+        refused += scarce[i].result < 0;
+    }
+    return refused;
+}
+
+static void without_anything_to_sleep_on_a_call_is_refused_and_the_others_go_on(void **state)
+{
+    struct desk desk = { .writers = 1, .is_gated = true };
+    const struct det_world_ops *before;
+    struct det_world_ops ops;
+    struct det_sim *sim;
+
+    (void)state;
+    assert_int_equal(det_sim_open(NULL, &sim, NULL), 0);
+    desk.world = det_sim_world(sim);
+    assert_int_equal(det_mutex_open(desk.world, &desk.mutex), 0);
+    assert_int_equal(det_condition_open(desk.world, &desk.gate), 0);
+    assert_int_equal(desk_open(&desk, NULL), 0);
+    before = desk.world->ops;
+    ops = *before;
+    ops.condition_open = refuse_condition;
+    desk.world->ops = &ops;
+    assert_int_equal(send_three(&desk, sim), 2);
+    assert_int_equal(atomic_load(&desk.written), 1);
+    desk.world->ops = before;
+    assert_int_equal(send_three(&desk, sim), 0);
+    assert_int_equal(atomic_load(&desk.written), 4);
+    det_group_close(desk.group);
+    det_condition_close(desk.world, desk.gate);
+    det_mutex_close(desk.world, desk.mutex);
+    det_sim_close(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +216,7 @@ int main(void)
         cmocka_unit_test(who_comes_while_a_batch_is_written_is_in_the_next_and_shares_its_error),
         cmocka_unit_test(a_call_that_nobody_will_ever_serve_ends_when_the_simulation_does),
         cmocka_unit_test(without_memory_a_call_is_refused_and_the_others_go_on),
+        cmocka_unit_test(without_anything_to_sleep_on_a_call_is_refused_and_the_others_go_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
