@@ -260,10 +260,12 @@ static void two_records_of_one_name_must_be_the_same(void **state)
     const struct det_field dashed = { .name = "in-cents", .kind = DET_KIND_UNSIGNED, .size = 8 };
     const struct det_record a = record_of("money", &cents), b_same = record_of("money", &cents);
     const struct det_record b_other = record_of("money", &euros), odd = record_of("odd", &dashed);
-    const struct det_record *seconds[] = { &b_same, &b_other, &odd };
+    const struct det_record later = { "money", 2, 8, &cents, 1 },
+                            empty = { "money", 1, 8, NULL, 0 };
+    const struct det_record *seconds[] = { &b_same, &b_other, &later, &empty, &odd };
 
     (void)state;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 5; i++) {
         struct det_machine_builder *b = open_small();
         struct det_machine *machine;
 
@@ -271,7 +273,7 @@ static void two_records_of_one_name_must_be_the_same(void **state)
         EVENT(b, "give", .payload = seconds[i]);
         STAY(b, "a", DET_LIST("go", "pay", "give"));
         if (i > 0) {
-            check_unsupported(b, i == 1 ? "money" : "in");
+            check_unsupported(b, i < 4 ? "money" : "in");
             continue;
         }
         machine = build(b);
@@ -283,7 +285,15 @@ static void two_records_of_one_name_must_be_the_same(void **state)
 static void enums_of_one_name_must_be_the_same_and_begin_with_0(void **state)
 {
     static const struct det_enum_value values[] = { { "red", 7 }, { "green", 0 }, { "end", 3 } };
-    static const struct det_enum colour = { "colour", values, 3 }, other = { "colour", values, 2 };
+    static const struct det_enum_value same[] = { { "red", 7 }, { "green", 0 }, { "end", 3 } };
+    static const struct det_enum_value name[] = { { "red", 7 }, { "grey", 0 }, { "end", 3 } };
+    static const struct det_enum_value number[] = { { "red", 7 }, { "green", 0 }, { "end", 4 } };
+    static const struct det_enum colour = { "colour", values, 3 };
+    static const struct det_enum others[] = { { "colour", values, 3 },
+                                              { "colour", same, 3 },
+                                              { "colour", values, 2 },
+                                              { "colour", name, 3 },
+                                              { "colour", number, 3 } };
     struct det_field fields[2] = {
         { .name = "top", .kind = DET_KIND_ENUM, .size = 4, .enumeration = { &colour, NULL } },
         { .name = "low", .kind = DET_KIND_ENUM, .size = 4, .offset = 4 },
@@ -291,15 +301,15 @@ static void enums_of_one_name_must_be_the_same_and_begin_with_0(void **state)
     const struct det_record record = { "paint", 1, 8, fields, 2 };
 
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         struct det_machine_builder *b = open_small();
         struct det_machine *machine;
         char *text;
 
-        fields[1].enumeration.enumeration = i == 0 ? &colour : &other;
+        fields[1].enumeration.enumeration = &others[i];
         EVENT(b, "mix", .payload = &record);
         STAY(b, "a", DET_LIST("go", "mix"));
-        if (i == 1) {
+        if (i > 1) {
             check_unsupported(b, "colour");
             continue;
         }
@@ -424,6 +434,77 @@ static void states_that_answer_alike_share_a_row(void **state)
     det_machine_close(machine);
 }
 
+/* In each state `go` keeps fields and sets a timeout; the last one does it as `odd` says. */
+enum odd { ODD_NOTHING, ODD_SPAN, ODD_EVENT, ODD_FILL, ODD_KEEPS, ODD_NAME, ODD_COUNT };
+
+static struct det_machine *build_alike(enum odd odd)
+{
+    static const struct det_field fields[] = {
+        { .name = "cents", .kind = DET_KIND_UNSIGNED, .size = 8 },
+        { .name = "euros", .kind = DET_KIND_UNSIGNED, .size = 8, .offset = 8 },
+    };
+    static const struct det_record money = { "money", 1, 16, fields, 2 };
+    struct det_machine_builder *b = open_builder("alike", NULL);
+
+    det_machine_builder_data(b, &money);
+    EVENT(b, "go", .payload = &money);
+    EVENT(b, "late");
+    EVENT(b, "later");
+    det_machine_builder_fill(b, "since", NULL);
+    for (int i = 0; i < 3; i++) {
+        char name[] = { (char)('a' + i), '\0' };
+        enum odd here = i == 2 ? odd : ODD_NOTHING;
+
+        STATE(b, name, .flags = i == 0 ? DET_STATE_INITIAL : 0);
+        ON(b, name, "go", "a",
+           .keeps = here == ODD_KEEPS  ? DET_LIST("cents", "euros")
+                    : here == ODD_NAME ? DET_LIST("euros")
+                                       : DET_LIST("cents"),
+           .within = { here == ODD_SPAN ? DET_HOUR : DET_MINUTE,
+                       here == ODD_EVENT ? "later" : "late", here == ODD_FILL ? NULL : "since" });
+        ON(b, name, "late", "b");
+        ON(b, name, "later", "c");
+    }
+    return build(b);
+}
+
+static void only_states_that_answer_alike_share_a_row(void **state)
+{
+    (void)state;
+    for (int odd = ODD_NOTHING; odd < ODD_COUNT; odd++) {
+        struct det_machine *machine = build_alike((enum odd)odd);
+        char *text = write_text(machine);
+        bool is_shared = strstr(text, "ON(ANY(A, B, C), GO,") != NULL;
+
+        if (is_shared != (odd == ODD_NOTHING))
+            fail_msg("%d: %s", odd, text);
+        check_text(machine, text);
+        free(text);
+        det_machine_close(machine);
+    }
+}
+
+/* Nothing that counts produces the internal event, or enters the state. */
+static void what_only_an_overridden_row_does_is_written_too(void **state)
+{
+    struct det_machine_builder *b = open_small();
+    struct det_machine *machine;
+    char *text;
+
+    (void)state;
+    EVENT(b, "tick", .is_internal = true);
+    STATE(b, "b");
+    ON(b, "a", "go", "b", .within = { DET_SECOND, "tick", NULL });
+    OVERRIDE(b, "a", "go", "a");
+    ON(b, "b", "tick", "a");
+    machine = build(b);
+    text = write_text(machine);
+    assert_non_null(strstr(text, "WITHIN(SECONDS(1), TICK)"));
+    check_text(machine, text);
+    free(text);
+    det_machine_close(machine);
+}
+
 static int write_once(struct det_test_memory *memory, void *argument)
 {
     struct det_buffer text;
@@ -483,6 +564,8 @@ int main(void)
         cmocka_unit_test(times_and_texts_are_exact),
         cmocka_unit_test(what_is_too_large_for_a_reader_is_refused),
         cmocka_unit_test(states_that_answer_alike_share_a_row),
+        cmocka_unit_test(only_states_that_answer_alike_share_a_row),
+        cmocka_unit_test(what_only_an_overridden_row_does_is_written_too),
         cmocka_unit_test(without_memory_nothing_is_written),
         cmocka_unit_test(a_short_buffer_gets_the_beginning),
     };
