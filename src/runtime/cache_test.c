@@ -198,6 +198,31 @@ static void a_timer_that_is_tried_again_remembers_how_often(void **unused)
     fixture_close(f);
 }
 
+static void a_named_timer_that_is_tried_again_remembers_how_often(void **unused)
+{
+    struct faulty faulty;
+    struct fixture *f = small_open(
+        &faulty, 2,
+        (struct det_effect_policy){ .backoff_first = DET_SECOND, .jitter_percent = UINT32_MAX });
+
+    (void)unused;
+    start_many(f, 0, 1);
+    assert_int_equal(send_kind(f, "o-0", PAY), 0);
+    settle(f);
+    assert_int_equal(send_kind(f, "o-0", SHIP), 0);
+    faulty_set(&faulty, FAULT_BEFORE, DET_ERR_NO_SPACE, 0);
+    advance(f, DET_HOUR);
+    for (unsigned i = 1; i <= 3; i++) {
+        assert_int_equal(f->control.trouble_counts[DET_TROUBLE_TIMEOUT_REJECTED], i);
+        assert_int_equal(f->control.trouble.attempt, i);
+        start_many(f, 10 * i, 5);
+        faulty_set(&faulty, i < 3 ? FAULT_BEFORE : FAULT_NONE, DET_ERR_NO_SPACE, 0);
+        advance(f, (1 << (i - 1)) * DET_SECOND);
+    }
+    assert_int_equal(counts(f).timeouts_fired, 1);
+    fixture_close(f);
+}
+
 static void deferred_events_and_dead_letters_come_back(void **unused)
 {
     struct faulty faulty;
@@ -295,6 +320,7 @@ int main(void)
         cmocka_unit_test(effects_that_wait_go_on_at_their_time),
         cmocka_unit_test(an_instance_whose_effect_runs_stays),
         cmocka_unit_test(a_timer_that_is_tried_again_remembers_how_often),
+        cmocka_unit_test(a_named_timer_that_is_tried_again_remembers_how_often),
         cmocka_unit_test(deferred_events_and_dead_letters_come_back),
         cmocka_unit_test(nobody_can_tell_by_what_happens),
     };

@@ -204,6 +204,45 @@ static void who_sends_to_a_locked_instance_waits_as_long_as_its_options_say(void
     nodes_close(n);
 }
 
+/* The store of node 1: when it looks who has the lock, that is given up. */
+struct given_up {
+    const struct det_store_ops *inner;
+    struct det_store_ops ops;
+    struct det_lock *lock;
+};
+static struct given_up given_up;
+
+static int given_up_lock(
+    struct det_store *store, const struct det_machine *machine,
+    const struct det_store_lease_change *change, struct det_store_lease *ret)
+{
+    if (change->verb == DET_LEASE_LOOK) {
+        det_lock_close(given_up.lock);
+        given_up.lock = NULL;
+    }
+    return given_up.inner->lock(store, machine, change, ret);
+}
+
+static void a_lock_that_is_given_up_before_anybody_waits_for_it_costs_no_time(void **unused)
+{
+    struct nodes *n = nodes_open(1, (struct det_runtime_options){ 0 });
+    det_time began = now_of(n);
+
+    (void)unused;
+    n->store[1] = det_shared_node(n->shared);
+    given_up = (struct given_up){ n->store[1]->ops, *n->store[1]->ops, NULL };
+    given_up.ops.lock = given_up_lock;
+    n->store[1]->ops = &given_up.ops;
+    node_open_on(n, 1);
+    assert_int_equal(node_start(n, 0, "o-1"), 0);
+    given_up.lock = node_lock(n, 0, "o-1", NULL);
+    assert_int_equal(node_send(n, 1, "o-1", PING), 0);
+    assert_null(given_up.lock);
+    assert_int_equal(n->sent.sequence, 1);
+    assert_int_equal(now_of(n), began);
+    nodes_close(n);
+}
+
 /* Hole 9: upstream the lease is looked at after it was had, not when the event is appended. */
 static void hole_9_a_zombie_cannot_write_under_an_old_fence(void **unused)
 {
@@ -394,6 +433,7 @@ int main(void)
         cmocka_unit_test(item_64_who_waits_in_vain_is_told_by_whom),
         cmocka_unit_test(item_69_under_a_lock_nobody_else_comes_in_between),
         cmocka_unit_test(who_sends_to_a_locked_instance_waits_as_long_as_its_options_say),
+        cmocka_unit_test(a_lock_that_is_given_up_before_anybody_waits_for_it_costs_no_time),
         cmocka_unit_test(hole_9_a_zombie_cannot_write_under_an_old_fence),
         cmocka_unit_test(hole_9_the_store_checks_the_fence_inside_the_commit),
         cmocka_unit_test(hole_10_who_gets_the_lock_sees_what_the_one_before_has_done),
