@@ -180,6 +180,54 @@ static void a_rejection_stands_and_can_be_tried_again(void **unused)
     nodes_close(n);
 }
 
+/* The effect takes longer than anybody waits for it. */
+static void be_slow(void *context)
+{
+    struct nodes *n = context;
+
+    n->control.in_effect = NULL;
+    wait_in(det_sim_world(n->sim), 12 * DET_MINUTE);
+}
+
+/* While node 0 decides, its effect ends. Then it is thought dead: node 1 has the effect, does it
+ * once more, and moves the instance. */
+static void be_thought_dead(void *context)
+{
+    struct nodes *n = context;
+
+    n->control.in_guard = NULL;
+    pass(n, 2 * DET_MINUTE);
+    det_shared_pause(n->store[0], true);
+    pass(n, DET_MINUTE);
+    det_shared_pause(n->store[0], false);
+    assert_int_equal(n->control.effects, 2);
+    by_ping(n);
+    n->control.effect_result = DET_DONE;
+}
+
+static void an_effect_whose_end_waits_and_is_another_nodes_by_then_is_left_to_that(void **unused)
+{
+    struct nodes *n = overtaken_open((struct det_runtime_options){ 0 });
+
+    (void)unused;
+    n->control.in_effect = be_slow;
+    n->control.context = n;
+    assert_int_equal(node_send(n, 0, "o-1", PAY), 0);
+    pass(n, 11 * DET_MINUTE);
+    assert_int_equal(get_at(n, 0).state, PENDING);
+    n->control.in_guard = be_thought_dead;
+    assert_int_equal(node_send(n, 0, "o-1", PAY), 0);
+    assert_int_equal(n->sent.sequence, 4);
+    pass(n, DET_MINUTE);
+    assert_int_equal(get_at(n, 1).state, CHARGING);
+    assert_int_equal(get_at(n, 0).effects_pending, 0);
+    assert_int_equal(n->control.effects, 3);
+    assert_int_equal(node_counts(n, 0).effects_dead, 0);
+    assert_int_equal(node_counts(n, 1).effects_dead, 1);
+    assert_int_equal(n->control.trouble_counts[DET_TROUBLE_PRODUCT_REJECTED], 1);
+    nodes_close(n);
+}
+
 static struct nodes *expire_overtaken(void (*overtake)(struct nodes *n))
 {
     struct nodes *n = overtaken_open((struct det_runtime_options){ 0 });
@@ -223,6 +271,7 @@ int main(void)
         cmocka_unit_test(a_product_that_nobody_takes_any_more_is_a_dead_letter_once),
         cmocka_unit_test(a_product_is_not_taken_in_a_visit_that_began_meanwhile),
         cmocka_unit_test(a_rejection_stands_and_can_be_tried_again),
+        cmocka_unit_test(an_effect_whose_end_waits_and_is_another_nodes_by_then_is_left_to_that),
         cmocka_unit_test(a_timeout_that_is_overtaken_in_its_visit_fires_once),
         cmocka_unit_test(a_timeout_of_a_visit_that_ended_meanwhile_does_not_fire),
     };
