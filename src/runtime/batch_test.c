@@ -218,6 +218,48 @@ static void observers_hear_of_each_turn_of_a_batch(void **unused)
     fixture_close(f);
 }
 
+/* The first one to expire is in the batch already when the next one's hook sends to it. */
+static char first_expired[16];
+
+static int send_to_first(const struct det_move *move, const void *data, const void *event)
+{
+    struct order_control *control = move->user;
+
+    (void)data;
+    assert_non_null(event);
+    if (!first_expired[0])
+        snprintf(first_expired, sizeof first_expired, "%s", move->instance);
+    else if (++control->hooks == 1)
+        assert_int_equal(send_kind(control->context, first_expired, JUNK), 0);
+    return 0;
+}
+
+static void send_within(struct fixture *f, struct faulty *faulty)
+{
+    (void)faulty;
+    first_expired[0] = 0;
+    assert_int_equal(det_machine_bind_hook(f->order, "leave", send_to_first), 0);
+    f->control.context = f;
+    start_many(f, 20);
+    advance(f, 30 * DET_MINUTE);
+    assert_int_equal(f->control.hooks, 19);
+    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_TIMEOUT_REJECTED], 0);
+    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_EVENT_DEAD], 1);
+    for (unsigned i = 0; i < 20; i++) {
+        struct det_instance at = get(f, name_of(i));
+
+        assert_int_equal(at.state, CANCELLED);
+        assert_int_equal(at.sequence, strcmp(name_of(i), first_expired) == 0 ? 2 : 1);
+    }
+    assert_int_equal(counts(f).timeouts_fired, 20);
+}
+
+static void a_hook_in_a_batch_may_send_to_another_one_of_it(void **unused)
+{
+    (void)unused;
+    in_slow_store(send_within);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +269,7 @@ int main(void)
         cmocka_unit_test(effects_that_end_together_share_commits),
         cmocka_unit_test(a_named_timer_fires_in_a_batch_with_its_payload),
         cmocka_unit_test(observers_hear_of_each_turn_of_a_batch),
+        cmocka_unit_test(a_hook_in_a_batch_may_send_to_another_one_of_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
