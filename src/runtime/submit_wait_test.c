@@ -178,6 +178,43 @@ static void a_submission_behind_others_of_the_same_sender_is_not_late(void **unu
     free(notes);
 }
 
+/* An effect that is still under way when the runtime is closed. */
+struct late_effect {
+    struct note note;
+    struct fixture *f;
+    int result;
+};
+
+static void submit_late(void *context)
+{
+    struct late_effect *late = context;
+
+    wait_in(det_sim_world(late->f->sim), DET_SECOND);
+    late->note.send = (struct det_send){
+        .machine = late->f->order, .instance = "o-1", .event = &late->note.event, .done = done
+    };
+    late->result = det_runtime_submit(late->f->runtime, &late->note.send);
+}
+
+static void the_first_submission_of_a_runtime_that_closes_is_refused(void **unused)
+{
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct late_effect late = { .f = f, .note = { .event.kind = PING, .sim = f->sim } };
+
+    (void)unused;
+    f->control.in_effect = submit_late;
+    f->control.context = &late;
+    assert_int_equal(start(f, "o-1"), 0);
+    assert_int_equal(send_kind(f, "o-1", PAY), 0);
+    advance(f, DET_MILLISECOND);
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    assert_int_equal(f->control.effects, 1);
+    assert_int_equal(late.result, DET_ERR_CLOSED);
+    assert_int_equal(late.note.done, 0);
+    fixture_close(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +222,7 @@ int main(void)
         cmocka_unit_test(neither_does_it_in_memory),
         cmocka_unit_test(a_submission_has_its_deadline_also_while_others_are_carried_out),
         cmocka_unit_test(a_submission_behind_others_of_the_same_sender_is_not_late),
+        cmocka_unit_test(the_first_submission_of_a_runtime_that_closes_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
