@@ -403,6 +403,44 @@ static void what_a_file_lacks_is_told_or_that_there_is_no_memory(void **state)
     shelf_deinit(&shelf);
 }
 
+/* A checkpoint for which there was no memory is made up for by the next commit. */
+static void a_checkpoint_that_lacks_memory_fails_no_commit_and_is_made_later(void **state)
+{
+    struct shelf shelf;
+    struct pad *pad = &shelf.pad;
+    struct sqlite_store *store;
+    unsigned put_off = 0;
+
+    (void)state;
+    faulty_shelf(&shelf);
+    snprintf(shelf.url, sizeof shelf.url, "sqlite:%s?vfs=faulty&checkpoint_pages=1", shelf.path);
+    assert_int_equal(shelf_open(&shelf), 0);
+    assert_int_equal(shelf_start(&shelf), 0);
+    assert_int_equal(send(pad, BARE, NULL), 0);
+    store = sqlite_store_of(pad->store);
+    for (uint64_t point = 1;; point++) {
+        struct det_store_head before = pad->head;
+        int r;
+
+        scarce.calls = 0;
+        scarce.has_failed = false;
+        scarce.fail_at = point;
+        r = send(pad, BARE, NULL);
+        scarce.fail_at = 0;
+        if (r == 0 && !scarce.has_failed)
+            break;
+        assert_true(r == 0 || r == DET_ERR_NO_MEMORY);
+        put_off += r == 0 && atomic_load(&store->checkpoint_wanted);
+        if (r < 0)
+            pad->head = before;
+        assert_int_equal(send(pad, BARE, NULL), 0);
+        assert_false(atomic_load(&store->checkpoint_wanted));
+    }
+    assert_true(put_off > 0);
+    assert_int_equal(shelf_check(&shelf)->count, 0);
+    shelf_deinit(&shelf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -412,6 +450,7 @@ int main(void)
         cmocka_unit_test(what_the_log_holds_beyond_the_limit_of_the_file_waits_for_room),
         cmocka_unit_test(whichever_call_of_the_disk_fails_nothing_acknowledged_is_lost),
         cmocka_unit_test(whichever_memory_sqlite_lacks_nothing_acknowledged_is_lost),
+        cmocka_unit_test(a_checkpoint_that_lacks_memory_fails_no_commit_and_is_made_later),
         cmocka_unit_test(an_opening_for_which_memory_lacks_says_so_and_never_damage),
         cmocka_unit_test(what_a_file_lacks_is_told_or_that_there_is_no_memory),
     };
