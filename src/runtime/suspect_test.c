@@ -87,7 +87,7 @@ static void a_dead_one_that_is_retried_begins_anew(void **unused)
         next_process(f, &faulty);
         advance(f, DET_SECOND);
     }
-    snprintf(key, sizeof key, "%s", effects(f, "o-1")->key);
+    snprintf(key, sizeof key, "%.303s", effects(f, "o-1")->key);
     f->control.in_effect = NULL;
     assert_int_equal(det_runtime_retry(f->runtime, f->order, "o-1", key, &f->error), 0);
     settle(f);
