@@ -102,7 +102,7 @@ def main():
     # One after the other, each in its time.
     for count in range(1, submitted + 1):
         wait_until(lambda: len(ended()) >= count, f"{count} have run")
-    for option in "--wait", "--replace", "--drop":
+    for option in "--replace", "--drop":
         said = ask("submit", "batch", option, "--", "true").stderr
         if "is durable" not in said or option not in said:
             sys.exit(f"{option} is not refused by name: {said}")
