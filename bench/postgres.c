@@ -5,9 +5,9 @@
  * statement that takes them as arrays.
  *
  * The server is a cluster of this bench's own, with fsync, reached by a socket. The limit writes in
- * batches of so many as ours has senders, on one connection; so does ours, where the senders are
- * submitted sends and one thread carries them out. Beside DBOS each has as many under way as it is
- * fastest with. */
+ * batches of so many as ours has senders, on one connection. Ours has submitted sends, which two
+ * threads carry out as they do by default, so that one half is made while the other is on its way
+ * to the disk. Beside DBOS each has as many under way as it is fastest with. */
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,8 @@
  *
  *     verb (loop) --> ask --pool--> the store, which may take its time --loop--> answer
  *                      ^                                                    |
- *                      +---- who waits for the end of a job: a while later -+
+ *                      +---- a while later: who waits for the end of a job, +
+ *                            or for the start of one that is to be cancelled
  *
  * A job may run in another detent, so its end is looked for in the store.
  *
@@ -22,6 +23,9 @@
 #include "task/durable.h"
 
 #define LOOK_EVERY (200 * DET_MILLISECOND)
+/* For a job that was claimed and is about to be started: how soon, how often. */
+#define LOOK_SOON (20 * DET_MILLISECOND)
+#define LOOKS     50
 
 struct ask {
     struct det_job job;
@@ -39,7 +43,7 @@ struct ask {
     bool is_resting; /* until the timer runs; else it is the pool's, or on its way back */
     struct det_timer timer;
     enum det_job_state state;
-    uint32_t attempts;
+    uint32_t attempts, looks;
     char reason[DET_REASON_MAX + 1];
 };
 
@@ -163,6 +167,18 @@ static void rested(void *argument)
     det_pool_submit(ask->up->asks, &ask->job);
 }
 
+/* False: there is no time left to rest. */
+static bool rest(struct ask *ask, det_time span)
+{
+    struct det_loop *loop = ask->up->loop;
+
+    ask->timer = (struct det_timer){ .run = rested, .argument = ask };
+    ask->is_resting = ask->up->state < UP_STOPPING &&
+                      det_loop_timer_set(loop, &ask->timer, det_loop_now(loop) + span) >= 0;
+    ask->job.is_dropped = !ask->is_resting;
+    return ask->is_resting;
+}
+
 /* True: it goes on, and is to be kept. A store that cannot be reached now is asked again. */
 static bool goes_on(struct ask *ask)
 {
@@ -178,16 +194,17 @@ static bool goes_on(struct ask *ask)
     ask->is_submitted = true;
     if (!ask->call)
         return false;
-    ask->is_resting = true;
-    ask->timer = (struct det_timer){ .run = rested, .argument = ask };
-    if (ask->up->state >= UP_STOPPING ||
-        det_loop_timer_set(ask->up->loop, &ask->timer, det_loop_now(ask->up->loop) + LOOK_EVERY) <
-            0) {
-        ask->is_resting = false;
-        ask->job.is_dropped = true;
+    return rest(ask, LOOK_EVERY);
+}
+
+/* True: it was claimed and is not started yet, or has just ended, and is looked for again. */
+static bool looks_again(struct ask *ask)
+{
+    if (!ask->running[0] || ask->result != DET_ERR_NOT_FOUND || !ask->call || ask->looks == LOOKS)
         return false;
-    }
-    return true;
+    ask->looks++;
+    ask->running[0] = '\0';
+    return rest(ask, LOOK_SOON);
 }
 
 static void answer(struct ask *ask)
@@ -219,7 +236,7 @@ static void done(void *argument)
     struct ask *ask = argument;
 
     stop_running(ask);
-    if (goes_on(ask))
+    if (goes_on(ask) || looks_again(ask))
         return;
     if (ask->call)
         answer(ask);

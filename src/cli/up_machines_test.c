@@ -257,6 +257,24 @@ static void jobs_are_taken_and_changed(void **state)
     free(printed);
 }
 
+/* Whether it waits, or was claimed and is about to be started, or runs. */
+static void a_job_is_cancelled_wherever_it_is(void **state)
+{
+#define BOTH(name) "submit", JOB(name, "\"sleep\", \"60\""), "job", CHANGE("cancel", name)
+    static const char *const lines[] = {
+        BOTH("a"), BOTH("b"), BOTH("c"), BOTH("d"), BOTH("e"), BOTH("f"),
+        BOTH("g"), BOTH("h"), BOTH("i"), BOTH("j"), BOTH("k"), BOTH("l"),
+        BOTH("m"), BOTH("n"), BOTH("o"), BOTH("p"), STOP,      NULL,
+    };
+#undef BOTH
+    struct client client;
+    char *printed = run_asked(*state, SLOT, &client, lines);
+
+    if (strstr(client.answers, det_error_text(DET_ERR_NOT_FOUND)))
+        fail_msg("one was not found: %s", client.answers);
+    free(printed);
+}
+
 static void who_serves_nothing_says_so(void **state)
 {
     static const char *const lines[] = { "machines", "{}", "start", ("{" O1 "}"),
@@ -339,9 +357,10 @@ static void without_memory_it_comes_to_its_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_asked_is_done_and_told), TEST(an_effect_is_tried_until_it_answers),
-        TEST(jobs_are_taken_and_changed),     TEST(who_serves_nothing_says_so),
-        TEST(what_cannot_be_served_is_told),  TEST(without_memory_it_comes_to_its_end),
+        TEST(what_is_asked_is_done_and_told),     TEST(an_effect_is_tried_until_it_answers),
+        TEST(jobs_are_taken_and_changed),         TEST(a_job_is_cancelled_wherever_it_is),
+        TEST(who_serves_nothing_says_so),         TEST(what_cannot_be_served_is_told),
+        TEST(without_memory_it_comes_to_its_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
