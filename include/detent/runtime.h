@@ -147,7 +147,9 @@ struct det_runtime_options {
     uint32_t writers;
     /* Nothing happens by itself, and so no effect needs to be bound: they and the timers are for a
      * runtime that acts, but for timers that are due when something is sent to their instance: they
-     * go first. No thread, no `loop`; settling is immediate. For tools that send a single event. */
+     * go first, and are over when they are not taken; but one that asks for a function that nobody
+     * bound here is left. No thread, no `loop`; settling is immediate. For tools that send a single
+     * event. */
     bool is_passive;
     struct det_effect_policy effects;
     /* The policy of one effect, an index of the machine's; what is zero in it is taken from
