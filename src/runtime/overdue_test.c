@@ -104,6 +104,35 @@ static void it_goes_before_a_stop_by_hand_too(void **state)
     in_every_store(stops);
 }
 
+static void done(struct det_send *send)
+{
+    *(int *)send->user += 1;
+}
+
+static void submits(struct fixture *f)
+{
+    struct order_event ping = { .kind = PING };
+    int told = 0;
+    struct det_send send = {
+        .machine = f->order, .instance = "o-1", .event = &ping, .done = done, .user = &told
+    };
+
+    charging(f);
+    advance(f, DET_HOUR);
+    assert_int_equal(det_runtime_submit(f->runtime, &send), 0);
+    settle(f);
+    assert_int_equal(told, 1);
+    assert_int_equal(send.result, 0);
+    assert_int_equal(send.sent.sequence, 3);
+    assert_int_equal(events_after(f, "o-1", 0)->rows[1].event, LATE);
+}
+
+static void it_goes_before_what_is_submitted_too(void **state)
+{
+    (void)state;
+    in_every_store(submits);
+}
+
 static void with_its_payload(struct fixture *f)
 {
     const struct recorded *events;
@@ -324,6 +353,7 @@ int main(void)
         cmocka_unit_test(a_timer_that_is_due_goes_before_what_is_sent),
         cmocka_unit_test(a_timer_that_is_not_due_waits),
         cmocka_unit_test(it_goes_before_a_stop_by_hand_too),
+        cmocka_unit_test(it_goes_before_what_is_submitted_too),
         cmocka_unit_test(a_named_timer_with_its_payload_goes_first_too),
         cmocka_unit_test(two_that_are_due_go_in_their_order),
         cmocka_unit_test(one_that_is_not_taken_is_over_and_those_behind_it_go),
