@@ -147,7 +147,9 @@ struct det_runtime_options {
     uint32_t writers;
     /* Nothing happens by itself, and so no effect needs to be bound: they and the timers are for a
      * runtime that acts, but for timers that are due when something is sent to their instance: they
-     * go first. No thread, no `loop`; settling is immediate. For tools that send a single event. */
+     * go first, and are over when they are not taken; but one that asks for a function that nobody
+     * bound here is left. No thread, no `loop`; settling is immediate. For tools that send a single
+     * event. */
     bool is_passive;
     struct det_effect_policy effects;
     /* The policy of one effect, an index of the machine's; what is zero in it is taken from
@@ -257,7 +259,8 @@ DET_API int det_runtime_send_all(
 /* A send that nobody waits for. It is the caller's memory, with what it points to, until `done` is
  * called: exactly once, on a thread of the runtime that must not be kept waiting there; it may
  * submit, and may use or free the struct again. What is submitted to one instance is carried out in
- * that order, and many instances share a commit: this is the way to send much. */
+ * that order, and many instances share a commit (not in a passive runtime, nor where each send takes
+ * a lock): this is the way to send much. */
 struct det_send {
     const struct det_machine *machine;
     const char *instance;

@@ -74,7 +74,7 @@ void det_due_handled(struct det_runtime *runtime)
     det_mutex_unlock(runtime->world, runtime->quiet_mutex);
 }
 
-static void tell_rejected(const struct det_turn *turn, uint32_t attempt, int code)
+void det_due_tell_rejected(const struct det_turn *turn, uint32_t attempt, int code)
 {
     const struct det_armed *armed = turn->timer;
     const struct det_resident *resident = armed->due.resident;
@@ -108,9 +108,7 @@ static const void *event_of(struct det_batch_item *item, const struct det_armed 
     return item->copy;
 }
 
-/* It was not taken, for a reason that may pass: again later, if it still is what was armed. When
- * the store's clock says that it is too early, or somebody has a lock, that was no attempt. */
-static void fire_later(struct det_turn *turn, int r)
+void det_due_fire_later(struct det_turn *turn, int r)
 {
     const struct det_effect_policy *policy = &turn->runtime->options.effects;
     struct det_armed *armed = turn->timer;
@@ -126,9 +124,7 @@ static void fire_later(struct det_turn *turn, int r)
     armed->when = det_add_time(turn->now, span);
 }
 
-/* It is out of the loop's hands: what is armed by now is to be in the heap. A load meanwhile may
- * have put it in: when its turn comes, the loop sees whether it is later. */
-static void let_go(struct det_shard *shard, struct det_armed *armed)
+void det_due_let_go(struct det_shard *shard, struct det_armed *armed)
 {
     det_armed_told(armed);
     if (det_armed_is_ours(armed) && !det_heap_contains(&armed->due.node) && !armed->due.is_held)
@@ -143,15 +139,15 @@ static void fired(struct det_batch_item *item)
     int r = item->result, code = r < 0 ? r : turn->rejected;
 
     if (code < 0 && code != DET_ERR_NOT_FOUND && code != DET_ERR_EARLY && code != DET_ERR_LOCKED)
-        tell_rejected(turn, item->of.attempt, code);
+        det_due_tell_rejected(turn, item->of.attempt, code);
     det_shard_lock(turn->runtime, turn->shard);
     if (r < 0)
-        fire_later(turn, r);
+        det_due_fire_later(turn, r);
     else if (turn->rejected)
         counts->timeouts_rejected++;
     else
         counts->timeouts_fired++;
-    let_go(turn->shard, turn->timer);
+    det_due_let_go(turn->shard, turn->timer);
     turn->resident->pins--;
     det_shard_unlock(turn->runtime, turn->shard);
     det_due_handled(turn->runtime);

@@ -2,8 +2,9 @@
  * Copyright the detent authors */
 
 /* overdue.c - what was due before an event came to a runtime that fires nothing by itself: the
- * timers of that instance go first, as they would have, had somebody been there. One that cannot
- * fire here, for want of a function say, stays as it is, for a runtime that acts. */
+ * timers of that instance go first, as they would have, had somebody been there. One that is not
+ * taken is over, as it would be. One that cannot fire here, for want of a function say, stays as it
+ * is, for a runtime that acts, and those behind it go. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -12,7 +13,7 @@
 /* A timer that is due may arm the next one, due as well if the clock goes on meanwhile. */
 #define FIRED_MAX 64
 
-/* The one that has been due for longest; NULL: none. Lock held. */
+/* The one that has been due for longest; not one that has just failed. NULL: none. Lock held. */
 static struct det_armed *find_first(struct det_resident *resident, det_time now)
 {
     size_t slots = (size_t)resident->served->machine->timer_count + 1;
@@ -22,7 +23,8 @@ static struct det_armed *find_first(struct det_resident *resident, det_time now)
         struct det_armed *armed = det_resident_timer(resident, det_turn_timer_number(i));
 
         if (armed && det_armed_is_ours(armed) && armed->state == DET_ARMED_WAITING &&
-            armed->deadline <= now && (!first || armed->deadline < first->deadline))
+            armed->deadline <= now && armed->when <= now &&
+            (!first || armed->deadline < first->deadline))
             first = armed;
     }
     return first;
@@ -37,35 +39,53 @@ static void write_event(const struct det_armed *armed, void *event)
         memcpy(event, armed->value, armed->due.resident->served->machine->event_size);
 }
 
+/* The turn has ended. Nobody is told of what is left to others. */
+static void fired(struct det_turn *turn, uint32_t attempt, int r)
+{
+    struct det_runtime_counts *counts = &turn->shard->counts;
+    int code = r < 0 ? r : turn->rejected;
+
+    if (code == DET_ERR_ACTION_FAILED || code == DET_ERR_TIMEOUT || code == DET_ERR_LIMIT ||
+        (r == 0 && code < 0))
+        det_due_tell_rejected(turn, attempt, code);
+    det_shard_lock(turn->runtime, turn->shard);
+    if (r < 0 && r != DET_ERR_NO_MEMORY)
+        det_due_fire_later(turn, r);
+    else if (r == 0 && turn->rejected)
+        counts->timeouts_rejected++;
+    else if (r == 0)
+        counts->timeouts_fired++;
+    det_due_let_go(turn->shard, turn->timer);
+    turn->resident->pins--;
+    det_shard_unlock(turn->runtime, turn->shard);
+}
+
 /* Lock held before and not after. It is out of the heap, as with the loop: its own firing cannot
  * cancel it. */
 static int fire(struct det_turn *turn, struct det_armed *armed, const void *event)
 {
-    struct det_resident *resident = turn->resident;
-    struct det_runtime *runtime = turn->runtime;
-    struct det_shard *shard = turn->shard;
+    uint32_t attempt = armed->attempts + 1;
+    struct det_error error = { 0 };
     struct det_sent sent;
     int r;
 
+    turn->error = &error;
+    turn->is_internal = true;
+    turn->is_last_attempt = attempt >= turn->runtime->options.effects.attempts_max;
     turn->timer = armed;
     turn->timer_visit = armed->visit;
     turn->timer_deadline = armed->deadline;
     if (det_heap_contains(&armed->due.node))
-        det_heap_remove(&shard->due, &armed->due.node);
+        det_heap_remove(&turn->shard->due, &armed->due.node);
     det_armed_fire(armed);
-    resident->pins++;
+    turn->resident->pins++;
     r = det_turn_run(turn, &event, 1, &sent);
-    det_shard_lock(runtime, shard);
-    shard->counts.timeouts_fired += r == 0;
-    det_armed_told(armed);
-    if (det_armed_is_ours(armed) && !det_heap_contains(&armed->due.node))
-        det_due_insert(shard, &armed->due, armed->when);
-    resident->pins--;
-    det_shard_unlock(runtime, shard);
+    fired(turn, attempt, r);
+    turn->error = NULL;
     return r;
 }
 
-/* 1: it fired; 0: there is none, or it cannot; or there is no memory. */
+/* 1: there was one, which may have failed; 0: there is none; or there is no memory. */
 static int fire_first(struct det_turn *turn, const char *id)
 {
     size_t size = turn->served->machine->event_size;
@@ -87,9 +107,7 @@ static int fire_first(struct det_turn *turn, const char *id)
         det_shard_unlock(turn->runtime, turn->shard);
     }
     det_free(turn->runtime->allocator, event, size);
-    if (r == DET_ERR_NO_MEMORY)
-        return r;
-    return armed && r == 0;
+    return r == DET_ERR_NO_MEMORY ? r : armed != NULL;
 }
 
 int det_overdue_fire(

@@ -104,7 +104,36 @@ static void it_goes_before_a_stop_by_hand_too(void **state)
     in_every_store(stops);
 }
 
-static void two_in_order(struct fixture *f)
+static void done(struct det_send *send)
+{
+    *(int *)send->user += 1;
+}
+
+static void submits(struct fixture *f)
+{
+    struct order_event ping = { .kind = PING };
+    int told = 0;
+    struct det_send send = {
+        .machine = f->order, .instance = "o-1", .event = &ping, .done = done, .user = &told
+    };
+
+    charging(f);
+    advance(f, DET_HOUR);
+    assert_int_equal(det_runtime_submit(f->runtime, &send), 0);
+    settle(f);
+    assert_int_equal(told, 1);
+    assert_int_equal(send.result, 0);
+    assert_int_equal(send.sent.sequence, 3);
+    assert_int_equal(events_after(f, "o-1", 0)->rows[1].event, LATE);
+}
+
+static void it_goes_before_what_is_submitted_too(void **state)
+{
+    (void)state;
+    in_every_store(submits);
+}
+
+static void with_its_payload(struct fixture *f)
 {
     const struct recorded *events;
 
@@ -120,6 +149,7 @@ static void two_in_order(struct fixture *f)
     events = events_after(f, "o-1", 0);
     assert_int_equal(events->count, 5);
     assert_int_equal(events->rows[3].event, REMIND);
+    assert_int_equal(events->rows[3].value.as.remind.cents, 2000);
     assert_int_equal(events->rows[4].event, CANCEL);
     assert_int_equal(timers(f, "o-1")->count, 0);
 }
@@ -127,7 +157,136 @@ static void two_in_order(struct fixture *f)
 static void a_named_timer_with_its_payload_goes_first_too(void **state)
 {
     (void)state;
+    in_every_store(with_its_payload);
+}
+
+/* CHARGING, with the reminder that is due after an hour, and LATE after two: then PAID. */
+static struct det_machine *two_timers(bool is_reminder_handled)
+{
+    struct det_machine_builder *b;
+
+    assert_int_equal(det_machine_builder_open("order", NULL, &b), 0);
+    det_machine_builder_data(b, &order_data_record);
+    order_names(b, true);
+    det_machine_builder_on(
+        b, &(struct det_on_row){ .from = DET_LIST("PENDING"),
+                                 .events = DET_LIST("PAY"),
+                                 .outcome = DET_GOTO,
+                                 .to = "CHARGING",
+                                 .arms = DET_LIST("reminder") });
+    det_machine_builder_on(
+        b, &(struct det_on_row){ .from = DET_LIST(is_reminder_handled ? "CHARGING" : "SHIPPED"),
+                                 .events = DET_LIST("REMIND"),
+                                 .outcome = DET_STAY,
+                                 .guard = "can_pay",
+                                 .hook = "check" });
+    det_machine_builder_on(
+        b, &(struct det_on_row){ .from = DET_LIST("PENDING"),
+                                 .events = DET_LIST(
+                                     "CHARGED", "DECLINED", "EXPIRE", "TOUCH", "PING", "HALT",
+                                     "NOTE", "NOISE", "JUNK"),
+                                 .outcome = DET_STAY });
+    order_on(b, "CHARGING", "LATE", "PAID");
+    order_on(b, "CHARGING", "SHIP", "CANCELLED");
+    order_on(b, "PAID", "SHIP", "SHIPPED");
+    order_on(b, "SHIPPED", "CANCEL", "CANCELLED");
+    det_machine_builder_after(
+        b, DET_LIST("CHARGING"),
+        &(struct det_timeout_row){ .after = 2 * DET_HOUR, .event = "LATE" });
+    return built(b);
+}
+
+static void both_due(struct fixture *f, bool is_reminder_handled)
+{
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    det_machine_close(f->order);
+    f->order = two_timers(is_reminder_handled);
+    charging(f);
+    advance(f, 3 * DET_HOUR);
+}
+
+static void two_in_order(struct fixture *f)
+{
+    const struct recorded *events;
+
+    both_due(f, true);
+    assert_int_equal(send_kind(f, "o-1", SHIP), 0);
+    events = events_after(f, "o-1", 0);
+    assert_int_equal(events->count, 4);
+    assert_int_equal(events->rows[1].event, REMIND);
+    assert_int_equal(events->rows[2].event, LATE);
+    assert_int_equal(events->rows[3].event, SHIP);
+    assert_int_equal(counts(f).timeouts_fired, 2);
+    assert_int_equal(counts(f).timeouts_rejected, 0);
+    assert_int_equal(timers(f, "o-1")->count, 0);
+}
+
+static void two_that_are_due_go_in_their_order(void **state)
+{
+    (void)state;
     in_every_store(two_in_order);
+}
+
+static void check_only_late(struct fixture *f)
+{
+    const struct recorded *events;
+
+    assert_int_equal(send_kind(f, "o-1", SHIP), 0);
+    events = events_after(f, "o-1", 0);
+    assert_int_equal(events->count, 3);
+    assert_int_equal(events->rows[1].event, LATE);
+    assert_int_equal(events->rows[2].event, SHIP);
+    assert_int_equal(get(f, "o-1").state, SHIPPED);
+    assert_int_equal(counts(f).timeouts_fired, 1);
+}
+
+/* As in a runtime that acts: it is over. */
+static void check_rejected(struct fixture *f, int code)
+{
+    check_only_late(f);
+    assert_int_equal(counts(f).timeouts_rejected, 1);
+    assert_int_equal(f->control.trouble_counts[DET_TROUBLE_TIMEOUT_REJECTED], 1);
+    assert_int_equal(f->control.trouble.code, code);
+    assert_string_equal(f->control.trouble.name, "reminder");
+    assert_int_equal(timers(f, "o-1")->count, 0);
+}
+
+static void unhandled(struct fixture *f)
+{
+    both_due(f, false);
+    check_rejected(f, DET_ERR_UNHANDLED);
+}
+
+static void refused(struct fixture *f)
+{
+    both_due(f, true);
+    f->control.guard_says_no = true;
+    check_rejected(f, DET_ERR_REFUSED);
+}
+
+static void one_that_is_not_taken_is_over_and_those_behind_it_go(void **state)
+{
+    (void)state;
+    in_every_store(unhandled);
+    in_every_store(refused);
+}
+
+static void fails(struct fixture *f)
+{
+    both_due(f, true);
+    f->control.hook_result = DET_ERR_IO;
+    check_only_late(f);
+    assert_int_equal(f->control.hooks, 1);
+    assert_int_equal(counts(f).timeouts_rejected, 0);
+    assert_int_equal(timers(f, "o-1")->count, 1);
+    assert_string_equal(timers(f, "o-1")->rows[0].name, "reminder");
+}
+
+static void one_that_fails_stays_and_those_behind_it_go(void **state)
+{
+    (void)state;
+    in_every_store(fails);
 }
 
 /* Entering PENDING asks a hook that nobody has bound here. */
@@ -194,7 +353,11 @@ int main(void)
         cmocka_unit_test(a_timer_that_is_due_goes_before_what_is_sent),
         cmocka_unit_test(a_timer_that_is_not_due_waits),
         cmocka_unit_test(it_goes_before_a_stop_by_hand_too),
+        cmocka_unit_test(it_goes_before_what_is_submitted_too),
         cmocka_unit_test(a_named_timer_with_its_payload_goes_first_too),
+        cmocka_unit_test(two_that_are_due_go_in_their_order),
+        cmocka_unit_test(one_that_is_not_taken_is_over_and_those_behind_it_go),
+        cmocka_unit_test(one_that_fails_stays_and_those_behind_it_go),
         cmocka_unit_test(one_that_cannot_fire_here_is_left_to_who_can),
         cmocka_unit_test(without_memory_nothing_is_overtaken),
     };

@@ -7,7 +7,8 @@
  *                     --its instance is busy, or one before it was put off--> put off: first in
  *                       the next round
  *
- * On a store that does not block there is nothing to be shared: each send goes its usual way. */
+ * On a store that does not block there is nothing to be shared: each send goes its usual way, and
+ * also where due timers or a lock come with it. */
 #include "runtime/submit.h"
 
 #include <string.h>
@@ -206,6 +207,15 @@ static void try_send(struct det_writer *writer, struct det_send *send)
         finish(writer, send, r, &writer->batch->items[writer->batch->count].error);
 }
 
+/* In a passive runtime timers that are due come before it; and a lock is had for one send. */
+static bool goes_alone(const struct det_writer *writer)
+{
+    const struct det_runtime_options *options = &writer->runtime->options;
+
+    return writer->batch->capacity == 1 || options->is_passive ||
+           options->locking == DET_LOCK_LEASE;
+}
+
 static void send_alone(struct det_writer *writer, struct det_send *send)
 {
     struct det_sent sent = { 0 };
@@ -249,7 +259,7 @@ static bool run_round(struct det_writer *writer)
     for (size_t i = 0; i < DET_BATCH_TURNS && writer->put_off.count < PUT_OFF_MAX &&
                        (send = chain_take(&writer->inbox));
          i++) {
-        if (writer->batch->capacity == 1 || writer->runtime->options.locking == DET_LOCK_LEASE)
+        if (goes_alone(writer))
             send_alone(writer, send);
         else
             try_send(writer, send);

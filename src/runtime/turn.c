@@ -102,8 +102,11 @@ static bool is_rejection(const struct det_turn *turn, int r)
         return false;
     if (r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT || r == DET_ERR_LIMIT)
         return turn->is_last_attempt;
+    /* What a tool has not bound, a runtime that acts may have. */
+    if (r == DET_ERR_UNBOUND)
+        return !turn->runtime->options.is_passive;
     return r == DET_ERR_UNHANDLED || r == DET_ERR_REFUSED || r == DET_ERR_INVALID ||
-           r == DET_ERR_STOPPED || r == DET_ERR_UNBOUND || r == DET_ERR_CONFLICT;
+           r == DET_ERR_STOPPED || r == DET_ERR_CONFLICT;
 }
 
 /* The event of a timer or an effect that is not taken: the timer is over all the same, and the

@@ -221,9 +221,20 @@ void det_turn_release(struct det_turn *turn);
  * own. A failure leaves the rest for the next change; it is not the sender's. With a claim. */
 void det_turn_retry_deferred(struct det_turn *turn);
 
+/* due.c: after a turn that fired a timer. */
+void det_due_tell_rejected(const struct det_turn *turn, uint32_t attempt, int code);
+/* It was not taken, for a reason that may pass: again later, if it still is what was armed. When
+ * the store's clock says that it is too early, or somebody has a lock, that was no attempt. Lock
+ * held. */
+void det_due_fire_later(struct det_turn *turn, int r);
+/* It is out of that turn's hands: what is armed by now is to be in the heap. A load meanwhile may
+ * have put it in: when its time comes, the loop sees whether it is later. Lock held. */
+void det_due_let_go(struct det_shard *shard, struct det_armed *armed);
+
 /* overdue.c */
 /* In a passive runtime, before something is sent: fires the timers of the instance that are due by
- * now, under the fence if it is not 0. 0 or DET_ERR_NO_MEMORY. */
+ * now, under the fence if it is not 0. What is not taken is over, as with the loop; what fails does
+ * not keep the others from firing. 0 or DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int det_overdue_fire(
     struct det_runtime *runtime, struct det_served *served, const char *id, uint64_t fence);
 
