@@ -40,7 +40,8 @@ struct ask {
     struct det_error error;
     /* Of who waits. */
     bool shall_wait, is_submitted;
-    bool is_resting; /* until the timer runs; else it is the pool's, or on its way back */
+    bool is_resting;     /* until the timer runs; else it is the pool's, or on its way back */
+    struct det_list all; /* that rest */
     struct det_timer timer;
     enum det_job_state state;
     uint32_t attempts, looks;
@@ -156,14 +157,21 @@ static void tell_end(const struct ask *ask)
     socket_call_end(ask->call);
 }
 
+static void end_rest(struct ask *ask)
+{
+    ask->is_resting = false;
+    det_list_remove(&ask->all);
+    det_loop_timer_cancel(ask->up->loop, &ask->timer);
+}
+
 static void rested(void *argument)
 {
     struct ask *ask = argument;
 
-    /* Who asked is told when the socket is closed. */
+    /* It is over, and who asked is told so. */
     if (!ask->up->asks)
         return;
-    ask->is_resting = false;
+    end_rest(ask);
     det_pool_submit(ask->up->asks, &ask->job);
 }
 
@@ -176,6 +184,8 @@ static bool rest(struct ask *ask, det_time span)
     ask->is_resting = ask->up->state < UP_STOPPING &&
                       det_loop_timer_set(loop, &ask->timer, det_loop_now(loop) + span) >= 0;
     ask->job.is_dropped = !ask->is_resting;
+    if (ask->is_resting)
+        det_list_append(&ask->up->resting, &ask->all);
     return ask->is_resting;
 }
 
@@ -250,8 +260,20 @@ static void on_gone(void *user)
     ask->call = NULL;
     if (!ask->is_resting)
         return;
-    det_loop_timer_cancel(ask->up->loop, &ask->timer);
+    end_rest(ask);
     free_ask(ask);
+}
+
+void up_jobs_over(struct up *up)
+{
+    while (!det_list_is_empty(&up->resting)) {
+        struct ask *ask = DET_CONTAINER(up->resting.next, struct ask, all);
+
+        end_rest(ask);
+        ask->job.is_dropped = true;
+        answer(ask);
+        free_ask(ask);
+    }
 }
 
 static bool keep_text(struct ask *ask, const char **text)

@@ -160,7 +160,8 @@ def test_the_end_of_a_durable_job_is_waited_for():
     check("c: goes on" in waits[0].communicate(timeout=up.PATIENCE)[1], "it went on")
     one.stop()
     told = waits[1].communicate(timeout=up.PATIENCE)[1]
-    check(waits[1].returncode != 0 and "detent" in told, told)
+    check("detent up stops; c is in the store, and detent jobs shows its end" in told, told)
+    check(waits[1].returncode != 0, waits[1].returncode)
     check(states()["c"] in ("queued", "delayed", "running"), states())
 
 
