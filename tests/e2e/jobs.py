@@ -157,7 +157,8 @@ def test_the_end_of_a_durable_job_is_waited_for():
                               env=up.environment(None)) for _ in range(2)]
     wait_until(lambda: states().get("c") == "running", "it runs")
     waits[0].send_signal(signal.SIGINT)
-    check("c: goes on" in waits[0].communicate(timeout=up.PATIENCE)[1], "it went on")
+    told = waits[0].communicate(timeout=up.PATIENCE)[1]
+    check("c: goes on; 'detent jobs cancel c --queue batch' ends it" in told, told)
     one.stop()
     told = waits[1].communicate(timeout=up.PATIENCE)[1]
     check("detent up stops; c is in the store, and detent jobs shows its end" in told, told)
