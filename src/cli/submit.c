@@ -179,8 +179,13 @@ static void tell_submitted(const struct job *job, const json_t *data)
 {
     struct cli *cli = job->remote.cli;
     json_int_t depth = show_number(data, "depth");
+    const char *state = show_text(data, "state");
 
-    if (job->is_durable)
+    if (*state)
+        cli_say(
+            cli, "%s: a job of that name was there already: %s; nothing was submitted\n",
+            job->label, state);
+    else if (job->is_durable)
         cli_say(cli, "%s: is in the store\n", job->label);
     else if (json_is_true(json_object_get(data, "started")))
         cli_say(cli, "%s: started\n", job->label);

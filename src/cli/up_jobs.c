@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "cli/up_machines.h"
 #include "cli/up_verbs.h"
+#include "store/jobs.h"
 #include "task/durable.h"
 
 #define LOOK_EVERY (200 * DET_MILLISECOND)
@@ -40,6 +41,7 @@ struct ask {
     struct det_error error;
     /* Of who waits. */
     bool shall_wait, is_submitted;
+    bool was_there;      /* it was not new, and this is its state */
     bool is_resting;     /* until the timer runs; else it is the pool's, or on its way back */
     struct det_list all; /* that rest */
     struct det_timer timer;
@@ -97,6 +99,23 @@ static void look(struct ask *ask)
         ask->result = r;
 }
 
+static void submit(struct ask *ask)
+{
+    bool is_new = true;
+
+    ask->result = det_durable_submit(
+        ask->queue,
+        &(struct det_durable_submission){ .id = ask->what.id,
+                                          .work = ask->what.queue,
+                                          .body = ask->body,
+                                          .size = strlen(ask->body) },
+        &is_new, &ask->error);
+    if (ask->result < 0 || is_new)
+        return;
+    look(ask);
+    ask->was_there = ask->result == 0;
+}
+
 static void run(void *argument)
 {
     struct ask *ask = argument;
@@ -109,13 +128,7 @@ static void run(void *argument)
         ask->result = change(ask);
         return;
     }
-    ask->result = det_durable_submit(
-        ask->queue,
-        &(struct det_durable_submission){ .id = ask->what.id,
-                                          .work = ask->what.queue,
-                                          .body = ask->body,
-                                          .size = strlen(ask->body) },
-        NULL, &ask->error);
+    submit(ask);
 }
 
 /* On the loop. */
@@ -141,8 +154,10 @@ static void stop_running(struct ask *ask)
 static json_t *submitted(const struct ask *ask)
 {
     return json_pack(
-        "{s:s, s:I, s:s, s:b, s:b, s:I}", "kind", "submitted", "id", (json_int_t)0, "name",
-        ask->what.id, "durable", 1, "started", 0, "depth", (json_int_t)0);
+        "{s:s, s:I, s:s, s:b, s:s?, s:b, s:I}", "kind", "submitted", "id", (json_int_t)0, "name",
+        ask->what.id, "durable", 1, "state",
+        ask->was_there ? det_jobs_state_name(ask->state) : NULL, "started", 0, "depth",
+        (json_int_t)0);
 }
 
 static void tell_end(const struct ask *ask)

@@ -149,9 +149,15 @@ def test_the_end_of_a_durable_job_is_waited_for():
            err=["a: is in the store", "a: completed"])
     check(Path("done").exists(), "it did not wait")
     # Its end is known already.
-    detent("submit", "batch", "--wait", "--name", "a", "--", "false", err="a: completed")
+    detent("submit", "batch", "--wait", "--name", "a", "--", "false",
+           err=["a: a job of that name was there already: done; nothing was submitted",
+                "a: completed"])
     detent("submit", "batch", "--wait", "--name", "b", "--", "sh", "-c", "exit 3", code=1,
-           err="b: failed: exit code 3")
+           err=["b: is in the store", "b: failed: exit code 3"])
+    detent("submit", "batch", "--name", "b", "--", "true",
+           err="b: a job of that name was there already: failed; nothing was submitted")
+    told = detent("submit", "batch", "--json", "--name", "b", "--", "true").stdout
+    equal(json.loads(told)["state"], "failed")
     words = ("submit", "batch", "--wait", "--name", "c", "--", "sleep", "1000")
     waits = [subprocess.Popen([up.DETENT, *words], stderr=subprocess.PIPE, text=True,
                               env=up.environment(None)) for _ in range(2)]
