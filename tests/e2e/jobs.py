@@ -9,6 +9,7 @@ The frame is that of up.py. Nothing waits for a lease or for a day: what the sto
 moved instead.
 """
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import up
@@ -170,6 +172,19 @@ def test_the_end_of_a_durable_job_is_waited_for():
     check("detent up stops; c is in the store, and detent jobs shows its end" in told, told)
     check(waits[1].returncode != 0, waits[1].returncode)
     check(states()["c"] in ("queued", "delayed", "running"), states())
+
+
+def test_an_interruption_is_heeded_while_the_store_is_waited_for():
+    project()
+    with open("detent.db.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        one = Up()
+        wait_until(lambda: Path(".detent/detent.sock").exists(), "it is about to open the store")
+        begun = time.monotonic()
+        one.send(signal.SIGINT)
+        equal(one.process.wait(up.PATIENCE), 130)
+    # Else it has waited for 5 seconds.
+    check(time.monotonic() - begun < 3, time.monotonic() - begun)
 
 
 def test_another_folder_is_reached_by_an_option():
