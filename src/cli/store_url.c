@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -260,6 +261,15 @@ static bool open_served(struct cli_store *store)
     return true;
 }
 
+/* `detent up` reads its signals, but not while it waits here. */
+static bool is_signalled(void)
+{
+    sigset_t pending;
+
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
+}
+
 /* Another command has it for a moment, another program perhaps for ever. */
 int cli_store_open_in_turn(
     struct cli *cli, const char *address, const struct det_store_options *options,
@@ -271,7 +281,7 @@ int cli_store_open_in_turn(
     for (;;) {
         int r = det_store_open_with(address, options, ret, reterr);
 
-        if (r != DET_ERR_BUSY || cli_is_stopped(cli) ||
+        if (r != DET_ERR_BUSY || cli_is_stopped(cli) || is_signalled() ||
             det_world_now(world, DET_CLOCK_MONOTONIC) >= deadline ||
             det_world_sleep(
                 world, TURN_PAUSE + (det_time)(det_world_random_u64(world) % TURN_PAUSE)) < 0)

@@ -51,6 +51,7 @@ struct job {
     uint64_t retries;
     det_time timeout;
     json_int_t id; /* once it is submitted; 0: not yet */
+    bool is_durable;
     char label[DET_TASK_NAME_MAX + 1];
     int exit; /* once it has ended */
 };
@@ -169,6 +170,7 @@ static void learn_label(struct job *job, const json_t *submitted)
     const char *name = show_text(submitted, "name");
 
     job->id = show_number(submitted, "id");
+    job->is_durable = json_is_true(json_object_get(submitted, "durable"));
     if (!*name || !det_text_copy(job->label, sizeof job->label, name))
         snprintf(job->label, sizeof job->label, "job %lld", (long long)job->id);
 }
@@ -177,8 +179,13 @@ static void tell_submitted(const struct job *job, const json_t *data)
 {
     struct cli *cli = job->remote.cli;
     json_int_t depth = show_number(data, "depth");
+    const char *state = show_text(data, "state");
 
-    if (json_is_true(json_object_get(data, "durable")))
+    if (*state)
+        cli_say(
+            cli, "%s: a job of that name was there already: %s; nothing was submitted\n",
+            job->label, state);
+    else if (job->is_durable)
         cli_say(cli, "%s: is in the store\n", job->label);
     else if (json_is_true(json_object_get(data, "started")))
         cli_say(cli, "%s: started\n", job->label);
@@ -236,6 +243,18 @@ static int take_part(void *user, json_t *data)
     return CLI_OK;
 }
 
+static void tell_going_on(const struct job *job)
+{
+    struct cli *cli = job->remote.cli;
+
+    if (job->is_durable)
+        cli_say(
+            cli, "%s: goes on; 'detent jobs cancel %s --queue %s' ends it\n", job->label,
+            job->label, job->slot);
+    else
+        cli_say(cli, "%s: goes on; detent stop ends it\n", job->label);
+}
+
 /* The first part comes soon; the end comes when it comes. */
 static int follow(struct job *job)
 {
@@ -255,7 +274,7 @@ static int follow(struct job *job)
     if (r == 0)
         r = det_error_set(&error, DET_ERR_MALFORMED, "the answer ends too early");
     if (r == DET_ERR_CANCELLED && job->label[0])
-        cli_say(job->remote.cli, "%s: goes on; detent stop ends it\n", job->label);
+        tell_going_on(job);
     return r < 0 ? remote_complain(&job->remote, r, &error) : job->exit;
 }
 

@@ -105,6 +105,7 @@ struct up {
     struct up_durable *durables;
     size_t durable_count;
     struct det_pool *asks;     /* of what is asked of durable slots */
+    struct det_list resting;   /* those of them that look again after a while */
     struct det_list beginning; /* jobs of these whose tasks are being added */
     struct det_subscription *notes_subscription, *journal_subscription;
     struct det_task_journal *journal;
@@ -180,6 +181,8 @@ const char *up_durable_take_job(struct up *up, const char *task, char *target, s
 void up_jobs_submit(
     struct up *up, struct socket_call *call, const char *slot, const char *id, bool shall_wait,
     json_t *body_take);
+/* Tells those who wait for the end of a job that it is looked for no more. */
+void up_jobs_over(struct up *up);
 
 /* up_store.c: of machines or of durable slots; there may be none. */
 

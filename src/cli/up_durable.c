@@ -269,6 +269,7 @@ int up_durable_open(struct up *up, struct det_error *reterr)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     up->durable_count = count;
     det_list_init(&up->beginning);
+    det_list_init(&up->resting);
     r = det_pool_open(up->cli->world, up->cli->allocator, 1, &up->asks);
     if (r < 0)
         return det_error_set(reterr, r, "durable slots: %s", det_error_text(r));
@@ -291,12 +292,15 @@ void up_durable_drain(struct up *up)
 
 void up_durable_close(struct up *up)
 {
-    if (up->asks) {
-        det_pool_close(up->asks);
+    struct det_pool *asks = up->asks;
+
+    up->asks = NULL;
+    if (asks) {
+        det_pool_close(asks);
         /* Its answers were posted by now. */
         (void)det_loop_turn(up->loop, 0);
+        up_jobs_over(up);
     }
-    up->asks = NULL;
     for (size_t i = 0; i < up->durable_count; i++)
         close_slot(up, &up->durables[i]);
     /* Those whose task was never added. */

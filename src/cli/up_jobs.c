@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "cli/up_machines.h"
 #include "cli/up_verbs.h"
+#include "store/jobs.h"
 #include "task/durable.h"
 
 #define LOOK_EVERY (200 * DET_MILLISECOND)
@@ -40,7 +41,9 @@ struct ask {
     struct det_error error;
     /* Of who waits. */
     bool shall_wait, is_submitted;
-    bool is_resting; /* until the timer runs; else it is the pool's, or on its way back */
+    bool was_there;      /* it was not new, and this is its state */
+    bool is_resting;     /* until the timer runs; else it is the pool's, or on its way back */
+    struct det_list all; /* that rest */
     struct det_timer timer;
     enum det_job_state state;
     uint32_t attempts, looks;
@@ -96,6 +99,23 @@ static void look(struct ask *ask)
         ask->result = r;
 }
 
+static void submit(struct ask *ask)
+{
+    bool is_new = true;
+
+    ask->result = det_durable_submit(
+        ask->queue,
+        &(struct det_durable_submission){ .id = ask->what.id,
+                                          .work = ask->what.queue,
+                                          .body = ask->body,
+                                          .size = strlen(ask->body) },
+        &is_new, &ask->error);
+    if (ask->result < 0 || is_new)
+        return;
+    look(ask);
+    ask->was_there = ask->result == 0;
+}
+
 static void run(void *argument)
 {
     struct ask *ask = argument;
@@ -108,13 +128,7 @@ static void run(void *argument)
         ask->result = change(ask);
         return;
     }
-    ask->result = det_durable_submit(
-        ask->queue,
-        &(struct det_durable_submission){ .id = ask->what.id,
-                                          .work = ask->what.queue,
-                                          .body = ask->body,
-                                          .size = strlen(ask->body) },
-        NULL, &ask->error);
+    submit(ask);
 }
 
 /* On the loop. */
@@ -140,8 +154,10 @@ static void stop_running(struct ask *ask)
 static json_t *submitted(const struct ask *ask)
 {
     return json_pack(
-        "{s:s, s:I, s:s, s:b, s:b, s:I}", "kind", "submitted", "id", (json_int_t)0, "name",
-        ask->what.id, "durable", 1, "started", 0, "depth", (json_int_t)0);
+        "{s:s, s:I, s:s, s:b, s:s?, s:b, s:I}", "kind", "submitted", "id", (json_int_t)0, "name",
+        ask->what.id, "durable", 1, "state",
+        ask->was_there ? det_jobs_state_name(ask->state) : NULL, "started", 0, "depth",
+        (json_int_t)0);
 }
 
 static void tell_end(const struct ask *ask)
@@ -156,14 +172,21 @@ static void tell_end(const struct ask *ask)
     socket_call_end(ask->call);
 }
 
+static void end_rest(struct ask *ask)
+{
+    ask->is_resting = false;
+    det_list_remove(&ask->all);
+    det_loop_timer_cancel(ask->up->loop, &ask->timer);
+}
+
 static void rested(void *argument)
 {
     struct ask *ask = argument;
 
-    /* Who asked is told when the socket is closed. */
+    /* It is over, and who asked is told so. */
     if (!ask->up->asks)
         return;
-    ask->is_resting = false;
+    end_rest(ask);
     det_pool_submit(ask->up->asks, &ask->job);
 }
 
@@ -176,6 +199,8 @@ static bool rest(struct ask *ask, det_time span)
     ask->is_resting = ask->up->state < UP_STOPPING &&
                       det_loop_timer_set(loop, &ask->timer, det_loop_now(loop) + span) >= 0;
     ask->job.is_dropped = !ask->is_resting;
+    if (ask->is_resting)
+        det_list_append(&ask->up->resting, &ask->all);
     return ask->is_resting;
 }
 
@@ -250,8 +275,20 @@ static void on_gone(void *user)
     ask->call = NULL;
     if (!ask->is_resting)
         return;
-    det_loop_timer_cancel(ask->up->loop, &ask->timer);
+    end_rest(ask);
     free_ask(ask);
+}
+
+void up_jobs_over(struct up *up)
+{
+    while (!det_list_is_empty(&up->resting)) {
+        struct ask *ask = DET_CONTAINER(up->resting.next, struct ask, all);
+
+        end_rest(ask);
+        ask->job.is_dropped = true;
+        answer(ask);
+        free_ask(ask);
+    }
 }
 
 static bool keep_text(struct ask *ask, const char **text)

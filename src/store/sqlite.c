@@ -129,6 +129,17 @@ static int keep_names(const struct sqlite_store *store, struct det_error *reterr
     return r;
 }
 
+/* What to do about one who is busy says all there is to say. */
+static int refuse(
+    const struct sqlite_store *store, int r, const char *what, struct det_error *reterr)
+{
+    bool is_busy = r == DET_ERR_BUSY;
+
+    return det_error_set(
+        reterr, r, "%s: cannot %s: %s%s%s", store->path, what, is_busy ? "" : det_error_text(r),
+        is_busy ? "" : "; ", det_sqlite_remedy(r));
+}
+
 static int open_writer(
     struct sqlite_store *store, const struct det_store_options *options, struct det_error *reterr)
 {
@@ -154,17 +165,13 @@ static int open_writer(
         store->next_position = det_sqlite_get_number(&call, 0) + 1;
     det_sqlite_end(&call);
     if (r < 0)
-        return det_error_set(
-            reterr, r, "%s: cannot read its events: %s; %s", store->path, det_error_text(r),
-            det_sqlite_remedy(r));
+        return refuse(store, r, "read its events", reterr);
     r = keep_names(store, reterr);
     if (r < 0)
         return r;
     r = det_sqlite_lease_free_all(store);
     if (r < 0)
-        return det_error_set(
-            reterr, r, "%s: cannot free the locks of a process that is gone: %s; %s", store->path,
-            det_error_text(r), det_sqlite_remedy(r));
+        return refuse(store, r, "free the locks of a process that is gone", reterr);
     return det_group_open(
         &(struct det_group_options){ .world = options->world,
                                      .allocator = options->allocator,

@@ -7,6 +7,8 @@
 
 #include <sys/wait.h>
 
+#include "store/sqlite_vfs_test.h"
+
 static void a_second_writer_is_refused_with_the_number_of_the_first(void **state)
 {
     struct shelf *shelf = shelf_new();
@@ -132,6 +134,54 @@ static void a_file_that_is_taken_away_gets_no_more_acknowledgements(void **state
     shelf_free(shelf);
 }
 
+/* Another program holds the lock of those who write. */
+static sqlite3 *write_beside(struct shelf *shelf)
+{
+    sqlite3 *database;
+
+    assert_int_equal(sqlite3_open(shelf->path, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    return database;
+}
+
+static void while_another_program_writes_a_store_is_opened_if_nothing_is_to_be_freed(void **state)
+{
+    struct shelf *shelf = shelf_new();
+    struct found found;
+    sqlite3 *other;
+
+    (void)state;
+    shelf_close(shelf);
+    other = write_beside(shelf);
+    assert_int_equal(shelf_open(shelf), 0);
+    assert_int_equal(shelf_load(shelf, &found), 0);
+    shelf_close(shelf);
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+    shelf_free(shelf);
+}
+
+static void locks_that_cannot_be_freed_are_told_once_with_why(void **state)
+{
+    struct shelf *shelf = shelf_new();
+    sqlite3 *other;
+
+    (void)state;
+    shelf_close(shelf);
+    shelf_exec(shelf, "INSERT INTO leases VALUES ('n', 1, 'gone', 9)");
+    faulty_init();
+    faulty.is_hasty = true;
+    snprintf(shelf->url, sizeof shelf->url, "sqlite:%s?vfs=faulty", shelf->path);
+    other = write_beside(shelf);
+    assert_int_equal(shelf_open(shelf), DET_ERR_BUSY);
+    assert_non_null(strstr(
+        shelf->error.text, "cannot free the locks of a process that is gone: another process keeps "
+                           "it busy; try again"));
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+    assert_int_equal(shelf_open(shelf), 0);
+    assert_int_equal(shelf_ask(shelf, "SELECT expires_at FROM leases"), 0);
+    shelf_free(shelf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +189,8 @@ int main(void)
         cmocka_unit_test(a_reader_beside_the_writer_sees_what_is_committed_and_changes_nothing),
         cmocka_unit_test(what_a_killed_writer_left_is_read_and_then_written),
         cmocka_unit_test(a_file_that_is_taken_away_gets_no_more_acknowledgements),
+        cmocka_unit_test(while_another_program_writes_a_store_is_opened_if_nothing_is_to_be_freed),
+        cmocka_unit_test(locks_that_cannot_be_freed_are_told_once_with_why),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,11 +111,17 @@ static int lease(struct sqlite_store *store, struct leasing *leasing)
     return leasing->refusal;
 }
 
+/* To look needs no lock, which another program may have. */
 int det_sqlite_lease_free_all(struct sqlite_store *store)
 {
     struct sqlite_call call;
     int r;
 
+    det_sqlite_call(&store->writer, STATEMENT_LEASE_HELD, &call);
+    r = det_sqlite_step(&call);
+    det_sqlite_end(&call);
+    if (r <= 0)
+        return r;
     det_sqlite_call(&store->writer, STATEMENT_LEASE_FREE_ALL, &call);
     r = det_sqlite_run(&call);
     if (r < 0)

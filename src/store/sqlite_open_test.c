@@ -141,6 +141,10 @@ static void files_of_others_are_refused_and_left_alone(void **state)
     assert_int_equal(unlink(shelf.path), 0);
     shelf_exec(&shelf, "PRAGMA application_id = 7; PRAGMA user_version = 9");
     assert_refused(&shelf, DET_ERR_FOREIGN, "no tables");
+    /* Somebody had something in it. */
+    assert_int_equal(unlink(shelf.path), 0);
+    shelf_exec(&shelf, "CREATE TABLE t (a); DROP TABLE t");
+    assert_refused(&shelf, DET_ERR_FOREIGN, "no tables");
     shelf_deinit(&shelf);
 }
 
@@ -157,6 +161,35 @@ static void an_empty_file_becomes_a_store_unless_it_must_be_one(void **state)
     assert_int_equal(shelf_open(&shelf), 0);
     assert_int_equal(shelf_start(&shelf), 0);
     shelf_deinit(&shelf);
+}
+
+/* What one leaves who is killed while it makes the file: a page, and nothing in it. */
+static void a_file_that_was_being_made_becomes_a_store_unless_it_must_be_one(void **state)
+{
+    static const char *const left[] = {
+        "PRAGMA journal_mode = WAL; PRAGMA user_version = 0",
+        "PRAGMA journal_mode = WAL; PRAGMA application_id = 0x64657465; PRAGMA user_version = 3",
+        "PRAGMA application_id = 0x64657465",
+    };
+    struct shelf shelf;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
+        shelf_init(&shelf);
+        shelf_exec(&shelf, left[i]);
+        assert_int_equal(shelf_ask(&shelf, "PRAGMA page_count"), 1);
+        assert_int_equal(
+            shelf_open_with(&shelf, &(struct det_store_options){ .must_exist = true }),
+            DET_ERR_NOT_FOUND);
+        assert_int_equal(
+            shelf_open_with(&shelf, &(struct det_store_options){ .is_read_only = true }),
+            DET_ERR_NOT_FOUND);
+        assert_text(&shelf.error, "no store in it");
+        assert_int_equal(shelf_ask(&shelf, "SELECT count(*) FROM sqlite_schema"), 0);
+        assert_int_equal(shelf_open(&shelf), 0);
+        assert_int_equal(shelf_start(&shelf), 0);
+        shelf_deinit(&shelf);
+    }
 }
 
 static void a_newer_schema_is_refused_and_one_that_never_was(void **state)
@@ -545,6 +578,7 @@ int main(void)
         cmocka_unit_test(what_is_not_there_is_not_made_by_those_who_only_look),
         cmocka_unit_test(files_of_others_are_refused_and_left_alone),
         cmocka_unit_test(an_empty_file_becomes_a_store_unless_it_must_be_one),
+        cmocka_unit_test(a_file_that_was_being_made_becomes_a_store_unless_it_must_be_one),
         cmocka_unit_test(a_newer_schema_is_refused_and_one_that_never_was),
         cmocka_unit_test(missing_columns_are_listed_and_more_of_them_are_fine),
         cmocka_unit_test(a_store_that_does_not_say_which_it_is_is_damaged),

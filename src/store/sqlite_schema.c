@@ -4,7 +4,7 @@
 /* sqlite_schema.c - the gate of a file: whose it is, which schema it has, and whether its tables
  * are ours, as sqlite_tables.c has them.
  *
- *     no tables, no number -----> create all in one transaction
+ *     an empty page at most ----> create all in one transaction; NOT_FOUND for who may not
  *     our number, our schema ---> check every table and column
  *     our number, a lower one --> sqlite_upgrade.c, then the same; for reading: VERSION
  *     our number, a higher one -> VERSION
@@ -116,8 +116,17 @@ static int read_identity(
 }
 
 struct gate {
-    int64_t application, schema, tables;
+    int64_t application, schema, tables, pages;
 };
+
+/* Nothing was ever in it: who made it was killed before the tables were there. */
+static bool is_unmade(const struct gate *gate)
+{
+    return gate->tables == 0 && gate->pages <= 1 &&
+           (gate->application == 0 ? gate->schema == 0
+                                   : gate->application == DET_SQLITE_APPLICATION_ID &&
+                                         gate->schema <= DET_SQLITE_SCHEMA);
+}
 
 static int read_gate(sqlite3 *database, struct gate *ret)
 {
@@ -128,6 +137,8 @@ static int read_gate(sqlite3 *database, struct gate *ret)
         code = ask_number(database, "PRAGMA user_version", &ret->schema);
     if (code == SQLITE_OK)
         code = ask_number(database, "SELECT count(*) FROM sqlite_schema", &ret->tables);
+    if (code == SQLITE_OK)
+        code = ask_number(database, "PRAGMA page_count", &ret->pages);
     return code;
 }
 
@@ -226,6 +237,22 @@ static int check_file(
     return code == SQLITE_OK ? 0 : det_sqlite_explain(store, database, code, "upgrade it", reterr);
 }
 
+static int create(
+    struct sqlite_store *store, struct sqlite_connection *connection, bool may_create,
+    struct det_error *reterr)
+{
+    int r;
+
+    if (!may_create)
+        return det_error_set(
+            reterr, DET_ERR_NOT_FOUND,
+            "%s: there is no store in it yet; \"detent start FILE.fsm ID --store sqlite:%s\" makes "
+            "it",
+            store->path, store->path);
+    r = use_log(store, connection->database, reterr);
+    return r < 0 ? r : det_sqlite_tables_create(store, connection, reterr);
+}
+
 int det_sqlite_schema(
     struct sqlite_store *store, struct sqlite_connection *connection,
     const struct det_store_options *options, struct det_error *reterr)
@@ -233,7 +260,7 @@ int det_sqlite_schema(
     sqlite3 *database = connection->database;
     bool can_write = connection == &store->writer;
     struct gate gate;
-    int code, r = 0;
+    int code, r;
 
     code = read_gate(database, &gate);
     if (code != SQLITE_OK)
@@ -243,14 +270,10 @@ int det_sqlite_schema(
             reterr, DET_ERR_READ_ONLY,
             "%s: this process may not write to it; change who may, or open it for reading only",
             store->path);
-    if (can_write && !options->must_exist && gate.application == 0 && gate.schema == 0 &&
-        gate.tables == 0) {
-        r = use_log(store, database, reterr);
-        if (r == 0)
-            r = det_sqlite_tables_create(store, connection, reterr);
-    } else {
+    if (is_unmade(&gate))
+        r = create(store, connection, can_write && !options->must_exist, reterr);
+    else
         r = check_file(store, connection, &gate, options->identity, reterr);
-    }
     store->store.schema = DET_SQLITE_SCHEMA;
     return r < 0 ? r : read_identity(store, database, options->identity, reterr);
 }

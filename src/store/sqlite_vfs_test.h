@@ -23,6 +23,7 @@ struct faulty {
     bool is_full;      /* writes that would need new space find none */
     bool is_read_only; /* files open for reading only */
     bool is_shut;      /* nothing may be written there, and no log be made */
+    bool is_hasty;     /* who waits for a lock does not sleep */
     bool has_failed;
 };
 static struct faulty faulty;
@@ -217,6 +218,13 @@ static inline int faulty_access(sqlite3_vfs *vfs, const char *path, int what, in
     return below->xAccess(below, path, what, ret);
 }
 
+static inline int faulty_sleep(sqlite3_vfs *vfs, int microseconds)
+{
+    sqlite3_vfs *below = faulty_below(vfs);
+
+    return faulty.is_hasty ? microseconds : below->xSleep(below, microseconds);
+}
+
 /* Registers it, once. */
 static inline void faulty_init(void)
 {
@@ -234,6 +242,7 @@ static inline void faulty_init(void)
     vfs.xOpen = faulty_open;
     vfs.xDelete = faulty_delete;
     vfs.xAccess = faulty_access;
+    vfs.xSleep = faulty_sleep;
     (void)sqlite3_vfs_register(&vfs, 0);
 }
 

@@ -9,6 +9,7 @@ The frame is that of up.py. Nothing waits for a lease or for a day: what the sto
 moved instead.
 """
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import up
@@ -149,19 +151,40 @@ def test_the_end_of_a_durable_job_is_waited_for():
            err=["a: is in the store", "a: completed"])
     check(Path("done").exists(), "it did not wait")
     # Its end is known already.
-    detent("submit", "batch", "--wait", "--name", "a", "--", "false", err="a: completed")
+    detent("submit", "batch", "--wait", "--name", "a", "--", "false",
+           err=["a: a job of that name was there already: done; nothing was submitted",
+                "a: completed"])
     detent("submit", "batch", "--wait", "--name", "b", "--", "sh", "-c", "exit 3", code=1,
-           err="b: failed: exit code 3")
+           err=["b: is in the store", "b: failed: exit code 3"])
+    detent("submit", "batch", "--name", "b", "--", "true",
+           err="b: a job of that name was there already: failed; nothing was submitted")
+    told = detent("submit", "batch", "--json", "--name", "b", "--", "true").stdout
+    equal(json.loads(told)["state"], "failed")
     words = ("submit", "batch", "--wait", "--name", "c", "--", "sleep", "1000")
     waits = [subprocess.Popen([up.DETENT, *words], stderr=subprocess.PIPE, text=True,
                               env=up.environment(None)) for _ in range(2)]
     wait_until(lambda: states().get("c") == "running", "it runs")
     waits[0].send_signal(signal.SIGINT)
-    check("c: goes on" in waits[0].communicate(timeout=up.PATIENCE)[1], "it went on")
+    told = waits[0].communicate(timeout=up.PATIENCE)[1]
+    check("c: goes on; 'detent jobs cancel c --queue batch' ends it" in told, told)
     one.stop()
     told = waits[1].communicate(timeout=up.PATIENCE)[1]
-    check(waits[1].returncode != 0 and "detent" in told, told)
+    check("detent up stops; c is in the store, and detent jobs shows its end" in told, told)
+    check(waits[1].returncode != 0, waits[1].returncode)
     check(states()["c"] in ("queued", "delayed", "running"), states())
+
+
+def test_an_interruption_is_heeded_while_the_store_is_waited_for():
+    project()
+    with open("detent.db.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        one = Up()
+        wait_until(lambda: Path(".detent/detent.sock").exists(), "it is about to open the store")
+        begun = time.monotonic()
+        one.send(signal.SIGINT)
+        equal(one.process.wait(up.PATIENCE), 130)
+    # Else it has waited for 5 seconds.
+    check(time.monotonic() - begun < 3, time.monotonic() - begun)
 
 
 def test_another_folder_is_reached_by_an_option():
