@@ -155,7 +155,8 @@ static void threads_submit_and_send_to_the_same_instances(void **unused)
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], (void **)&all[i]), 0);
     det_runtime_counts(crowd.runtime, &counts);
-    assert_true(counts.evictions > 100);
+    /* There is room for 8. */
+    assert_true(counts.evictions >= INSTANCES - 8);
     /* The close waits for what is still to be done. */
     det_runtime_close(crowd.runtime);
     assert_int_equal(atomic_load(&crowd.done), THREADS * SENDS / 3 * 2);

@@ -47,13 +47,21 @@ static int excuse(
     return r == DET_ERR_CORRUPT ? tell(checking, subject, 0, text) : r;
 }
 
-/* SQLite tells what it could not read, or had no memory for, among the damage. */
+int det_sqlite_complaint(const char *text)
+{
+    static const char before[] = "error code=";
+    const char *code = strstr(text, before);
+    int r = code ? det_sqlite_error((int)strtol(code + sizeof before - 1, NULL, 10)) : 0;
+
+    return r == DET_ERR_NO_MEMORY || r == DET_ERR_IO ? r : 0;
+}
+
 static int check_line(const struct checking *checking, const char *text)
 {
-    const char *code = strstr(text, "error code=");
-    int r = code ? det_sqlite_error((int)strtol(code + strlen("error code="), NULL, 10)) : 0;
+    int r;
 
-    if (r == DET_ERR_NO_MEMORY || r == DET_ERR_IO)
+    r = det_sqlite_complaint(text);
+    if (r < 0)
         return r;
     return strcmp(text, "ok") == 0 ? 0 : tell(checking, NULL, 0, text);
 }

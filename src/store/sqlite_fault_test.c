@@ -366,7 +366,7 @@ static void an_opening_for_which_memory_lacks_says_so_and_never_damage(void **st
         if (!scarce.has_failed)
             break;
         if (r != 0 && r != DET_ERR_NO_MEMORY)
-            fail_msg("request %d: %s", (int)point, det_error_text(r));
+            fail_msg("request %d: %s", (int)point, shelf.error.text);
         assert_true(r == 0 || shelf.error.text[0]);
         refused += r < 0;
     }

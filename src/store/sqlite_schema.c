@@ -43,6 +43,20 @@ static const char *without_head(const char *said)
     return strncmp(said, "***", 3) == 0 && line ? line + 1 : said;
 }
 
+static int complain(struct sqlite_store *store, const char *said, struct det_error *reterr)
+{
+    int r = said ? det_sqlite_complaint(said) : DET_ERR_NO_MEMORY;
+
+    if (r < 0)
+        return det_error_set(
+            reterr, r, "%s: cannot check it: %s; %s", store->path, det_error_text(r),
+            det_sqlite_remedy(r));
+    return det_error_set(
+        reterr, DET_ERR_CORRUPT,
+        "%s is damaged: %.120s; take the newest backup; nothing was changed", store->path,
+        without_head(said));
+}
+
 /* The first complaint of a check, if any. */
 static int quick_check(
     struct sqlite_store *store, sqlite3 *database, const char *text, struct det_error *reterr)
@@ -58,10 +72,7 @@ static int quick_check(
     if (code != SQLITE_ROW)
         r = det_sqlite_explain(store, database, code, "check it", reterr);
     else if (!said || strcmp(said, "ok") != 0)
-        r = det_error_set(
-            reterr, DET_ERR_CORRUPT,
-            "%s is damaged: %.120s; take the newest backup; nothing was changed", store->path,
-            said ? without_head(said) : "no memory");
+        r = complain(store, said, reterr);
     (void)sqlite3_finalize(statement);
     return r;
 }
