@@ -246,6 +246,28 @@ static void of_too_many_dead_effects_the_oldest_is_forgotten(void **state)
     free(image);
 }
 
+static void of_many_that_die_at_once_no_more_are_kept_than_of_few(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct image *image;
+
+    for (unsigned i = 0; i < DET_DEAD_MAX + ROWS_MAX; i++)
+        subject_set_effect(subject, 0, 1);
+    for (uint64_t sequence = 0; sequence < DET_DEAD_MAX + ROWS_MAX;) {
+        struct draft draft;
+
+        draft_init(&draft, subject);
+        for (int i = 0; i < ROWS_MAX; i++)
+            draft_effect(&draft, DET_STORE_UPDATE, ++sequence, 0)->is_dead = true;
+        assert_int_equal(draft_commit(&draft), 0);
+    }
+    image = image_read(box, "p");
+    assert_int_equal(image->effect_count, DET_DEAD_MAX);
+    assert_int_equal(image->effects[0].row.sequence, ROWS_MAX + 1);
+    free(image);
+}
+
 static int set_effect(struct subject *subject, uint64_t sequence, const char *reason, bool is_dead)
 {
     struct draft draft;
@@ -375,6 +397,7 @@ static const struct CMUnitTest effects[] = {
     CASE(what_the_last_attempt_said_is_kept_alive_and_dead),
     CASE(a_dead_effect_can_be_made_alive_again),
     CASE(of_too_many_dead_effects_the_oldest_is_forgotten),
+    CASE(of_many_that_die_at_once_no_more_are_kept_than_of_few),
     CASE(an_effect_can_be_set_dead_and_with_a_reason),
     CASE(of_too_many_effects_that_are_set_dead_the_oldest_are_forgotten),
     CASE(deferred_events_are_kept_oldest_first_until_they_are_taken),
