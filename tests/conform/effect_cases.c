@@ -387,6 +387,27 @@ static void a_deferred_event_has_its_whole_payload(void **state)
     free(image);
 }
 
+static void an_event_is_deferred_in_place_of_the_one_of_the_same_name(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct draft draft;
+    struct image *image;
+
+    subject_defer(subject);
+    subject_defer(subject);
+    draft_init(&draft, subject);
+    draft_deferred(&draft, DET_STORE_SET, 1);
+    draft.deferred_values[0] = parcel_value(PARCEL_PACK, 7);
+    assert_int_equal(draft_commit(&draft), 0);
+    image = image_read(box, "p");
+    assert_int_equal(image->deferred_count, 2);
+    assert_int_equal(image->deferred[0].sequence, 1);
+    assert_true(
+        parcel_value_equal(PARCEL_PACK, &image->deferred[0].value, &draft.deferred_values[0]));
+    free(image);
+}
+
 static const struct CMUnitTest effects[] = {
     CASE(an_effect_is_given_back_as_it_was_set),
     CASE(effects_come_oldest_first),
@@ -402,5 +423,6 @@ static const struct CMUnitTest effects[] = {
     CASE(of_too_many_effects_that_are_set_dead_the_oldest_are_forgotten),
     CASE(deferred_events_are_kept_oldest_first_until_they_are_taken),
     CASE(a_deferred_event_has_its_whole_payload),
+    CASE(an_event_is_deferred_in_place_of_the_one_of_the_same_name),
 };
 const struct group effect_cases = GROUP_OF(effects);
