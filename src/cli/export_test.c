@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* export_test.c - exports of a store that others work with: what is sealed can be imported. */
+#include <fcntl.h>
+
 #include "cli/export_test.h"
 #include "cli/race_test.h"
 #include "cli/seal.h"
@@ -164,6 +166,30 @@ static void an_export_that_cannot_be_written_again_fails_at_once(void **state)
     race.error = DET_ERR_CORRUPT;
     assert_int_equal(store_export(&shop.store, NULL), CLI_FAILURE);
     assert_non_null(strstr(shop_said(&shop), "export it to a file, which leaves it out"));
+    close_shop(&shop);
+}
+
+/* As a shell opens it for >>: what was there before is nobody's to cut. */
+static void an_export_that_is_appended_takes_nothing_back(void **state)
+{
+    struct shop shop;
+    size_t size;
+    char *text;
+    FILE *out;
+
+    (void)state;
+    open_shop(&shop, 20);
+    race_hole(4, 5, 15);
+    det_test_write_file(path, "precious\n", 9);
+    out = shop.cli.out;
+    shop.cli.out = fdopen(open(path, O_WRONLY | O_APPEND | O_CLOEXEC), "w");
+    assert_non_null(shop.cli.out);
+    assert_int_equal(store_export(&shop.store, NULL), CLI_FAILURE);
+    assert_int_equal(fclose(shop.cli.out), 0);
+    shop.cli.out = out;
+    text = det_test_read_file(path, &size);
+    assert_memory_equal(text, "precious\n{\"kind\":\"store\"", 24);
+    free(text);
     close_shop(&shop);
 }
 
@@ -466,6 +492,7 @@ int main(void)
         TEST(a_damaged_instance_is_told_and_left_out),
         TEST(an_export_fails_when_the_store_does),
         TEST(an_export_that_cannot_be_written_again_fails_at_once),
+        TEST(an_export_that_is_appended_takes_nothing_back),
         TEST(what_is_added_meanwhile_is_not_part_of_an_export),
         TEST(an_instance_that_went_on_past_all_its_events_is_loaded_again),
         TEST(jobs_and_schedules_go_through_an_export),

@@ -41,17 +41,11 @@ struct incoming {
     struct det_store_effect_change *effects;
     struct det_store_deferred_change *deferred;
     size_t timer_count, effect_count, deferred_count;
-    /* Those that are dead, or have a reason, are there before they become so: alive, and due never,
-     * so that nobody runs them meanwhile. */
-    struct det_store_effect_change *failed;
-    size_t failed_count;
     uint64_t first; /* event; 0: none */
     uint64_t moves; /* how many of the events are gotos */
     /* As it is so far. */
     struct det_store_head at;
     bool is_passed;           /* it is there already */
-    bool has_failed;          /* `failed` is written */
-    bool lacks_effects;       /* all else is written: there were no events to wait for */
     struct det_buffer events; /* struct det_store_event, those that wait */
     size_t written;           /* of them */
     uint64_t seen;            /* the sequence of the last one */

@@ -143,7 +143,6 @@ static int read_timer(void *context, struct det_view element)
     return verdict(reading->import, &members);
 }
 
-/* One that is dead, or has a reason, is set before it is declared so: one commit cannot do both. */
 static int read_effect(void *context, struct det_view element)
 {
     const struct reading *reading = context;
@@ -151,7 +150,6 @@ static int read_effect(void *context, struct det_view element)
     struct det_store_effect_change *change = &incoming->effects[incoming->effect_count];
     struct members members;
     unsigned event;
-    bool is_dead;
     int r = open_members(reading->import, &incoming->arena, element, &members);
 
     if (r < 0)
@@ -172,22 +170,14 @@ static int read_effect(void *context, struct det_view element)
             .last_error = (int)members_signed(&members, "last_error"),
             .reason = members_text_or_null(&members, "reason"),
             .next = members_time(&members, "next"),
+            .is_dead = members_bool(&members, "dead"),
             .data = read_data(incoming, &members),
             .event = read_event_value(incoming, &incoming->arena, &members, event),
         },
     };
     incoming->effect_count++;
-    is_dead = members_bool(&members, "dead");
     if (change->effect.reason && strlen(change->effect.reason) > DET_REASON_MAX)
         members_fail(&members, "reason");
-    if (is_dead || change->effect.reason) {
-        struct det_store_effect_change *failed = &incoming->failed[incoming->failed_count++];
-
-        *failed = *change;
-        failed->effect.next = DET_NEVER;
-        change->kind = DET_STORE_UPDATE;
-        change->effect.is_dead = is_dead;
-    }
     return verdict(reading->import, &members);
 }
 
@@ -219,14 +209,6 @@ static int count_element(void *context, struct det_view element)
     return 0;
 }
 
-/* For an array that another reader fills. */
-static int no_element(void *context, struct det_view element)
-{
-    (void)context;
-    (void)element;
-    return 0;
-}
-
 /* Makes room for the elements of an array, `size` bytes each, and reads them. */
 struct array {
     const char *key;
@@ -251,7 +233,6 @@ static int read_arrays(struct reading *reading, struct members *members)
     struct incoming *incoming = reading->incoming;
     static const struct array history = { "history", 1, read_history },
                               timers = { "timers", sizeof *incoming->timers, read_timer },
-                              failed = { "effects", sizeof *incoming->failed, no_element },
                               effects = { "effects", sizeof *incoming->effects, read_effect },
                               deferred = { "deferred", sizeof *incoming->deferred, read_deferred };
     void *none = NULL;
@@ -264,8 +245,6 @@ static int read_arrays(struct reading *reading, struct members *members)
             "'history' is not one of this machine");
     if (r == 0)
         r = read_array(reading, members, &timers, (void **)&incoming->timers);
-    if (r == 0)
-        r = read_array(reading, members, &failed, (void **)&incoming->failed);
     if (r == 0)
         r = read_array(reading, members, &effects, (void **)&incoming->effects);
     if (r == 0)

@@ -219,17 +219,14 @@ static void make_failing(struct shop *shop, uint64_t after)
     shop->store.ops = &failing_ops;
 }
 
-static void an_import_that_was_broken_off_is_completed(void **state)
+/* Behind each of its commits; how many it has. */
+static uint64_t break_off_everywhere(struct shop *shop)
 {
-    struct shop shop, target;
-    char *before, *after, *copy;
+    char *before = export_text(shop), *after, *copy;
+    struct shop target;
     int code = CLI_FAILURE;
+    uint64_t count = 0;
 
-    (void)state;
-    shop_open(&shop);
-    fill(&shop);
-    stop_runtime(&shop);
-    before = export_text(&shop);
     for (uint64_t i = 0; code != CLI_OK; i++) {
         open_target(&target);
         make_failing(&target, i);
@@ -246,9 +243,36 @@ static void an_import_that_was_broken_off_is_completed(void **state)
         shop_close(&target);
         assert_true(i < 20);
         det_test_write_file(path, before, strlen(before));
+        count = i;
     }
     free(before);
+    return count;
+}
+
+static void an_import_that_was_broken_off_is_completed(void **state)
+{
+    struct shop shop;
+
+    (void)state;
+    shop_open(&shop);
+    fill(&shop);
+    stop_runtime(&shop);
+    assert_true(break_off_everywhere(&shop) > 1);
     shop_close(&shop);
+}
+
+/* The first commit of one without events makes it look complete: so it has to be the only one. */
+static void effects_that_failed_are_not_lost_when_it_is_broken_off(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        bool is_dead = i % 2, has_events = i < 2;
+        struct shop shop;
+
+        export_failed(&shop, "status 503", is_dead, has_events);
+        assert_int_equal(break_off_everywhere(&shop), has_events ? 2 : 1);
+        shop_close(&shop);
+    }
 }
 
 static void ids_of_events_are_known_in_the_new_store(void **state)
@@ -469,6 +493,7 @@ int main(void)
         TEST(where_events_are_gone_the_rest_goes_on),
         TEST(an_import_can_be_repeated),
         TEST(an_import_that_was_broken_off_is_completed),
+        TEST(effects_that_failed_are_not_lost_when_it_is_broken_off),
         TEST(ids_of_events_are_known_in_the_new_store),
         TEST(another_history_is_a_conflict),
         TEST(those_before_a_conflict_are_imported),

@@ -49,10 +49,6 @@ static void prepare_new(struct incoming *incoming, struct det_store_commit *comm
     };
     if (!incoming->first)
         complete(incoming, commit);
-    if (!incoming->first && incoming->failed_count) {
-        incoming->lacks_effects = true;
-        commit->effect_count = 0;
-    }
     commit->is_start_unknown = !incoming->start.data;
     if (incoming->start.data && incoming->first == 1) {
         incoming->at.state = incoming->start.state;
@@ -118,39 +114,13 @@ static void prepare_events(struct incoming *incoming, struct det_store_commit *c
                                                 .visit = last->visit };
 }
 
-/* Nothing but effects. */
-static void prepare_effects(
-    const struct incoming *incoming, const struct det_store_effect_change *effects, size_t count,
-    struct det_store_commit *commit)
-{
-    *commit = (struct det_store_commit){ .effects = effects,
-                                         .effect_count = count,
-                                         .expected = incoming->at.sequence };
-}
-
-static void prepare_failed(struct incoming *incoming, struct det_store_commit *commit)
-{
-    incoming->has_failed = true;
-    prepare_effects(incoming, incoming->failed, incoming->failed_count, commit);
-}
-
-static void prepare_rest(struct incoming *incoming, struct det_store_commit *commit)
-{
-    incoming->lacks_effects = false;
-    prepare_effects(incoming, incoming->effects, incoming->effect_count, commit);
-}
-
 /* The next commit of an instance; false: it has none. */
 static bool prepare(struct incoming *incoming, struct det_store_commit *commit)
 {
     if (!incoming->is_there)
         prepare_new(incoming, commit);
-    else if (incoming->failed_count && !incoming->has_failed)
-        prepare_failed(incoming, commit);
     else if (count_waiting(incoming))
         prepare_events(incoming, commit);
-    else if (incoming->lacks_effects)
-        prepare_rest(incoming, commit);
     else
         return false;
     commit->machine = incoming->machine;

@@ -3,6 +3,7 @@
 
 /* store_export.c - `detent store export`: all of a store as sealed lines. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -270,10 +271,18 @@ static int write_all_of(struct exporter *exporter)
 
 /* Where an instance begins, so that it can be written again, or left out. */
 struct mark {
-    off_t offset;
+    off_t offset; /* -1: what is written cannot be taken back */
     struct seal seal;
     uint64_t lines, events;
 };
+
+/* What is appended is not where the stream thinks it is: behind what others have written. */
+static off_t offset_of(FILE *file)
+{
+    int flags = fcntl(fileno(file), F_GETFL);
+
+    return flags >= 0 && !(flags & O_APPEND) ? ftello(file) : -1;
+}
 
 static bool go_back(struct exporter *exporter, const struct mark *mark)
 {
@@ -331,7 +340,7 @@ static int leave_out(struct exporter *exporter, const char *id, int r)
 /* What is deleted meanwhile is found out when some of it is written already. */
 static int write_until_whole(struct exporter *exporter, struct det_machine *machine, const char *id)
 {
-    const struct mark mark = { ftello(exporter->file), exporter->seal, exporter->lines,
+    const struct mark mark = { offset_of(exporter->file), exporter->seal, exporter->lines,
                                exporter->events };
     int r = DET_ERR_BUSY;
 

@@ -256,6 +256,8 @@ static void apply_effect(
 
     if (change->kind == DET_STORE_SET) {
         set_effect(store, instance, row, det_list_take(&staged->effects));
+        if (row->is_dead)
+            bury(store, instance);
         return;
     }
     effect = det_memory_effect_find(instance, row->sequence, row->index);

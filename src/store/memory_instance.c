@@ -134,7 +134,8 @@ struct memory_effect *det_memory_effect_open(
     memcpy(event, row->event, machine->event_size);
     effect->row = *row;
     effect->row.is_foreign = false;
-    effect->row.reason = NULL;
+    effect->reason = row->reason ? det_string_copy(store->store.allocator, row->reason) : NULL;
+    effect->row.reason = effect->reason;
     effect->row.data = data;
     effect->row.event = event;
     return effect;

@@ -54,7 +54,7 @@ enum postgres_statement_id {
     POSTGRES_STATEMENT_COUNT
 };
 /* And the statements of commits, which are put together from parts; see postgres_parts.c. */
-#define POSTGRES_PART_COUNT    7
+#define POSTGRES_PART_COUNT    8
 #define POSTGRES_VARIANT_COUNT (1u << POSTGRES_PART_COUNT)
 /* A number for each statement that a connection may have prepared. */
 #define POSTGRES_SLOT_COUNT (POSTGRES_STATEMENT_COUNT + POSTGRES_VARIANT_COUNT)

@@ -30,6 +30,7 @@ enum postgres_part {
     POSTGRES_TOUCH = 16,
     POSTGRES_ANSWERS = 32,
     POSTGRES_RARE = 64,
+    POSTGRES_BURY = 128,
 };
 
 /* An array in PostgreSQL's binary form, while it is filled. */

@@ -220,6 +220,8 @@ static int fill_effect_set(
     NUMBER(o_attempts, effect->attempts);
     NUMBER(o_last_error, effect->last_error);
     NUMBER(o_next_at, effect->next);
+    TEXT(o_reason, effect->reason);
+    FLAG(o_dead, effect->is_dead);
     return 0;
 }
 
@@ -234,6 +236,8 @@ static int fill_effects(struct postgres_batch *batch, const struct postgres_stag
 
         if (commit->effects[i].kind == DET_STORE_SET) {
             batch->parts |= POSTGRES_ASK;
+            if (effect->is_dead || det_row_may_be_dead(commit, effect))
+                batch->parts |= POSTGRES_BURY;
             r = fill_effect_set(batch, staged, effect);
             continue;
         }

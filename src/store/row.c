@@ -371,3 +371,9 @@ int det_row_history_read(
     }
     return 0;
 }
+
+bool det_row_may_be_dead(
+    const struct det_store_commit *commit, const struct det_store_effect *effect)
+{
+    return !commit->is_new && (!commit->event_count || effect->sequence <= commit->expected);
+}

@@ -80,4 +80,9 @@ DET_MUST_CHECK int det_row_history_write(
 DET_MUST_CHECK int det_row_history_read(
     const struct det_machine *machine, const char *text, struct det_store_loaded *loaded);
 
+/* Whether there may be a dead effect of this name when the commit sets it. Its events are new, and
+ * so are the names of what they ask for; anything else may be there. */
+bool det_row_may_be_dead(
+    const struct det_store_commit *commit, const struct det_store_effect *effect);
+
 #endif

@@ -186,29 +186,6 @@ static int apply_timer(
     return det_sqlite_run(&call);
 }
 
-static int set_effect(const struct sqlite_write *write, const struct det_store_effect *row)
-{
-    const struct det_machine *machine = write->commit->machine;
-    struct sqlite_scratch *scratch = &write->store->scratch;
-    struct sqlite_call call;
-
-    call_effect(write, STATEMENT_OUTBOX_SET, row, &call);
-    det_sqlite_text(&call, det_row_effect_name(machine, row->effect));
-    det_sqlite_text(&call, machine->states[row->from].name);
-    det_sqlite_text(&call, machine->states[row->to].name);
-    det_sqlite_number(&call, (int64_t)row->visit);
-    det_sqlite_number(&call, (int64_t)row->asked);
-    det_sqlite_number(&call, row->at);
-    det_sqlite_number(&call, row->attempts);
-    det_sqlite_number(&call, row->last_error);
-    det_sqlite_number(&call, row->next);
-    det_sqlite_bytes(&call, det_sqlite_next_value(scratch));
-    det_sqlite_text(&call, row->event ? machine->events[det_event_kind(row->event)].name : NULL);
-    det_sqlite_bytes(&call, det_sqlite_next_value(scratch));
-    det_sqlite_text(&call, machine->name);
-    return det_sqlite_run(&call);
-}
-
 static int run_on_effect(
     const struct sqlite_write *write, enum sqlite_statement statement,
     const struct det_store_effect *row)
@@ -259,6 +236,44 @@ static int bury(const struct sqlite_write *write, const struct det_store_effect 
     det_sqlite_number(&call, write->instance->key);
     det_sqlite_number(&call, DET_DEAD_MAX);
     return det_sqlite_run(&call);
+}
+
+static int insert_effect(const struct sqlite_write *write, const struct det_store_effect *row)
+{
+    const struct det_machine *machine = write->commit->machine;
+    struct sqlite_scratch *scratch = &write->store->scratch;
+    struct sqlite_call call;
+
+    call_effect(write, STATEMENT_OUTBOX_SET, row, &call);
+    det_sqlite_text(&call, det_row_effect_name(machine, row->effect));
+    det_sqlite_text(&call, machine->states[row->from].name);
+    det_sqlite_text(&call, machine->states[row->to].name);
+    det_sqlite_number(&call, (int64_t)row->visit);
+    det_sqlite_number(&call, (int64_t)row->asked);
+    det_sqlite_number(&call, row->at);
+    det_sqlite_number(&call, row->attempts);
+    det_sqlite_number(&call, row->last_error);
+    det_sqlite_number(&call, row->next);
+    det_sqlite_bytes(&call, det_sqlite_next_value(scratch));
+    det_sqlite_text(&call, row->event ? machine->events[det_event_kind(row->event)].name : NULL);
+    det_sqlite_bytes(&call, det_sqlite_next_value(scratch));
+    det_sqlite_text(&call, machine->name);
+    det_sqlite_text(&call, row->reason);
+    return det_sqlite_run(&call);
+}
+
+/* A dead one dies at once. */
+static int set_effect(const struct sqlite_write *write, const struct det_store_effect *row)
+{
+    int r;
+
+    r = insert_effect(write, row);
+    if (r < 0)
+        return r;
+    if (row->is_dead)
+        return bury(write, row);
+    return det_row_may_be_dead(write->commit, row) ? run_on_effect(write, STATEMENT_DEAD_TAKE, row)
+                                                   : 0;
 }
 
 static int update_effect(const struct sqlite_write *write, const struct det_store_effect *row)

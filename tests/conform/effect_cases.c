@@ -246,6 +246,100 @@ static void of_too_many_dead_effects_the_oldest_is_forgotten(void **state)
     free(image);
 }
 
+static void of_many_that_die_at_once_no_more_are_kept_than_of_few(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct image *image;
+
+    for (unsigned i = 0; i < DET_DEAD_MAX + ROWS_MAX; i++)
+        subject_set_effect(subject, 0, 1);
+    for (uint64_t sequence = 0; sequence < DET_DEAD_MAX + ROWS_MAX;) {
+        struct draft draft;
+
+        draft_init(&draft, subject);
+        for (int i = 0; i < ROWS_MAX; i++)
+            draft_effect(&draft, DET_STORE_UPDATE, ++sequence, 0)->is_dead = true;
+        assert_int_equal(draft_commit(&draft), 0);
+    }
+    image = image_read(box, "p");
+    assert_int_equal(image->effect_count, DET_DEAD_MAX);
+    assert_int_equal(image->effects[0].row.sequence, ROWS_MAX + 1);
+    free(image);
+}
+
+static int set_effect(struct subject *subject, uint64_t sequence, const char *reason, bool is_dead)
+{
+    struct draft draft;
+    struct det_store_effect *row;
+
+    draft_init(&draft, subject);
+    row = draft_effect(&draft, DET_STORE_SET, sequence, 0);
+    row->attempts = 5;
+    row->last_error = DET_ERR_IO;
+    row->reason = reason;
+    row->is_dead = is_dead;
+    row->next = 7000;
+    return draft_commit(&draft);
+}
+
+/* As an import sets it, in one commit with all else. */
+static void an_effect_can_be_set_dead_and_with_a_reason(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct parcel_data data = parcel_data_value(10);
+    struct parcel_event value = parcel_value(PARCEL_COUNT, 10);
+
+    subject_set_effect(subject, 0, 1);
+    subject_set_effect(subject, 0, 1);
+    /* In place of one that is alive or dead, each of each. */
+    for (unsigned i = 0; i < 16; i++) {
+        const char *reason = i & 2 ? "status 503" : NULL;
+        bool is_dead = i & 1 || i & 4;
+        struct image *image;
+
+        assert_int_equal(set_effect(subject, 1, reason, is_dead), 0);
+        image = image_read(box, "p");
+        assert_int_equal(image->effect_count, 2);
+        assert_int_equal(image->effects[0].row.sequence, 1);
+        assert_true(image->effects[0].row.is_dead == is_dead);
+        assert_string_equal(image->effects[0].reason, reason ? reason : "");
+        assert_int_equal(image->effects[0].row.attempts, 5);
+        assert_int_equal(image->effects[0].row.last_error, DET_ERR_IO);
+        assert_int_equal(image->effects[0].row.next, 7000);
+        assert_true(parcel_data_equal(&image->effects[0].data, &data));
+        assert_true(parcel_value_equal(PARCEL_COUNT, &image->effects[0].value, &value));
+        assert_false(image->effects[1].row.is_dead);
+        free(image);
+    }
+    assert_int_equal(take_effect(subject, 1, 0), 0);
+    assert_int_equal(take_effect(subject, 1, 0), DET_ERR_NOT_FOUND);
+}
+
+static void of_too_many_effects_that_are_set_dead_the_oldest_are_forgotten(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    uint16_t index = 0;
+    struct image *image;
+
+    subject_set_effect(subject, 0, 1);
+    while (index < DET_DEAD_MAX + 3) {
+        struct draft draft;
+
+        draft_init(&draft, subject);
+        for (int i = 0; i < ROWS_MAX && index < DET_DEAD_MAX + 3; i++)
+            draft_effect(&draft, DET_STORE_SET, 1, index++)->is_dead = true;
+        assert_int_equal(draft_commit(&draft), 0);
+    }
+    image = image_read(box, "p");
+    assert_int_equal(image->effect_count, DET_DEAD_MAX);
+    assert_int_equal(image->effects[0].row.index, 3);
+    assert_int_equal(image->effects[DET_DEAD_MAX - 1].row.index, DET_DEAD_MAX + 2);
+    free(image);
+}
+
 static int take_deferred(struct subject *subject, uint64_t sequence)
 {
     struct draft draft;
@@ -293,6 +387,27 @@ static void a_deferred_event_has_its_whole_payload(void **state)
     free(image);
 }
 
+static void an_event_is_deferred_in_place_of_the_one_of_the_same_name(void **state)
+{
+    struct box *box = *state;
+    struct subject *subject = subject_start(box, "p");
+    struct draft draft;
+    struct image *image;
+
+    subject_defer(subject);
+    subject_defer(subject);
+    draft_init(&draft, subject);
+    draft_deferred(&draft, DET_STORE_SET, 1);
+    draft.deferred_values[0] = parcel_value(PARCEL_PACK, 7);
+    assert_int_equal(draft_commit(&draft), 0);
+    image = image_read(box, "p");
+    assert_int_equal(image->deferred_count, 2);
+    assert_int_equal(image->deferred[0].sequence, 1);
+    assert_true(
+        parcel_value_equal(PARCEL_PACK, &image->deferred[0].value, &draft.deferred_values[0]));
+    free(image);
+}
+
 static const struct CMUnitTest effects[] = {
     CASE(an_effect_is_given_back_as_it_was_set),
     CASE(effects_come_oldest_first),
@@ -303,7 +418,11 @@ static const struct CMUnitTest effects[] = {
     CASE(what_the_last_attempt_said_is_kept_alive_and_dead),
     CASE(a_dead_effect_can_be_made_alive_again),
     CASE(of_too_many_dead_effects_the_oldest_is_forgotten),
+    CASE(of_many_that_die_at_once_no_more_are_kept_than_of_few),
+    CASE(an_effect_can_be_set_dead_and_with_a_reason),
+    CASE(of_too_many_effects_that_are_set_dead_the_oldest_are_forgotten),
     CASE(deferred_events_are_kept_oldest_first_until_they_are_taken),
     CASE(a_deferred_event_has_its_whole_payload),
+    CASE(an_event_is_deferred_in_place_of_the_one_of_the_same_name),
 };
 const struct group effect_cases = GROUP_OF(effects);

@@ -186,7 +186,7 @@ static void apply_effect(struct image *image, const struct det_store_effect_chan
         assert_true(place == image->effect_count && place < IMAGE_ROWS);
         image->effect_count++;
         effect->row = *row;
-        effect->reason[0] = 0;
+        snprintf(effect->reason, sizeof effect->reason, "%s", row->reason ? row->reason : "");
         memcpy(&effect->data, row->data, sizeof effect->data);
         memcpy(&effect->value, row->event, sizeof effect->value);
         return;

@@ -74,6 +74,27 @@ static void every_opening_is_a_node_of_its_own(void **state)
     pair_end(&pair);
 }
 
+/* As when an import is repeated that another program began. */
+static void an_effect_is_set_in_place_of_another_nodes(void **state)
+{
+    struct pair pair;
+
+    if (!pair_begin(&pair, *state))
+        return;
+    subject_set_effect(pair.here, 0, 1);
+    for (unsigned i = 0; i < 4; i++) {
+        bool is_dead = i & 1;
+        struct draft draft;
+
+        draft_init(&draft, i & 2 ? pair.here : pair.there);
+        draft_effect(&draft, DET_STORE_SET, 1, 0)->is_dead = is_dead;
+        assert_int_equal(draft_commit(&draft), 0);
+        assert_int_equal(due_of(pair.box, pair.box->store), !is_dead && i & 2);
+        assert_int_equal(due_of(pair.box, pair.other), !is_dead && !(i & 2));
+    }
+    pair_end(&pair);
+}
+
 static void what_one_commits_the_other_finds(void **state)
 {
     struct pair pair;
@@ -440,6 +461,7 @@ static void nodes_are_counted_by_their_leases(void **state)
 static const struct CMUnitTest shared[] = {
     CASE(every_opening_is_a_node_of_its_own),
     CASE(what_one_commits_the_other_finds),
+    CASE(an_effect_is_set_in_place_of_another_nodes),
     CASE(whoever_is_behind_is_told_where_the_instance_stands),
     CASE(an_event_id_is_known_to_all),
     CASE(rows_belong_to_the_node_that_set_them),

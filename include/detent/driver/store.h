@@ -96,8 +96,8 @@ struct det_store_effect {
     int last_error;
     const char
         *reason;   /* what the last attempt said of that, UTF-8 of at most DET_REASON_MAX bytes,
-                           for people: without memory for it a driver leaves it out; NULL: nothing.
-                           SET keeps none */
+                           for people: without memory for it a driver leaves it out; NULL:
+                           nothing */
     det_time next; /* of the next attempt */
     bool is_dead;
     const void *data, *event; /* as of its commit */
@@ -110,7 +110,8 @@ struct det_store_deferred {
 };
 
 enum det_store_change_kind {
-    DET_STORE_SET,    /* there from now on, in place of the one with the same name */
+    DET_STORE_SET,    /* there from now on, just so (an effect also dead), and ours, in place of the
+                         one with the same name, whoever's that was, dead or alive */
     DET_STORE_CLEAR,  /* gone; harmless when it is not there */
     DET_STORE_TAKE,   /* gone; but it must be there, just so (timer: same due and visit), and ours,
                          else the commit fails with DET_ERR_NOT_FOUND: somebody else has done it, or
