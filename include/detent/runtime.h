@@ -259,8 +259,8 @@ DET_API int det_runtime_send_all(
 /* A send that nobody waits for. It is the caller's memory, with what it points to, until `done` is
  * called: exactly once, on a thread of the runtime that must not be kept waiting there; it may
  * submit, and may use or free the struct again. What is submitted to one instance is carried out in
- * that order, and many instances share a commit (not in a passive runtime, nor where each send takes
- * a lock): this is the way to send much. */
+ * that order, and many instances share a commit, though not in a passive runtime, nor where each
+ * send takes a lock: this is the way to send much. */
 struct det_send {
     const struct det_machine *machine;
     const char *instance;
