@@ -258,9 +258,11 @@ DET_API int det_runtime_send_all(
     struct det_sent *ret) DET_MUST_CHECK;
 /* A send that nobody waits for. It is the caller's memory, with what it points to, until `done` is
  * called: exactly once, on a thread of the runtime that must not be kept waiting there; it may
- * submit, and may use or free the struct again. What is submitted to one instance is carried out in
- * that order, and many instances share a commit (not in a passive runtime, nor where each send
- * takes a lock): this is the way to send much. */
+ * submit, and may use or free the struct again. Where there are several writers (two on PostgreSQL,
+ * if nothing else is said), `done` may run on several threads at once, for different sends: what
+ * they share needs a lock. What is submitted to one instance is carried out in that order, and many
+ * instances share a commit, though not in a passive runtime, nor where each send takes a lock: this
+ * is the way to send much. */
 struct det_send {
     const struct det_machine *machine;
     const char *instance;

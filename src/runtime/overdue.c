@@ -39,7 +39,14 @@ static void write_event(const struct det_armed *armed, void *event)
         memcpy(event, armed->value, armed->due.resident->served->machine->event_size);
 }
 
-/* The turn has ended. Nobody is told of what is left to others. */
+/* It fails by itself: for want of a function, say. Others may fire, and something may be sent. */
+static bool is_its_own(int r)
+{
+    return r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT || r == DET_ERR_LIMIT ||
+           r == DET_ERR_UNBOUND || r == DET_ERR_EARLY || r == DET_ERR_NOT_FOUND;
+}
+
+/* The turn has ended. Nobody is told of what is left to others, but for who sends. */
 static void fired(struct det_turn *turn, uint32_t attempt, int r)
 {
     struct det_runtime_counts *counts = &turn->shard->counts;
@@ -49,7 +56,7 @@ static void fired(struct det_turn *turn, uint32_t attempt, int r)
         (r == 0 && code < 0))
         det_due_tell_rejected(turn, attempt, code);
     det_shard_lock(turn->runtime, turn->shard);
-    if (r < 0 && r != DET_ERR_NO_MEMORY)
+    if (is_its_own(r))
         det_due_fire_later(turn, r);
     else if (r == 0 && turn->rejected)
         counts->timeouts_rejected++;
@@ -60,12 +67,12 @@ static void fired(struct det_turn *turn, uint32_t attempt, int r)
     det_shard_unlock(turn->runtime, turn->shard);
 }
 
-/* Lock held before and not after. It is out of the heap, as with the loop: its own firing cannot
- * cancel it. */
+/* 1 when nothing is in the way of the next one. Lock held before and not after. It is out of the
+ * heap, as with the loop: its own firing cannot cancel it. */
 static int fire(struct det_turn *turn, struct det_armed *armed, const void *event)
 {
     uint32_t attempt = armed->attempts + 1;
-    struct det_error error = { 0 };
+    struct det_error error = { 0 }, *reterr = turn->error;
     struct det_sent sent;
     int r;
 
@@ -81,11 +88,14 @@ static int fire(struct det_turn *turn, struct det_armed *armed, const void *even
     turn->resident->pins++;
     r = det_turn_run(turn, &event, 1, &sent);
     fired(turn, attempt, r);
-    turn->error = NULL;
+    if (r == 0 || is_its_own(r))
+        return 1;
+    if (reterr)
+        *reterr = error;
     return r;
 }
 
-/* 1: there was one, which may have failed; 0: there is none; or there is no memory. */
+/* 1: there was one, which may have failed; 0: there is none; or why nothing can be sent now. */
 static int fire_first(struct det_turn *turn, const char *id)
 {
     size_t size = turn->served->machine->event_size;
@@ -96,7 +106,6 @@ static int fire_first(struct det_turn *turn, const char *id)
     if (!event)
         return DET_ERR_NO_MEMORY;
     det_shard_lock(turn->runtime, turn->shard);
-    /* What is wrong with the instance is told to who sends. */
     r = det_turn_take(turn, id, NULL);
     if (r == 0)
         armed = find_first(turn->resident, det_runtime_now(turn->runtime));
@@ -107,11 +116,12 @@ static int fire_first(struct det_turn *turn, const char *id)
         det_shard_unlock(turn->runtime, turn->shard);
     }
     det_free(turn->runtime->allocator, event, size);
-    return r == DET_ERR_NO_MEMORY ? r : armed != NULL;
+    return r;
 }
 
 int det_overdue_fire(
-    struct det_runtime *runtime, struct det_served *served, const char *id, uint64_t fence)
+    struct det_runtime *runtime, struct det_served *served, const char *id, uint64_t fence,
+    struct det_error *reterr)
 {
     int r = 1;
 
@@ -120,6 +130,7 @@ int det_overdue_fire(
 
         det_turn_init(&turn, runtime, served, det_served_hash(runtime, id));
         turn.fence = fence;
+        turn.error = reterr;
         r = fire_first(&turn, id);
     }
     return r < 0 ? r : 0;

@@ -3,6 +3,8 @@
 
 /* overdue_test.c - a timer that is due when a tool sends something to its instance goes first, as
  * it would have, had somebody been there; on every kind of store. */
+#include <detent/lock.h>
+
 #include "runtime/runtime_test.h"
 
 static const struct det_runtime_options passive = { .is_passive = true };
@@ -313,6 +315,125 @@ static void one_that_cannot_fire_here_is_left_to_who_can(void **state)
     in_a_file(stays);
 }
 
+/* Somebody who gives up a lock after a while. */
+struct holder {
+    struct fixture *f;
+    struct det_lock *lock;
+};
+
+static void hold(void *argument)
+{
+    struct holder *holder = argument;
+
+    wait_in(det_sim_world(holder->f->sim), 3 * DET_SECOND);
+    det_lock_close(holder->lock);
+}
+
+/* Calls `act` while somebody has the lock of o-1, where LATE is due. */
+static void locked(struct fixture *f, det_time wait, void (*act)(struct fixture *f))
+{
+    struct det_world *world = det_sim_world(f->sim);
+    struct det_lock_options options = { .wait = wait };
+    struct holder holder = { .f = f };
+    struct det_thread *thread;
+
+    charging(f);
+    fixture_reopen(f, (struct det_runtime_options){ .is_passive = true, .lock = &options });
+    advance(f, DET_HOUR);
+    assert_int_equal(
+        det_lock_open(f->runtime, f->order, "o-1", &options, &holder.lock, &f->error), 0);
+    assert_int_equal(det_thread_start(world, "holder", hold, &holder, &thread), 0);
+    act(f);
+    det_thread_join(world, thread);
+}
+
+static void ping_in_turn(struct fixture *f)
+{
+    assert_int_equal(send_kind(f, "o-1", PING), 0);
+    assert_int_equal(f->sent.sequence, 3);
+    assert_int_equal(events_after(f, "o-1", 0)->rows[1].event, LATE);
+}
+
+static void stop_in_turn(struct fixture *f)
+{
+    assert_int_equal(det_runtime_stop(f->runtime, f->order, "o-1", "enough", NULL, &f->sent), 0);
+    assert_int_equal(events_after(f, "o-1", 0)->count, 3);
+    assert_int_equal(events_after(f, "o-1", 0)->rows[1].event, LATE);
+}
+
+static void ping_in_vain(struct fixture *f)
+{
+    assert_int_equal(send_kind(f, "o-1", PING), DET_ERR_LOCKED);
+    assert_non_null(strstr(f->error.text, "order o-1 is locked by"));
+    assert_int_equal(get(f, "o-1").sequence, 1);
+    assert_int_equal(timers(f, "o-1")->count, 1);
+}
+
+static void sends_after_a_lock(struct fixture *f)
+{
+    locked(f, 5 * DET_SECOND, ping_in_turn);
+}
+
+static void stops_after_a_lock(struct fixture *f)
+{
+    locked(f, 5 * DET_SECOND, stop_in_turn);
+}
+
+static void does_not_wait(struct fixture *f)
+{
+    locked(f, -1, ping_in_vain);
+}
+
+static void it_waits_with_what_is_sent_for_the_lock_of_somebody_else(void **state)
+{
+    (void)state;
+    in_every_store(sends_after_a_lock);
+    in_every_store(stops_after_a_lock);
+    in_every_store(does_not_wait);
+}
+
+static void nap(void *context)
+{
+    struct fixture *f = context;
+
+    wait_in(det_sim_world(f->sim), 20 * DET_SECOND);
+}
+
+static void pay(void *argument)
+{
+    struct fixture *f = argument;
+    struct order_event event = { .kind = PAY, .as.pay = { .cents = 1, .card = "1" } };
+
+    assert_int_equal(det_runtime_send(f->runtime, f->order, "o-1", &event, NULL, NULL), 0);
+}
+
+static void is_busy(struct fixture *f)
+{
+    struct det_world *world = det_sim_world(f->sim);
+    struct det_thread *thread;
+    det_time began;
+
+    fixture_reopen(
+        f, (struct det_runtime_options){
+               .is_passive = true, .hook_deadline = DET_NEVER, .send_deadline = 3 * DET_SECOND });
+    assert_int_equal(start(f, "o-1"), 0);
+    f->control.in_guard = nap;
+    f->control.context = f;
+    assert_int_equal(det_thread_start(world, "payer", pay, f, &thread), 0);
+    settle(f);
+    began = det_world_now(world, DET_CLOCK_MONOTONIC);
+    assert_int_equal(send_kind(f, "o-1", PING), DET_ERR_TIMEOUT);
+    assert_int_equal(det_world_now(world, DET_CLOCK_MONOTONIC) - began, 3 * DET_SECOND);
+    assert_int_equal(f->error.waited, 3 * DET_SECOND);
+    det_thread_join(world, thread);
+}
+
+static void a_busy_instance_is_waited_for_once(void **state)
+{
+    (void)state;
+    in_every_store(is_busy);
+}
+
 static int send_without_memory(struct det_test_memory *memory, void *argument)
 {
     struct det_runtime *runtime = NULL;
@@ -359,6 +480,8 @@ int main(void)
         cmocka_unit_test(one_that_is_not_taken_is_over_and_those_behind_it_go),
         cmocka_unit_test(one_that_fails_stays_and_those_behind_it_go),
         cmocka_unit_test(one_that_cannot_fire_here_is_left_to_who_can),
+        cmocka_unit_test(it_waits_with_what_is_sent_for_the_lock_of_somebody_else),
+        cmocka_unit_test(a_busy_instance_is_waited_for_once),
         cmocka_unit_test(without_memory_nothing_is_overtaken),
     };
 

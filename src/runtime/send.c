@@ -206,6 +206,23 @@ static int run_once(
     return r < 0 ? r : 0;
 }
 
+/* Where nobody fires what is due, that comes first, under the same lock. */
+static int catch_up(const struct call *call)
+{
+    if (!call->runtime->options.is_passive)
+        return 0;
+    return det_overdue_fire(call->runtime, call->served, call->instance, call->fence, call->reterr);
+}
+
+static int run_in_turn(
+    struct call *call, const void *const *events, size_t count, struct det_sent *ret)
+{
+    int r;
+
+    r = catch_up(call);
+    return r < 0 ? r : run_once(call, events, count, ret);
+}
+
 static struct det_guard guard_of(const struct call *call)
 {
     return (struct det_guard){ .runtime = call->runtime,
@@ -227,28 +244,18 @@ static int run_guarded(
         if (r < 0)
             return r;
         call->fence = guard.fence;
-        r = run_once(call, events, count, ret);
+        r = run_in_turn(call, events, count, ret);
     } while (det_guard_leave(&guard, r, call->reterr));
     return r;
 }
 
-/* Where nobody fires what is due, that comes first. */
-static int catch_up(const struct call *call)
-{
-    if (!call->runtime->options.is_passive)
-        return 0;
-    return det_overdue_fire(call->runtime, call->served, call->instance, call->fence);
-}
-
 static int run(struct call *call, const void *const *events, size_t count, struct det_sent *ret)
 {
-    int r = catch_up(call);
+    int r;
 
-    if (r < 0)
-        return r;
     if (call->runtime->options.locking == DET_LOCK_LEASE)
         return run_guarded(call, events, count, ret);
-    r = run_once(call, events, count, ret);
+    r = run_in_turn(call, events, count, ret);
     return r == DET_ERR_LOCKED ? run_guarded(call, events, count, ret) : r;
 }
 
@@ -369,15 +376,14 @@ static int stop(struct call *call, const char *reason, struct det_sent *ret)
     if (reason && (length > DET_REASON_MAX || det_utf8_check(reason, length) != length))
         return det_error_set(
             call->reterr, DET_ERR_INVALID, "a reason is UTF-8 of at most %d bytes", DET_REASON_MAX);
-    r = catch_up(call);
-    if (r < 0)
-        return r;
     do {
         r = det_guard_enter(&guard, call->reterr);
         if (r < 0)
             return r;
         call->fence = guard.fence;
-        r = stop_once(call, reason, ret);
+        r = catch_up(call);
+        if (r == 0)
+            r = stop_once(call, reason, ret);
     } while (det_guard_leave(&guard, r, call->reterr));
     return r;
 }

@@ -233,10 +233,12 @@ void det_due_let_go(struct det_shard *shard, struct det_armed *armed);
 
 /* overdue.c */
 /* In a passive runtime, before something is sent: fires the timers of the instance that are due by
- * now, under the fence if it is not 0. What is not taken is over, as with the loop; what fails does
- * not keep the others from firing. 0 or DET_ERR_NO_MEMORY. */
+ * now, under the fence if it is not 0. What is not taken is over, as with the loop; one that fails
+ * by itself does not keep the others from firing. 0, or why nothing can be sent now: the instance
+ * cannot be taken, somebody has its lock, the store fails. */
 DET_MUST_CHECK int det_overdue_fire(
-    struct det_runtime *runtime, struct det_served *served, const char *id, uint64_t fence);
+    struct det_runtime *runtime, struct det_served *served, const char *id, uint64_t fence,
+    struct det_error *reterr);
 
 /* send.c */
 /* Whether a caller may send this. */

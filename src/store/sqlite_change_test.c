@@ -71,30 +71,6 @@ static int do_send(struct shelf *shelf, struct det_buffer *said)
     return r;
 }
 
-/* More events than go into one statement. */
-static int do_send_many(struct shelf *shelf, struct det_buffer *said)
-{
-    struct pad *pad = &shelf->pad;
-    struct det_store_head head = pad->head;
-    struct det_store_event events[20];
-    struct pad_event value = { .kind = SMALL, .as.small = 3 };
-    int r;
-
-    (void)said;
-    begin(pad);
-    for (size_t i = 0; i < 20; i++) {
-        add_event(pad, SMALL);
-        events[i] = pad->event;
-        events[i].value = &value;
-    }
-    pad->commit.events = events;
-    pad->commit.event_count = 20;
-    r = commit(pad);
-    if (r < 0)
-        pad->head = head;
-    return r;
-}
-
 static int do_lease(struct shelf *shelf, struct det_buffer *said)
 {
     struct det_store *store = shelf->pad.store;
@@ -228,7 +204,6 @@ static const struct deed deeds[] = {
     { "compact", do_compact, NULL, true, false },
     { "new", do_new, NULL, true, false },
     { "send", do_send, NULL, true, false },
-    { "send many", do_send_many, NULL, true, false },
     { "lease", do_lease, NULL, true, false },
     { "lock", do_lock, NULL, true, false },
     { "prune", do_prune, NULL, true, false },
@@ -303,11 +278,146 @@ static void whichever_row_is_refused_the_change_is_not_done_and_can_be_done_late
     trial_deinit(&trial);
 }
 
+/* A batch of more commits than rows go into one statement. */
+
+#define COUNT (2 * SQLITE_ROWS + 5)
+
+struct many {
+    char ids[COUNT][16];
+    struct pad_event values[COUNT];
+    struct det_store_head heads[COUNT];
+    struct det_store_event events[COUNT];
+    struct det_store_commit commits[COUNT];
+};
+
+/* Payloads of all sizes; every fourth has an event id. */
+static void make_commit(struct many *many, unsigned i, const struct pad *pad)
+{
+    struct pad_event *value = &many->values[i];
+
+    value->kind = i % 2 ? SMALL : TEXT;
+    if (i % 2)
+        value->as.small = i;
+    else
+        snprintf(value->as.note.text, sizeof value->as.note.text, "%0*u", (int)(2 * i + 1), i);
+    many->heads[i] = (struct det_store_head){ .sequence = 1,
+                                              .visit = 2,
+                                              .transition_count = 1,
+                                              .state = 1,
+                                              .started_at = 7,
+                                              .last_transition_at = 7 };
+    many->events[i] = (struct det_store_event){ .sequence = 1,
+                                                .visit = 2,
+                                                .to = 1,
+                                                .event = (uint16_t)value->kind,
+                                                .outcome = DET_GOTO,
+                                                .at = 100 + i,
+                                                .value = value,
+                                                .event_id = i % 4 ? NULL : many->ids[i] };
+    many->commits[i] = (struct det_store_commit){ .machine = pad->machine,
+                                                  .id = many->ids[i],
+                                                  .is_new = true,
+                                                  .head = &many->heads[i],
+                                                  .data = &pad->data,
+                                                  .events = &many->events[i],
+                                                  .event_count = 1 };
+}
+
+/* COUNT new instances, each with an event; says how many of them are acknowledged. */
+static int send_many(struct shelf *shelf, const char *prefix, int64_t *ret_good)
+{
+    struct many *many = calloc(1, sizeof *many);
+    struct det_store_commit *commits[COUNT];
+    struct pad *pad = &shelf->pad;
+    int r;
+
+    assert_non_null(many);
+    for (unsigned i = 0; i < COUNT; i++) {
+        snprintf(many->ids[i], sizeof many->ids[i], "%s-%u", prefix, i);
+        make_commit(many, i, pad);
+        commits[i] = &many->commits[i];
+    }
+    r = pad->store->ops->commit(pad->store, commits, COUNT);
+    *ret_good = 0;
+    for (unsigned i = 0; i < COUNT; i++) {
+        *ret_good += r == 0 && commits[i]->result == 0;
+        if (commits[i]->instance)
+            pad->store->ops->release(pad->store, commits[i]->instance);
+    }
+    free(many);
+    return r;
+}
+
+static void check_many(struct trial *trial, int r, int64_t good)
+{
+    struct shelf *shelf = &trial->shelf;
+    struct findings *findings;
+    int64_t there = shelf_ask(shelf, "SELECT count(*) FROM instances WHERE id LIKE 'm-%'");
+
+    if (!may_answer(trial->lack, r))
+        blame(trial, r, "that is not what is wrong");
+    if (there != shelf_ask(
+                     shelf, "SELECT count(*) FROM events JOIN instances ON key = instance "
+                            "WHERE id LIKE 'm-%'"))
+        blame(trial, r, "and there are instances without their events");
+    if (r == 0 && there != good)
+        blame(trial, r, "and what is there is not what was acknowledged");
+    if (r < 0 && there != 0 && (r != DET_ERR_IO || there != COUNT))
+        blame(trial, r, "and some of it is there");
+    open_again(shelf);
+    findings = shelf_check(shelf);
+    if (findings->count)
+        blame(trial, r, findings->texts);
+    shelf_close(shelf);
+}
+
+/* Whether something failed. Warm: its statements are prepared by now. */
+static bool try_many(struct trial *trial)
+{
+    struct shelf *shelf = &trial->shelf;
+    bool has_failed;
+    int64_t good;
+    int r;
+
+    trial_begin(trial);
+    if (trial->is_warm)
+        assert_int_equal(send_many(shelf, "w", &good), 0);
+    lack_at(trial->lack, trial->point);
+    r = send_many(shelf, "m", &good);
+    has_failed = lack_nothing();
+    shelf_close(shelf);
+    check_many(trial, r, good);
+    if (!has_failed)
+        assert_int_equal(good, COUNT);
+    return has_failed;
+}
+
+static void whatever_sqlite_lacks_what_is_acknowledged_of_a_batch_is_there(void **state)
+{
+    static const struct deed many = { "send many", NULL, NULL, true, false };
+    struct trial trial;
+
+    (void)state;
+    trial_init(&trial);
+    trial.deed = &many;
+    for (int i = 0; i < 2 * LACK_COUNT; i++) {
+        trial.lack = (enum lack)(i / 2);
+        trial.is_warm = i % 2;
+        trial.point = trial.lack == LACK_ALL_MEMORY && !trial.is_warm ? 21 : 1;
+        for (; try_many(&trial); trial.point += stride_of(&trial))
+            trial.points++;
+    }
+    printf("             %u failures\n", trial.points);
+    assert_true(trial.points > 100);
+    trial_deinit(&trial);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whatever_sqlite_lacks_a_change_is_done_or_not),
         cmocka_unit_test(whichever_row_is_refused_the_change_is_not_done_and_can_be_done_later),
+        cmocka_unit_test(whatever_sqlite_lacks_what_is_acknowledged_of_a_batch_is_there),
     };
 
     make_scarce();

@@ -164,21 +164,11 @@ static inline void fill_jobs(struct det_store *store)
         store->ops->jobs->fire(store, &(struct det_job_firing){ "nightly", 0, 100, 0, NULL }), 0);
 }
 
-static inline void fill(struct shelf *shelf)
+static inline void take_lease_and_lock(struct shelf *shelf)
 {
     struct det_store *store = shelf->pad.store;
-    struct pad other = shelf->pad;
     struct det_store_lease lease;
 
-    other.head = (struct det_store_head){ .visit = 1, .started_at = 7, .last_transition_at = 7 };
-    begin(&other);
-    other.commit.id = "q";
-    other.commit.is_new = true;
-    other.commit.data = &other.data;
-    assert_int_equal(commit(&other), 0);
-    store->ops->release(store, other.commit.instance);
-    fill_instance(&shelf->pad);
-    fill_jobs(store);
     assert_int_equal(
         store->ops->lease(
             store, &(struct det_store_lease_change){ DET_LEASE_ACQUIRE, "leader", "me", 0, SPAN },
@@ -189,6 +179,23 @@ static inline void fill(struct shelf *shelf)
             store, shelf->machine,
             &(struct det_store_lease_change){ DET_LEASE_ACQUIRE, "q", "me", 0, SPAN }, &lease),
         0);
+}
+
+static inline void fill(struct shelf *shelf)
+{
+    struct det_store *store = shelf->pad.store;
+    struct pad other = shelf->pad;
+
+    other.head = (struct det_store_head){ .visit = 1, .started_at = 7, .last_transition_at = 7 };
+    begin(&other);
+    other.commit.id = "q";
+    other.commit.is_new = true;
+    other.commit.data = &other.data;
+    assert_int_equal(commit(&other), 0);
+    store->ops->release(store, other.commit.instance);
+    fill_instance(&shelf->pad);
+    fill_jobs(store);
+    take_lease_and_lock(shelf);
     /* Twice exchanged: names as they were, and renames to be heeded. */
     shelf_close(shelf);
     for (int i = 0; i < 2; i++) {
@@ -282,6 +289,9 @@ static inline void trial_begin(struct trial *trial)
     shelf->pad.instance = NULL;
     open_again(shelf);
     assert_int_equal(shelf_load(shelf, &found), 0);
+    /* Opening has freed what was taken before. */
+    if (!trial->deed->is_change)
+        take_lease_and_lock(shelf);
     if (!trial->deed->is_unserved)
         return;
     /* What the instance is, is known by now, for those who repair it. */

@@ -175,9 +175,11 @@ static int do_schedule(struct shelf *shelf, struct det_buffer *said)
 
 static int say_lease(int r, const struct det_store_lease *lease, struct det_buffer *said)
 {
-    if (r == 0)
-        det_buffer_format(said, "%s %d %d", lease->owner, (int)lease->token, (int)lease->sequence);
-    return r;
+    if (r < 0)
+        return r;
+    assert_string_equal(lease->owner, "me");
+    det_buffer_format(said, "%s %d %d", lease->owner, (int)lease->token, (int)lease->sequence);
+    return 0;
 }
 
 static int do_look_lease(struct shelf *shelf, struct det_buffer *said)
