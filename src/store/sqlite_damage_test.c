@@ -34,7 +34,7 @@ static struct shelf *shelf_of_events(void)
     return shelf;
 }
 
-static void an_answer_with_another_outcome_is_damage(void **state)
+static void an_answer_with_a_name_that_is_not_known_is_of_another_version(void **state)
 {
     struct shelf *shelf = shelf_of_events();
     struct det_store *store = shelf->pad.store;
@@ -44,7 +44,7 @@ static void an_answer_with_another_outcome_is_damage(void **state)
     shelf_exec(shelf, "UPDATE answers SET outcome = 'gone' WHERE event_id = 'id-3'");
     shelf_exec(shelf, "UPDATE answers SET state = 'gone' WHERE event_id = 'id-4'");
     assert_int_equal(
-        store->ops->answer(store, shelf->pad.instance, "id-3", &answer), DET_ERR_CORRUPT);
+        store->ops->answer(store, shelf->pad.instance, "id-3", &answer), DET_ERR_VERSION);
     assert_int_equal(
         store->ops->answer(store, shelf->pad.instance, "id-4", &answer), DET_ERR_VERSION);
     assert_int_equal(store->ops->answer(store, shelf->pad.instance, "id-2", &answer), 0);
@@ -242,7 +242,7 @@ static void a_lease_without_a_name_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_with_another_outcome_is_damage),
+        cmocka_unit_test(an_answer_with_a_name_that_is_not_known_is_of_another_version),
         cmocka_unit_test(a_snapshot_that_cannot_be_read_is_told_to_who_wants_it),
         cmocka_unit_test(a_snapshot_from_later_than_the_instance_is_found),
         cmocka_unit_test(a_state_of_old_that_is_not_known_ends_the_history),

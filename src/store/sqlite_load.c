@@ -319,7 +319,7 @@ static int read_answer(struct sqlite_call *call, void *context)
     int r;
 
     if (outcome < 0 && call->code == SQLITE_OK)
-        return DET_ERR_CORRUPT;
+        return DET_ERR_VERSION;
     ret->outcome = (uint16_t)outcome;
     r = det_row_state_find(
         asked->instance->machine, det_sqlite_get_text(call, 1, false), &ret->state);

@@ -305,7 +305,8 @@ struct det_store_ops {
     /* The handle is not used any more. An instance that is loaded again may have the same handle;
      * otherwise the older one is released. */
     void (*release)(struct det_store *store, struct det_store_instance *instance);
-    /* The first answer to an event id; DET_ERR_NOT_FOUND. */
+    /* The first answer to an event id; DET_ERR_NOT_FOUND; DET_ERR_VERSION when it has a name of a
+     * state or an outcome that is not known. */
     int (*answer)(
         struct det_store *store, struct det_store_instance *instance, const char *event_id,
         struct det_store_answer *ret);
