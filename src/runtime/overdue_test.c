@@ -5,7 +5,7 @@
  * it would have, had somebody been there; on every kind of store. */
 #include <detent/lock.h>
 
-#include "runtime/runtime_test.h"
+#include "runtime/faulty_test.h"
 
 static const struct det_runtime_options passive = { .is_passive = true };
 
@@ -434,6 +434,34 @@ static void a_busy_instance_is_waited_for_once(void **state)
     in_every_store(is_busy);
 }
 
+static void fails_to_commit(struct fixture *f)
+{
+    struct faulty faulty = { 0 };
+
+    faulty_wrap(&faulty, f, false);
+    charging(f);
+    advance(f, DET_HOUR);
+    faulty_set(&faulty, FAULT_BEFORE, DET_ERR_IO, 0);
+    assert_int_equal(send_kind(f, "o-1", CANCEL), DET_ERR_IO);
+    assert_string_equal(f->error.text, "order o-1: the commit failed: input or output failed");
+    assert_int_equal(get(f, "o-1").sequence, 1);
+    faulty_set(&faulty, FAULT_AFTER, DET_ERR_IO, 0);
+    assert_int_equal(send_kind(f, "o-1", CANCEL), 0);
+    assert_int_equal(f->sent.sequence, 3);
+    assert_int_equal(events_after(f, "o-1", 0)->rows[1].event, LATE);
+    assert_int_equal(counts(f).timeouts_fired, 1);
+    det_runtime_close(f->runtime);
+    f->runtime = NULL;
+    det_store_close(f->store);
+    f->store = NULL;
+}
+
+static void what_is_sent_fails_with_it_when_the_store_does(void **state)
+{
+    (void)state;
+    in_fixture(fails_to_commit);
+}
+
 static int send_without_memory(struct det_test_memory *memory, void *argument)
 {
     struct det_runtime *runtime = NULL;
@@ -482,6 +510,7 @@ int main(void)
         cmocka_unit_test(one_that_cannot_fire_here_is_left_to_who_can),
         cmocka_unit_test(it_waits_with_what_is_sent_for_the_lock_of_somebody_else),
         cmocka_unit_test(a_busy_instance_is_waited_for_once),
+        cmocka_unit_test(what_is_sent_fails_with_it_when_the_store_does),
         cmocka_unit_test(without_memory_nothing_is_overtaken),
     };
 
