@@ -447,8 +447,8 @@ int det_sqlite_lock(
     const struct det_store_lease_change *change, struct det_store_lease *ret);
 
 /* sqlite_keep.c, sqlite_check.c */
-/* SQLite's checks tell what they could not read, or had no memory for, among the damage: that error;
- * 0: it is damage. */
+/* SQLite's checks tell what they could not read, or had no memory for, among the damage: that
+ * error; 0: it is damage. */
 int det_sqlite_complaint(const char *text);
 int det_sqlite_backup(struct det_store *base, const char *path, struct det_error *reterr);
 int det_sqlite_compact(struct det_store *base, struct det_error *reterr);
