@@ -270,7 +270,7 @@ def test_statuses_choose_the_event():
 def test_a_killed_one_goes_on_with_the_same_key():
     """kill -9 in the middle of an effect; the next one runs it again."""
     script("charge.sh", f"""cat >> inputs
-until [ -e go ]; do sleep 0.01; done
+until [ -e go ]; do [ -e inputs ] || exit 1; sleep 0.01; done
 echo '{RECEIPT}'""")
     project("{command: [./charge.sh]}")
     one = begin()
