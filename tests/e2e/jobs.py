@@ -73,7 +73,7 @@ def ledger(path="ledger"):
 def test_a_durable_slot_is_enough_for_a_project():
     project()
     one = begin()
-    check(any("detent submit SLOT" in line for line in one.talk), one.shown())
+    wait_until(lambda: any("detent submit SLOT" in line for line in one.talk), "the hint")
     submit("a", sys.executable, "job.py", "ledger", "0")
     wait_until(lambda: states() == {"a": "done"}, "it is done")
     equal(ledger(), ["a 1"])
