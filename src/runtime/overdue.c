@@ -42,8 +42,8 @@ static void write_event(const struct det_armed *armed, void *event)
 /* It fails by itself: for want of a function, say. Others may fire, and something may be sent. */
 static bool is_its_own(int r)
 {
-    return r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT || r == DET_ERR_LIMIT ||
-           r == DET_ERR_UNBOUND || r == DET_ERR_EARLY || r == DET_ERR_NOT_FOUND;
+    return det_turn_may_pass_later(r) || r == DET_ERR_UNBOUND || r == DET_ERR_EARLY ||
+           r == DET_ERR_NOT_FOUND;
 }
 
 /* The turn has ended. Nobody is told of what is left to others, but for who sends. */
@@ -52,8 +52,7 @@ static void fired(struct det_turn *turn, uint32_t attempt, int r)
     struct det_runtime_counts *counts = &turn->shard->counts;
     int code = r < 0 ? r : turn->rejected;
 
-    if (code == DET_ERR_ACTION_FAILED || code == DET_ERR_TIMEOUT || code == DET_ERR_LIMIT ||
-        (r == 0 && code < 0))
+    if (det_turn_may_pass_later(code) || (r == 0 && code < 0))
         det_due_tell_rejected(turn, attempt, code);
     det_shard_lock(turn->runtime, turn->shard);
     if (is_its_own(r))

@@ -100,7 +100,7 @@ static bool is_rejection(const struct det_turn *turn, int r)
 {
     if (!turn->is_internal)
         return false;
-    if (r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT || r == DET_ERR_LIMIT)
+    if (det_turn_may_pass_later(r))
         return turn->is_last_attempt;
     /* What a tool has not bound, a runtime that acts may have. */
     if (r == DET_ERR_UNBOUND)

@@ -246,6 +246,12 @@ DET_MUST_CHECK int det_send_check(
     const struct det_served *served, const struct det_send_options *options,
     const void *const *events, size_t count, struct det_error *reterr);
 
+/* What a function of the user's ended in, or a limit: tried again, it may go well. */
+static inline bool det_turn_may_pass_later(int r)
+{
+    return r == DET_ERR_ACTION_FAILED || r == DET_ERR_TIMEOUT || r == DET_ERR_LIMIT;
+}
+
 /* turn.c */
 /* Carries out the turn on the resident that was taken. The lock is held before and not after. */
 DET_MUST_CHECK int det_turn_run(
