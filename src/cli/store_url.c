@@ -18,6 +18,8 @@
 /* How long one waits for another one who writes, and between two looks, up to twice that. */
 #define TURN_SPAN  (5 * DET_SECOND)
 #define TURN_PAUSE (10 * DET_MILLISECOND)
+/* After so long who waits is told for whom. */
+#define TURN_QUIET DET_SECOND
 
 int cli_store_exit(int code)
 {
@@ -276,14 +278,20 @@ int cli_store_open_in_turn(
     struct det_store **ret, struct det_error *reterr)
 {
     struct det_world *world = det_world_or_real(options->world);
-    det_time deadline = det_world_now(world, DET_CLOCK_MONOTONIC) + TURN_SPAN;
+    det_time began = det_world_now(world, DET_CLOCK_MONOTONIC);
+    bool is_told = false;
 
     for (;;) {
         int r = det_store_open_with(address, options, ret, reterr);
+        det_time waited = det_world_now(world, DET_CLOCK_MONOTONIC) - began;
 
-        if (r != DET_ERR_BUSY || cli_is_stopped(cli) || is_signalled() ||
-            det_world_now(world, DET_CLOCK_MONOTONIC) >= deadline ||
-            det_world_sleep(
+        if (r != DET_ERR_BUSY || cli_is_stopped(cli) || is_signalled() || waited >= TURN_SPAN)
+            return r;
+        if (!is_told && waited >= TURN_QUIET) {
+            is_told = true;
+            cli_say(cli, "waiting for its turn: %s\n", reterr->text);
+        }
+        if (det_world_sleep(
                 world, TURN_PAUSE + (det_time)(det_world_random_u64(world) % TURN_PAUSE)) < 0)
             return r;
     }

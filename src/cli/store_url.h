@@ -90,7 +90,7 @@ DET_MUST_CHECK int cli_store_open(
 void cli_store_close(struct cli_store *store);
 
 /* As det_store_open_with(), but while another process has it, it waits, for five seconds or until a
- * signal wants the end. */
+ * signal wants the end; after a second it says for whom. `reterr` is not NULL. */
 DET_MUST_CHECK int cli_store_open_in_turn(
     struct cli *cli, const char *address, const struct det_store_options *options,
     struct det_store **ret, struct det_error *reterr);
