@@ -381,6 +381,18 @@ void http_parse_begin(struct http_parse *parse)
     };
 }
 
+void http_parse_add(struct http_parse *parse, size_t size)
+{
+    bool is_hit = parse->is_cut && parse->used == parse->size && size > 0;
+
+    parse->size += size;
+    if (!is_hit)
+        return;
+    /* The first of them has taken the place of the NUL behind the body. */
+    parse->cut = parse->data[parse->used];
+    parse->data[parse->used] = '\0';
+}
+
 enum http_verdict http_parse(struct http_parse *parse)
 {
     enum http_verdict verdict;

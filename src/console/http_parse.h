@@ -55,7 +55,7 @@ struct http_place {
 
 struct http_parse {
     /* The caller's. `data` has room for one byte more than `size`, and begins with the request. It
-     * may move between two calls; `size` grows by what has come, and may shrink in http_parse(). */
+     * may move between two calls, and `size` may shrink in http_parse(). */
     const struct http_limits *limits; /* settled */
     struct http_header *headers;      /* room for header_count_max each */
     struct http_place *places;
@@ -86,6 +86,8 @@ struct http_parse {
 
 /* `limits`, `headers`, `places`, `data` and `size` are set; the rest begins anew. */
 void http_parse_begin(struct http_parse *parse);
+/* So many bytes have come at data[size]; also while a whole request is being looked at. */
+void http_parse_add(struct http_parse *parse, size_t size);
 enum http_verdict http_parse(struct http_parse *parse);
 /* Behind HTTP_WHOLE: the next request begins behind this one, whose slices are not valid any more.
  */

@@ -67,7 +67,7 @@ static enum http_verdict feed(struct reader *reader, const char *bytes, size_t s
     memcpy(data + parse->size, bytes, size);
     free(parse->data);
     parse->data = data;
-    parse->size += size;
+    http_parse_add(parse, size);
     verdict = http_parse(parse);
     if (verdict == HTTP_HEADERS) {
         reader->heads++;
