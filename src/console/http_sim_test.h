@@ -234,6 +234,8 @@ static inline int client_open(struct client *client, struct house *house)
 
 static inline void client_deinit(struct client *client)
 {
+    if (!client->is_closed)
+        http_connection_cut(client->connection);
     det_buffer_deinit(&client->sent);
     det_buffer_deinit(&client->got);
 }
