@@ -81,6 +81,16 @@ static int fail(const char *what, const char *path, struct det_error *reterr)
     return code;
 }
 
+/* A key with a password would be asked for at the terminal. */
+static int no_password(char *target, int size, int is_write, void *user)
+{
+    (void)target;
+    (void)size;
+    (void)is_write;
+    (void)user;
+    return 0;
+}
+
 static int load(SSL_CTX *ssl, const struct http_tls *tls, struct det_error *reterr)
 {
     if (SSL_CTX_use_certificate_chain_file(ssl, tls->certificate) != 1)
@@ -110,6 +120,7 @@ static int configure(struct http_tls_context *context)
         !SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION) ||
         !SSL_CTX_set_session_id_context(ssl, name, sizeof name - 1))
         return DET_ERR_NO_MEMORY;
+    SSL_CTX_set_default_passwd_cb(ssl, no_password);
     SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(
         ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
