@@ -189,23 +189,38 @@ static int64_t tls_read(void *stream, void *target, size_t size)
     return result > 0 ? result : judge(self, result);
 }
 
-/* One part at a time: they are a record each anyway. */
-static int64_t tls_write(void *stream, const struct http_part *parts, size_t count)
+/* Record by record, until the stream below takes no more: how many bytes, or a negative error with
+ * nothing written. */
+static int64_t write_part(struct tls_stream *self, const struct http_part *part)
 {
-    struct tls_stream *self = stream;
-    int64_t total = 0;
+    const char *data = part->data;
+    size_t total = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        int size = parts[i].size > INT_MAX ? INT_MAX : (int)parts[i].size;
-        int result = SSL_write(self->ssl, parts[i].data, size);
+    while (total < part->size) {
+        size_t left = part->size - total;
+        int result = SSL_write(self->ssl, data + total, left > INT_MAX ? INT_MAX : (int)left);
 
         if (result <= 0) {
             int64_t r = judge(self, result);
 
-            return total ? total : r == 0 ? DET_ERR_IO : r;
+            return total ? (int64_t)total : r == 0 ? DET_ERR_IO : r;
         }
-        total += result;
-        if (result < size)
+        total += (size_t)result;
+    }
+    return (int64_t)total;
+}
+
+static int64_t tls_write(void *stream, const struct http_part *parts, size_t count)
+{
+    int64_t total = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        int64_t size = write_part(stream, &parts[i]);
+
+        if (size < 0)
+            return total ? total : size;
+        total += size;
+        if ((size_t)size < parts[i].size)
             break;
     }
     return total;
