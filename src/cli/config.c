@@ -18,11 +18,15 @@ enum {
     FILE_LIMITS,
     FILE_STORE,
     FILE_MACHINES,
+    FILE_HTTP,
+    FILE_LOG,
+    FILE_TRACES,
     FILE_KEYS
 };
 
 static const char *const file_words[FILE_KEYS] = {
-    "version", "tasks", "groups", "slots", "defaults", "limits", "store", "machines",
+    "version", "tasks",    "groups", "slots", "defaults", "limits",
+    "store",   "machines", "http",   "log",   "traces",
 };
 
 #define COUNT_MAX     1000000
@@ -191,6 +195,22 @@ static int take_machines(
     return r;
 }
 
+static int take_http(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    return config_take_http(reader, node, &config->http);
+}
+
+static int take_log(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    return config_take_log(reader, node, &config->log);
+}
+
+static int take_traces(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    return config_take_traces(reader, node, &config->traces);
+}
+
 typedef int take_section_fn(
     struct cli_reader *reader, const struct cli_yaml *node, struct config *config);
 
@@ -204,7 +224,8 @@ static int take_sections(
         { FILE_DEFAULTS, take_defaults }, { FILE_LIMITS, take_limits },
         { FILE_GROUPS, take_groups },     { FILE_SLOTS, take_slots },
         { FILE_TASKS, take_tasks },       { FILE_STORE, take_store },
-        { FILE_MACHINES, take_machines },
+        { FILE_MACHINES, take_machines }, { FILE_HTTP, take_http },
+        { FILE_LOG, take_log },           { FILE_TRACES, take_traces },
     };
     int r = 0;
 
@@ -246,6 +267,10 @@ static const struct reader_synonym synonyms[] = {
     { "programs", "tasks" },
     { "processes", "tasks" },
     { "max_failures", "fails" },
+    { "bind", "listen" },
+    { "address", "listen" },
+    { "port", "listen" },
+    { "cert", "certificate" },
     { NULL, NULL },
 };
 
@@ -274,6 +299,7 @@ int config_read(
     int r;
 
     *reterr = (struct cli_problems){ 0 };
+    config_http_init(&config.http);
     r = reader_keys(&reader, root, file_words, FILE_KEYS, nodes, CONFIG_FILE_NAME);
     if (root->kind == CLI_YAML_MAPPING && !nodes[FILE_VERSION])
         r = reader_fail(&reader, root, CONFIG_FILE_NAME " needs 'version: 1'");
