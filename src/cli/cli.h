@@ -37,6 +37,8 @@ enum cli_style {
     CLI_BLUE,
 };
 
+struct line;
+
 struct cli {
     const struct det_allocator *allocator;
     struct det_world *world;
@@ -50,6 +52,7 @@ struct cli {
     unsigned out_rows;
     bool has_failed; /* memory ran out while something was printed */
     int out_error;   /* errno of the first write to `out` that failed */
+    struct line *facts; /* where facts_print() puts what it says; NULL: it prints it */
     det_time progress_from, progress_next;
     bool progress_is_shown;
 };

@@ -29,6 +29,7 @@
  *     up_jobs.c      what can be asked of these over the socket
  *     up_slots.c     what runs and waits in the slots
  *     up_store.c     whether the store can be reached
+ *     up_errands.c   verbs that the HTTP API asks for; it is in api.h
  *
  * Everything is for the loop's thread, which is the one of main(); machines have threads of their
  * own, which post to the loop what is to be told. */
@@ -115,7 +116,8 @@ struct up {
     struct prefix prefix;
     struct up_lines lines;
     struct up_failure failure;
-    struct det_list waits, followers;
+    struct det_list waits, followers, errands;
+    struct api *api; /* NULL: nobody listens */
     const char *submitting; /* the name of the one that is being added; NULL: none is */
     uint64_t job_count;     /* jobs that were given a name */
 
@@ -295,6 +297,18 @@ void up_follow_lines(
 void up_follow_events(struct up *up, struct socket_call *call, uint64_t after, bool goes_on);
 /* Sends what there is to all who read, as far as they take it. */
 void up_follow_all(struct up *up);
+
+/* up_errands.c: verbs that others than the clients of the socket ask for. */
+
+/* The first member of what they keep of one. It is in the list until it is released. */
+struct up_errand {
+    struct socket_call call;
+    struct det_list node;
+};
+/* Runs a verb of up_verbs. */
+void up_run_errand(struct up *up, struct up_errand *errand, const char *verb, json_t *arguments);
+/* Those that are not finished fail: it stops. */
+void up_errands_over(struct up *up);
 
 /* up_orders.c */
 
