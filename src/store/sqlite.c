@@ -270,6 +270,7 @@ static const struct det_store_ops sqlite_ops = {
     .check = det_sqlite_check,
     .is_lost = is_lost,
     .machines = det_sqlite_machines,
+    .log = det_sqlite_log,
     .migrate = det_sqlite_migrate,
     .repair = det_sqlite_repair,
     .backup = det_sqlite_backup,

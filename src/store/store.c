@@ -116,6 +116,18 @@ const char *det_store_identity(const struct det_store *store)
     return store->identity;
 }
 
+int det_store_log(
+    struct det_store *store, const struct det_store_log_query *query,
+    int (*visit)(void *context, const struct det_store_logged *row), void *context,
+    uint64_t *ret_next)
+{
+    static const struct det_store_log_query all = { 0 };
+
+    if (!store->ops->log)
+        return DET_ERR_UNSUPPORTED;
+    return store->ops->log(store, query ? query : &all, visit, context, ret_next);
+}
+
 void det_store_close(struct det_store *store)
 {
     if (!store)
