@@ -61,7 +61,7 @@ DET_SCOPED_CLOSE(store)
 
 /* The trace that somebody is in who asks for something: as in a W3C traceparent, with which it is
  * passed on. It says who looked on, not what happened, and changes nothing. */
-struct det_trace {
+struct det_trace_context {
     unsigned char trace_id[16], span_id[8];
     uint8_t flags;
 };
@@ -86,7 +86,7 @@ struct det_store_logged {
     const void *payload;  /* a record, encoded: of the event, or for a start the data that it began
                              with; NULL: none */
     size_t payload_size;
-    const struct det_trace *trace; /* NULL: none */
+    const struct det_trace_context *trace; /* NULL: none */
 };
 
 /* What to read of the log. Zero values: all, the oldest first. */

@@ -199,33 +199,40 @@ static unsigned admit(void *context, const struct http_request *request, struct 
 
 /* Opening and closing. */
 
+/* A path seen from the project; NULL: no memory. */
+static const char *in_project(struct api *api, const char *path)
+{
+    struct det_arena *arena = &api->up->file.arena;
+
+    return *path == '/' ? path : det_arena_format(arena, "%s/%s", api->up->project, path);
+}
+
 static int listen_all(struct api *api, struct det_error *reterr)
 {
     const struct config_http *config = &api->up->file.config.http;
-    char path[DET_PATH_MAX];
+    const char *path;
     int r = 0;
 
     for (size_t i = 0; r == 0 && config->listen && config->listen[i]; i++)
         r = http_listen(api->server, config->listen[i], NULL, reterr);
-    if (r == 0 && config->socket) {
-        snprintf(
-            path, sizeof path, "%s%s%s", config->socket[0] == '/' ? "" : api->up->project,
-            config->socket[0] == '/' ? "" : "/", config->socket);
-        r = http_listen_path(api->server, path, 0600, NULL, reterr);
-    }
-    return r;
+    if (r < 0 || !config->socket)
+        return r;
+    path = in_project(api, config->socket);
+    if (!path)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    return http_listen_path(api->server, path, 0600, NULL, reterr);
 }
 
 static int open_tokens(struct api *api, struct det_error *reterr)
 {
-    char folder[DET_PATH_MAX];
     struct tokens_options options = {
         .allocator = api->allocator,
         .world = api->world,
-        .folder = folder,
+        .folder = in_project(api, SOCKET_FOLDER),
     };
 
-    snprintf(folder, sizeof folder, "%s/%s", api->up->project, SOCKET_FOLDER);
+    if (!options.folder)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     return tokens_open(&options, &api->tokens, reterr);
 }
 
@@ -264,6 +271,7 @@ static int open_parts(struct api *api, struct det_error *reterr)
         r = listen_all(api, reterr);
     if (r == 0)
         r = det_loop_start(api->loop, "http");
+    api->has_started = r == 0;
     return r;
 }
 
@@ -326,7 +334,7 @@ void api_close(struct up *up)
 
     if (!api)
         return;
-    if (api->server) {
+    if (api->has_started) {
         api->post = (struct det_post){ .run = begin_close, .argument = api };
         api->closed_post = (struct det_post){ .run = nothing, .argument = api };
         det_loop_post(api->loop, &api->post);
@@ -344,13 +352,23 @@ void api_close(struct up *up)
         (void)det_loop_turn(up->loop, 0);
         (void)det_loop_turn(api->loop, det_loop_now(api->loop) + 10 * DET_MILLISECOND);
     }
+    api_readers_close(api);
+    http_server_close(api->server);
+    api->server = NULL;
+}
+
+void api_free(struct up *up)
+{
+    struct api *api = up->api;
+
+    if (!api)
+        return;
+    up->api = NULL;
     api_events_close(api);
     det_loop_close(api->loop);
-    api_readers_close(api);
     det_mutex_close(api->world, api->lock);
     tokens_close(api->tokens);
     DET_DELETE(api->allocator, api);
-    up->api = NULL;
 }
 
 void api_say(struct up *up)

@@ -32,6 +32,7 @@
 #include <detent/spec.h>
 #include <stdatomic.h>
 
+#include "base/text.h"
 #include "cli/config.h"
 #include "cli/instance.h"
 #include "cli/line.h"
@@ -85,6 +86,7 @@ struct api_call {
     struct det_view body;
     const char *key;         /* Idempotency-Key; NULL: none */
     const char *traceparent; /* NULL: none */
+    const char *peer;
     struct api_reader *reader; /* while it is on the pool */
     /* The answer; a status of 0 is 200. */
     unsigned status;
@@ -128,7 +130,12 @@ const char *api_query(const struct api_call *call, const char *key);
 
 /* A reader of this call; false: the call has failed. */
 bool api_reader_take(struct api_call *call);
-void api_reader_give(struct api_call *call);
+/* The same for who has no call; `ret_code` is the exit code of opening the store, and what was
+ * complained is its text. NULL: no memory. */
+struct api_reader *api_reader_open(struct api *api, int *ret_code);
+void api_reader_give(struct api *api, struct api_reader *reader);
+/* The definition of a name; NULL: it has none that can be read. */
+const struct det_machine *api_reader_find(struct api_reader *reader, const char *name);
 void api_readers_close(struct api *api);
 /* Machine and instance by the first two parameters. False: the call has failed. */
 bool api_reader_machine(struct api_call *call, const char *name, struct det_machine **ret);
@@ -155,12 +162,15 @@ struct api {
     struct det_timer patience;
     det_time close_by;
     atomic_bool is_closed;
+    bool has_started;
 };
 
 /* Listens from now on. Close it in either case. On the loop of `up`, as the others below. */
 DET_MUST_CHECK int api_open(struct up *up, struct det_error *reterr);
 /* No further request is taken, and what is asked is answered. Turns the loop of `up`. */
 void api_close(struct up *up);
+/* When nobody can notice anything any more: after the machines. */
+void api_free(struct up *up);
 /* Tells people where it is. */
 void api_say(struct up *up);
 /* Something was committed: who follows the log is to be told. From any thread. */

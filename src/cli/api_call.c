@@ -86,6 +86,8 @@ struct api_call *api_call_open(
     line_init(&call->line, api->allocator);
     call->key = copy_header(call, request, "idempotency-key", &has_failed);
     call->traceparent = copy_header(call, request, "traceparent", &has_failed);
+    call->peer = det_arena_copy(&call->arena, request->peer);
+    has_failed |= !call->peer;
     body = request->body_size
                ? det_arena_copy_n(&call->arena, request->body, request->body_size)
                : NULL;
@@ -155,7 +157,8 @@ static void run_deferred(void *argument)
 
     run_of(call)(call);
     if (call->reader)
-        api_reader_give(call);
+        api_reader_give(call->api, call->reader);
+    call->reader = NULL;
 }
 
 static void finish_deferred(void *argument)

@@ -59,7 +59,8 @@ static struct api_reader *take_free(struct api *api)
     return reader ? reader : make_reader(api);
 }
 
-static int open_reader(struct api *api, struct api_reader *reader, unsigned generation)
+static int open_reader(
+    const struct api *api, struct api_reader *reader, unsigned generation)
 {
     int code;
 
@@ -79,22 +80,30 @@ static void forget_text(struct api_reader *reader)
     reader->text_size = 0;
 }
 
+struct api_reader *api_reader_open(struct api *api, int *ret_code)
+{
+    struct api_reader *reader = take_free(api);
+
+    if (!reader)
+        return NULL;
+    forget_text(reader);
+    *ret_code = open_reader(api, reader, atomic_load(&api->generation));
+    return reader;
+}
+
 bool api_reader_take(struct api_call *call)
 {
-    struct api *api = call->api;
-    int code;
+    int code = CLI_OK;
 
-    if (!api->address) {
+    if (!call->api->address) {
         api_fail(call, DET_ERR_UNSUPPORTED, "there is no store here: no machine is served");
         return false;
     }
-    call->reader = take_free(api);
+    call->reader = api_reader_open(call->api, &code);
     if (!call->reader) {
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
         return false;
     }
-    forget_text(call->reader);
-    code = open_reader(api, call->reader, atomic_load(&api->generation));
     if (code == CLI_OK)
         return true;
     api_fail_reader(call, code);
@@ -102,12 +111,8 @@ bool api_reader_take(struct api_call *call)
     return false;
 }
 
-void api_reader_give(struct api_call *call)
+void api_reader_give(struct api *api, struct api_reader *reader)
 {
-    struct api *api = call->api;
-    struct api_reader *reader = call->reader;
-
-    call->reader = NULL;
     det_mutex_lock(api->world, api->lock);
     reader->next = api->readers;
     api->readers = reader;
@@ -163,4 +168,18 @@ bool api_reader_instance(struct api_call *call, struct instance *ret)
     if (code != CLI_OK)
         api_fail_reader(call, code);
     return code == CLI_OK;
+}
+
+const struct det_machine *api_reader_find(struct api_reader *reader, const char *name)
+{
+    struct det_machine *machine;
+
+    for (const struct store_machine *m = reader->store.machines; m; m = m->next) {
+        if (m->it && strcmp(m->name, name) == 0)
+            return m->it;
+    }
+    if (cli_store_machine(&reader->store, name, &machine) == CLI_OK)
+        return machine;
+    forget_text(reader);
+    return NULL;
 }

@@ -204,6 +204,7 @@ static void close_parts(struct up *up)
     api_close(up);
     up_durable_close(up);
     up_machines_close(up);
+    api_free(up);
     up_waits_over(up);
     socket_server_close(up->server);
     det_tasks_close(up->tasks);

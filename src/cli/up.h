@@ -117,7 +117,7 @@ struct up {
     struct up_lines lines;
     struct up_failure failure;
     struct det_list waits, followers, errands;
-    struct api *api; /* NULL: nobody listens */
+    _Atomic(struct api *) api; /* NULL: nobody listens; also read by threads of the runtime */
     const char *submitting; /* the name of the one that is being added; NULL: none is */
     uint64_t job_count;     /* jobs that were given a name */
 

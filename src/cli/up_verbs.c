@@ -210,14 +210,17 @@ static void run_logs(void *context, const struct socket_request *request, struct
 static void run_events(
     void *context, const struct socket_request *request, struct socket_call *call)
 {
-    static const struct up_argument table[] = { { "after", UP_COUNT },
-                                                { "follow", UP_BOOLEAN },
-                                                { NULL, UP_TEXT } };
+    static const struct up_argument table[] = {
+        { "after", UP_COUNT }, { "follow", UP_BOOLEAN }, { "new", UP_BOOLEAN }, { NULL, UP_TEXT }
+    };
+    struct up *up = context;
+    uint64_t after;
 
-    if (up_arguments_check(request, call, table))
-        up_follow_events(
-            context, call, up_argument_count(request, "after", 0),
-            up_argument_is_set(request, "follow"));
+    if (!up_arguments_check(request, call, table))
+        return;
+    after = up_argument_is_set(request, "new") ? det_bus_newest(det_tasks_bus(up->tasks))
+                                               : up_argument_count(request, "after", 0);
+    up_follow_events(up, call, after, up_argument_is_set(request, "follow"));
 }
 
 const struct socket_verb up_verbs[] = {

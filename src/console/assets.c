@@ -44,7 +44,7 @@ static const char *type_of(const char *path)
     return "application/octet-stream";
 }
 
-static const struct asset *find(const char *path)
+const struct asset *assets_find(const char *path)
 {
     for (const struct asset *asset = assets; asset->path; asset++) {
         if (strcmp(asset->path, path) == 0)
@@ -100,10 +100,10 @@ static void refuse(
 void assets_answer(struct http_exchange *exchange, const char *path)
 {
     const struct http_request *request = http_request(exchange);
-    const struct asset *asset = find(path);
+    const struct asset *asset = assets_find(path);
 
     if (!asset && !strchr(strrchr(path, '/'), '.'))
-        asset = find(PAGE);
+        asset = assets_find(PAGE);
     if (request->method != HTTP_GET && request->method != HTTP_HEAD)
         refuse(exchange, 405, "UNSUPPORTED", "files can only be read");
     else if (asset)

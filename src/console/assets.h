@@ -16,6 +16,8 @@ struct asset {
 /* In the order of the build; ends with a NULL path. Made by the build. */
 extern const struct asset assets[];
 
+/* The file of this path; NULL: there is none. */
+const struct asset *assets_find(const char *path);
 /* Answers with the file of this path. One without a dot in its last part is a view of the console,
  * and gets its page; any other is 404. */
 void assets_answer(struct http_exchange *exchange, const char *path);

@@ -221,7 +221,7 @@ static const char *name_of(
 }
 
 static struct det_store_logged read_row(
-    const struct reading *reading, int row, struct det_trace *trace)
+    const struct reading *reading, int row, struct det_trace_context *trace)
 {
     const PGresult *rows = reading->rows;
     struct det_chain_bytes payload = det_postgres_bytes(rows, row, OF_PAYLOAD);
@@ -252,7 +252,7 @@ static struct det_store_logged read_row(
 
 static int give_row(struct reading *reading, int row)
 {
-    struct det_trace trace;
+    struct det_trace_context trace;
     struct det_store_logged logged = read_row(reading, row, &trace);
 
     if (!logged.is_start)
