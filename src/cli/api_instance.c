@@ -20,7 +20,7 @@ static bool begin_instance(struct api_call *call, struct instance *instance)
     return true;
 }
 
-void api_get_instance(struct api_call *call)
+static void read_instance(struct api_call *call)
 {
     struct instance instance;
 
@@ -28,6 +28,67 @@ void api_get_instance(struct api_call *call)
         return;
     line_close(&call->line, '}');
     instance_close(&instance);
+}
+
+/* One that is in memory with nothing but timers pending, in the form of those from the store. */
+static bool write_glance(
+    struct api_call *call, const struct det_machine *machine, const struct det_glance *glance,
+    const void *data)
+{
+    const struct det_instance *seen = &glance->instance;
+    struct instance_timer timers[DET_GLANCE_TIMERS] = { 0 };
+    struct instance instance = {
+        .machine = machine,
+        .id = call->parameters[1],
+        .timers = glance->timer_count ? timers : NULL,
+        .loaded = { .head = { .sequence = seen->sequence,
+                              .visit = seen->visit,
+                              .transition_count = seen->transition_count,
+                              .started_at = seen->started_at,
+                              .last_transition_at = seen->last_transition_at,
+                              .state = (uint16_t)seen->state,
+                              .is_stopped = seen->is_stopped },
+                    .history_count = seen->history_count },
+    };
+
+    if (glance->timer_count > DET_GLANCE_TIMERS || seen->deferred_count || seen->effects_pending)
+        return false;
+    memcpy(&instance.loaded.data, &data, sizeof data);
+    memcpy(instance.loaded.reason, seen->reason, sizeof seen->reason);
+    for (size_t i = 0; i < seen->history_count; i++)
+        instance.loaded.history[i] = (uint16_t)seen->history[i];
+    for (size_t i = 0; i < glance->timer_count; i++) {
+        const struct det_glance_timer *timer = &glance->timers[i];
+        int named = *timer->name ? det_machine_find_timer(machine, timer->name) : DET_STATE_TIMER;
+
+        timers[i].row = (struct det_store_timer){ .timer = (uint16_t)named,
+                                                  .event = timer->event,
+                                                  .visit = timer->visit,
+                                                  .due = timer->due };
+        timers[i].next = i + 1 < glance->timer_count ? &timers[i + 1] : NULL;
+    }
+    line_open(&call->line, NULL, '{');
+    line_text(&call->line, "type", "instance");
+    instance_line(&call->line, &instance);
+    line_close(&call->line, '}');
+    return true;
+}
+
+/* Most are in memory: they are answered at once. All others are read. */
+void api_get_instance(struct api_call *call)
+{
+    const struct det_machine *machine = api_find_served(call->api, call->parameters[0]);
+    struct det_glance glance;
+    void *data =
+        machine ? det_arena_alloc(&call->arena, det_machine_data(machine)->size) : NULL;
+
+    if (data &&
+        det_runtime_glance(
+            api_runtime(call->api), machine, call->parameters[1], &glance, data) == 0 &&
+        write_glance(call, machine, &glance, data))
+        api_finish(call);
+    else
+        api_defer(call, read_instance);
 }
 
 void api_get_why(struct api_call *call)

@@ -175,14 +175,17 @@ static void run_status(
     };
     struct up *up = context;
     struct det_tasks_counts counts = det_tasks_counts(up->tasks);
+    char away[UP_AWAY_TEXT];
+    bool is_away;
 
     if (!up_arguments_check(request, call, no_arguments))
         return;
+    is_away = up_store_is_away(up, away);
     socket_call_answer(
         call,
         json_pack(
-            "{s:s, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-            "kind", "status", "project", cli_json_text(up->project), "process",
+            "{s:s?, s:s, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+            "away", is_away ? away : NULL, "kind", "status", "project", cli_json_text(up->project), "process",
             (json_int_t)getpid(), "since", up_json_time(up->since), "state", states[up->state],
             "registered", (json_int_t)counts.registered, "queued", (json_int_t)counts.queued,
             "running", (json_int_t)counts.running, "waiting", (json_int_t)counts.waiting,
@@ -226,6 +229,7 @@ static void run_events(
 const struct socket_verb up_verbs[] = {
     { "status", run_status },
     { "tasks", run_tasks },
+    { "task", up_run_task },
     { "slots", run_slots },
     { "tree", run_tree },
     { "submit", up_run_submit },
