@@ -321,6 +321,7 @@ struct det_glance {
         det_time due; /* wall */
     } timers[DET_GLANCE_TIMERS];
     size_t timer_count; /* all that are armed; those beyond DET_GLANCE_TIMERS are not shown */
+    size_t effects_dead;
 };
 DET_API int det_runtime_glance(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,

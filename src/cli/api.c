@@ -45,18 +45,19 @@ bool api_served(struct api_call *call, const char *name, const struct det_machin
     *ret = api_find_served(call->api, name);
     if (!*ret)
         api_fail(
-            call, DET_ERR_NOT_FOUND, "no machine '%.60s' is served here; GET /v1/machines lists those that are",
-            name);
+            call, DET_ERR_NOT_FOUND,
+            "no machine '%.60s' is served here; GET /v1/machines lists those that are", name);
     return *ret != NULL;
 }
 
 /* Requests. */
 
-static void refuse(struct http_exchange *exchange, unsigned status, const char *code, const char *text)
+static void refuse(
+    struct http_exchange *exchange, unsigned status, const char *code, const char *text)
 {
     char body[512];
-    int size = snprintf(
-        body, sizeof body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
+    int size =
+        snprintf(body, sizeof body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
 
     http_answer(
         exchange, &(struct http_answer){ .status = status,
@@ -163,8 +164,7 @@ static unsigned put_verdict(const struct guard_verdict *verdict, struct http_ans
         headers[count++] = (struct http_header){ "www-authenticate", "Bearer" };
     if (verdict->wait) {
         snprintf(
-            wait, sizeof wait, "%lld",
-            (long long)((verdict->wait + DET_SECOND - 1) / DET_SECOND));
+            wait, sizeof wait, "%lld", (long long)((verdict->wait + DET_SECOND - 1) / DET_SECOND));
         headers[count++] = (struct http_header){ "retry-after", wait };
     }
     *ret = (struct http_answer){ .status = verdict->status,

@@ -152,7 +152,7 @@ struct api {
     struct det_pool *pool;
     struct det_mutex *lock; /* of the readers */
     struct api_reader *readers;
-    atomic_uint generation; /* of the definitions */
+    atomic_uint generation;    /* of the definitions */
     const char *address, *url; /* of the store; NULL: there is none */
     struct guard guard;
     struct tokens *tokens;

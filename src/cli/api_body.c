@@ -70,8 +70,7 @@ bool api_body_object(
     return false;
 }
 
-bool api_body_number(
-    struct api_call *call, struct members *members, const char *key, uint64_t *ret)
+bool api_body_number(struct api_call *call, struct members *members, const char *key, uint64_t *ret)
 {
     if (!members_find(members, key))
         return true;

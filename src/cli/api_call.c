@@ -16,16 +16,36 @@ struct status {
 
 /* What is not here is 500: nobody knows whether it happened. */
 static const struct status statuses[] = {
-    { DET_ERR_INVALID, 400 },       { DET_ERR_MALFORMED, 400 },     { DET_ERR_TRUNCATED, 400 },
-    { DET_ERR_UNKNOWN_FIELD, 400 }, { DET_ERR_DUPLICATE_FIELD, 400 }, { DET_ERR_MISSING_FIELD, 400 },
-    { DET_ERR_TYPE, 400 },          { DET_ERR_RANGE, 400 },         { DET_ERR_OVERFLOW, 400 },
-    { DET_ERR_NOT_FOUND, 404 },     { DET_ERR_EXISTS, 409 },        { DET_ERR_CONFLICT, 409 },
-    { DET_ERR_UNHANDLED, 422 },     { DET_ERR_REFUSED, 422 },       { DET_ERR_STOPPED, 422 },
-    { DET_ERR_ACTION_FAILED, 422 }, { DET_ERR_UNBOUND, 501 },       { DET_ERR_UNSUPPORTED, 501 },
-    { DET_ERR_LOCKED, 423 },        { DET_ERR_LOCK_LOST, 423 },     { DET_ERR_LIMIT, 422 },
-    { DET_ERR_BUSY, 503 },          { DET_ERR_CLOSED, 503 },        { DET_ERR_NO_MEMORY, 503 },
-    { DET_ERR_READ_ONLY, 503 },     { DET_ERR_CANCELLED, 503 },     { DET_ERR_TIMEOUT, 504 },
-    { DET_ERR_NO_SPACE, 507 },      { DET_ERR_VERSION, 409 },       { DET_ERR_DEFINITION, 422 },
+    { DET_ERR_INVALID, 400 },
+    { DET_ERR_MALFORMED, 400 },
+    { DET_ERR_TRUNCATED, 400 },
+    { DET_ERR_UNKNOWN_FIELD, 400 },
+    { DET_ERR_DUPLICATE_FIELD, 400 },
+    { DET_ERR_MISSING_FIELD, 400 },
+    { DET_ERR_TYPE, 400 },
+    { DET_ERR_RANGE, 400 },
+    { DET_ERR_OVERFLOW, 400 },
+    { DET_ERR_NOT_FOUND, 404 },
+    { DET_ERR_EXISTS, 409 },
+    { DET_ERR_CONFLICT, 409 },
+    { DET_ERR_UNHANDLED, 422 },
+    { DET_ERR_REFUSED, 422 },
+    { DET_ERR_STOPPED, 422 },
+    { DET_ERR_ACTION_FAILED, 422 },
+    { DET_ERR_UNBOUND, 501 },
+    { DET_ERR_UNSUPPORTED, 501 },
+    { DET_ERR_LOCKED, 423 },
+    { DET_ERR_LOCK_LOST, 423 },
+    { DET_ERR_LIMIT, 422 },
+    { DET_ERR_BUSY, 503 },
+    { DET_ERR_CLOSED, 503 },
+    { DET_ERR_NO_MEMORY, 503 },
+    { DET_ERR_READ_ONLY, 503 },
+    { DET_ERR_CANCELLED, 503 },
+    { DET_ERR_TIMEOUT, 504 },
+    { DET_ERR_NO_SPACE, 507 },
+    { DET_ERR_VERSION, 409 },
+    { DET_ERR_DEFINITION, 422 },
 };
 
 unsigned api_status_of(int code)
@@ -88,9 +108,8 @@ struct api_call *api_call_open(
     call->traceparent = copy_header(call, request, "traceparent", &has_failed);
     call->peer = det_arena_copy(&call->arena, request->peer);
     has_failed |= !call->peer;
-    body = request->body_size
-               ? det_arena_copy_n(&call->arena, request->body, request->body_size)
-               : NULL;
+    body = request->body_size ? det_arena_copy_n(&call->arena, request->body, request->body_size)
+                              : NULL;
     has_failed |= request->body_size && !body;
     call->body = det_view_of(body ? body : "", request->body_size);
     if (has_failed) {
@@ -145,7 +164,7 @@ void api_finish_later(struct api_call *call)
 
 static void (*run_of(struct api_call *call))(struct api_call *call)
 {
-    void (*run)(struct api_call *call);
+    void (*run)(struct api_call * call);
 
     memcpy(&run, &call->own, sizeof run);
     return run;
@@ -173,10 +192,9 @@ static void finish_deferred(void *argument)
 void api_defer(struct api_call *call, void (*run)(struct api_call *call))
 {
     memcpy(&call->own, &run, sizeof run);
-    call->job = (struct det_job){ .run = run_deferred,
-                                  .done = finish_deferred,
-                                  .argument = call,
-                                  .loop = call->api->loop };
+    call->job = (struct det_job){
+        .run = run_deferred, .done = finish_deferred, .argument = call, .loop = call->api->loop
+    };
     det_pool_submit(call->api->pool, &call->job);
 }
 
@@ -186,7 +204,8 @@ void api_error_line(struct line *line, int code, const struct det_error *error)
 {
     line_open(line, "error", '{');
     line_text(line, "code", det_error_name(code));
-    line_text(line, "text", error->code == code && error->text[0] ? error->text : det_error_text(code));
+    line_text(
+        line, "text", error->code == code && error->text[0] ? error->text : det_error_text(code));
     if (error->state)
         line_text(line, "state", error->state);
     if (error->event)

@@ -25,8 +25,8 @@
 #define TAIL_ROWS    4096
 #define TAIL_BYTES   (4 << 20)
 #define PAGE_ROWS    256
-#define START_ROWS   1000 /* before the end of the log, where reading begins */
-#define FEED_MAX     (64 << 10) /* that a reader has not read, and is still fed */
+#define START_ROWS   1000                    /* before the end of the log, where reading begins */
+#define FEED_MAX     (64 << 10)              /* that a reader has not read, and is still fed */
 #define POLL_SPAN    (500 * DET_MILLISECOND) /* of a store that others write to */
 #define COMMENT_SPAN (15 * DET_SECOND)
 
@@ -60,7 +60,7 @@ struct subscriber {
     struct http_exchange *exchange;
     struct api_call *call;
     uint64_t cursor;
-    uint64_t number; /* of the last row of the tail that was looked at */
+    uint64_t number;          /* of the last row of the tail that was looked at */
     const char *machine, *id; /* NULL: any */
     bool wants_log, wants_tasks;
     bool is_waiting;  /* for where the log ends */
@@ -186,8 +186,8 @@ static void run_page(void *argument)
     else if (page->is_first)
         page->result = find_end(taking.reader, &page->next);
     else
-        page->result = det_store_log(
-            taking.reader->store.store, &page->query, take_row, &taking, &page->next);
+        page->result =
+            det_store_log(taking.reader->store.store, &page->query, take_row, &taking, &page->next);
     if (taking.reader) {
         if (code == CLI_OK)
             atomic_store(&page->events->is_shared, taking.reader->store.ops->is_shared);
@@ -200,16 +200,16 @@ static void run_page(void *argument)
 static void finish_page(void *argument);
 
 /* Without memory nothing is read until the next notice. */
-static bool ask_page(struct api_events *events, struct subscriber *subscriber, uint64_t after, bool is_first)
+static bool ask_page(
+    struct api_events *events, struct subscriber *subscriber, uint64_t after, bool is_first)
 {
     struct page *page = DET_NEW(events->api->allocator, struct page);
 
     if (!page)
         return false;
-    page->job = (struct det_job){ .run = run_page,
-                                  .done = finish_page,
-                                  .argument = page,
-                                  .loop = events->api->loop };
+    page->job = (struct det_job){
+        .run = run_page, .done = finish_page, .argument = page, .loop = events->api->loop
+    };
     page->events = events;
     page->subscriber = subscriber;
     page->is_first = is_first;
@@ -300,8 +300,7 @@ static bool send_row(struct subscriber *subscriber, const struct row *row)
 {
     if (http_waiting(subscriber->exchange) > FEED_MAX)
         return false;
-    if (is_wanted(subscriber, row) &&
-        http_write(subscriber->exchange, row->text, row->size) < 0)
+    if (is_wanted(subscriber, row) && http_write(subscriber->exchange, row->text, row->size) < 0)
         return false;
     subscriber->cursor = row->position;
     return true;

@@ -51,7 +51,8 @@ static bool write_glance(
                     .history_count = seen->history_count },
     };
 
-    if (glance->timer_count > DET_GLANCE_TIMERS || seen->deferred_count || seen->effects_pending)
+    if (glance->timer_count > DET_GLANCE_TIMERS || seen->deferred_count || seen->effects_pending ||
+        glance->effects_dead)
         return false;
     memcpy(&instance.loaded.data, &data, sizeof data);
     memcpy(instance.loaded.reason, seen->reason, sizeof seen->reason);
@@ -79,12 +80,11 @@ void api_get_instance(struct api_call *call)
 {
     const struct det_machine *machine = api_find_served(call->api, call->parameters[0]);
     struct det_glance glance;
-    void *data =
-        machine ? det_arena_alloc(&call->arena, det_machine_data(machine)->size) : NULL;
+    void *data = machine ? det_arena_alloc(&call->arena, det_machine_data(machine)->size) : NULL;
 
     if (data &&
-        det_runtime_glance(
-            api_runtime(call->api), machine, call->parameters[1], &glance, data) == 0 &&
+        det_runtime_glance(api_runtime(call->api), machine, call->parameters[1], &glance, data) ==
+            0 &&
         write_glance(call, machine, &glance, data))
         api_finish(call);
     else

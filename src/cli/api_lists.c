@@ -70,8 +70,7 @@ void api_list_instances(struct api_call *call)
     bool is_stopped = false;
     int r;
 
-    if (!api_query_limit(call, &listing.limit) ||
-        !api_query_bool(call, "stopped", &is_stopped) ||
+    if (!api_query_limit(call, &listing.limit) || !api_query_bool(call, "stopped", &is_stopped) ||
         !api_query_time(call, "moved_before", &query.moved_before) || !api_reader_take(call) ||
         !api_reader_machine(call, call->parameters[0], &machine) ||
         !read_state(call, machine, &query))
@@ -135,7 +134,8 @@ struct effects {
     struct det_buffer ids; /* const char * of instances with effects to be tried */
 };
 
-static int show_effects(struct effects *found, struct det_machine *machine, const char *id, bool is_dead)
+static int show_effects(
+    struct effects *found, struct det_machine *machine, const char *id, bool is_dead)
 {
     struct line *line = &found->call->line;
     struct instance instance;
@@ -213,8 +213,7 @@ static int show_machine(void *context, struct det_machine *machine)
     int code = CLI_OK;
 
     if (found->wants_dead)
-        code = cli_store_instances(
-            &found->call->reader->store, machine, &query, show_dead, found);
+        code = cli_store_instances(&found->call->reader->store, machine, &query, show_dead, found);
     if (code == CLI_INTERRUPTED)
         code = CLI_OK;
     if (code == CLI_OK && found->wants_alive)

@@ -40,8 +40,7 @@ static void put_payload(
         det_free(allocator, value, record->size);
 }
 
-void api_log_line(
-    struct line *line, struct api_reader *reader, const struct det_store_logged *row)
+void api_log_line(struct line *line, struct api_reader *reader, const struct det_store_logged *row)
 {
     line_open(line, NULL, '{');
     line_text(line, "type", row->is_start ? "start" : "event");
@@ -105,8 +104,7 @@ static bool read_query(struct api_call *call, struct det_store_log_query *query)
 
 /* Whether there may be more: backwards until the beginning, forwards as long as pages are full or
  * their budget ended. */
-static bool goes_on(
-    const struct det_store_log_query *query, const struct page *page, uint64_t next)
+static bool goes_on(const struct det_store_log_query *query, const struct page *page, uint64_t next)
 {
     if (query->is_backward)
         return next > 0;

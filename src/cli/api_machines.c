@@ -41,7 +41,8 @@ void api_get_machine(struct api_call *call)
         return;
     object = gen_json(spec_of(call, name), call->api->allocator);
     if (object)
-        json_object_set_new(object, "served", json_boolean(api_find_served(call->api, name) != NULL));
+        json_object_set_new(
+            object, "served", json_boolean(api_find_served(call->api, name) != NULL));
     put_json(call, NULL, object);
 }
 

@@ -59,8 +59,7 @@ static struct api_reader *take_free(struct api *api)
     return reader ? reader : make_reader(api);
 }
 
-static int open_reader(
-    const struct api *api, struct api_reader *reader, unsigned generation)
+static int open_reader(const struct api *api, struct api_reader *reader, unsigned generation)
 {
     int code;
 

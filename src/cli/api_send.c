@@ -397,8 +397,8 @@ void api_send_all(struct api_call *call)
         r = det_error_set(&events.error, DET_ERR_INVALID, "a batch has at least one event");
     if (r == 0)
         r = det_runtime_send_all(
-            api_runtime(call->api), events.machine, call->parameters[1], events.items,
-            events.count, &options, &sent);
+            api_runtime(call->api), events.machine, call->parameters[1], events.items, events.count,
+            &options, &sent);
     answer_sent(call, events.machine, call->parameters[1], r, &sent, &events.error);
 }
 

@@ -44,8 +44,7 @@ static struct stream *stream_of(struct socket_call *call)
 
 static void free_if_over(struct stream *stream)
 {
-    if (!stream->has_ended || (stream->is_cancelled && !stream->has_cancelled) ||
-        stream->is_waking)
+    if (!stream->has_ended || (stream->is_cancelled && !stream->has_cancelled) || stream->is_waking)
         return;
     json_decref(stream->options.arguments_take);
     DET_DELETE(stream->options.api->allocator, stream);
@@ -61,8 +60,7 @@ static void take_part(void *argument)
     atomic_fetch_sub(&stream->on_their_way, part->size);
     if (!stream->is_cancelled)
         atomic_store(
-            &stream->unread,
-            stream->options.on_part(stream->options.user, part->text, part->size));
+            &stream->unread, stream->options.on_part(stream->options.user, part->text, part->size));
     det_free(stream->options.api->allocator, part, sizeof *part + part->size + 1);
 }
 

@@ -219,8 +219,7 @@ void api_get_logs(struct api_call *call)
         api_follow_logs(call, lines);
     else
         ask(call, "logs",
-            json_pack(
-                "{s:[s], s:I}", "names", call->parameters[0], "lines", (json_int_t)lines),
+            json_pack("{s:[s], s:I}", "names", call->parameters[0], "lines", (json_int_t)lines),
             answer_items);
 }
 
@@ -229,8 +228,7 @@ void api_get_logs(struct api_call *call)
 static json_t *read_tree(struct api_call *call)
 {
     json_error_t error;
-    json_t *body = json_loadb(
-        call->body.data, call->body.size, JSON_REJECT_DUPLICATES, &error);
+    json_t *body = json_loadb(call->body.data, call->body.size, JSON_REJECT_DUPLICATES, &error);
 
     if (body && json_is_object(body))
         return body;

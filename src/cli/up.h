@@ -118,8 +118,8 @@ struct up {
     struct up_failure failure;
     struct det_list waits, followers, errands;
     _Atomic(struct api *) api; /* NULL: nobody listens; also read by threads of the runtime */
-    const char *submitting; /* the name of the one that is being added; NULL: none is */
-    uint64_t job_count;     /* jobs that were given a name */
+    const char *submitting;    /* the name of the one that is being added; NULL: none is */
+    uint64_t job_count;        /* jobs that were given a name */
 
     enum up_state state;
     bool has_news;                 /* something has happened since it was looked at */

@@ -65,8 +65,7 @@ void up_run_task(void *context, const struct socket_request *request, struct soc
     r = up_each_task(up, find, &search);
     if (r < 0 || !search.found) {
         json_decref(search.found);
-        socket_call_fail(
-            call, r < 0 ? r : DET_ERR_NOT_FOUND, "there is no task '%s'", search.name);
+        socket_call_fail(call, r < 0 ? r : DET_ERR_NOT_FOUND, "there is no task '%s'", search.name);
         return;
     }
     json_object_set_new(search.found, "backoff", delays_of(up, search.name));

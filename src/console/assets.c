@@ -11,9 +11,9 @@
 
 /* Scripts come from here alone, and there are none in the page itself. Drawings are laid out by
  * WebAssembly, which needs its own leave. */
-#define POLICY                                                                               \
-    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "           \
-    "img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; "           \
+#define POLICY                                                                     \
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; " \
+    "img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; " \
     "form-action 'none'; frame-ancestors 'none'"
 
 struct type {
@@ -87,8 +87,8 @@ static void refuse(
     struct http_exchange *exchange, unsigned status, const char *code, const char *text)
 {
     char body[256];
-    int size = snprintf(
-        body, sizeof body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
+    int size =
+        snprintf(body, sizeof body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
 
     http_answer(
         exchange, &(struct http_answer){ .status = status,

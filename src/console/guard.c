@@ -146,8 +146,7 @@ static void check_scope(unsigned needed, struct guard_verdict *ret)
 
 static struct guard_bucket *bucket_of(struct guard *guard, const char *id, det_time now)
 {
-    struct guard_bucket *bucket =
-        &guard->buckets[det_hash64(id, strlen(id), 0) % GUARD_BUCKETS];
+    struct guard_bucket *bucket = &guard->buckets[det_hash64(id, strlen(id), 0) % GUARD_BUCKETS];
 
     if (strcmp(bucket->id, id) != 0) {
         *bucket = (struct guard_bucket){ .left = 2.0 * guard->rate, .at = now };

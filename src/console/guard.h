@@ -42,8 +42,8 @@ struct guard_verdict {
     unsigned status; /* 0: it may go on */
     const char *code;
     char text[192];
-    det_time wait;                 /* Retry-After; 0: none */
-    char id[TOKENS_ID_SIZE + 1];   /* of the token; "unix" for the socket, "" for nobody */
+    det_time wait;               /* Retry-After; 0: none */
+    char id[TOKENS_ID_SIZE + 1]; /* of the token; "unix" for the socket, "" for nobody */
     unsigned scopes;
 };
 

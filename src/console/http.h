@@ -116,7 +116,7 @@ struct http_done {
 
 struct http_tls {
     const char *certificate, *key; /* files, PEM */
-    const char *clients;           /* certificates of those who sign our clients'; NULL: not asked */
+    const char *clients; /* certificates of those who sign our clients'; NULL: not asked */
 };
 
 struct http_options {
@@ -147,7 +147,8 @@ size_t http_server_connections(const struct http_server *server);
 /* Certificate and key are read again, for new connections; what is wrong with them changes
  * nothing. */
 int http_server_renew(
-    struct http_server *server, const struct http_tls *tls, struct det_error *reterr) DET_MUST_CHECK;
+    struct http_server *server, const struct http_tls *tls,
+    struct det_error *reterr) DET_MUST_CHECK;
 
 /* Listeners; `user` comes with each request. */
 /* "127.0.0.1:7788", "[::1]:7788", "localhost:7788"; port 0: any. */

@@ -104,13 +104,14 @@ int det_runtime_glance(
         return r;
     det_shard_lock(runtime, turn.shard);
     if (!runtime->ops->is_shared)
-        slot = det_index_find(
-            det_served_index(runtime, turn.served, turn.shard), turn.hash, instance);
+        slot =
+            det_index_find(det_served_index(runtime, turn.served, turn.shard), turn.hash, instance);
     if (slot && !slot->resident->is_loading && !slot->resident->is_stale) {
         turn.resident = slot->resident;
         turn.resident->is_used = true;
         copy(&turn, &ret->instance, ret_data);
         ret->timer_count = 0;
+        ret->effects_dead = turn.resident->more ? turn.resident->more->dead_count : 0;
         glance_at(machine, turn.resident->own, ret);
         for (uint16_t i = 0; i < machine->timer_count; i++)
             glance_at(machine, det_resident_timer(turn.resident, i), ret);
