@@ -29,8 +29,7 @@ static const char *const file_words[FILE_KEYS] = {
     "store",   "machines", "http",   "log",   "traces",
 };
 
-#define COUNT_MAX     1000000
-#define STORE_DEFAULT "sqlite:detent.db"
+#define COUNT_MAX 1000000
 
 static int take_version(struct cli_reader *reader, const struct cli_yaml *node)
 {
@@ -295,7 +294,7 @@ int config_read(
 {
     struct cli_reader reader = { .arena = arena, .problems = reterr, .synonyms = synonyms };
     const struct cli_yaml *nodes[FILE_KEYS];
-    struct config config = { 0 };
+    struct config config = { .may_be_bare = ret->may_be_bare };
     int r;
 
     *reterr = (struct cli_problems){ 0 };
@@ -306,8 +305,9 @@ int config_read(
     if (nodes[FILE_VERSION])
         r = reader_both(r, take_version(&reader, nodes[FILE_VERSION]));
     r = reader_both(r, take_sections(&reader, nodes, &config));
-    if (root->kind == CLI_YAML_MAPPING && !nodes[FILE_TASKS] && !nodes[FILE_MACHINES] &&
-        (!nodes[FILE_SLOTS] || (r == 0 && !config_has_durable(&config))))
+    config.is_bare = !nodes[FILE_TASKS] && !nodes[FILE_MACHINES] &&
+                     (!nodes[FILE_SLOTS] || (r == 0 && !config_has_durable(&config)));
+    if (root->kind == CLI_YAML_MAPPING && config.is_bare && !config.may_be_bare)
         r = reader_both(
             r, reader_fail(
                    &reader, root, CONFIG_FILE_NAME " needs 'tasks', 'machines' or a durable slot"));
@@ -316,7 +316,7 @@ int config_read(
     if (reterr->count && r != DET_ERR_NO_MEMORY)
         qsort(reterr->items, reterr->count, sizeof *reterr->items, by_place);
     if (config.machine_count && !config.store)
-        config.store = STORE_DEFAULT;
+        config.store = CONFIG_STORE_DEFAULT;
     if (r == 0)
         *ret = config;
     return r;

@@ -17,7 +17,8 @@
 #include "cli/reader.h"
 #include "console/http.h"
 
-#define CONFIG_FILE_NAME "detent.yaml"
+#define CONFIG_FILE_NAME     "detent.yaml"
+#define CONFIG_STORE_DEFAULT "sqlite:detent.db"
 
 struct config_task {
     struct det_task_spec spec; /* process is the one below */
@@ -177,6 +178,8 @@ struct config {
     struct config_http http;
     struct config_log log;
     struct config_traces traces;
+    bool may_be_bare; /* set before: that there is nothing to run is no problem */
+    bool is_bare;     /* there is none: neither tasks nor machines nor durable slots */
 };
 
 /* Whether it can be a name in the file; and what is said when it cannot. */
@@ -188,7 +191,7 @@ bool config_is_name(const char *text);
 bool config_has_durable(const struct config *config);
 /* Whether the tree looks like this kind of file: for those who do not go by its name. */
 bool config_is_one(const struct cli_yaml *root);
-/* Reads the tree. 0, DET_ERR_MALFORMED with all problems that do not follow from others, in order
+/* Reads the tree; `ret` is zero but for what is set before. 0, DET_ERR_MALFORMED with all problems that do not follow from others, in order
  * of place, or DET_ERR_NO_MEMORY with that as the last one. */
 DET_MUST_CHECK int config_read(
     struct det_arena *arena, const struct cli_yaml *root, struct config *ret,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tokens.h - who may ask what of the HTTP API: the tokens of a project (docs/formats/tokens.md), and
- * the codes by which a console comes to one.
+/* tokens.h - who may ask what of the HTTP API: the tokens of a project (docs/formats/tokens.md),
+ * and the codes by which a console comes to one.
  *
  *     tokens_add() ----> the file <---- tokens_code_redeem() <---- a code of tokens_code_new()
  *                          |
@@ -15,7 +15,7 @@
  *   2. What is in memory is a whole file that was right; a file that is not changes nothing.
  *   3. A change is in the file, synced, before it counts.
  *
- * Any thread may call. Nothing but a change writes; a check reads the file at most once a second. */
+ * Any thread may call. Only a change writes; a check reads the file at most once a second. */
 #ifndef DET_CONSOLE_TOKENS_H
 #define DET_CONSOLE_TOKENS_H
 
@@ -61,9 +61,8 @@ struct token {
 struct tokens_options {
     const struct det_allocator *allocator;
     struct det_world *world;
-    const char
-        *folder; /* of the file; it is made when something is to be kept and it is not there */
-    /* How long a change waits for one of another process. 0: not at all, for those who run a loop. */
+    const char *folder; /* of the file; made when something is to be kept and it is not there */
+    /* How long a change waits for one of another process. 0: not at all, for who runs a loop. */
     det_time patience;
     /* The file is not right any more, and why. May be NULL. From the thread that has found out. */
     void (*trouble)(void *user, const char *text);

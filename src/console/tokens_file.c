@@ -182,7 +182,7 @@ static int parse_rows(const char *at, struct tokens_set *set, struct det_error *
     return 0;
 }
 
-/* Whether the set says what the text says, to the byte: also what was skipped, sums and newlines. */
+/* Whether the set says what the text says, to the byte, also what was skipped: sums, newlines. */
 static int check_same(
     const struct det_allocator *allocator, const struct det_buffer *text,
     const struct tokens_set *set, struct det_error *reterr)
@@ -348,8 +348,8 @@ int tokens_file_read(
     return r;
 }
 
-/* The one that det_file_replace() will write and rename: there before, for our eyes alone. What root
- * makes in another's folder is that one's. */
+/* The one that det_file_replace() will write and rename: there before, for our eyes alone. What
+ * root makes in another's folder is that one's. */
 static int make_private(const char *path, struct det_error *reterr)
 {
     char temporary[DET_PATH_MAX + 16], folder[DET_PATH_MAX];
