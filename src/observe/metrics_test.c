@@ -64,11 +64,11 @@ static void what_has_no_labels_is_told_from_the_beginning_and_nothing_else(void 
 static void the_same_values_are_the_same_series(void **state)
 {
     struct det_metrics *metrics = metrics_of(NULL);
-    struct det_series *one = SERIES(metrics, SLOT_REJECTED, "press");
+    struct det_series *one = SERIES(metrics, SLOT_REJECTED, "press", "x");
 
     (void)state;
-    assert_ptr_equal(SERIES(metrics, SLOT_REJECTED, "press"), one);
-    assert_ptr_not_equal(SERIES(metrics, SLOT_REJECTED, "oven"), one);
+    assert_ptr_equal(SERIES(metrics, SLOT_REJECTED, "press", "x"), one);
+    assert_ptr_not_equal(SERIES(metrics, SLOT_REJECTED, "oven", "x"), one);
     assert_ptr_not_equal(SERIES(metrics, RESTARTS, "press"), one);
     assert_ptr_not_equal(
         SERIES(metrics, TROUBLES, "ab", "c"), SERIES(metrics, TROUBLES, "a", "bc"));
@@ -202,8 +202,8 @@ static void what_there_is_no_room_for_is_other_and_is_counted(void **state)
     assert_told(metrics, "detent_restarts_total{task=\"other\"} 7");
     assert_told(metrics, "detent_restarts_total{task=\"two\"} 1");
     assert_told(metrics, "detent_series_refused_total{metric=\"detent_restarts_total\"} 3");
-    (void)SERIES(metrics, SLOT_REJECTED, "1"), (void)SERIES(metrics, SLOT_REJECTED, "2");
-    (void)SERIES(metrics, SLOT_REJECTED, "3");
+    (void)SERIES(metrics, SLOT_REJECTED, "1", "x"), (void)SERIES(metrics, SLOT_REJECTED, "2", "x");
+    (void)SERIES(metrics, SLOT_REJECTED, "3", "x");
     (void)SERIES(metrics, EVENTS_UNHANDLED, "m", "s", "1");
     (void)SERIES(metrics, EVENTS_UNHANDLED, "m", "s", "2");
     assert_ptr_equal(
