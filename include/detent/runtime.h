@@ -111,7 +111,8 @@ struct det_attempt_figures {
     const struct det_machine *machine;
     const char *instance;
     unsigned effect;  /* of the machine's */
-    const char *key;  /* of the effect */
+    const char *name; /* of the effect */
+    const char *key;
     uint32_t attempt; /* from 1 */
     int result;       /* what the effect answered, or why it was not even asked */
     det_time began;   /* wall */

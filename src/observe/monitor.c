@@ -244,9 +244,7 @@ void det_monitor_attempt(struct det_monitor *monitor, const struct det_attempt_f
 {
     const struct known *known = find(monitor, figures->machine);
     enum result result = result_of(figures->result);
-    const char *const values[] = { figures->machine->name,
-                                   figures->machine->effects[figures->effect].name,
-                                   result_names[result] };
+    const char *const values[] = { figures->machine->name, figures->name, result_names[result] };
     place *attempts = known ? &known->attempts[figures->effect * RESULTS + result] : NULL;
     place *took = known ? &known->took[figures->effect] : NULL;
 

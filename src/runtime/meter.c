@@ -54,6 +54,7 @@ void det_meter_attempt(
                                        .machine = errand->due.resident->served->machine,
                                        .instance = errand->due.resident->id,
                                        .effect = errand->row.effect,
+                                       .name = errand->call.effect,
                                        .key = errand->key,
                                        .attempt = errand->call.attempt,
                                        .result = errand->result,
