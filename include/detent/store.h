@@ -15,6 +15,7 @@
 #ifndef DETENT_STORE_H
 #define DETENT_STORE_H
 
+#include <detent/trace.h>
 #include <detent/world.h>
 
 DET_BEGIN
@@ -58,13 +59,6 @@ DET_API const char *det_store_identity(const struct det_store *store);
 /* Not while a runtime uses it. */
 DET_API void det_store_close(struct det_store *store);
 DET_SCOPED_CLOSE(store)
-
-/* The trace that somebody is in who asks for something: as in a W3C traceparent, with which it is
- * passed on. It says who looked on, not what happened, and changes nothing. */
-struct det_trace_context {
-    unsigned char trace_id[16], span_id[8];
-    uint8_t flags;
-};
 
 /* A row of the log: the start of an instance, or an event. Names are those of today, also where
  * they were others then. All of it is valid during the call only. */
