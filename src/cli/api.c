@@ -19,6 +19,8 @@
 
 #define POOL_THREADS 4
 #define CLOSE_SPAN   (5 * DET_SECOND)
+#define PORT         7788
+#define PORTS        10
 
 struct det_runtime *api_runtime(const struct api *api)
 {
@@ -207,13 +209,29 @@ static const char *in_project(struct api *api, const char *path)
     return *path == '/' ? path : det_arena_format(arena, "%s/%s", api->up->project, path);
 }
 
+/* Where nobody has said where to listen, another project may be there already: one of the next
+ * ports then, or any. */
+static int listen_somewhere(struct api *api, struct det_error *reterr)
+{
+    char address[32];
+    int r = DET_ERR_BUSY;
+
+    for (unsigned i = 0; r == DET_ERR_BUSY && i <= PORTS; i++) {
+        snprintf(address, sizeof address, "127.0.0.1:%u", i < PORTS ? PORT + i : 0);
+        r = http_listen(api->server, address, NULL, reterr);
+    }
+    return r;
+}
+
 static int listen_all(struct api *api, struct det_error *reterr)
 {
     const struct config_http *config = &api->up->file.config.http;
     const char *path;
     int r = 0;
 
-    for (size_t i = 0; r == 0 && config->listen && config->listen[i]; i++)
+    if (!config->listen_node)
+        r = listen_somewhere(api, reterr);
+    for (size_t i = 0; r == 0 && config->listen_node && config->listen[i]; i++)
         r = http_listen(api->server, config->listen[i], NULL, reterr);
     if (r < 0 || !config->socket)
         return r;
