@@ -185,16 +185,18 @@ def test_serve_speaks_as_it_is_told():
 
 def test_what_is_not_safe_is_refused():
     project(TASK + "http: {listen: \"0.0.0.0:0\"}\n")
+    open_up = {"DETENT_LISTEN": ""}
     for command in ("up",), ("serve", "--allow-root"):
-        detent(*command, code=6, err="can be reached from other machines, and there is no TLS")
+        detent(*command, code=6, err="can be reached from other machines, and there is no TLS",
+               env=open_up)
     detent("up", "--listen", "[::]:0", code=6, err="[::]:0 can be reached")
     detent("up", "--listen", "nowhere", code=2, err="an address is")
     project(TASK + "http: {listen: \"0.0.0.0:0\", tls: {certificate: c.pem, key: k.pem}}\n")
-    detent("up", code=3, err="k.pem")
+    detent("up", code=3, err="k.pem", env=open_up)
     Path("k.pem").touch(0o640)
-    detent("up", code=6, err="a key that others can read")
+    detent("up", code=6, err="a key that others can read", env=open_up)
     os.chmod("k.pem", 0o600)
-    detent("up", code=6, err="there is no token yet")
+    detent("up", code=6, err="there is no token yet", env=open_up)
     detent("token", "new", "--expires", "1s")
     os.chmod(".detent/tokens", 0o604)
     detent("up", code=6, err="chmod 600")

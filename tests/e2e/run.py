@@ -60,7 +60,8 @@ SANITIZER = re.compile(r"^==\d+==WARNING: ASan doesn't fully support makecontext
 
 def detent(*words, code=0, stdin="", env=None, out=None, err=None, text=True):
     """Runs the program; checks its exit code and, if given, parts of what it printed."""
-    full = {"PATH": os.environ["PATH"], "HOME": os.getcwd(), "TERM": "xterm", **(env or {})}
+    full = {"PATH": os.environ["PATH"], "HOME": os.getcwd(), "TERM": "xterm",
+            "DETENT_LISTEN": "none", **(env or {})}
     done = subprocess.run([DETENT, *words], input=stdin, env=full, timeout=120,
                           capture_output=True, text=text, check=False)
     if text:

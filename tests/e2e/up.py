@@ -59,7 +59,7 @@ def config(tasks, head=""):
 
 def environment(extra=None):
     return {"PATH": f"{Path(DETENT).parent}:{os.environ['PATH']}", "HOME": os.getcwd(),
-            "TERM": "xterm", **(extra or {})}
+            "TERM": "xterm", "DETENT_LISTEN": "none", **(extra or {})}
 
 
 def is_there(number):
