@@ -191,8 +191,9 @@ bool config_is_name(const char *text);
 bool config_has_durable(const struct config *config);
 /* Whether the tree looks like this kind of file: for those who do not go by its name. */
 bool config_is_one(const struct cli_yaml *root);
-/* Reads the tree; `ret` is zero but for what is set before. 0, DET_ERR_MALFORMED with all problems that do not follow from others, in order
- * of place, or DET_ERR_NO_MEMORY with that as the last one. */
+/* Reads the tree; `ret` is zero but for what is set before. 0, DET_ERR_MALFORMED with all problems
+ * that do not follow from others, in order of place, or DET_ERR_NO_MEMORY with that as the last
+ * one. */
 DET_MUST_CHECK int config_read(
     struct det_arena *arena, const struct cli_yaml *root, struct config *ret,
     struct cli_problems *reterr);

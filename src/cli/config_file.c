@@ -120,18 +120,29 @@ static int open_text(struct cli *cli, const char *path, bool is_checked, struct 
 static int open_file(struct cli *cli, const char *path, bool is_checked, struct config_file *file)
 {
     char folder[DET_PATH_MAX];
-    bool has_specs = det_file_folder(path, folder) == 0 && config_folder_has_specs(folder);
-    int code = CLI_OK;
+    int code;
 
     *file = (struct config_file){ .path = path };
     det_arena_init(&file->arena, cli->allocator);
-    config_http_init(&file->config.http);
-    file->config.may_be_bare = file->config.is_bare = has_specs;
-    if (!has_specs || cli_is_there(path))
-        code = open_text(cli, path, is_checked, file);
+    file->config.may_be_bare =
+        det_file_folder(path, folder) == 0 && config_folder_has_specs(folder);
+    code = open_text(cli, path, is_checked, file);
     if (code == CLI_OK && file->config.is_bare)
         code = config_folder_add(cli, folder, is_checked, file);
     return code;
+}
+
+int config_project_open(
+    struct cli *cli, const char *path, bool is_checked, struct config_file *file)
+{
+    char folder[DET_PATH_MAX];
+
+    if (cli_is_there(path) || det_file_folder(path, folder) < 0 || !config_folder_has_specs(folder))
+        return open_file(cli, path, is_checked, file);
+    *file = (struct config_file){ .path = path };
+    det_arena_init(&file->arena, cli->allocator);
+    config_http_init(&file->config.http);
+    return config_folder_add(cli, folder, is_checked, file);
 }
 
 int config_file_open(struct cli *cli, const char *path, struct config_file *file)

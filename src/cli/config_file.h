@@ -18,13 +18,15 @@ struct config_file {
 
 /* Whether `detent check` takes the file for a detent.yaml: by its name or ending. */
 bool config_file_is_one(const char *path);
-/* CLI_OK or an exit code, after it was said what is wrong. Close it in either case. */
+/* CLI_OK or an exit code, after it was said what is wrong. Close it in either case. Where it lists
+ * neither tasks nor machines nor durable slots, the specs beside it are its machines. */
 DET_MUST_CHECK int config_file_open(struct cli *cli, const char *path, struct config_file *file);
 /* The same without asking the machine: for those who run nothing of it. */
 DET_MUST_CHECK int config_file_read(struct cli *cli, const char *path, struct config_file *file);
-/* Either one takes a file that is not there, in a folder that has specs, for one that lists nothing;
- * and where a file lists neither tasks nor machines nor durable slots, those specs are its
- * machines. */
+/* Either of them; a file that is not there, in a folder that has specs, is one that lists nothing.
+ */
+DET_MUST_CHECK int config_project_open(
+    struct cli *cli, const char *path, bool is_checked, struct config_file *file);
 void config_file_close(struct cli *cli, struct config_file *file);
 
 /* config_folder.c */

@@ -2,7 +2,10 @@
  * Copyright the detent authors */
 
 /* serve_place.c - which folder is the project, and where its state is. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "cli/serve.h"
@@ -30,4 +33,33 @@ int serve_state_folder(char *target, struct det_error *reterr)
     if (r == 0 && snprintf(target, DET_PATH_MAX, "%s/" SOCKET_FOLDER, project) >= DET_PATH_MAX)
         r = det_error_set(reterr, DET_ERR_LIMIT, "the path of this folder is too long");
     return r;
+}
+
+static bool is_path(const char *operand)
+{
+    return strchr(operand, '/') || strcmp(operand, ".") == 0 || strcmp(operand, "..") == 0;
+}
+
+int serve_go(const char *folder, struct det_error *reterr)
+{
+    if (chdir(folder) < 0)
+        return det_error_set(
+            /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+            reterr, errno == ENOENT ? DET_ERR_NOT_FOUND : DET_ERR_IO, "%.200s: %s", folder,
+            strerror(errno));
+    if (cli_is_there(CONFIG_FILE_NAME) || config_folder_has_specs("."))
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_NOT_FOUND,
+        "%.200s has no " CONFIG_FILE_NAME " and no spec; 'detent new' makes a project", folder);
+}
+
+int serve_enter(const char *operand, bool *ret, struct det_error *reterr)
+{
+    char project[DET_PATH_MAX];
+    struct det_error unheard;
+
+    *ret = is_path(operand) ||
+           (cli_is_folder(operand) && serve_project(project, &unheard) == DET_ERR_NOT_FOUND);
+    return *ret ? serve_go(operand, reterr) : 0;
 }

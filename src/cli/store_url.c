@@ -111,7 +111,7 @@ static int read_project(struct cli_store *store)
         return cli_no_memory(store->cli);
     if (strcmp(store->folder, ".") == 0)
         path += 2;
-    return config_file_read(store->cli, path, &store->project);
+    return config_project_open(store->cli, path, false, &store->project);
 }
 
 const char *store_in_project(struct cli_store *store, const char *path)

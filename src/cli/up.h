@@ -44,6 +44,7 @@
 #include "base/list.h"
 #include "cli/config_file.h"
 #include "cli/prefix.h"
+#include "cli/serve.h"
 #include "cli/socket_server.h"
 #include "cli/up_lines.h"
 #include "cli/up_output.h"
@@ -60,6 +61,11 @@ struct up_options {
     size_t name_count; /* 0: all tasks */
     const char *journal;
     bool has_times, is_quiet;
+    const char *listen; /* goes before the file; NULL: nothing does */
+    const char *log;    /* the same: "text", "json" */
+    const char *user;   /* to become; NULL: nobody else */
+    bool is_serving;    /* `detent serve`: it goes on until it is told to stop */
+    bool may_be_root;   /* of serve */
 };
 
 /* The last attempt that failed: what follows from it is told together with it. */
@@ -93,6 +99,8 @@ struct up {
     struct cli *cli; /* once it is open: that of `output` */
     struct up_output output;
     const struct up_options *options;
+    struct serve_notify notify;   /* our own supervisor */
+    struct serve_sockets sockets; /* that were given to us, or bound before anything else */
     struct config_file file;
     char project[DET_PATH_MAX];    /* the folder of the file */
     bool *is_selected;             /* by index of the file's tasks */
@@ -142,6 +150,9 @@ const struct config_group *up_find_group(const struct up *up, const char *name);
 bool up_is_in_group(const struct up *up, const char *group, const char *name);
 
 /* up.c */
+
+/* The whole of `detent up` and of `detent serve`, in the folder we are in. An exit code. */
+DET_MUST_CHECK int up_run(struct cli *cli, struct up_options *options);
 
 /* The one place where a state changes. */
 void up_set_state(struct up *up, enum up_state state);

@@ -274,6 +274,16 @@ void up_machines_close(struct up *up)
     up->machines = NULL;
 }
 
+size_t up_machines_count(const struct up *up)
+{
+    const struct config *config = &up->file.config;
+    size_t count = 0;
+
+    for (size_t i = 0; up->machines && i < config->machine_count; i++)
+        count += up->machines->specs[i] != NULL;
+    return count;
+}
+
 void up_machines_say(struct up *up)
 {
     const struct config *config = &up->file.config;

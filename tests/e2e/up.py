@@ -59,7 +59,7 @@ def config(tasks, head=""):
 
 def environment(extra=None):
     return {"PATH": f"{Path(DETENT).parent}:{os.environ['PATH']}", "HOME": os.getcwd(),
-            "TERM": "xterm", **(extra or {})}
+            "TERM": "xterm", "DETENT_LISTEN": "none", **(extra or {})}
 
 
 def is_there(number):
@@ -81,9 +81,12 @@ class Up:
     """One `detent up` that runs, and what it has printed up to now."""
 
     def __init__(self, *words, env=None):
+        self.start([DETENT, "up", *words], env)
+
+    def start(self, command, env, **more):
         self.process = subprocess.Popen(
-            [DETENT, "up", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=environment(env), start_new_session=True, errors="surrogateescape")
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=environment(env), start_new_session=True, errors="surrogateescape", **more)
         running.append(self)
         self.lines, self.talk = [], []
         self.readers = [threading.Thread(target=self.read, args=pair, daemon=True) for pair in
