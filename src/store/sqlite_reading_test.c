@@ -146,6 +146,21 @@ static int do_log_back(struct shelf *shelf, struct det_buffer *said)
     return r;
 }
 
+static int say_counted(void *context, const struct det_store_counted *row)
+{
+    det_buffer_format(
+        context, "%s/%s %d %d %d %d %d; ", row->machine, row->state ? row->state : "-",
+        (int)row->running, (int)row->stopped, (int)row->timers, (int)row->effects, (int)row->dead);
+    return 0;
+}
+
+static int do_count(struct shelf *shelf, struct det_buffer *said)
+{
+    uint64_t bytes;
+
+    return det_store_count(shelf->pad.store, say_counted, said, &bytes);
+}
+
 static int say_machine(void *context, const char *name, uint32_t version, const char *spec)
 {
     det_buffer_format(context, "%s %d %d; ", name, (int)version, (int)strlen(spec));
@@ -272,6 +287,7 @@ static const struct deed deeds[] = {
     { "start", do_start, NULL, false, false },
     { "log", do_log, NULL, false, false },
     { "log back", do_log_back, NULL, false, false },
+    { "count", do_count, NULL, false, false },
     { "machines", do_machines, NULL, false, false },
     { "check", do_check, NULL, false, false },
     { "jobs", do_jobs, NULL, false, false },
