@@ -59,13 +59,6 @@ DET_API const char *det_store_identity(const struct det_store *store);
 DET_API void det_store_close(struct det_store *store);
 DET_SCOPED_CLOSE(store)
 
-/* The trace that somebody is in who asks for something: as in a W3C traceparent, with which it is
- * passed on. It says who looked on, not what happened, and changes nothing. */
-struct det_trace {
-    unsigned char trace_id[16], span_id[8];
-    uint8_t flags;
-};
-
 /* A row of the log: the start of an instance, or an event. Names are those of today, also where
  * they were others then. All of it is valid during the call only. */
 struct det_store_logged {
@@ -86,7 +79,7 @@ struct det_store_logged {
     const void *payload;  /* a record, encoded: of the event, or for a start the data that it began
                              with; NULL: none */
     size_t payload_size;
-    const struct det_trace *trace; /* NULL: none */
+    const struct det_trace_context *trace; /* NULL: none */
 };
 
 /* What to read of the log. Zero values: all, the oldest first. */
@@ -126,8 +119,8 @@ struct det_store_counted {
 };
 
 /* Counts: each machine by its name, and behind it those of its states that have instances. `visit`
- * may use the store; a non-zero answer ends it and is returned. `ret_bytes` is what the store takes:
- * the file and its log, or the tables with their indexes; 0 for a store in memory, which does not
+ * may use the store; a non-zero answer ends it and is returned. `ret_bytes` is what it takes: the
+ * file and its log, or the tables with their indexes; 0 for a store in memory, which does not
  * know. It looks at every instance (sqlite: a third of a second for a million), so who wants to
  * know often does better to count what the log says. From any thread; of a store in memory while
  * a runtime uses it. */

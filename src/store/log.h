@@ -24,8 +24,8 @@ bool det_log_ends(const struct det_log_walk *walk, uint64_t position);
 bool det_log_look(struct det_log_walk *walk, const struct det_store_logged *row);
 
 /* A trace as a table has it, and back; NULL and false: there is none, or it is none. */
-struct det_chain_bytes det_trace_bytes(
-    const struct det_trace *trace, unsigned char room[DET_TRACE_SIZE]);
-bool det_trace_read(struct det_chain_bytes bytes, struct det_trace *ret);
+struct det_chain_bytes det_trace_context_bytes(
+    const struct det_trace_context *trace, unsigned char room[DET_TRACE_SIZE]);
+bool det_trace_context_read(struct det_chain_bytes bytes, struct det_trace_context *ret);
 
 #endif

@@ -221,11 +221,11 @@ static const char *name_of(
 }
 
 static struct det_store_logged read_row(
-    const struct reading *reading, int row, struct det_trace *trace)
+    const struct reading *reading, int row, struct det_trace_context *trace)
 {
     const PGresult *rows = reading->rows;
     struct det_chain_bytes payload = det_postgres_bytes(rows, row, OF_PAYLOAD);
-    bool has_trace = det_trace_read(det_postgres_bytes(rows, row, OF_TRACE), trace);
+    bool has_trace = det_trace_context_read(det_postgres_bytes(rows, row, OF_TRACE), trace);
 
     return (struct det_store_logged){
         .position = (uint64_t)det_postgres_number(rows, row, OF_POSITION),
@@ -252,7 +252,7 @@ static struct det_store_logged read_row(
 
 static int give_row(struct reading *reading, int row)
 {
-    struct det_trace trace;
+    struct det_trace_context trace;
     struct det_store_logged logged = read_row(reading, row, &trace);
 
     if (!logged.is_start)

@@ -136,9 +136,9 @@ static struct det_store_logged read_row(struct source *source)
 
 static int keep_trace(struct reading *reading, struct source *source, struct det_store_logged *row)
 {
-    struct det_trace trace, *kept;
+    struct det_trace_context trace, *kept;
 
-    if (!det_trace_read(det_sqlite_get_bytes(&source->call, OF_TRACE), &trace))
+    if (!det_trace_context_read(det_sqlite_get_bytes(&source->call, OF_TRACE), &trace))
         return 0;
     kept = det_arena_alloc(&reading->page.texts, sizeof *kept);
     if (!kept)
