@@ -40,7 +40,7 @@ bool det_log_look(struct det_log_walk *walk, const struct det_store_logged *row)
     return is_wanted;
 }
 
-struct det_chain_bytes det_trace_bytes(
+struct det_chain_bytes det_trace_context_bytes(
     const struct det_trace_context *trace, unsigned char room[DET_TRACE_SIZE])
 {
     if (!trace)
@@ -51,7 +51,7 @@ struct det_chain_bytes det_trace_bytes(
     return (struct det_chain_bytes){ room, DET_TRACE_SIZE };
 }
 
-bool det_trace_read(struct det_chain_bytes bytes, struct det_trace_context *ret)
+bool det_trace_context_read(struct det_chain_bytes bytes, struct det_trace_context *ret)
 {
     const unsigned char *data = bytes.data;
 

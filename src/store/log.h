@@ -20,12 +20,12 @@ struct det_log_walk {
 void det_rows_log_begin(struct det_log_walk *walk, const struct det_store_log_query *query);
 /* Whether it ends before a row at this position: nothing ends between two that share one. */
 bool det_log_ends(const struct det_log_walk *walk, uint64_t position);
-/* Counts a row; whether it is wanted. One whose instance is not there has no machine, and is not. */
+/* Counts a row; whether it is wanted. One whose instance is gone has no machine, and is not. */
 bool det_log_look(struct det_log_walk *walk, const struct det_store_logged *row);
 
 /* A trace as a table has it, and back; NULL and false: there is none, or it is none. */
-struct det_chain_bytes det_trace_bytes(
+struct det_chain_bytes det_trace_context_bytes(
     const struct det_trace_context *trace, unsigned char room[DET_TRACE_SIZE]);
-bool det_trace_read(struct det_chain_bytes bytes, struct det_trace_context *ret);
+bool det_trace_context_read(struct det_chain_bytes bytes, struct det_trace_context *ret);
 
 #endif

@@ -101,6 +101,7 @@ static const struct det_store_ops ops = {
     .is_away = is_away,
     .machines = det_postgres_machines,
     .log = det_postgres_log,
+    .count = det_postgres_count,
     .migrate = det_postgres_migrate,
     .jobs = &det_postgres_jobs,
 };

@@ -345,6 +345,11 @@ const char *det_postgres_renamed(
 /* Takes an answer to RENAME_LIST. */
 DET_MUST_CHECK int det_postgres_renames_publish(struct postgres_store *store, PGresult *rows_take);
 
+/* postgres_count.c */
+int det_postgres_count(
+    struct det_store *base, int (*visit)(void *context, const struct det_store_counted *row),
+    void *context, uint64_t *ret_bytes);
+
 /* postgres_log.c */
 void det_postgres_log_close(struct postgres_store *store);
 int det_postgres_log(

@@ -225,7 +225,7 @@ static struct det_store_logged read_row(
 {
     const PGresult *rows = reading->rows;
     struct det_chain_bytes payload = det_postgres_bytes(rows, row, OF_PAYLOAD);
-    bool has_trace = det_trace_read(det_postgres_bytes(rows, row, OF_TRACE), trace);
+    bool has_trace = det_trace_context_read(det_postgres_bytes(rows, row, OF_TRACE), trace);
 
     return (struct det_store_logged){
         .position = (uint64_t)det_postgres_number(rows, row, OF_POSITION),

@@ -271,6 +271,7 @@ static const struct det_store_ops sqlite_ops = {
     .is_lost = is_lost,
     .machines = det_sqlite_machines,
     .log = det_sqlite_log,
+    .count = det_sqlite_count,
     .migrate = det_sqlite_migrate,
     .repair = det_sqlite_repair,
     .backup = det_sqlite_backup,

@@ -138,7 +138,7 @@ static int keep_trace(struct reading *reading, struct source *source, struct det
 {
     struct det_trace_context trace, *kept;
 
-    if (!det_trace_read(det_sqlite_get_bytes(&source->call, OF_TRACE), &trace))
+    if (!det_trace_context_read(det_sqlite_get_bytes(&source->call, OF_TRACE), &trace))
         return 0;
     kept = det_arena_alloc(&reading->page.texts, sizeof *kept);
     if (!kept)

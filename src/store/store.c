@@ -128,6 +128,15 @@ int det_store_log(
     return store->ops->log(store, query ? query : &all, visit, context, ret_next);
 }
 
+int det_store_count(
+    struct det_store *store, int (*visit)(void *context, const struct det_store_counted *row),
+    void *context, uint64_t *ret_bytes)
+{
+    if (!store->ops->count)
+        return DET_ERR_UNSUPPORTED;
+    return store->ops->count(store, visit, context, ret_bytes);
+}
+
 void det_store_close(struct det_store *store)
 {
     if (!store)
