@@ -466,10 +466,19 @@ static void fill(struct http_connection *connection)
         release_block(connection);
 }
 
+/* There is no memory for what comes. */
+static void give_up(struct http_connection *connection)
+{
+    if (connection->block && !connection->is_waiting)
+        refuse(connection, HTTP_REFUSED_MEMORY);
+    else
+        connection->is_broken = true;
+}
+
 static void receive(struct http_connection *connection)
 {
     if (prepare(connection) < 0)
-        connection->is_broken = true;
+        give_up(connection);
     else
         fill(connection);
     if (is_reading(connection))

@@ -36,6 +36,8 @@ void http_output_release(struct http_connection *connection)
     struct det_buffer *output = &connection->output;
 
     connection->output_sent = 0;
+    server->memory -= connection->counted;
+    connection->counted = 0;
     if (!output->data)
         return;
     det_buffer_clear(output);
@@ -73,6 +75,19 @@ static int64_t write_once(struct http_connection *connection)
     return connection->io->write(connection->stream, parts, count);
 }
 
+/* What waits takes memory for as long as its client likes. Who would take the last of it is cut
+ * off, and not those who came before. */
+static void count_waiting(struct http_connection *connection)
+{
+    struct http_server *server = connection->server;
+    size_t capacity = connection->output.capacity;
+
+    server->memory += capacity - connection->counted;
+    connection->counted = capacity;
+    if (server->memory > server->limits.memory_max)
+        connection->is_broken = true;
+}
+
 /* Whose buffer could not grow has lost a part of an answer, and nothing behind it makes sense. */
 void http_output_flush(struct http_connection *connection)
 {
@@ -94,6 +109,8 @@ void http_output_flush(struct http_connection *connection)
     if (size > 0)
         take(connection, (size_t)size);
     connection->is_waiting = http_output_waits(connection);
-    if (!connection->is_waiting)
+    if (connection->is_waiting)
+        count_waiting(connection);
+    else
         http_output_release(connection);
 }

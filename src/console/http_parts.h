@@ -111,6 +111,7 @@ struct http_connection {
     det_time waits_since; /* when something began to wait */
     uint64_t waits_moved; /* bytes that were taken since then */
     bool is_waiting;      /* the stream did not take all of it */
+    size_t counted;       /* bytes of the output in the server's memory */
 
     struct http_peer *from; /* NULL: not counted */
     char peer[HTTP_PEER_TEXT];
@@ -132,6 +133,7 @@ struct http_server {
     struct http_block *blocks; /* that are free */
     unsigned block_count;
     struct det_buffer spare; /* an output that nobody uses */
+    uint64_t memory;         /* bytes of blocks that have grown, and of outputs that wait */
     char date[HTTP_DATE_TEXT];
     det_time date_until; /* monotonic */
     struct http_listener *listeners;
@@ -148,7 +150,7 @@ void http_server_wake(struct http_server *server, det_time at);
 /* NULL: there is no memory. */
 struct http_block *http_block_take(struct http_server *server);
 void http_block_give(struct http_server *server, struct http_block *block);
-/* Twice the room. The data may move. */
+/* Twice the room. The data may move. DET_ERR_LIMIT: all connections together have enough. */
 int http_block_grow(struct http_server *server, struct http_block *block) DET_MUST_CHECK;
 
 /* http_connection.c */

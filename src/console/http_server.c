@@ -107,6 +107,7 @@ static size_t block_size(const struct http_server *server)
 
 static void free_block(struct http_server *server, struct http_block *block)
 {
+    server->memory -= block->capacity - HTTP_BLOCK_SIZE;
     det_free(server->options.allocator, block->data, block->capacity);
     det_free(server->options.allocator, block, block_size(server));
 }
@@ -147,12 +148,16 @@ void http_block_give(struct http_server *server, struct http_block *block)
 /* The limits of what is read to it end the doubling. */
 int http_block_grow(struct http_server *server, struct http_block *block)
 {
-    char *data =
-        det_realloc(server->options.allocator, block->data, block->capacity, block->capacity * 2);
+    char *data;
 
+    if (server->memory + block->capacity > server->limits.memory_max)
+        return DET_ERR_LIMIT;
+    data =
+        det_realloc(server->options.allocator, block->data, block->capacity, block->capacity * 2);
     if (!data)
         return DET_ERR_NO_MEMORY;
     block->data = data;
+    server->memory += block->capacity;
     block->capacity *= 2;
     return 0;
 }
@@ -214,6 +219,7 @@ void http_server_close(struct http_server *server)
         server->blocks = block->next;
         free_block(server, block);
     }
+    det_assert(server->memory == 0);
     det_buffer_deinit(&server->spare);
     det_map_deinit(&server->peers);
     http_tls_close(server->tls);

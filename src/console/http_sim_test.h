@@ -1,98 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* http_sim_test.h - a server in a simulated world, and clients whose every byte is the test's: what
- * the suites of connections share. */
+/* http_sim_test.h - a server in a simulated world: what the suites of connections share. */
 #ifndef DET_CONSOLE_HTTP_SIM_TEST_H
 #define DET_CONSOLE_HTTP_SIM_TEST_H
 
 #include <detent/sim.h>
 
-#include "console/http_parts.h"
+#include "console/http_peer_test.h"
 #include "lib/test.h"
-
-#define NO_WINDOW ((size_t)1 << 40)
-
-/* The other side of a connection. */
-struct client {
-    struct http_connection *connection; /* not valid once it is closed */
-    unsigned events;                    /* that it is watched for */
-    struct det_buffer sent;             /* by the client */
-    size_t sent_at;                     /* up to here the server has read */
-    size_t read_max;                    /* in one read; 0: any */
-    struct det_buffer got;              /* by the client */
-    size_t window;                      /* bytes that it will take */
-    bool has_ended;                     /* its own side */
-    bool is_reset;
-    bool is_ended;  /* by the server */
-    bool is_closed; /* by the server */
-    unsigned reads, writes, watches;
-};
-
-static inline int64_t client_read(void *stream, void *target, size_t size)
-{
-    struct client *client = stream;
-    size_t left = client->sent.size - client->sent_at;
-
-    client->reads++;
-    if (client->is_reset)
-        return DET_ERR_IO;
-    if (left == 0)
-        return client->has_ended ? 0 : DET_ERR_BUSY;
-    if (size > left)
-        size = left;
-    if (client->read_max && size > client->read_max)
-        size = client->read_max;
-    memcpy(target, client->sent.data + client->sent_at, size);
-    client->sent_at += size;
-    return (int64_t)size;
-}
-
-static inline int64_t client_write(void *stream, const struct http_part *parts, size_t count)
-{
-    struct client *client = stream;
-    int64_t total = 0;
-
-    client->writes++;
-    if (client->is_reset)
-        return DET_ERR_IO;
-    for (size_t i = 0; i < count; i++) {
-        size_t size = parts[i].size < client->window ? parts[i].size : client->window;
-
-        det_buffer_append(&client->got, parts[i].data, size);
-        client->window -= size;
-        total += (int64_t)size;
-    }
-    return total ? total : DET_ERR_BUSY;
-}
-
-static inline int client_watch(void *stream, struct http_connection *connection, unsigned events)
-{
-    struct client *client = stream;
-
-    client->connection = connection;
-    client->events = events;
-    client->watches++;
-    return 0;
-}
-
-static inline void client_end(void *stream)
-{
-    ((struct client *)stream)->is_ended = true;
-}
-
-static inline void client_close(void *stream)
-{
-    ((struct client *)stream)->is_closed = true;
-}
-
-static const struct http_io client_io = {
-    .read = client_read,
-    .write = client_write,
-    .watch = client_watch,
-    .end = client_end,
-    .close = client_close,
-};
 
 struct house {
     struct det_sim *sim;
@@ -226,39 +142,13 @@ static inline void house_close(struct house *house)
 
 static inline int client_open(struct client *client, struct house *house)
 {
-    *client = (struct client){ .window = NO_WINDOW };
-    return http_connection_open(
-        house->server, &client_io, client, &(struct http_origin){ .peer = "client" },
-        &client->connection);
+    return client_init(client, house->server, house->loop);
 }
 
-static inline void client_deinit(struct client *client)
-{
-    det_buffer_deinit(&client->sent);
-    det_buffer_deinit(&client->got);
-}
-
-/* Everything that can happen now happens. */
 static inline void pump(struct house *house, struct client *client)
 {
-    bool is_ready = true;
-
-    while (is_ready && !client->is_closed) {
-        bool can_read = client->sent.size > client->sent_at || client->has_ended;
-        unsigned events = 0;
-
-        if ((client->events & DET_POLL_READ) && (can_read || client->is_reset))
-            events |= DET_POLL_READ;
-        if ((client->events & DET_POLL_WRITE) && client->window > 0)
-            events |= DET_POLL_WRITE;
-        if (client->is_reset && client->events)
-            events |= DET_POLL_HANGUP;
-        is_ready = events != 0;
-        if (events)
-            http_connection_ready(client->connection, events);
-        while (det_loop_turn(house->loop, 0) > 0)
-            is_ready = true;
-    }
+    (void)house;
+    client_pump(client);
 }
 
 static inline void say_bytes(

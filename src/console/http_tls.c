@@ -81,6 +81,16 @@ static int fail(const char *what, const char *path, struct det_error *reterr)
     return code;
 }
 
+/* A key with a password would be asked for at the terminal. */
+static int no_password(char *target, int size, int is_write, void *user)
+{
+    (void)target;
+    (void)size;
+    (void)is_write;
+    (void)user;
+    return 0;
+}
+
 static int load(SSL_CTX *ssl, const struct http_tls *tls, struct det_error *reterr)
 {
     if (SSL_CTX_use_certificate_chain_file(ssl, tls->certificate) != 1)
@@ -110,6 +120,7 @@ static int configure(struct http_tls_context *context)
         !SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION) ||
         !SSL_CTX_set_session_id_context(ssl, name, sizeof name - 1))
         return DET_ERR_NO_MEMORY;
+    SSL_CTX_set_default_passwd_cb(ssl, no_password);
     SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(
         ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
@@ -178,23 +189,38 @@ static int64_t tls_read(void *stream, void *target, size_t size)
     return result > 0 ? result : judge(self, result);
 }
 
-/* One part at a time: they are a record each anyway. */
-static int64_t tls_write(void *stream, const struct http_part *parts, size_t count)
+/* Record by record, until the stream below takes no more: how many bytes, or a negative error with
+ * nothing written. */
+static int64_t write_part(struct tls_stream *self, const struct http_part *part)
 {
-    struct tls_stream *self = stream;
-    int64_t total = 0;
+    const char *data = part->data;
+    size_t total = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        int size = parts[i].size > INT_MAX ? INT_MAX : (int)parts[i].size;
-        int result = SSL_write(self->ssl, parts[i].data, size);
+    while (total < part->size) {
+        size_t left = part->size - total;
+        int result = SSL_write(self->ssl, data + total, left > INT_MAX ? INT_MAX : (int)left);
 
         if (result <= 0) {
             int64_t r = judge(self, result);
 
-            return total ? total : r == 0 ? DET_ERR_IO : r;
+            return total ? (int64_t)total : r == 0 ? DET_ERR_IO : r;
         }
-        total += result;
-        if (result < size)
+        total += (size_t)result;
+    }
+    return (int64_t)total;
+}
+
+static int64_t tls_write(void *stream, const struct http_part *parts, size_t count)
+{
+    int64_t total = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        int64_t size = write_part(stream, &parts[i]);
+
+        if (size < 0)
+            return total ? total : size;
+        total += size;
+        if ((size_t)size < parts[i].size)
             break;
     }
     return total;
