@@ -12,8 +12,9 @@
 #define SERIES_MAX 2000
 /* The values of all labels with their ends, and a final 0. */
 #define KEY_SIZE (DET_LABELS_MAX * (DET_LABEL_MAX + 1) + 1)
-/* Stands for a byte that cannot be told. */
-#define REPLACEMENT            "\xEF\xBF\xBD"
+
+/* U+FFFD stands for a byte that cannot be told. */
+static const char replacement[] = { '\xEF', '\xBF', '\xBD' };
 
 #define DET_BUCKETS(name, ...) static const uint64_t bounds_##name[] = { __VA_ARGS__ };
 #include "observe/metrics.def"
@@ -73,11 +74,11 @@ static char *append_value(char *target, const char *value)
 
     for (size_t at = 0; at < size; at++) {
         bool is_told = at < valid && is_plain(value[at]);
-        size_t more = is_told ? 1 : strlen(REPLACEMENT);
+        size_t more = is_told ? 1 : sizeof replacement;
 
         if (used + more > DET_LABEL_MAX)
             break;
-        memcpy(target + used, is_told ? value + at : REPLACEMENT, more);
+        memcpy(target + used, is_told ? value + at : replacement, more);
         used += more;
         if (at == valid)
             valid = at + 1 + det_utf8_check(value + at + 1, size - at - 1);

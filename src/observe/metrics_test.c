@@ -41,6 +41,39 @@ static void names_say_kind_and_unit(void **state)
     }
 }
 
+static const char *const kind_names[] = { "counter", "gauge", "histogram" };
+
+/* A row of the table in the documentation. */
+static void write_row(const struct det_metric_info *info, char *target, size_t size)
+{
+    size_t used =
+        (size_t)snprintf(target, size, "| `%s` | %s | ", info->name, kind_names[info->kind]);
+
+    for (size_t i = 0; info->labels[i]; i++)
+        used +=
+            (size_t)snprintf(target + used, size - used, "%s`%s`", i ? ", " : "", info->labels[i]);
+    snprintf(target + used, size - used, " | %s |\n", info->help);
+}
+
+static void the_documentation_has_each_metric_as_it_is_and_no_other(void **state)
+{
+    char *page = det_test_read_file(DET_SOURCE_DIR "/docs/observability.md", &(size_t){ 0 });
+    size_t count = 0;
+
+    (void)state;
+    for (const char *at = page; (at = strstr(at, "\n| `detent_")); at++)
+        count++;
+    for (size_t i = 0; i < DET_METRIC_COUNT; i++) {
+        char row[512];
+
+        write_row(det_metric_info((enum det_metric)i), row, sizeof row);
+        if (!strstr(page, row))
+            fail_msg("docs/observability.md lacks: %s", row);
+    }
+    assert_int_equal(count, DET_METRIC_COUNT);
+    free(page);
+}
+
 static void what_has_no_labels_is_told_from_the_beginning_and_nothing_else(void **state)
 {
     struct det_metrics *metrics = metrics_of(NULL);
@@ -373,6 +406,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_say_kind_and_unit),
+        cmocka_unit_test(the_documentation_has_each_metric_as_it_is_and_no_other),
         cmocka_unit_test(what_has_no_labels_is_told_from_the_beginning_and_nothing_else),
         cmocka_unit_test(the_same_values_are_the_same_series),
         cmocka_unit_test(counters_and_gauges_are_told_with_their_labels),

@@ -47,8 +47,14 @@ static inline bool is_told(struct det_metrics *metrics, const char *line)
 
 static inline void assert_told(struct det_metrics *metrics, const char *line)
 {
-    if (!is_told(metrics, line))
-        fail_msg("not told: %s\nbut:\n%s", line, scrape_as(metrics, DET_METRICS_TEXT));
+    char *text;
+
+    if (is_told(metrics, line))
+        return;
+    text = scrape_as(metrics, DET_METRICS_TEXT);
+    print_error("%s", text);
+    free(text);
+    fail_msg("not told: %s", line);
 }
 
 #define SERIES(metrics, id, ...) \

@@ -30,9 +30,7 @@ static void write_id(
 /* What is behind the one before it. */
 static void write_comma(struct det_buffer *buffer)
 {
-    char last = buffer->size > 0 ? det_buffer_text(buffer)[buffer->size - 1] : '{';
-
-    if (last != '{' && last != '[')
+    if (buffer->size > 0 && !strchr("{[", det_buffer_text(buffer)[buffer->size - 1]))
         det_buffer_append_char(buffer, ',');
 }
 

@@ -210,6 +210,7 @@ static size_t take(struct det_tracer *tracer, struct det_span *target, size_t mo
 {
     size_t count = tracer->count < most ? tracer->count : most;
 
+    det_assert(tracer->capacity > 0);
     for (size_t i = 0; i < count; i++)
         target[i] = tracer->ring[(tracer->first + i) % tracer->capacity];
     tracer->first = (tracer->first + count) % tracer->capacity;

@@ -45,16 +45,16 @@ struct det_span_attribute {
 };
 
 struct det_span {
+    det_time start, end; /* wall */
+    det_time begun;      /* monotonic: how long it took is not up to whoever sets the clock */
+    enum det_span_kind kind;
+    uint32_t left_out; /* attributes that did not fit */
+    uint16_t text_used;
+    uint8_t attribute_count;
+    bool is_failed;
     struct det_trace_context context; /* its own */
     unsigned char parent[8];          /* of the same trace; all zero: none */
     struct det_trace_context cause;   /* linked; a trace id of zero: none */
-    enum det_span_kind kind;
-    det_time start, end; /* wall */
-    det_time begun;      /* monotonic: how long it took is not up to whoever sets the clock */
-    bool is_failed;
-    uint8_t attribute_count;
-    uint16_t text_used;
-    uint32_t left_out; /* attributes that did not fit */
     char name[DET_SPAN_NAME_MAX + 1];
     char status[DET_SPAN_STATUS_MAX + 1]; /* why it failed */
     struct det_span_attribute attributes[DET_SPAN_ATTRIBUTES_MAX];

@@ -85,7 +85,7 @@ static void each_span_is_taken_once_in_order_or_counted_as_dropped(void **state)
     assert_true(taker.taken >= QUEUE);
     snprintf(
         line, sizeof line, "detent_spans_dropped_total{reason=\"full\"} %llu",
-        (unsigned long long)(THREADS * SPANS - taker.taken));
+        (unsigned long long)((uint64_t)THREADS * SPANS - taker.taken));
     assert_told(metrics, line);
     det_tracer_close(taker.tracer);
     det_metrics_close(metrics);
