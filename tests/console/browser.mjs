@@ -15,8 +15,16 @@ const FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ];
 
+let browser = null;
+
+/** The same one for all; `quit` ends it. */
 export function launch() {
-    return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+    browser ??= chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+    return browser;
+}
+
+export async function quit() {
+    await (await browser)?.close();
 }
 
 /**
