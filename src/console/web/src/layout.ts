@@ -41,8 +41,8 @@ export interface Layout {
     stop: { x: number; y: number } | null;
 }
 
-export const NODE_FONT = "600 13px system-ui, sans-serif";
-export const NOTE_FONT = "400 11px system-ui, sans-serif";
+const NODE_FONT = "600 13px";
+const NOTE_FONT = "550 11px";
 const NODE_LINE = 18;
 export const NOTE_LINE = 15;
 
@@ -50,7 +50,7 @@ let context: CanvasRenderingContext2D | null = null;
 
 function textWidth(text: string, font: string): number {
     context ??= document.createElement("canvas").getContext("2d")!;
-    context.font = font;
+    context.font = `${font} ${getComputedStyle(document.body).fontFamily}`;
     return Math.ceil(context.measureText(text).width);
 }
 

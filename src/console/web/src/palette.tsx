@@ -3,7 +3,7 @@
 
 // The command palette, and the help on keys.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get, query } from "./api";
 import { overlay, SECTIONS } from "./keys";
 import { go, to } from "./router";
@@ -120,7 +120,7 @@ export function Palette(): JSX.Element {
         .slice(0, 10)
         .concat(instances.slice(0, 12));
     const at = Math.min(chosen, entries.length - 1);
-    useEffect(() => input.current?.focus(), []);
+    useLayoutEffect(() => input.current?.focus(), []);
     useEffect(() => list.current?.children[at]?.scrollIntoView({ block: "nearest" }), [at]);
     const choose = (entry: Entry | undefined) => {
         if (!entry) return;

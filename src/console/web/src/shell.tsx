@@ -3,7 +3,7 @@
 
 // The frame: navigation, connection, palette and help around the view.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { now, ticking } from "./format";
 import { overlay, SECTIONS } from "./keys";
 import { connection, retry } from "./live";
@@ -37,8 +37,13 @@ function badge(path: string): { text: string; tone: string } | null {
 
 function Navigation(): JSX.Element {
     const first = place.value.segments[0];
+    const nav = useRef<HTMLElement>(null);
+    // In a narrow window the row of views is longer than the window.
+    useEffect(() => {
+        nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+    }, [first]);
     return (
-        <nav aria-label="Views">
+        <nav aria-label="Views" ref={nav}>
             {SECTIONS.map(({ key, name, icon, path }) => {
                 const here = path === "/" ? first === undefined : path === "/" + first;
                 const mark = badge(path);

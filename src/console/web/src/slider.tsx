@@ -62,7 +62,9 @@ export function Slider({ machine, rows, at, ended, onChange }: Props): JSX.Eleme
                         class={classes("segment", "c" + stateIndex(machine, stateAfter(r)), i === at && "here", i > at && "ahead")}
                         style={{ flexGrow: weights[i] }}
                         title={`${r.event ?? r.type} → ${stateAfter(r)}, ${span(lasted(rows, i, end))}`}
-                    />
+                    >
+                        {weights[i] / total > 0.06 && stateAfter(r)}
+                    </div>
                 ))}
             </div>
         </div>

@@ -121,7 +121,7 @@ function Body({ why, machine, history, refresh }: BodyProps): JSX.Element {
                 <WhyPanel why={why} />
                 <SendEvents why={why} machine={machine} past={past} refresh={refresh} back={() => setAt(rows.length - 1)} />
             </div>
-            <Panel title="Way" aside={rows.length > 0 && <Moment row={rows[at]} past={past} back={() => setAt(rows.length - 1)} />}>
+            <Panel title="Path" aside={rows.length > 0 && <Moment row={rows[at]} past={past} back={() => setAt(rows.length - 1)} />}>
                 {rows.length > 1 && <Slider machine={why.machine} rows={rows} at={at} ended={why.stopped} onChange={setAt} />}
                 {machine && rows.length > 0 ? <Diagram machine={machine} trace={traceOf(rows, at)} /> : <Skeleton rows={4} />}
             </Panel>
@@ -242,7 +242,8 @@ function Moved({ row, machine, here, onClick }: { row: HistoryRow; machine: stri
 
 export function Value({ value }: { value: unknown }): JSX.Element {
     if (value === undefined) return <span class="muted">–</span>;
-    if (typeof value === "string") return <span class="value">{value === "" ? <span class="muted">empty</span> : value}</span>;
+    if (value === "") return <span class="muted">empty</span>;
+    if (typeof value === "string") return <code class="value">{value}</code>;
     return <code class="value">{write(value)}</code>;
 }
 

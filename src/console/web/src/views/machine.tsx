@@ -44,6 +44,7 @@ export function MachineView({ name }: { name: string }): JSX.Element {
             </>
         );
     const state = place.value.search.get("state");
+    const tab = place.value.search.get("tab") === "definition" ? "definition" : "instances";
     return (
         <>
             <Head above={<a href={to.machines()}>Machines</a>} title={name} below={summary && <Summary summary={summary} />}>
@@ -62,14 +63,22 @@ export function MachineView({ name }: { name: string }): JSX.Element {
                         machine={machine}
                         counts={new Map(summary?.states.map((s) => [s.name, s.running]))}
                         selected={state}
-                        onState={(chosen) => amend({ state: chosen === state ? null : chosen, prefix: null })}
+                        onState={(chosen) => amend({ state: chosen === state ? null : chosen, prefix: null, tab: null })}
                     />
                 ) : (
                     <Skeleton rows={4} />
                 )}
             </Panel>
-            <Instances name={name} states={summary?.states.map((s) => s.name) ?? []} />
-            {machine && <Definition machine={machine} />}
+            <div>
+                <Segmented
+                    label="Show"
+                    value={tab}
+                    options={[["instances", "Instances"], ["definition", "Definition"]]}
+                    onChange={(value) => amend({ tab: value === "definition" ? value : null })}
+                />
+            </div>
+            {tab === "instances" && <Instances name={name} states={summary?.states.map((s) => s.name) ?? []} />}
+            {tab === "definition" && machine && <Definition machine={machine} />}
         </>
     );
 }

@@ -193,7 +193,7 @@ function Attention({ stuck }: { stuck: Stuck[] }): JSX.Element {
                         <li key={i}>
                             <Badge>{item.about}</Badge>
                             <div class="grow">
-                                {link ? <a href={link}>{name}</a> : <span class="strong">{name}</span>}
+                                <div>{link ? <a href={link}>{name}</a> : <span class="strong">{name}</span>}</div>
                                 <div class="why">{item.why}</div>
                             </div>
                         </li>
@@ -219,7 +219,9 @@ function TaskSummary({ tasks, counts }: { tasks: Task[]; counts: Record<string, 
                     <li key={task.id}>
                         <TaskState state={task.state} />
                         <div class="grow">
-                            <a href={to.task(task.name)}>{task.name}</a>
+                            <div>
+                                <a href={to.task(task.name)}>{task.name}</a>
+                            </div>
                             <div class="why">
                                 {task.reason ?? task.waits_for ?? ""}
                                 {task.next_at && (
@@ -255,7 +257,9 @@ function SlotSummary({ slots }: { slots: Slot[] }): JSX.Element | null {
                     <li key={slot.name}>
                         <Meter used={slot.owners} of={slot.width} />
                         <div class="grow">
-                            <a href={to.slot(slot.name)}>{slot.name}</a>
+                            <div>
+                                <a href={to.slot(slot.name)}>{slot.name}</a>
+                            </div>
                             <div class="why">
                                 {slot.owner_name ? (
                                     <>

@@ -200,7 +200,7 @@ function Takes({ machine, state, open, ended, take }: TakesProps): JSX.Element {
     return (
         <Panel title={`What ${state} takes`}>
             {ended && <p class="muted">It has stopped.</p>}
-            {!ended && open.size === 0 && <p class="muted">Nothing: this is the end of the way.</p>}
+            {!ended && open.size === 0 && <p class="muted">Nothing: this is the end of the path.</p>}
             <ul class="takes">
                 {[...open].map(([event, found]) => (
                     <li key={event}>
@@ -232,7 +232,7 @@ function Takes({ machine, state, open, ended, take }: TakesProps): JSX.Element {
 function Trail({ machine, steps, setSteps }: { machine: Machine; steps: Step[]; setSteps: (steps: Step[]) => void }) {
     return (
         <Panel
-            title="Way"
+            title="Path"
             aside={
                 <span class="row-actions">
                     <Button small disabled={!steps.length} onClick={() => setSteps(steps.slice(0, -1))}>

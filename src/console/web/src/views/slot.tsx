@@ -111,7 +111,7 @@ function Submit({ name, refresh }: { name: string; refresh: () => void }): JSX.E
                     </div>
                     <div class="field">
                         <label for="job-name">Name</label>
-                        <input id="job-name" type="text" placeholder="by itself" autocomplete="off" spellcheck={false} value={job} onInput={(e) => setJob(e.currentTarget.value)} />
+                        <input id="job-name" type="text" placeholder="chosen for you" autocomplete="off" spellcheck={false} value={job} onInput={(e) => setJob(e.currentTarget.value)} />
                     </div>
                     <div class="field">
                         <label for="job-admission">If it is taken</label>

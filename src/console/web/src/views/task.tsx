@@ -90,6 +90,14 @@ function Facts({ task }: { task: TaskDetail }): JSX.Element {
 const WIDTH = 420;
 const HEIGHT = 150;
 
+const ROUND_S = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
+
+/** Two round spans to measure by, in nanoseconds. */
+function marks(most: number): number[] {
+    const under = ROUND_S.map((s) => s * 1e9).filter((ns) => ns <= most);
+    return under.slice(-2);
+}
+
 /** The delay after each failure of a streak, with the range of chance around it. */
 function Backoff({ steps, failures, waiting }: { steps: BackoffStep[]; failures: number; waiting: boolean }) {
     if (!steps.length)
@@ -109,10 +117,10 @@ function Backoff({ steps, failures, waiting }: { steps: BackoffStep[]; failures:
             aside={<span class="muted">{step ? `failure ${failures}: ${nanos(step.least_ns)} to ${nanos(step.most_ns)}` : "no failure in a row"}</span>}
         >
             <svg class="backoff" viewBox={`0 0 ${WIDTH + 44} ${HEIGHT + 24}`} role="img" aria-label={steps.map((s) => `after ${s.failures}: ${nanos(s.base_ns)}`).join(", ")}>
-                {[0.5, 1].map((part) => (
-                    <g key={part} class="grid">
-                        <line x1={44} x2={WIDTH + 44} y1={y(most * part)} y2={y(most * part)} />
-                        <text x={38} y={y(most * part) + 3.5}>{nanos(most * part)}</text>
+                {marks(most).map((ns) => (
+                    <g key={ns} class="grid">
+                        <line x1={44} x2={WIDTH + 44} y1={y(ns)} y2={y(ns)} />
+                        <text x={38} y={y(ns) + 3.5}>{nanos(ns).replace(".0 ", " ")}</text>
                     </g>
                 ))}
                 <line class="axis" x1={44} x2={WIDTH + 44} y1={HEIGHT} y2={HEIGHT} />
