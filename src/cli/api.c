@@ -201,44 +201,49 @@ static unsigned admit(void *context, const struct http_request *request, struct 
 
 /* Opening and closing. */
 
-/* A path seen from the project; NULL: no memory. */
-static const char *in_project(struct api *api, const char *path)
+/* Whether nobody has said where to listen. */
+static bool is_anywhere(const struct up *up)
 {
-    struct det_arena *arena = &api->up->file.arena;
+    const struct config_http *config = &up->file.config.http;
 
-    return *path == '/' ? path : det_arena_format(arena, "%s/%s", api->up->project, path);
+    return !up->options->is_serving && !up->sockets.is_given && !config->listen_node &&
+           config->listen[0] && !config->listen[1] &&
+           strcmp(config->listen[0], CONFIG_HTTP_LISTEN) == 0;
 }
 
-/* Where nobody has said where to listen, another project may be there already: one of the next
- * ports then, or any. */
-static int listen_somewhere(struct api *api, struct det_error *reterr)
+/* Another project may be there already: one of the next ports then, or any. */
+static int bind_anywhere(struct up *up, struct det_error *reterr)
 {
-    char address[32];
-    int r = DET_ERR_BUSY;
+    char text[32];
+    const char *const listen[] = { text, NULL };
+    const struct config_http config = { .listen = listen };
+    int r = DET_ERR_EXISTS;
 
-    for (unsigned i = 0; r == DET_ERR_BUSY && i <= PORTS; i++) {
-        snprintf(address, sizeof address, "127.0.0.1:%u", i < PORTS ? PORT + i : 0);
-        r = http_listen(api->server, address, NULL, reterr);
+    for (unsigned i = 0; r == DET_ERR_EXISTS && i <= PORTS; i++) {
+        snprintf(text, sizeof text, "127.0.0.1:%u", i < PORTS ? PORT + i : 0);
+        r = serve_sockets_bind(&up->sockets, &config, reterr);
     }
     return r;
 }
 
 static int listen_all(struct api *api, struct det_error *reterr)
 {
-    const struct config_http *config = &api->up->file.config.http;
-    const char *path;
+    struct up *up = api->up;
+    const struct config_http *config = &up->file.config.http;
     int r = 0;
 
-    if (!config->listen_node)
-        r = listen_somewhere(api, reterr);
-    for (size_t i = 0; r == 0 && config->listen_node && config->listen[i]; i++)
-        r = http_listen(api->server, config->listen[i], NULL, reterr);
+    if (is_anywhere(up))
+        r = bind_anywhere(up, reterr);
+    else if (up->sockets.count == 0)
+        r = serve_sockets_bind(&up->sockets, config, reterr);
+    for (size_t i = 0; r == 0 && i < up->sockets.count; i++) {
+        r = http_listen_given(api->server, up->sockets.items[i].descriptor, NULL, reterr);
+        if (r == 0)
+            (void)serve_socket_take(&up->sockets.items[i]);
+    }
     if (r < 0 || !config->socket)
         return r;
-    path = in_project(api, config->socket);
-    if (!path)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    return http_listen_path(api->server, path, 0600, NULL, reterr);
+    return http_listen_path(api->server, config->socket, 0600, NULL, reterr);
 }
 
 static int open_tokens(struct api *api, struct det_error *reterr)
@@ -246,7 +251,7 @@ static int open_tokens(struct api *api, struct det_error *reterr)
     struct tokens_options options = {
         .allocator = api->allocator,
         .world = api->world,
-        .folder = in_project(api, SOCKET_FOLDER),
+        .folder = det_arena_format(&api->up->file.arena, "%s/%s", api->up->project, SOCKET_FOLDER),
     };
 
     if (!options.folder)
