@@ -186,6 +186,7 @@ static void tell_note(const struct det_turn *turn, const struct det_store_event 
                                    .at = event->at,
                                    .event_value = event->value,
                                    .data = turn->resident->data,
+                                   .trace = event->trace,
                                });
 }
 
