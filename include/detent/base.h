@@ -53,13 +53,6 @@ typedef int64_t det_time;
 /* Later than anything: "no deadline". */
 #define DET_NEVER INT64_MAX
 
-/* The trace that somebody is in who asks for something: as in a W3C traceparent, with which it is
- * passed on. It says who looked on, not what happened, and changes nothing. */
-struct det_trace_context {
-    unsigned char trace_id[16], span_id[8];
-    uint8_t flags;
-};
-
 /* Every error of the library; the list with its texts is errors.def. */
 enum det_error_code {
 #define DET_ERROR(name, number, text) DET_ERR_##name = -(number),

@@ -346,6 +346,25 @@ DET_API int det_runtime_get(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     struct det_instance *ret, void *ret_data) DET_MUST_CHECK;
 
+/* The same without ever waiting, for who runs a loop: what is in memory, with its timers.
+ * DET_ERR_BUSY when it is not there, or is just being loaded, or would have to be because others
+ * write to the store too: then ask det_runtime_get(), where waiting does no harm. */
+#define DET_GLANCE_TIMERS 8
+struct det_glance {
+    struct det_instance instance;
+    struct det_glance_timer {
+        const char *name; /* "" for the state's own */
+        uint16_t event;
+        uint64_t visit;
+        det_time due; /* wall */
+    } timers[DET_GLANCE_TIMERS];
+    size_t timer_count; /* all that are armed; those beyond DET_GLANCE_TIMERS are not shown */
+    size_t effects_dead;
+};
+DET_API int det_runtime_glance(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    struct det_glance *ret, void *ret_data) DET_MUST_CHECK;
+
 /* A recorded event, oldest first. Borrowed for the call. */
 struct det_event_record {
     uint64_t sequence, visit;

@@ -15,6 +15,7 @@
 #ifndef DETENT_STORE_H
 #define DETENT_STORE_H
 
+#include <detent/trace.h>
 #include <detent/world.h>
 
 DET_BEGIN

@@ -77,8 +77,8 @@ static bool add_headers(
                    /* The body is sent at once. */
                    add_line(exchange, "Expect", "");
 
-    for (size_t i = 0; is_good && i < config->header_count; i++)
-        is_good = add_header(exchange, &config->headers[i], exchange->outcome);
+    for (size_t i = 0; is_good && i < config->headers.count; i++)
+        is_good = add_header(exchange, &config->headers.items[i], exchange->outcome);
     return is_good;
 }
 

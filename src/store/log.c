@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-void det_log_begin(struct det_log_walk *walk, const struct det_store_log_query *query)
+void det_rows_log_begin(struct det_log_walk *walk, const struct det_store_log_query *query)
 {
     *walk = (struct det_log_walk){ .query = query, .next = query->after };
 }

@@ -17,7 +17,7 @@ struct det_log_walk {
     size_t looked, wanted;
 };
 
-void det_log_begin(struct det_log_walk *walk, const struct det_store_log_query *query);
+void det_rows_log_begin(struct det_log_walk *walk, const struct det_store_log_query *query);
 /* Whether it ends before a row at this position: nothing ends between two that share one. */
 bool det_log_ends(const struct det_log_walk *walk, uint64_t position);
 /* Counts a row; whether it is wanted. One whose instance is gone has no machine, and is not. */

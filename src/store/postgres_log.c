@@ -367,7 +367,7 @@ int det_postgres_log(
                                .start_key = INT64_MAX };
     int r = 0;
 
-    det_log_begin(&reading.walk, query);
+    det_rows_log_begin(&reading.walk, query);
     if (query->is_backward)
         r = find_end(&reading);
     else

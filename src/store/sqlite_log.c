@@ -235,7 +235,7 @@ static void begin(struct reading *reading, const struct det_store_log_query *que
     bool is_from_end = query->is_backward && !query->after;
     int64_t at = is_from_end || query->after > INT64_MAX ? INT64_MAX : (int64_t)query->after;
 
-    det_log_begin(&reading->walk, query);
+    det_rows_log_begin(&reading->walk, query);
     reading->is_backward = query->is_backward;
     reading->event_at = reading->start_at = at;
     reading->start_key = query->is_backward && at < INT64_MAX ? INT64_MIN : INT64_MAX;
