@@ -351,6 +351,23 @@ int cli_store_open(struct cli *cli, const struct store_wish *wish, struct cli_st
     return code;
 }
 
+int cli_store_open_at(struct cli *cli, const char *address, struct cli_store *store)
+{
+    int code = CLI_OK;
+
+    *store = (struct cli_store){ .cli = cli, .address = address };
+    det_arena_init(&store->arena, cli->allocator);
+    det_arena_init(&store->project.arena, cli->allocator);
+    store->url = store_url_shown(&store->arena, address);
+    if (!store->url)
+        code = cli_no_memory(cli);
+    if (code == CLI_OK)
+        code = open_url(store);
+    if (code == CLI_OK)
+        code = store_list_machines(store);
+    return code;
+}
+
 /* Whether nobody has the file open for writing. False also where that cannot be told. */
 static bool is_unlocked(const struct cli_store *store)
 {

@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "cli/api.h"
 #include "cli/command.h"
 #include "cli/remote.h"
 #include "cli/up_machines.h"
@@ -188,6 +189,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = up_durable_open(up, reterr);
     if (r == 0 && up_store_watch(up) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (r == 0)
+        r = api_open(up, reterr);
     return r;
 }
 
@@ -203,8 +206,10 @@ static void tell_hidden(struct up *up, bool is_last)
 
 static void close_parts(struct up *up)
 {
+    api_close(up);
     up_durable_close(up);
     up_machines_close(up);
+    api_free(up);
     up_waits_over(up);
     socket_server_close(up->server);
     det_tasks_close(up->tasks);
@@ -245,6 +250,7 @@ static void say_banner(struct up *up)
             up->cli, "%s: %zu durable %s. Ctrl-C stops all.\n", up->file.path, up->durable_count,
             up->durable_count == 1 ? "slot" : "slots");
     up_machines_say(up);
+    api_say(up);
     if (up->selected_count)
         cli_say(
             up->cli, "In another terminal: detent tree, detent logs -f, detent restart NAME, "
@@ -327,6 +333,7 @@ static int run_open(struct up *up)
     up_lines_init(&up->lines, up->cli->allocator);
     det_list_init(&up->waits);
     det_list_init(&up->followers);
+    det_list_init(&up->errands);
     up->patience = (struct det_timer){ .run = on_patience, .argument = up };
     up->quiet = (struct det_timer){ .run = up_on_quiet, .argument = up };
     up->signal_watch.descriptor = -1;

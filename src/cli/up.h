@@ -29,6 +29,7 @@
  *     up_jobs.c      what can be asked of these over the socket
  *     up_slots.c     what runs and waits in the slots
  *     up_store.c     whether the store can be reached
+ *     up_errands.c   verbs that the HTTP API asks for; it is in api.h
  *
  * Everything is for the loop's thread, which is the one of main(); machines have threads of their
  * own, which post to the loop what is to be told. */
@@ -123,9 +124,10 @@ struct up {
     struct prefix prefix;
     struct up_lines lines;
     struct up_failure failure;
-    struct det_list waits, followers;
-    const char *submitting; /* the name of the one that is being added; NULL: none is */
-    uint64_t job_count;     /* jobs that were given a name */
+    struct det_list waits, followers, errands;
+    _Atomic(struct api *) api; /* NULL: nobody listens; also read by threads of the runtime */
+    const char *submitting;    /* the name of the one that is being added; NULL: none is */
+    uint64_t job_count;        /* jobs that were given a name */
 
     enum up_state state;
     bool has_news;                 /* something has happened since it was looked at */
@@ -306,6 +308,18 @@ void up_follow_lines(
 void up_follow_events(struct up *up, struct socket_call *call, uint64_t after, bool goes_on);
 /* Sends what there is to all who read, as far as they take it. */
 void up_follow_all(struct up *up);
+
+/* up_errands.c: verbs that others than the clients of the socket ask for. */
+
+/* The first member of what they keep of one. It is in the list until it is released. */
+struct up_errand {
+    struct socket_call call;
+    struct det_list node;
+};
+/* Runs a verb of up_verbs. */
+void up_run_errand(struct up *up, struct up_errand *errand, const char *verb, json_t *arguments);
+/* Those that are not finished fail: it stops. */
+void up_errands_over(struct up *up);
 
 /* up_orders.c */
 

@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "cli/api.h"
 #include "cli/store_parts.h"
 
 #define NOTES_MAX 4096
@@ -88,6 +89,7 @@ static void observe(void *user, const struct det_note *note)
     const char *by = note->is_timeout ? ", by a timer" : note->cause ? ", by an effect" : "";
 
     up_ask_observe(note);
+    api_notice(machines->up->api);
     switch ((enum det_outcome)note->outcome) {
     case DET_GOTO:
         if (event)

@@ -89,10 +89,10 @@ void http_end(struct http_exchange *exchange);
 /* How many bytes of this connection wait for its client to read them. */
 size_t http_waiting(const struct http_exchange *exchange);
 /* The exchange is finished later; a handler that has not finished it must call this before it
- * returns. `on_gone` comes instead of the end when the client goes away first, or the server closes;
- * never from inside a function of this header but http_server_close(). The exchange is over then.
- * `on_drained` (may be NULL) comes when what waited has been read. A client that ends its own side
- * is still answered, but for a stream, whose client is gone then. */
+ * returns. `on_gone` comes instead of the end, and the exchange is over, when the client goes away
+ * first or the server is closed; never from inside a function of this header but
+ * http_server_close(). `on_drained` (may be NULL) comes when what waited has been read. A client
+ * that ends its own side is still answered, but for a stream, whose client is gone then. */
 void http_keep(
     struct http_exchange *exchange, void (*on_gone)(void *user), void (*on_drained)(void *user),
     void *user);
@@ -116,7 +116,7 @@ struct http_done {
 
 struct http_tls {
     const char *certificate, *key; /* files, PEM */
-    const char *clients;           /* certificates of those who sign our clients'; NULL: not asked */
+    const char *clients; /* certificates of those who sign our clients'; NULL: not asked */
 };
 
 struct http_options {
@@ -137,8 +137,8 @@ struct http_options {
 int http_server_open(
     const struct http_options *options, struct http_server **ret,
     struct det_error *reterr) DET_MUST_CHECK;
-/* Closes every connection at once; exchanges that are kept get their on_gone(). Takes NULL. Not from
- * a callback of the server. */
+/* Closes every connection at once; exchanges that are kept get their on_gone(). Takes NULL. Not
+ * from a callback of the server. */
 void http_server_close(struct http_server *server);
 /* No further connection is accepted, idle ones are closed, and each other one behind its answer. */
 void http_server_drain(struct http_server *server);
@@ -147,7 +147,8 @@ size_t http_server_connections(const struct http_server *server);
 /* Certificate and key are read again, for new connections; what is wrong with them changes
  * nothing. */
 int http_server_renew(
-    struct http_server *server, const struct http_tls *tls, struct det_error *reterr) DET_MUST_CHECK;
+    struct http_server *server, const struct http_tls *tls,
+    struct det_error *reterr) DET_MUST_CHECK;
 
 /* Listeners; `user` comes with each request. */
 /* "127.0.0.1:7788", "[::1]:7788", "localhost:7788"; port 0: any. */

@@ -591,7 +591,7 @@ def test_tasks_groups_and_slots_can_be_looked_at():
     equal([slot["name"], slot["state"], slot["depth"], slot["depth_max"], slot["owner_name"]],
           ["s", "running", 1, 5, "b"])
     client.fails("INVALID", "no argument 'name'", "tasks", name="a")
-    client.fails("NOT_FOUND", "did you mean 'tasks'", "task")
+    client.fails("NOT_FOUND", "did you mean 'tasks'", "taskss")
     client.close()
     up.stop()
 

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// Copyright the detent authors
+
+// The live connection: what happens, as it happens, and what the views are told of it.
+//
+//   off --start--> connecting --hello--> live --end, error--> waiting --time or retry--> connecting
+//
+// 1. `last` is the position of the newest log row that was told; a connection resumes behind it,
+//    and a row at or before it is not told again. So nothing is lost and nothing is doubled.
+// 2. A log that is shorter than `last` is another log: everything is forgotten and asked anew.
+// 3. What has no position (tasks, slots) is asked again after each hello.
+import { batch, signal } from "@preact/signals";
+import { Failure, open } from "./api";
+import { parse } from "./json";
+import { read, type Message } from "./sse";
+import { token } from "./session";
+import type { LogRow } from "./types";
+
+export type Connection =
+    | { state: "off" | "connecting" | "live" }
+    | { state: "waiting"; until: number; why: string };
+
+export type Topic = "log" | "tasks" | "all";
+type Listener = (rows: LogRow[], topics: ReadonlySet<Topic>) => void;
+
+const RECENT_MAX = 2000;
+const BACKOFF_FIRST_MS = 500;
+const BACKOFF_MAX_MS = 15000;
+
+export const connection = signal<Connection>({ state: "off" });
+/** The newest rows, newest first. */
+export const recent = signal<LogRow[]>([]);
+/** Rises with each log that was begun anew, so that views drop what they gathered. */
+export const generation = signal(0);
+/** Rows that were told since the page was opened. */
+export const told = signal(0);
+
+const listeners = new Set<Listener>();
+let last: number | null = null;
+let failures = 0;
+let abort: AbortController | null = null;
+let wake: (() => void) | null = null;
+let pendingRows: LogRow[] = [];
+let pendingTopics = new Set<Topic>();
+let scheduled = false;
+
+/** Tells `listener` what happened, in bundles; returns how to stop that. */
+export function listen(listener: Listener): () => void {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+}
+
+/** Many events a second must not be many renders a second. */
+function schedule(): void {
+    if (scheduled) return;
+    scheduled = true;
+    setTimeout(flush, 50);
+}
+
+function flush(): void {
+    const rows = pendingRows;
+    const topics = pendingTopics;
+    scheduled = false;
+    pendingRows = [];
+    pendingTopics = new Set();
+    batch(() => {
+        if (rows.length) {
+            told.value += rows.length;
+            recent.value = [...rows].reverse().concat(recent.value).slice(0, RECENT_MAX);
+        }
+        for (const listener of listeners) listener(rows, topics);
+    });
+}
+
+function note(topic: Topic): void {
+    pendingTopics.add(topic);
+    schedule();
+}
+
+function hello(position: number | null): void {
+    if (position !== null && last !== null && position < last) {
+        last = null;
+        pendingRows = [];
+        recent.value = [];
+        generation.value++;
+    }
+    if (last === null) last = position;
+    failures = 0;
+    connection.value = { state: "live" };
+    note("all");
+}
+
+function tell(message: Message): void {
+    if (message.event === "hello") {
+        const { position } = parse(message.data) as { position?: number | null };
+        hello(position ?? null);
+    } else if (message.event === "log") {
+        const row = parse(message.data) as LogRow;
+        const position = message.id !== null ? Number(message.id) : row.position;
+        if (last !== null && position <= last) return;
+        last = position;
+        pendingRows.push(row);
+        note("log");
+    } else if (message.event === "task" || message.event === "status") {
+        note("tasks");
+    }
+}
+
+async function connect(): Promise<string> {
+    abort = new AbortController();
+    const headers: Record<string, string> = { accept: "text/event-stream" };
+    if (last !== null) headers["last-event-id"] = String(last);
+    try {
+        const target = "/events?topics=log,tasks";
+        const response = await open(target, { headers, signal: abort.signal });
+        await read(response, tell);
+        return "The connection was closed.";
+    } catch (error) {
+        return error instanceof Failure ? error.message : "The daemon does not answer.";
+    }
+}
+
+/** Doubles up to a limit; half of it is chance, so that many consoles do not knock together. */
+function delay(): number {
+    const whole = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(failures, 10));
+    failures++;
+    return whole / 2 + (whole / 2) * Math.random();
+}
+
+async function pause(why: string): Promise<void> {
+    const ms = delay();
+    connection.value = { state: "waiting", until: Date.now() + ms, why };
+    await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        wake = () => {
+            clearTimeout(timer);
+            resolve();
+        };
+    });
+    wake = null;
+}
+
+let running = false;
+
+async function run(): Promise<void> {
+    if (running) return;
+    running = true;
+    while (token.value !== null) {
+        if (connection.value.state !== "waiting") connection.value = { state: "connecting" };
+        const why = await connect();
+        if (token.value !== null) await pause(why);
+    }
+    running = false;
+    connection.value = { state: "off" };
+}
+
+/** Connects again now instead of later. */
+export function retry(): void {
+    failures = 0;
+    wake?.();
+}
+
+/** Follows the token: connected while there is one. */
+export function start(): void {
+    token.subscribe((value) => {
+        if (value !== null) {
+            void run();
+            return;
+        }
+        last = null;
+        recent.value = [];
+        abort?.abort();
+        wake?.();
+    });
+    addEventListener("online", retry);
+}

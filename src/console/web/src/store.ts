@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Copyright the detent authors
+
+// What several views need at once: the machines with their counts, and the tasks.
+import { computed, signal } from "@preact/signals";
+import { get } from "./api";
+import { listen } from "./live";
+import { token } from "./session";
+import type { Machine, MachineSummary, Status, Tree } from "./types";
+
+export const COLOURS = 8;
+
+export const summaries = signal<MachineSummary[] | null>(null);
+export const status = signal<Status | null>(null);
+export const tree = signal<Tree | null>(null);
+
+const indexes = computed(() => {
+    const all = new Map<string, number>();
+    for (const machine of summaries.value ?? [])
+        machine.states.forEach((s, i) => all.set(`${machine.name}/${s.name}`, i % COLOURS));
+    return all;
+});
+
+/** The colour of a state: its place in its machine, or else one by its name. */
+export function stateIndex(machine: string, name: string): number {
+    const known = indexes.value.get(`${machine}/${name}`);
+    if (known !== undefined) return known;
+    let sum = 0;
+    for (const letter of name) sum = (sum * 31 + letter.charCodeAt(0)) >>> 0;
+    return sum % COLOURS;
+}
+
+const definitions = new Map<string, Promise<Machine>>();
+
+/** As the console thinks of it: a stop leads nowhere, and lists that are empty are there. */
+export function normal(machine: Machine): Machine {
+    const transitions = machine.transitions.map((t) => ({
+        ...t,
+        guard: t.guard ?? t.if,
+        to: t.outcome === "stop" ? null : t.to,
+    }));
+    return { ...machine, transitions, records: machine.records ?? [], effects: machine.effects ?? [] };
+}
+
+/** A definition is asked for once; a daemon that comes back may serve another. */
+export function definition(name: string): Promise<Machine> {
+    let known = definitions.get(name);
+    if (!known) {
+        known = get<Machine>("/machines/" + encodeURIComponent(name)).then(normal);
+        known.catch(() => definitions.delete(name));
+        definitions.set(name, known);
+    }
+    return known;
+}
+
+/** Calls `ask`, but not more often than every `pause_ms`, and at last once more. */
+function throttle(ask: () => Promise<void>, pause_ms: number): () => void {
+    let busy = false;
+    let again = false;
+    const run = async () => {
+        if (busy) {
+            again = true;
+            return;
+        }
+        busy = true;
+        await ask().catch(() => undefined);
+        setTimeout(() => {
+            busy = false;
+            if (!again) return;
+            again = false;
+            void run();
+        }, pause_ms);
+    };
+    return () => void run();
+}
+
+const askMachines = throttle(async () => {
+    if (token.value === null) return;
+    summaries.value = (await get<{ items: MachineSummary[] }>("/machines")).items;
+}, 900);
+const askTree = throttle(async () => {
+    if (token.value === null) return;
+    tree.value = await get<Tree>("/tree");
+}, 400);
+const askStatus = throttle(async () => {
+    if (token.value === null) return;
+    status.value = await get<Status>("/status");
+}, 2000);
+
+export function start(): void {
+    listen((rows, topics) => {
+        if (topics.has("all")) definitions.clear();
+        if (topics.has("all") || rows.length) askMachines();
+        if (topics.has("all") || topics.has("tasks")) {
+            askTree();
+            askStatus();
+        }
+    });
+    token.subscribe((value) => {
+        if (value !== null) return;
+        summaries.value = null;
+        tree.value = null;
+        status.value = null;
+        definitions.clear();
+    });
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+// Copyright the detent authors
+
+// The objects of the API (src/console/openapi.yaml), as far as the console reads them.
+
+export type Exact = number | bigint;
+export type Data = Record<string, unknown>;
+
+export interface StateCount {
+    name: string;
+    initial: boolean;
+    final: boolean;
+    running: number;
+    stopped: number;
+}
+
+export interface MachineSummary {
+    name: string;
+    version: number;
+    served: boolean;
+    states: StateCount[];
+    running: number;
+    stopped: number;
+    timers: number;
+    effects: number;
+    dead: number;
+}
+
+export interface Field {
+    name: string;
+    type: string;
+    sensitive?: boolean;
+    capacity?: number;
+    optional?: boolean;
+    /** The most elements of an array. */
+    most?: number;
+    /** The record of a nested field, the enum of a one_of. */
+    of?: string;
+    /** The names of an enum. */
+    values?: string[];
+}
+
+export interface RecordType {
+    name: string;
+    fields: Field[];
+}
+
+export interface State {
+    name: string;
+    initial: boolean;
+    final: boolean;
+    timeout: { after_ms: number; event: string } | null;
+}
+
+export interface Event {
+    name: string;
+    internal: boolean;
+    unhandled: string;
+    payload: string | null;
+}
+
+export interface Transition {
+    from: string;
+    event: string;
+    outcome: string;
+    to: string | null;
+    guard?: string;
+    if?: string;
+    do?: string[];
+    arm?: string[];
+    disarm?: string[];
+    reason?: string;
+}
+
+export interface Timer {
+    timer: string;
+    event: string;
+    due: string;
+    visit: number;
+}
+
+export interface Machine {
+    type: "machine";
+    name: string;
+    version: number;
+    served: boolean;
+    initial: string;
+    states: State[];
+    events: Event[];
+    effects: { name: string; produces: string[] }[];
+    transitions: Transition[];
+    records: RecordType[];
+    data?: string | null;
+    timers?: { name: string; timeout: { after_ms: number; event: string } }[];
+    findings?: Finding[];
+}
+
+export interface Finding {
+    line: number;
+    column: number;
+    severity: "error" | "warning" | "note";
+    rule: string | null;
+    text: string;
+}
+
+export interface InstanceRow {
+    machine: string;
+    id: string;
+    state: string;
+    stopped: boolean;
+    sequence: number;
+    started_at: string;
+    moved_at: string;
+}
+
+export interface Effect {
+    key: string;
+    effect: string;
+    attempts: number;
+    dead: boolean;
+    next_at?: string | null;
+    last_error?: string | null;
+    reason?: string | null;
+}
+
+export interface Instance extends InstanceRow {
+    final: boolean;
+    reason: string | null;
+    visit: number;
+    transitions: number;
+    history: string[];
+    data: Data;
+    timers: Timer[];
+    effects: Effect[];
+    deferred: { event?: string }[];
+}
+
+export interface Lock {
+    owner: string | null;
+    until: string | null;
+    fence: number;
+}
+
+export interface Why extends Instance {
+    takes: { event: string; internal: boolean }[];
+    sentences: { about: string; text: string }[];
+    lock: Lock | null;
+}
+
+export interface HistoryRow {
+    type: "start" | "event";
+    machine: string;
+    id: string;
+    sequence: number;
+    at: string;
+    state?: string;
+    data?: Data;
+    event?: string | null;
+    from?: string;
+    to?: string;
+    outcome?: string;
+    choice?: number;
+    visit?: number;
+    timeout?: boolean;
+    event_id?: string | null;
+    cause?: string | null;
+    payload?: Data | null;
+}
+
+export interface LogRow extends HistoryRow {
+    position: number;
+    traceparent?: string | null;
+}
+
+export interface TimerRow extends Timer {
+    machine: string;
+    id: string;
+}
+
+export interface EffectRow extends Effect {
+    machine: string;
+    id: string;
+}
+
+export interface Task {
+    kind: "task";
+    id: number;
+    name: string;
+    group: string | null;
+    slot: string | null;
+    type: string;
+    state: string;
+    ready: boolean;
+    healthy: boolean;
+    attempt: number;
+    failures: number;
+    restarts: number;
+    since: string | null;
+    next_at: string | null;
+    reason: string | null;
+    process: number | null;
+    waits_for: string | null;
+    last: { outcome: string; exit_code: number | null; signal: string | number | null };
+}
+
+export interface BackoffStep {
+    failures: number;
+    base_ns: Exact;
+    least_ns: Exact;
+    most_ns: Exact;
+}
+
+export interface TaskDetail extends Task {
+    backoff: BackoffStep[];
+}
+
+export interface Group {
+    kind: "group";
+    name: string;
+    parent: string | null;
+    strategy: string;
+    state: string;
+    members: number;
+    restarts: number;
+    restarts_max: number;
+    window_ns: Exact;
+    reason: string | null;
+}
+
+export interface Tree {
+    groups: Group[];
+    tasks: Task[];
+}
+
+export interface Slot {
+    kind: "slot";
+    name: string;
+    state: string;
+    durable: boolean;
+    width: number;
+    depth: number;
+    depth_max: number | null;
+    owners: number;
+    owner: number | null;
+    owner_name: string | null;
+    since: string | null;
+    started: number | null;
+    rejected: number | null;
+    replaced: number | null;
+}
+
+export interface Job {
+    id: string;
+    queue: string;
+    state: string;
+    attempts: number;
+    [more: string]: unknown;
+}
+
+export interface Line {
+    at: string;
+    name: string;
+    stream: "output" | "error";
+    text: string;
+    cut: boolean;
+    dropped: number;
+    missed: number;
+}
+
+export interface Status {
+    version: string;
+    project: string;
+    process: number;
+    since: string;
+    state: "running" | "draining" | "stopping";
+    position: number | null;
+    machines: number;
+    tasks: Record<string, number>;
+}
+
+export interface Stuck {
+    about: "instance" | "effect" | "task" | "group" | "slot" | "store";
+    name: string;
+    machine: string | null;
+    id: string | null;
+    why: string;
+}
+
+export interface Overview {
+    status: Status;
+    machines: MachineSummary[];
+    rates: {
+        step_ns: number;
+        events: number[];
+        unhandled: number[];
+        effects_failed: number[];
+        restarts: number[];
+    };
+    stuck: Stuck[];
+    tasks: Task[];
+    slots: Slot[];
+}
+
+export interface Sent {
+    outcome: string;
+    state: string;
+    sequence: number;
+    duplicate: boolean;
+}
+
+export interface Page<T> {
+    items: T[];
+    next: string | number | null;
+}

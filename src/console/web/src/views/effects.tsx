@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Copyright the detent authors
+
+// Effects that have not ended, and those that were given up.
+import type { JSX } from "preact";
+import { path, post, query } from "../api";
+import { MachineFilter } from "./filter";
+import { amend, place, to } from "../router";
+import { useResource } from "../resource";
+import { Table, type Column } from "../table";
+import type { EffectRow } from "../types";
+import { Action, Badge, Empty, Head, Id, Loaded, Panel, Segmented, Until } from "../ui";
+
+function columns(refresh: () => void): Column<EffectRow>[] {
+    return [
+        {
+            name: "Effect",
+            width: "minmax(8rem, 1.1fr)",
+            cell: (row) => <span class="strong clip">{row.effect}</span>,
+        },
+        {
+            name: "Instance",
+            width: "minmax(8rem, 1.4fr)",
+            cell: (row) => (
+                <a class="clip" href={to.instance(row.machine, row.id)}>
+                    <Id>{row.id}</Id>
+                </a>
+            ),
+        },
+        {
+            name: "State",
+            width: "8rem",
+            cell: (row) =>
+                row.dead ? <Badge tone="bad">dead</Badge> : row.next_at ? <Until time={row.next_at} /> : <Badge tone="good">running</Badge>,
+        },
+        { name: "Attempts", width: "5.5rem", right: true, cell: (row) => row.attempts, extra: true },
+        {
+            name: "Last error",
+            width: "minmax(8rem, 2.4fr)",
+            cell: (row) => {
+                const text = row.last_error ?? row.reason ?? "";
+                return <span class="clip muted" title={text}>{text || "–"}</span>;
+            },
+            extra: true,
+        },
+        {
+            name: "",
+            width: "6.5rem",
+            right: true,
+            cell: (row) =>
+                row.dead && (
+                    <Action
+                        label="Retry"
+                        small
+                        run={async () => {
+                            await post(path("machines", row.machine, "instances", row.id, "retry"), { key: row.key });
+                            refresh();
+                        }}
+                    />
+                ),
+        },
+    ];
+}
+
+export function Effects(): JSX.Element {
+    const search = place.value.search;
+    const machine = search.get("machine");
+    const dead = search.get("dead");
+    const effects = useResource<{ items: EffectRow[] }>("/effects" + query({ machine, dead, limit: 500 }), {
+        on: ["log"], every_ms: 700, poll_ms: 3000,
+    });
+    return (
+        <>
+            <Head title="Effects" below="What is still to be done after a commit, and dead letters: what was given up.">
+                <MachineFilter />
+                <Segmented
+                    label="Which"
+                    value={dead === "true" ? "dead" : dead === "false" ? "alive" : "all"}
+                    options={[["all", "All"], ["alive", "Alive"], ["dead", "Dead letters"]]}
+                    onChange={(value) => amend({ dead: value === "all" ? null : value === "dead" })}
+                />
+            </Head>
+            <Panel flush>
+                <Loaded of={effects} rows={6}>
+                    {({ items }) =>
+                        items.length ? (
+                            <Table label="Effects" columns={columns(effects.refresh)} rows={items} id={(row) => row.key} />
+                        ) : (
+                            <Empty title={dead === "true" ? "No dead letters." : "Nothing is left to do."}>
+                                {dead === "true" ? "An effect that fails too often is kept here until somebody tries it again." : "Effects appear here between their commit and their end."}
+                            </Empty>
+                        )
+                    }
+                </Loaded>
+            </Panel>
+        </>
+    );
+}

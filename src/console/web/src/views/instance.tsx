@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+// Copyright the detent authors
+
+// One instance: where it stands and why, what it takes, and its whole way to look back on.
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { newKey, path, post } from "../api";
+import { Diagram } from "../diagram";
+import { count, millis, now, plural } from "../format";
+import { diff, idleGap, lasted, stateAfter, traceOf, useHistory, type History } from "../history";
+import { write } from "../json";
+import { amend, place, to } from "../router";
+import { useResource } from "../resource";
+import { Slider } from "../slider";
+import { definition } from "../store";
+import type { Data, Effect, HistoryRow, Lock, Machine, Why } from "../types";
+import {
+    Action, Ago, At, Badge, Button, classes, Empty, Fold, Head, Icon, Loaded, Panel, Since, Skeleton, StateChip, Trouble, Until,
+} from "../ui";
+import { SendEvents } from "./send";
+
+function useDefinition(name: string): Machine | null {
+    const [machine, setMachine] = useState<Machine | null>(null);
+    useEffect(() => {
+        definition(name).then(setMachine, () => undefined);
+    }, [name]);
+    return machine;
+}
+
+export function InstanceView({ machine: name, id }: { machine: string; id: string }): JSX.Element {
+    const base = path("machines", name, "instances", id);
+    const why = useResource<Why>(base + "/why", {
+        on: ["log"], when: (row) => row.machine === name && row.id === id, every_ms: 150, poll_ms: 4000,
+    });
+    const machine = useDefinition(name);
+    const history = useHistory(name, id, why.data?.sequence ?? null);
+    const crumbs = (
+        <>
+            <a href={to.machines()}>Machines</a> <span aria-hidden="true">/</span> <a href={to.machine(name)}>{name}</a>
+        </>
+    );
+    const instance = why.data;
+    return (
+        <>
+            <Head above={crumbs} title={<span class="id-title">{id}</span>} below={instance && <Below instance={instance} />}>
+                <a class="button plain" href={to.journal({ machine: name, id })}>
+                    Journal
+                </a>
+                {instance && !instance.stopped && (
+                    <Action
+                        label="Cancel instance"
+                        ask="It stops for good."
+                        kind="danger"
+                        run={async () => {
+                            await post(base + "/cancel", { reason: "cancelled in the console" }, newKey());
+                            why.refresh();
+                        }}
+                    />
+                )}
+            </Head>
+            <Loaded
+                of={why}
+                rows={8}
+                missing={
+                    <Panel>
+                        <Empty title={`There is no instance ${id}.`}>
+                            <a href={to.machine(name)}>All instances of {name}</a>
+                        </Empty>
+                    </Panel>
+                }
+            >
+                {(data) => <Body why={data} machine={machine} history={history} refresh={why.refresh} />}
+            </Loaded>
+        </>
+    );
+}
+
+function Below({ instance }: { instance: Why }): JSX.Element {
+    return (
+        <span class="instance-below">
+            <StateChip machine={instance.machine} name={instance.state} stopped={instance.stopped} />
+            {instance.stopped ? (
+                <>
+                    <Badge>stopped</Badge> {instance.reason && <span>{instance.reason}</span>}
+                </>
+            ) : (
+                <span>
+                    for <Since time={instance.moved_at} />
+                </span>
+            )}
+            <span class="muted">
+                {plural(instance.sequence, "event")}, started <Ago time={instance.started_at} />
+            </span>
+        </span>
+    );
+}
+
+interface BodyProps {
+    why: Why;
+    machine: Machine | null;
+    history: History;
+    refresh: () => void;
+}
+
+/** Which row is looked at: that of the address, or the newest one. */
+function useAt(rows: HistoryRow[]): [number, (index: number) => void] {
+    const wanted = place.value.search.get("at");
+    const found = wanted === null ? -1 : rows.findIndex((row) => row.sequence === Number(wanted));
+    const newest = rows.length - 1;
+    const set = (index: number) => amend({ at: index >= newest ? null : rows[index].sequence });
+    return [found < 0 ? newest : found, set];
+}
+
+function Body({ why, machine, history, refresh }: BodyProps): JSX.Element {
+    const { rows } = history;
+    const [at, setAt] = useAt(rows);
+    const past = at < rows.length - 1;
+    return (
+        <>
+            <div class="columns even">
+                <WhyPanel why={why} />
+                <SendEvents why={why} machine={machine} past={past} refresh={refresh} back={() => setAt(rows.length - 1)} />
+            </div>
+            <Panel title="Path" aside={rows.length > 0 && <Moment row={rows[at]} past={past} back={() => setAt(rows.length - 1)} />}>
+                {rows.length > 1 && <Slider machine={why.machine} rows={rows} at={at} ended={why.stopped} onChange={setAt} />}
+                {machine && rows.length > 0 ? <Diagram machine={machine} trace={traceOf(rows, at)} /> : <Skeleton rows={4} />}
+            </Panel>
+            <div class="columns wide-left">
+                <Timeline history={history} at={at} machine={why.machine} ended={why.stopped} onChange={setAt} />
+                <div class="stacked">
+                    <DataPanel rows={rows} at={at} live={past ? null : why.data} />
+                    <Timers why={why} />
+                    <Effects why={why} refresh={refresh} />
+                    <LockPanel lock={why.lock} deferred={why.deferred} />
+                </div>
+            </div>
+        </>
+    );
+}
+
+function Moment({ row, past, back }: { row: HistoryRow; past: boolean; back: () => void }): JSX.Element {
+    if (!past) return <span class="muted">now, at event {count(row.sequence)}</span>;
+    return (
+        <span class="moment">
+            <span>
+                looking at event {count(row.sequence)}, <Ago time={row.at} />
+            </span>
+            <Button small onClick={back}>
+                Back to now
+            </Button>
+        </span>
+    );
+}
+
+function WhyPanel({ why }: { why: Why }): JSX.Element {
+    return (
+        <Panel title="Why">
+            <ul class="sentences">
+                {why.sentences.map((sentence, i) => (
+                    <li key={i}>
+                        <span class="about">{sentence.about}</span>
+                        <span>{sentence.text}</span>
+                    </li>
+                ))}
+            </ul>
+            {why.sentences.length === 0 && <p class="muted">There is nothing more to say about it.</p>}
+        </Panel>
+    );
+}
+
+interface TimelineProps {
+    history: History;
+    at: number;
+    machine: string;
+    ended: boolean;
+    onChange: (index: number) => void;
+}
+
+const SHOWN_MAX = 300;
+
+function Timeline({ history, at, machine, ended, onChange }: TimelineProps): JSX.Element {
+    const { rows, earlier, error, loading, loadEarlier } = history;
+    const gap = idleGap(rows);
+    const [most, setMost] = useState(SHOWN_MAX);
+    const first = Math.max(0, Math.min(rows.length - most, at - 20));
+    const shown = rows.map((row, i) => ({ row, i })).slice(first).reverse();
+    return (
+        <Panel title="Timeline" aside={<span class="muted">newest first</span>}>
+            {error && <Trouble text={error} />}
+            {loading && <Skeleton rows={6} />}
+            <ol class="timeline">
+                {shown.map(({ row, i }) => {
+                    const idle = i < rows.length - 1 ? lasted(rows, i, 0) : ended ? 0 : now.value - millis(row.at);
+                    return (
+                        <li key={row.sequence}>
+                            {idle > gap && <Fold ms={Math.floor(idle / 1000) * 1000} />}
+                            <Moved row={row} machine={machine} here={i === at} onClick={() => onChange(i)} />
+                        </li>
+                    );
+                })}
+            </ol>
+            {(earlier || first > 0) && (
+                <div class="more">
+                    <Button onClick={() => (first > 0 ? setMost(most + SHOWN_MAX) : loadEarlier())}>Show earlier</Button>
+                </div>
+            )}
+        </Panel>
+    );
+}
+
+function eventName(row: HistoryRow): JSX.Element | string {
+    if (row.type === "start") return <em>start</em>;
+    return row.event ?? <em>stopped by hand</em>;
+}
+
+function Moved({ row, machine, here, onClick }: { row: HistoryRow; machine: string; here: boolean; onClick: () => void }) {
+    const moved = row.from !== undefined && row.from !== row.to;
+    return (
+        <button type="button" class={classes("moved", here && "here")} aria-current={here ? "step" : undefined} onClick={onClick}>
+            <span class="moved-sequence">{row.sequence}</span>
+            <span class="moved-text">
+                <span class="moved-line">
+                    <span class="strong event-name">{eventName(row)}</span>
+                    {row.timeout && <Badge tone="info">timeout</Badge>}
+                    {row.outcome && row.outcome !== "goto" && <Badge tone={row.outcome === "stop" ? "warn" : undefined}>{row.outcome}</Badge>}
+                    <span class="moved-states">
+                        {moved && row.from && (
+                            <>
+                                <StateChip machine={machine} name={row.from} />
+                                <span aria-hidden="true">→</span>
+                            </>
+                        )}
+                        <StateChip machine={machine} name={stateAfter(row)} stopped={row.outcome === "stop"} />
+                    </span>
+                </span>
+                {row.payload && Object.keys(row.payload).length > 0 && <code class="payload clip">{write(row.payload)}</code>}
+            </span>
+            <At time={row.at} />
+        </button>
+    );
+}
+
+export function Value({ value }: { value: unknown }): JSX.Element {
+    if (value === undefined) return <span class="muted">–</span>;
+    if (value === "") return <span class="muted">empty</span>;
+    if (typeof value === "string") return <code class="value">{value}</code>;
+    return <code class="value">{write(value)}</code>;
+}
+
+function DataPanel({ rows, at, live }: { rows: HistoryRow[]; at: number; live: Data | null }): JSX.Element {
+    const after = rows[at]?.data ?? live;
+    const before = at > 0 ? rows[at - 1]?.data : null;
+    const changes = diff(before, after);
+    return (
+        <Panel title="Data" flush aside={rows[at] && <span class="muted">after event {count(rows[at].sequence)}</span>}>
+            {changes.length === 0 && <Empty title={after ? "It keeps no data." : "The data of this moment is not known."} />}
+            <dl class="data">
+                {changes.map((change) => (
+                    <div key={change.name} class={change.kind}>
+                        <dt>{change.name}</dt>
+                        <dd>
+                            {(change.kind === "changed" || change.kind === "removed") && (
+                                <del>
+                                    <Value value={change.before} />
+                                </del>
+                            )}
+                            {change.kind !== "removed" && <Value value={change.after} />}
+                        </dd>
+                    </div>
+                ))}
+            </dl>
+        </Panel>
+    );
+}
+
+function Timers({ why }: { why: Why }): JSX.Element | null {
+    if (!why.timers.length) return null;
+    return (
+        <Panel title="Timers">
+            <ul class="lines">
+                {why.timers.map((timer) => (
+                    <li key={timer.timer}>
+                        <span class="grow">
+                            <span class="strong event-name">{timer.event}</span> <span class="muted">{timer.timer}</span>
+                        </span>
+                        <Until time={timer.due} />
+                    </li>
+                ))}
+            </ul>
+        </Panel>
+    );
+}
+
+function Effects({ why, refresh }: { why: Why; refresh: () => void }): JSX.Element | null {
+    if (!why.effects.length) return null;
+    const retry = async (effect: Effect) => {
+        await post(path("machines", why.machine, "instances", why.id, "retry"), { key: effect.key });
+        refresh();
+    };
+    return (
+        <Panel title="Effects">
+            <ul class="lines">
+                {why.effects.map((effect) => (
+                    <li key={effect.key}>
+                        <div class="grow">
+                            <span class="strong">{effect.effect}</span>{" "}
+                            {effect.dead ? <Badge tone="bad">dead</Badge> : effect.next_at ? <Until time={effect.next_at} /> : <Badge tone="good">running</Badge>}
+                            <div class="why">
+                                {plural(effect.attempts, "attempt")}
+                                {(effect.last_error ?? effect.reason) && <>: {effect.last_error ?? effect.reason}</>}
+                            </div>
+                        </div>
+                        {effect.dead && <Action label="Retry" small run={() => retry(effect)} />}
+                    </li>
+                ))}
+            </ul>
+        </Panel>
+    );
+}
+
+function LockPanel({ lock, deferred }: { lock: Lock | null; deferred: Why["deferred"] }): JSX.Element | null {
+    if (!lock?.owner && !deferred.length) return null;
+    return (
+        <Panel title={lock?.owner ? "Lock" : "Deferred"}>
+            {lock?.owner && (
+                <p class="lock">
+                    <Icon name="lock" /> held by <b>{lock.owner}</b>
+                    {lock.until && (
+                        <>
+                            , ends <Until time={lock.until} />
+                        </>
+                    )}
+                    <span class="muted"> fence {lock.fence}</span>
+                </p>
+            )}
+            {deferred.length > 0 && <p>Waiting to be taken: {deferred.map((item) => item.event ?? "an event").join(", ")}</p>}
+        </Panel>
+    );
+}
+

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT
+// Copyright the detent authors
+
+// One machine: its drawing with counts, its definition, its instances.
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { get, newKey, path, post, query, words } from "../api";
+import { Diagram } from "../diagram";
+import { dataOf, isValid, recordOf, RecordForm, type Draft } from "../form";
+import { count, plural, span } from "../format";
+import { listen } from "../live";
+import { before } from "../palette";
+import { amend, go, place, to } from "../router";
+import { useResource } from "../resource";
+import { normal } from "../store";
+import { Table, type Column } from "../table";
+import type { InstanceRow, Machine, MachineSummary, Page } from "../types";
+import { Ago, Badge, Button, Empty, Head, Id, Panel, Segmented, Skeleton, StateChip, Trouble } from "../ui";
+
+function useMachine(name: string) {
+    const resource = useResource<Machine>(path("machines", name), { every_ms: 5000 });
+    const [machine, setMachine] = useState<Machine | null>(null);
+    const text = resource.data ? JSON.stringify(resource.data) : null;
+    useEffect(() => {
+        if (resource.data) setMachine(normal(resource.data));
+    }, [text]);
+    return { resource, machine };
+}
+
+export function MachineView({ name }: { name: string }): JSX.Element {
+    const { resource, machine } = useMachine(name);
+    const all = useResource<{ items: MachineSummary[] }>("/machines", { on: ["log"], when: (row) => row.machine === name, every_ms: 500 });
+    const summary = all.data?.items.find((item) => item.name === name) ?? null;
+    const [starting, setStarting] = useState(false);
+    if (resource.missing)
+        return (
+            <>
+                <Head above={<a href={to.machines()}>Machines</a>} title={name} />
+                <Panel>
+                    <Empty title={`There is no machine ${name} here.`}>
+                        <a href={to.machines()}>All machines</a>
+                    </Empty>
+                </Panel>
+            </>
+        );
+    const state = place.value.search.get("state");
+    const tab = place.value.search.get("tab") === "definition" ? "definition" : "instances";
+    return (
+        <>
+            <Head above={<a href={to.machines()}>Machines</a>} title={name} below={summary && <Summary summary={summary} />}>
+                {machine && <a class="button plain" href={to.simulator({ machine: name })}>Simulate</a>}
+                {machine && (
+                    <Button kind="primary" onClick={() => setStarting(!starting)} aria-expanded={starting}>
+                        Start an instance
+                    </Button>
+                )}
+            </Head>
+            {resource.error && <Trouble text={resource.error} retry={resource.refresh} />}
+            {starting && machine && <StartForm machine={machine} close={() => setStarting(false)} />}
+            <Panel title="Diagram" aside={<span class="muted">click a state to see its instances</span>}>
+                {machine ? (
+                    <Diagram
+                        machine={machine}
+                        counts={new Map(summary?.states.map((s) => [s.name, s.running]))}
+                        selected={state}
+                        onState={(chosen) => amend({ state: chosen === state ? null : chosen, prefix: null, tab: null })}
+                    />
+                ) : (
+                    <Skeleton rows={4} />
+                )}
+            </Panel>
+            <div>
+                <Segmented
+                    label="Show"
+                    value={tab}
+                    options={[["instances", "Instances"], ["definition", "Definition"]]}
+                    onChange={(value) => amend({ tab: value === "definition" ? value : null })}
+                />
+            </div>
+            {tab === "instances" && <Instances name={name} states={summary?.states.map((s) => s.name) ?? []} />}
+            {tab === "definition" && machine && <Definition machine={machine} />}
+        </>
+    );
+}
+
+function Summary({ summary }: { summary: MachineSummary }): JSX.Element {
+    return (
+        <>
+            version {summary.version}, {count(summary.running)} running, {count(summary.stopped)} stopped,{" "}
+            {plural(summary.timers, "timer")}, {plural(summary.effects, "open effect")}
+            {summary.dead > 0 && (
+                <>
+                    {" "}
+                    <a href={to.effects({ dead: true, machine: summary.name })}>
+                        <Badge tone="bad">{count(summary.dead)} dead</Badge>
+                    </a>
+                </>
+            )}
+        </>
+    );
+}
+
+function StartForm({ machine, close }: { machine: Machine; close: () => void }): JSX.Element {
+    const [id, setId] = useState("");
+    const [draft, setDraft] = useState<Draft>({});
+    const [error, setError] = useState<string | null>(null);
+    const [busy, setBusy] = useState(false);
+    const [key] = useState(newKey);
+    const record = recordOf(machine, machine.data);
+    const good = /^[A-Za-z0-9._:-]{1,128}$/.test(id);
+    const submit = async (event: Event) => {
+        event.preventDefault();
+        setBusy(true);
+        setError(null);
+        try {
+            const data = record ? { data: dataOf(record, draft) } : {};
+            await post(path("machines", machine.name, "instances"), { id, ...data }, key);
+            go(to.instance(machine.name, id));
+        } catch (failure) {
+            setError(words(failure));
+            setBusy(false);
+        }
+    };
+    return (
+        <Panel title={`Start ${machine.name}`}>
+            <form onSubmit={submit} class="form">
+                <div class="fields">
+                    <div class="field">
+                        <label for="start-id">id</label>
+                        <input
+                            id="start-id"
+                            type="text"
+                            autofocus
+                            autocomplete="off"
+                            spellcheck={false}
+                            placeholder="o-1042"
+                            value={id}
+                            aria-invalid={id !== "" && !good}
+                            onInput={(event) => setId(event.currentTarget.value)}
+                        />
+                        <span class="hint">{id !== "" && !good ? "letters, digits and . _ : -" : ""}</span>
+                    </div>
+                </div>
+                {record && <RecordForm record={record} draft={draft} onChange={setDraft} />}
+                {error && <Trouble text={error} />}
+                <div class="form-foot">
+                    <Button type="submit" kind="primary" busy={busy} disabled={!good || !isValid(record, draft)}>
+                        Start
+                    </Button>
+                    <Button kind="quiet" onClick={close}>
+                        Not now
+                    </Button>
+                    <span class="muted">Fields that are left empty are zero.</span>
+                </div>
+            </form>
+        </Panel>
+    );
+}
+
+const COLUMNS: Column<InstanceRow>[] = [
+    {
+        name: "Instance",
+        width: "minmax(9rem, 2fr)",
+        cell: (row) => (
+            <a class="clip" href={to.instance(row.machine, row.id)}>
+                <Id>{row.id}</Id>
+            </a>
+        ),
+    },
+    { name: "State", width: "minmax(7rem, 1.2fr)", cell: (row) => <StateChip machine={row.machine} name={row.state} stopped={row.stopped} /> },
+    { name: "", width: "5.5rem", cell: (row) => row.stopped && <Badge>stopped</Badge>, extra: true },
+    { name: "Events", width: "5rem", right: true, cell: (row) => count(row.sequence), extra: true },
+    { name: "Started", width: "8.5rem", right: true, cell: (row) => <Ago time={row.started_at} />, extra: true },
+    { name: "Moved", width: "8.5rem", right: true, cell: (row) => <Ago time={row.moved_at} /> },
+];
+
+type Alive = "all" | "running" | "stopped";
+
+/** Pages that were loaded; rows that move are changed in place, so that the list does not jump. */
+function useInstances(name: string, filter: { state: string | null; alive: Alive; prefix: string }) {
+    const key = JSON.stringify([name, filter]);
+    const [rows, setRows] = useState<InstanceRow[]>([]);
+    const [next, setNext] = useState<string | null>(null);
+    const [loading, setLoading] = useState(true);
+    const [error, setError] = useState<string | null>(null);
+    const [moved, setMoved] = useState<ReadonlySet<string>>(new Set());
+    const stopped = { all: undefined, running: false, stopped: true }[filter.alive];
+    const load = async (after: string | null, signal?: AbortSignal) => {
+        setLoading(true);
+        try {
+            const values = { state: filter.state, stopped, after, limit: 100 };
+            const page = await get<Page<InstanceRow>>(path("machines", name, "instances") + query(values), { signal });
+            const fits = page.items.filter((row) => row.id.startsWith(filter.prefix));
+            const more = fits.length === page.items.length ? (page.next as string | null) : null;
+            setRows((before) => (signal ? fits : before.concat(fits)));
+            setNext(more);
+            setError(null);
+        } catch (failure) {
+            if (signal?.aborted) return;
+            setError(words(failure));
+        }
+        setLoading(false);
+    };
+    useEffect(() => {
+        const abort = new AbortController();
+        setRows([]);
+        setNext(null);
+        void load(filter.prefix ? before(filter.prefix) : null, abort.signal);
+        const stop = listen((news) => {
+            const latest = new Map(news.filter((row) => row.machine === name).map((row) => [row.id, row]));
+            if (!latest.size) return;
+            setMoved(new Set(latest.keys()));
+            setRows((old) => {
+                if (!old.some((row) => latest.has(row.id))) return old;
+                return old.map((row) => {
+                    const news = latest.get(row.id);
+                    if (!news || news.sequence <= row.sequence) return row;
+                    const state = news.to ?? news.state ?? row.state;
+                    return { ...row, state, stopped: row.stopped || news.outcome === "stop", sequence: news.sequence, moved_at: news.at };
+                });
+            });
+        });
+        return () => {
+            abort.abort();
+            stop();
+        };
+    }, [key]);
+    return { rows, next, loading, error, moved, load };
+}
+
+function Instances({ name, states }: { name: string; states: string[] }): JSX.Element {
+    const search = place.value.search;
+    const state = search.get("state");
+    const alive = (search.get("show") ?? "all") as Alive;
+    const prefix = search.get("prefix") ?? "";
+    const { rows, next, loading, error, moved, load } = useInstances(name, { state, alive, prefix });
+    return (
+        <Panel
+            title="Instances"
+            flush
+            aside={
+                <div class="filters">
+                    <input
+                        type="search"
+                        aria-label="Ids that begin with"
+                        placeholder="id begins with"
+                        autocomplete="off"
+                        spellcheck={false}
+                        value={prefix}
+                        onInput={(event) => amend({ prefix: event.currentTarget.value.trim() })}
+                    />
+                    <select aria-label="State" value={state ?? ""} onChange={(event) => amend({ state: event.currentTarget.value })}>
+                        <option value="">every state</option>
+                        {states.map((s) => (
+                            <option key={s} value={s}>
+                                {s}
+                            </option>
+                        ))}
+                    </select>
+                    <Segmented
+                        label="Which"
+                        value={alive}
+                        options={[["all", "All"], ["running", "Running"], ["stopped", "Stopped"]]}
+                        onChange={(value) => amend({ show: value === "all" ? null : value })}
+                    />
+                </div>
+            }
+        >
+            {error && <Trouble text={error} retry={() => void load(null)} />}
+            {rows.length > 0 && (
+                <Table
+                    label="Instances"
+                    columns={COLUMNS}
+                    rows={rows}
+                    id={(row) => row.id}
+                    link={(row) => to.instance(row.machine, row.id)}
+                    mark={(row) => (moved.has(row.id) ? "fresh" : null)}
+                />
+            )}
+            {rows.length === 0 && loading && <Skeleton rows={5} />}
+            {rows.length === 0 && !loading && !error && (
+                <Empty title={state || prefix || alive !== "all" ? "No instance fits." : "No instance yet"}>
+                    {state || prefix || alive !== "all" ? (
+                        <button type="button" class="link" onClick={() => amend({ state: null, prefix: null, show: null })}>
+                            Show all
+                        </button>
+                    ) : (
+                        <code>detent start {name} first-1</code>
+                    )}
+                </Empty>
+            )}
+            {next !== null && (
+                <div class="more">
+                    <Button busy={loading} onClick={() => void load(next)}>
+                        Show more
+                    </Button>
+                </div>
+            )}
+        </Panel>
+    );
+}
+
+function Definition({ machine }: { machine: Machine }): JSX.Element {
+    return (
+        <div class="columns even">
+            <Panel title="Events" flush>
+                <div class="plain-table-wrap">
+                <table class="plain-table">
+                    <thead>
+                        <tr>
+                            <th>Event</th>
+                            <th>Payload</th>
+                            <th>Taken in</th>
+                            <th>Elsewhere</th>
+                        </tr>
+                    </thead>
+                    <tbody>
+                        {machine.events.map((event) => (
+                            <tr key={event.name}>
+                                <td>
+                                    <span class="strong">{event.name}</span> {event.internal && <Badge>internal</Badge>}
+                                </td>
+                                <td class="muted">{event.payload ?? "–"}</td>
+                                <td>{[...new Set(machine.transitions.filter((t) => t.event === event.name).map((t) => t.from))].join(", ") || "–"}</td>
+                                <td class="muted">{event.unhandled}</td>
+                            </tr>
+                        ))}
+                    </tbody>
+                </table>
+                </div>
+            </Panel>
+            <div class="stacked">
+                <Panel title="Records" flush>
+                    <div class="plain-table-wrap">
+                    <table class="plain-table">
+                        <tbody>
+                            {machine.records.map((record) => (
+                                <tr key={record.name}>
+                                    <td class="strong">
+                                        {record.name} {record.name === machine.data && <Badge tone="info">data</Badge>}
+                                    </td>
+                                    <td>
+                                        {record.fields.map((field) => (
+                                            <div key={field.name}>
+                                                <span>{field.name}</span> <span class="type">{field.type}{field.capacity ? `(${field.capacity})` : ""}</span>{" "}
+                                                {field.sensitive && <Badge tone="warn">sensitive</Badge>}
+                                            </div>
+                                        ))}
+                                    </td>
+                                </tr>
+                            ))}
+                        </tbody>
+                    </table>
+                    </div>
+                    {machine.records.length === 0 && <Empty title="This machine keeps no data." />}
+                </Panel>
+                <Panel title="Effects and timeouts" flush>
+                    <div class="plain-table-wrap">
+                    <table class="plain-table">
+                        <tbody>
+                            {machine.effects.map((effect) => (
+                                <tr key={effect.name}>
+                                    <td class="strong">{effect.name}</td>
+                                    <td>{effect.produces.length ? "answers " + effect.produces.join(", ") : <span class="muted">answers nothing</span>}</td>
+                                </tr>
+                            ))}
+                            {machine.states.filter((s) => s.timeout).map((s) => (
+                                <tr key={s.name}>
+                                    <td class="strong">{s.name}</td>
+                                    <td>after {span(s.timeout!.after_ms)} {s.timeout!.event}</td>
+                                </tr>
+                            ))}
+                        </tbody>
+                    </table>
+                    </div>
+                </Panel>
+                {machine.findings && machine.findings.length > 0 && (
+                    <Panel title="Findings">
+                        <ul class="stuck">
+                            {machine.findings.map((finding, i) => (
+                                <li key={i}>
+                                    <Badge tone={finding.severity === "error" ? "bad" : "warn"}>{finding.severity}</Badge>
+                                    <div class="grow">{finding.text} <span class="type">{finding.rule}</span></div>
+                                </li>
+                            ))}
+                        </ul>
+                    </Panel>
+                )}
+            </div>
+        </div>
+    );
+}

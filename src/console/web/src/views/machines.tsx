@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Copyright the detent authors
+
+// All machines that are served.
+import type { JSX } from "preact";
+import { count } from "../format";
+import { to } from "../router";
+import { useResource } from "../resource";
+import { stateIndex } from "../store";
+import { Table, type Column } from "../table";
+import type { MachineSummary } from "../types";
+import { Badge, Empty, Head, Loaded, Panel, StackedBar } from "../ui";
+
+function Bar({ machine }: { machine: MachineSummary }): JSX.Element {
+    const shares = machine.states.map((state) => ({
+        name: state.name, index: stateIndex(machine.name, state.name), value: state.running,
+    }));
+    return <StackedBar shares={shares} label={shares.map((s) => `${s.name}: ${s.value}`).join(", ")} />;
+}
+
+const COLUMNS: Column<MachineSummary>[] = [
+    {
+        name: "Machine",
+        width: "minmax(9rem, 1.2fr)",
+        cell: (m) => (
+            <>
+                <a class="strong clip" href={to.machine(m.name)}>
+                    {m.name}
+                </a>
+                {!m.served && <Badge tone="warn">not served</Badge>}
+            </>
+        ),
+    },
+    { name: "Version", width: "5rem", cell: (m) => <span class="muted">v{m.version}</span>, extra: true },
+    { name: "By state", width: "minmax(6rem, 2fr)", cell: (m) => <Bar machine={m} /> },
+    { name: "Running", width: "6rem", right: true, cell: (m) => count(m.running) },
+    { name: "Stopped", width: "6rem", right: true, cell: (m) => count(m.stopped), extra: true },
+    { name: "Timers", width: "5rem", right: true, cell: (m) => count(m.timers), extra: true },
+    { name: "Effects", width: "5rem", right: true, cell: (m) => count(m.effects), extra: true },
+    {
+        name: "Dead",
+        width: "4.5rem",
+        right: true,
+        cell: (m) => (m.dead ? <a href={to.effects({ dead: true, machine: m.name })}><Badge tone="bad">{count(m.dead)}</Badge></a> : <span class="muted">0</span>),
+    },
+];
+
+export function Machines(): JSX.Element {
+    const machines = useResource<{ items: MachineSummary[] }>("/machines", { on: ["log"], every_ms: 600 });
+    return (
+        <>
+            <Head title="Machines" below="What is served here, and how many of each live." />
+            <Panel flush>
+                <Loaded of={machines} rows={5}>
+                    {({ items }) =>
+                        items.length ? (
+                            <Table label="Machines" columns={COLUMNS} rows={items} id={(m) => m.name} link={(m) => to.machine(m.name)} />
+                        ) : (
+                            <Empty title="No machines yet">
+                                Put a <code>.fsm</code> file beside <code>detent.yaml</code> and send SIGHUP; <code>detent new order</code> makes a first one.
+                            </Empty>
+                        )
+                    }
+                </Loaded>
+            </Panel>
+        </>
+    );
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// Copyright the detent authors
+
+// The overview: what lives, how fast, and what does not go on by itself.
+import type { JSX } from "preact";
+import { count, plural, rate } from "../format";
+import { recent } from "../live";
+import { to } from "../router";
+import { useResource } from "../resource";
+import { stateIndex } from "../store";
+import type { LogRow, MachineSummary, Overview, Slot, Stuck, Task } from "../types";
+import {
+    Ago, At, Badge, Empty, Head, Icon, Id, Loaded, Panel, Since, Sparkline, StackedBar, StateChip, TaskState, Until,
+} from "../ui";
+
+export function OverviewView(): JSX.Element {
+    const overview = useResource<Overview>("/overview", { on: ["log", "tasks"], every_ms: 800, poll_ms: 5000 });
+    const status = overview.data?.status;
+    return (
+        <>
+            <Head
+                title={status?.project ?? "Overview"}
+                below={
+                    status && (
+                        <>
+                            {status.state !== "running" && <Badge tone="warn">{status.state}</Badge>} detent {status.version}, up for{" "}
+                            <Since time={status.since} />, process {status.process}
+                            {status.position !== null && <>, {plural(status.position, "event")} in the log</>}
+                        </>
+                    )
+                }
+            />
+            <Loaded of={overview} rows={8}>
+                {(data) => <Body data={data} />}
+            </Loaded>
+        </>
+    );
+}
+
+function Body({ data }: { data: Overview }): JSX.Element {
+    return (
+        <>
+            <Rates data={data} />
+            <div class="columns wide-left">
+                <div class="stacked">
+                    <MachineCounts machines={data.machines} />
+                    <Activity />
+                </div>
+                <div class="stacked">
+                    <Attention stuck={data.stuck} />
+                    <TaskSummary tasks={data.tasks} counts={data.status.tasks} />
+                    <SlotSummary slots={data.slots} />
+                </div>
+            </div>
+        </>
+    );
+}
+
+function Rates({ data }: { data: Overview }): JSX.Element {
+    const { rates, status } = data;
+    return (
+        <div class="tiles">
+            <Rate name="Events" unit="/s" values={rates.events} />
+            <Rate name="Unhandled" unit="/s" values={rates.unhandled} tone="warn" />
+            <Rate name="Effects failed" unit="/s" values={rates.effects_failed} tone="bad" />
+            <Rate name="Restarts" unit={`/s, ${count(status.tasks.restarts ?? 0)} in all`} values={rates.restarts} tone="warn" />
+        </div>
+    );
+}
+
+function Rate({ name, unit, values, tone }: { name: string; unit: string; values: number[]; tone?: string }) {
+    const last = values[values.length - 1] ?? 0;
+    const quiet = values.every((value) => value === 0);
+    return (
+        <div class={`tile ${quiet ? "quiet" : (tone ?? "info")}`}>
+            <div class="tile-name">{name}</div>
+            <div class="tile-value">
+                {rate(last)}
+                <span class="tile-unit">{unit}</span>
+            </div>
+            <Sparkline values={values.length > 1 ? values : [0, 0]} label={`${name} per second over the last minute`} />
+        </div>
+    );
+}
+
+function MachineCounts({ machines }: { machines: MachineSummary[] }): JSX.Element {
+    return (
+        <Panel title="Machines" aside={<a href={to.machines()}>All machines</a>}>
+            {machines.length === 0 && (
+                <Empty title="No machines yet">
+                    Put a <code>.fsm</code> file beside <code>detent.yaml</code>; <code>detent new</code> makes a first one.
+                </Empty>
+            )}
+            {machines.map((machine) => (
+                <MachineCount key={machine.name} machine={machine} />
+            ))}
+        </Panel>
+    );
+}
+
+function MachineCount({ machine }: { machine: MachineSummary }): JSX.Element {
+    const shares = machine.states.map((state) => ({
+        name: state.name,
+        index: stateIndex(machine.name, state.name),
+        value: state.running,
+    }));
+    return (
+        <div class="machine-count">
+            <div class="machine-count-head">
+                <a class="strong" href={to.machine(machine.name)}>
+                    {machine.name}
+                </a>
+                <span class="muted">
+                    {count(machine.running)} running, {count(machine.stopped)} stopped
+                </span>
+                {machine.dead > 0 && (
+                    <a class="push" href={to.effects({ dead: true, machine: machine.name })}>
+                        <Badge tone="bad">{plural(machine.dead, "dead effect")}</Badge>
+                    </a>
+                )}
+            </div>
+            <StackedBar shares={shares} label={shares.map((s) => `${s.name}: ${s.value}`).join(", ")} />
+            <div class="legend">
+                {machine.states.map((state) => (
+                    <a
+                        key={state.name}
+                        href={to.machine(machine.name, { state: state.name })}
+                        class={state.running ? "legend-item" : "legend-item none"}
+                    >
+                        <i class={"dot c" + stateIndex(machine.name, state.name)} />
+                        {state.name} <b>{count(state.running)}</b>
+                    </a>
+                ))}
+            </div>
+        </div>
+    );
+}
+
+export function LogLine({ row }: { row: LogRow }): JSX.Element {
+    const end = row.to ?? row.state ?? "";
+    return (
+        <div class="log-line" key={row.position}>
+            <At time={row.at} />
+            <a class="clip" href={to.instance(row.machine, row.id)}>
+                <Id>{row.id}</Id>
+            </a>
+            <span class="clip event-name">
+                {row.type === "start" ? <em>start</em> : (row.event ?? <em>stopped by hand</em>)}
+            </span>
+            <StateChip machine={row.machine} name={end} stopped={row.outcome === "stop"} />
+        </div>
+    );
+}
+
+function Activity(): JSX.Element {
+    const rows = recent.value.slice(0, 12);
+    return (
+        <Panel title="Activity" aside={<a href={to.journal()}>Journal</a>}>
+            {rows.length === 0 ? (
+                <Empty title="Quiet">Events appear here as they are committed.</Empty>
+            ) : (
+                <div class="log-lines">
+                    {rows.map((row) => (
+                        <LogLine key={row.position} row={row} />
+                    ))}
+                </div>
+            )}
+        </Panel>
+    );
+}
+
+function stuckLink(item: Stuck): string | null {
+    if (item.machine && item.id) return to.instance(item.machine, item.id);
+    if (item.about === "task") return to.task(item.name);
+    if (item.about === "group") return to.tasks();
+    if (item.about === "slot") return to.slot(item.name);
+    return null;
+}
+
+function Attention({ stuck }: { stuck: Stuck[] }): JSX.Element {
+    return (
+        <Panel title="Needs attention" aside={stuck.length > 0 && <Badge tone="bad">{stuck.length}</Badge>}>
+            {stuck.length === 0 && (
+                <p class="all-well">
+                    <Icon name="check" /> Everything goes on by itself.
+                </p>
+            )}
+            <ul class="stuck">
+                {stuck.slice(0, 12).map((item, i) => {
+                    const link = stuckLink(item);
+                    const name = item.id ?? item.name;
+                    return (
+                        <li key={i}>
+                            <Badge>{item.about}</Badge>
+                            <div class="grow">
+                                <div>{link ? <a href={link}>{name}</a> : <span class="strong">{name}</span>}</div>
+                                <div class="why">{item.why}</div>
+                            </div>
+                        </li>
+                    );
+                })}
+            </ul>
+            {stuck.length > 12 && <p class="muted">and {stuck.length - 12} more</p>}
+        </Panel>
+    );
+}
+
+function TaskSummary({ tasks, counts }: { tasks: Task[]; counts: Record<string, number> }): JSX.Element {
+    return (
+        <Panel title="Supervision" aside={<a href={to.tasks()}>Tree</a>}>
+            <div class="facts">
+                <Fact name="running" value={counts.running} />
+                <Fact name="waiting" value={(counts.waiting ?? 0) + (counts.held ?? 0) + (counts.queued ?? 0)} />
+                <Fact name="backing off" value={counts.backing_off} />
+                <Fact name="stuck" value={counts.stuck} />
+            </div>
+            <ul class="stuck">
+                {tasks.map((task) => (
+                    <li key={task.id}>
+                        <TaskState state={task.state} />
+                        <div class="grow">
+                            <div>
+                                <a href={to.task(task.name)}>{task.name}</a>
+                            </div>
+                            <div class="why">
+                                {task.reason ?? task.waits_for ?? ""}
+                                {task.next_at && (
+                                    <>
+                                        {" "}
+                                        next start <Until time={task.next_at} />
+                                    </>
+                                )}
+                            </div>
+                        </div>
+                    </li>
+                ))}
+            </ul>
+        </Panel>
+    );
+}
+
+export function Fact({ name, value }: { name: string; value: number | undefined }): JSX.Element {
+    return (
+        <div class="fact">
+            <b class={value ? "" : "zero"}>{count(value ?? 0)}</b>
+            <span>{name}</span>
+        </div>
+    );
+}
+
+function SlotSummary({ slots }: { slots: Slot[] }): JSX.Element | null {
+    if (!slots.length) return null;
+    return (
+        <Panel title="Slots" aside={<a href={to.slots()}>All slots</a>}>
+            <ul class="stuck">
+                {slots.slice(0, 8).map((slot) => (
+                    <li key={slot.name}>
+                        <Meter used={slot.owners} of={slot.width} />
+                        <div class="grow">
+                            <div>
+                                <a href={to.slot(slot.name)}>{slot.name}</a>
+                            </div>
+                            <div class="why">
+                                {slot.owner_name ? (
+                                    <>
+                                        {slot.owner_name}
+                                        {slot.since && (
+                                            <>
+                                                {" "}
+                                                since <Ago time={slot.since} />
+                                            </>
+                                        )}
+                                    </>
+                                ) : (
+                                    "free"
+                                )}
+                                {slot.depth > 0 && `, ${count(slot.depth)} waiting`}
+                            </div>
+                        </div>
+                    </li>
+                ))}
+            </ul>
+        </Panel>
+    );
+}
+
+/** How much of a slot is taken, as small boxes. */
+export function Meter({ used, of }: { used: number; of: number }): JSX.Element {
+    const boxes = Math.min(of, 8);
+    const full = of > 8 ? Math.ceil((used / of) * 8) : used;
+    return (
+        <span class="meter" role="img" aria-label={`${used} of ${of} taken`} title={`${used} of ${of} taken`}>
+            {Array.from({ length: boxes }, (_, i) => (
+                <i key={i} class={i < full ? "full" : ""} />
+            ))}
+        </span>
+    );
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// Copyright the detent authors
+
+// One slot: its figures, a form to submit a job, and the jobs of a durable one.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { path, post, query, words } from "../api";
+import { amend, place, to } from "../router";
+import { useResource } from "../resource";
+import { Table, type Column } from "../table";
+import type { Job, Page, Slot } from "../types";
+import { Action, Badge, Button, Empty, Head, Id, Loaded, Panel, Segmented, Since, TaskState, Trouble } from "../ui";
+import { Fact, Meter } from "./overview";
+
+export function SlotView({ name }: { name: string }): JSX.Element {
+    const slots = useResource<{ items: Slot[] }>("/slots", { on: ["tasks"], every_ms: 250, poll_ms: 3000 });
+    const slot = slots.data?.items.find((item) => item.name === name);
+    return (
+        <>
+            <Head above={<a href={to.slots()}>Slots</a>} title={name} below={slot && <Below slot={slot} />} />
+            <Loaded of={slots} rows={5}>
+                {() =>
+                    slot ? (
+                        <>
+                            <div class="columns even">
+                                <Figures slot={slot} />
+                                <Submit name={name} refresh={slots.refresh} />
+                            </div>
+                            {slot.durable && <Jobs name={name} />}
+                        </>
+                    ) : (
+                        <Panel>
+                            <Empty title={`There is no slot ${name}.`}>
+                                <a href={to.slots()}>All slots</a>
+                            </Empty>
+                        </Panel>
+                    )
+                }
+            </Loaded>
+        </>
+    );
+}
+
+function Below({ slot }: { slot: Slot }): JSX.Element {
+    return (
+        <span class="instance-below">
+            <Meter used={slot.owners} of={slot.width} />
+            {slot.owner_name ? (
+                <span>
+                    held by <b>{slot.owner_name}</b> {slot.since && <>for <Since time={slot.since} /></>}
+                </span>
+            ) : (
+                <span class="muted">free</span>
+            )}
+            {slot.durable && <Badge tone="info">durable</Badge>}
+        </span>
+    );
+}
+
+function Figures({ slot }: { slot: Slot }): JSX.Element {
+    return (
+        <Panel title="Figures">
+            <div class="facts">
+                <Fact name={`of ${slot.width} taken`} value={slot.owners} />
+                <Fact name={slot.depth_max === null ? "waiting" : `of ${slot.depth_max} waiting`} value={slot.depth} />
+                {slot.started !== null && <Fact name="started" value={slot.started} />}
+                {slot.rejected !== null && <Fact name="rejected" value={slot.rejected} />}
+                {slot.replaced !== null && <Fact name="replaced" value={slot.replaced} />}
+            </div>
+        </Panel>
+    );
+}
+
+/** Words as a shell would cut them: blanks part, quotes keep together. */
+export function cut(text: string): string[] {
+    const words: string[] = [];
+    for (const found of text.matchAll(/(?:[^\s"']+|"(?:[^"\\]|\\.)*"|'[^']*')+/g))
+        words.push(found[0].replace(/"((?:[^"\\]|\\.)*)"|'([^']*)'/g, (_, a, b) => b ?? a.replace(/\\(.)/g, "$1")));
+    return words;
+}
+
+function Submit({ name, refresh }: { name: string; refresh: () => void }): JSX.Element {
+    const [run, setRun] = useState("");
+    const [job, setJob] = useState("");
+    const [admission, setAdmission] = useState("queue");
+    const [busy, setBusy] = useState(false);
+    const [error, setError] = useState<string | null>(null);
+    const [told, setTold] = useState<string | null>(null);
+    const submit = async (event: Event) => {
+        event.preventDefault();
+        setBusy(true);
+        setError(null);
+        setTold(null);
+        try {
+            const body = { run: cut(run), admission, ...(job ? { name: job } : {}) };
+            const done = await post<{ name: string; started: boolean | null }>(path("slots", name, "submissions"), body);
+            setTold(`${done.name} ${done.started ? "runs" : "waits"}.`);
+            refresh();
+        } catch (failure) {
+            setError(words(failure));
+        }
+        setBusy(false);
+    };
+    return (
+        <Panel title="Submit a job">
+            <form class="form" onSubmit={submit}>
+                <div class="fields">
+                    <div class="field wide">
+                        <label for="job-run">Program and arguments</label>
+                        <input id="job-run" type="text" class="mono" placeholder="bin/job report 3" autocomplete="off" spellcheck={false} value={run} onInput={(e) => setRun(e.currentTarget.value)} />
+                    </div>
+                    <div class="field">
+                        <label for="job-name">Name</label>
+                        <input id="job-name" type="text" placeholder="chosen for you" autocomplete="off" spellcheck={false} value={job} onInput={(e) => setJob(e.currentTarget.value)} />
+                    </div>
+                    <div class="field">
+                        <label for="job-admission">If it is taken</label>
+                        <select id="job-admission" value={admission} onChange={(e) => setAdmission(e.currentTarget.value)}>
+                            <option value="queue">wait</option>
+                            <option value="replace">replace who waits</option>
+                            <option value="replace-all">replace everybody</option>
+                            <option value="drop">give up</option>
+                        </select>
+                    </div>
+                </div>
+                {error && <Trouble text={error} />}
+                <div class="form-foot">
+                    <Button type="submit" kind="primary" busy={busy} disabled={!cut(run).length}>
+                        Submit
+                    </Button>
+                    <span role="status">{told}</span>
+                </div>
+            </form>
+        </Panel>
+    );
+}
+
+type JobState = "all" | "queued" | "delayed" | "running" | "done" | "failed";
+
+function Jobs({ name }: { name: string }): JSX.Element {
+    const state = (place.value.search.get("state") ?? "all") as JobState;
+    const target = path("slots", name, "submissions") + query({ state: state === "all" ? null : state, limit: 500 });
+    const jobs = useResource<Page<Job>>(target, { on: ["tasks", "log"], every_ms: 500, poll_ms: 2000 });
+    const change = (job: Job, what: "retry" | "cancel") => async () => {
+        await post(path("slots", name, "submissions", job.id, what), {});
+        jobs.refresh();
+    };
+    const columns: Column<Job>[] = [
+        { name: "Job", width: "minmax(8rem, 2fr)", cell: (job) => <span class="clip"><Id>{job.id}</Id></span> },
+        { name: "State", width: "7rem", cell: (job) => <TaskState state={job.state} /> },
+        { name: "Attempts", width: "5.5rem", right: true, cell: (job) => job.attempts, extra: true },
+        {
+            name: "",
+            width: "minmax(7rem, 1.2fr)",
+            right: true,
+            cell: (job) =>
+                job.state === "failed" ? (
+                    <Action label="Retry" small run={change(job, "retry")} />
+                ) : job.state !== "done" ? (
+                    <Action label="Cancel" ask="Sure?" small run={change(job, "cancel")} />
+                ) : null,
+        },
+    ];
+    return (
+        <Panel
+            title="Jobs"
+            flush
+            aside={
+                <Segmented
+                    label="Which"
+                    value={state}
+                    options={[["all", "All"], ["queued", "Queued"], ["running", "Running"], ["failed", "Failed"], ["done", "Done"]]}
+                    onChange={(value) => amend({ state: value === "all" ? null : value })}
+                />
+            }
+        >
+            <Loaded of={jobs} rows={4}>
+                {({ items }) =>
+                    items.length ? <Table label="Jobs" columns={columns} rows={items} id={(job) => job.id} /> : <Empty title="No jobs here." />
+                }
+            </Loaded>
+        </Panel>
+    );
+}

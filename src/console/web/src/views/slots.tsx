@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Copyright the detent authors
+
+// Slots: who has them, who waits, what was turned away.
+import type { JSX } from "preact";
+import { count } from "../format";
+import { to } from "../router";
+import { useResource } from "../resource";
+import { Table, type Column } from "../table";
+import type { Slot } from "../types";
+import { Badge, Empty, Head, Loaded, Panel, Since, TaskState } from "../ui";
+import { Meter } from "./overview";
+
+const COLUMNS: Column<Slot>[] = [
+    {
+        name: "Slot",
+        width: "minmax(8rem, 1.4fr)",
+        cell: (slot) => (
+            <>
+                <a class="strong clip" href={to.slot(slot.name)}>
+                    {slot.name}
+                </a>
+                {slot.durable && <Badge tone="info">durable</Badge>}
+            </>
+        ),
+    },
+    { name: "State", width: "6.5rem", cell: (slot) => <TaskState state={slot.state} />, extra: true },
+    { name: "Taken", width: "6.5rem", cell: (slot) => <><Meter used={slot.owners} of={slot.width} /><span class="muted">{slot.owners}/{slot.width}</span></> },
+    { name: "Holder", width: "minmax(6rem, 1.4fr)", cell: (slot) => slot.owner_name ? <span class="clip">{slot.owner_name}</span> : <span class="muted">free</span> },
+    { name: "For", width: "6rem", cell: (slot) => <Since time={slot.since} />, extra: true },
+    { name: "Queue", width: "6rem", right: true, cell: (slot) => <>{count(slot.depth)}{slot.depth_max !== null && <span class="muted">&nbsp;/ {count(slot.depth_max)}</span>}</> },
+    { name: "Started", width: "5rem", right: true, cell: (slot) => figure(slot.started), extra: true },
+    { name: "Rejected", width: "5.5rem", right: true, cell: (slot) => slot.rejected ? <Badge tone="warn">{count(slot.rejected)}</Badge> : figure(slot.rejected), extra: true },
+    { name: "Replaced", width: "5.5rem", right: true, cell: (slot) => figure(slot.replaced), extra: true },
+];
+
+export function figure(value: number | null): JSX.Element {
+    return value === null ? <span class="muted">–</span> : <span class={value ? "" : "muted"}>{count(value)}</span>;
+}
+
+export function Slots(): JSX.Element {
+    const slots = useResource<{ items: Slot[] }>("/slots", { on: ["tasks"], every_ms: 250, poll_ms: 3000 });
+    return (
+        <>
+            <Head title="Slots" below="Places that only so many jobs may hold at once." />
+            <Panel flush>
+                <Loaded of={slots} rows={4}>
+                    {({ items }) =>
+                        items.length ? (
+                            <Table label="Slots" columns={COLUMNS} rows={items} id={(slot) => slot.name} link={(slot) => to.slot(slot.name)} />
+                        ) : (
+                            <Empty title="No slots">
+                                <code>slots:</code> in <code>detent.yaml</code> makes them; <code>detent submit</code> fills them.
+                            </Empty>
+                        )
+                    }
+                </Loaded>
+            </Panel>
+        </>
+    );
+}

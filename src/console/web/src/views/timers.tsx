@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Copyright the detent authors
+
+// Armed timers, the first due first.
+import type { JSX } from "preact";
+import { query } from "../api";
+import { MachineFilter } from "./filter";
+import { place, to } from "../router";
+import { useResource } from "../resource";
+import { Table, type Column } from "../table";
+import type { TimerRow } from "../types";
+import { At, Empty, Head, Id, Loaded, Panel, Until } from "../ui";
+
+const COLUMNS: Column<TimerRow>[] = [
+    { name: "Due", width: "8rem", cell: (row) => <Until time={row.due} /> },
+    {
+        name: "Instance",
+        width: "minmax(9rem, 2fr)",
+        cell: (row) => (
+            <a class="clip" href={to.instance(row.machine, row.id)}>
+                <Id>{row.id}</Id>
+            </a>
+        ),
+    },
+    { name: "Machine", width: "minmax(6rem, 1fr)", cell: (row) => <a class="clip quiet-link" href={to.machine(row.machine)}>{row.machine}</a>, extra: true },
+    { name: "Timer", width: "minmax(6rem, 1fr)", cell: (row) => <span class="clip">{row.timer}</span>, extra: true },
+    { name: "Sends", width: "minmax(6rem, 1fr)", cell: (row) => <span class="clip event-name">{row.event}</span> },
+    { name: "At", width: "10rem", right: true, cell: (row) => <At time={row.due} />, extra: true },
+];
+
+export function Timers(): JSX.Element {
+    const machine = place.value.search.get("machine");
+    const timers = useResource<{ items: TimerRow[] }>("/timers" + query({ machine, limit: 500 }), { on: ["log"], every_ms: 700 });
+    return (
+        <>
+            <Head title="Timers" below="What will happen by itself, the next first.">
+                <MachineFilter />
+            </Head>
+            <Panel flush>
+                <Loaded of={timers} rows={8}>
+                    {({ items }) =>
+                        items.length ? (
+                            <Table
+                                label="Timers"
+                                columns={COLUMNS}
+                                rows={items}
+                                id={(row) => JSON.stringify([row.machine, row.id, row.timer, row.visit])}
+                                link={(row) => to.instance(row.machine, row.id)}
+                            />
+                        ) : (
+                            <Empty title="No timer is armed.">
+                                <code>AFTER(state, SECONDS(30), event)</code> in a machine arms one whenever the state is entered.
+                            </Empty>
+                        )
+                    }
+                </Loaded>
+            </Panel>
+        </>
+    );
+}

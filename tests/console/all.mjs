@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+// Copyright the detent authors
+
+// All tests of the console in one process, with one browser.
+import { after } from "node:test";
+import { quit } from "./browser.mjs";
+import "./units.test.mjs";
+import "./console.test.mjs";
+import "./live.test.mjs";
+
+after(quit);

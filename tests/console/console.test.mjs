@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+// Copyright the detent authors
+
+// The console in Chromium against the mock: every screen, and the states that are rare in life.
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import test, { before } from "node:test";
+import { AXE, launch, open } from "./browser.mjs";
+import { Mock } from "./mock.mjs";
+import { SCREENS } from "./screens.mjs";
+import { HOSTILE, World } from "./world.mjs";
+
+const DIST = process.env.DETENT_DIST ?? "dist";
+const SHOTS = process.env.DETENT_SHOTS ?? "shots";
+const AXE_SOURCE = readFileSync(AXE, "utf8");
+const NOT_FOUND = /status of 404/;
+
+let browser;
+before(async () => {
+    mkdirSync(SHOTS, { recursive: true });
+    browser = await launch();
+});
+
+/** A mock, a page that is signed in, and the promise that nothing went wrong when it ends. */
+async function session(body, { mock: options = {}, path = "/", signedIn = true, prepare, ...page } = {}) {
+    const mock = new Mock(DIST, options);
+    prepare?.(mock);
+    const base = await mock.start();
+    const opened = await open(browser, base, page);
+    try {
+        await opened.page.goto(base + path + (signedIn ? "#code=first" : ""));
+        if (signedIn) await opened.page.waitForSelector(".connection.live");
+        await body({ mock, base, ...opened });
+        assert.deepEqual(opened.wrong, []);
+    } finally {
+        await opened.close();
+        await mock.kill();
+    }
+}
+
+async function go(page, path) {
+    await page.evaluate((to) => (history.pushState(null, "", to), dispatchEvent(new PopStateEvent("popstate"))), path);
+}
+
+/**
+ * What axe finds, of what hurts; by DevTools and not by a script tag, which the policy forbids.
+ * Dark and light differ in colours alone.
+ */
+async function violations(page, rules = null) {
+    const runOnly = rules ? `, runOnly: ${JSON.stringify(rules)}` : "";
+    const again = await page.evaluate("typeof axe !== 'undefined'");
+    if (!again) await page.evaluate(AXE_SOURCE);
+    const found = await page.evaluate(`axe.run(document, { resultTypes: ["violations"], iframes: false${runOnly} })`);
+    return found.violations
+        .filter(({ impact }) => impact === "serious" || impact === "critical")
+        .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((n) => `${n.target.join(" ")} ${n.any[0]?.message ?? ""}`).join(" | ")}`);
+}
+
+for (const scheme of ["light", "dark"])
+    test(`every screen, ${scheme}: no serious violation, no error, no request to others`, async () => {
+        await session(
+            async ({ mock, page }) => {
+                const found = [];
+                for (const screen of SCREENS) {
+                    await go(page, screen.path(mock.world));
+                    await page.waitForSelector(screen.ready);
+                    await screen.act?.(page);
+                    for (const text of await violations(page, scheme === "dark" ? ["color-contrast"] : null)) found.push(`${screen.name}: ${text}`);
+                    await page.screenshot({ path: join(SHOTS, `${screen.name}-${scheme}.png`) });
+                    await screen.after?.(page);
+                }
+                assert.deepEqual(found, []);
+            },
+            { scheme, expected: [NOT_FOUND], mock: { orders: 12 } },
+        );
+    });
+
+test("no screen is wider than a window of 400 pixels", async () => {
+    await session(
+        async ({ mock, page }) => {
+            for (const screen of SCREENS) {
+                await go(page, screen.path(mock.world));
+                await page.waitForSelector(screen.ready);
+                const width = await page.evaluate(() => document.documentElement.scrollWidth);
+                assert.ok(width <= 400, `${screen.name} is ${width} wide`);
+            }
+        },
+        { width: 400, expected: [NOT_FOUND] },
+    );
+});
+
+test("the code leaves the address, the token stays in the tab and out of every URL", async () => {
+    await session(async ({ mock, page }) => {
+        assert.equal(new URL(page.url()).hash, "");
+        await page.reload();
+        await page.waitForSelector(".connection.live");
+        assert.ok(mock.requests.every((line) => !line.includes(mock.token)));
+        await page.getByRole("button", { name: "Sign out" }).click();
+        await page.getByLabel("Token").waitFor();
+        assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+    });
+});
+
+test("who has no token is asked for one, and a wrong one is refused with the reason", async () => {
+    await session(
+        async ({ mock, page }) => {
+            await page.getByLabel("Token").fill("wrong");
+            await page.getByRole("button", { name: "Sign in" }).click();
+            await page.getByRole("alert").getByText("this token is not known").waitFor();
+            await page.getByLabel("Token").fill(mock.token);
+            await page.getByRole("button", { name: "Sign in" }).click();
+            await page.waitForSelector(".connection.live");
+            assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+        },
+        { signedIn: false, expected: [/status of 401/] },
+    );
+});
+
+test("a token that is revoked leads back to the sign-in, with the reason", async () => {
+    await session(
+        async ({ mock, page }) => {
+            mock.token = "another";
+            await go(page, "/timers");
+            await page.getByRole("alert").getByText("this token is not known").waitFor();
+        },
+        { expected: [/status of 401/, /ERR_/] },
+    );
+});
+
+test("hostile text stays text on every screen", async () => {
+    const prepare = ({ world }) => {
+        HOSTILE.forEach((text, i) => {
+            world.start("order", `quiet-${i}`, { cents: 1, receipt: text, remark: text });
+            world.send("order", `quiet-${i}`, "pay", { cents: 1, remark: text });
+            const instance = world.find("order", `quiet-${i}`);
+            instance.dead = text;
+            instance.rows[1].event_id = text;
+        });
+        const evil = HOSTILE[0];
+        world.tasks[1].reason = evil;
+        world.tasks[1].waits_for = evil;
+        world.tasks[2].name = HOSTILE[1];
+        world.slots[0].owner_name = evil;
+        for (const text of HOSTILE) world.say("web", text);
+        const machine = structuredClone(world.machines.get("heartbeat"));
+        machine.name = HOSTILE[2];
+        machine.initial = machine.states[0].name = HOSTILE[10];
+        machine.events[0].name = HOSTILE[1];
+        machine.transitions.forEach((t) => {
+            if (t.from === "starting") t.from = HOSTILE[10];
+            if (t.to === "starting") t.to = HOSTILE[10];
+            if (t.event === "beat") t.event = HOSTILE[1];
+        });
+        world.machines.set(machine.name, machine);
+        world.start(machine.name, "quiet-x", {});
+    };
+    await session(
+        async ({ page }) => {
+            const evil = encodeURIComponent(HOSTILE[2]);
+            const places = ["/", "/machines", "/machines/order", `/machines/${evil}`, `/machines/${evil}/instances/quiet-x`, "/machines/order/instances/quiet-0", "/machines/order/instances/quiet-10", "/timers", "/effects", "/tasks", "/tasks/web", `/tasks/${encodeURIComponent(HOSTILE[1])}`, "/slots", "/slots/batch", "/journal", `/simulator?machine=${evil}`, `/journal?id=${encodeURIComponent(HOSTILE[0])}`];
+            for (const place of places) {
+                await go(page, place);
+                await page.waitForSelector(place.startsWith("/machines/") || place.startsWith("/simulator") ? ".node" : ".panel");
+                await page.waitForFunction(() => !document.querySelector(".skeleton"));
+                assert.equal(await page.evaluate(() => globalThis.hurt), undefined, place);
+                const strange = await page.evaluate(() => document.querySelectorAll("#app script, #app img, #app base, #app style, #app [onload], #app [onerror], #app a[href^=javascript]").length);
+                assert.equal(strange, 0, place);
+            }
+            assert.ok(await page.evaluate(() => document.title.length) > 0);
+        },
+        { prepare, mock: { orders: 5 } },
+    );
+});
+
+test("a number of 64 bits is shown and sent with all its digits", async () => {
+    const most = "18446744073709551615";
+    const prepare = ({ world }) => world.start("order", "quiet-big", { cents: BigInt(most) });
+    await session(
+        async ({ mock, page }) => {
+            await page.getByText(most).waitFor();
+            await page.getByRole("button", { name: "pay", exact: true }).click();
+            const cents = page.getByLabel("cents");
+            await cents.fill("18446744073709551616");
+            assert.equal(await page.getByRole("button", { name: "Send pay" }).isDisabled(), true);
+            await page.getByText("from 0 to 18446744073709551615").waitFor();
+            await cents.fill("18446744073709551614");
+            await page.getByRole("button", { name: "Send pay" }).click();
+            await page.getByText("18446744073709551614").first().waitFor();
+            assert.equal(mock.world.find("order", "quiet-big").data.cents, 18446744073709551614n);
+        },
+        { prepare, path: "/machines/order/instances/quiet-big" },
+    );
+});
+
+test("ten thousand rows scroll, and few of them are in the document", async () => {
+    const world = new World({ orders: 0 });
+    for (let i = 0; i < 10000; i++) world.start("order", `quiet-${i}`, {}, Date.now() - 60000);
+    await session(
+        async ({ page }) => {
+            for (let i = 0; i < 4; i++) {
+                const before = await page.evaluate(() => document.documentElement.scrollHeight);
+                await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+                await page.waitForFunction((height) => document.documentElement.scrollHeight > height, before);
+            }
+            const rows = await page.locator("[role=row]").count();
+            assert.ok(rows < 120, `${rows} rows`);
+            assert.equal(await page.locator(".tr.linked").last().isVisible(), true);
+        },
+        { mock: { world }, path: "/journal" },
+    );
+});
+
+test("empty states say what to do", async () => {
+    const prepare = ({ world }) => {
+        world.machines.clear();
+        world.instances.clear();
+        Object.assign(world, { tasks: [], groups: [], slots: [], log: [] });
+    };
+    await session(
+        async ({ page }) => {
+            for (const [place, text] of [["/", "No machines yet"], ["/machines", "No machines yet"], ["/timers", "No timer is armed."], ["/effects", "Nothing is left to do."], ["/effects?dead=true", "No dead letters."], ["/tasks", "No tasks"], ["/slots", "No slots"], ["/journal", "Nothing has happened yet."], ["/simulator", "No machine is served."]]) {
+                await go(page, place);
+                await page.getByText(text).first().waitFor();
+            }
+            assert.deepEqual(await violations(page), []);
+        },
+        { prepare },
+    );
+});
+
+test("an error is told with its text, and trying again helps", async () => {
+    await session(
+        async ({ mock, page }) => {
+            mock.faults.set("/v1/timers", { status: 503, code: "AWAY", text: "the store cannot be reached" });
+            await go(page, "/timers");
+            await page.getByRole("alert").getByText("the store cannot be reached").waitFor();
+            mock.faults.clear();
+            await page.getByRole("button", { name: "Try again" }).click();
+            await page.waitForSelector(".tr.linked");
+            assert.equal(await page.getByRole("alert").count(), 0);
+        },
+        { expected: [/status of 503/] },
+    );
+});
+
+test("what destroys something asks again in its place", async () => {
+    const prepare = ({ world }) => world.start("order", "quiet-1", {});
+    await session(
+        async ({ mock, page }) => {
+            await page.getByRole("button", { name: "Cancel instance" }).click();
+            assert.equal(mock.world.find("order", "quiet-1").stopped, false);
+            await page.keyboard.press("Escape");
+            await page.getByRole("button", { name: "Cancel instance" }).click();
+            await page.getByText("It stops for good.").waitFor();
+            await page.getByRole("button", { name: "Cancel instance" }).click();
+            await page.getByText("It has stopped: it takes no more events.").waitFor();
+            assert.equal(mock.world.find("order", "quiet-1").stopped, true);
+        },
+        { prepare, path: "/machines/order/instances/quiet-1" },
+    );
+});
+
+test("keys lead everywhere: g and a letter, the palette, the help", async () => {
+    await session(async ({ page }) => {
+        for (const [key, path] of [["m", "/machines"], ["t", "/timers"], ["e", "/effects"], ["s", "/tasks"], ["l", "/slots"], ["j", "/journal"], ["i", "/simulator"], ["o", "/"]]) {
+            await page.keyboard.press("g");
+            await page.keyboard.press(key);
+            await page.waitForFunction((wanted) => location.pathname === wanted, path);
+        }
+        await page.keyboard.press("Control+k");
+        await page.keyboard.type("o-0007");
+        await page.locator(".dialog li").getByText("o-0007").waitFor();
+        await page.keyboard.press("Enter");
+        await page.waitForFunction(() => location.pathname === "/machines/order/instances/o-0007");
+        await page.keyboard.press("?");
+        await page.getByRole("dialog", { name: "Keys" }).waitFor();
+        await page.keyboard.press("Escape");
+        assert.equal(await page.getByRole("dialog").count(), 0);
+        await page.goBack();
+        await page.waitForFunction(() => location.pathname === "/");
+    });
+});
+
+test("the simulator plays guards, stays and undo without the server", async () => {
+    await session(
+        async ({ mock, page }) => {
+            await page.waitForSelector(".node.current");
+            const asked = mock.requests.filter((line) => line.startsWith("POST")).length;
+            await page.getByRole("button", { name: "→ charging" }).click();
+            await page.getByRole("button", { name: "→ paid" }).click();
+            await page.getByRole("button", { name: "if in_stock" }).click();
+            await page.getByRole("heading", { name: "What shipping takes" }).waitFor();
+            await page.getByRole("button", { name: "Undo" }).click();
+            await page.getByRole("button", { name: "else stay" }).click();
+            await page.getByRole("heading", { name: "What paid takes" }).waitFor();
+            assert.equal(mock.requests.filter((line) => line.startsWith("POST")).length, asked);
+        },
+        { path: "/simulator?machine=order" },
+    );
+});
+
+test("a task is restarted, and its output is followed", async () => {
+    await session(
+        async ({ mock, page }) => {
+            mock.world.say("worker", "a line that was just written");
+            await page.getByText("a line that was just written").waitFor();
+            await page.getByRole("button", { name: "Restart" }).click();
+            await page.getByText("It begins anew.").waitFor();
+            await page.getByRole("button", { name: "Restart" }).click();
+            await page.locator(".head .badge").getByText("running").waitFor();
+        },
+        { path: "/tasks/worker" },
+    );
+});
+
+test("an effect that was given up is tried again", async () => {
+    await session(
+        async ({ page }) => {
+            await page.getByRole("button", { name: "Retry" }).first().click();
+            await page.getByText("No dead letters.").waitFor();
+        },
+        { path: "/effects?dead=true" },
+    );
+});

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Copyright the detent authors
+
+// The parts of the console that need no browser: exact JSON, the reader of events, small rules.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
+import test from "node:test";
+
+const web = resolve(process.env.DETENT_WEB ?? ".");
+const { buildSync } = createRequire(join(web, "package.json"))("esbuild");
+
+/** A module of the console as it is, in this process. */
+async function load(name) {
+    const entryPoints = [join(web, "src", name)];
+    const { outputFiles } = buildSync({ entryPoints, bundle: true, format: "esm", write: false, platform: "node" });
+    return import("data:text/javascript;base64," + Buffer.from(outputFiles[0].contents).toString("base64"));
+}
+
+const { parse, write } = await load("json.ts");
+const { Splitter } = await load("sse.ts");
+
+test("integers beyond 2^53 keep every digit, in both directions", () => {
+    const text = '{"most":18446744073709551615,"least":-9223372036854775808,"small":7,"part":0.1,"list":[9007199254740993]}';
+    const value = parse(text);
+    assert.equal(value.most, 18446744073709551615n);
+    assert.equal(value.least, -9223372036854775808n);
+    assert.equal(value.small, 7);
+    assert.equal(write(value), text);
+});
+
+test("what the exact reader reads is what the browser's reader reads", () => {
+    const long = "0.12345678901234567890";
+    for (const text of [`[${long}]`, `{"a":{"b":[1,2,{"c":null}]},"d":"1234567890123456","e":true,"f":[]}`, `[ 1e3 , -2.5 , "\\u00e9\\n\\"1234567890123456" , {} ]`, `{"__proto__x":1234567890123456}`])
+        assert.deepEqual(parse(text), JSON.parse(text));
+});
+
+test("what is not JSON is refused, also with long numbers", () => {
+    const long = "1234567890123456789";
+    for (const text of [`[${long}`, `[${long},]`, `{"a":${long}`, `{a:${long}}`, `0${long}`, `[${long}] x`, `"\n${long}"`, `${long}.`, `[${"[".repeat(500)}${long}`])
+        assert.throws(() => parse(text), SyntaxError);
+});
+
+test("events arrive however the stream is cut", () => {
+    const text = ': hello\n\nid: 7\nevent: log\ndata: {"a":1}\n\nevent: task\r\ndata: x\r\ndata: y\r\n\r\ndata: lost';
+    for (let size = 1; size <= text.length; size++) {
+        const splitter = new Splitter();
+        const all = [];
+        for (let at = 0; at < text.length; at += size) all.push(...splitter.push(text.slice(at, at + size)));
+        assert.deepEqual(all, [{ event: "log", data: '{"a":1}', id: "7" }, { event: "task", data: "x\ny", id: null }]);
+    }
+});
