@@ -119,12 +119,13 @@ static void observe(void *user, const struct det_note *note)
     }
 }
 
-/* A failed attempt was told by the effect itself, which knows more. */
+/* A failed attempt of a command or a call was told by the effect itself, which knows more. */
 static void trouble(void *user, const struct det_trouble *what)
 {
     struct up_machines *machines = user;
 
-    if (what->kind != DET_TROUBLE_EFFECT_FAILED)
+    if (what->kind != DET_TROUBLE_EFFECT_FAILED ||
+        !effects_has(&machines->effects, what->machine->name, what->name))
         tell(machines, true, what->machine ? what->machine->name : UP_NAME, "%s", what->text);
 }
 
@@ -179,6 +180,23 @@ static int open_runtime(struct up_machines *machines, struct det_error *reterr)
     return r < 0 ? r : det_runtime_open(machines->store, &options, &machines->runtime, reterr);
 }
 
+/* The definition of a module instead of that of the spec. */
+static int bind_module(
+    struct up_machines *machines, const struct config_machine *config, struct det_machine **machine,
+    struct det_error *reterr)
+{
+    struct module_machine *found;
+    int r;
+
+    r = modules_load(
+        &machines->effects.modules, config, machines->up->project, *machine, &found, reterr);
+    if (r < 0)
+        return r;
+    *machine = &found->machine;
+    r = effects_bind_module(&machines->effects, config, found);
+    return r < 0 ? det_error_set(reterr, r, "%s: %s", config->name, det_error_text(r)) : 0;
+}
+
 /* It was read and checked a moment ago, and may have changed since. */
 static int serve(struct up_machines *machines, size_t index, struct det_error *reterr)
 {
@@ -194,10 +212,12 @@ static int serve(struct up_machines *machines, size_t index, struct det_error *r
     if (config_check_machine(config, machine, &problems) < 0)
         return det_error_set(
             reterr, DET_ERR_DEFINITION, "%s: %s", config->spec, problems.items[0].text);
-    r = effects_bind(&machines->effects, config, machine);
-    if (r < 0)
+    r = config->module ? bind_module(machines, config, &machine, reterr)
+                       : effects_bind(&machines->effects, config, machine);
+    if (r < 0 && !config->module)
         return det_error_set(reterr, r, "%s: %s", config->name, det_error_text(r));
-    return det_runtime_serve(machines->runtime, machine, reterr);
+    machines->served[index] = machine;
+    return r < 0 ? r : det_runtime_serve(machines->runtime, machine, reterr);
 }
 
 static int open_parts(struct up_machines *machines, struct det_error *reterr)
@@ -208,7 +228,9 @@ static int open_parts(struct up_machines *machines, struct det_error *reterr)
     int r;
 
     machines->specs = DET_NEW_ARRAY(allocator, config->machine_count, struct det_spec *);
-    r = machines->specs ? effects_open(&machines->effects, allocator, config) : DET_ERR_NO_MEMORY;
+    machines->served = DET_NEW_ARRAY(allocator, config->machine_count, struct det_machine *);
+    r = machines->specs && machines->served ? effects_open(&machines->effects, allocator, config)
+                                            : DET_ERR_NO_MEMORY;
     machines->effects.tell = tell_failure;
     machines->effects.user = machines;
     if (r == 0)
@@ -251,6 +273,8 @@ static void close_specs(struct up_machines *machines)
         det_spec_close(machines->specs[i]);
     if (machines->specs)
         DET_DELETE_ARRAY(machines->up->output.outer->allocator, machines->specs, count);
+    if (machines->served)
+        DET_DELETE_ARRAY(machines->up->output.outer->allocator, machines->served, count);
 }
 
 void up_machines_close(struct up *up)
@@ -299,8 +323,8 @@ struct det_machine *up_machines_find(struct up_machines *machines, const char *n
     const struct config *config = &machines->up->file.config;
 
     for (size_t i = 0; i < config->machine_count; i++) {
-        if (machines->specs[i] && strcmp(config->machines[i].name, name) == 0)
-            return det_spec_machine(machines->specs[i]);
+        if (machines->served[i] && strcmp(config->machines[i].name, name) == 0)
+            return machines->served[i];
     }
     return NULL;
 }
