@@ -20,6 +20,9 @@ list(JOIN DETENT_PACKAGES " " DETENT_PACKAGES)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/detent" TYPE INCLUDE)
 install(TARGETS detent_static detent_shared EXPORT detent LIBRARY ARCHIVE)
 
+install(FILES "${PROJECT_SOURCE_DIR}/packaging/detent.service"
+    "${PROJECT_SOURCE_DIR}/packaging/detent.socket" DESTINATION "lib/systemd/system")
+
 # detent.pc finds its prefix from its own place, so that the tree may be moved after installing.
 file(RELATIVE_PATH DETENT_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/detent.pc.in" "${PROJECT_BINARY_DIR}/detent.pc" @ONLY)

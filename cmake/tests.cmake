@@ -67,8 +67,9 @@ function(detent_test name)
         set(places 1)
     endif()
     add_test(NAME ${name} COMMAND ${test_COMMAND})
+    # Many run at the same time, and there is one port that they would listen on.
     set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}" TIMEOUT ${test_TIMEOUT}
-        PROCESSORS ${places})
+        PROCESSORS ${places} ENVIRONMENT "DETENT_LISTEN=none")
     if(test_COST)
         set_tests_properties(${name} PROPERTIES COST ${test_COST})
     endif()

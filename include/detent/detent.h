@@ -26,6 +26,7 @@
 #include <detent/store.h>
 #include <detent/supervise.h>
 #include <detent/task.h>
+#include <detent/trace.h>
 #include <detent/world.h>
 
 #endif

@@ -58,6 +58,8 @@ struct det_note {
     const char *cause;        /* key of the effect that produced the event; NULL: none */
     uint16_t choice;          /* which alternative was taken; 0: the first, or there is no choice */
     det_time at;              /* wall */
+    det_time since;           /* wall: when `from` was entered; 0: it is a start, or not known */
+    det_time commit_took;     /* how long the store took, where there is a meter; else 0 */
     const void *event_value;  /* the event struct; NULL for a start or a stop by hand */
     const void *data;         /* the data after the commit, also when that has several events */
 };
@@ -94,6 +96,40 @@ struct det_trouble {
                          event has been sent; 0 for an event */
     int code;         /* the error */
     const char *text; /* all of it as a sentence for people; never NULL */
+};
+
+/* A call of the store that commits. */
+struct det_commit_figures {
+    size_t commits; /* of as many instances */
+    size_t events;  /* with starts */
+    det_time took;  /* by the monotonic clock */
+    int result;     /* 0, or the first error of any of them */
+};
+
+/* An attempt of an effect that has ended. Borrowed for the call. */
+struct det_attempt_figures {
+    const struct det_machine *machine;
+    const char *instance;
+    unsigned effect;  /* of the machine's */
+    const char *name; /* of the effect */
+    const char *key;
+    uint32_t attempt; /* from 1 */
+    int result;       /* what the effect answered, or why it was not even asked */
+    det_time began;   /* wall */
+    det_time took;    /* by the monotonic clock */
+};
+
+/* How long things take, for whoever measures; each may be NULL. Called often, from any thread, and
+ * perhaps with locks held: they count, and call nothing of the runtime. */
+struct det_meter {
+    void (*commit)(void *observer, const struct det_commit_figures *figures);
+    void (*attempt)(void *observer, const struct det_attempt_figures *figures);
+    /* The event of a timer was sent, so long after it was due. */
+    void (*timeout)(void *observer, const struct det_machine *machine, det_time late);
+    /* The state has no use for the event. What is decided anew, because somebody else was first,
+     * may be told again. */
+    void (*unhandled)(
+        void *observer, const struct det_machine *machine, unsigned state, unsigned event);
 };
 
 /* When the head of an instance becomes its snapshot, in the commit of the event. A snapshot is what
@@ -174,7 +210,9 @@ struct det_runtime_options {
     /* Called when something was not done, on the thread that found out. Must not send to the same
      * instance. */
     void (*trouble)(void *user, const struct det_trouble *trouble);
-    void *observer; /* `user` of the two above */
+    /* Must stay until the runtime is closed. NULL: nothing is measured, and it costs nothing. */
+    const struct det_meter *meter;
+    void *observer; /* `user` of the three above */
 };
 
 DET_API int det_runtime_open(
@@ -307,6 +345,25 @@ struct det_instance {
 DET_API int det_runtime_get(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     struct det_instance *ret, void *ret_data) DET_MUST_CHECK;
+
+/* The same without ever waiting, for who runs a loop: what is in memory, with its timers.
+ * DET_ERR_BUSY when it is not there, or is just being loaded, or would have to be because others
+ * write to the store too: then ask det_runtime_get(), where waiting does no harm. */
+#define DET_GLANCE_TIMERS 8
+struct det_glance {
+    struct det_instance instance;
+    struct det_glance_timer {
+        const char *name; /* "" for the state's own */
+        uint16_t event;
+        uint64_t visit;
+        det_time due; /* wall */
+    } timers[DET_GLANCE_TIMERS];
+    size_t timer_count; /* all that are armed; those beyond DET_GLANCE_TIMERS are not shown */
+    size_t effects_dead;
+};
+DET_API int det_runtime_glance(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    struct det_glance *ret, void *ret_data) DET_MUST_CHECK;
 
 /* A recorded event, oldest first. Borrowed for the call. */
 struct det_event_record {

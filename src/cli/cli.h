@@ -37,6 +37,8 @@ enum cli_style {
     CLI_BLUE,
 };
 
+struct line;
+
 struct cli {
     const struct det_allocator *allocator;
     struct det_world *world;
@@ -48,8 +50,9 @@ struct cli {
     bool out_has_lines;                /* a terminal that shows UTF-8: lines of trees and tables */
     unsigned out_columns, err_columns; /* of the terminal; 0: it is none, or does not say */
     unsigned out_rows;
-    bool has_failed; /* memory ran out while something was printed */
-    int out_error;   /* errno of the first write to `out` that failed */
+    bool has_failed;    /* memory ran out while something was printed */
+    int out_error;      /* errno of the first write to `out` that failed */
+    struct line *facts; /* where facts_print() puts what it says; NULL: it prints it */
     det_time progress_from, progress_next;
     bool progress_is_shown;
 };

@@ -18,15 +18,18 @@ enum {
     FILE_LIMITS,
     FILE_STORE,
     FILE_MACHINES,
+    FILE_HTTP,
+    FILE_LOG,
+    FILE_TRACES,
     FILE_KEYS
 };
 
 static const char *const file_words[FILE_KEYS] = {
-    "version", "tasks", "groups", "slots", "defaults", "limits", "store", "machines",
+    "version", "tasks",    "groups", "slots", "defaults", "limits",
+    "store",   "machines", "http",   "log",   "traces",
 };
 
-#define COUNT_MAX     1000000
-#define STORE_DEFAULT "sqlite:detent.db"
+#define COUNT_MAX 1000000
 
 static int take_version(struct cli_reader *reader, const struct cli_yaml *node)
 {
@@ -191,6 +194,22 @@ static int take_machines(
     return r;
 }
 
+static int take_http(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    return config_take_http(reader, node, &config->http);
+}
+
+static int take_log(struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    return config_take_log(reader, node, &config->log);
+}
+
+static int take_traces(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    return config_take_traces(reader, node, &config->traces);
+}
+
 typedef int take_section_fn(
     struct cli_reader *reader, const struct cli_yaml *node, struct config *config);
 
@@ -204,7 +223,8 @@ static int take_sections(
         { FILE_DEFAULTS, take_defaults }, { FILE_LIMITS, take_limits },
         { FILE_GROUPS, take_groups },     { FILE_SLOTS, take_slots },
         { FILE_TASKS, take_tasks },       { FILE_STORE, take_store },
-        { FILE_MACHINES, take_machines },
+        { FILE_MACHINES, take_machines }, { FILE_HTTP, take_http },
+        { FILE_LOG, take_log },           { FILE_TRACES, take_traces },
     };
     int r = 0;
 
@@ -246,6 +266,10 @@ static const struct reader_synonym synonyms[] = {
     { "programs", "tasks" },
     { "processes", "tasks" },
     { "max_failures", "fails" },
+    { "bind", "listen" },
+    { "address", "listen" },
+    { "port", "listen" },
+    { "cert", "certificate" },
     { NULL, NULL },
 };
 
@@ -270,18 +294,20 @@ int config_read(
 {
     struct cli_reader reader = { .arena = arena, .problems = reterr, .synonyms = synonyms };
     const struct cli_yaml *nodes[FILE_KEYS];
-    struct config config = { 0 };
+    struct config config = { .may_be_bare = ret->may_be_bare };
     int r;
 
     *reterr = (struct cli_problems){ 0 };
+    config_http_init(&config.http);
     r = reader_keys(&reader, root, file_words, FILE_KEYS, nodes, CONFIG_FILE_NAME);
     if (root->kind == CLI_YAML_MAPPING && !nodes[FILE_VERSION])
         r = reader_fail(&reader, root, CONFIG_FILE_NAME " needs 'version: 1'");
     if (nodes[FILE_VERSION])
         r = reader_both(r, take_version(&reader, nodes[FILE_VERSION]));
     r = reader_both(r, take_sections(&reader, nodes, &config));
-    if (root->kind == CLI_YAML_MAPPING && !nodes[FILE_TASKS] && !nodes[FILE_MACHINES] &&
-        (!nodes[FILE_SLOTS] || (r == 0 && !config_has_durable(&config))))
+    config.is_bare = !nodes[FILE_TASKS] && !nodes[FILE_MACHINES] &&
+                     (!nodes[FILE_SLOTS] || (r == 0 && !config_has_durable(&config)));
+    if (root->kind == CLI_YAML_MAPPING && config.is_bare && !config.may_be_bare)
         r = reader_both(
             r, reader_fail(
                    &reader, root, CONFIG_FILE_NAME " needs 'tasks', 'machines' or a durable slot"));
@@ -290,7 +316,7 @@ int config_read(
     if (reterr->count && r != DET_ERR_NO_MEMORY)
         qsort(reterr->items, reterr->count, sizeof *reterr->items, by_place);
     if (config.machine_count && !config.store)
-        config.store = STORE_DEFAULT;
+        config.store = CONFIG_STORE_DEFAULT;
     if (r == 0)
         *ret = config;
     return r;

@@ -15,8 +15,10 @@
 #include <detent/slot.h>
 
 #include "cli/reader.h"
+#include "console/http.h"
 
-#define CONFIG_FILE_NAME "detent.yaml"
+#define CONFIG_FILE_NAME     "detent.yaml"
+#define CONFIG_STORE_DEFAULT "sqlite:detent.db"
 
 struct config_task {
     struct det_task_spec spec; /* process is the one below */
@@ -71,6 +73,10 @@ struct config_header {
     const char *name, *value;
     enum config_source from;
 };
+struct config_headers {
+    struct config_header *items;
+    size_t count;
+};
 
 /* What an effect runs: a command when it has an argv, else an HTTP call. */
 struct config_effect {
@@ -80,8 +86,7 @@ struct config_effect {
     const char *const *environment; /* "NAME=value"; NULL: none */
     const char *const *pass;        /* names; NULL: none */
     const char *method, *url;
-    struct config_header *headers;
-    size_t header_count;
+    struct config_headers headers;
     struct config_answer *answers;
     size_t answer_count;
     det_time timeout;
@@ -99,6 +104,58 @@ struct config_machine {
     bool is_served; /* by `up`; else it is there for commands on its store */
     const struct cli_yaml *node, *spec_node;
 };
+
+/* Where the HTTP API and the console listen, and for whom. */
+struct config_http {
+    const char *const *listen; /* addresses, NULL at the end */
+    const char *socket;        /* a path; NULL: none */
+    const char *const *hosts;  /* beside those of this machine, NULL at the end; NULL: none */
+    struct http_tls tls;       /* certificate NULL: none */
+    uint32_t rate;             /* requests a second of a token, or CONFIG_UNLIMITED */
+    struct http_limits limits;
+#define CONFIG_LIMIT(name, type, otherwise, most, unit, about) type name;
+#include "cli/config_limits.def"
+#undef CONFIG_LIMIT
+    const struct cli_yaml *node, *listen_node, *tls_node; /* NULL: not said */
+};
+#define CONFIG_UNLIMITED   UINT32_MAX
+#define CONFIG_HTTP_LISTEN "127.0.0.1:7788"
+#define CONFIG_HTTP_SOCKET ".detent/http.sock"
+
+struct config_address {
+    char host[64]; /* without brackets */
+    uint16_t port;
+    bool is_v6;
+    bool is_loopback; /* nobody on another machine reaches it */
+};
+/* "127.0.0.1:7788", "[::1]:7788", "localhost:7788". 0 or DET_ERR_MALFORMED with a sentence. */
+DET_MUST_CHECK int config_parse_address(
+    const char *text, struct config_address *ret, struct det_error *reterr);
+/* What holds where there is no section 'http'. */
+void config_http_init(struct config_http *http);
+/* Whether others than this machine reach one of its addresses. */
+bool config_http_is_open(const struct config_http *http);
+
+enum config_log_format { CONFIG_LOG_DEFAULT, CONFIG_LOG_TEXT, CONFIG_LOG_JSON };
+enum config_level {
+    CONFIG_LEVEL_DEFAULT,
+    CONFIG_LEVEL_DEBUG,
+    CONFIG_LEVEL_INFO,
+    CONFIG_LEVEL_WARNING,
+    CONFIG_LEVEL_ERROR,
+};
+struct config_log {
+    enum config_log_format format;
+    enum config_level level;
+};
+
+/* Where spans are sent. */
+struct config_traces {
+    const char *endpoint; /* NULL: nowhere */
+    struct config_headers headers;
+    uint32_t sample; /* of CONFIG_SAMPLE_ALL */
+};
+#define CONFIG_SAMPLE_ALL 1000000
 
 struct config {
     struct config_task *tasks; /* as in the file */
@@ -118,6 +175,11 @@ struct config {
         uint32_t concurrent_max, tasks_max, slot_depth_max;
         det_time grace;
     } limits; /* 0: that of the task layer */
+    struct config_http http;
+    struct config_log log;
+    struct config_traces traces;
+    bool may_be_bare; /* set before: that there is nothing to run is no problem */
+    bool is_bare;     /* there is none: neither tasks nor machines nor durable slots */
 };
 
 /* Whether it can be a name in the file; and what is said when it cannot. */
@@ -129,8 +191,9 @@ bool config_is_name(const char *text);
 bool config_has_durable(const struct config *config);
 /* Whether the tree looks like this kind of file: for those who do not go by its name. */
 bool config_is_one(const struct cli_yaml *root);
-/* Reads the tree. 0, DET_ERR_MALFORMED with all problems that do not follow from others, in order
- * of place, or DET_ERR_NO_MEMORY with that as the last one. */
+/* Reads the tree; `ret` is zero but for what is set before. 0, DET_ERR_MALFORMED with all problems
+ * that do not follow from others, in order of place, or DET_ERR_NO_MEMORY with that as the last
+ * one. */
 DET_MUST_CHECK int config_read(
     struct det_arena *arena, const struct cli_yaml *root, struct config *ret,
     struct cli_problems *reterr);

@@ -318,24 +318,49 @@ static int settle_effect_environment(
     return 0;
 }
 
+static int settle_headers(
+    struct config_headers *headers, struct det_arena *arena, const char *folder)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < headers->count; i++) {
+        if (headers->items[i].from == CONFIG_HEADER_FILE)
+            r = settle_path(arena, folder, &headers->items[i].value);
+    }
+    return r;
+}
+
+static int settle_http(struct config_http *http, struct det_arena *arena, const char *folder)
+{
+    const char **paths[] = { &http->socket, &http->tls.certificate, &http->tls.key,
+                             &http->tls.clients };
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < sizeof paths / sizeof *paths; i++) {
+        if (*paths[i])
+            r = settle_path(arena, folder, paths[i]);
+    }
+    return r;
+}
+
 static int settle_effect(
     struct config_effect *effect, struct det_arena *arena, const char *folder,
     const char *const *base)
 {
     int r = settle_path(arena, folder, &effect->folder);
 
-    for (size_t i = 0; r == 0 && i < effect->header_count; i++) {
-        if (effect->headers[i].from == CONFIG_HEADER_FILE)
-            r = settle_path(arena, folder, &effect->headers[i].value);
-    }
+    if (r == 0)
+        r = settle_headers(&effect->headers, arena, folder);
     return r < 0 || !effect->argv ? r : settle_effect_environment(effect, arena, base);
 }
 
 int config_settle(
     struct config *config, struct det_arena *arena, const char *folder, const char *const *base)
 {
-    int r = 0;
+    int r = settle_http(&config->http, arena, folder);
 
+    if (r == 0)
+        r = settle_headers(&config->traces.headers, arena, folder);
     for (size_t i = 0; r == 0 && i < config->task_count; i++)
         r = settle_task(&config->tasks[i], arena, folder, base);
     for (size_t i = 0; i < config->slot_count; i++) {

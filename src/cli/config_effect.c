@@ -74,8 +74,7 @@ static bool is_method(const char *text, size_t size, const char **ret)
     return false;
 }
 
-/* What a URL is made of is judged by who calls it; here it only cannot be mistaken. */
-static bool is_url(const char *text)
+bool config_is_url(const char *text)
 {
     bool has_scheme = strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
 
@@ -86,6 +85,14 @@ static bool is_url(const char *text)
             return false;
     }
     return true;
+}
+
+/* Somebody before an '@' in the part that names the host. */
+bool config_has_password(const char *url)
+{
+    const char *host = strstr(url, "://") + 3;
+
+    return strcspn(host, "/?#") > strcspn(host, "@");
 }
 
 static int take_http(
@@ -104,13 +111,10 @@ static int take_http(
             reader, node, "the method of an effect is POST, PUT or PATCH, not '%.*s'",
             (int)(size < 40 ? size : 40), text);
     effect->url = has_method ? text + size + strspn(text + size, " ") : text;
-    if (!is_url(effect->url))
+    if (!config_is_url(effect->url))
         return reader_fail(reader, node, "'http' is a method and a URL: POST https://host/path");
-    if (strchr(effect->url, '@') && strcspn(strstr(effect->url, "://") + 3, "/?#") >
-                                        strcspn(strstr(effect->url, "://") + 3, "@"))
-        return reader_fail(
-            reader, node,
-            "a URL with a password is seen by many; write secret: {Authorization: file:...}");
+    if (config_has_password(effect->url))
+        return reader_fail(reader, node, CONFIG_PASSWORD_RULE);
     return 0;
 }
 
@@ -225,12 +229,11 @@ static int take_header(
     return 0;
 }
 
-/* `headers` and `secret` make one list. */
-static int take_headers(
+int config_take_headers(
     struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
     void *target)
 {
-    struct config_effect *effect = target;
+    struct config_headers *headers = target;
     bool is_secret = strcmp(key->name, "secret") == 0;
     struct config_header *all;
     int r;
@@ -238,17 +241,17 @@ static int take_headers(
     r = reader_want(reader, node, CLI_YAML_MAPPING, is_secret ? "'secret'" : "'headers'");
     if (r < 0)
         return r;
-    all = det_arena_array(reader->arena, effect->header_count + node->count + 1, sizeof *all);
+    all = det_arena_array(reader->arena, headers->count + node->count + 1, sizeof *all);
     if (!all)
         return reader_no_memory(reader, node);
-    if (effect->header_count)
-        memcpy(all, effect->headers, effect->header_count * sizeof *all);
-    effect->headers = all;
+    if (headers->count)
+        memcpy(all, headers->items, headers->count * sizeof *all);
+    headers->items = all;
     for (const struct cli_yaml *item = node->first; item; item = item->next) {
-        int bad = take_header(reader, item, is_secret, &all[effect->header_count]);
+        int bad = take_header(reader, item, is_secret, &all[headers->count]);
 
         r = reader_both(r, bad);
-        effect->header_count += bad == 0;
+        headers->count += bad == 0;
     }
     return r;
 }
@@ -318,8 +321,10 @@ static const struct config_key effect_keys[KEY_COUNT] = {
     [KEY_PASS] = { .name = "pass", .take = take_pass, .offset = IN_EFFECT(pass) },
     [KEY_HTTP] = { .name = "http", .take = take_http },
     [KEY_STATUSES] = { .name = "statuses", .take = take_answers },
-    [KEY_HEADERS] = { .name = "headers", .take = take_headers },
-    [KEY_SECRET] = { .name = "secret", .take = take_headers },
+    [KEY_HEADERS] = { .name = "headers",
+                      .take = config_take_headers,
+                      .offset = IN_EFFECT(headers) },
+    [KEY_SECRET] = { .name = "secret", .take = config_take_headers, .offset = IN_EFFECT(headers) },
     [KEY_TIMEOUT] = { .name = "timeout",
                       .take = config_take_span,
                       .offset = IN_EFFECT(timeout),

@@ -78,11 +78,11 @@ static void an_effect_is_an_http_call_with_secrets_that_stand_elsewhere(void **s
     assert_string_equal(effect->method, "PUT");
     assert_string_equal(effect->url, "https://host/x");
     assert_int_equal(effect->timeout, CONFIG_EFFECT_TIMEOUT);
-    assert_int_equal(effect->header_count, 3);
-    assert_string_equal(effect->headers[0].value, "one");
-    assert_int_equal(effect->headers[1].from, CONFIG_HEADER_FILE);
-    assert_string_equal(effect->headers[1].value, "token");
-    assert_int_equal(effect->headers[2].from, CONFIG_HEADER_VARIABLE);
+    assert_int_equal(effect->headers.count, 3);
+    assert_string_equal(effect->headers.items[0].value, "one");
+    assert_int_equal(effect->headers.items[1].from, CONFIG_HEADER_FILE);
+    assert_string_equal(effect->headers.items[1].value, "token");
+    assert_int_equal(effect->headers.items[2].from, CONFIG_HEADER_VARIABLE);
     assert_int_equal(effect->answers[0].least, 200);
     assert_int_equal(effect->answers[0].most, 299);
     close_project(&project);
@@ -104,22 +104,8 @@ static void folders_environment_and_secrets_are_settled(void **state)
     assert_string_equal(effect->environment[1], "TOKEN=t");
     assert_string_equal(effect->environment[2], "MODE=fast");
     assert_null(effect->environment[3]);
-    assert_string_equal(project.config.machines[0].effects[1].headers[1].value, "/shop/token");
-    close_project(&project);
-}
-
-/* The first problem. */
-static void expect_wrong(const char *text, unsigned line, unsigned column, const char *part)
-{
-    struct project project;
-
-    if (open_project(&project, NULL, text) != DET_ERR_MALFORMED)
-        fail_msg("it is taken: %s", text);
-    assert_true(project.problems.count >= 1);
-    if (!strstr(project.problems.items[0].text, part))
-        fail_msg("no '%s' in: %s", part, project.problems.items[0].text);
-    if (project.problems.items[0].line != line || project.problems.items[0].column != column)
-        fail_msg("%s: not at %u:%u", project.problems.items[0].text, line, column);
+    assert_string_equal(
+        project.config.machines[0].effects[1].headers.items[1].value, "/shop/token");
     close_project(&project);
 }
 

@@ -99,14 +99,12 @@ static int read_all(
     return r == DET_ERR_NO_MEMORY ? r : reader_both(r, check_definitions(cli, file, problems));
 }
 
-static int open_file(struct cli *cli, const char *path, bool is_checked, struct config_file *file)
+static int open_text(struct cli *cli, const char *path, bool is_checked, struct config_file *file)
 {
     struct cli_problems problems = { .count = 0 };
     struct det_error error;
     int r;
 
-    *file = (struct config_file){ .path = path };
-    det_arena_init(&file->arena, cli->allocator);
     r = cli_text_load(cli, path, CLI_YAML_SIZE_MAX, &file->text, &error);
     if (r < 0) {
         cli_complain(cli, "%s", error.text);
@@ -117,6 +115,34 @@ static int open_file(struct cli *cli, const char *path, bool is_checked, struct 
         return CLI_OK;
     report(cli, file, &problems);
     return r == DET_ERR_NO_MEMORY ? CLI_FAILURE : CLI_USAGE;
+}
+
+static int open_file(struct cli *cli, const char *path, bool is_checked, struct config_file *file)
+{
+    char folder[DET_PATH_MAX];
+    int code;
+
+    *file = (struct config_file){ .path = path };
+    det_arena_init(&file->arena, cli->allocator);
+    file->config.may_be_bare =
+        det_file_folder(path, folder) == 0 && config_folder_has_specs(folder);
+    code = open_text(cli, path, is_checked, file);
+    if (code == CLI_OK && file->config.is_bare)
+        code = config_folder_add(cli, folder, is_checked, file);
+    return code;
+}
+
+int config_project_open(
+    struct cli *cli, const char *path, bool is_checked, struct config_file *file)
+{
+    char folder[DET_PATH_MAX];
+
+    if (cli_is_there(path) || det_file_folder(path, folder) < 0 || !config_folder_has_specs(folder))
+        return open_file(cli, path, is_checked, file);
+    *file = (struct config_file){ .path = path };
+    det_arena_init(&file->arena, cli->allocator);
+    config_http_init(&file->config.http);
+    return config_folder_add(cli, folder, is_checked, file);
 }
 
 int config_file_open(struct cli *cli, const char *path, struct config_file *file)

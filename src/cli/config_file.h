@@ -18,10 +18,24 @@ struct config_file {
 
 /* Whether `detent check` takes the file for a detent.yaml: by its name or ending. */
 bool config_file_is_one(const char *path);
-/* CLI_OK or an exit code, after it was said what is wrong. Close it in either case. */
+/* CLI_OK or an exit code, after it was said what is wrong. Close it in either case. Where it lists
+ * neither tasks nor machines nor durable slots, the specs beside it are its machines. */
 DET_MUST_CHECK int config_file_open(struct cli *cli, const char *path, struct config_file *file);
 /* The same without asking the machine: for those who run nothing of it. */
 DET_MUST_CHECK int config_file_read(struct cli *cli, const char *path, struct config_file *file);
+/* Either of them; a file that is not there, in a folder that has specs, is one that lists nothing.
+ */
+DET_MUST_CHECK int config_project_open(
+    struct cli *cli, const char *path, bool is_checked, struct config_file *file);
 void config_file_close(struct cli *cli, struct config_file *file);
+
+/* config_folder.c */
+
+/* Whether a file of this folder ends in .fsm. */
+bool config_folder_has_specs(const char *folder);
+/* Adds all of them to a configuration without machines. CLI_OK or an exit code, after it was said
+ * what is wrong; those that are broken are left out unless it is checked. */
+DET_MUST_CHECK int config_folder_add(
+    struct cli *cli, const char *folder, bool is_checked, struct config_file *file);
 
 #endif

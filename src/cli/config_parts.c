@@ -90,17 +90,19 @@ int config_take_number(
     return 0;
 }
 
+#define SIZE_TEXT 32
+static const char *const size_units[] = { "B", "KiB", "MiB", "GiB" };
+
 /* Digits and a unit. */
 static bool parse_size(const char *text, uint64_t *ret)
 {
-    static const char *const units[] = { "B", "KiB", "MiB", "GiB" };
     size_t digits = strspn(text, "0123456789");
     uint64_t number;
 
     if (det_parse_u64(det_view_of(text, digits), &number) < 0)
         return false;
-    for (unsigned i = 0; i < sizeof units / sizeof *units; i++) {
-        if (strcmp(text + digits, units[i]) == 0 && number <= UINT32_MAX) {
+    for (unsigned i = 0; i < sizeof size_units / sizeof *size_units; i++) {
+        if (strcmp(text + digits, size_units[i]) == 0 && number <= UINT32_MAX) {
             *ret = number << (10 * i);
             return true;
         }
@@ -108,19 +110,48 @@ static bool parse_size(const char *text, uint64_t *ret)
     return false;
 }
 
+/* In the largest unit that has a whole number of it. */
+static const char *format_size(uint64_t size, char target[SIZE_TEXT])
+{
+    unsigned unit = 0;
+
+    while (unit + 1 < sizeof size_units / sizeof *size_units && size && size % 1024 == 0) {
+        size /= 1024;
+        unit++;
+    }
+    snprintf(target, SIZE_TEXT, "%llu%s", (unsigned long long)size, size_units[unit]);
+    return target;
+}
+
 int config_take_size(
     struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
     void *target)
 {
+    char least[SIZE_TEXT], most[SIZE_TEXT];
     uint64_t size;
 
     if (node->kind != CLI_YAML_SCALAR || !parse_size(node->text, &size) || size < key->least ||
         size > key->most)
         return reader_fail(
-            reader, node, "'%s' is a size such as 64KiB or 16MiB, from %lluKiB to %lluGiB",
-            key->name, (unsigned long long)key->least >> 10, (unsigned long long)key->most >> 30);
+            reader, node, "'%s' is a size such as 64KiB or 16MiB, from %s to %s", key->name,
+            format_size(key->least, least), format_size(key->most, most));
     memcpy(target, &size, sizeof size);
     return 0;
+}
+
+int config_take_bytes(
+    struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
+    void *target)
+{
+    uint32_t *ret = target;
+    uint64_t size = 0;
+    int r;
+
+    det_assert(key->most <= UINT32_MAX);
+    r = config_take_size(reader, node, key, &size);
+    if (r == 0)
+        *ret = (uint32_t)size;
+    return r;
 }
 
 int config_take_span(

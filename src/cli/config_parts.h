@@ -45,6 +45,7 @@ DET_MUST_CHECK int config_take_mapping(
 config_take_fn config_take_text;   /* const char *; not empty */
 config_take_fn config_take_number; /* uint32_t */
 config_take_fn config_take_size;   /* uint64_t, bytes */
+config_take_fn config_take_bytes;  /* the same, uint32_t */
 config_take_fn config_take_span;   /* det_time; 0s is 1 ns, since a field that is 0 inherits */
 config_take_fn config_take_choice; /* an enum */
 config_take_fn config_take_argv;   /* const char *const *, NULL at the end: config_words.c */
@@ -85,6 +86,22 @@ DET_MUST_CHECK int config_check_durable(
 /* config_effect.c */
 DET_MUST_CHECK int config_take_effect(
     struct cli_reader *reader, const struct cli_yaml *node, struct config_effect *effect);
+
+/* `headers` and `secret` add to one list: struct config_headers. */
+config_take_fn config_take_headers;
+/* What a URL is made of is judged by who calls it; here it only cannot be mistaken. */
+bool config_is_url(const char *text);
+bool config_has_password(const char *url);
+#define CONFIG_PASSWORD_RULE \
+    "a URL with a password is seen by many; write secret: {Authorization: file:...}"
+
+/* config_http.c, config_observe.c */
+DET_MUST_CHECK int config_take_http(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config_http *http);
+DET_MUST_CHECK int config_take_log(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config_log *log);
+DET_MUST_CHECK int config_take_traces(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config_traces *traces);
 
 /* config_machine.c */
 DET_MUST_CHECK int config_take_machine(

@@ -51,6 +51,21 @@ static inline void open_right(struct project *project, const char *text)
     assert_int_equal(r, 0);
 }
 
+/* It is wrong, and this is the first problem. */
+static inline void expect_wrong(const char *text, unsigned line, unsigned column, const char *part)
+{
+    struct project project;
+
+    if (open_project(&project, NULL, text) != DET_ERR_MALFORMED)
+        fail_msg("it is taken: %s", text);
+    assert_true(project.problems.count >= 1);
+    if (!strstr(project.problems.items[0].text, part))
+        fail_msg("no '%s' in: %s", part, project.problems.items[0].text);
+    if (project.problems.items[0].line != line || project.problems.items[0].column != column)
+        fail_msg("%s: not at %u:%u", project.problems.items[0].text, line, column);
+    close_project(&project);
+}
+
 #define HEAD "version: 1\ntasks:\n"
 
 #endif

@@ -4,17 +4,13 @@
 /* diagram.c - `detent diagram`: a machine or one run of it as text for Mermaid or GraphViz, or as
  * SVG made by GraphViz. */
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/report.h"
+#include "cli/svg.h"
 #include "cli/trace.h"
-#include "os/os.h"
-
-#define SVG_SIZE_MAX 67108864
-#define DOT_DEADLINE (60 * DET_SECOND)
 
 enum { OPTION_FORMAT, OPTION_TRACE, OPTION_RUN, OPTION_OUTPUT, OPTION_DOWN, OPTION_PLAIN };
 
@@ -54,90 +50,16 @@ static const struct format *format_of(const char *name)
     return &formats[0];
 }
 
-/* Runs `dot` over files, not pipes: nobody has to read while another writes. */
-static int run_dot(struct cli *cli, FILE *input, FILE *output, struct det_process_end *ret)
-{
-    const char *const argv[] = { "dot", "-Tsvg", NULL };
-    struct det_process_options options = {
-        .argv = argv,
-        .input = fileno(input),
-        .output = fileno(output),
-        .error = STDERR_FILENO,
-    };
-    struct det_world *world = cli->world;
-    struct det_process *process;
-    int r;
-
-    r = world->ops->process_start(world, &options, &process, NULL);
-    if (r < 0)
-        return r;
-    r = world->ops->process_wait(
-        world, process, det_world_now(world, DET_CLOCK_MONOTONIC) + DOT_DEADLINE, ret);
-    if (r < 0)
-        world->ops->process_kill(world, process, 9);
-    world->ops->process_close(world, process);
-    return r;
-}
-
-static int fail_dot(struct cli *cli, int r, const struct det_process_end *end)
-{
-    if (r == DET_ERR_NOT_FOUND) {
-        cli_complain(
-            cli, "the program 'dot' is not there: install the package graphviz, or use "
-                 "--format dot");
-        return CLI_NOT_FOUND;
-    }
-    if (r == DET_ERR_TIMEOUT) {
-        cli_complain(cli, "dot took longer than %d seconds", (int)(DOT_DEADLINE / DET_SECOND));
-        return CLI_TIMEOUT;
-    }
-    if (r < 0)
-        cli_complain(cli, "cannot run dot: %s", det_error_text(r));
-    else
-        cli_complain(cli, "dot failed with exit code %d", end->code);
-    return CLI_FAILURE;
-}
-
-/* What dot wrote, from the start of the file. */
-static int copy_svg(struct cli *cli, FILE *svg, const char *path)
-{
-    long size = fseek(svg, 0, SEEK_END) == 0 ? ftell(svg) : -1;
-    char *data;
-    int code;
-
-    rewind(svg);
-    if (size < 0 || size > SVG_SIZE_MAX) {
-        cli_complain(cli, "cannot read what dot wrote");
-        return CLI_FAILURE;
-    }
-    data = det_alloc_zero(cli->allocator, (size_t)size + 1);
-    if (!data)
-        return cli_no_memory(cli);
-    code = fread(data, 1, (size_t)size, svg) == (size_t)size
-               ? cli_report_text(cli, path, data, (size_t)size)
-               : CLI_FAILURE;
-    det_free(cli->allocator, data, (size_t)size + 1);
-    return code;
-}
-
 static int write_svg(struct cli *cli, const char *text, size_t size, const char *path)
 {
-    struct det_process_end end = { 0 };
-    FILE *input = tmpfile(), *output = tmpfile();
-    int code, r;
+    struct det_buffer svg;
+    int code;
 
-    if (!input || !output || fwrite(text, 1, size, input) != size || fflush(input) != 0) {
-        cli_complain(cli, "cannot write a temporary file");
-        code = CLI_FAILURE;
-    } else {
-        rewind(input);
-        r = run_dot(cli, input, output, &end);
-        code = r < 0 || end.code != 0 ? fail_dot(cli, r, &end) : copy_svg(cli, output, path);
-    }
-    if (input)
-        fclose(input);
-    if (output)
-        fclose(output);
+    det_buffer_init(&svg, cli->allocator);
+    code = svg_of_dot(cli, text, size, &svg);
+    if (code == CLI_OK)
+        code = cli_report_text(cli, path, det_buffer_text(&svg), svg.size);
+    det_buffer_deinit(&svg);
     return code;
 }
 

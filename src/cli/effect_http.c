@@ -6,25 +6,16 @@
  * Redirects are not followed, only http and https are spoken, and certificates are checked. What
  * curl has to say about a failure names hosts, but neither headers nor bodies. */
 #include <curl/curl.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
-#include "base/memory.h"
 #include "cli/effect.h"
-#include "os/os.h"
-
-#define SECRET_MAX 65536
-/* What a server may ask for, at most. */
-#define RETRY_AFTER_MAX DET_HOUR
-/* The statuses that ask for it. */
-#define TOO_MANY    429
-#define UNAVAILABLE 503
+#include "cli/http_lines.h"
 
 struct exchange {
     const struct effects *effects;
     det_time deadline;
     struct effect_outcome *outcome;
-    struct curl_slist *headers;
+    struct http_lines lines;
     bool is_too_long, is_over;
 };
 
@@ -64,69 +55,16 @@ static int look_around(
     return exchange->is_over ? 1 : 0;
 }
 
-static void wipe(char *text)
-{
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-}
-
-/* False: no memory. */
 static bool add_line(struct exchange *exchange, const char *name, const char *value)
 {
-    struct curl_slist *longer;
-    char *line = NULL;
-
-    if (asprintf(&line, "%s: %s", name, value) < 0)
-        return false;
-    longer = curl_slist_append(exchange->headers, line);
-    wipe(line);
-    if (longer)
-        exchange->headers = longer;
-    return longer != NULL;
-}
-
-/* The value of a secret: a line without its end. NULL with the reason. */
-static char *read_secret(
-    const struct effects *effects, const struct config_header *header,
-    struct effect_outcome *outcome)
-{
-    char *data = NULL, *copy = NULL;
-    size_t size = 0;
-
-    if (header->from == CONFIG_HEADER_VARIABLE) {
-        /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
-        const char *value = getenv(header->value);
-
-        copy = value ? strdup(value) : NULL;
-    } else if (
-        det_file_load(
-            effects->world, effects->allocator, header->value, SECRET_MAX, &data, &size) == 0) {
-        copy = strndup(data, strcspn(data, "\r\n"));
-        explicit_bzero(data, size);
-        det_free(effects->allocator, data, size + 1);
-    }
-    if (copy && *copy && !copy[strcspn(copy, "\r\n")])
-        return copy;
-    wipe(copy);
-    snprintf(
-        outcome->why, sizeof outcome->why, "the secret header %s: %s:%.160s cannot be read",
-        header->name, header->from == CONFIG_HEADER_FILE ? "file" : "env", header->value);
-    return NULL;
+    return http_lines_add(&exchange->lines, name, value);
 }
 
 static bool add_header(
     struct exchange *exchange, const struct config_header *header, struct effect_outcome *outcome)
 {
-    char *secret;
-    bool is_added;
-
-    if (header->from == CONFIG_HEADER_TEXT)
-        return add_line(exchange, header->name, header->value);
-    secret = read_secret(exchange->effects, header, outcome);
-    is_added = secret && add_line(exchange, header->name, secret);
-    wipe(secret);
-    return is_added;
+    return http_lines_add_header(
+        &exchange->lines, exchange->effects->world, header, outcome->why, sizeof outcome->why);
 }
 
 static bool add_headers(
@@ -139,8 +77,8 @@ static bool add_headers(
                    /* The body is sent at once. */
                    add_line(exchange, "Expect", "");
 
-    for (size_t i = 0; is_good && i < config->header_count; i++)
-        is_good = add_header(exchange, &config->headers[i], exchange->outcome);
+    for (size_t i = 0; is_good && i < config->headers.count; i++)
+        is_good = add_header(exchange, &config->headers.items[i], exchange->outcome);
     return is_good;
 }
 
@@ -156,7 +94,7 @@ static void set_up(
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, config->method);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, det_buffer_text(input));
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)input->size);
-    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, exchange->headers);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, exchange->lines.list);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
@@ -164,17 +102,6 @@ static void set_up(
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_around);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, exchange);
-}
-
-/* What the header Retry-After says, in seconds or as a date, in the statuses it is meant for. */
-static det_time wanted_wait(CURL *curl, long status)
-{
-    curl_off_t seconds = 0;
-
-    if ((status != TOO_MANY && status != UNAVAILABLE) ||
-        curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &seconds) != CURLE_OK || seconds <= 0)
-        return 0;
-    return seconds < RETRY_AFTER_MAX / DET_SECOND ? seconds * DET_SECOND : RETRY_AFTER_MAX;
 }
 
 static void judge(
@@ -195,7 +122,7 @@ static void judge(
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
         outcome->code = (int)status;
         outcome->is_success = status >= 200 && status <= 299;
-        outcome->retry_after = wanted_wait(curl, status);
+        outcome->retry_after = http_retry_after(curl, status);
         outcome->error = DET_ERR_ACTION_FAILED;
         snprintf(outcome->why, sizeof outcome->why, "status %ld", status);
     }
@@ -216,8 +143,6 @@ void effect_http(
         set_up(curl, &exchange, binding, input);
         judge(curl, curl_easy_perform(curl), &exchange, binding);
     }
-    for (struct curl_slist *line = exchange.headers; line; line = line->next)
-        explicit_bzero(line->data, strlen(line->data));
-    curl_slist_free_all(exchange.headers);
+    http_lines_deinit(&exchange.lines);
     curl_easy_cleanup(curl);
 }

@@ -24,8 +24,15 @@ void facts_print(struct cli *cli, const char *word, const char *format, ...)
         cli->has_failed = true;
         return;
     }
-    cli_print_in(cli, CLI_FAINT, "%-*s", WORD_WIDTH, word ? word : "");
-    cli_print_wrapped(cli, WORD_WIDTH, WORD_WIDTH, text);
+    if (cli->facts) {
+        line_open(cli->facts, NULL, '{');
+        line_text(cli->facts, "about", word ? word : "");
+        line_text(cli->facts, "text", text);
+        line_close(cli->facts, '}');
+    } else {
+        cli_print_in(cli, CLI_FAINT, "%-*s", WORD_WIDTH, word ? word : "");
+        cli_print_wrapped(cli, WORD_WIDTH, WORD_WIDTH, text);
+    }
     free(text);
 }
 
@@ -38,18 +45,31 @@ static enum cli_style style_of(const struct instance *instance)
     return instance_is_final(instance) ? CLI_GREEN : CLI_BLUE;
 }
 
+/* Which one it is, and where it stands. */
+static void print_state(struct cli *cli, const struct instance *instance)
+{
+    const struct det_store_head *head = &instance->loaded.head;
+    const char *verb = head->is_stopped ? "has stopped in" : "is";
+    char span[SHOW_SPAN_TEXT], time[INSTANCE_TIME_TEXT];
+
+    show_span(instance->now - head->last_transition_at, span);
+    instance_time(head->last_transition_at, time);
+    if (cli->facts) {
+        facts_print(cli, "state", "%s %s, for %s", verb, instance_state(instance), span);
+        return;
+    }
+    cli_print(cli, "%s ", instance->machine->name);
+    cli_print_in(cli, CLI_BOLD, "%s", instance->id);
+    cli_print(cli, " %s ", verb);
+    cli_print_in(cli, style_of(instance), "%s", instance_state(instance));
+    cli_print(cli, ", for %s (since %s)\n", span, time);
+}
+
 void facts_head(struct cli *cli, const struct instance *instance)
 {
     const struct det_store_head *head = &instance->loaded.head;
-    char span[SHOW_SPAN_TEXT], time[INSTANCE_TIME_TEXT];
 
-    cli_print(cli, "%s ", instance->machine->name);
-    cli_print_in(cli, CLI_BOLD, "%s", instance->id);
-    cli_print(cli, head->is_stopped ? " has stopped in " : " is ");
-    cli_print_in(cli, style_of(instance), "%s", instance_state(instance));
-    cli_print(
-        cli, ", for %s (since %s)\n", show_span(instance->now - head->last_transition_at, span),
-        instance_time(head->last_transition_at, time));
+    print_state(cli, instance);
     if (head->is_stopped)
         facts_print(
             cli, "reason", "%s",

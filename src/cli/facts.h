@@ -12,7 +12,7 @@
 #include "cli/instance.h"
 
 /* A line: the word in its column, and the text, whose further lines stand below it. NULL or the
- * same word as before: none. */
+ * same word as before: none. Where the run collects facts, an object with `about` and `text`. */
 void facts_print(struct cli *cli, const char *word, const char *format, ...) DET_PRINTF(3, 4);
 /* Which one it is, and where it stands. */
 void facts_head(struct cli *cli, const struct instance *instance);

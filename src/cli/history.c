@@ -124,11 +124,7 @@ static void print_start(struct walk *walk, const struct det_store_start *start)
     line_text(&line, "type", "start");
     line_text(&line, "machine", machine->name);
     line_text(&line, "id", walk->instance.id);
-    line_number(&line, "sequence", 0);
-    line_time(&line, "at", start->at);
-    line_number(&line, "version", start->version);
-    line_text(&line, "state", machine->states[start->state].name);
-    line_record(&line, "data", det_machine_data(machine), start->data, 0);
+    instance_start_line(&line, machine, start);
     line_close(&line, '}');
     line_print(&line, cli);
     line_deinit(&line);

@@ -79,8 +79,14 @@ void instance_timer_line(
 void instance_effect_line(
     struct line *line, const struct det_machine *machine, const char *id,
     const struct det_store_effect *row);
+void instance_start_line(
+    struct line *line, const struct det_machine *machine, const struct det_store_start *start);
 void instance_event_line(
     struct line *line, const struct det_machine *machine, const struct det_store_event *row);
+
+/* One of a list, as a whole object. */
+void instance_row_line(
+    struct line *line, const struct det_machine *machine, const struct det_store_listed *row);
 
 /* For people. "in 29m", "now". */
 #define INSTANCE_WHEN_TEXT 48

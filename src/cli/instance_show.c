@@ -114,6 +114,21 @@ void instance_line(struct line *line, const struct instance *instance)
     pending_lines(line, instance);
 }
 
+void instance_row_line(
+    struct line *line, const struct det_machine *machine, const struct det_store_listed *row)
+{
+    line_open(line, NULL, '{');
+    line_text(line, "type", "instance");
+    line_text(line, "machine", machine->name);
+    line_text(line, "id", row->id);
+    line_text(line, "state", machine->states[row->state].name);
+    line_bool(line, "stopped", row->is_stopped);
+    line_number(line, "sequence", row->sequence);
+    line_time(line, "started_at", row->started_at);
+    line_time(line, "moved_at", row->moved_at);
+    line_close(line, '}');
+}
+
 void instance_timer_line(
     struct line *line, const struct det_machine *machine, const struct det_store_timer *row)
 {
@@ -139,6 +154,16 @@ void instance_effect_line(
     line_time(line, "asked_at", row->at);
     if (!row->is_dead)
         line_time(line, "next_at", row->next);
+}
+
+void instance_start_line(
+    struct line *line, const struct det_machine *machine, const struct det_store_start *start)
+{
+    line_number(line, "sequence", 0);
+    line_time(line, "at", start->at);
+    line_number(line, "version", start->version);
+    line_text(line, "state", machine->states[start->state].name);
+    line_record(line, "data", det_machine_data(machine), start->data, 0);
 }
 
 void instance_event_line(

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/act.h"
 #include "cli/args.h"
+#include "cli/job_line.h"
 #include "cli/show.h"
 #include "store/jobs.h"
 
@@ -59,31 +60,6 @@ struct listing {
     det_time now;
 };
 
-static void print_object(struct listing *listing, const struct det_job_row *row)
-{
-    struct line *line = &listing->line;
-
-    line_open(line, NULL, '{');
-    line_text(line, "type", "job");
-    line_number(line, "key", row->key);
-    line_text(line, "queue", row->queue);
-    line_text(line, "id", row->id);
-    line_text(line, "work", row->task);
-    line_text(line, "state", det_jobs_state_name(row->state));
-    line_number(line, "attempts", row->attempts);
-    line_time(line, "submitted_at", row->submitted_at);
-    if (row->due_at)
-        line_time(line, row->state == DET_JOB_RUNNING ? "claimed_until" : "due_at", row->due_at);
-    if (row->ended_at)
-        line_time(line, "ended_at", row->ended_at);
-    if (row->reason[0])
-        line_text(line, "reason", row->reason);
-    line_number(line, "body_size", row->body_size);
-    line_bytes(line, "body", row->body, row->body_size);
-    line_close(line, '}');
-    line_print(line, listing->store.cli);
-}
-
 static enum cli_style style_of(enum det_job_state state)
 {
     switch (state) {
@@ -127,10 +103,12 @@ static int take_row(void *context, const struct det_job_row *row)
     listing->count++;
     listing->page++;
     listing->last = row->key;
-    if (listing->store.cli->is_json)
-        print_object(listing, row);
-    else
+    if (listing->store.cli->is_json) {
+        job_line(&listing->line, row);
+        line_print(&listing->line, listing->store.cli);
+    } else {
         add_row(listing, row);
+    }
     return cli_is_stopped(listing->store.cli) ? 1 : 0;
 }
 

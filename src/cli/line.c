@@ -148,6 +148,15 @@ void line_record(
     line->text.size--;
 }
 
+void line_raw(struct line *line, const char *key, const char *text, size_t size)
+{
+    write_key(line, key);
+    if (text)
+        det_buffer_append(&line->text, text, size);
+    else
+        line->text.error = DET_ERR_NO_MEMORY;
+}
+
 void line_print(struct line *line, struct cli *cli)
 {
     if (det_buffer_status(&line->text) < 0) {

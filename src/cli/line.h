@@ -37,6 +37,9 @@ void line_record(
     struct line *line, const char *key, const struct det_record *record, const void *value,
     unsigned flags);
 
+/* A value that is JSON already. NULL: there was no memory for it. */
+void line_raw(struct line *line, const char *key, const char *text, size_t size);
+
 /* Prints it to the output, with a newline, and makes it empty again. */
 void line_print(struct line *line, struct cli *cli);
 

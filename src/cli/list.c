@@ -56,23 +56,6 @@ struct listing {
     det_time now;
 };
 
-static void print_object(struct listing *listing, const struct det_store_listed *row)
-{
-    struct line *line = &listing->line;
-
-    line_open(line, NULL, '{');
-    line_text(line, "type", "instance");
-    line_text(line, "machine", listing->machine->name);
-    line_text(line, "id", row->id);
-    line_text(line, "state", listing->machine->states[row->state].name);
-    line_bool(line, "stopped", row->is_stopped);
-    line_number(line, "sequence", row->sequence);
-    line_time(line, "started_at", row->started_at);
-    line_time(line, "moved_at", row->moved_at);
-    line_close(line, '}');
-    line_print(line, listing->store.cli);
-}
-
 static enum cli_style style_of(const struct listing *listing, const struct det_store_listed *row)
 {
     if (row->is_stopped)
@@ -114,10 +97,12 @@ static int take_row(void *context, const struct det_store_listed *row)
     }
     listing->count++;
     snprintf(listing->last, sizeof listing->last, "%s", row->id);
-    if (listing->store.cli->is_json)
-        print_object(listing, row);
-    else
+    if (listing->store.cli->is_json) {
+        instance_row_line(&listing->line, listing->machine, row);
+        line_print(&listing->line, listing->store.cli);
+    } else {
         add_row(listing, row);
+    }
     return cli_is_stopped(listing->store.cli) ? 1 : 0;
 }
 

@@ -33,13 +33,11 @@ struct session {
     size_t call_count;
 };
 
-struct socket_call {
+struct session_call {
+    struct socket_call call;
     struct det_list node;
     struct session *session;
     uint64_t id;
-    bool is_kept;
-    void (*on_gone)(void *user);
-    void *user;
 };
 
 struct socket_server {

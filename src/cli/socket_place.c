@@ -21,7 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cli/config.h"
+#include "cli/config_file.h"
 #include "cli/input.h"
 #include "cli/socket.h"
 #include "os/os.h"
@@ -48,6 +48,14 @@ static bool is_project(const char *path, size_t length)
     int size = snprintf(file, sizeof file, "%.*s/" CONFIG_FILE_NAME, (int)length, path);
 
     return size < (int)sizeof file && cli_is_there(file) && !cli_is_folder(file);
+}
+
+static bool has_state(const char *folder)
+{
+    char path[DET_PATH_MAX];
+
+    return snprintf(path, sizeof path, "%s/" SOCKET_FOLDER, folder) < (int)sizeof path &&
+           cli_is_folder(path) && config_folder_has_specs(folder);
 }
 
 /* What a file says is run, so one above must not be anybody's: a folder such as /tmp has room for
@@ -85,6 +93,12 @@ int socket_find(const char *from, char *target, struct det_error *reterr)
     is_found = is_found || is_project("/", 0);
     if (is_found)
         snprintf(target, DET_PATH_MAX, "%.*s", length ? (int)length : 1, length ? path : "/");
+    /* A project without a file is where a detent ran before. */
+    if (!is_found && has_state(path)) {
+        snprintf(target, DET_PATH_MAX, "%s", path);
+        length = whole;
+        is_found = true;
+    }
     free(path);
     if (!is_found)
         return det_error_set(

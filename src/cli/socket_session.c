@@ -4,7 +4,6 @@
 /* socket_session.c - one client of the local socket: lines in, calls, lines out. Its states and
  * invariants are in socket_parts.h. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -52,7 +51,7 @@ static void set_state(struct session *session, enum session_state state)
     (void)!det_loop_timer_set(server->options.loop, &server->reap_timer, 0);
 }
 
-static void free_call(struct socket_call *call)
+static void free_call(struct session_call *call)
 {
     det_list_remove(&call->node);
     call->session->call_count--;
@@ -64,9 +63,9 @@ static void free_session(struct session *session)
     const struct det_allocator *allocator = session->server->options.allocator;
 
     while (!det_list_is_empty(&session->calls)) {
-        struct socket_call *call = DET_CONTAINER(session->calls.next, struct socket_call, node);
-        void (*on_gone)(void *user) = call->on_gone;
-        void *user = call->user;
+        struct session_call *call = DET_CONTAINER(session->calls.next, struct session_call, node);
+        void (*on_gone)(void *user) = call->call.on_gone;
+        void *user = call->call.user;
 
         free_call(call);
         if (on_gone)
@@ -160,47 +159,42 @@ static void put_value(
     free(line);
 }
 
-void socket_call_answer(struct socket_call *call, json_t *data_take)
+/* A call, as the one who carries it. */
+
+static struct session_call *session_call_of(struct socket_call *call)
 {
-    put_value(call->session, &call->id, "data", data_take);
-    free_call(call);
+    return DET_CONTAINER(call, struct session_call, call);
 }
 
-int socket_call_send(struct socket_call *call, json_t *data_take)
+static const struct session *session_of(const struct socket_call *call)
 {
-    put_value(call->session, &call->id, "data", data_take);
-    return call->session->state == SESSION_GONE ? DET_ERR_CLOSED : 0;
+    return ((const struct session_call *)(const void *)call)->session;
 }
 
-size_t socket_call_waiting(const struct socket_call *call)
+static void put_part(struct socket_call *call, const char *key, json_t *value_take)
 {
-    return waiting(call->session);
+    struct session_call *it = session_call_of(call);
+
+    put_value(it->session, &it->id, key, value_take);
 }
 
-void socket_call_end(struct socket_call *call)
+static size_t call_waiting(const struct socket_call *call)
 {
-    put_value(call->session, &call->id, "end", json_true());
-    free_call(call);
+    return waiting(session_of(call));
 }
 
-void socket_call_fail(struct socket_call *call, int code, const char *format, ...)
+static bool call_is_gone(const struct socket_call *call)
 {
-    struct det_error error = { 0 };
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(error.text, sizeof error.text, format, arguments);
-    va_end(arguments);
-    put_value(call->session, &call->id, "error", socket_error_value(code, error.text));
-    free_call(call);
+    return session_of(call)->state == SESSION_GONE;
 }
 
-void socket_call_keep(struct socket_call *call, void (*on_gone)(void *user), void *user)
+static void release_call(struct socket_call *call)
 {
-    call->is_kept = true;
-    call->on_gone = on_gone;
-    call->user = user;
+    free_call(session_call_of(call));
 }
+
+static const struct socket_call_ops call_ops = { put_part, call_waiting, call_is_gone,
+                                                 release_call };
 
 static void fail_verb(
     const struct socket_server *server, struct socket_call *call, const char *verb)
@@ -221,11 +215,11 @@ static void fail_verb(
 }
 
 /* The call with this id; NULL: there is none. */
-static struct socket_call *find_call(const struct session *session, uint64_t id)
+static struct session_call *find_call(const struct session *session, uint64_t id)
 {
     DET_LIST_EACH(node, &session->calls)
     {
-        struct socket_call *call = DET_CONTAINER(node, struct socket_call, node);
+        struct session_call *call = DET_CONTAINER(node, struct session_call, node);
 
         if (call->id == id)
             return call;
@@ -236,24 +230,24 @@ static struct socket_call *find_call(const struct session *session, uint64_t id)
 static void run_verb(struct session *session, const struct socket_request *request)
 {
     struct socket_server *server = session->server;
-    struct socket_call *call = find_call(session, request->id);
+    struct session_call *call = find_call(session, request->id);
     const struct socket_verb *verb;
     size_t index = 0;
 
     while ((verb = socket_verb_at(server, index)) && strcmp(verb->name, request->verb) != 0)
         index++;
     if (verb)
-        verb->run(socket_verb_context(server, index), request, call);
+        verb->run(socket_verb_context(server, index), request, &call->call);
     else
-        fail_verb(server, call, request->verb);
+        fail_verb(server, &call->call, request->verb);
     call = find_call(session, request->id);
-    det_assert(!call || call->is_kept);
+    det_assert(!call || call->call.is_kept);
 }
 
 static int add_call(struct session *session, uint64_t id, struct det_error *reterr)
 {
     const struct det_allocator *allocator = session->server->options.allocator;
-    struct socket_call *call;
+    struct session_call *call;
 
     if (find_call(session, id))
         return det_error_set(
@@ -262,9 +256,10 @@ static int add_call(struct session *session, uint64_t id, struct det_error *rete
         return det_error_set(
             reterr, DET_ERR_LIMIT, "there are %d requests without an answer already",
             SOCKET_CALLS_MAX);
-    call = DET_NEW(allocator, struct socket_call);
+    call = DET_NEW(allocator, struct session_call);
     if (!call)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    call->call.ops = &call_ops;
     call->session = session;
     call->id = id;
     det_list_init(&call->node);

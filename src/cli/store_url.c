@@ -111,7 +111,7 @@ static int read_project(struct cli_store *store)
         return cli_no_memory(store->cli);
     if (strcmp(store->folder, ".") == 0)
         path += 2;
-    return config_file_read(store->cli, path, &store->project);
+    return config_project_open(store->cli, path, false, &store->project);
 }
 
 const char *store_in_project(struct cli_store *store, const char *path)
@@ -344,6 +344,23 @@ int cli_store_open(struct cli *cli, const struct store_wish *wish, struct cli_st
         code = find_url(store);
     if (code == CLI_OK)
         code = store_list_files(store);
+    if (code == CLI_OK)
+        code = open_url(store);
+    if (code == CLI_OK)
+        code = store_list_machines(store);
+    return code;
+}
+
+int cli_store_open_at(struct cli *cli, const char *address, struct cli_store *store)
+{
+    int code = CLI_OK;
+
+    *store = (struct cli_store){ .cli = cli, .address = address };
+    det_arena_init(&store->arena, cli->allocator);
+    det_arena_init(&store->project.arena, cli->allocator);
+    store->url = store_url_shown(&store->arena, address);
+    if (!store->url)
+        code = cli_no_memory(cli);
     if (code == CLI_OK)
         code = open_url(store);
     if (code == CLI_OK)

@@ -87,6 +87,9 @@ struct cli_store {
  * for another one who does. */
 DET_MUST_CHECK int cli_store_open(
     struct cli *cli, const struct store_wish *wish, struct cli_store *store);
+/* The same for the store at this URL, for reading, whatever project there is; `address` is borrowed
+ * until it is closed. */
+DET_MUST_CHECK int cli_store_open_at(struct cli *cli, const char *address, struct cli_store *store);
 void cli_store_close(struct cli_store *store);
 
 /* As det_store_open_with(), but while another process has it, it waits, for five seconds or until a

@@ -11,7 +11,9 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "cli/api.h"
 #include "cli/command.h"
+#include "cli/remote.h"
 #include "cli/up_machines.h"
 #include "cli/up_verbs.h"
 #include "os/os.h"
@@ -23,7 +25,7 @@
 #define PATIENCE_FIRST (2 * DET_SECOND)
 #define PATIENCE_EVERY (5 * DET_SECOND)
 
-enum { OPTION_FILE, OPTION_TIMES, OPTION_QUIET, OPTION_JOURNAL };
+enum { OPTION_FILE, OPTION_TIMES, OPTION_QUIET, OPTION_JOURNAL, OPTION_LISTEN };
 
 static const struct cli_option option_table[] = {
     [OPTION_FILE] = { "file", 'f', "FILE", NULL,
@@ -32,6 +34,7 @@ static const struct cli_option option_table[] = {
     [OPTION_QUIET] = { "quiet", 'q', NULL, NULL,
                        "print the lines of the tasks, and else only what failed" },
     [OPTION_JOURNAL] = { "journal", 0, "FILE", NULL, "append every event to a journal" },
+    [OPTION_LISTEN] = SERVE_OPTION_LISTEN,
     { NULL, 0, NULL, NULL, NULL },
 };
 
@@ -64,6 +67,7 @@ void up_begin_stop(struct up *up)
     up_set_state(up, UP_STOPPING);
     up->stop_at = det_loop_now(up->loop);
     arm_patience(up, PATIENCE_FIRST);
+    serve_notify_tell(&up->notify, "STOPPING=1\nSTATUS=stops");
     up_machines_stop(up);
     det_tasks_begin_shutdown(up->tasks);
 }
@@ -166,6 +170,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
     r = det_loop_open(up->cli->world, up->cli->allocator, &up->loop);
     if (r == 0)
         r = up_signals_open(up);
+    if (r == 0)
+        r = serve_notify_watch(&up->notify, up->loop);
     up_output_attach(&up->output, up->loop);
     if (r < 0)
         return det_error_set(reterr, r, "cannot begin: %s", det_error_text(r));
@@ -183,6 +189,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = up_durable_open(up, reterr);
     if (r == 0 && up_store_watch(up) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (r == 0)
+        r = api_open(up, reterr);
     return r;
 }
 
@@ -198,8 +206,10 @@ static void tell_hidden(struct up *up, bool is_last)
 
 static void close_parts(struct up *up)
 {
+    api_close(up);
     up_durable_close(up);
     up_machines_close(up);
+    api_free(up);
     up_waits_over(up);
     socket_server_close(up->server);
     det_tasks_close(up->tasks);
@@ -212,6 +222,7 @@ static void close_parts(struct up *up)
     }
     tell_hidden(up, true);
     up_output_close(&up->output);
+    serve_notify_close(&up->notify);
     det_loop_close(up->loop);
 }
 
@@ -239,6 +250,7 @@ static void say_banner(struct up *up)
             up->cli, "%s: %zu durable %s. Ctrl-C stops all.\n", up->file.path, up->durable_count,
             up->durable_count == 1 ? "slot" : "slots");
     up_machines_say(up);
+    api_say(up);
     if (up->selected_count)
         cli_say(
             up->cli, "In another terminal: detent tree, detent logs -f, detent restart NAME, "
@@ -286,6 +298,9 @@ static int run_tasks(struct up *up)
         return cli_exit_of(r);
     }
     up->is_empty = true;
+    serve_notify_tell(
+        &up->notify, "READY=1\nSTATUS=%zu tasks, %zu machines, %zu durable slots",
+        up->selected_count, up_machines_count(up), up->durable_count);
     /* An interruption from before there were our own signals. */
     if (cli_is_interrupted())
         up_stop(up, "interrupted");
@@ -318,6 +333,7 @@ static int run_open(struct up *up)
     up_lines_init(&up->lines, up->cli->allocator);
     det_list_init(&up->waits);
     det_list_init(&up->followers);
+    det_list_init(&up->errands);
     up->patience = (struct det_timer){ .run = on_patience, .argument = up };
     up->quiet = (struct det_timer){ .run = up_on_quiet, .argument = up };
     up->signal_watch.descriptor = -1;
@@ -367,25 +383,107 @@ static void forget_supervisor(void)
         (void)unsetenv(names[i]); /* NOLINT(concurrency-mt-unsafe): there are no threads yet */
 }
 
+/* Where it runs in a terminal, lines; else what programs read, if it is a daemon. */
+static bool is_json_wanted(const struct up *up)
+{
+    enum config_log_format format = up->file.config.log.format;
+
+    if (up->cli->is_json || up->options->log)
+        return up->cli->is_json || strcmp(up->options->log, "json") == 0;
+    if (format != CONFIG_LOG_DEFAULT)
+        return format == CONFIG_LOG_JSON;
+    return up->options->is_serving && !up->cli->out_is_terminal;
+}
+
+/* From the file to the place where nothing needs the rights of who has started us any more. */
+static int prepare(struct up *up)
+{
+    const struct up_options *options = up->options;
+    const struct serve_wish wish = {
+        .project = up->project,
+        .user = options->user,
+        .is_serving = options->is_serving,
+        .may_be_root = options->may_be_root,
+    };
+    struct config_http *http = &up->file.config.http;
+    struct det_error error = { 0 };
+    int code, r;
+
+    r = serve_listen(options->listen, &up->file.arena, http, &error);
+    if (r == 0) {
+        code = serve_check(up->cli, &wish, http, &up->sockets);
+        if (code != CLI_OK)
+            return code;
+    }
+    if (r == 0 && options->user)
+        r = serve_sockets_bind(&up->sockets, http, &error);
+    if (r == 0 && options->user)
+        r = serve_become(options->user, &error);
+    if (r < 0) {
+        cli_complain(up->cli, "%s", error.text);
+        return remote_exit(r);
+    }
+    up->cli->is_json = is_json_wanted(up);
+    return CLI_OK;
+}
+
+static int run_given(struct up *up)
+{
+    int code;
+
+    code = config_project_open(up->cli, up->options->path, true, &up->file);
+    if (code == CLI_OK)
+        code = up_select(up);
+    if (code == CLI_OK)
+        code = settle(up);
+    if (code == CLI_OK)
+        code = prepare(up);
+    return code == CLI_OK ? run_open(up) : code;
+}
+
 static int run_file(struct cli *cli, const struct up_options *options)
 {
     struct up up = { .cli = cli, .options = options };
-    int code;
+    struct det_error error = { 0 };
+    int code = CLI_OK;
 
+    serve_notify_open(&up.notify);
+    if (serve_sockets_given(&up.sockets, &error) < 0) {
+        cli_complain(cli, "%s", error.text);
+        code = CLI_USAGE;
+    }
     forget_supervisor();
-    code = config_file_open(cli, options->path, &up.file);
     if (code == CLI_OK)
-        code = up_select(&up);
-    if (code == CLI_OK)
-        code = settle(&up);
-    if (code == CLI_OK)
-        code = run_open(&up);
+        code = run_given(&up);
+    serve_sockets_close(&up.sockets);
+    serve_notify_close(&up.notify);
     if (up.is_selected)
         DET_DELETE_ARRAY(cli->allocator, up.is_selected, up.file.config.task_count + 1);
     if (up.known)
         DET_DELETE_ARRAY(cli->allocator, up.known, up.file.config.task_count + 1);
     config_file_close(cli, &up.file);
     return code;
+}
+
+int up_run(struct cli *cli, struct up_options *options)
+{
+    char path[DET_PATH_MAX + sizeof CONFIG_FILE_NAME + 1], project[DET_PATH_MAX];
+    struct det_error error = { 0 };
+    int r;
+
+    if (!options->path) {
+        r = serve_project(project, &error);
+        if (r < 0) {
+            cli_complain(cli, "%s", error.text);
+            return cli_exit_of(r);
+        }
+        if (cli_is_same_file(".", project))
+            snprintf(path, sizeof path, "%s", CONFIG_FILE_NAME);
+        else
+            snprintf(path, sizeof path, "%s/%s", project, CONFIG_FILE_NAME);
+        options->path = path;
+    }
+    return run_file(cli, options);
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)
@@ -397,24 +495,21 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         .journal = args->values[OPTION_JOURNAL],
         .has_times = args->values[OPTION_TIMES] != NULL,
         .is_quiet = args->values[OPTION_QUIET] != NULL,
+        .listen = args->values[OPTION_LISTEN],
     };
-    char path[DET_PATH_MAX + sizeof CONFIG_FILE_NAME + 1], project[DET_PATH_MAX];
     struct det_error error = { 0 };
-    int r;
+    bool is_folder = false;
 
-    if (!options.path) {
-        r = socket_find(".", project, &error);
-        if (r < 0) {
-            cli_complain(cli, "%s", error.text);
-            return cli_exit_of(r);
-        }
-        if (cli_is_there(CONFIG_FILE_NAME))
-            snprintf(path, sizeof path, "%s", CONFIG_FILE_NAME);
-        else
-            snprintf(path, sizeof path, "%s/%s", project, CONFIG_FILE_NAME);
-        options.path = path;
+    if (!options.path && options.name_count &&
+        serve_enter(options.names[0], &is_folder, &error) < 0) {
+        cli_complain(cli, "%s", error.text);
+        return CLI_NOT_FOUND;
     }
-    return run_file(cli, &options);
+    if (is_folder) {
+        options.names++;
+        options.name_count--;
+    }
+    return up_run(cli, &options);
 }
 
 extern const struct cli_command cli_command_up;
@@ -426,7 +521,9 @@ const struct cli_command cli_command_up = {
         "of\n"
         "its task before it: | from its output, ! from its error stream, = what detent has to "
         "say.\n"
-        "With names only these tasks, or the tasks of these groups, and what they depend on.\n"
+        "With names only these tasks, or the tasks of these groups, and what they depend on. A "
+        "folder\n"
+        "as the first one is the project; where it has no detent.yaml, its specs are served.\n"
         "\n"
         "Ctrl-C stops all tasks, dependents first; once more kills what is left. It ends by "
         "itself\n"
@@ -442,7 +539,7 @@ const struct cli_command cli_command_up = {
         "their effects run until it is stopped, and start, send, cancel and retry go through it. "
         "Exits\n"
         "with 74 when the store fails.",
-    .operand = { .form = "[NAME...]", .least = 0, .most = CLI_OPERANDS_ANY },
+    .operand = { .form = "[FOLDER] [NAME...]", .least = 0, .most = CLI_OPERANDS_ANY },
     .options = option_table,
     .run = run_command,
 };

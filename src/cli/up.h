@@ -29,6 +29,7 @@
  *     up_jobs.c      what can be asked of these over the socket
  *     up_slots.c     what runs and waits in the slots
  *     up_store.c     whether the store can be reached
+ *     up_errands.c   verbs that the HTTP API asks for; it is in api.h
  *
  * Everything is for the loop's thread, which is the one of main(); machines have threads of their
  * own, which post to the loop what is to be told. */
@@ -43,6 +44,7 @@
 #include "base/list.h"
 #include "cli/config_file.h"
 #include "cli/prefix.h"
+#include "cli/serve.h"
 #include "cli/socket_server.h"
 #include "cli/up_lines.h"
 #include "cli/up_output.h"
@@ -59,6 +61,11 @@ struct up_options {
     size_t name_count; /* 0: all tasks */
     const char *journal;
     bool has_times, is_quiet;
+    const char *listen; /* goes before the file; NULL: nothing does */
+    const char *log;    /* the same: "text", "json" */
+    const char *user;   /* to become; NULL: nobody else */
+    bool is_serving;    /* `detent serve`: it goes on until it is told to stop */
+    bool may_be_root;   /* of serve */
 };
 
 /* The last attempt that failed: what follows from it is told together with it. */
@@ -92,6 +99,8 @@ struct up {
     struct cli *cli; /* once it is open: that of `output` */
     struct up_output output;
     const struct up_options *options;
+    struct serve_notify notify;   /* our own supervisor */
+    struct serve_sockets sockets; /* that were given to us, or bound before anything else */
     struct config_file file;
     char project[DET_PATH_MAX];    /* the folder of the file */
     bool *is_selected;             /* by index of the file's tasks */
@@ -115,9 +124,10 @@ struct up {
     struct prefix prefix;
     struct up_lines lines;
     struct up_failure failure;
-    struct det_list waits, followers;
-    const char *submitting; /* the name of the one that is being added; NULL: none is */
-    uint64_t job_count;     /* jobs that were given a name */
+    struct det_list waits, followers, errands;
+    _Atomic(struct api *) api; /* NULL: nobody listens; also read by threads of the runtime */
+    const char *submitting;    /* the name of the one that is being added; NULL: none is */
+    uint64_t job_count;        /* jobs that were given a name */
 
     enum up_state state;
     bool has_news;                 /* something has happened since it was looked at */
@@ -140,6 +150,9 @@ const struct config_group *up_find_group(const struct up *up, const char *name);
 bool up_is_in_group(const struct up *up, const char *group, const char *name);
 
 /* up.c */
+
+/* The whole of `detent up` and of `detent serve`, in the folder we are in. An exit code. */
+DET_MUST_CHECK int up_run(struct cli *cli, struct up_options *options);
 
 /* The one place where a state changes. */
 void up_set_state(struct up *up, enum up_state state);
@@ -295,6 +308,18 @@ void up_follow_lines(
 void up_follow_events(struct up *up, struct socket_call *call, uint64_t after, bool goes_on);
 /* Sends what there is to all who read, as far as they take it. */
 void up_follow_all(struct up *up);
+
+/* up_errands.c: verbs that others than the clients of the socket ask for. */
+
+/* The first member of what they keep of one. It is in the list until it is released. */
+struct up_errand {
+    struct socket_call call;
+    struct det_list node;
+};
+/* Runs a verb of up_verbs. */
+void up_run_errand(struct up *up, struct up_errand *errand, const char *verb, json_t *arguments);
+/* Those that are not finished fail: it stops. */
+void up_errands_over(struct up *up);
 
 /* up_orders.c */
 

@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "cli/api.h"
 #include "cli/store_parts.h"
 
 #define NOTES_MAX 4096
@@ -88,6 +89,7 @@ static void observe(void *user, const struct det_note *note)
     const char *by = note->is_timeout ? ", by a timer" : note->cause ? ", by an effect" : "";
 
     up_ask_observe(note);
+    api_notice(machines->up->api);
     switch ((enum det_outcome)note->outcome) {
     case DET_GOTO:
         if (event)
@@ -270,6 +272,16 @@ void up_machines_close(struct up *up)
     effects_close(&machines->effects);
     DET_DELETE(up->output.outer->allocator, machines);
     up->machines = NULL;
+}
+
+size_t up_machines_count(const struct up *up)
+{
+    const struct config *config = &up->file.config;
+    size_t count = 0;
+
+    for (size_t i = 0; up->machines && i < config->machine_count; i++)
+        count += up->machines->specs[i] != NULL;
+    return count;
 }
 
 void up_machines_say(struct up *up)

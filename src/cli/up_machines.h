@@ -45,6 +45,8 @@ DET_MUST_CHECK int up_machines_open(struct up *up, struct det_error *reterr);
 void up_machines_stop(struct up *up);
 /* Turns the loop until all was told. */
 void up_machines_close(struct up *up);
+/* How many are served. */
+size_t up_machines_count(const struct up *up);
 /* Tells people what is served. */
 void up_machines_say(struct up *up);
 /* The definition that is served under this name, or NULL. */

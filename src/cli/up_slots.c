@@ -104,6 +104,8 @@ static int send_slot(void *user, const struct det_slot_info *info)
         for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
             (void)json_object_set_new(slot, unknown[i], json_null());
     }
+    if (slot)
+        (void)json_object_set_new(slot, "durable", json_boolean(count != NULL));
     return socket_call_send(look->call, slot);
 }
 

@@ -175,21 +175,25 @@ static void run_status(
     };
     struct up *up = context;
     struct det_tasks_counts counts = det_tasks_counts(up->tasks);
+    char away[UP_AWAY_TEXT];
+    bool is_away;
 
     if (!up_arguments_check(request, call, no_arguments))
         return;
+    is_away = up_store_is_away(up, away);
     socket_call_answer(
-        call,
-        json_pack(
-            "{s:s, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-            "kind", "status", "project", cli_json_text(up->project), "process",
-            (json_int_t)getpid(), "since", up_json_time(up->since), "state", states[up->state],
-            "registered", (json_int_t)counts.registered, "queued", (json_int_t)counts.queued,
-            "running", (json_int_t)counts.running, "waiting", (json_int_t)counts.waiting,
-            "backing_off", (json_int_t)counts.backing_off, "resting", (json_int_t)counts.resting,
-            "held", (json_int_t)counts.held, "stuck", (json_int_t)counts.stuck, "added",
-            (json_int_t)counts.added, "finished", (json_int_t)counts.finished, "restarts",
-            (json_int_t)counts.restarts, "rejected", (json_int_t)counts.rejected));
+        call, json_pack(
+                  "{s:s?, s:s, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+                  "s:I, s:I, s:I}",
+                  "away", is_away ? away : NULL, "kind", "status", "project",
+                  cli_json_text(up->project), "process", (json_int_t)getpid(), "since",
+                  up_json_time(up->since), "state", states[up->state], "registered",
+                  (json_int_t)counts.registered, "queued", (json_int_t)counts.queued, "running",
+                  (json_int_t)counts.running, "waiting", (json_int_t)counts.waiting, "backing_off",
+                  (json_int_t)counts.backing_off, "resting", (json_int_t)counts.resting, "held",
+                  (json_int_t)counts.held, "stuck", (json_int_t)counts.stuck, "added",
+                  (json_int_t)counts.added, "finished", (json_int_t)counts.finished, "restarts",
+                  (json_int_t)counts.restarts, "rejected", (json_int_t)counts.rejected));
 }
 
 /* Reading along. */
@@ -210,32 +214,24 @@ static void run_logs(void *context, const struct socket_request *request, struct
 static void run_events(
     void *context, const struct socket_request *request, struct socket_call *call)
 {
-    static const struct up_argument table[] = { { "after", UP_COUNT },
-                                                { "follow", UP_BOOLEAN },
-                                                { NULL, UP_TEXT } };
+    static const struct up_argument table[] = {
+        { "after", UP_COUNT }, { "follow", UP_BOOLEAN }, { "new", UP_BOOLEAN }, { NULL, UP_TEXT }
+    };
+    struct up *up = context;
+    uint64_t after;
 
-    if (up_arguments_check(request, call, table))
-        up_follow_events(
-            context, call, up_argument_count(request, "after", 0),
-            up_argument_is_set(request, "follow"));
+    if (!up_arguments_check(request, call, table))
+        return;
+    after = up_argument_is_set(request, "new") ? det_bus_newest(det_tasks_bus(up->tasks))
+                                               : up_argument_count(request, "after", 0);
+    up_follow_events(up, call, after, up_argument_is_set(request, "follow"));
 }
 
 const struct socket_verb up_verbs[] = {
-    { "status", run_status },
-    { "tasks", run_tasks },
-    { "slots", run_slots },
-    { "tree", run_tree },
-    { "submit", up_run_submit },
-    { "restart", up_run_restart },
-    { "stop", up_run_stop },
-    { "drain", up_run_drain },
-    { "logs", run_logs },
-    { "events", run_events },
-    { "machines", up_run_machines },
-    { "start", up_run_begin },
-    { "send", up_run_send },
-    { "cancel", up_run_cancel },
-    { "retry", up_run_retry },
-    { "job", up_run_job },
-    { NULL, NULL },
+    { "status", run_status },      { "tasks", run_tasks },   { "task", up_run_task },
+    { "slots", run_slots },        { "tree", run_tree },     { "submit", up_run_submit },
+    { "restart", up_run_restart }, { "stop", up_run_stop },  { "drain", up_run_drain },
+    { "logs", run_logs },          { "events", run_events }, { "machines", up_run_machines },
+    { "start", up_run_begin },     { "send", up_run_send },  { "cancel", up_run_cancel },
+    { "retry", up_run_retry },     { "job", up_run_job },    { NULL, NULL },
 };

@@ -2,9 +2,10 @@
  * Copyright the detent authors */
 
 /* why.c - `detent why`: why an instance is where it is, and what will move it. */
+#include "cli/why.h"
+
 #include <string.h>
 
-#include "cli/facts.h"
 #include "cli/show.h"
 #include "store/row.h"
 
@@ -80,7 +81,7 @@ static int print_arrival(struct cli *cli, const struct instance *instance)
         store->store, instance->loaded.instance, sequence - 1, tell_arrival, &arrival);
 }
 
-static int look_at_lock(const struct instance *instance, struct det_store_lease *ret)
+int why_lock(const struct instance *instance, struct det_store_lease *ret)
 {
     const struct cli_store *store = instance->store;
     struct det_store_lease_change look = { .verb = DET_LEASE_LOOK,
@@ -96,7 +97,7 @@ static void print_lock(struct cli *cli, const struct instance *instance)
     struct det_store_lease lease = { .token = 0 };
     char when[INSTANCE_WHEN_TEXT];
 
-    if (look_at_lock(instance, &lease) == 0 && lease.owner[0])
+    if (why_lock(instance, &lease) == 0 && lease.owner[0])
         facts_print(
             cli, "lock", "held by %s, lapses %s unless renewed", lease.owner,
             instance_when(lease.expires_at, instance->now, when));
@@ -131,7 +132,7 @@ static void print_verdict(struct cli *cli, const struct instance *instance)
         facts_print(cli, "so", "nothing moves it by itself: it waits for an event to be sent");
 }
 
-static int explain(struct cli *cli, const struct instance *instance)
+int why_explain(struct cli *cli, const struct instance *instance)
 {
     int r;
 
@@ -148,10 +149,21 @@ static int explain(struct cli *cli, const struct instance *instance)
     return CLI_OK;
 }
 
-static void add_events(struct line *line, const struct instance *instance)
+void why_lock_line(struct line *line, const struct det_store_lease *lease)
+{
+    bool is_held = lease->owner[0];
+
+    line_text(line, "owner", is_held ? lease->owner : NULL);
+    line_number(line, "fence", lease->token);
+    if (is_held)
+        line_time(line, "until", lease->expires_at);
+    else
+        line_text(line, "until", NULL);
+}
+
+static void add_takes(struct line *line, const struct instance *instance)
 {
     const struct det_machine *machine = instance->machine;
-    struct det_store_lease lease = { .token = 0 };
 
     line_open(line, "takes", '[');
     for (unsigned i = 0; i < machine->event_count; i++) {
@@ -163,18 +175,23 @@ static void add_events(struct line *line, const struct instance *instance)
         line_close(line, '}');
     }
     line_close(line, ']');
-    if (look_at_lock(instance, &lease) < 0 || !lease.owner[0])
+}
+
+void why_line(struct line *line, const struct instance *instance)
+{
+    struct det_store_lease lease = { .token = 0 };
+
+    add_takes(line, instance);
+    if (why_lock(instance, &lease) < 0 || !lease.owner[0])
         return;
     line_open(line, "lock", '{');
-    line_text(line, "owner", lease.owner);
-    line_number(line, "fence", lease.token);
-    line_time(line, "until", lease.expires_at);
+    why_lock_line(line, &lease);
     line_close(line, '}');
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    return facts_command(cli, args, explain, add_events);
+    return facts_command(cli, args, why_explain, why_line);
 }
 
 extern const struct cli_command cli_command_why;

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "runtime/meter.h"
 #include "runtime/submit.h"
 
 static void assert_batch(const struct det_batch *batch)
@@ -99,6 +100,7 @@ static void store(struct det_batch *batch)
 {
     struct det_runtime *runtime = batch->runtime;
     size_t count = 0;
+    det_time took = 0;
     int r = 0;
 
     for (size_t i = batch->stored; i < batch->begun; i++) {
@@ -106,12 +108,14 @@ static void store(struct det_batch *batch)
             batch->commits[count++] = &batch->items[i].commit;
     }
     if (count)
-        r = runtime->ops->commit(runtime->store, batch->commits, count);
+        r = det_meter_commit(runtime, batch->commits, count, &took);
     for (; batch->stored < batch->begun; batch->stored++) {
         struct det_batch_item *item = &batch->items[batch->stored];
 
-        if (item->is_ready)
-            item->result = r < 0 ? r : item->commit.result;
+        if (!item->is_ready)
+            continue;
+        item->result = r < 0 ? r : item->commit.result;
+        item->turn.commit_took = took;
     }
 }
 

@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "runtime/keep.h"
+#include "runtime/meter.h"
 
 static struct det_store_timer armed_row(const struct det_armed *armed)
 {
@@ -287,7 +288,7 @@ int det_turn_store(struct det_turn *turn, struct det_store_commit *commit)
     struct det_store_commit *const one = commit;
     int r;
 
-    r = turn->runtime->ops->commit(turn->runtime->store, &one, 1);
+    r = det_meter_commit(turn->runtime, &one, 1, &turn->commit_took);
     return r < 0 ? r : commit->result;
 }
 

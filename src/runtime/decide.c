@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
-#include "runtime/turn.h"
+#include "runtime/meter.h"
 
 /* One event on its way through the draft. */
 struct step {
@@ -308,6 +308,7 @@ static int unhandled(struct det_turn *turn, const struct step *step)
     const char *state = machine->states[turn->draft->head.state].name;
 
     turn->unhandled++;
+    det_meter_unhandled(turn, det_event_kind(step->event));
     switch ((enum det_unhandled)event->unhandled) {
     case DET_UNHANDLED_IGNORE:
         turn->draft->outcome = DET_IGNORED;

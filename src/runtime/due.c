@@ -16,6 +16,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "runtime/batch.h"
+#include "runtime/meter.h"
 #include "runtime/node.h"
 
 /* Things done per shard in one look; then the other shards and the loop's messages get their turn.
@@ -140,6 +141,8 @@ static void fired(struct det_batch_item *item)
 
     if (code < 0 && code != DET_ERR_NOT_FOUND && code != DET_ERR_EARLY && code != DET_ERR_LOCKED)
         det_due_tell_rejected(turn, item->of.attempt, code);
+    if (r == 0)
+        det_meter_timeout(turn);
     det_shard_lock(turn->runtime, turn->shard);
     if (r < 0)
         det_due_fire_later(turn, r);

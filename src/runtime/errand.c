@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "runtime/batch.h"
+#include "runtime/meter.h"
 
 #define FSM_LOCAL
 #define FSM_SPEC "runtime/errand.fsm"
@@ -246,6 +247,8 @@ static void run(void *argument)
     const struct det_machine *machine = errand->due.resident->served->machine;
     const struct det_effect_def *effect = &machine->effects[errand->row.effect];
 
+    det_time began = det_meter_begin(runtime);
+
     errand->call.now = det_runtime_now(runtime);
     errand->call.retry_after = 0;
     errand->answer = 0;
@@ -265,6 +268,8 @@ static void run(void *argument)
         errand->result = errand->answer = run_effect(runtime, errand);
     if (errand->result > DET_PRODUCED)
         errand->result = DET_ERR_INVALID;
+    if (!errand->is_put_off)
+        det_meter_attempt(runtime, errand, began);
 }
 
 void det_errand_wait(

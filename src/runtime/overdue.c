@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "runtime/turn.h"
+#include "runtime/meter.h"
 
 /* A timer that is due may arm the next one, due as well if the clock goes on meanwhile. */
 #define FIRED_MAX 64
@@ -54,6 +54,8 @@ static void fired(struct det_turn *turn, uint32_t attempt, int r)
 
     if (det_turn_may_pass_later(code) || (r == 0 && code < 0))
         det_due_tell_rejected(turn, attempt, code);
+    if (r == 0)
+        det_meter_timeout(turn);
     det_shard_lock(turn->runtime, turn->shard);
     if (is_its_own(r))
         det_due_fire_later(turn, r);

@@ -154,6 +154,7 @@ void det_turn_publish(struct det_turn *turn, const struct det_store_commit *comm
         memcpy(resident->more->reason, draft->reason, strlen(draft->reason) + 1);
     }
     resident->handle = commit->instance;
+    turn->since = resident->head.last_transition_at;
     resident->head = draft->head;
     if (draft->event_count)
         resident->acted_at = turn->now;
@@ -165,7 +166,9 @@ void det_turn_publish(struct det_turn *turn, const struct det_store_commit *comm
         det_shard_unlock(turn->runtime, turn->shard);
 }
 
-static void tell_note(const struct det_turn *turn, const struct det_store_event *event)
+/* `since` is when its first state was entered; 0: not known. */
+static void tell_note(
+    const struct det_turn *turn, const struct det_store_event *event, det_time since)
 {
     const struct det_runtime_options *options = &turn->runtime->options;
 
@@ -184,6 +187,8 @@ static void tell_note(const struct det_turn *turn, const struct det_store_event 
                                    .choice = event->choice,
                                    .cause = event->cause,
                                    .at = event->at,
+                                   .since = since,
+                                   .commit_took = turn->commit_took,
                                    .event_value = event->value,
                                    .data = turn->resident->data,
                                });
@@ -204,17 +209,20 @@ static void tell_start(const struct det_turn *turn, det_time at)
     uint16_t initial = turn->served->machine->initial;
 
     tell_note(
-        turn, &(struct det_store_event){ .visit = 1,
-                                         .from = initial,
-                                         .to = initial,
-                                         .event = UINT16_MAX,
-                                         .outcome = DET_GOTO,
-                                         .at = at });
+        turn,
+        &(struct det_store_event){ .visit = 1,
+                                   .from = initial,
+                                   .to = initial,
+                                   .event = UINT16_MAX,
+                                   .outcome = DET_GOTO,
+                                   .at = at },
+        0);
 }
 
-static void tell_event(const struct det_turn *turn, const struct det_store_event *event)
+static void tell_event(
+    const struct det_turn *turn, const struct det_store_event *event, det_time since)
 {
-    tell_note(turn, event);
+    tell_note(turn, event, since);
     if (event->outcome == DET_DEAD_LETTER)
         tell_dead(turn, event->event, DET_ERR_UNHANDLED);
 }
@@ -224,12 +232,18 @@ static void tell_event(const struct det_turn *turn, const struct det_store_event
 void det_turn_tell(struct det_turn *turn)
 {
     struct det_draft *draft = turn->draft;
+    det_time since = turn->since;
     struct det_list *node;
 
     if (turn->kind == DET_TURN_START)
         tell_start(turn, turn->now);
-    for (size_t i = 0; i < draft->event_count; i++)
-        tell_event(turn, &draft->events[i]);
+    for (size_t i = 0; i < draft->event_count; i++) {
+        const struct det_store_event *event = &draft->events[i];
+
+        tell_event(turn, event, since);
+        if (event->outcome == DET_GOTO)
+            since = event->at;
+    }
     while ((node = det_list_take(&draft->kept))) {
         struct det_kept *kept = DET_CONTAINER(node, struct det_kept, node);
 
@@ -251,7 +265,7 @@ static int tell_found(void *context, const struct det_store_event *row)
     if (row->sequence > found->turn->resident->head.sequence)
         return 1;
     found->transitions += row->outcome <= DET_STOP;
-    tell_event(found->turn, row);
+    tell_event(found->turn, row, 0);
     return 0;
 }
 

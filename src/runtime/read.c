@@ -75,6 +75,53 @@ int det_runtime_get(
     return r;
 }
 
+static void glance_at(
+    const struct det_machine *machine, const struct det_armed *armed, struct det_glance *ret)
+{
+    if (!armed || !det_armed_is_set(armed))
+        return;
+    if (ret->timer_count < DET_GLANCE_TIMERS)
+        ret->timers[ret->timer_count] = (struct det_glance_timer){
+            .name = armed->timer == DET_STATE_TIMER ? "" : machine->timers[armed->timer].name,
+            .event = armed->event,
+            .visit = armed->visit,
+            .due = armed->deadline,
+        };
+    ret->timer_count++;
+}
+
+/* What the writer of an instance has published is there under the lock, also while it goes on. */
+int det_runtime_glance(
+    struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
+    struct det_glance *ret, void *ret_data)
+{
+    const struct det_index_slot *slot = NULL;
+    struct det_turn turn;
+    int r;
+
+    r = begin(&turn, runtime, machine, instance);
+    if (r < 0)
+        return r;
+    det_shard_lock(runtime, turn.shard);
+    if (!runtime->ops->is_shared)
+        slot =
+            det_index_find(det_served_index(runtime, turn.served, turn.shard), turn.hash, instance);
+    if (slot && !slot->resident->is_loading && !slot->resident->is_stale) {
+        turn.resident = slot->resident;
+        turn.resident->is_used = true;
+        copy(&turn, &ret->instance, ret_data);
+        ret->timer_count = 0;
+        ret->effects_dead = turn.resident->more ? turn.resident->more->dead_count : 0;
+        glance_at(machine, turn.resident->own, ret);
+        for (uint16_t i = 0; i < machine->timer_count; i++)
+            glance_at(machine, det_resident_timer(turn.resident, i), ret);
+    } else {
+        r = DET_ERR_BUSY;
+    }
+    det_shard_unlock(runtime, turn.shard);
+    return r;
+}
+
 int det_walk_begin(
     struct det_turn *turn, struct det_runtime *runtime, const struct det_machine *machine,
     const char *instance)

@@ -261,8 +261,8 @@ int det_runtime_open(
     runtime->store = store;
     runtime->ops = store->ops;
     runtime->options = filled;
-    runtime->is_quick = store->ops->is_quick && !filled.observe && !snapshots_by_itself(&filled) &&
-                        filled.locking == DET_LOCK_OPTIMISTIC;
+    runtime->is_quick = store->ops->is_quick && !filled.observe && !filled.meter &&
+                        !snapshots_by_itself(&filled) && filled.locking == DET_LOCK_OPTIMISTIC;
     runtime->hook_clock =
         filled.hook_deadline < DET_TICK_SPAN ? DET_CLOCK_MONOTONIC : DET_CLOCK_TICK;
     runtime->seed = det_world_random_u64(filled.world);

@@ -107,6 +107,9 @@ struct det_turn {
     struct det_errand **to_run_last;
     det_time earliest; /* of what was put into the heap; DET_NEVER: nothing */
     uint32_t unhandled, refused, duplicates, transitions, conflicts;
+    /* For who listens. */
+    det_time since;       /* wall: when the state was entered that the commit found */
+    det_time commit_took; /* where there is a meter */
 };
 
 static inline uint16_t det_turn_timer_number(size_t slot)

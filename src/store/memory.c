@@ -283,6 +283,7 @@ static const struct det_store_ops memory_ops = {
     .prune = det_memory_prune,
     .check = det_memory_check,
     .machines = det_memory_machines,
+    .count = det_memory_count,
     .jobs = &det_memory_jobs,
 };
 

@@ -260,6 +260,11 @@ int det_memory_events(
     struct det_store *store, struct det_store_instance *handle, uint64_t after,
     int (*visit)(void *context, const struct det_store_event *row), void *context);
 
+/* memory_count.c */
+int det_memory_count(
+    struct det_store *base, int (*visit)(void *context, const struct det_store_counted *row),
+    void *context, uint64_t *ret_bytes);
+
 /* memory_list.c: the instances of a machine. */
 /* Puts in a new one, under the mutex. DET_ERR_EXISTS, DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int det_memory_list_put(

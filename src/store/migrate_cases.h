@@ -217,6 +217,39 @@ static int take_effect(void *context, const struct det_pending_effect *row)
     return 0;
 }
 
+static int count_logged(void *context, const struct det_store_logged *row)
+{
+    (void)row;
+    ++*(uint64_t *)context;
+    return 0;
+}
+
+static int check_logged(void *context, const struct det_store_logged *row)
+{
+    const struct det_machine *machine = *(const struct det_machine *const *)context;
+
+    assert_true(!row->from || det_machine_find_state(machine, row->from) >= 0);
+    assert_true(det_machine_find_state(machine, row->to) >= 0);
+    assert_true(!row->event || det_machine_find_event(machine, row->event) >= 0);
+    if (row->event && strcmp(row->event, "pay") == 0) {
+        assert_int_equal(det_machine_find_state(machine, row->from), WAITING);
+        assert_int_equal(det_machine_find_state(machine, row->to), PAID);
+    }
+    return 0;
+}
+
+/* The log has the names of today. */
+static void check_log(struct det_store *store, const struct det_machine *machine)
+{
+    const struct det_store_log_query query = { .state = machine->states[WAITING].name };
+    uint64_t next = 0, found = 0;
+
+    assert_int_equal(det_store_log(store, NULL, check_logged, &machine, &next), 0);
+    assert_true(next > 10);
+    assert_int_equal(det_store_log(store, &query, count_logged, &found, &next), 0);
+    assert_int_equal(found, 3);
+}
+
 /* What was there before is there, under the new names, and goes on. */
 static void check_all(struct fixture *f)
 {
@@ -226,6 +259,7 @@ static void check_all(struct fixture *f)
     struct det_instance instance;
     uint64_t steps;
 
+    check_log(f->store, new);
     open_runtime(f);
     assert_int_equal(det_runtime_serve(f->runtime, new, NULL), 0);
     assert_int_equal(state_of(f, "o-1"), WAITING);
@@ -267,6 +301,19 @@ static void everything_stored_has_its_new_name(void **state)
     (void)state;
     migrate_fully(f, renames, 5);
     check_all(f);
+    close_fixture(f);
+}
+
+/* Two openings that have not migrated themselves; in a shared store the second writes too. */
+static void who_only_reads_the_log_knows_of_renames_since_it_was_opened(void **state)
+{
+    struct fixture *f = open_fixture(SWAPPED), reader = *f;
+
+    (void)state;
+    open_store(&reader, true);
+    migrate_fully(f, swaps, 4);
+    check_log(reader.store, det_spec_machine(f->new));
+    close_store(&reader);
     close_fixture(f);
 }
 
@@ -553,6 +600,7 @@ static void without_memory_nothing_is_half_done(void **state)
 
 static const struct CMUnitTest migrate_cases[] = {
     cmocka_unit_test(everything_stored_has_its_new_name),
+    cmocka_unit_test(who_only_reads_the_log_knows_of_renames_since_it_was_opened),
     cmocka_unit_test(names_may_be_exchanged),
     cmocka_unit_test(what_was_renamed_is_known_when_it_is_opened_again),
     cmocka_unit_test(names_may_change_again_and_back),

@@ -40,6 +40,7 @@ static void close_store(struct det_store *base)
     det_postgres_listen(base, NULL, NULL);
     det_postgres_batches_close(store);
     det_postgres_renames_close(store);
+    det_postgres_log_close(store);
     for (unsigned i = 0; store->connections && i < store->connection_count; i++) {
         struct postgres_connection *connection = &store->connections[i];
 
@@ -99,6 +100,8 @@ static const struct det_store_ops ops = {
     .is_lost = is_lost,
     .is_away = is_away,
     .machines = det_postgres_machines,
+    .log = det_postgres_log,
+    .count = det_postgres_count,
     .migrate = det_postgres_migrate,
     .jobs = &det_postgres_jobs,
 };

@@ -37,7 +37,7 @@
 #include "store/chain.h"
 #include "store/group.h"
 
-#define POSTGRES_SCHEMA      3  /* the version of the tables */
+#define POSTGRES_SCHEMA      4  /* the version of the tables */
 #define POSTGRES_NAME_MAX    63 /* bytes of a name in PostgreSQL */
 #define POSTGRES_RESULTS_MAX 40 /* statements in one pipeline */
 #define POSTGRES_OPTIONS_MAX 64 /* of a connection */
@@ -112,6 +112,11 @@ struct postgres_store {
     uint64_t witness_sequence;
     det_time swept_at;            /* when old event ids were deleted the last time */
     char away[POSTGRES_TEXT_MAX]; /* why there is no connection; see `is_away` */
+    struct {
+        uint64_t final; /* up to here nothing comes any more */
+        uint64_t seen;  /* nor up to here, when `writers` are done */
+        char *writers;  /* names of transactions, separated by one space; NULL: none are known */
+    } log;
 
     _Atomic det_time offset;                  /* from the boot clock to the server's */
     _Atomic det_time told;                    /* the last time that `now` has said */
@@ -335,8 +340,22 @@ DET_MUST_CHECK int det_postgres_renames_read(
 void det_postgres_renames_close(struct postgres_store *store);
 /* What an event with this position calls so has this name today. */
 const char *det_postgres_renamed(
-    const struct postgres_store *store, const struct det_machine *machine, enum det_name_kind kind,
+    const struct postgres_store *store, const char *machine, enum det_name_kind kind,
     int64_t position, const char *name);
+/* Takes an answer to RENAME_LIST. */
+DET_MUST_CHECK int det_postgres_renames_publish(struct postgres_store *store, PGresult *rows_take);
+
+/* postgres_count.c */
+int det_postgres_count(
+    struct det_store *base, int (*visit)(void *context, const struct det_store_counted *row),
+    void *context, uint64_t *ret_bytes);
+
+/* postgres_log.c */
+void det_postgres_log_close(struct postgres_store *store);
+int det_postgres_log(
+    struct det_store *base, const struct det_store_log_query *query,
+    int (*visit)(void *context, const struct det_store_logged *row), void *context,
+    uint64_t *ret_next);
 
 /* postgres_instance.c */
 struct postgres_instance *det_postgres_instance_open(

@@ -88,7 +88,7 @@ static int take_start(struct postgres_exchange *exchange, void *context)
     if (r < 0)
         return r;
     state = det_postgres_renamed(
-        exchange->connection->store, machine, DET_NAME_STATE, det_postgres_number(row, 0, 0),
+        exchange->connection->store, machine->name, DET_NAME_STATE, det_postgres_number(row, 0, 0),
         det_postgres_text(row, 0, 2));
     return det_row_state_find(machine, state, &starting->ret->state);
 }

@@ -54,7 +54,7 @@ static const char *name_of(
     const PGresult *rows, int place[2])
 {
     return det_postgres_renamed(
-        store, machine, kind, det_postgres_number(rows, place[0], 12),
+        store, machine->name, kind, det_postgres_number(rows, place[0], 12),
         det_postgres_text(rows, place[0], place[1]));
 }
 

@@ -132,7 +132,7 @@ static void read_history(struct loading *loading)
         if (det_row_state_find(
                 loading->machine,
                 det_postgres_renamed(
-                    loading->store, loading->machine, DET_NAME_STATE,
+                    loading->store, loading->machine->name, DET_NAME_STATE,
                     det_postgres_number(gotos, i, 2), det_postgres_text(gotos, i, 1)),
                 &ret->history[ret->history_count]) < 0)
             break;

@@ -33,7 +33,7 @@ struct postgres_renames {
 };
 
 const char *det_postgres_renamed(
-    const struct postgres_store *store, const struct det_machine *machine, enum det_name_kind kind,
+    const struct postgres_store *store, const char *machine, enum det_name_kind kind,
     int64_t position, const char *name)
 {
     const struct postgres_renames *renames = store->renames;
@@ -46,7 +46,7 @@ const char *det_postgres_renamed(
             det_postgres_number(rows, i, OF_BATCH) == done ||
             strcmp(det_postgres_text(rows, i, OF_KIND), det_rename_kind_name(kind)) != 0 ||
             strcmp(det_postgres_text(rows, i, OF_OLD_NAME), name) != 0 ||
-            strcmp(det_postgres_text(rows, i, OF_MACHINE), machine->name) != 0)
+            strcmp(det_postgres_text(rows, i, OF_MACHINE), machine) != 0)
             continue;
         name = det_postgres_text(rows, i, OF_NEW_NAME);
         done = det_postgres_number(rows, i, OF_BATCH);
@@ -67,14 +67,14 @@ static int take_list(struct postgres_exchange *exchange, void *context)
     return 0;
 }
 
-/* Takes the rows, which are only ever added to. */
-static int publish(struct postgres_store *store, PGresult *rows_take)
+/* The rows are only ever added to. */
+int det_postgres_renames_publish(struct postgres_store *store, PGresult *rows_take)
 {
     struct postgres_renames *known, *renames = NULL;
 
     det_mutex_lock(store->store.world, store->mutex);
     known = store->renames;
-    if (PQntuples(rows_take) == (known ? PQntuples(known->rows) : 0)) {
+    if (PQntuples(rows_take) <= (known ? PQntuples(known->rows) : 0)) {
         det_mutex_unlock(store->store.world, store->mutex);
         PQclear(rows_take);
         return 0;
@@ -97,7 +97,7 @@ int det_postgres_renames_read(struct postgres_store *store, struct postgres_fail
     int r;
 
     r = det_postgres_run(store, &job, retfail);
-    return r < 0 ? r : publish(store, rows);
+    return r < 0 ? r : det_postgres_renames_publish(store, rows);
 }
 
 void det_postgres_renames_close(struct postgres_store *store)

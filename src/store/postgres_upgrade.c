@@ -30,6 +30,16 @@ static const struct {
          "WITH (fillfactor = 50)" },
     { 2, "ALTER TABLE @outbox ADD COLUMN reason text" },
     { 2, "ALTER TABLE @dead_letters ADD COLUMN reason text" },
+    { 3, "ALTER TABLE @events ADD COLUMN trace bytea" },
+    { 3, "ALTER TABLE @outbox ADD COLUMN trace bytea" },
+    { 3, "ALTER TABLE @dead_letters ADD COLUMN trace bytea" },
+    { 3, "DROP INDEX @events_position" },
+    { 3, "CREATE INDEX events_position ON @events (position)" },
+    { 3, "CREATE INDEX starts_position ON @starts (position, instance)" },
+    /* No event comes where a start already is. */
+    { 3, "SELECT setval('@events_position_seq', greatest(s.last_value, b.position), "
+         "s.is_called OR b.position > 0) FROM @events_position_seq s, "
+         "(SELECT coalesce(max(position), 0) AS position FROM @starts) b" },
 };
 
 struct upgrading {

@@ -107,7 +107,7 @@ void det_renames_replace(struct det_renames *renames, struct det_renames *old)
 }
 
 const char *det_renames_apply(
-    const struct det_renames *renames, const struct det_machine *machine, enum det_name_kind kind,
+    const struct det_renames *renames, const char *machine, enum det_name_kind kind,
     int64_t position, const char *name)
 {
     int64_t done = 0;
@@ -118,7 +118,7 @@ const char *det_renames_apply(
         const struct item *item = &renames->items[i];
 
         if (item->position < position || item->batch == done || item->it.kind != kind ||
-            strcmp(item->it.from, name) != 0 || strcmp(item->machine, machine->name) != 0)
+            strcmp(item->it.from, name) != 0 || strcmp(item->machine, machine) != 0)
             continue;
         name = item->it.to;
         done = item->batch;

@@ -36,9 +36,10 @@ size_t det_renames_count(const struct det_renames *renames);
 /* It will be closed with the other one. */
 void det_renames_replace(struct det_renames *renames, struct det_renames *old);
 
-/* What is called so in an event at `position` now; a NULL list, and a NULL name, are fine. */
+/* What is called so in an event of the machine at `position` now; a NULL list, and a NULL name, are
+ * fine. */
 const char *det_renames_apply(
-    const struct det_renames *renames, const struct det_machine *machine, enum det_name_kind kind,
+    const struct det_renames *renames, const char *machine, enum det_name_kind kind,
     int64_t position, const char *name);
 /* The new name by renames that are carried out just now. */
 const char *det_rename_find(

@@ -30,7 +30,7 @@
 #include "store/renames.h"
 #include "store/row.h"
 
-#define DET_SQLITE_SCHEMA         3
+#define DET_SQLITE_SCHEMA         4
 #define DET_SQLITE_APPLICATION_ID 0x64657465
 /* After how many pages in the log they are brought into the file. */
 #define DET_SQLITE_CHECKPOINT_PAGES 10000
@@ -388,6 +388,17 @@ DET_MUST_CHECK int det_sqlite_history(
     const struct sqlite_store *store, struct sqlite_connection *reader,
     const struct sqlite_instance *instance, struct det_store_loaded *loaded);
 
+/* sqlite_log.c */
+int det_sqlite_log(
+    struct det_store *base, const struct det_store_log_query *query,
+    int (*visit)(void *context, const struct det_store_logged *row), void *context,
+    uint64_t *ret_next);
+
+/* sqlite_count.c */
+int det_sqlite_count(
+    struct det_store *base, int (*visit)(void *context, const struct det_store_counted *row),
+    void *context, uint64_t *ret_bytes);
+
 /* sqlite_prune.c */
 int det_sqlite_prune(
     struct det_store *base, struct det_store_instance *instance, uint64_t sequence,
@@ -431,6 +442,9 @@ int det_sqlite_machines(
 
 /* Reads the renames there are. */
 DET_MUST_CHECK int det_sqlite_renames_open(
+    struct sqlite_store *store, struct sqlite_connection *connection);
+/* Those that somebody else has added since. */
+DET_MUST_CHECK int det_sqlite_renames_refresh(
     struct sqlite_store *store, struct sqlite_connection *connection);
 int det_sqlite_migrate(
     struct det_store *base, const struct det_machine *machine, const struct det_rename *renames,

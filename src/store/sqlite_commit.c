@@ -274,14 +274,14 @@ static int update_head(
     return r < 0 ? r : DET_ERR_CORRUPT;
 }
 
-/* The position is that of the next event, whoever's: renames up to it were before it. */
+/* It has a place in the log like an event, and its commit has no events. */
 static int insert_start(const struct sqlite_write *write, const struct det_chain_start *start)
 {
     struct sqlite_call call;
 
     det_sqlite_call(&write->store->writer, STATEMENT_START_SET, &call);
     det_sqlite_number(&call, write->instance->key);
-    det_sqlite_number(&call, write->store->next_position);
+    det_sqlite_number(&call, write->store->next_position++);
     det_sqlite_number(&call, (int64_t)start->version);
     det_sqlite_text(&call, start->state);
     det_sqlite_bytes(&call, start->data);

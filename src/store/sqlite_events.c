@@ -149,7 +149,7 @@ static bool pop(struct det_buffer *steps, struct sqlite_step *ret)
 static void rename_event(
     const struct event_walk *walk, int64_t position, struct det_chain_event *event)
 {
-    const struct det_machine *machine = walk->instance->machine;
+    const char *machine = walk->instance->machine->name;
     const struct det_renames *renames = walk->store->renames;
 
     event->from = det_renames_apply(renames, machine, DET_NAME_STATE, position, event->from);
@@ -377,7 +377,7 @@ static int look_back(
     uint64_t sequence = (uint64_t)det_sqlite_get_number(call, 1);
     int outcome = det_row_outcome_find(det_sqlite_get_text(call, 2, false));
     const char *state = det_renames_apply(
-        past->store->renames, instance->machine, DET_NAME_STATE, *position,
+        past->store->renames, instance->machine->name, DET_NAME_STATE, *position,
         det_sqlite_get_text(call, 3, false));
     struct det_chain_hash hash;
     int r;

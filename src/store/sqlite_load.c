@@ -375,7 +375,7 @@ static int read_start(
         r = det_sqlite_error(call->code);
     if (r < 0)
         return r;
-    state = det_renames_apply(store->renames, machine, DET_NAME_STATE, position, state);
+    state = det_renames_apply(store->renames, machine->name, DET_NAME_STATE, position, state);
     return det_row_state_find(machine, state, &ret->state);
 }
 

@@ -8,8 +8,8 @@
  *               the definition: one transaction
  *     reading:  an event at a position <= that of a batch has the names from before it
  *
- * Positions behind a batch are never used again, not even when all events are gone: see EVENT_LAST.
- * Starts keep theirs when events are gone, so a batch is behind them too. */
+ * Positions up to that of a batch are never given again, not even when all events are gone: see
+ * EVENT_LAST. */
 #include <string.h>
 
 #include "os/os.h"
@@ -74,12 +74,41 @@ static int read_list(
     return r < 0 ? r : 0;
 }
 
-static void publish(struct sqlite_store *store, struct det_renames *renames)
+static size_t count_of(const struct det_renames *renames)
 {
-    if (!renames)
-        return;
-    det_renames_replace(renames, store->renames);
-    store->renames = renames;
+    return renames ? det_renames_count(renames) : 0;
+}
+
+/* Takes the list. There are only ever more: of two who read at once the one with more wins. */
+static void publish(struct sqlite_store *store, struct det_renames *renames_take)
+{
+    struct det_world *world = store->store.world;
+    bool is_newer;
+
+    det_mutex_lock(world, store->mutex);
+    is_newer = count_of(renames_take) > count_of(store->renames);
+    if (is_newer) {
+        det_renames_replace(renames_take, store->renames);
+        store->renames = renames_take;
+    }
+    det_mutex_unlock(world, store->mutex);
+    if (!is_newer)
+        det_renames_close(renames_take);
+}
+
+int det_sqlite_renames_refresh(struct sqlite_store *store, struct sqlite_connection *connection)
+{
+    struct det_renames *renames;
+    int64_t count;
+    int r;
+
+    r = ask_number(connection, STATEMENT_RENAME_COUNT, &count);
+    if (r < 0 || (size_t)count == count_of(store->renames))
+        return r;
+    r = read_list(store, connection, &renames);
+    if (r == 0)
+        publish(store, renames);
+    return r;
 }
 
 int det_sqlite_renames_open(struct sqlite_store *store, struct sqlite_connection *connection)
@@ -108,15 +137,9 @@ struct migration {
 static int add_renames(struct sqlite_store *store, struct migration *migration)
 {
     struct sqlite_call call;
-    int64_t started = 0;
     int r;
 
     r = ask_number(&store->writer, STATEMENT_RENAME_BATCH, &migration->batch);
-    if (r == 0)
-        r = ask_number(&store->writer, STATEMENT_START_LAST, &started);
-    /* The events before a start may be gone; it came before this nevertheless. */
-    if (started > store->next_position)
-        store->next_position = started;
     for (size_t i = 0; r == 0 && i < migration->count; i++) {
         const struct det_rename *rename = &migration->renames[i];
 
@@ -129,7 +152,7 @@ static int add_renames(struct sqlite_store *store, struct migration *migration)
         det_sqlite_number(&call, store->next_position);
         r = det_sqlite_run(&call);
     }
-    /* No event gets it: so what began before this has the same position or a lower one. */
+    /* No event and no start gets it. */
     store->next_position++;
     return r;
 }

@@ -85,6 +85,16 @@ static int delete_from(struct sqlite_store *store, struct pruning *pruning, stru
     return 0;
 }
 
+/* Its last event may be the last of all: without it the next opening would count on from a lower
+ * position, and give those behind it again. */
+static int cut_all(struct sqlite_store *store, const struct sqlite_instance *instance)
+{
+    int r;
+
+    r = run_on(store, STATEMENT_INSTANCE_CUT, instance->key, 0);
+    return r < 0 ? r : run_on(store, STATEMENT_POSITION_KEEP, store->next_position - 1, 0);
+}
+
 static int run_prune(struct sqlite_store *store, void *context)
 {
     struct pruning *pruning = context;
@@ -102,7 +112,7 @@ static int run_prune(struct sqlite_store *store, void *context)
     if (r < 0 || !cut.position)
         return r;
     r = kept.position ? run_on(store, STATEMENT_EVENT_CUT, kept.position, instance->key)
-                      : run_on(store, STATEMENT_INSTANCE_CUT, instance->key, 0);
+                      : cut_all(store, instance);
     if (r == 0)
         r = run_on(store, STATEMENT_START_DELETE, instance->key, 0);
     /* Every handle reads again where its chain begins. */

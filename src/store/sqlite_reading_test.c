@@ -115,6 +115,52 @@ static int do_start(struct shelf *shelf, struct det_buffer *said)
     return r;
 }
 
+static int say_logged(void *context, const struct det_store_logged *row)
+{
+    det_buffer_format(
+        context, "%d %s/%s %d %s>%s %s %s %s %s %d; ", (int)row->position, row->machine, row->id,
+        (int)row->sequence, row->from ? row->from : "-", row->to, row->event ? row->event : "-",
+        row->outcome, row->event_id ? row->event_id : "-", row->cause ? row->cause : "-",
+        (int)row->payload_size);
+    return 0;
+}
+
+static int do_log(struct shelf *shelf, struct det_buffer *said)
+{
+    uint64_t next = 0;
+    int r = det_store_log(shelf->pad.store, NULL, say_logged, said, &next);
+
+    if (r == 0)
+        det_buffer_format(said, "then %d", (int)next);
+    return r;
+}
+
+static int do_log_back(struct shelf *shelf, struct det_buffer *said)
+{
+    const struct det_store_log_query query = { .is_backward = true, .limit = 3 };
+    uint64_t next = 0;
+    int r = det_store_log(shelf->pad.store, &query, say_logged, said, &next);
+
+    if (r == 0)
+        det_buffer_format(said, "then %d", (int)next);
+    return r;
+}
+
+static int say_counted(void *context, const struct det_store_counted *row)
+{
+    det_buffer_format(
+        context, "%s/%s %d %d %d %d %d; ", row->machine, row->state ? row->state : "-",
+        (int)row->running, (int)row->stopped, (int)row->timers, (int)row->effects, (int)row->dead);
+    return 0;
+}
+
+static int do_count(struct shelf *shelf, struct det_buffer *said)
+{
+    uint64_t bytes;
+
+    return det_store_count(shelf->pad.store, say_counted, said, &bytes);
+}
+
 static int say_machine(void *context, const char *name, uint32_t version, const char *spec)
 {
     det_buffer_format(context, "%s %d %d; ", name, (int)version, (int)strlen(spec));
@@ -239,6 +285,9 @@ static const struct deed deeds[] = {
     { "due", do_due, NULL, false, false },
     { "snapshot", do_snapshot, NULL, false, false },
     { "start", do_start, NULL, false, false },
+    { "log", do_log, NULL, false, false },
+    { "log back", do_log_back, NULL, false, false },
+    { "count", do_count, NULL, false, false },
     { "machines", do_machines, NULL, false, false },
     { "check", do_check, NULL, false, false },
     { "jobs", do_jobs, NULL, false, false },

@@ -44,6 +44,7 @@ static const struct column columns[] = {
     { "store", "schema", "INTEGER NOT NULL" },
     { "store", "created_at", "INTEGER NOT NULL" },
     { "store", "program", "TEXT NOT NULL" },
+    { "store", "position", "INTEGER NOT NULL DEFAULT 0" },
     { "definitions", "machine", "TEXT NOT NULL" },
     { "definitions", "version", "INTEGER NOT NULL" },
     { "definitions", "fingerprint", "TEXT NOT NULL" },
@@ -75,6 +76,7 @@ static const struct column columns[] = {
     { "events", "cause", "TEXT" },
     { "events", "payload", "BLOB" },
     { "events", "hash", "BLOB NOT NULL" },
+    { "events", "trace", "BLOB" },
     { "starts", "instance", "INTEGER PRIMARY KEY" },
     { "starts", "position", "INTEGER NOT NULL" },
     { "starts", "version", "INTEGER NOT NULL" },
@@ -97,9 +99,11 @@ static const struct column columns[] = {
     OF_EFFECT("outbox"),
     { "outbox", "machine", "TEXT NOT NULL" },
     { "outbox", "reason", "TEXT" },
+    { "outbox", "trace", "BLOB" },
     OF_EFFECT("dead_letters"),
     { "dead_letters", "dead_at", "INTEGER NOT NULL" },
     { "dead_letters", "reason", "TEXT" },
+    { "dead_letters", "trace", "BLOB" },
     { "deferred", "instance", "INTEGER NOT NULL" },
     { "deferred", "sequence", "INTEGER NOT NULL" },
     { "deferred", "event", "TEXT NOT NULL" },
@@ -151,7 +155,7 @@ static const struct tail {
     { "instances", ", UNIQUE (machine, id))",
       "CREATE INDEX instances_locked ON instances (lock_until) WHERE lock_until IS NOT NULL" },
     { "events", ")", NULL },
-    { "starts", ")", NULL },
+    { "starts", ")", "CREATE INDEX starts_position ON starts (position)" },
     { "snapshots", ")", NULL },
     { "timers", ", PRIMARY KEY (instance, name)) WITHOUT ROWID",
       "CREATE INDEX timers_due ON timers (machine, due)" },
@@ -191,7 +195,7 @@ static void write_identity(struct det_world *world, struct det_buffer *text)
     for (int i = 0; i < 2; i++)
         det_buffer_format(text, "%016llx", (unsigned long long)det_world_random_u64(world));
     det_buffer_format(
-        text, "', %d, %lld, '%s');", DET_SQLITE_SCHEMA,
+        text, "', %d, %lld, '%s', 0);", DET_SQLITE_SCHEMA,
         (long long)det_world_now(world, DET_CLOCK_WALL), det_version());
 }
 

@@ -25,6 +25,11 @@ static const char *const upgrades[DET_SQLITE_SCHEMA] = {
     [2] = "ALTER TABLE outbox ADD COLUMN reason TEXT;"
           "ALTER TABLE dead_letters ADD COLUMN reason TEXT;"
           "CREATE INDEX instances_locked ON instances (lock_until) WHERE lock_until IS NOT NULL;",
+    [3] = "ALTER TABLE store ADD COLUMN position INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE events ADD COLUMN trace BLOB;"
+          "ALTER TABLE outbox ADD COLUMN trace BLOB;"
+          "ALTER TABLE dead_letters ADD COLUMN trace BLOB;"
+          "CREATE INDEX starts_position ON starts (position);",
 };
 
 int det_sqlite_upgrade(

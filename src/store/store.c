@@ -116,6 +116,27 @@ const char *det_store_identity(const struct det_store *store)
     return store->identity;
 }
 
+int det_store_log(
+    struct det_store *store, const struct det_store_log_query *query,
+    int (*visit)(void *context, const struct det_store_logged *row), void *context,
+    uint64_t *ret_next)
+{
+    static const struct det_store_log_query all = { 0 };
+
+    if (!store->ops->log)
+        return DET_ERR_UNSUPPORTED;
+    return store->ops->log(store, query ? query : &all, visit, context, ret_next);
+}
+
+int det_store_count(
+    struct det_store *store, int (*visit)(void *context, const struct det_store_counted *row),
+    void *context, uint64_t *ret_bytes)
+{
+    if (!store->ops->count)
+        return DET_ERR_UNSUPPORTED;
+    return store->ops->count(store, visit, context, ret_bytes);
+}
+
 void det_store_close(struct det_store *store)
 {
     if (!store)

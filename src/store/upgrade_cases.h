@@ -66,7 +66,7 @@ static inline void check_old_store(struct pad *pad)
     uint64_t data;
 
     assert_string_equal(det_store_identity(store), OLD_IDENTITY);
-    assert_int_equal(store->schema, 3);
+    assert_int_equal(store->schema, 4);
     assert_int_equal(store->ops->check(store, must_not_find, NULL, NULL), 0);
     assert_int_equal(load_old(pad, "q", &found), 0);
     assert_int_equal(found.data, 9);
@@ -83,6 +83,50 @@ static inline void check_old_store(struct pad *pad)
     snapshot.loaded.data = &data;
     assert_int_equal(store->ops->snapshot(store, pad->instance, &snapshot), 0);
     assert_true(snapshot.loaded.head.sequence == 3 && data == 2);
+}
+
+/* The log as text: its positions, with the id before each, and a star behind a start. */
+static inline int write_logged(void *context, const struct det_store_logged *row)
+{
+    char *text = context;
+    size_t length = strlen(text);
+
+    snprintf(
+        text + length, 160 - length, "%s%d%s ", row->id, (int)row->position,
+        row->is_start ? "*" : "");
+    return 0;
+}
+
+/* In pages of one row: those that share a position are not parted. */
+static inline void check_old_log(struct pad *pad, int schema)
+{
+    static const char *const pages[] = { "p1 ", "p2 ", "p3 ", "p4 ", "r5* s5* s5 ", "t6* ", "" };
+    struct det_store_log_query query = { .limit = 1 };
+    size_t count = schema < 3 ? 4 : 6;
+    char text[160];
+
+    for (size_t i = 0; i <= count; i++) {
+        text[0] = 0;
+        assert_int_equal(det_store_log(pad->store, &query, write_logged, text, &query.after), 0);
+        assert_string_equal(text, i < count ? pages[i] : "");
+    }
+    assert_int_equal(query.after, count);
+    query = (struct det_store_log_query){ .is_backward = true };
+    text[0] = 0;
+    assert_int_equal(det_store_log(pad->store, &query, write_logged, text, &query.after), 0);
+    assert_string_equal(text, schema < 3 ? "p4 p3 p2 p1 " : "t6* s5 s5* r5* p4 p3 p2 p1 ");
+    assert_int_equal(query.after, 0);
+}
+
+/* What is new has a position of its own. */
+static inline void check_new_log(struct pad *pad, int schema)
+{
+    struct det_store_log_query query = { .after = schema < 3 ? 4 : 6 };
+    uint64_t next;
+    char text[160] = "";
+
+    assert_int_equal(det_store_log(pad->store, &query, write_logged, text, &next), 0);
+    assert_string_equal(text, schema < 3 ? "p5 " : "p7 ");
 }
 
 static inline void go_on_with_old_store(struct pad *pad)

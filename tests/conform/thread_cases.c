@@ -10,12 +10,15 @@
 #define THREADS 8
 #define ROUNDS  25
 
+struct tail;
+
 struct worker {
     struct box *box;
     struct det_store *store;
     struct subject *subject;
     int number, result;
     unsigned done;
+    struct tail *tail; /* NULL: it does not read the log */
     struct det_thread *thread;
 };
 
@@ -195,10 +198,93 @@ static void others_may_look_while_many_write(void **state)
         assert_int_equal(workers[i].result, 0);
 }
 
+/* The log, read while it is written: what came, in its order. */
+struct tail {
+    struct det_store *store;
+    uint64_t after, last;
+    uint64_t sequences[THREADS]; /* that must come next, of each */
+    size_t count;
+    int result;
+};
+
+static int take_logged(void *context, const struct det_store_logged *row)
+{
+    struct tail *tail = context;
+    int which = row->id[1] - '0';
+
+    if (row->position <= tail->last || row->sequence != tail->sequences[which])
+        return -1000;
+    tail->last = row->position;
+    tail->sequences[which]++;
+    tail->count++;
+    return 0;
+}
+
+static void read_tail(struct tail *tail)
+{
+    const struct det_store_log_query query = { .after = tail->after, .limit = 7 };
+
+    if (tail->result == 0)
+        tail->result = det_store_log(tail->store, &query, take_logged, tail, &tail->after);
+    if (tail->result == 0 && tail->after < tail->last)
+        tail->result = -1001;
+}
+
+static void write_or_read(void *argument)
+{
+    struct worker *worker = argument;
+
+    if (worker->subject)
+        write_mine(worker);
+    for (int i = 0; worker->tail && i < 4 * ROUNDS; i++)
+        read_tail(worker->tail);
+}
+
+/* Through an opening for reading, where there can be one; and where there can be several that
+ * write, through two. */
+static void who_reads_the_log_meanwhile_misses_nothing_and_meets_nothing_twice(void **state)
+{
+    struct box *box = *state;
+    struct worker workers[THREADS];
+    struct det_store *other = NULL, *reader = NULL;
+    struct tail tail = { .store = box->store };
+    uint64_t before;
+
+    if (!box->store->ops->log)
+        return;
+    if (box->driver->is_shared)
+        other = box_open_store(box);
+    assert_int_equal(
+        box_open_with(box, (struct det_store_options){ .is_read_only = true }, &reader, NULL), 0);
+    tail.store = reader;
+    workers[0] = (struct worker){ .box = box, .tail = &tail };
+    for (int i = 1; i < THREADS; i++) {
+        char id[8];
+
+        snprintf(id, sizeof id, "p%d", i);
+        workers[i] = (struct worker){ .box = box, .subject = subject_start(box, id) };
+        if (other && i % 2)
+            workers[i].subject = subject_find(box, other, id);
+    }
+    run_all(box, workers, THREADS, write_or_read);
+    do {
+        before = tail.after;
+        read_tail(&tail);
+    } while (tail.after != before);
+    assert_int_equal(tail.result, 0);
+    assert_int_equal(tail.count, (THREADS - 1) * (ROUNDS + 1));
+    for (int i = 1; i < THREADS; i++)
+        assert_int_equal(workers[i].result, 0);
+    if (other)
+        box_close_store(box, other);
+    det_store_close(reader);
+}
+
 static const struct CMUnitTest threads[] = {
     CASE(instances_are_written_from_many_threads_at_once),
     CASE(of_many_starts_of_one_id_one_succeeds),
     CASE(behaviour_70_of_ten_candidates_at_once_one_gets_it),
     CASE(others_may_look_while_many_write),
+    CASE(who_reads_the_log_meanwhile_misses_nothing_and_meets_nothing_twice),
 };
 const struct group thread_cases = GROUP_OF(threads);

@@ -113,7 +113,7 @@ static void after_a_crash_it_is_of_one_schema_and_nothing_is_lost(void **state)
     crash_disk_mark(disk, 2);
     (void)crash_cut_each(disk, &options, &scene->bed.disks[1], look, scene, NULL);
     print_message(
-        "             %llu states, %llu of schema 1, %llu of schema 3\n",
+        "             %llu states, %llu of schema 1, %llu of schema 4\n",
         (unsigned long long)scene->states, (unsigned long long)scene->old,
         (unsigned long long)scene->new);
     assert_true(scene->old > 20 && scene->new > 20);

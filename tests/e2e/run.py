@@ -60,7 +60,8 @@ SANITIZER = re.compile(r"^==\d+==WARNING: ASan doesn't fully support makecontext
 
 def detent(*words, code=0, stdin="", env=None, out=None, err=None, text=True):
     """Runs the program; checks its exit code and, if given, parts of what it printed."""
-    full = {"PATH": os.environ["PATH"], "HOME": os.getcwd(), "TERM": "xterm", **(env or {})}
+    full = {"PATH": os.environ["PATH"], "HOME": os.getcwd(), "TERM": "xterm",
+            "DETENT_LISTEN": "none", **(env or {})}
     done = subprocess.run([DETENT, *words], input=stdin, env=full, timeout=120,
                           capture_output=True, text=text, check=False)
     if text:
@@ -134,9 +135,9 @@ def test_help_is_for_every_command_and_topic():
     listed = [o["name"] for o in objects(detent("help", "--json"))]
     check({"new", "check", "fmt", "diagram", "test", "sim", "gen", "diff", "replay", "migrate",
            "start", "send", "get", "list", "history", "watch", "why", "timers", "cancel",
-           "retry", "store", "up", "notify", "tree", "tasks", "slots", "logs", "submit", "jobs",
-           "restart", "drain", "stop", "backoff", "version", "help", "completion"} == set(listed),
-          str(listed))
+           "retry", "store", "up", "serve", "notify", "tree", "tasks", "slots", "logs", "submit",
+           "jobs", "restart", "drain", "stop", "token", "backoff", "version", "help",
+           "completion"} == set(listed), str(listed))
     for name in listed:
         one = detent("help", name, out=["usage: detent " + name, "--json", "--color"])
         equal(detent(name, "--help").stdout, one.stdout)
@@ -289,7 +290,7 @@ def test_every_command_speaks_json():
             (["gen", "c", "broken.fsm"], ["finding"], 2), (["new", "job"], ["file"] * 3, 0),
             (["new", "job"], ["file"] * 3, 4), (["version"], ["version"], 0),
             (["backoff", "--attempts", "2"], ["attempt", "attempt", "summary"], 0),
-            (["help"], ["command"] * 36, 0), (["help", "test"], ["command"], 0),
+            (["help"], ["command"] * 38, 0), (["help", "test"], ["command"], 0),
             (["help", "exit"], ["exit"] * 8, 0), (["completion", "bash"], ["text"], 0),
             (["man"], ["text"], 0)):
         done = detent(*words, "--json", code=code)

@@ -59,7 +59,7 @@ def config(tasks, head=""):
 
 def environment(extra=None):
     return {"PATH": f"{Path(DETENT).parent}:{os.environ['PATH']}", "HOME": os.getcwd(),
-            "TERM": "xterm", **(extra or {})}
+            "TERM": "xterm", "DETENT_LISTEN": "none", **(extra or {})}
 
 
 def is_there(number):
@@ -81,9 +81,12 @@ class Up:
     """One `detent up` that runs, and what it has printed up to now."""
 
     def __init__(self, *words, env=None):
+        self.start([DETENT, "up", *words], env)
+
+    def start(self, command, env, **more):
         self.process = subprocess.Popen(
-            [DETENT, "up", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=environment(env), start_new_session=True, errors="surrogateescape")
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=environment(env), start_new_session=True, errors="surrogateescape", **more)
         running.append(self)
         self.lines, self.talk = [], []
         self.readers = [threading.Thread(target=self.read, args=pair, daemon=True) for pair in
@@ -588,7 +591,7 @@ def test_tasks_groups_and_slots_can_be_looked_at():
     equal([slot["name"], slot["state"], slot["depth"], slot["depth_max"], slot["owner_name"]],
           ["s", "running", 1, 5, "b"])
     client.fails("INVALID", "no argument 'name'", "tasks", name="a")
-    client.fails("NOT_FOUND", "did you mean 'tasks'", "task")
+    client.fails("NOT_FOUND", "did you mean 'tasks'", "taskss")
     client.close()
     up.stop()
 

@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct cli_problems problems;
     struct cli_yaml *root;
     struct det_arena arena;
-    struct config config;
+    struct config config = { 0 };
     int r;
 
     det_arena_init(&arena, NULL);

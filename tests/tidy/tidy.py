@@ -58,7 +58,7 @@ SYSTEM = re.compile(
 )
 HEAD = "/* SPDX-License-Identifier: MIT\n * Copyright the detent authors */\n\n/* "
 CODE = {".c", ".h", ".def", ".fsm"}
-WIDE = {".def", ".md", ".json", ".txt", ".js"}
+WIDE = {".def", ".md", ".json", ".txt", ".js", ".yaml"}
 TEXT = CODE | {".py", ".sh", ".cmake", ".txt", ".json", ".yaml", ".yml", ".md", ".in", ".js", ""}
 SKIP = {".git", "build", "node_modules", "corpus", "__pycache__"}
 

@@ -388,6 +388,15 @@ struct det_store_ops {
         struct det_store *store,
         int (*visit)(void *context, const char *name, uint32_t version, const char *spec),
         void *context);
+    /* det_store_log(). The query is never NULL. */
+    int (*log)(
+        struct det_store *store, const struct det_store_log_query *query,
+        int (*visit)(void *context, const struct det_store_logged *row), void *context,
+        uint64_t *ret_next);
+    /* det_store_count(). */
+    int (*count)(
+        struct det_store *store, int (*visit)(void *context, const struct det_store_counted *row),
+        void *context, uint64_t *ret_bytes);
     /* Makes `machine` the definition of what is stored under its name, which nobody serves, in one
      * transaction: what has an old name gets the new one (states of instances, snapshots and
      * answers; timers; effects that have not ended, and dead ones; deferred events), all at once,

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* api_body.c - the body of a request: an object with the members that it may have. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/api_parts.h"
+
+/* Whether the list, with blanks between its words, has it. */
+static bool is_listed(const char *list, struct det_view word)
+{
+    while (*list) {
+        size_t size = strcspn(list, " ");
+
+        if (det_view_equal(det_view_of(list, size), word))
+            return true;
+        list += size + strspn(list + size, " ");
+    }
+    return false;
+}
+
+struct members *api_body(struct api_call *call, const char *keys)
+{
+    struct members *members = det_arena_alloc(&call->arena, sizeof *members);
+    struct det_error error = { 0 };
+    int r = DET_ERR_NO_MEMORY;
+
+    if (members)
+        r = members_read(members, &call->arena, call->body, &error);
+    if (r < 0) {
+        api_fail_with(call, r, &error);
+        return NULL;
+    }
+    for (size_t i = 0; i < members->count; i++) {
+        struct det_view key = members->items[i].key;
+
+        if (is_listed(keys, key))
+            continue;
+        api_fail(
+            call, DET_ERR_UNKNOWN_FIELD, "the body has no '%.*s'; it may have: %s",
+            (int)(key.size < 60 ? key.size : 60), key.data, keys);
+        return NULL;
+    }
+    return members;
+}
+
+bool api_body_is_right(struct api_call *call, const struct members *members)
+{
+    if (members->has_failed)
+        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+    else if (members->wrong[0])
+        api_fail(
+            call, DET_ERR_INVALID, "'%s' of the body is missing, or not what it should be",
+            members->wrong);
+    else
+        return true;
+    return false;
+}
+
+bool api_body_object(
+    struct api_call *call, struct members *members, const char *key, struct det_view *ret)
+{
+    const struct member *member = members_find(members, key);
+
+    *ret = member ? member->raw : det_view_text("{}");
+    if (!member || member->kind == DET_JSON_OBJECT)
+        return true;
+    api_fail(call, DET_ERR_TYPE, "'%s' of the body is an object", key);
+    return false;
+}
+
+bool api_body_number(struct api_call *call, struct members *members, const char *key, uint64_t *ret)
+{
+    if (!members_find(members, key))
+        return true;
+    *ret = members_number(members, key);
+    return api_body_is_right(call, members);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* api_call.c - one request of the API from its match to its answer. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "cli/api.h"
+
+struct status {
+    int code;
+    unsigned status;
+};
+
+/* What is not here is 500: nobody knows whether it happened. */
+static const struct status statuses[] = {
+    { DET_ERR_INVALID, 400 },
+    { DET_ERR_MALFORMED, 400 },
+    { DET_ERR_TRUNCATED, 400 },
+    { DET_ERR_UNKNOWN_FIELD, 400 },
+    { DET_ERR_DUPLICATE_FIELD, 400 },
+    { DET_ERR_MISSING_FIELD, 400 },
+    { DET_ERR_TYPE, 400 },
+    { DET_ERR_RANGE, 400 },
+    { DET_ERR_OVERFLOW, 400 },
+    { DET_ERR_NOT_FOUND, 404 },
+    { DET_ERR_EXISTS, 409 },
+    { DET_ERR_CONFLICT, 409 },
+    { DET_ERR_UNHANDLED, 422 },
+    { DET_ERR_REFUSED, 422 },
+    { DET_ERR_STOPPED, 422 },
+    { DET_ERR_ACTION_FAILED, 422 },
+    { DET_ERR_UNBOUND, 501 },
+    { DET_ERR_UNSUPPORTED, 501 },
+    { DET_ERR_LOCKED, 423 },
+    { DET_ERR_LOCK_LOST, 423 },
+    { DET_ERR_LIMIT, 422 },
+    { DET_ERR_BUSY, 503 },
+    { DET_ERR_CLOSED, 503 },
+    { DET_ERR_NO_MEMORY, 503 },
+    { DET_ERR_READ_ONLY, 503 },
+    { DET_ERR_CANCELLED, 503 },
+    { DET_ERR_TIMEOUT, 504 },
+    { DET_ERR_NO_SPACE, 507 },
+    { DET_ERR_VERSION, 409 },
+    { DET_ERR_DEFINITION, 422 },
+};
+
+unsigned api_status_of(int code)
+{
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        if (statuses[i].code == code)
+            return statuses[i].status;
+    }
+    return 500;
+}
+
+static const char *copy_header(
+    struct api_call *call, const struct http_request *request, const char *name, bool *has_failed)
+{
+    const char *value = http_header(request, name);
+    const char *copy = value ? det_arena_copy(&call->arena, value) : NULL;
+
+    *has_failed |= value && !copy;
+    return copy;
+}
+
+static void on_gone(void *user)
+{
+    struct api_call *call = user;
+
+    call->exchange = NULL;
+}
+
+static void close_call(struct api_call *call)
+{
+    struct api *api = call->api;
+
+    api->calls--;
+    line_deinit(&call->line);
+    det_arena_deinit(&call->arena);
+    DET_DELETE(api->allocator, call);
+}
+
+struct api_call *api_call_open(
+    struct api *api, struct http_exchange *exchange, const struct api_route *route,
+    const char *const *parameters, const struct url *url, struct det_arena *arena_take)
+{
+    const struct http_request *request = http_request(exchange);
+    struct api_call *call = DET_NEW(api->allocator, struct api_call);
+    bool has_failed = false;
+    char *body;
+
+    if (!call) {
+        det_arena_deinit(arena_take);
+        return NULL;
+    }
+    api->calls++;
+    call->api = api;
+    call->route = route;
+    call->arena = *arena_take;
+    call->url = *url;
+    memcpy(call->parameters, parameters, sizeof call->parameters);
+    line_init(&call->line, api->allocator);
+    call->key = copy_header(call, request, "idempotency-key", &has_failed);
+    call->traceparent = copy_header(call, request, "traceparent", &has_failed);
+    call->peer = det_arena_copy(&call->arena, request->peer);
+    has_failed |= !call->peer;
+    body = request->body_size ? det_arena_copy_n(&call->arena, request->body, request->body_size)
+                              : NULL;
+    has_failed |= request->body_size && !body;
+    call->body = det_view_of(body ? body : "", request->body_size);
+    if (has_failed) {
+        close_call(call);
+        return NULL;
+    }
+    call->exchange = exchange;
+    http_keep(exchange, on_gone, NULL, call);
+    return call;
+}
+
+/* What every answer of the API says to browsers: nothing of it is kept, guessed or framed. */
+static const struct http_header headers[] = {
+    { "cache-control", "no-store" },
+    { "x-content-type-options", "nosniff" },
+};
+
+void api_finish(struct api_call *call)
+{
+    struct det_buffer *text = &call->line.text;
+    struct http_answer answer = {
+        .status = call->status ? call->status : 200,
+        .type = call->type ? call->type : "application/json",
+        .headers = headers,
+        .header_count = sizeof headers / sizeof *headers,
+    };
+
+    if (det_buffer_status(text) < 0)
+        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (det_buffer_status(text) < 0) /* Not even for the error. */
+        answer.status = 503;
+    else
+        answer.status = call->status ? call->status : 200;
+    answer.body = det_buffer_text(text);
+    answer.body_size = text->size;
+    answer.type = call->type ? call->type : "application/json";
+    if (call->exchange)
+        http_answer(call->exchange, &answer);
+    close_call(call);
+}
+
+static void finish_post(void *argument)
+{
+    api_finish(argument);
+}
+
+void api_finish_later(struct api_call *call)
+{
+    call->job.post = (struct det_post){ .run = finish_post, .argument = call };
+    det_loop_post(call->api->loop, &call->job.post);
+}
+
+static void (*run_of(struct api_call *call))(struct api_call *call)
+{
+    void (*run)(struct api_call * call);
+
+    memcpy(&run, &call->own, sizeof run);
+    return run;
+}
+
+static void run_deferred(void *argument)
+{
+    struct api_call *call = argument;
+
+    run_of(call)(call);
+    if (call->reader)
+        api_reader_give(call->api, call->reader);
+    call->reader = NULL;
+}
+
+static void finish_deferred(void *argument)
+{
+    struct api_call *call = argument;
+
+    if (call->job.is_dropped)
+        api_fail(call, DET_ERR_CLOSED, "it stops; ask again when it is up");
+    api_finish(call);
+}
+
+void api_defer(struct api_call *call, void (*run)(struct api_call *call))
+{
+    memcpy(&call->own, &run, sizeof run);
+    call->job = (struct det_job){
+        .run = run_deferred, .done = finish_deferred, .argument = call, .loop = call->api->loop
+    };
+    det_pool_submit(call->api->pool, &call->job);
+}
+
+/* Failing. */
+
+void api_error_line(struct line *line, int code, const struct det_error *error)
+{
+    line_open(line, "error", '{');
+    line_text(line, "code", det_error_name(code));
+    line_text(
+        line, "text", error->code == code && error->text[0] ? error->text : det_error_text(code));
+    if (error->state)
+        line_text(line, "state", error->state);
+    if (error->event)
+        line_text(line, "event", error->event);
+    if (code == DET_ERR_CONFLICT && error->expected) {
+        line_number(line, "expected", error->expected);
+        line_number(line, "actual", error->actual);
+    }
+    line_close(line, '}');
+}
+
+void api_fail_with(struct api_call *call, int code, const struct det_error *error)
+{
+    det_buffer_clear(&call->line.text);
+    call->line.needs_comma = false;
+    call->status = api_status_of(code);
+    call->type = NULL;
+    line_open(&call->line, NULL, '{');
+    api_error_line(&call->line, code, error);
+    line_close(&call->line, '}');
+}
+
+void api_fail(struct api_call *call, int code, const char *format, ...)
+{
+    struct det_error error = { .code = code };
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(error.text, sizeof error.text, format, arguments);
+    va_end(arguments);
+    api_fail_with(call, code, &error);
+}
+
+/* The query. */
+
+const char *api_query(const struct api_call *call, const char *key)
+{
+    return url_value(&call->url, key);
+}
+
+bool api_query_number(
+    struct api_call *call, const char *key, uint64_t least, uint64_t most, uint64_t *ret)
+{
+    const char *text = api_query(call, key);
+    uint64_t number = 0;
+
+    if (!text)
+        return true;
+    if (det_parse_u64(det_view_text(text), &number) < 0 || number < least || number > most) {
+        api_fail(
+            call, DET_ERR_INVALID, "'%s' is a number from %llu to %llu", key,
+            (unsigned long long)least, (unsigned long long)most);
+        return false;
+    }
+    *ret = number;
+    return true;
+}
+
+bool api_query_limit(struct api_call *call, size_t *ret)
+{
+    uint64_t limit = API_LIMIT;
+    bool is_right = api_query_number(call, "limit", 1, API_LIMIT_MAX, &limit);
+
+    *ret = (size_t)limit;
+    return is_right;
+}
+
+bool api_query_bool(struct api_call *call, const char *key, bool *ret)
+{
+    const char *text = api_query(call, key);
+
+    if (!text)
+        return true;
+    *ret = strcmp(text, "true") == 0;
+    if (*ret || strcmp(text, "false") == 0)
+        return true;
+    api_fail(call, DET_ERR_INVALID, "'%s' is true or false", key);
+    return false;
+}
+
+bool api_query_time(struct api_call *call, const char *key, det_time *ret)
+{
+    const char *text = api_query(call, key);
+
+    if (!text || det_parse_time(det_view_text(text), ret) == 0)
+        return true;
+    api_fail(call, DET_ERR_INVALID, "'%s' is a time such as 2026-01-31T10:00:00Z", key);
+    return false;
+}

@@ -1,0 +1,829 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* api_events.c - what happens, as Server-Sent Events: the log from a position on, without loss; and
+ * the events of tasks, as long as somebody listens.
+ *
+ *     runtime --notice--> pool: reads the log behind `head` --> tail: the newest rows as text
+ *                                                                 |
+ *     subscriber: a cursor in the log --- in the tail ------------+--> its connection
+ *                                     \-- before it: the pool reads a page for it alone
+ *
+ * Invariants
+ *   1. What is told of the log was read from the store, so it is on the disk; rows are told in
+ *      order, each once: the cursor of a subscriber only grows, and nothing behind it is left out.
+ *   2. The tail has all rows of the log from its first one up to `head`.
+ *   3. A reader that is slow is not fed. When more rows than `sse_queue` lie before it, it is told
+ *      so and cut off; its last id is where it goes on. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/api_log.h"
+#include "cli/api_parts.h"
+#include "cli/api_stream.h"
+
+#define TAIL_ROWS    4096
+#define TAIL_BYTES   (4 << 20)
+#define PAGE_ROWS    256
+#define START_ROWS   1000                    /* before the end of the log, where reading begins */
+#define FEED_MAX     (64 << 10)              /* that a reader has not read, and is still fed */
+#define POLL_SPAN    (500 * DET_MILLISECOND) /* of a store that others write to */
+#define COMMENT_SPAN (15 * DET_SECOND)
+
+/* A row of the tail. */
+struct row {
+    struct det_list node;
+    uint64_t position;
+    uint64_t number; /* counts the rows that were ever in the tail */
+    size_t size, memory;
+    const char *machine, *id; /* behind the text */
+    char text[];              /* as it is sent */
+};
+
+/* A page of the log on its way from the pool. */
+struct page {
+    struct det_job job;
+    struct api_events *events;
+    struct subscriber *subscriber; /* NULL: it is for the tail */
+    struct det_store_log_query query;
+    bool is_first; /* looks where the log ends */
+    struct det_list rows;
+    uint64_t next;
+    size_t count;
+    int result;
+    const char *machine, *id;
+};
+
+struct subscriber {
+    struct det_list node;
+    struct api_events *events;
+    struct http_exchange *exchange;
+    struct api_call *call;
+    uint64_t cursor;
+    uint64_t number;          /* of the last row of the tail that was looked at */
+    const char *machine, *id; /* NULL: any */
+    bool wants_log, wants_tasks;
+    bool is_waiting;  /* for where the log ends */
+    bool is_catching; /* a page for it is on its way */
+    bool is_gone;
+    uint64_t missed; /* events of tasks */
+};
+
+struct api_events {
+    struct api *api;
+    struct det_list subscribers, gone;
+    size_t count, task_count;
+    atomic_size_t readers; /* those who want the log */
+    struct det_list tail;
+    size_t tail_rows, tail_bytes;
+    uint64_t head, number;
+    uint64_t base; /* the tail has all rows behind this position */
+    bool has_head, is_reading, has_news, is_over;
+    atomic_bool is_shared, is_noticed;
+    struct det_post notice;
+    struct det_timer poll, comment;
+    struct stream *tasks;
+    size_t pages; /* on their way */
+};
+
+/* Rows. */
+
+static void free_row(struct api_events *events, struct row *row)
+{
+    det_free(events->api->allocator, row, row->memory);
+}
+
+static void free_rows(struct api_events *events, struct det_list *rows)
+{
+    struct det_list *node;
+
+    while ((node = det_list_take(rows)))
+        free_row(events, DET_CONTAINER(node, struct row, node));
+}
+
+/* "id: 7\nevent: log\ndata: {...}\n\n" */
+static struct row *make_row(
+    struct api_events *events, struct api_reader *reader, const struct det_store_logged *logged)
+{
+    const struct det_allocator *allocator = events->api->allocator;
+    size_t machine_size = strlen(logged->machine) + 1, id_size = strlen(logged->id) + 1, memory;
+    struct row *row = NULL;
+    struct line line;
+
+    line_init(&line, allocator);
+    det_buffer_format(
+        &line.text, "id: %llu\nevent: log\ndata: ", (unsigned long long)logged->position);
+    api_log_line(&line, reader, logged);
+    det_buffer_append_text(&line.text, "\n\n");
+    memory = sizeof *row + line.text.size + machine_size + id_size;
+    if (det_buffer_status(&line.text) == 0)
+        row = det_alloc(allocator, memory);
+    if (row) {
+        *row = (struct row){ .position = logged->position,
+                             .size = line.text.size,
+                             .memory = memory,
+                             .machine = row->text + line.text.size,
+                             .id = row->text + line.text.size + machine_size };
+        memcpy(row->text, det_buffer_text(&line.text), line.text.size);
+        memcpy(row->text + row->size, logged->machine, machine_size);
+        memcpy(row->text + row->size + machine_size, logged->id, id_size);
+        det_list_init(&row->node);
+    }
+    line_deinit(&line);
+    return row;
+}
+
+/* On the pool. */
+
+struct taking {
+    struct page *page;
+    struct api_reader *reader;
+};
+
+static int take_row(void *context, const struct det_store_logged *logged)
+{
+    struct taking *taking = context;
+    struct row *row = make_row(taking->page->events, taking->reader, logged);
+
+    if (!row)
+        return DET_ERR_NO_MEMORY;
+    det_list_append(&taking->page->rows, &row->node);
+    taking->page->count++;
+    return 0;
+}
+
+static int take_last(void *context, const struct det_store_logged *logged)
+{
+    *(uint64_t *)context = logged->position;
+    return 1;
+}
+
+/* Where the log ends for now: from a little before its newest row on it is read forwards, since
+ * there may be rows before it that others have not committed yet. */
+static int find_end(struct api_reader *reader, uint64_t *ret)
+{
+    static const struct det_store_log_query newest = { .is_backward = true, .limit = 1 };
+    struct det_store_log_query query = { .limit = START_ROWS, .machine = "", .budget = START_ROWS };
+    uint64_t last = 0, next = 0;
+    int r;
+
+    r = det_store_log(reader->store.store, &newest, take_last, &last, &next);
+    query.after = last > START_ROWS ? last - START_ROWS : 0;
+    if (r >= 0)
+        r = det_store_log(reader->store.store, &query, take_last, &last, ret);
+    return r < 0 ? r : 0;
+}
+
+static void run_page(void *argument)
+{
+    struct page *page = argument;
+    struct api *api = page->events->api;
+    int code = CLI_OK;
+    struct taking taking = { .page = page, .reader = api_reader_open(api, &code) };
+
+    if (!taking.reader || code != CLI_OK)
+        page->result = taking.reader ? DET_ERR_IO : DET_ERR_NO_MEMORY;
+    else if (page->is_first)
+        page->result = find_end(taking.reader, &page->next);
+    else
+        page->result =
+            det_store_log(taking.reader->store.store, &page->query, take_row, &taking, &page->next);
+    if (taking.reader) {
+        if (code == CLI_OK)
+            atomic_store(&page->events->is_shared, taking.reader->store.ops->is_shared);
+        api_reader_give(api, taking.reader);
+    }
+}
+
+/* On the http thread. */
+
+static void finish_page(void *argument);
+
+/* Without memory nothing is read until the next notice. */
+static bool ask_page(
+    struct api_events *events, struct subscriber *subscriber, uint64_t after, bool is_first)
+{
+    struct page *page = DET_NEW(events->api->allocator, struct page);
+
+    if (!page)
+        return false;
+    page->job = (struct det_job){
+        .run = run_page, .done = finish_page, .argument = page, .loop = events->api->loop
+    };
+    page->events = events;
+    page->subscriber = subscriber;
+    page->is_first = is_first;
+    page->query = (struct det_store_log_query){ .after = after, .limit = PAGE_ROWS };
+    if (subscriber) {
+        page->query.machine = subscriber->machine;
+        page->query.id = subscriber->id;
+        page->query.budget = (size_t)PAGE_ROWS * 64;
+    }
+    det_list_init(&page->rows);
+    events->pages++;
+    det_pool_submit(events->api->pool, &page->job);
+    return true;
+}
+
+static void read_on(struct api_events *events)
+{
+    if (events->is_reading || events->is_over || !atomic_load(&events->readers))
+        return;
+    events->has_news = false;
+    events->is_reading = ask_page(events, NULL, events->head, !events->has_head);
+}
+
+static void end_subscriber(struct subscriber *subscriber)
+{
+    struct api_events *events = subscriber->events;
+
+    if (subscriber->is_gone)
+        return;
+    subscriber->is_gone = true;
+    det_list_remove(&subscriber->node);
+    det_list_append(&events->gone, &subscriber->node);
+    events->count--;
+    if (subscriber->wants_log)
+        atomic_fetch_sub(&events->readers, 1);
+    events->task_count -= subscriber->wants_tasks;
+}
+
+/* Those that are gone, and have no page on its way. */
+static void reap(struct api_events *events)
+{
+    struct det_list *next;
+
+    for (struct det_list *node = events->gone.next; node != &events->gone; node = next) {
+        struct subscriber *subscriber = DET_CONTAINER(node, struct subscriber, node);
+
+        next = node->next;
+        if (subscriber->is_catching)
+            continue;
+        det_list_remove(node);
+        subscriber->call->exchange = NULL;
+        api_finish(subscriber->call); /* Its memory is that of the call. */
+    }
+}
+
+static void on_gone(void *user)
+{
+    struct subscriber *subscriber = user;
+
+    subscriber->exchange = NULL;
+    end_subscriber(subscriber);
+    reap(subscriber->events);
+}
+
+static void cut_off(struct subscriber *subscriber, const char *why)
+{
+    char text[160];
+    int size = snprintf(
+        text, sizeof text, "event: dropped\ndata: {\"position\":%llu,\"why\":\"%s\"}\n\n",
+        (unsigned long long)subscriber->cursor, why);
+
+    /* Of one that has gone already on_gone() is on its way. */
+    if (!subscriber->exchange || http_write(subscriber->exchange, text, (size_t)size) < 0)
+        return;
+    http_end(subscriber->exchange);
+    subscriber->exchange = NULL;
+    end_subscriber(subscriber);
+}
+
+static bool is_wanted(const struct subscriber *subscriber, const struct row *row)
+{
+    return (!subscriber->machine || strcmp(subscriber->machine, row->machine) == 0) &&
+           (!subscriber->id || strcmp(subscriber->id, row->id) == 0);
+}
+
+/* False: it takes no more now, or is gone. */
+static bool send_row(struct subscriber *subscriber, const struct row *row)
+{
+    if (http_waiting(subscriber->exchange) > FEED_MAX)
+        return false;
+    if (is_wanted(subscriber, row) && http_write(subscriber->exchange, row->text, row->size) < 0)
+        return false;
+    subscriber->cursor = row->position;
+    return true;
+}
+
+static bool is_in_tail(const struct subscriber *subscriber)
+{
+    return subscriber->cursor >= subscriber->events->base;
+}
+
+/* From the tail, as far as it takes it. Rows are skipped to where it stands; the newest ones are
+ * looked at from behind, where most readers are. */
+static void feed(struct subscriber *subscriber)
+{
+    struct api_events *events = subscriber->events;
+    uint32_t most = events->api->up->file.config.http.sse_queue;
+    struct det_list *node = events->tail.previous;
+    size_t behind = 0;
+
+    if (!subscriber->wants_log || subscriber->is_waiting || subscriber->is_catching ||
+        subscriber->is_gone)
+        return;
+    if (!is_in_tail(subscriber)) {
+        subscriber->is_catching = ask_page(events, subscriber, subscriber->cursor, false);
+        return;
+    }
+    for (; node != &events->tail &&
+           DET_CONTAINER(node, struct row, node)->position > subscriber->cursor;
+         node = node->previous)
+        behind++;
+    for (node = node->next; node != &events->tail; node = node->next) {
+        if (!send_row(subscriber, DET_CONTAINER(node, struct row, node)))
+            break;
+        behind--;
+    }
+    if (behind > most)
+        cut_off(subscriber, "too slow");
+    else if (behind == 0 && subscriber->cursor < events->head)
+        subscriber->cursor = events->head;
+}
+
+static void feed_all(struct api_events *events)
+{
+    struct det_list *next;
+
+    for (struct det_list *node = events->subscribers.next; node != &events->subscribers;
+         node = next) {
+        next = node->next;
+        feed(DET_CONTAINER(node, struct subscriber, node));
+    }
+    reap(events);
+}
+
+static void on_drained(void *user)
+{
+    feed(user);
+}
+
+/* The tail. */
+
+static void shorten_tail(struct api_events *events)
+{
+    while (events->tail_rows > TAIL_ROWS || events->tail_bytes > TAIL_BYTES) {
+        struct row *row = DET_CONTAINER(events->tail.next, struct row, node);
+
+        det_list_remove(&row->node);
+        events->tail_rows--;
+        events->tail_bytes -= row->memory;
+        events->base = row->position;
+        free_row(events, row);
+    }
+}
+
+static void add_to_tail(struct api_events *events, struct page *page)
+{
+    struct det_list *node;
+
+    while ((node = det_list_take(&page->rows))) {
+        struct row *row = DET_CONTAINER(node, struct row, node);
+
+        row->number = ++events->number;
+        det_list_append(&events->tail, &row->node);
+        events->tail_rows++;
+        events->tail_bytes += row->memory;
+    }
+    events->head = page->next;
+    shorten_tail(events);
+}
+
+static void greet(struct subscriber *subscriber)
+{
+    char text[80];
+    int size = snprintf(
+        text, sizeof text, "event: hello\ndata: {\"position\":%llu}\n\n",
+        (unsigned long long)subscriber->cursor);
+
+    (void)http_write(subscriber->exchange, text, (size_t)size);
+}
+
+static void find_head(struct api_events *events, uint64_t head)
+{
+    events->has_head = true;
+    events->head = events->base = head;
+    DET_LIST_EACH(node, &events->subscribers)
+    {
+        struct subscriber *subscriber = DET_CONTAINER(node, struct subscriber, node);
+
+        if (!subscriber->is_waiting)
+            continue;
+        subscriber->is_waiting = false;
+        if (subscriber->cursor == UINT64_MAX)
+            subscriber->cursor = head;
+        greet(subscriber);
+    }
+}
+
+static void finish_tail_page(struct api_events *events, struct page *page)
+{
+    events->is_reading = false;
+    if (page->result < 0) {
+        /* It is tried again by the poll or the next notice; nobody misses anything by it. */
+        free_rows(events, &page->rows);
+        return;
+    }
+    if (page->is_first)
+        find_head(events, page->next);
+    else
+        add_to_tail(events, page);
+    feed_all(events);
+    if (page->is_first || page->count == PAGE_ROWS || events->has_news)
+        read_on(events);
+}
+
+static void finish_own_page(struct api_events *events, struct page *page)
+{
+    struct subscriber *subscriber = page->subscriber;
+    struct det_list *node;
+
+    subscriber->is_catching = false;
+    while (!subscriber->is_gone && (node = det_list_take(&page->rows))) {
+        struct row *row = DET_CONTAINER(node, struct row, node);
+        /* The page was asked for: it is sent whatever waits. */
+        int r = http_write(subscriber->exchange, row->text, row->size);
+
+        subscriber->cursor = row->position;
+        free_row(events, row);
+        if (r < 0)
+            break;
+    }
+    free_rows(events, &page->rows);
+    if (!subscriber->is_gone && page->result == 0 && page->next > subscriber->cursor)
+        subscriber->cursor = page->next;
+    if (!subscriber->is_gone && page->result < 0)
+        cut_off(subscriber, "the store cannot be read");
+    else if (!subscriber->is_gone && http_waiting(subscriber->exchange) <= FEED_MAX)
+        feed(subscriber);
+    reap(events);
+}
+
+static void finish_page(void *argument)
+{
+    struct page *page = argument;
+    struct api_events *events = page->events;
+
+    events->pages--;
+    if (page->job.is_dropped)
+        page->result = DET_ERR_CLOSED;
+    if (page->subscriber)
+        finish_own_page(events, page);
+    else
+        finish_tail_page(events, page);
+    DET_DELETE(events->api->allocator, page);
+}
+
+/* News. */
+
+static void take_notice(void *argument)
+{
+    struct api_events *events = argument;
+
+    atomic_store(&events->is_noticed, false);
+    events->has_news = true;
+    read_on(events);
+}
+
+void api_notice(struct api *api)
+{
+    struct api_events *events = api ? api->events : NULL;
+
+    if (!events || !atomic_load_explicit(&events->readers, memory_order_relaxed) ||
+        atomic_exchange(&events->is_noticed, true))
+        return;
+    det_loop_post(api->loop, &events->notice);
+}
+
+/* Others may have written, and what failed is tried again. */
+static void on_poll(void *argument)
+{
+    struct api_events *events = argument;
+
+    if (events->is_over || !events->count)
+        return;
+    if (atomic_load(&events->is_shared) || !events->has_head || events->has_news)
+        read_on(events);
+    (void)!det_loop_timer_set(
+        events->api->loop, &events->poll, det_loop_now(events->api->loop) + POLL_SPAN);
+}
+
+/* Says to whoever is between us that the connection is alive, and finds out who is gone. */
+static void on_comment(void *argument)
+{
+    struct api_events *events = argument;
+
+    if (events->is_over || !events->count)
+        return;
+    DET_LIST_EACH(node, &events->subscribers)
+    {
+        struct subscriber *subscriber = DET_CONTAINER(node, struct subscriber, node);
+
+        if (http_waiting(subscriber->exchange) == 0)
+            (void)http_write(subscriber->exchange, ":\n\n", 3);
+    }
+    (void)!det_loop_timer_set(
+        events->api->loop, &events->comment, det_loop_now(events->api->loop) + COMMENT_SPAN);
+}
+
+/* Events of tasks. */
+
+static void tell_task(struct subscriber *subscriber, const char *text, size_t size)
+{
+    static const char head[] = "event: task\ndata: ";
+
+    if (http_waiting(subscriber->exchange) > FEED_MAX) {
+        subscriber->missed++;
+        return;
+    }
+    if (subscriber->missed) {
+        char note[80];
+        int length = snprintf(
+            note, sizeof note, "event: missed\ndata: {\"events\":%llu}\n\n",
+            (unsigned long long)subscriber->missed);
+
+        subscriber->missed = 0;
+        (void)http_write(subscriber->exchange, note, (size_t)length);
+    }
+    if (http_write(subscriber->exchange, head, sizeof head - 1) == 0 &&
+        http_write(subscriber->exchange, text, size) == 0)
+        (void)http_write(subscriber->exchange, "\n\n", 2);
+}
+
+static size_t on_task_part(void *user, const char *text, size_t size)
+{
+    struct api_events *events = user;
+
+    DET_LIST_EACH(node, &events->subscribers)
+    {
+        struct subscriber *subscriber = DET_CONTAINER(node, struct subscriber, node);
+
+        if (subscriber->wants_tasks)
+            tell_task(subscriber, text, size);
+    }
+    return 0;
+}
+
+static void on_task_end(void *user, const struct det_error *error)
+{
+    struct api_events *events = user;
+
+    (void)error;
+    events->tasks = NULL;
+}
+
+static void listen_to_tasks(struct api_events *events)
+{
+    if (events->tasks)
+        return;
+    events->tasks = stream_open(&(struct stream_options){
+        .api = events->api,
+        .verb = "events",
+        .arguments_take = json_pack("{s:b, s:b}", "follow", 1, "new", 1),
+        .on_part = on_task_part,
+        .on_end = on_task_end,
+        .user = events,
+    });
+}
+
+/* Subscribing. */
+
+static bool read_topics(struct api_call *call, struct subscriber *subscriber)
+{
+    const char *topics = api_query(call, "topics");
+
+    subscriber->wants_log = !topics || strstr(topics, "log");
+    subscriber->wants_tasks = !topics || strstr(topics, "tasks");
+    if (!topics || strcmp(topics, "log") == 0 || strcmp(topics, "tasks") == 0 ||
+        strcmp(topics, "log,tasks") == 0 || strcmp(topics, "tasks,log") == 0)
+        return true;
+    api_fail(call, DET_ERR_INVALID, "'topics' is log, tasks, or log,tasks");
+    return false;
+}
+
+static bool read_cursor(struct api_call *call, struct subscriber *subscriber)
+{
+    const char *last = http_header(http_request(call->exchange), "last-event-id");
+
+    subscriber->cursor = UINT64_MAX;
+    if (last && (det_parse_u64(det_view_text(last), &subscriber->cursor) < 0 ||
+                 subscriber->cursor > INT64_MAX)) {
+        api_fail(call, DET_ERR_INVALID, "'Last-Event-ID' is a position of the log: a number");
+        return false;
+    }
+    return last || api_query_number(call, "after", 0, INT64_MAX, &subscriber->cursor);
+}
+
+static bool has_room(struct api_call *call)
+{
+    if (call->api->events->count < call->api->up->file.config.http.sse_subscribers)
+        return true;
+    api_fail(call, DET_ERR_LIMIT, "there are as many who follow as http.limits allows");
+    call->status = 503;
+    return false;
+}
+
+static void begin(struct subscriber *subscriber)
+{
+    static const struct http_header headers[] = {
+        { "cache-control", "no-store" },
+        { "x-content-type-options", "nosniff" },
+        { "x-accel-buffering", "no" },
+    };
+
+    http_keep(subscriber->exchange, on_gone, on_drained, subscriber);
+    http_begin(
+        subscriber->exchange,
+        &(struct http_answer){ .status = 200,
+                               .type = "text/event-stream",
+                               .headers = headers,
+                               .header_count = sizeof headers / sizeof *headers,
+                               .body = "retry: 1000\n\n",
+                               .body_size = 13 });
+}
+
+static void join(struct subscriber *subscriber)
+{
+    struct api_events *events = subscriber->events;
+    bool is_first = events->count == 0;
+
+    det_list_init(&subscriber->node);
+    det_list_append(&events->subscribers, &subscriber->node);
+    events->count++;
+    events->task_count += subscriber->wants_tasks;
+    if (subscriber->wants_log)
+        atomic_fetch_add(&events->readers, 1);
+    if (subscriber->wants_tasks)
+        listen_to_tasks(events);
+    if (is_first) {
+        on_poll(events);
+        (void)!det_loop_timer_set(
+            events->api->loop, &events->comment, det_loop_now(events->api->loop) + COMMENT_SPAN);
+    }
+    if (!subscriber->wants_log)
+        return;
+    subscriber->is_waiting = !events->has_head;
+    if (!subscriber->is_waiting && subscriber->cursor == UINT64_MAX)
+        subscriber->cursor = events->head;
+    if (!subscriber->is_waiting)
+        greet(subscriber);
+    read_on(events);
+    feed(subscriber);
+}
+
+void api_get_events(struct api_call *call)
+{
+    struct subscriber *subscriber = det_arena_alloc(&call->arena, sizeof *subscriber);
+
+    if (!subscriber)
+        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (!subscriber || !read_topics(call, subscriber) || !read_cursor(call, subscriber) ||
+        !has_room(call)) {
+        api_finish(call);
+        return;
+    }
+    subscriber->wants_log = subscriber->wants_log && call->api->address;
+    subscriber->events = call->api->events;
+    subscriber->exchange = call->exchange;
+    subscriber->call = call;
+    subscriber->machine = api_query(call, "machine");
+    subscriber->id = api_query(call, "id");
+    begin(subscriber);
+    join(subscriber);
+}
+
+/* Lines of a task. */
+
+struct following {
+    struct api_call *call;
+    struct stream *stream;
+    bool has_begun;
+};
+
+static void leave_lines(void *user)
+{
+    struct following *following = user;
+
+    stream_cancel(following->stream);
+    following->call->exchange = NULL;
+    api_finish(following->call);
+}
+
+static void lines_drained(void *user)
+{
+    struct following *following = user;
+
+    stream_drained(following->stream, 0);
+}
+
+static void begin_lines(struct following *following)
+{
+    if (following->has_begun)
+        return;
+    following->has_begun = true;
+    http_begin(
+        following->call->exchange, &(struct http_answer){ .status = 200,
+                                                          .type = "text/event-stream",
+                                                          .body = "retry: 1000\n\n",
+                                                          .body_size = 13 });
+}
+
+static size_t on_line(void *user, const char *text, size_t size)
+{
+    static const char head[] = "event: line\ndata: ";
+    struct following *following = user;
+    struct http_exchange *exchange = following->call->exchange;
+
+    begin_lines(following);
+    if (http_write(exchange, head, sizeof head - 1) == 0 && http_write(exchange, text, size) == 0)
+        (void)http_write(exchange, "\n\n", 2);
+    return http_waiting(exchange);
+}
+
+static void on_lines_end(void *user, const struct det_error *error)
+{
+    struct following *following = user;
+    struct api_call *call = following->call;
+
+    if (following->has_begun) {
+        http_end(call->exchange);
+        call->exchange = NULL;
+    } else {
+        api_fail_with(call, error->code < 0 ? error->code : DET_ERR_CLOSED, error);
+    }
+    api_finish(call);
+}
+
+void api_follow_logs(struct api_call *call, uint64_t lines)
+{
+    struct following *following = det_arena_alloc(&call->arena, sizeof *following);
+
+    if (following) {
+        following->call = call;
+        following->stream = stream_open(&(struct stream_options){
+            .api = call->api,
+            .verb = "logs",
+            .arguments_take = json_pack(
+                "{s:[s], s:I, s:b}", "names", call->parameters[0], "lines", (json_int_t)lines,
+                "follow", 1),
+            .on_part = on_line,
+            .on_end = on_lines_end,
+            .user = following,
+        });
+    }
+    if (!following || !following->stream) {
+        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        api_finish(call);
+        return;
+    }
+    http_keep(call->exchange, leave_lines, lines_drained, following);
+    begin_lines(following);
+}
+
+/* Opening and closing. */
+
+int api_events_open(struct api *api, struct det_error *reterr)
+{
+    struct api_events *events = DET_NEW(api->allocator, struct api_events);
+
+    if (!events)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    events->api = api;
+    det_list_init(&events->subscribers);
+    det_list_init(&events->gone);
+    det_list_init(&events->tail);
+    events->notice = (struct det_post){ .run = take_notice, .argument = events };
+    events->poll = (struct det_timer){ .run = on_poll, .argument = events };
+    events->comment = (struct det_timer){ .run = on_comment, .argument = events };
+    api->events = events;
+    return 0;
+}
+
+void api_events_end(struct api *api)
+{
+    struct api_events *events = api->events;
+    struct det_list *next;
+
+    events->is_over = true;
+    if (events->tasks)
+        stream_cancel(events->tasks);
+    events->tasks = NULL;
+    for (struct det_list *node = events->subscribers.next; node != &events->subscribers;
+         node = next) {
+        next = node->next;
+        cut_off(DET_CONTAINER(node, struct subscriber, node), "it stops");
+    }
+    reap(events);
+}
+
+void api_events_close(struct api *api)
+{
+    struct api_events *events = api->events;
+
+    if (!events)
+        return;
+    free_rows(events, &events->tail);
+    DET_DELETE(api->allocator, events);
+    api->events = NULL;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* api_host.c - what is asked of the process itself: whether it lives, its own description, a token
+ * for a code. */
+#include <string.h>
+
+#include "cli/api_parts.h"
+#include "console/assets.h"
+
+void api_livez(struct api_call *call)
+{
+    call->type = "text/plain; charset=utf-8";
+    det_buffer_append_text(&call->line.text, "ok\n");
+}
+
+void api_openapi(struct api_call *call)
+{
+    const struct asset *asset = assets_find("/openapi.yaml");
+
+    call->type = "application/yaml; charset=utf-8";
+    det_buffer_append(&call->line.text, asset->data, (size_t)(asset->end - asset->data));
+}
+
+static void write_login(struct api_call *call, const struct tokens_login *login)
+{
+    struct line *line = &call->line;
+
+    line_open(line, NULL, '{');
+    line_text(line, "token", login->text);
+    line_time(line, "expires", login->token.expires);
+    line_open(line, "scopes", '[');
+    for (size_t i = 0; i < TOKENS_SCOPE_COUNT; i++) {
+        if (login->token.scopes & 1u << i)
+            line_text(line, NULL, tokens_scope_word(i));
+    }
+    line_close(line, ']');
+    line_close(line, '}');
+}
+
+/* A code is for one browser, once. */
+void api_redeem(struct api_call *call)
+{
+    struct members *members = api_body(call, "code");
+    const char *code = members ? members_text(members, "code") : NULL;
+    struct det_error error = { 0 };
+    struct tokens_login login;
+    int r;
+
+    if (!members || !api_body_is_right(call, members))
+        return;
+    r = tokens_code_redeem(call->api->tokens, code, call->peer, &login, &error);
+    if (r == DET_ERR_NOT_FOUND) {
+        api_fail(
+            call, DET_ERR_REFUSED,
+            "this code was used, or is too old: 'detent up' prints another one, and so does "
+            "'detent console'");
+        call->status = 401;
+    } else if (r < 0) {
+        api_fail_with(call, r, &error);
+    } else {
+        write_login(call, &login);
+    }
+    explicit_bzero(login.text, sizeof login.text);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* api_parts.h - the routes of the API, and what the files of its handlers share. */
+#ifndef DET_CLI_API_PARTS_H
+#define DET_CLI_API_PARTS_H
+
+#include "cli/api.h"
+#include "cli/members.h"
+
+/* api_routes.c */
+
+/* The route of a request. NULL: there is none; `ret_status` is then 404, 405 or what is wrong with
+ * its target. `parameters` has room for API_PARAMETERS_MAX. */
+const struct api_route *api_match(
+    const struct http_request *request, const struct url *url, const char **parameters,
+    unsigned *ret_status);
+
+/* The first key of the query that the route does not take; NULL: it takes all. */
+const char *api_unknown_query(const struct api_route *route, const struct url *url);
+
+/* api_body.c: the body of a request as an object. */
+
+/* Its members, of which only those of `keys`, with blanks between them, may be there. NULL: the
+ * call has failed. */
+struct members *api_body(struct api_call *call, const char *keys);
+/* Whether all that was read from it was right; else the call has failed. */
+bool api_body_is_right(struct api_call *call, const struct members *members);
+/* The raw JSON of a member that is an object; NULL: there is none. */
+bool api_body_object(
+    struct api_call *call, struct members *members, const char *key, struct det_view *ret);
+bool api_body_number(
+    struct api_call *call, struct members *members, const char *key, uint64_t *ret);
+
+/* api_machines.c, ..: run by the route. */
+typedef void api_run_fn(struct api_call *call);
+api_run_fn api_get_machine, api_get_diagram, api_check_definition, api_get_trace,
+    api_get_instance_diagram;
+/* api_instance.c */
+api_run_fn api_get_instance, api_get_why, api_get_lock, api_get_history;
+/* api_lists.c */
+api_run_fn api_list_instances, api_list_timers, api_list_effects, api_list_log, api_list_jobs;
+/* api_counts.c */
+api_run_fn api_get_machines, api_get_store;
+/* api_send.c */
+api_run_fn api_start, api_send, api_send_all, api_batch, api_cancel, api_retry;
+/* api_up.c */
+api_run_fn api_get_status, api_get_overview, api_get_tasks, api_get_task, api_get_logs, api_order,
+    api_get_tree, api_get_slots, api_submit, api_change_job, api_readyz;
+/* api_events.c */
+api_run_fn api_get_events;
+/* The newest lines of a task, and those that come. */
+void api_follow_logs(struct api_call *call, uint64_t lines);
+/* api_host.c */
+api_run_fn api_livez, api_metrics, api_openapi, api_redeem;
+
+/* The machines that `up` serves, from any thread: its runtime, which is there if there is one; the
+ * definition of a name, NULL if it is not served. */
+struct det_runtime *api_runtime(const struct api *api);
+const struct det_machine *api_find_served(const struct api *api, const char *name);
+size_t api_served_count(const struct api *api);
+/* The definition that is served; false: the call has failed. */
+bool api_served(struct api_call *call, const char *name, const struct det_machine **ret);
+
+#endif

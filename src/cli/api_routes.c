@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* api_routes.c - every operation of src/console/openapi.yaml: its path, who may, how it is run. */
+#include <string.h>
+
+#include "cli/api_parts.h"
+
+#define INSTANCE "/v1/machines/{machine}/instances/{id}"
+#define SLOT     "/v1/slots/{slot}/submissions"
+
+const struct api_route api_routes[] = {
+    { HTTP_GET, "/livez", GUARD_PUBLIC, API_INLINE, api_livez, NULL },
+    { HTTP_GET, "/readyz", TOKENS_METRICS | TOKENS_READ, API_OWN, api_readyz, NULL },
+    { HTTP_GET, "/metrics", TOKENS_METRICS | TOKENS_READ, API_OWN, api_metrics, NULL },
+    { HTTP_GET, "/v1/openapi.yaml", TOKENS_READ, API_INLINE, api_openapi, NULL },
+    { HTTP_POST, "/v1/session", GUARD_PUBLIC, API_POOL, api_redeem, NULL },
+    { HTTP_GET, "/v1/status", TOKENS_READ, API_OWN, api_get_status, NULL },
+    { HTTP_GET, "/v1/store", TOKENS_READ, API_POOL, api_get_store, NULL },
+    { HTTP_GET, "/v1/overview", TOKENS_READ, API_OWN, api_get_overview, NULL },
+    { HTTP_GET, "/v1/machines", TOKENS_READ, API_POOL, api_get_machines, NULL },
+    { HTTP_GET, "/v1/machines/{machine}", TOKENS_READ, API_POOL, api_get_machine, NULL },
+    { HTTP_GET, "/v1/machines/{machine}/diagram", TOKENS_READ, API_POOL, api_get_diagram,
+      "format" },
+    { HTTP_POST, "/v1/definitions", TOKENS_READ, API_POOL, api_check_definition, NULL },
+    { HTTP_GET, "/v1/machines/{machine}/instances", TOKENS_READ, API_POOL, api_list_instances,
+      "state stopped moved_before after limit" },
+    { HTTP_POST, "/v1/machines/{machine}/instances", TOKENS_SEND, API_POOL, api_start, NULL },
+    { HTTP_GET, INSTANCE, TOKENS_READ, API_OWN, api_get_instance, NULL },
+    { HTTP_POST, INSTANCE "/events", TOKENS_SEND, API_OWN, api_send, NULL },
+    { HTTP_POST, INSTANCE "/batch", TOKENS_SEND, API_POOL, api_send_all, NULL },
+    { HTTP_POST, "/v1/batches", TOKENS_SEND, API_OWN, api_batch, NULL },
+    { HTTP_POST, INSTANCE "/cancel", TOKENS_SEND, API_POOL, api_cancel, NULL },
+    { HTTP_POST, INSTANCE "/retry", TOKENS_SEND, API_POOL, api_retry, NULL },
+    { HTTP_GET, INSTANCE "/history", TOKENS_READ, API_POOL, api_get_history, "after limit data" },
+    { HTTP_GET, INSTANCE "/trace", TOKENS_READ, API_POOL, api_get_trace, NULL },
+    { HTTP_GET, INSTANCE "/diagram", TOKENS_READ, API_POOL, api_get_instance_diagram, "format" },
+    { HTTP_GET, INSTANCE "/why", TOKENS_READ, API_POOL, api_get_why, NULL },
+    { HTTP_GET, INSTANCE "/lock", TOKENS_READ, API_POOL, api_get_lock, NULL },
+    { HTTP_GET, "/v1/timers", TOKENS_READ, API_POOL, api_list_timers, "machine limit" },
+    { HTTP_GET, "/v1/effects", TOKENS_READ, API_POOL, api_list_effects, "machine dead limit" },
+    { HTTP_GET, "/v1/log", TOKENS_READ, API_POOL, api_list_log,
+      "after backward machine id event state since until limit" },
+    { HTTP_GET, "/v1/events", TOKENS_READ, API_OWN, api_get_events, "after machine id topics" },
+    { HTTP_GET, "/v1/tasks", TOKENS_READ, API_OWN, api_get_tasks, NULL },
+    { HTTP_GET, "/v1/tasks/{task}", TOKENS_READ, API_OWN, api_get_task, NULL },
+    { HTTP_GET, "/v1/tasks/{task}/logs", TOKENS_READ, API_OWN, api_get_logs, "lines follow" },
+    { HTTP_POST, "/v1/tasks/{task}/{order}", TOKENS_ADMIN, API_OWN, api_order, NULL },
+    { HTTP_GET, "/v1/tree", TOKENS_READ, API_OWN, api_get_tree, NULL },
+    { HTTP_GET, "/v1/slots", TOKENS_READ, API_OWN, api_get_slots, NULL },
+    { HTTP_GET, SLOT, TOKENS_READ, API_POOL, api_list_jobs, "state after limit" },
+    { HTTP_POST, SLOT, TOKENS_ADMIN, API_OWN, api_submit, NULL },
+    { HTTP_POST, SLOT "/{job}/{change}", TOKENS_ADMIN, API_OWN, api_change_job, NULL },
+    { HTTP_GET, NULL, 0, API_INLINE, NULL, NULL },
+};
+
+/* Whether the segments are those of the pattern; what is in braces is any. */
+static bool fits(const char *pattern, const struct url *url, const char **parameters)
+{
+    size_t count = 0, segment = 0;
+
+    while (*pattern == '/') {
+        const char *word = pattern + 1;
+        size_t size = strcspn(word, "/");
+
+        if (segment == url->segment_count)
+            return false;
+        if (*word == '{' && url->segments[segment][0])
+            parameters[count++] = url->segments[segment];
+        else if (strncmp(url->segments[segment], word, size) != 0 || url->segments[segment][size])
+            return false;
+        segment++;
+        pattern = word + size;
+    }
+    return segment == url->segment_count;
+}
+
+static bool fits_method(const struct api_route *route, enum http_method method)
+{
+    return route->method == method || (route->method == HTTP_GET && method == HTTP_HEAD);
+}
+
+const struct api_route *api_match(
+    const struct http_request *request, const struct url *url, const char **parameters,
+    unsigned *ret_status)
+{
+    *ret_status = 404;
+    for (const struct api_route *route = api_routes; route->pattern; route++) {
+        if (!fits(route->pattern, url, parameters))
+            continue;
+        if (fits_method(route, request->method))
+            return route;
+        *ret_status = 405;
+    }
+    return NULL;
+}
+
+/* Whether the list, with blanks between its words, has it. */
+static bool is_listed(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+
+    while (list && *list) {
+        size_t size = strcspn(list, " ");
+
+        if (size == length && memcmp(list, word, size) == 0)
+            return true;
+        list += size + strspn(list + size, " ");
+    }
+    return false;
+}
+
+const char *api_unknown_query(const struct api_route *route, const struct url *url)
+{
+    for (size_t i = 0; i < url->query_count; i++) {
+        if (!is_listed(route->query, url->query[i].key))
+            return url->query[i].key;
+    }
+    return NULL;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* api_up.c - what the loop of `up` knows and does: tasks, groups, slots, jobs.
+ *
+ *     http thread: errand --post--> loop of `up`: a verb, with the errand as its call
+ *                  answer <--post-- when the verb has finished it */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/api_parts.h"
+#include "cli/up.h"
+
+struct errand {
+    struct up_errand it;
+    struct det_post post;
+    struct api_call *asker;
+    const char *verb;
+    json_t *arguments;
+    json_t *parts; /* an array */
+    struct det_error error;
+    void (*answer)(struct api_call *call, json_t *parts);
+};
+
+/* On the loop of `up`. */
+
+static struct errand *errand_of(struct socket_call *call)
+{
+    return (struct errand *)(void *)call;
+}
+
+static void put_part(struct socket_call *call, const char *key, json_t *value_take)
+{
+    struct errand *errand = errand_of(call);
+
+    if (strcmp(key, "error") == 0) {
+        const char *text = json_string_value(json_object_get(value_take, "text"));
+        const char *name = json_string_value(json_object_get(value_take, "code"));
+
+        det_error_set(
+            &errand->error, name ? socket_error_code(name) : DET_ERR_NO_MEMORY, "%s",
+            text ? text : "there is no memory left");
+        json_decref(value_take);
+    } else if (strcmp(key, "data") == 0 && json_array_append_new(errand->parts, value_take) < 0) {
+        det_error_set(&errand->error, DET_ERR_NO_MEMORY, "there is no memory left");
+    }
+}
+
+static size_t none_waits(const struct socket_call *call)
+{
+    (void)call;
+    return 0;
+}
+
+static bool is_wanted(const struct socket_call *call)
+{
+    (void)call;
+    return false;
+}
+
+static void finish_errand(void *argument);
+
+static void release_errand(struct socket_call *call)
+{
+    struct errand *errand = errand_of(call);
+
+    det_list_remove(&errand->it.node);
+    errand->post = (struct det_post){ .run = finish_errand, .argument = errand };
+    det_loop_post(errand->asker->api->loop, &errand->post);
+}
+
+static const struct socket_call_ops errand_ops = { put_part, none_waits, is_wanted,
+                                                   release_errand };
+
+static void run_errand(void *argument)
+{
+    struct errand *errand = argument;
+
+    up_run_errand(errand->asker->api->up, &errand->it, errand->verb, errand->arguments);
+}
+
+/* On the http thread. */
+
+static void free_errand(struct errand *errand)
+{
+    const struct det_allocator *allocator = errand->asker->api->allocator;
+
+    json_decref(errand->arguments);
+    json_decref(errand->parts);
+    DET_DELETE(allocator, errand);
+}
+
+static void finish_errand(void *argument)
+{
+    struct errand *errand = argument;
+    struct api_call *call = errand->asker;
+
+    if (errand->error.code < 0)
+        api_fail_with(call, errand->error.code, &errand->error);
+    else
+        errand->answer(call, errand->parts);
+    free_errand(errand);
+    api_finish(call);
+}
+
+/* `arguments` may be NULL for want of memory. */
+static void ask(
+    struct api_call *call, const char *verb, json_t *arguments_take,
+    void (*answer)(struct api_call *call, json_t *parts))
+{
+    struct api *api = call->api;
+    struct errand *errand = DET_NEW(api->allocator, struct errand);
+
+    if (errand) {
+        errand->it.call.ops = &errand_ops;
+        errand->asker = call;
+        errand->verb = verb;
+        errand->arguments = arguments_take;
+        errand->parts = json_array();
+        errand->answer = answer;
+    } else {
+        json_decref(arguments_take);
+    }
+    if (!errand || !arguments_take || !errand->parts) {
+        if (errand)
+            free_errand(errand);
+        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        api_finish(call);
+        return;
+    }
+    errand->post = (struct det_post){ .run = run_errand, .argument = errand };
+    det_loop_post(api->up->loop, &errand->post);
+}
+
+/* Answers. */
+
+static void put_json(struct api_call *call, const char *key, json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+
+    line_raw(&call->line, key, text, text ? strlen(text) : 0);
+    free(text);
+}
+
+static void answer_items(struct api_call *call, json_t *parts)
+{
+    line_open(&call->line, NULL, '{');
+    put_json(call, "items", parts);
+    line_close(&call->line, '}');
+}
+
+static void answer_one(struct api_call *call, json_t *parts)
+{
+    put_json(call, NULL, json_array_get(parts, 0));
+}
+
+static void put_kind(struct api_call *call, const char *key, json_t *parts, const char *kind)
+{
+    size_t i;
+    json_t *part;
+
+    line_open(&call->line, key, '[');
+    json_array_foreach(parts, i, part)
+    {
+        if (strcmp(json_string_value(json_object_get(part, "kind")), kind) == 0)
+            put_json(call, NULL, part);
+    }
+    line_close(&call->line, ']');
+}
+
+static void answer_tree(struct api_call *call, json_t *parts)
+{
+    line_open(&call->line, NULL, '{');
+    put_kind(call, "groups", parts, "group");
+    put_kind(call, "tasks", parts, "task");
+    line_close(&call->line, '}');
+}
+
+static void answer_submitted(struct api_call *call, json_t *parts)
+{
+    json_t *submitted = json_array_get(parts, 0);
+
+    call->status = json_is_string(json_object_get(submitted, "state")) ? 200 : 201;
+    put_json(call, NULL, submitted);
+}
+
+void api_get_tasks(struct api_call *call)
+{
+    ask(call, "tasks", json_object(), answer_items);
+}
+
+void api_get_task(struct api_call *call)
+{
+    ask(call, "task", json_pack("{s:s}", "name", call->parameters[0]), answer_one);
+}
+
+void api_get_tree(struct api_call *call)
+{
+    ask(call, "tree", json_object(), answer_tree);
+}
+
+void api_get_slots(struct api_call *call)
+{
+    ask(call, "slots", json_object(), answer_items);
+}
+
+void api_get_logs(struct api_call *call)
+{
+    uint64_t lines = 100;
+    bool follows = false;
+
+    if (!api_query_number(call, "lines", 0, 10000, &lines) ||
+        !api_query_bool(call, "follow", &follows)) {
+        api_finish(call);
+        return;
+    }
+    if (follows)
+        api_follow_logs(call, lines);
+    else
+        ask(call, "logs",
+            json_pack("{s:[s], s:I}", "names", call->parameters[0], "lines", (json_int_t)lines),
+            answer_items);
+}
+
+/* Orders. Their bodies are small: a tree does no harm. */
+
+static json_t *read_tree(struct api_call *call)
+{
+    json_error_t error;
+    json_t *body = json_loadb(call->body.data, call->body.size, JSON_REJECT_DUPLICATES, &error);
+
+    if (body && json_is_object(body))
+        return body;
+    json_decref(body);
+    api_fail(call, DET_ERR_MALFORMED, "the body is not a JSON object: %.120s", error.text);
+    return NULL;
+}
+
+/* The same arguments as over the socket; the verb says which of them are wrong. */
+static void order(
+    struct api_call *call, const char *verb, const char *key, const char *value,
+    void (*answer)(struct api_call *call, json_t *parts))
+{
+    json_t *body = read_tree(call);
+
+    if (body && json_object_get(body, key)) {
+        api_fail(call, DET_ERR_UNKNOWN_FIELD, "'%s' stands in the path", key);
+        json_decref(body);
+        body = NULL;
+    }
+    if (!body) {
+        api_finish(call);
+        return;
+    }
+    if (json_object_set_new(body, key, json_string(value)) < 0) {
+        json_decref(body);
+        body = NULL;
+    }
+    ask(call, verb, body, answer);
+}
+
+void api_order(struct api_call *call)
+{
+    const char *verb = call->parameters[1];
+
+    if (strcmp(verb, "restart") != 0 && strcmp(verb, "stop") != 0 && strcmp(verb, "drain") != 0) {
+        api_fail(call, DET_ERR_NOT_FOUND, "a task can be told to restart, stop or drain");
+        api_finish(call);
+        return;
+    }
+    order(call, verb, "name", call->parameters[0], answer_one);
+}
+
+void api_submit(struct api_call *call)
+{
+    order(call, "submit", "slot", call->parameters[0], answer_submitted);
+}
+
+void api_change_job(struct api_call *call)
+{
+    const char *change = call->parameters[2];
+    json_t *body;
+
+    if (strcmp(change, "retry") != 0 && strcmp(change, "cancel") != 0) {
+        api_fail(call, DET_ERR_NOT_FOUND, "a job can be told to retry or cancel");
+        api_finish(call);
+        return;
+    }
+    body = read_tree(call);
+    if (!body) {
+        api_finish(call);
+        return;
+    }
+    if (json_object_set_new(body, "change", json_string(change)) < 0 ||
+        json_object_set_new(body, "slot", json_string(call->parameters[0])) < 0 ||
+        json_object_set_new(body, "job", json_string(call->parameters[1])) < 0) {
+        json_decref(body);
+        body = NULL;
+    }
+    ask(call, "job", body, answer_one);
+}
+
+/* The process itself. */
+
+static void answer_status(struct api_call *call, json_t *parts)
+{
+    static const char *const counts[] = {
+        "registered", "queued", "running", "waiting",  "backing_off", "resting",
+        "held",       "stuck",  "added",   "finished", "restarts",    "rejected",
+    };
+    static const char *const own[] = { "kind", "project", "process", "since", "state" };
+    json_t *status = json_array_get(parts, 0);
+    struct line *line = &call->line;
+
+    line_open(line, NULL, '{');
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        put_json(call, own[i], json_object_get(status, own[i]));
+    line_text(line, "version", det_version());
+    line_number(line, "machines", api_served_count(call->api));
+    line_open(line, "tasks", '{');
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        put_json(call, counts[i], json_object_get(status, counts[i]));
+    line_close(line, '}');
+    line_close(line, '}');
+}
+
+void api_get_status(struct api_call *call)
+{
+    ask(call, "status", json_object(), answer_status);
+}
+
+static void answer_ready(struct api_call *call, json_t *parts)
+{
+    const char *state = json_string_value(json_object_get(json_array_get(parts, 0), "state"));
+    const char *away = json_string_value(json_object_get(json_array_get(parts, 0), "away"));
+    bool is_ready = !away && strcmp(state, "running") == 0;
+
+    call->status = is_ready ? 200 : 503;
+    line_open(&call->line, NULL, '{');
+    line_bool(&call->line, "ready", is_ready);
+    line_text(&call->line, "why", is_ready ? NULL : away ? away : state);
+    line_close(&call->line, '}');
+}
+
+void api_readyz(struct api_call *call)
+{
+    ask(call, "status", json_object(), answer_ready);
+}
+
+void api_get_overview(struct api_call *call)
+{
+    ask(call, "status", json_object(), answer_status);
+}
+
+void api_metrics(struct api_call *call)
+{
+    api_finish(call);
+}

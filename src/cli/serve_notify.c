@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* serve_notify.c - what our own supervisor is told, by datagrams as systemd has them.
+ *
+ * The watchdog is fed by a timer on the loop, so it goes hungry exactly when the loop stands still.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/serve.h"
+
+#define MESSAGE_MAX 1024
+
+/* Names that begin with @ have no file: their first byte is 0. */
+static int connect_to(const char *name)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    size_t size = strlen(name);
+    int descriptor;
+
+    if ((*name != '@' && *name != '/') || size < 2 || size >= sizeof address.sun_path)
+        return -1;
+    memcpy(address.sun_path, name, size);
+    if (*name == '@')
+        address.sun_path[0] = '\0';
+    descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (descriptor < 0)
+        return -1;
+    if (connect(
+            descriptor, (const struct sockaddr *)&address,
+            (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size)) == 0)
+        return descriptor;
+    close(descriptor);
+    return -1;
+}
+
+/* A number of the environment; 0: there is none. */
+static uint64_t number_of(const char *variable)
+{
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): there are no threads yet */
+    const char *text = getenv(variable);
+    uint64_t number = 0;
+
+    return text && det_parse_u64(det_view_text(text), &number) == 0 ? number : 0;
+}
+
+void serve_notify_open(struct serve_notify *notify)
+{
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): there are no threads yet */
+    const char *name = getenv("NOTIFY_SOCKET");
+    uint64_t span = number_of("WATCHDOG_USEC"), number = number_of("WATCHDOG_PID");
+    bool is_ours = !number || number == (uint64_t)getpid();
+
+    *notify = (struct serve_notify){ .descriptor = name ? connect_to(name) : -1 };
+    if (notify->descriptor >= 0 && is_ours && span <= (uint64_t)(DET_DAY / DET_MICROSECOND))
+        notify->watchdog = (det_time)span * DET_MICROSECOND / 2;
+}
+
+void serve_notify_tell(struct serve_notify *notify, const char *format, ...)
+{
+    char message[MESSAGE_MAX];
+    va_list arguments;
+    int size;
+
+    if (notify->descriptor < 0)
+        return;
+    va_start(arguments, format);
+    size = vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (size > 0 && size < (int)sizeof message)
+        (void)!send(notify->descriptor, message, (size_t)size, MSG_NOSIGNAL);
+}
+
+static void feed(void *argument)
+{
+    struct serve_notify *notify = argument;
+
+    serve_notify_tell(notify, "WATCHDOG=1");
+    /* Without memory for it we are ended, which is what the watchdog is for. */
+    (void)!det_loop_timer_set(
+        notify->loop, &notify->timer, det_loop_now(notify->loop) + notify->watchdog);
+}
+
+int serve_notify_watch(struct serve_notify *notify, struct det_loop *loop)
+{
+    if (!notify->watchdog)
+        return 0;
+    notify->loop = loop;
+    notify->timer = (struct det_timer){ .run = feed, .argument = notify };
+    return det_loop_timer_set(loop, &notify->timer, det_loop_now(loop));
+}
+
+void serve_notify_close(struct serve_notify *notify)
+{
+    if (notify->loop)
+        det_loop_timer_cancel(notify->loop, &notify->timer);
+    if (notify->descriptor >= 0)
+        close(notify->descriptor);
+    *notify = (struct serve_notify){ .descriptor = -1 };
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* why.h - why an instance is where it is, for the command and for the HTTP API. */
+#ifndef DET_CLI_WHY_H
+#define DET_CLI_WHY_H
+
+#include "cli/facts.h"
+
+/* The sentences; complains, and returns an exit code. */
+DET_MUST_CHECK int why_explain(struct cli *cli, const struct instance *instance);
+/* What it takes, and its lock if it has one, as members of an object that is open. */
+void why_line(struct line *line, const struct instance *instance);
+/* Its lock: 0, also when there is none, or an error. */
+DET_MUST_CHECK int why_lock(const struct instance *instance, struct det_store_lease *ret);
+void why_lock_line(struct line *line, const struct det_store_lease *lease);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* assets.h - the files of the web console, which are part of the program. They hold no data, so
+ * nobody needs a token for them. */
+#ifndef DET_CONSOLE_ASSETS_H
+#define DET_CONSOLE_ASSETS_H
+
+#include "console/http.h"
+
+struct asset {
+    const char *path; /* "/assets/index-3f2a.js" */
+    const unsigned char *data, *end;
+};
+
+/* In the order of the build; ends with a NULL path. Made by the build. */
+extern const struct asset assets[];
+
+/* The file of this path; NULL: there is none. */
+const struct asset *assets_find(const char *path);
+/* Answers with the file of this path. One without a dot in its last part is a view of the console,
+ * and gets its page; any other is 404. */
+void assets_answer(struct http_exchange *exchange, const char *path);
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* guard.c - lets requests through, or says why not. */
+#include "console/guard.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+
+static void refuse(
+    struct guard_verdict *verdict, unsigned status, const char *code, const char *format, ...)
+    DET_PRINTF(4, 5);
+
+static void refuse(
+    struct guard_verdict *verdict, unsigned status, const char *code, const char *format, ...)
+{
+    va_list arguments;
+
+    verdict->status = status;
+    verdict->code = code;
+    va_start(arguments, format);
+    vsnprintf(verdict->text, sizeof verdict->text, format, arguments);
+    va_end(arguments);
+}
+
+/* The host without its port. */
+static size_t name_size(const char *host)
+{
+    const char *bracket = *host == '[' ? strchr(host, ']') : NULL;
+
+    return bracket ? (size_t)(bracket - host) + 1 : strcspn(host, ":");
+}
+
+static bool is_port(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+
+    return digits >= 1 && digits <= 5 && text[digits] == '\0';
+}
+
+static bool is_host(const char *host, const char *name)
+{
+    size_t size = name_size(host);
+
+    return size == strlen(name) && strncasecmp(host, name, size) == 0 &&
+           (host[size] == '\0' || (host[size] == ':' && is_port(host + size + 1)));
+}
+
+static bool is_allowed_host(const struct guard *guard, const char *host)
+{
+    static const char *const own[] = { "127.0.0.1", "[::1]", "localhost" };
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (is_host(host, own[i]))
+            return true;
+    }
+    for (size_t i = 0; guard->hosts && guard->hosts[i]; i++) {
+        if (strcmp(guard->hosts[i], "*") == 0 || is_host(host, guard->hosts[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_safe(const struct http_request *request)
+{
+    return request->method == HTTP_GET || request->method == HTTP_HEAD ||
+           request->method == HTTP_OPTIONS;
+}
+
+/* "http://127.0.0.1:7788" for the host "127.0.0.1:7788". */
+static bool is_same_origin(const struct http_request *request, const char *origin)
+{
+    const char *scheme = request->is_encrypted ? "https://" : "http://";
+    size_t size = strlen(scheme);
+
+    return strncasecmp(origin, scheme, size) == 0 && strcasecmp(origin + size, request->host) == 0;
+}
+
+/* Browsers say where a request comes from, and no page can make them say something else. Programs
+ * say nothing. */
+static bool is_from_elsewhere(const struct http_request *request)
+{
+    const char *site = http_header(request, "sec-fetch-site");
+    const char *origin = http_header(request, "origin");
+
+    if (origin && !is_same_origin(request, origin))
+        return true;
+    return site && strcmp(site, "same-origin") != 0 && !(strcmp(site, "none") == 0 && !origin);
+}
+
+static bool is_json(const struct http_request *request)
+{
+    static const char type[] = "application/json";
+    const char *value = http_header(request, "content-type");
+
+    return value && strncasecmp(value, type, sizeof type - 1) == 0 &&
+           (value[sizeof type - 1] == '\0' || strchr("; \t", value[sizeof type - 1]));
+}
+
+static void check_token(
+    struct guard *guard, const struct http_request *request, struct guard_verdict *ret)
+{
+    const char *value = http_header(request, "authorization");
+    struct tokens_answer answer;
+
+    if (request->is_trusted) {
+        ret->scopes = TOKENS_ALL;
+        (void)det_text_copy(ret->id, sizeof ret->id, "unix");
+        return;
+    }
+    if (!value || strncasecmp(value, "Bearer ", 7) != 0 || !value[7]) {
+        refuse(
+            ret, 401, "REFUSED",
+            "a token is needed: 'detent token new' makes one, send it as 'Authorization: Bearer "
+            "...'");
+        return;
+    }
+    tokens_check(guard->tokens, value + 7, request->peer, &answer);
+    ret->wait = answer.wait;
+    if (answer.verdict != TOKENS_GOOD) {
+        refuse(ret, 401, "REFUSED", "%s", tokens_verdict_text(answer.verdict));
+        return;
+    }
+    ret->scopes = answer.scopes;
+    (void)det_text_copy(ret->id, sizeof ret->id, answer.token.id);
+}
+
+static void check_scope(unsigned needed, struct guard_verdict *ret)
+{
+    if (needed & ret->scopes)
+        return;
+    for (size_t i = 0; i < TOKENS_SCOPE_COUNT; i++) {
+        if (needed & 1u << i) {
+            refuse(
+                ret, 403, "REFUSED", "this needs a token with the scope '%s'",
+                tokens_scope_word(i));
+            return;
+        }
+    }
+}
+
+static struct guard_bucket *bucket_of(struct guard *guard, const char *id, det_time now)
+{
+    struct guard_bucket *bucket = &guard->buckets[det_hash64(id, strlen(id), 0) % GUARD_BUCKETS];
+
+    if (strcmp(bucket->id, id) != 0) {
+        *bucket = (struct guard_bucket){ .left = 2.0 * guard->rate, .at = now };
+        (void)det_text_copy(bucket->id, sizeof bucket->id, id);
+    }
+    return bucket;
+}
+
+static void check_rate(struct guard *guard, det_time now, struct guard_verdict *ret)
+{
+    struct guard_bucket *bucket = bucket_of(guard, ret->id, now);
+    double most = 2.0 * guard->rate;
+
+    bucket->left += (double)(now - bucket->at) / (double)DET_SECOND * guard->rate;
+    if (bucket->left > most)
+        bucket->left = most;
+    bucket->at = now;
+    if (bucket->left >= 1) {
+        bucket->left -= 1;
+        return;
+    }
+    ret->wait = (det_time)((1 - bucket->left) / guard->rate * (double)DET_SECOND);
+    refuse(
+        ret, 429, "LIMIT",
+        "more than %u requests a second with this token: wait, or raise http.rate of detent.yaml",
+        guard->rate);
+}
+
+void guard_check(
+    struct guard *guard, const struct http_request *request, unsigned needed, det_time now,
+    struct guard_verdict *ret)
+{
+    *ret = (struct guard_verdict){ .status = 0 };
+    if (!request->is_trusted && !is_allowed_host(guard, request->host))
+        refuse(
+            ret, 421, "REFUSED",
+            "the host '%.80s' is not one of ours: add it to http.hosts of detent.yaml",
+            request->host);
+    else if (!is_safe(request) && is_from_elsewhere(request))
+        refuse(ret, 403, "REFUSED", "a page of another site may not do this");
+    else if (!is_safe(request) && !is_json(request))
+        refuse(ret, 415, "INVALID", "the body must be JSON: 'Content-Type: application/json'");
+    else if (needed != GUARD_PUBLIC)
+        check_token(guard, request, ret);
+    if (!ret->status && needed != GUARD_PUBLIC)
+        check_scope(needed, ret);
+    if (!ret->status && guard->rate && !request->is_trusted && needed != GUARD_PUBLIC)
+        check_rate(guard, now, ret);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* guard_test.c - the matrix of who may ask for what: hosts, origins, types, tokens, scopes, rates.
+ */
+#include "console/guard.h"
+
+#include <string.h>
+
+#include "lib/test.h"
+
+struct fixture {
+    char *folder;
+    struct tokens *tokens;
+    struct guard guard;
+    char reader[TOKENS_TEXT_SIZE + 1], sender[TOKENS_TEXT_SIZE + 1], brief[TOKENS_TEXT_SIZE + 1];
+};
+
+static void add_token(
+    struct fixture *fixture, unsigned scopes, det_time span, char text[TOKENS_TEXT_SIZE + 1])
+{
+    struct token token;
+
+    assert_int_equal(
+        tokens_add(
+            fixture->tokens, &(struct tokens_wish){ "test", scopes, span }, text, &token, NULL),
+        0);
+}
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    struct det_error error = { 0 };
+
+    memset(&fixture, 0, sizeof fixture);
+    fixture.folder = det_test_folder();
+    if (tokens_open(
+            &(struct tokens_options){ .world = det_world_real(), .folder = fixture.folder },
+            &fixture.tokens, &error) < 0)
+        fail_msg("%s", error.text);
+    fixture.guard.tokens = fixture.tokens;
+    add_token(&fixture, TOKENS_READ, 0, fixture.reader);
+    add_token(&fixture, TOKENS_SEND, 0, fixture.sender);
+    add_token(&fixture, TOKENS_READ, 1, fixture.brief);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    tokens_close(fixture->tokens);
+    det_test_folder_remove(fixture->folder);
+    return 0;
+}
+
+/* A request with these headers, "name: value" each, NULL at the end. */
+struct ask {
+    enum http_method method;
+    const char *host;
+    struct http_header headers[5];
+    unsigned needed;
+    bool is_trusted, is_encrypted;
+};
+
+static struct guard_verdict verdict_of(struct fixture *fixture, const struct ask *ask, det_time now)
+{
+    struct http_request request = {
+        .method = ask->method,
+        .host = ask->host ? ask->host : "127.0.0.1:7788",
+        .headers = ask->headers,
+        .peer = "127.0.0.1:40000",
+        .is_trusted = ask->is_trusted,
+        .is_encrypted = ask->is_encrypted,
+    };
+    struct guard_verdict verdict;
+
+    while (request.header_count < 5 && ask->headers[request.header_count].name)
+        request.header_count++;
+    guard_check(&fixture->guard, &request, ask->needed, now, &verdict);
+    return verdict;
+}
+
+static unsigned status_of(struct fixture *fixture, struct ask ask)
+{
+    return verdict_of(fixture, &ask, 0).status;
+}
+
+static void only_our_hosts_are_answered(void **state)
+{
+    static const char *const good[] = { "127.0.0.1",        "127.0.0.1:7788", "[::1]",
+                                        "[::1]:7788",       "localhost:7788", "LocalHost",
+                                        "plant.example:443" };
+    static const char *const bad[] = {
+        "",
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "127.0.0.1:7788.evil.example",
+        "127.0.0.1:",
+        "127.0.0.1:7788:1",
+        "localhost.",
+        "localhost:x",
+        "[::1",
+        "[::1]evil.example",
+        "::1",
+        "127.0.0.2",
+        "xplant.example",
+    };
+    static const char *const hosts[] = { "plant.example", NULL };
+    struct fixture *fixture = *state;
+
+    fixture->guard.hosts = hosts;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        if (status_of(fixture, (struct ask){ .host = good[i] }))
+            fail_msg("refused: %s", good[i]);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (status_of(fixture, (struct ask){ .host = bad[i] }) != 421)
+            fail_msg("answered: %s", bad[i]);
+    }
+}
+
+static void the_host_counts_before_the_token(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(
+        status_of(fixture, (struct ask){ .host = "evil.example", .needed = TOKENS_READ }), 421);
+}
+
+static void any_host_is_allowed_by_a_star(void **state)
+{
+    static const char *const hosts[] = { "*", NULL };
+    struct fixture *fixture = *state;
+
+    fixture->guard.hosts = hosts;
+    assert_int_equal(status_of(fixture, (struct ask){ .host = "evil.example" }), 0);
+}
+
+#define JSON                               \
+    {                                      \
+        "content-type", "application/json" \
+    }
+
+struct origin {
+    struct http_header headers[3];
+    unsigned status;
+};
+
+static void a_page_of_another_site_changes_nothing(void **state)
+{
+    static const struct origin rows[] = {
+        { { JSON }, 0 }, /* a program */
+        { { JSON, { "origin", "http://127.0.0.1:7788" } }, 0 },
+        { { JSON, { "sec-fetch-site", "same-origin" } }, 0 },
+        { { JSON, { "sec-fetch-site", "none" } }, 0 },
+        { { JSON, { "origin", "http://127.0.0.1:7788" }, { "sec-fetch-site", "same-origin" } }, 0 },
+        { { JSON, { "origin", "null" } }, 403 },
+        { { JSON, { "origin", "" } }, 403 },
+        { { JSON, { "origin", "http://evil.example" } }, 403 },
+        { { JSON, { "origin", "http://127.0.0.1:7788.evil.example" } }, 403 },
+        { { JSON, { "origin", "http://127.0.0.1" } }, 403 },
+        { { JSON, { "origin", "https://127.0.0.1:7788" } }, 403 },
+        { { JSON, { "origin", "http://localhost:7788" } }, 403 },
+        { { JSON, { "sec-fetch-site", "cross-site" } }, 403 },
+        { { JSON, { "sec-fetch-site", "same-site" } }, 403 },
+        { { JSON, { "sec-fetch-site", "" } }, 403 },
+        { { JSON, { "origin", "http://127.0.0.1:7788" }, { "sec-fetch-site", "cross-site" } },
+          403 },
+        { { JSON, { "origin", "http://evil.example" }, { "sec-fetch-site", "same-origin" } }, 403 },
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ask ask = { .method = HTTP_POST };
+
+        memcpy(ask.headers, rows[i].headers, sizeof rows[i].headers);
+        assert_int_equal(status_of(fixture, ask), rows[i].status);
+        ask.method = HTTP_DELETE;
+        assert_int_equal(status_of(fixture, ask), rows[i].status);
+        /* Looking is harmless: who has no token sees nothing. */
+        ask.method = HTTP_GET;
+        assert_int_equal(status_of(fixture, ask), 0);
+    }
+}
+
+static void an_origin_has_the_scheme_of_the_connection(void **state)
+{
+    struct fixture *fixture = *state;
+    struct ask ask = { .method = HTTP_POST,
+                       .is_encrypted = true,
+                       .headers = { JSON, { "origin", "https://127.0.0.1:7788" } } };
+
+    assert_int_equal(status_of(fixture, ask), 0);
+    ask.headers[1].value = "http://127.0.0.1:7788";
+    assert_int_equal(status_of(fixture, ask), 403);
+}
+
+static void a_body_must_be_json(void **state)
+{
+    static const struct origin rows[] = {
+        { { { "content-type", "application/json" } }, 0 },
+        { { { "content-type", "application/json; charset=utf-8" } }, 0 },
+        { { { "content-type", "APPLICATION/JSON" } }, 0 },
+        { { { NULL, NULL } }, 415 },
+        { { { "content-type", "" } }, 415 },
+        { { { "content-type", "application/jsonp" } }, 415 },
+        { { { "content-type", "text/plain" } }, 415 },
+        { { { "content-type", "application/x-www-form-urlencoded" } }, 415 },
+        { { { "content-type", "multipart/form-data" } }, 415 },
+        { { { "content-type", "text/plain; application/json" } }, 415 },
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ask ask = { .method = HTTP_POST };
+
+        memcpy(ask.headers, rows[i].headers, sizeof rows[i].headers);
+        assert_int_equal(status_of(fixture, ask), rows[i].status);
+    }
+}
+
+static unsigned status_with(struct fixture *fixture, const char *value, unsigned needed)
+{
+    return status_of(
+        fixture, (struct ask){ .headers = { { "authorization", value } }, .needed = needed });
+}
+
+static const char *bearer(const char *token)
+{
+    static char text[2 * TOKENS_TEXT_SIZE];
+
+    snprintf(text, sizeof text, "Bearer %s", token);
+    return text;
+}
+
+static void a_token_is_good_for_its_scopes(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(status_with(fixture, bearer(fixture->reader), TOKENS_READ), 0);
+    assert_int_equal(status_with(fixture, bearer(fixture->reader), TOKENS_SEND), 403);
+    assert_int_equal(status_with(fixture, bearer(fixture->reader), TOKENS_ADMIN), 403);
+    assert_int_equal(status_with(fixture, bearer(fixture->sender), TOKENS_SEND), 0);
+    assert_int_equal(status_with(fixture, bearer(fixture->sender), TOKENS_READ), 403);
+    assert_int_equal(
+        status_with(fixture, bearer(fixture->reader), TOKENS_METRICS | TOKENS_READ), 0);
+}
+
+static void what_is_no_token_is_not_let_in(void **state)
+{
+    static const char *const values[] = { "",           "Bearer",       "Bearer ",
+                                          "Basic YTpi", "Bearer det_x", "Bearer  x" };
+    struct fixture *fixture = *state;
+    char changed[TOKENS_TEXT_SIZE + 1];
+
+    assert_int_equal(status_of(fixture, (struct ask){ .needed = TOKENS_READ }), 401);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        assert_int_equal(status_with(fixture, values[i], TOKENS_READ), 401);
+    memcpy(changed, fixture->reader, sizeof changed);
+    changed[TOKENS_TEXT_SIZE - 1] = changed[TOKENS_TEXT_SIZE - 1] == 'A' ? 'Q' : 'A';
+    assert_int_equal(status_with(fixture, bearer(changed), TOKENS_READ), 401);
+    assert_int_equal(status_with(fixture, bearer(fixture->brief), TOKENS_READ), 401);
+    assert_int_equal(status_with(fixture, fixture->reader, TOKENS_READ), 401);
+}
+
+static void nobody_needs_a_token_over_the_socket(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(
+        status_of(
+            fixture, (struct ask){ .host = "anything",
+                                   .method = HTTP_POST,
+                                   .headers = { JSON },
+                                   .needed = TOKENS_ADMIN,
+                                   .is_trusted = true }),
+        0);
+}
+
+static void too_many_requests_wait(void **state)
+{
+    struct fixture *fixture = *state;
+    struct ask ask = { .headers = { { "authorization", bearer(fixture->reader) } },
+                       .needed = TOKENS_READ };
+    struct guard_verdict verdict;
+
+    fixture->guard.rate = 10;
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(verdict_of(fixture, &ask, DET_SECOND).status, 0);
+    verdict = verdict_of(fixture, &ask, DET_SECOND);
+    assert_int_equal(verdict.status, 429);
+    assert_in_range(verdict.wait, 90 * DET_MILLISECOND, 100 * DET_MILLISECOND);
+    /* A tenth of a second is one more; and another token has a bucket of its own. */
+    assert_int_equal(verdict_of(fixture, &ask, DET_SECOND + 101 * DET_MILLISECOND).status, 0);
+    assert_int_equal(verdict_of(fixture, &ask, DET_SECOND + 101 * DET_MILLISECOND).status, 429);
+    ask.headers[0].value = bearer(fixture->sender);
+    ask.needed = TOKENS_SEND;
+    assert_int_equal(verdict_of(fixture, &ask, DET_SECOND + 101 * DET_MILLISECOND).status, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(only_our_hosts_are_answered),
+        TEST(the_host_counts_before_the_token),
+        TEST(any_host_is_allowed_by_a_star),
+        TEST(a_page_of_another_site_changes_nothing),
+        TEST(an_origin_has_the_scheme_of_the_connection),
+        TEST(a_body_must_be_json),
+        TEST(a_token_is_good_for_its_scopes),
+        TEST(what_is_no_token_is_not_let_in),
+        TEST(nobody_needs_a_token_over_the_socket),
+        TEST(too_many_requests_wait),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* http_tls.h - TLS 1.2 or newer as a stream over another stream. */
+#ifndef DET_CONSOLE_HTTP_TLS_H
+#define DET_CONSOLE_HTTP_TLS_H
+
+#include "console/http.h"
+#include "console/http_io.h"
+
+struct http_tls_context;
+
+/* Reads the certificate, the key and those who sign for clients. */
+int http_tls_open(
+    const struct det_allocator *allocator, const struct http_tls *tls,
+    struct http_tls_context **ret, struct det_error *reterr) DET_MUST_CHECK;
+/* Streams that were opened with it go on. Takes NULL. */
+void http_tls_close(struct http_tls_context *context);
+
+/* Our side of the handshake is done while it is read from and written to. The stream below is taken
+ * over, but not when this fails. */
+extern const struct http_io http_tls_io;
+int http_tls_stream_open(
+    struct http_tls_context *context, const struct http_io *below, void *stream_take,
+    void **ret) DET_MUST_CHECK;
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* tokens_parts.h - what the files of tokens share.
+ *
+ *     tokens.c        opens, looks at the file again, checks, changes
+ *     tokens_file.c   the lines of the file, its owner and mode, its lock
+ *     tokens_peer.c   how long who gives wrong ones waits
+ *     tokens_code.c   codes of the console */
+#ifndef DET_CONSOLE_TOKENS_PARTS_H
+#define DET_CONSOLE_TOKENS_PARTS_H
+
+#include "base/buffer.h"
+#include "console/tokens.h"
+#include "os/os.h"
+
+#define TOKENS_HASH_SIZE 32
+#define TOKENS_FILE_MAX  (512 << 10)
+
+struct tokens_row {
+    struct token token;
+    unsigned char hash[TOKENS_HASH_SIZE];
+};
+
+/* All of a file, with room for one more. */
+struct tokens_set {
+    struct tokens_row *rows;
+    size_t count, capacity;
+};
+void tokens_set_free(const struct det_allocator *allocator, struct tokens_set *set);
+
+/* The whole text. DET_ERR_CORRUPT, DET_ERR_VERSION, DET_ERR_LIMIT, DET_ERR_NO_MEMORY, with the line
+ * where it is. */
+DET_MUST_CHECK int tokens_file_parse(
+    const struct det_allocator *allocator, const struct det_buffer *text, struct tokens_set *ret,
+    struct det_error *reterr);
+void tokens_file_format(struct det_buffer *buffer, const struct tokens_set *set);
+
+/* Which file it is: another one has another number, time or size. */
+struct tokens_stamp {
+    uint64_t device, number;
+    int64_t size, seconds, nanoseconds;
+    bool is_there;
+};
+/* Looks at the file alone; that there is none is no error. */
+DET_MUST_CHECK int tokens_file_look(
+    const char *path, struct tokens_stamp *ret, struct det_error *reterr);
+/* Reads all of it, once its owner and mode are right. */
+DET_MUST_CHECK int tokens_file_read(
+    const char *path, struct det_buffer *ret, struct tokens_stamp *ret_stamp,
+    struct det_error *reterr);
+DET_MUST_CHECK int tokens_file_write(
+    struct det_world *world, const char *path, const struct det_buffer *text,
+    struct det_error *reterr);
+/* A descriptor that holds the lock until it is closed; DET_ERR_BUSY. Makes the folder. */
+DET_MUST_CHECK int tokens_file_lock(
+    const char *folder, det_time patience, int *ret, struct det_error *reterr);
+
+/* Those who gave wrong ones: a small table, in which each address has four places that it may be
+ * in; one that is new there takes the place of who was silent the longest. */
+#define TOKENS_PEERS 256
+#define TOKENS_WAYS  4
+struct tokens_peer {
+    uint64_t hash;     /* of the address; 0: nobody */
+    unsigned failures; /* in a row */
+    det_time at;       /* monotonic: of the last one */
+};
+struct tokens_peers {
+    struct tokens_peer items[TOKENS_PEERS];
+    size_t used; /* 0: nobody is there, so nobody is looked for */
+};
+/* One more; how long it waits. */
+det_time tokens_peer_failed(struct tokens_peers *peers, const char *peer, det_time now);
+void tokens_peer_passed(struct tokens_peers *peers, const char *peer);
+
+#define TOKENS_CODES 16
+struct tokens_code {
+    char text[TOKENS_CODE_SIZE + 1];
+    det_time until; /* monotonic; 0: nobody's */
+};
+
+struct tokens {
+    const struct det_allocator *allocator;
+    struct det_world *world;
+    struct det_mutex *mutex; /* over all that follows */
+    char folder[DET_PATH_MAX], path[DET_PATH_MAX + sizeof TOKENS_FILE_NAME];
+    det_time patience;
+    void (*trouble)(void *user, const char *text);
+    void *user;
+
+    struct tokens_set set;
+    struct tokens_stamp stamp; /* of the file that the set is, or that was not right */
+    det_time looked_at;        /* monotonic */
+    struct tokens_peers peers;
+    struct tokens_code codes[TOKENS_CODES];
+};
+
+/* Of tokens_add(), by who has the mutex. */
+DET_MUST_CHECK int tokens_make(
+    struct tokens *tokens, const struct tokens_wish *wish, char text[TOKENS_TEXT_SIZE + 1],
+    struct token *ret, struct det_error *reterr);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* episode.h - the spans of one event, from the request that brings it to the effects it asks for.
+ *
+ *     traceparent of the caller
+ *       `- send order.pay          receive ... answer
+ *            |- commit             when it is told
+ *            `- effect charge      each attempt, also days later
+ *                 `- what it calls, and the event it produces
+ *
+ * The context of the send goes with the event into the store, and from there to its effects. That
+ * of an attempt follows from it, the effect's key and the number of the attempt, so that whoever
+ * makes the call and whoever tells how it went have the same one without asking each other. */
+#ifndef DET_OBSERVE_EPISODE_H
+#define DET_OBSERVE_EPISODE_H
+
+#include <detent/runtime.h>
+
+#include "observe/span.h"
+
+/* A send begins: `parent` came with the request, NULL: nothing did. The span's context is what the
+ * event is sent with. `event` NULL: a start. */
+void det_episode_receive(
+    struct det_tracer *tracer, struct det_span *span, const struct det_trace_context *parent,
+    const char *machine, const char *instance, const char *event);
+/* It was answered: `sent`, of this machine, or an error with its text. */
+void det_episode_answer(
+    struct det_tracer *tracer, struct det_span *span, const struct det_machine *machine,
+    const struct det_sent *sent, const struct det_error *error);
+
+/* A commit that was told, of an event that was sent with `sent`; NULL: without any. */
+void det_episode_commit(
+    struct det_tracer *tracer, const struct det_trace_context *sent, const struct det_note *note);
+
+/* The context of an attempt of an effect that was asked for by an event sent with `sent`. */
+struct det_trace_context det_episode_attempt_context(
+    const struct det_trace_context *sent, const char *key, uint32_t attempt);
+/* An attempt has ended; `sent` may be NULL. */
+void det_episode_attempt(
+    struct det_tracer *tracer, const struct det_trace_context *sent,
+    const struct det_attempt_figures *figures);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* hex.h - bytes as hexadecimal digits in lower case, which is how ids of traces are written. */
+#ifndef DET_OBSERVE_HEX_H
+#define DET_OBSERVE_HEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Writes two digits for each byte and a final 0. */
+static inline void det_hex_write(const unsigned char *bytes, size_t size, char *target)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < size; i++) {
+        target[2 * i] = digits[bytes[i] >> 4];
+        target[2 * i + 1] = digits[bytes[i] & 0x0F];
+    }
+    target[2 * size] = '\0';
+}
+
+/* The value of a digit in lower case; -1: it is none. */
+static inline int det_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Reads 2 * size digits; false when one of them is none. */
+static inline bool det_hex_read(const char *text, unsigned char *target, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        int high = det_hex_digit(text[2 * i]), low = det_hex_digit(text[2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return false;
+        target[i] = (unsigned char)(high << 4 | low);
+    }
+    return true;
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* metrics.h - numbers about what happens: counted from any thread, read as Prometheus text.
+ *
+ * Which metrics there are stands in metrics.def. A metric has a series for each combination of
+ * values of its labels. To find a series takes a lock and a hash of the values; so whoever counts
+ * often looks once and keeps the pointer, which is good until the metrics are closed. To count is
+ * then an atomic addition or three, and nothing else.
+ *
+ * Invariants
+ *   1. A series is never removed and never moves; a gauge may be taken back until it is set again.
+ *   2. A metric has at most `series_max` series and one more, whose labels all say "other". It
+ *      is made at opening, so looking never fails: without room, or memory, values are "other",
+ *      and detent_series_refused_total says of which metric.
+ *   3. What is written is valid: the values of labels are UTF-8 without control characters but the
+ *      end of a line, of at most DET_LABEL_MAX bytes, from the moment they come in, so that two
+ *      series can never look the same. */
+#ifndef DET_OBSERVE_METRICS_H
+#define DET_OBSERVE_METRICS_H
+
+#include <stdatomic.h>
+
+#include <detent/world.h>
+
+#include "base/buffer.h"
+
+enum det_metric {
+#define DET_METRIC(id, ...) DET_METRIC_##id,
+#include "observe/metrics.def"
+    DET_METRIC_COUNT, /* how many there are */
+};
+
+enum det_metric_kind { DET_METRIC_COUNTER, DET_METRIC_GAUGE, DET_METRIC_HISTOGRAM };
+enum det_metric_unit {
+    DET_UNIT_ONE,
+    DET_UNIT_SECONDS, /* counted in nanoseconds */
+    DET_UNIT_BYTES,
+};
+
+#define DET_LABELS_MAX  4
+#define DET_LABEL_MAX   128 /* bytes of a value; what is longer is cut */
+#define DET_BUCKETS_MAX 16
+
+/* What metrics.def says about one. */
+struct det_metric_info {
+    const char *name, *help;
+    enum det_metric_kind kind;
+    enum det_metric_unit unit;
+    const uint64_t *bounds; /* of buckets, rising; one more bucket is without bound */
+    size_t bucket_count;    /* with that one; 0 where it is no histogram */
+    const char *labels[DET_LABELS_MAX + 1]; /* up to the first NULL */
+};
+
+const struct det_metric_info *det_metric_info(enum det_metric metric);
+
+/* Its members are for the functions below. */
+struct det_series {
+    const struct det_metric_info *info;
+    char *key; /* its values of labels, each ended by DET_LABEL_END */
+    struct det_series *next;
+    atomic_bool is_shown;
+    _Atomic uint64_t value;     /* a gauge's may be negative; the sum of a histogram */
+    _Atomic uint64_t buckets[]; /* not cumulated */
+};
+#define DET_LABEL_END '\x1f'
+
+/* A counter has gone up by so much. */
+static inline void det_series_count(struct det_series *series, uint64_t more)
+{
+    atomic_fetch_add_explicit(&series->value, more, memory_order_relaxed);
+}
+
+/* A gauge stands at `value`, or has moved by it. */
+static inline void det_series_set(struct det_series *series, int64_t value)
+{
+    atomic_store_explicit(&series->value, (uint64_t)value, memory_order_relaxed);
+    atomic_store_explicit(&series->is_shown, true, memory_order_relaxed);
+}
+
+static inline void det_series_move(struct det_series *series, int64_t value)
+{
+    atomic_fetch_add_explicit(&series->value, (uint64_t)value, memory_order_relaxed);
+    atomic_store_explicit(&series->is_shown, true, memory_order_relaxed);
+}
+
+/* A histogram has one value more. A negative span of time, as a clock that was set back may give,
+ * counts as none. */
+void det_series_observe(struct det_series *series, int64_t value);
+
+struct det_metrics;
+
+struct det_metrics_options {
+    struct det_world *world; /* NULL: the real one */
+    const struct det_allocator *allocator;
+    uint32_t series_max; /* of one metric; 0: 2,000 */
+};
+
+DET_MUST_CHECK int det_metrics_open(
+    const struct det_metrics_options *options, struct det_metrics **ret);
+void det_metrics_close(struct det_metrics *metrics);
+
+/* The series with these values, as many as the metric has labels, which is made if it is not there;
+ * never NULL. Any thread. */
+struct det_series *det_metrics_series(
+    struct det_metrics *metrics, enum det_metric metric, const char *const *values);
+/* The only one of a metric without labels. */
+struct det_series *det_metrics_only(struct det_metrics *metrics, enum det_metric metric);
+/* A gauge is not told until it is set or moved again, and moves from 0: for those that are taken
+ * anew for each scrape, by det_series_move(), so that what does not fit adds up in "other". */
+void det_metrics_take_back(struct det_metrics *metrics, enum det_metric metric);
+
+/* Called at each scrape, one at a time, before anything is written, on the scraper's thread; it may
+ * use all of the above. At most DET_COLLECTORS_MAX, given before the first scrape. */
+#define DET_COLLECTORS_MAX 8
+typedef void det_collect_fn(void *user, struct det_metrics *metrics);
+void det_metrics_collect(struct det_metrics *metrics, det_collect_fn *collect, void *user);
+
+enum det_metrics_format {
+    DET_METRICS_TEXT, /* Prometheus text, version 0.0.4 */
+    DET_METRICS_OPEN, /* OpenMetrics 1.0.0 */
+};
+/* The one to answer with, by the header Accept of a request; NULL: there is none. */
+enum det_metrics_format det_metrics_format_wanted(const char *accept);
+const char *det_metrics_content_type(enum det_metrics_format format);
+/* Appends all series; the buffer's error says what went wrong. Any thread. */
+void det_metrics_write(
+    struct det_metrics *metrics, enum det_metrics_format format, struct det_buffer *buffer);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* metrics_write.c - all series as text: Prometheus 0.0.4, and OpenMetrics 1.0.0, which differs in
+ * the names of counters in comments, in units, in the bounds of buckets, and by its end.
+ *
+ * Numbers are whole or have up to nine digits behind the point: they are written without going
+ * through a double, so that no locale and no rounding comes in. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "observe/metrics_parts.h"
+
+#define TOTAL "_total"
+
+struct writer {
+    struct det_buffer *buffer;
+    bool is_open; /* OpenMetrics */
+};
+
+static const char *const kind_names[] = {
+    [DET_METRIC_COUNTER] = "counter",
+    [DET_METRIC_GAUGE] = "gauge",
+    [DET_METRIC_HISTOGRAM] = "histogram",
+};
+
+static const char *const unit_names[] = {
+    [DET_UNIT_SECONDS] = "seconds",
+    [DET_UNIT_BYTES] = "bytes",
+};
+
+/* In comments OpenMetrics calls a counter by its name without the end. */
+static int told_length(const struct writer *writer, const struct det_metric_info *info)
+{
+    size_t length = strlen(info->name);
+
+    if (writer->is_open && info->kind == DET_METRIC_COUNTER)
+        length -= strlen(TOTAL);
+    return (int)length;
+}
+
+static void write_head(struct writer *writer, const struct det_metric_info *info)
+{
+    int length = told_length(writer, info);
+
+    det_buffer_format(writer->buffer, "# HELP %.*s %s\n", length, info->name, info->help);
+    det_buffer_format(
+        writer->buffer, "# TYPE %.*s %s\n", length, info->name, kind_names[info->kind]);
+    if (writer->is_open && info->unit != DET_UNIT_ONE)
+        det_buffer_format(
+            writer->buffer, "# UNIT %.*s %s\n", length, info->name, unit_names[info->unit]);
+}
+
+/* As a decimal of seconds where nanoseconds were counted. */
+static void write_value(struct writer *writer, enum det_metric_unit unit, uint64_t value)
+{
+    char text[32];
+    int length;
+
+    if (unit != DET_UNIT_SECONDS) {
+        det_buffer_format(writer->buffer, "%" PRIu64, value);
+        return;
+    }
+    length = snprintf(
+        text, sizeof text, "%" PRIu64 ".%09" PRIu64, value / DET_SECOND, value % DET_SECOND);
+    while (text[length - 1] == '0')
+        length--;
+    if (text[length - 1] == '.')
+        length--;
+    det_buffer_append(writer->buffer, text, (size_t)length);
+}
+
+static void write_signed(struct writer *writer, enum det_metric_unit unit, int64_t value)
+{
+    if (value < 0)
+        det_buffer_append_char(writer->buffer, '-');
+    write_value(writer, unit, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
+static void write_escaped(struct det_buffer *buffer, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '\n') {
+            det_buffer_append_text(buffer, "\\n");
+            continue;
+        }
+        if (text[i] == '\\' || text[i] == '"')
+            det_buffer_append_char(buffer, '\\');
+        det_buffer_append_char(buffer, text[i]);
+    }
+}
+
+static void write_label(struct writer *writer, const char *name, const char *value, size_t size)
+{
+    det_buffer_format(writer->buffer, "%s=\"", name);
+    write_escaped(writer->buffer, value, size);
+    det_buffer_append_char(writer->buffer, '"');
+}
+
+/* The labels of the series, without braces. Returns how many. */
+static size_t write_labels(struct writer *writer, const struct det_series *series)
+{
+    const char *value = series->key;
+    size_t i = 0;
+
+    for (; series->info->labels[i]; i++) {
+        size_t size = strcspn(value, (char[]){ DET_LABEL_END, '\0' });
+
+        if (i > 0)
+            det_buffer_append_char(writer->buffer, ',');
+        write_label(writer, series->info->labels[i], value, size);
+        value += size + 1;
+    }
+    return i;
+}
+
+/* Up to the blank before the value. */
+static void write_name(struct writer *writer, const struct det_series *series, const char *suffix)
+{
+    det_buffer_format(writer->buffer, "%s%s", series->info->name, suffix);
+    if (series->info->labels[0]) {
+        det_buffer_append_char(writer->buffer, '{');
+        (void)write_labels(writer, series);
+        det_buffer_append_char(writer->buffer, '}');
+    }
+    det_buffer_append_char(writer->buffer, ' ');
+}
+
+/* OpenMetrics wants a point in each bound. */
+static void write_bound(struct writer *writer, const struct det_metric_info *info, size_t bucket)
+{
+    size_t before = writer->buffer->size;
+
+    if (bucket == info->bucket_count - 1) {
+        det_buffer_append_text(writer->buffer, "+Inf");
+        return;
+    }
+    write_value(writer, info->unit, info->bounds[bucket]);
+    if (writer->is_open && !strchr(det_buffer_text(writer->buffer) + before, '.'))
+        det_buffer_append_text(writer->buffer, ".0");
+}
+
+/* The count is that of the buckets, so that the two agree whatever is counted meanwhile. */
+static void write_histogram(struct writer *writer, struct det_series *series)
+{
+    const struct det_metric_info *info = series->info;
+    uint64_t sum = atomic_load_explicit(&series->value, memory_order_relaxed), count = 0;
+
+    for (size_t i = 0; i < info->bucket_count; i++) {
+        count += atomic_load_explicit(&series->buckets[i], memory_order_relaxed);
+        det_buffer_format(writer->buffer, "%s_bucket{", info->name);
+        if (write_labels(writer, series) > 0)
+            det_buffer_append_char(writer->buffer, ',');
+        det_buffer_append_text(writer->buffer, "le=\"");
+        write_bound(writer, info, i);
+        det_buffer_format(writer->buffer, "\"} %" PRIu64 "\n", count);
+    }
+    write_name(writer, series, "_sum");
+    write_value(writer, info->unit, sum);
+    det_buffer_append_char(writer->buffer, '\n');
+    write_name(writer, series, "_count");
+    det_buffer_format(writer->buffer, "%" PRIu64 "\n", count);
+}
+
+static void write_series(struct writer *writer, struct det_series *series)
+{
+    const struct det_metric_info *info = series->info;
+    uint64_t value = atomic_load_explicit(&series->value, memory_order_relaxed);
+
+    switch (info->kind) {
+    case DET_METRIC_HISTOGRAM:
+        write_histogram(writer, series);
+        return;
+    case DET_METRIC_COUNTER:
+        write_name(writer, series, "");
+        write_value(writer, info->unit, value);
+        break;
+    case DET_METRIC_GAUGE:
+        write_name(writer, series, "");
+        write_signed(writer, info->unit, (int64_t)value);
+        break;
+    }
+    det_buffer_append_char(writer->buffer, '\n');
+}
+
+/* With the lock. A metric of which nothing is known yet is not named. */
+static void write_family(struct writer *writer, const struct det_family *family)
+{
+    bool has_head = false;
+
+    for (struct det_series *series = family->first; series; series = series->next) {
+        if (!atomic_load_explicit(&series->is_shown, memory_order_relaxed))
+            continue;
+        if (!has_head)
+            write_head(writer, family->info);
+        has_head = true;
+        write_series(writer, series);
+    }
+}
+
+void det_metrics_write(
+    struct det_metrics *metrics, enum det_metrics_format format, struct det_buffer *buffer)
+{
+    struct writer writer = { buffer, format == DET_METRICS_OPEN };
+
+    det_mutex_lock(metrics->world, metrics->scrape);
+    for (size_t i = 0; i < metrics->collector_count; i++)
+        metrics->collectors[i].collect(metrics->collectors[i].user, metrics);
+    det_mutex_lock(metrics->world, metrics->mutex);
+    for (size_t i = 0; i < DET_METRIC_COUNT; i++)
+        write_family(&writer, &metrics->families[i]);
+    det_mutex_unlock(metrics->world, metrics->mutex);
+    det_mutex_unlock(metrics->world, metrics->scrape);
+    if (writer.is_open)
+        det_buffer_append_text(buffer, "# EOF\n");
+}
+
+enum det_metrics_format det_metrics_format_wanted(const char *accept)
+{
+    return accept && strstr(accept, "application/openmetrics-text") ? DET_METRICS_OPEN
+                                                                    : DET_METRICS_TEXT;
+}
+
+const char *det_metrics_content_type(enum det_metrics_format format)
+{
+    return format == DET_METRICS_OPEN ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                                      : "text/plain; version=0.0.4; charset=utf-8";
+}

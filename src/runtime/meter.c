@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* meter.c - takes times for a meter. */
+#include "runtime/meter.h"
+
+det_time det_meter_begin(const struct det_runtime *runtime)
+{
+    return runtime->options.meter ? det_world_now(runtime->world, DET_CLOCK_MONOTONIC) : 0;
+}
+
+static void tell_commit(
+    const struct det_runtime *runtime, struct det_store_commit *const *commits, size_t count,
+    struct det_commit_figures figures)
+{
+    const struct det_meter *meter = runtime->options.meter;
+
+    if (!meter->commit)
+        return;
+    figures.commits = count;
+    for (size_t i = 0; i < count; i++) {
+        figures.events += commits[i]->event_count + commits[i]->is_new;
+        if (figures.result == 0 && commits[i]->result < 0)
+            figures.result = commits[i]->result;
+    }
+    meter->commit(runtime->options.observer, &figures);
+}
+
+int det_meter_commit(
+    struct det_runtime *runtime, struct det_store_commit *const *commits, size_t count,
+    det_time *ret_took)
+{
+    det_time began = det_meter_begin(runtime);
+    int r;
+
+    r = runtime->ops->commit(runtime->store, commits, count);
+    if (!runtime->options.meter)
+        return r;
+    *ret_took = det_meter_begin(runtime) - began;
+    tell_commit(
+        runtime, commits, count, (struct det_commit_figures){ .took = *ret_took, .result = r });
+    return r;
+}
+
+void det_meter_attempt(
+    const struct det_runtime *runtime, const struct det_errand *errand, det_time began)
+{
+    const struct det_meter *meter = runtime->options.meter;
+
+    if (!meter || !meter->attempt)
+        return;
+    meter->attempt(
+        runtime->options.observer, &(struct det_attempt_figures){
+                                       .machine = errand->due.resident->served->machine,
+                                       .instance = errand->due.resident->id,
+                                       .effect = errand->row.effect,
+                                       .name = errand->call.effect,
+                                       .key = errand->key,
+                                       .attempt = errand->call.attempt,
+                                       .result = errand->result,
+                                       .began = errand->call.now,
+                                       .took = det_meter_begin(runtime) - began,
+                                   });
+}
+
+void det_meter_timeout(const struct det_turn *turn)
+{
+    const struct det_meter *meter = turn->runtime->options.meter;
+
+    if (meter && meter->timeout)
+        meter->timeout(
+            turn->runtime->options.observer, turn->served->machine,
+            turn->now - turn->timer_deadline);
+}
+
+void det_meter_unhandled(const struct det_turn *turn, unsigned event)
+{
+    const struct det_meter *meter = turn->runtime->options.meter;
+
+    if (meter && meter->unhandled)
+        meter->unhandled(
+            turn->runtime->options.observer, turn->served->machine, turn->draft->head.state, event);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* count_test.c - numbers by machine and state, with and without memory. */
+#include "store/count.h"
+
+#include "store/pad_test.h"
+
+struct told {
+    char text[256];
+    int left; /* rows until it answers 66; 0: it does not */
+};
+
+static int write_row(void *context, const struct det_store_counted *row)
+{
+    struct told *told = context;
+    size_t length = strlen(told->text);
+
+    snprintf(
+        told->text + length, sizeof told->text - length, "%s/%s %d+%d %d; ", row->machine,
+        row->state ? row->state : "", (int)row->running, (int)row->stopped, (int)row->timers);
+    return told->left && --told->left == 0 ? 66 : 0;
+}
+
+static int add_all(struct det_test_memory *memory, void *argument)
+{
+    static const struct det_store_counted rows[] = {
+        { .machine = "b", .state = "y", .running = 1 },
+        { .machine = "b", .state = "x", .stopped = 2 },
+        { .machine = "b", .state = "y", .running = 3 },
+        { .machine = "a", .timers = 4 },
+        { .machine = "a", .timers = 1 },
+    };
+    struct told told = { .left = 0 };
+    struct det_count count;
+    int r = 0;
+
+    (void)argument;
+    det_count_init(&count, &memory->allocator);
+    for (size_t i = 0; r == 0 && i < sizeof rows / sizeof *rows; i++)
+        r = det_count_add(&count, &rows[i]);
+    if (r == 0) {
+        assert_int_equal(det_count_tell(&count, write_row, &told), 0);
+        assert_string_equal(told.text, "a/ 0+0 5; b/ 4+2 0; b/x 0+2 0; b/y 4+0 0; ");
+        told = (struct told){ .left = 2 };
+        assert_int_equal(det_count_tell(&count, write_row, &told), 66);
+        assert_string_equal(told.text, "a/ 0+0 5; b/ 4+2 0; ");
+    }
+    det_count_deinit(&count);
+    return r;
+}
+
+static void numbers_are_added_up_and_told_in_order(void **state)
+{
+    (void)state;
+    det_test_each_failure(add_all, NULL);
+}
+
+static void where_there_is_nothing_nothing_is_told(void **state)
+{
+    struct det_count count;
+
+    (void)state;
+    det_count_init(&count, NULL);
+    assert_int_equal(det_count_tell(&count, write_row, NULL), 0);
+    det_count_deinit(&count);
+}
+
+static int count_memory(struct det_test_memory *memory, void *argument)
+{
+    struct det_store_options options = { .allocator = &memory->allocator };
+    struct told told = { .left = 0 };
+    struct det_store *store = NULL;
+    uint64_t bytes = 7;
+    int r;
+
+    r = det_store_open_with("memory:", &options, &store, NULL);
+    if (r == 0)
+        r = store->ops->serve(store, argument, NULL);
+    if (r == 0)
+        r = det_store_count(store, write_row, &told, &bytes);
+    if (r == 0) {
+        assert_string_equal(told.text, "pad/ 0+0 0; ");
+        assert_int_equal(bytes, 0);
+    }
+    det_store_close(store);
+    return r;
+}
+
+static void a_store_without_memory_says_so(void **state)
+{
+    struct det_machine *machine = pad_machine(1);
+
+    (void)state;
+    det_test_each_failure(count_memory, machine);
+    det_machine_close(machine);
+}
+
+static void a_store_that_has_served_nothing_has_nothing(void **state)
+{
+    struct told told = { .left = 0 };
+    struct det_store *store = NULL;
+    uint64_t bytes = 7;
+
+    (void)state;
+    assert_int_equal(det_store_open("memory:", &store, NULL), 0);
+    assert_int_equal(det_store_count(store, write_row, &told, &bytes), 0);
+    assert_string_equal(told.text, "");
+    det_store_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_added_up_and_told_in_order),
+        cmocka_unit_test(where_there_is_nothing_nothing_is_told),
+        cmocka_unit_test(a_store_without_memory_says_so),
+        cmocka_unit_test(a_store_that_has_served_nothing_has_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""Runs what makes a daemon of `detent`, end to end: tokens, folders without a file, `serve`.
+
+    daemon.py DETENT NASTY_CHILD [PART_OF_A_NAME]
+
+The frame is that of up.py.
+"""
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import up
+from machines import GUARDED, ORDER, PARCEL, detent, objects, one, run
+from up import DETENT, PATIENCE, Up, check, environment, equal, wait_until
+
+TASK = "version: 1\ntasks:\n  a: {run: sleep 60}\n"
+TOKEN = re.compile(r"det_([a-km-np-z2-9]{8})_([A-Za-z0-9_-]{43})\n")
+
+
+def project(text=TASK):
+    Path("detent.yaml").write_text(text)
+
+
+def test_a_token_is_printed_once_and_kept_as_a_hash():
+    project()
+    done = detent("token", "new", "--name", "ci", "--scope", "read,metrics", "--expires", "30d",
+                  err="read,metrics; expires")
+    found = TOKEN.fullmatch(done.stdout)
+    check(found, done.stdout)
+    text = Path(".detent/tokens").read_text()
+    check(found[2] not in text and hashlib.sha256(found[2].encode()).hexdigest() in text, text)
+    equal(os.stat(".detent/tokens").st_mode & 0o777, 0o600)
+    token = one("token", "list")
+    equal((token["id"], token["name"], token["scopes"]), (found[1], "ci", ["read", "metrics"]))
+    detent("token", "list", out=[found[1], "read,metrics"])
+    made = one("token", "new", "--expires", "never")
+    equal((made["expires"], made["scopes"]), (None, ["read", "send"]))
+    check(TOKEN.fullmatch(made["token"] + "\n"), made)
+    equal(one("token", "revoke", found[1])["type"], "revoked")
+    equal([token["id"] for token in objects("token", "list")], [made["id"]])
+    detent("token", "revoke", made["id"], out="is revoked")
+    detent("token", "list", err="There are no tokens")
+
+
+def test_what_is_wrong_with_tokens_is_told():
+    detent("token", "list", code=3, err="there is no detent.yaml here")
+    project()
+    detent("token", "nwe", code=2, err="did you mean 'new'?")
+    detent("token", "new", "x", code=2, err="takes no name")
+    detent("token", "revoke", code=2, err="needs the id")
+    detent("token", "revoke", "nobody", code=3, err="there is no token 'nobody'")
+    detent("token", "new", "--scope", "write", code=2, err="read, send, admin and metrics")
+    detent("token", "new", "--name", "a b", code=2, err="letters, digits")
+    detent("token", "new", "--expires", "soon", code=2, err="expires")
+    detent("token", "new")
+    os.chmod(".detent/tokens", 0o640)
+    detent("token", "list", code=6, err="chmod 600")
+    os.chmod(".detent/tokens", 0o600)
+    Path(".detent/tokens").write_text("{}\n")
+    detent("token", "list", code=1, err="line 1 is damaged")
+
+
+class Serve(Up):
+    """One `detent serve`; as root it has to be told that this is meant."""
+
+    def __init__(self, *words, env=None, **more):
+        root = ["--allow-root"] if os.geteuid() == 0 and "--user" not in words else []
+        self.start([DETENT, "serve", *root, *words], env, **more)
+
+
+class Supervisor:
+    """What systemd is to a service: a socket that hears news."""
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind("notify.sock")
+        self.socket.settimeout(PATIENCE)
+        self.env = {"NOTIFY_SOCKET": str(Path("notify.sock").resolve())}
+
+    def hear(self, part):
+        """The first message that has the line."""
+        while True:
+            message = self.socket.recv(4096).decode()
+            if part in message.split("\n"):
+                return message
+
+
+def test_a_folder_of_specs_is_served():
+    Path("parcel.fsm").write_text(PARCEL)
+    one_up = Up()
+    wait_until(lambda: any("Serves parcel" in line for line in one_up.talk), "it serves it")
+    detent("start", "parcel", "p-1")
+    detent("send", "p-1", "move")
+    one_up.wait_for("p-1: here -> there")
+    one_up.stop()
+    # It is where it was, and commands find it without a detent.
+    detent("get", "p-1", out="there")
+    check(Path("detent.db").exists())
+
+
+def test_a_folder_can_be_named():
+    Path("shop").mkdir()
+    detent("up", "./shop", code=3, err="has no detent.yaml and no spec")
+    detent("up", "nowhere/at/all", code=3, err="No such file")
+    Path("shop/parcel.fsm").write_text(PARCEL)
+    one_up = Up("shop")
+    wait_until(lambda: any("Serves parcel" in line for line in one_up.talk), "it serves it")
+    detent("start", "-C", "shop", "parcel", "p-1")
+    one_up.stop()
+    check(Path("shop/detent.db").exists())
+    # In a project a word is a task, and a path is a folder.
+    project("version: 1\ntasks:\n  shop: {run: echo from the task, restart: never}\n")
+    detent("up", "shop", out="from the task")
+    check(run("up", "shopp").returncode == 3)
+
+
+def test_specs_that_nobody_can_serve_are_refused_with_what_to_write():
+    Path("order.fsm").write_text(ORDER)
+    done = detent("up", code=2, err=["order.fsm asks for effects", "charge_card: {command: ["])
+    Path("detent.yaml").write_text(
+        done.stderr[done.stderr.index("version: 1"):].replace("./charge_card", "true"))
+    detent("check", "detent.yaml")
+    Path("detent.yaml").unlink()
+    Path("order.fsm").write_text(GUARDED)
+    detent("up", code=2, err="has functions in C (guard has_key)")
+    Path("order.fsm").write_text(PARCEL)
+    Path("other.fsm").write_text(PARCEL)
+    detent("up", code=2, err="order.fsm and other.fsm both define 'parcel'")
+
+
+def test_a_file_that_lists_nothing_to_run_stands_for_its_specs():
+    project("version: 1\nstore: sqlite:parcels.db\nlog: {level: error}\n")
+    detent("check", "detent.yaml", code=2, err="needs 'tasks', 'machines' or a durable slot")
+    Path("parcel.fsm").write_text(PARCEL)
+    detent("check", "detent.yaml")
+    detent("start", "parcel", "p-1")
+    check(Path("parcels.db").exists())
+
+
+def test_serve_tells_its_supervisor_what_it_does():
+    project("version: 1\ntasks:\n  a: {run: 'true', restart: never}\n")
+    supervisor = Supervisor()
+    # Nothing is left to run, and it goes on.
+    daemon = Serve(env={**supervisor.env, "WATCHDOG_USEC": "20000"})
+    check("STATUS=1 tasks" in supervisor.hear("READY=1"))
+    for _ in range(3):
+        supervisor.hear("WATCHDOG=1")
+    wait_until(lambda: [t["state"] for t in objects("tasks")] == ["completed"], "it has ended")
+    check(daemon.process.poll() is None)
+    daemon.send(signal.SIGTERM)
+    supervisor.hear("STOPPING=1")
+    daemon.end()
+    # Where it is no terminal, it speaks JSON.
+    check(all(json.loads(line)["at"] for line in daemon.lines), daemon.shown())
+
+
+def test_the_watchdog_of_another_process_is_not_fed():
+    project()
+    supervisor = Supervisor()
+    daemon = Serve(env={**supervisor.env, "WATCHDOG_USEC": "1000", "WATCHDOG_PID": "1"})
+    supervisor.hear("READY=1")
+    daemon.send(signal.SIGTERM)
+    equal(supervisor.socket.recv(4096).decode().split("\n")[0], "STOPPING=1")
+    daemon.end()
+
+
+def test_serve_speaks_as_it_is_told():
+    project("version: 1\nlog: {format: text}\ntasks:\n  a: {run: echo hello}\n")
+    daemon = Serve()
+    daemon.wait_for(r"^\d{4}-.* a +\| hello")
+    daemon.stop()
+    daemon = Serve("--log", "json")
+    daemon.wait_for('"text":"hello"|"text": "hello"')
+    daemon.stop()
+
+
+def test_what_is_not_safe_is_refused():
+    project(TASK + "http: {listen: \"0.0.0.0:0\"}\n")
+    open_up = {"DETENT_LISTEN": ""}
+    for command in ("up",), ("serve", "--allow-root"):
+        detent(*command, code=6, err="can be reached from other machines, and there is no TLS",
+               env=open_up)
+    detent("up", "--listen", "[::]:0", code=6, err="[::]:0 can be reached")
+    detent("up", "--listen", "nowhere", code=2, err="an address is")
+    project(TASK + "http: {listen: \"0.0.0.0:0\", tls: {certificate: c.pem, key: k.pem}}\n")
+    detent("up", code=3, err="k.pem", env=open_up)
+    Path("k.pem").touch(0o640)
+    detent("up", code=6, err="a key that others can read", env=open_up)
+    os.chmod("k.pem", 0o600)
+    detent("up", code=6, err="there is no token yet", env=open_up)
+    detent("token", "new", "--expires", "1s")
+    os.chmod(".detent/tokens", 0o604)
+    detent("up", code=6, err="chmod 600")
+    project(TASK)
+    os.chmod(".detent/tokens", 0o600)
+    os.chmod(".", 0o777)
+    detent("serve", "--allow-root", code=6, err="everybody may write to this folder")
+    os.chmod(".", 0o755)
+    if os.geteuid() == 0:
+        detent("serve", code=6, err="--user NAME makes it another user")
+        detent("serve", "--user", "nobody-here", code=3, err="there is no user 'nobody-here'")
+
+
+def test_serve_becomes_another_user():
+    if os.geteuid() != 0:
+        return
+    project("version: 1\ntasks:\n  a: {run: [sh, -c, \"id -un; echo $HOME; exec sleep 60\"]}\n")
+    Path("parcel.fsm").write_text(PARCEL)
+    shutil.chown(".", "nobody")
+    for folder in Path.cwd().parents:
+        check(os.stat(folder).st_mode & 1, f"{folder} is closed")
+    daemon = Serve("--user", "nobody", "--log", "text")
+    daemon.wait_for(r"a +\| nobody")
+    daemon.wait_for(r"a +\| /nonexistent")
+    rights = Path(f"/proc/{daemon.number}/status").read_text()
+    equal(rights.count("\t65534" * 4), 2)
+    equal(Path(".detent").owner(), "nobody")
+    detent("tasks", out="running")
+    daemon.stop()
+
+
+def test_sockets_that_are_none_are_refused():
+    project()
+    env = {"LISTEN_FDS": "1"}
+    done = subprocess.run(["sh", "-c", "LISTEN_PID=$$ exec $0 up 3</dev/null", DETENT],
+                          env=environment(env), capture_output=True, text=True, check=False)
+    check(done.returncode == 2 and "descriptor 3 is no socket" in done.stderr, done.stderr)
+    # Those of somebody else do not count.
+    one_up = Up(env={"LISTEN_FDS": "1", "LISTEN_PID": "1"})
+    one_up.wait_for("a")
+    one_up.stop()
+
+
+def test_the_unit_gives_few_rights():
+    tool = shutil.which("systemd-analyze")
+    if not tool:
+        return
+    unit = Path(__file__).resolve().parents[2] / "packaging/detent.service"
+    done = subprocess.run([tool, "security", "--offline=true", unit], capture_output=True,
+                          text=True, check=False)
+    level = re.search(r"Overall exposure level.*: ([\d.]+)", done.stdout)
+    check(level and float(level[1]) <= 2.0, done.stdout[-300:] + done.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(up.main(globals()))
