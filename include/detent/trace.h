@@ -18,6 +18,13 @@ DET_BEGIN
 /* A traceparent as it is written, with its final 0. */
 #define DET_TRACEPARENT_TEXT 56
 
+/* A span of a trace; neither id is all zero in one that is valid. It says who looks on, not what
+ * happens, and changes nothing. */
+struct det_trace_context {
+    unsigned char trace_id[16], span_id[8];
+    uint8_t flags;
+};
+
 /* Reads a traceparent, strictly: lower case, nothing around it, ids that are not zero. What a later
  * version appends is passed over, and flags that nobody knows are left out. DET_ERR_MALFORMED. */
 DET_API int det_trace_parse(const char *text, size_t size, struct det_trace_context *ret)
