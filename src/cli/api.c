@@ -13,9 +13,9 @@
 #include "base/memory.h"
 #include "cli/api_counts.h"
 #include "cli/api_parts.h"
-#include "cli/up_observe.h"
 #include "cli/store_parts.h"
 #include "cli/up_machines.h"
+#include "cli/up_observe.h"
 #include "console/assets.h"
 #include "os/os.h"
 
@@ -344,6 +344,8 @@ static int open_parts(struct api *api, struct det_error *reterr)
     r = http_server_open(&options, &api->server, reterr);
     if (r == 0)
         r = listen_all(api, reterr);
+    if (r == 0 && api_rates_open(api) < 0)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0)
         r = det_loop_start(api->loop, "http");
     api->has_started = r == 0;

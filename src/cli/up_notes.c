@@ -292,6 +292,8 @@ static int on_event(void *user, const struct det_task_event *event)
 
     heed(up, event);
     det_monitor_task(up->observe->monitor, event);
+    if (event->kind == DET_EVENT_ATTEMPT_STARTING && event->attempt > 1)
+        atomic_fetch_add(&up->restarts, 1);
     if (up->cli->is_json && event->kind == DET_EVENT_ATTEMPT_STARTING)
         (void)up_durable_take_job(up, event->name, job, sizeof job);
     if (up->cli->is_json && !up->options->is_quiet && up_output_has_room(&up->output))
