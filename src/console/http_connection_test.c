@@ -493,6 +493,76 @@ static void test_large_requests_get_the_room_they_need(void **state)
     house_close(&house);
 }
 
+/* It would never be heard of again. */
+static void test_what_cannot_be_watched_is_cut(void **state)
+{
+    struct client client;
+    struct house house;
+
+    (void)state;
+    house_open(&house);
+    assert_int_equal(client_open(&client, &house), 0);
+    say(&house, &client, GET("/stream"));
+    client.window = 0;
+    client.fails_watch = true;
+    assert_int_equal(http_write(house.kept, "hello", 5), 0);
+    while (det_loop_turn(house.loop, 0) > 0)
+        continue;
+    assert_true(client.is_closed);
+    assert_int_equal(house.gone, 1);
+    client_deinit(&client);
+
+    client = (struct client){ .fails_watch = true };
+    assert_true(
+        http_connection_open(
+            house.server, &client_io, &client, &(struct http_origin){ .peer = "client" },
+            &client.connection) < 0);
+    assert_int_equal(http_server_connections(house.server), 0);
+    house_close(&house);
+}
+
+/* Nobody is read from for ever only because it was refused. */
+static void test_who_is_refused_and_goes_on_is_cut(void **state)
+{
+    static char more[HTTP_LINGER_BYTES + 65536];
+    struct client client;
+    struct house house;
+
+    (void)state;
+    house_open(&house);
+    assert_int_equal(client_open(&client, &house), 0);
+    say(&house, &client, "?");
+    assert_true(client.is_ended);
+    say_bytes(&house, &client, more, HTTP_LINGER_BYTES / 2);
+    assert_false(client.is_closed);
+    say_bytes(&house, &client, more, sizeof more);
+    assert_true(client.is_closed);
+    client_deinit(&client);
+    house_close(&house);
+}
+
+/* With its side ended there is nothing to read, and only the hang-up tells. */
+static void test_a_hang_up_is_noticed_without_reading(void **state)
+{
+    struct client client;
+    struct house house;
+
+    (void)state;
+    house_open(&house);
+    assert_int_equal(client_open(&client, &house), 0);
+    client.has_ended = true;
+    say(&house, &client, GET("/keep"));
+    assert_int_equal(client.events, 0);
+    http_connection_ready(client.connection, DET_POLL_READ);
+    assert_false(client.is_closed);
+    client.is_reset = true;
+    http_connection_ready(client.connection, DET_POLL_HANGUP);
+    assert_true(client.is_closed);
+    assert_int_equal(house.gone, 1);
+    client_deinit(&client);
+    house_close(&house);
+}
+
 static void test_a_drain_closes_each_behind_its_answer(void **state)
 {
     struct client idle, half, kept;
@@ -628,6 +698,9 @@ int main(void)
         cmocka_unit_test(test_nobody_makes_us_read_a_body_without_a_right_to),
         cmocka_unit_test(test_a_body_is_asked_for_where_it_waits_for_that),
         cmocka_unit_test(test_large_requests_get_the_room_they_need),
+        cmocka_unit_test(test_what_cannot_be_watched_is_cut),
+        cmocka_unit_test(test_who_is_refused_and_goes_on_is_cut),
+        cmocka_unit_test(test_a_hang_up_is_noticed_without_reading),
         cmocka_unit_test(test_a_drain_closes_each_behind_its_answer),
         cmocka_unit_test(test_connections_share_a_limit_of_memory),
         cmocka_unit_test(test_without_memory_a_connection_is_cut_and_no_more),

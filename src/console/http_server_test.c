@@ -434,6 +434,32 @@ static void test_a_large_answer_comes_whole(void **state)
     house_close(&house);
 }
 
+/* Five megabytes of body to who takes one: the answer is seen all the same. */
+static void test_who_sends_too_much_sees_why_not(void **state)
+{
+    static char body[5 << 20];
+    struct house house;
+    size_t sent = 0;
+    int client;
+
+    (void)state;
+    house_open(&house, (struct http_limits){ 0 });
+    client = connect_to(listen_any(&house));
+    say(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5242880\r\n\r\n");
+    while (sent < 500000) {
+        ssize_t size = send(client, body, 100000, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        assert_true(size > 0 || errno == EAGAIN);
+        sent += size > 0 ? (size_t)size : 0;
+        turn(&house);
+    }
+    assert_non_null(strstr(hear(&house, client, NULL), "HTTP/1.1 413 Content Too Large\r\n"));
+    close(client);
+    while (http_server_connections(house.server) > 0)
+        turn(&house);
+    house_close(&house);
+}
+
 static void test_a_drained_server_is_not_there_any_more(void **state)
 {
     struct sockaddr_in address = { .sin_family = AF_INET };
@@ -505,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_without_descriptors_accepting_rests_and_goes_on),
         cmocka_unit_test(test_a_client_that_leaves_in_the_middle_of_an_answer_harms_nobody),
         cmocka_unit_test(test_a_large_answer_comes_whole),
+        cmocka_unit_test(test_who_sends_too_much_sees_why_not),
         cmocka_unit_test(test_a_drained_server_is_not_there_any_more),
         cmocka_unit_test(test_without_memory_it_is_refused_or_cut),
     };
