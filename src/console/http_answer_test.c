@@ -84,6 +84,13 @@ static void test_a_stream_goes_in_chunks_or_until_the_end(void **state)
     say(&house, &client, GET("/a"));
     assert_string_equal(bodies(&client), "/a |");
 
+    pass(&house, &client, DET_SECOND);
+    say(&house, &client, GET("/stream?first"));
+    assert_int_equal(http_since(house.kept), det_loop_now(house.loop));
+    assert_has(heard(&client), "\r\n\r\n5\r\nfirst\r\n");
+    http_end(house.kept);
+    assert_string_equal(heard(&client), "0\r\n\r\n");
+
     say(&house, &client, "HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n");
     (void)heard(&client);
     assert_int_equal(http_write(house.kept, "hello", 5), 0);

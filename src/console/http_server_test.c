@@ -258,8 +258,33 @@ static void test_addresses_are_read_strictly(void **state)
     assert_int_equal(error.cause, EADDRINUSE);
     assert_int_equal(http_listen(house.server, "localhost:0", NULL, &error), 0);
     assert_int_equal(strncmp(http_listener_address(house.server, 1), "127.0.0.1:", 10), 0);
-    if (http_listen(house.server, "[::1]:0", NULL, &error) == 0)
-        assert_int_equal(strncmp(http_listener_address(house.server, 2), "[::1]:", 6), 0);
+    house_close(&house);
+}
+
+/* Where there is no IPv6, nothing is shown. */
+static void test_ipv6_is_listened_at_and_counted_by_networks(void **state)
+{
+    struct sockaddr_in6 address = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+    int first = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int second = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct house house;
+    const char *text;
+
+    (void)state;
+    house_open(&house, (struct http_limits){ .peer_connections_max = 1 });
+    if (http_listen(house.server, "[::1]:0", NULL, NULL) == 0) {
+        text = http_listener_address(house.server, 0);
+        assert_int_equal(strncmp(text, "[::1]:", 6), 0);
+        address.sin6_port = htons((uint16_t)strtoul(text + 6, NULL, 10));
+        assert_int_equal(connect(first, (struct sockaddr *)&address, sizeof address), 0);
+        say(first, GET("/"));
+        (void)hear(&house, first, "hello");
+        assert_int_equal(strncmp(house.peer, "[::1]:", 6), 0);
+        assert_int_equal(connect(second, (struct sockaddr *)&address, sizeof address), 0);
+        assert_non_null(strstr(hear(&house, second, NULL), "429 Too Many Requests"));
+    }
+    close(first);
+    close(second);
     house_close(&house);
 }
 
@@ -491,7 +516,6 @@ static int serve_one(struct det_test_memory *memory, void *argument)
     struct det_error error;
     int r, client;
 
-    (void)argument;
     assert_int_equal(det_loop_open(NULL, NULL, &house.loop), 0);
     r = http_server_open(
         &(struct http_options){ .allocator = &memory->allocator,
@@ -501,6 +525,8 @@ static int serve_one(struct det_test_memory *memory, void *argument)
         &house.server, &error);
     if (r == 0)
         r = http_listen(house.server, "127.0.0.1:0", NULL, &error);
+    if (r == 0)
+        r = http_listen_path(house.server, argument, 0600, NULL, &error);
     if (r == 0) {
         client = connect_to((int)strtol(http_listener_address(house.server, 0) + 10, NULL, 10));
         say(client, "GET / HTTP/1.0\r\n\r\n");
@@ -510,13 +536,18 @@ static int serve_one(struct det_test_memory *memory, void *argument)
     }
     http_server_close(house.server);
     det_loop_close(house.loop);
+    assert_int_equal(access(argument, F_OK), -1);
     return r;
 }
 
 static void test_without_memory_it_is_refused_or_cut(void **state)
 {
+    char *folder = det_test_folder(), path[256];
+
     (void)state;
-    det_test_each_failure(serve_one, NULL);
+    snprintf(path, sizeof path, "%.200s/http", folder);
+    det_test_each_failure(serve_one, path);
+    det_test_folder_remove(folder);
 }
 
 int main(void)
@@ -526,6 +557,7 @@ int main(void)
         cmocka_unit_test(test_a_unix_socket_knows_who_is_there),
         cmocka_unit_test(test_a_socket_that_nobody_answers_at_is_replaced),
         cmocka_unit_test(test_addresses_are_read_strictly),
+        cmocka_unit_test(test_ipv6_is_listened_at_and_counted_by_networks),
         cmocka_unit_test(test_a_listener_can_be_given),
         cmocka_unit_test(test_connections_are_counted_in_all_and_by_address),
         cmocka_unit_test(test_without_descriptors_accepting_rests_and_goes_on),

@@ -65,7 +65,11 @@ static inline void house_handle(void *context, struct http_exchange *exchange)
         http_keep(exchange, house_on_gone, house_on_drained, house);
         house->kept = exchange;
         if (request->path[1] == 's')
-            http_begin(exchange, &(struct http_answer){ .status = 200, .type = "text/plain" });
+            http_begin(
+                exchange, &(struct http_answer){ .status = 200,
+                                                 .type = "text/plain",
+                                                 .body = request->query,
+                                                 .body_size = strlen(request->query) });
         return;
     }
     if (strcmp(request->path, "/static") == 0) {
