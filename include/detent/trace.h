@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* trace.h - which request something belongs to, across programs: a struct det_trace_context as it
- * stands in the header `traceparent` of the W3C. Neither of its ids is all zero in one that is
- * valid.
+/* trace.h - which request something belongs to, across programs: the trace context of the W3C, as
+ * it stands in the header `traceparent`.
  *
  *     00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
  *     version  trace id                    span id       flags */
@@ -17,6 +16,13 @@ DET_BEGIN
 #define DET_TRACE_SAMPLED 0x01 /* somebody keeps this trace */
 /* A traceparent as it is written, with its final 0. */
 #define DET_TRACEPARENT_TEXT 56
+
+/* A span of a trace. Neither id is all zero in one that is valid. */
+struct det_trace_context {
+    unsigned char trace_id[16];
+    unsigned char span_id[8];
+    uint8_t flags;
+};
 
 /* Reads a traceparent, strictly: lower case, nothing around it, ids that are not zero. What a later
  * version appends is passed over, and flags that nobody knows are left out. DET_ERR_MALFORMED. */
