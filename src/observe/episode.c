@@ -46,14 +46,15 @@ void det_episode_answer(
     det_span_end(tracer, span);
 }
 
-void det_episode_commit(struct det_tracer *tracer, const struct det_note *note)
+void det_episode_commit(
+    struct det_tracer *tracer, const struct det_trace_context *sent, const struct det_note *note)
 {
     const struct det_machine *machine = note->machine;
     struct det_span span;
 
-    if (!is_kept(tracer, note->trace))
+    if (!is_kept(tracer, sent))
         return;
-    det_span_begin(tracer, &span, note->trace, DET_SPAN_INTERNAL, "commit");
+    det_span_begin(tracer, &span, sent, DET_SPAN_INTERNAL, "commit");
     det_span_text(&span, "detent.machine", machine->name);
     det_span_text(&span, "detent.instance", note->instance);
     if (note->event != UINT16_MAX)
@@ -80,16 +81,18 @@ struct det_trace_context det_episode_attempt_context(
     return context;
 }
 
-void det_episode_attempt(struct det_tracer *tracer, const struct det_attempt_figures *figures)
+void det_episode_attempt(
+    struct det_tracer *tracer, const struct det_trace_context *sent,
+    const struct det_attempt_figures *figures)
 {
     char name[DET_SPAN_NAME_MAX + 1];
     struct det_span span;
 
-    if (!is_kept(tracer, figures->trace))
+    if (!is_kept(tracer, sent))
         return;
     snprintf(name, sizeof name, "effect %.56s", figures->name);
-    det_span_begin(tracer, &span, figures->trace, DET_SPAN_CLIENT, name);
-    span.context = det_episode_attempt_context(figures->trace, figures->key, figures->attempt);
+    det_span_begin(tracer, &span, sent, DET_SPAN_CLIENT, name);
+    span.context = det_episode_attempt_context(sent, figures->key, figures->attempt);
     det_span_text(&span, "detent.machine", figures->machine->name);
     det_span_text(&span, "detent.instance", figures->instance);
     det_span_text(&span, "detent.effect", figures->name);

@@ -76,22 +76,20 @@ static void send_commit_and_attempts_are_one_trace(void **state)
                                            .result = DET_ERR_ACTION_FAILED,
                                            .began = 100 * DET_SECOND,
                                            .took = DET_SECOND };
-    struct det_note note = paid;
     struct scene scene;
     struct det_span send;
 
     (void)state;
     open_scene(&scene);
     det_episode_receive(scene.tracer, &send, &caller, "order", "o-1", "pay");
-    note.trace = attempt.trace = &send.context;
-    det_episode_commit(scene.tracer, &note);
+    det_episode_commit(scene.tracer, &send.context, &paid);
     det_episode_answer(
         scene.tracer, &send, &order,
         &(struct det_sent){ .outcome = DET_GOTO, .state = 1, .sequence = 7 }, NULL);
-    det_episode_attempt(scene.tracer, &attempt);
+    det_episode_attempt(scene.tracer, &send.context, &attempt);
     attempt.attempt = 2;
     attempt.result = DET_PRODUCED;
-    det_episode_attempt(scene.tracer, &attempt);
+    det_episode_attempt(scene.tracer, &send.context, &attempt);
     assert_int_equal(det_tracer_take(scene.tracer, scene.taken, 8, 0), 4);
     for (size_t i = 0; i < 4; i++) {
         const struct det_span *span = &scene.taken[i];
@@ -144,7 +142,6 @@ static void what_nobody_keeps_is_not_told(void **state)
 {
     struct det_attempt_figures attempt = { .machine = &order, .name = "x", .key = "k" };
     struct det_trace_context unkept = { .trace_id = { 1 }, .span_id = { 2 } };
-    struct det_note note = paid;
     struct scene scene;
     struct det_span send;
 
@@ -152,13 +149,11 @@ static void what_nobody_keeps_is_not_told(void **state)
     open_scene(&scene);
     det_episode_receive(scene.tracer, &send, &unkept, "order", "o-1", "pay");
     det_episode_answer(scene.tracer, &send, &order, &(struct det_sent){ .state = 1 }, NULL);
-    det_episode_commit(scene.tracer, &paid);
-    det_episode_attempt(scene.tracer, &attempt);
-    note.trace = attempt.trace = &unkept;
-    det_episode_commit(scene.tracer, &note);
-    det_episode_attempt(scene.tracer, &attempt);
-    unkept.flags = DET_TRACE_SAMPLED;
-    det_episode_commit(NULL, &note);
+    det_episode_commit(scene.tracer, &unkept, &paid);
+    det_episode_commit(scene.tracer, NULL, &paid);
+    det_episode_commit(NULL, &unkept, &paid);
+    det_episode_attempt(scene.tracer, &unkept, &attempt);
+    det_episode_attempt(scene.tracer, NULL, &attempt);
     assert_int_equal(det_tracer_take(scene.tracer, scene.taken, 8, 0), 0);
     close_scene(&scene);
 }
