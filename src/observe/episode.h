@@ -29,7 +29,7 @@ void det_episode_answer(
     struct det_tracer *tracer, struct det_span *span, const struct det_machine *machine,
     const struct det_sent *sent, const struct det_error *error);
 
-/* A commit that was told, of an event that was sent with `sent` (note->trace); NULL: without any. */
+/* A commit that was told; `sent` is note->trace, and may be NULL: then there is nothing to say. */
 void det_episode_commit(
     struct det_tracer *tracer, const struct det_trace_context *sent, const struct det_note *note);
 
