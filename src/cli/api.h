@@ -85,7 +85,7 @@ struct api_call {
     const char *parameters[API_PARAMETERS_MAX];
     struct det_view body;
     const char *key;         /* Idempotency-Key; NULL: none */
-    const char *traceparent; /* NULL: none */
+    const struct det_trace_context *trace; /* of its traceparent; NULL: none */
     const char *peer;
     struct api_reader *reader; /* while it is on the pool */
     /* The answer; a status of 0 is 200. */
@@ -93,6 +93,7 @@ struct api_call {
     const char *type; /* NULL: JSON */
     struct line line;
     void *own; /* of an API_OWN route */
+    unsigned own_number;
 };
 
 /* api_call.c */
@@ -157,6 +158,8 @@ struct api {
     struct guard guard;
     struct tokens *tokens;
     struct api_events *events;
+    struct api_counts *counts;
+    det_time stock_next; /* under the lock of the counts */
     size_t calls; /* on their way */
     struct det_post post, closed_post;
     struct det_timer patience;
@@ -182,6 +185,8 @@ DET_MUST_CHECK int api_events_open(struct api *api, struct det_error *reterr);
 void api_events_end(struct api *api);
 /* After that thread has ended. */
 void api_events_close(struct api *api);
+/* How many follow. On the http thread. */
+size_t api_events_count(const struct api *api);
 
 /* Ends with a NULL pattern. */
 extern const struct api_route api_routes[];

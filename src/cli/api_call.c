@@ -67,6 +67,17 @@ static const char *copy_header(
     return copy;
 }
 
+/* What is no traceparent counts as none, as the W3C wants it. */
+static const struct det_trace_context *read_trace(
+    struct api_call *call, const struct http_request *request)
+{
+    const char *value = http_header(request, "traceparent");
+    struct det_trace_context *trace =
+        value ? det_arena_alloc(&call->arena, sizeof *trace) : NULL;
+
+    return trace && det_trace_parse(value, strlen(value), trace) == 0 ? trace : NULL;
+}
+
 static void on_gone(void *user)
 {
     struct api_call *call = user;
@@ -105,7 +116,7 @@ struct api_call *api_call_open(
     memcpy(call->parameters, parameters, sizeof call->parameters);
     line_init(&call->line, api->allocator);
     call->key = copy_header(call, request, "idempotency-key", &has_failed);
-    call->traceparent = copy_header(call, request, "traceparent", &has_failed);
+    call->trace = read_trace(call, request);
     call->peer = det_arena_copy(&call->arena, request->peer);
     has_failed |= !call->peer;
     body = request->body_size ? det_arena_copy_n(&call->arena, request->body, request->body_size)

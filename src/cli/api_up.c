@@ -352,8 +352,3 @@ void api_get_overview(struct api_call *call)
 {
     ask(call, "status", json_object(), answer_status);
 }
-
-void api_metrics(struct api_call *call)
-{
-    api_finish(call);
-}

@@ -29,6 +29,7 @@
  *     up_jobs.c      what can be asked of these over the socket
  *     up_slots.c     what runs and waits in the slots
  *     up_store.c     whether the store can be reached
+ *     up_observe.c   metrics and traces
  *     up_errands.c   verbs that the HTTP API asks for; it is in api.h
  *
  * Everything is for the loop's thread, which is the one of main(); machines have threads of their
@@ -118,6 +119,7 @@ struct up {
     struct det_list beginning; /* jobs of these whose tasks are being added */
     struct det_subscription *notes_subscription, *journal_subscription;
     struct det_task_journal *journal;
+    struct up_observe *observe;
     struct up_machines *machines; /* NULL: none are served */
     bool serves_machines;
     struct socket_server *server;

@@ -60,10 +60,10 @@ async function violations(page, rules = null) {
 for (const scheme of ["light", "dark"])
     test(`every screen, ${scheme}: no serious violation, no error, no request to others`, async () => {
         await session(
-            async ({ mock, page }) => {
+            async ({ page }) => {
                 const found = [];
                 for (const screen of SCREENS) {
-                    await go(page, screen.path(mock.world));
+                    await go(page, screen.path());
                     await page.waitForSelector(screen.ready);
                     await screen.act?.(page);
                     for (const text of await violations(page, scheme === "dark" ? ["color-contrast"] : null)) found.push(`${screen.name}: ${text}`);
@@ -78,9 +78,9 @@ for (const scheme of ["light", "dark"])
 
 test("no screen is wider than a window of 400 pixels", async () => {
     await session(
-        async ({ mock, page }) => {
+        async ({ page }) => {
             for (const screen of SCREENS) {
-                await go(page, screen.path(mock.world));
+                await go(page, screen.path());
                 await page.waitForSelector(screen.ready);
                 const width = await page.evaluate(() => document.documentElement.scrollWidth);
                 assert.ok(width <= 400, `${screen.name} is ${width} wide`);
