@@ -380,7 +380,6 @@ static void look_whether_over(void *argument)
     if (is_over || det_loop_now(api->loop) >= api->close_by) {
         http_server_close(api->server);
         api->server = NULL;
-        atomic_store(&api->is_closed, true);
         det_loop_post(api->up->loop, &api->closed_post);
         return;
     }
@@ -400,9 +399,12 @@ static void begin_close(void *argument)
     look_whether_over(api);
 }
 
-static void nothing(void *argument)
+/* On the loop of `up`: the post itself is what is waited for, since it is freed with the API. */
+static void end_close(void *argument)
 {
-    (void)argument;
+    struct api *api = argument;
+
+    atomic_store(&api->is_closed, true);
 }
 
 void api_close(struct up *up)
@@ -413,7 +415,7 @@ void api_close(struct up *up)
         return;
     if (api->has_started) {
         api->post = (struct det_post){ .run = begin_close, .argument = api };
-        api->closed_post = (struct det_post){ .run = nothing, .argument = api };
+        api->closed_post = (struct det_post){ .run = end_close, .argument = api };
         det_loop_post(api->loop, &api->post);
         while (!atomic_load(&api->is_closed)) {
             if (det_loop_turn(up->loop, DET_NEVER) < 0)
