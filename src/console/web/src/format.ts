@@ -83,6 +83,11 @@ export function rate(value: number): string {
     return short(Math.round(value));
 }
 
+/** The last part of a path. */
+export function base(path: string): string {
+    return path.replace(/\/+$/, "").split("/").pop() || path;
+}
+
 export function plural(value: number, one: string, many = one + "s"): string {
     return `${count(value)} ${value === 1 ? one : many}`;
 }

@@ -8,6 +8,7 @@ import { words } from "./api";
 import { clock, fullTime, millis, now, span, ticking } from "./format";
 import type { Resource } from "./resource";
 import { stateIndex } from "./store";
+import type { Effect } from "./types";
 
 type Children = ComponentChildren;
 
@@ -288,6 +289,13 @@ export function At({ time }: { time: string }): JSX.Element {
             {clock(time)}
         </time>
     );
+}
+
+/** Given up, waiting for its next attempt, or at work. */
+export function EffectState({ effect }: { effect: Effect }): JSX.Element {
+    if (effect.dead) return <Badge tone="bad">dead</Badge>;
+    if (effect.next_at && millis(effect.next_at) > now.value) return <Until time={effect.next_at} />;
+    return <Badge tone="good">{effect.attempts ? "retrying" : "running"}</Badge>;
 }
 
 export function Since({ time }: { time: string | null }): JSX.Element {
