@@ -5,7 +5,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, query, words } from "../api";
-import { plural } from "../format";
+import { millis, plural } from "../format";
 import { write } from "../json";
 import { generation, listen } from "../live";
 import { amend, place, to } from "../router";
@@ -58,7 +58,7 @@ function fits(filter: Filter, row: LogRow): boolean {
         (!filter.id || row.id === filter.id) &&
         (!filter.event || row.event === filter.event) &&
         (!filter.state || (row.to ?? row.state) === filter.state) &&
-        (!filter.since || row.at >= filter.since) &&
+        (!filter.since || millis(row.at) >= millis(filter.since)) &&
         !filter.until
     );
 }
