@@ -121,7 +121,7 @@ export function lasted(rows: HistoryRow[], i: number, end_ms: number): number {
 export function idleGap(rows: HistoryRow[]): number {
     const gaps = rows.slice(1).map((row, i) => millis(row.at) - millis(rows[i].at));
     const sorted = gaps.sort((a, b) => a - b);
-    return Math.max(3000, 8 * (sorted[Math.floor(sorted.length / 2)] ?? 0));
+    return Math.max(5000, 8 * (sorted[Math.floor(sorted.length / 2)] ?? 0));
 }
 
 export interface Change {

@@ -279,10 +279,14 @@ function useTicking(time: string | null, say: (left_ms: number) => string): Read
     return useMemo(() => computed(() => (time ? say(millis(time) - now.value) : "")), [time]);
 }
 
+function untilClass(left_ms: number): string {
+    return left_ms < -2000 ? "until late" : left_ms < 10000 ? "until soon" : "until";
+}
+
 /** How long until. */
 export function Until({ time }: { time: string }): JSX.Element {
     const text = useTicking(time, (ms) => (ms > 0 ? "in " + ticking(ms) : ms > -2000 ? "due now" : ticking(ms) + " late"));
-    const soon = useMemo(() => computed(() => (millis(time) - now.value < 10000 ? "until soon" : "until")), [time]);
+    const soon = useMemo(() => computed(() => untilClass(millis(time) - now.value)), [time]);
     return (
         <time dateTime={time} title={fullTime(time)} class={soon}>
             {text}

@@ -322,7 +322,7 @@ function Instances({ name, states }: { name: string; states: string[] }): JSX.El
 
 function Definition({ machine }: { machine: Machine }): JSX.Element {
     return (
-        <div class="columns even">
+        <div class="columns even definition">
             <Panel title="Events" flush>
                 <div class="plain-table-wrap">
                 <table class="plain-table">
