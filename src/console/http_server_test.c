@@ -2,7 +2,6 @@
  * Copyright the detent authors */
 
 /* http_server_test.c - the server over real sockets: answers, clients that leave, drains. */
-
 #include "console/http_real_test.h"
 
 static void test_a_client_is_answered_over_tcp(void **state)
