@@ -14,6 +14,7 @@
 #include "cli/api.h"
 #include "cli/command.h"
 #include "cli/remote.h"
+#include "cli/up_log.h"
 #include "cli/up_machines.h"
 #include "cli/up_observe.h"
 #include "cli/up_verbs.h"
@@ -104,7 +105,9 @@ static void on_line(void *user, const struct det_line *line)
     det_time at = det_world_now(up->cli->world, DET_CLOCK_WALL);
 
     up_lines_add(&up->lines, line, at);
-    if (up_output_has_room(&up->output))
+    if (up_is_logging(up))
+        up_log_line(up, line);
+    else if (up_output_has_room(&up->output))
         prefix_line(&up->prefix, line, at);
 }
 
@@ -346,11 +349,14 @@ static int run_open(struct up *up)
         return cli_no_memory(up->cli);
     up->cli = &up->output.cli;
     prefix_init(&up->prefix, up->cli, up->options->has_times);
-    r = open_parts(up, &error);
+    r = up_log_open(up, &error);
+    if (r == 0)
+        r = open_parts(up, &error);
     if (r < 0)
         cli_complain(up->cli, "%s", error.text);
     code = r < 0 ? cli_exit_of(r) : run_tasks(up);
     close_parts(up);
+    up_log_close(up);
     up->cli = up->output.outer;
     up_lines_deinit(&up->lines);
     return code;
@@ -447,7 +453,7 @@ static int run_given(struct up *up)
 
 static int run_file(struct cli *cli, const struct up_options *options)
 {
-    struct up up = { .cli = cli, .options = options };
+    struct up up = { .cli = cli, .options = options, .has_objects = cli->is_json };
     struct det_error error = { 0 };
     int code = CLI_OK;
 
