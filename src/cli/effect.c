@@ -162,7 +162,7 @@ static int run_binding(
     if (binding->config->argv)
         effect_command(effects, binding, input, &outcome);
     else
-        effect_http(effects, binding, call->key, input, &outcome);
+        effect_http(effects, binding, call, input, &outcome);
     r = effect_answer(effects, binding, &outcome, ret);
     if (r < 0)
         call->retry_after = outcome.retry_after;

@@ -96,8 +96,9 @@ void effect_command(
     struct effects *effects, const struct effect_binding *binding, const struct det_buffer *input,
     struct effect_outcome *outcome);
 void effect_http(
-    struct effects *effects, const struct effect_binding *binding, const char *key,
-    const struct det_buffer *input, struct effect_outcome *outcome);
+    struct effects *effects, const struct effect_binding *binding,
+    const struct det_effect_call *call, const struct det_buffer *input,
+    struct effect_outcome *outcome);
 DET_MUST_CHECK int effect_http_open(void);
 void effect_http_close(void);
 

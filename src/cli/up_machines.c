@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "cli/api.h"
 #include "cli/store_parts.h"
+#include "cli/up_observe.h"
 
 #define NOTES_MAX 4096
 #define NOTE_TEXT 512
@@ -90,6 +91,7 @@ static void observe(void *user, const struct det_note *note)
 
     up_ask_observe(note);
     api_notice(machines->up->api);
+    up_observe_note(machines->up->observe, note);
     switch ((enum det_outcome)note->outcome) {
     case DET_GOTO:
         if (event)
@@ -124,6 +126,7 @@ static void trouble(void *user, const struct det_trouble *what)
 {
     struct up_machines *machines = user;
 
+    up_observe_trouble(machines->up->observe, what);
     if (what->kind != DET_TROUBLE_EFFECT_FAILED ||
         !effects_has(&machines->effects, what->machine->name, what->name))
         tell(machines, true, what->machine ? what->machine->name : UP_NAME, "%s", what->text);
@@ -171,6 +174,7 @@ static int open_runtime(struct up_machines *machines, struct det_error *reterr)
         .effect_policy = effects_policy,
         .observe = observe,
         .trouble = trouble,
+        .meter = &up_meter,
         .observer = machines,
     };
     int r;
@@ -217,6 +221,7 @@ static int serve(struct up_machines *machines, size_t index, struct det_error *r
     if (r < 0 && !config->module)
         return det_error_set(reterr, r, "%s: %s", config->name, det_error_text(r));
     machines->served[index] = machine;
+    det_monitor_know(up->observe->monitor, machine);
     return r < 0 ? r : det_runtime_serve(machines->runtime, machine, reterr);
 }
 
