@@ -11,7 +11,7 @@
 // 3. What has no position (tasks, slots) is asked again after each connection. Without a store there
 //    is no log, and no hello.
 import { batch, signal } from "@preact/signals";
-import { Failure, open } from "./api";
+import { Failure, get, open } from "./api";
 import { parse } from "./json";
 import { read, type Message } from "./sse";
 import { token } from "./session";
@@ -86,7 +86,20 @@ function hello(position: number | null): void {
         generation.value++;
         note("all");
     }
-    if (last === null) last = position;
+    if (last !== null) return;
+    last = position;
+    if (position) void lookBack(position);
+}
+
+/** What happened just before, so that the first sight is not empty; nobody is told of it. */
+async function lookBack(position: number): Promise<void> {
+    try {
+        const page = await get<{ items: LogRow[] }>("/log?backward=true&limit=50");
+        const before = page.items.filter((row) => row.position <= position);
+        recent.value = recent.value.filter((row) => row.position > position).concat(before);
+    } catch {
+        // It fills by itself, then.
+    }
 }
 
 function connected(): void {
