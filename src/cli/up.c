@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/remote.h"
 #include "cli/up_machines.h"
+#include "cli/up_observe.h"
 #include "cli/up_verbs.h"
 #include "os/os.h"
 
@@ -183,6 +184,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = det_bus_subscribe(det_tasks_bus(up->tasks), &notes, &up->notes_subscription, reterr);
     if (r == 0 && up->options->journal)
         r = open_journal(up, reterr);
+    if (r == 0)
+        r = up_observe_open(up, reterr);
     if (r == 0 && up->serves_machines)
         r = up_machines_open(up, reterr);
     if (r == 0)
@@ -210,6 +213,7 @@ static void close_parts(struct up *up)
     up_durable_close(up);
     up_machines_close(up);
     api_free(up);
+    up_observe_close(up);
     up_waits_over(up);
     socket_server_close(up->server);
     det_tasks_close(up->tasks);

@@ -29,6 +29,7 @@
  *     up_jobs.c      what can be asked of these over the socket
  *     up_slots.c     what runs and waits in the slots
  *     up_store.c     whether the store can be reached
+ *     up_observe.c   metrics and traces
  *     up_errands.c   verbs that the HTTP API asks for; it is in api.h
  *
  * Everything is for the loop's thread, which is the one of main(); machines have threads of their
@@ -40,6 +41,7 @@
 
 #include <jansson.h>
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "base/list.h"
 #include "cli/config_file.h"
@@ -118,6 +120,7 @@ struct up {
     struct det_list beginning; /* jobs of these whose tasks are being added */
     struct det_subscription *notes_subscription, *journal_subscription;
     struct det_task_journal *journal;
+    struct up_observe *observe;
     struct up_machines *machines; /* NULL: none are served */
     bool serves_machines;
     struct socket_server *server;
@@ -125,9 +128,10 @@ struct up {
     struct up_lines lines;
     struct up_failure failure;
     struct det_list waits, followers, errands;
-    _Atomic(struct api *) api; /* NULL: nobody listens; also read by threads of the runtime */
-    const char *submitting;    /* the name of the one that is being added; NULL: none is */
-    uint64_t job_count;        /* jobs that were given a name */
+    atomic_uint_fast64_t restarts; /* attempts after the first, of all tasks */
+    _Atomic(struct api *) api;     /* NULL: nobody listens; also read by threads of the runtime */
+    const char *submitting;        /* the name of the one that is being added; NULL: none is */
+    uint64_t job_count;            /* jobs that were given a name */
 
     enum up_state state;
     bool has_news;                 /* something has happened since it was looked at */

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cli/up.h"
 #include "cli/up_json.h"
+#include "cli/up_observe.h"
 
 static void put(struct up *up, const char *name, const char *format, va_list arguments)
     DET_PRINTF(3, 0);
@@ -290,6 +291,9 @@ static int on_event(void *user, const struct det_task_event *event)
     char job[DET_ID_MAX + 32];
 
     heed(up, event);
+    det_monitor_task(up->observe->monitor, event);
+    if (event->kind == DET_EVENT_ATTEMPT_STARTING && event->attempt > 1)
+        atomic_fetch_add(&up->restarts, 1);
     if (up->cli->is_json && event->kind == DET_EVENT_ATTEMPT_STARTING)
         (void)up_durable_take_job(up, event->name, job, sizeof job);
     if (up->cli->is_json && !up->options->is_quiet && up_output_has_room(&up->output))
