@@ -157,6 +157,14 @@ struct api_rates {
     struct det_timer timer;
 };
 
+/* Series of requests that were counted lately. */
+#define API_SEEN 256
+struct api_seen {
+    const char *route, *method;
+    unsigned status;
+    struct det_series *requests, *duration;
+};
+
 struct api {
     struct up *up;
     const struct det_allocator *allocator;
@@ -173,6 +181,7 @@ struct api {
     struct api_events *events;
     struct api_counts *counts;
     struct api_rates rates;
+    struct api_seen seen[API_SEEN];
     det_time stock_next; /* under the lock of the counts */
     size_t calls;        /* on their way */
     struct det_post post, closed_post;
