@@ -16,6 +16,7 @@
 #include "cli/store_parts.h"
 #include "cli/up_machines.h"
 #include "cli/up_observe.h"
+#include "cli/up_verbs.h"
 #include "console/assets.h"
 #include "os/os.h"
 
@@ -23,6 +24,7 @@
 #define CLOSE_SPAN   (5 * DET_SECOND)
 #define PORT         7788
 #define PORTS        10
+#define LINK_TEXT    256
 
 struct det_runtime *api_runtime(const struct api *api)
 {
@@ -314,6 +316,26 @@ static int open_tokens(struct api *api, struct det_error *reterr)
     return tokens_open(&options, &api->tokens, reterr);
 }
 
+/* One that listens everywhere is reached here, too. */
+static void note_address(struct api *api)
+{
+    const char *scheme = api->up->file.config.http.tls.certificate ? "https" : "http";
+    const char *address;
+
+    for (size_t i = 0; (address = http_listener_address(api->server, i)); i++) {
+        const char *port = strrchr(address, ':');
+
+        if (strchr(address, '/') || !port)
+            continue;
+        if (strncmp(address, "0.0.0.0:", 8) == 0)
+            snprintf(api->shown_text, sizeof api->shown_text, "%s://127.0.0.1%s", scheme, port);
+        else
+            snprintf(api->shown_text, sizeof api->shown_text, "%s://%s", scheme, address);
+        api->shown = api->shown_text;
+        return;
+    }
+}
+
 static int open_parts(struct api *api, struct det_error *reterr)
 {
     const struct config_http *config = &api->up->file.config.http;
@@ -350,6 +372,8 @@ static int open_parts(struct api *api, struct det_error *reterr)
     r = http_server_open(&options, &api->server, reterr);
     if (r == 0)
         r = listen_all(api, reterr);
+    if (r == 0)
+        note_address(api);
     if (r == 0 && api_rates_open(api) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0)
@@ -490,19 +514,45 @@ void api_free(struct up *up)
     DET_DELETE(api->allocator, api);
 }
 
+const char *api_address(const struct up *up)
+{
+    const struct api *api = up->api;
+
+    return api ? api->shown : NULL;
+}
+
+/* A link with a code for one browser; false: there is nothing that it could lead to. */
+static bool make_link(const struct up *up, char *target, size_t size)
+{
+    const struct api *api = up->api;
+    char code[TOKENS_CODE_SIZE + 1];
+
+    if (!api_address(up))
+        return false;
+    tokens_code_new(api->tokens, code);
+    snprintf(target, size, "%s/#code=%s", api->shown, code);
+    return true;
+}
+
 void api_say(struct up *up)
 {
-    struct api *api = up->api;
-    char code[TOKENS_CODE_SIZE + 1];
-    const char *address;
+    char link[LINK_TEXT];
 
-    for (size_t i = 0; api && (address = http_listener_address(api->server, i)); i++) {
-        if (strchr(address, '/'))
-            continue;
-        tokens_code_new(api->tokens, code);
-        cli_say(
-            up->cli, "Console: %s://%s/#code=%s\n",
-            up->file.config.http.tls.certificate ? "https" : "http", address, code);
-        break;
-    }
+    if (make_link(up, link, sizeof link))
+        cli_say(up->cli, "Console: %s\n", link);
+}
+
+void up_run_console(void *context, const struct socket_request *request, struct socket_call *call)
+{
+    static const struct up_argument none[] = { { NULL, UP_TEXT } };
+    char link[LINK_TEXT];
+
+    if (!up_arguments_check(request, call, none))
+        return;
+    if (make_link(context, link, sizeof link))
+        socket_call_answer(call, json_pack("{s:s, s:s}", "kind", "console", "url", link));
+    else
+        socket_call_fail(
+            call, DET_ERR_NOT_FOUND,
+            "it listens nowhere for browsers: see http.listen of " CONFIG_FILE_NAME);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/reload.h"
+#include "cli/api.h"
 #include "cli/up_json.h"
 
 #define LINES_DEFAULT 100
@@ -184,9 +185,9 @@ static void run_status(
     is_away = up_store_is_away(up, away);
     socket_call_answer(
         call, json_pack(
-                  "{s:s?, s:s, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+                  "{s:s?, s:s?, s:s, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
                   "s:I, s:I, s:I}",
-                  "away", is_away ? away : NULL, "kind", "status", "project",
+                  "api", api_address(up), "away", is_away ? away : NULL, "kind", "status", "project",
                   cli_json_text(up->project), "process", (json_int_t)getpid(), "since",
                   up_json_time(up->since), "state", states[up->state], "registered",
                   (json_int_t)counts.registered, "queued", (json_int_t)counts.queued, "running",
@@ -230,6 +231,7 @@ static void run_events(
 
 const struct socket_verb up_verbs[] = {
     { "status", run_status },
+    { "console", up_run_console },
     { "tasks", run_tasks },
     { "task", up_run_task },
     { "slots", run_slots },
