@@ -13,9 +13,9 @@
 #include "base/memory.h"
 #include "cli/api_counts.h"
 #include "cli/api_parts.h"
-#include "cli/up_observe.h"
 #include "cli/store_parts.h"
 #include "cli/up_machines.h"
+#include "cli/up_observe.h"
 #include "console/assets.h"
 #include "os/os.h"
 
@@ -344,6 +344,8 @@ static int open_parts(struct api *api, struct det_error *reterr)
     r = http_server_open(&options, &api->server, reterr);
     if (r == 0)
         r = listen_all(api, reterr);
+    if (r == 0 && api_rates_open(api) < 0)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0)
         r = det_loop_start(api->loop, "http");
     api->has_started = r == 0;
@@ -378,7 +380,6 @@ static void look_whether_over(void *argument)
     if (is_over || det_loop_now(api->loop) >= api->close_by) {
         http_server_close(api->server);
         api->server = NULL;
-        atomic_store(&api->is_closed, true);
         det_loop_post(api->up->loop, &api->closed_post);
         return;
     }
@@ -398,9 +399,12 @@ static void begin_close(void *argument)
     look_whether_over(api);
 }
 
-static void nothing(void *argument)
+/* On the loop of `up`: the post itself is what is waited for, since it is freed with the API. */
+static void end_close(void *argument)
 {
-    (void)argument;
+    struct api *api = argument;
+
+    atomic_store(&api->is_closed, true);
 }
 
 void api_close(struct up *up)
@@ -411,7 +415,7 @@ void api_close(struct up *up)
         return;
     if (api->has_started) {
         api->post = (struct det_post){ .run = begin_close, .argument = api };
-        api->closed_post = (struct det_post){ .run = nothing, .argument = api };
+        api->closed_post = (struct det_post){ .run = end_close, .argument = api };
         det_loop_post(api->loop, &api->post);
         while (!atomic_load(&api->is_closed)) {
             if (det_loop_turn(up->loop, DET_NEVER) < 0)

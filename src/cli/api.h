@@ -84,7 +84,7 @@ struct api_call {
     struct url url;
     const char *parameters[API_PARAMETERS_MAX];
     struct det_view body;
-    const char *key;         /* Idempotency-Key; NULL: none */
+    const char *key;                       /* Idempotency-Key; NULL: none */
     const struct det_trace_context *trace; /* of its traceparent; NULL: none */
     const char *peer;
     struct api_reader *reader; /* while it is on the pool */
@@ -92,7 +92,10 @@ struct api_call {
     unsigned status;
     const char *type; /* NULL: JSON */
     struct line line;
-    void *own; /* of an API_OWN route */
+    struct line aside; /* a second text on the way, for who needs one */
+    void (*deferred)(struct api_call *call);
+    bool goes_on; /* of what `up` was asked for: it is not answered yet */
+    void *own;    /* of the route */
     unsigned own_number;
 };
 
@@ -144,6 +147,16 @@ bool api_reader_instance(struct api_call *call, struct instance *ret);
 
 /* api.c */
 
+#define API_RATES      4
+#define API_RATE_STEPS 12
+
+/* What happened in each of the last steps of time, oldest first. */
+struct api_rates {
+    uint64_t steps[API_RATES][API_RATE_STEPS];
+    uint64_t last[API_RATES];
+    struct det_timer timer;
+};
+
 struct api {
     struct up *up;
     const struct det_allocator *allocator;
@@ -159,8 +172,9 @@ struct api {
     struct tokens *tokens;
     struct api_events *events;
     struct api_counts *counts;
+    struct api_rates rates;
     det_time stock_next; /* under the lock of the counts */
-    size_t calls; /* on their way */
+    size_t calls;        /* on their way */
     struct det_post post, closed_post;
     struct det_timer patience;
     det_time close_by;

@@ -210,8 +210,8 @@ void api_get_store(struct api_call *call)
     line_text(line, "identity", store->identity);
     line_number(line, "schema", store->schema);
     line_bool(line, "shared", store->ops->is_shared);
-    is_away = store->ops->is_away &&
-              store->ops->is_away(call->reader->store.store, away, sizeof away);
+    is_away =
+        store->ops->is_away && store->ops->is_away(call->reader->store.store, away, sizeof away);
     line_text(line, "away", is_away ? away : NULL);
     line_open(line, "machines", '[');
     if (!api_counts_write(call, &bytes))
@@ -235,9 +235,8 @@ static void write_metrics(struct api_call *call)
         now = det_world_now(api->world, DET_CLOCK_MONOTONIC);
         if (now >= api->stock_next) {
             (void)!det_stock_take(metrics, call->reader->store.store, api->allocator);
-            api->stock_next =
-                now + COUNT_SPAN +
-                COUNT_FACTOR * (det_world_now(api->world, DET_CLOCK_MONOTONIC) - now);
+            api->stock_next = now + COUNT_SPAN +
+                              COUNT_FACTOR * (det_world_now(api->world, DET_CLOCK_MONOTONIC) - now);
         }
         det_mutex_unlock(api->world, api->counts->lock);
     }

@@ -43,10 +43,10 @@ static struct api_row *make_row(
         row = det_alloc(allocator, memory);
     if (row) {
         *row = (struct api_row){ .position = logged->position,
-                             .size = line.text.size,
-                             .memory = memory,
-                             .machine = row->text + line.text.size,
-                             .id = row->text + line.text.size + machine_size };
+                                 .size = line.text.size,
+                                 .memory = memory,
+                                 .machine = row->text + line.text.size,
+                                 .id = row->text + line.text.size + machine_size };
         memcpy(row->text, det_buffer_text(&line.text), line.text.size);
         memcpy(row->text + row->size, logged->machine, machine_size);
         memcpy(row->text + row->size + machine_size, logged->id, id_size);
@@ -119,10 +119,8 @@ static void run(void *argument)
 
 void api_page_read(struct api_page *page, void (*done)(void *argument))
 {
-    page->job = (struct det_job){ .run = run,
-                                  .done = done,
-                                  .argument = page,
-                                  .loop = page->api->loop };
+    page->job =
+        (struct det_job){ .run = run, .done = done, .argument = page, .loop = page->api->loop };
     det_list_init(&page->rows);
     det_pool_submit(page->api->pool, &page->job);
 }

@@ -79,8 +79,8 @@ static const char *event_name(const struct det_send *send)
 
 /* The trace of the caller, or one that begins here; without either there is none. */
 static const struct det_trace_context *begin_span(
-    struct api_call *call, struct det_span *span, const struct det_machine *machine,
-    const char *id, const char *event)
+    struct api_call *call, struct det_span *span, const struct det_machine *machine, const char *id,
+    const char *event)
 {
     struct det_tracer *tracer = call->api->up->observe->tracer;
 
@@ -106,8 +106,7 @@ static void finish_send(void *argument)
     struct det_send *send = &sending->send;
     struct api_call *call = sending->call;
 
-    end_span(
-        call, &sending->span, send->machine, send->result, &send->sent, &sending->error);
+    end_span(call, &sending->span, send->machine, send->result, &send->sent, &sending->error);
     if (send->result < 0)
         api_fail_with(call, send->result, &sending->error);
     else

@@ -42,6 +42,7 @@
 
 #include <jansson.h>
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "base/list.h"
 #include "cli/config_file.h"
@@ -130,9 +131,10 @@ struct up {
     bool has_objects;       /* of --json; else, where programs read, it prints a log */
     struct up_failure failure;
     struct det_list waits, followers, errands;
-    _Atomic(struct api *) api; /* NULL: nobody listens; also read by threads of the runtime */
-    const char *submitting;    /* the name of the one that is being added; NULL: none is */
-    uint64_t job_count;        /* jobs that were given a name */
+    atomic_uint_fast64_t restarts; /* attempts after the first, of all tasks */
+    _Atomic(struct api *) api;     /* NULL: nobody listens; also read by threads of the runtime */
+    const char *submitting;        /* the name of the one that is being added; NULL: none is */
+    uint64_t job_count;            /* jobs that were given a name */
 
     enum up_state state;
     bool has_news;                 /* something has happened since it was looked at */

@@ -300,6 +300,8 @@ static int on_event(void *user, const struct det_task_event *event)
 
     heed(up, event);
     det_monitor_task(up->observe->monitor, event);
+    if (event->kind == DET_EVENT_ATTEMPT_STARTING && event->attempt > 1)
+        atomic_fetch_add(&up->restarts, 1);
     if (!up->cli->is_json || up_is_logging(up)) {
         tell(up, event);
         return 0;

@@ -143,8 +143,7 @@ void up_observe_close(struct up *up)
     if (!observe)
         return;
     otlp_close(
-        observe->otlp,
-        det_world_now(up->output.outer->world, DET_CLOCK_MONOTONIC) + FLUSH_SPAN);
+        observe->otlp, det_world_now(up->output.outer->world, DET_CLOCK_MONOTONIC) + FLUSH_SPAN);
     if (up->loop)
         (void)det_loop_turn(up->loop, 0); /* What it had to tell. */
     det_tracer_close(observe->tracer);

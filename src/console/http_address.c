@@ -14,6 +14,17 @@
 
 #include "base/text.h"
 
+void http_address_unmap(union http_address *address)
+{
+    struct sockaddr_in plain = { .sin_family = AF_INET };
+
+    if (address->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&address->v6.sin6_addr))
+        return;
+    plain.sin_port = address->v6.sin6_port;
+    memcpy(&plain.sin_addr, &address->v6.sin6_addr.s6_addr[12], sizeof plain.sin_addr);
+    address->v4 = plain;
+}
+
 void http_address_print(const union http_address *address, char *target, size_t capacity)
 {
     char text[INET6_ADDRSTRLEN] = "?";

@@ -20,6 +20,9 @@ union http_address {
     struct sockaddr_un local;
 };
 
+/* An IPv4 address in the form that IPv6 has for it becomes one of IPv4 again: a listener of both has
+ * such clients. */
+void http_address_unmap(union http_address *address);
 /* "127.0.0.1:80", "[::1]:80", "unix" */
 void http_address_print(const union http_address *address, char *target, size_t capacity);
 /* By whom connections are counted: an address, or the network of 64 bits that one host may have.

@@ -126,8 +126,8 @@ static void update_watch(struct http_connection *connection)
         events |= DET_POLL_READ;
     if (connection->is_waiting)
         events |= DET_POLL_WRITE;
-    if (connection->io->wants)
-        events |= connection->io->wants(connection->stream);
+    if (connection->io->wants && connection->io->wants(connection->stream))
+        events = connection->io->wants(connection->stream);
     if (events == connection->watched)
         return;
     if (connection->io->watch(connection->stream, connection, events) < 0) {

@@ -7,6 +7,7 @@
  * queue and tell it; then all listeners rest for a while, so that nothing spins. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -79,6 +80,11 @@ static bool is_ours(int descriptor)
            (who.uid == geteuid() || who.uid == 0);
 }
 
+static bool is_encrypted(const struct http_listener *listener)
+{
+    return listener->server->tls && !listener->is_local;
+}
+
 /* The descriptor is taken over, if this does not fail. */
 static int open_stream(
     struct http_server *server, int descriptor, bool is_encrypted, const struct http_io **ret_io,
@@ -110,7 +116,7 @@ static enum http_refusal open_connection(
         .from = peer,
         .user = listener->user,
         .is_trusted = listener->is_local && is_ours(descriptor),
-        .is_encrypted = server->tls && !listener->is_local,
+        .is_encrypted = is_encrypted(listener),
     };
     struct http_connection *connection;
     const struct http_io *io;
@@ -129,12 +135,13 @@ static enum http_refusal open_connection(
 }
 
 /* Tells one that is not let in why, as far as it takes it at once. */
-static void turn_away(const struct http_server *server, int descriptor, enum http_refusal refusal)
+static void turn_away(
+    const struct http_listener *listener, int descriptor, enum http_refusal refusal)
 {
     char text[512];
     size_t size = http_refusal_text(refusal, text, sizeof text);
 
-    if (!server->tls)
+    if (!is_encrypted(listener))
         (void)!send(descriptor, text, size, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)shutdown(descriptor, SHUT_WR);
     close(descriptor);
@@ -156,7 +163,7 @@ static void let_in(
         if (refusal != HTTP_REFUSED_MEMORY)
             return;
     }
-    turn_away(server, descriptor, refusal);
+    turn_away(listener, descriptor, refusal);
 }
 
 /* One of those who wait in vain is told, and the others get another look in a while. */
@@ -169,7 +176,7 @@ static void give_up_reserve(struct http_listener *listener)
         close(server->reserve);
         descriptor = accept4(listener->watch.descriptor, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (descriptor >= 0)
-            turn_away(server, descriptor, HTTP_REFUSED_DESCRIPTORS);
+            turn_away(listener, descriptor, HTTP_REFUSED_DESCRIPTORS);
         server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     }
     http_listeners_rest(server);
@@ -187,11 +194,14 @@ static void on_accept(void *argument, unsigned events)
             accept4(listener->watch.descriptor, &address.any, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         if (descriptor >= 0) {
+            http_address_unmap(&address);
             let_in(listener, descriptor, &address);
             continue;
         }
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             give_up_reserve(listener);
+            return;
+        }
         /* A client that is gone before it was accepted is no reason to stop. */
         if (errno != ECONNABORTED && errno != EINTR && errno != EPROTO)
             return;
@@ -358,12 +368,15 @@ int http_listen_path(
 int http_listen_given(
     struct http_server *server, int descriptor, const void *user, struct det_error *reterr)
 {
+    const int on = 1;
     int flags = fcntl(descriptor, F_GETFL), is_listening = 0;
     socklen_t size = sizeof is_listening;
 
     if (flags < 0 || fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) < 0 ||
         getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) < 0)
         return fail("the descriptor", "cannot be listened at", reterr);
+    /* On a unix socket this fails, and is not needed. */
+    (void)setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (!is_listening)
         return det_error_set(reterr, DET_ERR_INVALID, "the descriptor does not listen");
     return add_listener(server, descriptor, NULL, user, reterr);

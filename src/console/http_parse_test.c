@@ -97,8 +97,9 @@ static void print_request(const struct http_parse *parse, struct det_buffer *tex
     assert_string_equal(request->peer, "peer");
 }
 
-static void check(const struct row *row, const struct reader *reader, enum http_verdict verdict)
+static void check(const struct row *row, struct reader *reader, enum http_verdict verdict)
 {
+    struct http_parse *parse = &reader->parse;
     struct det_buffer text;
 
     if (reader->parse.refusal != row->refusal)
@@ -108,6 +109,7 @@ static void check(const struct row *row, const struct reader *reader, enum http_
             row->refusal ? http_refusal_facts(row->refusal)->name : "accepted");
     if (row->refusal) {
         assert_int_equal(verdict, HTTP_REFUSED);
+        assert_int_equal(http_parse(parse), HTTP_REFUSED);
         return;
     }
     if (verdict != HTTP_WHOLE)
@@ -311,6 +313,7 @@ static void test_a_header_is_found_by_its_name(void **state)
     (void)state;
     reader_init(&reader);
     assert_int_equal(feed(&reader, bytes, strlen(bytes)), HTTP_WHOLE);
+    assert_int_equal(http_parse(&reader.parse), HTTP_WHOLE);
     assert_string_equal(http_header(&reader.parse.request, "x-y"), "1");
     assert_null(http_header(&reader.parse.request, "x"));
     reader_deinit(&reader);

@@ -258,8 +258,33 @@ static void test_addresses_are_read_strictly(void **state)
     assert_int_equal(error.cause, EADDRINUSE);
     assert_int_equal(http_listen(house.server, "localhost:0", NULL, &error), 0);
     assert_int_equal(strncmp(http_listener_address(house.server, 1), "127.0.0.1:", 10), 0);
-    if (http_listen(house.server, "[::1]:0", NULL, &error) == 0)
-        assert_int_equal(strncmp(http_listener_address(house.server, 2), "[::1]:", 6), 0);
+    house_close(&house);
+}
+
+/* Where there is no IPv6, nothing is shown. */
+static void test_ipv6_is_listened_at_and_counted_by_networks(void **state)
+{
+    struct sockaddr_in6 address = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+    int first = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int second = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct house house;
+    const char *text;
+
+    (void)state;
+    house_open(&house, (struct http_limits){ .peer_connections_max = 1 });
+    if (http_listen(house.server, "[::1]:0", NULL, NULL) == 0) {
+        text = http_listener_address(house.server, 0);
+        assert_int_equal(strncmp(text, "[::1]:", 6), 0);
+        address.sin6_port = htons((uint16_t)strtoul(text + 6, NULL, 10));
+        assert_int_equal(connect(first, (struct sockaddr *)&address, sizeof address), 0);
+        say(first, GET("/"));
+        (void)hear(&house, first, "hello");
+        assert_int_equal(strncmp(house.peer, "[::1]:", 6), 0);
+        assert_int_equal(connect(second, (struct sockaddr *)&address, sizeof address), 0);
+        assert_non_null(strstr(hear(&house, second, NULL), "429 Too Many Requests"));
+    }
+    close(first);
+    close(second);
     house_close(&house);
 }
 
@@ -285,6 +310,31 @@ static void test_a_listener_can_be_given(void **state)
     close(client);
     house_close(&house);
     assert_int_equal(fcntl(given, F_GETFD), -1);
+}
+
+/* As systemd gives one for a port without an address. */
+static void test_a_listener_of_both_families_knows_ipv4(void **state)
+{
+    struct sockaddr_in6 address = { .sin6_family = AF_INET6 };
+    int given = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), client;
+    const int off = 0;
+    struct house house;
+
+    (void)state;
+    if (given < 0)
+        skip();
+    house_open(&house, (struct http_limits){ 0 });
+    assert_int_equal(setsockopt(given, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off), 0);
+    assert_int_equal(bind(given, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(given, 8), 0);
+    assert_int_equal(http_listen_given(house.server, given, NULL, NULL), 0);
+    client =
+        connect_to((int)strtol(strrchr(http_listener_address(house.server, 0), ':') + 1, NULL, 10));
+    say(client, GET("/"));
+    (void)hear(&house, client, "hello");
+    assert_int_equal(strncmp(house.peer, "127.0.0.1:", 10), 0);
+    close(client);
+    house_close(&house);
 }
 
 static void test_connections_are_counted_in_all_and_by_address(void **state)
@@ -342,9 +392,9 @@ static size_t use_descriptors(int *descriptors, size_t capacity, size_t left)
 static void test_without_descriptors_accepting_rests_and_goes_on(void **state)
 {
     struct rlimit before, limit;
-    int descriptors[128], first, second, port, turns = 0;
+    int descriptors[128], first, second, third, port, turns = 0;
     struct house house;
-    det_time end;
+    det_time begin, end;
     size_t count;
 
     (void)state;
@@ -356,22 +406,25 @@ static void test_without_descriptors_accepting_rests_and_goes_on(void **state)
     count = use_descriptors(descriptors, 128, 2);
     first = connect_to(port);
     second = connect_to(port);
-    /* One is told through the descriptor in reserve; the other one waits. */
+    /* One is told through the descriptor in reserve; the other one waits for its turn to be. */
     assert_non_null(strstr(hear(&house, first, NULL), "no descriptors left"));
     assert_int_equal(http_server_connections(house.server), 0);
-    end = det_loop_now(house.loop) + 50 * DET_MILLISECOND;
+    begin = det_loop_now(house.loop);
+    end = begin + 50 * DET_MILLISECOND;
     while (det_loop_now(house.loop) < end) {
         assert_true(det_loop_turn(house.loop, end) >= 0);
         turns++;
     }
-    assert_true(turns < 10);
+    assert_true(turns < 10 + (det_loop_now(house.loop) - begin) / (10 * DET_MILLISECOND));
     while (count > 0)
         close(descriptors[--count]);
-    say(second, GET("/"));
-    (void)hear(&house, second, "hello");
+    third = connect_to(port);
+    say(third, GET("/"));
+    (void)hear(&house, third, "hello");
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     close(first);
     close(second);
+    close(third);
     house_close(&house);
 }
 
@@ -434,6 +487,32 @@ static void test_a_large_answer_comes_whole(void **state)
     house_close(&house);
 }
 
+/* Five megabytes of body to who takes one: the answer is seen all the same. */
+static void test_who_sends_too_much_sees_why_not(void **state)
+{
+    static char body[5 << 20];
+    struct house house;
+    size_t sent = 0;
+    int client;
+
+    (void)state;
+    house_open(&house, (struct http_limits){ 0 });
+    client = connect_to(listen_any(&house));
+    say(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5242880\r\n\r\n");
+    while (sent < 500000) {
+        ssize_t size = send(client, body, 100000, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        assert_true(size > 0 || errno == EAGAIN);
+        sent += size > 0 ? (size_t)size : 0;
+        turn(&house);
+    }
+    assert_non_null(strstr(hear(&house, client, NULL), "HTTP/1.1 413 Content Too Large\r\n"));
+    close(client);
+    while (http_server_connections(house.server) > 0)
+        turn(&house);
+    house_close(&house);
+}
+
 static void test_a_drained_server_is_not_there_any_more(void **state)
 {
     struct sockaddr_in address = { .sin_family = AF_INET };
@@ -465,7 +544,6 @@ static int serve_one(struct det_test_memory *memory, void *argument)
     struct det_error error;
     int r, client;
 
-    (void)argument;
     assert_int_equal(det_loop_open(NULL, NULL, &house.loop), 0);
     r = http_server_open(
         &(struct http_options){ .allocator = &memory->allocator,
@@ -475,6 +553,8 @@ static int serve_one(struct det_test_memory *memory, void *argument)
         &house.server, &error);
     if (r == 0)
         r = http_listen(house.server, "127.0.0.1:0", NULL, &error);
+    if (r == 0)
+        r = http_listen_path(house.server, argument, 0600, NULL, &error);
     if (r == 0) {
         client = connect_to((int)strtol(http_listener_address(house.server, 0) + 10, NULL, 10));
         say(client, "GET / HTTP/1.0\r\n\r\n");
@@ -484,13 +564,18 @@ static int serve_one(struct det_test_memory *memory, void *argument)
     }
     http_server_close(house.server);
     det_loop_close(house.loop);
+    assert_int_equal(access(argument, F_OK), -1);
     return r;
 }
 
 static void test_without_memory_it_is_refused_or_cut(void **state)
 {
+    char *folder = det_test_folder(), path[256];
+
     (void)state;
-    det_test_each_failure(serve_one, NULL);
+    snprintf(path, sizeof path, "%.200s/http", folder);
+    det_test_each_failure(serve_one, path);
+    det_test_folder_remove(folder);
 }
 
 int main(void)
@@ -500,11 +585,14 @@ int main(void)
         cmocka_unit_test(test_a_unix_socket_knows_who_is_there),
         cmocka_unit_test(test_a_socket_that_nobody_answers_at_is_replaced),
         cmocka_unit_test(test_addresses_are_read_strictly),
+        cmocka_unit_test(test_ipv6_is_listened_at_and_counted_by_networks),
         cmocka_unit_test(test_a_listener_can_be_given),
+        cmocka_unit_test(test_a_listener_of_both_families_knows_ipv4),
         cmocka_unit_test(test_connections_are_counted_in_all_and_by_address),
         cmocka_unit_test(test_without_descriptors_accepting_rests_and_goes_on),
         cmocka_unit_test(test_a_client_that_leaves_in_the_middle_of_an_answer_harms_nobody),
         cmocka_unit_test(test_a_large_answer_comes_whole),
+        cmocka_unit_test(test_who_sends_too_much_sees_why_not),
         cmocka_unit_test(test_a_drained_server_is_not_there_any_more),
         cmocka_unit_test(test_without_memory_it_is_refused_or_cut),
     };

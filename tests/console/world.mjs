@@ -159,7 +159,7 @@ export class World {
         if (this.instances.has(key)) throw fail(409, "EXISTS", `${machine} ${id}: it is there already`);
         const zero = definition.data === "order_data" ? { cents: 0, receipt: "", remark: "" } : {};
         const instance = {
-            machine, id, state: definition.initial, stopped: false, reason: null, sequence: 0, visit: 1,
+            machine, id, state: definition.initial, stopped: false, reason: null, sequence: -1, visit: 1,
             transitions: 0, started_at: iso(at), moved_at: iso(at), moved: at, before: [],
             data: { ...zero, ...data }, rows: [], dead: null, attempts: 0,
         };
@@ -292,7 +292,7 @@ export class World {
     status() {
         const by = (state) => this.tasks.filter((t) => t.state === state).length;
         return {
-            kind: "status", version: "0.5.0", project: "shop", process: 4242, since: iso(this.started), state: "running",
+            kind: "status", version: "0.5.0", project: "/srv/shop", process: 4242, since: iso(this.started), state: "running",
             position: this.position, machines: this.machines.size,
             tasks: {
                 registered: this.tasks.length, queued: by("queued"), running: by("running"), waiting: by("waiting"),

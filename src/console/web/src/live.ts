@@ -7,7 +7,7 @@
 //
 // 1. `last` is the position of the newest log row that was told; a connection resumes behind it,
 //    and a row at or before it is not told again. So nothing is lost and nothing is doubled.
-// 2. A log that is shorter than `last` is another log: everything is forgotten and asked anew.
+// 2. A server that does not begin at `last` has another log: everything is forgotten and asked anew.
 // 3. What has no position (tasks, slots) is asked again after each hello.
 import { batch, signal } from "@preact/signals";
 import { Failure, open } from "./api";
@@ -78,7 +78,7 @@ function note(topic: Topic): void {
 }
 
 function hello(position: number | null): void {
-    if (position !== null && last !== null && position < last) {
+    if (position !== null && last !== null && position !== last) {
         last = null;
         pendingRows = [];
         recent.value = [];

@@ -3,7 +3,7 @@
 
 // The overview: what lives, how fast, and what does not go on by itself.
 import type { JSX } from "preact";
-import { count, plural, rate } from "../format";
+import { base, count, plural, rate } from "../format";
 import { recent } from "../live";
 import { to } from "../router";
 import { useResource } from "../resource";
@@ -19,13 +19,13 @@ export function OverviewView(): JSX.Element {
     return (
         <>
             <Head
-                title={status?.project ?? "Overview"}
+                title={status ? base(status.project) : "Overview"}
                 below={
                     status && (
                         <>
                             {status.state !== "running" && <Badge tone="warn">{status.state}</Badge>} detent {status.version}, up for{" "}
                             <Since time={status.since} />, process {status.process}
-                            {status.position !== null && <>, {plural(status.position, "event")} in the log</>}
+                            {typeof status.position === "number" && <>, {plural(status.position, "event")} in the log</>}
                         </>
                     )
                 }
