@@ -21,7 +21,7 @@ static int write_line(void *user, const char *line, size_t size)
         return 0;
     }
     /* The log lives longer than the metrics, so it cannot count itself. */
-    if (up->observe)
+    if (up->observe && up->observe->metrics)
         det_series_count(det_metrics_only(up->observe->metrics, DET_METRIC_LOG_DROPPED), 1);
     return DET_ERR_BUSY;
 }
