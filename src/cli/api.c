@@ -281,14 +281,16 @@ static int listen_all(struct api *api, struct det_error *reterr)
     const struct config_http *config = &up->file.config.http;
     int r = 0;
 
-    if (is_anywhere(up))
-        r = bind_anywhere(up, reterr);
-    else if (up->sockets.count == 0)
-        r = serve_sockets_bind(&up->sockets, config, reterr);
+    if (up->sockets.count == 0)
+        r = is_anywhere(up) ? bind_anywhere(up, reterr)
+                            : serve_sockets_bind(&up->sockets, config, reterr);
     for (size_t i = 0; r == 0 && i < up->sockets.count; i++) {
-        r = http_listen_given(api->server, up->sockets.items[i].descriptor, NULL, reterr);
-        if (r == 0)
-            (void)serve_socket_take(&up->sockets.items[i]);
+        int descriptor = serve_socket_copy(&up->sockets.items[i]);
+
+        r = descriptor < 0 ? det_error_set(reterr, DET_ERR_IO, "there is no descriptor left")
+                           : http_listen_given(api->server, descriptor, NULL, reterr);
+        if (r < 0 && descriptor >= 0)
+            close(descriptor);
     }
     if (r < 0 || !config->socket)
         return r;
@@ -350,6 +352,39 @@ static int open_parts(struct api *api, struct det_error *reterr)
         r = det_loop_start(api->loop, "http");
     api->has_started = r == 0;
     return r;
+}
+
+/* On the loop of `up` again. */
+static void end_renew(void *argument)
+{
+    struct api *api = argument;
+
+    if (api->renew_result < 0)
+        up_note_failure(
+            api->up, UP_NAME, "the certificate stays as it was: %s", api->renew_error.text);
+    api->is_renewing = false;
+}
+
+static void renew(void *argument)
+{
+    struct api *api = argument;
+
+    api->renew_error = (struct det_error){ 0 };
+    api->renew_result =
+        http_server_renew(api->server, &api->up->file.config.http.tls, &api->renew_error);
+    api->renew_post = (struct det_post){ .run = end_renew, .argument = api };
+    det_loop_post(api->up->loop, &api->renew_post);
+}
+
+void api_renew(struct up *up)
+{
+    struct api *api = up->api;
+
+    if (!api || !api->server || api->is_renewing || !up->file.config.http.tls.certificate)
+        return;
+    api->is_renewing = true;
+    api->renew_post = (struct det_post){ .run = renew, .argument = api };
+    det_loop_post(api->loop, &api->renew_post);
 }
 
 int api_open(struct up *up, struct det_error *reterr)

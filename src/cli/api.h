@@ -180,12 +180,18 @@ struct api {
     det_time close_by;
     atomic_bool is_closed;
     bool has_started;
+    bool is_renewing;
+    struct det_post renew_post;
+    int renew_result;
+    struct det_error renew_error;
 };
 
 /* Listens from now on. Close it in either case. On the loop of `up`, as the others below. */
 DET_MUST_CHECK int api_open(struct up *up, struct det_error *reterr);
 /* No further request is taken, and what is asked is answered. Turns the loop of `up`. */
 void api_close(struct up *up);
+/* Reads certificate and key again, for new connections. */
+void api_renew(struct up *up);
 /* When nobody can notice anything any more: after the machines. */
 void api_free(struct up *up);
 /* Tells people where it is. */

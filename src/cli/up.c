@@ -70,6 +70,8 @@ void up_begin_stop(struct up *up)
     up->stop_at = det_loop_now(up->loop);
     arm_patience(up, PATIENCE_FIRST);
     serve_notify_tell(&up->notify, "STOPPING=1\nSTATUS=stops");
+    /* Who comes now is refused, and need not wait for our end. */
+    serve_sockets_close(&up->sockets);
     up_machines_stop(up);
     det_tasks_begin_shutdown(up->tasks);
 }
@@ -272,9 +274,18 @@ static void say_banner(struct up *up)
                      "why ID, detent stop\n");
 }
 
+void up_tell_ready(struct up *up)
+{
+    serve_notify_tell(
+        &up->notify, "READY=1\nSTATUS=%zu tasks, %zu machines, %zu durable slots",
+        up->selected_count, up_machines_count(up), up->durable_count);
+}
+
 /* Behind each turn of the loop: nobody is in the middle of anything. */
 static void after_turn(struct up *up)
 {
+    if (up->reload_wanted && up->state == UP_RUNNING)
+        up_reload(up);
     up_follow_all(up);
     up_output_flush(&up->output);
     tell_hidden(up, false);
@@ -305,9 +316,7 @@ static int run_tasks(struct up *up)
         return cli_exit_of(r);
     }
     up->is_empty = true;
-    serve_notify_tell(
-        &up->notify, "READY=1\nSTATUS=%zu tasks, %zu machines, %zu durable slots",
-        up->selected_count, up_machines_count(up), up->durable_count);
+    up_tell_ready(up);
     /* An interruption from before there were our own signals. */
     if (cli_is_interrupted())
         up_stop(up, "interrupted");
@@ -362,7 +371,7 @@ static int run_open(struct up *up)
     return code;
 }
 
-static int settle(struct up *up)
+int up_settle(struct up *up)
 {
     const char *const *base = (const char *const *)environ;
     char *whole;
@@ -394,12 +403,12 @@ static void forget_supervisor(void)
 }
 
 /* Where it runs in a terminal, lines; else what programs read, if it is a daemon. */
-static bool is_json_wanted(const struct up *up)
+bool up_is_json_wanted(const struct up *up)
 {
     enum config_log_format format = up->file.config.log.format;
 
-    if (up->cli->is_json || up->options->log)
-        return up->cli->is_json || strcmp(up->options->log, "json") == 0;
+    if (up->wants_json || up->options->log)
+        return up->wants_json || strcmp(up->options->log, "json") == 0;
     if (format != CONFIG_LOG_DEFAULT)
         return format == CONFIG_LOG_JSON;
     return up->options->is_serving && !up->cli->out_is_terminal;
@@ -433,7 +442,8 @@ static int prepare(struct up *up)
         cli_complain(up->cli, "%s", error.text);
         return remote_exit(r);
     }
-    up->cli->is_json = is_json_wanted(up);
+    up->wants_json = up->cli->is_json;
+    up->cli->is_json = up_is_json_wanted(up);
     return CLI_OK;
 }
 
@@ -445,7 +455,7 @@ static int run_given(struct up *up)
     if (code == CLI_OK)
         code = up_select(up);
     if (code == CLI_OK)
-        code = settle(up);
+        code = up_settle(up);
     if (code == CLI_OK)
         code = prepare(up);
     return code == CLI_OK ? run_open(up) : code;
@@ -467,6 +477,7 @@ static int run_file(struct cli *cli, const struct up_options *options)
         code = run_given(&up);
     serve_sockets_close(&up.sockets);
     serve_notify_close(&up.notify);
+    up_retired_close(&up);
     if (up.is_selected)
         DET_DELETE_ARRAY(cli->allocator, up.is_selected, up.file.config.task_count + 1);
     if (up.known)
