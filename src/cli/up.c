@@ -463,7 +463,7 @@ static int run_given(struct up *up)
 
 static int run_file(struct cli *cli, const struct up_options *options)
 {
-    struct up up = { .cli = cli, .options = options, .has_objects = cli->is_json };
+    struct up up = { .cli = cli, .options = options };
     struct det_error error = { 0 };
     int code = CLI_OK;
 

@@ -57,6 +57,11 @@ int up_log_open(struct up *up, struct det_error *reterr)
     return r < 0 ? det_error_set(reterr, r, "the log: %s", det_error_text(r)) : 0;
 }
 
+void up_log_renew(struct up *up)
+{
+    det_logger_set_level(up->log, level_of(up->file.config.log.level));
+}
+
 void up_log_close(struct up *up)
 {
     det_logger_close(up->log);
@@ -65,7 +70,7 @@ void up_log_close(struct up *up)
 
 bool up_is_logging(const struct up *up)
 {
-    return up->log && up->cli->is_json && !up->has_objects;
+    return up->log && up->cli->is_json && !up->wants_json;
 }
 
 /* Who the name before a note is. */
