@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "cli/api.h"
 #include "cli/reload.h"
+#include "cli/up_log.h"
 #include "cli/up_machines.h"
 #include "cli/up_verbs.h"
 
@@ -264,6 +265,7 @@ static int apply(struct reload *reload, struct det_error *reterr)
     if (r == 0)
         r = change_slots(reload, reterr);
     up->cli->is_json = up_is_json_wanted(up);
+    up_log_renew(up);
     start_new_tasks(reload);
     return r;
 }

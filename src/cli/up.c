@@ -218,10 +218,10 @@ static void close_parts(struct up *up)
     up_durable_close(up);
     up_machines_close(up);
     api_free(up);
-    up_observe_close(up);
     up_waits_over(up);
     socket_server_close(up->server);
     det_tasks_close(up->tasks);
+    up_observe_close(up);
     det_task_journal_close(up->journal);
     if (up->loop) {
         det_loop_timer_cancel(up->loop, &up->patience);
@@ -463,7 +463,7 @@ static int run_given(struct up *up)
 
 static int run_file(struct cli *cli, const struct up_options *options)
 {
-    struct up up = { .cli = cli, .options = options, .has_objects = cli->is_json };
+    struct up up = { .cli = cli, .options = options };
     struct det_error error = { 0 };
     int code = CLI_OK;
 

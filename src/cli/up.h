@@ -132,7 +132,6 @@ struct up {
     struct prefix prefix;
     struct up_lines lines;
     struct det_logger *log; /* NULL: it is not open yet */
-    bool has_objects;       /* of --json; else, where programs read, it prints a log */
     struct up_failure failure;
     struct det_list waits, followers, errands;
     atomic_uint_fast64_t restarts; /* attempts after the first, of all tasks */

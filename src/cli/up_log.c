@@ -21,7 +21,7 @@ static int write_line(void *user, const char *line, size_t size)
         return 0;
     }
     /* The log lives longer than the metrics, so it cannot count itself. */
-    if (up->observe)
+    if (up->observe && up->observe->metrics)
         det_series_count(det_metrics_only(up->observe->metrics, DET_METRIC_LOG_DROPPED), 1);
     return DET_ERR_BUSY;
 }
@@ -57,6 +57,11 @@ int up_log_open(struct up *up, struct det_error *reterr)
     return r < 0 ? det_error_set(reterr, r, "the log: %s", det_error_text(r)) : 0;
 }
 
+void up_log_renew(struct up *up)
+{
+    det_logger_set_level(up->log, level_of(up->file.config.log.level));
+}
+
 void up_log_close(struct up *up)
 {
     det_logger_close(up->log);
@@ -65,7 +70,7 @@ void up_log_close(struct up *up)
 
 bool up_is_logging(const struct up *up)
 {
-    return up->log && up->cli->is_json && !up->has_objects;
+    return up->log && up->cli->is_json && !up->wants_json;
 }
 
 /* Who the name before a note is. */

@@ -12,6 +12,8 @@
 /* Before anything has something to say; close it in either case. */
 DET_MUST_CHECK int up_log_open(struct up *up, struct det_error *reterr);
 void up_log_close(struct up *up);
+/* The file has changed. */
+void up_log_renew(struct up *up);
 /* Whether it prints a log; else lines for people, or the objects of --json. */
 bool up_is_logging(const struct up *up);
 

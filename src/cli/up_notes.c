@@ -299,7 +299,9 @@ static int on_event(void *user, const struct det_task_event *event)
     char job[DET_ID_MAX + 32];
 
     heed(up, event);
-    det_monitor_task(up->observe->monitor, event);
+    /* There may be events before it is open, where opening something else fails. */
+    if (up->observe && up->observe->monitor)
+        det_monitor_task(up->observe->monitor, event);
     if (event->kind == DET_EVENT_ATTEMPT_STARTING && event->attempt > 1)
         atomic_fetch_add(&up->restarts, 1);
     if (!up->cli->is_json || up_is_logging(up)) {

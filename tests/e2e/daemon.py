@@ -161,7 +161,7 @@ def test_serve_tells_its_supervisor_what_it_does():
     supervisor.hear("STOPPING=1")
     daemon.end()
     # Where it is no terminal, it speaks JSON.
-    check(all(json.loads(line)["at"] for line in daemon.lines), daemon.shown())
+    check(all(json.loads(line)["time"] for line in daemon.lines), daemon.shown())
 
 
 def test_the_watchdog_of_another_process_is_not_fed():
@@ -180,7 +180,7 @@ def test_serve_speaks_as_it_is_told():
     daemon.wait_for(r"^\d{4}-.* a +\| hello")
     daemon.stop()
     daemon = Serve("--log", "json")
-    daemon.wait_for('"text":"hello"|"text": "hello"')
+    daemon.wait_for('"component":"output","message":"hello","task":"a"')
     daemon.stop()
 
 
