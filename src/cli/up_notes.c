@@ -300,7 +300,8 @@ static int on_event(void *user, const struct det_task_event *event)
     char job[DET_ID_MAX + 32];
 
     heed(up, event);
-    det_monitor_task(up->observe->monitor, event);
+    if (up->observe)
+        det_monitor_task(up->observe->monitor, event);
     if (event->kind == DET_EVENT_ATTEMPT_STARTING && event->attempt > 1)
         atomic_fetch_add(&up->restarts, 1);
     if (up->cli->is_json && event->kind == DET_EVENT_ATTEMPT_STARTING)
