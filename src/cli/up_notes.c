@@ -26,9 +26,16 @@ static void put(
 {
     char text[512];
 
+    if (!serve_log_is_told(up, level))
+        return;
     vsnprintf(text, sizeof text, format, arguments);
+<<<<<<< HEAD
     if (up_is_logging(up)) {
         up_log_note(up, level, name, text);
+=======
+    if (up->log) {
+        serve_log_note(up, level, name, text);
+>>>>>>> dae5
         return;
     }
     prefix_note(&up->prefix, name, det_world_now(up->cli->world, DET_CLOCK_WALL), "%s", text);
@@ -299,8 +306,12 @@ static int on_event(void *user, const struct det_task_event *event)
     char job[DET_ID_MAX + 32];
 
     heed(up, event);
+<<<<<<< HEAD
     /* There may be events before it is open, where opening something else fails. */
     if (up->observe && up->observe->monitor)
+=======
+    if (up->observe)
+>>>>>>> dae5
         det_monitor_task(up->observe->monitor, event);
     if (event->kind == DET_EVENT_ATTEMPT_STARTING && event->attempt > 1)
         atomic_fetch_add(&up->restarts, 1);
