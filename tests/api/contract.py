@@ -25,8 +25,8 @@ from shop import (ORDER, PAY, SOCKET, Daemon, Gone, Stream, Wire, check, equal, 
 # Operations that the file has and the server has not, by their operationId.
 NOT_YET = set()
 
-# Schemas whose members are listed elsewhere: other pages have them.
-ELSEWHERE = {"machine", "job"}
+# Operations whose answers have members that are listed elsewhere: other pages have them.
+ELSEWHERE = {"machine", "submissions"}
 
 FILE = shop.TREE / "src/console/openapi.yaml"
 CODES = set(re.findall(r"^DET_ERROR\((\w+),", (shop.TREE / "include/detent/errors.def").read_text(),
@@ -214,8 +214,8 @@ GOOD = {
                   holds=lambda v: v["outcome"] == "stop"),
                of("s-2", body={})],
     "order": [call(body={"wait": True}, task="ticker", order="restart"),
-              call(body={}, task="back", order="drain"),
-              call(body={"wait": True}, task="ticker", order="stop")],
+              call(body={"wait": True}, task="ticker", order="stop"),
+              call(body={}, task="back", order="drain")],
 }
 
 
@@ -272,8 +272,13 @@ def ask(wire, operation, good):
     return wire.ask(operation.method, target_of(operation, good), good["body"], good["headers"])
 
 
-def wrong_with(operation, good, answer, closed):
-    found = operation.problems(answer, closed)
+def short(problems):
+    """Each of them once, wherever in a list it was."""
+    return "; ".join(dict.fromkeys(re.sub(r"\[\d+\]", "[]", text[:300]) for text in problems))
+
+
+def wrong_with(operation, good, answer):
+    found = operation.problems(answer)
     if answer.status != good["status"]:
         return [f"{answer.status}, not {good['status']}", *found]
     if found:
@@ -304,9 +309,23 @@ def test_every_operation_answers_good_input_as_the_file_says():
             except Gone as problem:
                 found.append(str(problem))
                 continue
-            wrong = wrong_with(by_name[name], good, answer, closed=name not in ELSEWHERE)
-            found += [f"{name} {target_of(by_name[name], good)}: {text}\n    {answer}"
-                      for text in wrong]
+            if wrong := wrong_with(by_name[name], good, answer):
+                found.append(f"{name} {target_of(by_name[name], good)}: {short(wrong)}\n"
+                             f"    {answer.status} {answer.body[:200]}")
+    tell(found)
+    daemon.stop()
+
+
+def test_every_member_of_an_answer_is_listed():
+    daemon, wire = world()
+    found = []
+    for operation, _ in tried():
+        calls = GOOD[operation.name] if operation.method == "GET" else []
+        for good in calls if operation.name not in ELSEWHERE else []:
+            answer = ask(wire, operation, good)
+            found += [f"{operation.name}: {text}" for text in operation.problems(answer, True)
+                      if "is not listed" in text]
+    found = sorted(set(re.sub(r"\[\d+\]", "[]", text) for text in found))
     tell(found)
     daemon.stop()
 
@@ -362,8 +381,7 @@ def wrong_bodies(schemas, schema, good):
                     if schemas.problems(value, member))
         items = schemas.follow(member.get("items", {}))
         if items.get("type") == "object":
-            yield from ({**good, name: [*good[name], wrong]}
-                        for wrong in wrong_bodies(schemas, items, good[name][0]))
+            yield from ({**good, name: [wrong]} for wrong in wrong_bodies(schemas, items, good[name][0]))
         elif items:
             yield from ({**good, name: [value]} for value in wrong_values(items)
                         if schemas.problems(value, items))
@@ -400,8 +418,9 @@ class Trial:
         if answer.status not in statuses:
             wrong.append(f"{answer.status}, not {' or '.join(map(str, statuses))}")
         shown = f"{str(body)[:120]} {headers or ''}"
-        self.found += [f"{what}: {method} {target[:100]} {shown}: {text}\n    {answer}"
-                       for text in wrong]
+        if wrong:
+            self.found.append(f"{what}: {method} {target[:100]} {shown}: {short(wrong)}\n"
+                              f"    {answer.status} {answer.body[:200]}")
 
     def tell(self):
         tell(self.found)
@@ -442,6 +461,9 @@ def test_queries_and_headers_that_are_wrong_are_refused():
 
 def test_bodies_that_are_wrong_are_refused_and_change_nothing():
     daemon, wire = world()
+    jobs(wire)
+    for name in ("s-1", "s-2"):
+        start(wire, name, "order")
     before = wire.get("/v1/log?limit=1000").json
     trial = Trial(wire)
     for operation, good in tried():
@@ -454,9 +476,12 @@ def test_bodies_that_are_wrong_are_refused_and_change_nothing():
             trial.refused(f"{operation.name}, {what}", statuses, operation.method, target, body,
                           headers)
         for body in wrong_json(good["body"]):
-            refused("no such JSON", body)
+            refused("no such JSON", body, (400, 422))
+        # A code that cannot be one is a wrong code; a send that cannot be one fails for itself;
+        # of a spec that is too long that is what is found.
+        also = {"redeem": (401,), "batch": (200,), "check_definition": (200,)}.get(operation.name, ())
         for body in wrong_bodies(operation.schemas, operation.body, good["body"]):
-            refused("a wrong body", body)
+            refused("a wrong body", body, (400, *also))
         for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data",
                      "application/jsonx", "", None):
             refused(f"the type {kind!r}", good["body"], (415,), Content_Type=kind)
@@ -573,7 +598,7 @@ def test_what_does_not_fit_a_record_is_refused():
         answer = wire.post(f"/v1/machines/order/instances/{identity}/events", body)
         check(answer.status in (409, 422), answer)
         equal(answer.json["error"]["code"], code)
-        check(answer.json["error"]["state"] in ("pending", "charging"), answer)
+        check(answer.json["error"].get("state") in ("pending", "charging"), answer)
     daemon.stop()
 
 
