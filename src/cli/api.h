@@ -176,7 +176,7 @@ struct api {
     struct api_reader *readers;
     atomic_uint generation;    /* of the definitions */
     const char *address, *url; /* of the store; NULL: there is none */
-    const char *shown; /* for browsers; NULL: it listens nowhere for them */
+    const char *shown;         /* for browsers; NULL: it listens nowhere for them */
     char shown_text[160];
     struct guard guard;
     struct tokens *tokens;

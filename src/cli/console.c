@@ -40,6 +40,7 @@ const struct cli_command cli_command_console = {
     .about = "The link has a code that is good once, for ten minutes: whoever opens it is signed "
              "in for\n"
              "twelve hours. Nothing else of it is secret, and the code is not sent in a URL.",
+    .operand = { .form = "" },
     .options = option_table,
     .run = run_command,
 };

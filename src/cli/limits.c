@@ -24,8 +24,8 @@ struct limit {
 
 /* What is the same for all stores and definitions stands in the headers of the library. */
 static const struct limit limits[] = {
-#include "console/http_limits.def"
 #include "cli/config_limits.def"
+#include "console/http_limits.def"
     { "", "states", DET_STATES_MAX, DET_STATES_MAX, "", "states of a machine", false },
     { "", "history", 16, DET_HISTORY_MAX, "", "states before, of an instance in memory", false },
     { "", "batch", DET_BATCH_MAX, DET_BATCH_MAX, "", "events in one commit of an instance", false },
@@ -73,8 +73,7 @@ static void add_row(struct table *table, const struct limit *limit)
 {
     char text[64];
 
-    table_add(
-        table, CLI_BOLD, "%s%s%s", limit->where, *limit->where ? "." : "", limit->name);
+    table_add(table, CLI_BOLD, "%s%s%s", limit->where, *limit->where ? "." : "", limit->name);
     table_add(table, CLI_PLAIN, "%s", show(limit, limit->otherwise, text));
     table_add(table, CLI_PLAIN, "%s", show(limit, limit->most, text));
     table_add(table, CLI_PLAIN, "%s", limit->about);
@@ -108,6 +107,7 @@ const struct cli_command cli_command_limits = {
     .about = "Those with a path are keys of detent.yaml. What goes over a limit is refused with "
              "the limit's\n"
              "name; nothing is cut off in silence, and nothing hangs.",
+    .operand = { .form = "" },
     .options = (const struct cli_option[]){ { NULL, 0, NULL, NULL, NULL } },
     .run = run_command,
 };

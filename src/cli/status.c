@@ -76,6 +76,7 @@ const struct cli_command cli_command_status = {
     .about = "Since when it runs, where its API listens, whether its store can be reached, and "
              "how many of\n"
              "its tasks do what. Exits with 3 when none runs here.",
+    .operand = { .form = "" },
     .options = option_table,
     .run = run_command,
 };

@@ -14,7 +14,6 @@
 #include "cli/api.h"
 #include "cli/command.h"
 #include "cli/remote.h"
-#include "cli/up_log.h"
 #include "cli/up_machines.h"
 #include "cli/up_observe.h"
 #include "cli/up_verbs.h"
@@ -107,15 +106,10 @@ static void on_line(void *user, const struct det_line *line)
     det_time at = det_world_now(up->cli->world, DET_CLOCK_WALL);
 
     up_lines_add(&up->lines, line, at);
-<<<<<<< HEAD
-    if (up_is_logging(up))
-        up_log_line(up, line);
-=======
     if (!serve_log_is_told(up, DET_LOG_INFO))
         ;
     else if (up->log)
         serve_log_line(up, line);
->>>>>>> dae5
     else if (up_output_has_room(&up->output))
         prefix_line(&up->prefix, line, at);
 }
@@ -230,7 +224,6 @@ static void close_parts(struct up *up)
     up_waits_over(up);
     socket_server_close(up->server);
     det_tasks_close(up->tasks);
-    up_observe_close(up);
     det_task_journal_close(up->journal);
     if (up->loop) {
         det_loop_timer_cancel(up->loop, &up->patience);
@@ -370,14 +363,11 @@ static int run_open(struct up *up)
         return cli_no_memory(up->cli);
     up->cli = &up->output.cli;
     prefix_init(&up->prefix, up->cli, up->options->has_times);
-    r = up_log_open(up, &error);
-    if (r == 0)
-        r = open_parts(up, &error);
+    r = open_parts(up, &error);
     if (r < 0)
         cli_complain(up->cli, "%s", error.text);
     code = r < 0 ? cli_exit_of(r) : run_tasks(up);
     close_parts(up);
-    up_log_close(up);
     up->cli = up->output.outer;
     up_lines_deinit(&up->lines);
     return code;

@@ -16,7 +16,6 @@
  *     up_signals.c   SIGINT, SIGTERM, SIGHUP, SIGCHLD by a descriptor on the loop
  *     up_notes.c     events of the bus as notes between the lines
  *     up_output.c    what is printed, without waiting for who reads it
- *     up_log.c       the same for programs: a log of JSON lines
  *     up_lines.c     the newest lines, for `logs`
  *     up_follow.c    those who read lines and events, at their own pace
  *     up_waits.c     those who wait for tasks to start or to end
@@ -134,7 +133,6 @@ struct up {
     struct socket_server *server;
     struct prefix prefix;
     struct up_lines lines;
-    struct det_logger *log; /* NULL: it is not open yet */
     struct up_failure failure;
     struct det_list waits, followers, errands;
     atomic_uint_fast64_t restarts; /* attempts after the first, of all tasks */

@@ -161,14 +161,10 @@ def test_serve_tells_its_supervisor_what_it_does():
     supervisor.hear("STOPPING=1")
     daemon.end()
     # Where it is no terminal, it speaks JSON.
-<<<<<<< HEAD
-    check(all(json.loads(line)["time"] for line in daemon.lines), daemon.shown())
-=======
     found = [json.loads(line) for line in daemon.lines]
     check(all(line["time"] and line["level"] == "info" for line in found), daemon.shown())
     check(("task", "a", "completed") in [(line["component"], line.get("task"), line["message"])
                                          for line in found], daemon.shown())
->>>>>>> dae5
 
 
 def test_the_watchdog_of_another_process_is_not_fed():
@@ -187,13 +183,9 @@ def test_serve_speaks_as_it_is_told():
     daemon.wait_for(r"^\d{4}-.* a +\| hello")
     daemon.stop()
     daemon = Serve("--log", "json")
-<<<<<<< HEAD
-    daemon.wait_for('"component":"output","message":"hello","task":"a"')
-=======
     place = daemon.wait_for('"message":"hello"')
     line = json.loads(daemon.lines[place])
     equal((line["component"], line["task"], line["stream"]), ("output", "a", "output"))
->>>>>>> dae5
     daemon.stop()
     # What is less important is not told.
     project("version: 1\nlog: {level: warning}\ntasks:\n"
