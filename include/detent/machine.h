@@ -17,6 +17,7 @@
 #define DETENT_MACHINE_H
 
 #include <detent/record.h>
+#include <detent/trace.h>
 
 DET_BEGIN
 
@@ -85,6 +86,8 @@ struct det_effect_call {
      * what went wrong, for people. It is kept with the effect, and with a dead letter, and shown:
      * nothing secret. What is not UTF-8, and control characters, are replaced. */
     char *reason;
+    /* That the sender of the event was in which asked for it, to be passed on; NULL: none. */
+    const struct det_trace_context *trace;
 };
 
 /* What an effect answers; a negative error is a failed attempt and will be tried again. */

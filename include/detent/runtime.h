@@ -62,6 +62,7 @@ struct det_note {
     det_time commit_took;     /* how long the store took, where there is a meter; else 0 */
     const void *event_value;  /* the event struct; NULL for a start or a stop by hand */
     const void *data;         /* the data after the commit, also when that has several events */
+    const struct det_trace_context *trace; /* that the sender was in; NULL: none */
 };
 
 /* Things that were not done, told to the observer so that nothing is dropped in silence. What an
@@ -117,6 +118,8 @@ struct det_attempt_figures {
     int result;       /* what the effect answered, or why it was not even asked */
     det_time began;   /* wall */
     det_time took;    /* by the monotonic clock */
+    /* That the sender of the event was in which asked for it; NULL: none. */
+    const struct det_trace_context *trace;
 };
 
 /* How long things take, for whoever measures; each may be NULL. Called often, from any thread, and
@@ -249,6 +252,9 @@ struct det_send_options {
                                 DET_ERR_CONFLICT with expected and actual */
     uint64_t visit;          /* commit only in this visit; 0: any. Else DET_ERR_CONFLICT */
     struct det_error *error; /* details of a failure; NULL: not wanted */
+    /* That the sender is in; NULL: none. It is recorded with the event, and the effects that the
+     * event asks for have it, and so have what those produce. A start is not recorded with it. */
+    const struct det_trace_context *trace;
 };
 
 /* Creates an instance in the initial state (its entry hook runs, its timeout is armed). `data` is
@@ -374,7 +380,8 @@ struct det_event_record {
     const char *event_id; /* NULL: none */
     const char *cause;    /* NULL: none */
     det_time at;
-    const void *event_value; /* NULL for a stop by hand */
+    const void *event_value;               /* NULL for a stop by hand */
+    const struct det_trace_context *trace; /* NULL: none */
 };
 /* Calls `visit` for each event after `after`; a non-zero answer ends the walk and is returned.
  * While it walks the visitor is the instance's writer: others wait, and it must not send to it

@@ -11,9 +11,11 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "cli/api_counts.h"
 #include "cli/api_parts.h"
 #include "cli/store_parts.h"
 #include "cli/up_machines.h"
+#include "cli/up_observe.h"
 #include "console/assets.h"
 #include "os/os.h"
 
@@ -199,6 +201,53 @@ static unsigned admit(void *context, const struct http_request *request, struct 
     return verdict.status ? put_verdict(&verdict, ret) : 0;
 }
 
+/* A route by its pattern; what is none of them is a file of the console, or nothing. */
+static const char *route_of(struct api *api, const struct http_request *request)
+{
+    const char *parameters[API_PARAMETERS_MAX];
+    const struct api_route *route = NULL;
+    const char *name = "refused";
+    struct det_arena arena;
+    unsigned status;
+    struct url url;
+
+    if (!request)
+        return name;
+    det_arena_init(&arena, api->allocator);
+    if (url_read(&url, &arena, request->path, request->query) == 0) {
+        route = is_api(&url) ? api_match(request, &url, parameters, &status) : NULL;
+        name = route ? route->pattern : is_api(&url) ? "unknown" : "console";
+    }
+    det_arena_deinit(&arena);
+    return name;
+}
+
+static const char *method_of(const struct http_request *request)
+{
+    static const char *const names[] = { "GET",   "HEAD",   "POST",    "PUT",
+                                         "PATCH", "DELETE", "OPTIONS", "other" };
+
+    return request ? names[request->method] : "none";
+}
+
+static void count_request(void *context, const struct http_done *done)
+{
+    struct api *api = context;
+    struct det_metrics *metrics = api->up->observe->metrics;
+    const char *route = route_of(api, done->request);
+    char status[12];
+
+    snprintf(status, sizeof status, "%u", done->status);
+    det_series_count(
+        det_metrics_series(
+            metrics, DET_METRIC_HTTP_REQUESTS,
+            (const char *const[]){ route, method_of(done->request), status }),
+        1);
+    det_series_observe(
+        det_metrics_series(metrics, DET_METRIC_HTTP_DURATION, (const char *const[]){ route }),
+        done->span);
+}
+
 /* Opening and closing. */
 
 /* Whether nobody has said where to listen. */
@@ -232,14 +281,16 @@ static int listen_all(struct api *api, struct det_error *reterr)
     const struct config_http *config = &up->file.config.http;
     int r = 0;
 
-    if (is_anywhere(up))
-        r = bind_anywhere(up, reterr);
-    else if (up->sockets.count == 0)
-        r = serve_sockets_bind(&up->sockets, config, reterr);
+    if (up->sockets.count == 0)
+        r = is_anywhere(up) ? bind_anywhere(up, reterr)
+                            : serve_sockets_bind(&up->sockets, config, reterr);
     for (size_t i = 0; r == 0 && i < up->sockets.count; i++) {
-        r = http_listen_given(api->server, up->sockets.items[i].descriptor, NULL, reterr);
-        if (r == 0)
-            (void)serve_socket_take(&up->sockets.items[i]);
+        int descriptor = serve_socket_copy(&up->sockets.items[i]);
+
+        r = descriptor < 0 ? det_error_set(reterr, DET_ERR_IO, "there is no descriptor left")
+                           : http_listen_given(api->server, descriptor, NULL, reterr);
+        if (r < 0 && descriptor >= 0)
+            close(descriptor);
     }
     if (r < 0 || !config->socket)
         return r;
@@ -268,6 +319,7 @@ static int open_parts(struct api *api, struct det_error *reterr)
         .tls = config->tls.certificate ? &config->tls : NULL,
         .handle = handle,
         .admit = admit,
+        .done = count_request,
         .context = api,
     };
     int r;
@@ -286,16 +338,53 @@ static int open_parts(struct api *api, struct det_error *reterr)
     if (r < 0)
         return det_error_set(reterr, r, "the HTTP API cannot be opened: %s", det_error_text(r));
     r = api_events_open(api, reterr);
+    if (r == 0)
+        r = api_counts_open(api, reterr);
     if (r < 0)
         return r;
     options.loop = api->loop;
     r = http_server_open(&options, &api->server, reterr);
     if (r == 0)
         r = listen_all(api, reterr);
+    if (r == 0 && api_rates_open(api) < 0)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0)
         r = det_loop_start(api->loop, "http");
     api->has_started = r == 0;
     return r;
+}
+
+/* On the loop of `up` again. */
+static void end_renew(void *argument)
+{
+    struct api *api = argument;
+
+    if (api->renew_result < 0)
+        up_note_failure(
+            api->up, UP_NAME, "the certificate stays as it was: %s", api->renew_error.text);
+    api->is_renewing = false;
+}
+
+static void renew(void *argument)
+{
+    struct api *api = argument;
+
+    api->renew_error = (struct det_error){ 0 };
+    api->renew_result =
+        http_server_renew(api->server, &api->up->file.config.http.tls, &api->renew_error);
+    api->renew_post = (struct det_post){ .run = end_renew, .argument = api };
+    det_loop_post(api->up->loop, &api->renew_post);
+}
+
+void api_renew(struct up *up)
+{
+    struct api *api = up->api;
+
+    if (!api || !api->server || api->is_renewing || !up->file.config.http.tls.certificate)
+        return;
+    api->is_renewing = true;
+    api->renew_post = (struct det_post){ .run = renew, .argument = api };
+    det_loop_post(api->loop, &api->renew_post);
 }
 
 int api_open(struct up *up, struct det_error *reterr)
@@ -326,7 +415,6 @@ static void look_whether_over(void *argument)
     if (is_over || det_loop_now(api->loop) >= api->close_by) {
         http_server_close(api->server);
         api->server = NULL;
-        atomic_store(&api->is_closed, true);
         det_loop_post(api->up->loop, &api->closed_post);
         return;
     }
@@ -346,9 +434,12 @@ static void begin_close(void *argument)
     look_whether_over(api);
 }
 
-static void nothing(void *argument)
+/* On the loop of `up`: the post itself is what is waited for, since it is freed with the API. */
+static void end_close(void *argument)
 {
-    (void)argument;
+    struct api *api = argument;
+
+    atomic_store(&api->is_closed, true);
 }
 
 void api_close(struct up *up)
@@ -359,7 +450,7 @@ void api_close(struct up *up)
         return;
     if (api->has_started) {
         api->post = (struct det_post){ .run = begin_close, .argument = api };
-        api->closed_post = (struct det_post){ .run = nothing, .argument = api };
+        api->closed_post = (struct det_post){ .run = end_close, .argument = api };
         det_loop_post(api->loop, &api->post);
         while (!atomic_load(&api->is_closed)) {
             if (det_loop_turn(up->loop, DET_NEVER) < 0)
@@ -388,6 +479,7 @@ void api_free(struct up *up)
         return;
     up->api = NULL;
     api_events_close(api);
+    api_counts_close(api);
     det_loop_close(api->loop);
     det_mutex_close(api->world, api->lock);
     tokens_close(api->tokens);

@@ -446,7 +446,7 @@ static void an_export_says_that_its_format_has_jobs(void **state)
     open_shop(&shop, 1);
     assert_int_equal(store_export(&shop.store, path), CLI_OK);
     text = det_test_read_file(path, &size);
-    assert_ptr_equal(strstr(text, "{\"kind\":\"store\",\"format\":2,"), text);
+    assert_ptr_equal(strstr(text, "{\"kind\":\"store\",\"format\":3,"), text);
     free(text);
     close_shop(&shop);
 }
@@ -456,15 +456,15 @@ static void formats_and_kinds_that_are_not_known_are_refused(void **state)
     static const struct {
         const char *head, *line, *text;
     } cases[] = {
-        { "\"kind\":\"store\",\"format\":3,\"program\":\"9.8\"", "\"kind\":\"job\"",
-          ":1: the export is of format 3, and this program reads those up to 2; import it with the "
+        { "\"kind\":\"store\",\"format\":4,\"program\":\"9.8\"", "\"kind\":\"job\"",
+          ":1: the export is of format 4, and this program reads those up to 3; import it with the "
           "program that wrote it, detent 9.8, or a newer one\n" },
-        { "\"kind\":\"store\",\"format\":3", "\"kind\":\"job\"",
+        { "\"kind\":\"store\",\"format\":4", "\"kind\":\"job\"",
           "with the program that wrote it, or a newer one\n" },
         { "\"kind\":\"store\"", "\"kind\":\"job\"", ":1: this is no export of a store\n" },
-        { "\"kind\":\"store\",\"format\":2", "\"kind\":\"dream\"",
+        { "\"kind\":\"store\",\"format\":3", "\"kind\":\"dream\"",
           ":2: there is no such kind of line in an export; nothing was imported\n" },
-        { "\"kind\":\"store\",\"format\":2", "\"kind\":\"store\",\"format\":2",
+        { "\"kind\":\"store\",\"format\":3", "\"kind\":\"store\",\"format\":3",
           ":2: there is no such kind of line" },
     };
     struct shop shop;
@@ -477,7 +477,7 @@ static void formats_and_kinds_that_are_not_known_are_refused(void **state)
         assert_non_null(strstr(shop_said(&shop), cases[i].text));
     }
     write_lines_behind(
-        "\"kind\":\"store\",\"format\":2",
+        "\"kind\":\"store\",\"format\":3",
         JOB "\"id\":\"a\",\"body\":\"\",\"state\":\"queued\"" AT);
     assert_int_equal(store_import(&shop.store, path), CLI_OK);
     shop_close(&shop);

@@ -81,6 +81,21 @@ static void *read_event_value(
     return event;
 }
 
+/* That of the object; NULL: it has none. */
+static const struct det_trace_context *read_trace(struct det_arena *arena, struct members *members)
+{
+    const char *text = members_text_or_null(members, "trace");
+    struct det_trace_context *trace;
+
+    if (!text)
+        return NULL;
+    trace = det_arena_alloc(arena, sizeof *trace);
+    members->has_failed |= !trace;
+    if (trace && det_trace_parse(text, strlen(text), trace) < 0)
+        members_fail(members, "trace");
+    return trace;
+}
+
 static void *read_data(struct incoming *incoming, struct members *members)
 {
     const struct det_record *record = det_machine_data(incoming->machine);
@@ -173,6 +188,7 @@ static int read_effect(void *context, struct det_view element)
             .is_dead = members_bool(&members, "dead"),
             .data = read_data(incoming, &members),
             .event = read_event_value(incoming, &incoming->arena, &members, event),
+            .trace = read_trace(&incoming->arena, &members),
         },
     };
     incoming->effect_count++;
@@ -359,6 +375,7 @@ int import_read_event(
         .at = members_time(&members, "at"),
         .event_id = members_text_or_null(&members, "event_id"),
         .cause = members_text_or_null(&members, "cause"),
+        .trace = read_trace(arena, &members),
     };
     if (members_text_or_null(&members, "event")) {
         ret->event = find_name(incoming, &members, "event", det_machine_find_event);

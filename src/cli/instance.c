@@ -50,6 +50,7 @@ static int take_effect(void *context, const struct det_store_effect *row)
     struct loading *loading = context;
     struct instance *instance = loading->instance;
     struct instance_effect *effect = det_arena_alloc(&instance->arena, sizeof *effect);
+    const void *trace = row->trace;
 
     if (!effect)
         return DET_ERR_NO_MEMORY;
@@ -60,8 +61,10 @@ static int take_effect(void *context, const struct det_store_effect *row)
             return DET_ERR_NO_MEMORY;
     }
     if (!copy_value(instance, &effect->row.data, det_machine_data(instance->machine)->size) ||
-        !copy_value(instance, &effect->row.event, instance->machine->event_size))
+        !copy_value(instance, &effect->row.event, instance->machine->event_size) ||
+        !copy_value(instance, &trace, sizeof *row->trace))
         return DET_ERR_NO_MEMORY;
+    effect->row.trace = trace;
     *loading->effect = effect;
     loading->effect = &effect->next;
     return 0;

@@ -67,6 +67,8 @@ DET_MUST_CHECK int serve_sockets_bind(
     struct serve_sockets *sockets, const struct config_http *http, struct det_error *reterr);
 /* The descriptor is the caller's from now on. */
 int serve_socket_take(struct serve_socket *socket);
+/* Another descriptor of it, which is the caller's; -1: there is none left. */
+int serve_socket_copy(const struct serve_socket *socket);
 /* Those that nobody has taken. */
 void serve_sockets_close(struct serve_sockets *sockets);
 /* The addresses of `--listen` or of the variable DETENT_LISTEN: several with commas between them,

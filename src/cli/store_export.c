@@ -113,6 +113,14 @@ static void write_timers(struct exporter *exporter)
     line_close(line, ']');
 }
 
+static void write_trace(struct line *line, const struct det_trace_context *trace)
+{
+    char text[DET_TRACEPARENT_TEXT];
+
+    if (trace)
+        line_text(line, "trace", det_trace_format(trace, text));
+}
+
 static void write_effect(struct exporter *exporter, const struct det_store_effect *row)
 {
     const struct det_machine *machine = exporter->machine;
@@ -135,6 +143,7 @@ static void write_effect(struct exporter *exporter, const struct det_store_effec
     line_record(line, "data", det_machine_data(machine), row->data, DET_TEXT_REVEAL);
     line_text(line, "event", machine->events[det_event_kind(row->event)].name);
     write_payload(exporter, row->event);
+    write_trace(line, row->trace);
     line_close(line, '}');
 }
 
@@ -234,6 +243,7 @@ static int write_event(void *context, const struct det_store_event *row)
     line_text(line, "cause", row->cause);
     if (row->value)
         write_payload(exporter, row->value);
+    write_trace(line, row->trace);
     exporter->events++;
     return export_end(exporter) == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
 }

@@ -14,7 +14,9 @@
 #include "cli/api.h"
 #include "cli/command.h"
 #include "cli/remote.h"
+#include "cli/up_log.h"
 #include "cli/up_machines.h"
+#include "cli/up_observe.h"
 #include "cli/up_verbs.h"
 #include "os/os.h"
 
@@ -68,6 +70,8 @@ void up_begin_stop(struct up *up)
     up->stop_at = det_loop_now(up->loop);
     arm_patience(up, PATIENCE_FIRST);
     serve_notify_tell(&up->notify, "STOPPING=1\nSTATUS=stops");
+    /* Who comes now is refused, and need not wait for our end. */
+    serve_sockets_close(&up->sockets);
     up_machines_stop(up);
     det_tasks_begin_shutdown(up->tasks);
 }
@@ -103,7 +107,9 @@ static void on_line(void *user, const struct det_line *line)
     det_time at = det_world_now(up->cli->world, DET_CLOCK_WALL);
 
     up_lines_add(&up->lines, line, at);
-    if (up_output_has_room(&up->output))
+    if (up_is_logging(up))
+        up_log_line(up, line);
+    else if (up_output_has_room(&up->output))
         prefix_line(&up->prefix, line, at);
 }
 
@@ -183,6 +189,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = det_bus_subscribe(det_tasks_bus(up->tasks), &notes, &up->notes_subscription, reterr);
     if (r == 0 && up->options->journal)
         r = open_journal(up, reterr);
+    if (r == 0)
+        r = up_observe_open(up, reterr);
     if (r == 0 && up->serves_machines)
         r = up_machines_open(up, reterr);
     if (r == 0)
@@ -210,6 +218,7 @@ static void close_parts(struct up *up)
     up_durable_close(up);
     up_machines_close(up);
     api_free(up);
+    up_observe_close(up);
     up_waits_over(up);
     socket_server_close(up->server);
     det_tasks_close(up->tasks);
@@ -265,9 +274,18 @@ static void say_banner(struct up *up)
                      "why ID, detent stop\n");
 }
 
+void up_tell_ready(struct up *up)
+{
+    serve_notify_tell(
+        &up->notify, "READY=1\nSTATUS=%zu tasks, %zu machines, %zu durable slots",
+        up->selected_count, up_machines_count(up), up->durable_count);
+}
+
 /* Behind each turn of the loop: nobody is in the middle of anything. */
 static void after_turn(struct up *up)
 {
+    if (up->reload_wanted && up->state == UP_RUNNING)
+        up_reload(up);
     up_follow_all(up);
     up_output_flush(&up->output);
     tell_hidden(up, false);
@@ -298,9 +316,7 @@ static int run_tasks(struct up *up)
         return cli_exit_of(r);
     }
     up->is_empty = true;
-    serve_notify_tell(
-        &up->notify, "READY=1\nSTATUS=%zu tasks, %zu machines, %zu durable slots",
-        up->selected_count, up_machines_count(up), up->durable_count);
+    up_tell_ready(up);
     /* An interruption from before there were our own signals. */
     if (cli_is_interrupted())
         up_stop(up, "interrupted");
@@ -342,17 +358,20 @@ static int run_open(struct up *up)
         return cli_no_memory(up->cli);
     up->cli = &up->output.cli;
     prefix_init(&up->prefix, up->cli, up->options->has_times);
-    r = open_parts(up, &error);
+    r = up_log_open(up, &error);
+    if (r == 0)
+        r = open_parts(up, &error);
     if (r < 0)
         cli_complain(up->cli, "%s", error.text);
     code = r < 0 ? cli_exit_of(r) : run_tasks(up);
     close_parts(up);
+    up_log_close(up);
     up->cli = up->output.outer;
     up_lines_deinit(&up->lines);
     return code;
 }
 
-static int settle(struct up *up)
+int up_settle(struct up *up)
 {
     const char *const *base = (const char *const *)environ;
     char *whole;
@@ -384,12 +403,12 @@ static void forget_supervisor(void)
 }
 
 /* Where it runs in a terminal, lines; else what programs read, if it is a daemon. */
-static bool is_json_wanted(const struct up *up)
+bool up_is_json_wanted(const struct up *up)
 {
     enum config_log_format format = up->file.config.log.format;
 
-    if (up->cli->is_json || up->options->log)
-        return up->cli->is_json || strcmp(up->options->log, "json") == 0;
+    if (up->wants_json || up->options->log)
+        return up->wants_json || strcmp(up->options->log, "json") == 0;
     if (format != CONFIG_LOG_DEFAULT)
         return format == CONFIG_LOG_JSON;
     return up->options->is_serving && !up->cli->out_is_terminal;
@@ -423,7 +442,8 @@ static int prepare(struct up *up)
         cli_complain(up->cli, "%s", error.text);
         return remote_exit(r);
     }
-    up->cli->is_json = is_json_wanted(up);
+    up->wants_json = up->cli->is_json;
+    up->cli->is_json = up_is_json_wanted(up);
     return CLI_OK;
 }
 
@@ -435,7 +455,7 @@ static int run_given(struct up *up)
     if (code == CLI_OK)
         code = up_select(up);
     if (code == CLI_OK)
-        code = settle(up);
+        code = up_settle(up);
     if (code == CLI_OK)
         code = prepare(up);
     return code == CLI_OK ? run_open(up) : code;
@@ -443,7 +463,7 @@ static int run_given(struct up *up)
 
 static int run_file(struct cli *cli, const struct up_options *options)
 {
-    struct up up = { .cli = cli, .options = options };
+    struct up up = { .cli = cli, .options = options, .has_objects = cli->is_json };
     struct det_error error = { 0 };
     int code = CLI_OK;
 
@@ -457,6 +477,7 @@ static int run_file(struct cli *cli, const struct up_options *options)
         code = run_given(&up);
     serve_sockets_close(&up.sockets);
     serve_notify_close(&up.notify);
+    up_retired_close(&up);
     if (up.is_selected)
         DET_DELETE_ARRAY(cli->allocator, up.is_selected, up.file.config.task_count + 1);
     if (up.known)

@@ -16,6 +16,7 @@
  *     up_signals.c   SIGINT, SIGTERM, SIGHUP, SIGCHLD by a descriptor on the loop
  *     up_notes.c     events of the bus as notes between the lines
  *     up_output.c    what is printed, without waiting for who reads it
+ *     up_log.c       the same for programs: a log of JSON lines
  *     up_lines.c     the newest lines, for `logs`
  *     up_follow.c    those who read lines and events, at their own pace
  *     up_waits.c     those who wait for tasks to start or to end
@@ -29,6 +30,7 @@
  *     up_jobs.c      what can be asked of these over the socket
  *     up_slots.c     what runs and waits in the slots
  *     up_store.c     whether the store can be reached
+ *     up_observe.c   metrics and traces
  *     up_errands.c   verbs that the HTTP API asks for; it is in api.h
  *
  * Everything is for the loop's thread, which is the one of main(); machines have threads of their
@@ -40,6 +42,7 @@
 
 #include <jansson.h>
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "base/list.h"
 #include "cli/config_file.h"
@@ -79,6 +82,7 @@ struct up_known {
     det_task_id id;  /* 0: the supervisor does not have it */
     bool is_pending; /* it waits for others before it is given to the supervisor */
     bool has_ended;
+    bool is_replaced;        /* it begins anew when it has ended, by what the file says now */
     bool is_told;            /* why it is held */
     struct det_task_end end; /* the last one */
     det_time at;             /* wall: since when it is pending, or has ended */
@@ -99,8 +103,11 @@ struct up {
     struct cli *cli; /* once it is open: that of `output` */
     struct up_output output;
     const struct up_options *options;
-    struct serve_notify notify;   /* our own supervisor */
-    struct serve_sockets sockets; /* that were given to us, or bound before anything else */
+    struct serve_notify notify; /* our own supervisor */
+    struct up_retired *retired; /* files that were in its place before */
+    bool reload_wanted, wants_json;
+    struct socket_call *reload_call; /* that wants it; NULL: a signal does */
+    struct serve_sockets sockets;    /* that were given to us, or bound before anything else */
     struct config_file file;
     char project[DET_PATH_MAX];    /* the folder of the file */
     bool *is_selected;             /* by index of the file's tasks */
@@ -118,16 +125,20 @@ struct up {
     struct det_list beginning; /* jobs of these whose tasks are being added */
     struct det_subscription *notes_subscription, *journal_subscription;
     struct det_task_journal *journal;
+    struct up_observe *observe;
     struct up_machines *machines; /* NULL: none are served */
     bool serves_machines;
     struct socket_server *server;
     struct prefix prefix;
     struct up_lines lines;
+    struct det_logger *log; /* NULL: it is not open yet */
+    bool has_objects;       /* of --json; else, where programs read, it prints a log */
     struct up_failure failure;
     struct det_list waits, followers, errands;
-    _Atomic(struct api *) api; /* NULL: nobody listens; also read by threads of the runtime */
-    const char *submitting;    /* the name of the one that is being added; NULL: none is */
-    uint64_t job_count;        /* jobs that were given a name */
+    atomic_uint_fast64_t restarts; /* attempts after the first, of all tasks */
+    _Atomic(struct api *) api;     /* NULL: nobody listens; also read by threads of the runtime */
+    const char *submitting;        /* the name of the one that is being added; NULL: none is */
+    uint64_t job_count;            /* jobs that were given a name */
 
     enum up_state state;
     bool has_news;                 /* something has happened since it was looked at */
@@ -154,6 +165,12 @@ bool up_is_in_group(const struct up *up, const char *group, const char *name);
 /* The whole of `detent up` and of `detent serve`, in the folder we are in. An exit code. */
 DET_MUST_CHECK int up_run(struct cli *cli, struct up_options *options);
 
+/* Puts what the file names into its folder. CLI_OK or an exit code. */
+DET_MUST_CHECK int up_settle(struct up *up);
+/* How it speaks by now. */
+bool up_is_json_wanted(const struct up *up);
+/* Our own supervisor hears that it is ready, also again. */
+void up_tell_ready(struct up *up);
 /* The one place where a state changes. */
 void up_set_state(struct up *up, enum up_state state);
 /* Nothing is left to wait for. */
@@ -220,6 +237,8 @@ DET_MUST_CHECK int up_add_one(struct up *up, size_t index, struct det_error *ret
 /* Those that can be admitted by now. */
 void up_add_pending(struct up *up);
 void up_known_ended(struct up *up, const struct det_task_end *end);
+/* It is admitted when what it depends on is there. */
+void up_known_wait(struct up *up, size_t index);
 /* One that is pending has ended with this; false: it is not pending. */
 bool up_known_forget(struct up *up, size_t index);
 /* Whether somebody wanted to run it and could not. */
@@ -242,6 +261,12 @@ bool up_is_done(struct up *up);
 /* Something has happened. */
 void up_quiet_arm(struct up *up);
 void up_on_quiet(void *argument);
+
+/* reload_apply.c */
+
+/* Reads the file again; between two turns of the loop. */
+void up_reload(struct up *up);
+void up_retired_close(struct up *up);
 
 /* up_signals.c */
 

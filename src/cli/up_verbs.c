@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/reload.h"
 #include "cli/up_json.h"
 
 #define LINES_DEFAULT 100
@@ -228,10 +229,23 @@ static void run_events(
 }
 
 const struct socket_verb up_verbs[] = {
-    { "status", run_status },      { "tasks", run_tasks },   { "task", up_run_task },
-    { "slots", run_slots },        { "tree", run_tree },     { "submit", up_run_submit },
-    { "restart", up_run_restart }, { "stop", up_run_stop },  { "drain", up_run_drain },
-    { "logs", run_logs },          { "events", run_events }, { "machines", up_run_machines },
-    { "start", up_run_begin },     { "send", up_run_send },  { "cancel", up_run_cancel },
-    { "retry", up_run_retry },     { "job", up_run_job },    { NULL, NULL },
+    { "status", run_status },
+    { "tasks", run_tasks },
+    { "task", up_run_task },
+    { "slots", run_slots },
+    { "tree", run_tree },
+    { "submit", up_run_submit },
+    { "restart", up_run_restart },
+    { "stop", up_run_stop },
+    { "drain", up_run_drain },
+    { "logs", run_logs },
+    { "events", run_events },
+    { "machines", up_run_machines },
+    { "start", up_run_begin },
+    { "send", up_run_send },
+    { "cancel", up_run_cancel },
+    { "retry", up_run_retry },
+    { "job", up_run_job },
+    { "reload", up_run_reload },
+    { NULL, NULL },
 };

@@ -215,6 +215,7 @@ static int add_effect(struct det_turn *turn, const struct step *step, uint16_t i
         .next = turn->now,
         .data = det_turn_data(turn),
         .event = step->event,
+        .trace = det_turn_trace(turn),
     };
 
     if (!machine->effects[effect].run && !turn->runtime->options.is_passive)
@@ -280,6 +281,7 @@ static void record(struct det_turn *turn, const struct step *step, unsigned outc
         .at = turn->now,
         .cause = turn->errand && !turn->retried ? turn->errand->key : NULL,
         .value = step->event,
+        .trace = det_turn_trace(turn),
     };
 }
 

@@ -168,6 +168,7 @@ static void item_init(
     item->turn.error = &item->error;
     item->turn.is_internal = true;
     item->turn.errand = errand;
+    item->turn.trace = errand->row.trace;
 }
 
 void det_errand_end(struct det_runtime *runtime, struct det_shard *shard, struct det_errand *errand)

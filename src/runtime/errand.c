@@ -54,6 +54,10 @@ static void lay_out(struct det_errand *errand, const struct det_served *served)
     memcpy(event, errand->row.event, served->machine->event_size);
     errand->row.data = data;
     errand->row.event = event;
+    if (errand->row.trace) {
+        errand->trace = *errand->row.trace;
+        errand->row.trace = &errand->trace;
+    }
     errand->product = event + event_size;
     errand->key = event + 2 * event_size;
 }
@@ -75,6 +79,7 @@ static void fill_call(struct det_runtime *runtime, struct det_errand *errand)
                   .user = runtime->options.user },
         .effect = machine->effects[row->effect].name,
         .key = errand->key,
+        .trace = row->trace,
     };
 }
 

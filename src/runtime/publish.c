@@ -191,6 +191,7 @@ static void tell_note(
                                    .commit_took = turn->commit_took,
                                    .event_value = event->value,
                                    .data = turn->resident->data,
+                                   .trace = event->trace,
                                });
 }
 

@@ -169,6 +169,7 @@ static int visit_event(void *context, const struct det_store_event *row)
                            .cause = row->cause,
                            .at = row->at,
                            .event_value = row->value,
+                           .trace = row->trace,
                        });
 }
 

@@ -104,6 +104,7 @@ struct det_errand {
     struct det_job job;
     struct det_store_effect row;
     struct det_effect_call call;
+    struct det_trace_context trace; /* that of the row, if it has one */
     enum det_errand_state state;
     bool is_gone;        /* the store does not know it any more; who has it frees it */
     bool is_suspected;   /* a process that is gone may have begun it; see suspect.c */

@@ -74,6 +74,7 @@ static struct det_turn *begin_turn(struct call *call, enum det_turn_kind kind)
     det_turn_init(turn, call->runtime, call->served, call->hash);
     turn->kind = kind;
     turn->event_id = call->options->event_id;
+    turn->trace = call->options->trace;
     turn->expected = call->options->expected;
     turn->visit = call->options->visit;
     turn->fence = call->fence;
@@ -185,7 +186,7 @@ static bool may_be_quick(const struct call *call)
     const struct det_send_options *options = call->options;
 
     return call->runtime->is_quick && !options->event_id && !options->expected && !options->visit &&
-           !call->fence && !call->shard->is_closing;
+           !options->trace && !call->fence && !call->shard->is_closing;
 }
 
 static int run_once(

@@ -147,6 +147,7 @@ static int begin_send(struct det_writer *writer, struct det_send *send, uint64_t
         return r;
     det_turn_init(turn, runtime, served, hash);
     turn->event_id = send->options.event_id;
+    turn->trace = send->options.trace;
     turn->expected = send->options.expected;
     turn->visit = send->options.visit;
     turn->error = send->options.error ? &item->error : NULL;

@@ -73,8 +73,9 @@ struct det_turn {
     struct det_resident *resident;
     struct det_draft *draft;
     const char *event_id;
-    uint64_t expected, visit; /* conditions; 0: none */
-    uint64_t fence;           /* of the lock it is sent under; 0: none */
+    const struct det_trace_context *trace; /* of the sender, or of the effect that ends */
+    uint64_t expected, visit;              /* conditions; 0: none */
+    uint64_t fence;                        /* of the lock it is sent under; 0: none */
     struct det_error *error;
     const void *const *events; /* SEND */
     size_t event_count;
@@ -132,6 +133,12 @@ static inline struct det_armed *det_turn_fired(const struct det_turn *turn)
 static inline struct det_errand *det_turn_ended(const struct det_turn *turn)
 {
     return turn->retried ? NULL : turn->errand;
+}
+
+/* What is retried was sent by somebody else, whose trace is not kept. */
+static inline const struct det_trace_context *det_turn_trace(const struct det_turn *turn)
+{
+    return turn->retried ? NULL : turn->trace;
 }
 
 /* Room for `wanted` elements. */

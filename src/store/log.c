@@ -40,25 +40,10 @@ bool det_log_look(struct det_log_walk *walk, const struct det_store_logged *row)
     return is_wanted;
 }
 
-struct det_chain_bytes det_trace_context_bytes(
-    const struct det_trace_context *trace, unsigned char room[DET_TRACE_SIZE])
-{
-    if (!trace)
-        return (struct det_chain_bytes){ NULL, 0 };
-    memcpy(room, trace->trace_id, sizeof trace->trace_id);
-    memcpy(room + sizeof trace->trace_id, trace->span_id, sizeof trace->span_id);
-    room[DET_TRACE_SIZE - 1] = trace->flags;
-    return (struct det_chain_bytes){ room, DET_TRACE_SIZE };
-}
-
 bool det_trace_context_read(struct det_chain_bytes bytes, struct det_trace_context *ret)
 {
-    const unsigned char *data = bytes.data;
-
-    if (!data || bytes.size != DET_TRACE_SIZE)
+    if (!bytes.data || bytes.size != sizeof *ret)
         return false;
-    memcpy(ret->trace_id, data, sizeof ret->trace_id);
-    memcpy(ret->span_id, data + sizeof ret->trace_id, sizeof ret->span_id);
-    ret->flags = data[DET_TRACE_SIZE - 1];
+    memcpy(ret, bytes.data, sizeof *ret);
     return true;
 }

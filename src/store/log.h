@@ -9,7 +9,9 @@
 
 #include "store/chain.h"
 
-#define DET_TRACE_SIZE 25 /* bytes of a trace in a table */
+/* In a table it is what it is in memory: bytes without padding. */
+#define DET_TRACE_SIZE 25
+_Static_assert(sizeof(struct det_trace_context) == DET_TRACE_SIZE, "as docs/formats says");
 
 struct det_log_walk {
     const struct det_store_log_query *query;
@@ -24,8 +26,10 @@ bool det_log_ends(const struct det_log_walk *walk, uint64_t position);
 bool det_log_look(struct det_log_walk *walk, const struct det_store_logged *row);
 
 /* A trace as a table has it, and back; NULL and false: there is none, or it is none. */
-struct det_chain_bytes det_trace_context_bytes(
-    const struct det_trace_context *trace, unsigned char room[DET_TRACE_SIZE]);
+static inline struct det_chain_bytes det_trace_context_bytes(const struct det_trace_context *trace)
+{
+    return (struct det_chain_bytes){ trace, trace ? sizeof *trace : 0 };
+}
 bool det_trace_context_read(struct det_chain_bytes bytes, struct det_trace_context *ret);
 
 #endif

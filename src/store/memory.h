@@ -100,6 +100,7 @@ struct memory_effect {
     struct det_list node;
     struct det_store_effect row; /* its data and event point behind it */
     char *reason;                /* that of the row */
+    struct det_trace_context trace;
 };
 
 struct memory_deferred {

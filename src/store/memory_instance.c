@@ -138,6 +138,10 @@ struct memory_effect *det_memory_effect_open(
     effect->row.reason = effect->reason;
     effect->row.data = data;
     effect->row.event = event;
+    if (row->trace) {
+        effect->trace = *row->trace;
+        effect->row.trace = &effect->trace;
+    }
     return effect;
 }
 

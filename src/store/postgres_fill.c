@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "store/log.h"
 #include "store/postgres_batch.h"
 
 #define NUMBER(column, value) \
@@ -112,6 +113,7 @@ static void fill_events(struct postgres_batch *batch, const struct postgres_stag
         TEXT(e_cause, event->cause);
         BYTES(e_payload, payload);
         BYTES(e_hash, hash_bytes(&done->hash));
+        BYTES(e_trace, det_trace_context_bytes(event->trace));
     }
 }
 
@@ -221,6 +223,7 @@ static int fill_effect_set(
     NUMBER(o_last_error, effect->last_error);
     NUMBER(o_next_at, effect->next);
     TEXT(o_reason, effect->reason);
+    BYTES(o_trace, det_trace_context_bytes(effect->trace));
     FLAG(o_dead, effect->is_dead);
     return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "os/os.h"
+#include "store/log.h"
 #include "store/postgres.h"
 #include "store/row.h"
 
@@ -99,6 +100,7 @@ int det_postgres_events(
     struct postgres_store *store = postgres_store_of(base);
     const struct postgres_instance *instance = postgres_instance_of(handle);
     const struct det_machine *machine = instance->machine;
+    struct det_trace_context trace;
     struct det_store_event event;
     void *value = det_alloc_zero(base->allocator, machine->event_size);
     int r, count = PAGE_ROWS;
@@ -114,6 +116,8 @@ int det_postgres_events(
         count = r == 0 ? PQntuples(page.result) : 0;
         for (int i = 0; r == 0 && i < count; i++) {
             r = read_event(store, machine, page.result, i, value, &event);
+            if (det_trace_context_read(det_postgres_bytes(page.result, i, 13), &trace))
+                event.trace = &trace;
             if (r == 0)
                 r = visit(context, &event);
             after = event.sequence;

@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "store/log.h"
 #include "store/postgres.h"
 #include "store/row.h"
 
@@ -63,6 +64,7 @@ enum {
     ROW_DEAD,
     ROW_OWNER,
     ROW_REASON,
+    ROW_TRACE,
 };
 
 static bool read_hash(struct det_chain_bytes bytes, struct det_chain_hash *ret)
@@ -197,6 +199,7 @@ static int give_effect(struct loading *loading, int row, void *event, void *data
 {
     const struct det_machine *machine = loading->machine;
     const PGresult *rows = loading->results[1];
+    struct det_trace_context trace;
     uint16_t kind;
     struct det_store_effect effect = {
         .sequence = (uint64_t)det_postgres_number(rows, row, ROW_SEQUENCE),
@@ -214,6 +217,8 @@ static int give_effect(struct loading *loading, int row, void *event, void *data
     int r;
 
     effect.is_foreign = !effect.is_dead && is_foreign(loading, row);
+    if (det_trace_context_read(det_postgres_bytes(rows, row, ROW_TRACE), &trace))
+        effect.trace = &trace;
     r = det_row_effect_find(machine, det_postgres_text(rows, row, ROW_NAME), &effect.effect);
     if (r == 0)
         r = det_row_state_find(machine, det_postgres_text(rows, row, ROW_FROM), &effect.from);

@@ -9,8 +9,8 @@
  * Positions come from a sequence, and transactions end in any order. So a gap is passed only when
  * everything up to some position behind it is known to be final, see docs/formats/sql_schema.md:
  *
- *     the last value of the sequence, `seen` --> who writes now, `writers`
- *     ... none of these writes any more      --> `final` = `seen`
+ *     the last position that is visible, `seen` --> who writes now, `writers`
+ *     ... none of these writes any more         --> `final` = `seen`
  *
  * Invariants
  *   1. `final` only grows, and holds for what is read after it was found: so it is asked for before
@@ -124,7 +124,7 @@ static void conclude(struct postgres_store *store, struct looking *looking)
     det_mutex_unlock(store->store.world, store->mutex);
 }
 
-/* One look; `ret` is the last position that was given. */
+/* One look; `ret` is the last position that was visible then. */
 static int look(struct postgres_store *store, uint64_t *ret)
 {
     struct looking looking = { 0 };

@@ -209,6 +209,35 @@ static int ignore_counted(void *context, const struct det_store_counted *row)
     return row->machine ? 0 : -1;
 }
 
+/* No rights but to read the tables: of the sequence it knows nothing. */
+static void who_may_only_read_sees_over_a_gap_too(void **state)
+{
+    const struct det_store_options options = { .is_read_only = true };
+    char *url = det_test_postgres_url(server, NULL), *other;
+    struct pad *pad = desk_at(url, NULL);
+    struct writer writer = writer_open(pad);
+    struct det_store *store;
+    uint64_t after = 0;
+
+    (void)state;
+    run(&writer, "CREATE ROLE clerk LOGIN; GRANT USAGE ON SCHEMA @ TO clerk;"
+                 "GRANT SELECT ON ALL TABLES IN SCHEMA @ TO clerk");
+    hold(&writer, 1001);
+    run(&writer, "ROLLBACK");
+    assert_int_equal(send(pad, BARE, NULL), 0);
+    assert_true(asprintf(&other, "postgres://clerk%s", strchr(url, '@')) > 0);
+    store = store_at(other, &options);
+    assert_string_equal(read_on(store, &after), "0 1 ");
+    assert_string_equal(read_back(store), "1 0 ");
+    assert_int_equal(det_store_count(store, ignore_counted, NULL, &after), 0);
+    assert_true(after > 0);
+    det_store_close(store);
+    writer_close(&writer);
+    desk_close(pad);
+    free(other);
+    free(url);
+}
+
 static int read_all(struct det_test_memory *memory, void *argument)
 {
     const struct det_store_options options = { .allocator = &memory->allocator };
@@ -262,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_long_transaction_elsewhere_holds_nobody_up),
         cmocka_unit_test(the_end_of_the_log_is_where_all_is_final),
         cmocka_unit_test(a_start_that_may_still_come_is_waited_for),
+        cmocka_unit_test(who_may_only_read_sees_over_a_gap_too),
         cmocka_unit_test(without_memory_it_is_said),
     };
 

@@ -27,6 +27,7 @@
 #include "base/buffer.h"
 #include "store/chain.h"
 #include "store/group.h"
+#include "store/log.h"
 #include "store/renames.h"
 #include "store/row.h"
 
@@ -53,7 +54,7 @@ struct sqlite_bound {
     char name[BOUND_NAME_MAX];
 };
 /* Of the statements that write an event: there half of the parameters are what they were. */
-#define BOUND_MAX 17
+#define BOUND_MAX 18
 /* How many events one statement inserts, where there are so many. */
 #define SQLITE_ROWS 16
 
@@ -111,6 +112,7 @@ struct sqlite_row {
     det_time at;
     struct det_chain_bytes payload;
     struct det_chain_hash hash;
+    const struct det_trace_context *trace;
 };
 
 /* The events of a batch that are not inserted yet: nothing in a batch reads events. */
@@ -251,6 +253,10 @@ void det_sqlite_page_deinit(struct sqlite_page *page);
 void det_sqlite_page_clear(struct sqlite_page *page);
 /* Replaces a text, which may be NULL, by a copy that stays as long as the page. */
 DET_MUST_CHECK int det_sqlite_page_keep(struct sqlite_page *page, const char **text);
+/* The same for a trace. */
+DET_MUST_CHECK int det_sqlite_page_keep_trace(
+    struct sqlite_page *page, const struct det_trace_context *trace,
+    const struct det_trace_context **ret);
 /* 1: the page is full now. */
 DET_MUST_CHECK int det_sqlite_page_add(struct sqlite_page *page, const void *row);
 /* The first row, for NULL, or the one behind another; NULL: there is none. */
@@ -365,6 +371,8 @@ struct sqlite_event {
     struct det_chain_event event;
     struct det_chain_hash hash;
     int64_t previous;
+    bool has_trace;
+    struct det_trace_context trace;
 };
 /* DET_ERR_CORRUPT when there is none at that position, or it is another instance's. `call` must be
  * ended when the row is not looked at any more, also after an error. */

@@ -37,6 +37,7 @@ static void bind_row(struct sqlite_call *call, const struct sqlite_row *row)
     det_sqlite_text(call, row->cause);
     det_sqlite_bytes(call, row->payload);
     det_sqlite_bytes(call, det_sqlite_hash_bytes(&row->hash));
+    det_sqlite_bytes(call, det_trace_context_bytes(row->trace));
 }
 
 static int insert_one(struct sqlite_store *store, const struct sqlite_row *row)

@@ -259,6 +259,7 @@ static int insert_effect(const struct sqlite_write *write, const struct det_stor
     det_sqlite_bytes(&call, det_sqlite_next_value(scratch));
     det_sqlite_text(&call, machine->name);
     det_sqlite_text(&call, row->reason);
+    det_sqlite_bytes(&call, det_trace_context_bytes(row->trace));
     return det_sqlite_run(&call);
 }
 

@@ -312,6 +312,7 @@ static int insert_event(const struct sqlite_write *write, size_t index, int64_t 
         .is_timeout = event->is_timeout,
         .at = event->at,
         .payload = det_sqlite_next_value(scratch),
+        .trace = event->trace,
     };
 
     memcpy(row.hash.bytes, scratch->hashes.data + index * DET_CHAIN_SIZE, DET_CHAIN_SIZE);

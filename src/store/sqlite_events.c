@@ -48,6 +48,7 @@ int det_sqlite_event_read(
         .cause = det_sqlite_get_text(call, 12, true),
         .payload = det_sqlite_get_bytes(call, 13),
     };
+    ret->has_trace = det_trace_context_read(det_sqlite_get_bytes(call, 15), &ret->trace);
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
     return det_sqlite_get_hash(call, 14, &ret->hash);
@@ -210,6 +211,8 @@ static int read_event(struct event_walk *walk, struct sqlite_connection *reader,
         r = det_sqlite_page_keep(&walk->page, &event.event_id);
     if (r == 0)
         r = det_sqlite_page_keep(&walk->page, &event.cause);
+    if (r == 0 && row.has_trace)
+        r = det_sqlite_page_keep_trace(&walk->page, &row.trace, &event.trace);
     if (r == 0) {
         walk->after = event.sequence;
         r = det_sqlite_page_add(&walk->page, &event);

@@ -166,9 +166,12 @@ static int load_effect(
         .data = data,
     };
     struct det_chain_bytes bytes = det_sqlite_get_bytes(call, 11);
+    struct det_trace_context trace;
     uint16_t event = UINT16_MAX;
     int r;
 
+    if (det_trace_context_read(det_sqlite_get_bytes(call, 16), &trace))
+        row.trace = &trace;
     r = effect_names(call, machine, &row, &event);
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);

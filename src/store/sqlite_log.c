@@ -134,28 +134,16 @@ static struct det_store_logged read_row(struct source *source)
     };
 }
 
-static int keep_trace(struct reading *reading, struct source *source, struct det_store_logged *row)
-{
-    struct det_trace_context trace, *kept;
-
-    if (!det_trace_context_read(det_sqlite_get_bytes(&source->call, OF_TRACE), &trace))
-        return 0;
-    kept = det_arena_alloc(&reading->page.texts, sizeof *kept);
-    if (!kept)
-        return DET_ERR_NO_MEMORY;
-    *kept = trace;
-    row->trace = kept;
-    return 0;
-}
-
 /* Copies a row into the page; 1: that is full now. */
 static int keep_row(struct reading *reading, struct source *source, struct det_store_logged row)
 {
     const char **texts[] = { &row.machine, &row.id,      &row.from,     &row.to,
                              &row.event,   &row.outcome, &row.event_id, &row.cause };
-    int r;
+    struct det_trace_context trace;
+    int r = 0;
 
-    r = keep_trace(reading, source, &row);
+    if (det_trace_context_read(det_sqlite_get_bytes(&source->call, OF_TRACE), &trace))
+        r = det_sqlite_page_keep_trace(&reading->page, &trace, &row.trace);
     for (size_t i = 0; r == 0 && i < sizeof texts / sizeof *texts; i++)
         r = det_sqlite_page_keep(&reading->page, texts[i]);
     if (r == 0 && row.payload) {

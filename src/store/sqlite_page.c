@@ -65,6 +65,19 @@ int det_sqlite_page_keep(struct sqlite_page *page, const char **text)
     return *text ? 0 : DET_ERR_NO_MEMORY;
 }
 
+int det_sqlite_page_keep_trace(
+    struct sqlite_page *page, const struct det_trace_context *trace,
+    const struct det_trace_context **ret)
+{
+    struct det_trace_context *kept = det_arena_alloc(&page->texts, sizeof *kept);
+
+    if (!kept)
+        return DET_ERR_NO_MEMORY;
+    *kept = *trace;
+    *ret = kept;
+    return 0;
+}
+
 int det_sqlite_page_add(struct sqlite_page *page, const void *row)
 {
     det_buffer_append(&page->rows, row, page->row_size);

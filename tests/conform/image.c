@@ -44,6 +44,7 @@ static int add_effect(void *context, const struct det_store_effect *row)
     assert_non_null(row->data);
     assert_non_null(row->event);
     effect->row = *row;
+    effect->row.trace = NULL; /* see trace_cases.c */
     effect->row.reason = NULL;
     snprintf(effect->reason, sizeof effect->reason, "%s", row->reason ? row->reason : "");
     memcpy(&effect->data, row->data, sizeof effect->data);
@@ -69,6 +70,7 @@ static int add_event(void *context, const struct det_store_event *row)
 
     assert_true(image->event_count <= IMAGE_EVENTS);
     event->row = *row;
+    event->row.trace = NULL;
     assert_true((row->event == UINT16_MAX) == !row->value);
     if (row->value)
         memcpy(&event->value, row->value, sizeof event->value);

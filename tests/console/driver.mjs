@@ -7,9 +7,20 @@
 // committed.
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Mock } from "./mock.mjs";
+
+/** A port of its own, so that the daemon comes back where it was. */
+function freePort() {
+    return new Promise((resolve) => {
+        const server = createServer().listen(0, "127.0.0.1", () => {
+            const { port } = server.address();
+            server.close(() => resolve(port));
+        });
+    });
+}
 
 export async function driver() {
     const made = process.env.DETENT ? new Daemon(process.env.DETENT, process.env.DETENT_PROJECT) : new Stand(process.env.DETENT_DIST ?? "dist");
@@ -41,7 +52,7 @@ class Server {
         for (;;) {
             const { items } = await this.ask("GET", `/v1/machines/order/instances/${id}/history?limit=1000`);
             const { final, sequence } = await this.ask("GET", `/v1/machines/order/instances/${id}`);
-            if (final && items.length === sequence) return sequence;
+            if (final && items.length === sequence + 1) return items.length;
             await new Promise((resolve) => setTimeout(resolve, 50));
         }
     }
@@ -87,7 +98,8 @@ class Daemon extends Server {
     }
 
     async again() {
-        this.child = spawn(this.program, ["up"], { cwd: this.folder, stdio: ["ignore", "pipe", "pipe"] });
+        this.port ??= await freePort();
+        this.child = spawn(this.program, ["up", "--listen", `127.0.0.1:${this.port}`], { cwd: this.folder, stdio: ["ignore", "pipe", "pipe"] });
         const link = await this.link();
         this.base = new URL(link).origin;
         this.links.push(new URLSearchParams(new URL(link).hash.slice(1)).get("code"));

@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import up
@@ -238,6 +239,38 @@ def test_sockets_that_are_none_are_refused():
     one_up = Up(env={"LISTEN_FDS": "1", "LISTEN_PID": "1"})
     one_up.wait_for("a")
     one_up.stop()
+
+
+class Given(Up):
+    """A `detent serve` with a socket that was opened before it."""
+
+    def __init__(self, listener):
+        number = listener.fileno()
+        self.start(["sh", "-c", f"LISTEN_PID=$$ LISTEN_FDS=1 exec $0 $@ 3<&{number}", DETENT,
+                    "serve", *(["--allow-root"] if os.geteuid() == 0 else [])], None,
+                   pass_fds=(number,))
+
+
+def ask(port, path="/livez"):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE) as answer:
+        return answer.status
+
+
+def test_a_given_socket_outlives_a_killed_daemon():
+    project()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        first = Given(listener)
+        equal(ask(port), 200)
+        first.send(signal.SIGKILL)
+        first.process.wait()
+        # Nobody is there, and nobody is refused: whoever connects now is answered by the next one.
+        waits = socket.create_connection(("127.0.0.1", port), PATIENCE)
+        waits.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        second = Given(listener)
+        check(waits.recv(100).startswith(b"HTTP/1.1 200 "), "it is not answered")
+        waits.close()
+        second.stop()
 
 
 def test_the_unit_gives_few_rights():

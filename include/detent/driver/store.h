@@ -66,6 +66,9 @@ struct det_store_event {
     const char *event_id; /* NULL: none */
     const char *cause;    /* the key of the effect that produced it; NULL: none */
     const void *value;    /* the event struct; NULL for a stop by hand */
+    /* That its sender was in; NULL: none. No hash covers it, and a store in memory does not keep
+     * it. */
+    const struct det_trace_context *trace;
 };
 
 /* The first answer to an event id, which is the answer as long as the store remembers it. */
@@ -100,8 +103,9 @@ struct det_store_effect {
                            nothing */
     det_time next; /* of the next attempt */
     bool is_dead;
-    const void *data, *event; /* as of its commit */
-    bool is_foreign;          /* written by load: it is another node's, which runs it */
+    const void *data, *event;              /* as of its commit */
+    const struct det_trace_context *trace; /* of the event that asked for it; NULL: none */
+    bool is_foreign; /* written by load: it is another node's, which runs it */
 };
 
 struct det_store_deferred {
