@@ -58,18 +58,31 @@ bool api_served(struct api_call *call, const char *name, const struct det_machin
 
 /* Requests. */
 
-static void refuse(
-    struct http_exchange *exchange, unsigned status, const char *code, const char *text)
+static void refuse_with(
+    struct http_exchange *exchange, unsigned status, const char *code, const char *text,
+    const struct http_header *header)
 {
+    struct http_header headers[API_HEADERS + 1];
     char body[512];
-    int size =
-        snprintf(body, sizeof body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
+    int size = snprintf(
+        body, sizeof body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
 
+    memcpy(headers, api_headers, sizeof *headers * API_HEADERS);
+    if (header)
+        headers[API_HEADERS] = *header;
     http_answer(
         exchange, &(struct http_answer){ .status = status,
                                          .type = "application/json",
+                                         .headers = headers,
+                                         .header_count = API_HEADERS + (header != NULL),
                                          .body = body,
                                          .body_size = (size_t)size });
+}
+
+static void refuse(
+    struct http_exchange *exchange, unsigned status, const char *code, const char *text)
+{
+    refuse_with(exchange, status, code, text, NULL);
 }
 
 static void run_call(struct api_call *call)
@@ -134,6 +147,32 @@ static void handle_route(
     run_call(call);
 }
 
+static void refuse_method(struct http_exchange *exchange)
+{
+    char allow[64];
+    const struct http_header header = { "allow", allow };
+
+    api_methods(http_request(exchange)->path, allow, sizeof allow);
+    refuse_with(
+        exchange, 405, "UNSUPPORTED",
+        "this method is not for this path; /v1/openapi.yaml lists what is", &header);
+}
+
+/* Most paths have nothing that could be wrong with them. */
+static bool is_well_formed(const struct api *api, const char *path)
+{
+    struct det_arena arena;
+    struct url url;
+    int r;
+
+    if (!strpbrk(path, "%.") && !strstr(path, "//"))
+        return true;
+    det_arena_init(&arena, api->allocator);
+    r = url_read(&url, &arena, path, "");
+    det_arena_deinit(&arena);
+    return r == 0;
+}
+
 static void handle(void *context, struct http_exchange *exchange)
 {
     const struct http_request *request = http_request(exchange);
@@ -141,6 +180,10 @@ static void handle(void *context, struct http_exchange *exchange)
     const struct api_route *route;
     unsigned status;
 
+    if (!is_well_formed(context, request->path)) {
+        refuse(exchange, 400, "MALFORMED", "the path is not well formed");
+        return;
+    }
     if (!api_is_ours(request->path)) {
         assets_answer(exchange, request->path);
         return;
@@ -148,21 +191,23 @@ static void handle(void *context, struct http_exchange *exchange)
     route = api_match(request, parameters, &status);
     if (route)
         handle_route(context, exchange, route, parameters);
+    else if (status == 405)
+        refuse_method(exchange);
     else
         refuse(
-            exchange, status, status == 405 ? "UNSUPPORTED" : "NOT_FOUND",
-            status == 405 ? "this method is not for this path; /v1/openapi.yaml lists what is"
-                          : "there is nothing here; /v1/openapi.yaml lists what there is");
+            exchange, 404, "NOT_FOUND",
+            "there is nothing here; /v1/openapi.yaml lists what there is");
 }
 
 /* What the guard says of a request, in words that stay until the next one. */
 static unsigned put_verdict(const struct guard_verdict *verdict, struct http_answer *ret)
 {
     static char body[512], wait[24];
-    static struct http_header headers[2];
-    size_t count = 0;
+    static struct http_header headers[API_HEADERS + 2];
+    size_t count = API_HEADERS;
     int size;
 
+    memcpy(headers, api_headers, sizeof *headers * API_HEADERS);
     size = snprintf(
         body, sizeof body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", verdict->code,
         verdict->text);

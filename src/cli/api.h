@@ -127,6 +127,8 @@ bool api_query_number(
     struct api_call *call, const char *key, uint64_t least, uint64_t most, uint64_t *ret);
 bool api_query_bool(struct api_call *call, const char *key, bool *ret);
 bool api_query_time(struct api_call *call, const char *key, det_time *ret);
+/* The id of an instance; NULL: there is none. */
+bool api_query_id(struct api_call *call, const char *key, const char **ret);
 bool api_query_limit(struct api_call *call, size_t *ret);
 const char *api_query(const struct api_call *call, const char *key);
 

@@ -20,6 +20,23 @@ static bool is_listed(const char *list, struct det_view word)
     return false;
 }
 
+int api_object(
+    struct members *members, struct det_arena *arena, struct det_view text, const char *keys,
+    struct det_error *reterr)
+{
+    int r = members_read(members, arena, text, reterr);
+
+    for (size_t i = 0; r == 0 && i < members->count; i++) {
+        struct det_view key = members->items[i].key;
+
+        if (!is_listed(keys, key))
+            r = det_error_set(
+                reterr, DET_ERR_UNKNOWN_FIELD, "there is no '%.*s' here; there may be: %s",
+                (int)(key.size < 60 ? key.size : 60), key.data, keys);
+    }
+    return r;
+}
+
 struct members *api_body(struct api_call *call, const char *keys)
 {
     struct members *members = det_arena_alloc(&call->arena, sizeof *members);
@@ -27,22 +44,10 @@ struct members *api_body(struct api_call *call, const char *keys)
     int r = DET_ERR_NO_MEMORY;
 
     if (members)
-        r = members_read(members, &call->arena, call->body, &error);
-    if (r < 0) {
+        r = api_object(members, &call->arena, call->body, keys, &error);
+    if (r < 0)
         api_fail_with(call, r, &error);
-        return NULL;
-    }
-    for (size_t i = 0; i < members->count; i++) {
-        struct det_view key = members->items[i].key;
-
-        if (is_listed(keys, key))
-            continue;
-        api_fail(
-            call, DET_ERR_UNKNOWN_FIELD, "the body has no '%.*s'; it may have: %s",
-            (int)(key.size < 60 ? key.size : 60), key.data, keys);
-        return NULL;
-    }
-    return members;
+    return r < 0 ? NULL : members;
 }
 
 bool api_body_is_right(struct api_call *call, const struct members *members)
@@ -75,5 +80,16 @@ bool api_body_number(struct api_call *call, struct members *members, const char 
     if (!members_find(members, key))
         return true;
     *ret = members_number(members, key);
+    if (*ret == 0)
+        members_fail(members, key);
+    return api_body_is_right(call, members);
+}
+
+bool api_body_text(
+    struct api_call *call, struct members *members, const char *key, size_t most, const char **ret)
+{
+    *ret = members_find(members, key) ? members_text(members, key) : NULL;
+    if (*ret && strlen(*ret) > most)
+        members_fail(members, key);
     return api_body_is_right(call, members);
 }

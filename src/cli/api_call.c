@@ -7,7 +7,8 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "cli/api.h"
+#include "cli/api_parts.h"
+#include "store/store.h"
 
 struct status {
     int code;
@@ -134,9 +135,12 @@ struct api_call *api_call_open(
 }
 
 /* What every answer of the API says to browsers: nothing of it is kept, guessed or framed. */
-static const struct http_header headers[] = {
+const struct http_header api_headers[API_HEADERS] = {
     { "cache-control", "no-store" },
     { "x-content-type-options", "nosniff" },
+    { "content-security-policy", "default-src 'none'; frame-ancestors 'none'" },
+    { "cross-origin-resource-policy", "same-origin" },
+    { "referrer-policy", "no-referrer" },
 };
 
 void api_finish(struct api_call *call)
@@ -145,8 +149,8 @@ void api_finish(struct api_call *call)
     struct http_answer answer = {
         .status = call->status ? call->status : 200,
         .type = call->type ? call->type : "application/json",
-        .headers = headers,
-        .header_count = sizeof headers / sizeof *headers,
+        .headers = api_headers,
+        .header_count = API_HEADERS,
     };
 
     if (det_buffer_status(text) < 0)
@@ -265,6 +269,20 @@ bool api_query_number(
         return false;
     }
     *ret = number;
+    return true;
+}
+
+bool api_query_id(struct api_call *call, const char *key, const char **ret)
+{
+    const char *text = api_query(call, key);
+
+    if (text && !det_store_id_is_valid(text)) {
+        api_fail(
+            call, DET_ERR_INVALID, "'%s' has 1 to %d characters of A-Z a-z 0-9 . _ : -", key,
+            DET_ID_MAX);
+        return false;
+    }
+    *ret = text;
     return true;
 }
 

@@ -546,7 +546,7 @@ void api_get_events(struct api_call *call)
     if (!subscriber)
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
     if (!subscriber || !read_topics(call, subscriber) || !read_cursor(call, subscriber) ||
-        !has_room(call)) {
+        !api_query_id(call, "id", &subscriber->id) || !has_room(call)) {
         api_finish(call);
         return;
     }
@@ -555,7 +555,6 @@ void api_get_events(struct api_call *call)
     subscriber->exchange = call->exchange;
     subscriber->call = call;
     subscriber->machine = api_query(call, "machine");
-    subscriber->id = api_query(call, "id");
     begin(subscriber);
     join(subscriber);
 }

@@ -148,6 +148,7 @@ struct history {
     struct api_call *call;
     const struct instance *instance;
     uint64_t after, last;
+    bool has_after;
     size_t count, limit;
     void *data; /* after the last event, derived; NULL: not wanted, or not known any more */
     bool is_cut;
@@ -209,8 +210,9 @@ static int take_start(struct history *history, bool wants_data)
     if (r < 0)
         return r == DET_ERR_NOT_FOUND ? 0 : r;
     history->data = wants_data ? start.data : NULL;
-    if (history->after > 0)
+    if (history->has_after)
         return 0;
+    history->count++;
     line_open(line, NULL, '{');
     line_text(line, "type", "start");
     line_text(line, "machine", machine->name);
@@ -226,7 +228,7 @@ static int take_events(struct history *history, bool wants_data)
     const struct instance *instance = history->instance;
     int r = 0;
 
-    if (wants_data || history->after == 0)
+    if (wants_data || !history->has_after)
         r = take_start(history, wants_data);
     if (r < 0)
         return r;
@@ -247,6 +249,7 @@ void api_get_history(struct api_call *call)
         !api_reader_instance(call, &instance))
         return;
     history.instance = &instance;
+    history.has_after = api_query(call, "after") != NULL;
     line_open(&call->line, NULL, '{');
     line_open(&call->line, "items", '[');
     r = take_events(&history, wants_data);

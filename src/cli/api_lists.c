@@ -64,13 +64,14 @@ static bool read_state(
 void api_list_instances(struct api_call *call)
 {
     struct listing listing = { .call = call };
-    struct det_store_query query = { .after = api_query(call, "after") };
+    struct det_store_query query = { .limit = 0 };
     const char *stopped = api_query(call, "stopped");
     struct det_machine *machine;
     bool is_stopped = false;
     int r;
 
-    if (!api_query_limit(call, &listing.limit) || !api_query_bool(call, "stopped", &is_stopped) ||
+    if (!api_query_limit(call, &listing.limit) || !api_query_id(call, "after", &query.after) ||
+        !api_query_bool(call, "stopped", &is_stopped) ||
         !api_query_time(call, "moved_before", &query.moved_before) || !api_reader_take(call) ||
         !api_reader_machine(call, call->parameters[0], &machine) ||
         !read_state(call, machine, &query))

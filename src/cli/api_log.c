@@ -91,12 +91,11 @@ static bool read_query(struct api_call *call, struct det_store_log_query *query)
 
     *query = (struct det_store_log_query){
         .machine = api_query(call, "machine"),
-        .id = api_query(call, "id"),
         .event = api_query(call, "event"),
         .state = api_query(call, "state"),
         .budget = BUDGET,
     };
-    if (!api_query_limit(call, &query->limit) ||
+    if (!api_query_limit(call, &query->limit) || !api_query_id(call, "id", &query->id) ||
         !api_query_number(call, "after", 0, INT64_MAX, &after) ||
         !api_query_bool(call, "backward", &query->is_backward) ||
         !api_query_time(call, "since", &query->since) ||

@@ -8,12 +8,18 @@
 #include "cli/api.h"
 #include "cli/members.h"
 
+/* api_call.c: what every answer of the API says to browsers. */
+#define API_HEADERS 5
+extern const struct http_header api_headers[API_HEADERS];
+
 /* api_routes.c */
 
 /* The route of a request, by its path as it came. NULL: there is none; `ret_status` is then 404 or
  * 405. `parameters` has room for API_PARAMETERS_MAX; each is where it begins in the path. */
 const struct api_route *api_match(
     const struct http_request *request, const char **parameters, unsigned *ret_status);
+/* The methods that a path takes: "GET, POST". */
+void api_methods(const char *path, char *target, size_t size);
 /* Whether a path is one of the API, and not of the console. */
 bool api_is_ours(const char *path);
 /* The first key of the query that the route does not take; NULL: it takes all. */
@@ -24,13 +30,22 @@ const char *api_unknown_query(const struct api_route *route, const struct url *u
 /* Its members, of which only those of `keys`, with blanks between them, may be there. NULL: the
  * call has failed. */
 struct members *api_body(struct api_call *call, const char *keys);
+/* The same for an object within it: 0 or an error. */
+DET_MUST_CHECK int api_object(
+    struct members *members, struct det_arena *arena, struct det_view text, const char *keys,
+    struct det_error *reterr);
 /* Whether all that was read from it was right; else the call has failed. */
 bool api_body_is_right(struct api_call *call, const struct members *members);
 /* The raw JSON of a member that is an object; NULL: there is none. */
 bool api_body_object(
     struct api_call *call, struct members *members, const char *key, struct det_view *ret);
+/* A number from 1. */
 bool api_body_number(
     struct api_call *call, struct members *members, const char *key, uint64_t *ret);
+/* A text of at most `most` bytes; NULL: there is none. */
+bool api_body_text(
+    struct api_call *call, struct members *members, const char *key, size_t most,
+    const char **ret);
 
 /* api_machines.c, ..: run by the route. */
 typedef void api_run_fn(struct api_call *call);

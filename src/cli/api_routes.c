@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* api_routes.c - every operation of src/console/openapi.yaml: its path, who may, how it is run. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/api_parts.h"
@@ -11,8 +12,8 @@
 
 const struct api_route api_routes[] = {
     { HTTP_GET, "/livez", GUARD_PUBLIC, API_INLINE, api_livez, NULL },
-    { HTTP_GET, "/readyz", TOKENS_METRICS | TOKENS_READ, API_OWN, api_readyz, NULL },
-    { HTTP_GET, "/metrics", TOKENS_METRICS | TOKENS_READ, API_OWN, api_metrics, NULL },
+    { HTTP_GET, "/readyz", TOKENS_METRICS, API_OWN, api_readyz, NULL },
+    { HTTP_GET, "/metrics", TOKENS_METRICS, API_OWN, api_metrics, NULL },
     { HTTP_GET, "/v1/openapi.yaml", TOKENS_READ, API_INLINE, api_openapi, NULL },
     { HTTP_POST, "/v1/session", GUARD_PUBLIC, API_POOL, api_redeem, NULL },
     { HTTP_GET, "/v1/status", TOKENS_READ, API_OWN, api_get_status, NULL },
@@ -97,6 +98,22 @@ const struct api_route *api_match(
         *ret_status = 405;
     }
     return NULL;
+}
+
+void api_methods(const char *path, char *target, size_t size)
+{
+    const char *parameters[API_PARAMETERS_MAX];
+    const char *get = "", *post = "";
+
+    for (const struct api_route *route = api_routes; route->pattern; route++) {
+        if (!fits(route->pattern, path, parameters))
+            continue;
+        if (route->method == HTTP_GET)
+            get = "GET";
+        else
+            post = "POST";
+    }
+    snprintf(target, size, "%s%s%s", get, *get && *post ? ", " : "", post);
 }
 
 bool api_is_ours(const char *path)

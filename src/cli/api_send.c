@@ -237,7 +237,8 @@ static int read_item(struct batch *batch, struct sending *item, struct det_view 
     const struct member *member;
     int r;
 
-    r = members_read(&members, &call->arena, text, &item->error);
+    r = api_object(
+        &members, &call->arena, text, "machine id event data event_id expected", &item->error);
     if (r < 0)
         return r;
     machine = members_text(&members, "machine");
@@ -331,13 +332,13 @@ void api_batch(struct api_call *call)
 /* On the pool. */
 
 static void answer_sent(
-    struct api_call *call, const struct det_machine *machine, const char *id, int r,
-    const struct det_sent *sent, const struct det_error *error)
+    struct api_call *call, const struct det_machine *machine, const char *id, const char *event,
+    int r, const struct det_sent *sent, const struct det_error *error)
 {
     if (r < 0)
         api_fail_with(call, r, error);
     else
-        write_sent(&call->line, machine, id, NULL, sent);
+        write_sent(&call->line, machine, id, event, sent);
 }
 
 static int start(
@@ -374,7 +375,7 @@ void api_start(struct api_call *call)
         return;
     r = start(call, machine, id, data, &sent, &error);
     call->status = sent.is_duplicate ? 200 : 201;
-    answer_sent(call, machine, id, r, &sent, &error);
+    answer_sent(call, machine, id, NULL, r, &sent, &error);
 }
 
 struct events {
@@ -399,7 +400,7 @@ static int add_event(void *context, struct det_view element)
     if (events->count == DET_BATCH_MAX)
         return det_error_set(
             &events->error, DET_ERR_LIMIT, "a batch has at most %d events", DET_BATCH_MAX);
-    r = members_read(&members, &call->arena, element, &events->error);
+    r = api_object(&members, &call->arena, element, "event data", &events->error);
     if (r < 0)
         return r;
     name = members_text(&members, "event");
@@ -414,6 +415,13 @@ static int add_event(void *context, struct det_view element)
     if (r == 0)
         events->items[events->count++] = event;
     return r;
+}
+
+static const char *last_name(const struct events *events)
+{
+    const void *last = events->count ? events->items[events->count - 1] : NULL;
+
+    return last ? events->machine->events[det_event_kind(last)].name : NULL;
 }
 
 void api_send_all(struct api_call *call)
@@ -436,7 +444,8 @@ void api_send_all(struct api_call *call)
         r = det_runtime_send_all(
             api_runtime(call->api), events.machine, call->parameters[1], events.items, events.count,
             &options, &sent);
-    answer_sent(call, events.machine, call->parameters[1], r, &sent, &events.error);
+    answer_sent(
+        call, events.machine, call->parameters[1], last_name(&events), r, &sent, &events.error);
 }
 
 void api_cancel(struct api_call *call)
@@ -451,12 +460,11 @@ void api_cancel(struct api_call *call)
 
     if (!members || !api_served(call, call->parameters[0], &machine))
         return;
-    reason = members_text_or_null(members, "reason");
-    if (!api_body_is_right(call, members))
+    if (!api_body_text(call, members, "reason", DET_REASON_MAX, &reason))
         return;
     r = det_runtime_stop(
         api_runtime(call->api), machine, call->parameters[1], reason, &options, &sent);
-    answer_sent(call, machine, call->parameters[1], r, &sent, &error);
+    answer_sent(call, machine, call->parameters[1], NULL, r, &sent, &error);
 }
 
 void api_retry(struct api_call *call)

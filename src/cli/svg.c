@@ -21,6 +21,8 @@ static int run_dot(struct cli *cli, FILE *input, FILE *output, struct det_proces
         .input = fileno(input),
         .output = fileno(output),
         .error = STDERR_FILENO,
+        /* `up` reaps what does not lead a group: it takes that for an orphan. */
+        .new_group = true,
     };
     struct det_world *world = cli->world;
     struct det_process *process;

@@ -182,8 +182,10 @@ void why_line(struct line *line, const struct instance *instance)
     struct det_store_lease lease = { .token = 0 };
 
     add_takes(line, instance);
-    if (why_lock(instance, &lease) < 0 || !lease.owner[0])
+    if (why_lock(instance, &lease) < 0 || !lease.owner[0]) {
+        line_text(line, "lock", NULL);
         return;
+    }
     line_open(line, "lock", '{');
     why_lock_line(line, &lease);
     line_close(line, '}');
