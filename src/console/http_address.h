@@ -36,9 +36,9 @@ int http_address_tune(int descriptor);
 /* A descriptor that listens, or -1 and errno. */
 int http_address_bind(const union http_address *address, socklen_t size);
 /* The same at a path, with this mode. */
-int http_address_bind_path(const union http_address *address, unsigned mode);
+int http_address_bind_path(const union http_address *place, unsigned mode);
 /* Whether there is something at a path that must stay. A socket that nobody answers at is left
  * over, and removed. */
-bool http_address_is_taken(const union http_address *address);
+bool http_address_is_taken(const union http_address *place);
 
 #endif

@@ -180,9 +180,9 @@ static void test_who_pipelines_and_does_not_read_is_not_read_from(void **state)
     for (int i = 0; i < 2000; i++)
         det_buffer_append_text(&client.sent, GET("/a"));
     pump(&house, &client);
-    assert_true(client.sent_at <= 3 * HTTP_BLOCK_SIZE);
+    assert_true(client.sent_at <= (size_t)3 * HTTP_BLOCK_SIZE);
     assert_int_equal(client.events, DET_POLL_WRITE);
-    assert_true(http_output_size(client.connection) < 256 * 1024);
+    assert_true(http_output_size(client.connection) < 262144);
     client.window = NO_WINDOW;
     pump(&house, &client);
     for (const char *at = client.got.data; (at = strstr(at, "\r\n\r\n/a ")); at++)

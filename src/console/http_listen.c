@@ -313,7 +313,7 @@ static int fail(const char *where, const char *what, struct det_error *reterr)
     int cause = errno;
     int code = cause == EADDRINUSE ? DET_ERR_BUSY : DET_ERR_IO;
 
-    det_error_set(reterr, code, "%.200s %s: %s", where, what, strerror(cause));
+    det_error_set(reterr, code, "%.200s %s: %s", where, what, strerrordesc_np(cause));
     if (reterr)
         reterr->cause = cause;
     return code;

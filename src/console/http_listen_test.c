@@ -246,7 +246,7 @@ static size_t use_descriptors(int *descriptors, size_t capacity, size_t left)
 static void test_without_descriptors_accepting_rests_and_goes_on(void **state)
 {
     struct rlimit before, limit;
-    int descriptors[128], first, second, third, port, turns = 0;
+    int descriptors[128] = { 0 }, first, second, third, port, turns = 0;
     struct house house;
     det_time begin, end;
     size_t count;

@@ -12,14 +12,14 @@
 struct row {
     const char *bytes;
     size_t size;
-    enum http_refusal refusal;
     const char *read;
+    enum http_refusal refusal;
     int line;
 };
 
 static const struct row rows[] = {
-#define BAD(bytes, refusal) { bytes, sizeof bytes - 1, HTTP_REFUSED_##refusal, NULL, __LINE__ },
-#define GOOD(bytes, read)   { bytes, sizeof bytes - 1, HTTP_ACCEPTED, read, __LINE__ },
+#define BAD(bytes, refusal) { bytes, sizeof bytes - 1, NULL, HTTP_REFUSED_##refusal, __LINE__ },
+#define GOOD(bytes, read)   { bytes, sizeof bytes - 1, read, HTTP_ACCEPTED, __LINE__ },
 #include "console/http_parse_cases.h"
 #undef BAD
 #undef GOOD
@@ -315,16 +315,17 @@ static void test_control_characters_are_found_wherever_they_are(void **state)
         bool is_bad = (byte < ' ' && byte != '\t') || byte == 0x7f;
 
         for (size_t at = 1; at < 20; at++) {
-            char bytes[sizeof head + 25 + 4];
+            char bytes[sizeof head + 25 + 5];
             struct reader reader;
 
             memset(bytes, at % 2 ? 0xa0 : '!', sizeof bytes);
-            memcpy(bytes, head, sizeof head - 1);
+            memcpy(bytes, head, sizeof head);
+            bytes[sizeof head - 1] = '!';
             bytes[sizeof head - 1 + at] = (char)byte;
-            memcpy(bytes + sizeof bytes - 4, "\r\n\r\n", 4);
+            memcpy(bytes + sizeof bytes - 5, "\r\n\r\n", 5);
             reader_init(&reader);
             assert_int_equal(
-                feed(&reader, bytes, sizeof bytes), is_bad ? HTTP_REFUSED : HTTP_WHOLE);
+                feed(&reader, bytes, sizeof bytes - 1), is_bad ? HTTP_REFUSED : HTTP_WHOLE);
             reader_deinit(&reader);
         }
     }

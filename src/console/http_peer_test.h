@@ -16,18 +16,18 @@
 struct client {
     struct det_loop *loop;
     struct http_connection *connection; /* not valid once it is closed */
-    unsigned events;                    /* that it is watched for */
     struct det_buffer sent;             /* by the client */
     size_t sent_at;                     /* up to here the server has read */
     size_t read_max;                    /* in one read; 0: any */
     struct det_buffer got;              /* by the client */
     size_t window;                      /* bytes that it will take */
-    bool has_ended;                     /* its own side */
+    unsigned events;                    /* that it is watched for */
+    unsigned reads, writes, watches;
+    bool has_ended; /* its own side */
     bool is_reset;
     bool is_ended;    /* by the server */
     bool is_closed;   /* by the server */
     bool fails_watch; /* the server cannot watch it any more */
-    unsigned reads, writes, watches;
 };
 
 static inline int64_t client_read(void *stream, void *target, size_t size)

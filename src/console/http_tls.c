@@ -82,6 +82,7 @@ static int fail(const char *what, const char *path, struct det_error *reterr)
 }
 
 /* A key with a password would be asked for at the terminal. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): as OpenSSL declares it */
 static int no_password(char *target, int size, int is_write, void *user)
 {
     (void)target;
