@@ -69,7 +69,8 @@ enum det_error_code {
 struct det_error {
     int code;
     char text[DET_ERROR_TEXT_MAX];
-    const char *state;  /* UNHANDLED, REFUSED, ACTION_FAILED, TIMEOUT, REPLAY: where it was */
+    const char
+        *state; /* UNHANDLED, STOPPED, REFUSED, ACTION_FAILED, TIMEOUT, REPLAY: where it was */
     const char *event;  /* UNHANDLED, REFUSED, ACTION_FAILED, REPLAY: what was sent */
     const char *action; /* REFUSED, ACTION_FAILED, TIMEOUT: the guard or hook that said no */
     int cause;          /* ACTION_FAILED: what the hook returned; IO: errno */

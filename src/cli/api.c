@@ -64,8 +64,8 @@ static void refuse_with(
 {
     struct http_header headers[API_HEADERS + 1];
     char body[512];
-    int size = snprintf(
-        body, sizeof body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
+    int size =
+        snprintf(body, sizeof body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
 
     memcpy(headers, api_headers, sizeof *headers * API_HEADERS);
     if (header)
@@ -173,13 +173,60 @@ static bool is_well_formed(const struct api *api, const char *path)
     return r == 0;
 }
 
+/* Whoever guesses tokens waits for each answer. */
+struct guess {
+    struct api *api;
+    struct http_exchange *exchange; /* NULL: it went away */
+    struct det_timer timer;
+};
+
+static void end_guess(void *argument)
+{
+    struct guess *guess = argument;
+    const struct http_header header = { "www-authenticate", "Bearer" };
+
+    if (guess->exchange)
+        refuse_with(guess->exchange, 401, "REFUSED", tokens_verdict_text(TOKENS_UNKNOWN), &header);
+    guess->api->calls--;
+    DET_DELETE(guess->api->allocator, guess);
+}
+
+static void leave_guess(void *user)
+{
+    struct guess *guess = user;
+
+    guess->exchange = NULL;
+}
+
+static void keep_back(struct api *api, struct http_exchange *exchange)
+{
+    struct guess *guess = DET_NEW(api->allocator, struct guess);
+
+    if (!guess) {
+        refuse(exchange, 401, "REFUSED", tokens_verdict_text(TOKENS_UNKNOWN));
+        return;
+    }
+    api->calls++;
+    *guess = (struct guess){ .api = api, .exchange = exchange };
+    guess->timer = (struct det_timer){ .run = end_guess, .argument = guess };
+    http_keep(exchange, leave_guess, NULL, guess);
+    if (det_loop_timer_set(api->loop, &guess->timer, det_loop_now(api->loop) + api->guess_wait) < 0)
+        end_guess(guess);
+}
+
 static void handle(void *context, struct http_exchange *exchange)
 {
     const struct http_request *request = http_request(exchange);
     const char *parameters[API_PARAMETERS_MAX] = { NULL };
+    struct api *api = context;
     const struct api_route *route;
     unsigned status;
 
+    if (api->guess == request) {
+        api->guess = NULL;
+        keep_back(api, exchange);
+        return;
+    }
     if (!is_well_formed(context, request->path)) {
         refuse(exchange, 400, "MALFORMED", "the path is not well formed");
         return;
@@ -227,6 +274,12 @@ static unsigned put_verdict(const struct guard_verdict *verdict, struct http_ans
     return verdict->status;
 }
 
+static bool is_safe(const struct http_request *request)
+{
+    return (request->method == HTTP_GET || request->method == HTTP_HEAD) &&
+           !http_header(request, "content-length") && !http_header(request, "transfer-encoding");
+}
+
 static unsigned admit(void *context, const struct http_request *request, struct http_answer *ret)
 {
     struct api *api = context;
@@ -241,6 +294,12 @@ static unsigned admit(void *context, const struct http_request *request, struct 
         needed = route ? route->scope : TOKENS_ALL;
     }
     guard_check(&api->guard, request, needed, det_loop_now(api->loop), &verdict);
+    if (verdict.status == 401 && verdict.wait && is_safe(request)) {
+        /* handle() comes at once, and keeps the answer back. */
+        api->guess = request;
+        api->guess_wait = verdict.wait;
+        return 0;
+    }
     return verdict.status ? put_verdict(&verdict, ret) : 0;
 }
 

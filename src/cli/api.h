@@ -181,6 +181,8 @@ struct api {
     const char *shown;         /* for browsers; NULL: it listens nowhere for them */
     char shown_text[160];
     struct guard guard;
+    const struct http_request *guess; /* its token is not right, and its answer is kept back */
+    det_time guess_wait;
     struct tokens *tokens;
     struct api_events *events;
     struct api_counts *counts;

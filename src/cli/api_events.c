@@ -41,7 +41,9 @@ struct subscriber {
     bool is_waiting;  /* for where the log ends */
     bool is_catching; /* a page for it is on its way */
     bool is_gone;
-    uint64_t missed; /* events of tasks */
+    struct det_list rows; /* of a page of its own that it has not taken yet */
+    uint64_t rows_end;    /* the log is told up to here when it has */
+    uint64_t missed;      /* events of tasks */
 };
 
 struct api_events {
@@ -124,6 +126,7 @@ static void reap(struct api_events *events)
         if (subscriber->is_catching)
             continue;
         det_list_remove(node);
+        api_rows_free(events->api, &subscriber->rows);
         subscriber->call->exchange = NULL;
         api_finish(subscriber->call); /* Its memory is that of the call. */
     }
@@ -159,14 +162,40 @@ static bool is_wanted(const struct subscriber *subscriber, const struct api_row 
            (!subscriber->id || strcmp(subscriber->id, row->id) == 0);
 }
 
+/* Less than what would cut it off. */
+static size_t feed_max(const struct api_events *events)
+{
+    size_t most = events->api->up->file.config.http.limits.unread_max / 4;
+
+    return most && most < FEED_MAX ? most : FEED_MAX;
+}
+
 /* False: it takes no more now, or is gone. */
 static bool send_row(struct subscriber *subscriber, const struct api_row *row)
 {
-    if (http_waiting(subscriber->exchange) > FEED_MAX)
+    if (http_waiting(subscriber->exchange) > feed_max(subscriber->events))
         return false;
     if (is_wanted(subscriber, row) && http_write(subscriber->exchange, row->text, row->size) < 0)
         return false;
     subscriber->cursor = row->position;
+    return true;
+}
+
+/* What a page of its own has brought. False: there is more of it than it takes now. */
+static bool send_own(struct subscriber *subscriber)
+{
+    const struct api *api = subscriber->events->api;
+
+    while (!det_list_is_empty(&subscriber->rows)) {
+        struct api_row *row = DET_CONTAINER(subscriber->rows.next, struct api_row, node);
+
+        if (!send_row(subscriber, row))
+            return false;
+        det_list_remove(&row->node);
+        api_row_free(api, row);
+    }
+    if (subscriber->rows_end > subscriber->cursor)
+        subscriber->cursor = subscriber->rows_end;
     return true;
 }
 
@@ -185,7 +214,7 @@ static void feed(struct subscriber *subscriber)
     size_t behind = 0;
 
     if (!subscriber->wants_log || subscriber->is_waiting || subscriber->is_catching ||
-        subscriber->is_gone)
+        subscriber->is_gone || !send_own(subscriber))
         return;
     if (!is_in_tail(subscriber)) {
         subscriber->is_catching = ask_page(events, subscriber, subscriber->cursor, false);
@@ -259,9 +288,11 @@ static void add_to_tail(struct api_events *events, struct api_page *page)
 static void greet(struct subscriber *subscriber)
 {
     char text[80];
-    int size = snprintf(
-        text, sizeof text, "event: hello\ndata: {\"position\":%llu}\n\n",
-        (unsigned long long)subscriber->cursor);
+    int size = subscriber->wants_log
+                   ? snprintf(
+                         text, sizeof text, "event: hello\ndata: {\"position\":%llu}\n\n",
+                         (unsigned long long)subscriber->cursor)
+                   : snprintf(text, sizeof text, "event: hello\ndata: {\"position\":null}\n\n");
 
     (void)http_write(subscriber->exchange, text, (size_t)size);
 }
@@ -306,23 +337,13 @@ static void finish_own_page(struct api_events *events, struct api_page *page)
     struct det_list *node;
 
     subscriber->is_catching = false;
-    while (!subscriber->is_gone && (node = det_list_take(&page->rows))) {
-        struct api_row *row = DET_CONTAINER(node, struct api_row, node);
-        /* The page was asked for: it is sent whatever waits. */
-        int r = http_write(subscriber->exchange, row->text, row->size);
-
-        subscriber->cursor = row->position;
-        api_row_free(events->api, row);
-        if (r < 0)
-            break;
-    }
-    api_rows_free(events->api, &page->rows);
-    if (!subscriber->is_gone && page->result == 0 && page->next > subscriber->cursor)
-        subscriber->cursor = page->next;
-    if (!subscriber->is_gone && page->result < 0)
+    while ((node = det_list_take(&page->rows)))
+        det_list_append(&subscriber->rows, node);
+    if (page->result == 0)
+        subscriber->rows_end = page->next;
+    if (page->result < 0 && !subscriber->is_gone)
         cut_off(subscriber, "the store cannot be read");
-    else if (!subscriber->is_gone && http_waiting(subscriber->exchange) <= FEED_MAX)
-        feed(subscriber);
+    feed(subscriber);
     reap(events);
 }
 
@@ -400,7 +421,7 @@ static void tell_task(struct subscriber *subscriber, const char *text, size_t si
 {
     static const char head[] = "event: task\ndata: ";
 
-    if (http_waiting(subscriber->exchange) > FEED_MAX) {
+    if (http_waiting(subscriber->exchange) > feed_max(subscriber->events)) {
         subscriber->missed++;
         return;
     }
@@ -516,6 +537,7 @@ static void join(struct subscriber *subscriber)
     bool is_first = events->count == 0;
 
     det_list_init(&subscriber->node);
+    det_list_init(&subscriber->rows);
     det_list_append(&events->subscribers, &subscriber->node);
     events->count++;
     events->task_count += subscriber->wants_tasks;
@@ -528,8 +550,10 @@ static void join(struct subscriber *subscriber)
         (void)!det_loop_timer_set(
             events->api->loop, &events->comment, det_loop_now(events->api->loop) + COMMENT_SPAN);
     }
-    if (!subscriber->wants_log)
+    if (!subscriber->wants_log) {
+        greet(subscriber);
         return;
+    }
     subscriber->is_waiting = !events->has_head;
     if (!subscriber->is_waiting && subscriber->cursor == UINT64_MAX)
         subscriber->cursor = events->head;

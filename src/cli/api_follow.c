@@ -69,6 +69,10 @@ void api_follow_logs(struct api_call *call, uint64_t lines)
 {
     struct following *following = det_arena_alloc(&call->arena, sizeof *following);
 
+    if (!call->exchange) {
+        api_finish(call);
+        return;
+    }
     if (following) {
         following->call = call;
         following->stream = stream_open(&(struct stream_options){

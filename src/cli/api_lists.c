@@ -8,6 +8,7 @@
 #include "cli/api_parts.h"
 #include "cli/job_line.h"
 #include "cli/pending.h"
+#include "cli/up.h"
 #include "store/jobs.h"
 
 static void begin_items(struct api_call *call)
@@ -268,6 +269,21 @@ static int take_job(void *context, const struct det_job_row *row)
     return det_buffer_status(&line->text);
 }
 
+static bool is_durable(struct api_call *call, const char *name)
+{
+    const struct config *config = &call->api->up->file.config;
+
+    for (size_t i = 0; i < config->slot_count; i++) {
+        if (strcmp(config->slots[i].name, name) != 0)
+            continue;
+        if (!config->slots[i].is_durable)
+            api_fail(call, DET_ERR_UNSUPPORTED, "the slot '%s' keeps no jobs: see 'durable'", name);
+        return config->slots[i].is_durable;
+    }
+    api_fail(call, DET_ERR_NOT_FOUND, "there is no slot '%.60s'", name);
+    return false;
+}
+
 void api_list_jobs(struct api_call *call)
 {
     struct jobs jobs = { .call = call };
@@ -276,7 +292,7 @@ void api_list_jobs(struct api_call *call)
     struct cli_store *store;
     int r;
 
-    if (!api_query_limit(call, &jobs.limit) ||
+    if (!is_durable(call, call->parameters[0]) || !api_query_limit(call, &jobs.limit) ||
         !api_query_number(call, "after", 0, INT64_MAX, &query.after) || !api_reader_take(call))
         return;
     query.has_state = state != NULL;

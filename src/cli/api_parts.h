@@ -44,8 +44,7 @@ bool api_body_number(
     struct api_call *call, struct members *members, const char *key, uint64_t *ret);
 /* A text of at most `most` bytes; NULL: there is none. */
 bool api_body_text(
-    struct api_call *call, struct members *members, const char *key, size_t most,
-    const char **ret);
+    struct api_call *call, struct members *members, const char *key, size_t most, const char **ret);
 
 /* api_machines.c, ..: run by the route. */
 typedef void api_run_fn(struct api_call *call);

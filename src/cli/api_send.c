@@ -177,6 +177,7 @@ struct batch {
     struct api_call *call;
     struct sending *items;
     size_t count;
+    bool is_wrong;
     atomic_size_t left; /* that have not ended, and one while they are being submitted */
     struct det_post post;
 };
@@ -226,14 +227,18 @@ static void on_batch_sent(struct det_send *send)
     end_one(sending->batch);
 }
 
-/* What is wrong with one is its result. */
-static int read_item(struct batch *batch, struct sending *item, struct det_view text)
+/* What one says; an error if that cannot be what is asked for. */
+struct wanted {
+    const char *machine, *event;
+    struct det_view data;
+};
+
+static int read_item(
+    struct batch *batch, struct sending *item, struct det_view text, struct wanted *ret)
 {
     struct api_call *call = batch->call;
     struct det_send *send = &item->send;
-    const char *machine, *event;
     struct members members;
-    struct det_view data = det_view_text("{}");
     const struct member *member;
     int r;
 
@@ -241,39 +246,64 @@ static int read_item(struct batch *batch, struct sending *item, struct det_view 
         &members, &call->arena, text, "machine id event data event_id expected", &item->error);
     if (r < 0)
         return r;
-    machine = members_text(&members, "machine");
+    ret->machine = members_text(&members, "machine");
     send->instance = members_text(&members, "id");
-    event = members_text(&members, "event");
-    send->options.event_id = members_text_or_null(&members, "event_id");
-    if (members_find(&members, "expected"))
+    ret->event = members_text(&members, "event");
+    if (members_find(&members, "event_id"))
+        send->options.event_id = members_text(&members, "event_id");
+    if (members_find(&members, "expected")) {
         send->options.expected = members_number(&members, "expected");
+        if (send->options.expected == 0)
+            members_fail(&members, "expected");
+    }
     member = members_find(&members, "data");
-    if (member)
-        data = member->raw;
-    if (members.wrong[0] || members.has_failed)
-        return det_error_set(
-            &item->error, DET_ERR_INVALID, "'%s' is missing, or not what it should be",
-            members.wrong);
-    send->machine = api_find_served(call->api, machine);
+    ret->data = member ? member->raw : det_view_text("{}");
+    if (member && member->kind != DET_JSON_OBJECT)
+        members_fail(&members, "data");
+    if (!members.wrong[0] && !members.has_failed)
+        return 0;
+    return det_error_set(
+        &item->error, DET_ERR_INVALID, "'%s' is missing, or not what it should be", members.wrong);
+}
+
+/* What there is not is the result of the one. */
+static int find_item(struct batch *batch, struct sending *item, const struct wanted *wanted)
+{
+    struct det_send *send = &item->send;
+    int r;
+
+    send->machine = api_find_served(batch->call->api, wanted->machine);
     if (!send->machine)
         return det_error_set(
-            &item->error, DET_ERR_NOT_FOUND, "no machine '%.60s' is served here", machine);
-    r = read_event(call, send->machine, event, data, &item->event, &item->error);
+            &item->error, DET_ERR_NOT_FOUND, "no machine '%.60s' is served here", wanted->machine);
+    r = read_event(
+        batch->call, send->machine, wanted->event, wanted->data, &item->event, &item->error);
     send->event = item->event;
     return r;
 }
 
+/* What cannot be read ends it all, before anything is sent. */
 static int add_item(void *context, struct det_view element)
 {
     struct batch *batch = context;
+    struct wanted wanted;
     struct sending *item;
+    int r;
 
     if (batch->count == BATCH_MAX)
         return DET_ERR_LIMIT;
     item = &batch->items[batch->count++];
+    r = read_item(batch, item, element, &wanted);
+    if (r < 0) {
+        api_fail(
+            batch->call, r, "send %zu: %s", batch->count,
+            item->error.text[0] ? item->error.text : det_error_text(r));
+        batch->is_wrong = true;
+        return r;
+    }
     item->call = batch->call;
     item->batch = batch;
-    item->send.result = read_item(batch, item, element);
+    item->send.result = find_item(batch, item, &wanted);
     item->send.options.error = &item->error;
     item->send.done = on_batch_sent;
     item->send.user = item;
@@ -294,6 +324,8 @@ static bool read_batch(struct batch *batch)
         return false;
     }
     r = members_each(members, "sends", add_item, batch);
+    if (batch->is_wrong)
+        return false;
     if (r == DET_ERR_LIMIT || (r == 0 && batch->count == 0 && !members->wrong[0])) {
         api_fail(call, DET_ERR_INVALID, "a batch has 1 to %d sends", BATCH_MAX);
         return false;

@@ -208,8 +208,37 @@ void api_get_slots(struct api_call *call)
     api_ask(call, "slots", json_object(), answer_items);
 }
 
+/* One that is there, and whose lines are to be followed. */
+static void follow_logs(struct api_call *call, json_t *parts)
+{
+    (void)parts;
+    call->goes_on = true;
+    api_follow_logs(call, call->own_number);
+}
+
+static void answer_none(struct api_call *call, json_t *parts)
+{
+    (void)parts;
+    line_open(&call->line, NULL, '{');
+    line_open(&call->line, "items", '[');
+    line_close(&call->line, ']');
+    line_close(&call->line, '}');
+}
+
+/* One without a line may be none at all. */
+static void answer_logs(struct api_call *call, json_t *parts)
+{
+    if (json_array_size(parts) > 0) {
+        answer_items(call, parts);
+        return;
+    }
+    call->goes_on = true;
+    api_ask(call, "task", json_pack("{s:s}", "name", call->parameters[0]), answer_none);
+}
+
 void api_get_logs(struct api_call *call)
 {
+    const char *name = call->parameters[0];
     uint64_t lines = 100;
     bool follows = false;
 
@@ -218,13 +247,13 @@ void api_get_logs(struct api_call *call)
         api_finish(call);
         return;
     }
+    call->own_number = (unsigned)lines;
     if (follows)
-        api_follow_logs(call, lines);
+        api_ask(call, "task", json_pack("{s:s}", "name", name), follow_logs);
     else
         api_ask(
-            call, "logs",
-            json_pack("{s:[s], s:I}", "names", call->parameters[0], "lines", (json_int_t)lines),
-            answer_items);
+            call, "logs", json_pack("{s:[s], s:I}", "names", name, "lines", (json_int_t)lines),
+            answer_logs);
 }
 
 /* Orders. Their bodies are small: a tree does no harm. */

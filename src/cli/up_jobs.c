@@ -374,6 +374,8 @@ void up_run_job(void *context, const struct socket_request *request, struct sock
         socket_call_fail(call, DET_ERR_CLOSED, "detent up stops; ask again when it is up");
     else if (!verb || (what.verb == DET_JOB_CANCEL && strcmp(verb, "cancel") != 0))
         socket_call_fail(call, DET_ERR_INVALID, "'change' is one of retry, cancel");
+    else if (what.reason && strlen(what.reason) > DET_REASON_MAX)
+        socket_call_fail(call, DET_ERR_INVALID, "'reason' has at most %d bytes", DET_REASON_MAX);
     else if (!what.queue || !what.id)
         socket_call_fail(call, DET_ERR_INVALID, "'job' needs 'slot' and 'job'");
     else

@@ -372,9 +372,8 @@ void tokens_check(
     det_mutex_lock(tokens->world, tokens->mutex);
     look_again(tokens);
     ret->verdict = judge(tokens, text, ret);
-    if (ret->verdict == TOKENS_GOOD)
-        tokens_peer_passed(&tokens->peers, peer);
-    else
+    /* A good one forgives nothing: whoever guesses may share an address with who need not. */
+    if (ret->verdict != TOKENS_GOOD)
         ret->wait = tokens_peer_failed(
             &tokens->peers, peer, det_world_now(tokens->world, DET_CLOCK_MONOTONIC));
     det_mutex_unlock(tokens->world, tokens->mutex);

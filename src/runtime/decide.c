@@ -351,11 +351,15 @@ struct det_move det_decide_move(const struct det_turn *turn, uint16_t to)
 
 static int stopped(struct det_turn *turn)
 {
+    const struct det_machine *machine = turn->served->machine;
     const struct det_resident_more *more = turn->resident->more;
 
-    return det_error_set(
-        turn->error, DET_ERR_STOPPED, "%s %s has stopped%s%s", turn->served->machine->name,
-        turn->resident->id, more && more->reason[0] ? ": " : "", more ? more->reason : "");
+    det_error_set(
+        turn->error, DET_ERR_STOPPED, "%s %s has stopped%s%s", machine->name, turn->resident->id,
+        more && more->reason[0] ? ": " : "", more ? more->reason : "");
+    if (turn->error)
+        turn->error->state = machine->states[turn->resident->head.state].name;
+    return DET_ERR_STOPPED;
 }
 
 static void set_way(
