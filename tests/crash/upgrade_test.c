@@ -84,7 +84,7 @@ static int look(void *context, const struct crash_cut *cut, struct crash_disk *d
     pad.store->ops->release(pad.store, pad.instance);
     det_store_close(pad.store);
     scene->states++;
-    *(schema == 3 ? &scene->new : &scene->old) += 1;
+    *(schema == 4 ? &scene->new : &scene->old) += 1;
     return 0;
 }
 
