@@ -17,6 +17,7 @@
 #define DETENT_MACHINE_H
 
 #include <detent/record.h>
+#include <detent/trace.h>
 
 DET_BEGIN
 

@@ -118,6 +118,8 @@ struct det_attempt_figures {
     int result;       /* what the effect answered, or why it was not even asked */
     det_time began;   /* wall */
     det_time took;    /* by the monotonic clock */
+    /* That the sender of the event was in which asked for it; NULL: none. */
+    const struct det_trace_context *trace;
 };
 
 /* How long things take, for whoever measures; each may be NULL. Called often, from any thread, and

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* trace.h - which request something belongs to, across programs: the trace context of the W3C, as
- * it stands in the header `traceparent`.
+/* trace.h - which request something belongs to, across programs: a struct det_trace_context as it
+ * stands in the header `traceparent` of the W3C. Neither of its ids is all zero in one that is
+ * valid.
  *
  *     00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
  *     version  trace id                    span id       flags */
@@ -17,10 +18,10 @@ DET_BEGIN
 /* A traceparent as it is written, with its final 0. */
 #define DET_TRACEPARENT_TEXT 56
 
-/* A span of a trace. Neither id is all zero in one that is valid. */
+/* A span of a trace; neither id is all zero in one that is valid. It says who looks on, not what
+ * happens, and changes nothing. */
 struct det_trace_context {
-    unsigned char trace_id[16];
-    unsigned char span_id[8];
+    unsigned char trace_id[16], span_id[8];
     uint8_t flags;
 };
 

@@ -84,15 +84,19 @@ struct api_call {
     struct url url;
     const char *parameters[API_PARAMETERS_MAX];
     struct det_view body;
-    const char *key;         /* Idempotency-Key; NULL: none */
-    const char *traceparent; /* NULL: none */
+    const char *key;                       /* Idempotency-Key; NULL: none */
+    const struct det_trace_context *trace; /* of its traceparent; NULL: none */
     const char *peer;
     struct api_reader *reader; /* while it is on the pool */
     /* The answer; a status of 0 is 200. */
     unsigned status;
     const char *type; /* NULL: JSON */
     struct line line;
-    void *own; /* of an API_OWN route */
+    struct line aside; /* a second text on the way, for who needs one */
+    void (*deferred)(struct api_call *call);
+    bool goes_on; /* of what `up` was asked for: it is not answered yet */
+    void *own;    /* of the route */
+    unsigned own_number;
 };
 
 /* api_call.c */
@@ -143,6 +147,24 @@ bool api_reader_instance(struct api_call *call, struct instance *ret);
 
 /* api.c */
 
+#define API_RATES      4
+#define API_RATE_STEPS 12
+
+/* What happened in each of the last steps of time, oldest first. */
+struct api_rates {
+    uint64_t steps[API_RATES][API_RATE_STEPS];
+    uint64_t last[API_RATES];
+    struct det_timer timer;
+};
+
+/* Series of requests that were counted lately. */
+#define API_SEEN 256
+struct api_seen {
+    const char *route, *method;
+    unsigned status;
+    struct det_series *requests, *duration;
+};
+
 struct api {
     struct up *up;
     const struct det_allocator *allocator;
@@ -154,25 +176,39 @@ struct api {
     struct api_reader *readers;
     atomic_uint generation;    /* of the definitions */
     const char *address, *url; /* of the store; NULL: there is none */
+    const char *shown;         /* for browsers; NULL: it listens nowhere for them */
+    char shown_text[160];
     struct guard guard;
     struct tokens *tokens;
     struct api_events *events;
-    size_t calls; /* on their way */
+    struct api_counts *counts;
+    struct api_rates rates;
+    struct api_seen seen[API_SEEN];
+    det_time stock_next; /* under the lock of the counts */
+    size_t calls;        /* on their way */
     struct det_post post, closed_post;
     struct det_timer patience;
     det_time close_by;
     atomic_bool is_closed;
     bool has_started;
+    bool is_renewing;
+    struct det_post renew_post;
+    int renew_result;
+    struct det_error renew_error;
 };
 
 /* Listens from now on. Close it in either case. On the loop of `up`, as the others below. */
 DET_MUST_CHECK int api_open(struct up *up, struct det_error *reterr);
 /* No further request is taken, and what is asked is answered. Turns the loop of `up`. */
 void api_close(struct up *up);
+/* Reads certificate and key again, for new connections. */
+void api_renew(struct up *up);
 /* When nobody can notice anything any more: after the machines. */
 void api_free(struct up *up);
 /* Tells people where it is. */
 void api_say(struct up *up);
+/* "http://127.0.0.1:7788", the first address of a browser; NULL: there is none. */
+const char *api_address(const struct up *up);
 /* Something was committed: who follows the log is to be told. From any thread. */
 void api_notice(struct api *api);
 
@@ -182,6 +218,8 @@ DET_MUST_CHECK int api_events_open(struct api *api, struct det_error *reterr);
 void api_events_end(struct api *api);
 /* After that thread has ended. */
 void api_events_close(struct api *api);
+/* How many follow. On the http thread. */
+size_t api_events_count(const struct api *api);
 
 /* Ends with a NULL pattern. */
 extern const struct api_route api_routes[];

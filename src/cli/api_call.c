@@ -67,6 +67,16 @@ static const char *copy_header(
     return copy;
 }
 
+/* What is no traceparent counts as none, as the W3C wants it. */
+static const struct det_trace_context *read_trace(
+    struct api_call *call, const struct http_request *request)
+{
+    const char *value = http_header(request, "traceparent");
+    struct det_trace_context *trace = value ? det_arena_alloc(&call->arena, sizeof *trace) : NULL;
+
+    return trace && det_trace_parse(value, strlen(value), trace) == 0 ? trace : NULL;
+}
+
 static void on_gone(void *user)
 {
     struct api_call *call = user;
@@ -80,6 +90,7 @@ static void close_call(struct api_call *call)
 
     api->calls--;
     line_deinit(&call->line);
+    line_deinit(&call->aside);
     det_arena_deinit(&call->arena);
     DET_DELETE(api->allocator, call);
 }
@@ -104,8 +115,9 @@ struct api_call *api_call_open(
     call->url = *url;
     memcpy(call->parameters, parameters, sizeof call->parameters);
     line_init(&call->line, api->allocator);
+    line_init(&call->aside, api->allocator);
     call->key = copy_header(call, request, "idempotency-key", &has_failed);
-    call->traceparent = copy_header(call, request, "traceparent", &has_failed);
+    call->trace = read_trace(call, request);
     call->peer = det_arena_copy(&call->arena, request->peer);
     has_failed |= !call->peer;
     body = request->body_size ? det_arena_copy_n(&call->arena, request->body, request->body_size)
@@ -162,19 +174,11 @@ void api_finish_later(struct api_call *call)
     det_loop_post(call->api->loop, &call->job.post);
 }
 
-static void (*run_of(struct api_call *call))(struct api_call *call)
-{
-    void (*run)(struct api_call * call);
-
-    memcpy(&run, &call->own, sizeof run);
-    return run;
-}
-
 static void run_deferred(void *argument)
 {
     struct api_call *call = argument;
 
-    run_of(call)(call);
+    call->deferred(call);
     if (call->reader)
         api_reader_give(call->api, call->reader);
     call->reader = NULL;
@@ -191,7 +195,7 @@ static void finish_deferred(void *argument)
 
 void api_defer(struct api_call *call, void (*run)(struct api_call *call))
 {
-    memcpy(&call->own, &run, sizeof run);
+    call->deferred = run;
     call->job = (struct det_job){
         .run = run_deferred, .done = finish_deferred, .argument = call, .loop = call->api->loop
     };

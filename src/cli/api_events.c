@@ -18,41 +18,17 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/api_log.h"
+#include "cli/api_page.h"
 #include "cli/api_parts.h"
 #include "cli/api_stream.h"
+#include "cli/up_observe.h"
 
 #define TAIL_ROWS    4096
 #define TAIL_BYTES   (4 << 20)
 #define PAGE_ROWS    256
-#define START_ROWS   1000                    /* before the end of the log, where reading begins */
 #define FEED_MAX     (64 << 10)              /* that a reader has not read, and is still fed */
 #define POLL_SPAN    (500 * DET_MILLISECOND) /* of a store that others write to */
 #define COMMENT_SPAN (15 * DET_SECOND)
-
-/* A row of the tail. */
-struct row {
-    struct det_list node;
-    uint64_t position;
-    uint64_t number; /* counts the rows that were ever in the tail */
-    size_t size, memory;
-    const char *machine, *id; /* behind the text */
-    char text[];              /* as it is sent */
-};
-
-/* A page of the log on its way from the pool. */
-struct page {
-    struct det_job job;
-    struct api_events *events;
-    struct subscriber *subscriber; /* NULL: it is for the tail */
-    struct det_store_log_query query;
-    bool is_first; /* looks where the log ends */
-    struct det_list rows;
-    uint64_t next;
-    size_t count;
-    int result;
-    const char *machine, *id;
-};
 
 struct subscriber {
     struct det_list node;
@@ -60,7 +36,6 @@ struct subscriber {
     struct http_exchange *exchange;
     struct api_call *call;
     uint64_t cursor;
-    uint64_t number;          /* of the last row of the tail that was looked at */
     const char *machine, *id; /* NULL: any */
     bool wants_log, wants_tasks;
     bool is_waiting;  /* for where the log ends */
@@ -76,124 +51,16 @@ struct api_events {
     atomic_size_t readers; /* those who want the log */
     struct det_list tail;
     size_t tail_rows, tail_bytes;
-    uint64_t head, number;
+    uint64_t head;
     uint64_t base; /* the tail has all rows behind this position */
     bool has_head, is_reading, has_news, is_over;
-    atomic_bool is_shared, is_noticed;
+    bool is_shared;
+    atomic_bool is_noticed;
     struct det_post notice;
     struct det_timer poll, comment;
     struct stream *tasks;
     size_t pages; /* on their way */
 };
-
-/* Rows. */
-
-static void free_row(struct api_events *events, struct row *row)
-{
-    det_free(events->api->allocator, row, row->memory);
-}
-
-static void free_rows(struct api_events *events, struct det_list *rows)
-{
-    struct det_list *node;
-
-    while ((node = det_list_take(rows)))
-        free_row(events, DET_CONTAINER(node, struct row, node));
-}
-
-/* "id: 7\nevent: log\ndata: {...}\n\n" */
-static struct row *make_row(
-    struct api_events *events, struct api_reader *reader, const struct det_store_logged *logged)
-{
-    const struct det_allocator *allocator = events->api->allocator;
-    size_t machine_size = strlen(logged->machine) + 1, id_size = strlen(logged->id) + 1, memory;
-    struct row *row = NULL;
-    struct line line;
-
-    line_init(&line, allocator);
-    det_buffer_format(
-        &line.text, "id: %llu\nevent: log\ndata: ", (unsigned long long)logged->position);
-    api_log_line(&line, reader, logged);
-    det_buffer_append_text(&line.text, "\n\n");
-    memory = sizeof *row + line.text.size + machine_size + id_size;
-    if (det_buffer_status(&line.text) == 0)
-        row = det_alloc(allocator, memory);
-    if (row) {
-        *row = (struct row){ .position = logged->position,
-                             .size = line.text.size,
-                             .memory = memory,
-                             .machine = row->text + line.text.size,
-                             .id = row->text + line.text.size + machine_size };
-        memcpy(row->text, det_buffer_text(&line.text), line.text.size);
-        memcpy(row->text + row->size, logged->machine, machine_size);
-        memcpy(row->text + row->size + machine_size, logged->id, id_size);
-        det_list_init(&row->node);
-    }
-    line_deinit(&line);
-    return row;
-}
-
-/* On the pool. */
-
-struct taking {
-    struct page *page;
-    struct api_reader *reader;
-};
-
-static int take_row(void *context, const struct det_store_logged *logged)
-{
-    struct taking *taking = context;
-    struct row *row = make_row(taking->page->events, taking->reader, logged);
-
-    if (!row)
-        return DET_ERR_NO_MEMORY;
-    det_list_append(&taking->page->rows, &row->node);
-    taking->page->count++;
-    return 0;
-}
-
-static int take_last(void *context, const struct det_store_logged *logged)
-{
-    *(uint64_t *)context = logged->position;
-    return 1;
-}
-
-/* Where the log ends for now: from a little before its newest row on it is read forwards, since
- * there may be rows before it that others have not committed yet. */
-static int find_end(struct api_reader *reader, uint64_t *ret)
-{
-    static const struct det_store_log_query newest = { .is_backward = true, .limit = 1 };
-    struct det_store_log_query query = { .limit = START_ROWS, .machine = "", .budget = START_ROWS };
-    uint64_t last = 0, next = 0;
-    int r;
-
-    r = det_store_log(reader->store.store, &newest, take_last, &last, &next);
-    query.after = last > START_ROWS ? last - START_ROWS : 0;
-    if (r >= 0)
-        r = det_store_log(reader->store.store, &query, take_last, &last, ret);
-    return r < 0 ? r : 0;
-}
-
-static void run_page(void *argument)
-{
-    struct page *page = argument;
-    struct api *api = page->events->api;
-    int code = CLI_OK;
-    struct taking taking = { .page = page, .reader = api_reader_open(api, &code) };
-
-    if (!taking.reader || code != CLI_OK)
-        page->result = taking.reader ? DET_ERR_IO : DET_ERR_NO_MEMORY;
-    else if (page->is_first)
-        page->result = find_end(taking.reader, &page->next);
-    else
-        page->result =
-            det_store_log(taking.reader->store.store, &page->query, take_row, &taking, &page->next);
-    if (taking.reader) {
-        if (code == CLI_OK)
-            atomic_store(&page->events->is_shared, taking.reader->store.ops->is_shared);
-        api_reader_give(api, taking.reader);
-    }
-}
 
 /* On the http thread. */
 
@@ -203,13 +70,11 @@ static void finish_page(void *argument);
 static bool ask_page(
     struct api_events *events, struct subscriber *subscriber, uint64_t after, bool is_first)
 {
-    struct page *page = DET_NEW(events->api->allocator, struct page);
+    struct api_page *page = DET_NEW(events->api->allocator, struct api_page);
 
     if (!page)
         return false;
-    page->job = (struct det_job){
-        .run = run_page, .done = finish_page, .argument = page, .loop = events->api->loop
-    };
+    page->api = events->api;
     page->events = events;
     page->subscriber = subscriber;
     page->is_first = is_first;
@@ -219,9 +84,8 @@ static bool ask_page(
         page->query.id = subscriber->id;
         page->query.budget = (size_t)PAGE_ROWS * 64;
     }
-    det_list_init(&page->rows);
     events->pages++;
-    det_pool_submit(events->api->pool, &page->job);
+    api_page_read(page, finish_page);
     return true;
 }
 
@@ -289,14 +153,14 @@ static void cut_off(struct subscriber *subscriber, const char *why)
     end_subscriber(subscriber);
 }
 
-static bool is_wanted(const struct subscriber *subscriber, const struct row *row)
+static bool is_wanted(const struct subscriber *subscriber, const struct api_row *row)
 {
     return (!subscriber->machine || strcmp(subscriber->machine, row->machine) == 0) &&
            (!subscriber->id || strcmp(subscriber->id, row->id) == 0);
 }
 
 /* False: it takes no more now, or is gone. */
-static bool send_row(struct subscriber *subscriber, const struct row *row)
+static bool send_row(struct subscriber *subscriber, const struct api_row *row)
 {
     if (http_waiting(subscriber->exchange) > FEED_MAX)
         return false;
@@ -328,17 +192,20 @@ static void feed(struct subscriber *subscriber)
         return;
     }
     for (; node != &events->tail &&
-           DET_CONTAINER(node, struct row, node)->position > subscriber->cursor;
+           DET_CONTAINER(node, struct api_row, node)->position > subscriber->cursor;
          node = node->previous)
         behind++;
     for (node = node->next; node != &events->tail; node = node->next) {
-        if (!send_row(subscriber, DET_CONTAINER(node, struct row, node)))
+        if (!send_row(subscriber, DET_CONTAINER(node, struct api_row, node)))
             break;
         behind--;
     }
-    if (behind > most)
+    if (behind > most) {
+        det_series_count(
+            det_metrics_only(events->api->up->observe->metrics, DET_METRIC_SSE_DROPPED), 1);
         cut_off(subscriber, "too slow");
-    else if (behind == 0 && subscriber->cursor < events->head)
+    }
+    if (behind == 0 && subscriber->cursor < events->head)
         subscriber->cursor = events->head;
 }
 
@@ -364,24 +231,23 @@ static void on_drained(void *user)
 static void shorten_tail(struct api_events *events)
 {
     while (events->tail_rows > TAIL_ROWS || events->tail_bytes > TAIL_BYTES) {
-        struct row *row = DET_CONTAINER(events->tail.next, struct row, node);
+        struct api_row *row = DET_CONTAINER(events->tail.next, struct api_row, node);
 
         det_list_remove(&row->node);
         events->tail_rows--;
         events->tail_bytes -= row->memory;
         events->base = row->position;
-        free_row(events, row);
+        api_row_free(events->api, row);
     }
 }
 
-static void add_to_tail(struct api_events *events, struct page *page)
+static void add_to_tail(struct api_events *events, struct api_page *page)
 {
     struct det_list *node;
 
     while ((node = det_list_take(&page->rows))) {
-        struct row *row = DET_CONTAINER(node, struct row, node);
+        struct api_row *row = DET_CONTAINER(node, struct api_row, node);
 
-        row->number = ++events->number;
         det_list_append(&events->tail, &row->node);
         events->tail_rows++;
         events->tail_bytes += row->memory;
@@ -417,12 +283,12 @@ static void find_head(struct api_events *events, uint64_t head)
     }
 }
 
-static void finish_tail_page(struct api_events *events, struct page *page)
+static void finish_tail_page(struct api_events *events, struct api_page *page)
 {
     events->is_reading = false;
     if (page->result < 0) {
         /* It is tried again by the poll or the next notice; nobody misses anything by it. */
-        free_rows(events, &page->rows);
+        api_rows_free(events->api, &page->rows);
         return;
     }
     if (page->is_first)
@@ -434,23 +300,23 @@ static void finish_tail_page(struct api_events *events, struct page *page)
         read_on(events);
 }
 
-static void finish_own_page(struct api_events *events, struct page *page)
+static void finish_own_page(struct api_events *events, struct api_page *page)
 {
     struct subscriber *subscriber = page->subscriber;
     struct det_list *node;
 
     subscriber->is_catching = false;
     while (!subscriber->is_gone && (node = det_list_take(&page->rows))) {
-        struct row *row = DET_CONTAINER(node, struct row, node);
+        struct api_row *row = DET_CONTAINER(node, struct api_row, node);
         /* The page was asked for: it is sent whatever waits. */
         int r = http_write(subscriber->exchange, row->text, row->size);
 
         subscriber->cursor = row->position;
-        free_row(events, row);
+        api_row_free(events->api, row);
         if (r < 0)
             break;
     }
-    free_rows(events, &page->rows);
+    api_rows_free(events->api, &page->rows);
     if (!subscriber->is_gone && page->result == 0 && page->next > subscriber->cursor)
         subscriber->cursor = page->next;
     if (!subscriber->is_gone && page->result < 0)
@@ -462,10 +328,11 @@ static void finish_own_page(struct api_events *events, struct page *page)
 
 static void finish_page(void *argument)
 {
-    struct page *page = argument;
+    struct api_page *page = argument;
     struct api_events *events = page->events;
 
     events->pages--;
+    events->is_shared |= page->is_shared;
     if (page->job.is_dropped)
         page->result = DET_ERR_CLOSED;
     if (page->subscriber)
@@ -503,7 +370,7 @@ static void on_poll(void *argument)
 
     if (events->is_over || !events->count)
         return;
-    if (atomic_load(&events->is_shared) || !events->has_head || events->has_news)
+    if (events->is_shared || !events->has_head || events->has_news)
         read_on(events);
     (void)!det_loop_timer_set(
         events->api->loop, &events->poll, det_loop_now(events->api->loop) + POLL_SPAN);
@@ -693,94 +560,6 @@ void api_get_events(struct api_call *call)
     join(subscriber);
 }
 
-/* Lines of a task. */
-
-struct following {
-    struct api_call *call;
-    struct stream *stream;
-    bool has_begun;
-};
-
-static void leave_lines(void *user)
-{
-    struct following *following = user;
-
-    stream_cancel(following->stream);
-    following->call->exchange = NULL;
-    api_finish(following->call);
-}
-
-static void lines_drained(void *user)
-{
-    struct following *following = user;
-
-    stream_drained(following->stream, 0);
-}
-
-static void begin_lines(struct following *following)
-{
-    if (following->has_begun)
-        return;
-    following->has_begun = true;
-    http_begin(
-        following->call->exchange, &(struct http_answer){ .status = 200,
-                                                          .type = "text/event-stream",
-                                                          .body = "retry: 1000\n\n",
-                                                          .body_size = 13 });
-}
-
-static size_t on_line(void *user, const char *text, size_t size)
-{
-    static const char head[] = "event: line\ndata: ";
-    struct following *following = user;
-    struct http_exchange *exchange = following->call->exchange;
-
-    begin_lines(following);
-    if (http_write(exchange, head, sizeof head - 1) == 0 && http_write(exchange, text, size) == 0)
-        (void)http_write(exchange, "\n\n", 2);
-    return http_waiting(exchange);
-}
-
-static void on_lines_end(void *user, const struct det_error *error)
-{
-    struct following *following = user;
-    struct api_call *call = following->call;
-
-    if (following->has_begun) {
-        http_end(call->exchange);
-        call->exchange = NULL;
-    } else {
-        api_fail_with(call, error->code < 0 ? error->code : DET_ERR_CLOSED, error);
-    }
-    api_finish(call);
-}
-
-void api_follow_logs(struct api_call *call, uint64_t lines)
-{
-    struct following *following = det_arena_alloc(&call->arena, sizeof *following);
-
-    if (following) {
-        following->call = call;
-        following->stream = stream_open(&(struct stream_options){
-            .api = call->api,
-            .verb = "logs",
-            .arguments_take = json_pack(
-                "{s:[s], s:I, s:b}", "names", call->parameters[0], "lines", (json_int_t)lines,
-                "follow", 1),
-            .on_part = on_line,
-            .on_end = on_lines_end,
-            .user = following,
-        });
-    }
-    if (!following || !following->stream) {
-        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-        api_finish(call);
-        return;
-    }
-    http_keep(call->exchange, leave_lines, lines_drained, following);
-    begin_lines(following);
-}
-
 /* Opening and closing. */
 
 int api_events_open(struct api *api, struct det_error *reterr)
@@ -823,7 +602,12 @@ void api_events_close(struct api *api)
 
     if (!events)
         return;
-    free_rows(events, &events->tail);
+    api_rows_free(events->api, &events->tail);
     DET_DELETE(api->allocator, events);
     api->events = NULL;
+}
+
+size_t api_events_count(const struct api *api)
+{
+    return api->events->count;
 }

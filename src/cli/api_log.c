@@ -42,6 +42,8 @@ static void put_payload(
 
 void api_log_line(struct line *line, struct api_reader *reader, const struct det_store_logged *row)
 {
+    char trace[DET_TRACEPARENT_TEXT];
+
     line_open(line, NULL, '{');
     line_text(line, "type", row->is_start ? "start" : "event");
     line_number(line, "position", row->position);
@@ -63,6 +65,8 @@ void api_log_line(struct line *line, struct api_reader *reader, const struct det
         line_text(line, "event_id", row->event_id);
         line_text(line, "cause", row->cause);
     }
+    if (row->trace)
+        line_text(line, "traceparent", det_trace_format(row->trace, trace));
     put_payload(line, reader, row);
     line_close(line, '}');
 }

@@ -21,13 +21,9 @@ static struct det_spec *spec_of(const struct api_call *call, const char *name)
     return machine->spec;
 }
 
-/* A tree of values as a member, or as the answer itself with a key of NULL. */
 static void put_json(struct api_call *call, const char *key, json_t *value_take)
 {
-    char *text = value_take ? json_dumps(value_take, JSON_COMPACT) : NULL;
-
-    line_raw(&call->line, key, text, text ? strlen(text) : 0);
-    free(text);
+    api_put_json(call, key, value_take);
     json_decref(value_take);
 }
 

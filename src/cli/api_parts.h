@@ -10,12 +10,12 @@
 
 /* api_routes.c */
 
-/* The route of a request. NULL: there is none; `ret_status` is then 404, 405 or what is wrong with
- * its target. `parameters` has room for API_PARAMETERS_MAX. */
+/* The route of a request, by its path as it came. NULL: there is none; `ret_status` is then 404 or
+ * 405. `parameters` has room for API_PARAMETERS_MAX; each is where it begins in the path. */
 const struct api_route *api_match(
-    const struct http_request *request, const struct url *url, const char **parameters,
-    unsigned *ret_status);
-
+    const struct http_request *request, const char **parameters, unsigned *ret_status);
+/* Whether a path is one of the API, and not of the console. */
+bool api_is_ours(const char *path);
 /* The first key of the query that the route does not take; NULL: it takes all. */
 const char *api_unknown_query(const struct api_route *route, const struct url *url);
 
@@ -47,6 +47,16 @@ api_run_fn api_start, api_send, api_send_all, api_batch, api_cancel, api_retry;
 /* api_up.c */
 api_run_fn api_get_status, api_get_overview, api_get_tasks, api_get_task, api_get_logs, api_order,
     api_get_tree, api_get_slots, api_submit, api_change_job, api_readyz;
+/* Asks `up` by one of its verbs, and gives the parts of its answer to `answer`, on the http thread,
+ * which writes the answer of the call, or takes it further (goes_on). `arguments` NULL: for want of
+ * memory. */
+void api_ask(
+    struct api_call *call, const char *verb, json_t *arguments_take,
+    void (*answer)(struct api_call *call, json_t *parts));
+void api_put_json(struct api_call *call, const char *key, json_t *value);
+void api_write_status(struct api_call *call, const char *key, json_t *parts);
+/* api_overview.c */
+DET_MUST_CHECK int api_rates_open(struct api *api);
 /* api_events.c */
 api_run_fn api_get_events;
 /* The newest lines of a task, and those that come. */

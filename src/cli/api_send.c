@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "cli/api_parts.h"
 #include "cli/up_machines.h"
+#include "cli/up_observe.h"
 #include "store/row.h"
 
 #define BATCH_MAX 1000
@@ -24,6 +25,8 @@ struct sending {
     struct api_call *call;
     struct batch *batch; /* NULL: it is the whole call */
     void *event;
+    struct det_span span; /* where somebody gets spans */
+    bool was_submitted;   /* of a batch */
 };
 
 /* The event struct of a name and a payload; false: `reterr` says why not. */
@@ -74,12 +77,36 @@ static const char *event_name(const struct det_send *send)
 
 /* A send. */
 
+/* The trace of the caller, or one that begins here; without either there is none. */
+static const struct det_trace_context *begin_span(
+    struct api_call *call, struct det_span *span, const struct det_machine *machine, const char *id,
+    const char *event)
+{
+    struct det_tracer *tracer = call->api->up->observe->tracer;
+
+    if (!tracer)
+        return call->trace;
+    det_episode_receive(tracer, span, call->trace, machine->name, id, event);
+    return &span->context;
+}
+
+static void end_span(
+    struct api_call *call, struct det_span *span, const struct det_machine *machine, int r,
+    const struct det_sent *sent, const struct det_error *error)
+{
+    struct det_tracer *tracer = call->api->up->observe->tracer;
+
+    if (tracer)
+        det_episode_answer(tracer, span, machine, sent, r < 0 ? error : NULL);
+}
+
 static void finish_send(void *argument)
 {
     struct sending *sending = argument;
     struct det_send *send = &sending->send;
     struct api_call *call = sending->call;
 
+    end_span(call, &sending->span, send->machine, send->result, &send->sent, &sending->error);
     if (send->result < 0)
         api_fail_with(call, send->result, &sending->error);
     else
@@ -132,6 +159,9 @@ void api_send(struct api_call *call)
     sending->send.instance = call->parameters[1];
     sending->send.options.event_id = call->key;
     sending->send.options.error = &sending->error;
+    sending->send.options.trace = begin_span(
+        call, &sending->span, sending->send.machine, call->parameters[1],
+        event_name(&sending->send));
     sending->send.done = on_sent;
     sending->send.user = sending;
     r = det_runtime_submit(api_runtime(call->api), &sending->send);
@@ -163,6 +193,9 @@ static void finish_batch(void *argument)
         struct sending *item = &batch->items[i];
         struct det_send *send = &item->send;
 
+        if (item->was_submitted)
+            end_span(
+                batch->call, &item->span, send->machine, send->result, &send->sent, &item->error);
         if (send->result == 0) {
             write_sent(line, send->machine, send->instance, event_name(send), &send->sent);
             continue;
@@ -283,8 +316,12 @@ void api_batch(struct api_call *call)
     for (size_t i = 0; i < batch->count; i++) {
         struct det_send *send = &batch->items[i].send;
 
-        if (send->result == 0)
+        if (send->result == 0) {
+            batch->items[i].was_submitted = true;
+            send->options.trace = begin_span(
+                call, &batch->items[i].span, send->machine, send->instance, event_name(send));
             send->result = det_runtime_submit(api_runtime(call->api), send);
+        }
         if (send->result < 0)
             end_one(batch);
     }

@@ -101,11 +101,14 @@ static void finish_errand(void *argument)
     else
         errand->answer(call, errand->parts);
     free_errand(errand);
-    api_finish(call);
+    if (call->goes_on)
+        call->goes_on = false;
+    else
+        api_finish(call);
 }
 
 /* `arguments` may be NULL for want of memory. */
-static void ask(
+void api_ask(
     struct api_call *call, const char *verb, json_t *arguments_take,
     void (*answer)(struct api_call *call, json_t *parts))
 {
@@ -135,9 +138,9 @@ static void ask(
 
 /* Answers. */
 
-static void put_json(struct api_call *call, const char *key, json_t *value)
+void api_put_json(struct api_call *call, const char *key, json_t *value)
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
 
     line_raw(&call->line, key, text, text ? strlen(text) : 0);
     free(text);
@@ -146,13 +149,13 @@ static void put_json(struct api_call *call, const char *key, json_t *value)
 static void answer_items(struct api_call *call, json_t *parts)
 {
     line_open(&call->line, NULL, '{');
-    put_json(call, "items", parts);
+    api_put_json(call, "items", parts);
     line_close(&call->line, '}');
 }
 
 static void answer_one(struct api_call *call, json_t *parts)
 {
-    put_json(call, NULL, json_array_get(parts, 0));
+    api_put_json(call, NULL, json_array_get(parts, 0));
 }
 
 static void put_kind(struct api_call *call, const char *key, json_t *parts, const char *kind)
@@ -164,7 +167,7 @@ static void put_kind(struct api_call *call, const char *key, json_t *parts, cons
     json_array_foreach(parts, i, part)
     {
         if (strcmp(json_string_value(json_object_get(part, "kind")), kind) == 0)
-            put_json(call, NULL, part);
+            api_put_json(call, NULL, part);
     }
     line_close(&call->line, ']');
 }
@@ -182,27 +185,27 @@ static void answer_submitted(struct api_call *call, json_t *parts)
     json_t *submitted = json_array_get(parts, 0);
 
     call->status = json_is_string(json_object_get(submitted, "state")) ? 200 : 201;
-    put_json(call, NULL, submitted);
+    api_put_json(call, NULL, submitted);
 }
 
 void api_get_tasks(struct api_call *call)
 {
-    ask(call, "tasks", json_object(), answer_items);
+    api_ask(call, "tasks", json_object(), answer_items);
 }
 
 void api_get_task(struct api_call *call)
 {
-    ask(call, "task", json_pack("{s:s}", "name", call->parameters[0]), answer_one);
+    api_ask(call, "task", json_pack("{s:s}", "name", call->parameters[0]), answer_one);
 }
 
 void api_get_tree(struct api_call *call)
 {
-    ask(call, "tree", json_object(), answer_tree);
+    api_ask(call, "tree", json_object(), answer_tree);
 }
 
 void api_get_slots(struct api_call *call)
 {
-    ask(call, "slots", json_object(), answer_items);
+    api_ask(call, "slots", json_object(), answer_items);
 }
 
 void api_get_logs(struct api_call *call)
@@ -218,7 +221,8 @@ void api_get_logs(struct api_call *call)
     if (follows)
         api_follow_logs(call, lines);
     else
-        ask(call, "logs",
+        api_ask(
+            call, "logs",
             json_pack("{s:[s], s:I}", "names", call->parameters[0], "lines", (json_int_t)lines),
             answer_items);
 }
@@ -257,7 +261,7 @@ static void order(
         json_decref(body);
         body = NULL;
     }
-    ask(call, verb, body, answer);
+    api_ask(call, verb, body, answer);
 }
 
 void api_order(struct api_call *call)
@@ -298,12 +302,12 @@ void api_change_job(struct api_call *call)
         json_decref(body);
         body = NULL;
     }
-    ask(call, "job", body, answer_one);
+    api_ask(call, "job", body, answer_one);
 }
 
 /* The process itself. */
 
-static void answer_status(struct api_call *call, json_t *parts)
+void api_write_status(struct api_call *call, const char *key, json_t *parts)
 {
     static const char *const counts[] = {
         "registered", "queued", "running", "waiting",  "backing_off", "resting",
@@ -313,21 +317,26 @@ static void answer_status(struct api_call *call, json_t *parts)
     json_t *status = json_array_get(parts, 0);
     struct line *line = &call->line;
 
-    line_open(line, NULL, '{');
+    line_open(line, key, '{');
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        put_json(call, own[i], json_object_get(status, own[i]));
+        api_put_json(call, own[i], json_object_get(status, own[i]));
     line_text(line, "version", det_version());
     line_number(line, "machines", api_served_count(call->api));
     line_open(line, "tasks", '{');
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        put_json(call, counts[i], json_object_get(status, counts[i]));
+        api_put_json(call, counts[i], json_object_get(status, counts[i]));
     line_close(line, '}');
     line_close(line, '}');
 }
 
+static void answer_status(struct api_call *call, json_t *parts)
+{
+    api_write_status(call, NULL, parts);
+}
+
 void api_get_status(struct api_call *call)
 {
-    ask(call, "status", json_object(), answer_status);
+    api_ask(call, "status", json_object(), answer_status);
 }
 
 static void answer_ready(struct api_call *call, json_t *parts)
@@ -345,15 +354,5 @@ static void answer_ready(struct api_call *call, json_t *parts)
 
 void api_readyz(struct api_call *call)
 {
-    ask(call, "status", json_object(), answer_ready);
-}
-
-void api_get_overview(struct api_call *call)
-{
-    ask(call, "status", json_object(), answer_status);
-}
-
-void api_metrics(struct api_call *call)
-{
-    api_finish(call);
+    api_ask(call, "status", json_object(), answer_ready);
 }

@@ -97,12 +97,13 @@ struct config_effect {
 
 /* A definition, and what goes with it. */
 struct config_machine {
-    const char *name; /* that the definition must have */
-    const char *spec; /* its file, seen from the folder of this one */
+    const char *name;   /* that the definition must have */
+    const char *spec;   /* its file, seen from the folder of this one */
+    const char *module; /* likewise: who has its functions; NULL: nobody, and it needs none */
     struct config_effect *effects;
     size_t effect_count;
     bool is_served; /* by `up`; else it is there for commands on its store */
-    const struct cli_yaml *node, *spec_node;
+    const struct cli_yaml *node, *spec_node, *module_node;
 };
 
 /* Where the HTTP API and the console listen, and for whom. */

@@ -12,6 +12,7 @@
 
 #include "cli/config_parts.h"
 #include "cli/input.h"
+#include "cli/module.h"
 #include "os/os.h"
 #include "store/store.h"
 
@@ -173,6 +174,20 @@ static int check_effect(struct checker *checker, const struct config_effect *eff
     return r < 0 ? r : check_program(checker, effect->command_node, folder, effect->argv[0]);
 }
 
+static int check_module(struct checker *checker, const struct config_machine *machine)
+{
+    struct det_error error = { 0 };
+    char path[DET_PATH_MAX];
+
+    if (!machine->module)
+        return 0;
+    if (!join(checker->site->folder, machine->module, path))
+        return reader_fail(&checker->reader, machine->module_node, "the path is too long");
+    if (module_check(path, &error) == 0)
+        return 0;
+    return reader_fail(&checker->reader, machine->module_node, "%s", error.text);
+}
+
 static int check_machine(struct checker *checker, const struct config_machine *machine)
 {
     const struct cli_yaml *node = machine->spec_node ? machine->spec_node : machine->node;
@@ -182,6 +197,7 @@ static int check_machine(struct checker *checker, const struct config_machine *m
     for (size_t i = 0; i < machine->effect_count; i++)
         r = reader_both(r, check_effect(checker, &machine->effects[i]));
 
+    r = reader_both(r, check_module(checker, machine));
     if (!join(checker->site->folder, machine->spec, path))
         return reader_fail(&checker->reader, node, "the path is too long");
     if (cli_is_there(path) && !cli_is_folder(path))
@@ -371,6 +387,8 @@ int config_settle(
         struct config_machine *machine = &config->machines[i];
 
         r = settle_path(arena, folder, &machine->spec);
+        if (r == 0 && machine->module)
+            r = settle_path(arena, folder, &machine->module);
         for (size_t j = 0; r == 0 && j < machine->effect_count; j++)
             r = settle_effect(&machine->effects[j], arena, folder, base);
     }

@@ -242,8 +242,9 @@ static void functions_in_c_are_told_with_what_to_do(void **state)
     (void)state;
     assert_string_equal(
         check_with("version: 1\nmachines:\n  order: {effects: {}}\n", spec, text, sizeof text),
-        "3:10: order has functions in C (guard may, hook look), and nobody here has them: serve it "
-        "from a program that has them, or write the definition without\n");
+        "3:10: order has functions in C (guard may, hook look), and nobody here has them: name a "
+        "module that has them (docs/modules.md), serve it from a program of your own, or write the "
+        "definition without\n");
 }
 
 static int read_all(struct det_test_memory *memory, void *argument)

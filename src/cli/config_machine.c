@@ -38,6 +38,8 @@ int config_take_machine(
     static const struct config_key keys[] = {
         { "spec", config_take_text, offsetof(struct config_machine, spec), 0, 0, NULL, 0, NULL },
         { "effects", take_effects, 0, 0, 0, NULL, 0, NULL },
+        { "module", config_take_text, offsetof(struct config_machine, module), 0, 0, NULL, 0,
+          NULL },
     };
     const struct cli_yaml *nodes[sizeof keys / sizeof *keys];
     int r = config_check_name(reader, node);
@@ -47,7 +49,8 @@ int config_take_machine(
     r = reader_both(
         r, config_take_mapping(reader, node, CONFIG_TABLE("a machine", keys), machine, nodes));
     machine->spec_node = nodes[0];
-    machine->is_served = nodes[1] != NULL;
+    machine->module_node = nodes[2];
+    machine->is_served = nodes[1] || nodes[2];
     if (r == 0 && !machine->spec)
         machine->spec = det_arena_format(reader->arena, "%s.fsm", node->key);
     return r == 0 && !machine->spec ? reader_no_memory(reader, node) : r;
@@ -143,8 +146,8 @@ static int check_functions(
         return 0;
     return reader_fail(
         reader, node,
-        "%s has functions in C (%s), and nobody here has them: serve it from a program that has "
-        "them, or write the definition without",
+        "%s has functions in C (%s), and nobody here has them: name a module that has them "
+        "(docs/modules.md), serve it from a program of your own, or write the definition without",
         machine->name, names);
 }
 
@@ -161,6 +164,8 @@ int config_check_machine(
             definition->name, machine->name);
     for (size_t i = 0; i < machine->effect_count && reader_goes_on(&reader, r); i++)
         r = reader_both(r, check_effect(&reader, definition, &machine->effects[i]));
+    if (machine->module)
+        return r;
     for (size_t i = 0; machine->is_served && i < definition->effect_count; i++) {
         if (!is_listed(machine, definition->effects[i].name))
             r = reader_both(

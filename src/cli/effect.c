@@ -24,6 +24,7 @@ int effects_open(
     int r;
 
     *effects = (struct effects){ .allocator = allocator, .world = det_world_real() };
+    modules_init(&effects->modules, allocator);
     atomic_store(&effects->stop_at, DET_NEVER);
     for (size_t i = 0; i < config->machine_count; i++) {
         count += config->machines[i].effect_count;
@@ -47,6 +48,7 @@ void effects_close(struct effects *effects)
         DET_DELETE_ARRAY(effects->allocator, effects->bindings, effects->capacity);
     if (effects->has_http)
         effect_http_close();
+    modules_close(&effects->modules);
     *effects = (struct effects){ .allocator = effects->allocator };
 }
 
@@ -66,6 +68,11 @@ static const struct effect_binding *find(
             return binding;
     }
     return NULL;
+}
+
+bool effects_has(const struct effects *effects, const char *machine, const char *effect)
+{
+    return find(effects, machine, effect) != NULL;
 }
 
 const struct det_effect_policy *effects_policy(
@@ -155,7 +162,7 @@ static int run_binding(
     if (binding->config->argv)
         effect_command(effects, binding, input, &outcome);
     else
-        effect_http(effects, binding, call->key, input, &outcome);
+        effect_http(effects, binding, call, input, &outcome);
     r = effect_answer(effects, binding, &outcome, ret);
     if (r < 0)
         call->retry_after = outcome.retry_after;
@@ -184,20 +191,42 @@ static int run(struct det_effect_call *call, const void *data, const void *event
     return r;
 }
 
+/* The index of the effect in the definition, or -1. */
+static int add_binding(
+    struct effects *effects, const struct config_effect *config, const struct det_machine *machine)
+{
+    int effect = det_machine_find_effect(machine, config->name);
+
+    if (effect < 0)
+        return -1;
+    det_assert(effects->count < effects->capacity);
+    effects->bindings[effects->count++] =
+        (struct effect_binding){ config, machine, (unsigned)effect };
+    return effect;
+}
+
 int effects_bind(
     struct effects *effects, const struct config_machine *config, struct det_machine *machine)
 {
     int r = 0;
 
     for (size_t i = 0; i < config->effect_count && r == 0; i++) {
-        int effect = det_machine_find_effect(machine, config->effects[i].name);
-
-        if (effect < 0)
+        if (add_binding(effects, &config->effects[i], machine) < 0)
             return DET_ERR_NOT_FOUND;
-        det_assert(effects->count < effects->capacity);
-        effects->bindings[effects->count++] =
-            (struct effect_binding){ &config->effects[i], machine, (unsigned)effect };
         r = det_machine_bind_effect(machine, config->effects[i].name, run);
     }
     return r;
+}
+
+int effects_bind_module(
+    struct effects *effects, const struct config_machine *config, struct module_machine *machine)
+{
+    for (size_t i = 0; i < config->effect_count; i++) {
+        int effect = add_binding(effects, &config->effects[i], &machine->machine);
+
+        if (effect < 0)
+            return DET_ERR_NOT_FOUND;
+        machine->effects[effect].run = run;
+    }
+    return 0;
 }

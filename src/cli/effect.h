@@ -21,6 +21,7 @@
 
 #include "base/buffer.h"
 #include "cli/config.h"
+#include "cli/module.h"
 
 #define EFFECT_BODY_MAX 1048576
 #define EFFECT_WHY_TEXT DET_ERROR_TEXT_MAX
@@ -38,6 +39,7 @@ struct effect_binding {
 };
 
 struct effects {
+    struct modules modules; /* the first member: functions of modules know it by that */
     const struct det_allocator *allocator;
     struct det_world *world;
     struct effect_binding *bindings;
@@ -52,10 +54,15 @@ struct effects {
 DET_MUST_CHECK int effects_open(
     struct effects *effects, const struct det_allocator *allocator, const struct config *config);
 void effects_close(struct effects *effects);
-/* Binds all effects of a definition that was checked together with its part of the file. The
- * runtime's `user` is then the struct effects. 0 or DET_ERR_NOT_FOUND. */
+/* Binds the effects of a definition that its part of the file lists, and that was checked together
+ * with it. The runtime's `user` is then the struct effects. 0 or DET_ERR_NOT_FOUND. */
 DET_MUST_CHECK int effects_bind(
     struct effects *effects, const struct config_machine *config, struct det_machine *machine);
+/* The same for a definition of a module. */
+DET_MUST_CHECK int effects_bind_module(
+    struct effects *effects, const struct config_machine *config, struct module_machine *machine);
+/* Whether it is one of them, or a module's. */
+bool effects_has(const struct effects *effects, const char *machine, const char *effect);
 /* For det_runtime_options.effect_policy. */
 const struct det_effect_policy *effects_policy(
     void *user, const struct det_machine *machine, unsigned effect);
@@ -89,8 +96,9 @@ void effect_command(
     struct effects *effects, const struct effect_binding *binding, const struct det_buffer *input,
     struct effect_outcome *outcome);
 void effect_http(
-    struct effects *effects, const struct effect_binding *binding, const char *key,
-    const struct det_buffer *input, struct effect_outcome *outcome);
+    struct effects *effects, const struct effect_binding *binding,
+    const struct det_effect_call *call, const struct det_buffer *input,
+    struct effect_outcome *outcome);
 DET_MUST_CHECK int effect_http_open(void);
 void effect_http_close(void);
 

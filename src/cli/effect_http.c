@@ -10,6 +10,7 @@
 
 #include "cli/effect.h"
 #include "cli/http_lines.h"
+#include "observe/episode.h"
 
 struct exchange {
     const struct effects *effects;
@@ -67,15 +68,28 @@ static bool add_header(
         &exchange->lines, exchange->effects->world, header, outcome->why, sizeof outcome->why);
 }
 
+/* Whoever is called can go on with the trace. */
+static bool add_trace(struct exchange *exchange, const struct det_effect_call *call)
+{
+    struct det_trace_context context;
+    char text[DET_TRACEPARENT_TEXT];
+
+    if (!call->trace)
+        return true;
+    context = det_episode_attempt_context(call->trace, call->key, call->attempt);
+    return add_line(exchange, "traceparent", det_trace_format(&context, text));
+}
+
 static bool add_headers(
-    struct exchange *exchange, const struct effect_binding *binding, const char *key)
+    struct exchange *exchange, const struct effect_binding *binding,
+    const struct det_effect_call *call)
 {
     const struct config_effect *config = binding->config;
-    bool is_good = add_line(exchange, "Idempotency-Key", key) &&
+    bool is_good = add_line(exchange, "Idempotency-Key", call->key) &&
                    add_line(exchange, "Content-Type", "application/json") &&
                    add_line(exchange, "User-Agent", "detent") &&
                    /* The body is sent at once. */
-                   add_line(exchange, "Expect", "");
+                   add_line(exchange, "Expect", "") && add_trace(exchange, call);
 
     for (size_t i = 0; is_good && i < config->headers.count; i++)
         is_good = add_header(exchange, &config->headers.items[i], exchange->outcome);
@@ -129,8 +143,9 @@ static void judge(
 }
 
 void effect_http(
-    struct effects *effects, const struct effect_binding *binding, const char *key,
-    const struct det_buffer *input, struct effect_outcome *outcome)
+    struct effects *effects, const struct effect_binding *binding,
+    const struct det_effect_call *call, const struct det_buffer *input,
+    struct effect_outcome *outcome)
 {
     struct exchange exchange = { .effects = effects,
                                  .deadline = effect_deadline(effects, binding),
@@ -139,7 +154,7 @@ void effect_http(
 
     outcome->error = DET_ERR_IO;
     snprintf(outcome->why, sizeof outcome->why, "there is no memory left");
-    if (curl && add_headers(&exchange, binding, key)) {
+    if (curl && add_headers(&exchange, binding, call)) {
         set_up(curl, &exchange, binding, input);
         judge(curl, curl_easy_perform(curl), &exchange, binding);
     }

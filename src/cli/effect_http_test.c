@@ -12,6 +12,8 @@
 
 #include "cli/effect_test.h"
 
+#include "observe/episode.h"
+
 /* Answers one request with `answer`, and keeps what it was sent. */
 struct server {
     int descriptor;
@@ -78,7 +80,9 @@ static void server_close(struct server *server)
 }
 
 /* A call to the server that answers so; the bench is the caller's to close. */
-static void call(struct bench *bench, struct server *server, const char *answer, const char *more)
+static void call_in(
+    struct bench *bench, struct server *server, const char *answer, const char *more,
+    const struct det_trace_context *trace)
 {
     char effect[512], path[512];
 
@@ -88,8 +92,14 @@ static void call(struct bench *bench, struct server *server, const char *answer,
     assert_int_equal(bench_open(bench, NULL, effect), 0);
     snprintf(path, sizeof path, "%s/token", bench->folder);
     det_test_write_file(path, "Bearer t-1\n", 11);
+    bench->trace = trace;
     (void)bench_call(bench);
     server_close(server);
+}
+
+static void call(struct bench *bench, struct server *server, const char *answer, const char *more)
+{
+    call_in(bench, server, answer, more, NULL);
 }
 
 #define ANSWER(status, body) "HTTP/1.1 " status " Word\r\nConnection: close\r\n\r\n" body
@@ -111,6 +121,27 @@ static void it_is_sent_the_whole_story_with_its_key(void **state)
     assert_non_null(strstr(server.got, "X-Shop: one\r\n"));
     assert_non_null(strstr(server.got, "Authorization: Bearer t-1\r\n"));
     assert_non_null(strstr(server.got, "\"data\":{\"card\":\"4242\"}"));
+    bench_close(&bench);
+}
+
+static void it_goes_on_with_the_trace_of_its_event(void **state)
+{
+    struct det_trace_context sent = { .trace_id = { 0xAB, [15] = 1 },
+                                      .span_id = { 1 },
+                                      .flags = 1 };
+    struct det_trace_context context = det_episode_attempt_context(&sent, "order/o-1/3/0", 2);
+    char expected[96] = "traceparent: ";
+    struct server server;
+    struct bench bench;
+
+    (void)state;
+    det_trace_format(&context, expected + strlen(expected));
+    call(&bench, &server, ANSWER("200", ""), ", statuses: {200: nothing}");
+    assert_null(strstr(server.got, "traceparent"));
+    bench_close(&bench);
+    call_in(&bench, &server, ANSWER("200", ""), ", statuses: {200: nothing}", &sent);
+    assert_non_null(strstr(server.got, expected));
+    assert_non_null(strstr(expected, "-ab000000000000000000000000000001-"));
     bench_close(&bench);
 }
 
@@ -253,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_sent_the_whole_story_with_its_key),
+        cmocka_unit_test(it_goes_on_with_the_trace_of_its_event),
         cmocka_unit_test(statuses_and_bodies_are_events),
         cmocka_unit_test(all_else_is_a_failed_attempt),
         cmocka_unit_test(a_server_that_is_busy_can_say_until_when),

@@ -44,7 +44,8 @@ struct bench {
     char why[EFFECT_WHY_TEXT];
     unsigned told;
     det_time retry_after;
-    char event[1024]; /* a struct of the machine */
+    const struct det_trace_context *trace; /* of the call; NULL: none */
+    char event[1024];                      /* a struct of the machine */
     char *folder;
 };
 
@@ -104,6 +105,7 @@ static inline int bench_call(struct bench *bench)
         .effect = "charge",
         .key = "order/o-1/3/0",
         .attempt = 2,
+        .trace = bench->trace,
     };
     struct {
         unsigned kind;

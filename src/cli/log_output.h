@@ -18,8 +18,8 @@ struct log_output {
     bool is_torn; /* the last line has no end yet */
 };
 
-/* A det_log_write_fn; `user` is the struct log_output. DET_ERR_BUSY: nobody reads it at the moment;
- * DET_ERR_NO_SPACE; DET_ERR_IO: it is closed, or anything else. */
+/* A det_logger_write_fn; `user` is the struct log_output. DET_ERR_BUSY: nobody reads it at the
+ * moment; DET_ERR_NO_SPACE; DET_ERR_IO: it is closed, or anything else. */
 int log_output_write(void *user, const char *line, size_t size);
 
 #endif

@@ -90,26 +90,26 @@ static void a_full_disk_is_counted(void **state)
     struct log_output output = { .descriptor = open("/dev/full", O_WRONLY | O_CLOEXEC) };
     struct det_metrics *metrics;
     struct det_log_line line;
-    struct det_log *log;
+    struct det_logger *log;
 
     (void)state;
     assert_true(output.descriptor >= 0);
     assert_int_equal(log_output_write(&output, "one\n", 4), DET_ERR_NO_SPACE);
     assert_int_equal(det_metrics_open(&(struct det_metrics_options){ 0 }, &metrics), 0);
     assert_int_equal(
-        det_log_open(
-            &(struct det_log_options){
+        det_logger_open(
+            &(struct det_logger_options){
                 .write = log_output_write, .user = &output, .metrics = metrics },
             &log),
         0);
-    det_log_begin(log, &line, DET_LOG_ERROR, "store", "disk full");
-    det_log_end(&line);
+    det_log_line_begin(log, &line, DET_LOG_ERROR, "store", "disk full");
+    det_log_line_end(&line);
     close(output.descriptor);
     output.descriptor = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    det_log_begin(log, &line, DET_LOG_ERROR, "store", "disk full");
-    det_log_end(&line);
+    det_log_line_begin(log, &line, DET_LOG_ERROR, "store", "disk full");
+    det_log_line_end(&line);
     assert_int_equal(atomic_load(&det_metrics_only(metrics, DET_METRIC_LOG_DROPPED)->value), 1);
-    det_log_close(log);
+    det_logger_close(log);
     det_metrics_close(metrics);
     close(output.descriptor);
 }

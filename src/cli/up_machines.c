@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "cli/api.h"
 #include "cli/store_parts.h"
+#include "cli/up_observe.h"
 
 #define NOTES_MAX 4096
 #define NOTE_TEXT 512
@@ -90,6 +91,7 @@ static void observe(void *user, const struct det_note *note)
 
     up_ask_observe(note);
     api_notice(machines->up->api);
+    up_observe_note(machines->up->observe, note);
     switch ((enum det_outcome)note->outcome) {
     case DET_GOTO:
         if (event)
@@ -119,12 +121,14 @@ static void observe(void *user, const struct det_note *note)
     }
 }
 
-/* A failed attempt was told by the effect itself, which knows more. */
+/* A failed attempt of a command or a call was told by the effect itself, which knows more. */
 static void trouble(void *user, const struct det_trouble *what)
 {
     struct up_machines *machines = user;
 
-    if (what->kind != DET_TROUBLE_EFFECT_FAILED)
+    up_observe_trouble(machines->up->observe, what);
+    if (what->kind != DET_TROUBLE_EFFECT_FAILED ||
+        !effects_has(&machines->effects, what->machine->name, what->name))
         tell(machines, true, what->machine ? what->machine->name : UP_NAME, "%s", what->text);
 }
 
@@ -170,6 +174,7 @@ static int open_runtime(struct up_machines *machines, struct det_error *reterr)
         .effect_policy = effects_policy,
         .observe = observe,
         .trouble = trouble,
+        .meter = &up_meter,
         .observer = machines,
     };
     int r;
@@ -177,6 +182,23 @@ static int open_runtime(struct up_machines *machines, struct det_error *reterr)
     r = cli_store_open_in_turn(
         machines->up->cli, machines->address, &store, &machines->store, reterr);
     return r < 0 ? r : det_runtime_open(machines->store, &options, &machines->runtime, reterr);
+}
+
+/* The definition of a module instead of that of the spec. */
+static int bind_module(
+    struct up_machines *machines, const struct config_machine *config, struct det_machine **machine,
+    struct det_error *reterr)
+{
+    struct module_machine *found;
+    int r;
+
+    r = modules_load(
+        &machines->effects.modules, config, machines->up->project, *machine, &found, reterr);
+    if (r < 0)
+        return r;
+    *machine = &found->machine;
+    r = effects_bind_module(&machines->effects, config, found);
+    return r < 0 ? det_error_set(reterr, r, "%s: %s", config->name, det_error_text(r)) : 0;
 }
 
 /* It was read and checked a moment ago, and may have changed since. */
@@ -194,10 +216,13 @@ static int serve(struct up_machines *machines, size_t index, struct det_error *r
     if (config_check_machine(config, machine, &problems) < 0)
         return det_error_set(
             reterr, DET_ERR_DEFINITION, "%s: %s", config->spec, problems.items[0].text);
-    r = effects_bind(&machines->effects, config, machine);
-    if (r < 0)
+    r = config->module ? bind_module(machines, config, &machine, reterr)
+                       : effects_bind(&machines->effects, config, machine);
+    if (r < 0 && !config->module)
         return det_error_set(reterr, r, "%s: %s", config->name, det_error_text(r));
-    return det_runtime_serve(machines->runtime, machine, reterr);
+    machines->served[index] = machine;
+    det_monitor_know(up->observe->monitor, machine);
+    return r < 0 ? r : det_runtime_serve(machines->runtime, machine, reterr);
 }
 
 static int open_parts(struct up_machines *machines, struct det_error *reterr)
@@ -208,7 +233,9 @@ static int open_parts(struct up_machines *machines, struct det_error *reterr)
     int r;
 
     machines->specs = DET_NEW_ARRAY(allocator, config->machine_count, struct det_spec *);
-    r = machines->specs ? effects_open(&machines->effects, allocator, config) : DET_ERR_NO_MEMORY;
+    machines->served = DET_NEW_ARRAY(allocator, config->machine_count, struct det_machine *);
+    r = machines->specs && machines->served ? effects_open(&machines->effects, allocator, config)
+                                            : DET_ERR_NO_MEMORY;
     machines->effects.tell = tell_failure;
     machines->effects.user = machines;
     if (r == 0)
@@ -251,6 +278,8 @@ static void close_specs(struct up_machines *machines)
         det_spec_close(machines->specs[i]);
     if (machines->specs)
         DET_DELETE_ARRAY(machines->up->output.outer->allocator, machines->specs, count);
+    if (machines->served)
+        DET_DELETE_ARRAY(machines->up->output.outer->allocator, machines->served, count);
 }
 
 void up_machines_close(struct up *up)
@@ -299,8 +328,8 @@ struct det_machine *up_machines_find(struct up_machines *machines, const char *n
     const struct config *config = &machines->up->file.config;
 
     for (size_t i = 0; i < config->machine_count; i++) {
-        if (machines->specs[i] && strcmp(config->machines[i].name, name) == 0)
-            return det_spec_machine(machines->specs[i]);
+        if (machines->served[i] && strcmp(config->machines[i].name, name) == 0)
+            return machines->served[i];
     }
     return NULL;
 }

@@ -31,9 +31,10 @@ struct up_machines {
     const char *address, *url; /* as it is opened, and as it is shown */
     struct det_store *store;
     struct det_runtime *runtime;
-    struct det_spec **specs; /* by index of the file's machines; NULL: it is not served */
-    struct det_pool *pool;   /* of what is asked; NULL: nothing is taken any more */
-    atomic_size_t notes;     /* on their way */
+    struct det_spec **specs;     /* by index of the file's machines; NULL: it is not served */
+    struct det_machine **served; /* the same: its definition, from its spec or from a module */
+    struct det_pool *pool;       /* of what is asked; NULL: nothing is taken any more */
+    atomic_size_t notes;         /* on their way */
     atomic_uint_fast64_t hidden;
 };
 

@@ -3,8 +3,6 @@
 
 /* http_connection.c - one connection from accept to close: reads requests, has them handled, and
  * settles what is to be written, watched or closed. http_parts.h has its states and invariants. */
-#include <string.h>
-
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
@@ -13,7 +11,6 @@
 
 #define RATE_MIN      1024  /* bytes a second, of bodies and of answers */
 #define PIPELINE_SIZE 65536 /* answers to pipelined requests that are written in one go */
-#define LINGER_BLOCK  16384
 
 static bool is_reading(const struct http_connection *connection)
 {
@@ -85,32 +82,6 @@ void http_connection_wake(struct http_connection *connection)
     http_server_wake(server, http_server_now(server));
 }
 
-static void release_block(struct http_connection *connection)
-{
-    if (!connection->block)
-        return;
-    http_block_give(connection->server, connection->block);
-    connection->block = NULL;
-    connection->parse.data = NULL;
-    connection->parse.size = 0;
-}
-
-static int take_block(struct http_connection *connection)
-{
-    struct http_parse *parse = &connection->parse;
-    struct http_block *block = http_block_take(connection->server);
-
-    if (!block)
-        return DET_ERR_NO_MEMORY;
-    connection->block = block;
-    parse->headers = block->headers;
-    parse->places = block->places;
-    parse->data = block->data;
-    parse->size = 0;
-    http_parse_begin(parse);
-    return 0;
-}
-
 static void close_connection(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
@@ -120,7 +91,7 @@ static void close_connection(struct http_connection *connection)
     det_list_remove(&connection->todo);
     server->connection_count--;
     connection->io->close(connection->stream);
-    release_block(connection);
+    http_input_release(connection);
     http_output_release(connection);
     if (connection->from)
         http_peer_release(server, connection->from);
@@ -137,15 +108,6 @@ void http_connection_cut(struct http_connection *connection)
     close_connection(connection);
 }
 
-/* Bytes of the block that can still be read to; one is kept for the NUL behind a body. */
-static size_t room_of(const struct http_connection *connection)
-{
-    const struct http_block *block = connection->block;
-    const struct http_parse *parse = &connection->parse;
-
-    return (size_t)(block->data + block->capacity - (parse->data + parse->size)) - 1;
-}
-
 /* Whether bytes that come now have a place, or will get one. */
 static bool can_read(const struct http_connection *connection)
 {
@@ -153,7 +115,7 @@ static bool can_read(const struct http_connection *connection)
         return false;
     if (!connection->block || connection->state == CONNECTION_LINGERING)
         return true;
-    return (is_reading(connection) && connection->is_starved) || room_of(connection) > 0;
+    return (is_reading(connection) && connection->is_starved) || http_input_room(connection) > 0;
 }
 
 static void update_watch(struct http_connection *connection)
@@ -164,8 +126,8 @@ static void update_watch(struct http_connection *connection)
         events |= DET_POLL_READ;
     if (connection->is_waiting)
         events |= DET_POLL_WRITE;
-    if (connection->io->wants)
-        events |= connection->io->wants(connection->stream);
+    if (connection->io->wants && connection->io->wants(connection->stream))
+        events = connection->io->wants(connection->stream);
     if (events == connection->watched)
         return;
     if (connection->io->watch(connection->stream, connection, events) < 0) {
@@ -190,7 +152,7 @@ static void end_connection(struct http_connection *connection)
         close_connection(connection);
         return;
     }
-    release_block(connection);
+    http_input_release(connection);
     connection->io->end(connection->stream);
     set_state(connection, CONNECTION_LINGERING);
     update_watch(connection);
@@ -210,7 +172,7 @@ static void next_request(struct http_connection *connection)
     }
     http_parse_next(parse);
     if (parse->size == 0) {
-        release_block(connection);
+        http_input_release(connection);
         set_state(connection, CONNECTION_IDLE);
         return;
     }
@@ -248,11 +210,6 @@ static void write_out(struct http_connection *connection)
         tell_drained(connection);
 }
 
-static bool has_more(const struct http_connection *connection)
-{
-    return connection->io->has_more && connection->io->has_more(connection->stream);
-}
-
 /* Whether nothing more can come of it, now that all is written. */
 static bool is_at_end(const struct http_connection *connection)
 {
@@ -287,7 +244,7 @@ static void settle(struct http_connection *connection)
     }
     if (is_reading(connection) && !connection->is_starved && !connection->is_waiting)
         http_connection_wake(connection);
-    if (has_more(connection) && can_read(connection))
+    if (http_input_hides(connection) && can_read(connection))
         http_connection_wake(connection);
     update_watch(connection);
     assert_connection(connection);
@@ -403,69 +360,6 @@ static void process(struct http_connection *connection)
     settle(connection);
 }
 
-/* The rest of what has come to the front, then twice the room. */
-static int make_room(struct http_connection *connection)
-{
-    struct http_block *block = connection->block;
-    struct http_parse *parse = &connection->parse;
-    int r = 0;
-
-    if (parse->data != block->data) {
-        memmove(block->data, parse->data, parse->size);
-        parse->data = block->data;
-    } else {
-        r = http_block_grow(connection->server, block);
-        parse->data = block->data;
-    }
-    return r;
-}
-
-/* Room is made only for a request that is being read: an exchange needs its bytes where they are.
- */
-static int prepare(struct http_connection *connection)
-{
-    if (!connection->block)
-        return take_block(connection);
-    if (room_of(connection) > 0)
-        return 0;
-    return is_reading(connection) && connection->is_starved ? make_room(connection) : 0;
-}
-
-static void take_bytes(struct http_connection *connection, size_t size)
-{
-    http_parse_add(&connection->parse, size);
-    connection->moved += size;
-    if (connection->state == CONNECTION_IDLE) {
-        set_state(connection, CONNECTION_HEAD);
-        connection->exchange.since = connection->since;
-    }
-    if (is_reading(connection))
-        connection->is_starved = false;
-}
-
-/* Reads once, or as long as the stream hides something. */
-static void fill(struct http_connection *connection)
-{
-    size_t room;
-    int64_t size;
-
-    do {
-        room = room_of(connection);
-        if (room == 0)
-            return;
-        size = connection->io->read(
-            connection->stream, connection->parse.data + connection->parse.size, room);
-        if (size > 0)
-            take_bytes(connection, (size_t)size);
-    } while (size > 0 && has_more(connection));
-    if (size == 0)
-        connection->is_ended = true;
-    else if (size < 0 && size != DET_ERR_BUSY)
-        connection->is_broken = true;
-    if (connection->state == CONNECTION_IDLE)
-        release_block(connection);
-}
-
 /* There is no memory for what comes. */
 static void give_up(struct http_connection *connection)
 {
@@ -475,12 +369,27 @@ static void give_up(struct http_connection *connection)
         connection->is_broken = true;
 }
 
+/* Something has come. */
+static void note_bytes(struct http_connection *connection)
+{
+    if (connection->state == CONNECTION_IDLE) {
+        set_state(connection, CONNECTION_HEAD);
+        connection->exchange.since = connection->since;
+    }
+    if (is_reading(connection))
+        connection->is_starved = false;
+}
+
+/* Room is made only for a request that is being read: an exchange needs its bytes where they are.
+ */
 static void receive(struct http_connection *connection)
 {
-    if (prepare(connection) < 0)
+    if (http_input_prepare(connection, is_reading(connection) && connection->is_starved) < 0)
         give_up(connection);
-    else
-        fill(connection);
+    else if (http_input_fill(connection))
+        note_bytes(connection);
+    else if (connection->state == CONNECTION_IDLE)
+        http_input_release(connection);
     if (is_reading(connection))
         process(connection);
     else
@@ -489,15 +398,9 @@ static void receive(struct http_connection *connection)
 
 static void discard(struct http_connection *connection)
 {
-    char bytes[LINGER_BLOCK];
-    int64_t size = connection->io->read(connection->stream, bytes, sizeof bytes);
-
-    if (size > 0)
-        connection->moved += (uint64_t)size;
-    if (size == 0 || connection->moved > HTTP_LINGER_BYTES)
+    http_input_discard(connection);
+    if (connection->moved > HTTP_LINGER_BYTES)
         connection->is_ended = true;
-    else if (size < 0 && size != DET_ERR_BUSY)
-        connection->is_broken = true;
     settle(connection);
 }
 
@@ -567,13 +470,12 @@ static void end_late(struct http_connection *connection)
 
 void http_connection_attend(struct http_connection *connection)
 {
-    if (connection->is_late) {
-        connection->is_late = false;
+    if (http_connection_is_late(connection, http_server_now(connection->server))) {
         end_late(connection);
         return;
     }
     write_out(connection);
-    if (has_more(connection) && can_read(connection))
+    if (http_input_hides(connection) && can_read(connection))
         receive(connection);
     else if (is_reading(connection) && !connection->is_waiting)
         process(connection);

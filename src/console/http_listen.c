@@ -5,26 +5,20 @@
  *
  * When there are no descriptors left, the one in reserve is given up to take one client from the
  * queue and tell it; then all listeners rest for a while, so that nothing spins. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "console/http_address.h"
 #include "console/http_parts.h"
 #include "console/http_tls.h"
 
 #define ACCEPTS_MAX 64 /* in one turn */
-#define BACKLOG     1024
 #define REST_TIME   (100 * DET_MILLISECOND)
 
 struct http_listener {
@@ -37,53 +31,15 @@ struct http_listener {
     char address[sizeof((struct sockaddr_un *)NULL)->sun_path + 1];
 };
 
-union address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-    struct sockaddr_un local;
-};
-
-/* "127.0.0.1:80", "[::1]:80" */
-static void print_address(const union address *address, char *target, size_t capacity)
-{
-    char text[INET6_ADDRSTRLEN] = "?";
-
-    if (address->any.sa_family == AF_INET) {
-        (void)inet_ntop(AF_INET, &address->v4.sin_addr, text, sizeof text);
-        (void)snprintf(target, capacity, "%s:%u", text, ntohs(address->v4.sin_port));
-    } else if (address->any.sa_family == AF_INET6) {
-        (void)inet_ntop(AF_INET6, &address->v6.sin6_addr, text, sizeof text);
-        (void)snprintf(target, capacity, "[%s]:%u", text, ntohs(address->v6.sin6_port));
-    } else {
-        (void)snprintf(target, capacity, "unix");
-    }
-}
-
-/* By whom connections are counted: an address, or the network of 64 bits that one host may have. */
-static void print_origin(const union address *address, char *target, size_t capacity)
-{
-    struct in6_addr prefix;
-
-    target[0] = '\0';
-    if (address->any.sa_family == AF_INET) {
-        (void)inet_ntop(AF_INET, &address->v4.sin_addr, target, (socklen_t)capacity);
-    } else if (address->any.sa_family == AF_INET6) {
-        prefix = address->v6.sin6_addr;
-        memset(&prefix.s6_addr[8], 0, 8);
-        (void)inet_ntop(AF_INET6, &prefix, target, (socklen_t)capacity);
-    }
-}
-
 /* NULL, and HTTP_ACCEPTED for a local one: it is not counted. */
 static enum http_refusal count_peer(
-    struct http_server *server, const union address *address, struct http_peer **ret)
+    struct http_server *server, const union http_address *address, struct http_peer **ret)
 {
     char text[HTTP_PEER_TEXT];
     struct http_peer *peer;
 
     *ret = NULL;
-    print_origin(address, text, sizeof text);
+    http_address_print_origin(address, text, sizeof text);
     if (!text[0])
         return HTTP_ACCEPTED;
     peer = det_map_get(&server->peers, text);
@@ -92,7 +48,7 @@ static enum http_refusal count_peer(
         if (!peer)
             return HTTP_REFUSED_MEMORY;
         peer->key = peer->address;
-        memcpy(peer->address, text, sizeof text);
+        (void)det_text_copy(peer->address, sizeof peer->address, text);
         if (det_map_put(&server->peers, peer) < 0) {
             DET_DELETE(server->options.allocator, peer);
             return HTTP_REFUSED_MEMORY;
@@ -123,6 +79,11 @@ static bool is_ours(int descriptor)
            (who.uid == geteuid() || who.uid == 0);
 }
 
+static bool is_encrypted(const struct http_listener *listener)
+{
+    return listener->server->tls && !listener->is_local;
+}
+
 /* The descriptor is taken over, if this does not fail. */
 static int open_stream(
     struct http_server *server, int descriptor, bool is_encrypted, const struct http_io **ret_io,
@@ -146,7 +107,7 @@ static int open_stream(
 }
 
 static enum http_refusal open_connection(
-    const struct http_listener *listener, int descriptor, const union address *address,
+    const struct http_listener *listener, int descriptor, const union http_address *address,
     struct http_peer *peer)
 {
     struct http_server *server = listener->server;
@@ -154,14 +115,14 @@ static enum http_refusal open_connection(
         .from = peer,
         .user = listener->user,
         .is_trusted = listener->is_local && is_ours(descriptor),
-        .is_encrypted = server->tls && !listener->is_local,
+        .is_encrypted = is_encrypted(listener),
     };
     struct http_connection *connection;
     const struct http_io *io;
     char text[HTTP_PEER_TEXT];
     void *stream;
 
-    print_address(address, text, sizeof text);
+    http_address_print(address, text, sizeof text);
     origin.peer = text;
     if (open_stream(server, descriptor, origin.is_encrypted, &io, &stream) < 0)
         return HTTP_REFUSED_MEMORY;
@@ -173,19 +134,20 @@ static enum http_refusal open_connection(
 }
 
 /* Tells one that is not let in why, as far as it takes it at once. */
-static void turn_away(const struct http_server *server, int descriptor, enum http_refusal refusal)
+static void turn_away(
+    const struct http_listener *listener, int descriptor, enum http_refusal refusal)
 {
     char text[512];
     size_t size = http_refusal_text(refusal, text, sizeof text);
 
-    if (!server->tls)
+    if (!is_encrypted(listener))
         (void)!send(descriptor, text, size, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)shutdown(descriptor, SHUT_WR);
     close(descriptor);
 }
 
 static void let_in(
-    const struct http_listener *listener, int descriptor, const union address *address)
+    const struct http_listener *listener, int descriptor, const union http_address *address)
 {
     struct http_server *server = listener->server;
     struct http_peer *peer = NULL;
@@ -200,7 +162,7 @@ static void let_in(
         if (refusal != HTTP_REFUSED_MEMORY)
             return;
     }
-    turn_away(server, descriptor, refusal);
+    turn_away(listener, descriptor, refusal);
 }
 
 /* One of those who wait in vain is told, and the others get another look in a while. */
@@ -213,7 +175,7 @@ static void give_up_reserve(struct http_listener *listener)
         close(server->reserve);
         descriptor = accept4(listener->watch.descriptor, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (descriptor >= 0)
-            turn_away(server, descriptor, HTTP_REFUSED_DESCRIPTORS);
+            turn_away(listener, descriptor, HTTP_REFUSED_DESCRIPTORS);
         server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     }
     http_listeners_rest(server);
@@ -225,17 +187,20 @@ static void on_accept(void *argument, unsigned events)
 
     (void)events;
     for (int i = 0; i < ACCEPTS_MAX; i++) {
-        union address address = { .any.sa_family = AF_UNSPEC };
+        union http_address address = { .any.sa_family = AF_UNSPEC };
         socklen_t size = sizeof address;
         int descriptor =
             accept4(listener->watch.descriptor, &address.any, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         if (descriptor >= 0) {
+            http_address_unmap(&address);
             let_in(listener, descriptor, &address);
             continue;
         }
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             give_up_reserve(listener);
+            return;
+        }
         /* A client that is gone before it was accepted is no reason to stop. */
         if (errno != ECONNABORTED && errno != EINTR && errno != EPROTO)
             return;
@@ -301,7 +266,7 @@ static void append(struct http_server *server, struct http_listener *listener)
 
 static void print_bound(struct http_listener *listener, int descriptor)
 {
-    union address address = { .any.sa_family = AF_UNSPEC };
+    union http_address address = { .any.sa_family = AF_UNSPEC };
     socklen_t size = sizeof address;
 
     if (getsockname(descriptor, &address.any, &size) < 0)
@@ -310,7 +275,7 @@ static void print_bound(struct http_listener *listener, int descriptor)
     if (listener->is_local)
         (void)det_text_copy(listener->address, sizeof listener->address, address.local.sun_path);
     else
-        print_address(&address, listener->address, sizeof listener->address);
+        http_address_print(&address, listener->address, sizeof listener->address);
 }
 
 /* The descriptor is taken over, if this does not fail; so is the file at `path`. */
@@ -354,82 +319,19 @@ static int fail(const char *where, const char *what, struct det_error *reterr)
     return code;
 }
 
-static bool read_host(const char *host, uint16_t port, union address *ret, socklen_t *ret_size)
-{
-    memset(ret, 0, sizeof *ret);
-    if (inet_pton(AF_INET, host, &ret->v4.sin_addr) == 1) {
-        ret->v4.sin_family = AF_INET;
-        ret->v4.sin_port = htons(port);
-        *ret_size = sizeof ret->v4;
-        return true;
-    }
-    if (inet_pton(AF_INET6, host, &ret->v6.sin6_addr) == 1) {
-        ret->v6.sin6_family = AF_INET6;
-        ret->v6.sin6_port = htons(port);
-        *ret_size = sizeof ret->v6;
-        return true;
-    }
-    return false;
-}
-
-/* "host:port" with an IPv6 address in brackets; "localhost" is 127.0.0.1, whatever others say. */
-static bool read_address(const char *text, union address *ret, socklen_t *ret_size)
-{
-    const char *colon = strrchr(text, ':');
-    char host[INET6_ADDRSTRLEN];
-    uint64_t port;
-    size_t size;
-
-    if (!colon || det_parse_u64(det_view_text(colon + 1), &port) < 0 || port > UINT16_MAX)
-        return false;
-    size = (size_t)(colon - text);
-    if (size >= 2 && text[0] == '[' && text[size - 1] == ']') {
-        text++;
-        size -= 2;
-    } else if (memchr(text, ':', size)) {
-        return false;
-    }
-    if (size >= sizeof host)
-        return false;
-    memcpy(host, text, size);
-    host[size] = '\0';
-    return read_host(
-        strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, (uint16_t)port, ret, ret_size);
-}
-
-static int bind_tcp(const union address *address, socklen_t size)
-{
-    const int on = 1;
-    int descriptor = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    if (descriptor < 0)
-        return -1;
-    /* Connections have the second one from their listener. */
-    if (setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-        setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0 &&
-        (address->any.sa_family != AF_INET6 ||
-         setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0) &&
-        bind(descriptor, &address->any, size) == 0 && listen(descriptor, BACKLOG) == 0)
-        return descriptor;
-    size = (socklen_t)errno;
-    close(descriptor);
-    errno = (int)size;
-    return -1;
-}
-
 int http_listen(
     struct http_server *server, const char *address, const void *user, struct det_error *reterr)
 {
-    union address place;
+    union http_address place;
     socklen_t size;
     int descriptor, r;
 
-    if (!read_address(address, &place, &size))
+    if (!http_address_read(address, &place, &size))
         return det_error_set(
             reterr, DET_ERR_INVALID,
             "\"%.100s\" is not an address to listen at, like 127.0.0.1:7788 or [::1]:7788",
             address);
-    descriptor = bind_tcp(&place, size);
+    descriptor = http_address_bind(&place, size);
     if (descriptor < 0)
         return fail(address, "cannot be listened at", reterr);
     r = add_listener(server, descriptor, NULL, user, reterr);
@@ -438,56 +340,20 @@ int http_listen(
     return r;
 }
 
-/* Whether somebody answers there. A socket that nobody answers at is left over, and removed. */
-static bool is_taken(const union address *place)
-{
-    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    struct stat found;
-    bool is_dead;
-
-    if (descriptor < 0)
-        return true;
-    is_dead = connect(descriptor, &place->any, sizeof place->local) < 0 && errno == ECONNREFUSED;
-    close(descriptor);
-    if (lstat(place->local.sun_path, &found) < 0)
-        return false;
-    return !is_dead || !S_ISSOCK(found.st_mode) || unlink(place->local.sun_path) < 0;
-}
-
-/* Nobody can connect before listen(), so there is no moment with another mode. */
-static int bind_path(const union address *place, unsigned mode)
-{
-    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), cause;
-
-    if (descriptor < 0)
-        return -1;
-    if (bind(descriptor, &place->any, sizeof place->local) == 0) {
-        if (chmod(place->local.sun_path, (mode_t)mode) == 0 && listen(descriptor, BACKLOG) == 0)
-            return descriptor;
-        cause = errno;
-        (void)unlink(place->local.sun_path);
-        errno = cause;
-    }
-    cause = errno;
-    close(descriptor);
-    errno = cause;
-    return -1;
-}
-
 int http_listen_path(
     struct http_server *server, const char *path, unsigned mode, const void *user,
     struct det_error *reterr)
 {
-    union address place = { .local.sun_family = AF_UNIX };
+    union http_address place = { .local.sun_family = AF_UNIX };
     int descriptor, r;
 
     if (!det_text_copy(place.local.sun_path, sizeof place.local.sun_path, path))
         return det_error_set(
             reterr, DET_ERR_INVALID, "%.100s...: the path of a socket has at most %zu bytes", path,
             sizeof place.local.sun_path - 1);
-    if (is_taken(&place))
+    if (http_address_is_taken(&place))
         return det_error_set(reterr, DET_ERR_BUSY, "%.200s is in use", path);
-    descriptor = bind_path(&place, mode);
+    descriptor = http_address_bind_path(&place, mode);
     if (descriptor < 0)
         return fail(path, "cannot be listened at", reterr);
     r = add_listener(server, descriptor, path, user, reterr);
@@ -507,6 +373,8 @@ int http_listen_given(
     if (flags < 0 || fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) < 0 ||
         getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) < 0)
         return fail("the descriptor", "cannot be listened at", reterr);
+    /* On a unix socket this fails, and is not needed. */
+    (void)http_address_tune(descriptor);
     if (!is_listening)
         return det_error_set(reterr, DET_ERR_INVALID, "the descriptor does not listen");
     return add_listener(server, descriptor, NULL, user, reterr);

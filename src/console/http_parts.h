@@ -97,7 +97,6 @@ struct http_connection {
     bool is_ended;    /* by its client: nothing more will come */
     bool is_broken;   /* nothing can be read or written any more */
     bool is_starved;  /* more has to come before anything can be read */
-    bool is_late;     /* the sweep has found its deadline passed */
     bool shall_close; /* behind this answer */
 
     struct http_block *block; /* NULL: nothing of a request is here */
@@ -174,6 +173,19 @@ bool http_connection_is_late(const struct http_connection *connection, det_time 
 void http_connection_cut(struct http_connection *connection);
 /* The exchange is over: what comes next, unless it is busy, and its function will see to that. */
 void http_connection_answered(struct http_connection *connection);
+
+/* http_input.c */
+/* Bytes that can be read to the block as it is. */
+size_t http_input_room(const struct http_connection *connection);
+/* There is a block. If what is in it `may_move`, there is room, too. */
+int http_input_prepare(struct http_connection *connection, bool may_move) DET_MUST_CHECK;
+/* Reads once, or as long as the stream hides something; whether anything has come. */
+bool http_input_fill(struct http_connection *connection);
+/* Reads once, to nowhere. */
+void http_input_discard(struct http_connection *connection);
+/* Whether the stream has something to read that nobody will tell of. */
+bool http_input_hides(const struct http_connection *connection);
+void http_input_release(struct http_connection *connection);
 
 /* http_output.c */
 bool http_output_waits(const struct http_connection *connection);

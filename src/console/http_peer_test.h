@@ -24,8 +24,9 @@ struct client {
     size_t window;                      /* bytes that it will take */
     bool has_ended;                     /* its own side */
     bool is_reset;
-    bool is_ended;  /* by the server */
-    bool is_closed; /* by the server */
+    bool is_ended;    /* by the server */
+    bool is_closed;   /* by the server */
+    bool fails_watch; /* the server cannot watch it any more */
     unsigned reads, writes, watches;
 };
 
@@ -71,8 +72,10 @@ static inline int client_watch(void *stream, struct http_connection *connection,
     struct client *client = stream;
 
     client->connection = connection;
-    client->events = events;
     client->watches++;
+    if (client->fails_watch)
+        return DET_ERR_IO;
+    client->events = events;
     return 0;
 }
 

@@ -10,6 +10,8 @@
 #include "console/http_peer_test.h"
 #include "lib/test.h"
 
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
+
 struct house {
     struct det_sim *sim;
     struct det_loop *loop;
@@ -63,7 +65,11 @@ static inline void house_handle(void *context, struct http_exchange *exchange)
         http_keep(exchange, house_on_gone, house_on_drained, house);
         house->kept = exchange;
         if (request->path[1] == 's')
-            http_begin(exchange, &(struct http_answer){ .status = 200, .type = "text/plain" });
+            http_begin(
+                exchange, &(struct http_answer){ .status = 200,
+                                                 .type = "text/plain",
+                                                 .body = request->query,
+                                                 .body_size = strlen(request->query) });
         return;
     }
     if (strcmp(request->path, "/static") == 0) {
@@ -189,6 +195,26 @@ static inline void assert_has(const char *text, const char *part)
 {
     if (!strstr(text, part))
         fail_msg("\"%.400s\" has no \"%s\"", text, part);
+}
+
+/* Without the heads: the bodies, in order, with a bar behind each. */
+static inline const char *bodies(struct client *client)
+{
+    static char text[1024];
+    const char *at = heard(client);
+    size_t size = 0;
+
+    while ((at = strstr(at, "\r\n\r\n"))) {
+        size_t length = strcspn(at + 4, "H");
+
+        assert_true(size + length + 2 < sizeof text);
+        memcpy(text + size, at + 4, length);
+        size += length;
+        text[size++] = '|';
+        at += 4;
+    }
+    text[size] = '\0';
+    return text;
 }
 
 #endif

@@ -5,8 +5,6 @@
  * the second, and no byte begins a deadline anew. */
 #include "console/http_sim_test.h"
 
-#define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
-
 /* Says the bytes, so many each second, until all are said or the server has had enough; how many
  * seconds that took. */
 static det_time drip(struct house *house, struct client *client, const char *bytes, size_t rate)

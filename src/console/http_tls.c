@@ -32,7 +32,7 @@ struct tls_stream {
     const struct http_io *below;
     void *stream;
     SSL *ssl;
-    bool wants_write; /* to go on with reading */
+    bool wants_write; /* to go on with reading: for the handshake, say */
     bool is_broken;
     bool has_subject;
     char subject[SUBJECT_MAX];
@@ -167,12 +167,8 @@ static int64_t judge(struct tls_stream *self, int result)
     int error = SSL_get_error(self->ssl, result);
 
     ERR_clear_error();
-    if (error == SSL_ERROR_WANT_READ)
+    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
         return DET_ERR_BUSY;
-    if (error == SSL_ERROR_WANT_WRITE) {
-        self->wants_write = true;
-        return DET_ERR_BUSY;
-    }
     if (error == SSL_ERROR_ZERO_RETURN)
         return 0;
     self->is_broken = true;
@@ -184,8 +180,8 @@ static int64_t tls_read(void *stream, void *target, size_t size)
     struct tls_stream *self = stream;
     int result;
 
-    self->wants_write = false;
     result = SSL_read(self->ssl, target, size > INT_MAX ? INT_MAX : (int)size);
+    self->wants_write = result <= 0 && SSL_want_write(self->ssl);
     return result > 0 ? result : judge(self, result);
 }
 

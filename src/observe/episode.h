@@ -29,14 +29,14 @@ void det_episode_answer(
     struct det_tracer *tracer, struct det_span *span, const struct det_machine *machine,
     const struct det_sent *sent, const struct det_error *error);
 
-/* A commit that was told, of an event that was sent with `sent`; NULL: without any. */
+/* A commit that was told; `sent` is note->trace, and may be NULL: then there is nothing to say. */
 void det_episode_commit(
     struct det_tracer *tracer, const struct det_trace_context *sent, const struct det_note *note);
 
 /* The context of an attempt of an effect that was asked for by an event sent with `sent`. */
 struct det_trace_context det_episode_attempt_context(
     const struct det_trace_context *sent, const char *key, uint32_t attempt);
-/* An attempt has ended; `sent` may be NULL. */
+/* An attempt has ended; `sent` is figures->trace, and may be NULL. */
 void det_episode_attempt(
     struct det_tracer *tracer, const struct det_trace_context *sent,
     const struct det_attempt_figures *figures);

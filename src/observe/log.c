@@ -15,11 +15,11 @@
 /* What always fits behind the last member. */
 #define LINE_END ",\"is_cut\":true}\n"
 
-struct det_log {
+struct det_logger {
     struct det_world *world;
     const struct det_allocator *allocator;
     atomic_int level;
-    det_log_write_fn *write;
+    det_logger_write_fn *write;
     void *user;
     struct det_mutex *mutex;    /* of writing */
     struct det_series *dropped; /* NULL: nobody counts */
@@ -47,9 +47,9 @@ bool det_log_level_read(const char *name, enum det_log_level *ret)
     return false;
 }
 
-int det_log_open(const struct det_log_options *options, struct det_log **ret)
+int det_logger_open(const struct det_logger_options *options, struct det_logger **ret)
 {
-    struct det_log *log = DET_NEW(options->allocator, struct det_log);
+    struct det_logger *log = DET_NEW(options->allocator, struct det_logger);
     int r;
 
     if (!log)
@@ -63,14 +63,14 @@ int det_log_open(const struct det_log_options *options, struct det_log **ret)
         log->dropped = det_metrics_only(options->metrics, DET_METRIC_LOG_DROPPED);
     r = det_mutex_open(log->world, &log->mutex);
     if (r < 0) {
-        det_log_close(log);
+        det_logger_close(log);
         return r;
     }
     *ret = log;
     return 0;
 }
 
-void det_log_close(struct det_log *log)
+void det_logger_close(struct det_logger *log)
 {
     if (!log)
         return;
@@ -78,12 +78,12 @@ void det_log_close(struct det_log *log)
     DET_DELETE(log->allocator, log);
 }
 
-void det_log_set_level(struct det_log *log, enum det_log_level level)
+void det_logger_set_level(struct det_logger *log, enum det_log_level level)
 {
     atomic_store(&log->level, (int)level);
 }
 
-bool det_log_is_wanted(struct det_log *log, enum det_log_level level)
+bool det_logger_is_wanted(struct det_logger *log, enum det_log_level level)
 {
     return log && (int)level >= atomic_load_explicit(&log->level, memory_order_relaxed);
 }
@@ -133,13 +133,13 @@ static void put_message(struct det_log_line *line, const char *text)
         size = det_utf8_check(text, size / 2);
 }
 
-void det_log_begin_v(
-    struct det_log *log, struct det_log_line *line, enum det_log_level level, const char *component,
-    const char *format, va_list arguments)
+void det_log_line_begin_v(
+    struct det_logger *log, struct det_log_line *line, enum det_log_level level,
+    const char *component, const char *format, va_list arguments)
 {
     char time[DET_TIME_TEXT], message[DET_LOG_MESSAGE_MAX];
 
-    line->log = det_log_is_wanted(log, level) ? log : NULL;
+    line->log = det_logger_is_wanted(log, level) ? log : NULL;
     if (!line->log)
         return;
     line->output = (struct det_output){ .target = line->text, .capacity = sizeof line->text };
@@ -152,24 +152,24 @@ void det_log_begin_v(
     put_message(line, message);
 }
 
-void det_log_begin(
-    struct det_log *log, struct det_log_line *line, enum det_log_level level, const char *component,
-    const char *format, ...)
+void det_log_line_begin(
+    struct det_logger *log, struct det_log_line *line, enum det_log_level level,
+    const char *component, const char *format, ...)
 {
     va_list arguments;
 
     va_start(arguments, format);
-    det_log_begin_v(log, line, level, component, format, arguments);
+    det_log_line_begin_v(log, line, level, component, format, arguments);
     va_end(arguments);
 }
 
-void det_log_text(struct det_log_line *line, const char *key, const char *value)
+void det_log_line_text(struct det_log_line *line, const char *key, const char *value)
 {
     if (line->log && value)
         (void)put_text(line, key, det_view_text(value));
 }
 
-void det_log_number(struct det_log_line *line, const char *key, int64_t value)
+void det_log_line_number(struct det_log_line *line, const char *key, int64_t value)
 {
     char text[24];
 
@@ -179,7 +179,7 @@ void det_log_number(struct det_log_line *line, const char *key, int64_t value)
     put_raw(line, key, text);
 }
 
-void det_log_span(struct det_log_line *line, const char *key, det_time span)
+void det_log_line_span(struct det_log_line *line, const char *key, det_time span)
 {
     char text[32];
     bool is_negative = span < 0;
@@ -193,26 +193,26 @@ void det_log_span(struct det_log_line *line, const char *key, det_time span)
     put_raw(line, key, text);
 }
 
-void det_log_secret(struct det_log_line *line, const char *key, struct det_secret secret)
+void det_log_line_secret(struct det_log_line *line, const char *key, struct det_secret secret)
 {
-    det_log_text(line, key, det_secret_text(secret));
+    det_log_line_text(line, key, det_secret_text(secret));
 }
 
-void det_log_trace(struct det_log_line *line, const struct det_trace_context *context)
+void det_log_line_trace(struct det_log_line *line, const struct det_trace_context *context)
 {
     char text[2 * sizeof context->trace_id + 1];
 
     if (!line->log || !context)
         return;
     det_hex_write(context->trace_id, sizeof context->trace_id, text);
-    det_log_text(line, "trace_id", text);
+    det_log_line_text(line, "trace_id", text);
     det_hex_write(context->span_id, sizeof context->span_id, text);
-    det_log_text(line, "span_id", text);
+    det_log_line_text(line, "span_id", text);
 }
 
-void det_log_end(struct det_log_line *line)
+void det_log_line_end(struct det_log_line *line)
 {
-    struct det_log *log = line->log;
+    struct det_logger *log = line->log;
     int r;
 
     if (!log)

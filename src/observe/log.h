@@ -6,9 +6,9 @@
  *     {"time":"2026-01-31T10:00:00.25Z","level":"warning","component":"effect","message":"...",
  *      "machine":"order","instance":"o-1","attempt":3,"trace_id":"...","span_id":"..."}
  *
- *     det_log_begin(log, &line, DET_LOG_WARNING, "effect", "an attempt failed: %s", why);
- *     det_log_text(&line, "machine", "order");
- *     det_log_end(&line);
+ *     det_log_line_begin(log, &line, DET_LOG_WARNING, "effect", "an attempt failed: %s", why);
+ *     det_log_line_text(&line, "machine", "order");
+ *     det_log_line_end(&line);
  *
  * Invariants
  *   1. One line is one object of at most DET_LOG_LINE_MAX bytes with its newline, whatever is put
@@ -42,7 +42,7 @@ enum det_log_level {
 };
 
 #define DET_LOG_LINE_MAX    8192
-#define DET_LOG_MESSAGE_MAX 2048
+#define DET_LOG_MESSAGE_MAX 4608 /* a line of a task fits */
 
 /* A value that nobody may read in a log, an error or a list: it prints as DET_REDACTED. */
 struct det_secret {
@@ -56,51 +56,52 @@ static inline const char *det_secret_text(struct det_secret secret)
 
 /* Takes one whole line with its newline; an error means that it did not get out. Called by one
  * thread at a time. */
-typedef int det_log_write_fn(void *user, const char *line, size_t size);
+typedef int det_logger_write_fn(void *user, const char *line, size_t size);
 
-struct det_log_options {
+struct det_logger_options {
     struct det_world *world; /* NULL: the real one */
     const struct det_allocator *allocator;
     enum det_log_level level; /* what is less important is not written */
-    det_log_write_fn *write;
+    det_logger_write_fn *write;
     void *user;
     struct det_metrics *metrics; /* counts lines that were dropped; NULL: nobody does */
 };
 
-struct det_log;
+struct det_logger;
 
-DET_MUST_CHECK int det_log_open(const struct det_log_options *options, struct det_log **ret);
-void det_log_close(struct det_log *log);
+DET_MUST_CHECK int det_logger_open(
+    const struct det_logger_options *options, struct det_logger **ret);
+void det_logger_close(struct det_logger *log);
 /* From now on, from any thread. */
-void det_log_set_level(struct det_log *log, enum det_log_level level);
+void det_logger_set_level(struct det_logger *log, enum det_log_level level);
 /* Whether a line of this level would be written: for what is costly to find out. NULL: it would
  * not. */
-bool det_log_is_wanted(struct det_log *log, enum det_log_level level);
+bool det_logger_is_wanted(struct det_logger *log, enum det_log_level level);
 
 /* A line that is being made, in the caller's memory. Its members are for the functions below. */
 struct det_log_line {
-    struct det_log *log; /* NULL: it is not wanted, and nothing is done */
+    struct det_logger *log; /* NULL: it is not wanted, and nothing is done */
     struct det_output output;
     bool is_cut;
     char text[DET_LOG_LINE_MAX];
 };
 
 /* `log` may be NULL. The component is a word of the code: "http", "effect", "task". */
-void det_log_begin(
-    struct det_log *log, struct det_log_line *line, enum det_log_level level, const char *component,
-    const char *format, ...) DET_PRINTF(5, 6);
-void det_log_begin_v(
-    struct det_log *log, struct det_log_line *line, enum det_log_level level, const char *component,
-    const char *format, va_list arguments) DET_PRINTF(5, 0);
+void det_log_line_begin(
+    struct det_logger *log, struct det_log_line *line, enum det_log_level level,
+    const char *component, const char *format, ...) DET_PRINTF(5, 6);
+void det_log_line_begin_v(
+    struct det_logger *log, struct det_log_line *line, enum det_log_level level,
+    const char *component, const char *format, va_list arguments) DET_PRINTF(5, 0);
 /* Members; keys are words of the code. A text of NULL is left out. */
-void det_log_text(struct det_log_line *line, const char *key, const char *value);
-void det_log_number(struct det_log_line *line, const char *key, int64_t value);
+void det_log_line_text(struct det_log_line *line, const char *key, const char *value);
+void det_log_line_number(struct det_log_line *line, const char *key, int64_t value);
 /* In seconds. */
-void det_log_span(struct det_log_line *line, const char *key, det_time span);
-void det_log_secret(struct det_log_line *line, const char *key, struct det_secret secret);
+void det_log_line_span(struct det_log_line *line, const char *key, det_time span);
+void det_log_line_secret(struct det_log_line *line, const char *key, struct det_secret secret);
 /* NULL: none. */
-void det_log_trace(struct det_log_line *line, const struct det_trace_context *context);
-void det_log_end(struct det_log_line *line);
+void det_log_line_trace(struct det_log_line *line, const struct det_trace_context *context);
+void det_log_line_end(struct det_log_line *line);
 
 /* "debug", ...; and back: false when it is none. */
 const char *det_log_level_name(enum det_log_level level);

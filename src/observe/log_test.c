@@ -11,7 +11,7 @@
 struct fixture {
     struct det_sim *sim;
     struct det_metrics *metrics;
-    struct det_log *log;
+    struct det_logger *log;
     int result;     /* of writing */
     unsigned count; /* of lines that were whole */
     char last[DET_LOG_LINE_MAX + 1];
@@ -44,19 +44,19 @@ static void open_fixture(struct fixture *fixture, enum det_log_level level)
     assert_int_equal(det_sim_open(NULL, &fixture->sim, NULL), 0);
     fixture->metrics = metrics_of(NULL);
     assert_int_equal(
-        det_log_open(
-            &(struct det_log_options){ .world = det_sim_world(fixture->sim),
-                                       .level = level,
-                                       .write = take_line,
-                                       .user = fixture,
-                                       .metrics = fixture->metrics },
+        det_logger_open(
+            &(struct det_logger_options){ .world = det_sim_world(fixture->sim),
+                                          .level = level,
+                                          .write = take_line,
+                                          .user = fixture,
+                                          .metrics = fixture->metrics },
             &fixture->log),
         0);
 }
 
 static void close_fixture(struct fixture *fixture)
 {
-    det_log_close(fixture->log);
+    det_logger_close(fixture->log);
     det_metrics_close(fixture->metrics);
     det_sim_close(fixture->sim);
 }
@@ -70,15 +70,15 @@ static void a_line_is_an_object_with_its_members_in_order(void **state)
 
     (void)state;
     open_fixture(&fixture, DET_LOG_INFO);
-    det_log_begin(fixture.log, &line, DET_LOG_WARNING, "effect", "attempt %d failed", 3);
-    det_log_text(&line, "machine", "order");
-    det_log_text(&line, "task", NULL);
-    det_log_number(&line, "attempt", INT64_MIN);
-    det_log_span(&line, "took", 1500 * DET_MILLISECOND);
-    det_log_span(&line, "late", -1);
-    det_log_trace(&line, &context);
-    det_log_trace(&line, NULL);
-    det_log_end(&line);
+    det_log_line_begin(fixture.log, &line, DET_LOG_WARNING, "effect", "attempt %d failed", 3);
+    det_log_line_text(&line, "machine", "order");
+    det_log_line_text(&line, "task", NULL);
+    det_log_line_number(&line, "attempt", INT64_MIN);
+    det_log_line_span(&line, "took", 1500 * DET_MILLISECOND);
+    det_log_line_span(&line, "late", -1);
+    det_log_line_trace(&line, &context);
+    det_log_line_trace(&line, NULL);
+    det_log_line_end(&line);
     assert_string_equal(
         fixture.last,
         "{\"time\":\"2026-01-01T00:00:00Z\",\"level\":\"warning\",\"component\":\"effect\","
@@ -96,11 +96,11 @@ static void nothing_can_break_out_of_a_line(void **state)
 
     (void)state;
     open_fixture(&fixture, DET_LOG_DEBUG);
-    det_log_begin(
+    det_log_line_begin(
         fixture.log, &line, DET_LOG_DEBUG, "http", "%s",
         "a\r\n{\"level\":\"error\"}\n\x1b[2J\x7f\xff\xc2\x9b");
-    det_log_text(&line, "path", "\"},\"level\":\"error\\\t\b");
-    det_log_end(&line);
+    det_log_line_text(&line, "path", "\"},\"level\":\"error\\\t\b");
+    det_log_line_end(&line);
     assert_string_equal(
         strstr(fixture.last, "\"message\""),
         "\"message\":\"a\\r\\n{\\\"level\\\":\\\"error\\\"}\\n\\u001b["
@@ -124,9 +124,9 @@ static void any_bytes_are_one_line(void **state)
         for (size_t i = 0; i < size; i++)
             text[i] = (char)det_test_random(&seed);
         text[size] = '\0';
-        det_log_begin(fixture.log, &line, DET_LOG_DEBUG, "x", "%s", text);
-        det_log_text(&line, "y", text);
-        det_log_end(&line);
+        det_log_line_begin(fixture.log, &line, DET_LOG_DEBUG, "x", "%s", text);
+        det_log_line_text(&line, "y", text);
+        det_log_line_end(&line);
         assert_int_equal(fixture.count, round + 1);
     }
     close_fixture(&fixture);
@@ -142,20 +142,20 @@ static void what_does_not_fit_is_left_out_and_the_line_says_so(void **state)
     memset(longest, 'x', sizeof longest);
     longest[sizeof longest - 1] = '\0';
     open_fixture(&fixture, DET_LOG_DEBUG);
-    det_log_begin(fixture.log, &line, DET_LOG_INFO, "x", "hello");
-    det_log_text(&line, "long", longest);
-    det_log_text(&line, "short", "s");
-    det_log_end(&line);
+    det_log_line_begin(fixture.log, &line, DET_LOG_INFO, "x", "hello");
+    det_log_line_text(&line, "long", longest);
+    det_log_line_text(&line, "short", "s");
+    det_log_line_end(&line);
     assert_non_null(strstr(fixture.last, "\"message\":\"hello\",\"short\":\"s\",\"is_cut\":true}"));
     /* A message of control characters is six times as long. */
     memset(longest, 1, DET_LOG_MESSAGE_MAX - 1);
     longest[DET_LOG_MESSAGE_MAX - 1] = '\0';
-    det_log_begin(fixture.log, &line, DET_LOG_INFO, "x", "%s", longest);
-    det_log_end(&line);
+    det_log_line_begin(fixture.log, &line, DET_LOG_INFO, "x", "%s", longest);
+    det_log_line_end(&line);
     assert_non_null(strstr(fixture.last, "\\u0001\",\"is_cut\":true}"));
     memset(longest, 'm', sizeof longest - 1);
-    det_log_begin(fixture.log, &line, DET_LOG_INFO, "x", "%s", longest);
-    det_log_end(&line);
+    det_log_line_begin(fixture.log, &line, DET_LOG_INFO, "x", "%s", longest);
+    det_log_line_end(&line);
     assert_non_null(strstr(fixture.last, "mmm\",\"is_cut\":true}"));
     assert_int_equal(fixture.count, 3);
     close_fixture(&fixture);
@@ -175,9 +175,9 @@ static void the_largest_line_is_as_long_as_it_may_be(void **state)
 
         memset(value, 'v', size);
         value[size] = '\0';
-        det_log_begin(fixture.log, &line, DET_LOG_INFO, "x", "m");
-        det_log_text(&line, "v", value);
-        det_log_end(&line);
+        det_log_line_begin(fixture.log, &line, DET_LOG_INFO, "x", "m");
+        det_log_line_text(&line, "v", value);
+        det_log_line_end(&line);
         most = strlen(fixture.last) > most ? strlen(fixture.last) : most;
     }
     assert_in_range(most, DET_LOG_LINE_MAX - 20, DET_LOG_LINE_MAX - 1);
@@ -192,10 +192,10 @@ static void secrets_are_not_written(void **state)
 
     (void)state;
     open_fixture(&fixture, DET_LOG_DEBUG);
-    det_log_begin(fixture.log, &line, DET_LOG_INFO, "x", "with %s", det_secret_text(secret));
-    det_log_secret(&line, "token", secret);
-    det_log_secret(&line, "none", (struct det_secret){ NULL });
-    det_log_end(&line);
+    det_log_line_begin(fixture.log, &line, DET_LOG_INFO, "x", "with %s", det_secret_text(secret));
+    det_log_line_secret(&line, "token", secret);
+    det_log_line_secret(&line, "none", (struct det_secret){ NULL });
+    det_log_line_end(&line);
     assert_null(strstr(fixture.last, "canary"));
     assert_non_null(strstr(
         fixture.last, "\"message\":\"with {redacted}\",\"token\":\"{redacted}\",\"none\":\"\"}"));
@@ -210,21 +210,21 @@ static void what_is_less_important_is_not_made(void **state)
 
     (void)state;
     open_fixture(&fixture, DET_LOG_WARNING);
-    det_log_begin(fixture.log, &line, DET_LOG_INFO, "x", "m");
-    det_log_text(&line, "a", "b");
-    det_log_number(&line, "a", 1);
-    det_log_span(&line, "a", 1);
-    det_log_trace(&line, &(struct det_trace_context){ 0 });
-    det_log_end(&line);
+    det_log_line_begin(fixture.log, &line, DET_LOG_INFO, "x", "m");
+    det_log_line_text(&line, "a", "b");
+    det_log_line_number(&line, "a", 1);
+    det_log_line_span(&line, "a", 1);
+    det_log_line_trace(&line, &(struct det_trace_context){ 0 });
+    det_log_line_end(&line);
     assert_int_equal(fixture.count, 0);
-    assert_false(det_log_is_wanted(fixture.log, DET_LOG_INFO));
-    assert_true(det_log_is_wanted(fixture.log, DET_LOG_ERROR));
-    assert_false(det_log_is_wanted(NULL, DET_LOG_ERROR));
-    det_log_begin(NULL, &line, DET_LOG_ERROR, "x", "m");
-    det_log_end(&line);
-    det_log_set_level(fixture.log, DET_LOG_DEBUG);
-    det_log_begin(fixture.log, &line, DET_LOG_DEBUG, "x", "m");
-    det_log_end(&line);
+    assert_false(det_logger_is_wanted(fixture.log, DET_LOG_INFO));
+    assert_true(det_logger_is_wanted(fixture.log, DET_LOG_ERROR));
+    assert_false(det_logger_is_wanted(NULL, DET_LOG_ERROR));
+    det_log_line_begin(NULL, &line, DET_LOG_ERROR, "x", "m");
+    det_log_line_end(&line);
+    det_logger_set_level(fixture.log, DET_LOG_DEBUG);
+    det_log_line_begin(fixture.log, &line, DET_LOG_DEBUG, "x", "m");
+    det_log_line_end(&line);
     assert_int_equal(fixture.count, 1);
     for (int i = DET_LOG_DEBUG; i <= DET_LOG_ERROR; i++) {
         assert_true(det_log_level_read(det_log_level_name((enum det_log_level)i), &level));
@@ -242,12 +242,12 @@ static void a_line_that_does_not_get_out_is_counted(void **state)
     (void)state;
     open_fixture(&fixture, DET_LOG_DEBUG);
     fixture.result = DET_ERR_NO_SPACE;
-    det_log_begin(fixture.log, &line, DET_LOG_INFO, "x", "m");
-    det_log_end(&line);
-    det_log_end(&line); /* ended already */
+    det_log_line_begin(fixture.log, &line, DET_LOG_INFO, "x", "m");
+    det_log_line_end(&line);
+    det_log_line_end(&line); /* ended already */
     fixture.result = 0;
-    det_log_begin(fixture.log, &line, DET_LOG_INFO, "x", "m");
-    det_log_end(&line);
+    det_log_line_begin(fixture.log, &line, DET_LOG_INFO, "x", "m");
+    det_log_line_end(&line);
     assert_told(fixture.metrics, "detent_log_dropped_total 1");
     assert_int_equal(fixture.count, 2);
     close_fixture(&fixture);
@@ -255,11 +255,11 @@ static void a_line_that_does_not_get_out_is_counted(void **state)
 
 static int open_with_failures(struct det_test_memory *memory, void *argument)
 {
-    struct det_log *log = NULL;
-    int r = det_log_open(&(struct det_log_options){ .allocator = &memory->allocator }, &log);
+    struct det_logger *log = NULL;
+    int r = det_logger_open(&(struct det_logger_options){ .allocator = &memory->allocator }, &log);
 
     (void)argument;
-    det_log_close(log);
+    det_logger_close(log);
     return r;
 }
 

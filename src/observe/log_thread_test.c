@@ -18,7 +18,7 @@ struct seen {
 };
 
 struct logger {
-    struct det_log *log;
+    struct det_logger *log;
     struct det_thread *thread;
 };
 
@@ -38,9 +38,9 @@ static void log_many(void *argument)
     for (int i = 0; i < LINES; i++) {
         struct det_log_line line;
 
-        det_log_begin(logger->log, &line, DET_LOG_INFO, "x", "m %d", i);
-        det_log_end(&line);
-        det_log_set_level(logger->log, i % 2 ? DET_LOG_DEBUG : DET_LOG_INFO);
+        det_log_line_begin(logger->log, &line, DET_LOG_INFO, "x", "m %d", i);
+        det_log_line_end(&line);
+        det_logger_set_level(logger->log, i % 2 ? DET_LOG_DEBUG : DET_LOG_INFO);
     }
 }
 
@@ -49,11 +49,11 @@ static void lines_of_threads_come_one_at_a_time(void **state)
     struct det_world *world = det_world_real();
     struct logger loggers[THREADS];
     struct seen seen = { 0 };
-    struct det_log *log;
+    struct det_logger *log;
 
     (void)state;
     assert_int_equal(
-        det_log_open(&(struct det_log_options){ .write = see, .user = &seen }, &log), 0);
+        det_logger_open(&(struct det_logger_options){ .write = see, .user = &seen }, &log), 0);
     for (size_t i = 0; i < THREADS; i++) {
         loggers[i].log = log;
         assert_int_equal(
@@ -63,7 +63,7 @@ static void lines_of_threads_come_one_at_a_time(void **state)
         det_thread_join(world, loggers[i].thread);
     assert_int_equal(seen.count, THREADS * LINES);
     assert_false(seen.is_wrong);
-    det_log_close(log);
+    det_logger_close(log);
 }
 
 int main(void)

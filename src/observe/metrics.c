@@ -282,3 +282,10 @@ void det_metrics_collect(struct det_metrics *metrics, det_collect_fn *collect, v
     det_assert(metrics->collector_count < DET_COLLECTORS_MAX);
     metrics->collectors[metrics->collector_count++] = (struct det_collector){ collect, user };
 }
+
+void det_metrics_change(struct det_metrics *metrics, det_collect_fn *change, void *user)
+{
+    det_mutex_lock(metrics->world, metrics->scrape);
+    change(user, metrics);
+    det_mutex_unlock(metrics->world, metrics->scrape);
+}

@@ -115,6 +115,9 @@ void det_metrics_take_back(struct det_metrics *metrics, enum det_metric metric);
 #define DET_COLLECTORS_MAX 8
 typedef void det_collect_fn(void *user, struct det_metrics *metrics);
 void det_metrics_collect(struct det_metrics *metrics, det_collect_fn *collect, void *user);
+/* Calls it now, while nobody scrapes: of several changes a scrape sees all or none. Not from a
+ * collector. */
+void det_metrics_change(struct det_metrics *metrics, det_collect_fn *change, void *user);
 
 enum det_metrics_format {
     DET_METRICS_TEXT, /* Prometheus text, version 0.0.4 */

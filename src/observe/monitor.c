@@ -54,6 +54,12 @@ struct det_monitor {
     struct det_series *commit_took, *batch_events;
 };
 
+static void set_gauge(
+    struct det_monitor *monitor, enum det_metric metric, const char *name, int64_t value)
+{
+    det_series_set(det_metrics_series(monitor->metrics, metric, &name), value);
+}
+
 int det_monitor_open(
     struct det_metrics *metrics, struct det_world *world, const struct det_allocator *allocator,
     struct det_monitor **ret)
@@ -68,6 +74,7 @@ int det_monitor_open(
     monitor->allocator = allocator;
     monitor->commit_took = det_metrics_only(metrics, DET_METRIC_COMMIT_DURATION);
     monitor->batch_events = det_metrics_only(metrics, DET_METRIC_BATCH_EVENTS);
+    set_gauge(monitor, DET_METRIC_BUILD_INFO, det_version(), 1);
     r = det_mutex_open(monitor->world, &monitor->mutex);
     if (r < 0) {
         DET_DELETE(allocator, monitor);
@@ -270,12 +277,6 @@ void det_monitor_unhandled(
                                    machine->events[event].name };
 
     det_series_count(det_metrics_series(monitor->metrics, DET_METRIC_EVENTS_UNHANDLED, values), 1);
-}
-
-static void set_gauge(
-    struct det_monitor *monitor, enum det_metric metric, const char *name, int64_t value)
-{
-    det_series_set(det_metrics_series(monitor->metrics, metric, &name), value);
 }
 
 static void count_rejected(struct det_monitor *monitor, const struct det_task_event *event)

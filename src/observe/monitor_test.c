@@ -178,6 +178,7 @@ static void commits_are_told_with_their_errors(void **state)
     assert_told(metrics, "detent_journal_batch_events_sum 3");
     assert_told(metrics, "detent_journal_batch_events_count 2");
     assert_told(metrics, "detent_journal_commits_failed_total{error=\"NO_SPACE\"} 1");
+    assert_told(metrics, "detent_build_info{version=\"" DET_VERSION_TEXT "\"} 1");
     det_monitor_close(monitor);
     det_metrics_close(metrics);
 }

@@ -60,6 +60,7 @@ void det_meter_attempt(
                                        .result = errand->result,
                                        .began = errand->call.now,
                                        .took = det_meter_begin(runtime) - began,
+                                       .trace = errand->call.trace,
                                    });
 }
 

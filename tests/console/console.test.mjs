@@ -60,10 +60,10 @@ async function violations(page, rules = null) {
 for (const scheme of ["light", "dark"])
     test(`every screen, ${scheme}: no serious violation, no error, no request to others`, async () => {
         await session(
-            async ({ mock, page }) => {
+            async ({ page }) => {
                 const found = [];
                 for (const screen of SCREENS) {
-                    await go(page, screen.path(mock.world));
+                    await go(page, screen.path());
                     await page.waitForSelector(screen.ready);
                     await screen.act?.(page);
                     for (const text of await violations(page, scheme === "dark" ? ["color-contrast"] : null)) found.push(`${screen.name}: ${text}`);
@@ -78,9 +78,9 @@ for (const scheme of ["light", "dark"])
 
 test("no screen is wider than a window of 400 pixels", async () => {
     await session(
-        async ({ mock, page }) => {
+        async ({ page }) => {
             for (const screen of SCREENS) {
-                await go(page, screen.path(mock.world));
+                await go(page, screen.path());
                 await page.waitForSelector(screen.ready);
                 const width = await page.evaluate(() => document.documentElement.scrollWidth);
                 assert.ok(width <= 400, `${screen.name} is ${width} wide`);
@@ -197,7 +197,7 @@ test("ten thousand rows scroll, and few of them are in the document", async () =
     const world = new World({ orders: 0 });
     for (let i = 0; i < 10000; i++) world.start("order", `quiet-${i}`, {}, Date.now() - 60000);
     await session(
-        async ({ page }) => {
+        async ({ mock, page }) => {
             for (let i = 0; i < 4; i++) {
                 const before = await page.evaluate(() => document.documentElement.scrollHeight);
                 await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
@@ -206,6 +206,13 @@ test("ten thousand rows scroll, and few of them are in the document", async () =
             const rows = await page.locator("[role=row]").count();
             assert.ok(rows < 120, `${rows} rows`);
             assert.equal(await page.locator(".tr.linked").last().isVisible(), true);
+            // Who reads below is not disturbed; the new ones wait for a click.
+            const height = await page.evaluate(() => document.documentElement.scrollHeight);
+            mock.world.start("order", "quiet-new", {});
+            await page.getByRole("button", { name: "1 new event" }).waitFor();
+            assert.equal(await page.evaluate(() => document.documentElement.scrollHeight), height);
+            await page.getByRole("button", { name: "1 new event" }).click();
+            await page.locator(".tr.linked").first().getByText("quiet-new").waitFor();
         },
         { mock: { world }, path: "/journal" },
     );

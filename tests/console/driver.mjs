@@ -6,10 +6,22 @@
 // Both can start instances, send events, be killed and come back on the same port with what was
 // committed.
 import { spawn } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, cpSync, mkdtempSync, rmSync } from "node:fs";
+import { request } from "node:http";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Mock } from "./mock.mjs";
+
+/** A port of its own, so that the daemon comes back where it was. */
+function freePort() {
+    return new Promise((resolve) => {
+        const server = createServer().listen(0, "127.0.0.1", () => {
+            const { port } = server.address();
+            server.close(() => resolve(port));
+        });
+    });
+}
 
 export async function driver() {
     const made = process.env.DETENT ? new Daemon(process.env.DETENT, process.env.DETENT_PROJECT) : new Stand(process.env.DETENT_DIST ?? "dist");
@@ -17,13 +29,33 @@ export async function driver() {
     return made;
 }
 
+/** Something to supervise, beside the machines of the example. */
+const MORE = `
+slots:
+  batch: {width: 1, depth: 10}
+tasks:
+  ticker: {run: [sh, -c, "echo ticks; exec sleep 1000"], restart: always}
+`;
+
+/** A request on a connection of its own: a kept one would be cut by the kill before. */
+function once(url, options, body) {
+    return new Promise((resolve, reject) => {
+        const asked = request(url, { ...options, agent: false }, async (response) => {
+            let text = "";
+            for await (const piece of response) text += piece;
+            resolve({ status: response.statusCode, answer: JSON.parse(text) });
+        });
+        asked.on("error", reject);
+        asked.end(body);
+    });
+}
+
 /** What both have: requests with a token. */
 class Server {
     async ask(method, path, body) {
         const headers = { "content-type": "application/json", ...(this.token ? { authorization: "Bearer " + this.token } : {}) };
-        const response = await fetch(this.base + path, { method, headers, body: body && JSON.stringify(body) });
-        const answer = await response.json();
-        if (!response.ok) throw new Error(`${path}: ${answer.error.text}`);
+        const { status, answer } = await once(this.base + path, { method, headers }, body && JSON.stringify(body));
+        if (status >= 300) throw new Error(`${path}: ${answer.error.text}`);
         return answer;
     }
 
@@ -41,7 +73,7 @@ class Server {
         for (;;) {
             const { items } = await this.ask("GET", `/v1/machines/order/instances/${id}/history?limit=1000`);
             const { final, sequence } = await this.ask("GET", `/v1/machines/order/instances/${id}`);
-            if (final && items.length === sequence) return sequence;
+            if (final && items.length === sequence + 1) return items.length;
             await new Promise((resolve) => setTimeout(resolve, 50));
         }
     }
@@ -52,6 +84,7 @@ class Stand extends Server {
         super();
         this.mock = new Mock(dist, { orders: 8 });
         this.token = this.mock.token;
+        this.task = "web";
     }
 
     async again() {
@@ -83,11 +116,14 @@ class Daemon extends Server {
         this.program = program;
         this.folder = mkdtempSync(join(tmpdir(), "detent-console-"));
         cpSync(project, this.folder, { recursive: true });
+        appendFileSync(join(this.folder, "detent.yaml"), MORE);
+        this.task = "ticker";
         this.links = [];
     }
 
     async again() {
-        this.child = spawn(this.program, ["up"], { cwd: this.folder, stdio: ["ignore", "pipe", "pipe"] });
+        this.port ??= await freePort();
+        this.child = spawn(this.program, ["up", "--listen", `127.0.0.1:${this.port}`], { cwd: this.folder, stdio: ["ignore", "pipe", "pipe"] });
         const link = await this.link();
         this.base = new URL(link).origin;
         this.links.push(new URLSearchParams(new URL(link).hash.slice(1)).get("code"));

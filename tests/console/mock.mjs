@@ -173,7 +173,7 @@ export class Mock {
         if (part === undefined) return this.world.full(instance);
         if (part === "why") return this.world.why(instance);
         if (part === "history") {
-            const rows = instance.rows.filter((row) => row.sequence > Number(query.after ?? 0));
+            const rows = instance.rows.filter((row) => row.sequence > Number(query.after ?? -1));
             const items = rows.slice(0, limit).map(({ data, position, ...row }) => (query.data === "true" || row.type === "start" ? { ...row, data } : row));
             return { items, next: rows.length > limit ? items[items.length - 1].sequence : null };
         }
@@ -199,7 +199,7 @@ export class Mock {
         if (first === "definitions") return this.check(body.spec);
         if (first === "machines" && id === undefined) {
             const made = world.start(name, body.id, body.data);
-            return { type: "sent", machine: name, id: made.id, event: null, outcome: "goto", state: made.state, sequence: 1, visit: 1, duplicate: false };
+            return { type: "sent", machine: name, id: made.id, event: null, outcome: "goto", state: made.state, sequence: 0, visit: 1, duplicate: false };
         }
         if (first === "machines" && part === "events") return world.send(name, id, body.event, body.data ?? null, { key });
         if (first === "machines" && part === "cancel") return world.cancel(name, id, body.reason);
@@ -270,7 +270,7 @@ export class Mock {
         const last = request.headers["last-event-id"] ?? query.after;
         const from = last === undefined ? world.position : Number(last);
         const strip = ({ data, ...row }) => (row.type === "start" ? { ...row, data } : row);
-        send("hello", { position: world.position }, null);
+        send("hello", { position: from }, null);
         for (const row of world.log) if (row.position > from) send("log", strip(row), row.position);
         const listener = (row) => send("log", strip(row), row.position);
         world.listeners.add(listener);

@@ -20,7 +20,7 @@ for (const scheme of ["light", "dark"]) {
     await page.waitForSelector(".live");
     await page.waitForTimeout(1500);
     for (const { name, path, ready, act, after } of SCREENS) {
-        await page.evaluate((to) => (history.pushState(null, "", to), dispatchEvent(new PopStateEvent("popstate"))), path(mock.world));
+        await page.evaluate((to) => (history.pushState(null, "", to), dispatchEvent(new PopStateEvent("popstate"))), path());
         await page.waitForSelector(ready);
         await act?.(page);
         await page.waitForTimeout(400);

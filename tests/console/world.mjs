@@ -159,7 +159,7 @@ export class World {
         if (this.instances.has(key)) throw fail(409, "EXISTS", `${machine} ${id}: it is there already`);
         const zero = definition.data === "order_data" ? { cents: 0, receipt: "", remark: "" } : {};
         const instance = {
-            machine, id, state: definition.initial, stopped: false, reason: null, sequence: 0, visit: 1,
+            machine, id, state: definition.initial, stopped: false, reason: null, sequence: -1, visit: 1,
             transitions: 0, started_at: iso(at), moved_at: iso(at), moved: at, before: [],
             data: { ...zero, ...data }, rows: [], dead: null, attempts: 0,
         };
@@ -292,7 +292,7 @@ export class World {
     status() {
         const by = (state) => this.tasks.filter((t) => t.state === state).length;
         return {
-            kind: "status", version: "0.5.0", project: "shop", process: 4242, since: iso(this.started), state: "running",
+            kind: "status", version: "0.5.0", project: "/srv/shop", process: 4242, since: iso(this.started), state: "running",
             position: this.position, machines: this.machines.size,
             tasks: {
                 registered: this.tasks.length, queued: by("queued"), running: by("running"), waiting: by("waiting"),
@@ -354,11 +354,20 @@ export class World {
             }
         }
         for (const name of ["web", "cache", "database"]) this.start("heartbeat", name, {}, begin);
-        const some = this.of("order").filter((i) => i.state === "charging");
-        if (some[0]) some[0].dead = "charge_card";
-        if (some[1]) some[1].attempts = 3;
+        if (orders) this.plant(begin);
         for (let i = 0; i < long; i++) this.start("order", `x-${String(i).padStart(6, "0")}`, {}, begin);
         for (const task of this.tasks) for (let i = 0; i < 40; i++) this.say(task.name, `${task.name}: request ${i} took ${(this.random() * 20).toFixed(1)} ms`);
+    }
+
+    /** Orders that every world has: one given up, one that fails, one that waits, one that is done. */
+    plant(begin) {
+        const ways = { "o-9001": [], "o-9002": ["pay"], "o-9003": ["pay"], "o-9004": ["pay", "charged", "note", "ship", "arrived"] };
+        for (const [id, way] of Object.entries(ways)) {
+            this.start("order", id, { cents: 4200 }, begin);
+            way.forEach((name, i) => this.step(id, name, begin + (i + 1) ** 4 * SECOND));
+        }
+        this.find("order", "o-9002").dead = "charge_card";
+        this.find("order", "o-9003").attempts = 3;
     }
 
     step(id, name, at = Date.now()) {
@@ -375,7 +384,7 @@ export class World {
     /** A moment of life. */
     tick() {
         this.turn++;
-        const all = this.of("order").filter((i) => !i.stopped && !i.dead && !i.id.startsWith("quiet") && !i.id.startsWith("x-"));
+        const all = this.of("order").filter((i) => !i.stopped && !i.dead && !/^(quiet|x-|o-9)/.test(i.id));
         const some = all[Math.floor(this.random() * all.length)];
         const next = some && this.takes(some).filter((t) => t.event !== "refund" && t.event !== "cancel" && t.event !== "lost");
         if (next?.length) this.step(some.id, next[Math.floor(this.random() * next.length)].event);
@@ -432,7 +441,7 @@ function slots(now) {
 
 function jobs() {
     const states = ["running", "running", "running", "queued", "queued", "failed", "done", "done", "delayed"];
-    return states.map((state, i) => ({ id: `inv-${String(12 + i).padStart(4, "0")}`, queue: "invoices", state, attempts: state === "queued" ? 0 : 1 + (i % 3) }));
+    return states.map((state, i) => ({ id: `inv-${String(12 + i).padStart(4, "0")}`, queue: "invoices", state, attempts: state === "queued" ? 0 : 1 + (i % 3), submitted_at: iso(Date.now() - (9 - i) * 17000), ...(state === "failed" ? { reason: "exit code 1: the printer is out of paper" } : {}) }));
 }
 
 export { fail };

@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import up
@@ -160,7 +161,10 @@ def test_serve_tells_its_supervisor_what_it_does():
     supervisor.hear("STOPPING=1")
     daemon.end()
     # Where it is no terminal, it speaks JSON.
-    check(all(json.loads(line)["at"] for line in daemon.lines), daemon.shown())
+    found = [json.loads(line) for line in daemon.lines]
+    check(all(line["time"] and line["level"] == "info" for line in found), daemon.shown())
+    check(("task", "a", "completed") in [(line["component"], line.get("task"), line["message"])
+                                         for line in found], daemon.shown())
 
 
 def test_the_watchdog_of_another_process_is_not_fed():
@@ -179,8 +183,17 @@ def test_serve_speaks_as_it_is_told():
     daemon.wait_for(r"^\d{4}-.* a +\| hello")
     daemon.stop()
     daemon = Serve("--log", "json")
-    daemon.wait_for('"text":"hello"|"text": "hello"')
+    place = daemon.wait_for('"message":"hello"')
+    line = json.loads(daemon.lines[place])
+    equal((line["component"], line["task"], line["stream"]), ("output", "a", "output"))
     daemon.stop()
+    # What is less important is not told.
+    project("version: 1\nlog: {level: warning}\ntasks:\n"
+            "  a: {run: echo hello, restart: never}\n  b: {run: 'false', restart: never}\n")
+    daemon = Serve()
+    daemon.wait_for('"level":"warning"')
+    daemon.stop(1)
+    check(not any("hello" in line or "info" in line for line in daemon.lines), daemon.shown())
 
 
 def test_what_is_not_safe_is_refused():
@@ -238,6 +251,38 @@ def test_sockets_that_are_none_are_refused():
     one_up = Up(env={"LISTEN_FDS": "1", "LISTEN_PID": "1"})
     one_up.wait_for("a")
     one_up.stop()
+
+
+class Given(Up):
+    """A `detent serve` with a socket that was opened before it."""
+
+    def __init__(self, listener):
+        number = listener.fileno()
+        self.start(["sh", "-c", f"LISTEN_PID=$$ LISTEN_FDS=1 exec $0 $@ 3<&{number}", DETENT,
+                    "serve", *(["--allow-root"] if os.geteuid() == 0 else [])], None,
+                   pass_fds=(number,))
+
+
+def ask(port, path="/livez"):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE) as answer:
+        return answer.status
+
+
+def test_a_given_socket_outlives_a_killed_daemon():
+    project()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        first = Given(listener)
+        equal(ask(port), 200)
+        first.send(signal.SIGKILL)
+        first.process.wait()
+        # Nobody is there, and nobody is refused: whoever connects now is answered by the next one.
+        waits = socket.create_connection(("127.0.0.1", port), PATIENCE)
+        waits.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        second = Given(listener)
+        check(waits.recv(100).startswith(b"HTTP/1.1 200 "), "it is not answered")
+        waits.close()
+        second.stop()
 
 
 def test_the_unit_gives_few_rights():

@@ -24,7 +24,7 @@ const UNITS: [string, number][] = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1
 export function span(ms: number): string {
     const whole = Math.abs(ms);
     if (whole < 1000) return `${Math.round(whole)} ms`;
-    if (whole < 9950) return `${(whole / 1000).toFixed(1)} s`;
+    if (whole < 9950) return `${(whole / 1000).toFixed(1).replace(/\.0$/, "")} s`;
     let left = Math.round(whole / 1000);
     const parts: string[] = [];
     for (const [name, seconds] of UNITS) {
@@ -40,7 +40,7 @@ export function span(ms: number): string {
 /** Seconds only, for what counts down or up before one's eyes. */
 export function ticking(ms: number): string {
     const whole = Math.abs(ms);
-    return whole < 1000 ? "<1 s" : span(Math.floor(whole / 1000) * 1000).replace(/\.0 s$/, " s");
+    return whole < 1000 ? "<1 s" : span(Math.floor(whole / 1000) * 1000);
 }
 
 export function nanos(ns: Exact): string {
@@ -81,6 +81,11 @@ export function rate(value: number): string {
     if (value === 0) return "0";
     if (value < 10) return value.toFixed(1);
     return short(Math.round(value));
+}
+
+/** The last part of a path. */
+export function base(path: string): string {
+    return path.replace(/\/+$/, "").split("/").pop() || path;
 }
 
 export function plural(value: number, one: string, many = one + "s"): string {

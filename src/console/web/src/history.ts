@@ -30,7 +30,8 @@ function join(a: HistoryRow[], b: HistoryRow[]): HistoryRow[] {
 async function pages(target: string, after: number, until: number | null): Promise<HistoryRow[]> {
     let rows: HistoryRow[] = [];
     for (let next: number | null = after; next !== null; ) {
-        const values = { after: next, limit: PAGE, data: true };
+        // The start stands at 0: behind nothing, not behind 0.
+        const values = { after: next > 0 ? next : null, limit: PAGE, data: true };
         const page: Page<HistoryRow> = await get<Page<HistoryRow>>(target + query(values));
         rows = rows.concat(page.items);
         const last = page.items[page.items.length - 1]?.sequence;
@@ -82,7 +83,7 @@ export function useHistory(machine: string, id: string, sequence: number | null)
     }, [known]);
     const first = rows[0];
     const loadEarlier = () => void take(Math.max(0, first.sequence - 1 - PAGE), first.sequence - 1);
-    return { rows, earlier: !!first && first.type !== "start" && first.sequence > 1, error, loading, loadEarlier };
+    return { rows, earlier: !!first && first.type !== "start", error, loading, loadEarlier };
 }
 
 export function stateAfter(row: HistoryRow): string {
@@ -120,7 +121,7 @@ export function lasted(rows: HistoryRow[], i: number, end_ms: number): number {
 export function idleGap(rows: HistoryRow[]): number {
     const gaps = rows.slice(1).map((row, i) => millis(row.at) - millis(rows[i].at));
     const sorted = gaps.sort((a, b) => a - b);
-    return Math.max(3000, 8 * (sorted[Math.floor(sorted.length / 2)] ?? 0));
+    return Math.max(5000, 8 * (sorted[Math.floor(sorted.length / 2)] ?? 0));
 }
 
 export interface Change {

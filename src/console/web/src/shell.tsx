@@ -2,9 +2,9 @@
 // Copyright the detent authors
 
 // The frame: navigation, connection, palette and help around the view.
-import type { ComponentChildren, JSX } from "preact";
+import { Component, type ComponentChildren, type JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { now, ticking } from "./format";
+import { base, now, ticking } from "./format";
 import { overlay, SECTIONS } from "./keys";
 import { connection, retry } from "./live";
 import { Help, Palette } from "./palette";
@@ -12,7 +12,7 @@ import { place } from "./router";
 import { signOut } from "./session";
 import { status, summaries, tree } from "./store";
 import { next, theme } from "./theme";
-import { classes, Icon } from "./ui";
+import { classes, Head, Icon, Panel, Trouble } from "./ui";
 
 export function Logo(): JSX.Element {
     return (
@@ -86,9 +86,35 @@ function ConnectionState(): JSX.Element {
     );
 }
 
+/** A view that fails says so, and leaves the frame as it is. */
+class Safe extends Component<{ children: ComponentChildren }, { failed: boolean }> {
+    state = { failed: false };
+
+    static getDerivedStateFromError(): { failed: boolean } {
+        return { failed: true };
+    }
+
+    componentDidCatch(error: unknown): void {
+        console.error(error);
+    }
+
+    render(): ComponentChildren {
+        if (!this.state.failed) return this.props.children;
+        return (
+            <>
+                <Head title="This view has failed" />
+                <Panel>
+                    <Trouble text="The daemon answered something that the console does not understand." retry={() => this.setState({ failed: false })} />
+                </Panel>
+            </>
+        );
+    }
+}
+
 export function Shell({ children }: { children: ComponentChildren }): JSX.Element {
     const here = place.value.segments;
-    const project = status.value?.project;
+    const folder = status.value?.project;
+    const project = folder && base(folder);
     const section = SECTIONS.find(({ path }) => path === "/" + (here[0] ?? ""));
     useEffect(() => {
         const name = here.length > 1 ? here[here.length - 1] : section?.name;
@@ -101,7 +127,7 @@ export function Shell({ children }: { children: ComponentChildren }): JSX.Elemen
                 Skip to the view
             </a>
             <aside class="side" inert={overlay.value !== null}>
-                <a href="/" class="brand" title={project}>
+                <a href="/" class="brand" title={folder}>
                     <Logo />
                     <span class="brand-text">
                         <span class="brand-name">detent</span>
@@ -130,7 +156,7 @@ export function Shell({ children }: { children: ComponentChildren }): JSX.Elemen
                 </div>
             </aside>
             <main id="main" tabIndex={-1} inert={overlay.value !== null}>
-                {children}
+                <Safe key={here.join("/")}>{children}</Safe>
             </main>
             {overlay.value === "palette" && <Palette />}
             {overlay.value === "help" && <Help />}

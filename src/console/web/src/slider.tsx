@@ -48,7 +48,7 @@ export function Slider({ machine, rows, at, ended, onChange }: Props): JSX.Eleme
             />
             <div
                 ref={strip}
-                class="strip"
+                class={classes("strip", rows.length > 80 && "dense")}
                 aria-hidden="true"
                 onPointerDown={(event) => {
                     strip.current!.setPointerCapture(event.pointerId);

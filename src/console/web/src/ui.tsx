@@ -2,12 +2,14 @@
 // Copyright the detent authors
 
 // The parts that all views are made of.
+import { computed, type ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { words } from "./api";
 import { clock, fullTime, millis, now, span, ticking } from "./format";
 import type { Resource } from "./resource";
 import { stateIndex } from "./store";
+import type { Effect } from "./types";
 
 type Children = ComponentChildren;
 
@@ -131,6 +133,7 @@ interface LoadedProps<T> {
 /** Data, or why there is none; old data stays in sight below an error. */
 export function Loaded<T>({ of, rows, missing, children }: LoadedProps<T>): JSX.Element {
     if (of.missing && missing) return <>{missing}</>;
+    if (of.unsupported) return <Empty title="There is nothing of this here.">{of.error}</Empty>;
     if (of.loading) return <Skeleton rows={rows} />;
     return (
         <>
@@ -263,21 +266,31 @@ export function TaskState({ state }: { state: string }): JSX.Element {
 
 /** How long ago, counted while one looks. */
 export function Ago({ time }: { time: string | null }): JSX.Element {
+    const text = useTicking(time, (ms) => (ms > -1000 ? "now" : ticking(ms) + " ago"));
     if (!time) return <span class="muted">never</span>;
-    const ms = now.value - millis(time);
     return (
         <time dateTime={time} title={fullTime(time)}>
-            {ms < 1000 ? "now" : ticking(ms) + " ago"}
+            {text}
         </time>
     );
 }
 
+/** Text that follows the clock; only the text is changed, not the view around it. */
+function useTicking(time: string | null, say: (left_ms: number) => string): ReadonlySignal<string> {
+    return useMemo(() => computed(() => (time ? say(millis(time) - now.value) : "")), [time]);
+}
+
+function untilClass(left_ms: number): string {
+    return left_ms < -2000 ? "until late" : left_ms < 10000 ? "until soon" : "until";
+}
+
 /** How long until. */
 export function Until({ time }: { time: string }): JSX.Element {
-    const ms = millis(time) - now.value;
+    const text = useTicking(time, (ms) => (ms > 0 ? "in " + ticking(ms) : ms > -2000 ? "due now" : ticking(ms) + " late"));
+    const soon = useMemo(() => computed(() => untilClass(millis(time) - now.value)), [time]);
     return (
-        <time dateTime={time} title={fullTime(time)} class={classes("until", ms < 10000 && "soon")}>
-            {ms > 0 ? "in " + ticking(ms) : ms > -2000 ? "due now" : ticking(ms) + " late"}
+        <time dateTime={time} title={fullTime(time)} class={soon}>
+            {text}
         </time>
     );
 }
@@ -290,11 +303,21 @@ export function At({ time }: { time: string }): JSX.Element {
     );
 }
 
+/** Given up, waiting for its next attempt, or at work. */
+export function EffectState({ effect }: { effect: Effect }): JSX.Element {
+    const due = effect.next_at ?? null;
+    const waits = useMemo(() => computed(() => due !== null && millis(due) > now.value), [due]);
+    if (effect.dead) return <Badge tone="bad">dead</Badge>;
+    if (effect.next_at && waits.value) return <Until time={effect.next_at} />;
+    return <Badge tone="good">{effect.attempts ? "retrying" : "running"}</Badge>;
+}
+
 export function Since({ time }: { time: string | null }): JSX.Element {
+    const text = useTicking(time, (ms) => ticking(Math.min(0, ms)));
     if (!time) return <span class="muted">–</span>;
     return (
         <time dateTime={time} title={fullTime(time)}>
-            {ticking(Math.max(0, now.value - millis(time)))}
+            {text}
         </time>
     );
 }

@@ -9,7 +9,7 @@ import { amend, place, to } from "../router";
 import { useResource } from "../resource";
 import { Table, type Column } from "../table";
 import type { EffectRow } from "../types";
-import { Action, Badge, Empty, Head, Id, Loaded, Panel, Segmented, Until } from "../ui";
+import { Action, EffectState, Empty, Head, Id, Loaded, Panel, Segmented } from "../ui";
 
 function columns(refresh: () => void): Column<EffectRow>[] {
     return [
@@ -30,8 +30,7 @@ function columns(refresh: () => void): Column<EffectRow>[] {
         {
             name: "State",
             width: "8rem",
-            cell: (row) =>
-                row.dead ? <Badge tone="bad">dead</Badge> : row.next_at ? <Until time={row.next_at} /> : <Badge tone="good">running</Badge>,
+            cell: (row) => <EffectState effect={row} />,
         },
         { name: "Attempts", width: "5.5rem", right: true, cell: (row) => row.attempts, extra: true },
         {

@@ -15,7 +15,7 @@ import { Slider } from "../slider";
 import { definition } from "../store";
 import type { Data, Effect, HistoryRow, Lock, Machine, Why } from "../types";
 import {
-    Action, Ago, At, Badge, Button, classes, Empty, Fold, Head, Icon, Loaded, Panel, Since, Skeleton, StateChip, Trouble, Until,
+    Action, Ago, At, Badge, Button, classes, EffectState, Empty, Fold, Head, Icon, Loaded, Panel, Since, Skeleton, StateChip, Trouble, Until,
 } from "../ui";
 import { SendEvents } from "./send";
 
@@ -139,11 +139,12 @@ function Body({ why, machine, history, refresh }: BodyProps): JSX.Element {
 }
 
 function Moment({ row, past, back }: { row: HistoryRow; past: boolean; back: () => void }): JSX.Element {
-    if (!past) return <span class="muted">now, at event {count(row.sequence)}</span>;
+    const name = row.type === "start" ? "the start" : `event ${count(row.sequence)}`;
+    if (!past) return <span class="muted">now, at {name}</span>;
     return (
         <span class="moment">
             <span>
-                looking at event {count(row.sequence)}, <Ago time={row.at} />
+                looking at {name}, <Ago time={row.at} />
             </span>
             <Button small onClick={back}>
                 Back to now
@@ -252,7 +253,7 @@ function DataPanel({ rows, at, live }: { rows: HistoryRow[]; at: number; live: D
     const before = at > 0 ? rows[at - 1]?.data : null;
     const changes = diff(before, after);
     return (
-        <Panel title="Data" flush aside={rows[at] && <span class="muted">after event {count(rows[at].sequence)}</span>}>
+        <Panel title="Data" flush aside={rows[at] && <span class="muted">after {rows[at].type === "start" ? "the start" : `event ${count(rows[at].sequence)}`}</span>}>
             {changes.length === 0 && <Empty title={after ? "It keeps no data." : "The data of this moment is not known."} />}
             <dl class="data">
                 {changes.map((change) => (
@@ -304,7 +305,7 @@ function Effects({ why, refresh }: { why: Why; refresh: () => void }): JSX.Eleme
                     <li key={effect.key}>
                         <div class="grow">
                             <span class="strong">{effect.effect}</span>{" "}
-                            {effect.dead ? <Badge tone="bad">dead</Badge> : effect.next_at ? <Until time={effect.next_at} /> : <Badge tone="good">running</Badge>}
+                            <EffectState effect={effect} />
                             <div class="why">
                                 {plural(effect.attempts, "attempt")}
                                 {(effect.last_error ?? effect.reason) && <>: {effect.last_error ?? effect.reason}</>}

@@ -4,8 +4,8 @@
 // The journal: all events of all instances, newest first, searched, followed and exported.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get, query, words } from "../api";
-import { plural } from "../format";
+import { Failure, get, query, words } from "../api";
+import { millis, plural } from "../format";
 import { write } from "../json";
 import { generation, listen } from "../live";
 import { amend, place, to } from "../router";
@@ -58,12 +58,16 @@ function fits(filter: Filter, row: LogRow): boolean {
         (!filter.id || row.id === filter.id) &&
         (!filter.event || row.event === filter.event) &&
         (!filter.state || (row.to ?? row.state) === filter.state) &&
-        (!filter.since || row.at >= filter.since) &&
+        (!filter.since || millis(row.at) >= millis(filter.since)) &&
         !filter.until
     );
 }
 
 const EMPTY_PAGES_MAX = 20;
+/** What a tab keeps while it is left open for days; what is older is loaded again when wanted. */
+const ROWS_MAX = 20000;
+/** Who has scrolled further than this reads: nothing moves below the eyes. */
+const TOP = 240;
 
 /** The rows that were loaded, and a way to load more; new ones are put in front as they come. */
 function useLog(filter: Filter) {
@@ -72,7 +76,8 @@ function useLog(filter: Filter) {
     const [next, setNext] = useState<number | null>(null);
     const [loading, setLoading] = useState(true);
     const [error, setError] = useState<string | null>(null);
-    const top = useRef(0);
+    const [absent, setAbsent] = useState(false);
+    const [held, setHeld] = useState<LogRow[]>([]);
     const load = async (after: number | null, signal?: AbortSignal) => {
         setLoading(true);
         try {
@@ -88,26 +93,40 @@ function useLog(filter: Filter) {
             setError(null);
         } catch (failure) {
             if (signal?.aborted) return;
+            setAbsent(failure instanceof Failure && failure.code === "UNSUPPORTED");
             setError(words(failure));
         }
         setLoading(false);
     };
+    const put = (news: LogRow[]) =>
+        setRows((old) => {
+            const newest = old[0]?.position ?? 0;
+            const added = news.filter((row) => row.position > newest).reverse();
+            const all = added.length ? added.concat(old) : old;
+            if (all.length > ROWS_MAX) setNext(all[ROWS_MAX - 1].position);
+            return all.length > ROWS_MAX ? all.slice(0, ROWS_MAX) : all;
+        });
+    const release = () => {
+        put(held);
+        setHeld([]);
+    };
+    useEffect(() => {
+        if (!held.length) return;
+        const scrolled = () => scrollY <= TOP && release();
+        addEventListener("scroll", scrolled, { passive: true });
+        return () => removeEventListener("scroll", scrolled);
+    }, [held]);
     useEffect(() => {
         const abort = new AbortController();
         setRows([]);
         setNext(null);
-        top.current = 0;
+        setHeld([]);
         let waiting: LogRow[] | null = [];
-        const put = (news: LogRow[]) =>
-            setRows((old) => {
-                const newest = old[0]?.position ?? 0;
-                const added = news.filter((row) => row.position > newest).reverse();
-                return added.length ? added.concat(old) : old;
-            });
         const stop = listen((news) => {
             const good = news.filter((row) => fits(filter, row));
             if (!good.length) return;
             if (waiting) waiting.push(...good);
+            else if (scrollY > TOP) setHeld((old) => old.concat(good));
             else put(good);
         });
         void load(null, abort.signal).then(() => {
@@ -119,7 +138,7 @@ function useLog(filter: Filter) {
             stop();
         };
     }, [key]);
-    return { rows, next, loading, error, load };
+    return { rows, held, next, loading, error, absent, load, release };
 }
 
 function save(rows: LogRow[]): void {
@@ -168,7 +187,7 @@ function Time({ name, label }: { name: "since" | "until"; label: string }): JSX.
 
 export function Journal(): JSX.Element {
     const filter = filterOf(place.value.search);
-    const { rows, next, loading, error, load } = useLog(filter);
+    const { rows, held, next, loading, error, absent, load, release } = useLog(filter);
     const end = useRef<HTMLDivElement>(null);
     const filtered = NAMES.some((name) => filter[name]);
     const more = useRef<() => void>(() => undefined);
@@ -200,8 +219,22 @@ export function Journal(): JSX.Element {
                     </Button>
                 )}
             </div>
+            {held.length > 0 && (
+                <div class="fresh-rows">
+                    <Button
+                        kind="primary"
+                        onClick={() => {
+                            release();
+                            scrollTo(0, 0);
+                        }}
+                    >
+                        {plural(held.length, "new event")}
+                    </Button>
+                </div>
+            )}
             <Panel flush>
-                {error && <Trouble text={error} retry={() => void load(next)} />}
+                {error && !absent && <Trouble text={error} retry={() => void load(next)} />}
+                {absent && <Empty title="There is no journal here.">{error}</Empty>}
                 {rows.length > 0 && <Table label="Events" columns={COLUMNS} rows={rows} id={(row) => row.position} link={(row) => to.instance(row.machine, row.id)} />}
                 {rows.length === 0 && loading && <Skeleton rows={10} />}
                 {rows.length === 0 && !loading && !error && (

@@ -3,7 +3,7 @@
 
 // One machine: its drawing with counts, its definition, its instances.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { get, newKey, path, post, query, words } from "../api";
 import { Diagram } from "../diagram";
 import { dataOf, isValid, recordOf, RecordForm, type Draft } from "../form";
@@ -14,7 +14,7 @@ import { amend, go, place, to } from "../router";
 import { useResource } from "../resource";
 import { normal } from "../store";
 import { Table, type Column } from "../table";
-import type { InstanceRow, Machine, MachineSummary, Page } from "../types";
+import type { InstanceRow, LogRow, Machine, MachineSummary, Page } from "../types";
 import { Ago, Badge, Button, Empty, Head, Id, Panel, Segmented, Skeleton, StateChip, Trouble } from "../ui";
 
 function useMachine(name: string) {
@@ -176,14 +176,42 @@ const COLUMNS: Column<InstanceRow>[] = [
 
 type Alive = "all" | "running" | "stopped";
 
+/** The rows after an event: one that is there moves, one that is new comes to its place. */
+function applied(rows: InstanceRow[], news: LogRow, filter: Filter, whole: boolean): InstanceRow[] {
+    const state = news.to ?? news.state ?? "";
+    const stopped = news.outcome === "stop";
+    const known = rows.findIndex((row) => row.id === news.id);
+    if (known >= 0) {
+        const row = rows[known];
+        if (news.sequence <= row.sequence) return rows;
+        const moved = { ...row, state, stopped: row.stopped || stopped, sequence: news.sequence, moved_at: news.at };
+        return rows.map((old, i) => (i === known ? moved : old));
+    }
+    const fits = news.id.startsWith(filter.prefix) && (!filter.state || filter.state === state) && filter.alive !== "stopped";
+    const last = rows[rows.length - 1];
+    if (news.type !== "start" || !fits || (!whole && !(last && news.id < last.id))) return rows;
+    const { machine, id, sequence, at } = news;
+    const made: InstanceRow = { machine, id, state, stopped, sequence, started_at: at, moved_at: at };
+    const place = rows.findIndex((row) => row.id > id);
+    return place < 0 ? rows.concat(made) : [...rows.slice(0, place), made, ...rows.slice(place)];
+}
+
+interface Filter {
+    state: string | null;
+    alive: Alive;
+    prefix: string;
+}
+
 /** Pages that were loaded; rows that move are changed in place, so that the list does not jump. */
-function useInstances(name: string, filter: { state: string | null; alive: Alive; prefix: string }) {
+function useInstances(name: string, filter: Filter) {
     const key = JSON.stringify([name, filter]);
     const [rows, setRows] = useState<InstanceRow[]>([]);
     const [next, setNext] = useState<string | null>(null);
     const [loading, setLoading] = useState(true);
     const [error, setError] = useState<string | null>(null);
     const [moved, setMoved] = useState<ReadonlySet<string>>(new Set());
+    const wholeRef = useRef(false);
+    wholeRef.current = next === null && !loading;
     const stopped = { all: undefined, running: false, stopped: true }[filter.alive];
     const load = async (after: string | null, signal?: AbortSignal) => {
         setLoading(true);
@@ -207,18 +235,10 @@ function useInstances(name: string, filter: { state: string | null; alive: Alive
         setNext(null);
         void load(filter.prefix ? before(filter.prefix) : null, abort.signal);
         const stop = listen((news) => {
-            const latest = new Map(news.filter((row) => row.machine === name).map((row) => [row.id, row]));
-            if (!latest.size) return;
-            setMoved(new Set(latest.keys()));
-            setRows((old) => {
-                if (!old.some((row) => latest.has(row.id))) return old;
-                return old.map((row) => {
-                    const news = latest.get(row.id);
-                    if (!news || news.sequence <= row.sequence) return row;
-                    const state = news.to ?? news.state ?? row.state;
-                    return { ...row, state, stopped: row.stopped || news.outcome === "stop", sequence: news.sequence, moved_at: news.at };
-                });
-            });
+            const own = news.filter((row) => row.machine === name);
+            if (!own.length) return;
+            setMoved(new Set(own.map((row) => row.id)));
+            setRows((old) => own.reduce((rows, row) => applied(rows, row, filter, wholeRef.current), old));
         });
         return () => {
             abort.abort();
@@ -302,7 +322,7 @@ function Instances({ name, states }: { name: string; states: string[] }): JSX.El
 
 function Definition({ machine }: { machine: Machine }): JSX.Element {
     return (
-        <div class="columns even">
+        <div class="columns even definition">
             <Panel title="Events" flush>
                 <div class="plain-table-wrap">
                 <table class="plain-table">

@@ -3,15 +3,16 @@
 
 // The overview: what lives, how fast, and what does not go on by itself.
 import type { JSX } from "preact";
-import { count, plural, rate } from "../format";
+import { base, count, plural, rate } from "../format";
 import { recent } from "../live";
 import { to } from "../router";
 import { useResource } from "../resource";
 import { stateIndex } from "../store";
 import type { LogRow, MachineSummary, Overview, Slot, Stuck, Task } from "../types";
 import {
-    Ago, At, Badge, Empty, Head, Icon, Id, Loaded, Panel, Since, Sparkline, StackedBar, StateChip, TaskState, Until,
+    Ago, At, Badge, Empty, Head, Icon, Id, Loaded, Panel, Since, Sparkline, StackedBar, StateChip, TaskState,
 } from "../ui";
+import { explain } from "./tasks";
 
 export function OverviewView(): JSX.Element {
     const overview = useResource<Overview>("/overview", { on: ["log", "tasks"], every_ms: 800, poll_ms: 5000 });
@@ -19,13 +20,13 @@ export function OverviewView(): JSX.Element {
     return (
         <>
             <Head
-                title={status?.project ?? "Overview"}
+                title={status ? base(status.project) : "Overview"}
                 below={
                     status && (
                         <>
                             {status.state !== "running" && <Badge tone="warn">{status.state}</Badge>} detent {status.version}, up for{" "}
                             <Since time={status.since} />, process {status.process}
-                            {status.position !== null && <>, {plural(status.position, "event")} in the log</>}
+                            {typeof status.position === "number" && <>, {plural(status.position, "event")} in the log</>}
                         </>
                     )
                 }
@@ -223,13 +224,7 @@ function TaskSummary({ tasks, counts }: { tasks: Task[]; counts: Record<string, 
                                 <a href={to.task(task.name)}>{task.name}</a>
                             </div>
                             <div class="why">
-                                {task.reason ?? task.waits_for ?? ""}
-                                {task.next_at && (
-                                    <>
-                                        {" "}
-                                        next start <Until time={task.next_at} />
-                                    </>
-                                )}
+                                {explain(task)}
                             </div>
                         </div>
                     </li>

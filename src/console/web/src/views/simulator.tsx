@@ -208,6 +208,7 @@ function Takes({ machine, state, open, ended, take }: TakesProps): JSX.Element {
                             <span class="strong event-name">{event}</span>
                             {machine.events.find((e) => e.name === event)?.internal && <Badge>internal</Badge>}
                             {timeout?.event === event && <Badge tone="info">after {span(timeout.after_ms)}</Badge>}
+                            {machine.timers?.some((timer) => timer.timeout.event === event) && <Badge tone="info">timer</Badge>}
                         </span>
                         <span class="takes-ways">
                             {found.map((t, i) => (

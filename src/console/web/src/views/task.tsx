@@ -120,7 +120,7 @@ function Backoff({ steps, failures, waiting }: { steps: BackoffStep[]; failures:
                 {marks(most).map((ns) => (
                     <g key={ns} class="grid">
                         <line x1={44} x2={WIDTH + 44} y1={y(ns)} y2={y(ns)} />
-                        <text x={38} y={y(ns) + 3.5}>{nanos(ns).replace(".0 ", " ")}</text>
+                        <text x={38} y={y(ns) + 3.5}>{nanos(ns)}</text>
                     </g>
                 ))}
                 <line class="axis" x1={44} x2={WIDTH + 44} y1={HEIGHT} y2={HEIGHT} />

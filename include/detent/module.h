@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* module.h - machines with functions in C for the program `detent`: a shared object with one
+ * descriptor (docs/modules.md).
+ *
+ *     #define FSM_SPEC "order.fsm"
+ *     #include <detent/fsm/define.h>
+ *     ... the guards, hooks, updates, fills and effects that order.fsm names ...
+ *     DET_MODULE("order", DET_MODULE_MACHINES(&order_machine));
+ *
+ *     cc -shared -fPIC order.c -o order.so
+ *
+ * and `machines: {order: {module: ./order.so}}` in a detent.yaml. It needs no library: whatever
+ * these headers use is inline. Functions run in the process of detent, with its rights, on any of
+ * its threads; the contracts of machine.h hold. */
+#ifndef DETENT_MODULE_H
+#define DETENT_MODULE_H
+
+#include <detent/machine.h>
+
+DET_BEGIN
+
+/* Changes when this header, or the layout of what functions are given, does. */
+#define DET_MODULE_ABI 1
+/* Tells headers apart that should have had different numbers. */
+#define DET_MODULE_LAYOUT \
+    ((uint32_t)(sizeof(struct det_machine) * 4096 + sizeof(struct det_effect_call)))
+
+/* What a module is given when it is opened. Borrowed for the call. */
+struct det_module_settings {
+    const char *folder; /* of the project */
+};
+
+struct det_module {
+    uint32_t abi, layout;                      /* DET_MODULE sets them */
+    const char *name;                          /* for people */
+    const struct det_machine *const *machines; /* NULL at the end */
+    /* Once, before any function runs; may be NULL. 0 with a context of its own, or a negative error
+     * with a sentence in `reterr->text`. */
+    int (*open)(const struct det_module_settings *settings, void **ret, struct det_error *reterr);
+    /* Once, when no function runs any more; may be NULL. Not when open() failed. */
+    void (*close)(void *context);
+};
+
+/* The name under which the descriptor is found. */
+#define DET_MODULE_SYMBOL "det_module"
+
+/* DET_MODULE("name", DET_MODULE_MACHINES(&a_machine, &b_machine), .open = ..., .close = ...); */
+#define DET_MODULE_MACHINES(...)                    \
+    .machines = (const struct det_machine *const[]) \
+    {                                               \
+        __VA_ARGS__, NULL                           \
+    }
+#define DET_MODULE(module_name, ...)                                                           \
+    extern DET_MODULE_EXPORT const struct det_module det_module;                               \
+    DET_MODULE_EXPORT const struct det_module det_module = {                                   \
+        .abi = DET_MODULE_ABI, .layout = DET_MODULE_LAYOUT, .name = (module_name), __VA_ARGS__ \
+    }
+#define DET_MODULE_EXPORT __attribute__((visibility("default")))
+
+/* What det_move.user is for functions of a module. */
+struct det_module_host {
+    uint32_t abi;
+    void *(*context)(const struct det_module_host *host, const char *machine);
+};
+
+/* What open() of the module has given, for its functions: det_module_context(move), or of an effect
+ * det_module_context(&call->move). */
+static inline void *det_module_context(const struct det_move *move)
+{
+    const struct det_module_host *host = (const struct det_module_host *)move->user;
+
+    return host->context(host, move->machine);
+}
+
+DET_END
+#endif

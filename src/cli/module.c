@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* module.c - loads modules, and judges whether what they define is what the spec says. */
+#include "cli/module.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <detent/spec.h>
+
+#include "base/buffer.h"
+#include "base/memory.h"
+#include "machine/compare.h"
+#include "os/os.h"
+
+struct served {
+    struct served *next;
+    struct module_machine machine;
+};
+
+struct module {
+    struct module *next;
+    dev_t device; /* which file it is */
+    ino_t number;
+    struct timespec changed;
+    void *handle;
+    const struct det_module *descriptor;
+    void *context;
+    bool is_open; /* its open() has succeeded, if it has one */
+    struct served *served;
+};
+
+/* Which file it is, and whose. */
+
+static int fail_errno(struct det_error *reterr, const char *path)
+{
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+    return det_error_set(
+        reterr, errno == ENOENT ? DET_ERR_NOT_FOUND : DET_ERR_IO, "%.200s: %s", path,
+        strerror(errno));
+}
+
+static int check_rights(const struct stat *status, const char *path, struct det_error *reterr)
+{
+    if (status->st_uid != geteuid() && status->st_uid != 0)
+        return det_error_set(
+            reterr, DET_ERR_REFUSED, "%.200s is another user's, and a module runs as us", path);
+    if ((status->st_mode & 022) && !(S_ISDIR(status->st_mode) && (status->st_mode & S_ISVTX)))
+        return det_error_set(
+            reterr, DET_ERR_REFUSED,
+            "%.200s: others may write to it, and a module runs as us; chmod go-w", path);
+    return 0;
+}
+
+/* A descriptor of the file, once its rights are right. */
+static int open_file(const char *path, int *ret, struct stat *ret_status, struct det_error *reterr)
+{
+    char folder[DET_PATH_MAX];
+    struct stat status;
+    int descriptor, r;
+
+    if (det_file_folder(path, folder) < 0 || stat(folder, &status) < 0)
+        return fail_errno(reterr, path);
+    r = check_rights(&status, folder, reterr);
+    if (r < 0)
+        return r;
+    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0 || fstat(descriptor, ret_status) < 0)
+        r = fail_errno(reterr, path);
+    else if (!S_ISREG(ret_status->st_mode))
+        r = det_error_set(reterr, DET_ERR_INVALID, "%.200s: is no file", path);
+    else
+        r = check_rights(ret_status, path, reterr);
+    if (r < 0 && descriptor >= 0)
+        close(descriptor);
+    else
+        *ret = descriptor;
+    return r;
+}
+
+int module_check(const char *path, struct det_error *reterr)
+{
+    struct stat status;
+    int descriptor, r;
+
+    r = open_file(path, &descriptor, &status, reterr);
+    if (r == 0)
+        close(descriptor);
+    return r;
+}
+
+/* Loading. */
+
+static int check_descriptor(
+    const struct det_module *descriptor, const char *path, struct det_error *reterr)
+{
+    if (!descriptor)
+        return det_error_set(
+            reterr, DET_ERR_INVALID,
+            "%.200s has no symbol " DET_MODULE_SYMBOL "; DET_MODULE(...) of <detent/module.h> "
+            "makes it",
+            path);
+    if (descriptor->abi != DET_MODULE_ABI || descriptor->layout != DET_MODULE_LAYOUT)
+        return det_error_set(
+            reterr, DET_ERR_VERSION,
+            "%.200s was built with the headers of another detent (%u.%x, this one is %u.%x); build "
+            "it again",
+            path, descriptor->abi, descriptor->layout, DET_MODULE_ABI, DET_MODULE_LAYOUT);
+    if (!descriptor->machines || !descriptor->machines[0])
+        return det_error_set(reterr, DET_ERR_INVALID, "%.200s has no machines", path);
+    return 0;
+}
+
+/* By the descriptor: what is at the path may be another file by now. */
+static int load(struct module *module, int descriptor, const char *path, struct det_error *reterr)
+{
+    char file[32];
+
+    snprintf(file, sizeof file, "/proc/self/fd/%d", descriptor);
+    module->handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (!module->handle) {
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+        const char *why = dlerror();
+        size_t head = strncmp(why, file, strlen(file)) == 0 ? strlen(file) : 0;
+
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "%.200s cannot be loaded%s%.200s", path, head ? "" : ": ",
+            why + head);
+    }
+    module->descriptor = dlsym(module->handle, DET_MODULE_SYMBOL);
+    return check_descriptor(module->descriptor, path, reterr);
+}
+
+static int run_open(
+    struct module *module, const char *path, const char *folder, struct det_error *reterr)
+{
+    const struct det_module_settings settings = { .folder = folder };
+    struct det_error error = { 0 };
+    int r = 0;
+
+    if (module->descriptor->open)
+        r = module->descriptor->open(&settings, &module->context, &error);
+    module->is_open = r >= 0;
+    if (r >= 0)
+        return 0;
+    error.text[sizeof error.text - 1] = '\0';
+    return det_error_set(
+        reterr, DET_ERR_INVALID, "%.200s does not open: %.200s", path,
+        *error.text ? error.text : det_error_text(r));
+}
+
+static void close_module(struct modules *modules, struct module *module)
+{
+    while (module->served) {
+        struct served *served = module->served;
+
+        module->served = served->next;
+        if (served->machine.effects)
+            DET_DELETE_ARRAY(
+                modules->allocator, served->machine.effects,
+                (size_t)served->machine.machine.effect_count + 1);
+        DET_DELETE(modules->allocator, served);
+    }
+    if (module->is_open && module->descriptor->close)
+        module->descriptor->close(module->context);
+    if (module->handle)
+        dlclose(module->handle);
+    DET_DELETE(modules->allocator, module);
+}
+
+static int open_module(
+    struct modules *modules, const char *path, const char *folder, struct module **ret,
+    struct det_error *reterr)
+{
+    struct module *module;
+    struct stat status;
+    int descriptor, r;
+
+    r = open_file(path, &descriptor, &status, reterr);
+    if (r < 0)
+        return r;
+    for (module = modules->first; module; module = module->next) {
+        if (module->device == status.st_dev && module->number == status.st_ino)
+            break;
+    }
+    if (module) {
+        close(descriptor);
+        *ret = module;
+        return 0;
+    }
+    module = DET_NEW(modules->allocator, struct module);
+    r = module ? load(module, descriptor, path, reterr)
+               : det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    close(descriptor);
+    if (r == 0)
+        r = run_open(module, path, folder, reterr);
+    if (r < 0) {
+        if (module)
+            close_module(modules, module);
+        return r;
+    }
+    module->device = status.st_dev;
+    module->number = status.st_ino;
+    module->changed = status.st_mtim;
+    module->next = modules->first;
+    modules->first = module;
+    *ret = module;
+    return 0;
+}
+
+/* Judging. */
+
+/* The canonical text of a definition. */
+static int write_text(
+    const struct det_machine *machine, const struct det_allocator *allocator,
+    struct det_buffer *ret, struct det_error *reterr)
+{
+    int64_t size = det_machine_write(machine, allocator, NULL, 0, reterr);
+    char *target = size < 0 ? NULL : det_buffer_extend(ret, (size_t)size + 1);
+
+    if (size >= 0 && !target)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (size >= 0)
+        size = det_machine_write(machine, allocator, target, (size_t)size + 1, reterr);
+    return size < 0 ? (int)size : 0;
+}
+
+static void keep_first(void *context, const struct det_change *change)
+{
+    char *text = context;
+
+    if (!*text)
+        snprintf(text, DET_ERROR_TEXT_MAX, "%s", change->text);
+}
+
+static void ignore(void *context, const struct det_hazard *hazard)
+{
+    (void)context;
+    (void)hazard;
+}
+
+static int tell_difference(
+    const char *path, const struct det_machine *module, const struct det_machine *spec,
+    const struct det_allocator *allocator, struct det_error *reterr)
+{
+    char text[DET_ERROR_TEXT_MAX] = "";
+    const struct det_compare compare = {
+        .old = spec,
+        .new = module,
+        .allocator = allocator,
+        .change = keep_first,
+        .hazard = ignore,
+        .context = text,
+    };
+    int r = det_compare_machines(&compare, reterr);
+
+    if (r == DET_ERR_NO_MEMORY)
+        return r;
+    return det_error_set(
+        reterr, DET_ERR_DEFINITION,
+        "%.150s defines '%s' otherwise than its spec does: %.200s; build it again from that spec",
+        path, spec->name, *text ? text : "the two are not written the same");
+}
+
+static int check_same(
+    const char *path, const struct det_machine *module, const struct det_machine *spec,
+    const struct det_allocator *allocator, struct det_error *reterr)
+{
+    struct det_buffer ours, its;
+    int r;
+
+    det_buffer_init(&ours, allocator);
+    det_buffer_init(&its, allocator);
+    r = write_text(spec, allocator, &ours, reterr);
+    if (r == 0)
+        r = write_text(module, allocator, &its, reterr);
+    if (r == 0 && strcmp(det_buffer_text(&ours), det_buffer_text(&its)) != 0)
+        r = tell_difference(path, module, spec, allocator, reterr);
+    det_buffer_deinit(&ours);
+    det_buffer_deinit(&its);
+    return r;
+}
+
+/* A machine whose effects can be bound anew. */
+static int copy_machine(
+    struct modules *modules, struct module *module, const struct det_machine *machine,
+    struct module_machine **ret, struct det_error *reterr)
+{
+    struct served *served = DET_NEW(modules->allocator, struct served);
+    size_t count = (size_t)machine->effect_count + 1;
+
+    if (!served)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    served->next = module->served;
+    module->served = served;
+    served->machine.machine = *machine;
+    served->machine.effects = DET_NEW_ARRAY(modules->allocator, count, struct det_effect_def);
+    if (!served->machine.effects)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (machine->effect_count)
+        memcpy(
+            served->machine.effects, machine->effects,
+            machine->effect_count * sizeof *machine->effects);
+    served->machine.machine.effects = served->machine.effects;
+    *ret = &served->machine;
+    return 0;
+}
+
+int modules_load(
+    struct modules *modules, const struct config_machine *config, const char *folder,
+    const struct det_machine *spec, struct module_machine **ret, struct det_error *reterr)
+{
+    const struct det_machine *const *machine;
+    struct module *module;
+    int r;
+
+    r = open_module(modules, config->module, folder, &module, reterr);
+    if (r < 0)
+        return r;
+    machine = module->descriptor->machines;
+    while (*machine && strcmp((*machine)->name, config->name) != 0)
+        machine++;
+    if (!*machine)
+        return det_error_set(
+            reterr, DET_ERR_NOT_FOUND, "%.200s does not define '%s'; it defines '%s'%s",
+            config->module, config->name, module->descriptor->machines[0]->name,
+            module->descriptor->machines[1] ? " and others" : "");
+    r = check_same(config->module, *machine, spec, modules->allocator, reterr);
+    return r < 0 ? r : copy_machine(modules, module, *machine, ret, reterr);
+}
+
+bool modules_is_same(const struct modules *modules, const char *path)
+{
+    struct stat status;
+
+    if (stat(path, &status) < 0)
+        return false;
+    for (const struct module *module = modules->first; module; module = module->next) {
+        if (module->device == status.st_dev && module->number == status.st_ino)
+            return module->changed.tv_sec == status.st_mtim.tv_sec &&
+                   module->changed.tv_nsec == status.st_mtim.tv_nsec;
+    }
+    return false;
+}
+
+/* All of them. */
+
+static void *find_context(const struct det_module_host *host, const char *machine)
+{
+    const struct modules *modules = (const struct modules *)(const void *)host;
+
+    for (const struct module *module = modules->first; module; module = module->next) {
+        for (const struct served *served = module->served; served; served = served->next) {
+            if (strcmp(served->machine.machine.name, machine) == 0)
+                return module->context;
+        }
+    }
+    return NULL;
+}
+
+void modules_init(struct modules *modules, const struct det_allocator *allocator)
+{
+    *modules = (struct modules){ .host = { DET_MODULE_ABI, find_context }, .allocator = allocator };
+}
+
+void modules_close(struct modules *modules)
+{
+    while (modules->first) {
+        struct module *module = modules->first;
+
+        modules->first = module->next;
+        close_module(modules, module);
+    }
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* module.h - modules that a detent.yaml names (docs/modules.md), loaded.
+ *
+ * Invariants
+ *   1. A module is opened once, however many machines are from it, and closed once.
+ *   2. Nothing of a file runs before its owner and its rights were looked at; which file it is
+ *      cannot change between the two, since it is loaded by the descriptor that was looked at. */
+#ifndef DET_CLI_MODULE_H
+#define DET_CLI_MODULE_H
+
+#include <detent/module.h>
+
+#include "cli/config.h"
+
+struct module; /* one that is open */
+
+struct modules {
+    struct det_module_host host; /* the first member: what functions get as their user */
+    const struct det_allocator *allocator;
+    struct module *first;
+};
+
+void modules_init(struct modules *modules, const struct det_allocator *allocator);
+/* When none of their functions runs any more. */
+void modules_close(struct modules *modules);
+
+/* Whether the file may be loaded, without doing it. `reterr` has the sentence. */
+DET_MUST_CHECK int module_check(const char *path, struct det_error *reterr);
+/* The definition of this name from the module at this path, which is opened if it is not; it must
+ * be the same as `spec`. `ret` stays until modules_close(); its effects may be bound anew. `folder`
+ * is that of the project. */
+struct module_machine {
+    struct det_machine machine;
+    struct det_effect_def *effects; /* those of the machine */
+};
+/* Whether what is at this path is the file that was loaded from there, unchanged. */
+bool modules_is_same(const struct modules *modules, const char *path);
+DET_MUST_CHECK int modules_load(
+    struct modules *modules, const struct config_machine *config, const char *folder,
+    const struct det_machine *spec, struct module_machine **ret, struct det_error *reterr);
+
+#endif

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""Runs machines whose functions are in a module, end to end.
+
+    modules.py DETENT NASTY_CHILD COMPILER INCLUDE [PART_OF_A_NAME]
+
+The frame is that of up.py. examples/check has the example with its drill.
+"""
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+COMPILER, INCLUDE = sys.argv[3:5]
+del sys.argv[3:5]
+
+import up  # noqa: E402
+from machines import detent, one  # noqa: E402
+from up import PATIENCE, Up, check, equal, wait_until  # noqa: E402
+
+SPEC = """#define FSM_NAME door
+#define FSM_PREFIX DOOR
+#define FSM_DATA door_data
+RECORD(door_data)
+    FIELD(pushes, u32)
+    FIELD(color, str(16))
+END
+RECORD(push)
+    FIELD(force, u32)
+END
+STATE(SHUT, shut, INITIAL)
+STATE(OPEN, open)
+EVENT(PUSH, push, push)
+INTERNAL(SLAM, slam, push)
+INTERNAL(RUNG, rung)
+GUARD(is_strong)
+HOOK(knock)
+UPDATE(count)
+FILL(softly)
+EFFECT(ring, RUNG)
+EFFECT(paint)
+ON(SHUT, PUSH, OPEN, IF(is_strong), CALL(knock), SET(count), DO(ring, paint))
+STAY(OPEN, RUNG)
+ON(OPEN, SLAM, SHUT, SET(count))
+AFTER(OPEN, MILLISECONDS(300), SLAM, softly)
+"""
+CODE = """#include <stdio.h>
+#include <string.h>
+#define FSM_SPEC "door.fsm"
+#include <detent/fsm/declare.h>
+#define FSM_SPEC "door.fsm"
+#include <detent/fsm/define.h>
+#include <detent/module.h>
+struct house { char folder[256]; unsigned opened; };
+static struct house house;
+static bool is_strong(const struct det_move *m, const struct door_data *d,
+                      const struct door_event *e)
+{ (void)d; return det_module_context(m) == &house && e->push.force > 10; }
+static int knock(const struct det_move *m, const struct door_data *d, const struct door_event *e)
+{ (void)m; (void)d; return e->push.force > 99 ? DET_ERR_INVALID : 0; }
+static void count(struct door_data *d, const struct door_event *e) { (void)e; d->pushes++; }
+static void softly(const struct det_move *m, const struct door_data *d, struct door_event *e)
+{ (void)m; (void)d; e->slam.force = 3; }
+static int log_line(const char *text)
+{
+    char path[300];
+    FILE *file;
+    snprintf(path, sizeof path, "%s/log", house.folder);
+    file = fopen(path, "a");
+    fprintf(file, "%s\\n", text);
+    return fclose(file);
+}
+static int ring(struct det_effect_call *c, const struct door_data *d, const struct door_event *e,
+                struct door_event *ret)
+{
+    (void)c; (void)d; (void)e; *ret = door_rung();
+    return log_line("ring") ? DET_ERR_IO : DET_PRODUCED;
+}
+static int paint(struct det_effect_call *c, const struct door_data *d, const struct door_event *e,
+                 struct door_event *ret)
+{ (void)c; (void)d; (void)e; (void)ret; return log_line("paint"); }
+static int open_house(const struct det_module_settings *s, void **ret, struct det_error *error)
+{
+    if (strlen(s->folder) >= sizeof house.folder) {
+        snprintf(error->text, sizeof error->text, "the house is too far away");
+        return DET_ERR_LIMIT;
+    }
+    strcpy(house.folder, s->folder);
+    house.opened++;
+    *ret = &house;
+    return FAILS ? snprintf(error->text, sizeof error->text, "nobody is at home"), DET_ERR_IO : 0;
+}
+static void close_house(void *context) { log_line(context == &house ? "closed" : "wrong"); }
+DET_MODULE("house", DET_MODULE_MACHINES(&door_machine), .open = open_house, .close = close_house);
+"""
+BELL = """#define FSM_NAME bell
+#define FSM_PREFIX BELL
+STATE(STILL, still, INITIAL)
+EVENT(PRESS, press)
+GUARD(is_wired)
+STAY(STILL, PRESS, IF(is_wired))
+"""
+BELL_CODE = """
+#define FSM_SPEC "bell.fsm"
+#include <detent/fsm/declare.h>
+#define FSM_SPEC "bell.fsm"
+#include <detent/fsm/define.h>
+static bool is_wired(const struct det_move *m, const struct det_empty *d,
+                     const struct bell_event *e)
+{ (void)d; (void)e; return det_module_context(m) == &house && house.opened == 1; }
+"""
+
+
+def build(code=CODE, output="door.so", *flags):
+    Path("door.c").write_text(code)
+    done = subprocess.run(
+        [COMPILER, "-std=gnu17", "-shared", "-fPIC", "-DFAILS=0", *flags, f"-I{INCLUDE}", "-I.",
+         "door.c", "-o", output], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    check(done.returncode == 0, done.stderr[:800])
+    os.chmod(output, 0o755)
+
+
+def project(more="", spec=SPEC):
+    Path("door.fsm").write_text(spec)
+    Path("detent.yaml").write_text(
+        f"version: 1\nmachines:\n  door:\n    module: ./door.so\n{more}")
+
+
+def begin():
+    it = Up()
+    wait_until(lambda: any("Serves door" in line for line in it.talk)
+               or it.process.poll() is not None, "it serves it")
+    check(it.process.poll() is None, it.shown())
+    return it
+
+
+def test_guards_hooks_updates_fills_and_effects_come_from_a_module():
+    project()
+    build()
+    detent("check", "detent.yaml")
+    it = begin()
+    detent("start", "door", "d-1")
+    detent("send", "d-1", "push", "--data", '{"force": 5}', code=6, err="is_strong")
+    detent("send", "d-1", "push", "--data", '{"force": 100}', code=6, err="knock")
+    detent("send", "d-1", "push", "--data", '{"force": 50}')
+    it.wait_for("d-1: stays open .rung, by an effect")
+    it.wait_for("d-1: open -> shut .slam, by a timer")
+    equal(one("get", "d-1")["data"], {"pushes": 2, "color": ""})
+    detent("history", "d-1", out="force=3")
+    it.stop()
+    equal(sorted(Path("log").read_text().split()), ["closed", "paint", "ring"])
+
+
+def test_what_the_file_lists_goes_before_the_module():
+    project("    effects: {paint: {command: [sh, -c, \"cat > painted\"]}}\n")
+    build()
+    it = begin()
+    detent("start", "door", "d-1")
+    detent("send", "d-1", "push", "--data", '{"force": 50}')
+    it.wait_for("d-1: stays open")
+    wait_until(lambda: Path("painted").exists() and Path("painted").read_text(), "it is painted")
+    it.stop()
+    check("paint" not in Path("log").read_text(), "the module has painted")
+
+
+def test_modules_that_do_not_fit_are_refused():
+    project()
+    build(output="good.so")
+    shutil.copy("good.so", "door.so")
+    # Whose it is.
+    for mode in 0o775, 0o757:
+        os.chmod("door.so", mode)
+        for command in ("up",), ("check", "detent.yaml"):
+            detent(*command, code=2, err=["4:13", "chmod go-w"])
+    os.chmod("door.so", 0o755)
+    os.chmod(".", 0o777)
+    detent("up", code=2, err="others may write to it")
+    os.chmod(".", 0o755)
+    if os.geteuid() == 0:
+        shutil.chown("door.so", "nobody")
+        detent("up", code=2, err="is another user's")
+    Path("door.so").unlink()
+    detent("check", "detent.yaml", code=2, err="No such file")
+    # What it is.
+    Path("door.so").write_text("no ELF")
+    detent("up", code=1, err="door.so cannot be loaded")
+    Path("door.so").unlink()
+    build("int nothing;", "door.so")
+    detent("up", code=1, err="has no symbol det_module")
+    build(CODE.replace("DET_MODULE(", "#undef DET_MODULE_ABI\n"
+                       "#define DET_MODULE_ABI 7\nDET_MODULE("))
+    detent("up", code=1, err="was built with the headers of another detent (7.")
+    build(CODE, "door.so", "-UFAILS", "-DFAILS=1")
+    detent("up", code=1, err="door.so does not open: nobody is at home")
+    # What it defines.
+    shutil.copy("good.so", "door.so")
+    for old, new, difference in (
+            ("shut, INITIAL", "closed, INITIAL", "closed"),
+            ("MILLISECONDS(300)", "MILLISECONDS(301)", "MILLISECONDS(301)"),
+            ("FIELD(pushes, u32)", "FIELD(pushes, u64)", "pushes"),
+            ("IF(is_strong), ", "", "IF(is_strong)")):
+        project(spec=SPEC.replace(old, new))
+        detent("up", code=1, err=["otherwise than its spec does", difference, "build it again"])
+    project()
+    Path("detent.yaml").write_text(Path("detent.yaml").read_text().replace("door:", "gate:"))
+    Path("gate.fsm").write_text(SPEC.replace("FSM_NAME door", "FSM_NAME gate"))
+    detent("up", code=3, err="does not define 'gate'; it defines 'door'")
+
+
+def test_two_machines_of_one_module_share_its_context():
+    Path("bell.fsm").write_text(BELL)
+    project("  bell: {module: ././door.so}\n")
+    build(CODE.replace("&door_machine", "&door_machine, &bell_machine")
+          .replace('DET_MODULE("', BELL_CODE + 'DET_MODULE("'))
+    it = begin()
+    detent("start", "bell", "b-1")
+    detent("send", "b-1", "press")
+    it.wait_for("b-1: stays still")
+    it.stop()
+    equal(Path("log").read_text().split(), ["closed"])
+
+
+if __name__ == "__main__":
+    sys.exit(up.main(globals()))
