@@ -253,7 +253,8 @@ struct det_send_options {
     uint64_t visit;          /* commit only in this visit; 0: any. Else DET_ERR_CONFLICT */
     struct det_error *error; /* details of a failure; NULL: not wanted */
     /* That the sender is in; NULL: none. It is recorded with the event, and the effects that the
-     * event asks for have it, and so have what those produce. A start is not recorded with it. */
+     * event asks for have it, and so have what those produce. A start is told with it, but not
+     * recorded. */
     const struct det_trace_context *trace;
 };
 

@@ -90,6 +90,19 @@ static void a_timer_and_an_event_that_waited_have_none(void **unused)
     lab_close(lab);
 }
 
+static void a_start_is_told_with_it(void **unused)
+{
+    const struct det_send_options options = { .trace = &trace };
+    struct seen seen;
+    struct lab *lab = open_lab(&seen);
+
+    (void)unused;
+    assert_int_equal(det_runtime_start(lab->runtime, &probe_machine, "a", NULL, &options, NULL), 0);
+    lab_start(lab, "b");
+    assert_string_equal(seen.text, "start+ start ");
+    lab_close(lab);
+}
+
 static void note_done(struct det_send *send)
 {
     *(int *)send->user = send->result;
@@ -144,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(effects_and_their_products_have_the_trace_of_the_sender),
         cmocka_unit_test(a_timer_and_an_event_that_waited_have_none),
+        cmocka_unit_test(a_start_is_told_with_it),
         cmocka_unit_test(what_is_submitted_has_its_own),
         cmocka_unit_test(an_effect_that_is_loaded_has_it_still),
     };

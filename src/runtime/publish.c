@@ -216,7 +216,8 @@ static void tell_start(const struct det_turn *turn, det_time at)
                                    .to = initial,
                                    .event = UINT16_MAX,
                                    .outcome = DET_GOTO,
-                                   .at = at },
+                                   .at = at,
+                                   .trace = turn->trace },
         0);
 }
 

@@ -21,7 +21,7 @@
 #include "store/log.h"
 #include "store/postgres.h"
 
-#define PAGE_ROWS 256
+#define PAGE_ROWS 1024
 /* How often one call looks whether a gap is final, and how long it waits before the second look;
  * each further wait is twice as long. */
 #define LOOKS_MAX  6
@@ -171,8 +171,21 @@ struct reading {
     int64_t event_at, start_at, start_key;
     uint64_t final; /* before the page was read */
     unsigned looks;
+    size_t page; /* rows that were asked for */
     PGresult *rows;
 };
+
+/* One more than are wanted says where the last one ends, see det_log_ends(). */
+static size_t page_of(const struct reading *reading)
+{
+    const struct det_store_log_query *query = reading->walk.query;
+    size_t limit = query->limit && !query->machine && !query->id && !query->event &&
+                           !query->state && !query->since && !query->until
+                       ? query->limit
+                       : query->budget;
+
+    return limit && limit < PAGE_ROWS ? limit + 1 : PAGE_ROWS;
+}
 
 static void send_page(struct postgres_exchange *exchange, void *context)
 {
@@ -182,7 +195,7 @@ static void send_page(struct postgres_exchange *exchange, void *context)
     det_postgres_add_number(&parameters, reading->event_at);
     det_postgres_add_number(&parameters, reading->start_at);
     det_postgres_add_number(&parameters, reading->start_key);
-    det_postgres_add_number(&parameters, PAGE_ROWS);
+    det_postgres_add_number(&parameters, (int64_t)reading->page);
     det_postgres_ask(exchange, POSTGRES_RENAME_LIST, NULL);
     det_postgres_ask(
         exchange, reading->is_backward ? POSTGRES_LOG_BACK : POSTGRES_LOG, &parameters);
@@ -205,6 +218,7 @@ static int read_page(struct reading *reading)
     PQclear(reading->rows);
     reading->rows = NULL;
     reading->final = final_now(reading->store);
+    reading->page = page_of(reading);
     return det_postgres_run(reading->store, &job, NULL);
 }
 
@@ -278,7 +292,7 @@ static int give_page(struct reading *reading, int *ret)
 {
     int r = 0, count = PQntuples(reading->rows);
 
-    *ret = count == PAGE_ROWS ? MORE : ALL;
+    *ret = (size_t)count == reading->page ? MORE : ALL;
     for (int i = 0; r == 0 && i < count; i++) {
         uint64_t position = (uint64_t)det_postgres_number(reading->rows, i, OF_POSITION);
 

@@ -73,18 +73,18 @@ static int look(void *context, const struct crash_cut *cut, struct crash_disk *d
     scene->bed.active = &scene->bed.disks[1];
     database = connect(1);
     schema = ask(database, "PRAGMA user_version");
-    assert_true(schema == 3 || (schema == 1 && cut->mark == 1));
+    assert_true(schema == 4 || (schema == 1 && cut->mark == 1));
     assert_int_equal(ask(database, "SELECT schema FROM store"), schema);
     assert_int_equal(
         ask(database, "SELECT count(*) FROM sqlite_schema WHERE name IN ('jobs', 'starts')"),
-        schema == 3 ? 2 : 0);
+        schema == 4 ? 2 : 0);
     sqlite3_close(database);
     pad.store = open_store(scene, 1);
     check_old_store(&pad);
     pad.store->ops->release(pad.store, pad.instance);
     det_store_close(pad.store);
     scene->states++;
-    *(schema == 3 ? &scene->new : &scene->old) += 1;
+    *(schema == 4 ? &scene->new : &scene->old) += 1;
     return 0;
 }
 
