@@ -12,17 +12,22 @@
 #include "cli/up_machines.h"
 #include "cli/up_observe.h"
 
+/* The log lives longer than the metrics, so it cannot count itself. */
+void up_log_lost(struct up *up, uint64_t count)
+{
+    if (up->observe && up->observe->metrics)
+        det_series_count(det_metrics_only(up->observe->metrics, DET_METRIC_LOG_DROPPED), count);
+}
+
 static int write_line(void *user, const char *line, size_t size)
 {
     struct up *up = user;
 
-    if (up_output_has_room(&up->output) && !up->cli->out_error) {
+    if (up_output_has_room(&up->output)) {
         cli_write(up->cli, line, size);
         return 0;
     }
-    /* The log lives longer than the metrics, so it cannot count itself. */
-    if (up->observe && up->observe->metrics)
-        det_series_count(det_metrics_only(up->observe->metrics, DET_METRIC_LOG_DROPPED), 1);
+    up_log_lost(up, 1);
     return DET_ERR_BUSY;
 }
 
@@ -81,15 +86,23 @@ static const char *kind_of(struct up *up, const char *name)
     return up->machines && up_machines_find(up->machines, name) ? "machine" : "task";
 }
 
-void up_log_note(struct up *up, enum det_log_level level, const char *name, const char *text)
+void up_log_about(
+    struct up *up, enum det_log_level level, const struct up_log_subject *subject, const char *text)
 {
-    const char *kind = kind_of(up, name);
+    const char *kind = kind_of(up, subject->name);
     struct det_log_line line;
 
     det_log_line_begin(up->log, &line, level, kind, "%s", text);
-    if (strcmp(name, UP_NAME) != 0)
-        det_log_line_text(&line, kind, name);
+    if (strcmp(subject->name, UP_NAME) != 0)
+        det_log_line_text(&line, kind, subject->name);
+    det_log_line_text(&line, "instance", subject->instance);
+    det_log_line_trace(&line, subject->trace);
     det_log_line_end(&line);
+}
+
+void up_log_note(struct up *up, enum det_log_level level, const char *name, const char *text)
+{
+    up_log_about(up, level, &(struct up_log_subject){ .name = name }, text);
 }
 
 void up_log_line(struct up *up, const struct det_line *said)

@@ -17,8 +17,21 @@ void up_log_renew(struct up *up);
 /* Whether it prints a log; else lines for people, or the objects of --json. */
 bool up_is_logging(const struct up *up);
 
+/* What something to say is about. */
+struct up_log_subject {
+    const char *name;                      /* of a task or machine, or UP_NAME */
+    const char *instance;                  /* of the machine; NULL: none */
+    const struct det_trace_context *trace; /* NULL: none */
+};
+
 /* What detent has to say about a task, a machine or itself. */
+void up_log_about(
+    struct up *up, enum det_log_level level, const struct up_log_subject *subject,
+    const char *text);
+/* The same where there is but a name. */
 void up_log_note(struct up *up, enum det_log_level level, const char *name, const char *text);
+/* So many lines could not be written. */
+void up_log_lost(struct up *up, uint64_t count);
 /* What a task has said. */
 void up_log_line(struct up *up, const struct det_line *said);
 
