@@ -12,7 +12,6 @@
 #include "base/memory.h"
 #include "cli/api.h"
 #include "cli/store_parts.h"
-#include "cli/up_log.h"
 #include "cli/up_observe.h"
 
 #define NOTES_MAX 4096
@@ -42,13 +41,10 @@ struct about {
 
 static void log_note(struct up *up, const struct note *note)
 {
-    const struct up_log_subject subject = {
-        .name = note->name,
-        .instance = note->instance[0] ? note->instance : NULL,
-        .trace = note->trace.flags ? &note->trace : NULL,
-    };
+    enum det_log_level level = note->is_failure ? DET_LOG_WARNING : DET_LOG_INFO;
 
-    up_log_about(up, note->is_failure ? DET_LOG_WARNING : DET_LOG_INFO, &subject, note->text);
+    serve_log_step(
+        up, level, note->name, note->instance, note->trace.flags ? &note->trace : NULL, note->text);
 }
 
 static void print_note(void *argument)
@@ -64,7 +60,7 @@ static void print_note(void *argument)
             (unsigned long long)hidden);
     if (!up_output_has_room(&up->output))
         ;
-    else if (up_is_logging(up))
+    else if (up->log && note->instance[0])
         log_note(up, note);
     else if (note->is_failure)
         up_note_failure(up, note->name, "%s", note->text);
