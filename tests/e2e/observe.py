@@ -156,6 +156,23 @@ def test_an_event_is_one_trace_from_its_request_to_what_its_effect_calls():
     server.close()
 
 
+def test_a_command_begins_a_trace_of_its_own():
+    server = Server(200)
+    project(server)
+    one = begin()
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay")
+    one.wait_for("charging -> paid")
+    one.stop(1)  # the task has failed
+    spans = server.spans()
+    send = next(span for span in spans if span["name"] == "send order.pay")
+    check("parentSpanId" not in send, send)
+    equal(sorted(span["name"] for span in spans if span["traceId"] == send["traceId"]),
+          ["commit", "commit", "effect charge", "send order.pay"])
+    check("start order" in {span["name"] for span in spans}, spans)
+    server.close()
+
+
 def test_metrics_are_what_promtool_takes_for_good():
     server = Server(503, 200)
     token = project(server)
