@@ -103,6 +103,25 @@ void serve_log_note(struct up *up, enum det_log_level level, const char *name, c
     det_log_line_end(&line);
 }
 
+void serve_log_step(
+    struct up *up, enum det_log_level level, const char *name, const char *instance,
+    const struct det_trace_context *trace, const char *text)
+{
+    struct det_log_line line;
+
+    det_log_line_begin(up->log, &line, level, "machine", "%s", text);
+    det_log_line_text(&line, "machine", name);
+    det_log_line_text(&line, "instance", instance);
+    det_log_line_trace(&line, trace);
+    det_log_line_end(&line);
+}
+
+void serve_log_lost(struct up *up, uint64_t count)
+{
+    if (up->observe && up->observe->metrics)
+        det_series_count(det_metrics_only(up->observe->metrics, DET_METRIC_LOG_DROPPED), count);
+}
+
 void serve_log_line(struct up *up, const struct det_line *from)
 {
     struct det_log_line line;
@@ -110,6 +129,8 @@ void serve_log_line(struct up *up, const struct det_line *from)
     det_log_line_begin(up->log, &line, DET_LOG_INFO, "output", "%.*s", (int)from->size, from->text);
     det_log_line_text(&line, "task", from->name);
     det_log_line_text(&line, "stream", from->stream == DET_STREAM_ERROR ? "error" : "output");
+    if (from->is_cut)
+        det_log_line_text(&line, "continues", "in the next line");
     if (from->dropped)
         det_log_line_number(&line, "dropped_bytes", (int64_t)from->dropped);
     det_log_line_end(&line);

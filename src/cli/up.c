@@ -286,6 +286,17 @@ void up_tell_ready(struct up *up)
         up->selected_count, up_machines_count(up), up->durable_count);
 }
 
+/* Who watches tasks ends with them; a service goes on without its log. */
+static void heed_output(struct up *up)
+{
+    if (!up->cli->out_error)
+        return;
+    if (up->options->is_serving || up->log)
+        serve_log_lost(up, up_output_forgive(&up->output));
+    else if (up->state < UP_STOPPING)
+        up_stop(up, "nobody reads the output");
+}
+
 /* Behind each turn of the loop: nobody is in the middle of anything. */
 static void after_turn(struct up *up)
 {
@@ -294,8 +305,7 @@ static void after_turn(struct up *up)
     up_follow_all(up);
     up_output_flush(&up->output);
     tell_hidden(up, false);
-    if (up->cli->out_error && up->state < UP_STOPPING)
-        up_stop(up, "nobody reads the output");
+    heed_output(up);
     if (up->state < UP_STOPPING && up_store_is_lost(up)) {
         up_note_failure(up, UP_NAME, "the store takes nothing any more: %s", UP_LOST_HINT);
         up_begin_stop(up);

@@ -269,6 +269,12 @@ void serve_log_close(struct up *up);
 bool serve_log_is_told(const struct up *up, enum det_log_level level);
 /* Of one that is open: what is said about this name, and what a task has written. */
 void serve_log_note(struct up *up, enum det_log_level level, const char *name, const char *text);
+/* The same about an instance of the machine `name`; `trace` NULL: none. */
+void serve_log_step(
+    struct up *up, enum det_log_level level, const char *name, const char *instance,
+    const struct det_trace_context *trace, const char *text);
+/* So many lines could not be written. */
+void serve_log_lost(struct up *up, uint64_t count);
 void serve_log_line(struct up *up, const struct det_line *from);
 
 /* reload_apply.c */

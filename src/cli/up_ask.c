@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "cli/instance.h"
 #include "cli/up_machines.h"
+#include "cli/up_observe.h"
 #include "cli/up_verbs.h"
 #include "store/row.h"
 
@@ -101,14 +102,29 @@ static int run_send(struct ask *ask, const struct det_send_options *options)
     return r;
 }
 
+/* What a command sends begins a trace of its own; NULL: nobody wants traces. */
+static const struct det_trace_context *begin_span(const struct ask *ask, struct det_span *span)
+{
+    struct det_tracer *tracer = ask->machines->up->observe->tracer;
+
+    if (!tracer || (ask->kind != ASK_START && ask->kind != ASK_SEND))
+        return NULL;
+    det_episode_receive(
+        tracer, span, NULL, ask->machine->name, ask->instance,
+        ask->kind == ASK_SEND ? ask->text : NULL);
+    return &span->context;
+}
+
 static void run(void *argument)
 {
     struct ask *ask = argument;
     struct det_runtime *runtime = ask->machines->runtime;
-    const struct det_send_options options = { .event_id = ask->event_id,
-                                              .expected = ask->expected,
-                                              .error = &ask->error };
+    struct det_send_options options = { .event_id = ask->event_id,
+                                        .expected = ask->expected,
+                                        .error = &ask->error };
+    struct det_span span;
 
+    options.trace = begin_span(ask, &span);
     current = ask;
     switch (ask->kind) {
     case ASK_START:
@@ -127,6 +143,10 @@ static void run(void *argument)
         break;
     }
     current = NULL;
+    if (options.trace)
+        det_episode_answer(
+            ask->machines->up->observe->tracer, &span, ask->machine, &ask->sent,
+            ask->result < 0 ? &ask->error : NULL);
 }
 
 /* On the loop. */

@@ -25,9 +25,27 @@ struct note {
     struct det_post post;
     struct up_machines *machines;
     bool is_failure;
+    struct det_trace_context trace; /* without flags: none, or one that nobody keeps */
     char name[128];
+    char instance[DET_ID_MAX + 1]; /* "": about none */
     char text[NOTE_TEXT];
 };
+
+/* What something to tell is about. */
+struct about {
+    const char *machine;
+    const char *instance;                  /* NULL: none */
+    const struct det_trace_context *trace; /* NULL: none */
+    bool is_failure;
+};
+
+static void log_note(struct up *up, const struct note *note)
+{
+    enum det_log_level level = note->is_failure ? DET_LOG_WARNING : DET_LOG_INFO;
+
+    serve_log_step(
+        up, level, note->name, note->instance, note->trace.flags ? &note->trace : NULL, note->text);
+}
 
 static void print_note(void *argument)
 {
@@ -42,6 +60,8 @@ static void print_note(void *argument)
             (unsigned long long)hidden);
     if (!up_output_has_room(&up->output))
         ;
+    else if (up->log && note->instance[0])
+        log_note(up, note);
     else if (note->is_failure)
         up_note_failure(up, note->name, "%s", note->text);
     else
@@ -51,17 +71,15 @@ static void print_note(void *argument)
 }
 
 /* From any thread. */
-static void tell(
-    struct up_machines *machines, bool is_failure, const char *name, const char *format, ...)
-    DET_PRINTF(4, 5);
+static void tell(struct up_machines *machines, const struct about *about, const char *format, ...)
+    DET_PRINTF(3, 4);
 
-static void tell(
-    struct up_machines *machines, bool is_failure, const char *name, const char *format, ...)
+static void tell(struct up_machines *machines, const struct about *about, const char *format, ...)
 {
     struct note *note = NULL;
     va_list arguments;
 
-    if (!is_failure && machines->up->options->is_quiet)
+    if (!about->is_failure && machines->up->options->is_quiet)
         return;
     if (atomic_fetch_add(&machines->notes, 1) < NOTES_MAX)
         note = DET_NEW(machines->up->output.outer->allocator, struct note);
@@ -72,8 +90,11 @@ static void tell(
     }
     note->post = (struct det_post){ .run = print_note, .argument = note };
     note->machines = machines;
-    note->is_failure = is_failure;
-    snprintf(note->name, sizeof note->name, "%s", name);
+    note->is_failure = about->is_failure;
+    if (about->trace)
+        note->trace = *about->trace;
+    snprintf(note->name, sizeof note->name, "%s", about->machine);
+    snprintf(note->instance, sizeof note->instance, "%s", about->instance ? about->instance : "");
     va_start(arguments, format);
     vsnprintf(note->text, sizeof note->text, format, arguments);
     va_end(arguments);
@@ -88,6 +109,7 @@ static void observe(void *user, const struct det_note *note)
     const char *event = note->event == UINT16_MAX ? NULL : machine->events[note->event].name;
     const char *from = machine->states[note->from].name, *to = machine->states[note->to].name;
     const char *by = note->is_timeout ? ", by a timer" : note->cause ? ", by an effect" : "";
+    const struct about about = { machine->name, note->instance, note->trace, false };
 
     up_ask_observe(note);
     api_notice(machines->up->api);
@@ -95,24 +117,20 @@ static void observe(void *user, const struct det_note *note)
     switch ((enum det_outcome)note->outcome) {
     case DET_GOTO:
         if (event)
-            tell(
-                machines, false, machine->name, "%s: %s -> %s (%s%s)", note->instance, from, to,
-                event, by);
+            tell(machines, &about, "%s: %s -> %s (%s%s)", note->instance, from, to, event, by);
         else
-            tell(machines, false, machine->name, "%s: started, %s", note->instance, to);
+            tell(machines, &about, "%s: started, %s", note->instance, to);
         break;
     case DET_STAY:
-        tell(machines, false, machine->name, "%s: stays %s (%s%s)", note->instance, to, event, by);
+        tell(machines, &about, "%s: stays %s (%s%s)", note->instance, to, event, by);
         break;
     case DET_STOP:
         tell(
-            machines, false, machine->name, "%s: stopped in %s (%s%s)", note->instance, to,
+            machines, &about, "%s: stopped in %s (%s%s)", note->instance, to,
             event ? event : "by hand", by);
         break;
     case DET_DEFERRED:
-        tell(
-            machines, false, machine->name, "%s: %s is kept until %s is left", note->instance,
-            event, to);
+        tell(machines, &about, "%s: %s is kept until %s is left", note->instance, event, to);
         break;
     case DET_DEAD_LETTER: /* told as trouble */
     case DET_UNHANDLED:
@@ -129,16 +147,27 @@ static void trouble(void *user, const struct det_trouble *what)
     up_observe_trouble(machines->up->observe, what);
     if (what->kind != DET_TROUBLE_EFFECT_FAILED ||
         !effects_has(&machines->effects, what->machine->name, what->name))
-        tell(machines, true, what->machine ? what->machine->name : UP_NAME, "%s", what->text);
+        tell(
+            machines,
+            &(struct about){ .machine = what->machine ? what->machine->name : UP_NAME,
+                             .instance = what->instance,
+                             .is_failure = true },
+            "%s", what->text);
 }
 
 static void tell_failure(void *user, const struct effect_failure *failure)
 {
     const struct det_effect_call *call = failure->call;
+    struct about about = { call->move.machine, call->move.instance, NULL, true };
+    struct det_trace_context attempt;
 
+    if (call->trace) {
+        attempt = det_episode_attempt_context(call->trace, call->key, call->attempt);
+        about.trace = &attempt;
+    }
     tell(
-        user, true, call->move.machine, "%s: %s failed, attempt %u: %s", call->move.instance,
-        call->effect, call->attempt, failure->why);
+        user, &about, "%s: %s failed, attempt %u: %s", call->move.instance, call->effect,
+        call->attempt, failure->why);
 }
 
 /* Opening. */

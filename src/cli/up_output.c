@@ -11,13 +11,27 @@
 #include <poll.h>
 #include <unistd.h>
 
+static uint64_t count_lines(const char *data, size_t size)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < size; i++)
+        count += data[i] == '\n';
+    return count;
+}
+
 /* Without memory the text is lost, and the run knows. */
 static ssize_t take(void *cookie, const char *data, size_t size)
 {
     struct up_output *output = cookie;
 
-    if (output->cli.out_error)
+    if (output->cli.out_error) {
+        output->lost += count_lines(data, size);
         return (ssize_t)size;
+    }
+    if (output->is_torn)
+        det_buffer_append_char(&output->buffer, '\n');
+    output->is_torn = false;
     det_buffer_append(&output->buffer, data, size);
     if (det_buffer_status(&output->buffer) < 0) {
         det_buffer_clear(&output->buffer);
@@ -68,6 +82,8 @@ static void drop_sent(struct up_output *output)
 static void fail(struct up_output *output, int cause)
 {
     output->cli.out_error = output->outer->out_error = cause;
+    output->lost += count_lines(output->buffer.data + output->sent, waiting(output));
+    output->is_torn = output->sent > 0 && output->buffer.data[output->sent - 1] != '\n';
     det_buffer_clear(&output->buffer);
     output->sent = 0;
 }
@@ -79,6 +95,8 @@ static void write_all(struct up_output *output)
         return;
     cli_write(output->outer, output->buffer.data + output->sent, waiting(output));
     cli_flush(output->outer);
+    if (output->outer->out_error)
+        output->lost += count_lines(output->buffer.data + output->sent, waiting(output));
     det_buffer_clear(&output->buffer);
     output->sent = 0;
     output->cli.out_error = output->outer->out_error;
@@ -125,6 +143,15 @@ void up_output_close(struct up_output *output)
     write_all(output);
     det_buffer_deinit(&output->buffer);
     output->outer->has_failed = output->outer->has_failed || output->cli.has_failed;
+}
+
+uint64_t up_output_forgive(struct up_output *output)
+{
+    uint64_t lost = output->lost;
+
+    output->lost = 0;
+    output->cli.out_error = output->outer->out_error = 0;
+    return lost;
 }
 
 bool up_output_has_room(struct up_output *output)

@@ -13,7 +13,8 @@
  *
  * Invariants
  *   1. The descriptor is watched only while something waits for it.
- *   2. After an error of the output nothing is kept any more. */
+ *   2. After an error of the output nothing is kept any more, until it is forgiven. What is printed
+ *      then begins with a line of its own. */
 #ifndef DET_CLI_UP_OUTPUT_H
 #define DET_CLI_UP_OUTPUT_H
 
@@ -32,6 +33,8 @@ struct up_output {
     struct det_buffer buffer; /* what waits, from `sent` on */
     size_t sent, limit;
     uint64_t hidden; /* lines that were left out and not told yet */
+    uint64_t lost;   /* lines that an error has swallowed, and nobody has asked for yet */
+    bool is_torn;    /* a part of the last line was written before the error */
 };
 
 /* 0 or DET_ERR_NO_MEMORY. Then it is not open. */
@@ -42,6 +45,9 @@ void up_output_close(struct up_output *output);
 void up_output_attach(struct up_output *output, struct det_loop *loop);
 /* Writes what the output takes: after each turn of the loop. */
 void up_output_flush(struct up_output *output);
+/* After an error: it is forgotten, and what is printed from now on is tried. Returns how many lines
+ * were lost. */
+uint64_t up_output_forgive(struct up_output *output);
 /* Whether one more line has room; else it is counted as hidden. */
 bool up_output_has_room(struct up_output *output);
 /* How many lines were hidden before there was room again, or at all, for the last time; 0: none, or

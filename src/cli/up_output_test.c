@@ -132,6 +132,33 @@ static void a_reader_that_is_gone_is_an_error(void **state)
     assert_int_equal(stage->output.watch.events, 0);
 }
 
+static void an_error_can_be_forgiven_and_no_line_spoils_another(void **state)
+{
+    int full = open("/dev/full", O_WRONLY | O_CLOEXEC), before;
+    struct stage *stage = *state;
+    char got[64];
+
+    before = stage->output.watch.descriptor;
+    assert_true(full >= 0);
+    stage->output.watch.descriptor = full;
+    fputs("one\ntwo\n", stage->output.cli.out);
+    up_output_flush(&stage->output);
+    assert_int_equal(stage->output.cli.out_error, ENOSPC);
+    fputs("three\n", stage->output.cli.out);
+    up_output_flush(&stage->output);
+    assert_int_equal(up_output_forgive(&stage->output), 3);
+    assert_int_equal(up_output_forgive(&stage->output), 0);
+    assert_int_equal(stage->cli.out_error, 0);
+    /* A line of which a part was written. */
+    stage->output.watch.descriptor = before;
+    stage->output.is_torn = true;
+    fputs("four\n", stage->output.cli.out);
+    up_output_flush(&stage->output);
+    assert_int_equal(read(stage->reader, got, sizeof got), 6);
+    assert_memory_equal(got, "\nfour\n", 6);
+    close(full);
+}
+
 static void before_there_is_a_loop_it_waits(void **state)
 {
     struct stage *stage = *state;
@@ -173,9 +200,13 @@ static void without_memory_the_run_knows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_taken_is_written_at_once), TEST(what_is_not_taken_waits_and_comes_whole),
-        TEST(too_much_is_left_out_and_counted), TEST(a_reader_that_is_gone_is_an_error),
-        TEST(before_there_is_a_loop_it_waits),  cmocka_unit_test(without_memory_the_run_knows),
+        TEST(what_is_taken_is_written_at_once),
+        TEST(what_is_not_taken_waits_and_comes_whole),
+        TEST(too_much_is_left_out_and_counted),
+        TEST(a_reader_that_is_gone_is_an_error),
+        TEST(an_error_can_be_forgiven_and_no_line_spoils_another),
+        TEST(before_there_is_a_loop_it_waits),
+        cmocka_unit_test(without_memory_the_run_knows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@ of traces; promtool judges the metrics.
 """
 import http.client
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -155,6 +156,23 @@ def test_an_event_is_one_trace_from_its_request_to_what_its_effect_calls():
     server.close()
 
 
+def test_a_command_begins_a_trace_of_its_own():
+    server = Server(200)
+    project(server)
+    one = begin()
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay")
+    one.wait_for("charging -> paid")
+    one.stop(1)  # the task has failed
+    spans = server.spans()
+    send = next(span for span in spans if span["name"] == "send order.pay")
+    check("parentSpanId" not in send, send)
+    equal(sorted(span["name"] for span in spans if span["traceId"] == send["traceId"]),
+          ["commit", "commit", "effect charge", "send order.pay"])
+    check("start order" in {span["name"] for span in spans}, spans)
+    server.close()
+
+
 def test_metrics_are_what_promtool_takes_for_good():
     server = Server(503, 200)
     token = project(server)
@@ -209,11 +227,31 @@ def test_the_log_is_an_object_a_line_and_no_secret_is_in_it():
     steps = [line["message"] for line in lines if line.get("machine") == "order"]
     check("o-1: open -> charging (pay)" in steps, steps)
     failed = [line for line in lines if "failed, attempt 1: status 503" in line["message"]]
-    equal([line["level"] for line in failed], ["warning"])
+    equal([(line["level"], line["instance"], line["trace_id"]) for line in failed],
+          [("warning", "o-1", TRACE)])
+    attempts = [span for span in server.spans() if span["name"] == "effect charge"]
+    equal(failed[0]["span_id"], attempts[0]["spanId"])
     check({"component": "task", "task": "once"}.items() <=
           next(line for line in lines if line.get("task")).items(), lines)
     for text in (CANARY, token):
         check(text not in one.shown() + "\n".join(one.lines), "a secret is told")
+    server.close()
+
+
+def test_a_log_that_nobody_takes_is_counted_and_stops_nothing():
+    server = Server(200)
+    token = project(server, "log: {format: json}\n")
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        process = subprocess.Popen([up.DETENT, "up"], stdout=full, stderr=subprocess.DEVNULL,
+                                   env=up.environment())
+    try:
+        wait_until(Path(".detent/http.sock").exists, "the socket")
+        pay(token)
+        text = ask(token, "GET", "/metrics")[1]
+        check(re.search(r"^detent_log_dropped_total [1-9]", text, re.MULTILINE), text)
+    finally:
+        process.terminate()
+        process.wait(up.PATIENCE)
     server.close()
 
 
