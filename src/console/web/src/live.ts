@@ -3,14 +3,15 @@
 
 // The live connection: what happens, as it happens, and what the views are told of it.
 //
-//   off --start--> connecting --hello--> live --end, error--> waiting --time or retry--> connecting
+//   off --start--> connecting --answer--> live --end, error--> waiting --time or retry--> connecting
 //
 // 1. `last` is the position of the newest log row that was told; a connection resumes behind it,
 //    and a row at or before it is not told again. So nothing is lost and nothing is doubled.
 // 2. A server that does not begin at `last` has another log: everything is forgotten and asked anew.
-// 3. What has no position (tasks, slots) is asked again after each hello.
+// 3. What has no position (tasks, slots) is asked again after each connection. Without a store there
+//    is no log, and no hello.
 import { batch, signal } from "@preact/signals";
-import { Failure, open } from "./api";
+import { Failure, get, open } from "./api";
 import { parse } from "./json";
 import { read, type Message } from "./sse";
 import { token } from "./session";
@@ -83,8 +84,25 @@ function hello(position: number | null): void {
         pendingRows = [];
         recent.value = [];
         generation.value++;
+        note("all");
     }
-    if (last === null) last = position;
+    if (last !== null) return;
+    last = position;
+    if (position) void lookBack(position);
+}
+
+/** What happened just before, so that the first sight is not empty; nobody is told of it. */
+async function lookBack(position: number): Promise<void> {
+    try {
+        const page = await get<{ items: LogRow[] }>("/log?backward=true&limit=50");
+        const before = page.items.filter((row) => row.position <= position);
+        recent.value = recent.value.filter((row) => row.position > position).concat(before);
+    } catch {
+        // It fills by itself, then.
+    }
+}
+
+function connected(): void {
     failures = 0;
     connection.value = { state: "live" };
     note("all");
@@ -113,6 +131,7 @@ async function connect(): Promise<string> {
     try {
         const target = "/events?topics=log,tasks";
         const response = await open(target, { headers, signal: abort.signal });
+        connected();
         await read(response, tell);
         return "The connection was closed.";
     } catch (error) {

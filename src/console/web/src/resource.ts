@@ -11,6 +11,8 @@ export interface Resource<T> {
     data: T | null;
     error: string | null;
     missing: boolean;
+    /** The daemon has nothing of the kind: no store, no tasks. */
+    unsupported: boolean;
     loading: boolean;
     refresh: () => void;
 }
@@ -144,6 +146,7 @@ export function useResource<T>(target: string | null, options: Options = {}): Re
         data,
         error: error ? words(error) : null,
         missing: error instanceof Failure && error.status === 404,
+        unsupported: error instanceof Failure && error.code === "UNSUPPORTED",
         loading: target !== null && data === null && !error,
         refresh: () => void poller.current?.ask(),
     };

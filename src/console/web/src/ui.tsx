@@ -133,6 +133,7 @@ interface LoadedProps<T> {
 /** Data, or why there is none; old data stays in sight below an error. */
 export function Loaded<T>({ of, rows, missing, children }: LoadedProps<T>): JSX.Element {
     if (of.missing && missing) return <>{missing}</>;
+    if (of.unsupported) return <Empty title="There is nothing of this here.">{of.error}</Empty>;
     if (of.loading) return <Skeleton rows={rows} />;
     return (
         <>

@@ -4,7 +4,7 @@
 // The journal: all events of all instances, newest first, searched, followed and exported.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get, query, words } from "../api";
+import { Failure, get, query, words } from "../api";
 import { millis, plural } from "../format";
 import { write } from "../json";
 import { generation, listen } from "../live";
@@ -76,6 +76,7 @@ function useLog(filter: Filter) {
     const [next, setNext] = useState<number | null>(null);
     const [loading, setLoading] = useState(true);
     const [error, setError] = useState<string | null>(null);
+    const [absent, setAbsent] = useState(false);
     const [held, setHeld] = useState<LogRow[]>([]);
     const load = async (after: number | null, signal?: AbortSignal) => {
         setLoading(true);
@@ -92,6 +93,7 @@ function useLog(filter: Filter) {
             setError(null);
         } catch (failure) {
             if (signal?.aborted) return;
+            setAbsent(failure instanceof Failure && failure.code === "UNSUPPORTED");
             setError(words(failure));
         }
         setLoading(false);
@@ -136,7 +138,7 @@ function useLog(filter: Filter) {
             stop();
         };
     }, [key]);
-    return { rows, held, next, loading, error, load, release };
+    return { rows, held, next, loading, error, absent, load, release };
 }
 
 function save(rows: LogRow[]): void {
@@ -185,7 +187,7 @@ function Time({ name, label }: { name: "since" | "until"; label: string }): JSX.
 
 export function Journal(): JSX.Element {
     const filter = filterOf(place.value.search);
-    const { rows, held, next, loading, error, load, release } = useLog(filter);
+    const { rows, held, next, loading, error, absent, load, release } = useLog(filter);
     const end = useRef<HTMLDivElement>(null);
     const filtered = NAMES.some((name) => filter[name]);
     const more = useRef<() => void>(() => undefined);
@@ -231,7 +233,8 @@ export function Journal(): JSX.Element {
                 </div>
             )}
             <Panel flush>
-                {error && <Trouble text={error} retry={() => void load(next)} />}
+                {error && !absent && <Trouble text={error} retry={() => void load(next)} />}
+                {absent && <Empty title="There is no journal here.">{error}</Empty>}
                 {rows.length > 0 && <Table label="Events" columns={COLUMNS} rows={rows} id={(row) => row.position} link={(row) => to.instance(row.machine, row.id)} />}
                 {rows.length === 0 && loading && <Skeleton rows={10} />}
                 {rows.length === 0 && !loading && !error && (

@@ -10,8 +10,9 @@ import { useResource } from "../resource";
 import { stateIndex } from "../store";
 import type { LogRow, MachineSummary, Overview, Slot, Stuck, Task } from "../types";
 import {
-    Ago, At, Badge, Empty, Head, Icon, Id, Loaded, Panel, Since, Sparkline, StackedBar, StateChip, TaskState, Until,
+    Ago, At, Badge, Empty, Head, Icon, Id, Loaded, Panel, Since, Sparkline, StackedBar, StateChip, TaskState,
 } from "../ui";
+import { explain } from "./tasks";
 
 export function OverviewView(): JSX.Element {
     const overview = useResource<Overview>("/overview", { on: ["log", "tasks"], every_ms: 800, poll_ms: 5000 });
@@ -223,13 +224,7 @@ function TaskSummary({ tasks, counts }: { tasks: Task[]; counts: Record<string, 
                                 <a href={to.task(task.name)}>{task.name}</a>
                             </div>
                             <div class="why">
-                                {task.reason ?? task.waits_for ?? ""}
-                                {task.next_at && (
-                                    <>
-                                        {" "}
-                                        next start <Until time={task.next_at} />
-                                    </>
-                                )}
+                                {explain(task)}
                             </div>
                         </div>
                     </li>

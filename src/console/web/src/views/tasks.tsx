@@ -86,7 +86,12 @@ function GroupPanel({ group, tree, refresh, depth }: GroupProps): JSX.Element {
                 </span>
             }
         >
-            {group.reason && <p class="group-reason">{group.reason}</p>}
+            {group.reason && (
+                <p class={classes("group-reason", group.state === "running" && "past")}>
+                    {group.state === "running" ? "restarted because of " : ""}
+                    {group.reason}
+                </p>
+            )}
             <RestartBudget group={group} />
             <TaskRows tasks={tasks} />
             {inner.map((child) => (
@@ -154,5 +159,6 @@ export function explain(task: Task): JSX.Element | string {
     if (task.waits_for) return "waits for " + task.waits_for;
     if (task.state === "running" && !task.ready) return "not ready yet";
     if (task.state === "running" && !task.healthy) return "not healthy";
-    return task.reason ?? "";
+    if (!task.reason) return "";
+    return task.state === "running" ? "failed before: " + task.reason : task.reason;
 }
