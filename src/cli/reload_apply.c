@@ -13,7 +13,6 @@
 #include "base/memory.h"
 #include "cli/api.h"
 #include "cli/reload.h"
-#include "cli/up_log.h"
 #include "cli/up_machines.h"
 #include "cli/up_verbs.h"
 
@@ -267,8 +266,8 @@ static int apply(struct reload *reload, struct det_error *reterr)
         r = add_groups(reload, reterr);
     if (r == 0)
         r = change_slots(reload, reterr);
-    up->cli->is_json = up_is_json_wanted(up);
-    up_log_set_level(up);
+    if (r == 0 && serve_log_open(up) < 0)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     start_new_tasks(reload);
     return r;
 }
