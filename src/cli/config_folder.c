@@ -150,7 +150,7 @@ int config_folder_add(
         &file->arena, (size_t)(count > 0 ? count : 0) + 1, sizeof *file->config.machines);
     if (!file->config.machines)
         code = cli_no_memory(cli);
-    for (int i = 0; code == CLI_OK && i < count; i++) {
+    for (int i = 0; file->config.machines && code == CLI_OK && i < count; i++) {
         char path[2 * DET_PATH_MAX];
 
         snprintf(

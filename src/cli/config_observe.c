@@ -57,9 +57,9 @@ static bool parse_share(const char *text, uint32_t *ret)
     if (!whole || whole > 3 || digits > DIGITS_MAX || (text[end] && !is_percent))
         return false;
     for (size_t i = 0; i < whole + DIGITS_MAX; i++) {
-        char digit = i < whole + digits ? text[i < whole ? i : i + 1] : '0';
+        const char *digit = i < whole + digits ? &text[i < whole ? i : i + 1] : "0";
 
-        number = number * 10 + (uint64_t)(digit - '0');
+        number = number * 10 + (uint64_t)(*digit - '0');
     }
     *ret = (uint32_t)(number / one);
     return number <= one * CONFIG_SAMPLE_ALL;

@@ -14,6 +14,7 @@
 
 #include <detent/spec.h>
 
+#include "base/assert.h"
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "machine/compare.h"
@@ -40,10 +41,11 @@ struct module {
 
 static int fail_errno(struct det_error *reterr, const char *path)
 {
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+    char text[128];
+
     return det_error_set(
         reterr, errno == ENOENT ? DET_ERR_NOT_FOUND : DET_ERR_IO, "%.200s: %s", path,
-        strerror(errno));
+        strerror_r(errno, text, sizeof text));
 }
 
 static int check_rights(const struct stat *status, const char *path, struct det_error *reterr)
@@ -86,8 +88,8 @@ static int open_file(const char *path, int *ret, struct stat *ret_status, struct
 
 int module_check(const char *path, struct det_error *reterr)
 {
+    int descriptor = -1, r;
     struct stat status;
-    int descriptor, r;
 
     r = open_file(path, &descriptor, &status, reterr);
     if (r == 0)
@@ -178,9 +180,9 @@ static int open_module(
     struct modules *modules, const char *path, const char *folder, struct module **ret,
     struct det_error *reterr)
 {
+    struct stat status = { .st_ino = 0 };
     struct module *module;
-    struct stat status;
-    int descriptor, r;
+    int descriptor = -1, r;
 
     r = open_file(path, &descriptor, &status, reterr);
     if (r < 0)
@@ -324,6 +326,7 @@ int modules_load(
     if (r < 0)
         return r;
     machine = module->descriptor->machines;
+    det_assert(machine[0]);
     while (*machine && strcmp((*machine)->name, config->name) != 0)
         machine++;
     if (!*machine)

@@ -27,6 +27,7 @@ static uint64_t find_socket(const char *table, uint16_t port)
         unsigned local, state;
         uint64_t number;
 
+        /* NOLINTNEXTLINE(cert-err34-c): the kernel writes numbers */
         if (sscanf(
                 line, "%*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*s %*s %*s %*s %*s %" SCNu64,
                 &local, &state, &number) == 3 &&

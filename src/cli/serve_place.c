@@ -42,11 +42,12 @@ static bool is_path(const char *operand)
 
 int serve_go(const char *folder, struct det_error *reterr)
 {
+    char text[128];
+
     if (chdir(folder) < 0)
         return det_error_set(
-            /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
             reterr, errno == ENOENT ? DET_ERR_NOT_FOUND : DET_ERR_IO, "%.200s: %s", folder,
-            strerror(errno));
+            strerror_r(errno, text, sizeof text));
     if (cli_is_there(CONFIG_FILE_NAME) || config_folder_has_specs("."))
         return 0;
     return det_error_set(

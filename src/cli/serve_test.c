@@ -15,6 +15,8 @@
 
 #define ADDRESSES_MAX 20
 
+/* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
+
 static void bind_all(struct serve_sockets *sockets, const char *const *listen)
 {
     struct config_http http = { .listen = listen };
@@ -272,3 +274,4 @@ int main(void)
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+/* NOLINTEND(concurrency-mt-unsafe) */

@@ -39,6 +39,7 @@ static int tell_environment(const struct passwd *entry)
 int serve_become(const char *name, struct det_error *reterr)
 {
     const struct passwd *entry = find(name);
+    char text[128];
 
     if (!entry)
         return det_error_set(reterr, DET_ERR_NOT_FOUND, "there is no user '%.100s'", name);
@@ -46,9 +47,9 @@ int serve_become(const char *name, struct det_error *reterr)
         return 0;
     if (initgroups(entry->pw_name, entry->pw_gid) < 0 || setgid(entry->pw_gid) < 0 ||
         setuid(entry->pw_uid) < 0 || tell_environment(entry) < 0)
-        /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
         return det_error_set(
-            reterr, DET_ERR_REFUSED, "cannot become user '%.100s': %s", name, strerror(errno));
+            reterr, DET_ERR_REFUSED, "cannot become user '%.100s': %s", name,
+            strerror_r(errno, text, sizeof text));
     if (entry->pw_uid != 0 && setuid(0) == 0)
         return det_error_set(reterr, DET_ERR_REFUSED, "the rights of root do not go away");
     /* Who changes its user is not let at its own /proc/self any more, unless it says so. */

@@ -110,12 +110,12 @@ static int name_file(const struct tokens *tokens, int r, struct det_error *reter
     return det_error_set(reterr, r, "%.200s: %s", tokens->path, text);
 }
 
-static void look_again(struct tokens *tokens)
+static void look_again(struct tokens *tokens, det_time every)
 {
     det_time now = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
     struct det_error error;
 
-    if (now - tokens->looked_at < LOOK_EVERY)
+    if (now - tokens->looked_at < every)
         return;
     if (name_file(tokens, load(tokens, false, &error), &error) < 0 && tokens->trouble)
         tokens->trouble(tokens->user, error.text);
@@ -370,8 +370,13 @@ void tokens_check(
 {
     *ret = (struct tokens_answer){ .scopes = 0 };
     det_mutex_lock(tokens->world, tokens->mutex);
-    look_again(tokens);
+    look_again(tokens, LOOK_EVERY);
     ret->verdict = judge(tokens, text, ret);
+    /* It may have been made a moment ago; whether the file has changed costs little. */
+    if (ret->verdict == TOKENS_UNKNOWN) {
+        look_again(tokens, 0);
+        ret->verdict = judge(tokens, text, ret);
+    }
     /* A good one forgives nothing: whoever guesses may share an address with who need not. */
     if (ret->verdict != TOKENS_GOOD)
         ret->wait = tokens_peer_failed(

@@ -15,7 +15,8 @@
  *   2. What is in memory is a whole file that was right; a file that is not changes nothing.
  *   3. A change is in the file, synced, before it counts.
  *
- * Any thread may call. Only a change writes; a check reads the file at most once a second. */
+ * Any thread may call. Only a change writes; a check looks at the file once a second, and when it
+ * does not know a token. */
 #ifndef DET_CONSOLE_TOKENS_H
 #define DET_CONSOLE_TOKENS_H
 

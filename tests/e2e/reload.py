@@ -10,6 +10,7 @@ The frame is that of up.py.
 import signal
 import socket
 import sys
+import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -31,6 +32,12 @@ EFFECT(charge, CHARGED)
 ON(PENDING, PAY, PAID, DO(charge))
 STAY(PAID, CHARGED)
 ON(PAID, SHIP, GONE)
+"""
+CLOCK = """#define FSM_NAME clock
+#define FSM_PREFIX CLOCK
+STATE(RUNS, runs, INITIAL)
+EVENT(TICK, tick)
+STAY(RUNS, TICK)
 """
 
 
@@ -215,6 +222,61 @@ def test_the_http_api_goes_on_with_its_new_settings():
     equal(ask(port, "shop.example"), 200)
     it.stop()
     check(run("reload").returncode == 3)
+
+
+class Sender(threading.Thread):
+    """Sends ticks to an instance of its own, each until it is acknowledged, and counts them."""
+
+    def __init__(self, port, token, number):
+        super().__init__(daemon=True)
+        self.url = f"http://127.0.0.1:{port}/v1/machines/clock/instances/c-{number}/events"
+        self.token, self.sent, self.troubles, self.stop_wanted = token, 0, set(), False
+
+    def send(self):
+        request = urllib.request.Request(self.url, b'{"event": "tick"}', {
+            "Authorization": f"Bearer {self.token}", "Content-Type": "application/json",
+            "Idempotency-Key": f"t-{self.sent}"})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            check(answer.status == 200)
+
+    def run(self):
+        while not self.stop_wanted:
+            try:
+                self.send()
+                self.sent += 1
+            except urllib.error.HTTPError as error:
+                self.troubles.add(error.code)
+                if error.code not in (500, 503):
+                    return
+            except OSError:
+                self.troubles.add("closed")
+
+
+def test_nothing_is_lost_or_doubled_while_machines_are_taken_over():
+    Path("clock.fsm").write_text(CLOCK)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    rates = "machines: {{clock: {{effects: {{}}}}}}\nhttp: {{listen: \"127.0.0.1:{}\", rate: {}}}\n"
+    project(more=rates.format(port, 100000))
+    it = Up(env={"DETENT_LISTEN": ""})
+    wait_until(lambda: any("Serves clock" in line for line in it.talk), "it serves it")
+    token = detent("token", "new", "--scope", "send").stdout.strip()
+    senders = [Sender(port, token, number) for number in range(3)]
+    for number, sender in enumerate(senders):
+        detent("start", "clock", f"c-{number}")
+        sender.start()
+    for turn in range(5):
+        before = [sender.sent for sender in senders]
+        wait_until(lambda b=before: all(s.sent > n for s, n in zip(senders, b)), "they go on")
+        project(more=rates.format(port, 100001 + turn))
+        equal(items(reload()), [("changed", "http", "rate", False)])
+    for sender in senders:
+        sender.stop_wanted = True
+    for number, sender in enumerate(senders):
+        sender.join(PATIENCE)
+        check(sender.troubles <= {"closed", 500, 503}, sender.troubles)
+        equal(one("get", f"c-{number}")["sequence"], sender.sent)
+    it.stop()
 
 
 if __name__ == "__main__":
