@@ -175,22 +175,26 @@ static int take_dead(void *context, struct det_machine *machine, const char *id)
 {
     struct api_call *call = context;
     struct overview *overview = call->own;
-    char why[INSTANCE_WHY_TEXT + 64], text[INSTANCE_WHY_TEXT];
+    const struct det_store_effect *last = NULL;
+    char why[INSTANCE_WHY_TEXT + 96], text[INSTANCE_WHY_TEXT], more[32] = "";
     struct instance instance;
+    size_t count;
 
     if (overview->dead_left == 0)
         return CLI_INTERRUPTED;
     if (instance_load(&call->reader->store, machine, id, &instance) < 0)
         return CLI_OK;
-    for (const struct instance_effect *e = instance.effects; e && overview->dead_left;
-         e = e->next) {
-        if (!e->row.is_dead)
-            continue;
+    for (const struct instance_effect *e = instance.effects; e; e = e->next)
+        last = e->row.is_dead ? &e->row : last;
+    count = instance_effect_count(&instance, true);
+    if (count > 1)
+        snprintf(more, sizeof more, " (%zu of them)", count);
+    if (last) {
         overview->dead_left--;
         snprintf(
-            why, sizeof why, "given up after %u attempts: %s", e->row.attempts,
-            instance_why(&e->row, text));
-        add_stuck(overview, "effect", machine->effects[e->row.effect].name, machine->name, id, why);
+            why, sizeof why, "given up after %u attempts%s: %s", last->attempts, more,
+            instance_why(last, text));
+        add_stuck(overview, "effect", machine->effects[last->effect].name, machine->name, id, why);
     }
     instance_close(&instance);
     return CLI_OK;

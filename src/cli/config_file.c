@@ -91,6 +91,7 @@ static int read_all(
         problems->count = 1;
         return r;
     }
+    file->root = root;
     r = config_read(&file->arena, root, &file->config, problems);
     if (r < 0 || !is_checked)
         return r;

@@ -28,6 +28,7 @@ struct module {
     struct module *next;
     dev_t device; /* which file it is */
     ino_t number;
+    struct timespec changed;
     void *handle;
     const struct det_module *descriptor;
     void *context;
@@ -206,6 +207,7 @@ static int open_module(
     }
     module->device = status.st_dev;
     module->number = status.st_ino;
+    module->changed = status.st_mtim;
     module->next = modules->first;
     modules->first = module;
     *ret = module;
@@ -331,6 +333,20 @@ int modules_load(
             module->descriptor->machines[1] ? " and others" : "");
     r = check_same(config->module, *machine, spec, modules->allocator, reterr);
     return r < 0 ? r : copy_machine(modules, module, *machine, ret, reterr);
+}
+
+bool modules_is_same(const struct modules *modules, const char *path)
+{
+    struct stat status;
+
+    if (stat(path, &status) < 0)
+        return false;
+    for (const struct module *module = modules->first; module; module = module->next) {
+        if (module->device == status.st_dev && module->number == status.st_ino)
+            return module->changed.tv_sec == status.st_mtim.tv_sec &&
+                   module->changed.tv_nsec == status.st_mtim.tv_nsec;
+    }
+    return false;
 }
 
 /* All of them. */

@@ -35,6 +35,8 @@ struct module_machine {
     struct det_machine machine;
     struct det_effect_def *effects; /* those of the machine */
 };
+/* Whether what is at this path is the file that was loaded from there, unchanged. */
+bool modules_is_same(const struct modules *modules, const char *path);
 DET_MUST_CHECK int modules_load(
     struct modules *modules, const struct config_machine *config, const char *folder,
     const struct det_machine *spec, struct module_machine **ret, struct det_error *reterr);

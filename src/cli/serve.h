@@ -9,6 +9,7 @@
  *     serve_sockets.c  the sockets of the HTTP API: given to us, or bound while we may
  *     serve_holder.c   who has a port that we want
  *     serve_safe.c     what is not safe to run
+ *     serve_log.c      what is said as lines of a log; it is in up.h
  *     serve_user.c     becoming another user
  *     serve_notify.c   what our own supervisor is told
  *
@@ -67,6 +68,8 @@ DET_MUST_CHECK int serve_sockets_bind(
     struct serve_sockets *sockets, const struct config_http *http, struct det_error *reterr);
 /* The descriptor is the caller's from now on. */
 int serve_socket_take(struct serve_socket *socket);
+/* Another descriptor of it, which is the caller's; -1: there is none left. */
+int serve_socket_copy(const struct serve_socket *socket);
 /* Those that nobody has taken. */
 void serve_sockets_close(struct serve_sockets *sockets);
 /* The addresses of `--listen` or of the variable DETENT_LISTEN: several with commas between them,

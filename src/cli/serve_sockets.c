@@ -228,6 +228,11 @@ int serve_socket_take(struct serve_socket *socket)
     return descriptor;
 }
 
+int serve_socket_copy(const struct serve_socket *socket)
+{
+    return fcntl(socket->descriptor, F_DUPFD_CLOEXEC, 0);
+}
+
 void serve_sockets_close(struct serve_sockets *sockets)
 {
     for (size_t i = 0; i < sockets->count; i++) {

@@ -69,6 +69,8 @@ void up_begin_stop(struct up *up)
     up->stop_at = det_loop_now(up->loop);
     arm_patience(up, PATIENCE_FIRST);
     serve_notify_tell(&up->notify, "STOPPING=1\nSTATUS=stops");
+    /* Who comes now is refused, and need not wait for our end. */
+    serve_sockets_close(&up->sockets);
     up_machines_stop(up);
     det_tasks_begin_shutdown(up->tasks);
 }
@@ -104,7 +106,11 @@ static void on_line(void *user, const struct det_line *line)
     det_time at = det_world_now(up->cli->world, DET_CLOCK_WALL);
 
     up_lines_add(&up->lines, line, at);
-    if (up_output_has_room(&up->output))
+    if (!serve_log_is_told(up, DET_LOG_INFO))
+        ;
+    else if (up->log)
+        serve_log_line(up, line);
+    else if (up_output_has_room(&up->output))
         prefix_line(&up->prefix, line, at);
 }
 
@@ -186,6 +192,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = open_journal(up, reterr);
     if (r == 0)
         r = up_observe_open(up, reterr);
+    if (r == 0 && serve_log_open(up) < 0)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0 && up->serves_machines)
         r = up_machines_open(up, reterr);
     if (r == 0)
@@ -213,7 +221,6 @@ static void close_parts(struct up *up)
     up_durable_close(up);
     up_machines_close(up);
     api_free(up);
-    up_observe_close(up);
     up_waits_over(up);
     socket_server_close(up->server);
     det_tasks_close(up->tasks);
@@ -225,6 +232,9 @@ static void close_parts(struct up *up)
         up_signals_close(up);
     }
     tell_hidden(up, true);
+    /* The log counts what it drops. */
+    up_observe_close(up);
+    serve_log_close(up);
     up_output_close(&up->output);
     serve_notify_close(&up->notify);
     det_loop_close(up->loop);
@@ -243,7 +253,7 @@ static void say_banner(struct up *up)
     for (size_t i = 0; i < config->group_count; i++)
         prefix_learn(&up->prefix, config->groups[i].spec.name);
     prefix_learn(&up->prefix, UP_NAME);
-    if (up->options->is_quiet || up->cli->is_json)
+    if (up->options->is_quiet || up->cli->is_json || up->log)
         return;
     if (up->selected_count || !up->durable_count)
         cli_say(
@@ -269,9 +279,18 @@ static void say_banner(struct up *up)
                      "why ID, detent stop\n");
 }
 
+void up_tell_ready(struct up *up)
+{
+    serve_notify_tell(
+        &up->notify, "READY=1\nSTATUS=%zu tasks, %zu machines, %zu durable slots",
+        up->selected_count, up_machines_count(up), up->durable_count);
+}
+
 /* Behind each turn of the loop: nobody is in the middle of anything. */
 static void after_turn(struct up *up)
 {
+    if (up->reload_wanted && up->state == UP_RUNNING)
+        up_reload(up);
     up_follow_all(up);
     up_output_flush(&up->output);
     tell_hidden(up, false);
@@ -302,9 +321,7 @@ static int run_tasks(struct up *up)
         return cli_exit_of(r);
     }
     up->is_empty = true;
-    serve_notify_tell(
-        &up->notify, "READY=1\nSTATUS=%zu tasks, %zu machines, %zu durable slots",
-        up->selected_count, up_machines_count(up), up->durable_count);
+    up_tell_ready(up);
     /* An interruption from before there were our own signals. */
     if (cli_is_interrupted())
         up_stop(up, "interrupted");
@@ -356,7 +373,7 @@ static int run_open(struct up *up)
     return code;
 }
 
-static int settle(struct up *up)
+int up_settle(struct up *up)
 {
     const char *const *base = (const char *const *)environ;
     char *whole;
@@ -387,18 +404,6 @@ static void forget_supervisor(void)
         (void)unsetenv(names[i]); /* NOLINT(concurrency-mt-unsafe): there are no threads yet */
 }
 
-/* Where it runs in a terminal, lines; else what programs read, if it is a daemon. */
-static bool is_json_wanted(const struct up *up)
-{
-    enum config_log_format format = up->file.config.log.format;
-
-    if (up->cli->is_json || up->options->log)
-        return up->cli->is_json || strcmp(up->options->log, "json") == 0;
-    if (format != CONFIG_LOG_DEFAULT)
-        return format == CONFIG_LOG_JSON;
-    return up->options->is_serving && !up->cli->out_is_terminal;
-}
-
 /* From the file to the place where nothing needs the rights of who has started us any more. */
 static int prepare(struct up *up)
 {
@@ -427,7 +432,6 @@ static int prepare(struct up *up)
         cli_complain(up->cli, "%s", error.text);
         return remote_exit(r);
     }
-    up->cli->is_json = is_json_wanted(up);
     return CLI_OK;
 }
 
@@ -439,7 +443,7 @@ static int run_given(struct up *up)
     if (code == CLI_OK)
         code = up_select(up);
     if (code == CLI_OK)
-        code = settle(up);
+        code = up_settle(up);
     if (code == CLI_OK)
         code = prepare(up);
     return code == CLI_OK ? run_open(up) : code;
@@ -461,6 +465,7 @@ static int run_file(struct cli *cli, const struct up_options *options)
         code = run_given(&up);
     serve_sockets_close(&up.sockets);
     serve_notify_close(&up.notify);
+    up_retired_close(&up);
     if (up.is_selected)
         DET_DELETE_ARRAY(cli->allocator, up.is_selected, up.file.config.task_count + 1);
     if (up.known)

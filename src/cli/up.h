@@ -50,6 +50,7 @@
 #include "cli/socket_server.h"
 #include "cli/up_lines.h"
 #include "cli/up_output.h"
+#include "observe/log.h"
 #include "os/os.h"
 
 /* The name before notes that are about no task. */
@@ -81,6 +82,7 @@ struct up_known {
     det_task_id id;  /* 0: the supervisor does not have it */
     bool is_pending; /* it waits for others before it is given to the supervisor */
     bool has_ended;
+    bool is_replaced;        /* it begins anew when it has ended, by what the file says now */
     bool is_told;            /* why it is held */
     struct det_task_end end; /* the last one */
     det_time at;             /* wall: since when it is pending, or has ended */
@@ -101,8 +103,13 @@ struct up {
     struct cli *cli; /* once it is open: that of `output` */
     struct up_output output;
     const struct up_options *options;
-    struct serve_notify notify;   /* our own supervisor */
-    struct serve_sockets sockets; /* that were given to us, or bound before anything else */
+    struct serve_notify notify; /* our own supervisor */
+    struct up_retired *retired; /* files that were in its place before */
+    bool reload_wanted;
+    struct det_logger *log; /* NULL: it speaks to people, or prints data */
+    enum det_log_level log_level;
+    struct socket_call *reload_call; /* that wants it; NULL: a signal does */
+    struct serve_sockets sockets;    /* that were given to us, or bound before anything else */
     struct config_file file;
     char project[DET_PATH_MAX];    /* the folder of the file */
     bool *is_selected;             /* by index of the file's tasks */
@@ -158,6 +165,10 @@ bool up_is_in_group(const struct up *up, const char *group, const char *name);
 /* The whole of `detent up` and of `detent serve`, in the folder we are in. An exit code. */
 DET_MUST_CHECK int up_run(struct cli *cli, struct up_options *options);
 
+/* Puts what the file names into its folder. CLI_OK or an exit code. */
+DET_MUST_CHECK int up_settle(struct up *up);
+/* Our own supervisor hears that it is ready, also again. */
+void up_tell_ready(struct up *up);
 /* The one place where a state changes. */
 void up_set_state(struct up *up, enum up_state state);
 /* Nothing is left to wait for. */
@@ -224,6 +235,8 @@ DET_MUST_CHECK int up_add_one(struct up *up, size_t index, struct det_error *ret
 /* Those that can be admitted by now. */
 void up_add_pending(struct up *up);
 void up_known_ended(struct up *up, const struct det_task_end *end);
+/* It is admitted when what it depends on is there. */
+void up_known_wait(struct up *up, size_t index);
 /* One that is pending has ended with this; false: it is not pending. */
 bool up_known_forget(struct up *up, size_t index);
 /* Whether somebody wanted to run it and could not. */
@@ -246,6 +259,23 @@ bool up_is_done(struct up *up);
 /* Something has happened. */
 void up_quiet_arm(struct up *up);
 void up_on_quiet(void *argument);
+
+/* serve_log.c */
+
+/* Speaks as the file says by now. 0 or DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int serve_log_open(struct up *up);
+void serve_log_close(struct up *up);
+/* Whether it is important enough. */
+bool serve_log_is_told(const struct up *up, enum det_log_level level);
+/* Of one that is open: what is said about this name, and what a task has written. */
+void serve_log_note(struct up *up, enum det_log_level level, const char *name, const char *text);
+void serve_log_line(struct up *up, const struct det_line *from);
+
+/* reload_apply.c */
+
+/* Reads the file again; between two turns of the loop. */
+void up_reload(struct up *up);
+void up_retired_close(struct up *up);
 
 /* up_signals.c */
 

@@ -277,13 +277,23 @@ void up_known_ended(struct up *up, const struct det_task_end *end)
         if (known->id != end->id)
             continue;
         become_ended(up, known, end);
-        if (end->outcome == DET_OUTCOME_REJECTED && end->rejection == DET_REJECTION_FAILED &&
+        if (known->is_replaced)
+            up_known_wait(up, i);
+        else if (
+            end->outcome == DET_OUTCOME_REJECTED && end->rejection == DET_REJECTION_FAILED &&
             has_lost_dependency(up, &config->tasks[i]))
             become_pending(up, known);
         else if (up_is_refusal(end->rejection))
             up->has_failed = true;
         return;
     }
+}
+
+void up_known_wait(struct up *up, size_t index)
+{
+    up->known[index].is_replaced = false;
+    become_pending(up, &up->known[index]);
+    up->has_news = true;
 }
 
 bool up_is_refusal(enum det_rejection rejection)

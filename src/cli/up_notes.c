@@ -15,14 +15,23 @@
 #include "cli/up_json.h"
 #include "cli/up_observe.h"
 
-static void put(struct up *up, const char *name, const char *format, va_list arguments)
-    DET_PRINTF(3, 0);
+static void put(
+    struct up *up, enum det_log_level level, const char *name, const char *format,
+    va_list arguments) DET_PRINTF(4, 0);
 
-static void put(struct up *up, const char *name, const char *format, va_list arguments)
+static void put(
+    struct up *up, enum det_log_level level, const char *name, const char *format,
+    va_list arguments)
 {
     char text[512];
 
+    if (!serve_log_is_told(up, level))
+        return;
     vsnprintf(text, sizeof text, format, arguments);
+    if (up->log) {
+        serve_log_note(up, level, name, text);
+        return;
+    }
     prefix_note(&up->prefix, name, det_world_now(up->cli->world, DET_CLOCK_WALL), "%s", text);
 }
 
@@ -33,7 +42,7 @@ void up_note(struct up *up, const char *name, const char *format, ...)
     if (up->options->is_quiet)
         return;
     va_start(arguments, format);
-    put(up, name, format, arguments);
+    put(up, DET_LOG_INFO, name, format, arguments);
     va_end(arguments);
 }
 
@@ -42,7 +51,7 @@ void up_note_failure(struct up *up, const char *name, const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    put(up, name, format, arguments);
+    put(up, DET_LOG_WARNING, name, format, arguments);
     va_end(arguments);
 }
 
@@ -291,7 +300,8 @@ static int on_event(void *user, const struct det_task_event *event)
     char job[DET_ID_MAX + 32];
 
     heed(up, event);
-    det_monitor_task(up->observe->monitor, event);
+    if (up->observe)
+        det_monitor_task(up->observe->monitor, event);
     if (event->kind == DET_EVENT_ATTEMPT_STARTING && event->attempt > 1)
         atomic_fetch_add(&up->restarts, 1);
     if (up->cli->is_json && event->kind == DET_EVENT_ATTEMPT_STARTING)

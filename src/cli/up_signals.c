@@ -33,19 +33,22 @@ static bool is_anybodys(void *user, int64_t number)
     return false;
 }
 
-static void take(struct up *up, unsigned number)
+static void take(struct up *up, const struct signalfd_siginfo *info)
 {
+    unsigned number = info->ssi_signo;
+
     switch (number) {
     case SIGINT:
     case SIGTERM:
         up_stop(up, number == SIGINT ? "interrupted" : "asked to end");
         break;
     case SIGHUP:
-        /* A terminal that is gone shows nothing any more; quiet tasks would never find out. */
-        if (up->cli->out_is_terminal)
+        /* A terminal that is gone shows nothing any more, and the kernel says so; quiet tasks would
+         * never find out. */
+        if (up->cli->out_is_terminal && info->ssi_code == SI_KERNEL)
             up_stop(up, "the terminal is gone");
-        else
-            up_note(up, UP_NAME, "SIGHUP: files are not read again yet; stop it and start it anew");
+        else if (up->state == UP_RUNNING)
+            up->reload_wanted = true;
         break;
     case SIGCHLD:
         (void)det_orphans_sweep(is_ours, NULL, 0);
@@ -62,7 +65,7 @@ static void on_signal(void *argument, unsigned events)
 
     (void)events;
     while (read(up->signal_watch.descriptor, &info, sizeof info) == (ssize_t)sizeof info)
-        take(up, info.ssi_signo);
+        take(up, &info);
 }
 
 int up_signals_open(struct up *up)

@@ -96,6 +96,24 @@ bool http_address_read(const char *text, union http_address *ret, socklen_t *ret
         strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, (uint16_t)port, ret, ret_size);
 }
 
+int http_address_tune(int descriptor)
+{
+    static const struct {
+        int level, name, value;
+    } options[] = {
+        { IPPROTO_TCP, TCP_NODELAY, 1 },   { SOL_SOCKET, SO_KEEPALIVE, 1 },
+        { IPPROTO_TCP, TCP_KEEPIDLE, 60 }, { IPPROTO_TCP, TCP_KEEPINTVL, 15 },
+        { IPPROTO_TCP, TCP_KEEPCNT, 4 },   { IPPROTO_TCP, TCP_USER_TIMEOUT, 120000 },
+    };
+    int r = 0;
+
+    for (size_t i = 0; i < sizeof options / sizeof *options && r == 0; i++)
+        r = setsockopt(
+            descriptor, options[i].level, options[i].name, &options[i].value,
+            sizeof options[i].value);
+    return r;
+}
+
 int http_address_bind(const union http_address *address, socklen_t size)
 {
     const int on = 1;
@@ -104,9 +122,8 @@ int http_address_bind(const union http_address *address, socklen_t size)
 
     if (descriptor < 0)
         return -1;
-    /* Connections have the second one from their listener. */
     if (setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-        setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0 &&
+        http_address_tune(descriptor) == 0 &&
         (address->any.sa_family != AF_INET6 ||
          setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0) &&
         bind(descriptor, &address->any, size) == 0 && listen(descriptor, HTTP_BACKLOG) == 0)

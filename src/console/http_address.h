@@ -20,8 +20,8 @@ union http_address {
     struct sockaddr_un local;
 };
 
-/* An IPv4 address in the form that IPv6 has for it becomes one of IPv4 again: a listener of both has
- * such clients. */
+/* An IPv4 address in the form that IPv6 has for it becomes one of IPv4 again: a listener of both
+ * has such clients. */
 void http_address_unmap(union http_address *address);
 /* "127.0.0.1:80", "[::1]:80", "unix" */
 void http_address_print(const union http_address *address, char *target, size_t capacity);
@@ -30,6 +30,9 @@ void http_address_print(const union http_address *address, char *target, size_t 
 void http_address_print_origin(const union http_address *address, char *target, size_t capacity);
 /* "host:port" with an IPv6 address in brackets; "localhost" is 127.0.0.1, whatever others say. */
 bool http_address_read(const char *text, union http_address *ret, socklen_t *ret_size);
+/* What the connections of a TCP listener have from it: small answers go at once, and who has
+ * vanished without a word is noticed in two minutes. 0, or -1 and errno. */
+int http_address_tune(int descriptor);
 /* A descriptor that listens, or -1 and errno. */
 int http_address_bind(const union http_address *address, socklen_t size);
 /* The same at a path, with this mode. */

@@ -470,8 +470,7 @@ static void end_late(struct http_connection *connection)
 
 void http_connection_attend(struct http_connection *connection)
 {
-    if (connection->is_late) {
-        connection->is_late = false;
+    if (http_connection_is_late(connection, http_server_now(connection->server))) {
         end_late(connection);
         return;
     }

@@ -24,8 +24,9 @@ struct http_io {
     int64_t (*write)(void *stream, const struct http_part *parts, size_t count);
     /* Asks for http_connection_ready() at these enum det_poll_events; 0: at none. */
     int (*watch)(void *stream, struct http_connection *connection, unsigned events);
-    /* What it must be watched for before it can read or write anything else; 0, or NULL: nothing. If
-     * it were watched for reading then, what it cannot read yet would be told again and again. */
+    /* What it must be watched for before it can read or write anything else; 0, or NULL: nothing.
+     * If it were watched for reading then, what it cannot read yet would be told again and again.
+     */
     unsigned (*wants)(void *stream);
     /* Whether there is something to read that nobody will tell of. NULL: never. */
     bool (*has_more)(void *stream);

@@ -7,7 +7,6 @@
  * queue and tell it; then all listeners rest for a while, so that nothing spins. */
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -368,7 +367,6 @@ int http_listen_path(
 int http_listen_given(
     struct http_server *server, int descriptor, const void *user, struct det_error *reterr)
 {
-    const int on = 1;
     int flags = fcntl(descriptor, F_GETFL), is_listening = 0;
     socklen_t size = sizeof is_listening;
 
@@ -376,7 +374,7 @@ int http_listen_given(
         getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) < 0)
         return fail("the descriptor", "cannot be listened at", reterr);
     /* On a unix socket this fails, and is not needed. */
-    (void)setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)http_address_tune(descriptor);
     if (!is_listening)
         return det_error_set(reterr, DET_ERR_INVALID, "the descriptor does not listen");
     return add_listener(server, descriptor, NULL, user, reterr);

@@ -208,20 +208,27 @@ static enum http_refusal take_connection(struct http_parse *parse, const char *v
 /* The headers that mean something to the server itself. */
 static const struct {
     const char *name;
+    size_t size;
     enum http_refusal (*take)(struct http_parse *parse, const char *value);
 } known[] = {
-    { "host", take_host },
-    { "connection", take_connection },
-    { "content-length", take_length },
-    { "transfer-encoding", take_encoding },
-    { "content-encoding", take_content_encoding },
-    { "expect", take_expect },
+#define KNOWN(name, take)           \
+    {                               \
+        name, sizeof name - 1, take \
+    }
+    KNOWN("host", take_host),
+    KNOWN("connection", take_connection),
+    KNOWN("content-length", take_length),
+    KNOWN("transfer-encoding", take_encoding),
+    KNOWN("content-encoding", take_content_encoding),
+    KNOWN("expect", take_expect),
+#undef KNOWN
 };
 
-static enum http_refusal take_header(struct http_parse *parse, const char *name, const char *value)
+static enum http_refusal take_header(
+    struct http_parse *parse, const char *name, size_t size, const char *value)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(name, known[i].name) == 0)
+        if (known[i].size == size && memcmp(name, known[i].name, size) == 0)
             return known[i].take(parse, value);
     return HTTP_ACCEPTED;
 }
@@ -242,13 +249,39 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
+#define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Whether one of eight bytes is below a blank or is DEL. Subtracting carries into a byte only from
+ * one that is below, so there may be an alarm for nothing, but never none for something. */
+static bool may_have_control(const char *text)
+{
+    uint64_t bytes, below, del;
+
+    memcpy(&bytes, text, sizeof bytes);
+    del = bytes ^ EACH_BYTE(0x7f);
+    below = (bytes - EACH_BYTE(' ')) & ~bytes;
+    del = (del - EACH_BYTE(1)) & ~del;
+    return (below | del) & EACH_BYTE(0x80);
+}
+
+static bool is_control(char c)
+{
+    unsigned char byte = (unsigned char)c;
+
+    return (byte < ' ' && byte != '\t') || byte == 0x7f;
+}
+
 /* Bytes above ASCII are let through: they mean nothing to HTTP. */
 static bool has_control(const char *text, size_t size)
 {
-    for (size_t i = 0; i < size; i++) {
-        unsigned char byte = (unsigned char)text[i];
+    size_t i = 0;
 
-        if ((byte < ' ' && byte != '\t') || byte == 0x7f)
+    while (i < size) {
+        if (size - i >= 8 && !may_have_control(text + i)) {
+            i += 8;
+            continue;
+        }
+        if (is_control(text[i++]))
             return true;
     }
     return false;
@@ -278,7 +311,7 @@ static enum http_refusal read_header(struct http_parse *parse, struct det_view v
         .name = (uint32_t)(line - parse->data),
         .value = (uint32_t)(value - parse->data),
     };
-    return take_header(parse, line, value);
+    return take_header(parse, line, (size_t)(colon - line), value);
 }
 
 /* What only all headers together tell. */

@@ -305,6 +305,31 @@ static void test_chunks_take_no_room_but_their_bytes(void **state)
     reader_deinit(&reader);
 }
 
+/* Each byte at each place of a value that is looked at in parts. */
+static void test_control_characters_are_found_wherever_they_are(void **state)
+{
+    static const char head[] = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
+
+    (void)state;
+    for (int byte = 0; byte < 256; byte++) {
+        bool is_bad = (byte < ' ' && byte != '\t') || byte == 0x7f;
+
+        for (size_t at = 1; at < 20; at++) {
+            char bytes[sizeof head + 25 + 4];
+            struct reader reader;
+
+            memset(bytes, at % 2 ? 0xa0 : '!', sizeof bytes);
+            memcpy(bytes, head, sizeof head - 1);
+            bytes[sizeof head - 1 + at] = (char)byte;
+            memcpy(bytes + sizeof bytes - 4, "\r\n\r\n", 4);
+            reader_init(&reader);
+            assert_int_equal(
+                feed(&reader, bytes, sizeof bytes), is_bad ? HTTP_REFUSED : HTTP_WHOLE);
+            reader_deinit(&reader);
+        }
+    }
+}
+
 static void test_a_header_is_found_by_its_name(void **state)
 {
     static const char bytes[] = "GET / HTTP/1.1\r\nHost: a\r\nX-Y: 1\r\nx-y: 2\r\n\r\n";
@@ -343,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_pipelined_requests_are_read_one_by_one),
         cmocka_unit_test(test_limits_hold_to_the_byte),
         cmocka_unit_test(test_chunks_take_no_room_but_their_bytes),
+        cmocka_unit_test(test_control_characters_are_found_wherever_they_are),
         cmocka_unit_test(test_a_header_is_found_by_its_name),
         cmocka_unit_test(test_limits_have_defaults_and_an_end),
     };

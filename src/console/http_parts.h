@@ -97,7 +97,6 @@ struct http_connection {
     bool is_ended;    /* by its client: nothing more will come */
     bool is_broken;   /* nothing can be read or written any more */
     bool is_starved;  /* more has to come before anything can be read */
-    bool is_late;     /* the sweep has found its deadline passed */
     bool shall_close; /* behind this answer */
 
     struct http_block *block; /* NULL: nothing of a request is here */

@@ -61,10 +61,8 @@ static void sweep(struct http_server *server, det_time now)
     {
         struct http_connection *connection = DET_CONTAINER(node, struct http_connection, node);
 
-        if (!http_connection_is_late(connection, now))
-            continue;
-        connection->is_late = true;
-        http_connection_wake(connection);
+        if (http_connection_is_late(connection, now))
+            http_connection_wake(connection);
     }
     server->sweep_at = now + SWEEP_TIME;
 }

@@ -42,7 +42,7 @@ enum det_log_level {
 };
 
 #define DET_LOG_LINE_MAX    8192
-#define DET_LOG_MESSAGE_MAX 2048
+#define DET_LOG_MESSAGE_MAX 4608 /* a line of a task fits */
 
 /* A value that nobody may read in a log, an error or a list: it prints as DET_REDACTED. */
 struct det_secret {

@@ -438,7 +438,7 @@ def test_a_hangup_is_told_and_does_no_harm():
     up = Up()
     up.wait_for("sleeper *= started")
     up.send(signal.SIGHUP)
-    up.wait_for("SIGHUP")
+    up.wait_for("reload: nothing has changed")
     up.send(signal.SIGTERM)
     up.end()
     check(up.index("asked to end: stops all tasks") >= 0, up.shown())

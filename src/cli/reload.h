@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* reload.h - a detent.yaml that is read again while `detent up` runs.
+ *
+ *     SIGHUP, detent reload --> read and check all --> plan --> told --> applied
+ *                                    | wrong                       \--> --plan: that was all
+ *                                    +--> told; nothing has changed
+ *
+ *     reload.c        the command
+ *     reload_plan.c   what is different, and what of it can be done now
+ *     reload_apply.c  doing it
+ *
+ * Tasks, groups and slots are changed one by one. What the machines and the HTTP API are made of
+ * cannot be changed while they run: both are closed and opened again, on the sockets that stay open
+ * meanwhile, and effects that run are cut off and tried again.
+ *
+ * Invariants
+ *   1. Nothing is done before all of the file is right, and nothing would be stranded by it.
+ *   2. What cannot be changed while it runs stays as it was until a restart; the plan says so. */
+#ifndef DET_CLI_RELOAD_H
+#define DET_CLI_RELOAD_H
+
+#include "cli/up.h"
+
+enum reload_change { RELOAD_ADDED, RELOAD_REMOVED, RELOAD_CHANGED };
+
+struct reload_item {
+    struct reload_item *next;
+    enum reload_change change;
+    const char *subject; /* "task", "slot"; of a whole section its name */
+    const char *name;    /* NULL: the whole section */
+    bool needs_restart;  /* it is not done now */
+};
+
+struct reload {
+    struct up *up;
+    struct up next; /* what is chosen of the new file, and where it is: nothing of it runs */
+    struct reload_item *first, **end;
+    size_t count;
+    bool is_core;   /* machines, or the HTTP API: closed and opened again */
+    struct cli cli; /* whose talk is kept below */
+    char *text;
+    size_t text_size;
+};
+
+/* Reads the file again, checks it and makes the plan. CLI_OK or an exit code, and then `text` says
+ * what is wrong. Close it in either case. */
+DET_MUST_CHECK int reload_open(struct up *up, struct reload *reload);
+void reload_close(struct reload *reload);
+/* Does what the plan says. An error ends the run, and was told. */
+void reload_apply(struct reload *reload);
+/* "added", "now": of an item. */
+const char *reload_change_word(enum reload_change change);
+
+/* reload_plan.c: fills the list. CLI_OK or an exit code, with what is wrong on the reload's cli. */
+DET_MUST_CHECK int reload_plan(struct reload *reload);
+/* Whether both trees say the same. Either may be NULL. */
+bool reload_is_same(const struct cli_yaml *a, const struct cli_yaml *b);
+
+/* reload_apply.c: the verb: with {plan: true} it is only told. */
+socket_verb_fn up_run_reload;
+
+#endif

@@ -1,0 +1,746 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""The server does what openapi.yaml says: every operation with good and with bad input.
+
+    contract.py DETENT NASTY_CHILD [PART_OF_A_NAME]
+
+Bad input is made of the schemas of the file, so that an operation that is added to it is tested
+without a word here but its good calls.
+"""
+import json
+import re
+import sqlite3
+import sys
+import time
+from pathlib import Path
+
+import yaml
+
+import shop
+from schema import Schemas
+from shop import (ORDER, PAY, SOCKET, Daemon, Gone, Stream, Wire, check, equal, project, start,
+                  wait_until)
+
+# Operations that the file has and the server has not, by their operationId.
+NOT_YET = set()
+
+# Operations whose answers have members that are listed elsewhere: other pages have them.
+ELSEWHERE = {"machine", "submissions"}
+
+FILE = shop.TREE / "src/console/openapi.yaml"
+CODES = set(re.findall(r"^DET_ERROR\((\w+),", (shop.TREE / "include/detent/errors.def").read_text(),
+                       re.MULTILINE))
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+MOST = 18446744073709551615
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+class Operation:
+    """One operation of the file, with the parameters of its path."""
+
+    def __init__(self, schemas, path, method, item):
+        self.schemas, self.path, self.method = schemas, path, method.upper()
+        self.node = item[method]
+        self.name = self.node["operationId"]
+        given = item.get("parameters", []) + self.node.get("parameters", [])
+        self.parameters = [schemas.follow(parameter) for parameter in given]
+
+    def of(self, place):
+        return {p["name"]: self.schemas.follow(p["schema"]) for p in self.parameters
+                if p["in"] == place}
+
+    @property
+    def body(self):
+        """The schema of the body, or None."""
+        content = self.node.get("requestBody", {}).get("content", {})
+        return self.schemas.follow(content["application/json"]["schema"]) if content else None
+
+    def problems(self, answer, closed=False):
+        """What of an answer is not as the file says."""
+        responses = self.node["responses"]
+        listed = responses.get(str(answer.status))
+        if not listed:
+            if answer.status < 400:
+                return [f"{answer.status} is not listed"]
+            if "default" not in responses and answer.status not in (400, 405):
+                return [f"{answer.status}, and no error is listed"]
+            return failure_problems(self.schemas, answer)
+        content = self.schemas.follow(listed)["content"]
+        if answer.type not in content:
+            return [f"{answer.type!r} is not listed, only {list(content)}"]
+        value = strict(answer) if answer.type == "application/json" else answer.body.decode()
+        return self.schemas.problems(value, content[answer.type]["schema"], closed=closed)
+
+
+def operations():
+    document = yaml.safe_load(FILE.read_text())
+    schemas = Schemas(document)
+    return [Operation(schemas, path, method, item) for path, item in document["paths"].items()
+            for method in item if method.upper() in METHODS]
+
+
+def strict(answer):
+    """The JSON of an answer, in which no member stands twice."""
+    def pairs(found):
+        names = [name for name, _ in found]
+        check(len(set(names)) == len(names), f"a member stands twice: {names}")
+        return dict(found)
+    return json.loads(answer.body.decode(), object_pairs_hook=pairs)
+
+
+def failure_problems(schemas, answer):
+    if answer.type != "application/json":
+        return [f"an error of the type {answer.type!r}"]
+    value = strict(answer)
+    found = schemas.problems(value, {"$ref": "#/components/schemas/failure"})
+    if found:
+        return found
+    error = value["error"]
+    if error["code"] not in CODES:
+        found.append(f"{error['code']} is not in errors.def")
+    if len(error["text"]) < 8 or " " not in error["text"]:
+        found.append(f"this is no sentence: {error['text']!r}")
+    return found
+
+
+def call(query="", body=None, status=200, headers=None, holds=None, **path):
+    """A good call: what it asks for, and what holds of the answer beside its schema."""
+    return {"query": query, "body": body, "status": status, "headers": headers or {},
+            "holds": holds or (lambda value: True), "path": path}
+
+
+def of(identity, **more):
+    return call(machine="order", id=identity, **more)
+
+
+# Good calls, in this order: those that end what others need come last. The world is that of world().
+GOOD = {
+    "livez": [call()],
+    "readyz": [call(holds=lambda v: v["ready"])],
+    "metrics": [call(holds=lambda v: "detent_build_info" in v)],
+    "openapi": [call(holds=lambda v: v == FILE.read_text())],
+    "redeem": [],
+    "status": [call(holds=lambda v: v["machines"] == 2 and v["state"] == "running")],
+    "store": [call(holds=lambda v: len(v["machines"]) == 2 and v["away"] is None)],
+    "overview": [call(holds=lambda v: any(s["about"] == "effect" for s in v["stuck"]))],
+    "machines": [call(holds=lambda v: [m["name"] for m in v["items"]] == ["counter", "order"])],
+    "machine": [call(machine="order", holds=lambda v: {r["name"] for r in v["records"]} ==
+                     {"payment", "order_data"}), call(machine="counter")],
+    "machine_diagram": [call(machine="order", holds=lambda v: "stateDiagram" in v),
+                        call("format=mermaid", machine="order"),
+                        call("format=dot", machine="order", holds=lambda v: "digraph" in v),
+                        call("format=svg", machine="order", holds=lambda v: "<svg" in v)],
+    "check_definition": [
+        call(body={"spec": ORDER}, holds=lambda v: v["machine"]["name"] == "order" and v["dot"]),
+        call(body={"spec": "STATE("}, holds=lambda v: v["machine"] is None and v["findings"])],
+    "instances": [
+        call(machine="order", holds=lambda v: [i["id"] for i in v["items"]] ==
+             ["o-1", "o-2", "o-3", "o-4"]),
+        call("state=charging", machine="order", holds=lambda v: len(v["items"]) == 1),
+        call("stopped=true", machine="order", holds=lambda v: v["items"][0]["id"] == "o-3"),
+        call("stopped=false", machine="order", holds=lambda v: len(v["items"]) == 3),
+        call("after=o-1&limit=1", machine="order", holds=lambda v: v["next"] == "o-2"),
+        call("moved_before=2001-02-03T04:05:06.789Z", machine="order",
+             holds=lambda v: v["items"] == [])],
+    "start": [call(body={"id": "s-1", "data": {"cents": 7}}, status=201, machine="order",
+                   headers={"Idempotency-Key": "start-1", "traceparent": TRACE}),
+              call(body={"id": "s-1", "data": {"cents": 7}}, status=200, machine="order",
+                   headers={"Idempotency-Key": "start-1"}, holds=lambda v: v["duplicate"]),
+              call(body={"id": "s-2"}, status=201, machine="order")],
+    "instance": [of("o-1", holds=lambda v: v["timers"][0]["event"] == "expired"),
+                 of("o-2", holds=lambda v: len(v["deferred"]) == 1 and len(v["effects"]) == 2),
+                 of("o-3", holds=lambda v: v["stopped"])],
+    "send": [of("s-1", body=PAY, headers={"Idempotency-Key": "pay-1", "traceparent": TRACE},
+                holds=lambda v: v["state"] == "charging" and not v["duplicate"]),
+             of("s-1", body=PAY, headers={"Idempotency-Key": "pay-1"},
+                holds=lambda v: v["sequence"] == 1 and v["duplicate"]),
+             of("s-1", body={"event": "ship"}, holds=lambda v: v["outcome"] == "deferred"),
+             of("s-2", body={"event": "ping", "expected": 1}, status=409)],
+    "send_all": [of("s-2", body={"events": [{"event": "ping"}, PAY]},
+                    holds=lambda v: v["sequence"] == 2 and v["event"] == "pay")],
+    "batch": [call(body={"sends": [{"machine": "order", "id": "s-2", "event": "ping"},
+                                   {"machine": "order", "id": "nobody", "event": "ping"}]},
+                   holds=lambda v: v["failed"] == 1 and "error" in v["items"][1])],
+    "history": [of("o-2", holds=lambda v: v["items"][0]["type"] == "start"),
+                of("o-2", query="after=0&limit=1", holds=lambda v: len(v["items"]) == 1),
+                of("o-2", query="data=true", holds=lambda v: v["items"][1]["data"]["cents"]),
+                of("o-2", query="data=false&limit=1000")],
+    "trace": [of("o-2", holds=lambda v: all(json.loads(line) for line in v.splitlines()) and v)],
+    "instance_diagram": [of("o-2"), of("o-2", query="format=dot"), of("o-2", query="format=svg")],
+    "why": [of("o-1", holds=lambda v: v["lock"]["owner"] == "somebody"),
+            of("o-2", holds=lambda v: v["sentences"]), of("o-3")],
+    "timers": [call(holds=lambda v: {t["id"] for t in v["items"]} >= {"o-1", "o-4"}),
+               call("machine=order&limit=1", holds=lambda v: len(v["items"]) == 1),
+               call("machine=counter", holds=lambda v: v["items"] == [])],
+    "effects": [call(holds=lambda v: {e["dead"] for e in v["items"]} == {True, False}),
+                call("dead=true", holds=lambda v: all(e["dead"] for e in v["items"])),
+                call("dead=false&machine=order&limit=5",
+                     holds=lambda v: {e["effect"] for e in v["items"]} == {"send_mail"})],
+    "lock": [of("o-1", holds=lambda v: v["owner"] == "somebody" and v["until"]),
+             of("o-2", holds=lambda v: v["owner"] is None and v["until"] is None)],
+    "log": [call(holds=lambda v: v["items"][0]["position"] >= 1),
+            call("after=0&limit=1", holds=lambda v: v["next"] == v["items"][0]["position"]),
+            call("backward=true&limit=2",
+                 holds=lambda v: v["items"][0]["position"] > v["items"][1]["position"]),
+            call("backward=false&machine=order&id=o-2&event=pay",
+                 holds=lambda v: [(i["id"], i["event"]) for i in v["items"]] == [("o-2", "pay")]),
+            call("state=charging", holds=lambda v: all(i["to"] == "charging" for i in v["items"])),
+            call("since=2001-01-01T00:00:00Z&until=2002-01-01T00:00:00Z",
+                 holds=lambda v: v["items"] == [])],
+    "events": [],
+    "tasks": [call(holds=lambda v: {t["name"] for t in v["items"]} >= {"ticker", "flaky"})],
+    "task": [call(task="flaky", holds=lambda v: v["backoff"][0]["base_ns"] == 3600 * 10**9),
+             call(task="ticker", holds=lambda v: v["state"] == "running")],
+    "logs": [call(task="ticker", holds=lambda v: sorted(i["text"] for i in v["items"]) ==
+                  ["one", "two"]),
+             call("lines=1&follow=false", task="ticker", holds=lambda v: len(v["items"]) == 1),
+             call("lines=0", task="ticker", holds=lambda v: v["items"] == [])],
+    "tree": [call(holds=lambda v: v["groups"][0]["name"] == "back")],
+    "slots": [call(holds=lambda v: [s["durable"] for s in v["items"]] == [False, True])],
+    "submissions": [call(slot="jobs", holds=lambda v: len(v["items"]) == 4),
+                    call("state=done", slot="jobs", holds=lambda v: v["items"][0]["id"] == "good"),
+                    call("limit=1&after=0", slot="jobs", holds=lambda v: v["next"] is not None)],
+    "submit": [call(body={"run": ["sleep", "600"], "name": "more", "admission": "queue",
+                          "folder": ".", "environment": {"A": "b"}, "timeout_ns": 10**12,
+                          "retries": 2}, status=201, slot="batch"),
+               call(body={"run": ["true"], "name": "good"}, status=200, slot="jobs",
+                    holds=lambda v: v["state"] == "done"),
+               call(body={"run": ["true"]}, status=201, slot="jobs")],
+    "change_job": [call(body={}, slot="jobs", job="bad", change="retry"),
+                   call(body={"reason": "not wanted"}, slot="jobs", job="last", change="cancel")],
+    "retry": [of("o-2", body={"key": "order/o-2/1/0"})],
+    "cancel": [of("o-4", body={"reason": "by hand"}, headers={"Idempotency-Key": "cancel-1"},
+                  holds=lambda v: v["outcome"] == "stop"),
+               of("s-2", body={})],
+    "order": [call(body={"wait": True}, task="ticker", order="restart"),
+              call(body={"wait": True}, task="ticker", order="stop"),
+              call(body={}, task="back", order="drain")],
+}
+
+
+def jobs(wire):
+    """A job that was done, one that failed, one that runs and one that waits."""
+    def submit(name, *run):
+        answer = wire.post("/v1/slots/jobs/submissions", {"run": list(run), "name": name})
+        check(answer.status == 201, answer)
+    submit("good", "true")
+    submit("bad", "false")
+    submit("long", "sleep", "600")
+    submit("last", "true")
+
+
+def jobs_stand(wire):
+    items = wire.get("/v1/slots/jobs/submissions").json.get("items", [])
+    return [job["state"] for job in items] == ["done", "failed", "running", "queued"]
+
+
+def lock_by_hand(identity):
+    """A lock that another program holds; in a store of SQLite only a row can say so."""
+    store = sqlite3.connect("shop.db", timeout=30, isolation_level=None)
+    store.execute("UPDATE instances SET lock_owner = 'somebody', lock_until = ?, fence = 7 "
+                  "WHERE id = ?", (time.time_ns() + 3600 * 10**9, identity))
+    store.close()
+
+
+def world():
+    """Instances with a timer, a dead letter, a deferred event and a lock; tasks, slots and jobs."""
+    project()
+    daemon = Daemon()
+    wire = daemon.wire()
+    for name in ("o-1", "o-2", "o-3", "o-4"):
+        start(wire, name, "order")
+    start(wire, "c-1", data={"number": MOST})
+    for body in (PAY, {"event": "ship"}):
+        answer = wire.post("/v1/machines/order/instances/o-2/events", body)
+        check(answer.status == 200, answer)
+    wait_until(lambda: {e["attempts"] for e in wire.get(
+        "/v1/machines/order/instances/o-2").json["effects"]} == {1}, "its effects have failed")
+    answer = wire.post("/v1/machines/order/instances/o-3/cancel", {"reason": "by hand"})
+    check(answer.status == 200, answer)
+    lock_by_hand("o-1")
+    daemon.wait_for("ticker.*two")
+    return daemon, wire
+
+
+def target_of(operation, good):
+    path = re.sub(r"{(\w+)}", lambda m: good["path"][m[1]], operation.path)
+    return f"{path}?{good['query']}" if good["query"] else path
+
+
+def ask(wire, operation, good):
+    return wire.ask(operation.method, target_of(operation, good), good["body"], good["headers"])
+
+
+def short(problems):
+    """Each of them once, wherever in a list it was."""
+    return "; ".join(dict.fromkeys(re.sub(r"\[\d+\]", "[]", text[:300]) for text in problems))
+
+
+def wrong_with(operation, good, answer):
+    found = operation.problems(answer)
+    if answer.status != good["status"]:
+        return [f"{answer.status}, not {good['status']}", *found]
+    if found:
+        return found
+    value = strict(answer) if answer.type == "application/json" else answer.body.decode()
+    try:
+        return [] if good["holds"](value) else ["what should hold of it does not"]
+    except (KeyError, IndexError, TypeError) as problem:
+        return [f"what should hold of it does not: {problem!r}"]
+
+
+def tell(found):
+    check(not found, f"{len(found)} wrong:\n  " + "\n  ".join(found[:60]))
+
+
+def test_every_operation_answers_good_input_as_the_file_says():
+    daemon, wire = world()
+    jobs(wire)
+    by_name = {operation.name: operation for operation in operations()}
+    equal(set(GOOD), set(by_name))
+    found = []
+    if "submissions" not in NOT_YET:
+        wait_until(lambda: jobs_stand(wire), "the jobs stand as they should")
+    for name, calls in GOOD.items():
+        for good in calls if name not in NOT_YET else []:
+            try:
+                answer = ask(wire, by_name[name], good)
+            except Gone as problem:
+                found.append(str(problem))
+                continue
+            if wrong := wrong_with(by_name[name], good, answer):
+                found.append(f"{name} {target_of(by_name[name], good)}: {short(wrong)}\n"
+                             f"    {answer.status} {answer.body[:200]}")
+    tell(found)
+    daemon.stop()
+
+
+def test_every_member_of_an_answer_is_listed():
+    daemon, wire = world()
+    found = []
+    for operation, _ in tried():
+        calls = GOOD[operation.name] if operation.method == "GET" else []
+        for good in calls if operation.name not in ELSEWHERE else []:
+            answer = ask(wire, operation, good)
+            found += [f"{operation.name}: {text}" for text in operation.problems(answer, True)
+                      if "is not listed" in text]
+    found = sorted(set(re.sub(r"\[\d+\]", "[]", text) for text in found))
+    tell(found)
+    daemon.stop()
+
+
+def wrong_texts(schema):
+    """Values of a query or header that its schema does not take."""
+    kind = schema.get("type")
+    if "enum" in schema:
+        yield from ("nonsense", "", schema["enum"][0].upper())
+    elif kind == "integer":
+        yield from ("x", "", "1.5", "1e2", "0x10", "+1", "%201", "99999999999999999999")
+        if "minimum" in schema:
+            yield str(schema["minimum"] - 1)
+        if "maximum" in schema:
+            yield str(schema["maximum"] + 1)
+    elif kind == "boolean":
+        yield from ("maybe", "", "TRUE", "1", "yes")
+    elif schema.get("format") == "date-time":
+        yield from ("yesterday", "", "2001-02-03", "2001-02-30T00:00:00Z", "12345")
+    elif "pattern" in schema:
+        yield from ("a%20b", "", "a" * 129, "%C3%A4", "a%2Fb")
+
+
+def wrong_values(schema):
+    """Values of a member that its schema does not take."""
+    kind = schema.get("type")
+    others = {"string": 7, "integer": "7", "boolean": "true", "object": [], "array": {}}
+    yield from (value for name, value in others.items() if name != kind)
+    yield others[kind]
+    yield None
+    if kind == "integer":
+        yield from (1.5, schema.get("minimum", 0) - 1, 2**64, 10**30)
+    if "enum" in schema:
+        yield "nonsense"
+    if "pattern" in schema:
+        yield from ("", "a b", "a" * 129)
+    if "maxLength" in schema:
+        yield "a" * (schema["maxLength"] + 1)
+    if schema.get("minItems"):
+        yield []
+    if "maxItems" in schema:
+        yield [{}] * (schema["maxItems"] + 1)
+
+
+def wrong_bodies(schemas, schema, good):
+    """Bodies that are not as the schema says, each of them good but for one thing."""
+    for name in schema.get("required", []):
+        yield {key: value for key, value in good.items() if key != name}
+    yield {**good, "nonsense": 1}
+    for name, member in schema.get("properties", {}).items():
+        member = schemas.follow(member)
+        yield from ({**good, name: value} for value in wrong_values(member)
+                    if schemas.problems(value, member))
+        items = schemas.follow(member.get("items", {}))
+        if items.get("type") == "object":
+            yield from ({**good, name: [wrong]} for wrong in wrong_bodies(schemas, items, good[name][0]))
+        elif items:
+            yield from ({**good, name: [value]} for value in wrong_values(items)
+                        if schemas.problems(value, items))
+
+
+def wrong_json(good):
+    """What is no JSON object, or is one that two readers would read in two ways."""
+    text = json.dumps(good)
+    inner = text[1:-1] or '"nonsense":1'
+    first = inner.partition(":")[0]
+    yield from ("", " ", "nonsense", "[]", "1", "null", '"x"', text[:-1], text + text, text + "x",
+                f"{{{first}:1,{inner}}}", f"{{{inner},}}", f"{{'a':1,{inner}}}", f"/**/{text}",
+                "[" * 5000, f'{{{first}:{"[" * 5000}{"]" * 5000}}}', f"{{{first}:NaN}}",
+                f'{{"\\ud800":1,{inner}}}', b'{"a\xff":1}', b"\xef\xbb\xbf" + text.encode(),
+                text.encode("utf-16"), text.encode() + b"\0")
+
+
+class Trial:
+    """Bad input, and what was answered to it."""
+
+    def __init__(self, wire):
+        self.wire, self.found, self.count = wire, [], 0
+        self.schemas = operations()[0].schemas
+
+    def refused(self, what, statuses, method, target, body=None, headers=None):
+        """Such a request gets one of these statuses, with a failure that says why."""
+        self.count += 1
+        try:
+            answer = self.wire.ask(method, target, body, headers)
+        except Gone as problem:
+            self.found.append(f"{what}: {problem}")
+            return
+        wrong = failure_problems(self.schemas, answer) if answer.status >= 400 else []
+        if answer.status not in statuses:
+            wrong.append(f"{answer.status}, not {' or '.join(map(str, statuses))}")
+        shown = f"{str(body)[:120]} {headers or ''}"
+        if wrong:
+            self.found.append(f"{what}: {method} {target[:100]} {shown}: {short(wrong)}\n"
+                              f"    {answer.status} {answer.body[:200]}")
+
+    def tell(self):
+        tell(self.found)
+        check(self.count, "nothing was tried")
+
+
+def tried():
+    """Every operation that is there, with its first good call; and all that it takes to ask."""
+    for operation in operations():
+        if operation.name not in NOT_YET:
+            calls = GOOD[operation.name] or [call(body={"code": "x"} if operation.body else None)]
+            yield operation, calls[0]
+
+
+def test_queries_and_headers_that_are_wrong_are_refused():
+    daemon, wire = world()
+    trial = Trial(wire)
+    for operation, good in tried():
+        path = target_of(operation, {**good, "query": ""})
+
+        def refused(what, query="", headers=None):
+            trial.refused(f"{operation.name}, {what}", (400,), operation.method,
+                          f"{path}?{query}" if query else path, good["body"],
+                          {**good["headers"], **(headers or {})})
+        if operation.name not in ("livez", "metrics", "readyz"):
+            for query in ("nonsense=1", "nonsense", "=1", "limitt=3"):
+                refused("an unknown key", query)
+        for name, schema in operation.of("query").items():
+            for value in wrong_texts(schema):
+                refused(f"a wrong {name}", f"{name}={value}")
+            refused(f"{name} twice", f"{name}=1&{name}=1")
+        for name, schema in operation.of("header").items():
+            for value in ("", "a b", "a" * 129) if name != "traceparent" else ():
+                refused(f"a wrong {name}", headers={name: value})
+    trial.tell()
+    daemon.stop()
+
+
+def test_bodies_that_are_wrong_are_refused_and_change_nothing():
+    daemon, wire = world()
+    jobs(wire)
+    for name in ("s-1", "s-2"):
+        start(wire, name, "order")
+    before = wire.get("/v1/log?limit=1000").json
+    trial = Trial(wire)
+    for operation, good in tried():
+        if not operation.body:
+            continue
+        target = target_of(operation, good)
+
+        def refused(what, body, statuses=(400,), **headers):
+            headers = {**good["headers"], **{n.replace("_", "-"): v for n, v in headers.items()}}
+            trial.refused(f"{operation.name}, {what}", statuses, operation.method, target, body,
+                          headers)
+        for body in wrong_json(good["body"]):
+            refused("no such JSON", body, (400, 422))
+        # A code that cannot be one is a wrong code; a send that cannot be one fails for itself;
+        # of a spec that is too long that is what is found.
+        also = {"redeem": (401,), "batch": (200,), "check_definition": (200,)}.get(operation.name, ())
+        for body in wrong_bodies(operation.schemas, operation.body, good["body"]):
+            refused("a wrong body", body, (400, *also))
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data",
+                     "application/jsonx", "", None):
+            refused(f"the type {kind!r}", good["body"], (415,), Content_Type=kind)
+        refused("a coding", good["body"], (415,), Content_Encoding="gzip")
+        refused("much too long", b" " * (2 << 20), (413,))
+        refused("no body", None, (400, 415))
+    trial.tell()
+    equal(wire.get("/v1/log?limit=1000").json, before)
+    daemon.stop()
+
+
+def test_what_is_not_there_is_not_found():
+    daemon, wire = world()
+    trial = Trial(wire)
+    for operation, good in tried():
+        for name, schema in operation.of("path").items():
+            for value in ("nobody", "x" * 128):
+                target = target_of(operation, {**good, "path": {**good["path"], name: value}})
+                trial.refused(f"{operation.name}, no such {name}", (404,), operation.method,
+                              target, good["body"], good["headers"])
+            for value in ("a%20b", "x" * 200, "%C3%A4", "a%0Ab", "..", "%2e%2e", "a%2Fb"):
+                target = target_of(operation, {**good, "path": {**good["path"], name: value}})
+                trial.refused(f"{operation.name}, an odd {name}", (400, 404, 405),
+                              operation.method, target, good["body"], good["headers"])
+    trial.tell()
+    daemon.stop()
+
+
+def other_methods():
+    """Every path with a method that it has not, and those that it has."""
+    there = {}
+    for operation in operations():
+        there.setdefault(operation.path, set()).add(operation.method)
+    patterns = [(re.sub(r"{\w+}", "[^/]+", path), methods) for path, methods in there.items()]
+    for path in there:
+        target = re.sub(r"{(\w+)}", lambda m: {"order": "stop", "change": "retry"}.get(
+            m[1], "counter"), path)
+        # `logs` of a task stands where an order would.
+        allowed = set().union(*(methods for pattern, methods in patterns
+                                if re.fullmatch(pattern, target)))
+        for method in sorted(set(METHODS) - allowed):
+            yield method, target, allowed
+
+
+def test_other_methods_are_refused():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    trial = Trial(daemon.wire())
+    for method, target, _ in other_methods():
+        trial.refused("another method", (405,), method, target, "{}" if method != "GET" else None)
+    trial.tell()
+    daemon.stop()
+
+
+def test_a_refusal_of_a_method_names_those_that_there_are():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire, found = daemon.wire(), []
+    for method, target, allowed in other_methods():
+        answer = wire.ask(method, target, "{}" if method != "GET" else None)
+        named = {name.strip() for name in answer.headers.get("allow", "").split(",")}
+        if not named - {"HEAD", "OPTIONS"} <= allowed or "allow" not in answer.headers:
+            found.append(f"{method} {target}: Allow is {named}, not {allowed}")
+    tell(found)
+    daemon.stop()
+
+
+def test_the_file_lists_all_that_is_there_and_nothing_else():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    trial = Trial(daemon.wire())
+    for path in ("/v1", "/v1/", "/v1/status/", "/v1//status", "//v1/status", "/v1/Status",
+                 "/v1/status;x=1", "/v1/./status", "/v1/../v1/status",
+                 "/v1/%2e%2e/v1/status", "/v1/tokens", "/v1/token", "/v1/reload", "/v1/stop",
+                 "/v1/drain", "/v1/config", "/v1/limits", "/v1/session/x", "/v1/jobs", "/v1/groups",
+                 "/v1/machines/counter/nonsense", "/v1/machines/counter/instances/c/nonsense",
+                 "/v1/machines/counter%2Finstances", "/v1/tasks/x/logs/y", "/v1/debug",
+                 "/v1/status%00", "/livez/", "/livez/x", "/metrics/x", "/v1/locks", "/v1/batch",
+                 "/v1/machines/", "/v1/..%2f..%2f..%2fetc%2fpasswd", "/v1/status%2f.."):
+        for method, body in (("GET", None), ("POST", "{}")):
+            trial.refused("nothing is there", (400, 404), method, path, body)
+    for operation in operations():
+        if operation.name not in NOT_YET | {"redeem", "events"}:
+            target = re.sub(r"{(\w+)}", "counter", operation.path)
+            answer = trial.wire.ask(operation.method, target, "{}" if operation.body else None)
+            if answer.status in (405, 501) or b"there is nothing here" in answer.body:
+                trial.found.append(f"{operation.name} is not there: {answer}")
+    trial.tell()
+    daemon.stop()
+
+
+def test_what_does_not_fit_a_record_is_refused():
+    daemon, wire = world()
+    trial = Trial(wire)
+    send = "/v1/machines/order/instances/o-4/events"
+    for code, data in (("MISSING_FIELD", {"card": "1"}),
+                       ("UNKNOWN_FIELD", {"card": "1", "cents": 1, "nonsense": 1}),
+                       ("TYPE", {"card": 1, "cents": 1}), ("TYPE", {"card": "1", "cents": "1"}),
+                       ("TYPE", {"card": "1", "cents": 1.5}),
+                       ("RANGE", {"card": "1", "cents": -1}),
+                       ("RANGE", {"card": "1", "cents": MOST + 1}),
+                       ("RANGE", {"card": "1" * 41, "cents": 1})):
+        trial.refused(code, (400,), "POST", send, {"event": "pay", "data": data})
+        equal(wire.post(send, {"event": "pay", "data": data}).json["error"]["code"], code)
+    trial.refused("no such event", (400, 404), "POST", send, {"event": "nonsense"})
+    trial.refused("an internal event", (400, 403, 404, 409), "POST", send, {"event": "charged"})
+    trial.refused("a payload that it has not", (400,), "POST", send,
+                  {"event": "ping", "data": {"x": 1}})
+    trial.refused("exists", (409,), "POST", "/v1/machines/order/instances", {"id": "o-4"})
+    trial.tell()
+    equal(wire.get("/v1/machines/order/instances/o-4").json["sequence"], 0)
+    for identity, event, code in (("o-3", "ping", "STOPPED"), ("o-2", "pay", "UNHANDLED")):
+        body = {**PAY, "event": event} if event == "pay" else {"event": event}
+        answer = wire.post(f"/v1/machines/order/instances/{identity}/events", body)
+        check(answer.status in (409, 422), answer)
+        equal(answer.json["error"]["code"], code)
+        check(answer.json["error"].get("state") in ("pending", "charging"), answer)
+    daemon.stop()
+
+
+def test_numbers_are_exact():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    start(wire, "c-1", data={"number": MOST})
+    get = "/v1/machines/counter/instances/c-1"
+    check(b'"number":18446744073709551615' in wire.get(get).body.replace(b" ", b""))
+    for number in (2**53 + 1, 2**63, MOST - 1, MOST):
+        equal(shop.add(wire, "c-1", number).status, 200)
+        equal(wire.get(get).json["data"]["number"], number)
+        equal(wire.get(f"{get}/history").json["items"][-1]["payload"]["number"], number)
+        equal(wire.get("/v1/log?backward=true").json["items"][0]["payload"]["number"], number)
+    daemon.stop()
+
+
+def test_the_first_answer_comes_again_also_after_a_crash():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    firsts = {"s": start(wire, "c-1", key="s-1"), "a": shop.add(wire, "c-1", 7, "a-1").json}
+    equal(shop.add(wire, "c-1", 8, "a-2").status, 200)
+    for round_number in range(2):
+        for name, again in (("s", start(wire, "c-1", key="s-1")),
+                            ("a", shop.add(wire, "c-1", 7, "a-1").json)):
+            equal(again, {**firsts[name], "duplicate": True})
+        # The same key with other content is still the same request: it happens once.
+        check(shop.add(wire, "c-1", 9, "a-1").status in (200, 409))
+        equal(wire.get("/v1/machines/counter/instances/c-1").json["sequence"], 2)
+        if round_number == 0:
+            daemon.kill_hard()
+            wire.close()
+            daemon = Daemon()
+    # A key belongs to its instance: another one is another request.
+    start(wire, "c-2", key="s-1")
+    equal(shop.add(wire, "c-2", 7, "a-1").json["duplicate"], False)
+    daemon.stop()
+
+
+def test_who_expects_another_sequence_is_told_of_the_conflict():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    start(wire, "c-1")
+    target = "/v1/machines/counter/instances/c-1"
+    body = {"event": "add", "data": {"number": 1}}
+    equal(wire.post(f"{target}/events", body).status, 200)
+    for path, wrong in (("events", body), ("batch", {"events": [body]})):
+        answer = wire.post(f"{target}/{path}", {**wrong, "expected": 5})
+        error = answer.json["error"]
+        equal((answer.status, error["code"]), (409, "CONFLICT"))
+        equal((error.get("expected"), error.get("actual")), (5, 1))
+    equal(wire.post(f"{target}/events", {**body, "expected": 1}).json["sequence"], 2)
+    daemon.stop()
+
+
+def test_a_batch_of_one_instance_happens_as_a_whole_or_not():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    start(wire, "c-1")
+    target = "/v1/machines/counter/instances/c-1"
+    adds = [{"event": "add", "data": {"number": n}} for n in range(64)]
+    answer = wire.post(f"{target}/batch", {"events": adds}, "b-1")
+    equal((answer.status, answer.json["sequence"]), (200, 64))
+    again = wire.post(f"{target}/batch", {"events": adds}, "b-1")
+    equal((again.status, again.json["sequence"], again.json["duplicate"]), (200, 64, True))
+    for bad in ({"event": "nonsense"}, {"event": "add", "data": {"number": -1}}):
+        answer = wire.post(f"{target}/batch", {"events": [*adds[:3], bad]})
+        check(400 <= answer.status < 500, answer)
+    # It ends with the first, and then takes no more: none of them has happened.
+    answer = wire.post(f"{target}/batch", {"events": [{"event": "finish"}, adds[0]]})
+    check(answer.status in (409, 422), answer)
+    got = wire.get(target).json
+    equal((got["sequence"], got["state"], got["data"]["number"]), (64, "counting", 63))
+    daemon.stop()
+
+
+def test_sends_of_a_batch_are_independent():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    for n in range(3):
+        start(wire, f"c-{n}")
+    one = {"machine": "counter", "event": "add", "data": {"number": 1}}
+    sends = [{**one, "id": "c-0"}, {**one, "id": "nobody"}, {**one, "id": "c-1", "expected": 9},
+             {**one, "id": "c-2", "event_id": "e-1"}, {**one, "id": "c-2", "event_id": "e-1"},
+             {**one, "id": "c-1", "data": {}}, {**one, "machine": "nobody", "id": "c-1"},
+             {**one, "id": "c-0"}]
+    answer = wire.post("/v1/batches", {"sends": sends})
+    equal(answer.status, 200)
+    said = [item["error"]["code"] if "error" in item else item["sequence"]
+            for item in answer.json["items"]]
+    equal(said, [1, "NOT_FOUND", "CONFLICT", 1, 1, "MISSING_FIELD", "NOT_FOUND", 2])
+    equal([item.get("duplicate") for item in answer.json["items"][3:5]], [False, True])
+    equal(answer.json["failed"], 4)
+    many = wire.post("/v1/batches", {"sends": [{**one, "id": f"c-{n % 3}"} for n in range(1000)]})
+    equal((many.status, many.json["failed"], len(many.json["items"])), (200, 0, 1000))
+    daemon.stop()
+
+
+def test_the_code_and_the_stream_are_as_the_file_says():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    by_name = {operation.name: operation for operation in operations()}
+    with Wire(daemon.address) as wire:
+        answer = wire.ask("POST", "/v1/session", {"code": daemon.code})
+    equal(by_name["redeem"].problems(answer, closed=True), [])
+    equal(answer.status, 200)
+    stream = Stream(SOCKET, "/v1/events?after=0")
+    equal(by_name["events"].problems(stream.head), [])
+    equal(stream.next().name, "hello")
+    start(daemon.wire(), "c-1", key="k")
+    row = stream.until("log")
+    schema = {"$ref": "#/components/schemas/log_row"}
+    equal(by_name["events"].schemas.problems(row.data, schema), [])
+    equal((row.id, row.data["id"]), (str(row.data["position"]), "c-1"))
+    stream.close()
+    daemon.stop()
+
+
+def test_the_file_is_one_that_can_be_relied_on():
+    document = yaml.safe_load(FILE.read_text())
+    names = [operation.name for operation in operations()]
+    equal(len(names), len(set(names)))
+    for operation in operations():
+        node, where = operation.node, f"{operation.method} {operation.path}"
+        open_to_all = node.get("security") == []
+        check(open_to_all or node.get("x-scope") in ("read", "send", "admin", "metrics"), where)
+        check(open_to_all or "default" in node["responses"], where)
+        equal(set(re.findall(r"{(\w+)}", operation.path)), set(operation.of("path")))
+        if operation.body:
+            check(operation.body["additionalProperties"] is False, where)
+        for status in node["responses"].values():
+            check(operation.schemas.follow(status)["content"], where)
+    references = set(re.findall(r"#/components/(\w+/\w+)", FILE.read_text()))
+    there = {f"{kind}/{name}" for kind in ("parameters", "responses", "schemas")
+             for name in document["components"][kind]}
+    equal(references, there)
+
+
+if __name__ == "__main__":
+    sys.exit(shop.main(globals()))

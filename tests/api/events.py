@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""What happens is told once, in the order of the log, over crashes and to slow readers, too.
+
+    events.py DETENT NASTY_CHILD [PART_OF_A_NAME]
+"""
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+
+import shop
+from shop import (SOCKET, Daemon, Gone, Stream, Wire, Wrong, add, check, equal, project, start,
+                  wait_until)
+from wire import request, together
+
+WRITERS = 4
+
+
+def batches(wire, counters, rounds, size):
+    """Many events in few requests."""
+    for number in range(rounds):
+        sends = [{"machine": "counter", "id": f"c-{n % counters}", "event": "add",
+                  "data": {"number": number * size + n}} for n in range(size)]
+        answer = wire.post("/v1/batches", {"sends": sends})
+        equal((answer.status, answer.json["failed"]), (200, 0))
+
+
+def log_of(wire):
+    """All of the log, by pages: position, instance and number."""
+    rows, after = [], 0
+    while after is not None:
+        page = wire.get(f"/v1/log?after={after}&limit=1000").json
+        rows += page["items"]
+        after = page["next"]
+    return rows
+
+
+def brief(row):
+    return (row["position"], row["machine"], row["id"], row["sequence"])
+
+
+class Reader(threading.Thread):
+    """Follows the log from its beginning and comes back whenever it is cut off."""
+
+    def __init__(self, target="/v1/events?after=0"):
+        super().__init__(daemon=True)
+        self.target, self.rows, self.last, self.returns = target, [], None, 0
+        self.over = threading.Event()
+        self.problem = None
+        self.start()
+
+    def run(self):
+        while not self.over.is_set():
+            try:
+                self.follow()
+            except (Gone, OSError):
+                self.over.wait(0.01)
+            except Wrong as problem:
+                # A daemon that is about to end says so; it is asked again when it is back.
+                self.problem = problem
+                self.over.wait(0.01)
+            self.returns += 1
+
+    def follow(self):
+        stream = Stream(SOCKET, self.target, last=self.last)
+        stream.wire.socket.settimeout(0.2)
+        try:
+            while not self.over.is_set():
+                try:
+                    event = stream.next()
+                except Gone as problem:
+                    if "timed out" in str(problem):
+                        return
+                    raise
+                if event is None or event.name == "dropped":
+                    return
+                if event.name == "log":
+                    equal(event.id, str(event.data["position"]))
+                    self.rows.append(event.data)
+                    self.last = event.id
+        finally:
+            stream.close()
+
+    def has(self, count):
+        wait_until(lambda: len(self.rows) >= count,
+                   f"{count} events; there are {len(self.rows)}, {self.problem}")
+
+    def end(self):
+        self.over.set()
+        self.join()
+        return self.rows
+
+
+def test_a_reader_resumes_over_crashes_with_several_writers():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    for n in range(WRITERS):
+        start(daemon.wire(), f"c-{n}")
+    readers = [Reader(), Reader("/v1/events?after=0&machine=counter"),
+               Reader("/v1/events?after=0&id=c-1")]
+    told, enough = [], threading.Event()
+
+    def write(n):
+        wire, number = Wire(SOCKET), 0
+        while not enough.is_set():
+            try:
+                answer = add(wire, f"c-{n}", number, f"w{n}-{number}")
+                if answer.status == 200:
+                    told.append((f"c-{n}", number))
+                    number += 1
+            except (Gone, OSError):
+                enough.wait(0.005)
+    writers = [threading.Thread(target=write, args=(n,)) for n in range(WRITERS)]
+    for writer in writers:
+        writer.start()
+    for _ in range(3):
+        count = len(told)
+        wait_until(lambda c=count: len(told) >= c + 60, "events are acknowledged")
+        daemon.kill_hard()
+        daemon = Daemon()
+    count = len(told)
+    wait_until(lambda: len(told) >= count + 60, "events are acknowledged")
+    enough.set()
+    for writer in writers:
+        writer.join()
+    rows = log_of(daemon.wire())
+    numbers = [(row["id"], row["payload"]["number"]) for row in rows if row["type"] == "event"]
+    # A key makes one event of all its requests: what was acknowledged is there once.
+    equal(len(set(numbers)), len(numbers))
+    check(set(told) <= set(numbers), "what was acknowledged is lost")
+    positions = [row["position"] for row in rows]
+    equal(positions, sorted(set(positions)))
+    for reader in readers[:2]:
+        reader.has(len(rows))
+        equal(list(map(brief, reader.end())), list(map(brief, rows)))
+        check(reader.returns >= 3, f"it was never cut off: {reader.returns}")
+    only = [brief(row) for row in rows if row["id"] == "c-1"]
+    readers[2].has(len(only))
+    equal(list(map(brief, readers[2].end())), only)
+    daemon.stop()
+
+
+def test_a_stream_begins_where_it_is_told_to():
+    project(shop.PROJECT)
+    daemon = Daemon()
+    wire = daemon.wire()
+    start(wire, "c-1")
+    start(wire, "o-1", "order")
+    for number in range(5):
+        add(wire, "c-1", number)
+    rows = log_of(wire)
+    third = rows[2]["position"]
+
+    def first(target, last=None, count=1):
+        stream = Stream(SOCKET, target, last=last)
+        hello = stream.next()
+        equal(hello.name, "hello")
+        found = [stream.until("log") for _ in range(count)]
+        stream.close()
+        return hello, [brief(event.data) for event in found]
+    hello, found = first(f"/v1/events?after={third}")
+    equal(found, [brief(rows[3])])
+    equal(hello.data["position"], third)
+    equal(first("/v1/events", last=str(third))[1], [brief(rows[3])])
+    # Who says both has come back to a link that it once began with.
+    equal(first("/v1/events?after=0", last=str(third))[1], [brief(rows[3])])
+    equal(first("/v1/events?after=0&machine=order")[1], [brief(rows[1])])
+    equal(first("/v1/events?after=0&id=o-1")[1], [brief(rows[1])])
+    equal(first("/v1/events?after=0&topics=log&machine=counter&id=c-1", count=6)[1],
+          [brief(row) for row in rows if row["id"] == "c-1"])
+    # Without a place it begins with what comes.
+    stream = Stream(SOCKET, "/v1/events")
+    equal(stream.next().data["position"], rows[-1]["position"])
+    add(wire, "c-1", 77)
+    equal(stream.until("log").data["payload"]["number"], 77)
+    stream.close()
+    with Wire(SOCKET) as other:
+        for last in ("x", "-1", "1.5", "9" * 20, ""):
+            answer = other.get("/v1/events", **{"Last-Event-ID": last})
+            check(answer.status == 400, f"{last!r}: {answer}")
+    # A position that has not come yet is one of another log, or of the time to come: not a crash.
+    answer = wire.get("/v1/events?after=999999999")
+    check(answer.status in (200, 400, 404, 409), answer)
+    daemon.stop()
+
+
+def test_who_begins_far_behind_catches_up_and_stays():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    for n in range(10):
+        start(wire, f"c-{n}")
+    batches(wire, 10, 10, 1000)
+    reader = Reader()
+    reader.has(5000)
+    # Meanwhile it goes on.
+    for number in range(20):
+        equal(add(wire, "c-0", number).status, 200)
+    reader.has(10 + 10000 + 20)
+    rows = reader.end()
+    positions = [row["position"] for row in rows]
+    equal(positions, sorted(set(positions)))
+    equal(len(rows), 10 + 10000 + 20)
+    daemon.stop()
+
+
+def test_a_reader_that_is_too_slow_is_dropped_and_loses_nothing():
+    project(shop.COUNTERS.replace("rate: unlimited", "rate: unlimited, limits: {unread_max: 64KiB, "
+                                  "sse_queue: 64}"))
+    daemon = Daemon()
+    wire = daemon.wire()
+    for n in range(10):
+        start(wire, f"c-{n}")
+    slow = Wire(SOCKET)
+    slow.open()
+    slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    slow.send(request("GET", "/v1/events?after=0"))
+    equal(slow.head().status, 200)
+    batches(wire, 10, 4, 1000)
+    # It has read nothing yet. What it finds then is a beginning of the log without holes, and
+    # perhaps a word that it was dropped; then the connection ends.
+    stream = Stream.__new__(Stream)
+    stream.wire, stream.rest = slow, b""
+    rows, dropped = [], False
+    try:
+        while (event := stream.next()) is not None:
+            dropped = dropped or event.name == "dropped"
+            if event.name == "log":
+                rows.append(event.data)
+            if len(rows) == 4010:
+                break
+    except Gone as problem:
+        check("timed out" not in str(problem), "it waits for ever, neither served nor dropped")
+    slow.close()
+    reader = Reader(f"/v1/events?after={rows[-1]['position'] if rows else 0}")
+    reader.has(4010 - len(rows))
+    rows += reader.end()
+    equal(list(map(brief, rows)), list(map(brief, log_of(wire))))
+    # And the daemon has not kept for it what it did not read.
+    equal(wire.get("/livez").status, 200)
+    daemon.stop()
+
+
+def test_many_readers_are_told_the_same():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    start(wire, "c-1")
+    streams = [Stream(SOCKET, "/v1/events?after=0") for _ in range(200)]
+    for number in range(5):
+        equal(add(wire, "c-1", number).status, 200)
+    rows = [brief(row) for row in log_of(wire)]
+    for stream in streams:
+        equal([brief(stream.until("log").data) for _ in rows], rows)
+        stream.close()
+    equal(add(wire, "c-1", 6).status, 200)
+    daemon.stop()
+
+
+def test_tasks_and_their_lines_can_be_followed():
+    project("""version: 1
+http: {rate: unlimited}
+tasks:
+  talker: {run: [sh, -c, 'echo first; until test -e go; do sleep 0.01; done; echo second;
+           exec sleep 600']}
+  other: {run: sleep 600}
+""")
+    daemon = Daemon()
+    daemon.wait_for("talker.*first")
+    stream = Stream(SOCKET, "/v1/events?topics=tasks")
+    lines = Stream(SOCKET, "/v1/tasks/talker/logs?follow=true&lines=10")
+    equal(lines.head.type, "text/event-stream")
+    equal(lines.next().data["text"], "first")
+    Path("go").touch()
+    equal(lines.next().data["text"], "second")
+    hello = stream.next()
+    equal(hello.name, "hello")
+    answer = daemon.wire().post("/v1/tasks/other/stop", {"wait": True})
+    equal(answer.status, 200)
+    event = stream.until("task")
+    while event.data.get("name") != "other":
+        event = stream.until("task")
+    check(event.id is None and event.data["event"], event)
+    lines.close()
+    stream.close()
+    daemon.stop()
+
+
+def test_streams_end_when_the_daemon_does():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    start(daemon.wire(), "c-1")
+    streams = [Stream(SOCKET, target) for target in ("/v1/events", "/v1/events?after=0&topics=log")]
+    for stream in streams:
+        equal(stream.next().name, "hello")
+    daemon.send(signal.SIGTERM)
+    # A chunk of no length says that nothing is missing; a connection that breaks off does not.
+    for stream in streams:
+        names = []
+        while (event := stream.next()) is not None:
+            names.append(event.name)
+        check(set(names) <= {"log", "status", "task", "dropped"}, names)
+        stream.close()
+    daemon.end()
+
+
+def test_a_head_of_a_stream_lets_nobody_keep_it():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    stream = Stream(SOCKET, "/v1/events")
+    equal(stream.head.type, "text/event-stream")
+    check("no-store" in stream.head.headers["cache-control"], stream.head)
+    together(8, lambda _: Stream(SOCKET, "/v1/events").close())
+    # Who hangs up is forgotten: there is room for others, again and again.
+    for _ in range(50):
+        Stream(SOCKET, "/v1/events").close()
+    stream.close()
+    daemon.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(shop.main(globals()))

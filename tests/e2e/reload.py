@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""Changes a detent.yaml under a detent that runs: SIGHUP and `detent reload`, end to end.
+
+    reload.py DETENT NASTY_CHILD [PART_OF_A_NAME]
+
+The frame is that of up.py.
+"""
+import signal
+import socket
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import up
+from daemon import Serve, Supervisor
+from machines import PARCEL, detent, objects, one, run
+from up import PATIENCE, Up, check, children_of, equal, wait_until
+
+ORDER = """#define FSM_NAME order
+#define FSM_PREFIX ORDER
+STATE(PENDING, pending, INITIAL)
+STATE(PAID, paid)
+STATE(GONE, gone, FINAL)
+EVENT(PAY, pay)
+EVENT(SHIP, ship)
+INTERNAL(CHARGED, charged)
+EFFECT(charge, CHARGED)
+ON(PENDING, PAY, PAID, DO(charge))
+STAY(PAID, CHARGED)
+ON(PAID, SHIP, GONE)
+"""
+
+
+def project(tasks="", more=""):
+    Path("detent.yaml").write_text(
+        "version: 1\n" + more + (f"tasks:\n{tasks}" if tasks else ""))
+
+
+def task(name, word, more=""):
+    return f'  {name}: {{run: [sh, -c, "echo {word}; exec sleep 60"]{more}}}\n'
+
+
+def states():
+    return {t["name"]: t["state"] for t in objects("tasks")}
+
+
+def reload(*words, code=0, **more):
+    return one("reload", *words, code=code, **more)
+
+
+def items(answer):
+    return [(i["change"], i["what"], i["name"], i["needs_restart"]) for i in answer["items"]]
+
+
+def test_tasks_are_added_removed_and_changed():
+    project(task("stays", "one") + task("goes", "two") + task("changes", "three"))
+    it = Up()
+    for name in "stays", "goes", "changes":
+        it.wait_for(f"{name} +\\| ")
+    before = set(children_of(it.number))
+    # By hand: the plan first, which does nothing.
+    project(task("stays", "one") + task("changes", "four") + task("comes", "five"))
+    wanted = [("changed", "task", "changes", False), ("added", "task", "comes", False),
+              ("removed", "task", "goes", False)]
+    answer = reload("--plan")
+    equal((items(answer), answer["is_applied"]), (wanted, False))
+    equal(set(children_of(it.number)), before)
+    detent("reload", "--plan", out="task comes: added", err="this is the plan")
+    equal(items(reload()), wanted)
+    it.wait_for("changes +\\| four")
+    it.wait_for("comes +\\| five")
+    wait_until(lambda: states() == {"stays": "running", "changes": "running", "comes": "running"},
+               "the new tasks")
+    equal(len(before & set(children_of(it.number))), 1)
+    check(it.index("stays +\\| one", it.wait_for("stays +\\| one") + 1) < 0, "it has begun anew")
+    detent("reload", err="Nothing has changed")
+    it.stop()
+
+
+def test_a_bad_file_changes_nothing():
+    project(task("a", "one"))
+    it = Serve("--log", "text")
+    it.wait_for("a +\\| one")
+    before = children_of(it.number)
+    for text, part in (("version: 1\ntasks:\n  a: {run: nowhere-at-all}\n", "nowhere-at-all"),
+                       ("version: 1\ntasks: {\n", "detent.yaml:"), ("version: 2\n", "version 1"),
+                       ("version: 1\ntasks:\n  a: {run: 'true', retrys: 1}\n", "retries")):
+        Path("detent.yaml").write_text(text)
+        detent("reload", code=2, err=[part, "nothing has changed"])
+        place = len(it.lines)
+        it.send(signal.SIGHUP)
+        it.wait_for("reload: refused, and nothing has changed", place)
+        it.wait_for(part, place)
+    Path("detent.yaml").unlink()
+    place = len(it.lines)
+    it.send(signal.SIGHUP)
+    it.wait_for("detent.yaml", it.wait_for("reload: refused", place))
+    equal(children_of(it.number), before)
+    it.stop()
+
+
+def test_the_supervisor_hears_of_it():
+    project(task("a", "one"))
+    supervisor = Supervisor()
+    it = Serve(env=supervisor.env)
+    supervisor.hear("READY=1")
+    project(task("a", "one") + task("b", "two"))
+    it.send(signal.SIGHUP)
+    check("MONOTONIC_USEC=" in supervisor.hear("RELOADING=1"))
+    check("STATUS=2 tasks" in supervisor.hear("READY=1"))
+    it.stop()
+
+
+def test_slots_groups_and_what_needs_a_restart():
+    project(task("a", "one"), "slots: {s: {width: 1}}\ngroups: {g: {}}\nlimits: {tasks: 100}\n")
+    it = Up()
+    it.wait_for("a +\\| one")
+    project(task("a", "one") + task("b", "two", ", group: h"),
+            "slots: {s: {width: 3}, t: {}}\ngroups: {g: {strategy: all-for-one}, h: {}}\n"
+            "limits: {tasks: 200}\n")
+    equal(items(reload()), [
+        ("changed", "group", "g", True), ("added", "group", "h", False),
+        ("changed", "slot", "s", False), ("added", "slot", "t", False),
+        ("added", "task", "b", False), ("changed", "limits", None, True)])
+    it.wait_for("b +\\| two")
+    equal({s["name"]: s["width"] for s in objects("slots")}, {"s": 3, "t": 1})
+    it.stop()
+
+
+def serve_order(command, spec=ORDER, more=""):
+    Path("order.fsm").write_text(spec)
+    project(more="machines:\n  order:\n    effects:\n"
+            f"      charge: {{command: {command}, exits: {{0: nothing}}}}\n{more}")
+
+
+def test_machines_and_effects_are_taken_over():
+    serve_order('[sh, -c, "echo first >> log"]')
+    it = Up()
+    wait_until(lambda: any("Serves order" in line for line in it.talk), "it serves it")
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay")
+    wait_until(lambda: Path("log").exists(), "it is charged")
+    # Another effect, another way, another machine; one goes on where it was.
+    Path("parcel.fsm").write_text(PARCEL)
+    serve_order('[sh, -c, "echo second >> log"]',
+                ORDER + "EVENT(UNDO, undo)\nON(PAID, UNDO, PENDING)\n",
+                "  parcel: {effects: {}}\n")
+    equal(items(reload()), [("changed", "machine", "order", False),
+                            ("added", "machine", "parcel", False)])
+    detent("send", "o-1", "undo")
+    detent("send", "o-1", "pay")
+    wait_until(lambda: Path("log").read_text().split() == ["first", "second"], "the new effect")
+    detent("start", "parcel", "p-1")
+    serve_order("['true']")
+    equal(items(reload()), [("changed", "machine", "order", False),
+                            ("removed", "machine", "parcel", False)])
+    detent("send", "o-1", "ship")
+    detent("send", "p-1", "move", code=3)
+    it.stop()
+
+
+def test_a_definition_that_would_strand_is_refused():
+    serve_order("['true']")
+    it = Up()
+    wait_until(lambda: any("Serves order" in line for line in it.talk), "it serves it")
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay")
+    serve_order("['true']", ORDER.replace("PAID, paid", "PAID, settled"))
+    detent("reload", code=2, err=["would strand", "detent migrate"])
+    detent("reload", "--plan", code=2, err="would strand")
+    detent("send", "o-1", "ship")
+    it.stop()
+
+
+def test_a_slow_effect_does_not_hold_up_a_reload():
+    serve_order('[sh, -c, "echo $$ >> begun; sleep 60"]')
+    it = Up()
+    wait_until(lambda: any("Serves order" in line for line in it.talk), "it serves it")
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay")
+    wait_until(lambda: Path("begun").exists(), "it has begun")
+    serve_order('[sh, -c, "echo done > log"]')
+    equal(items(reload()), [("changed", "machine", "order", False)])
+    # It was cut off, and is tried again by the new lines.
+    wait_until(lambda: Path("log").exists(), "the new effect")
+    it.stop()
+
+
+def ask(port, host, path="/livez"):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Host": host})
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_the_http_api_goes_on_with_its_new_settings():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address = f'"127.0.0.1:{port}"'
+    project(task("a", "one"), f"http: {{listen: {address}}}\n")
+    it = Up(env={"DETENT_LISTEN": ""})
+    it.wait_for("a +\\| one")
+    equal(ask(port, "localhost"), 200)
+    equal(ask(port, "shop.example"), 421)
+    project(task("a", "one"), f"http: {{listen: {address}, hosts: [shop.example]}}\n")
+    equal(items(reload()), [("added", "http", "hosts", False)])
+    equal(ask(port, "shop.example"), 200)
+    project(task("a", "one"), "http: {hosts: [shop.example], listen: \"127.0.0.1:1\"}\n")
+    equal(items(reload()), [("changed", "http", "listen", True)])
+    equal(ask(port, "shop.example"), 200)
+    it.stop()
+    check(run("reload").returncode == 3)
+
+
+if __name__ == "__main__":
+    sys.exit(up.main(globals()))
