@@ -31,10 +31,11 @@ export async function quit() {
  * A page that notes what must not happen: errors on the console, exceptions, requests to another
  * host, scripts of others. `expected` are patterns of console lines that a test brings about.
  */
-export async function open(browser, base, { scheme = "light", width = 1280, height = 860, expected = [] } = {}) {
+export async function open(browser, base, { scheme = "light", width = 1280, height = 860, expected = [], clock = false } = {}) {
     const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height }, reducedMotion: "reduce" });
     const page = await context.newPage();
     const wrong = [];
+    if (clock) await page.clock.install();
     page.on("pageerror", (error) => wrong.push("exception: " + error.message));
     page.on("console", (message) => {
         if (message.type() !== "error" && message.type() !== "warning") return;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
 
-# check.sh WORK [DETENT] - builds the console and tests it in Chromium, with pictures of every screen
-# in WORK/shots. The live tests run against the mock, or against the program DETENT.
+# check.sh WORK [DETENT] - builds the console and tests it in Chromium, with pictures of every
+# screen in WORK/shots. The live tests run against the mock, or against the program DETENT.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -321,6 +321,30 @@ test("a task is restarted, and its output is followed", async () => {
     );
 });
 
+test("a tab that nobody sees lets go of its connection, and misses nothing", async () => {
+    const prepare = ({ world }) => world.start("order", "quiet-1", {});
+    await session(
+        async ({ mock, page }) => {
+            await page.waitForSelector(".moved");
+            const look = (hidden) =>
+                page.evaluate((value) => {
+                    Object.defineProperty(document, "hidden", { configurable: true, value });
+                    document.dispatchEvent(new Event("visibilitychange"));
+                }, hidden);
+            await look(true);
+            await page.clock.fastForward(31000);
+            await page.waitForSelector(".connection.connecting");
+            for (let i = 0; mock.streams.size && i < 200; i++) await page.evaluate(() => undefined);
+            assert.equal(mock.streams.size, 0);
+            mock.world.send("order", "quiet-1", "pay", { cents: 3 });
+            await look(false);
+            await page.waitForSelector(".connection.live");
+            await page.locator(".moved").getByText("pay", { exact: true }).waitFor();
+        },
+        { prepare, clock: true, path: "/machines/order/instances/quiet-1" },
+    );
+});
+
 test("an effect that was given up is tried again", async () => {
     await session(
         async ({ page }) => {

@@ -276,7 +276,7 @@ export class Mock {
         world.listeners.add(listener);
         this.streams ??= new Set();
         this.streams.add(send);
-        request.on("close", () => {
+        response.on("close", () => {
             world.listeners.delete(listener);
             this.streams.delete(send);
         });
@@ -287,7 +287,7 @@ export class Mock {
         for (const line of (this.world.lines.get(name) ?? []).slice(-Number(query.lines ?? 100))) send("line", line, null);
         const listener = (line) => line.name === name && send("line", line, null);
         this.world.lineListeners.add(listener);
-        request.on("close", () => this.world.lineListeners.delete(listener));
+        response.on("close", () => this.world.lineListeners.delete(listener));
     }
 }
 

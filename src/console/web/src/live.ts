@@ -10,6 +10,8 @@
 // 2. A server that does not begin at `last` has another log: everything is forgotten and asked anew.
 // 3. What has no position (tasks, slots) is asked again after each connection. Without a store there
 //    is no log, and no hello.
+// 4. A tab that nobody has seen for a while lets go of its connection, since a browser has few of
+//    them for one host, and all tabs share them. It resumes when it is looked at.
 import { batch, signal } from "@preact/signals";
 import { Failure, get, open } from "./api";
 import { parse } from "./json";
@@ -27,12 +29,15 @@ type Listener = (rows: LogRow[], topics: ReadonlySet<Topic>) => void;
 const RECENT_MAX = 2000;
 const BACKOFF_FIRST_MS = 500;
 const BACKOFF_MAX_MS = 15000;
+const UNSEEN_MS = 30000;
 
 export const connection = signal<Connection>({ state: "off" });
 /** The newest rows, newest first. */
 export const recent = signal<LogRow[]>([]);
 /** Rises with each log that was begun anew, so that views drop what they gathered. */
 export const generation = signal(0);
+/** Nobody looks: what holds a connection lets go of it. */
+export const asleep = signal(false);
 /** Rows that were told since the page was opened. */
 export const told = signal(0);
 
@@ -146,6 +151,13 @@ function delay(): number {
     return whole / 2 + (whole / 2) * Math.random();
 }
 
+/** Until somebody looks again. */
+async function sleep(): Promise<void> {
+    connection.value = { state: "connecting" };
+    await new Promise<void>((resolve) => (wake = resolve));
+    wake = null;
+}
+
 async function pause(why: string): Promise<void> {
     const ms = delay();
     connection.value = { state: "waiting", until: Date.now() + ms, why };
@@ -167,7 +179,8 @@ async function run(): Promise<void> {
     while (token.value !== null) {
         if (connection.value.state !== "waiting") connection.value = { state: "connecting" };
         const why = await connect();
-        if (token.value !== null) await pause(why);
+        if (asleep.value) await sleep();
+        else if (token.value !== null) await pause(why);
     }
     running = false;
     connection.value = { state: "off" };
@@ -177,6 +190,21 @@ async function run(): Promise<void> {
 export function retry(): void {
     failures = 0;
     wake?.();
+}
+
+function watch(): void {
+    let timer: ReturnType<typeof setTimeout>;
+    document.addEventListener("visibilitychange", () => {
+        clearTimeout(timer);
+        if (!document.hidden && asleep.value) {
+            asleep.value = false;
+            retry();
+        } else if (document.hidden)
+            timer = setTimeout(() => {
+                asleep.value = true;
+                abort?.abort();
+            }, UNSEEN_MS);
+    });
 }
 
 /** Follows the token: connected while there is one. */
@@ -192,4 +220,5 @@ export function start(): void {
         wake?.();
     });
     addEventListener("online", retry);
+    watch();
 }

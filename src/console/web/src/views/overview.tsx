@@ -10,7 +10,7 @@ import { useResource } from "../resource";
 import { stateIndex } from "../store";
 import type { LogRow, MachineSummary, Overview, Slot, Stuck, Task } from "../types";
 import {
-    Ago, At, Badge, Empty, Head, Icon, Id, Loaded, Panel, Since, Sparkline, StackedBar, StateChip, TaskState,
+    At, Badge, Empty, Head, Icon, Id, Loaded, Panel, Since, Sparkline, StackedBar, StateChip, TaskState,
 } from "../ui";
 import { explain } from "./tasks";
 
@@ -262,7 +262,7 @@ function SlotSummary({ slots }: { slots: Slot[] }): JSX.Element | null {
                                         {slot.since && (
                                             <>
                                                 {" "}
-                                                since <Ago time={slot.since} />
+                                                for <Since time={slot.since} />
                                             </>
                                         )}
                                     </>

@@ -7,6 +7,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { open, path, query, words } from "../api";
 import { count, nanos, plural } from "../format";
 import { parse } from "../json";
+import { asleep } from "../live";
 import { to } from "../router";
 import { useResource } from "../resource";
 import { read } from "../sse";
@@ -153,7 +154,9 @@ interface Tail {
 /** Follows the output; connects again when the daemon comes back. */
 function useTail(name: string): Tail {
     const [tail, setTail] = useState<Tail>({ lines: [], error: null, live: false });
+    const sleeping = asleep.value;
     useEffect(() => {
+        if (sleeping) return;
         const abort = new AbortController();
         let timer: ReturnType<typeof setTimeout>;
         let key = 0;
@@ -181,7 +184,7 @@ function useTail(name: string): Tail {
             abort.abort();
             clearTimeout(timer);
         };
-    }, [name]);
+    }, [name, sleeping]);
     return tail;
 }
 
