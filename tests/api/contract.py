@@ -18,7 +18,7 @@ from pathlib import Path
 import yaml
 
 import shop
-from schema import Schemas
+from openapi import FILE, METHODS, failure_problems, operations, strict
 from shop import (ORDER, PAY, SOCKET, Daemon, Gone, Stream, Wire, check, equal, project, start,
                   wait_until)
 
@@ -28,80 +28,8 @@ NOT_YET = set()
 # Operations whose answers have members that are listed elsewhere: other pages have them.
 ELSEWHERE = {"machine", "submissions"}
 
-FILE = shop.TREE / "src/console/openapi.yaml"
-CODES = set(re.findall(r"^DET_ERROR\((\w+),", (shop.TREE / "include/detent/errors.def").read_text(),
-                       re.MULTILINE))
-METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 MOST = 18446744073709551615
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-
-
-class Operation:
-    """One operation of the file, with the parameters of its path."""
-
-    def __init__(self, schemas, path, method, item):
-        self.schemas, self.path, self.method = schemas, path, method.upper()
-        self.node = item[method]
-        self.name = self.node["operationId"]
-        given = item.get("parameters", []) + self.node.get("parameters", [])
-        self.parameters = [schemas.follow(parameter) for parameter in given]
-
-    def of(self, place):
-        return {p["name"]: self.schemas.follow(p["schema"]) for p in self.parameters
-                if p["in"] == place}
-
-    @property
-    def body(self):
-        """The schema of the body, or None."""
-        content = self.node.get("requestBody", {}).get("content", {})
-        return self.schemas.follow(content["application/json"]["schema"]) if content else None
-
-    def problems(self, answer, closed=False):
-        """What of an answer is not as the file says."""
-        responses = self.node["responses"]
-        listed = responses.get(str(answer.status))
-        if not listed:
-            if answer.status < 400:
-                return [f"{answer.status} is not listed"]
-            if "default" not in responses and answer.status not in (400, 405):
-                return [f"{answer.status}, and no error is listed"]
-            return failure_problems(self.schemas, answer)
-        content = self.schemas.follow(listed)["content"]
-        if answer.type not in content:
-            return [f"{answer.type!r} is not listed, only {list(content)}"]
-        value = strict(answer) if answer.type == "application/json" else answer.body.decode()
-        return self.schemas.problems(value, content[answer.type]["schema"], closed=closed)
-
-
-def operations():
-    document = yaml.safe_load(FILE.read_text())
-    schemas = Schemas(document)
-    return [Operation(schemas, path, method, item) for path, item in document["paths"].items()
-            for method in item if method.upper() in METHODS]
-
-
-def strict(answer):
-    """The JSON of an answer, in which no member stands twice."""
-    def pairs(found):
-        names = [name for name, _ in found]
-        check(len(set(names)) == len(names), f"a member stands twice: {names}")
-        return dict(found)
-    return json.loads(answer.body.decode(), object_pairs_hook=pairs)
-
-
-def failure_problems(schemas, answer):
-    if answer.type != "application/json":
-        return [f"an error of the type {answer.type!r}"]
-    value = strict(answer)
-    found = schemas.problems(value, {"$ref": "#/components/schemas/failure"})
-    if found:
-        return found
-    error = value["error"]
-    if error["code"] not in CODES:
-        found.append(f"{error['code']} is not in errors.def")
-    if len(error["text"]) < 8 or " " not in error["text"]:
-        found.append(f"this is no sentence: {error['text']!r}")
-    return found
 
 
 def call(query="", body=None, status=200, headers=None, holds=None, **path):
@@ -114,7 +42,7 @@ def of(identity, **more):
     return call(machine="order", id=identity, **more)
 
 
-# Good calls, in this order: those that end what others need come last. The world is that of world().
+# Good calls to what world() makes, in this order: those that end what others need come last.
 GOOD = {
     "livez": [call()],
     "readyz": [call(holds=lambda v: v["ready"])],
@@ -381,7 +309,8 @@ def wrong_bodies(schemas, schema, good):
                     if schemas.problems(value, member))
         items = schemas.follow(member.get("items", {}))
         if items.get("type") == "object":
-            yield from ({**good, name: [wrong]} for wrong in wrong_bodies(schemas, items, good[name][0]))
+            yield from ({**good, name: [wrong]}
+                        for wrong in wrong_bodies(schemas, items, good[name][0]))
         elif items:
             yield from ({**good, name: [value]} for value in wrong_values(items)
                         if schemas.problems(value, items))
@@ -479,7 +408,8 @@ def test_bodies_that_are_wrong_are_refused_and_change_nothing():
             refused("no such JSON", body, (400, 422))
         # A code that cannot be one is a wrong code; a send that cannot be one fails for itself;
         # of a spec that is too long that is what is found.
-        also = {"redeem": (401,), "batch": (200,), "check_definition": (200,)}.get(operation.name, ())
+        also = {"redeem": (401,), "batch": (200,), "check_definition": (200,)}.get(
+            operation.name, ())
         for body in wrong_bodies(operation.schemas, operation.body, good["body"]):
             refused("a wrong body", body, (400, *also))
         for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data",
@@ -699,6 +629,37 @@ def test_sends_of_a_batch_are_independent():
     equal(answer.json["failed"], 4)
     many = wire.post("/v1/batches", {"sends": [{**one, "id": f"c-{n % 3}"} for n in range(1000)]})
     equal((many.status, many.json["failed"], len(many.json["items"])), (200, 0, 1000))
+    daemon.stop()
+
+
+def pages(wire, target):
+    """All items of a list that is told by pages."""
+    found, after, count = [], None, 0
+    while after is not None or not count:
+        page = wire.get(target if after is None else f"{target}&after={after}").json
+        check(len(page["items"]) <= 10, page)
+        found, after, count = found + page["items"], page["next"], count + 1
+        check(count < 100, "it has no end")
+    return found
+
+
+def test_pages_put_together_are_the_whole():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    names = sorted(f"c-{n}" for n in range(30))
+    for name in names:
+        start(wire, name)
+    for number in range(25):
+        equal(shop.add(wire, "c-7", number).status, 200)
+    equal([row["id"] for row in pages(wire, "/v1/machines/counter/instances?limit=10")], names)
+    rows = pages(wire, "/v1/log?limit=10")
+    equal(len(rows), 55)
+    equal([row["position"] for row in rows], sorted({row["position"] for row in rows}))
+    equal(pages(wire, "/v1/log?limit=10&backward=true"), rows[::-1])
+    equal(pages(wire, "/v1/log?limit=10&event=add&id=c-7"), rows[30:])
+    history = pages(wire, "/v1/machines/counter/instances/c-7/history?limit=10")
+    equal([row["sequence"] for row in history], list(range(26)))
     daemon.stop()
 
 

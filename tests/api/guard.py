@@ -16,25 +16,20 @@ import threading
 import time
 from pathlib import Path
 
-import yaml
-
 import shop
+from openapi import operations
 from shop import (DETENT, PAY, SOCKET, Daemon, Stream, Up, Wire, check, environment, equal,
                   project, start, token, wait_until)
 
-FILE = shop.TREE / "src/console/openapi.yaml"
 SCOPES = ("read", "send", "admin", "metrics")
-BODIES = {"/v1/session": {"code": "x"}, "/v1/definitions": {"spec": ""}}
 
 
 def routes():
     """Method, target and scope of every operation; None: open to all."""
-    for path, item in yaml.safe_load(FILE.read_text())["paths"].items():
-        for method in ("get", "post"):
-            if method in item:
-                names = {"order": "stop", "change": "retry"}
-                target = re.sub(r"{(\w+)}", lambda m, n=names: n.get(m[1], "nobody"), path)
-                yield method.upper(), target, item[method].get("x-scope")
+    names = {"order": "stop", "change": "retry"}
+    for operation in operations():
+        target = re.sub(r"{(\w+)}", lambda m: names.get(m[1], "nobody"), operation.path)
+        yield operation.method, target, operation.node.get("x-scope")
 
 
 def allows(scopes, wanted):
