@@ -52,6 +52,7 @@ class Reader(threading.Thread):
         super().__init__(daemon=True)
         self.target, self.rows, self.last, self.returns = target, [], None, 0
         self.over, self.stream, self.problem = threading.Event(), None, None
+        shop.up.running.append(self)
         self.start()
 
     def run(self):
@@ -79,11 +80,17 @@ class Reader(threading.Thread):
         check(len(self.rows) >= count, f"of {count} events {len(self.rows)} came: {self.problem}")
 
     def end(self):
-        self.over.set()
-        if self.stream and self.stream.wire.socket:
-            self.stream.wire.socket.shutdown(socket.SHUT_RDWR)
-        self.join()
+        self.kill()
         return self.rows
+
+    def kill(self):
+        """Also for the end of a test that failed: it would come to the daemon of the next one."""
+        self.over.set()
+        try:
+            self.stream.wire.socket.shutdown(socket.SHUT_RDWR)
+        except (OSError, AttributeError):
+            pass
+        self.join()
 
 
 def test_a_reader_resumes_over_crashes_with_several_writers():
