@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
 """openapi.yaml as tests need it: its operations, and what is wrong with an answer by them."""
+import functools
 import json
 import re
 from pathlib import Path
@@ -53,6 +54,7 @@ class Operation:
         return self.schemas.problems(value, content[answer.type]["schema"], closed=closed)
 
 
+@functools.lru_cache
 def operations():
     document = yaml.safe_load(FILE.read_text())
     schemas = Schemas(document)
