@@ -18,7 +18,7 @@ from pathlib import Path
 
 import shop
 from openapi import operations
-from shop import (DETENT, PAY, SOCKET, Daemon, Stream, Up, Wire, check, environment, equal,
+from shop import (DETENT, SOCKET, Daemon, Stream, Up, Wire, check, environment, equal,
                   project, start, token, wait_until)
 
 SCOPES = ("read", "send", "admin", "metrics")
