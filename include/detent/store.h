@@ -122,7 +122,7 @@ struct det_store_counted {
 /* Counts: each machine by its name, and behind it those of its states that have instances. `visit`
  * may use the store; a non-zero answer ends it and is returned. `ret_bytes` is what it takes: the
  * file and its log, or the tables with their indexes; 0 for a store in memory, which does not
- * know. It looks at every instance (sqlite: a third of a second for a million), so who wants to
+ * know. It looks at every instance (sqlite: 0.6 s for a million), so who wants to
  * know often does better to count what the log says. From any thread; of a store in memory while
  * a runtime uses it. */
 DET_API int det_store_count(

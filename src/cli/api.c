@@ -16,6 +16,7 @@
 #include "cli/store_parts.h"
 #include "cli/up_machines.h"
 #include "cli/up_observe.h"
+#include "cli/up_verbs.h"
 #include "console/assets.h"
 #include "os/os.h"
 
@@ -23,6 +24,7 @@
 #define CLOSE_SPAN   (5 * DET_SECOND)
 #define PORT         7788
 #define PORTS        10
+#define LINK_TEXT    256
 
 struct det_runtime *api_runtime(const struct api *api)
 {
@@ -70,17 +72,6 @@ static void refuse(
                                          .body_size = (size_t)size });
 }
 
-static bool is_api(const struct url *url)
-{
-    static const char *const own[] = { "v1", "livez", "readyz", "metrics" };
-
-    for (size_t i = 0; url->segment_count && i < sizeof own / sizeof *own; i++) {
-        if (strcmp(url->segments[0], own[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void run_call(struct api_call *call)
 {
     switch (call->route->mode) {
@@ -97,26 +88,39 @@ static void run_call(struct api_call *call)
     }
 }
 
-static void handle_api(
-    struct api *api, struct http_exchange *exchange, const struct url *url,
-    struct det_arena *arena_take)
+/* The query, and the parameters of the path, decoded. */
+static int read_target(
+    struct url *url, struct det_arena *arena, const struct http_request *request,
+    const char **parameters)
 {
-    const char *parameters[API_PARAMETERS_MAX] = { NULL };
-    const struct api_route *route;
+    int r = url_read(url, arena, "/", request->query);
+
+    for (size_t i = 0; r == 0 && i < API_PARAMETERS_MAX && parameters[i]; i++)
+        r = url_read_segment(arena, parameters[i], &parameters[i]);
+    return r;
+}
+
+static void handle_route(
+    struct api *api, struct http_exchange *exchange, const struct api_route *route,
+    const char **parameters)
+{
     const char *unknown;
     struct api_call *call;
-    unsigned status;
+    struct det_arena arena;
+    struct url url;
+    int r;
 
-    route = api_match(http_request(exchange), url, parameters, &status);
-    if (!route) {
+    det_arena_init(&arena, api->allocator);
+    r = read_target(&url, &arena, http_request(exchange), parameters);
+    if (r < 0) {
+        det_arena_deinit(&arena);
         refuse(
-            exchange, status, status == 405 ? "UNSUPPORTED" : "NOT_FOUND",
-            status == 405 ? "this method is not for this path; /v1/openapi.yaml lists what is"
-                          : "there is nothing here; /v1/openapi.yaml lists what there is");
-        det_arena_deinit(arena_take);
+            exchange, r == DET_ERR_NO_MEMORY ? 503 : 400, det_error_name(r),
+            r == DET_ERR_NO_MEMORY ? "there is no memory left"
+                                   : "the path or the query is not well formed");
         return;
     }
-    call = api_call_open(api, exchange, route, parameters, url, arena_take);
+    call = api_call_open(api, exchange, route, parameters, &url, &arena);
     if (!call) {
         refuse(exchange, 503, "NO_MEMORY", "there is no memory left");
         return;
@@ -133,24 +137,22 @@ static void handle_api(
 static void handle(void *context, struct http_exchange *exchange)
 {
     const struct http_request *request = http_request(exchange);
-    struct api *api = context;
-    struct det_arena arena;
-    struct url url;
-    int r;
+    const char *parameters[API_PARAMETERS_MAX] = { NULL };
+    const struct api_route *route;
+    unsigned status;
 
-    det_arena_init(&arena, api->allocator);
-    r = url_read(&url, &arena, request->path, request->query);
-    if (r == 0 && is_api(&url)) {
-        handle_api(api, exchange, &url, &arena);
+    if (!api_is_ours(request->path)) {
+        assets_answer(exchange, request->path);
         return;
     }
-    if (r == 0)
-        assets_answer(exchange, request->path);
-    else if (r == DET_ERR_NO_MEMORY)
-        refuse(exchange, 503, "NO_MEMORY", "there is no memory left");
+    route = api_match(request, parameters, &status);
+    if (route)
+        handle_route(context, exchange, route, parameters);
     else
-        refuse(exchange, 400, "MALFORMED", "the path or the query is not well formed");
-    det_arena_deinit(&arena);
+        refuse(
+            exchange, status, status == 405 ? "UNSUPPORTED" : "NOT_FOUND",
+            status == 405 ? "this method is not for this path; /v1/openapi.yaml lists what is"
+                          : "there is nothing here; /v1/openapi.yaml lists what there is");
 }
 
 /* What the guard says of a request, in words that stay until the next one. */
@@ -186,40 +188,30 @@ static unsigned admit(void *context, const struct http_request *request, struct 
     const char *parameters[API_PARAMETERS_MAX];
     const struct api_route *route;
     struct guard_verdict verdict;
-    struct det_arena arena;
     unsigned needed = GUARD_PUBLIC, status;
-    struct url url;
 
-    det_arena_init(&arena, api->allocator);
-    if (url_read(&url, &arena, request->path, request->query) == 0 && is_api(&url)) {
-        route = api_match(request, &url, parameters, &status);
+    if (api_is_ours(request->path)) {
+        route = api_match(request, parameters, &status);
         /* Who has no token does not learn what there is. */
         needed = route ? route->scope : TOKENS_ALL;
     }
-    det_arena_deinit(&arena);
     guard_check(&api->guard, request, needed, det_loop_now(api->loop), &verdict);
     return verdict.status ? put_verdict(&verdict, ret) : 0;
 }
 
 /* A route by its pattern; what is none of them is a file of the console, or nothing. */
-static const char *route_of(struct api *api, const struct http_request *request)
+static const char *route_of(const struct http_request *request)
 {
     const char *parameters[API_PARAMETERS_MAX];
-    const struct api_route *route = NULL;
-    const char *name = "refused";
-    struct det_arena arena;
+    const struct api_route *route;
     unsigned status;
-    struct url url;
 
     if (!request)
-        return name;
-    det_arena_init(&arena, api->allocator);
-    if (url_read(&url, &arena, request->path, request->query) == 0) {
-        route = is_api(&url) ? api_match(request, &url, parameters, &status) : NULL;
-        name = route ? route->pattern : is_api(&url) ? "unknown" : "console";
-    }
-    det_arena_deinit(&arena);
-    return name;
+        return "refused";
+    if (!api_is_ours(request->path))
+        return "console";
+    route = api_match(request, parameters, &status);
+    return route ? route->pattern : "unknown";
 }
 
 static const char *method_of(const struct http_request *request)
@@ -230,22 +222,36 @@ static const char *method_of(const struct http_request *request)
     return request ? names[request->method] : "none";
 }
 
+/* Routes and methods are told apart by where their names stand. */
+static void look_up(
+    struct api *api, struct api_seen *seen, const char *route, const char *method, unsigned status)
+{
+    struct det_metrics *metrics = api->up->observe->metrics;
+    char text[12];
+
+    snprintf(text, sizeof text, "%u", status);
+    *seen = (struct api_seen){
+        .route = route,
+        .method = method,
+        .status = status,
+        .requests = det_metrics_series(
+            metrics, DET_METRIC_HTTP_REQUESTS, (const char *const[]){ route, method, text }),
+        .duration =
+            det_metrics_series(metrics, DET_METRIC_HTTP_DURATION, (const char *const[]){ route }),
+    };
+}
+
 static void count_request(void *context, const struct http_done *done)
 {
     struct api *api = context;
-    struct det_metrics *metrics = api->up->observe->metrics;
-    const char *route = route_of(api, done->request);
-    char status[12];
+    const char *route = route_of(done->request), *method = method_of(done->request);
+    size_t place = ((uintptr_t)route / 8 + (uintptr_t)method / 8 + done->status) % API_SEEN;
+    struct api_seen *seen = &api->seen[place];
 
-    snprintf(status, sizeof status, "%u", done->status);
-    det_series_count(
-        det_metrics_series(
-            metrics, DET_METRIC_HTTP_REQUESTS,
-            (const char *const[]){ route, method_of(done->request), status }),
-        1);
-    det_series_observe(
-        det_metrics_series(metrics, DET_METRIC_HTTP_DURATION, (const char *const[]){ route }),
-        done->span);
+    if (seen->route != route || seen->method != method || seen->status != done->status)
+        look_up(api, seen, route, method, done->status);
+    det_series_count(seen->requests, 1);
+    det_series_observe(seen->duration, done->span);
 }
 
 /* Opening and closing. */
@@ -310,6 +316,26 @@ static int open_tokens(struct api *api, struct det_error *reterr)
     return tokens_open(&options, &api->tokens, reterr);
 }
 
+/* One that listens everywhere is reached here, too. */
+static void note_address(struct api *api)
+{
+    const char *scheme = api->up->file.config.http.tls.certificate ? "https" : "http";
+    const char *address;
+
+    for (size_t i = 0; (address = http_listener_address(api->server, i)); i++) {
+        const char *port = strrchr(address, ':');
+
+        if (strchr(address, '/') || !port)
+            continue;
+        if (strncmp(address, "0.0.0.0:", 8) == 0)
+            snprintf(api->shown_text, sizeof api->shown_text, "%s://127.0.0.1%s", scheme, port);
+        else
+            snprintf(api->shown_text, sizeof api->shown_text, "%s://%s", scheme, address);
+        api->shown = api->shown_text;
+        return;
+    }
+}
+
 static int open_parts(struct api *api, struct det_error *reterr)
 {
     const struct config_http *config = &api->up->file.config.http;
@@ -346,6 +372,8 @@ static int open_parts(struct api *api, struct det_error *reterr)
     r = http_server_open(&options, &api->server, reterr);
     if (r == 0)
         r = listen_all(api, reterr);
+    if (r == 0)
+        note_address(api);
     if (r == 0 && api_rates_open(api) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0)
@@ -486,19 +514,45 @@ void api_free(struct up *up)
     DET_DELETE(api->allocator, api);
 }
 
+const char *api_address(const struct up *up)
+{
+    const struct api *api = up->api;
+
+    return api ? api->shown : NULL;
+}
+
+/* A link with a code for one browser; false: there is nothing that it could lead to. */
+static bool make_link(const struct up *up, char *target, size_t size)
+{
+    const struct api *api = up->api;
+    char code[TOKENS_CODE_SIZE + 1];
+
+    if (!api_address(up))
+        return false;
+    tokens_code_new(api->tokens, code);
+    snprintf(target, size, "%s/#code=%s", api->shown, code);
+    return true;
+}
+
 void api_say(struct up *up)
 {
-    struct api *api = up->api;
-    char code[TOKENS_CODE_SIZE + 1];
-    const char *address;
+    char link[LINK_TEXT];
 
-    for (size_t i = 0; api && (address = http_listener_address(api->server, i)); i++) {
-        if (strchr(address, '/'))
-            continue;
-        tokens_code_new(api->tokens, code);
-        cli_say(
-            up->cli, "Console: %s://%s/#code=%s\n",
-            up->file.config.http.tls.certificate ? "https" : "http", address, code);
-        break;
-    }
+    if (make_link(up, link, sizeof link))
+        cli_say(up->cli, "Console: %s\n", link);
+}
+
+void up_run_console(void *context, const struct socket_request *request, struct socket_call *call)
+{
+    static const struct up_argument none[] = { { NULL, UP_TEXT } };
+    char link[LINK_TEXT];
+
+    if (!up_arguments_check(request, call, none))
+        return;
+    if (make_link(context, link, sizeof link))
+        socket_call_answer(call, json_pack("{s:s, s:s}", "kind", "console", "url", link));
+    else
+        socket_call_fail(
+            call, DET_ERR_NOT_FOUND,
+            "it listens nowhere for browsers: see http.listen of " CONFIG_FILE_NAME);
 }

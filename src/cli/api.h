@@ -157,6 +157,14 @@ struct api_rates {
     struct det_timer timer;
 };
 
+/* Series of requests that were counted lately. */
+#define API_SEEN 256
+struct api_seen {
+    const char *route, *method;
+    unsigned status;
+    struct det_series *requests, *duration;
+};
+
 struct api {
     struct up *up;
     const struct det_allocator *allocator;
@@ -168,11 +176,14 @@ struct api {
     struct api_reader *readers;
     atomic_uint generation;    /* of the definitions */
     const char *address, *url; /* of the store; NULL: there is none */
+    const char *shown;         /* for browsers; NULL: it listens nowhere for them */
+    char shown_text[160];
     struct guard guard;
     struct tokens *tokens;
     struct api_events *events;
     struct api_counts *counts;
     struct api_rates rates;
+    struct api_seen seen[API_SEEN];
     det_time stock_next; /* under the lock of the counts */
     size_t calls;        /* on their way */
     struct det_post post, closed_post;
@@ -196,6 +207,8 @@ void api_renew(struct up *up);
 void api_free(struct up *up);
 /* Tells people where it is. */
 void api_say(struct up *up);
+/* "http://127.0.0.1:7788", the first address of a browser; NULL: there is none. */
+const char *api_address(const struct up *up);
 /* Something was committed: who follows the log is to be told. From any thread. */
 void api_notice(struct api *api);
 

@@ -20,16 +20,6 @@ static bool begin_instance(struct api_call *call, struct instance *instance)
     return true;
 }
 
-static void read_instance(struct api_call *call)
-{
-    struct instance instance;
-
-    if (!begin_instance(call, &instance))
-        return;
-    line_close(&call->line, '}');
-    instance_close(&instance);
-}
-
 /* One that is in memory with nothing but timers pending, in the form of those from the store. */
 static bool write_glance(
     struct api_call *call, const struct det_machine *machine, const struct det_glance *glance,
@@ -75,17 +65,40 @@ static bool write_glance(
     return true;
 }
 
+static bool glance(struct api_call *call, const struct det_machine *machine, void *data)
+{
+    struct det_glance seen;
+
+    return det_runtime_glance(api_runtime(call->api), machine, call->parameters[1], &seen, data) ==
+               0 &&
+           write_glance(call, machine, &seen, data);
+}
+
+/* One that is not in memory comes there first, so that who asks again has it at once. */
+static void read_instance(struct api_call *call)
+{
+    const struct det_machine *machine = api_find_served(call->api, call->parameters[0]);
+    struct det_instance found;
+    struct instance instance;
+    void *data = machine ? det_arena_alloc(&call->arena, det_machine_data(machine)->size) : NULL;
+
+    if (data &&
+        det_runtime_get(api_runtime(call->api), machine, call->parameters[1], &found, NULL) == 0 &&
+        glance(call, machine, data))
+        return;
+    if (!begin_instance(call, &instance))
+        return;
+    line_close(&call->line, '}');
+    instance_close(&instance);
+}
+
 /* Most are in memory: they are answered at once. All others are read. */
 void api_get_instance(struct api_call *call)
 {
     const struct det_machine *machine = api_find_served(call->api, call->parameters[0]);
-    struct det_glance glance;
     void *data = machine ? det_arena_alloc(&call->arena, det_machine_data(machine)->size) : NULL;
 
-    if (data &&
-        det_runtime_glance(api_runtime(call->api), machine, call->parameters[1], &glance, data) ==
-            0 &&
-        write_glance(call, machine, &glance, data))
+    if (data && glance(call, machine, data))
         api_finish(call);
     else
         api_defer(call, read_instance);

@@ -10,12 +10,12 @@
 
 /* api_routes.c */
 
-/* The route of a request. NULL: there is none; `ret_status` is then 404, 405 or what is wrong with
- * its target. `parameters` has room for API_PARAMETERS_MAX. */
+/* The route of a request, by its path as it came. NULL: there is none; `ret_status` is then 404 or
+ * 405. `parameters` has room for API_PARAMETERS_MAX; each is where it begins in the path. */
 const struct api_route *api_match(
-    const struct http_request *request, const struct url *url, const char **parameters,
-    unsigned *ret_status);
-
+    const struct http_request *request, const char **parameters, unsigned *ret_status);
+/* Whether a path is one of the API, and not of the console. */
+bool api_is_ours(const char *path);
 /* The first key of the query that the route does not take; NULL: it takes all. */
 const char *api_unknown_query(const struct api_route *route, const struct url *url);
 

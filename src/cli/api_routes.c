@@ -54,25 +54,30 @@ const struct api_route api_routes[] = {
     { HTTP_GET, NULL, 0, API_INLINE, NULL, NULL },
 };
 
-/* Whether the segments are those of the pattern; what is in braces is any. */
-static bool fits(const char *pattern, const struct url *url, const char **parameters)
+/* Whether the path has the segments of the pattern; what is in braces is any, and its text is where
+ * `parameters` points to, up to the next slash. A path is looked at as it came: our own words have
+ * nothing that would be encoded. */
+static bool fits(const char *pattern, const char *path, const char **parameters)
 {
-    size_t count = 0, segment = 0;
+    size_t count = 0;
 
-    while (*pattern == '/') {
-        const char *word = pattern + 1;
-        size_t size = strcspn(word, "/");
-
-        if (segment == url->segment_count)
-            return false;
-        if (*word == '{' && url->segments[segment][0])
-            parameters[count++] = url->segments[segment];
-        else if (strncmp(url->segments[segment], word, size) != 0 || url->segments[segment][size])
-            return false;
-        segment++;
-        pattern = word + size;
+    while (*pattern == '/' && *path == '/') {
+        pattern++;
+        path++;
+        if (*pattern == '{') {
+            parameters[count++] = path;
+            if (*path == '/' || *path == '\0')
+                return false;
+            pattern = strchr(pattern, '}') + 1;
+            path = strchrnul(path, '/');
+            continue;
+        }
+        while (*pattern && *pattern != '/' && *pattern == *path) {
+            pattern++;
+            path++;
+        }
     }
-    return segment == url->segment_count;
+    return *pattern == '\0' && *path == '\0';
 }
 
 static bool fits_method(const struct api_route *route, enum http_method method)
@@ -81,18 +86,30 @@ static bool fits_method(const struct api_route *route, enum http_method method)
 }
 
 const struct api_route *api_match(
-    const struct http_request *request, const struct url *url, const char **parameters,
-    unsigned *ret_status)
+    const struct http_request *request, const char **parameters, unsigned *ret_status)
 {
     *ret_status = 404;
     for (const struct api_route *route = api_routes; route->pattern; route++) {
-        if (!fits(route->pattern, url, parameters))
+        if (!fits(route->pattern, request->path, parameters))
             continue;
         if (fits_method(route, request->method))
             return route;
         *ret_status = 405;
     }
     return NULL;
+}
+
+bool api_is_ours(const char *path)
+{
+    static const char *const own[] = { "/v1", "/livez", "/readyz", "/metrics" };
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        size_t size = strlen(own[i]);
+
+        if (strncmp(path, own[i], size) == 0 && (path[size] == '/' || path[size] == '\0'))
+            return true;
+    }
+    return false;
 }
 
 /* Whether the list, with blanks between its words, has it. */

@@ -4,7 +4,6 @@
 /* line.c - writes JSON objects, a line each. */
 #include "cli/line.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -39,31 +38,59 @@ static const char *escape_of(char c)
     }
 }
 
+static bool is_plain(char c)
+{
+    return (unsigned char)c >= 0x20 && c != '"' && c != '\\' && c != 0x7f;
+}
+
+static void write_escaped(struct line *line, char c)
+{
+    const char *escape = escape_of(c);
+
+    if (escape)
+        det_buffer_append_text(&line->text, escape);
+    else
+        det_buffer_format(&line->text, "\\u%04x", (unsigned)(unsigned char)c);
+}
+
+/* What needs no escape, which is nearly all of it, is copied as a whole. */
 static void write_string(struct line *line, const char *text, size_t size)
 {
+    size_t from = 0;
+
     det_buffer_append_char(&line->text, '"');
     for (size_t i = 0; i < size; i++) {
-        const char *escape = escape_of(text[i]);
-
-        if (escape)
-            det_buffer_append_text(&line->text, escape);
-        else if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-            det_buffer_format(&line->text, "\\u%04x", (unsigned)(unsigned char)text[i]);
-        else
-            det_buffer_append_char(&line->text, text[i]);
+        if (is_plain(text[i]))
+            continue;
+        det_buffer_append(&line->text, text + from, i - from);
+        write_escaped(line, text[i]);
+        from = i + 1;
     }
+    det_buffer_append(&line->text, text + from, size - from);
     det_buffer_append_char(&line->text, '"');
 }
 
+/* Keys are words of ours: there is nothing to escape in them. */
 static void write_key(struct line *line, const char *key)
 {
-    if (line->needs_comma)
-        det_buffer_append_char(&line->text, ',');
+    size_t size = key ? strlen(key) : 0;
+    bool needs_comma = line->needs_comma;
+    char *target;
+
     line->needs_comma = true;
-    if (!key)
+    if (!key) {
+        if (needs_comma)
+            det_buffer_append_char(&line->text, ',');
         return;
-    write_string(line, key, strlen(key));
-    det_buffer_append_char(&line->text, ':');
+    }
+    target = det_buffer_extend(&line->text, size + 3 + needs_comma);
+    if (!target)
+        return;
+    if (needs_comma)
+        *target++ = ',';
+    *target++ = '"';
+    memcpy(target, key, size);
+    memcpy(target + size, "\":", 2);
 }
 
 void line_open(struct line *line, const char *key, char bracket)
@@ -107,16 +134,29 @@ void line_text(struct line *line, const char *key, const char *text)
     det_buffer_append_text(&line->text, "null");
 }
 
+static void write_digits(struct line *line, uint64_t number)
+{
+    char digits[20];
+    size_t from = sizeof digits;
+
+    do
+        digits[--from] = (char)('0' + number % 10);
+    while (number /= 10);
+    det_buffer_append(&line->text, digits + from, sizeof digits - from);
+}
+
 void line_number(struct line *line, const char *key, uint64_t number)
 {
     write_key(line, key);
-    det_buffer_format(&line->text, "%" PRIu64, number);
+    write_digits(line, number);
 }
 
 void line_signed(struct line *line, const char *key, int64_t number)
 {
     write_key(line, key);
-    det_buffer_format(&line->text, "%" PRId64, number);
+    if (number < 0)
+        det_buffer_append_char(&line->text, '-');
+    write_digits(line, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
 }
 
 void line_bool(struct line *line, const char *key, bool is_true)

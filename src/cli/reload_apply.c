@@ -148,6 +148,7 @@ static int swap_files(struct reload *reload)
     if (!retired)
         return DET_ERR_NO_MEMORY;
     carry_known(up, next);
+    next->file.config.traces = up->file.config.traces;
     if (!reload->is_core)
         carry_core(&up->file.config, &next->file.config);
     free_selection(allocator, up);
@@ -181,7 +182,9 @@ static int open_core(struct up *up, struct det_error *reterr)
 {
     int r = 0;
 
-    up_retired_close(up);
+    /* Spans are sent by the lines of the file that was there first. */
+    if (!up->file.config.traces.endpoint)
+        up_retired_close(up);
     if (up->serves_machines)
         r = up_machines_open(up, reterr);
     return r < 0 ? r : api_open(up, reterr);
@@ -263,7 +266,8 @@ static int apply(struct reload *reload, struct det_error *reterr)
         r = add_groups(reload, reterr);
     if (r == 0)
         r = change_slots(reload, reterr);
-    up->cli->is_json = up_is_json_wanted(up);
+    if (r == 0 && serve_log_open(up) < 0)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     start_new_tasks(reload);
     return r;
 }

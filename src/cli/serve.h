@@ -9,6 +9,7 @@
  *     serve_sockets.c  the sockets of the HTTP API: given to us, or bound while we may
  *     serve_holder.c   who has a port that we want
  *     serve_safe.c     what is not safe to run
+ *     serve_log.c      what is said as lines of a log; it is in up.h
  *     serve_user.c     becoming another user
  *     serve_notify.c   what our own supervisor is told
  *

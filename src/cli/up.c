@@ -14,7 +14,6 @@
 #include "cli/api.h"
 #include "cli/command.h"
 #include "cli/remote.h"
-#include "cli/up_log.h"
 #include "cli/up_machines.h"
 #include "cli/up_observe.h"
 #include "cli/up_verbs.h"
@@ -107,8 +106,10 @@ static void on_line(void *user, const struct det_line *line)
     det_time at = det_world_now(up->cli->world, DET_CLOCK_WALL);
 
     up_lines_add(&up->lines, line, at);
-    if (up_is_logging(up))
-        up_log_line(up, line);
+    if (!serve_log_is_told(up, DET_LOG_INFO))
+        ;
+    else if (up->log)
+        serve_log_line(up, line);
     else if (up_output_has_room(&up->output))
         prefix_line(&up->prefix, line, at);
 }
@@ -191,6 +192,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = open_journal(up, reterr);
     if (r == 0)
         r = up_observe_open(up, reterr);
+    if (r == 0 && serve_log_open(up) < 0)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0 && up->serves_machines)
         r = up_machines_open(up, reterr);
     if (r == 0)
@@ -218,7 +221,6 @@ static void close_parts(struct up *up)
     up_durable_close(up);
     up_machines_close(up);
     api_free(up);
-    up_observe_close(up);
     up_waits_over(up);
     socket_server_close(up->server);
     det_tasks_close(up->tasks);
@@ -230,6 +232,9 @@ static void close_parts(struct up *up)
         up_signals_close(up);
     }
     tell_hidden(up, true);
+    /* The log counts what it drops. */
+    up_observe_close(up);
+    serve_log_close(up);
     up_output_close(&up->output);
     serve_notify_close(&up->notify);
     det_loop_close(up->loop);
@@ -248,7 +253,7 @@ static void say_banner(struct up *up)
     for (size_t i = 0; i < config->group_count; i++)
         prefix_learn(&up->prefix, config->groups[i].spec.name);
     prefix_learn(&up->prefix, UP_NAME);
-    if (up->options->is_quiet || up->cli->is_json)
+    if (up->options->is_quiet || up->cli->is_json || up->log)
         return;
     if (up->selected_count || !up->durable_count)
         cli_say(
@@ -358,14 +363,11 @@ static int run_open(struct up *up)
         return cli_no_memory(up->cli);
     up->cli = &up->output.cli;
     prefix_init(&up->prefix, up->cli, up->options->has_times);
-    r = up_log_open(up, &error);
-    if (r == 0)
-        r = open_parts(up, &error);
+    r = open_parts(up, &error);
     if (r < 0)
         cli_complain(up->cli, "%s", error.text);
     code = r < 0 ? cli_exit_of(r) : run_tasks(up);
     close_parts(up);
-    up_log_close(up);
     up->cli = up->output.outer;
     up_lines_deinit(&up->lines);
     return code;
@@ -402,18 +404,6 @@ static void forget_supervisor(void)
         (void)unsetenv(names[i]); /* NOLINT(concurrency-mt-unsafe): there are no threads yet */
 }
 
-/* Where it runs in a terminal, lines; else what programs read, if it is a daemon. */
-bool up_is_json_wanted(const struct up *up)
-{
-    enum config_log_format format = up->file.config.log.format;
-
-    if (up->wants_json || up->options->log)
-        return up->wants_json || strcmp(up->options->log, "json") == 0;
-    if (format != CONFIG_LOG_DEFAULT)
-        return format == CONFIG_LOG_JSON;
-    return up->options->is_serving && !up->cli->out_is_terminal;
-}
-
 /* From the file to the place where nothing needs the rights of who has started us any more. */
 static int prepare(struct up *up)
 {
@@ -442,8 +432,6 @@ static int prepare(struct up *up)
         cli_complain(up->cli, "%s", error.text);
         return remote_exit(r);
     }
-    up->wants_json = up->cli->is_json;
-    up->cli->is_json = up_is_json_wanted(up);
     return CLI_OK;
 }
 
@@ -463,7 +451,7 @@ static int run_given(struct up *up)
 
 static int run_file(struct cli *cli, const struct up_options *options)
 {
-    struct up up = { .cli = cli, .options = options, .has_objects = cli->is_json };
+    struct up up = { .cli = cli, .options = options };
     struct det_error error = { 0 };
     int code = CLI_OK;
 

@@ -16,7 +16,6 @@
  *     up_signals.c   SIGINT, SIGTERM, SIGHUP, SIGCHLD by a descriptor on the loop
  *     up_notes.c     events of the bus as notes between the lines
  *     up_output.c    what is printed, without waiting for who reads it
- *     up_log.c       the same for programs: a log of JSON lines
  *     up_lines.c     the newest lines, for `logs`
  *     up_follow.c    those who read lines and events, at their own pace
  *     up_waits.c     those who wait for tasks to start or to end
@@ -51,6 +50,7 @@
 #include "cli/socket_server.h"
 #include "cli/up_lines.h"
 #include "cli/up_output.h"
+#include "observe/log.h"
 #include "os/os.h"
 
 /* The name before notes that are about no task. */
@@ -105,7 +105,9 @@ struct up {
     const struct up_options *options;
     struct serve_notify notify; /* our own supervisor */
     struct up_retired *retired; /* files that were in its place before */
-    bool reload_wanted, wants_json;
+    bool reload_wanted;
+    struct det_logger *log; /* NULL: it speaks to people, or prints data */
+    enum det_log_level log_level;
     struct socket_call *reload_call; /* that wants it; NULL: a signal does */
     struct serve_sockets sockets;    /* that were given to us, or bound before anything else */
     struct config_file file;
@@ -131,8 +133,6 @@ struct up {
     struct socket_server *server;
     struct prefix prefix;
     struct up_lines lines;
-    struct det_logger *log; /* NULL: it is not open yet */
-    bool has_objects;       /* of --json; else, where programs read, it prints a log */
     struct up_failure failure;
     struct det_list waits, followers, errands;
     atomic_uint_fast64_t restarts; /* attempts after the first, of all tasks */
@@ -167,8 +167,6 @@ DET_MUST_CHECK int up_run(struct cli *cli, struct up_options *options);
 
 /* Puts what the file names into its folder. CLI_OK or an exit code. */
 DET_MUST_CHECK int up_settle(struct up *up);
-/* How it speaks by now. */
-bool up_is_json_wanted(const struct up *up);
 /* Our own supervisor hears that it is ready, also again. */
 void up_tell_ready(struct up *up);
 /* The one place where a state changes. */
@@ -261,6 +259,17 @@ bool up_is_done(struct up *up);
 /* Something has happened. */
 void up_quiet_arm(struct up *up);
 void up_on_quiet(void *argument);
+
+/* serve_log.c */
+
+/* Speaks as the file says by now. 0 or DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int serve_log_open(struct up *up);
+void serve_log_close(struct up *up);
+/* Whether it is important enough. */
+bool serve_log_is_told(const struct up *up, enum det_log_level level);
+/* Of one that is open: what is said about this name, and what a task has written. */
+void serve_log_note(struct up *up, enum det_log_level level, const char *name, const char *text);
+void serve_log_line(struct up *up, const struct det_line *from);
 
 /* reload_apply.c */
 

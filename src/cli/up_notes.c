@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "cli/up.h"
 #include "cli/up_json.h"
-#include "cli/up_log.h"
 #include "cli/up_observe.h"
 
 static void put(
@@ -26,9 +25,11 @@ static void put(
 {
     char text[512];
 
+    if (!serve_log_is_told(up, level))
+        return;
     vsnprintf(text, sizeof text, format, arguments);
-    if (up_is_logging(up)) {
-        up_log_note(up, level, name, text);
+    if (up->log) {
+        serve_log_note(up, level, name, text);
         return;
     }
     prefix_note(&up->prefix, name, det_world_now(up->cli->world, DET_CLOCK_WALL), "%s", text);
@@ -299,17 +300,16 @@ static int on_event(void *user, const struct det_task_event *event)
     char job[DET_ID_MAX + 32];
 
     heed(up, event);
-    det_monitor_task(up->observe->monitor, event);
+    if (up->observe)
+        det_monitor_task(up->observe->monitor, event);
     if (event->kind == DET_EVENT_ATTEMPT_STARTING && event->attempt > 1)
         atomic_fetch_add(&up->restarts, 1);
-    if (!up->cli->is_json || up_is_logging(up)) {
-        tell(up, event);
-        return 0;
-    }
-    if (event->kind == DET_EVENT_ATTEMPT_STARTING)
+    if (up->cli->is_json && event->kind == DET_EVENT_ATTEMPT_STARTING)
         (void)up_durable_take_job(up, event->name, job, sizeof job);
-    if (!up->options->is_quiet && up_output_has_room(&up->output))
+    if (up->cli->is_json && !up->options->is_quiet && up_output_has_room(&up->output))
         cli_json(up->cli, up_json_event(event, 0));
+    else if (!up->cli->is_json)
+        tell(up, event);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/api.h"
 #include "cli/reload.h"
 #include "cli/up_json.h"
 
@@ -183,18 +184,19 @@ static void run_status(
         return;
     is_away = up_store_is_away(up, away);
     socket_call_answer(
-        call, json_pack(
-                  "{s:s?, s:s, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-                  "s:I, s:I, s:I}",
-                  "away", is_away ? away : NULL, "kind", "status", "project",
-                  cli_json_text(up->project), "process", (json_int_t)getpid(), "since",
-                  up_json_time(up->since), "state", states[up->state], "registered",
-                  (json_int_t)counts.registered, "queued", (json_int_t)counts.queued, "running",
-                  (json_int_t)counts.running, "waiting", (json_int_t)counts.waiting, "backing_off",
-                  (json_int_t)counts.backing_off, "resting", (json_int_t)counts.resting, "held",
-                  (json_int_t)counts.held, "stuck", (json_int_t)counts.stuck, "added",
-                  (json_int_t)counts.added, "finished", (json_int_t)counts.finished, "restarts",
-                  (json_int_t)counts.restarts, "rejected", (json_int_t)counts.rejected));
+        call,
+        json_pack(
+            "{s:s?, s:s?, s:s, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+            "s:I, s:I, s:I}",
+            "api", api_address(up), "away", is_away ? away : NULL, "kind", "status", "project",
+            cli_json_text(up->project), "process", (json_int_t)getpid(), "since",
+            up_json_time(up->since), "state", states[up->state], "registered",
+            (json_int_t)counts.registered, "queued", (json_int_t)counts.queued, "running",
+            (json_int_t)counts.running, "waiting", (json_int_t)counts.waiting, "backing_off",
+            (json_int_t)counts.backing_off, "resting", (json_int_t)counts.resting, "held",
+            (json_int_t)counts.held, "stuck", (json_int_t)counts.stuck, "added",
+            (json_int_t)counts.added, "finished", (json_int_t)counts.finished, "restarts",
+            (json_int_t)counts.restarts, "rejected", (json_int_t)counts.rejected));
 }
 
 /* Reading along. */
@@ -230,6 +232,7 @@ static void run_events(
 
 const struct socket_verb up_verbs[] = {
     { "status", run_status },
+    { "console", up_run_console },
     { "tasks", run_tasks },
     { "task", up_run_task },
     { "slots", run_slots },

@@ -40,6 +40,8 @@ bool up_is_slot(struct up *up, const char *name);
 socket_verb_fn up_run_restart, up_run_stop, up_run_drain;
 /* up_ask.c */
 socket_verb_fn up_run_machines, up_run_begin, up_run_send, up_run_cancel, up_run_retry;
+/* api.c */
+socket_verb_fn up_run_console;
 /* up_task.c */
 socket_verb_fn up_run_task;
 /* up_submit.c */

@@ -54,20 +54,29 @@ static int copy(
     return decode(text, size, is_query, target) ? 0 : DET_ERR_MALFORMED;
 }
 
-static int add_segment(struct url *url, struct det_arena *arena, const char *text, size_t size)
+int url_read_segment(struct det_arena *arena, const char *segment, const char **ret)
 {
-    const char *segment;
+    const char *text;
+    int r;
+
+    r = copy(arena, segment, strcspn(segment, "/"), false, &text);
+    if (r < 0)
+        return r;
+    if (strchr(text, '/') || strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
+        return DET_ERR_MALFORMED;
+    *ret = text;
+    return 0;
+}
+
+static int add_segment(struct url *url, struct det_arena *arena, const char *text)
+{
     int r;
 
     if (url->segment_count == URL_SEGMENTS_MAX)
         return DET_ERR_LIMIT;
-    r = copy(arena, text, size, false, &segment);
-    if (r < 0)
-        return r;
-    if (strchr(segment, '/') || strcmp(segment, ".") == 0 || strcmp(segment, "..") == 0)
-        return DET_ERR_MALFORMED;
-    url->segments[url->segment_count++] = segment;
-    return 0;
+    r = url_read_segment(arena, text, &url->segments[url->segment_count]);
+    url->segment_count += r == 0;
+    return r;
 }
 
 static int read_path(struct url *url, struct det_arena *arena, const char *path)
@@ -84,7 +93,7 @@ static int read_path(struct url *url, struct det_arena *arena, const char *path)
         /* Only the last one may be empty. */
         if (size == 0 && path[1] != '\0')
             return DET_ERR_MALFORMED;
-        r = add_segment(url, arena, path + 1, size);
+        r = add_segment(url, arena, path + 1);
         path += size + 1;
     }
     return r;

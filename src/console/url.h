@@ -26,6 +26,8 @@ struct url {
 /* 0, DET_ERR_MALFORMED, DET_ERR_LIMIT or DET_ERR_NO_MEMORY. Texts are UTF-8, in the arena. */
 DET_MUST_CHECK int url_read(
     struct url *url, struct det_arena *arena, const char *path, const char *query);
+/* One segment of a path, which goes up to the next slash. The same errors. */
+DET_MUST_CHECK int url_read_segment(struct det_arena *arena, const char *segment, const char **ret);
 /* The value of a key; NULL: there is none. */
 const char *url_value(const struct url *url, const char *key);
 

@@ -6,7 +6,8 @@
 // Both can start instances, send events, be killed and come back on the same port with what was
 // committed.
 import { spawn } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, cpSync, mkdtempSync, rmSync } from "node:fs";
+import { request } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,13 +29,33 @@ export async function driver() {
     return made;
 }
 
+/** Something to supervise, beside the machines of the example. */
+const MORE = `
+slots:
+  batch: {width: 1, depth: 10}
+tasks:
+  ticker: {run: [sh, -c, "echo ticks; exec sleep 1000"], restart: always}
+`;
+
+/** A request on a connection of its own: a kept one would be cut by the kill before. */
+function once(url, options, body) {
+    return new Promise((resolve, reject) => {
+        const asked = request(url, { ...options, agent: false }, async (response) => {
+            let text = "";
+            for await (const piece of response) text += piece;
+            resolve({ status: response.statusCode, answer: JSON.parse(text) });
+        });
+        asked.on("error", reject);
+        asked.end(body);
+    });
+}
+
 /** What both have: requests with a token. */
 class Server {
     async ask(method, path, body) {
         const headers = { "content-type": "application/json", ...(this.token ? { authorization: "Bearer " + this.token } : {}) };
-        const response = await fetch(this.base + path, { method, headers, body: body && JSON.stringify(body) });
-        const answer = await response.json();
-        if (!response.ok) throw new Error(`${path}: ${answer.error.text}`);
+        const { status, answer } = await once(this.base + path, { method, headers }, body && JSON.stringify(body));
+        if (status >= 300) throw new Error(`${path}: ${answer.error.text}`);
         return answer;
     }
 
@@ -63,6 +84,7 @@ class Stand extends Server {
         super();
         this.mock = new Mock(dist, { orders: 8 });
         this.token = this.mock.token;
+        this.task = "web";
     }
 
     async again() {
@@ -94,6 +116,8 @@ class Daemon extends Server {
         this.program = program;
         this.folder = mkdtempSync(join(tmpdir(), "detent-console-"));
         cpSync(project, this.folder, { recursive: true });
+        appendFileSync(join(this.folder, "detent.yaml"), MORE);
+        this.task = "ticker";
         this.links = [];
     }
 

@@ -73,6 +73,95 @@ test("the slider shows state and data of any event", async () => {
     });
 });
 
+test("every screen opens without an error", async () => {
+    const id = `live-${++turn}`;
+    await server.start("order", id, {});
+    const opened = await open(browser, server.base);
+    const { page } = opened;
+    try {
+        await page.goto(`${server.base}/#code=${await server.code()}`);
+        await page.waitForSelector(".connection.live");
+        for (const { path, ready } of screens(id)) {
+            await page.evaluate((to) => (history.pushState(null, "", to), dispatchEvent(new PopStateEvent("popstate"))), path);
+            await page.locator(ready).first().waitFor({ timeout: 10000 });
+            await page.waitForFunction(() => !document.querySelector(".skeleton"));
+            assert.equal(await page.getByRole("alert").count(), 0, path);
+        }
+        assert.deepEqual(opened.wrong, []);
+    } finally {
+        await opened.close();
+    }
+});
+
+/** Where to go, and what shows that the server has answered. */
+function screens(id) {
+    return [
+        { path: "/", ready: ".machine-count" },
+        { path: "/machines", ready: ".tr.linked" },
+        { path: "/machines/order", ready: ".node .count" },
+        { path: `/machines/order?state=pending&show=running&prefix=${id}`, ready: `.tr [title="${id}"]` },
+        { path: "/machines/order?tab=definition", ready: ".plain-table" },
+        { path: `/machines/order/instances/${id}`, ready: ".node.current" },
+        { path: "/timers", ready: ".empty, .tr.linked" },
+        { path: "/effects", ready: ".empty, .tr" },
+        { path: "/tasks", ready: ".task-row" },
+        { path: `/tasks/${server.task}`, ready: ".log-row" },
+        { path: "/slots", ready: ".tr.linked" },
+        { path: "/slots/batch", ready: ".fact" },
+        { path: `/journal?id=${id}`, ready: ".tr.linked" },
+        { path: "/simulator?machine=order", ready: ".node.current" },
+    ];
+}
+
+test("a task is restarted by its button, after asking again", async () => {
+    const opened = await open(browser, server.base);
+    const { page } = opened;
+    try {
+        await page.goto(`${server.base}/tasks/${server.task}#code=${await server.code()}`);
+        const process = page.locator(".data div", { hasText: "Process" }).locator("dd");
+        await process.waitFor();
+        const before = await process.textContent();
+        await page.getByRole("button", { name: "Restart" }).click();
+        await page.getByText("It begins anew.").waitFor();
+        await page.getByRole("button", { name: "Restart" }).click();
+        await page.waitForFunction((old) => {
+            const rows = [...document.querySelectorAll(".data div")];
+            const now = rows.find((row) => row.textContent.startsWith("Process"))?.querySelector("dd").textContent;
+            return /^[0-9]+$/.test(now) && now !== old;
+        }, before, { timeout: 15000 });
+        assert.deepEqual(opened.wrong, []);
+    } finally {
+        await opened.close();
+    }
+});
+
+test("what was acknowledged around kill -9 is all in the journal, once", async () => {
+    const opened = await open(browser, server.base, { expected: [/ERR_/, /status of 5/, /Failed to fetch/] });
+    const { page } = opened;
+    const acknowledged = [];
+    const start = async () => {
+        const id = `kill-${++turn}`;
+        await server.start("order", id, {});
+        acknowledged.push(id);
+    };
+    try {
+        await page.goto(`${server.base}/journal?state=pending&since=${new Date().toISOString()}#code=${await server.code()}`);
+        await page.waitForSelector(".connection.live");
+        for (let round = 0; round < 2; round++) {
+            for (let i = 0; i < 12; i++) await start();
+            await server.kill();
+            await server.again();
+            for (let i = 0; i < 12; i++) await start();
+        }
+        await page.waitForFunction((count) => document.querySelectorAll(".tr.linked").length >= count, acknowledged.length, { timeout: 30000 });
+        const seen = await page.locator(".tr.linked .id").allTextContents();
+        assert.deepEqual(seen.sort(), acknowledged.sort());
+        assert.deepEqual(opened.wrong, []);
+    } finally {
+        await opened.close();
+    }
+});
+
 test("over kill -9 and a restart no event is missed and none is doubled", async () => {
     const expected = [/ERR_/, /status of 5/, /Failed to fetch/];
     const opened = await open(browser, server.base, { expected });

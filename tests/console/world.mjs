@@ -441,7 +441,7 @@ function slots(now) {
 
 function jobs() {
     const states = ["running", "running", "running", "queued", "queued", "failed", "done", "done", "delayed"];
-    return states.map((state, i) => ({ id: `inv-${String(12 + i).padStart(4, "0")}`, queue: "invoices", state, attempts: state === "queued" ? 0 : 1 + (i % 3) }));
+    return states.map((state, i) => ({ id: `inv-${String(12 + i).padStart(4, "0")}`, queue: "invoices", state, attempts: state === "queued" ? 0 : 1 + (i % 3), submitted_at: iso(Date.now() - (9 - i) * 17000), ...(state === "failed" ? { reason: "exit code 1: the printer is out of paper" } : {}) }));
 }
 
 export { fail };

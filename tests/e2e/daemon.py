@@ -161,7 +161,10 @@ def test_serve_tells_its_supervisor_what_it_does():
     supervisor.hear("STOPPING=1")
     daemon.end()
     # Where it is no terminal, it speaks JSON.
-    check(all(json.loads(line)["at"] for line in daemon.lines), daemon.shown())
+    found = [json.loads(line) for line in daemon.lines]
+    check(all(line["time"] and line["level"] == "info" for line in found), daemon.shown())
+    check(("task", "a", "completed") in [(line["component"], line.get("task"), line["message"])
+                                         for line in found], daemon.shown())
 
 
 def test_the_watchdog_of_another_process_is_not_fed():
@@ -180,8 +183,17 @@ def test_serve_speaks_as_it_is_told():
     daemon.wait_for(r"^\d{4}-.* a +\| hello")
     daemon.stop()
     daemon = Serve("--log", "json")
-    daemon.wait_for('"text":"hello"|"text": "hello"')
+    place = daemon.wait_for('"message":"hello"')
+    line = json.loads(daemon.lines[place])
+    equal((line["component"], line["task"], line["stream"]), ("output", "a", "output"))
     daemon.stop()
+    # What is less important is not told.
+    project("version: 1\nlog: {level: warning}\ntasks:\n"
+            "  a: {run: echo hello, restart: never}\n  b: {run: 'false', restart: never}\n")
+    daemon = Serve()
+    daemon.wait_for('"level":"warning"')
+    daemon.stop(1)
+    check(not any("hello" in line or "info" in line for line in daemon.lines), daemon.shown())
 
 
 def test_what_is_not_safe_is_refused():

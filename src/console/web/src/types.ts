@@ -254,7 +254,10 @@ export interface Job {
     queue: string;
     state: string;
     attempts: number;
-    [more: string]: unknown;
+    work?: string;
+    submitted_at?: string;
+    due_at?: string;
+    reason?: string | null;
 }
 
 export interface Line {

@@ -9,7 +9,7 @@ import { amend, place, to } from "../router";
 import { useResource } from "../resource";
 import { Table, type Column } from "../table";
 import type { Job, Page, Slot } from "../types";
-import { Action, Badge, Button, Empty, Head, Id, Loaded, Panel, Segmented, Since, TaskState, Trouble } from "../ui";
+import { Action, Ago, Badge, Button, Empty, Head, Id, Loaded, Panel, Segmented, Since, TaskState, Trouble } from "../ui";
 import { Fact, Meter } from "./overview";
 
 export function SlotView({ name }: { name: string }): JSX.Element {
@@ -149,6 +149,8 @@ function Jobs({ name }: { name: string }): JSX.Element {
         { name: "Job", width: "minmax(8rem, 2fr)", cell: (job) => <span class="clip"><Id>{job.id}</Id></span> },
         { name: "State", width: "7rem", cell: (job) => <TaskState state={job.state} /> },
         { name: "Attempts", width: "5.5rem", right: true, cell: (job) => job.attempts, extra: true },
+        { name: "Submitted", width: "8rem", right: true, cell: (job) => <Ago time={job.submitted_at ?? null} />, extra: true },
+        { name: "Reason", width: "minmax(6rem, 2fr)", cell: (job) => <span class="clip muted" title={job.reason ?? ""}>{job.reason ?? "–"}</span>, extra: true },
         {
             name: "",
             width: "minmax(7rem, 1.2fr)",

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* console.c - `detent console`: a link to the web console of the detent that runs here. */
+#include "cli/remote.h"
+#include "cli/show.h"
+
+enum { OPTION_PROJECT };
+
+static const struct cli_option option_table[] = {
+    [OPTION_PROJECT] = REMOTE_OPTION_PROJECT,
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+static int print_link(void *user, json_t *answer)
+{
+    struct remote *remote = user;
+
+    cli_print(remote->cli, "%s\n", show_text(answer, "url"));
+    return CLI_OK;
+}
+
+static int run_command(struct cli *cli, const struct cli_args *args)
+{
+    struct remote remote;
+    int code = remote_open(cli, args->values[OPTION_PROJECT], &remote);
+
+    if (code != CLI_OK)
+        return code;
+    code = cli->is_json ? remote_print(&remote, "console", NULL)
+                        : remote_each(&remote, "console", NULL, print_link, &remote);
+    remote_close(&remote);
+    return code;
+}
+
+extern const struct cli_command cli_command_console;
+const struct cli_command cli_command_console = {
+    .name = "console",
+    .summary = "print a link to the web console of the detent that runs here",
+    .about = "The link has a code that is good once, for ten minutes: whoever opens it is signed "
+             "in for\n"
+             "twelve hours. Nothing else of it is secret, and the code is not sent in a URL.",
+    .operand = { .form = "" },
+    .options = option_table,
+    .run = run_command,
+};

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* status.c - `detent status`: whether something runs here, since when, and how much of it. */
+#include "cli/remote.h"
+#include "cli/show.h"
+
+enum { OPTION_PROJECT };
+
+static const struct cli_option option_table[] = {
+    [OPTION_PROJECT] = REMOTE_OPTION_PROJECT,
+    { NULL, 0, NULL, NULL, NULL },
+};
+
+struct count {
+    const char *key, *word;
+};
+
+static const struct count counts[] = {
+    { "running", "run" },
+    { "waiting", "wait for a permit" },
+    { "queued", "are queued in slots" },
+    { "held", "are held by others" },
+    { "backing_off", "wait for their next attempt" },
+    { "resting", "rest until their next time" },
+    { "stuck", "do not stop" },
+};
+
+static int print_status(void *user, json_t *status)
+{
+    struct remote *remote = user;
+    struct cli *cli = remote->cli;
+    det_time now = det_world_now(cli->world, DET_CLOCK_WALL);
+    const char *away = show_text(status, "away"), *api = show_text(status, "api");
+    char age[SHOW_SPAN_TEXT];
+
+    cli_print(cli, "%s is ", show_text(status, "project"));
+    cli_print_in(cli, CLI_GREEN, "%s", show_text(status, "state"));
+    cli_print(
+        cli, ", for %s (process %lld)\n", show_span(now - show_time(status, "since"), age),
+        (long long)show_number(status, "process"));
+    if (*api)
+        cli_print(cli, "API        %s; 'detent console' prints a link to its console\n", api);
+    if (*away)
+        cli_print(cli, "store      cannot be reached: %s\n", away);
+    cli_print(
+        cli, "tasks      %lld; %lld restarts, %lld rejections\n",
+        (long long)show_number(status, "registered"), (long long)show_number(status, "restarts"),
+        (long long)show_number(status, "rejected"));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        if (show_number(status, counts[i].key) > 0)
+            cli_print(
+                cli, "           %lld %s\n", (long long)show_number(status, counts[i].key),
+                counts[i].word);
+    }
+    return CLI_OK;
+}
+
+static int run_command(struct cli *cli, const struct cli_args *args)
+{
+    struct remote remote;
+    int code = remote_open(cli, args->values[OPTION_PROJECT], &remote);
+
+    if (code != CLI_OK)
+        return code;
+    code = cli->is_json ? remote_print(&remote, "status", NULL)
+                        : remote_each(&remote, "status", NULL, print_status, &remote);
+    remote_close(&remote);
+    return code;
+}
+
+extern const struct cli_command cli_command_status;
+const struct cli_command cli_command_status = {
+    .name = "status",
+    .summary = "show whether a detent runs here, and how it does",
+    .about = "Since when it runs, where its API listens, whether its store can be reached, and "
+             "how many of\n"
+             "its tasks do what. Exits with 3 when none runs here.",
+    .operand = { .form = "" },
+    .options = option_table,
+    .run = run_command,
+};

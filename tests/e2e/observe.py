@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""Metrics, traces and the log of a detent that runs, end to end.
+
+    observe.py DETENT NASTY_CHILD [PART_OF_A_NAME]
+
+The frame is that of up.py. One server of this test is both what the effect calls and the receiver
+of traces; promtool judges the metrics.
+"""
+import http.client
+import json
+import socket
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import up
+from clients import detent
+from up import Up, check, equal, wait_until
+
+ORDER = """#define FSM_NAME order
+#define FSM_PREFIX ORDER
+STATE(OPEN, open, INITIAL)
+STATE(CHARGING, charging)
+STATE(PAID, paid, FINAL)
+EVENT(PAY, pay)
+INTERNAL(CHARGED, charged)
+EFFECT(charge, CHARGED)
+ON(OPEN, PAY, CHARGING, DO(charge))
+ON(CHARGING, CHARGED, PAID)
+"""
+CANARY = "canary-4711"
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+SPAN = "00f067aa0ba902b7"
+
+
+class Answer(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append((self.path, dict(self.headers), json.loads(body)))
+        status = self.server.statuses.pop(0) if self.path == "/charge" else 200
+        self.send_response(status)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_):
+        pass
+
+
+class Server:
+    """Charges, as its statuses say, and takes spans."""
+
+    def __init__(self, *statuses):
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+        self.http.got, self.http.statuses = [], list(statuses)
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+
+    def requests(self, path):
+        return [(headers, body) for where, headers, body in self.http.got if where == path]
+
+    def spans(self):
+        return [span for _, body in self.requests("/v1/traces")
+                for resource in body["resourceSpans"] for scope in resource["scopeSpans"]
+                for span in scope["spans"]]
+
+    def close(self):
+        self.http.shutdown()
+        self.http.server_close()
+
+
+class Connection(http.client.HTTPConnection):
+    def __init__(self):
+        super().__init__("localhost")
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(".detent/http.sock")
+
+
+def ask(token, method, path, body=None, **headers):
+    """Status and body of an answer, through the socket in the folder."""
+    connection = Connection()
+    connection.request(method, path, body and json.dumps(body),
+                       {"Authorization": f"Bearer {token}", "Content-Type": "application/json",
+                        **headers})
+    answer = connection.getresponse()
+    found = answer.status, answer.read().decode(), answer.headers
+    connection.close()
+    return found
+
+
+def project(server, more=""):
+    Path("order.fsm").write_text(ORDER)
+    Path("token").write_text(f"Bearer {CANARY}\n")
+    Path("detent.yaml").write_text(
+        f"version: 1\n{more}traces:\n  endpoint: {server.url}/v1/traces\n"
+        "  secret: {Authorization: \"file:token\"}\n"
+        "tasks:\n  once: {run: \"false\", restart: on-failure, retries: 1, "
+        "backoff: {first: 1ms, max: 1ms}}\n"
+        f"machines:\n  order:\n    effects:\n      charge: {{http: \"{server.url}/charge\", "
+        "statuses: {200: charged}, backoff: 1ms..1ms}\n")
+    return detent("token", "new", "--scope", "read,send,metrics").stdout.strip()
+
+
+def attributes(span):
+    return {item["key"]: next(iter(item["value"].values())) for item in span["attributes"]}
+
+
+def pay(token):
+    """An order that is paid, in a trace of ours."""
+    equal(ask(token, "POST", "/v1/machines/order/instances", {"id": "o-1"})[0], 201)
+    equal(ask(token, "POST", "/v1/machines/order/instances/o-1/events", {"event": "pay"},
+              traceparent=f"00-{TRACE}-{SPAN}-01")[0], 200)
+    wait_until(lambda: json.loads(ask(token, "GET", "/v1/machines/order/instances/o-1")[1])
+               ["state"] == "paid", "it is paid")
+
+
+def begin():
+    one = Up()
+    wait_until(lambda: Path(".detent/http.sock").exists() or one.process.poll() is not None,
+               "the socket")
+    check(one.process.poll() is None, one.shown())
+    return one
+
+
+def test_an_event_is_one_trace_from_its_request_to_what_its_effect_calls():
+    server = Server(503, 200)
+    token = project(server)
+    one = begin()
+    pay(token)
+    one.stop(1)  # the task has failed
+    spans = {span["name"]: span for span in server.spans() if span["traceId"] == TRACE}
+    ours = [span for span in server.spans() if span["traceId"] == TRACE]
+    send = spans["send order.pay"]
+    equal((send["parentSpanId"], send["kind"]), (SPAN, 2))
+    equal(attributes(send)["detent.state.to"], "charging")
+    check({span["parentSpanId"] for span in ours if span is not send} == {send["spanId"]}, ours)
+    attempts = [span for span in ours if span["name"] == "effect charge"]
+    equal([attributes(span)["detent.attempt"] for span in attempts], ["1", "2"])
+    equal([span.get("status", {}).get("code") for span in attempts], [2, None])
+    commits = [attributes(span) for span in ours if span["name"] == "commit"]
+    equal([commit["detent.event"] for commit in commits], ["pay", "charged"])
+    # Whoever is called is below the attempt that calls.
+    equal([headers["traceparent"] for headers, _ in server.requests("/charge")],
+          [f"00-{TRACE}-{span['spanId']}-01" for span in attempts])
+    check(all(headers["Authorization"] == f"Bearer {CANARY}"
+              for headers, _ in server.requests("/v1/traces")), "the receiver knows us")
+    server.close()
+
+
+def test_metrics_are_what_promtool_takes_for_good():
+    server = Server(503, 200)
+    token = project(server)
+    one = begin()
+    pay(token)
+    equal(ask(token, "POST", "/v1/machines/order/instances/o-1/events", {"event": "pay"})[0], 422)
+    wait_until(lambda: "detent_restarts_total{task=\"once\"} 1" in ask(token, "GET", "/metrics")[1],
+               "the task was tried again")
+    status, text, headers = ask(token, "GET", "/metrics")
+    equal((status, headers["Content-Type"]), (200, "text/plain; version=0.0.4; charset=utf-8"))
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True,
+                          text=True, check=False)
+    equal((done.returncode, done.stdout + done.stderr), (0, ""))
+    for line in (
+            'detent_transitions_total{machine="order",state="open",event="pay",outcome="goto"} 1',
+            'detent_effect_attempts_total{machine="order",effect="charge",result="failed"} 1',
+            'detent_effect_attempts_total{machine="order",effect="charge",result="produced"} 1',
+            'detent_instances{machine="order",state="paid",status="running"} 1',
+            'detent_events_unhandled_total{machine="order",state="paid",event="pay"} 1',
+            'detent_effects_pending{machine="order"} 0', "detent_log_dropped_total 0"):
+        check(line in text.split("\n"), f"no {line} in\n{text}")
+    check("detent_store_bytes 0\n" not in text and "detent_http_requests_total{route=" in text)
+    text, headers = ask(token, "GET", "/metrics", Accept="application/openmetrics-text")[1:]
+    check(text.endswith("# EOF\n") and "openmetrics" in headers["Content-Type"], text[-100:])
+    one.stop(1)  # the task has failed
+    server.close()
+
+
+def test_a_receiver_that_is_away_is_told_once_and_holds_up_nobody():
+    server = Server(200)
+    token = project(server)
+    server.close()
+    lost = Server(200)
+    text = Path("detent.yaml").read_text().replace(server.url + "/charge", lost.url + "/charge")
+    Path("detent.yaml").write_text(text)
+    one = begin()
+    pay(token)
+    one.wait_for("the receiver of traces is away")
+    one.stop(1)  # the task has failed
+    equal(len([line for line in one.lines if "receiver of traces" in line]), 1)
+    lost.close()
+
+
+def test_the_log_is_an_object_a_line_and_no_secret_is_in_it():
+    server = Server(503, 200)
+    token = project(server, "log: {format: json}\n")
+    one = begin()
+    pay(token)
+    one.stop(1)  # the task has failed
+    lines = [json.loads(line) for line in one.lines]
+    check(all({"time", "level", "component", "message"} <= line.keys() for line in lines), lines)
+    steps = [line["message"] for line in lines if line.get("machine") == "order"]
+    check("o-1: open -> charging (pay)" in steps, steps)
+    failed = [line for line in lines if "failed, attempt 1: status 503" in line["message"]]
+    equal([line["level"] for line in failed], ["warning"])
+    check({"component": "task", "task": "once"}.items() <=
+          next(line for line in lines if line.get("task")).items(), lines)
+    for text in (CANARY, token):
+        check(text not in one.shown() + "\n".join(one.lines), "a secret is told")
+    server.close()
+
+
+if __name__ == "__main__":
+    sys.exit(up.main(globals()))
