@@ -594,7 +594,7 @@ void api_close(struct up *up)
     if (api->pool)
         det_pool_close(api->pool);
     /* What the runtime and `up` have is given back, and ours. */
-    while (api->calls) {
+    while (api->calls || api->streams) {
         (void)det_loop_turn(up->loop, 0);
         (void)det_loop_turn(api->loop, det_loop_now(api->loop) + 10 * DET_MILLISECOND);
     }
@@ -610,9 +610,10 @@ void api_free(struct up *up)
     if (!api)
         return;
     up->api = NULL;
+    /* What is posted still is about the parts that follow. */
+    det_loop_close(api->loop);
     api_events_close(api);
     api_counts_close(api);
-    det_loop_close(api->loop);
     det_mutex_close(api->world, api->lock);
     tokens_close(api->tokens);
     DET_DELETE(api->allocator, api);

@@ -46,6 +46,7 @@ static void free_if_over(struct stream *stream)
 {
     if (!stream->has_ended || (stream->is_cancelled && !stream->has_cancelled) || stream->is_waking)
         return;
+    stream->options.api->streams--;
     json_decref(stream->options.arguments_take);
     DET_DELETE(stream->options.api->allocator, stream);
 }
@@ -201,6 +202,7 @@ struct stream *stream_open(const struct stream_options *options)
             DET_DELETE(options->api->allocator, stream);
         return NULL;
     }
+    options->api->streams++;
     stream->errand.call.ops = &stream_ops;
     stream->options = *options;
     stream->start = (struct det_post){ .run = run_start, .argument = stream };

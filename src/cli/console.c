@@ -27,8 +27,8 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 
     if (code != CLI_OK)
         return code;
-    code = cli->is_json ? remote_print(&remote, "console", NULL)
-                        : remote_each(&remote, "console", NULL, print_link, &remote);
+    code = cli->is_json ? remote_print_one(&remote, "console")
+                        : remote_one(&remote, "console", print_link, &remote);
     remote_close(&remote);
     return code;
 }

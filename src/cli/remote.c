@@ -125,6 +125,25 @@ static int add_part(void *user, json_t *data)
     return json_array_append(list, data) < 0 ? CLI_FAILURE : CLI_OK;
 }
 
+int remote_one(struct remote *remote, const char *verb, remote_each_fn *each, void *user)
+{
+    struct det_error error = { 0 };
+    json_t *data = NULL;
+    int code, r;
+
+    r = socket_client_call(remote->client, verb, NULL, REMOTE_PATIENCE, &data, &error);
+    if (r < 0)
+        return remote_complain(remote, r, &error);
+    code = each(user, data);
+    json_decref(data);
+    return code;
+}
+
+int remote_print_one(struct remote *remote, const char *verb)
+{
+    return remote_one(remote, verb, print_part, remote->cli);
+}
+
 int remote_list(struct remote *remote, const char *verb, json_t **ret)
 {
     json_t *list = json_array();

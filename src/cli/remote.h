@@ -50,6 +50,10 @@ DET_MUST_CHECK int remote_each(
     void *user);
 /* The parts as they are, a line each: for --json. */
 DET_MUST_CHECK int remote_print(struct remote *remote, const char *verb, json_t *arguments_take);
+/* The same for a verb with one answer. */
+DET_MUST_CHECK int remote_one(
+    struct remote *remote, const char *verb, remote_each_fn *each, void *user);
+DET_MUST_CHECK int remote_print_one(struct remote *remote, const char *verb);
 /* All parts in one array, which is the caller's. */
 DET_MUST_CHECK int remote_list(struct remote *remote, const char *verb, json_t **ret);
 

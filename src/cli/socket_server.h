@@ -3,7 +3,8 @@
 
 /* socket_server.h - answers requests on the local socket, on a loop.
  *
- * What can be asked is a table of verbs. A verb gets a call (call.h) and finishes it, at once or later.
+ * What can be asked is a table of verbs. A verb gets a call (call.h) and finishes it, at once or
+ * later.
  *
  * All functions are for the thread of the loop. */
 #ifndef DET_CLI_SOCKET_SERVER_H

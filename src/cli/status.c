@@ -63,8 +63,8 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 
     if (code != CLI_OK)
         return code;
-    code = cli->is_json ? remote_print(&remote, "status", NULL)
-                        : remote_each(&remote, "status", NULL, print_status, &remote);
+    code = cli->is_json ? remote_print_one(&remote, "status")
+                        : remote_one(&remote, "status", print_status, &remote);
     remote_close(&remote);
     return code;
 }

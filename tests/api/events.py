@@ -46,55 +46,51 @@ def brief(row):
 
 
 class Reader(threading.Thread):
-    """Follows the log from its beginning and comes back whenever it is cut off."""
+    """Follows the log from its beginning, and comes back with its last id when it is cut off."""
 
     def __init__(self, target="/v1/events?after=0"):
         super().__init__(daemon=True)
         self.target, self.rows, self.last, self.returns = target, [], None, 0
-        self.over = threading.Event()
-        self.problem = None
+        self.over, self.stream, self.problem = threading.Event(), None, None
+        shop.up.running.append(self)
         self.start()
 
     def run(self):
         while not self.over.is_set():
             try:
+                self.stream = Stream(SOCKET, self.target, last=self.last)
                 self.follow()
-            except (Gone, OSError):
-                self.over.wait(0.01)
-            except Wrong as problem:
-                # A daemon that is about to end says so; it is asked again when it is back.
+            except (Gone, OSError, Wrong) as problem:
+                # A daemon that is away, or about to end; it is asked again when it is back.
                 self.problem = problem
                 self.over.wait(0.01)
             self.returns += 1
 
     def follow(self):
-        stream = Stream(SOCKET, self.target, last=self.last)
-        stream.wire.socket.settimeout(0.2)
-        try:
-            while not self.over.is_set():
-                try:
-                    event = stream.next()
-                except Gone as problem:
-                    if "timed out" in str(problem):
-                        return
-                    raise
-                if event is None or event.name == "dropped":
-                    return
-                if event.name == "log":
-                    equal(event.id, str(event.data["position"]))
-                    self.rows.append(event.data)
-                    self.last = event.id
-        finally:
-            stream.close()
+        while (event := self.stream.next()) is not None and event.name != "dropped":
+            if event.name == "log":
+                equal(event.id, str(event.data["position"]))
+                self.rows.append(event.data)
+                self.last = event.id
 
     def has(self, count):
-        wait_until(lambda: len(self.rows) >= count,
-                   f"{count} events; there are {len(self.rows)}, {self.problem}")
+        """Waits for so many; that they come only to who asks again counts as not coming."""
+        wait_until(lambda: len(self.rows) >= count or "timed out" in str(self.problem),
+                   f"{count} events")
+        check(len(self.rows) >= count, f"of {count} events {len(self.rows)} came: {self.problem}")
 
     def end(self):
-        self.over.set()
-        self.join()
+        self.kill()
         return self.rows
+
+    def kill(self):
+        """Also for the end of a test that failed: it would come to the daemon of the next one."""
+        self.over.set()
+        try:
+            self.stream.wire.socket.shutdown(socket.SHUT_RDWR)
+        except (OSError, AttributeError):
+            pass
+        self.join()
 
 
 def test_a_reader_resumes_over_crashes_with_several_writers():
@@ -261,6 +257,21 @@ def test_many_readers_are_told_the_same():
         equal([brief(stream.until("log").data) for _ in rows], rows)
         stream.close()
     equal(add(wire, "c-1", 6).status, 200)
+    daemon.stop()
+
+
+def test_readers_beyond_the_limit_are_refused():
+    project(shop.COUNTERS.replace("unlimited", "unlimited, limits: {sse_subscribers: 5}"))
+    daemon = Daemon()
+    streams = [Stream(SOCKET, "/v1/events") for _ in range(5)]
+    for stream in streams:
+        equal(stream.next().name, "hello")
+    with Wire(SOCKET) as wire:
+        answer = wire.get("/v1/events")
+        check(answer.status in (429, 503), answer)
+        equal(answer.json["error"]["code"], "LIMIT")
+        streams.pop().close()
+        wait_until(lambda: wire.get("/v1/events").status == 200, "there is room again")
     daemon.stop()
 
 

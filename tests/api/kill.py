@@ -101,7 +101,7 @@ class World:
         return Wire(self.daemon.address, self.token) if number % 2 else Wire(SOCKET)
 
     def pause(self):
-        """Nothing is there to be heard while it starts again: connecting is the only way to know."""
+        """While it starts again nothing is there to be heard: who wants to know connects."""
         threading.Event().wait(0.005)
 
     def crash(self, clients):

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""What openapi.yaml promises and no schema can say: exact numbers, keys, conflicts, batches, pages.
+
+    promises.py DETENT NASTY_CHILD [PART_OF_A_NAME]
+"""
+import sys
+
+import shop
+from shop import Daemon, check, equal, project, start
+
+MOST = 18446744073709551615
+
+
+def test_numbers_are_exact():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    start(wire, "c-1", data={"number": MOST})
+    get = "/v1/machines/counter/instances/c-1"
+    check(b'"number":18446744073709551615' in wire.get(get).body.replace(b" ", b""))
+    for number in (2**53 + 1, 2**63, MOST - 1, MOST):
+        equal(shop.add(wire, "c-1", number).status, 200)
+        equal(wire.get(get).json["data"]["number"], number)
+        equal(wire.get(f"{get}/history").json["items"][-1]["payload"]["number"], number)
+        equal(wire.get("/v1/log?backward=true").json["items"][0]["payload"]["number"], number)
+    daemon.stop()
+
+
+def test_the_first_answer_comes_again_also_after_a_crash():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    firsts = {"s": start(wire, "c-1", key="s-1"), "a": shop.add(wire, "c-1", 7, "a-1").json}
+    equal(shop.add(wire, "c-1", 8, "a-2").status, 200)
+    for round_number in range(2):
+        for name, again in (("s", start(wire, "c-1", key="s-1")),
+                            ("a", shop.add(wire, "c-1", 7, "a-1").json)):
+            equal(again, {**firsts[name], "duplicate": True})
+        # The same key with other content is still the same request: it happens once.
+        check(shop.add(wire, "c-1", 9, "a-1").status in (200, 409))
+        equal(wire.get("/v1/machines/counter/instances/c-1").json["sequence"], 2)
+        if round_number == 0:
+            daemon.kill_hard()
+            wire.close()
+            daemon = Daemon()
+    # A key belongs to its instance: another one is another request.
+    start(wire, "c-2", key="s-1")
+    equal(shop.add(wire, "c-2", 7, "a-1").json["duplicate"], False)
+    daemon.stop()
+
+
+def test_who_expects_another_sequence_is_told_of_the_conflict():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    start(wire, "c-1")
+    target = "/v1/machines/counter/instances/c-1"
+    body = {"event": "add", "data": {"number": 1}}
+    equal(wire.post(f"{target}/events", body).status, 200)
+    for path, wrong in (("events", body), ("batch", {"events": [body]})):
+        answer = wire.post(f"{target}/{path}", {**wrong, "expected": 5})
+        error = answer.json["error"]
+        equal((answer.status, error["code"]), (409, "CONFLICT"))
+        equal((error.get("expected"), error.get("actual")), (5, 1))
+    equal(wire.post(f"{target}/events", {**body, "expected": 1}).json["sequence"], 2)
+    daemon.stop()
+
+
+def test_a_batch_of_one_instance_happens_as_a_whole_or_not():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    start(wire, "c-1")
+    target = "/v1/machines/counter/instances/c-1"
+    adds = [{"event": "add", "data": {"number": n}} for n in range(64)]
+    answer = wire.post(f"{target}/batch", {"events": adds}, "b-1")
+    equal((answer.status, answer.json["sequence"]), (200, 64))
+    again = wire.post(f"{target}/batch", {"events": adds}, "b-1")
+    equal((again.status, again.json["sequence"], again.json["duplicate"]), (200, 64, True))
+    for bad in ({"event": "nonsense"}, {"event": "add", "data": {"number": -1}}):
+        answer = wire.post(f"{target}/batch", {"events": [*adds[:3], bad]})
+        check(400 <= answer.status < 500, answer)
+    # It ends with the first, and then takes no more: none of them has happened.
+    answer = wire.post(f"{target}/batch", {"events": [{"event": "finish"}, adds[0]]})
+    check(answer.status in (409, 422), answer)
+    got = wire.get(target).json
+    equal((got["sequence"], got["state"], got["data"]["number"]), (64, "counting", 63))
+    daemon.stop()
+
+
+def test_sends_of_a_batch_are_independent():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    for n in range(3):
+        start(wire, f"c-{n}")
+    one = {"machine": "counter", "event": "add", "data": {"number": 1}}
+    sends = [{**one, "id": "c-0"}, {**one, "id": "nobody"}, {**one, "id": "c-1", "expected": 9},
+             {**one, "id": "c-2", "event_id": "e-1"}, {**one, "id": "c-2", "event_id": "e-1"},
+             {**one, "id": "c-1", "data": {}}, {**one, "machine": "nobody", "id": "c-1"},
+             {**one, "id": "c-0"}]
+    answer = wire.post("/v1/batches", {"sends": sends})
+    equal(answer.status, 200)
+    said = [item["error"]["code"] if "error" in item else item["sequence"]
+            for item in answer.json["items"]]
+    equal(said, [1, "NOT_FOUND", "CONFLICT", 1, 1, "MISSING_FIELD", "NOT_FOUND", 2])
+    equal([item.get("duplicate") for item in answer.json["items"][3:5]], [False, True])
+    equal(answer.json["failed"], 4)
+    many = wire.post("/v1/batches", {"sends": [{**one, "id": f"c-{n % 3}"} for n in range(1000)]})
+    equal((many.status, many.json["failed"], len(many.json["items"])), (200, 0, 1000))
+    daemon.stop()
+
+
+def pages(wire, target):
+    """All items of a list that is told by pages."""
+    found, after, count = [], None, 0
+    while after is not None or not count:
+        page = wire.get(target if after is None else f"{target}&after={after}").json
+        check(len(page["items"]) <= 10, page)
+        found, after, count = found + page["items"], page["next"], count + 1
+        check(count < 100, "it has no end")
+    return found
+
+
+def test_pages_put_together_are_the_whole():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    names = sorted(f"c-{n}" for n in range(30))
+    for name in names:
+        start(wire, name)
+    for number in range(25):
+        equal(shop.add(wire, "c-7", number).status, 200)
+    equal([row["id"] for row in pages(wire, "/v1/machines/counter/instances?limit=10")], names)
+    rows = pages(wire, "/v1/log?limit=10")
+    equal(len(rows), 55)
+    equal([row["position"] for row in rows], sorted({row["position"] for row in rows}))
+    equal(pages(wire, "/v1/log?limit=10&backward=true"), rows[::-1])
+    equal(pages(wire, "/v1/log?limit=10&event=add&id=c-7"), rows[30:])
+    history = pages(wire, "/v1/machines/counter/instances/c-7/history?limit=10")
+    equal([row["sequence"] for row in history], list(range(26)))
+    daemon.stop()
+
+
+def test_a_drawing_comes_every_time():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    start(wire, "c-1")
+    # dot is a child of the daemon; whoever else looks for children that have ended leaves it alone.
+    for path in ("/v1/machines/counter/diagram", "/v1/machines/counter/instances/c-1/diagram"):
+        answers = [wire.get(f"{path}?format=svg") for _ in range(12)]
+        failed = [answer for answer in answers if answer.status != 200]
+        check(not failed, f"{len(failed)} of {len(answers)}: {failed[:1]}")
+    daemon.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(shop.main(globals()))
