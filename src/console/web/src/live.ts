@@ -30,6 +30,10 @@ const RECENT_MAX = 2000;
 const BACKOFF_FIRST_MS = 500;
 const BACKOFF_MAX_MS = 15000;
 const UNSEEN_MS = 30000;
+/** Bundles are told so often, and less often when they are large. */
+const CALM_MS = 50;
+const CROWD_MS = 250;
+const CROWD_ROWS = 20;
 
 export const connection = signal<Connection>({ state: "off" });
 /** The newest rows, newest first. */
@@ -49,6 +53,7 @@ let wake: (() => void) | null = null;
 let pendingRows: LogRow[] = [];
 let pendingTopics = new Set<Topic>();
 let scheduled = false;
+let crowded = false;
 
 /** Tells `listener` what happened, in bundles; returns how to stop that. */
 export function listen(listener: Listener): () => void {
@@ -60,13 +65,14 @@ export function listen(listener: Listener): () => void {
 function schedule(): void {
     if (scheduled) return;
     scheduled = true;
-    setTimeout(flush, 50);
+    setTimeout(flush, crowded ? CROWD_MS : CALM_MS);
 }
 
 function flush(): void {
     const rows = pendingRows;
     const topics = pendingTopics;
     scheduled = false;
+    crowded = rows.length > CROWD_ROWS;
     pendingRows = [];
     pendingTopics = new Set();
     batch(() => {

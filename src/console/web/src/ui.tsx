@@ -235,10 +235,11 @@ export function Action({ label, ask, kind, small, disabled, run }: ActionProps):
 }
 
 /** A state, in its own colour within its machine. */
-export function StateChip({ machine, name, stopped }: { machine: string; name: string; stopped?: boolean }) {
+export function StateChip(props: { machine: string; name: string; stopped?: boolean; index?: number }) {
+    const { machine, name, stopped, index = stateIndex(machine, name) } = props;
     return (
         <span class="chip" title={name}>
-            <i class={classes("dot", stopped ? "hollow" : null, "c" + stateIndex(machine, name))} />
+            <i class={classes("dot", stopped ? "hollow" : null, "c" + index)} />
             <span class="clip">{name}</span>
         </span>
     );

@@ -9,7 +9,7 @@ import { post, words } from "../api";
 import { arrowKey, Diagram, type Trace } from "../diagram";
 import { span } from "../format";
 import { amend, place } from "../router";
-import { definition, normal, summaries } from "../store";
+import { COLOURS, definition, normal, summaries } from "../store";
 import type { Finding, Machine, Transition } from "../types";
 import { Badge, Button, classes, Empty, Head, Icon, Panel, Segmented, Skeleton, StateChip, Trouble } from "../ui";
 
@@ -163,6 +163,12 @@ function choices(machine: Machine, state: string): Map<string, Transition[]> {
     return all;
 }
 
+/** A definition that is not served has its colours all the same. */
+function Chip({ machine, name, stopped }: { machine: Machine; name: string; stopped?: boolean }): JSX.Element {
+    const index = machine.states.findIndex((state) => state.name === name) % COLOURS;
+    return <StateChip machine={machine.name} name={name} stopped={stopped} index={Math.max(0, index)} />;
+}
+
 function Play({ machine }: { machine: Machine }): JSX.Element {
     const [steps, setSteps] = useState<Step[]>([]);
     const trace = traceOf(machine, steps);
@@ -175,7 +181,7 @@ function Play({ machine }: { machine: Machine }): JSX.Element {
     };
     return (
         <>
-            <Panel title={machine.name} aside={<StateChip machine={machine.name} name={state} stopped={trace.ended} />}>
+            <Panel title={machine.name} aside={<Chip machine={machine} name={state} stopped={trace.ended} />}>
                 <Diagram machine={machine} trace={trace} onEvent={click} />
             </Panel>
             <div class="columns even">
@@ -250,7 +256,7 @@ function Trail({ machine, steps, setSteps }: { machine: Machine; steps: Step[]; 
                     <button type="button" class={classes("moved", !steps.length && "here")} onClick={() => setSteps([])}>
                         <span class="moved-sequence">0</span>
                         <span class="moved-text">
-                            <span class="moved-line"><em>start</em><span class="moved-states"><StateChip machine={machine.name} name={machine.initial} /></span></span>
+                            <span class="moved-line"><em>start</em><span class="moved-states"><Chip machine={machine} name={machine.initial} /></span></span>
                         </span>
                     </button>
                 </li>
@@ -263,7 +269,7 @@ function Trail({ machine, steps, setSteps }: { machine: Machine; steps: Step[]; 
                                     <span class="strong event-name">{step.transition.event}</span>
                                     {step.transition.guard && <span class="type">if {step.transition.guard}</span>}
                                     {step.transition.do?.length ? <span class="type">does {step.transition.do.join(", ")}</span> : null}
-                                    <span class="moved-states"><StateChip machine={machine.name} name={step.state} stopped={step.transition.outcome === "stop"} /></span>
+                                    <span class="moved-states"><Chip machine={machine} name={step.state} stopped={step.transition.outcome === "stop"} /></span>
                                 </span>
                             </span>
                         </button>
