@@ -188,8 +188,8 @@ struct api {
     struct api_counts *counts;
     struct api_rates rates;
     struct api_seen seen[API_SEEN];
-    det_time stock_next; /* under the lock of the counts */
-    size_t calls;        /* on their way */
+    det_time stock_next;   /* under the lock of the counts */
+    size_t calls, streams; /* on their way */
     struct det_post post, closed_post;
     struct det_timer patience;
     det_time close_by;
