@@ -80,6 +80,7 @@ static void test_a_stream_goes_in_chunks_or_until_the_end(void **state)
     assert_string_equal(heard(&client), "5\r\nhello\r\n10\r\n0123456789abcdef\r\n");
     assert_int_equal(http_waiting(house.kept), 0);
     http_end(house.kept);
+    pump(&house, &client);
     assert_string_equal(heard(&client), "0\r\n\r\n");
     say(&house, &client, GET("/a"));
     assert_string_equal(bodies(&client), "/a |");
@@ -89,18 +90,21 @@ static void test_a_stream_goes_in_chunks_or_until_the_end(void **state)
     assert_int_equal(http_since(house.kept), det_loop_now(house.loop));
     assert_has(heard(&client), "\r\n\r\n5\r\nfirst\r\n");
     http_end(house.kept);
+    pump(&house, &client);
     assert_string_equal(heard(&client), "0\r\n\r\n");
 
     say(&house, &client, "HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n");
     (void)heard(&client);
     assert_int_equal(http_write(house.kept, "hello", 5), 0);
     http_end(house.kept);
+    pump(&house, &client);
     assert_string_equal(heard(&client), "");
 
     say(&house, &client, "GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     assert_has(heard(&client), "Connection: close\r\n\r\n");
     assert_int_equal(http_write(house.kept, "hello", 5), 0);
     http_end(house.kept);
+    pump(&house, &client);
     assert_string_equal(heard(&client), "hello");
     assert_true(client.is_closed);
     client_deinit(&client);

@@ -250,12 +250,23 @@ static void settle(struct http_connection *connection)
     assert_connection(connection);
 }
 
+/* The same, but what is to be written is left for the next turn of the loop: the answers of one
+ * turn then go out one behind the other, and a client that sleeps is woken once for all of them,
+ * not for each. */
+static void settle_later(struct http_connection *connection)
+{
+    if (!http_output_waits(connection) || connection->is_waiting || connection->is_broken)
+        settle(connection);
+    else
+        http_connection_wake(connection);
+}
+
 void http_connection_answered(struct http_connection *connection)
 {
     if (connection->is_busy)
         return;
     next_request(connection);
-    settle(connection);
+    settle_later(connection);
 }
 
 static void refuse(struct http_connection *connection, enum http_refusal refusal)
@@ -357,7 +368,7 @@ static void process(struct http_connection *connection)
     while (is_reading(connection) && can_answer(connection) && advance(connection))
         continue;
     connection->is_busy = false;
-    settle(connection);
+    settle_later(connection);
 }
 
 /* There is no memory for what comes. */

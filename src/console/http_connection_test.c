@@ -89,6 +89,7 @@ static void test_what_is_kept_is_answered_later_and_then_comes_the_next(void **s
     assert_string_equal(http_request(house.kept)->body, "hello");
     assert_string_equal(heard(&client), "");
     answer_text(house.kept, 201, "later");
+    pump(&house, &client);
     assert_has(heard(&client), "201 Created\r\n");
     pump(&house, &client);
     assert_string_equal(bodies(&client), "/next |");
@@ -145,6 +146,7 @@ static void test_who_ends_its_own_side_is_answered_but_for_a_stream(void **state
     assert_false(client.is_closed);
     assert_int_equal(client.events, 0);
     answer_text(house.kept, 200, "later");
+    pump(&house, &client);
     assert_true(client.is_closed);
     assert_has(heard(&client), "later");
     client_deinit(&client);
@@ -305,6 +307,7 @@ static void test_a_drain_closes_each_behind_its_answer(void **state)
     assert_has(heard(&half), "Connection: close\r\n\r\n/a ");
     assert_true(half.is_closed);
     answer_text(house.kept, 200, "later");
+    pump(&house, &kept);
     assert_has(heard(&kept), "Connection: close\r\n");
     assert_true(kept.is_closed);
     assert_int_equal(http_server_connections(house.server), 0);

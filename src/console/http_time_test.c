@@ -181,6 +181,7 @@ static void test_a_stream_that_is_read_has_all_the_time(void **state)
     say(&house, &client, GET("/keep"));
     pass(&house, &client, DET_HOUR);
     answer_text(house.kept, 200, "at last");
+    pump(&house, &client);
     assert_has(heard(&client), "at last");
     client_deinit(&client);
     house_close(&house);
