@@ -336,6 +336,7 @@ static bool read_batch(struct batch *batch)
 void api_batch(struct api_call *call)
 {
     struct batch *batch = det_arena_alloc(&call->arena, sizeof *batch);
+    int r;
 
     if (!batch)
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
@@ -353,10 +354,13 @@ void api_batch(struct api_call *call)
             batch->items[i].was_submitted = true;
             send->options.trace = begin_span(
                 call, &batch->items[i].span, send->machine, send->instance, event_name(send));
-            send->result = det_runtime_submit(api_runtime(call->api), send);
+            /* Once it is submitted, its result is written by another thread. */
+            r = det_runtime_submit(api_runtime(call->api), send);
+            if (r == 0)
+                continue;
+            send->result = r;
         }
-        if (send->result < 0)
-            end_one(batch);
+        end_one(batch);
     }
     end_one(batch);
 }

@@ -203,10 +203,10 @@ static void tell_drained(struct http_connection *connection)
 
 static void write_out(struct http_connection *connection)
 {
-    bool was_waiting = connection->is_waiting;
+    bool had_something = http_output_waits(connection);
 
     http_output_flush(connection);
-    if (was_waiting && !connection->is_waiting)
+    if (had_something && !http_output_waits(connection))
         tell_drained(connection);
 }
 

@@ -78,6 +78,7 @@ static void test_what_is_kept_is_answered_later_and_then_comes_the_next(void **s
 {
     struct client client;
     struct house house;
+    const char *text;
 
     (void)state;
     house_open(&house);
@@ -90,9 +91,9 @@ static void test_what_is_kept_is_answered_later_and_then_comes_the_next(void **s
     assert_string_equal(heard(&client), "");
     answer_text(house.kept, 201, "later");
     pump(&house, &client);
-    assert_has(heard(&client), "201 Created\r\n");
-    pump(&house, &client);
-    assert_string_equal(bodies(&client), "/next |");
+    text = heard(&client);
+    assert_has(text, "201 Created\r\n");
+    assert_has(text, "/next ");
     assert_int_equal(house.gone, 0);
     client_deinit(&client);
     house_close(&house);
