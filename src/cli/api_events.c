@@ -13,8 +13,9 @@
  *   1. What is told of the log was read from the store, so it is on the disk; rows are told in
  *      order, each once: the cursor of a subscriber only grows, and nothing behind it is left out.
  *   2. The tail has all rows of the log from its first one up to `head`.
- *   3. A reader that is slow is not fed. When more rows than `sse_queue` lie before it, it is told
- *      so and cut off; its last id is where it goes on. */
+ *   3. A reader that is slow is not fed. When more rows than `sse_queue` lie before it, and it has
+ *      taken none of them for a while, it is told so and cut off; its last id is where it goes on.
+ *   4. While nobody reads the log there is no tail: the next one who comes looks where it ends. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -29,6 +30,7 @@
 #define FEED_MAX     (64 << 10)              /* that a reader has not read, and is still fed */
 #define POLL_SPAN    (500 * DET_MILLISECOND) /* of a store that others write to */
 #define COMMENT_SPAN (15 * DET_SECOND)
+#define SLOW_SPAN    (5 * DET_SECOND) /* in which a reader that is far behind takes nothing */
 
 struct subscriber {
     struct det_list node;
@@ -36,6 +38,7 @@ struct subscriber {
     struct http_exchange *exchange;
     struct api_call *call;
     uint64_t cursor;
+    det_time fed_at;          /* monotonic: when it took something, or had all */
     const char *machine, *id; /* NULL: any */
     bool wants_log, wants_tasks;
     bool is_waiting;  /* for where the log ends */
@@ -99,6 +102,15 @@ static void read_on(struct api_events *events)
     events->is_reading = ask_page(events, NULL, events->head, !events->has_head);
 }
 
+/* Nobody reads it any more, so nobody reads on: where the log ends is looked for again by the next
+ * one who comes. */
+static void forget_tail(struct api_events *events)
+{
+    api_rows_free(events->api, &events->tail);
+    events->tail_rows = events->tail_bytes = 0;
+    events->has_head = false;
+}
+
 static void end_subscriber(struct subscriber *subscriber)
 {
     struct api_events *events = subscriber->events;
@@ -109,8 +121,8 @@ static void end_subscriber(struct subscriber *subscriber)
     det_list_remove(&subscriber->node);
     det_list_append(&events->gone, &subscriber->node);
     events->count--;
-    if (subscriber->wants_log)
-        atomic_fetch_sub(&events->readers, 1);
+    if (subscriber->wants_log && atomic_fetch_sub(&events->readers, 1) == 1)
+        forget_tail(events);
     events->task_count -= subscriber->wants_tasks;
 }
 
@@ -178,6 +190,7 @@ static bool send_row(struct subscriber *subscriber, const struct api_row *row)
     if (is_wanted(subscriber, row) && http_write(subscriber->exchange, row->text, row->size) < 0)
         return false;
     subscriber->cursor = row->position;
+    subscriber->fed_at = det_loop_now(subscriber->events->api->loop);
     return true;
 }
 
@@ -229,12 +242,15 @@ static void feed(struct subscriber *subscriber)
             break;
         behind--;
     }
-    if (behind > most) {
+    if (behind > most && det_loop_now(events->api->loop) - subscriber->fed_at > SLOW_SPAN) {
         det_series_count(
             det_metrics_only(events->api->up->observe->metrics, DET_METRIC_SSE_DROPPED), 1);
         cut_off(subscriber, "too slow");
     }
-    if (behind == 0 && subscriber->cursor < events->head)
+    if (behind > 0)
+        return;
+    subscriber->fed_at = det_loop_now(events->api->loop);
+    if (subscriber->cursor < events->head)
         subscriber->cursor = events->head;
 }
 
@@ -308,7 +324,7 @@ static void find_head(struct api_events *events, uint64_t head)
         if (!subscriber->is_waiting)
             continue;
         subscriber->is_waiting = false;
-        if (subscriber->cursor == UINT64_MAX)
+        if (subscriber->cursor > head)
             subscriber->cursor = head;
         greet(subscriber);
     }
@@ -318,16 +334,19 @@ static void finish_tail_page(struct api_events *events, struct api_page *page)
 {
     events->is_reading = false;
     if (page->result < 0) {
-        /* It is tried again by the poll or the next notice; nobody misses anything by it. */
+        /* It is tried again by the poll; nobody misses anything by it. */
+        events->has_news = true;
         api_rows_free(events->api, &page->rows);
         return;
     }
     if (page->is_first)
         find_head(events, page->next);
-    else
+    else if (events->has_head)
         add_to_tail(events, page);
+    else /* All who wanted it went away meanwhile. */
+        api_rows_free(events->api, &page->rows);
     feed_all(events);
-    if (page->is_first || page->count == PAGE_ROWS || events->has_news)
+    if (page->is_first || page->count == PAGE_ROWS || events->has_news || !events->has_head)
         read_on(events);
 }
 
@@ -538,6 +557,7 @@ static void join(struct subscriber *subscriber)
 
     det_list_init(&subscriber->node);
     det_list_init(&subscriber->rows);
+    subscriber->fed_at = det_loop_now(events->api->loop);
     det_list_append(&events->subscribers, &subscriber->node);
     events->count++;
     events->task_count += subscriber->wants_tasks;
@@ -555,7 +575,8 @@ static void join(struct subscriber *subscriber)
         return;
     }
     subscriber->is_waiting = !events->has_head;
-    if (!subscriber->is_waiting && subscriber->cursor == UINT64_MAX)
+    /* Behind the end is who begins now, and who has read another log; hello says where it stands. */
+    if (!subscriber->is_waiting && subscriber->cursor > events->head)
         subscriber->cursor = events->head;
     if (!subscriber->is_waiting)
         greet(subscriber);
@@ -571,6 +592,11 @@ void api_get_events(struct api_call *call)
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
     if (!subscriber || !read_topics(call, subscriber) || !read_cursor(call, subscriber) ||
         !api_query_id(call, "id", &subscriber->id) || !has_room(call)) {
+        api_finish(call);
+        return;
+    }
+    if (http_request(call->exchange)->method == HTTP_HEAD) {
+        call->type = "text/event-stream";
         api_finish(call);
         return;
     }

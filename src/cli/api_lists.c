@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* api_lists.c - many at once: instances, timers, effects, jobs. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -187,6 +188,11 @@ static int take_due(void *context, const struct det_store_due *row)
     return det_buffer_status(&found->ids);
 }
 
+static int by_text(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
 static int show_alive(struct effects *found, struct det_machine *machine)
 {
     struct cli_store *store = &found->call->reader->store;
@@ -200,8 +206,10 @@ static int show_alive(struct effects *found, struct det_machine *machine)
     if (r < 0)
         return cli_store_complain(store, r, NULL);
     ids = (const char **)(void *)found->ids.data;
+    /* One that has several is listed for each. */
+    if (found->ids.size)
+        qsort(ids, found->ids.size / sizeof *ids, sizeof *ids, by_text);
     for (size_t i = 0; i < found->ids.size / sizeof *ids && code == CLI_OK; i++) {
-        /* Those of one instance may stand one behind the other. */
         if (found->count < found->limit && (i == 0 || strcmp(ids[i - 1], ids[i]) != 0))
             code = show_effects(found, machine, ids[i], false);
     }

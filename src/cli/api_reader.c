@@ -67,8 +67,10 @@ static int open_reader(const struct api *api, struct api_reader *reader, unsigne
         return CLI_OK;
     close_reader(reader);
     code = cli_store_open_at(&reader->cli, api->address, &reader->store);
-    reader->is_open = true;
+    reader->is_open = code == CLI_OK;
     reader->generation = generation;
+    if (!reader->is_open)
+        cli_store_close(&reader->store);
     return code;
 }
 

@@ -248,6 +248,11 @@ void api_get_logs(struct api_call *call)
         return;
     }
     call->own_number = (unsigned)lines;
+    if (follows && http_request(call->exchange)->method == HTTP_HEAD) {
+        call->type = "text/event-stream";
+        api_finish(call);
+        return;
+    }
     if (follows)
         api_ask(call, "task", json_pack("{s:s}", "name", name), follow_logs);
     else

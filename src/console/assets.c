@@ -59,6 +59,13 @@ static bool is_for_ever(const char *path)
     return strncmp(path, "/assets/", 8) == 0;
 }
 
+/* Whether it could only be one of ours, as "/robots.txt": views have names of instances in them,
+ * where a dot means nothing. */
+static bool is_file(const char *path)
+{
+    return is_for_ever(path) || (!strchr(path + 1, '/') && strchr(path, '.'));
+}
+
 static void answer_file(struct http_exchange *exchange, const struct asset *asset)
 {
     const struct http_header headers[] = {
@@ -102,11 +109,13 @@ void assets_answer(struct http_exchange *exchange, const char *path)
     const struct http_request *request = http_request(exchange);
     const struct asset *asset = assets_find(path);
 
-    if (!asset && !strchr(strrchr(path, '/'), '.'))
-        asset = assets_find(PAGE);
-    if (request->method != HTTP_GET && request->method != HTTP_HEAD)
+    if (request->method != HTTP_GET && request->method != HTTP_HEAD) {
         refuse(exchange, 405, "UNSUPPORTED", "files can only be read");
-    else if (asset)
+        return;
+    }
+    if (!asset && !is_file(path))
+        asset = assets_find(PAGE);
+    if (asset)
         answer_file(exchange, asset);
     else
         refuse(exchange, 404, "NOT_FOUND", "there is no such file");

@@ -18,8 +18,8 @@ extern const struct asset assets[];
 
 /* The file of this path; NULL: there is none. */
 const struct asset *assets_find(const char *path);
-/* Answers with the file of this path. One without a dot in its last part is a view of the console,
- * and gets its page; any other is 404. */
+/* Answers with the file of this path. What is none is a view of the console, and gets its page, but
+ * for what is below /assets, and for names with a dot right below the root: 404. */
 void assets_answer(struct http_exchange *exchange, const char *path);
 
 #endif

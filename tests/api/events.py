@@ -336,5 +336,49 @@ def test_a_head_of_a_stream_lets_nobody_keep_it():
     daemon.stop()
 
 
+def test_a_head_is_no_stream():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    with daemon.wire() as wire:
+        for _ in range(3):
+            answer = wire.ask("HEAD", "/v1/events")
+            equal((answer.status, answer.body), (200, b""))
+        equal(wire.get("/v1/status").status, 200)
+    daemon.stop()
+
+
+def test_who_comes_with_a_position_of_another_log_is_told_where_this_one_ends():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    start(wire, "c-1")
+    stream = Stream(SOCKET, "/v1/events?after=1000000")
+    equal(stream.next().data["position"], 1)
+    equal(add(wire, "c-1", 1).status, 200)
+    equal(stream.until("log").data["position"], 2)
+    stream.close()
+    daemon.stop()
+
+
+def test_who_comes_without_a_position_begins_now():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    start(wire, "c-1")
+    stream = Stream(SOCKET, "/v1/events")
+    equal(stream.next().name, "hello")
+    stream.close()
+    # Nobody listens while this happens.
+    for number in range(5):
+        equal(add(wire, "c-1", number).status, 200)
+    stream = Stream(SOCKET, "/v1/events")
+    position = stream.next().data["position"]
+    equal(add(wire, "c-1", 9).status, 200)
+    equal(stream.until("log").data["position"], position + 1)
+    equal(position, 6)
+    stream.close()
+    daemon.stop()
+
+
 if __name__ == "__main__":
     sys.exit(shop.main(globals()))

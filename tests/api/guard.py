@@ -250,6 +250,22 @@ def test_what_a_browser_gets_is_locked_down():
     daemon.stop()
 
 
+def test_views_of_the_console_are_its_page_and_nothing_else_is():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    with daemon.wire() as wire:
+        page = wire.get("/")
+        equal(page.status, 200)
+        for path in ("/machines/counter", "/machines/counter/instances/c.1", "/a.b/c"):
+            equal(wire.get(path).body, page.body)
+        for path in ("/robots.txt", "/assets/none.js", "/assets/a/b"):
+            equal(wire.get(path).status, 404)
+        for method, path in (("OPTIONS", "*"), ("OPTIONS", "/"), ("DELETE", "/machines")):
+            check(wire.ask(method, path).status in (400, 405, 415), (method, path))
+    equal(daemon.wire().get("/livez").status, 200)
+    daemon.stop()
+
+
 def test_who_asks_too_often_is_told_when_to_come_again():
     project(shop.COUNTERS.replace("unlimited", "20"))
     busy, other = token("read"), token("read")
