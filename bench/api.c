@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* api.c - reads and durable sends through the HTTP API of `detent up`, with 64 connections, beside a
- * bare handler of libmicrohttpd; and how long a send takes when there is half of that load.
+/* api.c - reads and durable sends through the HTTP API of `detent up`, with 64 connections, beside
+ * a bare handler of libmicrohttpd.
  *
  * The program is a process of its own, on a store in a file; instances are a thousand, and all are
  * in memory. What is sent is answered when it is on the disk. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* wrk.c - asks a server by wrk, and the server that is the limit: a bare handler of libmicrohttpd. */
+/* wrk.c - asks a server by wrk; and the one that is the limit, a bare handler of libmicrohttpd. */
 #include "wrk.h"
 
 #ifdef BENCH_MICROHTTPD

@@ -575,7 +575,7 @@ static void join(struct subscriber *subscriber)
         return;
     }
     subscriber->is_waiting = !events->has_head;
-    /* Behind the end is who begins now, and who has read another log; hello says where it stands. */
+    /* Behind the end is who begins now, and who has read another log: hello says where it is. */
     if (!subscriber->is_waiting && subscriber->cursor > events->head)
         subscriber->cursor = events->head;
     if (!subscriber->is_waiting)

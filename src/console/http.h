@@ -91,8 +91,8 @@ size_t http_waiting(const struct http_exchange *exchange);
 /* The exchange is finished later; a handler that has not finished it must call this before it
  * returns. `on_gone` comes instead of the end, and the exchange is over, when the client goes away
  * first or the server is closed; never from inside a function of this header but
- * http_server_close(). `on_drained` (may be NULL) comes when all that was written is on its way. A client
- * that ends its own side is still answered, but for a stream, whose client is gone then. */
+ * http_server_close(). `on_drained` (may be NULL) comes when all that was written is on its way. A
+ * client that ends its own side is still answered, but for a stream, whose client is gone then. */
 void http_keep(
     struct http_exchange *exchange, void (*on_gone)(void *user), void (*on_drained)(void *user),
     void *user);
