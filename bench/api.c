@@ -6,6 +6,8 @@
  *
  * The program is a process of its own, on a store in a file; instances are a thousand, and all are
  * in memory. What is sent is answered when it is on the disk. */
+#include <detent/runtime.h>
+#include <detent/spec.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +31,7 @@ static const char spec[] = "#define FSM_NAME light\n"
 static const char config[] = "version: 1\n"
                              "store: sqlite:bench.db\n"
                              "machines: {light: {effects: {}}}\n"
-                             "http: {rate: unlimited, listen: \"127.0.0.1:0\"}\n";
+                             "http: {rate: unlimited}\n";
 /* Requests are made beforehand: wrk has other things to do while it is measured. */
 static const char script[] =
     "local all, n = {}, 0\n"
@@ -104,35 +106,34 @@ static void put_script(const char *name, const char *method, const char *tail, c
     put_file(name, text);
 }
 
-/* All of them, in one body. */
+/* They are there before the program is. */
 static int start_instances(void)
 {
-    char text[2048], path[BENCH_PATH_MAX + 32];
-    const char *words[] = { "wrk", "-t1", "-c64", "-d", "4s", "-s", path, daemon_.url, NULL };
-    struct det_buffer output;
+    static const struct det_runtime_options options = { .is_passive = true };
+    DET_SCOPED(spec) light = NULL;
+    DET_SCOPED(store) store = NULL;
+    DET_SCOPED(runtime) runtime = NULL;
+    char text[BENCH_PATH_MAX + 32];
     int r;
 
-    (void)snprintf(
-        text, sizeof text,
-        "local n = -1\n"
-        "request = function()\n"
-        "  n = (n + 1) %% %d\n"
-        "  return wrk.format(\"POST\", \"/v1/machines/light/instances\", {\n"
-        "    [\"Authorization\"] = \"Bearer %s\", [\"Content-Type\"] = \"application/json\"},\n"
-        "    '{\"id\": \"i' .. n .. '\"}')\n"
-        "end\n",
-        INSTANCES, daemon_.token);
-    put_file("start.lua", text);
-    (void)snprintf(path, sizeof path, "%s/start.lua", daemon_.folder);
-    det_buffer_init(&output, NULL);
-    r = bench_child_run(words, &output, NULL);
-    det_buffer_deinit(&output);
+    (void)snprintf(text, sizeof text, "sqlite:%s/bench.db", daemon_.folder);
+    r = det_spec_read("light.fsm", spec, sizeof spec - 1, NULL, &light);
+    if (r == 0)
+        r = det_store_open(text, &store, NULL);
+    if (r == 0)
+        r = det_runtime_open(store, &options, &runtime, NULL);
+    for (int i = 0; r == 0 && i < INSTANCES; i++) {
+        (void)snprintf(text, sizeof text, "i%d", i);
+        r = det_runtime_start(runtime, det_spec_machine(light), text, NULL, NULL, NULL);
+    }
     return r;
 }
 
 static int start_daemon(void)
 {
-    static const char *const words[] = { BENCH_PROGRAM, "up", "-q", NULL };
+    static const char *const words[] = {
+        BENCH_PROGRAM, "up", "-q", "--listen", "127.0.0.1:0", NULL
+    };
     struct det_world *world = det_world_real();
     const struct det_process_options options = {
         .argv = words,
@@ -172,8 +173,10 @@ static int open_api(char *note)
     if (r == 0) {
         put_file("light.fsm", spec);
         put_file("detent.yaml", config);
-        r = start_daemon();
+        r = start_instances();
     }
+    if (r == 0)
+        r = start_daemon();
     token =
         r == 0 ? ask((const char *const[]){ "token", "new", "--scope", "read,send", NULL }) : NULL;
     if (token) {
@@ -181,13 +184,10 @@ static int open_api(char *note)
             daemon_.token, sizeof daemon_.token, "%.*s", (int)strcspn(token, "\n"), token);
         put_script("read.lua", "\"GET\"", "\"\"", "nil");
         put_script("send.lua", "\"POST\"", "\"/events\"", "'{\"event\":\"next\"}'");
-        r = start_instances();
     }
     if (r == 0 && !token)
         r = DET_ERR_IO;
-    if (r == DET_ERR_NOT_FOUND)
-        (void)snprintf(note, BENCH_NOTE_MAX, "wrk is not installed");
-    else if (r < 0)
+    if (r < 0)
         (void)snprintf(note, BENCH_NOTE_MAX, "detent does not answer: %s", det_error_text(r));
     free(token);
     if (r < 0)
