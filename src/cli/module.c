@@ -30,6 +30,9 @@ struct module {
     dev_t device; /* which file it is */
     ino_t number;
     struct timespec changed;
+    /* Of the file, as long as it is loaded: the linker knows a library by its path, which has this
+     * number in it, and takes another file of the same number for the one that it has. */
+    int file;
     void *handle;
     const struct det_module *descriptor;
     void *context;
@@ -173,6 +176,7 @@ static void close_module(struct modules *modules, struct module *module)
         module->descriptor->close(module->context);
     if (module->handle)
         dlclose(module->handle);
+    close(module->file);
     DET_DELETE(modules->allocator, module);
 }
 
@@ -197,14 +201,17 @@ static int open_module(
         return 0;
     }
     module = DET_NEW(modules->allocator, struct module);
-    r = module ? load(module, descriptor, path, reterr)
-               : det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    close(descriptor);
+    if (!module) {
+        close(descriptor);
+        det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return DET_ERR_NO_MEMORY;
+    }
+    module->file = descriptor;
+    r = load(module, descriptor, path, reterr);
     if (r == 0)
         r = run_open(module, path, folder, reterr);
     if (r < 0) {
-        if (module)
-            close_module(modules, module);
+        close_module(modules, module);
         return r;
     }
     module->device = status.st_dev;

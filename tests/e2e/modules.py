@@ -222,5 +222,20 @@ def test_two_machines_of_one_module_share_its_context():
     equal(Path("log").read_text().split(), ["closed"])
 
 
+def test_a_project_may_have_several_modules():
+    def renamed(text):
+        return text.replace("door", "gate").replace("DOOR", "GATE")
+    Path("gate.fsm").write_text(renamed(SPEC))
+    project("  gate: {module: ./gate.so}\n")
+    build(renamed(CODE), "gate.so")
+    build()
+    it = begin()
+    for machine in ("door", "gate"):
+        detent("start", machine, f"{machine}-1")
+        detent("send", f"{machine}-1", "push", "--data", '{"force": 50}')
+        it.wait_for(f"{machine}-1: shut -> open")
+    it.stop()
+
+
 if __name__ == "__main__":
     sys.exit(up.main(globals()))
