@@ -71,7 +71,6 @@ struct api_reader {
     struct cli_store store;
     char *text; /* what was complained since it was taken */
     size_t text_size;
-    unsigned generation;
     bool is_open;
 };
 
@@ -176,7 +175,6 @@ struct api {
     struct det_pool *pool;
     struct det_mutex *lock; /* of the readers */
     struct api_reader *readers;
-    atomic_uint generation;    /* of the definitions */
     const char *address, *url; /* of the store; NULL: there is none */
     const char *shown;         /* for browsers; NULL: it listens nowhere for them */
     char shown_text[160];

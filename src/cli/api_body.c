@@ -7,8 +7,7 @@
 #include "base/memory.h"
 #include "cli/api_parts.h"
 
-/* Whether the list, with blanks between its words, has it. */
-static bool is_listed(const char *list, struct det_view word)
+bool api_is_listed(const char *list, struct det_view word)
 {
     while (*list) {
         size_t size = strcspn(list, " ");
@@ -29,7 +28,7 @@ int api_object(
     for (size_t i = 0; r == 0 && i < members->count; i++) {
         struct det_view key = members->items[i].key;
 
-        if (!is_listed(keys, key))
+        if (!api_is_listed(keys, key))
             r = det_error_set(
                 reterr, DET_ERR_UNKNOWN_FIELD, "there is no '%.*s' here; there may be: %s",
                 (int)(key.size < 60 ? key.size : 60), key.data, keys);

@@ -9,8 +9,6 @@
 #include "base/memory.h"
 #include "cli/api_log.h"
 
-#define START_ROWS 1000 /* before the end of the log, where reading begins */
-
 void api_row_free(const struct api *api, struct api_row *row)
 {
     det_free(api->allocator, row, row->memory);
@@ -78,23 +76,17 @@ static int take_row(void *context, const struct det_store_logged *logged)
 static int take_last(void *context, const struct det_store_logged *logged)
 {
     *(uint64_t *)context = logged->position;
-    return 1;
+    return 0;
 }
 
-/* Where the log ends for now: from a little before its newest row on it is read forwards, since
- * there may be rows before it that others have not committed yet. */
+/* Where the log ends: reading backwards begins with the last row that is final. */
 static int find_end(struct api_reader *reader, uint64_t *ret)
 {
     static const struct det_store_log_query newest = { .is_backward = true, .limit = 1 };
-    struct det_store_log_query query = { .limit = START_ROWS, .machine = "", .budget = START_ROWS };
-    uint64_t last = 0, next = 0;
-    int r;
+    uint64_t next;
 
-    r = det_store_log(reader->store.store, &newest, take_last, &last, &next);
-    query.after = last > START_ROWS ? last - START_ROWS : 0;
-    if (r >= 0)
-        r = det_store_log(reader->store.store, &query, take_last, &last, ret);
-    return r < 0 ? r : 0;
+    *ret = 0;
+    return det_store_log(reader->store.store, &newest, take_last, ret, &next);
 }
 
 static void run(void *argument)

@@ -27,6 +27,8 @@ const char *api_unknown_query(const struct api_route *route, const struct url *u
 
 /* api_body.c: the body of a request as an object. */
 
+/* Whether a list, with blanks between its words, has it. */
+bool api_is_listed(const char *list, struct det_view word);
 /* Its members, of which only those of `keys`, with blanks between them, may be there. NULL: the
  * call has failed. */
 struct members *api_body(struct api_call *call, const char *keys);

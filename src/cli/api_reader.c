@@ -59,16 +59,15 @@ static struct api_reader *take_free(struct api *api)
     return reader ? reader : make_reader(api);
 }
 
-static int open_reader(const struct api *api, struct api_reader *reader, unsigned generation)
+static int open_reader(const struct api *api, struct api_reader *reader)
 {
     int code;
 
-    if (reader->is_open && reader->generation == generation)
+    if (reader->is_open)
         return CLI_OK;
     close_reader(reader);
     code = cli_store_open_at(&reader->cli, api->address, &reader->store);
     reader->is_open = code == CLI_OK;
-    reader->generation = generation;
     if (!reader->is_open)
         cli_store_close(&reader->store);
     return code;
@@ -88,7 +87,7 @@ struct api_reader *api_reader_open(struct api *api, int *ret_code)
     if (!reader)
         return NULL;
     forget_text(reader);
-    *ret_code = open_reader(api, reader, atomic_load(&api->generation));
+    *ret_code = open_reader(api, reader);
     return reader;
 }
 

@@ -129,25 +129,10 @@ bool api_is_ours(const char *path)
     return false;
 }
 
-/* Whether the list, with blanks between its words, has it. */
-static bool is_listed(const char *list, const char *word)
-{
-    size_t length = strlen(word);
-
-    while (list && *list) {
-        size_t size = strcspn(list, " ");
-
-        if (size == length && memcmp(list, word, size) == 0)
-            return true;
-        list += size + strspn(list + size, " ");
-    }
-    return false;
-}
-
 const char *api_unknown_query(const struct api_route *route, const struct url *url)
 {
     for (size_t i = 0; i < url->query_count; i++) {
-        if (!is_listed(route->query, url->query[i].key))
+        if (!route->query || !api_is_listed(route->query, det_view_text(url->query[i].key)))
             return url->query[i].key;
     }
     return NULL;

@@ -22,15 +22,7 @@ static int print_link(void *user, json_t *answer)
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    struct remote remote;
-    int code = remote_open(cli, args->values[OPTION_PROJECT], &remote);
-
-    if (code != CLI_OK)
-        return code;
-    code = cli->is_json ? remote_print_one(&remote, "console")
-                        : remote_one(&remote, "console", print_link, &remote);
-    remote_close(&remote);
-    return code;
+    return remote_command(cli, args->values[OPTION_PROJECT], "console", print_link);
 }
 
 extern const struct cli_command cli_command_console;

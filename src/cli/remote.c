@@ -125,23 +125,23 @@ static int add_part(void *user, json_t *data)
     return json_array_append(list, data) < 0 ? CLI_FAILURE : CLI_OK;
 }
 
-int remote_one(struct remote *remote, const char *verb, remote_each_fn *each, void *user)
+int remote_command(struct cli *cli, const char *project, const char *verb, remote_each_fn *each)
 {
     struct det_error error = { 0 };
+    struct remote remote;
     json_t *data = NULL;
-    int code, r;
+    int code = remote_open(cli, project, &remote), r;
 
-    r = socket_client_call(remote->client, verb, NULL, REMOTE_PATIENCE, &data, &error);
+    if (code != CLI_OK)
+        return code;
+    r = socket_client_call(remote.client, verb, NULL, REMOTE_PATIENCE, &data, &error);
     if (r < 0)
-        return remote_complain(remote, r, &error);
-    code = each(user, data);
+        code = remote_complain(&remote, r, &error);
+    else
+        code = cli->is_json ? print_part(cli, data) : each(&remote, data);
     json_decref(data);
+    remote_close(&remote);
     return code;
-}
-
-int remote_print_one(struct remote *remote, const char *verb)
-{
-    return remote_one(remote, verb, print_part, remote->cli);
 }
 
 int remote_list(struct remote *remote, const char *verb, json_t **ret)

@@ -50,10 +50,10 @@ DET_MUST_CHECK int remote_each(
     void *user);
 /* The parts as they are, a line each: for --json. */
 DET_MUST_CHECK int remote_print(struct remote *remote, const char *verb, json_t *arguments_take);
-/* The same for a verb with one answer. */
-DET_MUST_CHECK int remote_one(
-    struct remote *remote, const char *verb, remote_each_fn *each, void *user);
-DET_MUST_CHECK int remote_print_one(struct remote *remote, const char *verb);
+/* A whole command about a verb with one answer: it is shown by `each`, whose user is the remote, or
+ * printed as it is for --json. Returns an exit code. */
+DET_MUST_CHECK int remote_command(
+    struct cli *cli, const char *project, const char *verb, remote_each_fn *each);
 /* All parts in one array, which is the caller's. */
 DET_MUST_CHECK int remote_list(struct remote *remote, const char *verb, json_t **ret);
 

@@ -58,15 +58,7 @@ static int print_status(void *user, json_t *status)
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    struct remote remote;
-    int code = remote_open(cli, args->values[OPTION_PROJECT], &remote);
-
-    if (code != CLI_OK)
-        return code;
-    code = cli->is_json ? remote_print_one(&remote, "status")
-                        : remote_one(&remote, "status", print_status, &remote);
-    remote_close(&remote);
-    return code;
+    return remote_command(cli, args->values[OPTION_PROJECT], "status", print_status);
 }
 
 extern const struct cli_command cli_command_status;

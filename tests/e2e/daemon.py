@@ -296,5 +296,27 @@ def test_the_unit_gives_few_rights():
     check(level and float(level[1]) <= 2.0, done.stdout[-300:] + done.stderr)
 
 
+def test_who_asks_is_told_what_runs_and_where():
+    project()
+    detent("status", code=3, err="no detent is running here")
+    detent("console", code=3, err="no detent is running here")
+    for listen, has_api in ("127.0.0.1:0", True), ("none", False):
+        daemon = Serve("--listen", listen, "--log", "text")
+        wait_until(lambda: run("status").returncode == 0, "it answers")
+        status = json.loads(detent("status", "--json").stdout)
+        equal((status["state"], bool(status["api"])), ("running", has_api))
+        detent("status", out="is running, for")
+        if has_api:
+            link = detent("console").stdout.strip()
+            check(re.fullmatch(re.escape(status["api"]) + "/#code=[A-Za-z0-9_-]{22}", link), link)
+            check(link != detent("console").stdout.strip(), "a code is good for two")
+        else:
+            detent("console", code=3, err="listens nowhere for browsers")
+        daemon.stop()
+    names = [json.loads(line)["name"] for line in detent("limits", "--json").stdout.splitlines()]
+    check({"body_max", "connections_max", "sse_queue", "states"} <= set(names), names)
+    detent("limits", out="http.limits.body_max")
+
+
 if __name__ == "__main__":
     sys.exit(up.main(globals()))
