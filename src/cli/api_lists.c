@@ -277,22 +277,7 @@ static int take_job(void *context, const struct det_job_row *row)
     return det_buffer_status(&line->text);
 }
 
-static bool is_durable(struct api_call *call, const char *name)
-{
-    const struct config *config = &call->api->up->file.config;
-
-    for (size_t i = 0; i < config->slot_count; i++) {
-        if (strcmp(config->slots[i].name, name) != 0)
-            continue;
-        if (!config->slots[i].is_durable)
-            api_fail(call, DET_ERR_UNSUPPORTED, "the slot '%s' keeps no jobs: see 'durable'", name);
-        return config->slots[i].is_durable;
-    }
-    api_fail(call, DET_ERR_NOT_FOUND, "there is no slot '%.60s'", name);
-    return false;
-}
-
-void api_list_jobs(struct api_call *call)
+static void list_jobs(struct api_call *call)
 {
     struct jobs jobs = { .call = call };
     struct det_job_query query = { .queue = call->parameters[0] };
@@ -300,7 +285,7 @@ void api_list_jobs(struct api_call *call)
     struct cli_store *store;
     int r;
 
-    if (!is_durable(call, call->parameters[0]) || !api_query_limit(call, &jobs.limit) ||
+    if (!api_query_limit(call, &jobs.limit) ||
         !api_query_number(call, "after", 0, INT64_MAX, &query.after) || !api_reader_take(call))
         return;
     query.has_state = state != NULL;
@@ -324,4 +309,30 @@ void api_list_jobs(struct api_call *call)
     line_close(&call->line, '}');
     if (r < 0)
         api_fail(call, r, "%s", det_error_text(r));
+}
+
+/* Which slots there are is asked of `up`: a reload changes them. */
+static void take_slots(struct api_call *call, json_t *parts)
+{
+    const char *name = call->parameters[0];
+    size_t i;
+    json_t *slot;
+
+    json_array_foreach(parts, i, slot)
+    {
+        if (strcmp(json_string_value(json_object_get(slot, "name")), name) == 0) {
+            api_fail(call, DET_ERR_UNSUPPORTED, "the slot '%s' keeps no jobs: see 'durable'", name);
+            return;
+        }
+    }
+    api_fail(call, DET_ERR_NOT_FOUND, "there is no slot '%.60s'", name);
+}
+
+/* Those that are durable stay the same as long as it runs. */
+void api_list_jobs(struct api_call *call)
+{
+    if (up_durable_find(call->api->up, call->parameters[0]))
+        api_defer(call, list_jobs);
+    else
+        api_ask(call, "slots", json_object(), take_slots);
 }

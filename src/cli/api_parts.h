@@ -12,6 +12,11 @@
 #define API_HEADERS 5
 extern const struct http_header api_headers[API_HEADERS];
 
+/* api.c: what the server asks for; the context is the API. */
+void api_handle(void *context, struct http_exchange *exchange);
+unsigned api_admit(void *context, const struct http_request *request, struct http_answer *ret);
+void api_count_request(void *context, const struct http_done *done);
+
 /* api_routes.c */
 
 /* The route of a request, by its path as it came. NULL: there is none; `ret_status` is then 404 or

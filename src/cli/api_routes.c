@@ -49,7 +49,7 @@ const struct api_route api_routes[] = {
     { HTTP_POST, "/v1/tasks/{task}/{order}", TOKENS_ADMIN, API_OWN, api_order, NULL },
     { HTTP_GET, "/v1/tree", TOKENS_READ, API_OWN, api_get_tree, NULL },
     { HTTP_GET, "/v1/slots", TOKENS_READ, API_OWN, api_get_slots, NULL },
-    { HTTP_GET, SLOT, TOKENS_READ, API_POOL, api_list_jobs, "state after limit" },
+    { HTTP_GET, SLOT, TOKENS_READ, API_OWN, api_list_jobs, "state after limit" },
     { HTTP_POST, SLOT, TOKENS_ADMIN, API_OWN, api_submit, NULL },
     { HTTP_POST, SLOT "/{job}/{change}", TOKENS_ADMIN, API_OWN, api_change_job, NULL },
     { HTTP_GET, NULL, 0, API_INLINE, NULL, NULL },
