@@ -487,3 +487,15 @@ bool tokens_at(struct tokens *tokens, size_t index, struct token *ret)
     det_mutex_unlock(tokens->world, tokens->mutex);
     return is_there;
 }
+
+bool tokens_find(struct tokens *tokens, const char *id, struct token *ret)
+{
+    const struct tokens_row *row;
+
+    det_mutex_lock(tokens->world, tokens->mutex);
+    row = strlen(id) == TOKENS_ID_SIZE ? find(&tokens->set, id) : NULL;
+    if (row)
+        *ret = row->token;
+    det_mutex_unlock(tokens->world, tokens->mutex);
+    return row;
+}

@@ -118,6 +118,9 @@ size_t tokens_count(struct tokens *tokens);
 /* The one at this place, in order of their creation; false: there are fewer. */
 bool tokens_at(struct tokens *tokens, size_t index, struct token *ret);
 
+/* The one of this id, whether it has expired or not; false: there is none. */
+bool tokens_find(struct tokens *tokens, const char *id, struct token *ret);
+
 /* A code that is good once, for TOKENS_CODE_SPAN; the oldest one goes when there are too many. */
 void tokens_code_new(struct tokens *tokens, char code[TOKENS_CODE_SIZE + 1]);
 struct tokens_login {
