@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* api.c - the HTTP server of `detent up`: opens, listens, closes.
+/* api.c - the HTTP server of `detent up`: opens, listens, takes requests, closes.
  *
  *     open ---> serving (a thread with a loop of its own) ---close---> draining ---> closed
  *                                                               | calls on their way are answered
@@ -25,6 +25,10 @@
 #define PORT         7788
 #define PORTS        10
 #define LINK_TEXT    256
+
+/* More answers to wrong tokens than these are not kept back: who has so many connections is told at
+ * once, and needs a new connection for each guess. */
+#define GUESSES_MAX 256
 
 struct det_runtime *api_runtime(const struct api *api)
 {
@@ -54,6 +58,293 @@ bool api_served(struct api_call *call, const char *name, const struct det_machin
             call, DET_ERR_NOT_FOUND,
             "no machine '%.60s' is served here; GET /v1/machines lists those that are", name);
     return *ret != NULL;
+}
+
+/* Refusals. */
+
+struct refusal {
+    struct http_answer answer;
+    struct http_header headers[API_HEADERS + 2];
+    char body[512], wait[24];
+};
+
+static void add_header(struct refusal *refusal, const char *name, const char *value)
+{
+    refusal->headers[refusal->answer.header_count++] = (struct http_header){ name, value };
+}
+
+static void make_refusal(struct refusal *ret, unsigned status, const char *code, const char *text)
+{
+    int size = snprintf(
+        ret->body, sizeof ret->body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
+
+    memcpy(ret->headers, api_headers, sizeof *api_headers * API_HEADERS);
+    ret->answer = (struct http_answer){ .status = status,
+                                        .type = "application/json",
+                                        .headers = ret->headers,
+                                        .header_count = API_HEADERS,
+                                        .body = ret->body,
+                                        .body_size = (size_t)size };
+    if (status == 401)
+        add_header(ret, "www-authenticate", "Bearer");
+}
+
+static void refuse(
+    struct http_exchange *exchange, unsigned status, const char *code, const char *text)
+{
+    struct refusal refusal;
+
+    make_refusal(&refusal, status, code, text);
+    http_answer(exchange, &refusal.answer);
+}
+
+static void refuse_method(struct http_exchange *exchange)
+{
+    struct refusal refusal;
+    char allow[64];
+
+    api_methods(http_request(exchange)->path, allow, sizeof allow);
+    make_refusal(
+        &refusal, 405, "UNSUPPORTED",
+        "this method is not for this path; /v1/openapi.yaml lists what is");
+    add_header(&refusal, "allow", allow);
+    http_answer(exchange, &refusal.answer);
+}
+
+/* Whoever guesses tokens waits for each answer. */
+
+struct guess {
+    struct api *api;
+    struct http_exchange *exchange; /* NULL: it went away */
+    struct det_timer timer;
+    char text[sizeof((struct guard_verdict *)0)->text];
+};
+
+static void end_guess(void *argument)
+{
+    struct guess *guess = argument;
+    struct api *api = guess->api;
+
+    if (guess->exchange)
+        refuse(guess->exchange, 401, "REFUSED", guess->text);
+    api->calls--;
+    api->guesses--;
+    DET_DELETE(api->allocator, guess);
+}
+
+static void leave_guess(void *user)
+{
+    struct guess *guess = user;
+
+    guess->exchange = NULL;
+}
+
+bool api_keep_back(struct api *api, struct http_exchange *exchange, det_time wait, const char *text)
+{
+    struct guess *guess = api->guesses < GUESSES_MAX ? DET_NEW(api->allocator, struct guess) : NULL;
+
+    if (!guess)
+        return false;
+    *guess = (struct guess){ .api = api, .exchange = exchange };
+    guess->timer = (struct det_timer){ .run = end_guess, .argument = guess };
+    snprintf(guess->text, sizeof guess->text, "%s", text);
+    if (det_loop_timer_set(api->loop, &guess->timer, det_loop_now(api->loop) + wait) < 0) {
+        DET_DELETE(api->allocator, guess);
+        return false;
+    }
+    api->calls++;
+    api->guesses++;
+    http_keep(exchange, leave_guess, NULL, guess);
+    return true;
+}
+
+/* When the headers are there. */
+
+/* What the guard says of a request, in words that stay until the next one. */
+static unsigned put_verdict(const struct guard_verdict *verdict, struct http_answer *ret)
+{
+    static struct refusal refusal;
+
+    make_refusal(&refusal, verdict->status, verdict->code, verdict->text);
+    if (verdict->wait) {
+        snprintf(
+            refusal.wait, sizeof refusal.wait, "%lld",
+            (long long)((verdict->wait + DET_SECOND - 1) / DET_SECOND));
+        add_header(&refusal, "retry-after", refusal.wait);
+    }
+    *ret = refusal.answer;
+    /* A guess that could not be kept back. */
+    ret->shall_close = verdict->status == 401 && verdict->wait;
+    return verdict->status;
+}
+
+static void note_route(struct api_note *note, const struct http_request *request)
+{
+    note->label = "console";
+    if (!api_is_ours(request->path))
+        return;
+    note->route = api_match(request, &note->status);
+    note->label = note->route ? note->route->pattern : "unknown";
+}
+
+/* Who has no token does not learn what there is. */
+static unsigned needed_for(const struct api_note *note)
+{
+    if (note->route)
+        return note->route->scope;
+    return note->status ? TOKENS_ALL : GUARD_PUBLIC;
+}
+
+unsigned api_admit(void *context, struct http_exchange *exchange, struct http_answer *ret)
+{
+    const struct http_request *request = http_request(exchange);
+    struct api_note *note = http_note(exchange);
+    struct guard_verdict verdict;
+    struct api *api = context;
+
+    note_route(note, request);
+    guard_check(&api->guard, request, needed_for(note), det_loop_now(api->loop), &verdict);
+    memcpy(note->who, verdict.id, sizeof note->who);
+    if (!verdict.status)
+        return 0;
+    if (verdict.status == 401 && verdict.wait &&
+        api_keep_back(api, exchange, verdict.wait, verdict.text))
+        return HTTP_LATER;
+    return put_verdict(&verdict, ret);
+}
+
+/* When all of it is there. */
+
+static void run_call(struct api_call *call)
+{
+    switch (call->route->mode) {
+    case API_INLINE:
+        call->route->run(call);
+        api_finish(call);
+        break;
+    case API_POOL:
+        api_defer(call, call->route->run);
+        break;
+    case API_OWN:
+        call->route->run(call);
+        break;
+    }
+}
+
+/* The query, and the parameters of the path, decoded. */
+static int read_target(
+    struct url *url, struct det_arena *arena, const struct http_request *request,
+    const char **parameters)
+{
+    int r = url_read(url, arena, "/", request->query);
+
+    for (size_t i = 0; r == 0 && i < API_PARAMETERS_MAX && parameters[i]; i++)
+        r = url_read_segment(arena, parameters[i], &parameters[i]);
+    return r;
+}
+
+static void handle_route(
+    struct api *api, struct http_exchange *exchange, const struct api_route *route)
+{
+    const char *parameters[API_PARAMETERS_MAX] = { NULL }, *unknown;
+    struct api_call *call;
+    struct det_arena arena;
+    struct url url;
+    int r;
+
+    api_parameters(route, http_request(exchange)->path, parameters);
+    det_arena_init(&arena, api->allocator);
+    r = read_target(&url, &arena, http_request(exchange), parameters);
+    if (r < 0) {
+        det_arena_deinit(&arena);
+        refuse(
+            exchange, r == DET_ERR_NO_MEMORY ? 503 : 400, det_error_name(r),
+            r == DET_ERR_NO_MEMORY ? "there is no memory left"
+                                   : "the path or the query is not well formed");
+        return;
+    }
+    call = api_call_open(api, exchange, route, parameters, &url, &arena);
+    if (!call) {
+        refuse(exchange, 503, "NO_MEMORY", "there is no memory left");
+        return;
+    }
+    unknown = api_unknown_query(route, &call->url);
+    if (unknown) {
+        api_fail(call, DET_ERR_INVALID, "the query has no '%.60s' here", unknown);
+        api_finish(call);
+        return;
+    }
+    run_call(call);
+}
+
+/* Most paths have nothing that could be wrong with them. */
+static bool is_well_formed(const struct api *api, const char *path)
+{
+    struct det_arena arena;
+    struct url url;
+    int r;
+
+    if (!strpbrk(path, "%.") && !strstr(path, "//"))
+        return true;
+    det_arena_init(&arena, api->allocator);
+    r = url_read(&url, &arena, path, "");
+    det_arena_deinit(&arena);
+    return r == 0;
+}
+
+void api_handle(void *context, struct http_exchange *exchange)
+{
+    const struct http_request *request = http_request(exchange);
+    const struct api_note *note = http_note(exchange);
+
+    if (!is_well_formed(context, request->path))
+        refuse(exchange, 400, "MALFORMED", "the path is not well formed");
+    else if (note->route)
+        handle_route(context, exchange, note->route);
+    else if (note->status == 405)
+        refuse_method(exchange);
+    else if (note->status)
+        refuse(
+            exchange, 404, "NOT_FOUND",
+            "there is nothing here; /v1/openapi.yaml lists what there is");
+    else
+        assets_answer(exchange, request->path);
+}
+
+/* When it is over. */
+
+/* Routes and methods are told apart by where their names stand. */
+static void look_up(
+    struct api *api, struct api_seen *seen, const char *route, const char *method, unsigned status)
+{
+    struct det_metrics *metrics = api->up->observe->metrics;
+    char text[12];
+
+    snprintf(text, sizeof text, "%u", status);
+    *seen = (struct api_seen){
+        .route = route,
+        .method = method,
+        .status = status,
+        .requests = det_metrics_series(
+            metrics, DET_METRIC_HTTP_REQUESTS, (const char *const[]){ route, method, text }),
+        .duration =
+            det_metrics_series(metrics, DET_METRIC_HTTP_DURATION, (const char *const[]){ route }),
+    };
+}
+
+void api_count_request(void *context, const struct http_done *done)
+{
+    const struct api_note *note = done->note;
+    const char *route = note ? note->label : "refused";
+    const char *method = done->request ? api_method_name(done->request->method) : "none";
+    struct api *api = context;
+    size_t place = ((uintptr_t)route / 8 + (uintptr_t)method / 8 + done->status) % API_SEEN;
+    struct api_seen *seen = &api->seen[place];
+
+    if (seen->route != route || seen->method != method || seen->status != done->status)
+        look_up(api, seen, route, method, done->status);
+    det_series_count(seen->requests, 1);
+    det_series_observe(seen->duration, done->span);
 }
 
 /* Opening and closing. */
@@ -147,7 +438,7 @@ static int open_parts(struct api *api, struct det_error *reterr)
         .tls = config->tls.certificate ? &config->tls : NULL,
         .handle = api_handle,
         .admit = api_admit,
-        .done = api_count,
+        .done = api_count_request,
         .context = api,
     };
     int r;

@@ -9,8 +9,7 @@
  *                                         |         \--loop of `up`: a verb (call.h) --> answer
  *                                         \--> assets of the console
  *
- *     api.c           opens, listens, closes
- *     api_request.c   a request from its headers to its call, or to its refusal
+ *     api.c           opens, listens, closes; a request from its headers to its call
  *     api_routes.c    the table, and who may ask for what
  *     api_call.c      one request from its match to its answer
  *     api_reader.c    stores that are open for reading, one for each thread of the pool

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* api_host.c - what is asked of the process itself: whether it lives, its own description, a session
- * for a code. */
+/* api_host.c - what is asked of the process itself: whether it lives, its own description, a
+ * session for a code. */
 #include <string.h>
 
 #include "cli/api_parts.h"

@@ -12,10 +12,10 @@
 #define API_HEADERS 5
 extern const struct http_header api_headers[API_HEADERS];
 
-/* api_request.c: what the server calls, on the http thread. */
+/* api.c: what the server calls, on the http thread. */
 void api_handle(void *context, struct http_exchange *exchange);
 unsigned api_admit(void *context, struct http_exchange *exchange, struct http_answer *ret);
-void api_count(void *context, const struct http_done *done);
+void api_count_request(void *context, const struct http_done *done);
 /* Answers 401 with this text after a while, instead of who keeps the exchange. False: too many wait
  * for theirs, or there is no memory. */
 bool api_keep_back(
