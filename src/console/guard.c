@@ -130,10 +130,12 @@ static void check_token(
     }
     tokens_check(guard->tokens, value + 7, request->peer, &answer);
     ret->wait = answer.wait;
-    if (answer.verdict != TOKENS_GOOD) {
+    if (answer.verdict == TOKENS_CLOSED)
+        refuse(ret, 503, "CLOSED", "%s", tokens_verdict_text(answer.verdict));
+    else if (answer.verdict != TOKENS_GOOD)
         refuse(ret, 401, "REFUSED", "%s", tokens_verdict_text(answer.verdict));
+    if (ret->status)
         return;
-    }
     ret->scopes = answer.scopes;
     (void)det_text_copy(ret->id, sizeof ret->id, answer.token.id);
 }
