@@ -7,7 +7,7 @@
 #                                         with the line "/* test: threads */" also label threads
 #                                         and who starts a server WAITS; with the line
 #                                         "/* test: sanitized */" also label sanitized: it looks
-#                                         for what sanitizers see, and `make test` runs it there only
+#                                         for what sanitizers see; `make test` runs it there only
 # detent_test(<name> COMMAND <...> [LABELS <...>] [TIMEOUT <seconds>] [COST <seconds>] [WAITS])
 #                                         any other program or script. A test takes two of the four
 #                                         places that our presets give, which is a core; one that
