@@ -82,7 +82,8 @@ static int do_due(struct shelf *shelf, struct det_buffer *said)
     struct det_store *store = shelf->pad.store;
     det_time next = 0;
     int r = store->ops->due(
-        store, shelf->machine, &(struct det_store_due_query){ 1000, 2 }, say_due, said, &next);
+        store, shelf->machine, &(struct det_store_due_query){ .before = 1000, .limit = 2 }, say_due,
+        said, &next);
 
     if (r == 0)
         det_buffer_format(said, "then %lld", (long long)next);
