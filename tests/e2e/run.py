@@ -1051,16 +1051,19 @@ def make(*words, code=0, out=()):
 def test_a_new_c_program_runs_and_its_test_passes():
     if not LIBRARY:
         return
-    detent("new", "job", "--c")
-    os.chdir("job")
-    text = make("run", out=["1 definition checked: ok", "job-1 is working", "job-1 is done"])
+    line = "cd && detent new coffee --c && cd coffee && make run test\n"
+    check(line in (TREE / "README.md").read_text(), "README.md says something else")
+    detent("new", "coffee", "--c")
+    os.chdir("coffee")
+    text = make("run", out=["1 definition checked: ok", "coffee-1 is working", "coffee-1 is done"])
     check(text.index("definition checked") < text.index("main.c"), text)
     make("test", out=["6 cases: 6 passed", "ok      after a day it is cancelled"])
-    write("job_test.c", Path("job_test.c").read_text().replace("JOB_CANCELLED", "JOB_DONE"))
+    text = Path("coffee_test.c").read_text().replace("COFFEE_CANCELLED", "COFFEE_DONE")
+    write("coffee_test.c", text)
     make("test", code=2, out=["not ok  after a day it is cancelled"])
     write("main.c", Path("main.c").read_text().replace("return run(", "return run(runtime) + run("))
-    make("run", code=2, out=["EXISTS: there is a job job-1 already"])
-    write("job.fsm", Path("job.fsm").read_text() + "ON(DONE, BEGN, DONE)\n")
+    make("run", code=2, out=["EXISTS: there is a coffee coffee-1 already"])
+    write("coffee.fsm", Path("coffee.fsm").read_text() + "ON(DONE, BEGN, DONE)\n")
     text = make("run", code=2, out=["did you mean BEGIN?"])
     check("main.c" not in text.split("BEGIN?")[1], text)
 
