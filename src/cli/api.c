@@ -16,6 +16,10 @@
 #include "console/assets.h"
 #include "os/os.h"
 
+/* More answers to wrong tokens than these are not kept back: who has so many connections is told at
+ * once, and needs a new connection for each guess. */
+#define GUESSES_MAX 256
+
 struct det_runtime *api_runtime(const struct api *api)
 {
     return api->up->machines->runtime;
@@ -41,34 +45,160 @@ bool api_served(struct api_call *call, const char *name, const struct det_machin
     return *ret != NULL;
 }
 
-/* Requests. */
+/* Refusals. */
 
-static void refuse_with(
-    struct http_exchange *exchange, unsigned status, const char *code, const char *text,
-    const struct http_header *header)
+struct refusal {
+    struct http_answer answer;
+    struct http_header headers[API_HEADERS + 2];
+    char body[512], wait[24];
+};
+
+static void add_header(struct refusal *refusal, const char *name, const char *value)
 {
-    struct http_header headers[API_HEADERS + 1];
-    char body[512];
-    int size =
-        snprintf(body, sizeof body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
+    refusal->headers[refusal->answer.header_count++] = (struct http_header){ name, value };
+}
 
-    memcpy(headers, api_headers, sizeof *headers * API_HEADERS);
-    if (header)
-        headers[API_HEADERS] = *header;
-    http_answer(
-        exchange, &(struct http_answer){ .status = status,
-                                         .type = "application/json",
-                                         .headers = headers,
-                                         .header_count = API_HEADERS + (header != NULL),
-                                         .body = body,
-                                         .body_size = (size_t)size });
+static void make_refusal(struct refusal *ret, unsigned status, const char *code, const char *text)
+{
+    int size = snprintf(
+        ret->body, sizeof ret->body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
+
+    memcpy(ret->headers, api_headers, sizeof *api_headers * API_HEADERS);
+    ret->answer = (struct http_answer){ .status = status,
+                                        .type = "application/json",
+                                        .headers = ret->headers,
+                                        .header_count = API_HEADERS,
+                                        .body = ret->body,
+                                        .body_size = (size_t)size };
+    if (status == 401)
+        add_header(ret, "www-authenticate", "Bearer");
 }
 
 static void refuse(
     struct http_exchange *exchange, unsigned status, const char *code, const char *text)
 {
-    refuse_with(exchange, status, code, text, NULL);
+    struct refusal refusal;
+
+    make_refusal(&refusal, status, code, text);
+    http_answer(exchange, &refusal.answer);
 }
+
+static void refuse_method(struct http_exchange *exchange)
+{
+    struct refusal refusal;
+    char allow[64];
+
+    api_methods(http_request(exchange)->path, allow, sizeof allow);
+    make_refusal(
+        &refusal, 405, "UNSUPPORTED",
+        "this method is not for this path; /v1/openapi.yaml lists what is");
+    add_header(&refusal, "allow", allow);
+    http_answer(exchange, &refusal.answer);
+}
+
+/* Whoever guesses tokens waits for each answer. */
+
+struct guess {
+    struct api *api;
+    struct http_exchange *exchange; /* NULL: it went away */
+    struct det_timer timer;
+    char text[sizeof((struct guard_verdict *)0)->text];
+};
+
+static void end_guess(void *argument)
+{
+    struct guess *guess = argument;
+    struct api *api = guess->api;
+
+    if (guess->exchange)
+        refuse(guess->exchange, 401, "REFUSED", guess->text);
+    api->calls--;
+    api->guesses--;
+    DET_DELETE(api->allocator, guess);
+}
+
+static void leave_guess(void *user)
+{
+    struct guess *guess = user;
+
+    guess->exchange = NULL;
+}
+
+bool api_keep_back(struct api *api, struct http_exchange *exchange, det_time wait, const char *text)
+{
+    struct guess *guess = api->guesses < GUESSES_MAX ? DET_NEW(api->allocator, struct guess) : NULL;
+
+    if (!guess)
+        return false;
+    *guess = (struct guess){ .api = api, .exchange = exchange };
+    guess->timer = (struct det_timer){ .run = end_guess, .argument = guess };
+    snprintf(guess->text, sizeof guess->text, "%s", text);
+    if (det_loop_timer_set(api->loop, &guess->timer, det_loop_now(api->loop) + wait) < 0) {
+        DET_DELETE(api->allocator, guess);
+        return false;
+    }
+    api->calls++;
+    api->guesses++;
+    http_keep(exchange, leave_guess, NULL, guess);
+    return true;
+}
+
+/* When the headers are there. */
+
+/* What the guard says of a request, in words that stay until the next one. */
+static unsigned put_verdict(const struct guard_verdict *verdict, struct http_answer *ret)
+{
+    static struct refusal refusal;
+
+    make_refusal(&refusal, verdict->status, verdict->code, verdict->text);
+    if (verdict->wait) {
+        snprintf(
+            refusal.wait, sizeof refusal.wait, "%lld",
+            (long long)((verdict->wait + DET_SECOND - 1) / DET_SECOND));
+        add_header(&refusal, "retry-after", refusal.wait);
+    }
+    *ret = refusal.answer;
+    /* A guess that could not be kept back. */
+    ret->shall_close = verdict->status == 401 && verdict->wait;
+    return verdict->status;
+}
+
+static void note_route(struct api_note *note, const struct http_request *request)
+{
+    note->label = "console";
+    if (!api_is_ours(request->path))
+        return;
+    note->route = api_match(request, &note->status);
+    note->label = note->route ? note->route->pattern : "unknown";
+}
+
+/* Who has no token does not learn what there is. */
+static unsigned needed_for(const struct api_note *note)
+{
+    if (note->route)
+        return note->route->scope;
+    return note->status ? TOKENS_ALL : GUARD_PUBLIC;
+}
+
+unsigned api_admit(void *context, struct http_exchange *exchange, struct http_answer *ret)
+{
+    const struct http_request *request = http_request(exchange);
+    struct api_note *note = http_note(exchange);
+    struct guard_verdict verdict;
+    struct api *api = context;
+
+    note_route(note, request);
+    guard_check(&api->guard, request, needed_for(note), det_loop_now(api->loop), &verdict);
+    memcpy(note->who, verdict.id, sizeof note->who);
+    if (!verdict.status)
+        return 0;
+    if (verdict.status == 401 && verdict.wait &&
+        api_keep_back(api, exchange, verdict.wait, verdict.text))
+        return HTTP_LATER;
+    return put_verdict(&verdict, ret);
+}
+
+/* When all of it is there. */
 
 static void run_call(struct api_call *call)
 {
@@ -99,15 +229,15 @@ static int read_target(
 }
 
 static void handle_route(
-    struct api *api, struct http_exchange *exchange, const struct api_route *route,
-    const char **parameters)
+    struct api *api, struct http_exchange *exchange, const struct api_route *route)
 {
-    const char *unknown;
+    const char *parameters[API_PARAMETERS_MAX] = { NULL }, *unknown;
     struct api_call *call;
     struct det_arena arena;
     struct url url;
     int r;
 
+    api_parameters(route, http_request(exchange)->path, parameters);
     det_arena_init(&arena, api->allocator);
     r = read_target(&url, &arena, http_request(exchange), parameters);
     if (r < 0) {
@@ -132,17 +262,6 @@ static void handle_route(
     run_call(call);
 }
 
-static void refuse_method(struct http_exchange *exchange)
-{
-    char allow[64];
-    const struct http_header header = { "allow", allow };
-
-    api_methods(http_request(exchange)->path, allow, sizeof allow);
-    refuse_with(
-        exchange, 405, "UNSUPPORTED",
-        "this method is not for this path; /v1/openapi.yaml lists what is", &header);
-}
-
 /* Most paths have nothing that could be wrong with them. */
 static bool is_well_formed(const struct api *api, const char *path)
 {
@@ -158,158 +277,26 @@ static bool is_well_formed(const struct api *api, const char *path)
     return r == 0;
 }
 
-/* Whoever guesses tokens waits for each answer. */
-struct guess {
-    struct api *api;
-    struct http_exchange *exchange; /* NULL: it went away */
-    struct det_timer timer;
-};
-
-static void end_guess(void *argument)
-{
-    struct guess *guess = argument;
-    const struct http_header header = { "www-authenticate", "Bearer" };
-
-    if (guess->exchange)
-        refuse_with(guess->exchange, 401, "REFUSED", tokens_verdict_text(TOKENS_UNKNOWN), &header);
-    guess->api->calls--;
-    DET_DELETE(guess->api->allocator, guess);
-}
-
-static void leave_guess(void *user)
-{
-    struct guess *guess = user;
-
-    guess->exchange = NULL;
-}
-
-static void keep_back(struct api *api, struct http_exchange *exchange)
-{
-    struct guess *guess = DET_NEW(api->allocator, struct guess);
-
-    if (!guess) {
-        refuse(exchange, 401, "REFUSED", tokens_verdict_text(TOKENS_UNKNOWN));
-        return;
-    }
-    api->calls++;
-    *guess = (struct guess){ .api = api, .exchange = exchange };
-    guess->timer = (struct det_timer){ .run = end_guess, .argument = guess };
-    http_keep(exchange, leave_guess, NULL, guess);
-    if (det_loop_timer_set(api->loop, &guess->timer, det_loop_now(api->loop) + api->guess_wait) < 0)
-        end_guess(guess);
-}
-
 void api_handle(void *context, struct http_exchange *exchange)
 {
     const struct http_request *request = http_request(exchange);
-    const char *parameters[API_PARAMETERS_MAX] = { NULL };
-    struct api *api = context;
-    const struct api_route *route;
-    unsigned status;
+    const struct api_note *note = http_note(exchange);
 
-    if (api->guess == request) {
-        api->guess = NULL;
-        keep_back(api, exchange);
-        return;
-    }
-    if (!is_well_formed(context, request->path)) {
+    if (!is_well_formed(context, request->path))
         refuse(exchange, 400, "MALFORMED", "the path is not well formed");
-        return;
-    }
-    if (!api_is_ours(request->path)) {
-        assets_answer(exchange, request->path);
-        return;
-    }
-    route = api_match(request, parameters, &status);
-    if (route)
-        handle_route(context, exchange, route, parameters);
-    else if (status == 405)
+    else if (note->route)
+        handle_route(context, exchange, note->route);
+    else if (note->status == 405)
         refuse_method(exchange);
-    else
+    else if (note->status)
         refuse(
             exchange, 404, "NOT_FOUND",
             "there is nothing here; /v1/openapi.yaml lists what there is");
+    else
+        assets_answer(exchange, request->path);
 }
 
-/* What the guard says of a request, in words that stay until the next one. */
-static unsigned put_verdict(const struct guard_verdict *verdict, struct http_answer *ret)
-{
-    static char body[512], wait[24];
-    static struct http_header headers[API_HEADERS + 2];
-    size_t count = API_HEADERS;
-    int size;
-
-    memcpy(headers, api_headers, sizeof *headers * API_HEADERS);
-    size = snprintf(
-        body, sizeof body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", verdict->code,
-        verdict->text);
-    if (verdict->status == 401)
-        headers[count++] = (struct http_header){ "www-authenticate", "Bearer" };
-    if (verdict->wait) {
-        snprintf(
-            wait, sizeof wait, "%lld", (long long)((verdict->wait + DET_SECOND - 1) / DET_SECOND));
-        headers[count++] = (struct http_header){ "retry-after", wait };
-    }
-    *ret = (struct http_answer){ .status = verdict->status,
-                                 .type = "application/json",
-                                 .headers = headers,
-                                 .header_count = count,
-                                 .body = body,
-                                 .body_size = (size_t)size };
-    return verdict->status;
-}
-
-static bool is_safe(const struct http_request *request)
-{
-    return (request->method == HTTP_GET || request->method == HTTP_HEAD) &&
-           !http_header(request, "content-length") && !http_header(request, "transfer-encoding");
-}
-
-unsigned api_admit(void *context, const struct http_request *request, struct http_answer *ret)
-{
-    struct api *api = context;
-    const char *parameters[API_PARAMETERS_MAX];
-    const struct api_route *route;
-    struct guard_verdict verdict;
-    unsigned needed = GUARD_PUBLIC, status;
-
-    if (api_is_ours(request->path)) {
-        route = api_match(request, parameters, &status);
-        /* Who has no token does not learn what there is. */
-        needed = route ? route->scope : TOKENS_ALL;
-    }
-    guard_check(&api->guard, request, needed, det_loop_now(api->loop), &verdict);
-    if (verdict.status == 401 && verdict.wait && is_safe(request)) {
-        /* api_handle() comes at once, and keeps the answer back. */
-        api->guess = request;
-        api->guess_wait = verdict.wait;
-        return 0;
-    }
-    return verdict.status ? put_verdict(&verdict, ret) : 0;
-}
-
-/* A route by its pattern; what is none of them is a file of the console, or nothing. */
-static const char *route_of(const struct http_request *request)
-{
-    const char *parameters[API_PARAMETERS_MAX];
-    const struct api_route *route;
-    unsigned status;
-
-    if (!request)
-        return "refused";
-    if (!api_is_ours(request->path))
-        return "console";
-    route = api_match(request, parameters, &status);
-    return route ? route->pattern : "unknown";
-}
-
-static const char *method_of(const struct http_request *request)
-{
-    static const char *const names[] = { "GET",   "HEAD",   "POST",    "PUT",
-                                         "PATCH", "DELETE", "OPTIONS", "other" };
-
-    return request ? names[request->method] : "none";
-}
+/* When it is over. */
 
 /* Routes and methods are told apart by where their names stand. */
 static void look_up(
@@ -332,8 +319,10 @@ static void look_up(
 
 void api_count_request(void *context, const struct http_done *done)
 {
+    const struct api_note *note = done->note;
+    const char *route = note ? note->label : "refused";
+    const char *method = done->request ? api_method_name(done->request->method) : "none";
     struct api *api = context;
-    const char *route = route_of(done->request), *method = method_of(done->request);
     size_t place = ((uintptr_t)route / 8 + (uintptr_t)method / 8 + done->status) % API_SEEN;
     struct api_seen *seen = &api->seen[place];
 

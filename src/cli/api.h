@@ -9,7 +9,7 @@
  *                                         |         \--loop of `up`: a verb (call.h) --> answer
  *                                         \--> assets of the console
  *
- *     api.c           takes requests
+ *     api.c           a request from its headers to its call
  *     api_life.c      opens, listens, closes
  *     api_routes.c    the table, and who may ask for what
  *     api_call.c      one request from its match to its answer
@@ -87,13 +87,16 @@ struct api_call {
     const char *key;                       /* Idempotency-Key; NULL: none */
     const struct det_trace_context *trace; /* of its traceparent; NULL: none */
     const char *peer;
-    struct api_reader *reader; /* while it is on the pool */
+    char who[TOKENS_ID_SIZE + 1]; /* the id of its token, or "unix"; "": nobody needs one */
+    struct api_reader *reader;    /* while it is on the pool */
     /* The answer; a status of 0 is 200. */
     unsigned status;
     const char *type; /* NULL: JSON */
     struct line line;
     struct line aside; /* a second text on the way, for who needs one */
     void (*deferred)(struct api_call *call);
+    const char *guessed; /* it was a guess: 401 with this text, after `wait`; NULL: it was none */
+    det_time wait;
     bool goes_on; /* of what `up` was asked for: it is not answered yet */
     void *own;    /* of the route */
     unsigned own_number;
@@ -182,8 +185,7 @@ struct api {
     const char *shown;         /* for browsers; NULL: it listens nowhere for them */
     char shown_text[160];
     struct guard guard;
-    const struct http_request *guess; /* its token is not right, and its answer is kept back */
-    det_time guess_wait;
+    size_t guesses; /* answers to wrong tokens that are kept back */
     struct tokens *tokens; /* those of `up` */
     struct api_events *events;
     struct api_counts *counts;
