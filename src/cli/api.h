@@ -185,7 +185,7 @@ struct api {
     const char *shown;         /* for browsers; NULL: it listens nowhere for them */
     char shown_text[160];
     struct guard guard;
-    size_t guesses; /* answers to wrong tokens that are kept back */
+    size_t guesses;        /* answers to wrong tokens that are kept back */
     struct tokens *tokens; /* those of `up` */
     struct api_events *events;
     struct api_counts *counts;
