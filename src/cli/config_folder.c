@@ -3,8 +3,9 @@
 
 /* config_folder.c - a folder whose machines no detent.yaml lists: all of its specs are.
  *
- * They are served as a machine with `effects: {}` is. One for which that does not do is refused, with
- * what to write instead; beside tasks or durable slots, which run all the same, it is left out. */
+ * They are served as a machine with `effects: {}` is. One for which that does not do is refused,
+ * with what to write instead; beside tasks or durable slots, which run all the same, it is left
+ * out. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

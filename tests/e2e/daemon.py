@@ -160,7 +160,7 @@ def test_specs_beside_tasks_are_served_and_never_in_their_way():
     wait_until(lambda: "In another terminal" in "".join(it.talk), "all of what it says")
     said = "\n".join(it.talk)
     for part in ("Serves parcel from sqlite:",
-                 "order.fsm is not served: nothing says what its effects run. List it in 'machines'",
+                 "order.fsm is not served: nothing says what its effects run. List it",
                  "guarded.fsm is not served: ", "broken.fsm is not served: it is no valid",
                  "twin.fsm is not served: another spec here has a definition of the same name"):
         check(part in said, f"no '{part}' in {said}")
