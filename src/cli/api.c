@@ -20,11 +20,10 @@
 #include "console/assets.h"
 #include "os/os.h"
 
-#define POOL_THREADS 4
-#define CLOSE_SPAN   (5 * DET_SECOND)
-#define PORT         7788
-#define PORTS        10
-#define LINK_TEXT    256
+#define CLOSE_SPAN (5 * DET_SECOND)
+#define PORT       7788
+#define PORTS      10
+#define LINK_TEXT  256
 
 struct det_runtime *api_runtime(const struct api *api)
 {
@@ -58,7 +57,7 @@ bool api_served(struct api_call *call, const char *name, const struct det_machin
 
 /* Requests. */
 
-static void refuse_with(
+void api_refuse(
     struct http_exchange *exchange, unsigned status, const char *code, const char *text,
     const struct http_header *header)
 {
@@ -82,7 +81,7 @@ static void refuse_with(
 static void refuse(
     struct http_exchange *exchange, unsigned status, const char *code, const char *text)
 {
-    refuse_with(exchange, status, code, text, NULL);
+    api_refuse(exchange, status, code, text, NULL);
 }
 
 static void run_call(struct api_call *call)
@@ -153,7 +152,7 @@ static void refuse_method(struct http_exchange *exchange)
     const struct http_header header = { "allow", allow };
 
     api_methods(http_request(exchange)->path, allow, sizeof allow);
-    refuse_with(
+    api_refuse(
         exchange, 405, "UNSUPPORTED",
         "this method is not for this path; /v1/openapi.yaml lists what is", &header);
 }
@@ -186,7 +185,7 @@ static void end_guess(void *argument)
     const struct http_header header = { "www-authenticate", "Bearer" };
 
     if (guess->exchange)
-        refuse_with(guess->exchange, 401, "REFUSED", tokens_verdict_text(TOKENS_UNKNOWN), &header);
+        api_refuse(guess->exchange, 401, "REFUSED", tokens_verdict_text(TOKENS_UNKNOWN), &header);
     guess->api->calls--;
     DET_DELETE(guess->api->allocator, guess);
 }
@@ -462,7 +461,7 @@ static int open_parts(struct api *api, struct det_error *reterr)
                                  .rate = config->rate == CONFIG_UNLIMITED ? 0 : config->rate };
     r = det_mutex_open(api->world, &api->lock);
     if (r == 0)
-        r = det_pool_open(api->world, api->allocator, POOL_THREADS, &api->pool);
+        r = api_lanes_open(api);
     if (r == 0)
         r = det_loop_open(api->world, api->allocator, &api->loop);
     if (r < 0)
@@ -529,6 +528,8 @@ int api_open(struct up *up, struct det_error *reterr)
     api->up = up;
     api->allocator = up->output.outer->allocator;
     api->world = up->output.outer->world;
+    api->config = up->file.config.http;
+    api_calls_open(api);
     if (up->machines || up->store) {
         api->address = up_store_address(up);
         api->url = api->address ? store_url_shown(&up->file.arena, api->address) : NULL;
@@ -591,8 +592,7 @@ void api_close(struct up *up)
         up_errands_over(up);
         det_loop_stop(api->loop);
     }
-    if (api->pool)
-        det_pool_close(api->pool);
+    api_lanes_close(api);
     /* What the runtime and `up` have is given back, and ours. */
     while (api->calls || api->streams) {
         (void)det_loop_turn(up->loop, 0);

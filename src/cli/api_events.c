@@ -539,6 +539,7 @@ static void begin(struct subscriber *subscriber)
         { "x-accel-buffering", "no" },
     };
 
+    api_call_streams(subscriber->call);
     http_keep(subscriber->exchange, on_gone, on_drained, subscriber);
     http_begin(
         subscriber->exchange,

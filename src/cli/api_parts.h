@@ -12,6 +12,11 @@
 #define API_HEADERS 5
 extern const struct http_header api_headers[API_HEADERS];
 
+/* api.c: the answer of what is not a call, or not any more. `header` may be NULL. */
+void api_refuse(
+    struct http_exchange *exchange, unsigned status, const char *code, const char *text,
+    const struct http_header *header);
+
 /* api_routes.c */
 
 /* The route of a request, by its path as it came. NULL: there is none; `ret_status` is then 404 or

@@ -88,6 +88,8 @@ int http_write(struct http_exchange *exchange, const void *data, size_t size);
 void http_end(struct http_exchange *exchange);
 /* How many bytes of this connection wait for its client to read them. */
 size_t http_waiting(const struct http_exchange *exchange);
+/* Whether its client has ended its own side: it is gone, or has nothing more to say. */
+bool http_is_ended(const struct http_exchange *exchange);
 /* The exchange is finished later; a handler that has not finished it must call this before it
  * returns. `on_gone` comes instead of the end, and the exchange is over, when the client goes away
  * first or the server is closed; never from inside a function of this header but

@@ -29,6 +29,11 @@ size_t http_waiting(const struct http_exchange *exchange)
     return http_output_size(connection_of(exchange));
 }
 
+bool http_is_ended(const struct http_exchange *exchange)
+{
+    return connection_of(exchange)->is_ended;
+}
+
 static void append_number(struct det_buffer *to, uint64_t number)
 {
     char digits[20], *at = digits + sizeof digits;
