@@ -45,6 +45,7 @@
 #define API_PARAMETERS_MAX 4
 #define API_LIMIT          100
 #define API_LIMIT_MAX      1000
+#define API_PAGE_BYTES     (256 << 10) /* a page of a list takes no more rows behind this */
 #define API_STOPS          "it stops; ask again when it is up"
 
 struct api;
@@ -142,6 +143,8 @@ bool api_query_time(struct api_call *call, const char *key, det_time *ret);
 bool api_query_id(struct api_call *call, const char *key, const char **ret);
 bool api_query_limit(struct api_call *call, size_t *ret);
 const char *api_query(const struct api_call *call, const char *key);
+/* Whether a list that is being written ends here for its length, and goes on with the next page. */
+bool api_page_is_full(const struct api_call *call);
 
 /* api_reader.c: in a lane. */
 

@@ -376,6 +376,11 @@ bool api_query_id(struct api_call *call, const char *key, const char **ret)
     return true;
 }
 
+bool api_page_is_full(const struct api_call *call)
+{
+    return call->line.text.size >= API_PAGE_BYTES;
+}
+
 bool api_query_limit(struct api_call *call, size_t *ret)
 {
     uint64_t limit = API_LIMIT;

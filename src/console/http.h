@@ -82,8 +82,9 @@ void http_answer(struct http_exchange *exchange, const struct http_answer *answe
  * body of `answer` is its first part. */
 void http_begin(struct http_exchange *exchange, const struct http_answer *answer);
 /* Data are copied and sent in the next turn of the loop, with all that is written until then.
- * DET_ERR_CLOSED: the client is gone, or would let more than `unread_max` wait and is cut off now,
- * or there is no memory for it, which is the same; on_gone() will be called. */
+ * DET_ERR_CLOSED: the client is gone, or would let more than `unread_max` wait (of several writes:
+ * one alone may be longer) and is cut off now, or there is no memory for it, which is the same;
+ * on_gone() will be called. */
 int http_write(struct http_exchange *exchange, const void *data, size_t size);
 void http_end(struct http_exchange *exchange);
 /* How many bytes of this connection wait for its client to read them. */

@@ -262,6 +262,7 @@ void http_begin(struct http_exchange *exchange, const struct http_answer *answer
 int http_write(struct http_exchange *exchange, const void *data, size_t size)
 {
     struct http_connection *connection = connection_of(exchange);
+    size_t waiting;
 
     det_assert(exchange->is_stream && !exchange->is_over);
     if (connection->is_broken)
@@ -269,7 +270,8 @@ int http_write(struct http_exchange *exchange, const void *data, size_t size)
     if (size == 0 || is_bodiless(connection, exchange->status))
         return 0;
     http_connection_wake(connection);
-    if (http_output_size(connection) + size > connection->server->limits.unread_max) {
+    waiting = http_output_size(connection);
+    if (waiting && waiting + size > connection->server->limits.unread_max) {
         connection->is_broken = true;
         return DET_ERR_CLOSED;
     }
