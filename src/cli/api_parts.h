@@ -16,6 +16,9 @@ extern const struct http_header api_headers[API_HEADERS];
 void api_handle(void *context, struct http_exchange *exchange);
 unsigned api_admit(void *context, struct http_exchange *exchange, struct http_answer *ret);
 void api_count_request(void *context, const struct http_done *done);
+/* The answer of what is not a call, or not any more. */
+void api_refuse(
+    struct http_exchange *exchange, unsigned status, const char *code, const char *text);
 /* Answers 401 with this text after a while, instead of who keeps the exchange. False: too many wait
  * for theirs, or there is no memory. */
 bool api_keep_back(

@@ -129,7 +129,8 @@ void api_ask(
         if (errand)
             free_errand(errand);
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-        api_finish(call);
+        /* Not now: who asks may be the answer to another question, and looks at the call. */
+        api_finish_later(call);
         return;
     }
     errand->post = (struct det_post){ .run = run_errand, .argument = errand };
