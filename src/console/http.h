@@ -121,7 +121,8 @@ struct http_done {
 
 struct http_tls {
     const char *certificate, *key; /* files, PEM */
-    const char *clients; /* certificates of those who sign our clients'; NULL: not asked */
+    const char *clients; /* certificates of those who sign our clients', who each must have one that
+                            they have signed; NULL: they need none */
 };
 
 /* Instead of a status. */

@@ -4,8 +4,8 @@
 /* tokens.c - opens the tokens of a project, checks them, makes and revokes them.
  *
  * A change is made to what is read from the file, written back, and takes the place of the old set
- * only then; under the lock of the file, since others change it too. All of that may take as long as
- * a disk likes, and happens under a mutex of its own: who checks never waits for it. */
+ * only then; under the lock of the file, since others change it too. All of that may take as long
+ * as a disk likes, and happens under a mutex of its own: who checks never waits for it. */
 #include "console/tokens.h"
 
 #include <sodium.h>
