@@ -9,7 +9,8 @@
  *                                         |         \--loop of `up`: a verb (call.h) --> answer
  *                                         \--> assets of the console
  *
- *     api.c           opens, listens, closes; a request from its headers to its call
+ *     api.c           a request from its headers to its call
+ *     api_life.c      opens, listens, closes
  *     api_routes.c    the table, and who may ask for what
  *     api_call.c      one request from its match to its answer
  *     api_reader.c    stores that are open for reading, one for each thread of the pool
@@ -111,6 +112,8 @@ struct api_call *api_call_open(
 void api_finish(struct api_call *call);
 /* The same from another thread. */
 void api_finish_later(struct api_call *call);
+/* Gives the pool a job; while it closes the job is dropped. On the http thread. */
+void api_run_job(struct api *api, struct det_job *job);
 /* Runs `run` on the pool and then finishes it. */
 void api_defer(struct api_call *call, void (*run)(struct api_call *call));
 /* Makes the answer an error; whatever was written before is forgotten. From whoever has it. */
@@ -149,17 +152,7 @@ void api_readers_close(struct api *api);
 bool api_reader_machine(struct api_call *call, const char *name, struct det_machine **ret);
 bool api_reader_instance(struct api_call *call, struct instance *ret);
 
-/* api.c */
-
-#define API_RATES      4
-#define API_RATE_STEPS 12
-
-/* What happened in each of the last steps of time, oldest first. */
-struct api_rates {
-    uint64_t steps[API_RATES][API_RATE_STEPS];
-    uint64_t last[API_RATES];
-    struct det_timer timer;
-};
+/* api.c, api_life.c */
 
 /* Series of requests that were counted lately. */
 #define API_SEEN 256
@@ -170,12 +163,13 @@ struct api_seen {
 };
 
 struct api {
-    struct up *up;
+    struct up *up;           /* its loop changes it: others have what they need below */
+    struct config_http http; /* as the file was when it was opened, which stays as long */
     const struct det_allocator *allocator;
     struct det_world *world;
     struct det_loop *loop; /* runs on a thread of its own */
     struct http_server *server;
-    struct det_pool *pool;
+    struct det_pool *pool;  /* NULL: it closes, and nothing is run any more */
     struct det_mutex *lock; /* of the readers */
     struct api_reader *readers;
     const char *address, *url; /* of the store; NULL: there is none */
@@ -183,16 +177,16 @@ struct api {
     char shown_text[160];
     struct guard guard;
     size_t guesses; /* answers to wrong tokens that are kept back */
-    struct tokens *tokens;
+    struct tokens *tokens; /* those of `up` */
     struct api_events *events;
     struct api_counts *counts;
-    struct api_rates rates;
+    struct det_timer rates_timer;
     struct api_seen seen[API_SEEN];
     det_time stock_next;   /* under the lock of the counts */
     size_t calls, streams; /* on their way */
     struct det_post post, closed_post;
     struct det_timer patience;
-    det_time close_by;
+    det_time close_by, write_by;
     atomic_bool is_closed;
     bool has_started;
     bool is_renewing;

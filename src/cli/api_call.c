@@ -205,13 +205,21 @@ static void finish_deferred(void *argument)
     api_finish(call);
 }
 
+void api_run_job(struct api *api, struct det_job *job)
+{
+    if (api->pool)
+        det_pool_submit(api->pool, job);
+    else
+        det_job_drop(job);
+}
+
 void api_defer(struct api_call *call, void (*run)(struct api_call *call))
 {
     call->deferred = run;
     call->job = (struct det_job){
         .run = run_deferred, .done = finish_deferred, .argument = call, .loop = call->api->loop
     };
-    det_pool_submit(call->api->pool, &call->job);
+    api_run_job(call->api, &call->job);
 }
 
 /* Failing. */
