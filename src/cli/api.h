@@ -34,6 +34,7 @@
 #include <stdatomic.h>
 
 #include "base/text.h"
+#include "cli/audit.h"
 #include "cli/config.h"
 #include "cli/instance.h"
 #include "cli/line.h"
@@ -88,6 +89,7 @@ struct api_call {
     const struct det_trace_context *trace; /* of its traceparent; NULL: none */
     const char *peer;
     char who[TOKENS_ID_SIZE + 1]; /* the id of its token, or "unix"; "": nobody needs one */
+    struct audit_deed *deed;      /* NULL: it is not one */
     struct api_reader *reader;    /* while it is on the pool */
     /* The answer; a status of 0 is 200. */
     unsigned status;
@@ -176,7 +178,7 @@ struct api {
     const char *shown;         /* for browsers; NULL: it listens nowhere for them */
     char shown_text[160];
     struct guard guard;
-    size_t guesses; /* answers to wrong tokens that are kept back */
+    size_t guesses;        /* answers to wrong tokens that are kept back */
     struct tokens *tokens; /* those of `up` */
     struct api_events *events;
     struct api_counts *counts;

@@ -55,6 +55,7 @@ struct http_request {
     const char *peer;    /* "127.0.0.1:41000", "unix" */
     const void *user;    /* of the listener */
     bool is_trusted;     /* over a unix socket, by our own user or root */
+    int64_t uid;         /* of who is on the other side of a unix socket; -1: nobody knows */
     bool is_encrypted;   /* TLS */
     const char *subject; /* of the client's certificate that was checked; NULL: none */
 };
