@@ -448,6 +448,7 @@ static int prepare(struct up *up)
         cli_complain(up->cli, "%s", error.text);
         return remote_exit(r);
     }
+    serve_hide();
     return CLI_OK;
 }
 
