@@ -164,9 +164,18 @@ struct api_seen {
     struct det_series *requests, *duration;
 };
 
+/* Which file was read: of certificate, key and those who sign for clients. */
+#define API_TLS_FILES 3
+struct api_stamp {
+    uint64_t device, number;
+    int64_t size;
+    det_time changed;
+};
+
 struct api {
     struct up *up;           /* its loop changes it: others have what they need below */
     struct config_http http; /* as the file was when it was opened, which stays as long */
+    struct api_stamp stamps[API_TLS_FILES]; /* of the loop of `up` */
     const struct det_allocator *allocator;
     struct det_world *world;
     struct det_loop *loop; /* runs on a thread of its own */
@@ -203,14 +212,17 @@ DET_MUST_CHECK int api_open(struct up *up, struct det_error *reterr);
 void api_close(struct up *up);
 /* Reads certificate and key again, for new connections. */
 void api_renew(struct up *up);
-/* When nobody can notice anything any more: after the machines. */
+/* Whether one of their files is another one than that which was read. */
+bool api_has_new_files(const struct up *up);
+/* After the machines, if these are closed too: their last calls give back what they have. */
 void api_free(struct up *up);
 /* Tells people where it is. */
 void api_say(struct up *up);
 /* "http://127.0.0.1:7788", the first address of a browser; NULL: there is none. */
 const char *api_address(const struct up *up);
-/* Something was committed: who follows the log is to be told. From any thread. */
-void api_notice(struct api *api);
+/* Something was committed: who follows the log is to be told. From any thread, also while the API
+ * is closed and opened again. */
+void api_notice(struct up *up);
 
 /* api_events.c */
 DET_MUST_CHECK int api_events_open(struct api *api, struct det_error *reterr);

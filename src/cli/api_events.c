@@ -393,14 +393,19 @@ static void take_notice(void *argument)
     read_on(events);
 }
 
-void api_notice(struct api *api)
+void api_notice(struct up *up)
 {
-    struct api_events *events = api ? api->events : NULL;
+    struct det_world *world = up->output.outer->world;
+    struct api *api;
 
-    if (!events || !atomic_load_explicit(&events->readers, memory_order_relaxed) ||
-        atomic_exchange(&events->is_noticed, true))
+    if (!atomic_load_explicit(&up->listener, memory_order_relaxed))
         return;
-    det_loop_post(api->loop, &events->notice);
+    det_mutex_lock(world, up->listener_lock);
+    api = up->listener;
+    if (api && atomic_load_explicit(&api->events->readers, memory_order_relaxed) &&
+        !atomic_exchange(&api->events->is_noticed, true))
+        det_loop_post(api->loop, &api->events->notice);
+    det_mutex_unlock(world, up->listener_lock);
 }
 
 /* Others may have written, and what failed is tried again. */

@@ -113,8 +113,9 @@ struct up {
     struct cli *cli; /* once it is open: that of `output` */
     struct up_output output;
     const struct up_options *options;
-    struct serve_notify notify; /* our own supervisor */
-    struct up_retired *retired; /* files that were in its place before */
+    struct serve_notify notify;         /* our own supervisor */
+    struct up_retired *retired;         /* files that were in its place before */
+    const struct reload_item *standing; /* what runs otherwise than the file says: reload.h */
     bool reload_wanted;
     struct det_logger *log; /* NULL: it speaks to people, or prints data */
     enum det_log_level log_level;
@@ -150,9 +151,11 @@ struct up {
     struct audit *audit;           /* the same */
     struct det_post audit_post;
     struct up_rates rates;
-    _Atomic(struct api *) api; /* NULL: nobody listens; also read by threads of the runtime */
-    const char *submitting;    /* the name of the one that is being added; NULL: none is */
-    uint64_t job_count;        /* jobs that were given a name */
+    struct api *api;                /* NULL: nobody listens */
+    _Atomic(struct api *) listener; /* the same, for who commits; it changes under the lock */
+    struct det_mutex *listener_lock;
+    const char *submitting; /* the name of the one that is being added; NULL: none is */
+    uint64_t job_count;     /* jobs that were given a name */
 
     enum up_state state;
     bool has_news;                 /* something has happened since it was looked at */
