@@ -327,6 +327,7 @@ void api_count_request(void *context, const struct http_done *done)
 
     if (seen->route != route || seen->method != method || seen->status != done->status)
         look_up(api, seen, route, method, done->status);
+    api_audit_refusal(api, done);
     det_series_count(seen->requests, 1);
     det_series_observe(seen->duration, done->span);
 }

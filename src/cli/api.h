@@ -36,6 +36,7 @@
 
 #include "base/text.h"
 #include "cli/api_lanes.h"
+#include "cli/audit.h"
 #include "cli/config.h"
 #include "cli/instance.h"
 #include "cli/line.h"
@@ -95,6 +96,7 @@ struct api_call {
     const struct det_trace_context *trace; /* of its traceparent; NULL: none */
     const char *peer;
     char who[TOKENS_ID_SIZE + 1]; /* the id of its token, or "unix"; "": nobody needs one */
+    struct audit_deed *deed;      /* NULL: it is not one */
     struct api_reader *reader;    /* while it is in its lane */
     /* The answer; a status of 0 is 200. */
     unsigned status;

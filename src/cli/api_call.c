@@ -200,6 +200,10 @@ struct api_call *api_call_open(
     call->trace = read_trace(call, request);
     (void)det_text_copy(
         call->who, sizeof call->who, ((const struct api_note *)http_note(exchange))->who);
+    if (api_is_audited(route)) {
+        call->deed = api_deed(&call->arena, exchange);
+        has_failed |= !call->deed;
+    }
     call->peer = det_arena_copy(&call->arena, request->peer);
     has_failed |= !call->peer;
     body = request->body_size ? det_arena_copy_n(&call->arena, request->body, request->body_size)
@@ -254,6 +258,8 @@ void api_finish(struct api_call *call)
     if (answer.status == 503)
         headers[answer.header_count++] = (struct http_header){ "retry-after", "1" };
     answer.shall_close = call->guessed;
+    if (call->deed)
+        api_audit(call->api, call->deed, answer.status);
     if (call->exchange && !is_kept_back(call))
         http_answer(call->exchange, &answer);
     close_call(call);

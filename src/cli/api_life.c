@@ -85,6 +85,9 @@ static int open_tokens(struct up *up, struct det_error *reterr)
         .allocator = up->output.outer->allocator,
         .world = up->output.outer->world,
         .folder = folder,
+        .trouble = up_tokens_trouble,
+        .changed = up_tokens_changed,
+        .user = up,
     };
 
     if (up->tokens)

@@ -33,6 +33,19 @@ struct api_note {
 };
 _Static_assert(sizeof(struct api_note) <= HTTP_NOTE_SIZE, "a note has its place");
 
+/* api_audit.c: who did what, for the log of `up`. */
+
+/* Whether it is told of who asks for this. */
+bool api_is_audited(const struct api_route *route);
+/* Who asks for it, from where; NULL: no memory. */
+struct audit_deed *api_deed(struct det_arena *arena, struct http_exchange *exchange);
+/* "by token k3v9x2ap": the reason of who gives none, which is kept with what was done. */
+const char *api_actor(struct api_call *call);
+/* It was answered. On the http thread. */
+void api_audit(struct api *api, struct audit_deed *deed, unsigned status);
+/* The same of one that was refused, or of any other, which is not told of. */
+void api_audit_refusal(struct api *api, const struct http_done *done);
+
 /* api_routes.c */
 
 /* The route of a request, by its path as it came. NULL: there is none; `ret_status` is then 404 or
