@@ -34,7 +34,7 @@ static int take_instance(void *context, const struct det_store_listed *row)
     struct listing *listing = context;
     struct line *line = &listing->call->line;
 
-    if (listing->count == listing->limit) {
+    if (listing->count == listing->limit || api_page_is_full(listing->call)) {
         listing->is_cut = true;
         return 1;
     }
@@ -288,7 +288,7 @@ static int take_job(void *context, const struct det_job_row *row)
     struct jobs *jobs = context;
     struct line *line = &jobs->call->line;
 
-    if (jobs->count == jobs->limit) {
+    if (jobs->count == jobs->limit || api_page_is_full(jobs->call)) {
         jobs->is_cut = true;
         return 1;
     }

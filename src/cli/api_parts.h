@@ -16,6 +16,9 @@ extern const struct http_header api_headers[API_HEADERS];
 void api_handle(void *context, struct http_exchange *exchange);
 unsigned api_admit(void *context, struct http_exchange *exchange, struct http_answer *ret);
 void api_count_request(void *context, const struct http_done *done);
+/* The answer of what is not a call, or not any more. */
+void api_refuse(
+    struct http_exchange *exchange, unsigned status, const char *code, const char *text);
 /* Answers 401 with this text after a while, instead of who keeps the exchange. False: too many wait
  * for theirs, or there is no memory. */
 bool api_keep_back(
@@ -29,6 +32,19 @@ struct api_note {
     char who[TOKENS_ID_SIZE + 1];  /* see api_call */
 };
 _Static_assert(sizeof(struct api_note) <= HTTP_NOTE_SIZE, "a note has its place");
+
+/* api_audit.c: who did what, for the log of `up`. */
+
+/* Whether it is told of who asks for this. */
+bool api_is_audited(const struct api_route *route);
+/* Who asks for it, from where; NULL: no memory. */
+struct audit_deed *api_deed(struct det_arena *arena, struct http_exchange *exchange);
+/* "by token k3v9x2ap": the reason of who gives none, which is kept with what was done. */
+const char *api_actor(struct api_call *call);
+/* It was answered. On the http thread. */
+void api_audit(struct api *api, struct audit_deed *deed, unsigned status);
+/* The same of one that was refused, or of any other, which is not told of. */
+void api_audit_refusal(struct api *api, const struct http_done *done);
 
 /* api_routes.c */
 

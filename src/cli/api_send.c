@@ -499,7 +499,8 @@ void api_cancel(struct api_call *call)
     if (!api_body_text(call, members, "reason", DET_REASON_MAX, &reason))
         return;
     r = det_runtime_stop(
-        api_runtime(call->api), machine, call->parameters[1], reason, &options, &sent);
+        api_runtime(call->api), machine, call->parameters[1], reason ? reason : api_actor(call),
+        &options, &sent);
     answer_sent(call, machine, call->parameters[1], NULL, r, &sent, &error);
 }
 

@@ -170,6 +170,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         .project = up->project,
         .verbs = up_verbs,
         .context = up,
+        .describe = up_audit_describe,
+        .asked = up_audit_asked,
     };
     struct det_subscriber notes = up_notes_subscriber(up);
     int r;
@@ -179,6 +181,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = up_signals_open(up);
     if (r == 0)
         r = serve_notify_watch(&up->notify, up->loop);
+    if (r == 0)
+        r = up_audit_open(up);
     up_output_attach(&up->output, up->loop);
     if (r < 0)
         return det_error_set(reterr, r, "cannot begin: %s", det_error_text(r));
@@ -236,6 +240,7 @@ static void close_parts(struct up *up)
         det_loop_timer_cancel(up->loop, &up->store_look);
         up_signals_close(up);
     }
+    up_audit_close(up);
     tell_hidden(up, true);
     /* The log counts what it drops. */
     up_observe_close(up);
@@ -447,6 +452,7 @@ static int prepare(struct up *up)
         cli_complain(up->cli, "%s", error.text);
         return remote_exit(r);
     }
+    serve_hide();
     return CLI_OK;
 }
 
