@@ -13,7 +13,8 @@
  *     api_routes.c    the table, and who may ask for what
  *     api_call.c      one request from its match to its answer
  *     api_reader.c    stores that are open for reading, one for each thread of the pool
- *     api_send.c      start, send, batches, cancel, retry
+ *     api_send.c      start, send, cancel, retry
+ *     api_batch.c     many sends in one request
  *     api_instance.c  an instance: where it stands, its history, why
  *     api_lists.c     instances, timers, effects, the log
  *     api_machines.c  definitions and drawings
@@ -93,8 +94,9 @@ struct api_call {
     struct line line;
     struct line aside; /* a second text on the way, for who needs one */
     void (*deferred)(struct api_call *call);
-    bool goes_on; /* of what `up` was asked for: it is not answered yet */
-    void *own;    /* of the route */
+    size_t decoded; /* bytes of events that it has as structs */
+    bool goes_on;   /* of what `up` was asked for: it is not answered yet */
+    void *own;      /* of the route */
     unsigned own_number;
 };
 
@@ -188,6 +190,7 @@ struct api {
     struct api_seen seen[API_SEEN];
     det_time stock_next;   /* under the lock of the counts */
     size_t calls, streams; /* on their way */
+    atomic_size_t decoded; /* bytes of events as structs, of all calls */
     struct det_post post, closed_post;
     struct det_timer patience;
     det_time close_by;

@@ -130,6 +130,18 @@ bool api_is_ours(const char *path)
     return false;
 }
 
+bool api_takes_key(const struct api_route *route)
+{
+    static api_run_fn *const keyed[] = { api_start, api_send,   api_send_all,
+                                         api_batch, api_cancel, api_submit };
+
+    for (size_t i = 0; i < sizeof keyed / sizeof *keyed; i++) {
+        if (route->run == keyed[i])
+            return true;
+    }
+    return route->method == HTTP_GET;
+}
+
 const char *api_unknown_query(const struct api_route *route, const struct url *url)
 {
     for (size_t i = 0; i < url->query_count; i++) {

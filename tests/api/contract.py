@@ -63,8 +63,8 @@ GOOD = {
     "overview": [call(holds=lambda v: any(s["about"] == "effect" for s in v["stuck"]))],
     "machines": [call(holds=lambda v: [m["name"] for m in v["items"]] == ["counter", "order"])],
     "machine": [call(machine="order", holds=lambda v: {r["name"] for r in v["records"]} ==
-                     {"payment", "order_data"} and values_of(v, "payment", "money") == ["eur", "usd"]
-                     and [(f["rule"], f["line"]) for f in v["findings"]] == LOST),
+                     {"payment", "order_data"} and
+                     values_of(v, "payment", "money") == ["eur", "usd"] and [(f["rule"], f["line"]) for f in v["findings"]] == LOST),
                 call(machine="counter", holds=lambda v: v["findings"] == [])],
     "machine_diagram": [call(machine="order", holds=lambda v: "stateDiagram" in v),
                         call("format=mermaid", machine="order"),
@@ -98,7 +98,8 @@ GOOD = {
              of("s-2", body={"event": "ping", "expected": 1}, status=409)],
     "send_all": [of("s-2", body={"events": [{"event": "ping"}, PAY]},
                     holds=lambda v: v["sequence"] == 2 and v["event"] == "pay")],
-    "batch": [call(body={"sends": [{"machine": "order", "id": "s-2", "event": "ping"},
+    "batch": [call(headers={"Idempotency-Key": "b-1", "traceparent": TRACE},
+                   body={"sends": [{"machine": "order", "id": "s-2", "event": "ping"},
                                    {"machine": "order", "id": "nobody", "event": "ping"}]},
                    holds=lambda v: v["failed"] == 1 and "error" in v["items"][1])],
     "history": [of("o-2", holds=lambda v: v["items"][0]["type"] == "start"),
@@ -148,7 +149,15 @@ GOOD = {
                           "retries": 2}, status=201, slot="batch"),
                call(body={"run": ["true"], "name": "good"}, status=200, slot="jobs",
                     holds=lambda v: v["state"] == "done"),
-               call(body={"run": ["true"]}, status=201, slot="jobs")],
+               call(body={"run": ["true"]}, status=201, slot="jobs"),
+               call(body={"run": ["true"]}, status=201, slot="jobs",
+                    headers={"Idempotency-Key": "once"}, holds=lambda v: v["name"] == "once"),
+               call(body={"run": ["true"]}, status=200, slot="jobs",
+                    headers={"Idempotency-Key": "once"}),
+               call(body={"run": ["true"], "name": "more"}, status=400, slot="jobs",
+                    headers={"Idempotency-Key": "once"}),
+               call(body={"run": ["true"]}, status=400, slot="batch",
+                    headers={"Idempotency-Key": "once"})],
     "change_job": [call(body={}, slot="jobs", job="bad", change="retry"),
                    call(body={"reason": "not wanted"}, slot="jobs", job="last", change="cancel")],
     "retry": [of("o-2", body={"key": "order/o-2/1/0"})],
@@ -405,6 +414,8 @@ def test_queries_and_headers_that_are_wrong_are_refused():
         for name, schema in operation.of("header").items():
             for value in ("", "a b", "a" * 129) if name != "traceparent" else ():
                 refused(f"a wrong {name}", headers={name: value})
+        if operation.method != "GET" and "Idempotency-Key" not in operation.of("header"):
+            refused("a key that nobody keeps", headers={"Idempotency-Key": "k-1"})
     trial.tell()
     daemon.stop()
 
