@@ -58,7 +58,8 @@ api_run_fn api_get_machine, api_get_diagram, api_check_definition, api_get_trace
 /* api_instance.c */
 api_run_fn api_get_instance, api_get_why, api_get_lock, api_get_history;
 /* api_lists.c */
-api_run_fn api_list_instances, api_list_timers, api_list_effects, api_list_log, api_list_jobs;
+api_run_fn api_list_instances, api_list_timers, api_list_effects, api_list_locks, api_list_log,
+    api_list_jobs;
 /* api_counts.c */
 api_run_fn api_get_machines, api_get_store;
 /* api_send.c, api_batch.c */

@@ -41,6 +41,7 @@ const struct api_route api_routes[] = {
     { HTTP_GET, "/v1/timers", TOKENS_READ, API_POOL, api_list_timers, "machine after limit" },
     { HTTP_GET, "/v1/effects", TOKENS_READ, API_POOL, api_list_effects,
       "machine dead after limit" },
+    { HTTP_GET, "/v1/locks", TOKENS_READ, API_POOL, api_list_locks, "machine after limit" },
     { HTTP_GET, "/v1/log", TOKENS_READ, API_POOL, api_list_log,
       "after backward machine id event state since until limit" },
     { HTTP_GET, "/v1/events", TOKENS_READ, API_OWN, api_get_events, "after machine id topics" },

@@ -64,7 +64,8 @@ GOOD = {
     "machines": [call(holds=lambda v: [m["name"] for m in v["items"]] == ["counter", "order"])],
     "machine": [call(machine="order", holds=lambda v: {r["name"] for r in v["records"]} ==
                      {"payment", "order_data"} and
-                     values_of(v, "payment", "money") == ["eur", "usd"] and [(f["rule"], f["line"]) for f in v["findings"]] == LOST),
+                     values_of(v, "payment", "money") == ["eur", "usd"] and
+                     [(f["rule"], f["line"]) for f in v["findings"]] == LOST),
                 call(machine="counter", holds=lambda v: v["findings"] == [])],
     "machine_diagram": [call(machine="order", holds=lambda v: "stateDiagram" in v),
                         call("format=mermaid", machine="order"),
@@ -122,6 +123,10 @@ GOOD = {
                      holds=lambda v: {e["effect"] for e in v["items"]} == {"send_mail"})],
     "lock": [of("o-1", holds=lambda v: v["owner"] == "somebody" and v["until"]),
              of("o-2", holds=lambda v: v["owner"] is None and v["until"] is None)],
+    "locks": [call(holds=lambda v: [(lock["machine"], lock["id"], lock["owner"], lock["fence"])
+                                    for lock in v["items"]] == [("order", "o-1", "somebody", 7)]),
+              call("machine=counter&limit=1", holds=lambda v: v["items"] == []),
+              call("after=0~order~o-1~~0~0", holds=lambda v: v["items"] == [])],
     "log": [call(holds=lambda v: v["items"][0]["position"] >= 1),
             call("after=0&limit=1", holds=lambda v: v["next"] == v["items"][0]["position"]),
             call("backward=true&limit=2",
@@ -521,7 +526,7 @@ def test_the_file_lists_all_that_is_there_and_nothing_else():
                  "/v1/drain", "/v1/config", "/v1/limits", "/v1/session/x", "/v1/jobs", "/v1/groups",
                  "/v1/machines/counter/nonsense", "/v1/machines/counter/instances/c/nonsense",
                  "/v1/machines/counter%2Finstances", "/v1/tasks/x/logs/y", "/v1/debug",
-                 "/v1/status%00", "/livez/", "/livez/x", "/metrics/x", "/v1/locks", "/v1/batch",
+                 "/v1/status%00", "/livez/", "/livez/x", "/metrics/x", "/v1/lock", "/v1/batch",
                  "/v1/machines/", "/v1/..%2f..%2f..%2fetc%2fpasswd", "/v1/status%2f.."):
         for method, body in (("GET", None), ("POST", "{}")):
             trial.refused("nothing is there", (400, 404, 405), method, path, body)
