@@ -253,12 +253,16 @@ static void handle_route(
         return;
     }
     unknown = api_unknown_query(route, &call->url);
-    if (unknown) {
+    if (unknown)
         api_fail(call, DET_ERR_INVALID, "the query has no '%.60s' here", unknown);
+    else if (call->key && !api_takes_key(route))
+        api_fail(
+            call, DET_ERR_INVALID,
+            "no Idempotency-Key is kept for this, and so it takes none: look first what happened");
+    if (call->status)
         api_finish(call);
-        return;
-    }
-    run_call(call);
+    else
+        run_call(call);
 }
 
 /* Most paths have nothing that could be wrong with them. */

@@ -15,7 +15,8 @@
  *     api_call.c      one request from its match to its answer, which comes in time
  *     api_lanes.c     which call runs next on which threads
  *     api_reader.c    stores that are open for reading, one for each thread that needs one
- *     api_send.c      start, send, batches, cancel, retry
+ *     api_send.c      start, send, cancel, retry
+ *     api_batch.c     many sends in one request
  *     api_instance.c  an instance: where it stands, its history, why
  *     api_lists.c     instances, timers, effects, the log
  *     api_machines.c  definitions and drawings
@@ -106,8 +107,9 @@ struct api_call {
     void (*deferred)(struct api_call *call);
     const char *guessed; /* it was a guess: 401 with this text, after `wait`; NULL: it was none */
     det_time wait;
-    bool goes_on; /* of what `up` was asked for: it is not answered yet */
-    void *own;    /* of the route */
+    size_t decoded; /* bytes of events that it has as structs */
+    bool goes_on;   /* of what `up` was asked for: it is not answered yet */
+    void *own;      /* of the route */
     unsigned own_number;
 };
 
@@ -211,6 +213,7 @@ struct api {
     struct api_seen seen[API_SEEN];
     det_time stock_next;   /* under the lock of the counts */
     size_t calls, streams; /* on their way */
+    atomic_size_t decoded; /* bytes of events as structs, of all calls */
     struct det_post post, closed_post;
     struct det_timer patience;
     det_time close_by, write_by;
