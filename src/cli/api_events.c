@@ -177,7 +177,7 @@ static bool is_wanted(const struct subscriber *subscriber, const struct api_row 
 /* Less than what would cut it off. */
 static size_t feed_max(const struct api_events *events)
 {
-    size_t most = events->api->up->file.config.http.limits.unread_max / 4;
+    size_t most = events->api->http.limits.unread_max / 4;
 
     return most && most < FEED_MAX ? most : FEED_MAX;
 }
@@ -222,7 +222,7 @@ static bool is_in_tail(const struct subscriber *subscriber)
 static void feed(struct subscriber *subscriber)
 {
     struct api_events *events = subscriber->events;
-    uint32_t most = events->api->up->file.config.http.sse_queue;
+    uint32_t most = events->api->http.sse_queue;
     struct det_list *node = events->tail.previous;
     size_t behind = 0;
 
@@ -524,7 +524,7 @@ static bool read_cursor(struct api_call *call, struct subscriber *subscriber)
 
 static bool has_room(struct api_call *call)
 {
-    if (call->api->events->count < call->api->up->file.config.http.sse_subscribers)
+    if (call->api->events->count < call->api->http.sse_subscribers)
         return true;
     api_fail(call, DET_ERR_LIMIT, "there are as many who follow as http.limits allows");
     call->status = 503;

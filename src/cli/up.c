@@ -221,6 +221,7 @@ static void close_parts(struct up *up)
     up_durable_close(up);
     up_machines_close(up);
     api_free(up);
+    tokens_close(up->tokens);
     up_waits_over(up);
     socket_server_close(up->server);
     det_tasks_close(up->tasks);

@@ -352,6 +352,17 @@ void up_machines_say(struct up *up)
     }
 }
 
+const struct det_spec *up_machines_spec(const struct up_machines *machines, const char *name)
+{
+    const struct config *config = &machines->up->file.config;
+
+    for (size_t i = 0; i < config->machine_count; i++) {
+        if (machines->specs[i] && strcmp(config->machines[i].name, name) == 0)
+            return machines->specs[i];
+    }
+    return NULL;
+}
+
 struct det_machine *up_machines_find(struct up_machines *machines, const char *name)
 {
     const struct config *config = &machines->up->file.config;

@@ -50,7 +50,8 @@ void up_machines_close(struct up *up);
 size_t up_machines_count(const struct up *up);
 /* Tells people what is served. */
 void up_machines_say(struct up *up);
-/* The definition that is served under this name, or NULL. */
+/* What is served under this name, as its file says it, or NULL; and the definition. */
+const struct det_spec *up_machines_spec(const struct up_machines *machines, const char *name);
 struct det_machine *up_machines_find(struct up_machines *machines, const char *name);
 
 /* up_ask.c: a step of the call that this thread carries out, if it does. */

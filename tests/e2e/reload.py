@@ -7,10 +7,12 @@
 
 The frame is that of up.py.
 """
+import json
 import signal
 import socket
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -196,8 +198,9 @@ def test_a_slow_effect_does_not_hold_up_a_reload():
     it.stop()
 
 
-def ask(port, host, path="/livez"):
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Host": host})
+def ask(port, host, path="/livez", body=None):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body,
+                                     {"Host": host, "Content-Type": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return answer.status
@@ -214,9 +217,18 @@ def test_the_http_api_goes_on_with_its_new_settings():
     it.wait_for("a +\\| one")
     equal(ask(port, "localhost"), 200)
     equal(ask(port, "shop.example"), 421)
+    code = detent("console").stdout.strip().rpartition("=")[2]
     project(task("a", "one"), f"http: {{listen: {address}, hosts: [shop.example]}}\n")
-    equal(items(reload()), [("added", "http", "hosts", False)])
+    with socket.create_connection(("127.0.0.1", port), PATIENCE) as half:
+        # Nobody waits for who does not say what it wants.
+        half.sendall(b"GET /livez HTTP/1.1\r\nHost: loc")
+        begin = time.monotonic()
+        equal(items(reload()), [("added", "http", "hosts", False)])
+        check(time.monotonic() - begin < 4, "a request that is not whole has held it up")
+        equal(half.recv(1), b"")
     equal(ask(port, "shop.example"), 200)
+    # A link that was printed before is good afterwards.
+    equal(ask(port, "localhost", "/v1/session", json.dumps({"code": code}).encode()), 200)
     project(task("a", "one"), "http: {hosts: [shop.example], listen: \"127.0.0.1:1\"}\n")
     equal(items(reload()), [("changed", "http", "listen", True)])
     equal(ask(port, "shop.example"), 200)
