@@ -15,6 +15,7 @@ The frame is that of up.py. A block is typed from its top, in an empty folder, w
     kill -9 the daemon; a        what is meant is done; then a
     # to the end of the line     is a comment
 """
+import json
 import os
 import re
 import signal
@@ -201,6 +202,9 @@ def test_the_readme_of_the_tree_is_true():
     typist = Typist()
     typist.type_all("".join(blocks(text, "sh")))
     hold_the_promise(typist)
+    read, sent = (json.loads(said) for said in typist.saying("curl"))
+    equal((read["id"], read["state"]), ("o-1", "charging"))
+    equal(sent["state"], "cancelling")
     typist.end()
 
 
