@@ -132,8 +132,7 @@ static void end_late(struct api_call *call)
         exchange, 504, det_error_name(DET_ERR_TIMEOUT),
         is_read ? "it takes longer than http.limits.request_time"
                 : "it takes longer than http.limits.request_time, and may still happen: ask again "
-                  "with the same Idempotency-Key, or look",
-        NULL);
+                  "with the same Idempotency-Key, or look");
 }
 
 static void on_late(void *argument)
@@ -157,7 +156,7 @@ static void await(struct api_call *call)
 {
     struct api *api = call->api;
 
-    call->late_at = det_loop_now(api->loop) + api->config.request_time;
+    call->late_at = det_loop_now(api->loop) + api->http.request_time;
     det_list_append(&api->late_calls, &call->late_node);
     if (!api->is_late_set)
         set_late(api);
@@ -199,6 +198,8 @@ struct api_call *api_call_open(
     line_init(&call->aside, api->allocator);
     call->key = copy_header(call, request, "idempotency-key", &has_failed);
     call->trace = read_trace(call, request);
+    (void)det_text_copy(
+        call->who, sizeof call->who, ((const struct api_note *)http_note(exchange))->who);
     call->peer = det_arena_copy(&call->arena, request->peer);
     has_failed |= !call->peer;
     body = request->body_size ? det_arena_copy_n(&call->arena, request->body, request->body_size)
@@ -224,6 +225,11 @@ const struct http_header api_headers[API_HEADERS] = {
     { "referrer-policy", "no-referrer" },
 };
 
+static bool is_kept_back(struct api_call *call)
+{
+    return call->guessed && api_keep_back(call->api, call->exchange, call->wait, call->guessed);
+}
+
 void api_finish(struct api_call *call)
 {
     struct det_buffer *text = &call->line.text;
@@ -247,7 +253,8 @@ void api_finish(struct api_call *call)
     memcpy(headers, api_headers, sizeof *headers * API_HEADERS);
     if (answer.status == 503)
         headers[answer.header_count++] = (struct http_header){ "retry-after", "1" };
-    if (call->exchange)
+    answer.shall_close = call->guessed;
+    if (call->exchange && !is_kept_back(call))
         http_answer(call->exchange, &answer);
     close_call(call);
 }

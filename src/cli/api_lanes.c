@@ -94,13 +94,10 @@ void api_lanes_close(struct api *api)
 
 void api_lane_submit(struct api *api, enum api_lane_name name, struct det_job *job)
 {
-    if (api->lanes[name].pool) {
+    if (api->lanes[name].pool)
         det_pool_submit(api->lanes[name].pool, job);
-        return;
-    }
-    job->is_dropped = true;
-    job->post = (struct det_post){ .run = job->done, .argument = job->argument };
-    det_loop_post(job->loop, &job->post);
+    else
+        det_job_drop(job);
 }
 
 static void run_next(struct api_lane *lane)
@@ -139,7 +136,7 @@ bool api_lane_add(struct api_call *call)
         api_lane_submit(call->api, (enum api_lane_name)(lane - call->api->lanes), &call->job);
         return true;
     }
-    if (!has_room(lane, call->api->config.waiting_max))
+    if (!has_room(lane, call->api->http.waiting_max))
         return false;
     append(lane, call);
     return true;
