@@ -20,7 +20,8 @@
  *     api_lists.c     instances, timers, effects, the log
  *     api_machines.c  definitions and drawings
  *     api_up.c        what the loop of `up` knows: tasks, groups, slots, jobs, status
- *     api_events.c    what happens, as it happens
+ *     api_feed.c      clients that are told what happens: begun, kept alive, ended
+ *     api_events.c    the log, as it grows; api_news.c: tasks and `up`; api_follow.c: lines
  *
  * Invariants
  *   1. An api_call is of the http thread, but while a thread of the pool, the runtime or `up` has
@@ -104,8 +105,8 @@ struct api_call {
     void (*deferred)(struct api_call *call);
     const char *guessed; /* it was a guess: 401 with this text, after `wait`; NULL: it was none */
     det_time wait;
-    bool goes_on; /* of what `up` was asked for: it is not answered yet */
-    void *own;    /* of the route */
+    bool *goes_on; /* for the answer of what `up` was asked for: set it if there is more to do */
+    void *own;     /* of the route */
     unsigned own_number;
 };
 
@@ -183,6 +184,14 @@ struct api_stamp {
     det_time changed;
 };
 
+/* Clients that are told what happens: api_feed.h. */
+struct api_feeds {
+    struct det_list list;
+    size_t count;
+    struct det_timer beat;
+    unsigned beats;
+};
+
 struct api {
     struct up *up;           /* its loop changes it: others have what they need below */
     struct config_http http; /* as the file was when it was opened, which stays as long */
@@ -195,15 +204,16 @@ struct api {
     struct det_list late_calls; /* that are not answered, the oldest first */
     struct det_timer late;
     bool is_late_set;
-    struct det_mutex *lock;    /* of the readers */
+    struct det_mutex *lock; /* of the readers */
     struct api_reader *readers;
     const char *address, *url; /* of the store; NULL: there is none */
     const char *shown;         /* for browsers; NULL: it listens nowhere for them */
     char shown_text[160];
     struct guard guard;
-    size_t guesses; /* answers to wrong tokens that are kept back */
+    size_t guesses;        /* answers to wrong tokens that are kept back */
     struct tokens *tokens; /* those of `up` */
     struct api_events *events;
+    struct api_feeds feeds;
     struct api_counts *counts;
     struct det_timer rates_timer;
     struct api_seen seen[API_SEEN];
@@ -244,8 +254,6 @@ DET_MUST_CHECK int api_events_open(struct api *api, struct det_error *reterr);
 void api_events_end(struct api *api);
 /* After that thread has ended. */
 void api_events_close(struct api *api);
-/* How many follow. On the http thread. */
-size_t api_events_count(const struct api *api);
 
 /* Ends with a NULL pattern. */
 extern const struct api_route api_routes[];
