@@ -251,12 +251,16 @@ static void handle_route(
         return;
     }
     unknown = api_unknown_query(route, &call->url);
-    if (unknown) {
+    if (unknown)
         api_fail(call, DET_ERR_INVALID, "the query has no '%.60s' here", unknown);
+    else if (call->key && !api_takes_key(route))
+        api_fail(
+            call, DET_ERR_INVALID,
+            "no Idempotency-Key is kept for this, and so it takes none: look first what happened");
+    if (call->status)
         api_finish(call);
-        return;
-    }
-    run_call(call);
+    else
+        run_call(call);
 }
 
 /* Most paths have nothing that could be wrong with them. */
@@ -325,6 +329,7 @@ void api_count_request(void *context, const struct http_done *done)
 
     if (seen->route != route || seen->method != method || seen->status != done->status)
         look_up(api, seen, route, method, done->status);
+    api_audit_refusal(api, done);
     det_series_count(seen->requests, 1);
     det_series_observe(seen->duration, done->span);
 }

@@ -15,7 +15,8 @@
  *     api_call.c      one request from its match to its answer, which comes in time
  *     api_lanes.c     which call runs next on which threads
  *     api_reader.c    stores that are open for reading, one for each thread that needs one
- *     api_send.c      start, send, batches, cancel, retry
+ *     api_send.c      start, send, cancel, retry
+ *     api_batch.c     many sends in one request
  *     api_instance.c  an instance: where it stands, its history, why
  *     api_lists.c     instances, timers, effects, the log
  *     api_machines.c  definitions and drawings
@@ -37,6 +38,7 @@
 
 #include "base/text.h"
 #include "cli/api_lanes.h"
+#include "cli/audit.h"
 #include "cli/config.h"
 #include "cli/instance.h"
 #include "cli/line.h"
@@ -96,6 +98,7 @@ struct api_call {
     const struct det_trace_context *trace; /* of its traceparent; NULL: none */
     const char *peer;
     char who[TOKENS_ID_SIZE + 1]; /* the id of its token, or "unix"; "": nobody needs one */
+    struct audit_deed *deed;      /* NULL: it is not one */
     struct api_reader *reader;    /* while it is in its lane */
     /* The answer; a status of 0 is 200. */
     unsigned status;
@@ -105,8 +108,9 @@ struct api_call {
     void (*deferred)(struct api_call *call);
     const char *guessed; /* it was a guess: 401 with this text, after `wait`; NULL: it was none */
     det_time wait;
-    bool *goes_on; /* for the answer of what `up` was asked for: set it if there is more to do */
-    void *own;     /* of the route */
+    bool *goes_on;  /* for the answer of what `up` was asked for: set it if there is more to do */
+    size_t decoded; /* bytes of events that it has as structs */
+    void *own;      /* of the route */
     unsigned own_number;
 };
 
@@ -120,8 +124,6 @@ struct api_call *api_call_open(
     const char *const *parameters, const struct url *url, struct det_arena *arena_take);
 /* Sends what the call has as its answer, and closes it. On the http thread. */
 void api_finish(struct api_call *call);
-/* The same from another thread. */
-void api_finish_later(struct api_call *call);
 /* Runs `run` in its lane and then finishes it. */
 void api_defer(struct api_call *call, void (*run)(struct api_call *call));
 /* It becomes a stream: nobody waits for its end. */
@@ -219,6 +221,7 @@ struct api {
     struct api_seen seen[API_SEEN];
     det_time stock_next;   /* under the lock of the counts */
     size_t calls, streams; /* on their way */
+    atomic_size_t decoded; /* bytes of events as structs, of all calls */
     struct det_post post, closed_post;
     struct det_timer patience;
     det_time close_by, write_by;

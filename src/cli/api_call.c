@@ -84,6 +84,7 @@ static void close_call(struct api_call *call)
 
     api->calls--;
     det_list_remove(&call->late_node);
+    atomic_fetch_sub(&api->decoded, call->decoded);
     line_deinit(&call->line);
     line_deinit(&call->aside);
     det_arena_deinit(&call->arena);
@@ -200,6 +201,10 @@ struct api_call *api_call_open(
     call->trace = read_trace(call, request);
     (void)det_text_copy(
         call->who, sizeof call->who, ((const struct api_note *)http_note(exchange))->who);
+    if (api_is_audited(route)) {
+        call->deed = api_deed(&call->arena, exchange);
+        has_failed |= !call->deed;
+    }
     call->peer = det_arena_copy(&call->arena, request->peer);
     has_failed |= !call->peer;
     body = request->body_size ? det_arena_copy_n(&call->arena, request->body, request->body_size)
@@ -242,20 +247,11 @@ void api_finish(struct api_call *call)
     answer.type = call->type ? call->type : "application/json";
     answer.header_count = answer.status == 503;
     answer.shall_close = call->guessed;
+    if (call->deed)
+        api_audit(call->api, call->deed, answer.status);
     if (call->exchange && !is_kept_back(call))
         http_answer(call->exchange, &answer);
     close_call(call);
-}
-
-static void finish_post(void *argument)
-{
-    api_finish(argument);
-}
-
-void api_finish_later(struct api_call *call)
-{
-    call->job.post = (struct det_post){ .run = finish_post, .argument = call };
-    det_loop_post(call->api->loop, &call->job.post);
 }
 
 static void run_deferred(void *argument)

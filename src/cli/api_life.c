@@ -85,6 +85,9 @@ static int open_tokens(struct up *up, struct det_error *reterr)
         .allocator = up->output.outer->allocator,
         .world = up->output.outer->world,
         .folder = folder,
+        .trouble = up_tokens_trouble,
+        .changed = up_tokens_changed,
+        .user = up,
     };
 
     if (up->tokens)
@@ -333,7 +336,7 @@ void api_close(struct up *up)
         up_errands_over(up);
         det_loop_stop(api->loop);
     }
-    api_lanes_close(api);
+    api_lanes_close(api); /* Who wants one now is dropped. */
     /* What the runtime and `up` have is given back, and ours. */
     while (api->calls || api->streams) {
         (void)det_loop_turn(up->loop, 0);

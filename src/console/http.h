@@ -55,6 +55,7 @@ struct http_request {
     const char *peer;    /* "127.0.0.1:41000", "unix" */
     const void *user;    /* of the listener */
     bool is_trusted;     /* over a unix socket, by our own user or root */
+    int64_t uid;         /* of who is on the other side of a unix socket; -1: nobody knows */
     bool is_encrypted;   /* TLS */
     const char *subject; /* of the client's certificate that was checked; NULL: none */
 };
@@ -124,7 +125,8 @@ struct http_done {
 
 struct http_tls {
     const char *certificate, *key; /* files, PEM */
-    const char *clients; /* certificates of those who sign our clients'; NULL: not asked */
+    const char *clients; /* certificates of those who sign our clients', who each must have one that
+                            they have signed; NULL: they need none */
 };
 
 /* Instead of a status. */
