@@ -49,7 +49,7 @@ bool api_served(struct api_call *call, const char *name, const struct det_machin
 
 struct refusal {
     struct http_answer answer;
-    struct http_header headers[API_HEADERS + 2];
+    struct http_header headers[2];
     char body[512], wait[24];
 };
 
@@ -63,11 +63,9 @@ static void make_refusal(struct refusal *ret, unsigned status, const char *code,
     int size = snprintf(
         ret->body, sizeof ret->body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
 
-    memcpy(ret->headers, api_headers, sizeof *api_headers * API_HEADERS);
     ret->answer = (struct http_answer){ .status = status,
                                         .type = "application/json",
                                         .headers = ret->headers,
-                                        .header_count = API_HEADERS,
                                         .body = ret->body,
                                         .body_size = (size_t)size };
     if (status == 401)
