@@ -7,14 +7,11 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/api_counts.h"
 #include "cli/api_parts.h"
-#include "cli/store_parts.h"
+#include "cli/up.h"
 #include "cli/up_machines.h"
 #include "cli/up_observe.h"
-#include "cli/up_verbs.h"
 #include "console/assets.h"
-#include "os/os.h"
 
 /* More answers to wrong tokens than these are not kept back: who has so many connections is told at
  * once, and needs a new connection for each guess. */
