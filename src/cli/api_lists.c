@@ -35,7 +35,7 @@ static int take_instance(void *context, const struct det_store_listed *row)
     struct listing *listing = context;
     struct line *line = &listing->call->line;
 
-    if (listing->count == listing->limit) {
+    if (listing->count == listing->limit || api_page_is_full(listing->call)) {
         listing->is_cut = true;
         return 1;
     }
@@ -148,6 +148,11 @@ static void end_paging(struct paging *paging, int code)
         api_fail_reader(paging->call, code);
 }
 
+static bool is_full(const struct paging *paging)
+{
+    return paging->count == paging->limit || api_page_is_full(paging->call);
+}
+
 static void put_effect(
     struct paging *paging, const struct det_machine *machine, const struct pending_place *place,
     const struct det_store_effect *row)
@@ -176,17 +181,17 @@ static void put_timer(struct paging *paging, const struct pending *timer)
 static void put_pending(struct paging *paging)
 {
     struct pending_list *list = &paging->list;
-    size_t count;
+    size_t count, shown = 0;
     const struct pending *all = pending_sort(list, &count);
 
-    for (size_t i = 0; i < count && i < list->limit; i++) {
+    for (; shown < count && !is_full(paging); shown++) {
         if (list->kind == DET_DUE_TIMERS)
-            put_timer(paging, &all[i]);
+            put_timer(paging, &all[shown]);
         else
-            put_effect(paging, all[i].machine, &all[i].place, &all[i].effect);
+            put_effect(paging, all[shown].machine, &all[shown].place, &all[shown].effect);
     }
-    paging->has_more = count > list->limit || list->until != DET_NEVER;
-    if (count <= list->limit)
+    paging->has_more = shown < count || list->until != DET_NEVER;
+    if (shown == count)
         paging->last = (struct pending_place){ list->until, "", "", "", 0, 0 };
 }
 
@@ -233,7 +238,7 @@ static int put_dead(void *context, struct det_machine *machine, const char *id)
         place.index = e->row.index;
         if (!e->row.is_dead || pending_place_compare(&place, &paging->after) <= 0)
             continue;
-        paging->has_more = paging->count == paging->limit;
+        paging->has_more = is_full(paging);
         if (!paging->has_more)
             put_effect(paging, machine, &place, &e->row);
     }
@@ -290,7 +295,7 @@ static int put_lock(void *context, struct det_machine *machine, const char *id)
         return CLI_OK; /* It was given up, or has gone. */
     if (r < 0 && r != DET_ERR_LOCKED)
         return instance_complain(store, machine->name, id, r);
-    paging->has_more = paging->count == paging->limit;
+    paging->has_more = is_full(paging);
     if (paging->has_more)
         return CLI_INTERRUPTED;
     paging->count++;
@@ -341,7 +346,7 @@ static int take_job(void *context, const struct det_job_row *row)
     struct jobs *jobs = context;
     struct line *line = &jobs->call->line;
 
-    if (jobs->count == jobs->limit) {
+    if (jobs->count == jobs->limit || api_page_is_full(jobs->call)) {
         jobs->is_cut = true;
         return 1;
     }
@@ -351,22 +356,7 @@ static int take_job(void *context, const struct det_job_row *row)
     return det_buffer_status(&line->text);
 }
 
-static bool is_durable(struct api_call *call, const char *name)
-{
-    const struct config *config = &call->api->up->file.config;
-
-    for (size_t i = 0; i < config->slot_count; i++) {
-        if (strcmp(config->slots[i].name, name) != 0)
-            continue;
-        if (!config->slots[i].is_durable)
-            api_fail(call, DET_ERR_UNSUPPORTED, "the slot '%s' keeps no jobs: see 'durable'", name);
-        return config->slots[i].is_durable;
-    }
-    api_fail(call, DET_ERR_NOT_FOUND, "there is no slot '%.60s'", name);
-    return false;
-}
-
-void api_list_jobs(struct api_call *call)
+static void list_jobs(struct api_call *call)
 {
     struct jobs jobs = { .call = call };
     struct det_job_query query = { .queue = call->parameters[0] };
@@ -374,7 +364,7 @@ void api_list_jobs(struct api_call *call)
     struct cli_store *store;
     int r;
 
-    if (!is_durable(call, call->parameters[0]) || !api_query_limit(call, &jobs.limit) ||
+    if (!api_query_limit(call, &jobs.limit) ||
         !api_query_number(call, "after", 0, INT64_MAX, &query.after) || !api_reader_take(call))
         return;
     query.has_state = state != NULL;
@@ -398,4 +388,30 @@ void api_list_jobs(struct api_call *call)
     line_close(&call->line, '}');
     if (r < 0)
         api_fail(call, r, "%s", det_error_text(r));
+}
+
+/* Which slots there are is asked of `up`: a reload changes them. */
+static void take_slots(struct api_call *call, json_t *parts)
+{
+    const char *name = call->parameters[0];
+    size_t i;
+    json_t *slot;
+
+    json_array_foreach(parts, i, slot)
+    {
+        if (strcmp(json_string_value(json_object_get(slot, "name")), name) == 0) {
+            api_fail(call, DET_ERR_UNSUPPORTED, "the slot '%s' keeps no jobs: see 'durable'", name);
+            return;
+        }
+    }
+    api_fail(call, DET_ERR_NOT_FOUND, "there is no slot '%.60s'", name);
+}
+
+/* Those that are durable stay the same as long as it runs. */
+void api_list_jobs(struct api_call *call)
+{
+    if (up_durable_find(call->api->up, call->parameters[0]))
+        api_defer(call, list_jobs);
+    else
+        api_ask(call, "slots", json_object(), take_slots);
 }

@@ -349,7 +349,8 @@ void api_cancel(struct api_call *call)
         return;
     begin_write(&write, "cancel");
     r = det_runtime_stop(
-        api_runtime(call->api), write.machine, write.id, reason, &write.options, &write.sent);
+        api_runtime(call->api), write.machine, write.id, reason ? reason : api_actor(call),
+        &write.options, &write.sent);
     end_write(&write, r);
 }
 

@@ -129,7 +129,8 @@ void api_ask(
         if (errand)
             free_errand(errand);
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-        api_finish(call);
+        /* Not now: who asks may be the answer to another question, and looks at the call. */
+        api_finish_later(call);
         return;
     }
     errand->post = (struct det_post){ .run = run_errand, .argument = errand };
@@ -351,6 +352,8 @@ void api_change_job(struct api_call *call)
         api_finish(call);
         return;
     }
+    if (strcmp(change, "cancel") == 0 && !json_object_get(body, "reason"))
+        (void)json_object_set_new(body, "reason", json_string(api_actor(call)));
     if (json_object_set_new(body, "change", json_string(change)) < 0 ||
         json_object_set_new(body, "slot", json_string(call->parameters[0])) < 0 ||
         json_object_set_new(body, "job", json_string(call->parameters[1])) < 0) {

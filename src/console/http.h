@@ -55,6 +55,7 @@ struct http_request {
     const char *peer;    /* "127.0.0.1:41000", "unix" */
     const void *user;    /* of the listener */
     bool is_trusted;     /* over a unix socket, by our own user or root */
+    int64_t uid;         /* of who is on the other side of a unix socket; -1: nobody knows */
     bool is_encrypted;   /* TLS */
     const char *subject; /* of the client's certificate that was checked; NULL: none */
 };
@@ -74,6 +75,10 @@ struct http_answer {
 };
 
 const struct http_request *http_request(const struct http_exchange *exchange);
+/* HTTP_NOTE_SIZE bytes for who answers, aligned for anything: zero when admit() gets them, or else
+ * handle(), and there until the exchange is over. */
+#define HTTP_NOTE_SIZE 48
+void *http_note(struct http_exchange *exchange);
 /* When the first byte of the request came, by the monotonic clock. */
 det_time http_since(const struct http_exchange *exchange);
 /* The whole answer, and the end. To a HEAD the body is counted and not sent. */
@@ -82,12 +87,15 @@ void http_answer(struct http_exchange *exchange, const struct http_answer *answe
  * body of `answer` is its first part. */
 void http_begin(struct http_exchange *exchange, const struct http_answer *answer);
 /* Data are copied and sent in the next turn of the loop, with all that is written until then.
- * DET_ERR_CLOSED: the client is gone, or would let more than `unread_max` wait and is cut off now,
- * or there is no memory for it, which is the same; on_gone() will be called. */
+ * DET_ERR_CLOSED: the client is gone, or would let more than `unread_max` wait (of several writes:
+ * one alone may be longer) and is cut off now, or there is no memory for it, which is the same;
+ * on_gone() will be called. */
 int http_write(struct http_exchange *exchange, const void *data, size_t size);
 void http_end(struct http_exchange *exchange);
 /* How many bytes of this connection wait for its client to read them. */
 size_t http_waiting(const struct http_exchange *exchange);
+/* Whether its client has ended its own side: it is gone, or has nothing more to say. */
+bool http_is_ended(const struct http_exchange *exchange);
 /* The exchange is finished later; a handler that has not finished it must call this before it
  * returns. `on_gone` comes instead of the end, and the exchange is over, when the client goes away
  * first or the server is closed; never from inside a function of this header but
@@ -107,6 +115,7 @@ struct http_limits {
 /* Told on the loop, for logs and metrics. Borrowed. */
 struct http_done {
     const struct http_request *request; /* NULL: it was none, and `status` was answered */
+    const void *note;                   /* of its exchange; NULL: there was none */
     const char *peer;
     unsigned status;     /* 0: the client went away first */
     uint64_t size;       /* of the answer's body */
@@ -116,8 +125,12 @@ struct http_done {
 
 struct http_tls {
     const char *certificate, *key; /* files, PEM */
-    const char *clients; /* certificates of those who sign our clients'; NULL: not asked */
+    const char *clients; /* certificates of those who sign our clients', who each must have one that
+                            they have signed; NULL: they need none */
 };
+
+/* Instead of a status. */
+#define HTTP_LATER 1
 
 struct http_options {
     const struct det_allocator *allocator;
@@ -128,8 +141,10 @@ struct http_options {
     void (*handle)(void *context, struct http_exchange *exchange);
     /* Runs for each request, when its headers are there and its body is not read yet. If it
      * returns another status than 0, `ret` is sent with that status, and if there is a body the
-     * connection is closed: so nobody without a right to it makes us read one. May be NULL. */
-    unsigned (*admit)(void *context, const struct http_request *request, struct http_answer *ret);
+     * connection is closed: so nobody without a right to it makes us read one. It may also call
+     * http_keep() and return HTTP_LATER: the exchange then is that of a request whose body nobody
+     * reads, which is answered later, and closed the same way. May be NULL. */
+    unsigned (*admit)(void *context, struct http_exchange *exchange, struct http_answer *ret);
     void (*done)(void *context, const struct http_done *done); /* may be NULL */
     void *context;
 };

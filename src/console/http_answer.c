@@ -19,6 +19,11 @@ const struct http_request *http_request(const struct http_exchange *exchange)
     return &connection_of(exchange)->parse.request;
 }
 
+void *http_note(struct http_exchange *exchange)
+{
+    return exchange->note;
+}
+
 det_time http_since(const struct http_exchange *exchange)
 {
     return exchange->since;
@@ -27,6 +32,11 @@ det_time http_since(const struct http_exchange *exchange)
 size_t http_waiting(const struct http_exchange *exchange)
 {
     return http_output_size(connection_of(exchange));
+}
+
+bool http_is_ended(const struct http_exchange *exchange)
+{
+    return connection_of(exchange)->is_ended;
 }
 
 static void append_number(struct det_buffer *to, uint64_t number)
@@ -185,6 +195,7 @@ static void finish(struct http_connection *connection, unsigned status)
     tell_done(
         connection, &(struct http_done){
                         .request = &connection->parse.request,
+                        .note = exchange->note,
                         .peer = connection->peer,
                         .status = status,
                         .size = exchange->size,
@@ -257,6 +268,7 @@ void http_begin(struct http_exchange *exchange, const struct http_answer *answer
 int http_write(struct http_exchange *exchange, const void *data, size_t size)
 {
     struct http_connection *connection = connection_of(exchange);
+    size_t waiting;
 
     det_assert(exchange->is_stream && !exchange->is_over);
     if (connection->is_broken)
@@ -264,7 +276,8 @@ int http_write(struct http_exchange *exchange, const void *data, size_t size)
     if (size == 0 || is_bodiless(connection, exchange->status))
         return 0;
     http_connection_wake(connection);
-    if (http_output_size(connection) + size > connection->server->limits.unread_max) {
+    waiting = http_output_size(connection);
+    if (waiting && waiting + size > connection->server->limits.unread_max) {
         connection->is_broken = true;
         return DET_ERR_CLOSED;
     }
@@ -290,7 +303,7 @@ void http_keep(
     struct http_exchange *exchange, void (*on_gone)(void *user), void (*on_drained)(void *user),
     void *user)
 {
-    det_assert(connection_of(exchange)->state == CONNECTION_HANDLING && !exchange->is_over);
+    det_assert(!exchange->is_over);
     exchange->is_kept = true;
     exchange->on_gone = on_gone;
     exchange->on_drained = on_drained;

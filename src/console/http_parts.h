@@ -74,6 +74,7 @@ struct http_exchange {
     bool is_stream;  /* http_begin() was called */
     bool is_chunked; /* and has to be ended by a chunk */
     bool is_over;
+    _Alignas(max_align_t) unsigned char note[HTTP_NOTE_SIZE];
 };
 
 /* How many connections an address has. */
@@ -157,6 +158,7 @@ struct http_origin {
     const char *peer;
     struct http_peer *from;
     const void *user;
+    int64_t uid;
     bool is_trusted, is_encrypted;
 };
 /* Takes the stream over, if it does not fail. */

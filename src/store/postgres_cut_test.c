@@ -9,6 +9,7 @@
  *
  *     store --- TCP ---> proxy (a thread) --- socket ---> server
  *                 <-- so many bytes, then none --  */
+/* test: sanitized */
 #include "store/postgres_test.h"
 
 #include "base/buffer.h"

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* sqlite_reading_test.c - whatever SQLite lacks, what is read is true, or refused. */
+/* test: sanitized */
 #include "store/sqlite_deed_test.h"
 
 static int do_load(struct shelf *shelf, struct det_buffer *said)

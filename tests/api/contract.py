@@ -58,6 +58,7 @@ GOOD = {
     "metrics": [call(holds=lambda v: "detent_build_info" in v)],
     "openapi": [call(holds=lambda v: v == FILE.read_text())],
     "redeem": [],
+    "sign_out": [],
     "status": [call(holds=lambda v: v["machines"] == 2 and v["state"] == "running")],
     "store": [call(holds=lambda v: len(v["machines"]) == 2 and v["away"] is None)],
     "overview": [call(holds=lambda v: any(s["about"] == "effect" for s in v["stuck"]))],
@@ -577,6 +578,10 @@ def test_the_code_and_the_stream_are_as_the_file_says():
         answer = wire.ask("POST", "/v1/session", {"code": daemon.code})
     equal(by_name["redeem"].problems(answer, closed=True), [])
     equal(answer.status, 200)
+    with Wire(daemon.address, answer.json["token"]) as wire:
+        over = wire.ask("DELETE", "/v1/session")
+    equal(by_name["sign_out"].problems(over, closed=True), [])
+    equal(over.json, {"revoked": answer.json["token"].split("_")[1]})
     stream = Stream(SOCKET, "/v1/events?after=0")
     equal(by_name["events"].problems(stream.head), [])
     equal(stream.next().name, "hello")
