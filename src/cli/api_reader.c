@@ -130,7 +130,7 @@ void api_readers_close(struct api *api)
     }
 }
 
-/* The error that was complained about; where it was none of the store's, what the exit code says. */
+/* The error that was complained about; where it was none of the store, what the exit code says. */
 static int error_of(const struct api_reader *reader, int exit_code)
 {
     int code = reader->store.error;
