@@ -105,11 +105,11 @@ struct api_call {
     struct line line;
     struct line aside; /* a second text on the way, for who needs one */
     void (*deferred)(struct api_call *call);
-    size_t decoded;      /* bytes of events that it has as structs */
     const char *guessed; /* it was a guess: 401 with this text, after `wait`; NULL: it was none */
     det_time wait;
-    bool goes_on; /* of what `up` was asked for: it is not answered yet */
-    void *own;    /* of the route */
+    size_t decoded; /* bytes of events that it has as structs */
+    bool goes_on;   /* of what `up` was asked for: it is not answered yet */
+    void *own;      /* of the route */
     unsigned own_number;
 };
 

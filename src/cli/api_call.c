@@ -83,8 +83,8 @@ static void close_call(struct api_call *call)
     struct api *api = call->api;
 
     api->calls--;
-    atomic_fetch_sub(&api->decoded, call->decoded);
     det_list_remove(&call->late_node);
+    atomic_fetch_sub(&api->decoded, call->decoded);
     line_deinit(&call->line);
     line_deinit(&call->aside);
     det_arena_deinit(&call->arena);
