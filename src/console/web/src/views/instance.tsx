@@ -3,8 +3,8 @@
 
 // One instance: where it stands and why, what it takes, and its whole way to look back on.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { newKey, path, post } from "../api";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Once, path, post } from "../api";
 import { Diagram } from "../diagram";
 import { count, millis, now, plural } from "../format";
 import { diff, idleGap, lasted, stateAfter, traceOf, useHistory, type History } from "../history";
@@ -32,6 +32,7 @@ export function InstanceView({ machine: name, id }: { machine: string; id: strin
     const why = useResource<Why>(base + "/why", {
         on: ["log"], when: (row) => row.machine === name && row.id === id, every_ms: 150, poll_ms: 4000,
     });
+    const once = useMemo(() => new Once(), []);
     const machine = useDefinition(name);
     const history = useHistory(name, id, why.data?.sequence ?? null);
     const crumbs = (
@@ -52,7 +53,7 @@ export function InstanceView({ machine: name, id }: { machine: string; id: strin
                         ask="It stops for good."
                         kind="danger"
                         run={async () => {
-                            await post(base + "/cancel", { reason: "cancelled in the console" }, newKey());
+                            await once.post(base + "/cancel", { reason: "cancelled in the console" });
                             why.refresh();
                         }}
                     />

@@ -3,8 +3,8 @@
 
 // One machine: its drawing with counts, its definition, its instances.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { get, newKey, path, post, query, words } from "../api";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { get, Once, path, query, words } from "../api";
 import { Diagram } from "../diagram";
 import { dataOf, isValid, recordOf, RecordForm, type Draft } from "../form";
 import { count, plural, span } from "../format";
@@ -105,7 +105,7 @@ function StartForm({ machine, close }: { machine: Machine; close: () => void }):
     const [draft, setDraft] = useState<Draft>({});
     const [error, setError] = useState<string | null>(null);
     const [busy, setBusy] = useState(false);
-    const [key] = useState(newKey);
+    const once = useMemo(() => new Once(), []);
     const record = recordOf(machine, machine.data);
     const good = /^[A-Za-z0-9._:-]{1,128}$/.test(id);
     const submit = async (event: Event) => {
@@ -114,7 +114,7 @@ function StartForm({ machine, close }: { machine: Machine; close: () => void }):
         setError(null);
         try {
             const data = record ? { data: dataOf(record, draft) } : {};
-            await post(path("machines", machine.name, "instances"), { id, ...data }, key);
+            await once.post(path("machines", machine.name, "instances"), { id, ...data });
             go(to.instance(machine.name, id));
         } catch (failure) {
             setError(words(failure));
