@@ -71,6 +71,7 @@ nightly: check test
 		-L '^crash$$' -R states --timeout 86400
 	@NODES_SEED=$$(date +%s) NODES_TIMES=$(NIGHTLY_NODES_TIMES) ctest --preset release \
 		-L '^processes$$' --timeout 86400
+	@ctest --test-dir build/release --output-on-failure -j4 -L '^sanitized$$'
 	@scripts/build asan
 	@ctest --preset clang
 	@ctest --test-dir build/asan --output-on-failure -j4

@@ -80,7 +80,7 @@ struct bench_case {
     enum bench_role role;
     bench_run_fn *run;
     const void *argument;
-    uint64_t operations; /* of one lap; a tenth of it with --quick, at least 1 */
+    uint64_t operations; /* of one lap; a fiftieth of it with --quick, at least 1 */
     double bytes;        /* of one operation, for MB/s; 0: not shown */
     enum bench_clock clock;
     const char *against;     /* what the ratio is to; NULL: the first case; "": nothing */

@@ -34,7 +34,7 @@ struct choice {
 static const char usage[] =
     "usage: detent-bench [--filter TEXT] [--quick] [--json] [--save FILE] [--strict] [--list]\n"
     "  --filter TEXT  only benches whose name contains TEXT\n"
-    "  --quick        a tenth of the work and one round: to see that all of it runs\n"
+    "  --quick        a fiftieth of the work and one round: to see that all of it runs\n"
     "  --json         one JSON object a line instead of the table\n"
     "  --save FILE    where the JSON is kept beside the table; results.jsonl in the build folder\n"
     "  --strict       exit with 1 when a goal is missed\n"

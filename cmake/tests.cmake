@@ -5,7 +5,9 @@
 #
 # detent_unit_test(<file> [library...])   src/base/map_test.c becomes the test base.map, label unit;
 #                                         with the line "/* test: threads */" also label threads
-#                                         and who starts a server WAITS
+#                                         and who starts a server WAITS; with the line
+#                                         "/* test: sanitized */" also label sanitized: it looks
+#                                         for what sanitizers see; `make test` runs it there only
 # detent_test(<name> COMMAND <...> [LABELS <...>] [TIMEOUT <seconds>] [COST <seconds>] [WAITS])
 #                                         any other program or script. A test takes two of the four
 #                                         places that our presets give, which is a core; one that
@@ -49,6 +51,10 @@ function(detent_unit_test file)
     if(marker)
         list(APPEND labels threads)
         add_dependencies(tests_threads ${name}_test)
+    endif()
+    file(STRINGS "${file}" marker REGEX "^/\\* test: sanitized \\*/$")
+    if(marker)
+        list(APPEND labels sanitized)
     endif()
     file(STRINGS "${file}" waits REGEX "^#include \"(lib/postgres|store/postgres_test)\\.h\"$")
     if(waits)

@@ -9,7 +9,8 @@
  *                                         |         \--loop of `up`: a verb (call.h) --> answer
  *                                         \--> assets of the console
  *
- *     api.c           opens, listens, closes
+ *     api.c           a request from its headers to its call
+ *     api_life.c      opens, listens, closes
  *     api_routes.c    the table, and who may ask for what
  *     api_call.c      one request from its match to its answer
  *     api_reader.c    stores that are open for reading, one for each thread of the pool
@@ -86,13 +87,16 @@ struct api_call {
     const char *key;                       /* Idempotency-Key; NULL: none */
     const struct det_trace_context *trace; /* of its traceparent; NULL: none */
     const char *peer;
-    struct api_reader *reader; /* while it is on the pool */
+    char who[TOKENS_ID_SIZE + 1]; /* the id of its token, or "unix"; "": nobody needs one */
+    struct api_reader *reader;    /* while it is on the pool */
     /* The answer; a status of 0 is 200. */
     unsigned status;
     const char *type; /* NULL: JSON */
     struct line line;
     struct line aside; /* a second text on the way, for who needs one */
     void (*deferred)(struct api_call *call);
+    const char *guessed; /* it was a guess: 401 with this text, after `wait`; NULL: it was none */
+    det_time wait;
     bool goes_on; /* of what `up` was asked for: it is not answered yet */
     void *own;    /* of the route */
     unsigned own_number;
@@ -108,6 +112,8 @@ struct api_call *api_call_open(
 void api_finish(struct api_call *call);
 /* The same from another thread. */
 void api_finish_later(struct api_call *call);
+/* Gives the pool a job; while it closes the job is dropped. On the http thread. */
+void api_run_job(struct api *api, struct det_job *job);
 /* Runs `run` on the pool and then finishes it. */
 void api_defer(struct api_call *call, void (*run)(struct api_call *call));
 /* Makes the answer an error; whatever was written before is forgotten. From whoever has it. */
@@ -146,17 +152,7 @@ void api_readers_close(struct api *api);
 bool api_reader_machine(struct api_call *call, const char *name, struct det_machine **ret);
 bool api_reader_instance(struct api_call *call, struct instance *ret);
 
-/* api.c */
-
-#define API_RATES      4
-#define API_RATE_STEPS 12
-
-/* What happened in each of the last steps of time, oldest first. */
-struct api_rates {
-    uint64_t steps[API_RATES][API_RATE_STEPS];
-    uint64_t last[API_RATES];
-    struct det_timer timer;
-};
+/* api.c, api_life.c */
 
 /* Series of requests that were counted lately. */
 #define API_SEEN 256
@@ -166,31 +162,40 @@ struct api_seen {
     struct det_series *requests, *duration;
 };
 
+/* Which file was read: of certificate, key and those who sign for clients. */
+#define API_TLS_FILES 3
+struct api_stamp {
+    uint64_t device, number;
+    int64_t size;
+    det_time changed;
+};
+
 struct api {
-    struct up *up;
+    struct up *up;           /* its loop changes it: others have what they need below */
+    struct config_http http; /* as the file was when it was opened, which stays as long */
+    struct api_stamp stamps[API_TLS_FILES]; /* of the loop of `up` */
     const struct det_allocator *allocator;
     struct det_world *world;
     struct det_loop *loop; /* runs on a thread of its own */
     struct http_server *server;
-    struct det_pool *pool;
+    struct det_pool *pool;  /* NULL: it closes, and nothing is run any more */
     struct det_mutex *lock; /* of the readers */
     struct api_reader *readers;
     const char *address, *url; /* of the store; NULL: there is none */
     const char *shown;         /* for browsers; NULL: it listens nowhere for them */
     char shown_text[160];
     struct guard guard;
-    const struct http_request *guess; /* its token is not right, and its answer is kept back */
-    det_time guess_wait;
-    struct tokens *tokens;
+    size_t guesses; /* answers to wrong tokens that are kept back */
+    struct tokens *tokens; /* those of `up` */
     struct api_events *events;
     struct api_counts *counts;
-    struct api_rates rates;
+    struct det_timer rates_timer;
     struct api_seen seen[API_SEEN];
     det_time stock_next;   /* under the lock of the counts */
     size_t calls, streams; /* on their way */
     struct det_post post, closed_post;
     struct det_timer patience;
-    det_time close_by;
+    det_time close_by, write_by;
     atomic_bool is_closed;
     bool has_started;
     bool is_renewing;
@@ -205,14 +210,17 @@ DET_MUST_CHECK int api_open(struct up *up, struct det_error *reterr);
 void api_close(struct up *up);
 /* Reads certificate and key again, for new connections. */
 void api_renew(struct up *up);
-/* When nobody can notice anything any more: after the machines. */
+/* Whether one of their files is another one than that which was read. */
+bool api_has_new_files(const struct up *up);
+/* After the machines, if these are closed too: their last calls give back what they have. */
 void api_free(struct up *up);
 /* Tells people where it is. */
 void api_say(struct up *up);
 /* "http://127.0.0.1:7788", the first address of a browser; NULL: there is none. */
 const char *api_address(const struct up *up);
-/* Something was committed: who follows the log is to be told. From any thread. */
-void api_notice(struct api *api);
+/* Something was committed: who follows the log is to be told. From any thread, also while the API
+ * is closed and opened again. */
+void api_notice(struct up *up);
 
 /* api_events.c */
 DET_MUST_CHECK int api_events_open(struct api *api, struct det_error *reterr);

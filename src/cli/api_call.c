@@ -119,6 +119,8 @@ struct api_call *api_call_open(
     line_init(&call->aside, api->allocator);
     call->key = copy_header(call, request, "idempotency-key", &has_failed);
     call->trace = read_trace(call, request);
+    (void)det_text_copy(
+        call->who, sizeof call->who, ((const struct api_note *)http_note(exchange))->who);
     call->peer = det_arena_copy(&call->arena, request->peer);
     has_failed |= !call->peer;
     body = request->body_size ? det_arena_copy_n(&call->arena, request->body, request->body_size)
@@ -143,6 +145,11 @@ const struct http_header api_headers[API_HEADERS] = {
     { "referrer-policy", "no-referrer" },
 };
 
+static bool is_kept_back(struct api_call *call)
+{
+    return call->guessed && api_keep_back(call->api, call->exchange, call->wait, call->guessed);
+}
+
 void api_finish(struct api_call *call)
 {
     struct det_buffer *text = &call->line.text;
@@ -162,7 +169,8 @@ void api_finish(struct api_call *call)
     answer.body = det_buffer_text(text);
     answer.body_size = text->size;
     answer.type = call->type ? call->type : "application/json";
-    if (call->exchange)
+    answer.shall_close = call->guessed;
+    if (call->exchange && !is_kept_back(call))
         http_answer(call->exchange, &answer);
     close_call(call);
 }
@@ -197,13 +205,21 @@ static void finish_deferred(void *argument)
     api_finish(call);
 }
 
+void api_run_job(struct api *api, struct det_job *job)
+{
+    if (api->pool)
+        det_pool_submit(api->pool, job);
+    else
+        det_job_drop(job);
+}
+
 void api_defer(struct api_call *call, void (*run)(struct api_call *call))
 {
     call->deferred = run;
     call->job = (struct det_job){
         .run = run_deferred, .done = finish_deferred, .argument = call, .loop = call->api->loop
     };
-    det_pool_submit(call->api->pool, &call->job);
+    api_run_job(call->api, &call->job);
 }
 
 /* Failing. */

@@ -177,7 +177,7 @@ static bool is_wanted(const struct subscriber *subscriber, const struct api_row 
 /* Less than what would cut it off. */
 static size_t feed_max(const struct api_events *events)
 {
-    size_t most = events->api->up->file.config.http.limits.unread_max / 4;
+    size_t most = events->api->http.limits.unread_max / 4;
 
     return most && most < FEED_MAX ? most : FEED_MAX;
 }
@@ -222,7 +222,7 @@ static bool is_in_tail(const struct subscriber *subscriber)
 static void feed(struct subscriber *subscriber)
 {
     struct api_events *events = subscriber->events;
-    uint32_t most = events->api->up->file.config.http.sse_queue;
+    uint32_t most = events->api->http.sse_queue;
     struct det_list *node = events->tail.previous;
     size_t behind = 0;
 
@@ -393,14 +393,19 @@ static void take_notice(void *argument)
     read_on(events);
 }
 
-void api_notice(struct api *api)
+void api_notice(struct up *up)
 {
-    struct api_events *events = api ? api->events : NULL;
+    struct det_world *world = up->output.outer->world;
+    struct api *api;
 
-    if (!events || !atomic_load_explicit(&events->readers, memory_order_relaxed) ||
-        atomic_exchange(&events->is_noticed, true))
+    if (!atomic_load_explicit(&up->listener, memory_order_relaxed))
         return;
-    det_loop_post(api->loop, &events->notice);
+    det_mutex_lock(world, up->listener_lock);
+    api = up->listener;
+    if (api && atomic_load_explicit(&api->events->readers, memory_order_relaxed) &&
+        !atomic_exchange(&api->events->is_noticed, true))
+        det_loop_post(api->loop, &api->events->notice);
+    det_mutex_unlock(world, up->listener_lock);
 }
 
 /* Others may have written, and what failed is tried again. */
@@ -524,7 +529,7 @@ static bool read_cursor(struct api_call *call, struct subscriber *subscriber)
 
 static bool has_room(struct api_call *call)
 {
-    if (call->api->events->count < call->api->up->file.config.http.sse_subscribers)
+    if (call->api->events->count < call->api->http.sse_subscribers)
         return true;
     api_fail(call, DET_ERR_LIMIT, "there are as many who follow as http.limits allows");
     call->status = 503;

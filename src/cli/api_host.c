@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* api_host.c - what is asked of the process itself: whether it lives, its own description, a token
- * for a code. */
+/* api_host.c - what is asked of the process itself: whether it lives, its own description, a
+ * session for a code. */
 #include <string.h>
 
 #include "cli/api_parts.h"
@@ -38,6 +38,30 @@ static void write_login(struct api_call *call, const struct tokens_login *login)
     line_close(line, '}');
 }
 
+/* Ends the session of who asks. Other tokens are for programs, which have no sessions to end. */
+void api_sign_out(struct api_call *call)
+{
+    struct tokens *tokens = call->api->tokens;
+    struct det_error error = { 0 };
+    struct token token;
+    int r;
+
+    if (!tokens_find(tokens, call->who, &token) || strcmp(token.name, TOKENS_CONSOLE) != 0) {
+        api_fail(
+            call, DET_ERR_REFUSED,
+            "this is no session of a console; 'detent token revoke' ends other tokens");
+        return;
+    }
+    r = tokens_revoke(tokens, token.id, &token, &error);
+    if (r < 0) {
+        api_fail_with(call, r, &error);
+        return;
+    }
+    line_open(&call->line, NULL, '{');
+    line_text(&call->line, "revoked", token.id);
+    line_close(&call->line, '}');
+}
+
 /* A code is for one browser, once. */
 void api_redeem(struct api_call *call)
 {
@@ -51,10 +75,10 @@ void api_redeem(struct api_call *call)
         return;
     r = tokens_code_redeem(call->api->tokens, code, call->peer, &login, &error);
     if (r == DET_ERR_NOT_FOUND) {
-        api_fail(
-            call, DET_ERR_REFUSED,
-            "this code was used, or is too old: 'detent up' prints another one, and so does "
-            "'detent console'");
+        call->guessed = "this code was used, or is too old: 'detent up' prints another one, and so "
+                        "does 'detent console'";
+        call->wait = login.wait;
+        api_fail(call, DET_ERR_REFUSED, "%s", call->guessed);
         call->status = 401;
     } else if (r < 0) {
         api_fail_with(call, r, &error);

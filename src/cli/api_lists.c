@@ -18,12 +18,6 @@ static void begin_items(struct api_call *call)
     line_open(&call->line, "items", '[');
 }
 
-static void end_items(struct api_call *call)
-{
-    line_close(&call->line, ']');
-    line_close(&call->line, '}');
-}
-
 /* Instances. */
 
 struct listing {
@@ -104,153 +98,180 @@ static int each_machine(struct api_call *call, cli_store_each_fn *each, void *co
     return code;
 }
 
-void api_list_timers(struct api_call *call)
-{
-    struct pending_timers timers;
-    const struct pending_timer *all;
-    size_t limit;
-    int code;
-
-    if (!api_query_limit(call, &limit) || !api_reader_take(call))
-        return;
-    pending_timers_init(&timers, &call->reader->store, call->api->allocator, limit);
-    code = each_machine(call, pending_timers_of_machine, &timers);
-    if (code == CLI_OK && det_buffer_status(&timers.found) < 0)
-        code = cli_no_memory(&call->reader->cli);
-    begin_items(call);
-    all = code == CLI_OK ? pending_timers_sort(&timers) : NULL;
-    for (size_t i = 0; all && i < pending_timers_count(&timers) && i < limit; i++)
-        pending_timer_line(&call->line, &all[i]);
-    end_items(call);
-    pending_timers_deinit(&timers);
-    if (code != CLI_OK)
-        api_fail_reader(call, code);
-}
-
-/* Effects: those of the instances that have dead ones, or ones to be tried. */
-
-struct effects {
+/* Pages of what is pending: timers, or effects. Dead letters come first, by machine and id; then
+ * what goes on by itself, the first due first (pending.h). */
+struct paging {
     struct api_call *call;
-    bool wants_dead, wants_alive;
+    struct pending_list list;
+    struct pending_place after, last; /* the page stands behind the one, and ends with the other */
     size_t count, limit;
-    struct det_arena arena;
-    struct det_buffer ids; /* const char * of instances with effects to be tried */
+    bool has_more;
 };
 
-static int show_effects(
-    struct effects *found, struct det_machine *machine, const char *id, bool is_dead)
+/* False: the call has failed. */
+static bool begin_paging(struct paging *paging, struct api_call *call, enum det_store_due_kind kind)
 {
-    struct line *line = &found->call->line;
-    struct instance instance;
-    int r = instance_load(&found->call->reader->store, machine, id, &instance);
+    const char *after = api_query(call, "after");
 
-    /* One that has gone has nothing to show; one that is damaged is told where it is asked for. */
+    *paging = (struct paging){ .call = call };
+    if (!api_query_limit(call, &paging->limit))
+        return false;
+    if (after && !pending_place_read(after, &call->arena, &paging->after)) {
+        api_fail(call, DET_ERR_INVALID, "'after' is the 'next' of the page before");
+        return false;
+    }
+    if (!api_reader_take(call))
+        return false;
+    pending_init(&paging->list, &call->reader->store, call->api->allocator, kind, paging->limit);
+    if (!after)
+        paging->after = paging->list.after;
+    begin_items(call);
+    return true;
+}
+
+static void end_paging(struct paging *paging, int code)
+{
+    struct line *line = &paging->call->line;
+
+    line_close(line, ']');
+    if (paging->has_more)
+        pending_place_line(line, "next", &paging->last);
+    else
+        line_text(line, "next", NULL);
+    line_number(line, "left_out", paging->list.left_out);
+    line_close(line, '}');
+    if (code == CLI_OK && det_buffer_status(&paging->list.found) < 0)
+        code = cli_no_memory(&paging->call->reader->cli);
+    pending_deinit(&paging->list);
+    if (code != CLI_OK)
+        api_fail_reader(paging->call, code);
+}
+
+static void put_effect(
+    struct paging *paging, const struct det_machine *machine, const struct pending_place *place,
+    const struct det_store_effect *row)
+{
+    struct line *line = &paging->call->line;
+
+    line_open(line, NULL, '{');
+    line_text(line, "type", "effect");
+    line_text(line, "machine", machine->name);
+    line_text(line, "id", place->id);
+    instance_effect_line(line, machine, place->id, row);
+    line_close(line, '}');
+    paging->count++;
+    paging->last = *place;
+}
+
+static void put_timer(struct paging *paging, const struct pending *timer)
+{
+    pending_timer_line(&paging->call->line, timer);
+    paging->count++;
+    paging->last = timer->place;
+}
+
+/* Where some could not be read the page has fewer than it may, and the next one begins at the time
+ * up to which all were looked at. */
+static void put_pending(struct paging *paging)
+{
+    struct pending_list *list = &paging->list;
+    size_t count;
+    const struct pending *all = pending_sort(list, &count);
+
+    for (size_t i = 0; i < count && i < list->limit; i++) {
+        if (list->kind == DET_DUE_TIMERS)
+            put_timer(paging, &all[i]);
+        else
+            put_effect(paging, all[i].machine, &all[i].place, &all[i].effect);
+    }
+    paging->has_more = count > list->limit || list->until != DET_NEVER;
+    if (count <= list->limit)
+        paging->last = (struct pending_place){ list->until, "", "", "", 0, 0 };
+}
+
+static int put_alive(struct paging *paging)
+{
+    int code;
+
+    paging->list.limit = paging->limit - paging->count;
+    if (paging->after.due)
+        paging->list.after = paging->after;
+    code = each_machine(paging->call, pending_of_machine, &paging->list);
+    if (code == CLI_OK)
+        put_pending(paging);
+    return code;
+}
+
+void api_list_timers(struct api_call *call)
+{
+    struct paging paging;
+
+    if (begin_paging(&paging, call, DET_DUE_TIMERS))
+        end_paging(&paging, put_alive(&paging));
+}
+
+/* Those of an instance. One that has gone has none; one that is damaged is told of where it is
+ * asked for. */
+static int put_dead(void *context, struct det_machine *machine, const char *id)
+{
+    struct paging *paging = context;
+    struct cli_store *store = &paging->call->reader->store;
+    struct pending_place place = { .machine = machine->name, .timer = "" };
+    struct instance instance;
+    int r;
+
+    place.id = det_arena_copy(&paging->call->arena, id);
+    r = place.id ? instance_load(store, machine, id, &instance) : DET_ERR_NO_MEMORY;
+    paging->list.left_out += r == DET_ERR_CORRUPT || r == DET_ERR_VERSION;
     if (r == DET_ERR_NOT_FOUND || r == DET_ERR_CORRUPT || r == DET_ERR_VERSION)
         return CLI_OK;
     if (r < 0)
-        return instance_complain(&found->call->reader->store, machine->name, id, r);
-    for (struct instance_effect *e = instance.effects; e && found->count < found->limit;
-         e = e->next) {
-        if (e->row.is_dead != is_dead)
+        return instance_complain(store, machine->name, id, r);
+    for (struct instance_effect *e = instance.effects; e && !paging->has_more; e = e->next) {
+        place.sequence = e->row.sequence;
+        place.index = e->row.index;
+        if (!e->row.is_dead || pending_place_compare(&place, &paging->after) <= 0)
             continue;
-        found->count++;
-        line_open(line, NULL, '{');
-        line_text(line, "type", "effect");
-        line_text(line, "machine", machine->name);
-        line_text(line, "id", id);
-        instance_effect_line(line, machine, id, &e->row);
-        line_close(line, '}');
+        paging->has_more = paging->count == paging->limit;
+        if (!paging->has_more)
+            put_effect(paging, machine, &place, &e->row);
     }
     instance_close(&instance);
-    return CLI_OK;
-}
-
-static int show_dead(void *context, struct det_machine *machine, const char *id)
-{
-    struct effects *found = context;
-
     /* Any other code ends the walk; this one is not complained about. */
-    if (found->count >= found->limit)
-        return CLI_INTERRUPTED;
-    return show_effects(found, machine, id, true);
+    return paging->has_more ? CLI_INTERRUPTED : CLI_OK;
 }
 
-static int take_due(void *context, const struct det_store_due *row)
+/* The instance in which the page before has ended may have more of them. */
+static int put_dead_of(void *context, struct det_machine *machine)
 {
-    struct effects *found = context;
-    const char *id = row->is_timer ? "" : det_arena_copy(&found->arena, row->id);
+    struct paging *paging = context;
+    struct det_store_query query = { .has_dead = true };
+    int order = strcmp(machine->name, paging->after.machine), code = CLI_OK;
 
-    if (row->is_timer)
-        return 0;
-    if (!id)
-        return DET_ERR_NO_MEMORY;
-    det_buffer_append(&found->ids, &id, sizeof id);
-    return det_buffer_status(&found->ids);
-}
-
-static int by_text(const void *left, const void *right)
-{
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
-static int show_alive(struct effects *found, struct det_machine *machine)
-{
-    struct cli_store *store = &found->call->reader->store;
-    const struct det_store_due_query query = { DET_NEVER - 1, PENDING_MAX };
-    const char **ids;
-    det_time next;
-    int code = CLI_OK, r;
-
-    det_buffer_clear(&found->ids);
-    r = store->ops->due(store->store, machine, &query, take_due, found, &next);
-    if (r < 0)
-        return cli_store_complain(store, r, NULL);
-    ids = (const char **)(void *)found->ids.data;
-    /* One that has several is listed for each. */
-    if (found->ids.size)
-        qsort(ids, found->ids.size / sizeof *ids, sizeof *ids, by_text);
-    for (size_t i = 0; i < found->ids.size / sizeof *ids && code == CLI_OK; i++) {
-        if (found->count < found->limit && (i == 0 || strcmp(ids[i - 1], ids[i]) != 0))
-            code = show_effects(found, machine, ids[i], false);
+    if (order < 0 || paging->has_more)
+        return CLI_OK;
+    if (order == 0) {
+        query.after = paging->after.id;
+        code = put_dead(paging, machine, query.after);
     }
-    return code;
-}
-
-static int show_machine(void *context, struct det_machine *machine)
-{
-    static const struct det_store_query query = { .has_dead = true };
-    struct effects *found = context;
-    int code = CLI_OK;
-
-    if (found->wants_dead)
-        code = cli_store_instances(&found->call->reader->store, machine, &query, show_dead, found);
-    if (code == CLI_INTERRUPTED)
-        code = CLI_OK;
-    if (code == CLI_OK && found->wants_alive)
-        code = show_alive(found, machine);
-    return code;
+    if (code == CLI_OK)
+        code = cli_store_instances(&paging->call->reader->store, machine, &query, put_dead, paging);
+    return code == CLI_INTERRUPTED ? CLI_OK : code;
 }
 
 void api_list_effects(struct api_call *call)
 {
-    struct effects found = { .call = call };
+    struct paging paging;
     bool is_dead = false;
-    int code;
+    int code = CLI_OK;
 
-    if (!api_query_limit(call, &found.limit) || !api_query_bool(call, "dead", &is_dead) ||
-        !api_reader_take(call))
+    if (!api_query_bool(call, "dead", &is_dead) || !begin_paging(&paging, call, DET_DUE_EFFECTS))
         return;
-    found.wants_dead = is_dead || !api_query(call, "dead");
-    found.wants_alive = !is_dead;
-    det_arena_init(&found.arena, call->api->allocator);
-    det_buffer_init(&found.ids, call->api->allocator);
-    begin_items(call);
-    code = each_machine(call, show_machine, &found);
-    end_items(call);
-    det_buffer_deinit(&found.ids);
-    det_arena_deinit(&found.arena);
-    if (code != CLI_OK)
-        api_fail_reader(call, code);
+    if ((is_dead || !api_query(call, "dead")) && paging.after.due == 0)
+        code = each_machine(call, put_dead_of, &paging);
+    if (code == CLI_OK && !is_dead && !paging.has_more)
+        code = put_alive(&paging);
+    end_paging(&paging, code);
 }
 
 /* Jobs of durable slots. */
@@ -277,22 +298,7 @@ static int take_job(void *context, const struct det_job_row *row)
     return det_buffer_status(&line->text);
 }
 
-static bool is_durable(struct api_call *call, const char *name)
-{
-    const struct config *config = &call->api->up->file.config;
-
-    for (size_t i = 0; i < config->slot_count; i++) {
-        if (strcmp(config->slots[i].name, name) != 0)
-            continue;
-        if (!config->slots[i].is_durable)
-            api_fail(call, DET_ERR_UNSUPPORTED, "the slot '%s' keeps no jobs: see 'durable'", name);
-        return config->slots[i].is_durable;
-    }
-    api_fail(call, DET_ERR_NOT_FOUND, "there is no slot '%.60s'", name);
-    return false;
-}
-
-void api_list_jobs(struct api_call *call)
+static void list_jobs(struct api_call *call)
 {
     struct jobs jobs = { .call = call };
     struct det_job_query query = { .queue = call->parameters[0] };
@@ -300,7 +306,7 @@ void api_list_jobs(struct api_call *call)
     struct cli_store *store;
     int r;
 
-    if (!is_durable(call, call->parameters[0]) || !api_query_limit(call, &jobs.limit) ||
+    if (!api_query_limit(call, &jobs.limit) ||
         !api_query_number(call, "after", 0, INT64_MAX, &query.after) || !api_reader_take(call))
         return;
     query.has_state = state != NULL;
@@ -324,4 +330,30 @@ void api_list_jobs(struct api_call *call)
     line_close(&call->line, '}');
     if (r < 0)
         api_fail(call, r, "%s", det_error_text(r));
+}
+
+/* Which slots there are is asked of `up`: a reload changes them. */
+static void take_slots(struct api_call *call, json_t *parts)
+{
+    const char *name = call->parameters[0];
+    size_t i;
+    json_t *slot;
+
+    json_array_foreach(parts, i, slot)
+    {
+        if (strcmp(json_string_value(json_object_get(slot, "name")), name) == 0) {
+            api_fail(call, DET_ERR_UNSUPPORTED, "the slot '%s' keeps no jobs: see 'durable'", name);
+            return;
+        }
+    }
+    api_fail(call, DET_ERR_NOT_FOUND, "there is no slot '%.60s'", name);
+}
+
+/* Those that are durable stay the same as long as it runs. */
+void api_list_jobs(struct api_call *call)
+{
+    if (up_durable_find(call->api->up, call->parameters[0]))
+        api_defer(call, list_jobs);
+    else
+        api_ask(call, "slots", json_object(), take_slots);
 }

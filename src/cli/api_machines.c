@@ -10,6 +10,7 @@
 #include "cli/gen.h"
 #include "cli/svg.h"
 #include "cli/trace.h"
+#include "cli/up_machines.h"
 
 /* The spec that the reader has of a machine, which it serves by now. */
 static struct det_spec *spec_of(const struct api_call *call, const char *name)
@@ -27,18 +28,60 @@ static void put_json(struct api_call *call, const char *key, json_t *value_take)
     json_decref(value_take);
 }
 
+/* Findings. */
+
+static const char *severity_name(enum det_severity severity)
+{
+    switch (severity) {
+    case DET_INFO:
+        return "note";
+    case DET_WARNING:
+        return "warning";
+    case DET_BROKEN:
+        return "error";
+    }
+    return "error";
+}
+
+static json_t *findings_json(const struct det_spec *spec)
+{
+    const struct det_diagnostics *found = det_spec_diagnostics(spec);
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < found->count; i++) {
+        const struct det_diagnostic *item = &found->items[i];
+
+        json_array_append_new(
+            list,
+            json_pack(
+                "{s:I, s:I, s:s, s:s, s:o, s:o}", "line", (json_int_t)item->place.line, "column",
+                (json_int_t)item->place.column, "severity", severity_name(item->severity), "rule",
+                det_rule_id(item->rule), "text", cli_json_text(item->text), "hint",
+                item->hint ? cli_json_text(item->hint) : json_null()));
+    }
+    return list;
+}
+
+/* The findings are those of the file, where it is served: what the store keeps is written anew, and
+ * has other lines. */
 void api_get_machine(struct api_call *call)
 {
+    const struct up_machines *machines = call->api->up->machines;
     const char *name = call->parameters[0];
+    const struct det_spec *served;
     struct det_machine *machine;
+    struct det_spec *stored;
     json_t *object;
 
     if (!api_reader_take(call) || !api_reader_machine(call, name, &machine))
         return;
-    object = gen_json(spec_of(call, name), call->api->allocator);
-    if (object)
-        json_object_set_new(
-            object, "served", json_boolean(api_find_served(call->api, name) != NULL));
+    stored = spec_of(call, name);
+    served = machines ? up_machines_spec(machines, name) : NULL;
+    object = gen_json(stored, call->api->allocator);
+    if (object) {
+        json_object_set_new(object, "served", json_boolean(served != NULL));
+        json_object_set_new(object, "findings", findings_json(served ? served : stored));
+    }
     put_json(call, NULL, object);
 }
 
@@ -226,40 +269,6 @@ void api_get_instance_diagram(struct api_call *call)
 
 /* A definition that nobody serves. */
 
-static const char *severity_name(enum det_severity severity)
-{
-    switch (severity) {
-    case DET_INFO:
-        return "note";
-    case DET_WARNING:
-        return "warning";
-    case DET_BROKEN:
-        return "error";
-    }
-    return "error";
-}
-
-static void write_findings(struct api_call *call, const struct det_spec *spec)
-{
-    const struct det_diagnostics *found = det_spec_diagnostics(spec);
-    struct line *line = &call->line;
-
-    line_open(line, "findings", '[');
-    for (size_t i = 0; i < found->count; i++) {
-        const struct det_diagnostic *item = &found->items[i];
-
-        line_open(line, NULL, '{');
-        line_number(line, "line", item->place.line);
-        line_number(line, "column", item->place.column);
-        line_text(line, "severity", severity_name(item->severity));
-        line_text(line, "rule", det_rule_id(item->rule));
-        line_text(line, "text", item->text);
-        line_text(line, "hint", item->hint);
-        line_close(line, '}');
-    }
-    line_close(line, ']');
-}
-
 static void write_dot(struct api_call *call, const struct det_machine *machine)
 {
     const struct det_draw_options options = { .drawing = DET_DRAW_DOT };
@@ -290,15 +299,17 @@ void api_check_definition(struct api_call *call)
     if (machine) {
         json_t *object = gen_json(spec, call->api->allocator);
 
-        if (object)
+        if (object) {
             json_object_set_new(object, "served", json_false());
+            json_object_set_new(object, "findings", findings_json(spec));
+        }
         put_json(call, "machine", object);
         write_dot(call, machine);
     } else {
         line_text(&call->line, "machine", NULL);
         line_text(&call->line, "dot", NULL);
     }
-    write_findings(call, spec);
+    put_json(call, "findings", findings_json(spec));
     line_close(&call->line, '}');
     det_spec_close(spec);
 }

@@ -17,10 +17,10 @@
 
 /* Rates: what happened in each step of the last minute, oldest first. */
 
-static const char *const rate_names[API_RATES] = { "events", "unhandled", "effects_failed",
-                                                   "restarts" };
+static const char *const rate_names[UP_RATES] = { "events", "unhandled", "effects_failed",
+                                                  "restarts" };
 
-static void read_totals(const struct api *api, uint64_t totals[API_RATES])
+static void read_totals(const struct api *api, uint64_t totals[UP_RATES])
 {
     struct det_runtime_counts counts = { 0 };
 
@@ -35,37 +35,39 @@ static void read_totals(const struct api *api, uint64_t totals[API_RATES])
 static void on_sample(void *argument)
 {
     struct api *api = argument;
-    struct api_rates *rates = &api->rates;
-    uint64_t totals[API_RATES];
+    struct up_rates *rates = &api->up->rates;
+    uint64_t totals[UP_RATES];
 
     read_totals(api, totals);
-    for (size_t i = 0; i < API_RATES; i++) {
+    for (size_t i = 0; i < UP_RATES; i++) {
         memmove(
             rates->steps[i], rates->steps[i] + 1, sizeof rates->steps[i] - sizeof *rates->steps[i]);
-        rates->steps[i][API_RATE_STEPS - 1] = totals[i] - rates->last[i];
+        /* Machines that were opened anew count from the beginning. */
+        rates->steps[i][UP_RATE_STEPS - 1] =
+            totals[i] - (totals[i] < rates->last[i] ? 0 : rates->last[i]);
         rates->last[i] = totals[i];
     }
-    (void)!det_loop_timer_set(api->loop, &rates->timer, det_loop_now(api->loop) + RATE_STEP);
+    (void)!det_loop_timer_set(api->loop, &api->rates_timer, det_loop_now(api->loop) + RATE_STEP);
 }
 
 int api_rates_open(struct api *api)
 {
-    api->rates.timer = (struct det_timer){ .run = on_sample, .argument = api };
-    return det_loop_timer_set(api->loop, &api->rates.timer, det_loop_now(api->loop) + RATE_STEP);
+    api->rates_timer = (struct det_timer){ .run = on_sample, .argument = api };
+    return det_loop_timer_set(api->loop, &api->rates_timer, det_loop_now(api->loop) + RATE_STEP);
 }
 
 static void write_rates(struct api_call *call)
 {
-    const struct api_rates *rates = &call->api->rates;
+    const struct up_rates *rates = &call->api->up->rates;
     struct line *line = &call->line;
     char text[32];
     int size;
 
     line_open(line, "rates", '{');
     line_signed(line, "step_ns", RATE_STEP);
-    for (size_t i = 0; i < API_RATES; i++) {
+    for (size_t i = 0; i < UP_RATES; i++) {
         line_open(line, rate_names[i], '[');
-        for (size_t k = 0; k < API_RATE_STEPS; k++) {
+        for (size_t k = 0; k < UP_RATE_STEPS; k++) {
             size = snprintf(
                 text, sizeof text, "%.1f",
                 (double)rates->steps[i][k] * (double)DET_SECOND / (double)RATE_STEP);

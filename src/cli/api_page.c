@@ -114,5 +114,5 @@ void api_page_read(struct api_page *page, void (*done)(void *argument))
     page->job =
         (struct det_job){ .run = run, .done = done, .argument = page, .loop = page->api->loop };
     det_list_init(&page->rows);
-    det_pool_submit(page->api->pool, &page->job);
+    api_run_job(page->api, &page->job);
 }

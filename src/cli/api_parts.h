@@ -12,12 +12,34 @@
 #define API_HEADERS 5
 extern const struct http_header api_headers[API_HEADERS];
 
+/* api.c: what the server calls, on the http thread. */
+void api_handle(void *context, struct http_exchange *exchange);
+unsigned api_admit(void *context, struct http_exchange *exchange, struct http_answer *ret);
+void api_count_request(void *context, const struct http_done *done);
+/* Answers 401 with this text after a while, instead of who keeps the exchange. False: too many wait
+ * for theirs, or there is no memory. */
+bool api_keep_back(
+    struct api *api, struct http_exchange *exchange, det_time wait, const char *text);
+
+/* What is known of a request since its headers have come: the note of its exchange. */
+struct api_note {
+    const struct api_route *route; /* NULL: there is none */
+    const char *label;             /* in metrics: the pattern of the route, or what it is instead */
+    unsigned status;               /* without a route: why; 0: it is for the console's files */
+    char who[TOKENS_ID_SIZE + 1];  /* see api_call */
+};
+_Static_assert(sizeof(struct api_note) <= HTTP_NOTE_SIZE, "a note has its place");
+
 /* api_routes.c */
 
 /* The route of a request, by its path as it came. NULL: there is none; `ret_status` is then 404 or
- * 405. `parameters` has room for API_PARAMETERS_MAX; each is where it begins in the path. */
-const struct api_route *api_match(
-    const struct http_request *request, const char **parameters, unsigned *ret_status);
+ * 405. */
+const struct api_route *api_match(const struct http_request *request, unsigned *ret_status);
+/* The parameters of a path that the route has matched, of which there are at most
+ * API_PARAMETERS_MAX: each is where it begins in the path. */
+void api_parameters(const struct api_route *route, const char *path, const char **parameters);
+/* "GET"; "other" of one that is none of ours. */
+const char *api_method_name(enum http_method method);
 /* The methods that a path takes: "GET, POST". */
 void api_methods(const char *path, char *target, size_t size);
 /* Whether a path is one of the API, and not of the console. */
@@ -78,7 +100,7 @@ api_run_fn api_get_events;
 /* The newest lines of a task, and those that come. */
 void api_follow_logs(struct api_call *call, uint64_t lines);
 /* api_host.c */
-api_run_fn api_livez, api_metrics, api_openapi, api_redeem;
+api_run_fn api_livez, api_metrics, api_openapi, api_redeem, api_sign_out;
 
 /* The machines that `up` serves, from any thread: its runtime, which is there if there is one; the
  * definition of a name, NULL if it is not served. */

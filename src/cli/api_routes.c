@@ -16,6 +16,7 @@ const struct api_route api_routes[] = {
     { HTTP_GET, "/metrics", TOKENS_METRICS, API_OWN, api_metrics, NULL },
     { HTTP_GET, "/v1/openapi.yaml", TOKENS_READ, API_INLINE, api_openapi, NULL },
     { HTTP_POST, "/v1/session", GUARD_PUBLIC, API_POOL, api_redeem, NULL },
+    { HTTP_DELETE, "/v1/session", TOKENS_READ, API_POOL, api_sign_out, NULL },
     { HTTP_GET, "/v1/status", TOKENS_READ, API_OWN, api_get_status, NULL },
     { HTTP_GET, "/v1/store", TOKENS_READ, API_POOL, api_get_store, NULL },
     { HTTP_GET, "/v1/overview", TOKENS_READ, API_OWN, api_get_overview, NULL },
@@ -38,8 +39,9 @@ const struct api_route api_routes[] = {
     { HTTP_GET, INSTANCE "/diagram", TOKENS_READ, API_POOL, api_get_instance_diagram, "format" },
     { HTTP_GET, INSTANCE "/why", TOKENS_READ, API_POOL, api_get_why, NULL },
     { HTTP_GET, INSTANCE "/lock", TOKENS_READ, API_POOL, api_get_lock, NULL },
-    { HTTP_GET, "/v1/timers", TOKENS_READ, API_POOL, api_list_timers, "machine limit" },
-    { HTTP_GET, "/v1/effects", TOKENS_READ, API_POOL, api_list_effects, "machine dead limit" },
+    { HTTP_GET, "/v1/timers", TOKENS_READ, API_POOL, api_list_timers, "machine after limit" },
+    { HTTP_GET, "/v1/effects", TOKENS_READ, API_POOL, api_list_effects,
+      "machine dead after limit" },
     { HTTP_GET, "/v1/log", TOKENS_READ, API_POOL, api_list_log,
       "after backward machine id event state since until limit" },
     { HTTP_GET, "/v1/events", TOKENS_READ, API_OWN, api_get_events, "after machine id topics" },
@@ -49,7 +51,7 @@ const struct api_route api_routes[] = {
     { HTTP_POST, "/v1/tasks/{task}/{order}", TOKENS_ADMIN, API_OWN, api_order, NULL },
     { HTTP_GET, "/v1/tree", TOKENS_READ, API_OWN, api_get_tree, NULL },
     { HTTP_GET, "/v1/slots", TOKENS_READ, API_OWN, api_get_slots, NULL },
-    { HTTP_GET, SLOT, TOKENS_READ, API_POOL, api_list_jobs, "state after limit" },
+    { HTTP_GET, SLOT, TOKENS_READ, API_OWN, api_list_jobs, "state after limit" },
     { HTTP_POST, SLOT, TOKENS_ADMIN, API_OWN, api_submit, NULL },
     { HTTP_POST, SLOT "/{job}/{change}", TOKENS_ADMIN, API_OWN, api_change_job, NULL },
     { HTTP_GET, NULL, 0, API_INLINE, NULL, NULL },
@@ -86,9 +88,10 @@ static bool fits_method(const struct api_route *route, enum http_method method)
     return route->method == method || (route->method == HTTP_GET && method == HTTP_HEAD);
 }
 
-const struct api_route *api_match(
-    const struct http_request *request, const char **parameters, unsigned *ret_status)
+const struct api_route *api_match(const struct http_request *request, unsigned *ret_status)
 {
+    const char *parameters[API_PARAMETERS_MAX];
+
     *ret_status = 404;
     for (const struct api_route *route = api_routes; route->pattern; route++) {
         if (!fits(route->pattern, request->path, parameters))
@@ -100,20 +103,34 @@ const struct api_route *api_match(
     return NULL;
 }
 
+void api_parameters(const struct api_route *route, const char *path, const char **parameters)
+{
+    (void)fits(route->pattern, path, parameters);
+}
+
+const char *api_method_name(enum http_method method)
+{
+    static const char *const names[] = { "GET",   "HEAD",   "POST",    "PUT",
+                                         "PATCH", "DELETE", "OPTIONS", "other" };
+
+    return names[method];
+}
+
 void api_methods(const char *path, char *target, size_t size)
 {
     const char *parameters[API_PARAMETERS_MAX];
-    const char *get = "", *post = "";
+    unsigned methods = 0;
+    size_t used = 0;
 
     for (const struct api_route *route = api_routes; route->pattern; route++) {
-        if (!fits(route->pattern, path, parameters))
-            continue;
-        if (route->method == HTTP_GET)
-            get = "GET";
-        else
-            post = "POST";
+        if (fits(route->pattern, path, parameters))
+            methods |= 1u << route->method;
     }
-    snprintf(target, size, "%s%s%s", get, *get && *post ? ", " : "", post);
+    for (enum http_method method = 0; method < HTTP_METHODS; method++) {
+        if (methods & 1u << method)
+            used += (size_t)snprintf(
+                target + used, size - used, "%s%s", used ? ", " : "", api_method_name(method));
+    }
 }
 
 bool api_is_ours(const char *path)

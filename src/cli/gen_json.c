@@ -209,6 +209,15 @@ static json_t *transitions_json(
     return list;
 }
 
+static json_t *values_json(const struct det_enum *enumeration)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < enumeration->value_count; i++)
+        json_array_append_new(list, json_string(enumeration->values[i].name));
+    return list;
+}
+
 static json_t *field_json(const struct det_field *field)
 {
     static const char *const kinds[] = { "u",   "i",     "f64",    "bool",  "time",
@@ -229,8 +238,10 @@ static json_t *field_json(const struct det_field *field)
         json_object_set_new(object, "capacity", json_integer(field->capacity));
     if (record)
         json_object_set_new(object, "of", json_string(record->name));
-    if (enumeration)
+    if (enumeration) {
         json_object_set_new(object, "of", json_string(enumeration->name));
+        json_object_set_new(object, "values", values_json(enumeration));
+    }
     if (field->flags & DET_FIELD_SENSITIVE)
         json_object_set_new(object, "sensitive", json_true());
     if (field->flags & DET_FIELD_OPTIONAL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* new_files.c - what a new machine starts from: a job that waits, works, and may fail. */
+/* new_files.c - a job that waits, works, and may fail: what most new machines start from. */
 #include "cli/new_files.h"
 
 static const char spec_text[] =
@@ -34,6 +34,17 @@ static const char spec_text[] =
     "\n"
     "AFTER(WAITING, DAYS(1),    EXPIRED)\n"
     "AFTER(WORKING, MINUTES(5), FAILED)\n";
+
+static const char project_text[] =
+    "# What 'detent up' serves: @n@.fsm, with something to run for each of its effects.\n"
+    "version: 1\n"
+    "machines:\n"
+    "  @n@:\n"
+    "    effects:\n"
+    "      work:\n"
+    "        # It reads JSON: what to do, and a key that is the same on every attempt.\n"
+    "        command: [sleep, 1]\n"
+    "        exits: {0: finished, 3: failed}\n";
 
 static const char cases_text[] =
     "# The cases of @n@.fsm: 'detent test' runs them in virtual time.\n"
@@ -84,14 +95,24 @@ static const char readme_text[] =
     "# @n@\n"
     "\n"
     "- `@n@.fsm`: the machine, one fact a row (`detent help rows`)\n"
+    "- `detent.yaml`: what its effects run\n"
     "- `@n@.test.yaml`: its cases\n"
     "\n"
     "```\n"
+    "detent up    @_@         # serves it, and prints a link to its console; Ctrl-C ends it\n"
     "detent check @n@.fsm     # what is wrong with it\n"
     "detent test  @_@         # the cases, in virtual time\n"
     "detent sim @n@.fsm       # random walks that look for violations\n"
     "detent diagram @n@.fsm   # a Mermaid diagram; --format svg -o @n@.svg\n"
     "detent gen c @n@.fsm     # @n@.h and @n@.c for it: 'detent help gen'\n"
+    "```\n"
+    "\n"
+    "While it is up, in a second terminal:\n"
+    "\n"
+    "```\n"
+    "detent start @n@ one     # its state is in detent.db\n"
+    "detent send one begin\n"
+    "detent watch one\n"
     "```\n";
 
 static const char readme_c_text[] =
@@ -291,20 +312,16 @@ static const char makefile_text[] =
     "\n"
     ".PHONY: check run test clean\n";
 
-const struct cli_new_file *cli_new_files(void)
-{
-    static const struct cli_new_file files[] = {
-        { "@n@.fsm", spec_text, CLI_NEW_ALWAYS },
-        { "@n@.test.yaml", cases_text, CLI_NEW_ALWAYS },
-        { "README.md", readme_text, CLI_NEW_PLAIN },
-        { "README.md", readme_c_text, CLI_NEW_C },
-        { "@n@.h", header_text, CLI_NEW_C },
-        { "@n@.c", source_text, CLI_NEW_C },
-        { "main.c", main_text, CLI_NEW_C },
-        { "@n@_test.c", test_text, CLI_NEW_C },
-        { "Makefile", makefile_text, CLI_NEW_C },
-        { NULL, NULL, CLI_NEW_ALWAYS },
-    };
-
-    return files;
-}
+const struct cli_new_file cli_new_job[] = {
+    { "@n@.fsm", spec_text, CLI_NEW_ALWAYS },
+    { "detent.yaml", project_text, CLI_NEW_PLAIN },
+    { "@n@.test.yaml", cases_text, CLI_NEW_ALWAYS },
+    { "README.md", readme_text, CLI_NEW_PLAIN },
+    { "README.md", readme_c_text, CLI_NEW_C },
+    { "@n@.h", header_text, CLI_NEW_C },
+    { "@n@.c", source_text, CLI_NEW_C },
+    { "main.c", main_text, CLI_NEW_C },
+    { "@n@_test.c", test_text, CLI_NEW_C },
+    { "Makefile", makefile_text, CLI_NEW_C },
+    { NULL, NULL, CLI_NEW_ALWAYS },
+};

@@ -13,14 +13,14 @@ enum cli_new_kind {
     CLI_NEW_C,     /* only with one */
 };
 
-/* @n@ stands for the name, @N@ for the name in capitals. */
+/* @n@ stands for the name, @N@ for the name in capitals, @_@ for as many spaces. */
 struct cli_new_file {
     const char *path;
     const char *text;
     enum cli_new_kind kind;
 };
 
-/* The spec first; a NULL path at the end. */
-const struct cli_new_file *cli_new_files(void);
+/* The machines to start from; of each the spec first, and a NULL path at the end. */
+extern const struct cli_new_file cli_new_job[], cli_new_order[];
 
 #endif

@@ -3,6 +3,7 @@
 
 /* store_commands_test.c - the commands on a store, each with every allocation failing once, on a
  * SQLite file. What they print is for tests/e2e/machines.py. */
+/* test: sanitized */
 #include <sqlite3.h>
 #include <unistd.h>
 

@@ -21,25 +21,25 @@ static const struct table_column columns[] = {
     { "event", 0, false }, { "timer", 1, false },   { "at", 2, false },
 };
 
-static void add_row(struct table *table, const struct pending_timer *armed, det_time now)
+static void add_row(struct table *table, const struct pending *armed, det_time now)
 {
     char when[INSTANCE_WHEN_TEXT], time[INSTANCE_TIME_TEXT];
 
-    table_add(table, CLI_BOLD, "%s", armed->id);
-    table_add(table, CLI_PLAIN, "%s", armed->machine);
+    table_add(table, CLI_BOLD, "%s", armed->place.id);
+    table_add(table, CLI_PLAIN, "%s", armed->place.machine);
     table_add(
-        table, armed->due <= now ? CLI_YELLOW : CLI_PLAIN, "%s",
-        instance_when(armed->due, now, when));
+        table, armed->place.due <= now ? CLI_YELLOW : CLI_PLAIN, "%s",
+        instance_when(armed->place.due, now, when));
     table_add(table, CLI_PLAIN, "%s", armed->event);
-    table_add(table, CLI_PLAIN, "%s", armed->timer);
-    table_add(table, CLI_PLAIN, "%s", instance_time(armed->due, time));
+    table_add(table, CLI_PLAIN, "%s", armed->place.timer);
+    table_add(table, CLI_PLAIN, "%s", instance_time(armed->place.due, time));
 }
 
-static int print(struct pending_timers *timers)
+static int print(struct pending_list *timers)
 {
     struct cli *cli = timers->store->cli;
-    const struct pending_timer *all = pending_timers_sort(timers);
-    size_t count = pending_timers_count(timers);
+    size_t count;
+    const struct pending *all = pending_sort(timers, &count);
     det_time now = timers->store->ops->now(timers->store->store);
     struct table table;
     struct line line;
@@ -60,6 +60,12 @@ static int print(struct pending_timers *timers)
         table_print(&table, 0);
     else if (!cli->is_json)
         cli_say(cli, "No timer is armed.\n");
+    if (timers->left_out)
+        cli_say(
+            cli,
+            "Instances that cannot be read are left out: %zu; 'detent store verify' names "
+            "them\n",
+            timers->left_out);
     if (count > timers->limit)
         cli_say(cli, "There are more: --limit shows them\n");
     line_deinit(&line);
@@ -67,17 +73,17 @@ static int print(struct pending_timers *timers)
     return CLI_OK;
 }
 
-static int find(struct pending_timers *timers, const struct cli_args *args)
+static int find(struct pending_list *timers, const struct cli_args *args)
 {
     struct instance instance;
     int code;
 
     if (args->operand_count == 0)
-        return cli_store_each(timers->store, pending_timers_of_machine, timers);
+        return cli_store_each(timers->store, pending_of_machine, timers);
     code = instance_find(timers->store, args->operands[0], &instance);
     if (code != CLI_OK)
         return code;
-    pending_timers_of(timers, &instance);
+    pending_of(timers, &instance);
     instance_close(&instance);
     return CLI_OK;
 }
@@ -86,7 +92,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 {
     const struct store_wish wish = { .url = args->values[OPTION_STORE],
                                      .machine = args->values[OPTION_MACHINE] };
-    struct pending_timers timers;
+    struct pending_list timers;
     struct cli_store store;
     uint64_t limit = LIMIT_DEFAULT;
     int code;
@@ -94,14 +100,14 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     if (args->values[OPTION_LIMIT] &&
         !cli_args_number(cli, "limit", args->values[OPTION_LIMIT], 1, PENDING_MAX, &limit))
         return CLI_USAGE;
-    pending_timers_init(&timers, &store, cli->allocator, (size_t)limit);
+    pending_init(&timers, &store, cli->allocator, DET_DUE_TIMERS, (size_t)limit);
     code = cli_store_open(cli, &wish, &store);
     if (code == CLI_OK)
         code = find(&timers, args);
     if (code == CLI_OK)
         code = print(&timers);
     cli_store_close(&store);
-    pending_timers_deinit(&timers);
+    pending_deinit(&timers);
     return code;
 }
 

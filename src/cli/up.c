@@ -194,6 +194,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = up_observe_open(up, reterr);
     if (r == 0 && serve_log_open(up) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (r == 0 && det_mutex_open(up->cli->world, &up->listener_lock) < 0)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0 && up->serves_machines)
         r = up_machines_open(up, reterr);
     if (r == 0)
@@ -221,6 +223,9 @@ static void close_parts(struct up *up)
     up_durable_close(up);
     up_machines_close(up);
     api_free(up);
+    tokens_close(up->tokens);
+    if (up->listener_lock)
+        det_mutex_close(up->cli->world, up->listener_lock);
     up_waits_over(up);
     socket_server_close(up->server);
     det_tasks_close(up->tasks);

@@ -50,6 +50,7 @@
 #include "cli/socket_server.h"
 #include "cli/up_lines.h"
 #include "cli/up_output.h"
+#include "console/tokens.h"
 #include "observe/log.h"
 #include "os/os.h"
 
@@ -99,12 +100,21 @@ struct up_durable {
     struct det_durable *queue;
 };
 
+/* What happened in each of the last steps of time, oldest first. Of the http thread. */
+#define UP_RATES      4
+#define UP_RATE_STEPS 12
+struct up_rates {
+    uint64_t steps[UP_RATES][UP_RATE_STEPS];
+    uint64_t last[UP_RATES];
+};
+
 struct up {
     struct cli *cli; /* once it is open: that of `output` */
     struct up_output output;
     const struct up_options *options;
-    struct serve_notify notify; /* our own supervisor */
-    struct up_retired *retired; /* files that were in its place before */
+    struct serve_notify notify;         /* our own supervisor */
+    struct up_retired *retired;         /* files that were in its place before */
+    const struct reload_item *standing; /* what runs otherwise than the file says: reload.h */
     bool reload_wanted;
     struct det_logger *log; /* NULL: it speaks to people, or prints data */
     enum det_log_level log_level;
@@ -136,9 +146,13 @@ struct up {
     struct up_failure failure;
     struct det_list waits, followers, errands;
     atomic_uint_fast64_t restarts; /* attempts after the first, of all tasks */
-    _Atomic(struct api *) api;     /* NULL: nobody listens; also read by threads of the runtime */
-    const char *submitting;        /* the name of the one that is being added; NULL: none is */
-    uint64_t job_count;            /* jobs that were given a name */
+    struct tokens *tokens;         /* NULL: not open yet */
+    struct up_rates rates;
+    struct api *api;                /* NULL: nobody listens */
+    _Atomic(struct api *) listener; /* the same, for who commits; it changes under the lock */
+    struct det_mutex *listener_lock;
+    const char *submitting; /* the name of the one that is being added; NULL: none is */
+    uint64_t job_count;     /* jobs that were given a name */
 
     enum up_state state;
     bool has_news;                 /* something has happened since it was looked at */

@@ -369,9 +369,9 @@ void up_run_machines(void *context, const struct socket_request *request, struct
         json_decref(names);
         return;
     }
-    for (size_t i = 0; machines && i < up->file.config.machine_count; i++) {
+    for (size_t i = 0; machines && i < machines->count; i++) {
         if (machines->specs && machines->specs[i])
-            json_array_append_new(names, json_string(up->file.config.machines[i].name));
+            json_array_append_new(names, json_string(machines->list[i].name));
     }
     socket_call_answer(
         call, json_pack(

@@ -93,6 +93,14 @@ static bool is_from_elsewhere(const struct http_request *request)
     return site && strcmp(site, "same-origin") != 0 && !(strcmp(site, "none") == 0 && !origin);
 }
 
+static bool has_body(const struct http_request *request)
+{
+    const char *length = http_header(request, "content-length");
+
+    return request->method != HTTP_DELETE || (length && strcmp(length, "0") != 0) ||
+           http_header(request, "transfer-encoding");
+}
+
 static bool is_json(const struct http_request *request)
 {
     static const char type[] = "application/json";
@@ -122,10 +130,12 @@ static void check_token(
     }
     tokens_check(guard->tokens, value + 7, request->peer, &answer);
     ret->wait = answer.wait;
-    if (answer.verdict != TOKENS_GOOD) {
+    if (answer.verdict == TOKENS_CLOSED)
+        refuse(ret, 503, "CLOSED", "%s", tokens_verdict_text(answer.verdict));
+    else if (answer.verdict != TOKENS_GOOD)
         refuse(ret, 401, "REFUSED", "%s", tokens_verdict_text(answer.verdict));
+    if (ret->status)
         return;
-    }
     ret->scopes = answer.scopes;
     (void)det_text_copy(ret->id, sizeof ret->id, answer.token.id);
 }
@@ -187,7 +197,7 @@ void guard_check(
             request->host);
     else if (!is_safe(request) && is_from_elsewhere(request))
         refuse(ret, 403, "REFUSED", "a page of another site may not do this");
-    else if (!is_safe(request) && !is_json(request))
+    else if (!is_safe(request) && has_body(request) && !is_json(request))
         refuse(ret, 415, "INVALID", "the body must be JSON: 'Content-Type: application/json'");
     else if (needed != GUARD_PUBLIC)
         check_token(guard, request, ret);

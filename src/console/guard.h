@@ -7,6 +7,7 @@
  *     from a web page of another site? ---> 403   (Origin and Sec-Fetch-Site, for unsafe methods)
  *     JSON, where there is a body? --no---> 415   (a form of another site cannot say so)
  *     a token? --none--> 401, not right --> 401 after a delay, not for this --> 403
+ *                \--their file is not right--> 503
  *     too many? --------------------------> 429
  *
  * A token comes in `Authorization: Bearer` alone: there are no cookies, and never one in a URL. Who

@@ -221,6 +221,26 @@ static void a_body_must_be_json(void **state)
     }
 }
 
+static void what_is_removed_needs_no_body(void **state)
+{
+    static const struct origin rows[] = {
+        { { { NULL, NULL } }, 0 },
+        { { { "content-length", "0" } }, 0 },
+        { { { "content-length", "1" } }, 415 },
+        { { { "transfer-encoding", "chunked" } }, 415 },
+        { { { "content-length", "1" }, { "content-type", "application/json" } }, 0 },
+        { { { "origin", "http://evil.example" } }, 403 },
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ask ask = { .method = HTTP_DELETE };
+
+        memcpy(ask.headers, rows[i].headers, sizeof rows[i].headers);
+        assert_int_equal(status_of(fixture, ask), rows[i].status);
+    }
+}
+
 static unsigned status_with(struct fixture *fixture, const char *value, unsigned needed)
 {
     return status_of(
@@ -263,6 +283,26 @@ static void what_is_no_token_is_not_let_in(void **state)
     assert_int_equal(status_with(fixture, bearer(changed), TOKENS_READ), 401);
     assert_int_equal(status_with(fixture, bearer(fixture->brief), TOKENS_READ), 401);
     assert_int_equal(status_with(fixture, fixture->reader, TOKENS_READ), 401);
+}
+
+static void while_their_file_is_not_right_no_token_counts(void **state)
+{
+    struct fixture *fixture = *state;
+    struct ask ask = { .needed = TOKENS_READ };
+    struct guard_verdict verdict;
+    char path[300];
+    struct det_error error;
+
+    snprintf(path, sizeof path, "%s/" TOKENS_FILE_NAME, fixture->folder);
+    det_test_write_file(path, "nonsense", 8);
+    assert_int_equal(tokens_reload(fixture->tokens, &error), DET_ERR_CORRUPT);
+    ask.headers[0] = (struct http_header){ "authorization", bearer(fixture->reader) };
+    verdict = verdict_of(fixture, &ask, 0);
+    assert_int_equal(verdict.status, 503);
+    assert_string_equal(verdict.code, "CLOSED");
+    assert_int_equal(verdict.wait, 0);
+    ask.is_trusted = true;
+    assert_int_equal(status_of(fixture, ask), 0);
 }
 
 static void nobody_needs_a_token_over_the_socket(void **state)
@@ -311,7 +351,9 @@ int main(void)
         TEST(a_page_of_another_site_changes_nothing),
         TEST(an_origin_has_the_scheme_of_the_connection),
         TEST(a_body_must_be_json),
+        TEST(what_is_removed_needs_no_body),
         TEST(a_token_is_good_for_its_scopes),
+        TEST(while_their_file_is_not_right_no_token_counts),
         TEST(what_is_no_token_is_not_let_in),
         TEST(nobody_needs_a_token_over_the_socket),
         TEST(too_many_requests_wait),

@@ -74,6 +74,10 @@ struct http_answer {
 };
 
 const struct http_request *http_request(const struct http_exchange *exchange);
+/* HTTP_NOTE_SIZE bytes for who answers, aligned for anything: zero when admit() gets them, or else
+ * handle(), and there until the exchange is over. */
+#define HTTP_NOTE_SIZE 48
+void *http_note(struct http_exchange *exchange);
 /* When the first byte of the request came, by the monotonic clock. */
 det_time http_since(const struct http_exchange *exchange);
 /* The whole answer, and the end. To a HEAD the body is counted and not sent. */
@@ -107,6 +111,7 @@ struct http_limits {
 /* Told on the loop, for logs and metrics. Borrowed. */
 struct http_done {
     const struct http_request *request; /* NULL: it was none, and `status` was answered */
+    const void *note;                   /* of its exchange; NULL: there was none */
     const char *peer;
     unsigned status;     /* 0: the client went away first */
     uint64_t size;       /* of the answer's body */
@@ -119,6 +124,9 @@ struct http_tls {
     const char *clients; /* certificates of those who sign our clients'; NULL: not asked */
 };
 
+/* Instead of a status. */
+#define HTTP_LATER 1
+
 struct http_options {
     const struct det_allocator *allocator;
     struct det_loop *loop;
@@ -128,8 +136,10 @@ struct http_options {
     void (*handle)(void *context, struct http_exchange *exchange);
     /* Runs for each request, when its headers are there and its body is not read yet. If it
      * returns another status than 0, `ret` is sent with that status, and if there is a body the
-     * connection is closed: so nobody without a right to it makes us read one. May be NULL. */
-    unsigned (*admit)(void *context, const struct http_request *request, struct http_answer *ret);
+     * connection is closed: so nobody without a right to it makes us read one. It may also call
+     * http_keep() and return HTTP_LATER: the exchange then is that of a request whose body nobody
+     * reads, which is answered later, and closed the same way. May be NULL. */
+    unsigned (*admit)(void *context, struct http_exchange *exchange, struct http_answer *ret);
     void (*done)(void *context, const struct http_done *done); /* may be NULL */
     void *context;
 };

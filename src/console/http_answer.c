@@ -19,6 +19,11 @@ const struct http_request *http_request(const struct http_exchange *exchange)
     return &connection_of(exchange)->parse.request;
 }
 
+void *http_note(struct http_exchange *exchange)
+{
+    return exchange->note;
+}
+
 det_time http_since(const struct http_exchange *exchange)
 {
     return exchange->since;
@@ -185,6 +190,7 @@ static void finish(struct http_connection *connection, unsigned status)
     tell_done(
         connection, &(struct http_done){
                         .request = &connection->parse.request,
+                        .note = exchange->note,
                         .peer = connection->peer,
                         .status = status,
                         .size = exchange->size,
@@ -290,7 +296,7 @@ void http_keep(
     struct http_exchange *exchange, void (*on_gone)(void *user), void (*on_drained)(void *user),
     void *user)
 {
-    det_assert(connection_of(exchange)->state == CONNECTION_HANDLING && !exchange->is_over);
+    det_assert(!exchange->is_over);
     exchange->is_kept = true;
     exchange->on_gone = on_gone;
     exchange->on_drained = on_drained;

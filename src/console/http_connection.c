@@ -275,13 +275,19 @@ static void refuse(struct http_connection *connection, enum http_refusal refusal
     set_state(connection, CONNECTION_CLOSING);
 }
 
-static void begin_exchange(struct http_connection *connection)
+/* The headers are there. */
+static void open_exchange(struct http_connection *connection)
 {
-    set_state(connection, CONNECTION_HANDLING);
     connection->exchange = (struct http_exchange){
         .connection = connection,
         .since = connection->exchange.since,
     };
+}
+
+/* It is for somebody to answer now. */
+static void begin_exchange(struct http_connection *connection)
+{
+    set_state(connection, CONNECTION_HANDLING);
     connection->shall_close = connection->server->is_draining || !connection->parse.is_keep_alive;
 }
 
@@ -297,17 +303,24 @@ static void handle(struct http_connection *connection)
         next_request(connection);
 }
 
-/* An answer in place of the handler's. What follows the headers is not worth reading then. */
+/* An answer in place of the handler's, now or later. What follows the headers is not worth reading
+ * then. */
 static void turn_down(
     struct http_connection *connection, unsigned status, struct http_answer *answer)
 {
+    bool is_later = status == HTTP_LATER;
+
+    det_assert(is_later == connection->exchange.is_kept);
     begin_exchange(connection);
+    if (connection->parse.has_body)
+        connection->shall_close = true;
     answer->status = status;
-    answer->shall_close = answer->shall_close || connection->parse.has_body;
-    http_answer(&connection->exchange, answer);
+    if (!is_later)
+        http_answer(&connection->exchange, answer);
     if (!connection->parse.has_body)
         (void)http_parse(&connection->parse);
-    next_request(connection);
+    if (!is_later)
+        next_request(connection);
 }
 
 static void admit(struct http_connection *connection)
@@ -320,8 +333,9 @@ static void admit(struct http_connection *connection)
 
     if (connection->io->subject)
         parse->request.subject = connection->io->subject(connection->stream);
+    open_exchange(connection);
     if (options->admit)
-        status = options->admit(options->context, &parse->request, &answer);
+        status = options->admit(options->context, &connection->exchange, &answer);
     if (status) {
         turn_down(connection, status, &answer);
         return;

@@ -218,6 +218,42 @@ static void test_nobody_makes_us_read_a_body_without_a_right_to(void **state)
     house_close(&house);
 }
 
+static void test_a_refusal_may_come_later_and_its_body_is_not_read(void **state)
+{
+    struct client client;
+    struct house house;
+    const char *text;
+
+    (void)state;
+    house_open(&house);
+    assert_int_equal(client_open(&client, &house), 0);
+    say(&house, &client, "POST /guess HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nhello");
+    assert_string_equal(heard(&client), "");
+    say(&house, &client, "and more of it");
+    answer_text(house.kept, 401, "no");
+    pump(&house, &client);
+    text = heard(&client);
+    assert_has(text, "401 Unauthorized\r\n");
+    assert_has(text, "Connection: close\r\n");
+    assert_true(client.is_ended);
+    assert_string_equal(det_buffer_text(&house.seen), "= 401 /guess \n");
+    client_deinit(&client);
+
+    /* Without a body the connection is as good as before. */
+    assert_int_equal(client_open(&client, &house), 0);
+    say(&house, &client, GET("/guess") GET("/a"));
+    assert_string_equal(heard(&client), "");
+    answer_text(house.kept, 401, "no");
+    pump(&house, &client);
+    assert_string_equal(bodies(&client), "no|/a |");
+    say(&house, &client, GET("/guess"));
+    client.is_reset = true;
+    pump(&house, &client);
+    assert_int_equal(house.gone, 1);
+    client_deinit(&client);
+    house_close(&house);
+}
+
 static void test_a_body_is_asked_for_where_it_waits_for_that(void **state)
 {
     static const char head[] =
@@ -330,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_who_ends_its_own_side_is_answered_but_for_a_stream),
         cmocka_unit_test(test_who_pipelines_and_does_not_read_is_not_read_from),
         cmocka_unit_test(test_nobody_makes_us_read_a_body_without_a_right_to),
+        cmocka_unit_test(test_a_refusal_may_come_later_and_its_body_is_not_read),
         cmocka_unit_test(test_a_body_is_asked_for_where_it_waits_for_that),
         cmocka_unit_test(test_large_requests_get_the_room_they_need),
         cmocka_unit_test(test_a_hang_up_is_noticed_without_reading),

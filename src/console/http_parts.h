@@ -74,6 +74,7 @@ struct http_exchange {
     bool is_stream;  /* http_begin() was called */
     bool is_chunked; /* and has to be ended by a chunk */
     bool is_over;
+    _Alignas(max_align_t) unsigned char note[HTTP_NOTE_SIZE];
 };
 
 /* How many connections an address has. */

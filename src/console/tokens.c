@@ -3,8 +3,9 @@
 
 /* tokens.c - opens the tokens of a project, checks them, makes and revokes them.
  *
- * A change is made to a copy, which is written to the file and takes the place of the old set only
- * then; under the lock of the file, whose newest content is read first: others change it too. */
+ * A change is made to what is read from the file, written back, and takes the place of the old set
+ * only then; under the lock of the file, since others change it too. All of that may take as long as
+ * a disk likes, and happens under a mutex of its own: who checks never waits for it. */
 #include "console/tokens.h"
 
 #include <sodium.h>
@@ -20,6 +21,7 @@
 
 #define PREFIX     "det_"
 #define LOOK_EVERY DET_SECOND
+#define LOOKS_MAX  8
 
 /* Scopes. */
 
@@ -67,36 +69,8 @@ bool tokens_parse_scopes(const char *text, unsigned *ret)
 static bool is_same(const struct tokens_stamp *a, const struct tokens_stamp *b)
 {
     return a->is_there == b->is_there && a->device == b->device && a->number == b->number &&
-           a->size == b->size && a->seconds == b->seconds && a->nanoseconds == b->nanoseconds;
-}
-
-/* The file as it is now, if it is another one than the last that was looked at. */
-static int load(struct tokens *tokens, bool is_forced, struct det_error *reterr)
-{
-    struct tokens_stamp stamp;
-    struct tokens_set set = { .count = 0 };
-    struct det_buffer text;
-    int r;
-
-    tokens->looked_at = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
-    r = tokens_file_look(tokens->path, &stamp, reterr);
-    if (r < 0 || (!is_forced && is_same(&stamp, &tokens->stamp)))
-        return r;
-    tokens->stamp = stamp;
-    det_buffer_init(&text, tokens->allocator);
-    if (stamp.is_there)
-        r = tokens_file_read(tokens->path, &text, &tokens->stamp, reterr);
-    if (r == 0 && stamp.is_there)
-        r = tokens_file_parse(tokens->allocator, &text, &set, reterr);
-    det_buffer_deinit(&text);
-    /* What there was no memory for is tried again. */
-    if (r == DET_ERR_NO_MEMORY)
-        tokens->stamp = (struct tokens_stamp){ .size = -1 };
-    if (r < 0)
-        return r;
-    tokens_set_free(tokens->allocator, &tokens->set);
-    tokens->set = set;
-    return 0;
+           a->size == b->size && a->seconds == b->seconds && a->nanoseconds == b->nanoseconds &&
+           a->mode == b->mode && a->owner == b->owner;
 }
 
 /* Says which file it is about. */
@@ -110,79 +84,164 @@ static int name_file(const struct tokens *tokens, int r, struct det_error *reter
     return det_error_set(reterr, r, "%.200s: %s", tokens->path, text);
 }
 
-static void look_again(struct tokens *tokens, det_time every)
+/* The file as it is now, and which one that is. Needs no mutex. */
+static int read_set(
+    const struct tokens *tokens, struct tokens_set *ret, struct tokens_stamp *ret_stamp,
+    struct det_error *reterr)
 {
-    det_time now = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
-    struct det_error error;
-
-    if (now - tokens->looked_at < every)
-        return;
-    if (name_file(tokens, load(tokens, false, &error), &error) < 0 && tokens->trouble)
-        tokens->trouble(tokens->user, error.text);
-}
-
-/* A set for a change: with room for one more, as the file has it now. */
-static int copy_set(struct tokens *tokens, struct tokens_set *ret)
-{
-    struct tokens_set set = { .count = tokens->set.count, .capacity = tokens->set.count + 1 };
-
-    set.rows = DET_NEW_ARRAY(tokens->allocator, set.capacity, struct tokens_row);
-    if (!set.rows)
-        return DET_ERR_NO_MEMORY;
-    if (set.count)
-        memcpy(set.rows, tokens->set.rows, set.count * sizeof *set.rows);
-    *ret = set;
-    return 0;
-}
-
-/* Writes the set, which takes the place of ours; frees it otherwise. */
-static int keep_set(struct tokens *tokens, struct tokens_set *set_take, struct det_error *reterr)
-{
-    struct det_error unseen;
     struct det_buffer text;
     int r;
 
-    det_buffer_init(&text, tokens->allocator);
-    tokens_file_format(&text, set_take);
-    r = tokens_file_write(tokens->world, tokens->path, &text, reterr);
-    det_buffer_deinit(&text);
-    if (r < 0) {
-        tokens_set_free(tokens->allocator, set_take);
-        return r;
+    *ret = (struct tokens_set){ 0 };
+    *ret_stamp = (struct tokens_stamp){ .size = -1 };
+    r = tokens_file_look(tokens->path, ret_stamp, reterr);
+    if (r == 0 && ret_stamp->is_there) {
+        det_buffer_init(&text, tokens->allocator);
+        r = tokens_file_read(tokens->path, &text, ret_stamp, reterr);
+        if (r == 0)
+            r = tokens_file_parse(tokens->allocator, &text, ret, reterr);
+        det_buffer_deinit(&text);
     }
+    return name_file(tokens, r, reterr);
+}
+
+/* From now on it is what counts. */
+static void install(
+    struct tokens *tokens, const struct tokens_set *set_take, const struct tokens_stamp *stamp)
+{
     tokens_set_free(tokens->allocator, &tokens->set);
     tokens->set = *set_take;
-    /* What cannot be looked at now is looked at again in a second. */
-    (void)!tokens_file_look(tokens->path, &tokens->stamp, &unseen);
-    return 0;
+    tokens->stamp = *stamp;
+    tokens->is_closed = false;
+    tokens->told[0] = '\0';
+}
+
+/* Nobody knows who may, until the file is right again. What there was no memory or descriptor for
+ * says nothing of the file: it is tried again. */
+static void close_up(
+    struct tokens *tokens, int r, const struct tokens_stamp *stamp, const char *text)
+{
+    bool is_new = strcmp(tokens->told, text) != 0;
+
+    tokens->stamp = r == DET_ERR_NO_MEMORY ? (struct tokens_stamp){ .size = -1 } : *stamp;
+    tokens->is_closed |= r != DET_ERR_NO_MEMORY;
+    snprintf(tokens->told, sizeof tokens->told, "%s", text);
+    if (is_new && tokens->trouble)
+        tokens->trouble(tokens->user, text);
+}
+
+/* The file as it is now, if it is another one than the last that was looked at. */
+static int load(struct tokens *tokens, bool is_forced, struct det_error *reterr)
+{
+    struct tokens_stamp stamp;
+    struct tokens_set set;
+    int r;
+
+    tokens->looked_at = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
+    if (!is_forced && tokens_file_look(tokens->path, &stamp, reterr) == 0 &&
+        is_same(&stamp, &tokens->stamp))
+        return 0;
+    r = read_set(tokens, &set, &stamp, reterr);
+    if (r < 0)
+        close_up(tokens, r, &stamp, reterr->text);
+    else
+        install(tokens, &set, &stamp);
+    return r;
+}
+
+static void look_again(struct tokens *tokens, det_time every)
+{
+    det_time now = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
+    struct det_error unseen;
+
+    if (now - tokens->looked_at >= every)
+        (void)!load(tokens, false, &unseen);
+}
+
+/* Whether an unknown token is worth another look at the file: one a second is, and some more for
+ * who makes a few in a row. */
+static bool is_worth_a_look(struct tokens *tokens)
+{
+    det_time now = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
+    det_time next = (tokens->looks > now ? tokens->looks : now) + LOOK_EVERY;
+
+    if (next - now > LOOKS_MAX * LOOK_EVERY)
+        return false;
+    tokens->looks = next;
+    return true;
 }
 
 /* A change, done with the lock of the file. */
 typedef int change_fn(
     struct tokens *tokens, struct tokens_set *set, void *argument, struct det_error *reterr);
 
+/* A set that was read has room for one more; one of no file has none yet. */
+static int make_room(struct tokens *tokens, struct tokens_set *set, struct det_error *reterr)
+{
+    if (set->count < set->capacity)
+        return 0;
+    set->capacity = 1;
+    set->rows = DET_NEW_ARRAY(tokens->allocator, set->capacity, struct tokens_row);
+    if (!set->rows)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    return 0;
+}
+
+static int write_set(
+    struct tokens *tokens, const struct tokens_set *set, struct tokens_stamp *ret,
+    struct det_error *reterr)
+{
+    struct det_error unseen;
+    struct det_buffer text;
+    int r;
+
+    det_buffer_init(&text, tokens->allocator);
+    tokens_file_format(&text, set);
+    r = name_file(tokens, tokens_file_write(tokens->world, tokens->path, &text, reterr), reterr);
+    det_buffer_deinit(&text);
+    /* What cannot be looked at now is looked at again in a second. */
+    if (r == 0 && tokens_file_look(tokens->path, ret, &unseen) < 0)
+        *ret = (struct tokens_stamp){ .size = -1 };
+    return r;
+}
+
+static int change_file(
+    struct tokens *tokens, change_fn *run, void *argument, struct det_error *reterr)
+{
+    struct tokens_stamp stamp;
+    struct tokens_set set;
+    int r;
+
+    r = read_set(tokens, &set, &stamp, reterr);
+    if (r == 0)
+        r = make_room(tokens, &set, reterr);
+    if (r == 0)
+        r = run(tokens, &set, argument, reterr);
+    if (r == 0)
+        r = write_set(tokens, &set, &stamp, reterr);
+    if (r < 0) {
+        tokens_set_free(tokens->allocator, &set);
+        return r;
+    }
+    det_mutex_lock(tokens->world, tokens->mutex);
+    install(tokens, &set, &stamp);
+    det_mutex_unlock(tokens->world, tokens->mutex);
+    return 0;
+}
+
+/* It counts before the lock of the file is given back: else it could take the place of what
+ * another process has written since. */
 static int change(struct tokens *tokens, change_fn *run, void *argument, struct det_error *reterr)
 {
-    struct tokens_set set;
     int lock, r;
 
+    det_mutex_lock(tokens->world, tokens->changing);
     r = tokens_file_lock(tokens->folder, tokens->patience, &lock, reterr);
-    if (r < 0)
-        return r;
-    r = name_file(tokens, load(tokens, true, reterr), reterr);
     if (r == 0) {
-        r = copy_set(tokens, &set);
-        if (r < 0)
-            det_error_set(reterr, r, "%s", det_error_text(r));
+        r = change_file(tokens, run, argument, reterr);
+        close(lock);
     }
-    if (r == 0) {
-        r = run(tokens, &set, argument, reterr);
-        if (r < 0)
-            tokens_set_free(tokens->allocator, &set);
-        else
-            r = name_file(tokens, keep_set(tokens, &set, reterr), reterr);
-    }
-    close(lock);
+    det_mutex_unlock(tokens->world, tokens->changing);
     return r;
 }
 
@@ -277,7 +336,7 @@ static int add(
     return 0;
 }
 
-int tokens_make(
+int tokens_add(
     struct tokens *tokens, const struct tokens_wish *wish, char text[TOKENS_TEXT_SIZE + 1],
     struct token *ret, struct det_error *reterr)
 {
@@ -329,6 +388,8 @@ const char *tokens_verdict_text(enum tokens_verdict verdict)
         return "the token is not known here, or was revoked";
     case TOKENS_EXPIRED:
         return "the token has expired; `detent token new` makes another one";
+    case TOKENS_CLOSED:
+        return "no token counts as long as their file is not right: `detent token list` says why";
     }
     return "";
 }
@@ -350,6 +411,8 @@ static enum tokens_verdict judge(
     const struct tokens_row *row;
     bool is_same;
 
+    if (tokens->is_closed)
+        return TOKENS_CLOSED;
     if (!is_token(text))
         return TOKENS_MALFORMED;
     row = find(&tokens->set, text + strlen(PREFIX));
@@ -372,13 +435,13 @@ void tokens_check(
     det_mutex_lock(tokens->world, tokens->mutex);
     look_again(tokens, LOOK_EVERY);
     ret->verdict = judge(tokens, text, ret);
-    /* It may have been made a moment ago; whether the file has changed costs little. */
-    if (ret->verdict == TOKENS_UNKNOWN) {
+    /* It may have been made a moment ago. */
+    if (ret->verdict == TOKENS_UNKNOWN && is_worth_a_look(tokens)) {
         look_again(tokens, 0);
         ret->verdict = judge(tokens, text, ret);
     }
     /* A good one forgives nothing: whoever guesses may share an address with who need not. */
-    if (ret->verdict != TOKENS_GOOD)
+    if (ret->verdict != TOKENS_GOOD && ret->verdict != TOKENS_CLOSED)
         ret->wait = tokens_peer_failed(
             &tokens->peers, peer, det_world_now(tokens->world, DET_CLOCK_MONOTONIC));
     det_mutex_unlock(tokens->world, tokens->mutex);
@@ -406,10 +469,12 @@ int tokens_open(const struct tokens_options *options, struct tokens **ret, struc
     snprintf(tokens->folder, sizeof tokens->folder, "%s", options->folder);
     snprintf(tokens->path, sizeof tokens->path, "%s/" TOKENS_FILE_NAME, options->folder);
     r = det_mutex_open(tokens->world, &tokens->mutex);
+    if (r == 0)
+        r = det_mutex_open(tokens->world, &tokens->changing);
     if (r < 0)
         det_error_set(reterr, r, "%s", det_error_text(r));
     else
-        r = name_file(tokens, load(tokens, true, reterr), reterr);
+        r = read_set(tokens, &tokens->set, &tokens->stamp, reterr);
     if (r < 0)
         tokens_close(tokens);
     else
@@ -423,6 +488,7 @@ void tokens_close(struct tokens *tokens)
         return;
     tokens_set_free(tokens->allocator, &tokens->set);
     det_mutex_close(tokens->world, tokens->mutex);
+    det_mutex_close(tokens->world, tokens->changing);
     sodium_memzero(tokens->codes, sizeof tokens->codes);
     DET_DELETE(tokens->allocator, tokens);
 }
@@ -432,19 +498,7 @@ int tokens_reload(struct tokens *tokens, struct det_error *reterr)
     int r;
 
     det_mutex_lock(tokens->world, tokens->mutex);
-    r = name_file(tokens, load(tokens, true, reterr), reterr);
-    det_mutex_unlock(tokens->world, tokens->mutex);
-    return r;
-}
-
-int tokens_add(
-    struct tokens *tokens, const struct tokens_wish *wish, char text[TOKENS_TEXT_SIZE + 1],
-    struct token *ret, struct det_error *reterr)
-{
-    int r;
-
-    det_mutex_lock(tokens->world, tokens->mutex);
-    r = tokens_make(tokens, wish, text, ret, reterr);
+    r = load(tokens, true, reterr);
     det_mutex_unlock(tokens->world, tokens->mutex);
     return r;
 }
@@ -453,12 +507,8 @@ int tokens_revoke(
     struct tokens *tokens, const char *id, struct token *ret, struct det_error *reterr)
 {
     struct removal removal = { id, ret };
-    int r;
 
-    det_mutex_lock(tokens->world, tokens->mutex);
-    r = change(tokens, drop, &removal, reterr);
-    det_mutex_unlock(tokens->world, tokens->mutex);
-    return r;
+    return change(tokens, drop, &removal, reterr);
 }
 
 size_t tokens_count(struct tokens *tokens)
@@ -486,4 +536,16 @@ bool tokens_at(struct tokens *tokens, size_t index, struct token *ret)
         *ret = tokens->set.rows[index].token;
     det_mutex_unlock(tokens->world, tokens->mutex);
     return is_there;
+}
+
+bool tokens_find(struct tokens *tokens, const char *id, struct token *ret)
+{
+    const struct tokens_row *row;
+
+    det_mutex_lock(tokens->world, tokens->mutex);
+    row = strlen(id) == TOKENS_ID_SIZE ? find(&tokens->set, id) : NULL;
+    if (row)
+        *ret = row->token;
+    det_mutex_unlock(tokens->world, tokens->mutex);
+    return row;
 }

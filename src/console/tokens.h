@@ -12,11 +12,12 @@
  *
  * Invariants
  *   1. A secret is told once, by who makes it; it is neither in the file nor kept in memory.
- *   2. What is in memory is a whole file that was right; a file that is not changes nothing.
+ *   2. What is in memory is a whole file that was right. While the file is not, no token counts:
+ *      whoever has changed it may have wanted to take one back.
  *   3. A change is in the file, synced, before it counts.
  *
  * Any thread may call. Only a change writes; a check looks at the file once a second, and when it
- * does not know a token. */
+ * does not know a token, if that is not too often, and never waits for a change. */
 #ifndef DET_CONSOLE_TOKENS_H
 #define DET_CONSOLE_TOKENS_H
 
@@ -65,7 +66,8 @@ struct tokens_options {
     const char *folder; /* of the file; made when something is to be kept and it is not there */
     /* How long a change waits for one of another process. 0: not at all, for who runs a loop. */
     det_time patience;
-    /* The file is not right any more, and why. May be NULL. From the thread that has found out. */
+    /* The file is not right any more, and why; once, until it is right again or wrong in another
+     * way. May be NULL. From the thread that has found out; it must not call back. */
     void (*trouble)(void *user, const char *text);
     void *user;
 };
@@ -76,8 +78,8 @@ struct tokens_options {
 DET_MUST_CHECK int tokens_open(
     const struct tokens_options *options, struct tokens **ret, struct det_error *reterr);
 void tokens_close(struct tokens *tokens);
-/* Looks at the file now, whenever that was done last. An error is that of tokens_open(), and what
- * was there before stays. */
+/* Looks at the file now, whenever that was done last. An error is that of tokens_open(): no token
+ * counts then. */
 DET_MUST_CHECK int tokens_reload(struct tokens *tokens, struct det_error *reterr);
 
 enum tokens_verdict {
@@ -85,6 +87,7 @@ enum tokens_verdict {
     TOKENS_MALFORMED, /* it cannot be a token */
     TOKENS_UNKNOWN,   /* it is none of ours, or no more */
     TOKENS_EXPIRED,
+    TOKENS_CLOSED, /* the file is not right: nobody knows who may */
 };
 /* A sentence for who has given it, which tells nothing of what would be right. */
 const char *tokens_verdict_text(enum tokens_verdict verdict);
@@ -117,6 +120,9 @@ DET_MUST_CHECK int tokens_revoke(
 size_t tokens_count(struct tokens *tokens);
 /* The one at this place, in order of their creation; false: there are fewer. */
 bool tokens_at(struct tokens *tokens, size_t index, struct token *ret);
+
+/* The one of this id, whether it has expired or not; false: there is none. */
+bool tokens_find(struct tokens *tokens, const char *id, struct token *ret);
 
 /* A code that is good once, for TOKENS_CODE_SPAN; the oldest one goes when there are too many. */
 void tokens_code_new(struct tokens *tokens, char code[TOKENS_CODE_SIZE + 1]);

@@ -54,37 +54,48 @@ static struct tokens_code *find(struct tokens *tokens, const char *code, det_tim
     return found;
 }
 
-static int redeem(
-    struct tokens *tokens, const char *code, const char *peer, struct tokens_login *ret,
-    struct det_error *reterr)
+/* Takes the code out, so that nobody else can redeem it meanwhile. */
+static bool take(
+    struct tokens *tokens, const char *code, const char *peer, struct tokens_code *ret,
+    det_time *ret_wait)
 {
-    static const struct tokens_wish wish = { TOKENS_CONSOLE, TOKENS_ALL, TOKENS_LOGIN_SPAN };
     det_time now = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
-    struct tokens_code *found = find(tokens, code, now);
-    int r;
+    struct tokens_code *found;
 
-    if (!found) {
-        ret->wait = tokens_peer_failed(&tokens->peers, peer, now);
-        return det_error_set(
-            reterr, DET_ERR_NOT_FOUND, "the code is not good, or no more: each is good once");
+    det_mutex_lock(tokens->world, tokens->mutex);
+    found = find(tokens, code, now);
+    if (found) {
+        *ret = *found;
+        sodium_memzero(found, sizeof *found);
+    } else {
+        *ret_wait = tokens_peer_failed(&tokens->peers, peer, now);
     }
-    r = tokens_make(tokens, &wish, ret->text, &ret->token, reterr);
-    if (r < 0)
-        return r;
-    sodium_memzero(found, sizeof *found);
-    tokens_peer_passed(&tokens->peers, peer);
-    return 0;
+    det_mutex_unlock(tokens->world, tokens->mutex);
+    return found;
+}
+
+static void put_back(struct tokens *tokens, const struct tokens_code *code)
+{
+    det_mutex_lock(tokens->world, tokens->mutex);
+    *make_room(tokens) = *code;
+    det_mutex_unlock(tokens->world, tokens->mutex);
 }
 
 int tokens_code_redeem(
     struct tokens *tokens, const char *code, const char *peer, struct tokens_login *ret,
     struct det_error *reterr)
 {
+    static const struct tokens_wish wish = { TOKENS_CONSOLE, TOKENS_ALL, TOKENS_LOGIN_SPAN };
+    struct tokens_code taken;
     int r;
 
     ret->wait = 0;
-    det_mutex_lock(tokens->world, tokens->mutex);
-    r = redeem(tokens, code, peer, ret, reterr);
-    det_mutex_unlock(tokens->world, tokens->mutex);
+    if (!take(tokens, code, peer, &taken, &ret->wait))
+        return det_error_set(
+            reterr, DET_ERR_NOT_FOUND, "the code is not good, or no more: each is good once");
+    r = tokens_add(tokens, &wish, ret->text, &ret->token, reterr);
+    if (r < 0)
+        put_back(tokens, &taken);
+    sodium_memzero(&taken, sizeof taken);
     return r;
 }

@@ -263,9 +263,8 @@ int tokens_file_parse(
 
 static int fail_errno(struct det_error *reterr, const char *what)
 {
-    int code = errno == ENOMEM   ? DET_ERR_NO_MEMORY
-               : errno == ENOSPC ? DET_ERR_NO_SPACE
-                                 : DET_ERR_IO;
+    bool is_full = errno == ENOMEM || errno == EMFILE || errno == ENFILE;
+    int code = is_full ? DET_ERR_NO_MEMORY : errno == ENOSPC ? DET_ERR_NO_SPACE : DET_ERR_IO;
     char text[128];
 
     return det_error_set(reterr, code, "%s: %s", what, strerror_r(errno, text, sizeof text));
@@ -279,6 +278,8 @@ static struct tokens_stamp stamp_of(const struct stat *status)
         .size = status->st_size,
         .seconds = status->st_mtim.tv_sec,
         .nanoseconds = status->st_mtim.tv_nsec,
+        .mode = status->st_mode,
+        .owner = status->st_uid,
         .is_there = true,
     };
 }

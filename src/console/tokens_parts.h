@@ -36,10 +36,11 @@ DET_MUST_CHECK int tokens_file_parse(
     struct det_error *reterr);
 void tokens_file_format(struct det_buffer *buffer, const struct tokens_set *set);
 
-/* Which file it is: another one has another number, time or size. */
+/* Which file it is: another one has another number, time or size; and who may read it. */
 struct tokens_stamp {
     uint64_t device, number;
     int64_t size, seconds, nanoseconds;
+    uint32_t mode, owner;
     bool is_there;
 };
 /* Looks at the file alone; that there is none is no error. */
@@ -67,11 +68,9 @@ struct tokens_peer {
 };
 struct tokens_peers {
     struct tokens_peer items[TOKENS_PEERS];
-    size_t used; /* 0: nobody is there, so nobody is looked for */
 };
 /* One more; how long it waits. */
 det_time tokens_peer_failed(struct tokens_peers *peers, const char *peer, det_time now);
-void tokens_peer_passed(struct tokens_peers *peers, const char *peer);
 
 #define TOKENS_CODES 16
 struct tokens_code {
@@ -82,22 +81,21 @@ struct tokens_code {
 struct tokens {
     const struct det_allocator *allocator;
     struct det_world *world;
-    struct det_mutex *mutex; /* over all that follows */
+    struct det_mutex *changing; /* held by who changes the file; taken before the other one */
+    struct det_mutex *mutex;    /* over what follows from `set` on; never held over a write */
     char folder[DET_PATH_MAX], path[DET_PATH_MAX + sizeof TOKENS_FILE_NAME];
     det_time patience;
     void (*trouble)(void *user, const char *text);
     void *user;
 
     struct tokens_set set;
-    struct tokens_stamp stamp; /* of the file that the set is, or that was not right */
-    det_time looked_at;        /* monotonic */
+    struct tokens_stamp stamp;     /* of the file that the set is, or that was not right */
+    bool is_closed;                /* it was not right */
+    char told[DET_ERROR_TEXT_MAX]; /* the last trouble; "": there is none */
+    det_time looked_at;            /* monotonic */
+    det_time looks;                /* the same: when those for unknown tokens are paid for */
     struct tokens_peers peers;
     struct tokens_code codes[TOKENS_CODES];
 };
-
-/* Of tokens_add(), by who has the mutex. */
-DET_MUST_CHECK int tokens_make(
-    struct tokens *tokens, const struct tokens_wish *wish, char text[TOKENS_TEXT_SIZE + 1],
-    struct token *ret, struct det_error *reterr);
 
 #endif

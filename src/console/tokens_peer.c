@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "console/http_address.h"
 #include "console/tokens_parts.h"
 
 #define WAIT_FIRST   DET_MILLISECOND
@@ -14,13 +15,20 @@
 #define DOUBLE_MAX   10
 #define FORGET_AFTER DET_MINUTE
 
-/* Of the address without its port: "127.0.0.1:41000", "[::1]:9", "::1", "unix". */
+/* Of the address without its port, and of IPv6 of the network of 64 bits that one host may have:
+ * "127.0.0.1:41000", "[::1]:9", "unix". */
 static uint64_t hash_of(const char *peer)
 {
-    const char *colon = strrchr(peer, ':');
-    bool has_port = colon && (strchr(peer, ':') == colon || colon[-1] == ']');
-    uint64_t hash = det_hash64(peer, has_port ? (size_t)(colon - peer) : strlen(peer), 0);
+    union http_address address;
+    char origin[INET6_ADDRSTRLEN];
+    socklen_t size;
+    uint64_t hash;
 
+    if (http_address_read(peer, &address, &size)) {
+        http_address_print_origin(&address, origin, sizeof origin);
+        peer = origin;
+    }
+    hash = det_hash64(peer, strlen(peer), 0);
     return hash ? hash : 1;
 }
 
@@ -46,10 +54,8 @@ static struct tokens_peer *make_room(struct tokens_peers *peers, uint64_t hash)
     struct tokens_peer *ways = ways_of(peers, hash), *oldest = ways;
 
     for (size_t i = 0; i < TOKENS_WAYS; i++) {
-        if (!ways[i].hash) {
-            peers->used++;
+        if (!ways[i].hash)
             return &ways[i];
-        }
         if (ways[i].at < oldest->at)
             oldest = &ways[i];
     }
@@ -67,14 +73,4 @@ det_time tokens_peer_failed(struct tokens_peers *peers, const char *peer, det_ti
         found = make_room(peers, hash);
     *found = (struct tokens_peer){ .hash = hash, .failures = before + 1, .at = now };
     return wait < WAIT_MAX ? wait : WAIT_MAX;
-}
-
-void tokens_peer_passed(struct tokens_peers *peers, const char *peer)
-{
-    struct tokens_peer *found = peers->used ? find(peers, hash_of(peer)) : NULL;
-
-    if (!found)
-        return;
-    *found = (struct tokens_peer){ 0 };
-    peers->used--;
 }

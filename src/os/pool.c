@@ -156,3 +156,9 @@ void det_pool_submit(struct det_pool *pool, struct det_job *job)
     det_condition_signal(pool->world, pool->submitted);
     det_mutex_unlock(pool->world, pool->mutex);
 }
+
+void det_job_drop(struct det_job *job)
+{
+    det_assert(job->done && job->loop);
+    finish(job, true);
+}

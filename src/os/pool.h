@@ -35,5 +35,7 @@ bool det_pool_is_closing(const struct det_pool *pool);
 /* From any thread; never fails. A job that is submitted by a running one while the pool closes is
  * dropped as well. */
 void det_pool_submit(struct det_pool *pool, struct det_job *job);
+/* What a pool that closes does with a job that has not started, for one that no pool has. */
+void det_job_drop(struct det_job *job);
 
 #endif

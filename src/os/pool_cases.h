@@ -144,10 +144,12 @@ static void jobs_that_did_not_start_are_dropped_when_the_pool_closes(void **stat
     works[0].job.run = run_until_closing;
     works[0].pool = pool;
     works[0].other = &works[JOBS - 1];
-    for (int i = 0; i < JOBS - 1; i++)
+    for (int i = 0; i < JOBS - 2; i++)
         det_pool_submit(pool, &works[i].job);
     gate_wait(&gate, 1);
     det_pool_close(pool);
+    det_job_drop(&works[JOBS - 2].job);
+    assert_false(works[JOBS - 2].is_done);
     det_loop_close(loop);
     assert_false(works[0].job.is_dropped);
     for (int i = 0; i < JOBS; i++) {

@@ -61,8 +61,9 @@ static int list(struct det_served *served, det_time before, size_t limit, det_ti
 
     served->recovery.size = served->recovery.loaded = 0;
     return runtime->ops->due(
-        runtime->store, served->machine, &(struct det_store_due_query){ before, limit }, list_one,
-        served, ret_next);
+        runtime->store, served->machine,
+        &(struct det_store_due_query){ .before = before, .limit = limit }, list_one, served,
+        ret_next);
 }
 
 static bool knows_timer(const struct det_armed *armed, det_time due)

@@ -23,7 +23,8 @@ struct look {
     const struct det_allocator *allocator;
     struct entry *entries; /* a binary heap, the last one due on top */
     size_t count, capacity, limit;
-    det_time before, next;
+    const struct det_store_due_query *query;
+    det_time next;
 };
 
 /* Equal times in the order of ids, so that a run is repeatable. */
@@ -86,14 +87,20 @@ static void pass(struct look *look, det_time due)
         look->next = due;
 }
 
+static bool is_wanted(const struct det_store_due_query *query, det_time due, bool is_timer)
+{
+    return due != DET_NEVER && (!query->from || due >= query->from) &&
+           query->kind != (is_timer ? DET_DUE_EFFECTS : DET_DUE_TIMERS);
+}
+
 static int add(struct look *look, const struct memory_instance *instance, det_time due, bool timer)
 {
     struct entry entry = { due, instance, timer };
     int r = 0;
 
-    if (due == DET_NEVER)
+    if (!is_wanted(look->query, due, timer))
         return 0;
-    if (due > look->before || !look->limit) {
+    if (due > look->query->before || !look->limit) {
         pass(look, due);
         return 0;
     }
@@ -173,10 +180,9 @@ int det_memory_due(
     const struct det_store_due_query *query,
     int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
 {
-    struct look look = { .allocator = store->allocator,
-                         .limit = query->limit,
-                         .before = query->before,
-                         .next = DET_NEVER };
+    struct look look = {
+        .allocator = store->allocator, .limit = query->limit, .query = query, .next = DET_NEVER
+    };
     int r;
 
     r = look_at_all(memory_store_of(store), machine, &look);

@@ -142,13 +142,15 @@ static void the_first_ones_due_are_listed_and_the_next_time_told(void **state)
 
         assert_int_equal(
             pad->store->ops->due(
-                pad->store, pad->machine, &(struct det_store_due_query){ DET_NEVER, SIZE_MAX },
-                see_due, &all, &last),
+                pad->store, pad->machine,
+                &(struct det_store_due_query){ .before = DET_NEVER, .limit = SIZE_MAX }, see_due,
+                &all, &last),
             0);
         assert_int_equal(
             pad->store->ops->due(
-                pad->store, pad->machine, &(struct det_store_due_query){ 60, limit }, see_due,
-                &seen, &next),
+                pad->store, pad->machine,
+                &(struct det_store_due_query){ .before = 60, .limit = limit }, see_due, &seen,
+                &next),
             0);
         assert_int_equal(all.count, 300);
         assert_true(last == DET_NEVER);
@@ -171,7 +173,8 @@ static void the_answer_of_a_visitor_ends_what_is_due(void **state)
     assert_int_equal(start(pad, "q", &timer), 0);
     assert_int_equal(
         pad->store->ops->due(
-            pad->store, pad->machine, &(struct det_store_due_query){ 5, 9 }, see_due, &seen, &next),
+            pad->store, pad->machine, &(struct det_store_due_query){ .before = 5, .limit = 9 },
+            see_due, &seen, &next),
         77);
     assert_int_equal(next, 33);
     pad_close(pad);
@@ -197,7 +200,8 @@ static int look_without_memory(struct det_test_memory *memory, void *argument)
     if (r == 0) {
         assert_int_equal(seen.count, 41);
         r = pad.store->ops->due(
-            pad.store, pad.machine, &(struct det_store_due_query){ 5, 50 }, see_due, &due, &next);
+            pad.store, pad.machine, &(struct det_store_due_query){ .before = 5, .limit = 50 },
+            see_due, &due, &next);
     }
     if (r == 0)
         assert_int_equal(due.count, 40);
@@ -271,8 +275,9 @@ static void others_may_look_while_one_writes(void **state)
         assert_int_equal(list(pad, (struct det_store_query){ 0 }, &seen), 0);
         assert_int_equal(
             pad->store->ops->due(
-                pad->store, pad->machine, &(struct det_store_due_query){ DET_NEVER, 8 },
-                nothing_due, &count, &next),
+                pad->store, pad->machine,
+                &(struct det_store_due_query){ .before = DET_NEVER, .limit = 8 }, nothing_due,
+                &count, &next),
             0);
         assert_int_equal(
             pad->store->ops->lock(

@@ -227,8 +227,9 @@ static unsigned due_at(struct pad *pad, det_time before)
 
     assert_int_equal(
         pad->store->ops->due(
-            pad->store, pad->machine, &(struct det_store_due_query){ before, SIZE_MAX }, count_due,
-            &count, &next),
+            pad->store, pad->machine,
+            &(struct det_store_due_query){ .before = before, .limit = SIZE_MAX }, count_due, &count,
+            &next),
         0);
     assert_true(next > before || next == DET_NEVER);
     return count;

@@ -3,6 +3,7 @@
 
 /* postgres_commit_test.c - commits on PostgreSQL: what is written is loaded, each condition decides
  * for its own commit, and a batch is as good as its commits one after the other. */
+/* test: sanitized */
 #include "store/postgres_test.h"
 
 static void what_is_committed_is_loaded(void **state)

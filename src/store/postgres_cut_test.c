@@ -9,6 +9,7 @@
  *
  *     store --- TCP ---> proxy (a thread) --- socket ---> server
  *                 <-- so many bytes, then none --  */
+/* test: sanitized */
 #include "store/postgres_test.h"
 
 #include "base/buffer.h"
@@ -78,7 +79,8 @@ static int do_due(struct pad *pad, struct det_buffer *said)
     det_time next;
 
     return pad->store->ops->due(
-        pad->store, pad->machine, &(struct det_store_due_query){ 1000, 10 }, say_due, said, &next);
+        pad->store, pad->machine, &(struct det_store_due_query){ .before = 1000, .limit = 10 },
+        say_due, said, &next);
 }
 
 static int do_snapshot(struct pad *pad, struct det_buffer *said)

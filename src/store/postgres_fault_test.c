@@ -5,6 +5,7 @@
  * otherwise. Every code of the server is raised by the server itself: a trigger on the events
  * raises it as often as a sequence says, since sequences are not rolled back. */
 /* test: threads */
+/* test: sanitized */
 #include "store/postgres_test.h"
 
 #include "lib/proxy.h"

@@ -201,8 +201,9 @@ static size_t due(struct pad *pad, det_time before, size_t limit, det_time *ret_
 
     assert_int_equal(
         pad->store->ops->due(
-            pad->store, pad->machine, &(struct det_store_due_query){ before, limit }, count_due,
-            &listed, ret_next),
+            pad->store, pad->machine,
+            &(struct det_store_due_query){ .before = before, .limit = limit }, count_due, &listed,
+            ret_next),
         0);
     return listed.count;
 }

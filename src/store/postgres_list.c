@@ -209,6 +209,8 @@ int det_postgres_due(
     det_postgres_add_text(&page.parameters, machine->name);
     det_postgres_add_number(
         &page.parameters, query->limit < INT64_MAX ? (int64_t)query->limit + 1 : INT64_MAX);
+    det_postgres_add_number(&page.parameters, query->from ? query->from : INT64_MIN);
+    det_postgres_add_number(&page.parameters, (int64_t)query->kind);
     if (!store->is_read_only)
         det_postgres_add_text(&page.parameters, store->store.owner);
     r = read_page(store, &page);

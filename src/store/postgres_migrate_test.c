@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* postgres_migrate_test.c - the suite of migrating, over a schema of a server. */
+/* test: sanitized */
 #include "lib/postgres.h"
 #include "store/migrate_cases.h"
 

@@ -8,6 +8,7 @@
  *
  *     store --- TCP ---> proxy (a thread) --- socket ---> server
  *                 <-- a byte is changed --  */
+/* test: sanitized */
 #include "store/postgres_test.h"
 
 #include "lib/proxy.h"

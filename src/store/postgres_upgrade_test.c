@@ -4,6 +4,7 @@
 /* postgres_upgrade_test.c - tables of an older schema: nothing in them is lost, and an upgrade that
  * does not come to its end leaves them as they were. */
 /* test: threads */
+/* test: sanitized */
 #include "store/postgres_test.h"
 
 #include <pthread.h>

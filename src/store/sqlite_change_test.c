@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* sqlite_change_test.c - whatever SQLite lacks, a change is done or it is not. */
+/* test: sanitized */
 #include "store/sqlite_deed_test.h"
 
 static int do_compact(struct shelf *shelf, struct det_buffer *said)

@@ -3,6 +3,7 @@
 
 /* sqlite_fault_test.c - a disk that fails: what was acknowledged is there afterwards, what was
  * refused is not, and after a failed write nothing is acknowledged any more. */
+/* test: sanitized */
 #include "store/sqlite_test.h"
 
 #include <signal.h>

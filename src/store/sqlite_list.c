@@ -291,11 +291,15 @@ static int source_next(struct source *source)
 
 static int source_open(
     struct source *source, struct sqlite_connection *reader, const struct det_machine *machine,
-    bool is_timer)
+    const struct det_store_due_query *query)
 {
-    source->is_timer = is_timer;
+    bool is_timer = source->is_timer;
+
     det_sqlite_call(reader, is_timer ? STATEMENT_TIMER_DUE : STATEMENT_OUTBOX_DUE, &source->call);
     det_sqlite_text(&source->call, machine->name);
+    det_sqlite_number(&source->call, query->from ? query->from : INT64_MIN);
+    if (query->kind == (is_timer ? DET_DUE_EFFECTS : DET_DUE_TIMERS))
+        return 0;
     return source_next(source);
 }
 
@@ -342,16 +346,16 @@ static int read_due(struct source *timers, struct source *effects, struct due *d
 static int read_sources(
     struct sqlite_store *store, const struct det_machine *machine, struct due *due)
 {
-    struct source timers, effects;
+    struct source timers = { .is_timer = true }, effects = { .is_timer = false };
     struct sqlite_connection *reader;
     int r;
 
     r = det_sqlite_reader(store, &reader);
     if (r < 0)
         return r;
-    r = source_open(&timers, reader, machine, true);
+    r = source_open(&timers, reader, machine, due->query);
     if (r == 0) {
-        r = source_open(&effects, reader, machine, false);
+        r = source_open(&effects, reader, machine, due->query);
         if (r == 0)
             r = read_due(&timers, &effects, due);
         det_sqlite_end(&effects.call);

@@ -156,7 +156,8 @@ static int walk_all(struct det_test_memory *memory, void *argument)
         r = store->ops->list(store, shelf->machine, NULL, count_listed, &scarce);
     if (r == 0)
         r = store->ops->due(
-            store, shelf->machine, &(struct det_store_due_query){ DET_NEVER - 1, 9 }, count_due,
+            store, shelf->machine,
+            &(struct det_store_due_query){ .before = DET_NEVER - 1, .limit = 9 }, count_due,
             &scarce, &next);
     if (r == 0)
         r = store->ops->machines(store, count_machine, &scarce);

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* sqlite_reading_test.c - whatever SQLite lacks, what is read is true, or refused. */
+/* test: sanitized */
 #include "store/sqlite_deed_test.h"
 
 static int do_load(struct shelf *shelf, struct det_buffer *said)
@@ -81,7 +82,8 @@ static int do_due(struct shelf *shelf, struct det_buffer *said)
     struct det_store *store = shelf->pad.store;
     det_time next = 0;
     int r = store->ops->due(
-        store, shelf->machine, &(struct det_store_due_query){ 1000, 2 }, say_due, said, &next);
+        store, shelf->machine, &(struct det_store_due_query){ .before = 1000, .limit = 2 }, say_due,
+        said, &next);
 
     if (r == 0)
         det_buffer_format(said, "then %lld", (long long)next);

@@ -191,36 +191,42 @@ static void what_is_due_comes_by_its_time_and_the_next_time_is_known(void **stat
     (void)state;
     assert_int_equal(
         store->ops->due(
-            store, machine, &(struct det_store_due_query){ 200, 10 }, see_due, &seen, &next),
+            store, machine, &(struct det_store_due_query){ .before = 200, .limit = 10 }, see_due,
+            &seen, &next),
         0);
     assert_int_equal(next, 300);
     assert_int_equal(
         store->ops->due(
-            store, machine, &(struct det_store_due_query){ 300, 10 }, see_due, &seen, &next),
+            store, machine, &(struct det_store_due_query){ .before = 300, .limit = 10 }, see_due,
+            &seen, &next),
         0);
     assert_int_equal(next, 500);
     assert_int_equal(
         store->ops->due(
-            store, machine, &(struct det_store_due_query){ 900, 1 }, see_due, &seen, &next),
+            store, machine, &(struct det_store_due_query){ .before = 900, .limit = 1 }, see_due,
+            &seen, &next),
         0);
     assert_int_equal(next, 500);
     assert_int_equal(
         store->ops->due(
-            store, machine, &(struct det_store_due_query){ 900, 2 }, see_due, &seen, &next),
+            store, machine, &(struct det_store_due_query){ .before = 900, .limit = 2 }, see_due,
+            &seen, &next),
         0);
     assert_int_equal(next, DET_NEVER);
     assert_string_equal(seen.names, "p 300;p 300;p 300;p 500 timer;");
     other.name = "other";
     assert_int_equal(
         store->ops->due(
-            store, &other, &(struct det_store_due_query){ 900, 2 }, see_due, &seen, &next),
+            store, &other, &(struct det_store_due_query){ .before = 900, .limit = 2 }, see_due,
+            &seen, &next),
         0);
     assert_int_equal(next, DET_NEVER);
     next = 7;
     seen.count = 8;
     assert_int_equal(
         store->ops->due(
-            store, machine, &(struct det_store_due_query){ 900, 2 }, see_due, &seen, &next),
+            store, machine, &(struct det_store_due_query){ .before = 900, .limit = 2 }, see_due,
+            &seen, &next),
         99);
     assert_int_equal(next, 7);
     shelf_free(shelf);

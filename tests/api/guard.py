@@ -133,6 +133,29 @@ def test_a_code_is_good_once():
     daemon.stop()
 
 
+def test_who_signs_out_has_no_session_any_more_and_others_have_theirs():
+    project(shop.COUNTERS)
+    value = token("admin", name="ci")
+    daemon = Daemon()
+    with Wire(daemon.address) as wire:
+        mine = wire.ask("POST", "/v1/session", {"code": daemon.code}).json["token"]
+    with daemon.wire(mine) as wire:
+        equal(wire.ask("DELETE", "/v1/session", headers={
+            "Sec-Fetch-Site": "cross-site"}).status, 403)
+        equal(wire.ask("DELETE", "/v1/session", b"x", {
+            "Content-Type": "text/plain"}).status, 415)
+    with daemon.wire(mine) as wire:
+        equal(wire.ask("DELETE", "/v1/session").status, 200)
+        for method, target in (("GET", "/v1/status"), ("DELETE", "/v1/session")):
+            equal(wire.ask(method, target).status, 401)
+    for wire in (daemon.wire(value), daemon.wire()):
+        equal(wire.ask("DELETE", "/v1/session").status, 422)
+        equal(wire.get("/v1/status").status, 200)
+    listed = outputs_of("token", "list", "--json").decode()
+    check('"ci"' in listed and "console" not in listed, listed)
+    daemon.stop()
+
+
 def test_a_code_that_many_redeem_at_once_is_good_once():
     project(shop.COUNTERS)
     daemon = Daemon()
@@ -285,30 +308,45 @@ def test_who_asks_too_often_is_told_when_to_come_again():
     daemon.stop()
 
 
+def guess(daemon, way):
+    """How long a wrong token, or code, waits for its answer."""
+    begun = time.monotonic()
+    with Wire(daemon.address, "det_aaaaaaaa_" + "A" * 43) as wire:
+        answer = way(wire)
+    check(answer.status == 401 and "www-authenticate" in answer.headers, answer)
+    return time.monotonic() - begun
+
+
 def test_who_guesses_waits_and_others_do_not():
     project(shop.COUNTERS)
     value = token("read")
     daemon = Daemon()
-    spans, over = [], threading.Event()
+    target, kind = "/v1/machines/counter/instances", {"Content-Type": "application/json"}
+    ways = [lambda wire: wire.post(target, {"id": "c"}),
+            lambda wire: wire.ask("GET", "/v1/status", b""),
+            lambda wire: wire.ask("POST", target, None, {**kind, "Content-Length": "1000"}),
+            lambda wire: wire.ask("POST", "/v1/session", {"code": "A" * 22}),
+            lambda wire: wire.get("/v1/status")]
+    first, spans, over = [], [], threading.Event()
 
-    def guess():
-        with Wire(daemon.address, "det_aaaaaaaa_" + "A" * 43) as wire:
-            for _ in range(10):
-                begun = time.monotonic()
-                equal(wire.get("/v1/status").status, 401)
-                spans.append(time.monotonic() - begun)
+    def guesser():
+        first.extend(guess(daemon, ways[-1]) for _ in range(10))
+        shop_together(ways, lambda way: spans.append(guess(daemon, way)))
         over.set()
-    guesser = threading.Thread(target=guess)
-    guesser.start()
-    rounds = 0
+    thread = threading.Thread(target=guesser)
+    thread.start()
+    rounds, worst = 0, 0
     with daemon.wire(value) as wire:
-        while not over.is_set() and guesser.is_alive():
+        while not over.is_set() and thread.is_alive():
+            begun = time.monotonic()
             equal(wire.get("/v1/status").status, 200)
+            worst = max(worst, time.monotonic() - begun)
             rounds += 1
-    guesser.join()
-    # From 1 ms each one waits twice as long as the one before; the last ones a quarter of a second.
-    check(max(spans) >= 0.25, f"nobody has waited: {spans}")
-    check(rounds > 100, f"others have waited, too: {rounds}")
+    thread.join()
+    # From 1 ms each one waits twice as long as the one before, up to a second.
+    check(max(first) >= 0.25, f"nobody has waited: {first}")
+    check(len(spans) == len(ways) and min(spans) >= 0.9, f"some have not waited: {spans}")
+    check(rounds > 100 and worst < 0.5, f"others have waited, too: {rounds}, {worst}")
     daemon.stop()
 
 

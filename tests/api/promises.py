@@ -5,10 +5,11 @@
 
     promises.py DETENT NASTY_CHILD [PART_OF_A_NAME]
 """
+import sqlite3
 import sys
 
 import shop
-from shop import Daemon, check, equal, project, start
+from shop import Daemon, check, equal, project, start, wait_until
 
 MOST = 18446744073709551615
 
@@ -141,6 +142,58 @@ def test_pages_put_together_are_the_whole():
     equal(pages(wire, "/v1/log?limit=10&event=add&id=c-7"), rows[30:])
     history = pages(wire, "/v1/machines/counter/instances/c-7/history?limit=10")
     equal([row["sequence"] for row in history], list(range(26)))
+    daemon.stop()
+
+
+def damage(identity):
+    """A head whose checksum is wrong."""
+    store = sqlite3.connect("shop.db", timeout=30, isolation_level=None)
+    store.execute("UPDATE instances SET sequence = sequence + 1 WHERE id = ?", (identity,))
+    store.close()
+
+
+def keys(rows, *names):
+    return [tuple(row[name] for name in names) for row in rows]
+
+
+def test_pages_of_what_is_pending_put_together_are_the_whole():
+    project(shop.PROJECT.partition("groups:")[0])
+    daemon = Daemon()
+    wire = daemon.wire()
+    names = [f"o-{n:02}" for n in range(34)]
+    for name in names:
+        start(wire, name, "order")
+    paid = {"sends": [{"machine": "order", "id": name, **shop.PAY} for name in names[:17]]}
+    equal(wire.post("/v1/batches", paid).json["failed"], 0)
+    # Those of one page and of several, with a damaged one among them.
+    for damaged in (0, 1):
+        timers = wire.get("/v1/timers?limit=1000").json
+        equal(sorted(keys(timers["items"], "id")), [(name,) for name in names[17 + damaged:]])
+        equal((timers["next"], timers["left_out"]), (None, damaged))
+        equal([t["due"] for t in timers["items"]], sorted(t["due"] for t in timers["items"]))
+        equal(pages(wire, "/v1/timers?limit=1"), timers["items"])
+        equal(pages(wire, "/v1/timers?limit=10&machine=order"), timers["items"])
+        wait_until(lambda: all(e["attempts"] for e in wire.get(
+            "/v1/effects?limit=1000").json["items"]), "each has been tried")
+        effects = wire.get("/v1/effects?limit=1000").json
+        equal(keys(effects["items"][:17 - damaged], "dead", "id", "effect"),
+              [(True, name, "charge_card") for name in names[damaged:17]])
+        alive = effects["items"][17 - damaged:]
+        equal(sorted(keys(alive, "dead", "id", "effect")),
+              [(False, name, "send_mail") for name in names[damaged:17]])
+        equal([e["next_at"] for e in alive], sorted(e["next_at"] for e in alive))
+        equal((effects["next"], effects["left_out"]), (None, 2 * damaged))
+        for limit in (1, 5, 10):
+            equal(pages(wire, f"/v1/effects?limit={limit}"), effects["items"])
+        equal(pages(wire, "/v1/effects?dead=true&limit=4"), effects["items"][:17 - damaged])
+        equal(pages(wire, "/v1/effects?dead=false&limit=4"), alive)
+        if not damaged:
+            daemon.kill_hard()
+            wire.close()
+            damage(names[0])
+            damage(names[17])
+            daemon = Daemon()
+            wire = daemon.wire()
     daemon.stop()
 
 

@@ -25,9 +25,14 @@ CONSOLE = re.compile(r"Console: http://127\.0\.0\.1:(\d+)/#code=(\S+)")
 ORDER = """#define FSM_NAME order
 #define FSM_PREFIX ORDER
 #define FSM_DATA order_data
+ENUM(currency)
+    VALUE(EUR, eur)
+    VALUE(USD, usd)
+END
 RECORD(payment)
     FIELD(card, str(40), SENSITIVE)
     FIELD(cents, u64)
+    OPTIONAL(money, one_of(currency))
 END
 RECORD(order_data)
     FIELD(cents, u64)
@@ -36,6 +41,7 @@ END
 STATE(PENDING, pending, INITIAL)
 STATE(CHARGING, charging)
 STATE(GONE, gone, FINAL)
+STATE(LOST, lost)
 EVENT(PAY, pay, payment)
 EVENT(PING, ping)
 EVENT(SHIP, ship)
@@ -52,6 +58,7 @@ ON(PENDING, EXPIRED, GONE)
 ON(PENDING, SHIP, GONE)
 ON(CHARGING, CHARGED, GONE)
 ON(CHARGING, PING, PENDING)
+ON(LOST, PING, LOST)
 STOP(CHARGING, HALT, REASON("halted"))
 AFTER(PENDING, MINUTES(30), EXPIRED)
 """

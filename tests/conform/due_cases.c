@@ -32,8 +32,8 @@ static det_time look(struct box *box, det_time before, size_t limit, struct due_
     *ret = (struct due_list){ 0 };
     assert_int_equal(
         box->store->ops->due(
-            box->store, box->machine, &(struct det_store_due_query){ before, limit }, add_due, ret,
-            &next),
+            box->store, box->machine,
+            &(struct det_store_due_query){ .before = before, .limit = limit }, add_due, ret, &next),
         0);
     return next;
 }
@@ -99,6 +99,38 @@ static void behaviours_43_and_46_no_more_than_the_limit_is_listed(void **state)
     }
     assert_int_equal(look(box, 20, 2, &list), 30);
     assert_int_equal(list.count, 2);
+}
+
+static void what_is_due_is_listed_from_a_time_on_and_of_one_kind(void **state)
+{
+    struct det_store_due_query query = { .before = DET_NEVER, .limit = 100, .from = 20 };
+    struct box *box = *state;
+    const struct det_store_ops *ops = box->store->ops;
+    struct due_list list = { 0 };
+    det_time next = 77;
+
+    fill(box);
+    assert_int_equal(ops->due(box->store, box->machine, &query, add_due, &list, &next), 0);
+    assert_int_equal(list.count, 4);
+    assert_int_equal(list.due[0], 20);
+    query.kind = DET_DUE_TIMERS;
+    query.limit = 1;
+    list = (struct due_list){ 0 };
+    assert_int_equal(ops->due(box->store, box->machine, &query, add_due, &list, &next), 0);
+    assert_int_equal(list.count, 1);
+    assert_int_equal(list.due[0], 30);
+    assert_int_equal(next, 40);
+    query.kind = DET_DUE_EFFECTS;
+    list = (struct due_list){ 0 };
+    assert_int_equal(ops->due(box->store, box->machine, &query, add_due, &list, &next), 0);
+    assert_int_equal(list.count, 1);
+    assert_string_equal(list.ids[0], "a");
+    assert_true(next == DET_NEVER);
+    query.from = 21;
+    list = (struct due_list){ 0 };
+    assert_int_equal(ops->due(box->store, box->machine, &query, add_due, &list, &next), 0);
+    assert_int_equal(list.count, 0);
+    assert_true(next == DET_NEVER);
 }
 
 static void what_is_due_at_the_same_time_is_listed_all_the_same(void **state)
@@ -190,8 +222,8 @@ static void the_answer_of_a_visitor_ends_the_look(void **state)
     fill(box);
     assert_int_equal(
         box->store->ops->due(
-            box->store, box->machine, &(struct det_store_due_query){ 1000, 100 }, add_due, &list,
-            &next),
+            box->store, box->machine, &(struct det_store_due_query){ .before = 1000, .limit = 100 },
+            add_due, &list, &next),
         44);
     assert_int_equal(list.count, 2);
 }
@@ -231,6 +263,7 @@ static const struct CMUnitTest dues[] = {
     CASE(nothing_is_due_where_nothing_is),
     CASE(behaviours_43_and_46_only_what_is_due_is_listed_oldest_first),
     CASE(behaviours_43_and_46_no_more_than_the_limit_is_listed),
+    CASE(what_is_due_is_listed_from_a_time_on_and_of_one_kind),
     CASE(what_is_due_at_the_same_time_is_listed_all_the_same),
     CASE(what_was_taken_cleared_or_moved_is_not_due),
     CASE(a_dead_effect_is_not_due_until_it_lives_again),

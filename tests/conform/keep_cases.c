@@ -126,8 +126,8 @@ static void mistake_04_deadlines_are_restored_and_not_begun_again(void **state)
     free(image);
     assert_int_equal(
         box->store->ops->due(
-            box->store, box->machine, &(struct det_store_due_query){ 10, 5 }, count_due, &count,
-            &next),
+            box->store, box->machine, &(struct det_store_due_query){ .before = 10, .limit = 5 },
+            count_due, &count, &next),
         0);
     assert_int_equal(count, box->driver->is_shared ? 0 : 1);
     assert_true(next == DET_NEVER);

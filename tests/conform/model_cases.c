@@ -294,8 +294,9 @@ static void check_due(struct play *play)
     }
     assert_int_equal(
         store->ops->due(
-            store, play->box->machine, &(struct det_store_due_query){ DET_NEVER, limit }, add_due,
-            &found, &next),
+            store, play->box->machine,
+            &(struct det_store_due_query){ .before = DET_NEVER, .limit = limit }, add_due, &found,
+            &next),
         0);
     assert_int_equal(found.count, expected.count < limit ? expected.count : limit);
     assert_memory_equal(found.due, expected.due, found.count * sizeof found.due[0]);

@@ -46,8 +46,8 @@ static size_t due_of(struct box *box, struct det_store *store)
 
     assert_int_equal(
         store->ops->due(
-            store, box->machine, &(struct det_store_due_query){ DET_NEVER, 100 }, count_due, &count,
-            &next),
+            store, box->machine, &(struct det_store_due_query){ .before = DET_NEVER, .limit = 100 },
+            count_due, &count, &next),
         0);
     return count;
 }

@@ -165,8 +165,9 @@ static void look_around(void *argument)
             worker->result = -1000;
         if (worker->result == 0)
             worker->result = store->ops->due(
-                store, worker->box->machine, &(struct det_store_due_query){ DET_NEVER, 10 },
-                count_due, &worker->done, &next);
+                store, worker->box->machine,
+                &(struct det_store_due_query){ .before = DET_NEVER, .limit = 10 }, count_due,
+                &worker->done, &next);
     }
 }
 

@@ -53,8 +53,9 @@ static int due_inside(void *context, const struct det_store_listed *row)
     (void)row;
     walk->lists++;
     return store->ops->due(
-        store, walk->box->machine, &(struct det_store_due_query){ DET_NEVER - 1, 10 },
-        events_inside, walk, &next);
+        store, walk->box->machine,
+        &(struct det_store_due_query){ .before = DET_NEVER - 1, .limit = 10 }, events_inside, walk,
+        &next);
 }
 
 static int list_inside(void *context, const struct det_store_event *row)

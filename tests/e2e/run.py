@@ -288,8 +288,8 @@ def test_every_command_speaks_json():
             (["gen", "promela", "light.fsm"], ["text"], 0),
             (["gen", "promela", "light.fsm", "-o", "out"], ["file"], 0),
             (["gen", "c", "light.fsm"], ["file", "file"], 0),
-            (["gen", "c", "broken.fsm"], ["finding"], 2), (["new", "job"], ["file"] * 3, 0),
-            (["new", "job"], ["file"] * 3, 4), (["version"], ["version"], 0),
+            (["gen", "c", "broken.fsm"], ["finding"], 2), (["new", "job"], ["file"] * 4, 0),
+            (["new", "job"], ["file"] * 4, 4), (["version"], ["version"], 0),
             (["backoff", "--attempts", "2"], ["attempt", "attempt", "summary"], 0),
             (["help"], ["command"] * 42, 0), (["help", "test"], ["command"], 0),
             (["help", "exit"], ["exit"] * 8, 0), (["completion", "bash"], ["text"], 0),
@@ -954,21 +954,35 @@ def test_gen_c_adds_only_the_stubs_that_are_missing():
 
 
 def test_a_new_machine_passes_everything_at_once():
-    done = detent("new", "job", err="Next: cd job && detent test")
-    equal(done.stdout, "job/job.fsm\njob/job.test.yaml\njob/README.md\n")
-    os.chdir("job")
-    detent("check", "--strict", "job.fsm", err="ok")
-    detent("fmt", "--check", "job.fsm")
-    detent("test", out="6 of 6 transitions (100 %)", err="6 cases: 6 passed")
-    detent("sim", "job.fsm", "--seeds", "2", "--steps", "50")
-    os.chdir("..")
+    """Also under a name that a record of the spec has, and as long as a name may be."""
+    long_name = "x" * 64
+    for name, extra, transitions, cases in (
+            ("job", [], 6, 6), ("order", [], 8, 7), (long_name, ["--from", "order"], 8, 7),
+            ("card_payment", ["--from", "order"], 8, 7)):
+        done = detent("new", name, *extra, err=f"Next: cd {name} && detent up")
+        equal(done.stdout.split(), [f"{name}/{file}" for file in (
+            f"{name}.fsm", "detent.yaml", f"{name}.test.yaml", "README.md")])
+        os.chdir(name)
+        detent("check", "--strict", ".", err="ok")
+        equal(detent("fmt", name + ".fsm").stdout, Path(name + ".fsm").read_text())
+        detent("test", out=f"{transitions} of {transitions} transitions (100 %)",
+               err=f"{cases} cases: {cases} passed")
+        detent("sim", name + ".fsm", "--seeds", "2", "--steps", "50")
+        os.chdir("..")
+    detent("new", "tea", "--from", "ordr", code=2, err="did you mean 'order'?")
+    detent("new", "tea", "--c", "--from", "order", code=2, err="there is no C from order")
+    check(not Path("tea").exists(), "a folder was made")
+
+
+def test_a_new_machine_overwrites_nothing():
+    detent("new", "job")
     done = detent("new", "job", code=4, err=[
         "job/job.fsm is already there\n", "job/README.md is already there\n",
         "nothing was written: choose another name, or move job away\n"])
     check("gen c" not in done.stderr, done.stderr)
     detent("new", "job", "--c", code=4,
            err="'detent gen c job/job.fsm -o job' makes C of the machine that is there.\n")
-    equal(sorted(os.listdir("job")), ["README.md", "job.fsm", "job.test.yaml"])
+    equal(sorted(os.listdir("job")), ["README.md", "detent.yaml", "job.fsm", "job.test.yaml"])
     there = objects(detent("new", "job", "--json", code=4))
     equal([(o["file"], o["state"]) for o in there][0], ("job/job.fsm", "there"))
     os.mkdir("half")
@@ -1007,11 +1021,14 @@ def test_a_new_c_program_compiles():
 
 
 def test_the_comments_of_a_new_readme_stand_in_one_column():
-    for name, extra in (("job", []), ("a_much_longer_name", ["--c"])):
+    for name, extra in (("job", []), ("a_much_longer_name", ["--c"]), ("order", [])):
         detent("new", name, *extra)
-        commands = Path(name, "README.md").read_text().split("```")[1].strip().splitlines()
-        equal((name, len({line.index(" # ") for line in commands})), (name, 1))
-        check(len(commands) > 3 and not any("@" in line for line in commands), str(commands))
+        text = Path(name, "README.md").read_text()
+        blocks = [block.strip().splitlines() for block in text.split("```")[1::2]]
+        for commands in blocks:
+            columns = {line.index(" # ") for line in commands if " # " in line}
+            equal((name, len(columns) <= 1), (name, True))
+        check(max(map(len, blocks)) > 3 and "@" not in text, text)
 
 
 def make(*words, code=0, out=()):
@@ -1034,16 +1051,19 @@ def make(*words, code=0, out=()):
 def test_a_new_c_program_runs_and_its_test_passes():
     if not LIBRARY:
         return
-    detent("new", "job", "--c")
-    os.chdir("job")
-    text = make("run", out=["1 definition checked: ok", "job-1 is working", "job-1 is done"])
+    line = "cd && detent new coffee --c && cd coffee && make run test\n"
+    check(line in (TREE / "README.md").read_text(), "README.md says something else")
+    detent("new", "coffee", "--c")
+    os.chdir("coffee")
+    text = make("run", out=["1 definition checked: ok", "coffee-1 is working", "coffee-1 is done"])
     check(text.index("definition checked") < text.index("main.c"), text)
     make("test", out=["6 cases: 6 passed", "ok      after a day it is cancelled"])
-    write("job_test.c", Path("job_test.c").read_text().replace("JOB_CANCELLED", "JOB_DONE"))
+    text = Path("coffee_test.c").read_text().replace("COFFEE_CANCELLED", "COFFEE_DONE")
+    write("coffee_test.c", text)
     make("test", code=2, out=["not ok  after a day it is cancelled"])
     write("main.c", Path("main.c").read_text().replace("return run(", "return run(runtime) + run("))
-    make("run", code=2, out=["EXISTS: there is a job job-1 already"])
-    write("job.fsm", Path("job.fsm").read_text() + "ON(DONE, BEGN, DONE)\n")
+    make("run", code=2, out=["EXISTS: there is a coffee coffee-1 already"])
+    write("coffee.fsm", Path("coffee.fsm").read_text() + "ON(DONE, BEGN, DONE)\n")
     text = make("run", code=2, out=["did you mean BEGIN?"])
     check("main.c" not in text.split("BEGIN?")[1], text)
 

@@ -74,15 +74,22 @@ static void handle(void *context, struct http_exchange *exchange)
     http_answer(exchange, &answer);
 }
 
-static unsigned admit(void *context, const struct http_request *request, struct http_answer *ret)
+static unsigned admit(void *context, struct http_exchange *exchange, struct http_answer *ret)
 {
+    const struct http_request *request = http_request(exchange);
     struct session *session = context;
 
     (void)ret;
     if (request->method != HTTP_METHODS)
         return 0;
     session->begun++;
-    return 405;
+    if (request->method_name[0] != 'L')
+        return 405;
+    session->kept = exchange;
+    session->drained = 0;
+    session->is_stream = false;
+    http_keep(exchange, on_gone, on_drained, session);
+    return HTTP_LATER;
 }
 
 static void count_done(void *context, const struct http_done *done)

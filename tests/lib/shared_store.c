@@ -309,6 +309,19 @@ static det_time shared_now(struct det_store *store)
     return det_shared_now(node_of(store)->shared);
 }
 
+/* The next row that the query wants. */
+static struct row *next_wanted(
+    struct node *node, const struct det_machine *machine, const struct det_store_due_query *query,
+    const struct row *after)
+{
+    struct row *row = det_shared_next_due(node, machine, after);
+
+    while (row && ((query->from && row->due < query->from) ||
+                   query->kind == (row->is_timer ? DET_DUE_EFFECTS : DET_DUE_TIMERS)))
+        row = det_shared_next_due(node, machine, row);
+    return row;
+}
+
 static int shared_due(
     struct det_store *store, const struct det_machine *machine,
     const struct det_store_due_query *query,
@@ -321,10 +334,10 @@ static int shared_due(
     r = det_shared_enter(node);
     if (r < 0)
         return r;
-    row = det_shared_next_due(node, machine, NULL);
+    row = next_wanted(node, machine, query, NULL);
     for (size_t i = 0; r == 0 && row && row->due <= query->before && i < query->limit; i++) {
         r = visit(context, &(struct det_store_due){ row->id, row->due, row->is_timer });
-        row = det_shared_next_due(node, machine, row);
+        row = next_wanted(node, machine, query, row);
     }
     *ret_next = row ? row->due : DET_NEVER;
     return det_shared_leave(node, r);

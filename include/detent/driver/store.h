@@ -223,10 +223,12 @@ struct det_store_due {
     bool is_timer;
 };
 
-/* What of that to list. */
+/* What of that to list. Zero values of the last two: from the first, of either kind. */
 struct det_store_due_query {
     det_time before; /* only what is due then or earlier */
     size_t limit;    /* at most so many */
+    det_time from;   /* only what is due then or later; 0: any */
+    enum det_store_due_kind { DET_DUE_ANY, DET_DUE_TIMERS, DET_DUE_EFFECTS } kind;
 };
 
 /* What an instance began with. */
@@ -328,9 +330,9 @@ struct det_store_ops {
         int (*visit)(void *context, const struct det_store_listed *row), void *context);
     /* What is due, of this node (of all nodes, where the store was opened for reading): timers and
      * effects that are not dead, by their time.
-     * `ret_next` is the time of the first one that was not listed, whether due or not; DET_NEVER:
-     * there is none. Rows that a commit under way is about to change may or may not be listed.
-     * `visit` may call the store: what is listed is held in memory. */
+     * `ret_next` is the time of the first one wanted that was not listed, whether due or not;
+     * DET_NEVER: there is none. Rows that a commit under way is about to change may or may not be
+     * listed. `visit` may call the store: what is listed is held in memory. */
     int (*due)(
         struct det_store *store, const struct det_machine *machine,
         const struct det_store_due_query *query,
