@@ -333,3 +333,27 @@ test("an event whose answer is lost happens once, however often it is sent", asy
         { prepare, path: "/machines/order/instances/quiet-1", expected: [/ERR_/] },
     );
 });
+
+test("a list that is longer than a page says so, and shows the rest when asked", async () => {
+    const prepare = (mock) => {
+        mock.left_out = 1;
+        for (let i = 0; i < 501; i++) mock.world.start("order", `quiet-${i}`, {});
+        for (let i = 0; i < 501; i++) mock.world.find("order", `quiet-${i}`).dead = "charge_card";
+    };
+    await session(
+        async ({ mock, page }) => {
+            const rows = () => page.locator("[role=table]").getAttribute("aria-rowcount");
+            await page.getByText("The first 500.").waitFor();
+            assert.equal(await rows(), "501");
+            await page.getByText("1 instance could not be read").waitFor();
+            await page.getByRole("button", { name: "Show more" }).click();
+            await page.getByText("The first 500.").waitFor({ state: "detached" });
+            assert.equal(await rows(), "502");
+            // It stays as long as it was asked for.
+            mock.world.find("order", "quiet-7").dead = null;
+            mock.world.start("order", "quiet-more", {});
+            await page.waitForFunction(() => document.querySelector("[role=table]").getAttribute("aria-rowcount") === "501");
+        },
+        { prepare, path: "/effects?dead=true", mock: { orders: 0 } },
+    );
+});

@@ -171,7 +171,7 @@ check("only events that are legal now have a button; one is sent by it, with all
     assert.deepEqual(await names(), ["cancel", "pay"]);
     await page.getByRole("button", { name: "pay", exact: true }).click();
     await page.getByLabel("card").fill("4242");
-    await page.getByLabel("channel").fill("phone");
+    await page.getByLabel("channel").selectOption("phone");
     await page.getByLabel("cents").fill("18446744073709551616");
     assert.equal(await page.getByRole("button", { name: "Send pay" }).isDisabled(), true);
     await page.getByText("from 0 to 18446744073709551615").waitFor();
@@ -258,5 +258,5 @@ check("who signs out is signed out at the daemon too", async () => {
     assert.equal(await server.takes(used), true);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").waitFor();
-    assert.equal(await server.takes(used), false);
+    while (await server.takes(used)) await new Promise((resolve) => setTimeout(resolve, 20));
 });

@@ -37,7 +37,8 @@ export function once(options, body) {
 export class Daemon {
     constructor(program, project) {
         this.program = program;
-        this.folder = mkdtempSync(join(tmpdir(), "detent-console-"));
+        this.root = mkdtempSync(join(tmpdir(), "detent-console-"));
+        this.folder = join(this.root, "shop");
         cpSync(project, this.folder, { recursive: true });
     }
 
@@ -75,7 +76,7 @@ export class Daemon {
 
     async end() {
         await this.kill();
-        rmSync(this.folder, { recursive: true, force: true });
+        rmSync(this.root, { recursive: true, force: true });
     }
 
     async ask(method, path, body) {

@@ -139,11 +139,11 @@ export class Mock {
             case "tree": return { groups: world.groups, tasks: world.tasks };
             case "timers": {
                 const items = every().flatMap((i) => world.timers(i).map(tag(i)));
-                return { items: items.sort((a, b) => a.due.localeCompare(b.due)).slice(0, limit) };
+                return this.page(items.sort((a, b) => a.due.localeCompare(b.due)), query, limit);
             }
             case "effects": {
                 const items = every().flatMap((i) => world.effects(i).map(tag(i)));
-                return { items: items.filter((e) => query.dead === undefined || String(e.dead) === query.dead).slice(0, limit) };
+                return this.page(items.filter((e) => query.dead === undefined || String(e.dead) === query.dead), query, limit);
             }
             case "log": return this.log(query, limit);
             case "slots":
@@ -165,6 +165,13 @@ export class Mock {
             }
         }
         throw fail(404, "NOT_FOUND", "there is no such place");
+    }
+
+    /** A page of a list; where the next one begins is for the server to read. */
+    page(items, query, limit) {
+        const from = Number(query.after?.slice(1) ?? 0);
+        const end = from + limit;
+        return { items: items.slice(from, end), next: items.length > end ? `p${end}` : null, left_out: this.left_out ?? 0 };
     }
 
     instances(name, query, limit) {

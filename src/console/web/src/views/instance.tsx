@@ -309,7 +309,7 @@ function Effects({ why, refresh }: { why: Why; refresh: () => void }): JSX.Eleme
                             <EffectState effect={effect} />
                             <div class="why">
                                 {plural(effect.attempts, "attempt")}
-                                {(effect.last_error ?? effect.reason) && <>: {effect.last_error ?? effect.reason}</>}
+                                {(effect.reason ?? effect.last_error) && <>: {effect.reason ?? effect.last_error}</>}
                             </div>
                         </div>
                         {effect.dead && <Action label="Retry" small run={() => retry(effect)} />}

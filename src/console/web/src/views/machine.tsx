@@ -29,7 +29,7 @@ function useMachine(name: string) {
 
 export function MachineView({ name }: { name: string }): JSX.Element {
     const { resource, machine } = useMachine(name);
-    const all = useResource<{ items: MachineSummary[] }>("/machines", { on: ["log"], when: (row) => row.machine === name, every_ms: 500 });
+    const all = useResource<{ items: MachineSummary[] }>("/machines", { on: ["log"], when: (row) => row.machine === name, every_ms: 500, counts: true });
     const summary = all.data?.items.find((item) => item.name === name) ?? null;
     const [starting, setStarting] = useState(false);
     if (resource.missing)

@@ -104,13 +104,13 @@ function PayloadForm({ event, record, busy, send }: FormProps): JSX.Element {
     const [draft, setDraft] = useState<Draft>({});
     const submit = (e: Event) => {
         e.preventDefault();
-        send(dataOf(record, draft));
+        send(dataOf(record, draft, true));
     };
     return (
         <form class="form" onSubmit={submit} aria-label={`Payload of ${event}`}>
-            <RecordForm record={record} draft={draft} onChange={setDraft} />
+            <RecordForm record={record} draft={draft} whole onChange={setDraft} />
             <div class="form-foot">
-                <Button type="submit" kind="primary" busy={busy} disabled={!isValid(record, draft)}>
+                <Button type="submit" kind="primary" busy={busy} disabled={!isValid(record, draft, true)}>
                     Send {event}
                 </Button>
             </div>

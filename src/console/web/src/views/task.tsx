@@ -196,7 +196,9 @@ function LogTail({ name }: { name: string }): JSX.Element {
         if (follow && box.current) box.current.scrollTop = box.current.scrollHeight;
     }, [lines, follow]);
     const scrolled = () => {
-        const { scrollTop, scrollHeight, clientHeight } = box.current!;
+        // Scrolling is told a frame later, when the view may be gone.
+        if (!box.current) return;
+        const { scrollTop, scrollHeight, clientHeight } = box.current;
         setFollow(scrollHeight - scrollTop - clientHeight < 24);
     };
     return (
