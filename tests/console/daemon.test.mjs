@@ -137,7 +137,7 @@ const LIVE = [
     { name: "Timers", path: "/timers", ready: ".tr.linked", sees: [".tr.linked", "l-timers"], act: () => server.begin("order", "l-timers", {}) },
     { name: "Effects", path: "/effects", ready: ".tr .badge", sees: [".tr", "l-timers"], act: () => pay("l-timers", "9000") },
     { name: "Tree", path: "/tasks", ready: ".task-row", sees: ['.task-row[href="/tasks/clock"]', "stopped"], act: () => server.ask("POST", "/tasks/clock/stop", {}) },
-    { name: "Slots", path: "/slots", ready: ".tr.linked", sees: [".tr.linked", "thumb-1"], act: () => server.submit("thumbnails", "thumb-1", "sleep", "1000") },
+    { name: "Slots", path: "/slots", ready: ".tr.linked", sees: [".tr.linked", "thumb-1"], act: () => server.submit("thumbnails", "thumb-1", "bin/wait") },
     { name: "Journal", path: "/journal", ready: ".tr.linked", sees: [".tr.linked", "l-journal"], act: () => server.begin("order", "l-journal", {}) },
 ];
 

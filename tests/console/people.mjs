@@ -43,7 +43,7 @@ export async function populate(server) {
     for (const id of ["s-1", "s-2"]) await server.send("subscription", id, "renew");
     const ended = ({ items }) => items.every((job) => job.state === "done" || job.state === "failed");
     await server.settled("/slots/invoices/submissions", ended);
-    for (const name of ["inv-0014", "inv-0015", "inv-0016"]) await server.submit("invoices", name, "sleep", "1000");
+    for (const name of ["inv-0014", "inv-0015", "inv-0016"]) await server.submit("invoices", name, "bin/wait");
     await server.settled("/effects?dead=true", ({ items }) => items.length === 4);
     await server.settled("/tree", ({ tasks }) => tasks.find((task) => task.name === "web").state === "running");
 }
