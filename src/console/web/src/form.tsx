@@ -124,11 +124,11 @@ export function RecordForm({ record, draft, whole = false, onChange }: Props): J
     );
 }
 
-function describe(field: Field): string {
-    const most = capacity(field);
-    const inside = field.of ?? most;
+/** Its type as a definition writes it: `str(24)`, `one_of(currency)`. */
+export function kindOf(field: Field): string {
+    const inside = field.of ?? capacity(field);
     const kind = inside !== undefined && !field.type.includes("(") ? `${field.type}(${inside})` : field.type;
-    return kind + (field.most !== undefined ? `, up to ${field.most}` : "") + (field.optional ? ", optional" : "") + (field.sensitive ? ", sensitive" : "");
+    return kind + (field.most !== undefined ? `, up to ${field.most}` : "") + (field.optional ? ", optional" : "");
 }
 
 function placeholder(field: Field, whole: boolean): string {
@@ -160,7 +160,7 @@ function FieldInput(props: { field: Field; text: string; whole: boolean; onInput
     return (
         <div class="field">
             <label for={id}>
-                {field.name} <span class="type">{describe(field)}</span>
+                {field.name} <span class="type">{kindOf(field) + (field.sensitive ? ", sensitive" : "")}</span>
             </label>
             {choices ? (
                 <select {...common} value={text || (none === null ? "false" : "")} onChange={(e) => onInput(e.currentTarget.value)}>

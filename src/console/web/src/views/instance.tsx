@@ -47,7 +47,7 @@ export function InstanceView({ machine: name, id }: { machine: string; id: strin
                 <a class="button plain" href={to.journal({ machine: name, id })}>
                     Journal
                 </a>
-                {instance && !instance.stopped && (
+                {instance && !instance.stopped && !instance.final && (
                     <Action
                         label="Cancel instance"
                         ask="It stops for good."
@@ -64,7 +64,7 @@ export function InstanceView({ machine: name, id }: { machine: string; id: strin
                 rows={8}
                 missing={
                     <Panel>
-                        <Empty title={`There is no instance ${id}.`}>
+                        <Empty title={`There is no instance “${id}”.`}>
                             <a href={to.machine(name)}>All instances of {name}</a>
                         </Empty>
                     </Panel>
@@ -116,6 +116,7 @@ function Body({ why, machine, history, refresh }: BodyProps): JSX.Element {
     const { rows } = history;
     const [at, setAt] = useAt(rows);
     const past = at < rows.length - 1;
+    const ended = why.stopped || why.final;
     return (
         <>
             <div class="columns even">
@@ -123,11 +124,11 @@ function Body({ why, machine, history, refresh }: BodyProps): JSX.Element {
                 <SendEvents why={why} machine={machine} past={past} refresh={refresh} back={() => setAt(rows.length - 1)} />
             </div>
             <Panel title="Path" aside={rows.length > 0 && <Moment row={rows[at]} past={past} back={() => setAt(rows.length - 1)} />}>
-                {rows.length > 1 && <Slider machine={why.machine} rows={rows} at={at} ended={why.stopped} onChange={setAt} />}
+                {rows.length > 1 && <Slider machine={why.machine} rows={rows} at={at} ended={ended} onChange={setAt} />}
                 {machine && rows.length > 0 ? <Diagram machine={machine} trace={traceOf(rows, at)} /> : <Skeleton rows={4} />}
             </Panel>
             <div class="columns wide-left">
-                <Timeline history={history} at={at} machine={why.machine} ended={why.stopped} onChange={setAt} />
+                <Timeline history={history} at={at} machine={why.machine} ended={ended} onChange={setAt} />
                 <div class="stacked">
                     <DataPanel rows={rows} at={at} live={past ? null : why.data} />
                     <Timers why={why} />
@@ -161,7 +162,7 @@ function WhyPanel({ why }: { why: Why }): JSX.Element {
                 {why.sentences.map((sentence, i) => (
                     <li key={i}>
                         <span class="about">{sentence.about}</span>
-                        <span>{sentence.text}</span>
+                        {sentence.text.startsWith("detent ") ? <code>{sentence.text}</code> : <span>{sentence.text}</span>}
                     </li>
                 ))}
             </ul>

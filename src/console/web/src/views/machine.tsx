@@ -6,7 +6,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, Once, path, query, words } from "../api";
 import { Diagram } from "../diagram";
-import { dataOf, isValid, recordOf, RecordForm, type Draft } from "../form";
+import { dataOf, isValid, kindOf, recordOf, RecordForm, type Draft } from "../form";
 import { count, plural, span } from "../format";
 import { listen } from "../live";
 import { before } from "../palette";
@@ -37,7 +37,7 @@ export function MachineView({ name }: { name: string }): JSX.Element {
             <>
                 <Head above={<a href={to.machines()}>Machines</a>} title={name} />
                 <Panel>
-                    <Empty title={`There is no machine ${name} here.`}>
+                    <Empty title={`There is no machine “${name}” here.`}>
                         <a href={to.machines()}>All machines</a>
                     </Empty>
                 </Panel>
@@ -362,8 +362,9 @@ function Definition({ machine }: { machine: Machine }): JSX.Element {
                                     <td>
                                         {record.fields.map((field) => (
                                             <div key={field.name}>
-                                                <span>{field.name}</span> <span class="type">{field.type}{field.capacity ? `(${field.capacity})` : ""}</span>{" "}
+                                                <span>{field.name}</span> <span class="type">{kindOf(field)}</span>{" "}
                                                 {field.sensitive && <Badge tone="warn">sensitive</Badge>}
+                                                {field.values && <div class="type">{field.values.join(", ")}</div>}
                                             </div>
                                         ))}
                                     </td>

@@ -30,7 +30,7 @@ export function SlotView({ name }: { name: string }): JSX.Element {
                         </>
                     ) : (
                         <Panel>
-                            <Empty title={`There is no slot ${name}.`}>
+                            <Empty title={`There is no slot “${name}”.`}>
                                 <a href={to.slots()}>All slots</a>
                             </Empty>
                         </Panel>

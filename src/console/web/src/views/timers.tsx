@@ -22,7 +22,7 @@ const COLUMNS: Column<TimerRow>[] = [
         ),
     },
     { name: "Machine", width: "minmax(6rem, 1fr)", cell: (row) => <a class="clip quiet-link" href={to.machine(row.machine)}>{row.machine}</a>, extra: true },
-    { name: "Timer", width: "minmax(6rem, 1fr)", cell: (row) => <span class="clip">{row.timer}</span>, extra: true },
+    { name: "Timer", width: "minmax(6rem, 1fr)", cell: (row) => row.timer ? <span class="clip">{row.timer}</span> : <span class="muted">of its state</span>, extra: true },
     { name: "Sends", width: "minmax(6rem, 1fr)", cell: (row) => <span class="clip event-name">{row.event}</span> },
     { name: "At", width: "12rem", right: true, cell: (row) => <At time={row.due} />, extra: true },
 ];
