@@ -22,12 +22,11 @@
 #include "cli/up_verbs.h"
 #include "os/os.h"
 
-#define POOL_THREADS 4
-#define CLOSE_SPAN   (5 * DET_SECOND)
-#define WRITE_SPAN   (250 * DET_MILLISECOND)
-#define PORT         7788
-#define PORTS        10
-#define LINK_TEXT    256
+#define CLOSE_SPAN (5 * DET_SECOND)
+#define WRITE_SPAN (250 * DET_MILLISECOND)
+#define PORT       7788
+#define PORTS      10
+#define LINK_TEXT  256
 
 /* Listening. */
 
@@ -86,6 +85,9 @@ static int open_tokens(struct up *up, struct det_error *reterr)
         .allocator = up->output.outer->allocator,
         .world = up->output.outer->world,
         .folder = folder,
+        .trouble = up_tokens_trouble,
+        .changed = up_tokens_changed,
+        .user = up,
     };
 
     if (up->tokens)
@@ -167,7 +169,7 @@ static int open_parts(struct api *api, struct det_error *reterr)
                                  .rate = config->rate == CONFIG_UNLIMITED ? 0 : config->rate };
     r = det_mutex_open(api->world, &api->lock);
     if (r == 0)
-        r = det_pool_open(api->world, api->allocator, POOL_THREADS, &api->pool);
+        r = api_lanes_open(api);
     if (r == 0)
         r = det_loop_open(api->world, api->allocator, &api->loop);
     if (r < 0)
@@ -274,6 +276,7 @@ int api_open(struct up *up, struct det_error *reterr)
     take_stamps(&api->http.tls, api->stamps);
     api->allocator = up->output.outer->allocator;
     api->world = up->output.outer->world;
+    api_calls_open(api);
     if (up->machines || up->store) {
         api->address = up_store_address(up);
         api->url = api->address ? store_url_shown(&up->file.arena, api->address) : NULL;
@@ -322,9 +325,7 @@ void api_close(struct up *up)
         up_errands_over(up);
         det_loop_stop(api->loop);
     }
-    if (api->pool)
-        det_pool_close(api->pool);
-    api->pool = NULL; /* Who wants it now is dropped. */
+    api_lanes_close(api); /* Who wants one now is dropped. */
     /* What the runtime and `up` have is given back, and ours. */
     while (api->calls || api->streams) {
         (void)det_loop_turn(up->loop, 0);

@@ -170,6 +170,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         .project = up->project,
         .verbs = up_verbs,
         .context = up,
+        .describe = up_audit_describe,
+        .asked = up_audit_asked,
     };
     struct det_subscriber notes = up_notes_subscriber(up);
     int r;
@@ -179,6 +181,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = up_signals_open(up);
     if (r == 0)
         r = serve_notify_watch(&up->notify, up->loop);
+    if (r == 0)
+        r = up_audit_open(up);
     up_output_attach(&up->output, up->loop);
     if (r < 0)
         return det_error_set(reterr, r, "cannot begin: %s", det_error_text(r));
@@ -236,6 +240,7 @@ static void close_parts(struct up *up)
         det_loop_timer_cancel(up->loop, &up->store_look);
         up_signals_close(up);
     }
+    up_audit_close(up);
     tell_hidden(up, true);
     /* The log counts what it drops. */
     up_observe_close(up);
@@ -246,6 +251,26 @@ static void close_parts(struct up *up)
 }
 
 /* Running. */
+
+/* What there is most of to look at: tasks, else durable slots, else machines. */
+static void say_what_runs(const struct up *up)
+{
+    const struct {
+        size_t count;
+        const char *one, *many;
+    } kinds[] = {
+        { up->selected_count, "task", "tasks" },
+        { up->durable_count, "durable slot", "durable slots" },
+        { up_machines_count(up), "machine", "machines" },
+    };
+    size_t i = 0;
+
+    while (i < 2 && kinds[i].count == 0)
+        i++;
+    cli_say(
+        up->cli, "%s: %zu %s. Ctrl-C stops all.\n", up->file.path, kinds[i].count,
+        kinds[i].count == 1 ? kinds[i].one : kinds[i].many);
+}
 
 static void say_banner(struct up *up)
 {
@@ -260,14 +285,7 @@ static void say_banner(struct up *up)
     prefix_learn(&up->prefix, UP_NAME);
     if (up->options->is_quiet || up->cli->is_json || up->log)
         return;
-    if (up->selected_count || !up->durable_count)
-        cli_say(
-            up->cli, "%s: %zu %s. Ctrl-C stops all.\n", up->file.path, up->selected_count,
-            up->selected_count == 1 ? "task" : "tasks");
-    else
-        cli_say(
-            up->cli, "%s: %zu durable %s. Ctrl-C stops all.\n", up->file.path, up->durable_count,
-            up->durable_count == 1 ? "slot" : "slots");
+    say_what_runs(up);
     up_machines_say(up);
     api_say(up);
     if (up->selected_count)
@@ -447,6 +465,7 @@ static int prepare(struct up *up)
         cli_complain(up->cli, "%s", error.text);
         return remote_exit(r);
     }
+    serve_hide();
     return CLI_OK;
 }
 
