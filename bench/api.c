@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* api.c - reads and durable sends through the HTTP API of `detent up`, with 64 connections, beside
- * a bare handler of libmicrohttpd.
+ * a bare handler of libmicrohttpd; and how long they take at half of that load.
  *
  * The program is a process of its own, on a store in a file; instances are a thousand, and all are
  * in memory. What is sent is answered when it is on the disk. */
@@ -16,10 +16,12 @@
 #include <unistd.h>
 
 #include "os/os.h"
+#include "pace.h"
 #include "wrk.h"
 
 #define INSTANCES 1000
 #define SENDS     25000 /* in a second: the goal */
+#define P99_NS    20e6  /* at half load: the goal */
 
 static const char spec[] = "#define FSM_NAME light\n"
                            "#define FSM_PREFIX LIGHT\n"
@@ -37,11 +39,27 @@ static const char script[] =
     "local all, n = {}, 0\n"
     "init = function()\n"
     "  for i = 0, %d do\n"
-    "    all[i] = wrk.format(%s, \"/v1/machines/light/instances/i\" .. i .. %s, {\n"
-    "      [\"Authorization\"] = \"Bearer %s\", [\"Content-Type\"] = \"application/json\"}, %s)\n"
+    "    all[i] = wrk.format('%s', '/v1/machines/light/instances/i' .. i .. '%s', {\n"
+    "      ['Authorization'] = 'Bearer %s', ['Content-Type'] = 'application/json'}, '%s')\n"
     "  end\n"
     "end\n"
     "request = function() n = (n + 7) %% %d; return all[n] end\n";
+
+/* The two kinds of load. */
+struct load {
+    const char *script;
+    const char *method;
+    const char *tail;
+    const char *body;
+    double per_second; /* of its last lap, at full load */
+    struct pace_latency latency;
+    char *requests[INSTANCES]; /* for the paced client */
+};
+
+static struct load reads = { .script = "read.lua", .method = "GET", .tail = "", .body = "" };
+static struct load sends = {
+    .script = "send.lua", .method = "POST", .tail = "/events", .body = "{\"event\":\"next\"}"
+};
 
 static struct {
     char folder[BENCH_PATH_MAX];
@@ -97,13 +115,40 @@ static bool find_address(void)
     return api;
 }
 
-static void put_script(const char *name, const char *method, const char *tail, const char *body)
+static void put_script(const struct load *load)
 {
     char text[2048];
 
     (void)snprintf(
-        text, sizeof text, script, INSTANCES - 1, method, tail, daemon_.token, body, INSTANCES);
-    put_file(name, text);
+        text, sizeof text, script, INSTANCES - 1, load->method, load->tail, daemon_.token,
+        load->body, INSTANCES);
+    put_file(load->script, text);
+}
+
+/* The same as whole requests, in the order of the script. */
+static int make_requests(struct load *load)
+{
+    for (size_t i = 0, n = 7; i < INSTANCES; i++, n = (n + 7) % INSTANCES) {
+        if (asprintf(
+                &load->requests[i],
+                "%s /v1/machines/light/instances/i%zu%s HTTP/1.1\r\n"
+                "Host: localhost\r\n"
+                "Authorization: Bearer %s\r\n"
+                "Content-Type: application/json\r\n"
+                "Content-Length: %zu\r\n\r\n%s",
+                load->method, n, load->tail, daemon_.token, strlen(load->body), load->body) < 0) {
+            load->requests[i] = NULL;
+            return DET_ERR_NO_MEMORY;
+        }
+    }
+    return 0;
+}
+
+static void drop_requests(struct load *load)
+{
+    for (size_t i = 0; i < INSTANCES; i++)
+        free(load->requests[i]);
+    memset(load->requests, 0, sizeof load->requests);
 }
 
 /* They are there before the program is. */
@@ -157,6 +202,8 @@ static void close_api(void)
     struct det_world *world = det_world_real();
     struct det_process_end end;
 
+    drop_requests(&reads);
+    drop_requests(&sends);
     if (!daemon_.process)
         return;
     (void)world->ops->process_kill(world, daemon_.process, SIGTERM);
@@ -182,11 +229,14 @@ static int open_api(char *note)
     if (token) {
         (void)snprintf(
             daemon_.token, sizeof daemon_.token, "%.*s", (int)strcspn(token, "\n"), token);
-        put_script("read.lua", "\"GET\"", "\"\"", "nil");
-        put_script("send.lua", "\"POST\"", "\"/events\"", "'{\"event\":\"next\"}'");
-    }
-    if (r == 0 && !token)
+        put_script(&reads);
+        put_script(&sends);
+        r = make_requests(&reads);
+        if (r == 0)
+            r = make_requests(&sends);
+    } else if (r == 0) {
         r = DET_ERR_IO;
+    }
     if (r < 0)
         (void)snprintf(note, BENCH_NOTE_MAX, "detent does not answer: %s", det_error_text(r));
     free(token);
@@ -195,25 +245,77 @@ static int open_api(char *note)
     return r;
 }
 
-static int run_script(struct bench_lap *lap)
+static int run_full(struct bench_lap *lap)
 {
+    struct load *load = (struct load *)(uintptr_t)lap->argument;
     char path[BENCH_PATH_MAX + 32];
+    int r;
 
-    (void)snprintf(path, sizeof path, "%s/%s", daemon_.folder, (const char *)lap->argument);
-    return wrk_load(lap, daemon_.url, path);
+    (void)snprintf(path, sizeof path, "%s/%s", daemon_.folder, load->script);
+    r = wrk_load(lap, daemon_.url, path);
+    load->per_second = r == 0 ? (double)lap->operations * 1e9 / lap->nanoseconds : 0;
+    return r;
 }
 
+/* The middle, of as many requests as the lap has operations. */
+static int run_half(struct bench_lap *lap)
+{
+    struct load *load = (struct load *)(uintptr_t)lap->argument;
+    const struct pace pace = {
+        .url = daemon_.url,
+        .wanted = (const char *const *)load->requests,
+        .wanted_count = INSTANCES,
+        .per_second = load->per_second / 2,
+        .count = lap->operations,
+    };
+    int r;
+
+    if (load->per_second <= 0)
+        return bench_lap_fail(lap, DET_ERR_UNSUPPORTED, "nobody knows what half of the load is");
+    r = pace_run(lap, &pace, &load->latency);
+    lap->nanoseconds = load->latency.p50_ns * (double)lap->operations;
+    return r;
+}
+
+/* Of the requests of the case before. */
+static int run_p99(struct bench_lap *lap)
+{
+    const struct load *load = lap->argument;
+
+    lap->nanoseconds = load->latency.p99_ns * (double)lap->operations;
+    return lap->nanoseconds > 0 ? 0 : bench_lap_fail(lap, DET_ERR_UNSUPPORTED, "there were none");
+}
+
+static int run_max(struct bench_lap *lap)
+{
+    const struct load *load = lap->argument;
+
+    lap->nanoseconds = load->latency.max_ns * (double)lap->operations;
+    return lap->nanoseconds > 0 ? 0 : bench_lap_fail(lap, DET_ERR_UNSUPPORTED, "there were none");
+}
+
+#define FULL    WRK_REQUESTS, .has_no_allocations = true
+#define LATENCY WRK_REQUESTS, .has_no_allocations = true, .is_latency = true, .against = ""
+
 static const struct bench_case cases[] = {
-    { WRK_BARE, BENCH_LIMIT, wrk_bare, NULL, WRK_REQUESTS, .has_no_allocations = true },
-    { "detent up, an instance is read", BENCH_OURS, run_script, "read.lua", WRK_REQUESTS,
-      .has_no_allocations = true, .goals = { { BENCH_RATIO_MAX, 1.0 / 0.6, WRK_BARE } } },
-    { "detent up, a durable send", BENCH_OURS, run_script, "send.lua", WRK_REQUESTS,
-      .has_no_allocations = true, .goals = { { BENCH_NS_MAX, 1e9 / SENDS, NULL } } },
+    { WRK_BARE, BENCH_LIMIT, wrk_bare, NULL, FULL },
+    { "detent up, an instance is read", BENCH_OURS, run_full, &reads, FULL,
+      .goals = { { BENCH_RATIO_MAX, 1.0 / 0.6, WRK_BARE } } },
+    { "half of these, p50", BENCH_OURS, run_half, &reads, LATENCY },
+    { "half of these, p99", BENCH_OURS, run_p99, &reads, LATENCY,
+      .goals = { { BENCH_NS_MAX, P99_NS, NULL } } },
+    { "half of these, the slowest", BENCH_OURS, run_max, &reads, LATENCY },
+    { "detent up, a durable send", BENCH_OURS, run_full, &sends, FULL,
+      .goals = { { BENCH_NS_MAX, 1e9 / SENDS, NULL } } },
+    { "half of those, p50", BENCH_OURS, run_half, &sends, LATENCY },
+    { "half of those, p99", BENCH_OURS, run_p99, &sends, LATENCY,
+      .goals = { { BENCH_NS_MAX, P99_NS, NULL } } },
+    { "half of those, the slowest", BENCH_OURS, run_max, &sends, LATENCY },
 };
 
 extern const struct bench bench_api;
 const struct bench bench_api = {
-    .title = "api: the HTTP API with 64 connections",
+    .title = "reads and durable sends over HTTP, 64 connections",
     .operation = "request",
     .rounds = 7,
     .cases = cases,

@@ -85,6 +85,7 @@ struct bench_case {
     enum bench_clock clock;
     const char *against;     /* what the ratio is to; NULL: the first case; "": nothing */
     bool has_no_allocations; /* they happen elsewhere, and are not counted */
+    bool is_latency;         /* how long one takes says nothing of how many there are */
     struct bench_goal goals[BENCH_GOALS_MAX];
 };
 

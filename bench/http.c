@@ -55,7 +55,7 @@ static const struct bench_case cases[] = {
 
 extern const struct bench bench_http;
 const struct bench bench_http = {
-    .title = "http: a trivial answer to 64 connections",
+    .title = "a trivial answer to 64 connections",
     .operation = "request",
     .rounds = 7,
     .cases = cases,

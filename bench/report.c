@@ -86,9 +86,10 @@ static void print_numbers(
     FILE *file, const struct bench_results *results, const struct bench_result *result, int width)
 {
     double scale = results->bench->is_slow ? 1e-6 : 1;
-    char rate[32], spread[48], ratio[16] = "", allocations[32] = "";
+    char rate[32] = "", spread[48], ratio[16] = "", allocations[32] = "";
 
-    rate_text(result, rate, sizeof rate);
+    if (!result->what->is_latency)
+        rate_text(result, rate, sizeof rate);
     (void)snprintf(spread, sizeof spread, "%.2f - %.2f", result->p10 * scale, result->p90 * scale);
     if (result->ratio > 0)
         (void)snprintf(ratio, sizeof ratio, "%.2f", result->ratio);
@@ -177,7 +178,8 @@ static void add_numbers(
         json_object_set_new(object, "processor_ns", json_real(result->processor));
     if (results->bench->has_processor && result->processor_ratio > 0)
         json_object_set_new(object, "processor_ratio", json_real(result->processor_ratio));
-    json_object_set_new(object, "per_second", json_real(1e9 / result->median));
+    if (!result->what->is_latency)
+        json_object_set_new(object, "per_second", json_real(1e9 / result->median));
     if (result->what->bytes > 0)
         json_object_set_new(
             object, "mb_per_second", json_real(1e3 * result->what->bytes / result->median));

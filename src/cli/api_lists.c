@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* api_lists.c - many at once: instances, timers, effects, jobs. */
+/* api_lists.c - many at once: instances, timers, effects, locks, jobs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +10,7 @@
 #include "cli/job_line.h"
 #include "cli/pending.h"
 #include "cli/up.h"
+#include "cli/why.h"
 #include "store/jobs.h"
 
 static void begin_items(struct api_call *call)
@@ -147,6 +148,11 @@ static void end_paging(struct paging *paging, int code)
         api_fail_reader(paging->call, code);
 }
 
+static bool is_full(const struct paging *paging)
+{
+    return paging->count == paging->limit || api_page_is_full(paging->call);
+}
+
 static void put_effect(
     struct paging *paging, const struct det_machine *machine, const struct pending_place *place,
     const struct det_store_effect *row)
@@ -175,17 +181,17 @@ static void put_timer(struct paging *paging, const struct pending *timer)
 static void put_pending(struct paging *paging)
 {
     struct pending_list *list = &paging->list;
-    size_t count;
+    size_t count, shown = 0;
     const struct pending *all = pending_sort(list, &count);
 
-    for (size_t i = 0; i < count && i < list->limit; i++) {
+    for (; shown < count && !is_full(paging); shown++) {
         if (list->kind == DET_DUE_TIMERS)
-            put_timer(paging, &all[i]);
+            put_timer(paging, &all[shown]);
         else
-            put_effect(paging, all[i].machine, &all[i].place, &all[i].effect);
+            put_effect(paging, all[shown].machine, &all[shown].place, &all[shown].effect);
     }
-    paging->has_more = count > list->limit || list->until != DET_NEVER;
-    if (count <= list->limit)
+    paging->has_more = shown < count || list->until != DET_NEVER;
+    if (shown == count)
         paging->last = (struct pending_place){ list->until, "", "", "", 0, 0 };
 }
 
@@ -232,7 +238,7 @@ static int put_dead(void *context, struct det_machine *machine, const char *id)
         place.index = e->row.index;
         if (!e->row.is_dead || pending_place_compare(&place, &paging->after) <= 0)
             continue;
-        paging->has_more = paging->count == paging->limit;
+        paging->has_more = is_full(paging);
         if (!paging->has_more)
             put_effect(paging, machine, &place, &e->row);
     }
@@ -272,6 +278,58 @@ void api_list_effects(struct api_call *call)
     if (code == CLI_OK && !is_dead && !paging.has_more)
         code = put_alive(&paging);
     end_paging(&paging, code);
+}
+
+/* Locks that are held, by machine and id. */
+
+static int put_lock(void *context, struct det_machine *machine, const char *id)
+{
+    const struct det_store_lease_change look = { .verb = DET_LEASE_LOOK, .name = id, .owner = "" };
+    struct paging *paging = context;
+    struct cli_store *store = &paging->call->reader->store;
+    struct line *line = &paging->call->line;
+    struct det_store_lease lease = { .token = 0 };
+    int r = store->ops->lock(store->store, machine, &look, &lease);
+
+    if (r == DET_ERR_NOT_FOUND || !lease.owner[0])
+        return CLI_OK; /* It was given up, or has gone. */
+    if (r < 0 && r != DET_ERR_LOCKED)
+        return instance_complain(store, machine->name, id, r);
+    paging->has_more = is_full(paging);
+    if (paging->has_more)
+        return CLI_INTERRUPTED;
+    paging->count++;
+    paging->last = (struct pending_place){ .machine = machine->name,
+                                           .id = det_arena_copy(&paging->call->arena, id),
+                                           .timer = "" };
+    line_open(line, NULL, '{');
+    line_text(line, "machine", machine->name);
+    line_text(line, "id", id);
+    why_lock_line(line, &lease);
+    line_close(line, '}');
+    return paging->last.id ? CLI_OK : cli_no_memory(store->cli);
+}
+
+static int put_locks_of(void *context, struct det_machine *machine)
+{
+    struct paging *paging = context;
+    struct det_store_query query = { .is_locked = true };
+    int order = strcmp(machine->name, paging->after.machine), code;
+
+    if (order < 0 || paging->has_more)
+        return CLI_OK;
+    if (order == 0)
+        query.after = paging->after.id;
+    code = cli_store_instances(&paging->call->reader->store, machine, &query, put_lock, paging);
+    return code == CLI_INTERRUPTED ? CLI_OK : code;
+}
+
+void api_list_locks(struct api_call *call)
+{
+    struct paging paging;
+
+    if (begin_paging(&paging, call, DET_DUE_ANY))
+        end_paging(&paging, each_machine(call, put_locks_of, &paging));
 }
 
 /* Jobs of durable slots. */

@@ -239,14 +239,14 @@ static void finish_overview(struct api_call *call)
 static void take_slots(struct api_call *call, json_t *parts)
 {
     write_slots(call, parts);
-    call->goes_on = true;
+    *call->goes_on = true;
     api_defer(call, finish_overview);
 }
 
 static void take_tree(struct api_call *call, json_t *parts)
 {
     write_tasks(call, parts);
-    call->goes_on = true;
+    *call->goes_on = true;
     api_ask(call, "slots", json_object(), take_slots);
 }
 
@@ -255,7 +255,7 @@ static void take_status(struct api_call *call, json_t *parts)
     line_open(&call->line, NULL, '{');
     api_write_status(call, "status", parts);
     write_rates(call);
-    call->goes_on = true;
+    *call->goes_on = true;
     api_ask(call, "tree", json_object(), take_tree);
 }
 

@@ -8,10 +8,6 @@
 #include "cli/api.h"
 #include "cli/members.h"
 
-/* api_call.c: what every answer of the API says to browsers. */
-#define API_HEADERS 5
-extern const struct http_header api_headers[API_HEADERS];
-
 /* api.c: what the server calls, on the http thread. */
 void api_handle(void *context, struct http_exchange *exchange);
 unsigned api_admit(void *context, struct http_exchange *exchange, struct http_answer *ret);
@@ -60,6 +56,9 @@ const char *api_method_name(enum http_method method);
 void api_methods(const char *path, char *target, size_t size);
 /* Whether a path is one of the API, and not of the console. */
 bool api_is_ours(const char *path);
+/* Whether an Idempotency-Key is kept, or nothing is changed anyway. Where it could not be kept it
+ * is refused: who sends one relies on it. */
+bool api_takes_key(const struct api_route *route);
 /* The first key of the query that the route does not take; NULL: it takes all. */
 const char *api_unknown_query(const struct api_route *route, const struct url *url);
 
@@ -93,10 +92,11 @@ api_run_fn api_get_machine, api_get_diagram, api_check_definition, api_get_trace
 /* api_instance.c */
 api_run_fn api_get_instance, api_get_why, api_get_lock, api_get_history;
 /* api_lists.c */
-api_run_fn api_list_instances, api_list_timers, api_list_effects, api_list_log, api_list_jobs;
+api_run_fn api_list_instances, api_list_timers, api_list_effects, api_list_locks, api_list_log,
+    api_list_jobs;
 /* api_counts.c */
 api_run_fn api_get_machines, api_get_store;
-/* api_send.c */
+/* api_send.c, api_batch.c */
 api_run_fn api_start, api_send, api_send_all, api_batch, api_cancel, api_retry;
 /* api_up.c */
 api_run_fn api_get_status, api_get_overview, api_get_tasks, api_get_task, api_get_logs, api_order,

@@ -82,28 +82,28 @@ static void run_errand(void *argument)
 
 /* On the http thread. */
 
-static void free_errand(struct errand *errand)
+static void free_errand(const struct api *api, struct errand *errand)
 {
-    const struct det_allocator *allocator = errand->asker->api->allocator;
-
     json_decref(errand->arguments);
     json_decref(errand->parts);
-    DET_DELETE(allocator, errand);
+    DET_DELETE(api->allocator, errand);
 }
 
 static void finish_errand(void *argument)
 {
     struct errand *errand = argument;
     struct api_call *call = errand->asker;
+    const struct api *api = call->api;
+    bool goes_on = false;
 
+    call->goes_on = &goes_on;
     if (errand->error.code < 0)
         api_fail_with(call, errand->error.code, &errand->error);
     else
         errand->answer(call, errand->parts);
-    free_errand(errand);
-    if (call->goes_on)
-        call->goes_on = false;
-    else
+    free_errand(api, errand);
+    /* If it goes on it may have come to its end. */
+    if (!goes_on)
         api_finish(call);
 }
 
@@ -127,10 +127,9 @@ void api_ask(
     }
     if (!errand || !arguments_take || !errand->parts) {
         if (errand)
-            free_errand(errand);
+            free_errand(api, errand);
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-        /* Not now: who asks may be the answer to another question, and looks at the call. */
-        api_finish_later(call);
+        api_finish(call);
         return;
     }
     errand->post = (struct det_post){ .run = run_errand, .argument = errand };
@@ -213,7 +212,7 @@ void api_get_slots(struct api_call *call)
 static void follow_logs(struct api_call *call, json_t *parts)
 {
     (void)parts;
-    call->goes_on = true;
+    *call->goes_on = true;
     api_follow_logs(call, call->own_number);
 }
 
@@ -233,7 +232,7 @@ static void answer_logs(struct api_call *call, json_t *parts)
         answer_items(call, parts);
         return;
     }
-    call->goes_on = true;
+    *call->goes_on = true;
     api_ask(call, "task", json_pack("{s:s}", "name", call->parameters[0]), answer_none);
 }
 
@@ -249,11 +248,6 @@ void api_get_logs(struct api_call *call)
         return;
     }
     call->own_number = (unsigned)lines;
-    if (follows && http_request(call->exchange)->method == HTTP_HEAD) {
-        call->type = "text/event-stream";
-        api_finish(call);
-        return;
-    }
     if (follows)
         api_ask(call, "task", json_pack("{s:s}", "name", name), follow_logs);
     else
@@ -311,9 +305,30 @@ void api_order(struct api_call *call)
     order(call, verb, "name", call->parameters[0], answer_one);
 }
 
+/* The key stands in the header: a durable slot keeps it as the name of the job. */
 void api_submit(struct api_call *call)
 {
-    order(call, "submit", "slot", call->parameters[0], answer_submitted);
+    json_t *body = read_tree(call);
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(body, key, value)
+    {
+        if (!api_is_listed(
+                "run name admission folder environment timeout_ns retries", det_view_text(key)))
+            api_fail(call, DET_ERR_UNKNOWN_FIELD, "a submission has no '%.60s'", key);
+    }
+    if (call->status) {
+        json_decref(body);
+        api_finish(call);
+        return;
+    }
+    if (json_object_set_new(body, "slot", json_string(call->parameters[0])) < 0 ||
+        (call->key && json_object_set_new(body, "key", json_string(call->key)) < 0)) {
+        json_decref(body);
+        body = NULL;
+    }
+    api_ask(call, "submit", body, answer_submitted);
 }
 
 void api_change_job(struct api_call *call)

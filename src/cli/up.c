@@ -252,6 +252,26 @@ static void close_parts(struct up *up)
 
 /* Running. */
 
+/* What there is most of to look at: tasks, else durable slots, else machines. */
+static void say_what_runs(const struct up *up)
+{
+    const struct {
+        size_t count;
+        const char *one, *many;
+    } kinds[] = {
+        { up->selected_count, "task", "tasks" },
+        { up->durable_count, "durable slot", "durable slots" },
+        { up_machines_count(up), "machine", "machines" },
+    };
+    size_t i = 0;
+
+    while (i < 2 && kinds[i].count == 0)
+        i++;
+    cli_say(
+        up->cli, "%s: %zu %s. Ctrl-C stops all.\n", up->file.path, kinds[i].count,
+        kinds[i].count == 1 ? kinds[i].one : kinds[i].many);
+}
+
 static void say_banner(struct up *up)
 {
     const struct config *config = &up->file.config;
@@ -265,14 +285,7 @@ static void say_banner(struct up *up)
     prefix_learn(&up->prefix, UP_NAME);
     if (up->options->is_quiet || up->cli->is_json || up->log)
         return;
-    if (up->selected_count || !up->durable_count)
-        cli_say(
-            up->cli, "%s: %zu %s. Ctrl-C stops all.\n", up->file.path, up->selected_count,
-            up->selected_count == 1 ? "task" : "tasks");
-    else
-        cli_say(
-            up->cli, "%s: %zu durable %s. Ctrl-C stops all.\n", up->file.path, up->durable_count,
-            up->durable_count == 1 ? "slot" : "slots");
+    say_what_runs(up);
     up_machines_say(up);
     api_say(up);
     if (up->selected_count)

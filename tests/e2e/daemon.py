@@ -257,6 +257,49 @@ def test_what_is_not_safe_is_refused():
         detent("serve", "--user", "nobody-here", code=3, err="there is no user 'nobody-here'")
 
 
+def openssl(*words):
+    subprocess.run(["openssl", *words], check=True, capture_output=True)
+
+
+def findings(code):
+    found = [(f["level"], f["text"]) for f in objects("doctor", code=code)]
+    return [(level, text) for level, text in found if "this is root" not in text]
+
+
+def test_the_doctor_says_what_is_not_safe():
+    project(TASK + "store: sqlite:shop.db\n")
+    os.chmod(".", 0o755)
+    equal(findings(0), [])
+    Path("shop.db").touch(0o666)
+    os.chmod("shop.db", 0o644)
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+            "-keyout", "k.pem", "-out", "c.pem", "-days", "20", "-subj", "/CN=shop")
+    os.chmod("k.pem", 0o600)
+    project(TASK + "store: sqlite:shop.db\nhttp: {listen: '0.0.0.0:0', rate: "
+            "unlimited, tls: {certificate: c.pem, key: k.pem}}\n")
+    detent("token", "new", "--scope", "admin", "--expires", "never", "--name", "root")
+    detent("token", "new", "--expires", "6d", "--name", "brief")
+    found = findings(0)
+    equal({level for level, _ in found}, {"careless"})
+    words = ("shop.db: everybody may read it", "certificate expires soon, 20",
+             "http.rate is unlimited", "(root) may do everything", "(brief) expires soon")
+    for word in words:
+        check(sum(word in text for _, text in found) == 1, f"{word}: {found}")
+    equal(len(found), len(words))
+    # What serve refuses, it says as well, and all of it.
+    os.chmod("detent.yaml", 0o666)
+    os.chmod("k.pem", 0o644)
+    os.chmod(".detent/tokens", 0o644)
+    os.chmod("shop.db", 0o666)
+    openssl("x509", "-in", "c.pem", "-signkey", "k.pem", "-days", "-1", "-out", "c.pem")
+    found = findings(6)
+    for word in ("detent.yaml: everybody may change it", "a key that others can read",
+                 ".detent/tokens: others may read", "shop.db: everybody may change it",
+                 "the certificate has expired"):
+        check(("unsafe" in [level for level, text in found if word in text]), f"{word}: {found}")
+    detent("doctor", code=6, out="unsafe    ")
+
+
 def test_serve_becomes_another_user():
     if os.geteuid() != 0:
         return

@@ -15,6 +15,7 @@ The frame is that of up.py. A block is typed from its top, in an empty folder, w
     kill -9 the daemon; a        what is meant is done; then a
     # to the end of the line     is a comment
 """
+import json
 import os
 import re
 import signal
@@ -145,10 +146,15 @@ def test_the_promise_holds_word_for_word():
 
 
 def open_bank():
-    """Nobody waits a minute here: the same bank, with shorter waits."""
-    project = Path("detent.yaml")
-    check("backoff: 2s..1m" in project.read_text())
-    project.write_text(project.read_text().replace("backoff: 2s..1m", "backoff: 1ms..5ms"))
+    """Nobody waits a minute here: the same bank, with shorter waits; it thinks about cards with a 9
+    at the front until we have decided, too."""
+    text = Path("detent.yaml").read_text()
+    for old, new in (("backoff: 2s..1m", "backoff: 1ms..5ms"),
+                     ("case $call in\n", "case $call in\n            "
+                      "*'\"card\":\"9'*) until [ -e decided ]; do sleep 0.01; done ;;\n")):
+        check(text.count(old) == 1, old)
+        text = text.replace(old, new)
+    Path("detent.yaml").write_text(text)
 
 
 def test_the_order_is_paid_when_the_bank_opens_and_a_bad_card_is_declined():
@@ -161,9 +167,10 @@ detent send o-1 pay --data '{"card":"4242","cents":1999}'
 detent start order o-2
 detent send o-2 pay --data '{"card":"0042","cents":1999}'
 detent start order o-3
-detent send o-3 pay --data '{"card":"4242","cents":1999}'
+detent send o-3 pay --data '{"card":"9242","cents":1999}'
 detent send o-3 cancel
 """)
+    Path("decided").touch()
     for pattern in ("o-1: charge_card failed, attempt 5: .*HTTP 503", "o-1: charging -> paid",
                     "o-2: charging -> pending .declined", "o-3: cancelling -> cancelled"):
         typist.up.wait_for(pattern)
@@ -201,6 +208,9 @@ def test_the_readme_of_the_tree_is_true():
     typist = Typist()
     typist.type_all("".join(blocks(text, "sh")))
     hold_the_promise(typist)
+    read, sent = (json.loads(said) for said in typist.saying("curl"))
+    equal((read["id"], read["state"]), ("o-1", "charging"))
+    equal(sent["state"], "cancelling")
     typist.end()
 
 

@@ -27,11 +27,17 @@ ORDER = """#define FSM_NAME order
 STATE(OPEN, open, INITIAL)
 STATE(CHARGING, charging)
 STATE(PAID, paid, FINAL)
+STATE(PARKED, parked)
 EVENT(PAY, pay)
+EVENT(PARK, park)
+INTERNAL(LATE, late)
 INTERNAL(CHARGED, charged)
 EFFECT(charge, CHARGED)
 ON(OPEN, PAY, CHARGING, DO(charge))
 ON(CHARGING, CHARGED, PAID)
+ON(OPEN, PARK, PARKED)
+ON(PARKED, LATE, CHARGING, DO(charge))
+AFTER(PARKED, MILLISECONDS(1), LATE)
 """
 CANARY = "canary-4711"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -131,12 +137,31 @@ def begin():
     return one
 
 
+def other_ways(token):
+    """The other ways to write, each in a trace of ours; the names of their spans by trace."""
+    instances = "/v1/machines/order/instances"
+    names = {}
+    for number, (name, path, body) in enumerate((
+            ("start order", instances, {"id": "o-2"}),
+            ("send order.pay", f"{instances}/o-2/batch", {"events": [{"event": "pay"}]}),
+            ("send order.pay", "/v1/batches", {"sends": [
+                {"machine": "order", "id": "o-1", "event": "pay"}]}),
+            ("cancel order", f"{instances}/o-2/cancel", {"reason": "x"})), 1):
+        names[f"{number:032x}"] = name
+        status = ask(token, "POST", path, body, traceparent=f"00-{number:032x}-{SPAN}-01")[0]
+        check(status in (200, 201), f"{path}: {status}")
+    return names
+
+
 def test_an_event_is_one_trace_from_its_request_to_what_its_effect_calls():
-    server = Server(503, 200)
+    server = Server(503, 200, 200)
     token = project(server)
     one = begin()
     pay(token)
+    names = other_ways(token)
     one.stop(1)  # the task has failed
+    equal({span["traceId"]: span["name"] for span in server.spans() if span["kind"] == 2
+           and span["traceId"] in names and span["parentSpanId"] == SPAN}, names)
     spans = {span["name"]: span for span in server.spans() if span["traceId"] == TRACE}
     ours = [span for span in server.spans() if span["traceId"] == TRACE]
     send = spans["send order.pay"]
@@ -149,10 +174,33 @@ def test_an_event_is_one_trace_from_its_request_to_what_its_effect_calls():
     commits = [attributes(span) for span in ours if span["name"] == "commit"]
     equal([commit["detent.event"] for commit in commits], ["pay", "charged"])
     # Whoever is called is below the attempt that calls.
-    equal([headers["traceparent"] for headers, _ in server.requests("/charge")],
+    equal([headers["traceparent"] for headers, _ in server.requests("/charge")
+           if TRACE in headers["traceparent"]],
           [f"00-{TRACE}-{span['spanId']}-01" for span in attempts])
     check(all(headers["Authorization"] == f"Bearer {CANARY}"
               for headers, _ in server.requests("/v1/traces")), "the receiver knows us")
+    server.close()
+
+
+def test_a_timer_begins_a_trace_that_is_linked_to_what_armed_it():
+    server = Server(200)
+    token = project(server)
+    one = begin()
+    instances = "/v1/machines/order/instances"
+    equal(ask(token, "POST", instances, {"id": "o-1"})[0], 201)
+    equal(ask(token, "POST", f"{instances}/o-1/events", {"event": "park"},
+              traceparent=f"00-{TRACE}-{SPAN}-01")[0], 200)
+    one.wait_for("charging -> paid")
+    rows = json.loads(ask(token, "GET", "/v1/log?event=late")[1])["items"]
+    one.stop(1)  # the task has failed
+    spans = server.spans()
+    send = next(span for span in spans if span["name"] == "send order.park")
+    timer = next(span for span in spans if span["name"] == "timer order.late")
+    equal(timer["links"], [{"traceId": TRACE, "spanId": send["spanId"]}])
+    check("parentSpanId" not in timer and timer["traceId"] != TRACE, timer)
+    equal(rows[0]["traceparent"], f"00-{timer['traceId']}-{timer['spanId']}-01")
+    equal(sorted(span["name"] for span in spans if span.get("parentSpanId") == timer["spanId"]),
+          ["commit", "commit", "effect charge"])
     server.close()
 
 
