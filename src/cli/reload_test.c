@@ -185,6 +185,7 @@ struct crowd {
     pthread_t threads[3];
     atomic_bool is_over;
     atomic_uint answers; /* that were whole */
+    atomic_uint refused; /* connections, since the first answer */
     char trouble[512];   /* of the one who reloads */
 };
 
@@ -201,29 +202,30 @@ static struct socket_client *dial(struct crowd *crowd)
     return client;
 }
 
-/* One request on a connection of its own; whether it was answered with 200. */
-static bool ask(const char *folder, const char *path)
+/* One request on a connection of its own: its status; 0: there was no answer; -1: no connection. */
+static int ask(const char *folder, const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     char text[4096];
     size_t used = 0;
-    ssize_t size = 1;
+    ssize_t size;
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     snprintf(address.sun_path, sizeof address.sun_path, "%.90s/.detent/http.sock", folder);
-    if (connect(descriptor, (struct sockaddr *)&address, sizeof address) < 0)
-        size = -1;
+    if (connect(descriptor, (struct sockaddr *)&address, sizeof address) < 0) {
+        close(descriptor);
+        return -1;
+    }
     snprintf(
         text, sizeof text, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
-    if (size > 0)
-        size = send(descriptor, text, strlen(text), MSG_NOSIGNAL);
+    size = send(descriptor, text, strlen(text), MSG_NOSIGNAL);
     while (size > 0 && used < 64) {
         size = recv(descriptor, text + used, sizeof text - used - 1, 0);
         used += size > 0 ? (size_t)size : 0;
     }
     close(descriptor);
     text[used] = '\0';
-    return strncmp(text, "HTTP/1.1 200 ", 13) == 0;
+    return strncmp(text, "HTTP/1.1 ", 9) == 0 ? (int)strtol(text + 9, NULL, 10) : 0;
 }
 
 static void *ask_on(void *argument)
@@ -233,8 +235,13 @@ static void *ask_on(void *argument)
     struct crowd *crowd = argument;
 
     for (size_t i = 0; !atomic_load(&crowd->is_over); i++) {
-        if (ask(crowd->fixture->folder, paths[i % (sizeof paths / sizeof *paths)]))
+        bool was_up = atomic_load(&crowd->answers) > 0;
+        int status = ask(crowd->fixture->folder, paths[i % (sizeof paths / sizeof *paths)]);
+
+        if (status == 200)
             atomic_fetch_add(&crowd->answers, 1);
+        else if (status < 0 && was_up && !atomic_load(&crowd->is_over))
+            atomic_fetch_add(&crowd->refused, 1);
     }
     return NULL;
 }
@@ -305,7 +312,7 @@ static void expect_alive(struct crowd *crowd, struct socket_client *client, uint
     if (socket_client_call(client, "machines", json_object(), PATIENCE, &answer, &error) < 0)
         answer = NULL;
     text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
-    if (!text || !strstr(text, "\"clock\"") || !ask(crowd->fixture->folder, "/livez"))
+    if (!text || !strstr(text, "\"clock\"") || ask(crowd->fixture->folder, "/livez") != 200)
         snprintf(
             crowd->trouble, sizeof crowd->trouble, "without allocation %llu: %.200s %.200s",
             (unsigned long long)count, error.text, text ? text : "");
@@ -315,7 +322,7 @@ static void expect_alive(struct crowd *crowd, struct socket_client *client, uint
 
 static void wait_until_up(struct crowd *crowd)
 {
-    while (!atomic_load(&crowd->is_over) && !ask(crowd->fixture->folder, "/livez"))
+    while (!atomic_load(&crowd->is_over) && ask(crowd->fixture->folder, "/livez") != 200)
         (void)poll(NULL, 0, 1);
 }
 
@@ -391,6 +398,7 @@ static void others_are_answered_while_it_reloads(void **state)
 
     run_with(&crowd, mains, 3);
     assert_true(atomic_load(&crowd.answers) >= 12);
+    assert_int_equal(atomic_load(&crowd.refused), 0);
 }
 
 int main(void)
