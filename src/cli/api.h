@@ -97,8 +97,7 @@ struct api_call {
     void (*deferred)(struct api_call *call);
     const char *guessed; /* it was a guess: 401 with this text, after `wait`; NULL: it was none */
     det_time wait;
-    bool goes_on; /* of what `up` was asked for: it is not answered yet */
-    void *own;    /* of the route */
+    void *own; /* of the route */
     unsigned own_number;
 };
 
@@ -176,7 +175,7 @@ struct api {
     const char *shown;         /* for browsers; NULL: it listens nowhere for them */
     char shown_text[160];
     struct guard guard;
-    size_t guesses; /* answers to wrong tokens that are kept back */
+    size_t guesses;        /* answers to wrong tokens that are kept back */
     struct tokens *tokens; /* those of `up` */
     struct api_events *events;
     struct api_counts *counts;

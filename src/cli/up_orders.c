@@ -72,12 +72,12 @@ static int see_slot(void *user, const struct det_slot_info *info)
     return 0;
 }
 
-bool up_is_slot(struct up *up, const char *name)
+int up_is_slot(struct up *up, const char *name)
 {
     struct names names = { .wanted = name };
     int r = det_slots_each(up->tasks, see_slot, &names);
 
-    return r == 0 && names.is_found;
+    return r < 0 ? r : names.is_found;
 }
 
 static void fail_name(struct up *up, struct socket_call *call, const char *name, bool has_slots)
@@ -320,11 +320,7 @@ static bool order_known(struct order *order, bool is_stop)
 /* Whether it runs, waits or is queued. */
 static bool is_there(struct up *up, const char *name)
 {
-    struct search search = { .up = up, .name = name, .target = TARGET_TASK };
-    bool is_there = search_ids(&search) == 0 && search.ids.count > 0;
-
-    up_ids_deinit(up, &search.ids);
-    return is_there;
+    return det_tasks_find(up->tasks, name) != 0;
 }
 
 /* Tasks of the file that have ended begin their lives anew: the one of this name, or those of the
@@ -413,7 +409,12 @@ static void order_one(struct order *order, bool shall_purge, order_fn *run)
     struct search search = { .target = TARGET_TASK };
     struct up *up = order->up;
     bool is_stop = run == det_tasks_remove;
+    int is_slot = up_is_slot(up, order->name);
 
+    if (is_slot < 0) {
+        socket_call_fail(order->call, is_slot, "%s", det_error_text(is_slot));
+        return;
+    }
     if (!shall_purge && order_known(order, is_stop))
         return;
     if (!shall_purge && is_there(up, order->name)) {
@@ -424,7 +425,7 @@ static void order_one(struct order *order, bool shall_purge, order_fn *run)
             stop_group(order);
         else
             give_to(order, &search, run, UP_WAIT_END);
-    } else if (up_is_slot(up, order->name)) {
+    } else if (is_slot) {
         order_slot(order, shall_purge || !is_stop, run);
     } else if (up_find_task(up, order->name) >= 0) {
         answer_done(order->call, 0);
