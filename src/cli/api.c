@@ -74,8 +74,7 @@ static void make_refusal(struct refusal *ret, unsigned status, const char *code,
         add_header(ret, "www-authenticate", "Bearer");
 }
 
-static void refuse(
-    struct http_exchange *exchange, unsigned status, const char *code, const char *text)
+void api_refuse(struct http_exchange *exchange, unsigned status, const char *code, const char *text)
 {
     struct refusal refusal;
 
@@ -111,7 +110,7 @@ static void end_guess(void *argument)
     struct api *api = guess->api;
 
     if (guess->exchange)
-        refuse(guess->exchange, 401, "REFUSED", guess->text);
+        api_refuse(guess->exchange, 401, "REFUSED", guess->text);
     api->calls--;
     api->guesses--;
     DET_DELETE(api->allocator, guess);
@@ -219,9 +218,9 @@ static void run_call(struct api_call *call)
 static void refuse_target(struct http_exchange *exchange, int code)
 {
     if (code == DET_ERR_NO_MEMORY)
-        refuse(exchange, 503, "NO_MEMORY", "there is no memory left");
+        api_refuse(exchange, 503, "NO_MEMORY", "there is no memory left");
     else
-        refuse(exchange, 400, det_error_name(code), "the path or the query is not well formed");
+        api_refuse(exchange, 400, det_error_name(code), "the path or the query is not well formed");
 }
 
 /* The query, and the parameters of the path, decoded. */
@@ -255,16 +254,20 @@ static void handle_route(
     }
     call = api_call_open(api, exchange, route, parameters, &url, &arena);
     if (!call) {
-        refuse(exchange, 503, "NO_MEMORY", "there is no memory left");
+        api_refuse(exchange, 503, "NO_MEMORY", "there is no memory left");
         return;
     }
     unknown = api_unknown_query(route, &call->url);
-    if (unknown) {
+    if (unknown)
         api_fail(call, DET_ERR_INVALID, "the query has no '%.60s' here", unknown);
+    else if (call->key && !api_takes_key(route))
+        api_fail(
+            call, DET_ERR_INVALID,
+            "no Idempotency-Key is kept for this, and so it takes none: look first what happened");
+    if (call->status)
         api_finish(call);
-        return;
-    }
-    run_call(call);
+    else
+        run_call(call);
 }
 
 /* Most paths have nothing that could be wrong with them. */
@@ -295,7 +298,7 @@ void api_handle(void *context, struct http_exchange *exchange)
     else if (note->status == 405)
         refuse_method(exchange);
     else if (note->status)
-        refuse(
+        api_refuse(
             exchange, 404, "NOT_FOUND",
             "there is nothing here; /v1/openapi.yaml lists what there is");
     else
@@ -334,6 +337,7 @@ void api_count_request(void *context, const struct http_done *done)
 
     if (seen->route != route || seen->method != method || seen->status != done->status)
         look_up(api, seen, route, method, done->status);
+    api_audit_refusal(api, done);
     det_series_count(seen->requests, 1);
     det_series_observe(seen->duration, done->span);
 }

@@ -4,7 +4,7 @@
 /* api.h - the HTTP API of `detent up` (src/console/openapi.yaml): what its files share.
  *
  *     http thread:  request --guard--> route --> api_call --inline--> answer
- *                                         |         |--pool: reads a store of its own--> answer
+ *                                         |         |--lane: reads a store of its own--> answer
  *                                         |         |--runtime: submit ... done -------> answer
  *                                         |         \--loop of `up`: a verb (call.h) --> answer
  *                                         \--> assets of the console
@@ -12,9 +12,11 @@
  *     api.c           a request from its headers to its call
  *     api_life.c      opens, listens, closes
  *     api_routes.c    the table, and who may ask for what
- *     api_call.c      one request from its match to its answer
- *     api_reader.c    stores that are open for reading, one for each thread of the pool
- *     api_send.c      start, send, batches, cancel, retry
+ *     api_call.c      one request from its match to its answer, which comes in time
+ *     api_lanes.c     which call runs next on which threads
+ *     api_reader.c    stores that are open for reading, one for each thread that needs one
+ *     api_send.c      start, send, cancel, retry
+ *     api_batch.c     many sends in one request
  *     api_instance.c  an instance: where it stands, its history, why
  *     api_lists.c     instances, timers, effects, the log
  *     api_machines.c  definitions and drawings
@@ -24,8 +26,8 @@
  * Invariants
  *   1. An api_call is of the http thread, but while a thread of the pool, the runtime or `up` has
  *      it; each gives it back by a post, exactly once.
- *   2. Whoever went away is not waited for: its call has no exchange any more, and what it asked
- *      for happens all the same.
+ *   2. Whoever went away, or was told that it takes too long, is not waited for: its call has no
+ *      exchange any more. What it wanted to be done happens all the same.
  *   3. What was written is answered after its commit. */
 #ifndef DET_CLI_API_H
 #define DET_CLI_API_H
@@ -34,17 +36,20 @@
 #include <stdatomic.h>
 
 #include "base/text.h"
+#include "cli/api_lanes.h"
+#include "cli/audit.h"
 #include "cli/config.h"
 #include "cli/instance.h"
 #include "cli/line.h"
 #include "console/guard.h"
 #include "console/http.h"
 #include "console/url.h"
-#include "os/pool.h"
 
 #define API_PARAMETERS_MAX 4
 #define API_LIMIT          100
 #define API_LIMIT_MAX      1000
+#define API_PAGE_BYTES     (256 << 10) /* a page of a list takes no more rows behind this */
+#define API_STOPS          "it stops; ask again when it is up"
 
 struct api;
 struct api_call;
@@ -52,7 +57,7 @@ struct up;
 
 enum api_mode {
     API_INLINE, /* answered at once, on the http thread */
-    API_POOL,   /* run on the pool, which may block */
+    API_POOL,   /* run in its lane, which may block */
     API_OWN,    /* takes the call, and gives it to api_finish() when it is answered */
 };
 
@@ -77,8 +82,12 @@ struct api_reader {
 
 struct api_call {
     struct det_job job;
+    struct det_list lane_node; /* while it waits for a thread */
+    struct det_list late_node; /* while somebody waits for it */
+    det_time late_at;          /* monotonic */
     struct api *api;
-    struct http_exchange *exchange; /* NULL: who asked went away */
+    struct http_exchange *exchange; /* NULL: nobody waits for it any more */
+    atomic_bool is_left;            /* the same, for other threads */
     const struct api_route *route;
     struct det_arena arena;
     struct url url;
@@ -88,7 +97,8 @@ struct api_call {
     const struct det_trace_context *trace; /* of its traceparent; NULL: none */
     const char *peer;
     char who[TOKENS_ID_SIZE + 1]; /* the id of its token, or "unix"; "": nobody needs one */
-    struct api_reader *reader;    /* while it is on the pool */
+    struct audit_deed *deed;      /* NULL: it is not one */
+    struct api_reader *reader;    /* while it is in its lane */
     /* The answer; a status of 0 is 200. */
     unsigned status;
     const char *type; /* NULL: JSON */
@@ -97,12 +107,15 @@ struct api_call {
     void (*deferred)(struct api_call *call);
     const char *guessed; /* it was a guess: 401 with this text, after `wait`; NULL: it was none */
     det_time wait;
-    void *own; /* of the route */
+    size_t decoded; /* bytes of events that it has as structs */
+    void *own;      /* of the route */
     unsigned own_number;
 };
 
 /* api_call.c */
 
+/* Before the first of them. */
+void api_calls_open(struct api *api);
 /* The call of a request, with copies of all it needs; NULL: no memory. */
 struct api_call *api_call_open(
     struct api *api, struct http_exchange *exchange, const struct api_route *route,
@@ -111,10 +124,12 @@ struct api_call *api_call_open(
 void api_finish(struct api_call *call);
 /* The same from another thread. */
 void api_finish_later(struct api_call *call);
-/* Gives the pool a job; while it closes the job is dropped. On the http thread. */
-void api_run_job(struct api *api, struct det_job *job);
-/* Runs `run` on the pool and then finishes it. */
+/* Runs `run` in its lane and then finishes it. */
 void api_defer(struct api_call *call, void (*run)(struct api_call *call));
+/* It becomes a stream: nobody waits for its end. */
+void api_call_streams(struct api_call *call);
+/* Whether all it does is look. */
+bool api_is_read(const struct api_route *route);
 /* Makes the answer an error; whatever was written before is forgotten. From whoever has it. */
 void api_fail(struct api_call *call, int code, const char *format, ...) DET_PRINTF(3, 4);
 /* The same, with what the error knows: state, event, sequences. */
@@ -135,8 +150,10 @@ bool api_query_time(struct api_call *call, const char *key, det_time *ret);
 bool api_query_id(struct api_call *call, const char *key, const char **ret);
 bool api_query_limit(struct api_call *call, size_t *ret);
 const char *api_query(const struct api_call *call, const char *key);
+/* Whether a list that is being written ends here for its length, and goes on with the next page. */
+bool api_page_is_full(const struct api_call *call);
 
-/* api_reader.c: on the pool. */
+/* api_reader.c: in a lane. */
 
 /* A reader of this call; false: the call has failed. */
 bool api_reader_take(struct api_call *call);
@@ -161,14 +178,26 @@ struct api_seen {
     struct det_series *requests, *duration;
 };
 
+/* Which file was read: of certificate, key and those who sign for clients. */
+#define API_TLS_FILES 3
+struct api_stamp {
+    uint64_t device, number;
+    int64_t size;
+    det_time changed;
+};
+
 struct api {
     struct up *up;           /* its loop changes it: others have what they need below */
     struct config_http http; /* as the file was when it was opened, which stays as long */
+    struct api_stamp stamps[API_TLS_FILES]; /* of the loop of `up` */
     const struct det_allocator *allocator;
     struct det_world *world;
     struct det_loop *loop; /* runs on a thread of its own */
     struct http_server *server;
-    struct det_pool *pool;  /* NULL: it closes, and nothing is run any more */
+    struct api_lane lanes[API_LANE_COUNT];
+    struct det_list late_calls; /* that are not answered, the oldest first */
+    struct det_timer late;
+    bool is_late_set;
     struct det_mutex *lock; /* of the readers */
     struct api_reader *readers;
     const char *address, *url; /* of the store; NULL: there is none */
@@ -183,6 +212,7 @@ struct api {
     struct api_seen seen[API_SEEN];
     det_time stock_next;   /* under the lock of the counts */
     size_t calls, streams; /* on their way */
+    atomic_size_t decoded; /* bytes of events as structs, of all calls */
     struct det_post post, closed_post;
     struct det_timer patience;
     det_time close_by, write_by;
@@ -200,14 +230,17 @@ DET_MUST_CHECK int api_open(struct up *up, struct det_error *reterr);
 void api_close(struct up *up);
 /* Reads certificate and key again, for new connections. */
 void api_renew(struct up *up);
-/* When nobody can notice anything any more: after the machines. */
+/* Whether one of their files is another one than that which was read. */
+bool api_has_new_files(const struct up *up);
+/* After the machines, if these are closed too: their last calls give back what they have. */
 void api_free(struct up *up);
 /* Tells people where it is. */
 void api_say(struct up *up);
 /* "http://127.0.0.1:7788", the first address of a browser; NULL: there is none. */
 const char *api_address(const struct up *up);
-/* Something was committed: who follows the log is to be told. From any thread. */
-void api_notice(struct api *api);
+/* Something was committed: who follows the log is to be told. From any thread, also while the API
+ * is closed and opened again. */
+void api_notice(struct up *up);
 
 /* api_events.c */
 DET_MUST_CHECK int api_events_open(struct api *api, struct det_error *reterr);

@@ -78,22 +78,100 @@ static const struct det_trace_context *read_trace(
     return trace && det_trace_parse(value, strlen(value), trace) == 0 ? trace : NULL;
 }
 
-static void on_gone(void *user)
-{
-    struct api_call *call = user;
-
-    call->exchange = NULL;
-}
-
 static void close_call(struct api_call *call)
 {
     struct api *api = call->api;
 
     api->calls--;
+    det_list_remove(&call->late_node);
+    atomic_fetch_sub(&api->decoded, call->decoded);
     line_deinit(&call->line);
     line_deinit(&call->aside);
     det_arena_deinit(&call->arena);
     DET_DELETE(api->allocator, call);
+}
+
+bool api_is_read(const struct api_route *route)
+{
+    return route->scope == TOKENS_READ || route->scope == TOKENS_METRICS;
+}
+
+/* Its answer, if there will be one, is for nobody. */
+static void leave(struct api_call *call)
+{
+    call->exchange = NULL;
+    det_list_remove(&call->late_node);
+    if (api_lane_leave(call))
+        api_finish(call);
+}
+
+static void on_gone(void *user)
+{
+    leave(user);
+}
+
+/* Answers in time. Calls come in the order of their deadlines, so the first one is looked at. */
+
+static void set_late(struct api *api)
+{
+    struct det_list *first = api->late_calls.next;
+
+    api->is_late_set =
+        first != &api->late_calls &&
+        det_loop_timer_set(
+            api->loop, &api->late, DET_CONTAINER(first, struct api_call, late_node)->late_at) == 0;
+}
+
+/* What it does has the memory of the call, so the answer is made without that. */
+static void end_late(struct api_call *call)
+{
+    struct http_exchange *exchange = call->exchange;
+    bool is_read = api_is_read(call->route);
+
+    leave(call);
+    api_refuse(
+        exchange, 504, det_error_name(DET_ERR_TIMEOUT),
+        is_read ? "it takes longer than http.limits.request_time"
+                : "it takes longer than http.limits.request_time, and may still happen: ask again "
+                  "with the same Idempotency-Key, or look");
+}
+
+static void on_late(void *argument)
+{
+    struct api *api = argument;
+    det_time now = det_loop_now(api->loop);
+    struct det_list *first;
+
+    while ((first = api->late_calls.next) != &api->late_calls) {
+        struct api_call *call = DET_CONTAINER(first, struct api_call, late_node);
+
+        if (call->late_at > now)
+            break;
+        end_late(call);
+    }
+    set_late(api);
+}
+
+/* The timer is not moved for each call: when it comes it looks who is the first then. */
+static void await(struct api_call *call)
+{
+    struct api *api = call->api;
+
+    call->late_at = det_loop_now(api->loop) + api->http.request_time;
+    det_list_append(&api->late_calls, &call->late_node);
+    if (!api->is_late_set)
+        set_late(api);
+}
+
+void api_calls_open(struct api *api)
+{
+    det_list_init(&api->late_calls);
+    api->late = (struct det_timer){ .run = on_late, .argument = api };
+}
+
+void api_call_streams(struct api_call *call)
+{
+    det_list_remove(&call->late_node);
 }
 
 struct api_call *api_call_open(
@@ -110,6 +188,8 @@ struct api_call *api_call_open(
         return NULL;
     }
     api->calls++;
+    det_list_init(&call->lane_node);
+    det_list_init(&call->late_node);
     call->api = api;
     call->route = route;
     call->arena = *arena_take;
@@ -121,6 +201,10 @@ struct api_call *api_call_open(
     call->trace = read_trace(call, request);
     (void)det_text_copy(
         call->who, sizeof call->who, ((const struct api_note *)http_note(exchange))->who);
+    if (api_is_audited(route)) {
+        call->deed = api_deed(&call->arena, exchange);
+        has_failed |= !call->deed;
+    }
     call->peer = det_arena_copy(&call->arena, request->peer);
     has_failed |= !call->peer;
     body = request->body_size ? det_arena_copy_n(&call->arena, request->body, request->body_size)
@@ -133,6 +217,7 @@ struct api_call *api_call_open(
     }
     call->exchange = exchange;
     http_keep(exchange, on_gone, NULL, call);
+    await(call);
     return call;
 }
 
@@ -153,10 +238,11 @@ static bool is_kept_back(struct api_call *call)
 void api_finish(struct api_call *call)
 {
     struct det_buffer *text = &call->line.text;
+    struct http_header headers[API_HEADERS + 1];
     struct http_answer answer = {
         .status = call->status ? call->status : 200,
         .type = call->type ? call->type : "application/json",
-        .headers = api_headers,
+        .headers = headers,
         .header_count = API_HEADERS,
     };
 
@@ -169,7 +255,12 @@ void api_finish(struct api_call *call)
     answer.body = det_buffer_text(text);
     answer.body_size = text->size;
     answer.type = call->type ? call->type : "application/json";
+    memcpy(headers, api_headers, sizeof *headers * API_HEADERS);
+    if (answer.status == 503)
+        headers[answer.header_count++] = (struct http_header){ "retry-after", "1" };
     answer.shall_close = call->guessed;
+    if (call->deed)
+        api_audit(call->api, call->deed, answer.status);
     if (call->exchange && !is_kept_back(call))
         http_answer(call->exchange, &answer);
     close_call(call);
@@ -190,7 +281,8 @@ static void run_deferred(void *argument)
 {
     struct api_call *call = argument;
 
-    call->deferred(call);
+    if (!api_is_read(call->route) || !atomic_load(&call->is_left))
+        call->deferred(call);
     if (call->reader)
         api_reader_give(call->api, call->reader);
     call->reader = NULL;
@@ -200,17 +292,10 @@ static void finish_deferred(void *argument)
 {
     struct api_call *call = argument;
 
+    api_lane_done(call);
     if (call->job.is_dropped)
-        api_fail(call, DET_ERR_CLOSED, "it stops; ask again when it is up");
+        api_fail(call, DET_ERR_CLOSED, API_STOPS);
     api_finish(call);
-}
-
-void api_run_job(struct api *api, struct det_job *job)
-{
-    if (api->pool)
-        det_pool_submit(api->pool, job);
-    else
-        det_job_drop(job);
 }
 
 void api_defer(struct api_call *call, void (*run)(struct api_call *call))
@@ -219,7 +304,10 @@ void api_defer(struct api_call *call, void (*run)(struct api_call *call))
     call->job = (struct det_job){
         .run = run_deferred, .done = finish_deferred, .argument = call, .loop = call->api->loop
     };
-    api_run_job(call->api, &call->job);
+    if (api_lane_add(call))
+        return;
+    api_fail(call, DET_ERR_BUSY, "more is asked for than can be answered: ask again in a while");
+    api_finish_later(call);
 }
 
 /* Failing. */
@@ -300,6 +388,11 @@ bool api_query_id(struct api_call *call, const char *key, const char **ret)
     }
     *ret = text;
     return true;
+}
+
+bool api_page_is_full(const struct api_call *call)
+{
+    return call->line.text.size >= API_PAGE_BYTES;
 }
 
 bool api_query_limit(struct api_call *call, size_t *ret)

@@ -13,7 +13,8 @@
  *   1. What is told of the log was read from the store, so it is on the disk; rows are told in
  *      order, each once: the cursor of a subscriber only grows, and nothing behind it is left out.
  *   2. The tail has all rows of the log from its first one up to `head`.
- *   3. A reader that is slow is not fed. When more rows than `sse_queue` lie before it, and it has
+ *   3. A reader that is slow is not fed: what waits for it is in its connection, which is counted,
+ *      and nowhere else. When more rows than `sse_queue` lie before it, and it has
  *      taken none of them for a while, it is told so and cut off; its last id is where it goes on.
  *   4. While nobody reads the log there is no tail: the next one who comes looks where it ends. */
 #include <string.h>
@@ -27,7 +28,7 @@
 #define TAIL_ROWS    4096
 #define TAIL_BYTES   (4 << 20)
 #define PAGE_ROWS    256
-#define FEED_MAX     (64 << 10)              /* that a reader has not read, and is still fed */
+#define FEED_MAX     (64 << 10)              /* that a reader is given to read */
 #define POLL_SPAN    (500 * DET_MILLISECOND) /* of a store that others write to */
 #define COMMENT_SPAN (15 * DET_SECOND)
 #define SLOW_SPAN    (5 * DET_SECOND) /* in which a reader that is far behind takes nothing */
@@ -44,9 +45,7 @@ struct subscriber {
     bool is_waiting;  /* for where the log ends */
     bool is_catching; /* a page for it is on its way */
     bool is_gone;
-    struct det_list rows; /* of a page of its own that it has not taken yet */
-    uint64_t rows_end;    /* the log is told up to here when it has */
-    uint64_t missed;      /* events of tasks */
+    uint64_t missed; /* events of tasks */
 };
 
 struct api_events {
@@ -71,7 +70,16 @@ struct api_events {
 
 static void finish_page(void *argument);
 
-/* Without memory nothing is read until the next notice. */
+/* Less than what would cut it off. */
+static size_t feed_max(const struct api_events *events)
+{
+    size_t most = events->api->http.limits.unread_max / 4;
+
+    return most && most < FEED_MAX ? most : FEED_MAX;
+}
+
+/* Without memory it is tried again by the poll. A page for one reader is what it takes at once,
+ * with room for the frames around rows. */
 static bool ask_page(
     struct api_events *events, struct subscriber *subscriber, uint64_t after, bool is_first)
 {
@@ -84,7 +92,9 @@ static bool ask_page(
     page->subscriber = subscriber;
     page->is_first = is_first;
     page->query = (struct det_store_log_query){ .after = after, .limit = PAGE_ROWS };
+    page->bytes = API_PAGE_BYTES;
     if (subscriber) {
+        page->bytes = feed_max(events) / 8 * 7;
         page->query.machine = subscriber->machine;
         page->query.id = subscriber->id;
         page->query.budget = (size_t)PAGE_ROWS * 64;
@@ -98,8 +108,8 @@ static void read_on(struct api_events *events)
 {
     if (events->is_reading || events->is_over || !atomic_load(&events->readers))
         return;
-    events->has_news = false;
     events->is_reading = ask_page(events, NULL, events->head, !events->has_head);
+    events->has_news = !events->is_reading;
 }
 
 /* Nobody reads it any more, so nobody reads on: where the log ends is looked for again by the next
@@ -138,7 +148,6 @@ static void reap(struct api_events *events)
         if (subscriber->is_catching)
             continue;
         det_list_remove(node);
-        api_rows_free(events->api, &subscriber->rows);
         subscriber->call->exchange = NULL;
         api_finish(subscriber->call); /* Its memory is that of the call. */
     }
@@ -174,18 +183,19 @@ static bool is_wanted(const struct subscriber *subscriber, const struct api_row 
            (!subscriber->id || strcmp(subscriber->id, row->id) == 0);
 }
 
-/* Less than what would cut it off. */
-static size_t feed_max(const struct api_events *events)
+/* A row that is longer than all that it is given at once comes alone. */
+static bool takes(const struct subscriber *subscriber, size_t size)
 {
-    size_t most = events->api->http.limits.unread_max / 4;
+    size_t waiting = http_waiting(subscriber->exchange);
 
-    return most && most < FEED_MAX ? most : FEED_MAX;
+    return waiting == 0 || waiting + size <= feed_max(subscriber->events);
 }
 
-/* False: it takes no more now, or is gone. */
+/* False: it takes no more now, or is gone. Rows that share a position are not parted. */
 static bool send_row(struct subscriber *subscriber, const struct api_row *row)
 {
-    if (http_waiting(subscriber->exchange) > feed_max(subscriber->events))
+    if (row->position != subscriber->cursor && is_wanted(subscriber, row) &&
+        !takes(subscriber, row->size))
         return false;
     if (is_wanted(subscriber, row) && http_write(subscriber->exchange, row->text, row->size) < 0)
         return false;
@@ -194,22 +204,17 @@ static bool send_row(struct subscriber *subscriber, const struct api_row *row)
     return true;
 }
 
-/* What a page of its own has brought. False: there is more of it than it takes now. */
-static bool send_own(struct subscriber *subscriber)
+/* What a page of its own has brought. What it does not take, since something else came before it,
+ * is read again when it has taken that. */
+static void send_page(struct subscriber *subscriber, const struct api_page *page)
 {
-    const struct api *api = subscriber->events->api;
-
-    while (!det_list_is_empty(&subscriber->rows)) {
-        struct api_row *row = DET_CONTAINER(subscriber->rows.next, struct api_row, node);
-
-        if (!send_row(subscriber, row))
-            return false;
-        det_list_remove(&row->node);
-        api_row_free(api, row);
+    DET_LIST_EACH(node, &page->rows)
+    {
+        if (!send_row(subscriber, DET_CONTAINER(node, struct api_row, node)))
+            return;
     }
-    if (subscriber->rows_end > subscriber->cursor)
-        subscriber->cursor = subscriber->rows_end;
-    return true;
+    if (page->next > subscriber->cursor)
+        subscriber->cursor = page->next;
 }
 
 static bool is_in_tail(const struct subscriber *subscriber)
@@ -227,10 +232,11 @@ static void feed(struct subscriber *subscriber)
     size_t behind = 0;
 
     if (!subscriber->wants_log || subscriber->is_waiting || subscriber->is_catching ||
-        subscriber->is_gone || !send_own(subscriber))
+        subscriber->is_gone)
         return;
     if (!is_in_tail(subscriber)) {
-        subscriber->is_catching = ask_page(events, subscriber, subscriber->cursor, false);
+        if (http_waiting(subscriber->exchange) == 0)
+            subscriber->is_catching = ask_page(events, subscriber, subscriber->cursor, false);
         return;
     }
     for (; node != &events->tail &&
@@ -346,22 +352,20 @@ static void finish_tail_page(struct api_events *events, struct api_page *page)
     else /* All who wanted it went away meanwhile. */
         api_rows_free(events->api, &page->rows);
     feed_all(events);
-    if (page->is_first || page->count == PAGE_ROWS || events->has_news || !events->has_head)
+    if (page->is_first || page->is_full || events->has_news || !events->has_head)
         read_on(events);
 }
 
 static void finish_own_page(struct api_events *events, struct api_page *page)
 {
     struct subscriber *subscriber = page->subscriber;
-    struct det_list *node;
 
     subscriber->is_catching = false;
-    while ((node = det_list_take(&page->rows)))
-        det_list_append(&subscriber->rows, node);
-    if (page->result == 0)
-        subscriber->rows_end = page->next;
     if (page->result < 0 && !subscriber->is_gone)
         cut_off(subscriber, "the store cannot be read");
+    else if (!subscriber->is_gone)
+        send_page(subscriber, page);
+    api_rows_free(events->api, &page->rows);
     feed(subscriber);
     reap(events);
 }
@@ -393,14 +397,19 @@ static void take_notice(void *argument)
     read_on(events);
 }
 
-void api_notice(struct api *api)
+void api_notice(struct up *up)
 {
-    struct api_events *events = api ? api->events : NULL;
+    struct det_world *world = up->output.outer->world;
+    struct api *api;
 
-    if (!events || !atomic_load_explicit(&events->readers, memory_order_relaxed) ||
-        atomic_exchange(&events->is_noticed, true))
+    if (!atomic_load_explicit(&up->listener, memory_order_relaxed))
         return;
-    det_loop_post(api->loop, &events->notice);
+    det_mutex_lock(world, up->listener_lock);
+    api = up->listener;
+    if (api && atomic_load_explicit(&api->events->readers, memory_order_relaxed) &&
+        !atomic_exchange(&api->events->is_noticed, true))
+        det_loop_post(api->loop, &api->events->notice);
+    det_mutex_unlock(world, up->listener_lock);
 }
 
 /* Others may have written, and what failed is tried again. */
@@ -412,6 +421,7 @@ static void on_poll(void *argument)
         return;
     if (events->is_shared || !events->has_head || events->has_news)
         read_on(events);
+    feed_all(events);
     (void)!det_loop_timer_set(
         events->api->loop, &events->poll, det_loop_now(events->api->loop) + POLL_SPAN);
 }
@@ -539,6 +549,7 @@ static void begin(struct subscriber *subscriber)
         { "x-accel-buffering", "no" },
     };
 
+    api_call_streams(subscriber->call);
     http_keep(subscriber->exchange, on_gone, on_drained, subscriber);
     http_begin(
         subscriber->exchange,
@@ -556,7 +567,7 @@ static void join(struct subscriber *subscriber)
     bool is_first = events->count == 0;
 
     det_list_init(&subscriber->node);
-    det_list_init(&subscriber->rows);
+    subscriber->is_waiting = !events->has_head;
     subscriber->fed_at = det_loop_now(events->api->loop);
     det_list_append(&events->subscribers, &subscriber->node);
     events->count++;
@@ -574,7 +585,6 @@ static void join(struct subscriber *subscriber)
         greet(subscriber);
         return;
     }
-    subscriber->is_waiting = !events->has_head;
     /* Behind the end is who begins now, and who has read another log: hello says where it is. */
     if (!subscriber->is_waiting && subscriber->cursor > events->head)
         subscriber->cursor = events->head;

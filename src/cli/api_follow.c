@@ -91,6 +91,7 @@ void api_follow_logs(struct api_call *call, uint64_t lines)
         api_finish(call);
         return;
     }
+    api_call_streams(call);
     http_keep(call->exchange, leave_lines, lines_drained, following);
     begin_lines(following);
 }

@@ -177,7 +177,7 @@ static int take_event(void *context, const struct det_store_event *row)
     derive(history, row);
     if (row->sequence <= history->after)
         return 0;
-    if (history->count == history->limit) {
+    if (history->count == history->limit || api_page_is_full(history->call)) {
         history->is_cut = true;
         return 1;
     }

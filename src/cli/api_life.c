@@ -10,6 +10,7 @@
  *
  * What outlives a reload is not here but in `up`: sockets, tokens and their codes, rates. */
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -21,12 +22,11 @@
 #include "cli/up_verbs.h"
 #include "os/os.h"
 
-#define POOL_THREADS 4
-#define CLOSE_SPAN   (5 * DET_SECOND)
-#define WRITE_SPAN   (250 * DET_MILLISECOND)
-#define PORT         7788
-#define PORTS        10
-#define LINK_TEXT    256
+#define CLOSE_SPAN (5 * DET_SECOND)
+#define WRITE_SPAN (250 * DET_MILLISECOND)
+#define PORT       7788
+#define PORTS      10
+#define LINK_TEXT  256
 
 /* Listening. */
 
@@ -85,6 +85,9 @@ static int open_tokens(struct up *up, struct det_error *reterr)
         .allocator = up->output.outer->allocator,
         .world = up->output.outer->world,
         .folder = folder,
+        .trouble = up_tokens_trouble,
+        .changed = up_tokens_changed,
+        .user = up,
     };
 
     if (up->tokens)
@@ -166,7 +169,7 @@ static int open_parts(struct api *api, struct det_error *reterr)
                                  .rate = config->rate == CONFIG_UNLIMITED ? 0 : config->rate };
     r = det_mutex_open(api->world, &api->lock);
     if (r == 0)
-        r = det_pool_open(api->world, api->allocator, POOL_THREADS, &api->pool);
+        r = api_lanes_open(api);
     if (r == 0)
         r = det_loop_open(api->world, api->allocator, &api->loop);
     if (r < 0)
@@ -188,6 +191,33 @@ static int open_parts(struct api *api, struct det_error *reterr)
         r = det_loop_start(api->loop, "http");
     api->has_started = r == 0;
     return r;
+}
+
+static void take_stamps(const struct http_tls *tls, struct api_stamp stamps[API_TLS_FILES])
+{
+    const char *const paths[API_TLS_FILES] = { tls->certificate, tls->key, tls->clients };
+    struct stat status;
+
+    memset(stamps, 0, sizeof *stamps * API_TLS_FILES);
+    for (size_t i = 0; i < API_TLS_FILES; i++) {
+        if (paths[i] && stat(paths[i], &status) == 0)
+            stamps[i] = (struct api_stamp){
+                .device = status.st_dev,
+                .number = status.st_ino,
+                .size = status.st_size,
+                .changed = status.st_mtim.tv_sec * DET_SECOND + status.st_mtim.tv_nsec,
+            };
+    }
+}
+
+bool api_has_new_files(const struct up *up)
+{
+    struct api_stamp stamps[API_TLS_FILES];
+
+    if (!up->api)
+        return false;
+    take_stamps(&up->api->http.tls, stamps);
+    return memcmp(stamps, up->api->stamps, sizeof stamps) != 0;
 }
 
 /* On the loop of `up` again. */
@@ -218,28 +248,45 @@ void api_renew(struct up *up)
     if (!api || !api->server || api->is_renewing || !api->http.tls.certificate)
         return;
     api->is_renewing = true;
+    take_stamps(&api->http.tls, api->stamps);
     api->renew_post = (struct det_post){ .run = renew, .argument = api };
     det_loop_post(api->loop, &api->renew_post);
+}
+
+/* Who is told of commits from now on; nobody tells the one before any more. */
+static void set_listener(struct up *up, struct api *api)
+{
+    struct det_world *world = up->output.outer->world;
+
+    det_mutex_lock(world, up->listener_lock);
+    up->listener = api;
+    det_mutex_unlock(world, up->listener_lock);
 }
 
 int api_open(struct up *up, struct det_error *reterr)
 {
     struct api *api = DET_NEW(up->output.outer->allocator, struct api);
+    int r;
 
     if (!api)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     up->api = api;
     api->up = up;
     api->http = up->file.config.http;
+    take_stamps(&api->http.tls, api->stamps);
     api->allocator = up->output.outer->allocator;
     api->world = up->output.outer->world;
+    api_calls_open(api);
     if (up->machines || up->store) {
         api->address = up_store_address(up);
         api->url = api->address ? store_url_shown(&up->file.arena, api->address) : NULL;
         if (!api->url)
             return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     }
-    return open_parts(api, reterr);
+    r = open_parts(api, reterr);
+    if (r == 0)
+        set_listener(up, api);
+    return r;
 }
 
 static void begin_close(void *argument)
@@ -278,9 +325,7 @@ void api_close(struct up *up)
         up_errands_over(up);
         det_loop_stop(api->loop);
     }
-    if (api->pool)
-        det_pool_close(api->pool);
-    api->pool = NULL; /* Who wants it now is dropped. */
+    api_lanes_close(api); /* Who wants one now is dropped. */
     /* What the runtime and `up` have is given back, and ours. */
     while (api->calls || api->streams) {
         (void)det_loop_turn(up->loop, 0);
@@ -297,6 +342,7 @@ void api_free(struct up *up)
 
     if (!api)
         return;
+    set_listener(up, NULL);
     up->api = NULL;
     /* What is posted still is about the parts that follow. */
     det_loop_close(api->loop);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* api_lists.c - many at once: instances, timers, effects, jobs. */
+/* api_lists.c - many at once: instances, timers, effects, locks, jobs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +10,7 @@
 #include "cli/job_line.h"
 #include "cli/pending.h"
 #include "cli/up.h"
+#include "cli/why.h"
 #include "store/jobs.h"
 
 static void begin_items(struct api_call *call)
@@ -34,7 +35,7 @@ static int take_instance(void *context, const struct det_store_listed *row)
     struct listing *listing = context;
     struct line *line = &listing->call->line;
 
-    if (listing->count == listing->limit) {
+    if (listing->count == listing->limit || api_page_is_full(listing->call)) {
         listing->is_cut = true;
         return 1;
     }
@@ -274,6 +275,58 @@ void api_list_effects(struct api_call *call)
     end_paging(&paging, code);
 }
 
+/* Locks that are held, by machine and id. */
+
+static int put_lock(void *context, struct det_machine *machine, const char *id)
+{
+    const struct det_store_lease_change look = { .verb = DET_LEASE_LOOK, .name = id, .owner = "" };
+    struct paging *paging = context;
+    struct cli_store *store = &paging->call->reader->store;
+    struct line *line = &paging->call->line;
+    struct det_store_lease lease = { .token = 0 };
+    int r = store->ops->lock(store->store, machine, &look, &lease);
+
+    if (r == DET_ERR_NOT_FOUND || !lease.owner[0])
+        return CLI_OK; /* It was given up, or has gone. */
+    if (r < 0 && r != DET_ERR_LOCKED)
+        return instance_complain(store, machine->name, id, r);
+    paging->has_more = paging->count == paging->limit;
+    if (paging->has_more)
+        return CLI_INTERRUPTED;
+    paging->count++;
+    paging->last = (struct pending_place){ .machine = machine->name,
+                                           .id = det_arena_copy(&paging->call->arena, id),
+                                           .timer = "" };
+    line_open(line, NULL, '{');
+    line_text(line, "machine", machine->name);
+    line_text(line, "id", id);
+    why_lock_line(line, &lease);
+    line_close(line, '}');
+    return paging->last.id ? CLI_OK : cli_no_memory(store->cli);
+}
+
+static int put_locks_of(void *context, struct det_machine *machine)
+{
+    struct paging *paging = context;
+    struct det_store_query query = { .is_locked = true };
+    int order = strcmp(machine->name, paging->after.machine), code;
+
+    if (order < 0 || paging->has_more)
+        return CLI_OK;
+    if (order == 0)
+        query.after = paging->after.id;
+    code = cli_store_instances(&paging->call->reader->store, machine, &query, put_lock, paging);
+    return code == CLI_INTERRUPTED ? CLI_OK : code;
+}
+
+void api_list_locks(struct api_call *call)
+{
+    struct paging paging;
+
+    if (begin_paging(&paging, call, DET_DUE_ANY))
+        end_paging(&paging, each_machine(call, put_locks_of, &paging));
+}
+
 /* Jobs of durable slots. */
 
 struct jobs {
@@ -288,7 +341,7 @@ static int take_job(void *context, const struct det_job_row *row)
     struct jobs *jobs = context;
     struct line *line = &jobs->call->line;
 
-    if (jobs->count == jobs->limit) {
+    if (jobs->count == jobs->limit || api_page_is_full(jobs->call)) {
         jobs->is_cut = true;
         return 1;
     }

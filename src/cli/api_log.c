@@ -74,12 +74,17 @@ void api_log_line(struct line *line, struct api_reader *reader, const struct det
 struct page {
     struct api_call *call;
     size_t count;
+    uint64_t last;
 };
 
 static int take_row(void *context, const struct det_store_logged *row)
 {
     struct page *page = context;
 
+    /* Rows that share a position are not parted. */
+    if (api_page_is_full(page->call) && row->position != page->last)
+        return 1;
+    page->last = row->position;
     page->count++;
     api_log_line(&page->call->line, page->call->reader, row);
     return det_buffer_status(&page->call->line.text);
@@ -109,6 +114,8 @@ static bool read_query(struct api_call *call, struct det_store_log_query *query)
  * their budget ended. */
 static bool goes_on(const struct det_store_log_query *query, const struct page *page, uint64_t next)
 {
+    if (api_page_is_full(page->call))
+        return next > 0;
     if (query->is_backward)
         return next > 0;
     return next > query->after && (page->count >= query->limit || next - query->after >= BUDGET);
@@ -119,6 +126,7 @@ void api_list_log(struct api_call *call)
     struct page page = { .call = call };
     struct det_store_log_query query;
     uint64_t next = 0;
+    bool is_cut;
     int r;
 
     if (!read_query(call, &query) || !api_reader_take(call))
@@ -126,8 +134,11 @@ void api_list_log(struct api_call *call)
     line_open(&call->line, NULL, '{');
     line_open(&call->line, "items", '[');
     r = det_store_log(call->reader->store.store, &query, take_row, &page, &next);
+    if (r > 0)
+        next = page.last;
+    is_cut = r >= 0 && goes_on(&query, &page, next);
     line_close(&call->line, ']');
-    if (r == 0 && goes_on(&query, &page, next))
+    if (is_cut)
         line_number(&call->line, "next", next);
     else
         line_text(&call->line, "next", NULL);

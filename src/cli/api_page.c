@@ -64,12 +64,19 @@ struct taking {
 static int take_row(void *context, const struct det_store_logged *logged)
 {
     struct taking *taking = context;
-    struct api_row *row = make_row(taking->page->api, taking->reader, logged);
+    struct api_page *page = taking->page;
+    struct api_row *row = make_row(page->api, taking->reader, logged);
 
     if (!row)
         return DET_ERR_NO_MEMORY;
-    det_list_append(&taking->page->rows, &row->node);
-    taking->page->count++;
+    if (page->count && page->size + row->size > page->bytes && row->position != page->next) {
+        api_row_free(page->api, row);
+        return 1;
+    }
+    det_list_append(&page->rows, &row->node);
+    page->count++;
+    page->size += row->size;
+    page->next = row->position;
     return 0;
 }
 
@@ -89,6 +96,19 @@ static int find_end(struct api_reader *reader, uint64_t *ret)
     return det_store_log(reader->store.store, &newest, take_last, ret, &next);
 }
 
+/* Where it goes on is behind the last row that it has taken, or where the store says. */
+static int read_rows(struct taking *taking)
+{
+    struct api_page *page = taking->page;
+    uint64_t next = 0;
+    int r = det_store_log(taking->reader->store.store, &page->query, take_row, taking, &next);
+
+    if (r == 0)
+        page->next = next;
+    page->is_full = r > 0 || page->count >= page->query.limit;
+    return r < 0 ? r : 0;
+}
+
 static void run(void *argument)
 {
     struct api_page *page = argument;
@@ -101,8 +121,7 @@ static void run(void *argument)
     else if (page->is_first)
         page->result = find_end(taking.reader, &page->next);
     else
-        page->result =
-            det_store_log(taking.reader->store.store, &page->query, take_row, &taking, &page->next);
+        page->result = read_rows(&taking);
     if (taking.reader) {
         page->is_shared = code == CLI_OK && taking.reader->store.ops->is_shared;
         api_reader_give(api, taking.reader);
@@ -114,5 +133,5 @@ void api_page_read(struct api_page *page, void (*done)(void *argument))
     page->job =
         (struct det_job){ .run = run, .done = done, .argument = page, .loop = page->api->loop };
     det_list_init(&page->rows);
-    api_run_job(page->api, &page->job);
+    api_lane_submit(page->api, page->subscriber ? API_READS : API_TAIL, &page->job);
 }

@@ -20,12 +20,14 @@ struct api_page {
     struct det_job job;
     struct api *api;
     struct det_store_log_query query; /* its texts stay */
+    size_t bytes;                     /* it ends before a row that would make it longer */
     bool is_first;                    /* only looks where the log ends */
     void *events, *subscriber;        /* of who asks */
     /* Written before it is done. */
     struct det_list rows;
-    size_t count;
+    size_t count, size;
     uint64_t next;
+    bool is_full; /* there may be more at once */
     int result;
     bool is_shared; /* others write to the store, too */
 };

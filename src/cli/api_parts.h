@@ -16,6 +16,9 @@ extern const struct http_header api_headers[API_HEADERS];
 void api_handle(void *context, struct http_exchange *exchange);
 unsigned api_admit(void *context, struct http_exchange *exchange, struct http_answer *ret);
 void api_count_request(void *context, const struct http_done *done);
+/* The answer of what is not a call, or not any more. */
+void api_refuse(
+    struct http_exchange *exchange, unsigned status, const char *code, const char *text);
 /* Answers 401 with this text after a while, instead of who keeps the exchange. False: too many wait
  * for theirs, or there is no memory. */
 bool api_keep_back(
@@ -29,6 +32,19 @@ struct api_note {
     char who[TOKENS_ID_SIZE + 1];  /* see api_call */
 };
 _Static_assert(sizeof(struct api_note) <= HTTP_NOTE_SIZE, "a note has its place");
+
+/* api_audit.c: who did what, for the log of `up`. */
+
+/* Whether it is told of who asks for this. */
+bool api_is_audited(const struct api_route *route);
+/* Who asks for it, from where; NULL: no memory. */
+struct audit_deed *api_deed(struct det_arena *arena, struct http_exchange *exchange);
+/* "by token k3v9x2ap": the reason of who gives none, which is kept with what was done. */
+const char *api_actor(struct api_call *call);
+/* It was answered. On the http thread. */
+void api_audit(struct api *api, struct audit_deed *deed, unsigned status);
+/* The same of one that was refused, or of any other, which is not told of. */
+void api_audit_refusal(struct api *api, const struct http_done *done);
 
 /* api_routes.c */
 
@@ -44,6 +60,9 @@ const char *api_method_name(enum http_method method);
 void api_methods(const char *path, char *target, size_t size);
 /* Whether a path is one of the API, and not of the console. */
 bool api_is_ours(const char *path);
+/* Whether an Idempotency-Key is kept, or nothing is changed anyway. Where it could not be kept it
+ * is refused: who sends one relies on it. */
+bool api_takes_key(const struct api_route *route);
 /* The first key of the query that the route does not take; NULL: it takes all. */
 const char *api_unknown_query(const struct api_route *route, const struct url *url);
 
@@ -77,10 +96,11 @@ api_run_fn api_get_machine, api_get_diagram, api_check_definition, api_get_trace
 /* api_instance.c */
 api_run_fn api_get_instance, api_get_why, api_get_lock, api_get_history;
 /* api_lists.c */
-api_run_fn api_list_instances, api_list_timers, api_list_effects, api_list_log, api_list_jobs;
+api_run_fn api_list_instances, api_list_timers, api_list_effects, api_list_locks, api_list_log,
+    api_list_jobs;
 /* api_counts.c */
 api_run_fn api_get_machines, api_get_store;
-/* api_send.c */
+/* api_send.c, api_batch.c */
 api_run_fn api_start, api_send, api_send_all, api_batch, api_cancel, api_retry;
 /* api_up.c */
 api_run_fn api_get_status, api_get_overview, api_get_tasks, api_get_task, api_get_logs, api_order,

@@ -42,6 +42,7 @@ const struct api_route api_routes[] = {
     { HTTP_GET, "/v1/timers", TOKENS_READ, API_POOL, api_list_timers, "machine after limit" },
     { HTTP_GET, "/v1/effects", TOKENS_READ, API_POOL, api_list_effects,
       "machine dead after limit" },
+    { HTTP_GET, "/v1/locks", TOKENS_READ, API_POOL, api_list_locks, "machine after limit" },
     { HTTP_GET, "/v1/log", TOKENS_READ, API_POOL, api_list_log,
       "after backward machine id event state since until limit" },
     { HTTP_GET, "/v1/events", TOKENS_READ, API_OWN, api_get_events, "after machine id topics" },
@@ -144,6 +145,18 @@ bool api_is_ours(const char *path)
             return true;
     }
     return false;
+}
+
+bool api_takes_key(const struct api_route *route)
+{
+    static api_run_fn *const keyed[] = { api_start, api_send,   api_send_all,
+                                         api_batch, api_cancel, api_submit };
+
+    for (size_t i = 0; i < sizeof keyed / sizeof *keyed; i++) {
+        if (route->run == keyed[i])
+            return true;
+    }
+    return route->method == HTTP_GET;
 }
 
 const char *api_unknown_query(const struct api_route *route, const struct url *url)

@@ -130,7 +130,8 @@ static void run(
         if (errand)
             free_errand(errand, api->allocator);
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-        api_finish(call);
+        /* Not now: who asks may be the answer to another question, and looks at the call. */
+        api_finish_later(call);
         return;
     }
     errand->post = (struct det_post){ .run = run_errand, .argument = errand };
@@ -324,9 +325,30 @@ void api_order(struct api_call *call)
     order(call, verb, "name", call->parameters[0], answer_one);
 }
 
+/* The key stands in the header: a durable slot keeps it as the name of the job. */
 void api_submit(struct api_call *call)
 {
-    order(call, "submit", "slot", call->parameters[0], answer_submitted);
+    json_t *body = read_tree(call);
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(body, key, value)
+    {
+        if (!api_is_listed(
+                "run name admission folder environment timeout_ns retries", det_view_text(key)))
+            api_fail(call, DET_ERR_UNKNOWN_FIELD, "a submission has no '%.60s'", key);
+    }
+    if (call->status) {
+        json_decref(body);
+        api_finish(call);
+        return;
+    }
+    if (json_object_set_new(body, "slot", json_string(call->parameters[0])) < 0 ||
+        (call->key && json_object_set_new(body, "key", json_string(call->key)) < 0)) {
+        json_decref(body);
+        body = NULL;
+    }
+    api_ask(call, "submit", body, answer_submitted);
 }
 
 void api_change_job(struct api_call *call)
@@ -344,6 +366,8 @@ void api_change_job(struct api_call *call)
         api_finish(call);
         return;
     }
+    if (strcmp(change, "cancel") == 0 && !json_object_get(body, "reason"))
+        (void)json_object_set_new(body, "reason", json_string(api_actor(call)));
     if (json_object_set_new(body, "change", json_string(change)) < 0 ||
         json_object_set_new(body, "slot", json_string(call->parameters[0])) < 0 ||
         json_object_set_new(body, "job", json_string(call->parameters[1])) < 0) {

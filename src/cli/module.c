@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,12 +29,14 @@ struct served {
 
 struct module {
     struct module *next;
-    dev_t device; /* which file it is */
+    const char *path; /* borrowed from the configuration */
+    dev_t device;     /* which file it is */
     ino_t number;
     struct timespec changed;
-    /* Of the file, as long as it is loaded: the linker knows a library by its path, which has this
-     * number in it, and takes another file of the same number for the one that it has. */
-    int file;
+    /* A copy of it in memory, open as long as it is loaded: the linker knows a library by its path,
+     * which has this number in it, and takes another file of the same number for the one that it
+     * has. */
+    int copy;
     void *handle;
     const struct det_module *descriptor;
     void *context;
@@ -122,12 +126,28 @@ static int check_descriptor(
     return 0;
 }
 
-/* By the descriptor: what is at the path may be another file by now. */
-static int load(struct module *module, int descriptor, const char *path, struct det_error *reterr)
+/* From the descriptor: what is at the path may be another file by now. */
+static int copy_file(struct module *module, int from, off_t size, struct det_error *reterr)
 {
+    const char *slash = strrchr(module->path, '/');
+    ssize_t count = 1;
+
+    module->copy = memfd_create(slash ? slash + 1 : module->path, MFD_CLOEXEC);
+    if (module->copy < 0)
+        return fail_errno(reterr, module->path);
+    while (size > 0 && count > 0) {
+        count = sendfile(module->copy, from, NULL, (size_t)size);
+        size -= count;
+    }
+    return count < 0 ? fail_errno(reterr, module->path) : 0;
+}
+
+static int load(struct module *module, struct det_error *reterr)
+{
+    const char *path = module->path;
     char file[32];
 
-    snprintf(file, sizeof file, "/proc/self/fd/%d", descriptor);
+    snprintf(file, sizeof file, "/proc/self/fd/%d", module->copy);
     module->handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (!module->handle) {
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
@@ -142,8 +162,7 @@ static int load(struct module *module, int descriptor, const char *path, struct 
     return check_descriptor(module->descriptor, path, reterr);
 }
 
-static int run_open(
-    struct module *module, const char *path, const char *folder, struct det_error *reterr)
+static int run_open(struct module *module, const char *folder, struct det_error *reterr)
 {
     const struct det_module_settings settings = { .folder = folder };
     struct det_error error = { 0 };
@@ -156,8 +175,16 @@ static int run_open(
         return 0;
     error.text[sizeof error.text - 1] = '\0';
     return det_error_set(
-        reterr, DET_ERR_INVALID, "%.200s does not open: %.200s", path,
+        reterr, DET_ERR_INVALID, "%.200s does not open: %.200s", module->path,
         *error.text ? error.text : det_error_text(r));
+}
+
+static void run_close(struct module *module)
+{
+    if (module->is_open && module->descriptor->close)
+        module->descriptor->close(module->context);
+    module->is_open = false;
+    module->context = NULL;
 }
 
 static void close_module(struct modules *modules, struct module *module)
@@ -172,12 +199,50 @@ static void close_module(struct modules *modules, struct module *module)
                 (size_t)served->machine.machine.effect_count + 1);
         DET_DELETE(modules->allocator, served);
     }
-    if (module->is_open && module->descriptor->close)
-        module->descriptor->close(module->context);
+    run_close(module);
     if (module->handle)
         dlclose(module->handle);
-    close(module->file);
+    if (module->copy >= 0)
+        close(module->copy);
     DET_DELETE(modules->allocator, module);
+}
+
+static struct module *find(const struct modules *modules, const struct stat *status)
+{
+    struct module *module = modules->first;
+
+    while (module && (module->device != status->st_dev || module->number != status->st_ino))
+        module = module->next;
+    return module;
+}
+
+/* A module that is loaded, and opened unless `folder` is NULL. */
+static int add_module(
+    struct modules *modules, const char *path, const char *folder, int file,
+    const struct stat *status, struct det_error *reterr)
+{
+    struct module *module = DET_NEW(modules->allocator, struct module);
+    int r;
+
+    if (!module)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    module->path = path;
+    module->copy = -1;
+    module->device = status->st_dev;
+    module->number = status->st_ino;
+    module->changed = status->st_mtim;
+    r = copy_file(module, file, status->st_size, reterr);
+    if (r == 0)
+        r = load(module, reterr);
+    if (r == 0 && folder)
+        r = run_open(module, folder, reterr);
+    if (r < 0) {
+        close_module(modules, module);
+        return r;
+    }
+    module->next = modules->first;
+    modules->first = module;
+    return 0;
 }
 
 static int open_module(
@@ -185,42 +250,16 @@ static int open_module(
     struct det_error *reterr)
 {
     struct stat status = { .st_ino = 0 };
-    struct module *module;
-    int descriptor = -1, r;
+    int file = -1, r;
 
-    r = open_file(path, &descriptor, &status, reterr);
+    r = open_file(path, &file, &status, reterr);
     if (r < 0)
         return r;
-    for (module = modules->first; module; module = module->next) {
-        if (module->device == status.st_dev && module->number == status.st_ino)
-            break;
-    }
-    if (module) {
-        close(descriptor);
-        *ret = module;
-        return 0;
-    }
-    module = DET_NEW(modules->allocator, struct module);
-    if (!module) {
-        close(descriptor);
-        det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-        return DET_ERR_NO_MEMORY;
-    }
-    module->file = descriptor;
-    r = load(module, descriptor, path, reterr);
-    if (r == 0)
-        r = run_open(module, path, folder, reterr);
-    if (r < 0) {
-        close_module(modules, module);
-        return r;
-    }
-    module->device = status.st_dev;
-    module->number = status.st_ino;
-    module->changed = status.st_mtim;
-    module->next = modules->first;
-    modules->first = module;
-    *ret = module;
-    return 0;
+    if (!find(modules, &status))
+        r = add_module(modules, path, folder, file, &status, reterr);
+    close(file);
+    *ret = find(modules, &status);
+    return r;
 }
 
 /* Judging. */
@@ -277,23 +316,33 @@ static int tell_difference(
         path, spec->name, *text ? text : "the two are not written the same");
 }
 
+int module_is_same_machine(
+    const struct det_machine *a, const struct det_machine *b, const struct det_allocator *allocator,
+    bool *ret, struct det_error *reterr)
+{
+    struct det_buffer left, right;
+    int r;
+
+    det_buffer_init(&left, allocator);
+    det_buffer_init(&right, allocator);
+    r = write_text(a, allocator, &left, reterr);
+    if (r == 0)
+        r = write_text(b, allocator, &right, reterr);
+    if (r == 0)
+        *ret = strcmp(det_buffer_text(&left), det_buffer_text(&right)) == 0;
+    det_buffer_deinit(&left);
+    det_buffer_deinit(&right);
+    return r;
+}
+
 static int check_same(
     const char *path, const struct det_machine *module, const struct det_machine *spec,
     const struct det_allocator *allocator, struct det_error *reterr)
 {
-    struct det_buffer ours, its;
-    int r;
+    bool is_same = false;
+    int r = module_is_same_machine(module, spec, allocator, &is_same, reterr);
 
-    det_buffer_init(&ours, allocator);
-    det_buffer_init(&its, allocator);
-    r = write_text(spec, allocator, &ours, reterr);
-    if (r == 0)
-        r = write_text(module, allocator, &its, reterr);
-    if (r == 0 && strcmp(det_buffer_text(&ours), det_buffer_text(&its)) != 0)
-        r = tell_difference(path, module, spec, allocator, reterr);
-    det_buffer_deinit(&ours);
-    det_buffer_deinit(&its);
-    return r;
+    return r == 0 && !is_same ? tell_difference(path, module, spec, allocator, reterr) : r;
 }
 
 /* A machine whose effects can be bound anew. */
@@ -321,18 +370,13 @@ static int copy_machine(
     return 0;
 }
 
-int modules_load(
-    struct modules *modules, const struct config_machine *config, const char *folder,
-    const struct det_machine *spec, struct module_machine **ret, struct det_error *reterr)
+/* Its definition of a machine, which is the same as that of the spec. */
+static int find_machine(
+    const struct modules *modules, const struct module *module, const struct config_machine *config,
+    const struct det_machine *spec, const struct det_machine **ret, struct det_error *reterr)
 {
-    const struct det_machine *const *machine;
-    struct module *module;
-    int r;
+    const struct det_machine *const *machine = module->descriptor->machines;
 
-    r = open_module(modules, config->module, folder, &module, reterr);
-    if (r < 0)
-        return r;
-    machine = module->descriptor->machines;
     det_assert(machine[0]);
     while (*machine && strcmp((*machine)->name, config->name) != 0)
         machine++;
@@ -341,22 +385,51 @@ int modules_load(
             reterr, DET_ERR_NOT_FOUND, "%.200s does not define '%s'; it defines '%s'%s",
             config->module, config->name, module->descriptor->machines[0]->name,
             module->descriptor->machines[1] ? " and others" : "");
-    r = check_same(config->module, *machine, spec, modules->allocator, reterr);
-    return r < 0 ? r : copy_machine(modules, module, *machine, ret, reterr);
+    *ret = *machine;
+    return check_same(config->module, *machine, spec, modules->allocator, reterr);
+}
+
+int modules_load(
+    struct modules *modules, const struct config_machine *config, const char *folder,
+    const struct det_machine *spec, struct module_machine **ret, struct det_error *reterr)
+{
+    const struct det_machine *machine;
+    struct module *module;
+    int r;
+
+    r = open_module(modules, config->module, folder, &module, reterr);
+    if (r == 0)
+        r = find_machine(modules, module, config, spec, &machine, reterr);
+    return r < 0 ? r : copy_machine(modules, module, machine, ret, reterr);
+}
+
+int module_try(
+    const struct det_allocator *allocator, const struct config_machine *config,
+    const struct det_machine *spec, struct det_error *reterr)
+{
+    const struct det_machine *machine;
+    struct modules modules;
+    struct module *module;
+    int r;
+
+    modules_init(&modules, allocator);
+    r = open_module(&modules, config->module, NULL, &module, reterr);
+    if (r == 0)
+        r = find_machine(&modules, module, config, spec, &machine, reterr);
+    modules_close(&modules);
+    return r;
 }
 
 bool modules_is_same(const struct modules *modules, const char *path)
 {
+    const struct module *module;
     struct stat status;
 
     if (stat(path, &status) < 0)
         return false;
-    for (const struct module *module = modules->first; module; module = module->next) {
-        if (module->device == status.st_dev && module->number == status.st_ino)
-            return module->changed.tv_sec == status.st_mtim.tv_sec &&
-                   module->changed.tv_nsec == status.st_mtim.tv_nsec;
-    }
-    return false;
+    module = find(modules, &status);
+    return module && module->changed.tv_sec == status.st_mtim.tv_sec &&
+           module->changed.tv_nsec == status.st_mtim.tv_nsec;
 }
 
 /* All of them. */
@@ -377,6 +450,21 @@ static void *find_context(const struct det_module_host *host, const char *machin
 void modules_init(struct modules *modules, const struct det_allocator *allocator)
 {
     *modules = (struct modules){ .host = { DET_MODULE_ABI, find_context }, .allocator = allocator };
+}
+
+void modules_rest(struct modules *modules)
+{
+    for (struct module *module = modules->first; module; module = module->next)
+        run_close(module);
+}
+
+int modules_wake(struct modules *modules, const char *folder, struct det_error *reterr)
+{
+    int r = 0;
+
+    for (struct module *module = modules->first; module && r == 0; module = module->next)
+        r = run_open(module, folder, reterr);
+    return r;
 }
 
 void modules_close(struct modules *modules)

@@ -6,7 +6,9 @@
  * Invariants
  *   1. A module is opened once, however many machines are from it, and closed once.
  *   2. Nothing of a file runs before its owner and its rights were looked at; which file it is
- *      cannot change between the two, since it is loaded by the descriptor that was looked at. */
+ *      cannot change between the two, since it is loaded by the descriptor that was looked at.
+ *   3. What is loaded is a copy of the file in memory: whoever writes over it changes nothing of
+ *      what runs, and a file that is loaded twice has two lives. */
 #ifndef DET_CLI_MODULE_H
 #define DET_CLI_MODULE_H
 
@@ -22,9 +24,21 @@ struct modules {
     struct module *first;
 };
 
+/* Loads the module of a machine, and looks whether it defines what `spec` says, without running its
+ * open(): one that is open may have what only one can have. */
+DET_MUST_CHECK int module_try(
+    const struct det_allocator *allocator, const struct config_machine *config,
+    const struct det_machine *spec, struct det_error *reterr);
+
 void modules_init(struct modules *modules, const struct det_allocator *allocator);
 /* When none of their functions runs any more. */
 void modules_close(struct modules *modules);
+
+/* Runs their close(), and keeps them loaded; and their open() again, in which `folder` is that of
+ * the project. When none of their functions runs. */
+void modules_rest(struct modules *modules);
+DET_MUST_CHECK int modules_wake(
+    struct modules *modules, const char *folder, struct det_error *reterr);
 
 /* Whether the file may be loaded, without doing it. `reterr` has the sentence. */
 DET_MUST_CHECK int module_check(const char *path, struct det_error *reterr);
@@ -35,6 +49,10 @@ struct module_machine {
     struct det_machine machine;
     struct det_effect_def *effects; /* those of the machine */
 };
+/* Whether two definitions say the same. */
+DET_MUST_CHECK int module_is_same_machine(
+    const struct det_machine *a, const struct det_machine *b, const struct det_allocator *allocator,
+    bool *ret, struct det_error *reterr);
 /* Whether what is at this path is the file that was loaded from there, unchanged. */
 bool modules_is_same(const struct modules *modules, const char *path);
 DET_MUST_CHECK int modules_load(

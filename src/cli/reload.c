@@ -52,7 +52,10 @@ static int print_answer(struct cli *cli, json_t *answer, bool is_plan)
     else
         cli_say(cli, "%s", show_text(answer, "text"));
     if (!is_right && !cli->is_json)
-        cli_complain(cli, "nothing has changed: the file is not right, or not safe to go on with");
+        cli_complain(
+            cli, json_is_true(json_object_get(answer, "is_applied"))
+                     ? "not all of it was taken over"
+                     : "nothing has changed: the file is not right, or not safe to go on with");
     return is_right ? CLI_OK : CLI_USAGE;
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* reload_apply.c - reads the file again, tells the plan and carries it out.
+/* reload_apply.c - reads the file again, and carries out the plan.
  *
- * It runs between two turns of the loop, since it turns the loop itself: who asks for it is
- * answered from there. A task that was changed is taken out, and put back by its new lines when it
- * has ended. */
+ *     close the API, machines rest --> the new file --> open both ----> tasks, groups, slots, log
+ *                                                           | cannot be opened
+ *                  the old file, machines go on, the API <--+
+ *
+ * A task that was changed is taken out, and put back by its new lines when it has ended. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +43,10 @@ const char *reload_change_word(enum reload_change change)
 static int read_next(struct reload *reload)
 {
     struct up *next = &reload->next;
-    const struct serve_wish wish = { .project = next->project };
+    /* Who we are was settled when it began. */
+    const struct serve_wish wish = { .project = next->project,
+                                     .is_serving = next->options->is_serving,
+                                     .may_be_root = true };
     struct det_error error = { 0 };
     int code = config_project_open(&reload->cli, next->options->path, true, &next->file);
 
@@ -57,6 +62,8 @@ static int read_next(struct reload *reload)
     }
     if (code == CLI_OK)
         code = serve_check(&reload->cli, &wish, &next->file.config.http, &reload->up->sockets);
+    if (code == CLI_OK)
+        code = reload_try(reload);
     return code;
 }
 
@@ -116,95 +123,166 @@ void up_retired_close(struct up *up)
     }
 }
 
-/* The new file in place of the old one. */
+/* One file in place of the other. */
 
-/* Where the tasks of the old file are is known of the new ones too. */
-static void carry_known(const struct up *up, struct up *next)
+/* Where the tasks of the one are is known of those of the other too. */
+static void carry_known(const struct up *from, struct up *to)
 {
-    for (size_t i = 0; i < next->file.config.task_count; i++) {
-        int before = up_find_task(up, next->file.config.tasks[i].spec.name);
+    for (size_t i = 0; i < to->file.config.task_count; i++) {
+        int before = up_find_task(from, to->file.config.tasks[i].spec.name);
 
         if (before >= 0)
-            next->known[i] = up->known[before];
+            to->known[i] = from->known[before];
     }
 }
 
 /* What runs on as it was keeps its part of the old file. */
-static void carry_core(const struct config *old, struct config *new)
+static void carry_standing(struct reload *reload)
 {
+    const struct config *old = &reload->up->file.config;
+    struct config *new = &reload->next.file.config;
+
+    new->traces = old->traces;
+    new->defaults = old->defaults;
+    new->limits = old->limits;
+    if (!reload->reopens_api)
+        new->http = old->http;
+    if (reload->reopens_machines)
+        return;
     new->machines = old->machines;
     new->machine_count = old->machine_count;
     new->store = old->store;
     new->store_node = old->store_node;
-    new->http = old->http;
+    reload->next.serves_machines = reload->up->serves_machines;
 }
 
-static int swap_files(struct reload *reload)
+#define SWAP(type, a, b)  \
+    do {                  \
+        type kept_ = (a); \
+        (a) = (b);        \
+        (b) = kept_;      \
+    } while (0)
+
+/* Also back again. */
+static void exchange(struct reload *reload)
 {
     struct up *up = reload->up, *next = &reload->next;
-    const struct det_allocator *allocator = reload->cli.allocator;
-    struct up_retired *retired = DET_NEW(allocator, struct up_retired);
 
-    if (!retired)
-        return DET_ERR_NO_MEMORY;
     carry_known(up, next);
-    next->file.config.traces = up->file.config.traces;
-    if (!reload->is_core)
-        carry_core(&up->file.config, &next->file.config);
-    free_selection(allocator, up);
-    *retired = (struct up_retired){ .next = up->retired, .file = up->file };
+    SWAP(struct config_file, up->file, next->file);
+    SWAP(bool *, up->is_selected, next->is_selected);
+    SWAP(struct up_known *, up->known, next->known);
+    SWAP(size_t, up->selected_count, next->selected_count);
+    SWAP(bool, up->serves_machines, next->serves_machines);
+}
+
+/* The old file, once the new one has its place. Where nothing that stays points into one of those
+ * that were before it, they go. */
+static void retire(struct reload *reload, struct up_retired *retired)
+{
+    struct up *up = reload->up, *old = &reload->next;
+
+    free_selection(reload->cli.allocator, old);
+    *retired = (struct up_retired){ .next = up->retired, .file = old->file };
     up->retired = retired;
-    up->file = next->file;
-    up->is_selected = next->is_selected;
-    up->known = next->known;
-    up->selected_count = next->selected_count;
-    if (reload->is_core)
-        up->serves_machines = next->serves_machines;
     /* All of it is taken over. */
-    *next = (struct up){ .cli = next->cli };
-    det_arena_init(&next->file.arena, allocator);
-    return 0;
+    *old = (struct up){ .cli = old->cli };
+    det_arena_init(&old->file.arena, reload->cli.allocator);
+    /* Spans are sent, and durable slots kept, by the lines of the file that was there first. */
+    if (reload->reopens_machines && !up->file.config.traces.endpoint && !up->durable_count)
+        up_retired_close(up);
 }
 
-/* Machines and the API: from one to the other there is nobody who could notice anything. */
-
-static void close_core(struct up *up)
+/* Those of the items that the next plan has to know of. */
+static void keep_standing(struct reload *reload)
 {
-    api_close(up);
-    /* What is cut off is tried again. */
-    if (up->machines)
-        effects_stop(&up->machines->effects, det_loop_now(up->loop));
-    up_machines_close(up);
-    api_free(up);
+    struct reload_item **end = &reload->first;
+
+    while (*end) {
+        if ((*end)->needs_restart)
+            end = &(*end)->next;
+        else
+            *end = (*end)->next;
+    }
+    reload->up->standing = reload->first;
 }
 
-static int open_core(struct up *up, struct det_error *reterr)
+/* Machines and the API. */
+
+static int open_core(struct reload *reload, struct det_error *reterr)
 {
+    struct up *up = reload->up;
     int r = 0;
 
-    /* Spans are sent by the lines of the file that was there first. */
-    if (!up->file.config.traces.endpoint)
-        up_retired_close(up);
-    if (up->serves_machines)
+    if (reload->reopens_machines && up->serves_machines)
         r = up_machines_open(up, reterr);
+    if (r == 0 && up_store_watch(up) < 0)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     return r < 0 ? r : api_open(up, reterr);
 }
 
-/* Tasks. */
+/* As it was before. An error: there is nothing left that could go on. */
+static int restore_core(struct reload *reload, struct up_machines *resting)
+{
+    struct up *up = reload->up;
+    struct det_error error = { 0 };
+    int r = 0;
+
+    api_close(up);
+    if (reload->reopens_machines)
+        up_machines_close(up);
+    api_free(up);
+    exchange(reload);
+    if (resting)
+        r = up_machines_wake(resting, &error);
+    if (r == 0)
+        r = api_open(up, &error);
+    if (r < 0)
+        up_note_failure(up, UP_NAME, "reload: %s; it cannot go on like this", error.text);
+    return r;
+}
+
+static int replace_core(struct reload *reload, struct det_error *reterr)
+{
+    struct up *up = reload->up;
+    struct up_machines *resting = NULL;
+    int r;
+
+    api_close(up);
+    if (reload->reopens_machines)
+        resting = up_machines_rest(up);
+    api_free(up);
+    exchange(reload);
+    r = open_core(reload, reterr);
+    if (r == 0) {
+        up_machines_free(resting);
+        return 0;
+    }
+    if (restore_core(reload, resting) < 0) {
+        up->has_failed = true;
+        if (up->state < UP_STOPPING)
+            up_begin_stop(up);
+    }
+    return r;
+}
+
+/* Tasks. The old file is in the place of the next one by now. */
 
 static void stop_old_tasks(struct reload *reload)
 {
-    struct up *up = reload->up;
+    struct up *up = reload->up, *old = &reload->next;
 
     for (const struct reload_item *item = reload->first; item; item = item->next) {
-        int index = strcmp(item->subject, "task") == 0 ? up_find_task(up, item->name) : -1;
+        int before = strcmp(item->subject, "task") == 0 ? up_find_task(old, item->name) : -1;
+        int index = before < 0 ? -1 : up_find_task(up, item->name);
 
-        if (index < 0 || item->change == RELOAD_ADDED)
+        if (before < 0)
             continue;
-        up->known[index].is_replaced = item->change == RELOAD_CHANGED;
+        if (index >= 0)
+            up->known[index].is_replaced = true;
         /* It is gone by itself otherwise. */
-        if (up->known[index].id)
-            (void)!det_tasks_remove(up->tasks, up->known[index].id);
+        if (old->known[before].id)
+            (void)!det_tasks_remove(up->tasks, old->known[before].id);
     }
 }
 
@@ -224,173 +302,85 @@ static void start_new_tasks(struct reload *reload)
     up->has_news = true;
 }
 
-static int add_groups(struct reload *reload, struct det_error *reterr)
+static int add_groups(struct up *up, struct det_error *reterr)
 {
-    const struct config *config = &reload->up->file.config;
+    const struct config *config = &up->file.config;
     int r = 0;
 
     for (size_t i = 0; i < config->group_count && (r == 0 || r == DET_ERR_EXISTS); i++)
-        r = det_tasks_add_group(reload->up->tasks, &config->group_order[i]->spec, reterr);
+        r = det_tasks_add_group(up->tasks, &config->group_order[i]->spec, reterr);
     return r == DET_ERR_EXISTS ? 0 : r;
 }
 
-static int change_slots(struct reload *reload, struct det_error *reterr)
+static int change_slots(struct up *up, struct det_error *reterr)
 {
-    const struct config *config = &reload->up->file.config;
+    const struct config *config = &up->file.config;
     int r = 0;
 
     for (size_t i = 0; i < config->slot_count && r == 0; i++) {
-        if (!config->slots[i].is_durable)
-            r = det_slot_configure(
-                reload->up->tasks, config->slots[i].name, &config->slots[i].options, reterr);
+        const struct config_slot *slot = &config->slots[i];
+
+        if (!slot->is_durable && !up_durable_find(up, slot->name))
+            r = det_slot_configure(up->tasks, slot->name, &slot->options, reterr);
     }
     return r;
 }
 
-static int apply(struct reload *reload, struct det_error *reterr)
+/* What only a want of memory keeps from being done; as much of it as can be. */
+static int change_rest(struct reload *reload, struct det_error *reterr)
 {
     struct up *up = reload->up;
     int r;
 
     stop_old_tasks(reload);
-    if (reload->is_core)
-        close_core(up);
-    r = swap_files(reload);
-    if (r < 0)
-        return det_error_set(reterr, r, "%s", det_error_text(r));
-    if (reload->is_core)
-        r = open_core(up, reterr);
-    else
-        api_renew(up);
+    r = add_groups(up, reterr);
     if (r == 0)
-        r = add_groups(reload, reterr);
-    if (r == 0)
-        r = change_slots(reload, reterr);
+        r = change_slots(up, reterr);
     if (r == 0 && serve_log_open(up) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     start_new_tasks(reload);
     return r;
 }
 
-void reload_apply(struct reload *reload)
+static int apply(struct reload *reload, struct det_error *reterr)
+{
+    struct up *up = reload->up;
+    const struct det_allocator *allocator = reload->cli.allocator;
+    struct up_retired *retired = DET_NEW(allocator, struct up_retired);
+    int r = 0;
+
+    if (!retired)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    carry_standing(reload);
+    if (reload->reopens_api)
+        r = replace_core(reload, reterr);
+    else
+        exchange(reload);
+    if (r < 0) {
+        DET_DELETE(allocator, retired);
+        return r;
+    }
+    if (!reload->reopens_api)
+        api_renew(up);
+    reload->is_applied = true;
+    r = change_rest(reload, reterr);
+    keep_standing(reload);
+    retire(reload, retired);
+    return r;
+}
+
+int reload_apply(struct reload *reload, struct det_error *reterr)
 {
     struct up *up = reload->up;
     det_time now = det_world_now(up->cli->world, DET_CLOCK_MONOTONIC);
-    struct det_error error = { 0 };
-    int r;
+    int r = 0;
 
     serve_notify_tell(
         &up->notify, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)(now / DET_MICROSECOND));
-    r = apply(reload, &error);
-    if (r < 0) {
-        up_note_failure(up, UP_NAME, "reload: %s; it cannot go on like this", error.text);
-        up->has_failed = true;
-        if (up->state < UP_STOPPING)
-            up_begin_stop(up);
-        return;
-    }
-    up_tell_ready(up);
-}
-
-/* Telling. */
-
-static void note_lines(struct up *up, char *text)
-{
-    char *rest = text, *line;
-
-    while ((line = strsep(&rest, "\n"))) {
-        if (*line)
-            up_note_failure(up, UP_NAME, "%s", line);
-    }
-}
-
-static void note_plan(const struct reload *reload)
-{
-    struct up *up = reload->up;
-
-    if (!reload->count)
-        up_note(up, UP_NAME, "reload: nothing has changed");
-    for (const struct reload_item *item = reload->first; item; item = item->next)
-        up_note(
-            up, UP_NAME, "reload: %s%s%s %s%s", item->subject, item->name ? " " : "",
-            item->name ? item->name : "", reload_change_word(item->change),
-            item->needs_restart ? ", which needs a restart" : "");
-}
-
-static json_t *items_of(const struct reload *reload)
-{
-    json_t *items = json_array();
-
-    for (const struct reload_item *item = reload->first; item; item = item->next)
-        json_array_append_new(
-            items, json_pack(
-                       "{s:s, s:s, s:s?, s:b}", "change", reload_change_word(item->change), "what",
-                       item->subject, "name", item->name, "needs_restart", item->needs_restart));
-    return items;
-}
-
-/* Makes the plan, tells it and, if that is wanted, carries it out. The answer; NULL: no memory. */
-static json_t *run(struct up *up, bool is_plan)
-{
-    struct reload reload;
-    int code = reload_open(up, &reload);
-    json_t *answer;
-
-    answer = json_pack(
-        "{s:s, s:b, s:b, s:s, s:o}", "kind", "reload", "is_right", code == CLI_OK, "is_applied",
-        code == CLI_OK && !is_plan, "text", code == CLI_OK || !reload.text ? "" : reload.text,
-        "items", items_of(&reload));
-    if (!is_plan && code == CLI_OK)
-        note_plan(&reload);
-    if (!is_plan && code == CLI_OK)
-        reload_apply(&reload);
-    if (!is_plan && code != CLI_OK) {
-        up_note_failure(up, UP_NAME, "reload: refused, and nothing has changed");
-        if (reload.text)
-            note_lines(up, reload.text);
-    }
-    reload_close(&reload);
-    return answer;
-}
-
-void up_reload(struct up *up)
-{
-    struct socket_call *call;
-    json_t *answer;
-
-    up->reload_wanted = false;
-    answer = run(up, false);
-    call = up->reload_call;
-    up->reload_call = NULL;
-    if (call)
-        socket_call_answer(call, answer);
-    else
-        json_decref(answer);
-}
-
-static void on_gone(void *user)
-{
-    struct up *up = user;
-
-    up->reload_call = NULL;
-}
-
-void up_run_reload(void *context, const struct socket_request *request, struct socket_call *call)
-{
-    static const struct up_argument arguments[] = { { "plan", UP_BOOLEAN }, { NULL, UP_TEXT } };
-    struct up *up = context;
-
-    if (!up_arguments_check(request, call, arguments))
-        return;
-    if (up_argument_is_set(request, "plan")) {
-        socket_call_answer(call, run(up, true));
-        return;
-    }
-    if (up->state != UP_RUNNING || up->reload_call) {
-        socket_call_fail(call, DET_ERR_BUSY, "it stops, or reloads already");
-        return;
-    }
-    up->reload_call = call;
-    up->reload_wanted = true;
-    socket_call_keep(call, on_gone, up);
+    reload->is_applied = reload->count == 0;
+    if (reload->count)
+        r = apply(reload, reterr);
+    if (up->state == UP_RUNNING)
+        up_tell_ready(up);
+    return r;
 }

@@ -9,118 +9,85 @@
 #include <detent/spec.h>
 
 #include "base/buffer.h"
+#include "cli/api.h"
 #include "cli/evolve.h"
 #include "cli/reload.h"
 #include "cli/up_machines.h"
-
-/* A pair of nodes whose children are compared. */
-struct pair {
-    const struct cli_yaml *a, *b;
-};
 
 static bool is_same_text(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* The two alone, without their children. */
-static bool is_same_node(const struct cli_yaml *a, const struct cli_yaml *b)
+/* A node and all below it, so that what says the same is the same text. */
+
+static void write_node(struct det_buffer *text, const struct cli_yaml *node)
 {
-    return a && b && a->kind == b->kind && a->count == b->count && is_same_text(a->key, b->key) &&
-           (a->kind != CLI_YAML_SCALAR || is_same_text(a->text, b->text));
+    static const char kinds[] = {
+        [CLI_YAML_SCALAR] = '=', [CLI_YAML_SEQUENCE] = '[', [CLI_YAML_MAPPING] = '{'
+    };
+    const char *key = node->key ? node->key : "";
+    const char *value = node->kind == CLI_YAML_SCALAR && node->text ? node->text : "";
+
+    det_buffer_format(
+        text, "%zu:%s%c%zu:%s", strlen(key), key, kinds[node->kind], strlen(value), value);
 }
 
-bool reload_is_same(const struct cli_yaml *a, const struct cli_yaml *b)
+/* NULL for NULL. */
+static int write_tree(struct reload *reload, const struct cli_yaml *root, const char **ret)
 {
-    struct pair stack[CLI_YAML_DEPTH_MAX + 1];
+    const struct cli_yaml *stack[CLI_YAML_DEPTH_MAX + 1];
+    struct det_buffer text;
     size_t depth = 0;
 
-    if (!a || !b)
-        return a == b;
-    if (!is_same_node(a, b))
-        return false;
-    stack[depth++] = (struct pair){ a->first, b->first };
+    *ret = NULL;
+    if (!root)
+        return CLI_OK;
+    det_buffer_init(&text, reload->cli.allocator);
+    write_node(&text, root);
+    stack[depth++] = root->first;
     while (depth) {
-        struct pair *top = &stack[depth - 1];
-        struct pair at = *top;
+        const struct cli_yaml *node = stack[depth - 1];
 
-        if (!at.a || !at.b) {
+        if (!node) {
+            det_buffer_append_char(&text, '.');
             depth--;
             continue;
         }
-        if (!is_same_node(at.a, at.b))
-            return false;
-        *top = (struct pair){ at.a->next, at.b->next };
-        if (at.a->first && depth < CLI_YAML_DEPTH_MAX + 1)
-            stack[depth++] = (struct pair){ at.a->first, at.b->first };
+        write_node(&text, node);
+        stack[depth - 1] = node->next;
+        if (node->kind != CLI_YAML_SCALAR && depth < CLI_YAML_DEPTH_MAX + 1)
+            stack[depth++] = node->first;
     }
-    return true;
+    if (det_buffer_status(&text) == 0)
+        *ret = det_arena_copy(&reload->next.file.arena, det_buffer_text(&text));
+    det_buffer_deinit(&text);
+    return *ret ? CLI_OK : cli_no_memory(&reload->cli);
 }
 
-static int put(
-    struct reload *reload, enum reload_change change, const char *subject, const char *name,
-    bool needs_restart)
+static int put(struct reload *reload, const struct reload_item *from)
 {
     struct reload_item *item = det_arena_array(&reload->next.file.arena, 1, sizeof *item);
 
     if (!item)
         return cli_no_memory(&reload->cli);
-    *item = (struct reload_item){
-        .change = change, .subject = subject, .name = name, .needs_restart = needs_restart
-    };
+    *item = *from;
+    item->next = NULL;
+    /* It may be of a file that is gone when the next plan asks for it. */
+    item->name = from->name ? det_arena_copy(&reload->next.file.arena, from->name) : NULL;
+    if (from->name && !item->name)
+        return cli_no_memory(&reload->cli);
     *reload->end = item;
     reload->end = &item->next;
     reload->count++;
     return CLI_OK;
 }
 
+/* What runs, and what is wanted. */
+
 static const struct cli_yaml *section(const struct config_file *file, const char *key)
 {
     return file->root ? cli_yaml_get(file->root, key) : NULL;
-}
-
-/* Sections of named things. */
-
-/* Whether this change of one can be done now. */
-typedef bool can_fn(
-    const struct reload *reload, enum reload_change change, const struct cli_yaml *old,
-    const struct cli_yaml *new);
-
-static bool can_task(
-    const struct reload *reload, enum reload_change change, const struct cli_yaml *old,
-    const struct cli_yaml *new)
-{
-    (void)reload;
-    (void)change;
-    (void)old;
-    (void)new;
-    return true;
-}
-
-/* A group is made once; who its members are is said by these. */
-static bool can_group(
-    const struct reload *reload, enum reload_change change, const struct cli_yaml *old,
-    const struct cli_yaml *new)
-{
-    (void)reload;
-    (void)old;
-    (void)new;
-    return change == RELOAD_ADDED;
-}
-
-static bool is_durable(const struct cli_yaml *slot)
-{
-    const struct cli_yaml *durable = slot ? cli_yaml_get(slot, "durable") : NULL;
-
-    return durable && is_same_text(durable->text, "yes");
-}
-
-static bool can_slot(
-    const struct reload *reload, enum reload_change change, const struct cli_yaml *old,
-    const struct cli_yaml *new)
-{
-    (void)reload;
-    return change != RELOAD_REMOVED && !is_durable(old) && !is_durable(new);
 }
 
 static const struct cli_yaml *child(const struct cli_yaml *mapping, const char *key)
@@ -128,69 +95,156 @@ static const struct cli_yaml *child(const struct cli_yaml *mapping, const char *
     return mapping ? cli_yaml_get(mapping, key) : NULL;
 }
 
+/* What was read before and does not run, or runs and was in a file before that one. */
+static const struct reload_item *find_standing(
+    const struct up *up, const char *subject, const char *name)
+{
+    const struct reload_item *item = up->standing;
+
+    while (item && (strcmp(item->subject, subject) != 0 || !is_same_text(item->name, name)))
+        item = item->next;
+    return item;
+}
+
+/* Whether this change of one can be done now. */
+typedef bool can_fn(const struct reload *reload, enum reload_change change, const char *name);
+
+struct comparison {
+    const char *subject, *name;
+    const struct cli_yaml *old, *new; /* in the file of before, and in this one */
+    can_fn *can;
+};
+
+static int compare(struct reload *reload, const struct comparison *comparison)
+{
+    const char *subject = comparison->subject, *name = comparison->name;
+    const struct reload_item *standing = find_standing(reload->up, subject, name);
+    struct reload_item item = { .subject = subject, .name = name };
+    const char *wanted;
+    int code = write_tree(reload, comparison->new, &wanted);
+
+    if (code == CLI_OK && !standing)
+        code = write_tree(reload, comparison->old, &item.runs);
+    else if (code == CLI_OK && standing->runs) {
+        item.runs = det_arena_copy(&reload->next.file.arena, standing->runs);
+        code = item.runs ? CLI_OK : cli_no_memory(&reload->cli);
+    }
+    if (code != CLI_OK || is_same_text(item.runs, wanted))
+        return code;
+    item.change = !item.runs ? RELOAD_ADDED : !wanted ? RELOAD_REMOVED : RELOAD_CHANGED;
+    item.needs_restart = !comparison->can(reload, item.change, name);
+    return put(reload, &item);
+}
+
+static bool can_always(const struct reload *reload, enum reload_change change, const char *name)
+{
+    (void)reload;
+    (void)change;
+    (void)name;
+    return true;
+}
+
+static bool can_never(const struct reload *reload, enum reload_change change, const char *name)
+{
+    (void)reload;
+    (void)change;
+    (void)name;
+    return false;
+}
+
+/* Sections of named things. */
+
+/* A group is made once; who its members are is said by these. */
+static bool can_group(const struct reload *reload, enum reload_change change, const char *name)
+{
+    (void)reload;
+    (void)name;
+    return change == RELOAD_ADDED;
+}
+
+static bool can_slot(const struct reload *reload, enum reload_change change, const char *name)
+{
+    const struct config *config = &reload->next.file.config;
+    bool is_durable = up_durable_find(reload->up, name) != NULL;
+
+    for (size_t i = 0; i < config->slot_count; i++)
+        is_durable |= strcmp(config->slots[i].name, name) == 0 && config->slots[i].is_durable;
+    return change != RELOAD_REMOVED && !is_durable;
+}
+
 static int compare_names(struct reload *reload, const char *key, const char *subject, can_fn *can)
 {
     const struct cli_yaml *old = section(&reload->up->file, key);
     const struct cli_yaml *new = section(&reload->next.file, key);
+    const struct cli_yaml *node;
+    const struct reload_item *standing;
+    struct comparison it = { .subject = subject, .can = can };
     int code = CLI_OK;
 
-    for (const struct cli_yaml *item = new ? new->first : NULL; item &&code == CLI_OK;
-         item = item->next) {
-        const struct cli_yaml *before = child(old, item->key);
-        enum reload_change change = before ? RELOAD_CHANGED : RELOAD_ADDED;
-
-        if (!reload_is_same(before, item))
-            code = put(reload, change, subject, item->key, !can(reload, change, before, item));
+    for (node = new ? new->first : NULL; node &&code == CLI_OK; node = node->next) {
+        it.name = node->key;
+        it.old = child(old, node->key);
+        it.new = node;
+        code = compare(reload, &it);
     }
-    for (const struct cli_yaml *item = old ? old->first : NULL; item && code == CLI_OK;
-         item = item->next) {
-        if (!child(new, item->key))
-            code =
-                put(reload, RELOAD_REMOVED, subject, item->key,
-                    !can(reload, RELOAD_REMOVED, item, NULL));
+    it.new = NULL;
+    for (node = old ? old->first : NULL; node && code == CLI_OK; node = node->next) {
+        it.name = node->key;
+        it.old = node;
+        code = child(new, node->key) ? CLI_OK : compare(reload, &it);
+    }
+    it.old = NULL;
+    for (standing = reload->up->standing; standing && code == CLI_OK; standing = standing->next) {
+        it.name = standing->name;
+        if (strcmp(standing->subject, subject) == 0 && !child(new, it.name) && !child(old, it.name))
+            code = compare(reload, &it);
     }
     return code;
 }
 
 /* Whole sections. */
 
-static int compare_section(struct reload *reload, const char *key, bool needs_restart)
+static bool can_store(const struct reload *reload, enum reload_change change, const char *name)
 {
-    const struct cli_yaml *old = section(&reload->up->file, key);
-    const struct cli_yaml *new = section(&reload->next.file, key);
+    (void)change;
+    (void)name;
+    return !reload->up->machines && !reload->up->durable_count;
+}
 
-    if (reload_is_same(old, new))
-        return CLI_OK;
-    return put(
-        reload,
-        !old   ? RELOAD_ADDED
-        : !new ? RELOAD_REMOVED
-               : RELOAD_CHANGED,
-        key, NULL, needs_restart);
+static int compare_section(struct reload *reload, const char *key, can_fn *can)
+{
+    return compare(
+        reload, &(struct comparison){ .subject = key,
+                                      .old = section(&reload->up->file, key),
+                                      .new = section(&reload->next.file, key),
+                                      .can = can });
 }
 
 /* The parts of 'http' one by one: where it listens cannot change. */
-static int compare_http(struct reload *reload, bool can_reopen)
+static int compare_http(struct reload *reload)
 {
     static const char *const keys[] = { "listen", "socket", "hosts", "tls", "rate", "limits" };
     const struct cli_yaml *old = section(&reload->up->file, "http");
     const struct cli_yaml *new = section(&reload->next.file, "http");
+    size_t before = reload->count;
     int code = CLI_OK;
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys && code == CLI_OK; i++) {
-        const struct cli_yaml *before = child(old, keys[i]), *after = child(new, keys[i]);
-        bool needs_restart = i == 0 || !can_reopen;
-
-        if (reload_is_same(before, after))
-            continue;
-        reload->is_core = reload->is_core || !needs_restart;
-        code =
-            put(reload,
-                !before  ? RELOAD_ADDED
-                : !after ? RELOAD_REMOVED
-                         : RELOAD_CHANGED,
-                "http", keys[i], needs_restart);
+        code = compare(
+            reload, &(struct comparison){ .subject = "http",
+                                          .name = keys[i],
+                                          .old = child(old, keys[i]),
+                                          .new = child(new, keys[i]),
+                                          .can = i == 0 ? can_never : can_always });
+        if (i == 0)
+            before = reload->count;
     }
+    reload->reopens_api = reload->reopens_api || reload->count > before;
+    /* The files that it names may be others, and nobody is cut off for that. */
+    if (code == CLI_OK && !reload->reopens_api && api_has_new_files(reload->up))
+        code =
+            put(reload, &(struct reload_item){
+                            .change = RELOAD_CHANGED, .subject = "http", .name = "tls files" });
     return code;
 }
 
@@ -203,18 +257,6 @@ static int find_machine(const struct config *config, const char *name)
             return (int)i;
     }
     return -1;
-}
-
-static int write_text(
-    const struct det_machine *machine, const struct det_allocator *allocator,
-    struct det_buffer *ret)
-{
-    int64_t size = det_machine_write(machine, allocator, NULL, 0, NULL);
-    char *target = size < 0 ? NULL : det_buffer_extend(ret, (size_t)size + 1);
-
-    if (target)
-        size = det_machine_write(machine, allocator, target, (size_t)size + 1, NULL);
-    return size < 0 || !target ? DET_ERR_NO_MEMORY : 0;
 }
 
 /* What it would strand was printed, if anything. */
@@ -248,85 +290,106 @@ static int compare_definition(
     struct reload *reload, const struct config_machine *machine, const struct det_machine *served,
     bool *ret)
 {
-    const struct det_allocator *allocator = reload->cli.allocator;
+    struct det_error error = { 0 };
     struct det_spec *spec = NULL;
-    struct det_buffer old, new;
+    bool is_same = true;
     int code = cli_machine_load(&reload->cli, machine->spec, &spec);
 
     if (code != CLI_OK)
         return code;
-    det_buffer_init(&old, allocator);
-    det_buffer_init(&new, allocator);
-    if (write_text(served, allocator, &old) < 0 ||
-        write_text(det_spec_machine(spec), allocator, &new) < 0)
+    if (module_is_same_machine(
+            served, det_spec_machine(spec), reload->cli.allocator, &is_same, &error) < 0)
         code = cli_no_memory(&reload->cli);
-    else
-        *ret = strcmp(det_buffer_text(&old), det_buffer_text(&new)) != 0;
-    det_buffer_deinit(&old);
-    det_buffer_deinit(&new);
+    *ret = !is_same;
     det_spec_close(spec);
     return code == CLI_OK && *ret ? check_stranded(reload, machine) : code;
 }
 
+/* Whether it is written otherwise, or its module is another file. */
+static int compare_settings(
+    struct reload *reload, const struct config_machine *before,
+    const struct config_machine *machine, bool *ret)
+{
+    const struct up_machines *machines = reload->up->machines;
+    const char *runs, *wanted;
+    int code = write_tree(reload, before->node, &runs);
+
+    if (code == CLI_OK)
+        code = write_tree(reload, machine->node, &wanted);
+    if (code == CLI_OK)
+        *ret = !is_same_text(runs, wanted) ||
+               (machine->module && machines &&
+                !modules_is_same(&machines->effects.modules, machine->module));
+    return code;
+}
+
 static int compare_machine(
-    struct reload *reload, const struct config_machine *machine, bool needs_restart)
+    struct reload *reload, const struct config_machine *machine, bool can_reopen)
 {
     const struct up *up = reload->up;
     int index = find_machine(&up->file.config, machine->name), code = CLI_OK;
     const struct config_machine *before = index < 0 ? NULL : &up->file.config.machines[index];
     const struct det_machine *served = before && up->machines ? up->machines->served[index] : NULL;
-    bool is_other = false;
+    bool is_other = !before;
 
     if (served && machine->is_served)
         code = compare_definition(reload, machine, served, &is_other);
-    if (code != CLI_OK)
+    if (code == CLI_OK && !is_other)
+        code = compare_settings(reload, before, machine, &is_other);
+    if (code != CLI_OK || !is_other)
         return code;
-    if (before && !is_other && reload_is_same(before->node, machine->node) &&
-        (!machine->module || modules_is_same(&up->machines->effects.modules, machine->module)))
-        return CLI_OK;
-    reload->is_core = reload->is_core || !needs_restart;
+    reload->reopens_machines = reload->reopens_machines || can_reopen;
     return put(
-        reload, before ? RELOAD_CHANGED : RELOAD_ADDED, "machine", machine->name, needs_restart);
+        reload, &(struct reload_item){ .change = before ? RELOAD_CHANGED : RELOAD_ADDED,
+                                       .subject = "machine",
+                                       .name = machine->name,
+                                       .needs_restart = !can_reopen });
 }
 
-static int compare_machines(struct reload *reload, bool can_reopen)
+static int compare_machines(struct reload *reload)
 {
-    const struct config *old = &reload->up->file.config, *new = &reload->next.file.config;
+    const struct up *up = reload->up;
+    const struct config *old = &up->file.config, *new = &reload->next.file.config;
+    /* Durable slots are on the store of the machines, and their jobs are not to be cut off. */
+    bool can_reopen =
+        up->durable_count == 0 && (!up->machines || is_same_text(old->store, new->store));
     int code = CLI_OK;
 
     for (size_t i = 0; i < new->machine_count &&code == CLI_OK; i++)
-        code = compare_machine(reload, &new->machines[i], !can_reopen);
+        code = compare_machine(reload, &new->machines[i], can_reopen);
     for (size_t i = 0; i < old->machine_count && code == CLI_OK; i++) {
         if (find_machine(new, old->machines[i].name) >= 0)
             continue;
-        reload->is_core = reload->is_core || can_reopen;
-        code = put(reload, RELOAD_REMOVED, "machine", old->machines[i].name, !can_reopen);
+        reload->reopens_machines = reload->reopens_machines || can_reopen;
+        code =
+            put(reload, &(struct reload_item){ .change = RELOAD_REMOVED,
+                                               .subject = "machine",
+                                               .name = old->machines[i].name,
+                                               .needs_restart = !can_reopen });
     }
+    reload->reopens_api = reload->reopens_machines;
     return code;
 }
 
 int reload_plan(struct reload *reload)
 {
-    /* Durable slots are on the store of the machines, and their jobs are not to be cut off. */
-    bool can_reopen = reload->up->durable_count == 0 &&
-                      is_same_text(reload->up->file.config.store, reload->next.file.config.store);
     int code = compare_names(reload, "groups", "group", can_group);
 
     if (code == CLI_OK)
         code = compare_names(reload, "slots", "slot", can_slot);
     if (code == CLI_OK)
-        code = compare_names(reload, "tasks", "task", can_task);
+        code = compare_names(reload, "tasks", "task", can_always);
     if (code == CLI_OK)
-        code = compare_machines(reload, can_reopen);
+        code = compare_machines(reload);
     if (code == CLI_OK)
-        code = compare_http(reload, can_reopen);
+        code = compare_http(reload);
     if (code == CLI_OK)
-        code = compare_section(reload, "store", true);
+        code = compare_section(reload, "store", can_store);
     if (code == CLI_OK)
-        code = compare_section(reload, "defaults", true);
+        code = compare_section(reload, "defaults", can_never);
     if (code == CLI_OK)
-        code = compare_section(reload, "limits", true);
+        code = compare_section(reload, "limits", can_never);
     if (code == CLI_OK)
-        code = compare_section(reload, "log", false);
-    return code == CLI_OK ? compare_section(reload, "traces", true) : code;
+        code = compare_section(reload, "log", can_always);
+    return code == CLI_OK ? compare_section(reload, "traces", can_never) : code;
 }

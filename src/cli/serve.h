@@ -97,6 +97,9 @@ DET_MUST_CHECK int serve_check(
 
 /* serve_user.c: for good. `name` may be a number. */
 DET_MUST_CHECK int serve_become(const char *name, struct det_error *reterr);
+/* From now on no other process of our user reads our memory, which has keys and passwords in it,
+ * and nobody finds them in a core dump. */
+void serve_hide(void);
 
 /* serve_notify.c */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* serve_user.c - becoming another user for good: groups, group, user, in this order. */
+/* serve_user.c - becoming another user for good: groups, group, user, in this order; and keeping
+ * others of that user out of our memory. */
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -52,7 +53,12 @@ int serve_become(const char *name, struct det_error *reterr)
             strerror_r(errno, text, sizeof text));
     if (entry->pw_uid != 0 && setuid(0) == 0)
         return det_error_set(reterr, DET_ERR_REFUSED, "the rights of root do not go away");
-    /* Who changes its user is not let at its own /proc/self any more, unless it says so. */
-    (void)prctl(PR_SET_DUMPABLE, 1);
     return 0;
+}
+
+void serve_hide(void)
+{
+    /* A process is always let at its own /proc/self, and its children begin anew when they run a
+     * program. */
+    (void)prctl(PR_SET_DUMPABLE, 0);
 }

@@ -31,6 +31,7 @@ struct session {
     size_t sent;
     struct det_list calls;
     size_t call_count;
+    uid_t uid; /* the client's */
 };
 
 struct session_call {
@@ -38,6 +39,8 @@ struct session_call {
     struct det_list node;
     struct session *session;
     uint64_t id;
+    char what[SOCKET_WHAT]; /* it does, for who wants to be told; "": nobody does */
+    int code;               /* of its answer */
 };
 
 struct socket_server {
@@ -52,7 +55,7 @@ struct socket_server {
 /* socket_session.c */
 
 /* Takes the descriptor over. 0 or DET_ERR_NO_MEMORY, when it is still the caller's. */
-DET_MUST_CHECK int session_open(struct socket_server *server, int descriptor_take);
+DET_MUST_CHECK int session_open(struct socket_server *server, int descriptor_take, uid_t uid);
 /* Gone at once; freed by session_reap(). */
 void session_cut(struct session *session);
 /* Frees those that are gone, and tells their calls. The argument is the server. */

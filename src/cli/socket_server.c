@@ -81,7 +81,7 @@ static void judge(struct socket_server *server, int descriptor)
         turn_away(descriptor, DET_ERR_REFUSED, "only the user who runs this detent is answered");
     else if (server->session_count == SOCKET_CLIENTS_MAX)
         turn_away(descriptor, DET_ERR_LIMIT, "there are 64 clients already");
-    else if (session_open(server, descriptor) < 0)
+    else if (session_open(server, descriptor, peer) < 0)
         turn_away(descriptor, DET_ERR_NO_MEMORY, "there is no memory left");
 }
 

@@ -17,6 +17,7 @@
 
 #define SOCKET_CLIENTS_MAX 64
 #define SOCKET_CALLS_MAX   16 /* of one client, unfinished */
+#define SOCKET_WHAT        160
 
 struct socket_server;
 
@@ -36,6 +37,10 @@ struct socket_server_options {
     const struct socket_verb *verbs;         /* ends with a NULL name; outlives the server */
     void *context;                           /* of the verbs */
     int (*peer)(int descriptor, uid_t *ret); /* NULL: the kernel says */
+    /* What a request does, in words, if it is to be told of; and when it is answered, with 0, its
+     * error, or 1: who asked went away before. Both or none. */
+    bool (*describe)(const struct socket_request *request, char *target, size_t size);
+    void (*asked)(void *context, const char *what, uid_t uid, int code);
 };
 
 /* Listens from now on. DET_ERR_EXISTS when another one does. */

@@ -27,6 +27,7 @@ struct bench {
     struct socket_call *kept[KEPT_MAX];
     size_t kept_count, gone_count, big_count;
     bool was_closed;
+    char asked[256]; /* what was told of calls */
 };
 
 /* For the hook that says who is calling. */
@@ -159,6 +160,25 @@ static const struct socket_verb verbs[] = {
     { "nothing", run_nothing }, { NULL, NULL },
 };
 
+static inline bool describe(const struct socket_request *request, char *target, size_t size)
+{
+    (void)snprintf(target, size, "%s", request->verb);
+    return strcmp(request->verb, "big") != 0;
+}
+
+static inline void asked(void *context, const char *what, uid_t uid, int code)
+{
+    struct bench *bench = context;
+    size_t used = strlen(bench->asked);
+
+    assert_int_equal(uid, pretended_peer);
+    (void)snprintf(
+        bench->asked + used, sizeof bench->asked - used, "%s %s;", what,
+        code > 0    ? "gone"
+        : code == 0 ? "done"
+                    : det_error_name(code));
+}
+
 static inline int open_server(struct bench *bench, const struct det_allocator *allocator)
 {
     struct socket_server_options options = {
@@ -168,6 +188,8 @@ static inline int open_server(struct bench *bench, const struct det_allocator *a
         .verbs = verbs,
         .context = bench,
         .peer = pretend,
+        .describe = describe,
+        .asked = asked,
     };
 
     pretended_peer = geteuid();

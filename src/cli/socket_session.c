@@ -58,6 +58,14 @@ static void free_call(struct session_call *call)
     DET_DELETE(call->session->server->options.allocator, call);
 }
 
+static void tell_asked(const struct session_call *call, int code)
+{
+    const struct socket_server_options *options = &call->session->server->options;
+
+    if (call->what[0])
+        options->asked(options->context, call->what, call->session->uid, code);
+}
+
 static void free_session(struct session *session)
 {
     const struct det_allocator *allocator = session->server->options.allocator;
@@ -67,6 +75,7 @@ static void free_session(struct session *session)
         void (*on_gone)(void *user) = call->call.on_gone;
         void *user = call->call.user;
 
+        tell_asked(call, 1);
         free_call(call);
         if (on_gone)
             on_gone(user);
@@ -171,10 +180,19 @@ static const struct session *session_of(const struct socket_call *call)
     return ((const struct session_call *)(const void *)call)->session;
 }
 
+static int error_of(const json_t *value)
+{
+    const char *name = json_string_value(json_object_get(value, "code"));
+
+    return name ? socket_error_code(name) : DET_ERR_NO_MEMORY;
+}
+
 static void put_part(struct socket_call *call, const char *key, json_t *value_take)
 {
     struct session_call *it = session_call_of(call);
 
+    if (strcmp(key, "error") == 0)
+        it->code = error_of(value_take);
     put_value(it->session, &it->id, key, value_take);
 }
 
@@ -190,7 +208,10 @@ static bool call_is_gone(const struct socket_call *call)
 
 static void release_call(struct socket_call *call)
 {
-    free_call(session_call_of(call));
+    struct session_call *it = session_call_of(call);
+
+    tell_asked(it, it->code);
+    free_call(it);
 }
 
 static const struct socket_call_ops call_ops = { put_part, call_waiting, call_is_gone,
@@ -230,10 +251,13 @@ static struct session_call *find_call(const struct session *session, uint64_t id
 static void run_verb(struct session *session, const struct socket_request *request)
 {
     struct socket_server *server = session->server;
+    const struct socket_server_options *options = &server->options;
     struct session_call *call = find_call(session, request->id);
     const struct socket_verb *verb;
     size_t index = 0;
 
+    if (!options->describe || !options->describe(request, call->what, sizeof call->what))
+        call->what[0] = '\0';
     while ((verb = socket_verb_at(server, index)) && strcmp(verb->name, request->verb) != 0)
         index++;
     if (verb)
@@ -349,13 +373,14 @@ static void on_session(void *argument, unsigned events)
     watch_session(session);
 }
 
-int session_open(struct socket_server *server, int descriptor_take)
+int session_open(struct socket_server *server, int descriptor_take, uid_t uid)
 {
     struct session *session = DET_NEW(server->options.allocator, struct session);
 
     if (!session)
         return DET_ERR_NO_MEMORY;
     session->server = server;
+    session->uid = uid;
     session->watch = (struct det_watch){ on_session, session, descriptor_take, 0 };
     det_buffer_init(&session->in, server->options.allocator);
     det_buffer_init(&session->out, server->options.allocator);

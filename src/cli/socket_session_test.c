@@ -90,6 +90,24 @@ static void a_client_that_leaves_gives_up_its_calls(void **state)
     close(other);
 }
 
+static void what_is_asked_is_told_with_its_end(void **state)
+{
+    struct bench *bench = *state;
+    int client = dial(bench);
+
+    say(client, "{\"id\":1,\"verb\":\"echo\"}\n{\"id\":2,\"verb\":\"refuse\"}\n");
+    say(client, "{\"id\":3,\"verb\":\"big\"}\n{\"id\":4,\"verb\":\"nosuch\"}\n");
+    say(client, "{\"id\":5,\"verb\":\"keep\"}\n{\"id\":6,\"verb\":\"keep\"}\n");
+    while (bench->kept_count < 2)
+        turn(bench);
+    socket_call_answer(bench->kept[1], json_integer(1));
+    close(client);
+    while (bench->gone_count < 1)
+        turn(bench);
+    assert_string_equal(
+        bench->asked, "echo done;refuse REFUSED;nosuch NOT_FOUND;keep done;keep gone;");
+}
+
 static void open_calls_are_limited(void **state)
 {
     struct bench *bench = *state;
@@ -221,6 +239,7 @@ int main(void)
         TEST(requests_wait_while_answers_do),
         TEST(an_answer_that_does_not_fit_ends_the_client),
         TEST(one_that_stops_sending_gets_what_was_answered),
+        TEST(what_is_asked_is_told_with_its_end),
         TEST(one_that_leaves_before_all_is_sent_is_gone),
         TEST(a_verb_that_forgets_its_call_is_a_mistake),
     };

@@ -170,6 +170,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         .project = up->project,
         .verbs = up_verbs,
         .context = up,
+        .describe = up_audit_describe,
+        .asked = up_audit_asked,
     };
     struct det_subscriber notes = up_notes_subscriber(up);
     int r;
@@ -179,6 +181,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = up_signals_open(up);
     if (r == 0)
         r = serve_notify_watch(&up->notify, up->loop);
+    if (r == 0)
+        r = up_audit_open(up);
     up_output_attach(&up->output, up->loop);
     if (r < 0)
         return det_error_set(reterr, r, "cannot begin: %s", det_error_text(r));
@@ -193,6 +197,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
     if (r == 0)
         r = up_observe_open(up, reterr);
     if (r == 0 && serve_log_open(up) < 0)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (r == 0 && det_mutex_open(up->cli->world, &up->listener_lock) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0 && up->serves_machines)
         r = up_machines_open(up, reterr);
@@ -222,6 +228,8 @@ static void close_parts(struct up *up)
     up_machines_close(up);
     api_free(up);
     tokens_close(up->tokens);
+    if (up->listener_lock)
+        det_mutex_close(up->cli->world, up->listener_lock);
     up_waits_over(up);
     socket_server_close(up->server);
     det_tasks_close(up->tasks);
@@ -232,6 +240,7 @@ static void close_parts(struct up *up)
         det_loop_timer_cancel(up->loop, &up->store_look);
         up_signals_close(up);
     }
+    up_audit_close(up);
     tell_hidden(up, true);
     /* The log counts what it drops. */
     up_observe_close(up);
@@ -456,6 +465,7 @@ static int prepare(struct up *up)
         cli_complain(up->cli, "%s", error.text);
         return remote_exit(r);
     }
+    serve_hide();
     return CLI_OK;
 }
 

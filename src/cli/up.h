@@ -44,6 +44,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "cli/audit.h"
 #include "cli/config_file.h"
 #include "cli/prefix.h"
 #include "cli/serve.h"
@@ -112,8 +113,9 @@ struct up {
     struct cli *cli; /* once it is open: that of `output` */
     struct up_output output;
     const struct up_options *options;
-    struct serve_notify notify; /* our own supervisor */
-    struct up_retired *retired; /* files that were in its place before */
+    struct serve_notify notify;         /* our own supervisor */
+    struct up_retired *retired;         /* files that were in its place before */
+    const struct reload_item *standing; /* what runs otherwise than the file says: reload.h */
     bool reload_wanted;
     struct det_logger *log; /* NULL: it speaks to people, or prints data */
     enum det_log_level log_level;
@@ -146,10 +148,14 @@ struct up {
     struct det_list waits, followers, errands;
     atomic_uint_fast64_t restarts; /* attempts after the first, of all tasks */
     struct tokens *tokens;         /* NULL: not open yet */
+    struct audit *audit;           /* the same */
+    struct det_post audit_post;
     struct up_rates rates;
-    _Atomic(struct api *) api; /* NULL: nobody listens; also read by threads of the runtime */
-    const char *submitting;    /* the name of the one that is being added; NULL: none is */
-    uint64_t job_count;        /* jobs that were given a name */
+    struct api *api;                /* NULL: nobody listens */
+    _Atomic(struct api *) listener; /* the same, for who commits; it changes under the lock */
+    struct det_mutex *listener_lock;
+    const char *submitting; /* the name of the one that is being added; NULL: none is */
+    uint64_t job_count;     /* jobs that were given a name */
 
     enum up_state state;
     bool has_news;                 /* something has happened since it was looked at */
@@ -287,6 +293,20 @@ void serve_log_step(
 /* So many lines could not be written. */
 void serve_log_lost(struct up *up, uint64_t count);
 void serve_log_line(struct up *up, const struct det_line *from);
+
+/* up_audit.c: who acts on it, for the log. From any thread, unless it says otherwise. */
+
+/* On the loop. */
+DET_MUST_CHECK int up_audit_open(struct up *up);
+void up_audit_close(struct up *up);
+/* Of the local socket, on the loop: see socket_server_options. */
+bool up_audit_describe(const struct socket_request *request, char *target, size_t size);
+void up_audit_asked(void *context, const char *what, uid_t uid, int code);
+/* Of a signal, on the loop. */
+void up_audit_signal(struct up *up, const char *what, uid_t uid);
+/* Of tokens: see tokens_options. */
+void up_tokens_trouble(void *user, const char *text);
+void up_tokens_changed(void *user, const struct token *token, bool is_new);
 
 /* reload_apply.c */
 

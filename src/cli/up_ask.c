@@ -105,13 +105,17 @@ static int run_send(struct ask *ask, const struct det_send_options *options)
 /* What a command sends begins a trace of its own; NULL: nobody wants traces. */
 static const struct det_trace_context *begin_span(const struct ask *ask, struct det_span *span)
 {
+    static const char *const verbs[] = {
+        [ASK_START] = "start", [ASK_SEND] = "send", [ASK_CANCEL] = "cancel"
+    };
     struct det_tracer *tracer = ask->machines->up->observe->tracer;
 
-    if (!tracer || (ask->kind != ASK_START && ask->kind != ASK_SEND))
+    if (!tracer || ask->kind == ASK_RETRY)
         return NULL;
     det_episode_receive(
-        tracer, span, NULL, ask->machine->name, ask->instance,
-        ask->kind == ASK_SEND ? ask->text : NULL);
+        tracer, span, NULL,
+        &(struct det_episode_what){ verbs[ask->kind], ask->machine->name, ask->instance,
+                                    ask->kind == ASK_SEND ? ask->text : NULL });
     return &span->context;
 }
 
@@ -369,9 +373,9 @@ void up_run_machines(void *context, const struct socket_request *request, struct
         json_decref(names);
         return;
     }
-    for (size_t i = 0; machines && i < up->file.config.machine_count; i++) {
+    for (size_t i = 0; machines && i < machines->count; i++) {
         if (machines->specs && machines->specs[i])
-            json_array_append_new(names, json_string(up->file.config.machines[i].name));
+            json_array_append_new(names, json_string(machines->list[i].name));
     }
     socket_call_answer(
         call, json_pack(

@@ -112,7 +112,7 @@ static void observe(void *user, const struct det_note *note)
     const struct about about = { machine->name, note->instance, note->trace, false };
 
     up_ask_observe(note);
-    api_notice(machines->up->api);
+    api_notice(machines->up);
     up_observe_note(machines->up->observe, note);
     switch ((enum det_outcome)note->outcome) {
     case DET_GOTO:
@@ -231,15 +231,14 @@ static int bind_module(
 }
 
 /* It was read and checked a moment ago, and may have changed since. */
-static int serve(struct up_machines *machines, size_t index, struct det_error *reterr)
+static int define(struct up_machines *machines, size_t index, struct det_error *reterr)
 {
-    struct up *up = machines->up;
-    const struct config_machine *config = &up->file.config.machines[index];
+    const struct config_machine *config = &machines->list[index];
     struct cli_problems problems = { .count = 0 };
     struct det_machine *machine;
     int r;
 
-    if (cli_machine_load(up->cli, config->spec, &machines->specs[index]) != CLI_OK)
+    if (cli_machine_load(machines->up->cli, config->spec, &machines->specs[index]) != CLI_OK)
         return det_error_set(reterr, DET_ERR_DEFINITION, "%s cannot be served", config->name);
     machine = det_spec_machine(machines->specs[index]);
     if (config_check_machine(config, machine, &problems) < 0)
@@ -250,34 +249,50 @@ static int serve(struct up_machines *machines, size_t index, struct det_error *r
     if (r < 0 && !config->module)
         return det_error_set(reterr, r, "%s: %s", config->name, det_error_text(r));
     machines->served[index] = machine;
-    det_monitor_know(up->observe->monitor, machine);
-    return r < 0 ? r : det_runtime_serve(machines->runtime, machine, reterr);
+    return r;
 }
 
-static int open_parts(struct up_machines *machines, struct det_error *reterr)
+/* What is kept while they rest. */
+static int prepare(struct up_machines *machines, struct det_error *reterr)
 {
     struct up *up = machines->up;
     const struct det_allocator *allocator = up->output.outer->allocator;
-    const struct config *config = &up->file.config;
     int r;
 
-    machines->specs = DET_NEW_ARRAY(allocator, config->machine_count, struct det_spec *);
-    machines->served = DET_NEW_ARRAY(allocator, config->machine_count, struct det_machine *);
-    r = machines->specs && machines->served ? effects_open(&machines->effects, allocator, config)
-                                            : DET_ERR_NO_MEMORY;
+    machines->specs = DET_NEW_ARRAY(allocator, machines->count, struct det_spec *);
+    machines->served = DET_NEW_ARRAY(allocator, machines->count, struct det_machine *);
+    r = machines->specs && machines->served
+            ? effects_open(&machines->effects, allocator, &up->file.config)
+            : DET_ERR_NO_MEMORY;
     machines->effects.tell = tell_failure;
     machines->effects.user = machines;
     if (r == 0)
         r = find_url(machines);
-    if (r == 0)
-        r = det_pool_open(up->cli->world, allocator, ASKS, &machines->pool);
+    if (r < 0)
+        return det_error_set(reterr, r, "machines cannot be served: %s", det_error_text(r));
+    for (size_t i = 0; r == 0 && i < machines->count; i++) {
+        prefix_learn(&up->prefix, machines->list[i].name);
+        if (machines->list[i].is_served)
+            r = define(machines, i, reterr);
+    }
+    return r;
+}
+
+static int begin(struct up_machines *machines, struct det_error *reterr)
+{
+    struct up *up = machines->up;
+    int r;
+
+    up->machines = machines;
+    r = det_pool_open(up->cli->world, up->output.outer->allocator, ASKS, &machines->pool);
     if (r < 0)
         return det_error_set(reterr, r, "machines cannot be served: %s", det_error_text(r));
     r = open_runtime(machines, reterr);
-    for (size_t i = 0; r == 0 && i < config->machine_count; i++) {
-        prefix_learn(&up->prefix, config->machines[i].name);
-        if (config->machines[i].is_served)
-            r = serve(machines, i, reterr);
+    for (size_t i = 0; r == 0 && i < machines->count; i++) {
+        if (!machines->served[i])
+            continue;
+        det_monitor_know(up->observe->monitor, machines->served[i]);
+        r = det_runtime_serve(machines->runtime, machines->served[i], reterr);
     }
     return r;
 }
@@ -285,12 +300,16 @@ static int open_parts(struct up_machines *machines, struct det_error *reterr)
 int up_machines_open(struct up *up, struct det_error *reterr)
 {
     struct up_machines *machines = DET_NEW(up->output.outer->allocator, struct up_machines);
+    int r;
 
     if (!machines)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     machines->up = up;
+    machines->list = up->file.config.machines;
+    machines->count = up->file.config.machine_count;
     up->machines = machines;
-    return open_parts(machines, reterr);
+    r = prepare(machines, reterr);
+    return r < 0 ? r : begin(machines, reterr);
 }
 
 void up_machines_stop(struct up *up)
@@ -299,56 +318,97 @@ void up_machines_stop(struct up *up)
         effects_stop(&up->machines->effects, det_loop_now(up->loop) + STOP_SPAN);
 }
 
+/* The opposite of begin(). */
+static void end(struct up_machines *machines)
+{
+    struct up *up = machines->up;
+
+    if (machines->pool)
+        det_pool_close(machines->pool);
+    machines->pool = NULL;
+    det_runtime_close(machines->runtime);
+    machines->runtime = NULL;
+    /* The answers of the pool, and the last notes: all were posted by now. */
+    (void)det_loop_turn(up->loop, 0);
+    (void)det_loop_turn(up->loop, 0);
+    det_assert(atomic_load(&machines->notes) == 0);
+    det_store_close(machines->store);
+    machines->store = NULL;
+    /* Another definition may come to be where one of these was. */
+    if (up->observe && up->observe->monitor)
+        det_monitor_forget(up->observe->monitor);
+    up->machines = NULL;
+}
+
+struct up_machines *up_machines_rest(struct up *up)
+{
+    struct up_machines *machines = up->machines;
+
+    if (!machines)
+        return NULL;
+    effects_stop(&machines->effects, det_loop_now(up->loop));
+    end(machines);
+    modules_rest(&machines->effects.modules);
+    return machines;
+}
+
+int up_machines_wake(struct up_machines *machines, struct det_error *reterr)
+{
+    int r;
+
+    effects_stop(&machines->effects, DET_NEVER);
+    machines->up->machines = machines;
+    r = modules_wake(&machines->effects.modules, machines->up->project, reterr);
+    return r < 0 ? r : begin(machines, reterr);
+}
+
 static void close_specs(struct up_machines *machines)
 {
-    size_t count = machines->up->file.config.machine_count;
+    const struct det_allocator *allocator = machines->up->output.outer->allocator;
 
-    for (size_t i = 0; machines->specs && i < count; i++)
+    for (size_t i = 0; machines->specs && i < machines->count; i++)
         det_spec_close(machines->specs[i]);
     if (machines->specs)
-        DET_DELETE_ARRAY(machines->up->output.outer->allocator, machines->specs, count);
+        DET_DELETE_ARRAY(allocator, machines->specs, machines->count);
     if (machines->served)
-        DET_DELETE_ARRAY(machines->up->output.outer->allocator, machines->served, count);
+        DET_DELETE_ARRAY(allocator, machines->served, machines->count);
+}
+
+void up_machines_free(struct up_machines *machines)
+{
+    if (!machines)
+        return;
+    close_specs(machines);
+    effects_close(&machines->effects);
+    DET_DELETE(machines->up->output.outer->allocator, machines);
 }
 
 void up_machines_close(struct up *up)
 {
     struct up_machines *machines = up->machines;
 
-    if (!machines)
-        return;
-    if (machines->pool)
-        det_pool_close(machines->pool);
-    machines->pool = NULL;
-    det_runtime_close(machines->runtime);
-    /* The answers of the pool, and the last notes: all were posted by now. */
-    (void)det_loop_turn(up->loop, 0);
-    (void)det_loop_turn(up->loop, 0);
-    det_assert(atomic_load(&machines->notes) == 0);
-    det_store_close(machines->store);
-    close_specs(machines);
-    effects_close(&machines->effects);
-    DET_DELETE(up->output.outer->allocator, machines);
-    up->machines = NULL;
+    if (machines)
+        end(machines);
+    up_machines_free(machines);
 }
 
 size_t up_machines_count(const struct up *up)
 {
-    const struct config *config = &up->file.config;
+    const struct up_machines *machines = up->machines;
     size_t count = 0;
 
-    for (size_t i = 0; up->machines && i < config->machine_count; i++)
-        count += up->machines->specs[i] != NULL;
+    for (size_t i = 0; machines && machines->served && i < machines->count; i++)
+        count += machines->served[i] != NULL;
     return count;
 }
 
 void up_machines_say(struct up *up)
 {
-    const struct config *config = &up->file.config;
+    const struct up_machines *machines = up->machines;
 
-    for (size_t i = 0; up->machines && i < config->machine_count; i++) {
-        if (up->machines->specs[i])
-            cli_say(up->cli, "Serves %s from %s.\n", config->machines[i].name, up->machines->url);
+    for (size_t i = 0; machines && i < machines->count; i++) {
+        if (machines->served[i])
+            cli_say(up->cli, "Serves %s from %s.\n", machines->list[i].name, machines->url);
     }
 }
 
@@ -365,10 +425,8 @@ const struct det_spec *up_machines_spec(const struct up_machines *machines, cons
 
 struct det_machine *up_machines_find(struct up_machines *machines, const char *name)
 {
-    const struct config *config = &machines->up->file.config;
-
-    for (size_t i = 0; i < config->machine_count; i++) {
-        if (machines->served[i] && strcmp(config->machines[i].name, name) == 0)
+    for (size_t i = 0; i < machines->count; i++) {
+        if (machines->served[i] && strcmp(machines->list[i].name, name) == 0)
             return machines->served[i];
     }
     return NULL;

@@ -4,8 +4,11 @@
 /* up_machines.h - the machines of a detent.yaml, served while `detent up` runs.
  *
  *     open ---> serving ---up_machines_stop---> stopping ---close---> closed
- *                 | steps, failures: notes         | what runs has a few seconds
- *                 | lost: the store has failed, and the run is over
+ *               |  ^ |                              | what runs has a few seconds
+ *          rest |  | | steps, failures: notes
+ *               v  | | lost: the store has failed, and the run is over
+ *            resting -- free --> closed
+ *               | definitions and modules are as they were loaded, whatever is on the disk by now
  *
  * The runtime has threads of its own, effects run on its pool, and what is asked over the socket on
  * another one. Whatever they have to tell is posted to the loop of `up`.
@@ -27,11 +30,13 @@
 
 struct up_machines {
     struct up *up;
+    const struct config_machine *list; /* of the file it was opened by, which stays as long */
+    size_t count;
     struct effects effects;
     const char *address, *url; /* as it is opened, and as it is shown */
     struct det_store *store;
     struct det_runtime *runtime;
-    struct det_spec **specs;     /* by index of the file's machines; NULL: it is not served */
+    struct det_spec **specs;     /* by index of the list; NULL: it is not served */
     struct det_machine **served; /* the same: its definition, from its spec or from a module */
     struct det_pool *pool;       /* of what is asked; NULL: nothing is taken any more */
     atomic_size_t notes;         /* on their way */
@@ -46,6 +51,13 @@ DET_MUST_CHECK int up_machines_open(struct up *up, struct det_error *reterr);
 void up_machines_stop(struct up *up);
 /* Turns the loop until all was told. */
 void up_machines_close(struct up *up);
+/* Nothing is served any more, and what runs is cut off, to be tried again. Turns the loop. NULL:
+ * none were served. */
+struct up_machines *up_machines_rest(struct up *up);
+/* Those that rest go on. Close it in either case. */
+DET_MUST_CHECK int up_machines_wake(struct up_machines *machines, struct det_error *reterr);
+/* Those that rest. Takes NULL. */
+void up_machines_free(struct up_machines *machines);
 /* How many are served. */
 size_t up_machines_count(const struct up *up);
 /* Tells people what is served. */

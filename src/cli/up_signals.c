@@ -40,6 +40,7 @@ static void take(struct up *up, const struct signalfd_siginfo *info)
     switch (number) {
     case SIGINT:
     case SIGTERM:
+        up_audit_signal(up, number == SIGINT ? "SIGINT: stop" : "SIGTERM: stop", info->ssi_uid);
         up_stop(up, number == SIGINT ? "interrupted" : "asked to end");
         break;
     case SIGHUP:
@@ -47,8 +48,10 @@ static void take(struct up *up, const struct signalfd_siginfo *info)
          * never find out. */
         if (up->cli->out_is_terminal && info->ssi_code == SI_KERNEL)
             up_stop(up, "the terminal is gone");
-        else if (up->state == UP_RUNNING)
+        else if (up->state == UP_RUNNING) {
+            up_audit_signal(up, "SIGHUP: reload", info->ssi_uid);
             up->reload_wanted = true;
+        }
         break;
     case SIGCHLD:
         (void)det_orphans_sweep(is_ours, NULL, 0);

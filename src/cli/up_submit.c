@@ -239,20 +239,26 @@ static const char *not_durable(const struct job *job)
     return NULL;
 }
 
-/* A job with a name is submitted once, however often; one without gets a name of its own. */
+/* A job with a name is submitted once, however often; one without gets a name of its own, or has
+ * its idempotency key as that. */
 static void submit_durable(
     struct job *job, const struct socket_request *request, struct socket_call *call)
 {
     const char *name = up_argument_text(request, "name"), *why = not_durable(job);
+    const char *key = up_argument_text(request, "key");
     char id[32];
 
     snprintf(
         id, sizeof id, "job-%016llx",
         (unsigned long long)det_world_random_u64(job->up->cli->world));
+    if (key && name && strcmp(key, name) != 0)
+        why = "the name of a job is its key; leave one of the two out";
     if (why) {
         socket_call_fail(call, DET_ERR_INVALID, "slot '%.100s' is durable: %s", job->slot, why);
         return;
     }
+    if (!name)
+        name = key;
     up_jobs_submit(
         job->up, call, job->slot, name ? name : id, up_argument_is_set(request, "wait"),
         up_durable_body(
@@ -299,7 +305,7 @@ void up_run_submit(void *context, const struct socket_request *request, struct s
         { "slot", UP_TEXT },        { "admission", UP_TEXT }, { "name", UP_TEXT },
         { "run", UP_TEXTS },        { "folder", UP_TEXT },    { "environment", UP_MAPPING },
         { "timeout_ns", UP_COUNT }, { "retries", UP_COUNT },  { "wait", UP_BOOLEAN },
-        { "new_slot", UP_BOOLEAN }, { NULL, UP_TEXT },
+        { "new_slot", UP_BOOLEAN }, { "key", UP_TEXT },       { NULL, UP_TEXT },
     };
     struct job job = { .up = context };
     struct det_error error = { 0 };
@@ -317,6 +323,9 @@ void up_run_submit(void *context, const struct socket_request *request, struct s
         socket_call_fail(call, r, "%s", error.text);
     else if (up_durable_find(job.up, job.slot))
         submit_durable(&job, request, call);
+    else if (up_argument_text(request, "key"))
+        socket_call_fail(
+            call, DET_ERR_INVALID, "slot '%.100s' is not durable, and keeps no key", job.slot);
     else
         submit(&job, call, up_argument_is_set(request, "wait"));
     det_arena_deinit(&job.arena);

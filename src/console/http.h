@@ -55,6 +55,7 @@ struct http_request {
     const char *peer;    /* "127.0.0.1:41000", "unix" */
     const void *user;    /* of the listener */
     bool is_trusted;     /* over a unix socket, by our own user or root */
+    int64_t uid;         /* of who is on the other side of a unix socket; -1: nobody knows */
     bool is_encrypted;   /* TLS */
     const char *subject; /* of the client's certificate that was checked; NULL: none */
 };
@@ -86,12 +87,15 @@ void http_answer(struct http_exchange *exchange, const struct http_answer *answe
  * body of `answer` is its first part. */
 void http_begin(struct http_exchange *exchange, const struct http_answer *answer);
 /* Data are copied and sent in the next turn of the loop, with all that is written until then.
- * DET_ERR_CLOSED: the client is gone, or would let more than `unread_max` wait and is cut off now,
- * or there is no memory for it, which is the same; on_gone() will be called. */
+ * DET_ERR_CLOSED: the client is gone, or would let more than `unread_max` wait (of several writes:
+ * one alone may be longer) and is cut off now, or there is no memory for it, which is the same;
+ * on_gone() will be called. */
 int http_write(struct http_exchange *exchange, const void *data, size_t size);
 void http_end(struct http_exchange *exchange);
 /* How many bytes of this connection wait for its client to read them. */
 size_t http_waiting(const struct http_exchange *exchange);
+/* Whether its client has ended its own side: it is gone, or has nothing more to say. */
+bool http_is_ended(const struct http_exchange *exchange);
 /* The exchange is finished later; a handler that has not finished it must call this before it
  * returns. `on_gone` comes instead of the end, and the exchange is over, when the client goes away
  * first or the server is closed; never from inside a function of this header but
@@ -121,7 +125,8 @@ struct http_done {
 
 struct http_tls {
     const char *certificate, *key; /* files, PEM */
-    const char *clients; /* certificates of those who sign our clients'; NULL: not asked */
+    const char *clients; /* certificates of those who sign our clients', who each must have one that
+                            they have signed; NULL: they need none */
 };
 
 /* Instead of a status. */

@@ -34,6 +34,11 @@ size_t http_waiting(const struct http_exchange *exchange)
     return http_output_size(connection_of(exchange));
 }
 
+bool http_is_ended(const struct http_exchange *exchange)
+{
+    return connection_of(exchange)->is_ended;
+}
+
 static void append_number(struct det_buffer *to, uint64_t number)
 {
     char digits[20], *at = digits + sizeof digits;
@@ -263,6 +268,7 @@ void http_begin(struct http_exchange *exchange, const struct http_answer *answer
 int http_write(struct http_exchange *exchange, const void *data, size_t size)
 {
     struct http_connection *connection = connection_of(exchange);
+    size_t waiting;
 
     det_assert(exchange->is_stream && !exchange->is_over);
     if (connection->is_broken)
@@ -270,7 +276,8 @@ int http_write(struct http_exchange *exchange, const void *data, size_t size)
     if (size == 0 || is_bodiless(connection, exchange->status))
         return 0;
     http_connection_wake(connection);
-    if (http_output_size(connection) + size > connection->server->limits.unread_max) {
+    waiting = http_output_size(connection);
+    if (waiting && waiting + size > connection->server->limits.unread_max) {
         connection->is_broken = true;
         return DET_ERR_CLOSED;
     }

@@ -137,6 +137,30 @@ static void test_who_does_not_read_a_stream_is_cut_off(void **state)
     house_close(&house);
 }
 
+static void test_one_write_may_be_longer_than_what_may_wait(void **state)
+{
+    static char data[20000];
+    struct client client;
+    struct house house;
+
+    (void)state;
+    assert_int_equal(house_open_with(&house, NULL, (struct http_limits){ .unread_max = 10000 }), 0);
+    assert_int_equal(client_open(&client, &house), 0);
+    say(&house, &client, GET("/stream"));
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(http_waiting(house.kept), 0);
+        assert_int_equal(http_write(house.kept, data, sizeof data), 0);
+        pump(&house, &client);
+    }
+    client.window = 0;
+    assert_int_equal(http_write(house.kept, data, sizeof data), 0);
+    assert_int_equal(http_write(house.kept, data, 1), DET_ERR_CLOSED);
+    pump(&house, &client);
+    assert_int_equal(house.gone, 1);
+    client_deinit(&client);
+    house_close(&house);
+}
+
 static void test_a_stream_is_told_when_all_was_read(void **state)
 {
     struct client client;
@@ -364,6 +388,7 @@ int main(void)
         cmocka_unit_test(test_answers_have_the_form_that_was_asked_for),
         cmocka_unit_test(test_a_stream_goes_in_chunks_or_until_the_end),
         cmocka_unit_test(test_who_does_not_read_a_stream_is_cut_off),
+        cmocka_unit_test(test_one_write_may_be_longer_than_what_may_wait),
         cmocka_unit_test(test_a_stream_is_told_when_all_was_read),
         cmocka_unit_test(test_static_data_wait_for_a_slow_reader),
         cmocka_unit_test(test_a_refusal_is_a_sentence_and_the_end),

@@ -447,6 +447,7 @@ int http_connection_open(
     connection->parse.request = (struct http_request){
         .peer = connection->peer,
         .user = origin->user,
+        .uid = origin->uid,
         .is_trusted = origin->is_trusted,
         .is_encrypted = origin->is_encrypted,
     };

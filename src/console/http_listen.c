@@ -70,13 +70,14 @@ void http_peer_release(struct http_server *server, struct http_peer *peer)
     DET_DELETE(server->options.allocator, peer);
 }
 
-static bool is_ours(int descriptor)
+/* Who is on the other side of a unix socket; -1: nobody knows. */
+static int64_t uid_of(int descriptor)
 {
     struct ucred who;
     socklen_t size = sizeof who;
 
-    return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
-           (who.uid == geteuid() || who.uid == 0);
+    return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? (int64_t)who.uid
+                                                                             : -1;
 }
 
 static bool is_encrypted(const struct http_listener *listener)
@@ -114,7 +115,7 @@ static enum http_refusal open_connection(
     struct http_origin origin = {
         .from = peer,
         .user = listener->user,
-        .is_trusted = listener->is_local && is_ours(descriptor),
+        .uid = listener->is_local ? uid_of(descriptor) : -1,
         .is_encrypted = is_encrypted(listener),
     };
     struct http_connection *connection;
@@ -122,6 +123,7 @@ static enum http_refusal open_connection(
     char text[HTTP_PEER_TEXT];
     void *stream;
 
+    origin.is_trusted = origin.uid == (int64_t)geteuid() || origin.uid == 0;
     http_address_print(address, text, sizeof text);
     origin.peer = text;
     if (open_stream(server, descriptor, origin.is_encrypted, &io, &stream) < 0)

@@ -399,6 +399,7 @@ void http_parse_begin(struct http_parse *parse)
     struct http_request request = {
         .peer = parse->request.peer,
         .user = parse->request.user,
+        .uid = parse->request.uid,
         .is_trusted = parse->request.is_trusted,
         .is_encrypted = parse->request.is_encrypted,
         .subject = parse->request.subject,

@@ -158,6 +158,7 @@ struct http_origin {
     const char *peer;
     struct http_peer *from;
     const void *user;
+    int64_t uid;
     bool is_trusted, is_encrypted;
 };
 /* Takes the stream over, if it does not fail. */

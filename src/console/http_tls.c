@@ -104,7 +104,7 @@ static int load(SSL_CTX *ssl, const struct http_tls *tls, struct det_error *rete
     if (SSL_CTX_load_verify_file(ssl, tls->clients) != 1)
         return fail("the certificates for clients", tls->clients, reterr);
     SSL_CTX_set_client_CA_list(ssl, SSL_load_client_CA_file(tls->clients));
-    SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     return 0;
 }
 

@@ -50,7 +50,7 @@ static void handle(void *context, struct http_exchange *exchange)
     http_answer(exchange, &answer);
 }
 
-static void house_open(struct house *house)
+static void house_open_for(struct house *house, bool asks_clients)
 {
     struct http_tls tls;
     struct http_options options = { .handle = handle, .context = house, .tls = &tls };
@@ -60,13 +60,18 @@ static void house_open(struct house *house)
     make_identity(&house->server, house->folder, "first");
     make_identity(&house->client, house->folder, "alice");
     tls = (struct http_tls){ house->server.certificate_path, house->server.key_path,
-                             house->client.certificate_path };
+                             asks_clients ? house->client.certificate_path : NULL };
     assert_int_equal(det_loop_open(NULL, NULL, &house->loop), 0);
     options.loop = house->loop;
     if (http_server_open(&options, &house->http, &error) < 0)
         fail_msg("%s", error.text);
     assert_int_equal(http_listen(house->http, "127.0.0.1:0", NULL, NULL), 0);
     house->port = (int)strtol(strchr(http_listener_address(house->http, 0), ':') + 1, NULL, 10);
+}
+
+static void house_open(struct house *house)
+{
+    house_open_for(house, false);
 }
 
 static void house_close(struct house *house)
@@ -251,23 +256,38 @@ static void test_large_bodies_and_answers_come_whole(void **state)
     house_close(&house);
 }
 
-static void test_a_client_may_show_a_certificate(void **state)
+/* In TLS 1.3 a client learns that it is refused when it reads. */
+static void expect_refused(struct house *house, const struct identity *identity, int version)
 {
+    struct client *client = client_open(house, identity, version);
+
+    if (version == TLS1_2_VERSION)
+        assert_false(SSL_is_init_finished(client->ssl));
+    else
+        assert_string_equal(hear(house, client, NULL), "");
+    client_close(client);
+    while (http_server_connections(house->http) > 0)
+        turn(house);
+}
+
+static void test_where_clients_are_asked_each_must_show_a_certificate(void **state)
+{
+    static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };
     struct identity stranger = { 0 };
-    struct client *client;
     struct house house;
 
     (void)state;
-    house_open(&house);
-    client = client_open(&house, &house.client, 0);
-    (void)ask(&house, client);
-    assert_string_equal(house.subject, "CN=alice");
-    client_close(client);
-
+    house_open_for(&house, true);
     make_identity(&stranger, house.folder, "mallory");
-    client = client_open(&house, &stranger, TLS1_2_VERSION);
-    assert_false(SSL_is_init_finished(client->ssl));
-    client_close(client);
+    for (size_t i = 0; i < 2; i++) {
+        struct client *client = client_open(&house, &house.client, versions[i]);
+
+        (void)ask(&house, client);
+        assert_string_equal(house.subject, "CN=alice");
+        client_close(client);
+        expect_refused(&house, &stranger, versions[i]);
+        expect_refused(&house, NULL, versions[i]);
+    }
     drop_identity(&stranger);
     house_close(&house);
 }
@@ -430,7 +450,7 @@ int main(void)
         cmocka_unit_test(test_requests_are_answered_over_tls),
         cmocka_unit_test(test_older_versions_are_refused),
         cmocka_unit_test(test_large_bodies_and_answers_come_whole),
-        cmocka_unit_test(test_a_client_may_show_a_certificate),
+        cmocka_unit_test(test_where_clients_are_asked_each_must_show_a_certificate),
         cmocka_unit_test(test_a_certificate_is_renewed_for_those_who_come),
         cmocka_unit_test(test_what_is_not_tls_is_closed),
         cmocka_unit_test(test_files_that_are_no_certificates_are_told_of),

@@ -4,8 +4,8 @@
 /* tokens.c - opens the tokens of a project, checks them, makes and revokes them.
  *
  * A change is made to what is read from the file, written back, and takes the place of the old set
- * only then; under the lock of the file, since others change it too. All of that may take as long as
- * a disk likes, and happens under a mutex of its own: who checks never waits for it. */
+ * only then; under the lock of the file, since others change it too. All of that may take as long
+ * as a disk likes, and happens under a mutex of its own: who checks never waits for it. */
 #include "console/tokens.h"
 
 #include <sodium.h>
@@ -105,10 +105,32 @@ static int read_set(
     return name_file(tokens, r, reterr);
 }
 
+static struct tokens_row *find(const struct tokens_set *set, const char *id)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (memcmp(set->rows[i].token.id, id, TOKENS_ID_SIZE) == 0)
+            return &set->rows[i];
+    }
+    return NULL;
+}
+
+/* Those that `set` has and `other` has not. */
+static void tell_missing(
+    const struct tokens *tokens, const struct tokens_set *set, const struct tokens_set *other,
+    bool is_new)
+{
+    for (size_t i = 0; tokens->changed && i < set->count; i++) {
+        if (!find(other, set->rows[i].token.id))
+            tokens->changed(tokens->user, &set->rows[i].token, is_new);
+    }
+}
+
 /* From now on it is what counts. */
 static void install(
     struct tokens *tokens, const struct tokens_set *set_take, const struct tokens_stamp *stamp)
 {
+    tell_missing(tokens, &tokens->set, set_take, false);
+    tell_missing(tokens, set_take, &tokens->set, true);
     tokens_set_free(tokens->allocator, &tokens->set);
     tokens->set = *set_take;
     tokens->stamp = *stamp;
@@ -246,15 +268,6 @@ static int change(struct tokens *tokens, change_fn *run, void *argument, struct 
 }
 
 /* Making one. */
-
-static struct tokens_row *find(const struct tokens_set *set, const char *id)
-{
-    for (size_t i = 0; i < set->count; i++) {
-        if (memcmp(set->rows[i].token.id, id, TOKENS_ID_SIZE) == 0)
-            return &set->rows[i];
-    }
-    return NULL;
-}
 
 static void make_id(struct tokens *tokens, const struct tokens_set *set, char *id)
 {
@@ -465,6 +478,7 @@ int tokens_open(const struct tokens_options *options, struct tokens **ret, struc
     tokens->world = det_world_or_real(options->world);
     tokens->patience = options->patience;
     tokens->trouble = options->trouble;
+    tokens->changed = options->changed;
     tokens->user = options->user;
     snprintf(tokens->folder, sizeof tokens->folder, "%s", options->folder);
     snprintf(tokens->path, sizeof tokens->path, "%s/" TOKENS_FILE_NAME, options->folder);

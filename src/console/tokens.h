@@ -69,6 +69,8 @@ struct tokens_options {
     /* The file is not right any more, and why; once, until it is right again or wrong in another
      * way. May be NULL. From the thread that has found out; it must not call back. */
     void (*trouble)(void *user, const char *text);
+    /* One is new, or gone, since the file was read before. May be NULL; as `trouble`. */
+    void (*changed)(void *user, const struct token *token, bool is_new);
     void *user;
 };
 

@@ -86,6 +86,7 @@ struct tokens {
     char folder[DET_PATH_MAX], path[DET_PATH_MAX + sizeof TOKENS_FILE_NAME];
     det_time patience;
     void (*trouble)(void *user, const char *text);
+    void (*changed)(void *user, const struct token *token, bool is_new);
     void *user;
 
     struct tokens_set set;

@@ -2,112 +2,10 @@
  * Copyright the detent authors */
 
 /* tokens_test.c - tokens of a project, in real files and with a clock of the test's own. */
-#include "lib/test.h"
+#include "console/tokens_test.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "console/tokens_parts.h"
-#include "os/os.h"
-#include "os/real.h"
-
-/* The real world, but for its clocks. */
-static struct {
-    struct det_world_ops ops;
-    struct det_real_world world;
-    det_time monotonic, wall;
-} here;
-
-static det_time now(struct det_world *world, enum det_clock clock)
-{
-    (void)world;
-    return clock == DET_CLOCK_WALL ? here.wall : here.monotonic;
-}
-
-struct fixture {
-    char *folder;
-    char path[300];
-    struct tokens *tokens;
-    char trouble[DET_ERROR_TEXT_MAX];
-    unsigned troubles;
-};
-
-static void on_trouble(void *user, const char *text)
-{
-    struct fixture *fixture = user;
-
-    snprintf(fixture->trouble, sizeof fixture->trouble, "%s", text);
-    fixture->troubles++;
-}
-
-static struct tokens_options options_of(struct fixture *fixture)
-{
-    return (struct tokens_options){
-        .world = &here.world.world,
-        .folder = fixture->folder,
-        .trouble = on_trouble,
-        .user = fixture,
-    };
-}
-
-static int open_again(struct fixture *fixture, struct det_error *reterr)
-{
-    struct tokens_options options = options_of(fixture);
-
-    tokens_close(fixture->tokens);
-    fixture->tokens = NULL;
-    return tokens_open(&options, &fixture->tokens, reterr);
-}
-
-static int set_up(void **state)
-{
-    static struct fixture fixture;
-    struct det_error error;
-
-    here.ops = *det_world_real()->ops;
-    here.ops.now = now;
-    /* The operations take the world that they are given for the real one. */
-    here.world = (struct det_real_world){ .world = { .ops = &here.ops } };
-    here.monotonic = DET_HOUR;
-    here.wall = INT64_C(1800000000) * DET_SECOND + 5;
-    fixture = (struct fixture){ .folder = det_test_folder() };
-    snprintf(fixture.path, sizeof fixture.path, "%s/" TOKENS_FILE_NAME, fixture.folder);
-    assert_int_equal(open_again(&fixture, &error), 0);
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-
-    tokens_close(fixture->tokens);
-    det_test_folder_remove(fixture->folder);
-    return 0;
-}
-
-static struct token make(
-    struct fixture *fixture, const char *name, unsigned scopes, det_time span, char *text)
-{
-    struct tokens_wish wish = { name, scopes, span };
-    struct det_error error = { 0 };
-    struct token token;
-    int r = tokens_add(fixture->tokens, &wish, text, &token, &error);
-
-    if (r < 0)
-        fail_msg("%s", error.text);
-    return token;
-}
-
-static enum tokens_verdict check(struct fixture *fixture, const char *text)
-{
-    struct tokens_answer answer;
-
-    tokens_check(fixture->tokens, text, "127.0.0.1:40000", &answer);
-    return answer.verdict;
-}
 
 static void a_token_is_known_again_with_its_scopes(void **state)
 {
@@ -503,91 +401,6 @@ static void many_peers_are_forgotten_rather_than_remembered(void **state)
     assert_int_equal(answer.wait, 2 * DET_MILLISECOND);
 }
 
-static void a_code_is_good_once_and_makes_a_token_that_lasts(void **state)
-{
-    struct fixture *fixture = *state;
-    char code[TOKENS_CODE_SIZE + 1];
-    struct tokens_login login, again;
-    struct tokens_answer answer;
-    struct det_error error;
-
-    tokens_code_new(fixture->tokens, code);
-    assert_int_equal(strlen(code), TOKENS_CODE_SIZE);
-    assert_int_equal(tokens_code_redeem(fixture->tokens, code, "unix", &login, &error), 0);
-    assert_string_equal(login.token.name, TOKENS_CONSOLE);
-    assert_int_equal(login.token.expires - login.token.created, TOKENS_LOGIN_SPAN);
-    assert_int_equal(
-        tokens_code_redeem(fixture->tokens, code, "unix", &again, &error), DET_ERR_NOT_FOUND);
-    assert_int_equal(again.wait, DET_MILLISECOND);
-    assert_int_equal(open_again(fixture, &error), 0);
-    tokens_check(fixture->tokens, login.text, "unix", &answer);
-    assert_int_equal(answer.verdict, TOKENS_GOOD);
-    assert_int_equal(answer.scopes, TOKENS_ALL);
-}
-
-static void codes_end_after_ten_minutes_and_the_oldest_one_goes_first(void **state)
-{
-    struct fixture *fixture = *state;
-    char codes[17][TOKENS_CODE_SIZE + 1];
-    struct tokens_login login;
-    struct det_error error;
-
-    assert_int_equal(
-        tokens_code_redeem(fixture->tokens, "", "unix", &login, &error), DET_ERR_NOT_FOUND);
-    assert_int_equal(
-        tokens_code_redeem(fixture->tokens, "AAAAAAAAAAAAAAAAAAAAAA", "unix", &login, &error),
-        DET_ERR_NOT_FOUND);
-    for (int i = 0; i < 17; i++) {
-        here.monotonic++;
-        tokens_code_new(fixture->tokens, codes[i]);
-    }
-    assert_int_equal(
-        tokens_code_redeem(fixture->tokens, codes[0], "unix", &login, &error), DET_ERR_NOT_FOUND);
-    here.monotonic += TOKENS_CODE_SPAN - 1;
-    assert_int_equal(tokens_code_redeem(fixture->tokens, codes[16], "unix", &login, &error), 0);
-    assert_int_equal(
-        tokens_code_redeem(fixture->tokens, codes[15], "unix", &login, &error), DET_ERR_NOT_FOUND);
-}
-
-static void a_code_stays_good_when_its_token_cannot_be_kept(void **state)
-{
-    struct fixture *fixture = *state;
-    char code[TOKENS_CODE_SIZE + 1], path[400];
-    struct tokens_login login;
-    struct det_error error;
-    int lock;
-
-    tokens_code_new(fixture->tokens, code);
-    snprintf(path, sizeof path, "%s/tokens.lock", fixture->folder);
-    lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    assert_int_equal(flock(lock, LOCK_EX), 0);
-    assert_int_equal(
-        tokens_code_redeem(fixture->tokens, code, "unix", &login, &error), DET_ERR_BUSY);
-    close(lock);
-    assert_int_equal(tokens_code_redeem(fixture->tokens, code, "unix", &login, &error), 0);
-}
-
-static void old_logins_leave_the_file(void **state)
-{
-    struct fixture *fixture = *state;
-    char code[TOKENS_CODE_SIZE + 1], text[TOKENS_TEXT_SIZE + 1];
-    struct tokens_login login;
-    struct det_error error;
-    struct token token;
-
-    make(fixture, "ci", TOKENS_READ, DET_HOUR, text);
-    for (int i = 0; i < 3; i++) {
-        tokens_code_new(fixture->tokens, code);
-        assert_int_equal(tokens_code_redeem(fixture->tokens, code, "unix", &login, &error), 0);
-        here.wall += TOKENS_LOGIN_SPAN;
-    }
-    assert_true(tokens_at(fixture->tokens, 0, &token));
-    assert_string_equal(token.name, "ci");
-    assert_true(tokens_at(fixture->tokens, 1, &token));
-    assert_string_equal(token.id, login.token.id);
-    assert_false(tokens_at(fixture->tokens, 2, &token));
-}
-
 static void the_folder_is_made_and_one_that_cannot_be_is_told(void **state)
 {
     struct fixture *fixture = *state;
@@ -639,44 +452,6 @@ static int live(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-/* The disk is at it, and somebody asks. */
-static struct {
-    struct fixture *fixture;
-    const char *good;
-    unsigned asked;
-} meanwhile;
-
-static int slow_sync(struct det_world *world, struct det_file *file)
-{
-    assert_int_equal(check(meanwhile.fixture, meanwhile.good), TOKENS_GOOD);
-    assert_int_equal(tokens_count(meanwhile.fixture->tokens), 1);
-    meanwhile.asked++;
-    return det_world_real()->ops->file_sync(world, file);
-}
-
-static void who_checks_does_not_wait_for_a_change(void **state)
-{
-    struct fixture *fixture = *state;
-    char good[TOKENS_TEXT_SIZE + 1], more[TOKENS_TEXT_SIZE + 1], code[TOKENS_CODE_SIZE + 1];
-    struct tokens_login login;
-    struct det_error error;
-    struct token token;
-
-    make(fixture, "ci", TOKENS_READ, 0, good);
-    meanwhile.fixture = fixture;
-    meanwhile.good = good;
-    meanwhile.asked = 0;
-    here.ops.file_sync = slow_sync;
-    token = make(fixture, "more", TOKENS_READ, 0, more);
-    assert_int_equal(meanwhile.asked, 1);
-    here.ops.file_sync = det_world_real()->ops->file_sync;
-    assert_int_equal(tokens_revoke(fixture->tokens, token.id, &token, &error), 0);
-    tokens_code_new(fixture->tokens, code);
-    here.ops.file_sync = slow_sync;
-    assert_int_equal(tokens_code_redeem(fixture->tokens, code, "unix", &login, &error), 0);
-    assert_int_equal(meanwhile.asked, 2);
-}
-
 static void every_lack_of_memory_is_survived(void **state)
 {
     char text[TOKENS_TEXT_SIZE + 1];
@@ -685,8 +460,6 @@ static void every_lack_of_memory_is_survived(void **state)
     det_test_each_failure(live, *state);
     assert_int_equal(check(*state, text), TOKENS_GOOD);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
@@ -707,12 +480,7 @@ int main(void)
         TEST(there_is_a_largest_number_of_tokens),
         TEST(who_gives_wrong_ones_waits_longer_and_longer),
         TEST(many_peers_are_forgotten_rather_than_remembered),
-        TEST(a_code_is_good_once_and_makes_a_token_that_lasts),
-        TEST(codes_end_after_ten_minutes_and_the_oldest_one_goes_first),
-        TEST(a_code_stays_good_when_its_token_cannot_be_kept),
-        TEST(old_logins_leave_the_file),
         TEST(the_folder_is_made_and_one_that_cannot_be_is_told),
-        TEST(who_checks_does_not_wait_for_a_change),
         TEST(every_lack_of_memory_is_survived),
     };
 

@@ -17,18 +17,18 @@ static bool is_kept(const struct det_tracer *tracer, const struct det_trace_cont
 
 void det_episode_receive(
     struct det_tracer *tracer, struct det_span *span, const struct det_trace_context *parent,
-    const char *machine, const char *instance, const char *event)
+    const struct det_episode_what *what)
 {
     char name[DET_SPAN_NAME_MAX + 1];
 
     snprintf(
-        name, sizeof name, "%s %.28s%s%.28s", event ? "send" : "start", machine, event ? "." : "",
-        event ? event : "");
+        name, sizeof name, "%.6s %.28s%s%.28s", what->verb, what->machine, what->event ? "." : "",
+        what->event ? what->event : "");
     det_span_begin(tracer, span, parent, DET_SPAN_SERVER, name);
-    det_span_text(span, "detent.machine", machine);
-    det_span_text(span, "detent.instance", instance);
-    if (event)
-        det_span_text(span, "detent.event", event);
+    det_span_text(span, "detent.machine", what->machine);
+    det_span_text(span, "detent.instance", what->instance);
+    if (what->event)
+        det_span_text(span, "detent.event", what->event);
 }
 
 void det_episode_answer(

@@ -19,11 +19,18 @@
 
 #include "observe/span.h"
 
-/* A send begins: `parent` came with the request, NULL: nothing did. The span's context is what the
- * event is sent with. `event` NULL: a start. */
+/* What is asked for. */
+struct det_episode_what {
+    const char *verb; /* "send", "start", "cancel" */
+    const char *machine, *instance;
+    const char *event; /* NULL: none */
+};
+
+/* A write begins: `parent` came with the request, NULL: nothing did. The span's context is what the
+ * event is sent with. */
 void det_episode_receive(
     struct det_tracer *tracer, struct det_span *span, const struct det_trace_context *parent,
-    const char *machine, const char *instance, const char *event);
+    const struct det_episode_what *what);
 /* It was answered: `sent`, of this machine, or an error with its text. */
 void det_episode_answer(
     struct det_tracer *tracer, struct det_span *span, const struct det_machine *machine,

@@ -62,6 +62,9 @@ static const struct det_note paid = { .machine = &order,
                                       .outcome = DET_GOTO,
                                       .commit_took = 2 * DET_MILLISECOND };
 
+static const struct det_episode_what pay = { "send", "order", "o-1", "pay" };
+static const struct det_episode_what begin = { "start", "order", "o-1", NULL };
+
 static void send_commit_and_attempts_are_one_trace(void **state)
 {
     struct det_trace_context caller = { .trace_id = { 1 },
@@ -81,7 +84,7 @@ static void send_commit_and_attempts_are_one_trace(void **state)
 
     (void)state;
     open_scene(&scene);
-    det_episode_receive(scene.tracer, &send, &caller, "order", "o-1", "pay");
+    det_episode_receive(scene.tracer, &send, &caller, &pay);
     det_episode_commit(scene.tracer, &send.context, &paid);
     det_episode_answer(
         scene.tracer, &send, &order,
@@ -128,7 +131,7 @@ static void what_fails_says_why(void **state)
 
     (void)state;
     open_scene(&scene);
-    det_episode_receive(scene.tracer, &start, NULL, "order", "o-1", NULL);
+    det_episode_receive(scene.tracer, &start, NULL, &begin);
     det_episode_answer(scene.tracer, &start, &order, NULL, &error);
     assert_int_equal(det_tracer_take(scene.tracer, scene.taken, 8, 0), 1);
     assert_string_equal(scene.taken[0].name, "start order");
@@ -147,7 +150,7 @@ static void what_nobody_keeps_is_not_told(void **state)
 
     (void)state;
     open_scene(&scene);
-    det_episode_receive(scene.tracer, &send, &unkept, "order", "o-1", "pay");
+    det_episode_receive(scene.tracer, &send, &unkept, &pay);
     det_episode_answer(scene.tracer, &send, &order, &(struct det_sent){ .state = 1 }, NULL);
     det_episode_commit(scene.tracer, &unkept, &paid);
     det_episode_commit(scene.tracer, NULL, &paid);

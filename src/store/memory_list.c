@@ -163,6 +163,16 @@ static bool has_dead(struct memory_store *store, const struct memory_instance *i
     return is_found;
 }
 
+/* What would have to be looked for in the instance. */
+static bool has_wanted(
+    struct memory_store *store, const struct memory_instance *instance,
+    const struct det_store_query *query)
+{
+    if (query->is_locked && det_memory_lock_check(store, instance, 0) == 0)
+        return false;
+    return !query->has_dead || has_dead(store, instance);
+}
+
 static bool is_wanted(const struct det_store_listed *row, const struct det_store_query *query)
 {
     if (query->has_state && row->state != query->state)
@@ -189,8 +199,7 @@ int det_memory_list(
             struct det_store_listed row = listed_row(chunk[i]);
 
             after = row.id;
-            if (!is_wanted(&row, query) ||
-                (query->has_dead && !has_dead(memory_store_of(store), chunk[i])))
+            if (!is_wanted(&row, query) || !has_wanted(memory_store_of(store), chunk[i], query))
                 continue;
             r = visit(context, &row);
             if (r == 0 && ++visited == query->limit)

@@ -142,6 +142,7 @@ static void ask_list(
     det_postgres_add_number(&page->parameters, query->stopped);
     det_postgres_add_number(&page->parameters, query->has_dead);
     det_postgres_add_number(&page->parameters, (int64_t)limit);
+    det_postgres_add_number(&page->parameters, query->is_locked);
 }
 
 /* `machine` NULL: the state is not told. */

@@ -186,6 +186,7 @@ struct listing {
     const struct det_store_query *query;
     char after[DET_ID_MAX + 1];
     size_t left;
+    det_time now; /* locks that have lapsed by then are none */
     struct sqlite_page page;
 };
 
@@ -204,6 +205,8 @@ static void bind_listing(struct sqlite_call *call, void *context)
         det_sqlite_number(call, query->stopped == DET_STORE_STOPPED);
     det_sqlite_number(call, query->has_dead);
     det_sqlite_number(call, listing->left < INT64_MAX ? (int64_t)listing->left : -1);
+    if (query->is_locked)
+        det_sqlite_number(call, listing->now);
 }
 
 static int read_listed(struct sqlite_call *call, void *context)
@@ -236,8 +239,9 @@ static int show_listing(
     struct sqlite_store *store, struct listing *listing,
     int (*visit)(void *context, const struct det_store_listed *row), void *context)
 {
-    const struct sqlite_question question = { STATEMENT_INSTANCE_LIST, bind_listing, read_listed,
-                                              listing };
+    const struct sqlite_question question = { listing->query->is_locked ? STATEMENT_INSTANCE_LOCKED
+                                                                        : STATEMENT_INSTANCE_LIST,
+                                              bind_listing, read_listed, listing };
     int r, more;
 
     do {
@@ -262,6 +266,7 @@ int det_sqlite_list(
     int r;
 
     listing.left = listing.query->limit ? listing.query->limit : SIZE_MAX;
+    listing.now = det_world_now(base->world, DET_CLOCK_WALL);
     if (listing.query->after)
         (void)det_text_copy(listing.after, sizeof listing.after, listing.query->after);
     det_sqlite_page_init(&listing.page, base->allocator, sizeof(struct det_store_listed));

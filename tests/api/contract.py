@@ -64,8 +64,9 @@ GOOD = {
     "overview": [call(holds=lambda v: any(s["about"] == "effect" for s in v["stuck"]))],
     "machines": [call(holds=lambda v: [m["name"] for m in v["items"]] == ["counter", "order"])],
     "machine": [call(machine="order", holds=lambda v: {r["name"] for r in v["records"]} ==
-                     {"payment", "order_data"} and values_of(v, "payment", "money") == ["eur", "usd"]
-                     and [(f["rule"], f["line"]) for f in v["findings"]] == LOST),
+                     {"payment", "order_data"} and
+                     values_of(v, "payment", "money") == ["eur", "usd"] and
+                     [(f["rule"], f["line"]) for f in v["findings"]] == LOST),
                 call(machine="counter", holds=lambda v: v["findings"] == [])],
     "machine_diagram": [call(machine="order", holds=lambda v: "stateDiagram" in v),
                         call("format=mermaid", machine="order"),
@@ -99,7 +100,8 @@ GOOD = {
              of("s-2", body={"event": "ping", "expected": 1}, status=409)],
     "send_all": [of("s-2", body={"events": [{"event": "ping"}, PAY]},
                     holds=lambda v: v["sequence"] == 2 and v["event"] == "pay")],
-    "batch": [call(body={"sends": [{"machine": "order", "id": "s-2", "event": "ping"},
+    "batch": [call(headers={"Idempotency-Key": "b-1", "traceparent": TRACE},
+                   body={"sends": [{"machine": "order", "id": "s-2", "event": "ping"},
                                    {"machine": "order", "id": "nobody", "event": "ping"}]},
                    holds=lambda v: v["failed"] == 1 and "error" in v["items"][1])],
     "history": [of("o-2", holds=lambda v: v["items"][0]["type"] == "start"),
@@ -122,6 +124,10 @@ GOOD = {
                      holds=lambda v: {e["effect"] for e in v["items"]} == {"send_mail"})],
     "lock": [of("o-1", holds=lambda v: v["owner"] == "somebody" and v["until"]),
              of("o-2", holds=lambda v: v["owner"] is None and v["until"] is None)],
+    "locks": [call(holds=lambda v: [(lock["machine"], lock["id"], lock["owner"], lock["fence"])
+                                    for lock in v["items"]] == [("order", "o-1", "somebody", 7)]),
+              call("machine=counter&limit=1", holds=lambda v: v["items"] == []),
+              call("after=0~order~o-1~~0~0", holds=lambda v: v["items"] == [])],
     "log": [call(holds=lambda v: v["items"][0]["position"] >= 1),
             call("after=0&limit=1", holds=lambda v: v["next"] == v["items"][0]["position"]),
             call("backward=true&limit=2",
@@ -149,7 +155,15 @@ GOOD = {
                           "retries": 2}, status=201, slot="batch"),
                call(body={"run": ["true"], "name": "good"}, status=200, slot="jobs",
                     holds=lambda v: v["state"] == "done"),
-               call(body={"run": ["true"]}, status=201, slot="jobs")],
+               call(body={"run": ["true"]}, status=201, slot="jobs"),
+               call(body={"run": ["true"]}, status=201, slot="jobs",
+                    headers={"Idempotency-Key": "once"}, holds=lambda v: v["name"] == "once"),
+               call(body={"run": ["true"]}, status=200, slot="jobs",
+                    headers={"Idempotency-Key": "once"}),
+               call(body={"run": ["true"], "name": "more"}, status=400, slot="jobs",
+                    headers={"Idempotency-Key": "once"}),
+               call(body={"run": ["true"]}, status=400, slot="batch",
+                    headers={"Idempotency-Key": "once"})],
     "change_job": [call(body={}, slot="jobs", job="bad", change="retry"),
                    call(body={"reason": "not wanted"}, slot="jobs", job="last", change="cancel")],
     "retry": [of("o-2", body={"key": "order/o-2/1/0"})],
@@ -406,6 +420,8 @@ def test_queries_and_headers_that_are_wrong_are_refused():
         for name, schema in operation.of("header").items():
             for value in ("", "a b", "a" * 129) if name != "traceparent" else ():
                 refused(f"a wrong {name}", headers={name: value})
+        if operation.method != "GET" and "Idempotency-Key" not in operation.of("header"):
+            refused("a key that nobody keeps", headers={"Idempotency-Key": "k-1"})
     trial.tell()
     daemon.stop()
 
@@ -511,7 +527,7 @@ def test_the_file_lists_all_that_is_there_and_nothing_else():
                  "/v1/drain", "/v1/config", "/v1/limits", "/v1/session/x", "/v1/jobs", "/v1/groups",
                  "/v1/machines/counter/nonsense", "/v1/machines/counter/instances/c/nonsense",
                  "/v1/machines/counter%2Finstances", "/v1/tasks/x/logs/y", "/v1/debug",
-                 "/v1/status%00", "/livez/", "/livez/x", "/metrics/x", "/v1/locks", "/v1/batch",
+                 "/v1/status%00", "/livez/", "/livez/x", "/metrics/x", "/v1/lock", "/v1/batch",
                  "/v1/machines/", "/v1/..%2f..%2f..%2fetc%2fpasswd", "/v1/status%2f.."):
         for method, body in (("GET", None), ("POST", "{}")):
             trial.refused("nothing is there", (400, 404, 405), method, path, body)

@@ -6,6 +6,7 @@
     crowd.py DETENT NASTY_CHILD [PART_OF_A_NAME]
 """
 import json
+import os
 import resource
 import socket
 import subprocess
@@ -15,7 +16,9 @@ import time
 from pathlib import Path
 
 import shop
-from shop import Daemon, Gone, Wire, add, check, equal, project, start, token, wait_until
+from shop import (SOCKET, Daemon, Gone, Stream, Wire, add, check, environment, equal, project,
+                  start, token, wait_until)
+from wire import request
 
 HERD = str(Path(__file__).resolve().with_name("herd.py"))
 P99 = 0.1
@@ -165,6 +168,76 @@ def test_who_is_slow_is_cut_off():
     for wire in (silent, idle, used):
         check(wire.hung_up(), "it was kept, or told something")
     equal(daemon.wire().get("/v1/machines/counter/instances/c-1").json["sequence"], 0)
+    daemon.stop()
+
+
+SLOW = """#!/bin/sh
+echo $$ >> dots
+until test -e go; do sleep 0.05; done
+"""
+STUBBORN = """tasks:
+  stubborn: {run: [sh, -c, 'trap "" TERM; echo there; until test -e go; do sleep 0.05; done']}
+"""
+
+
+def slow_project():
+    """Drawings wait for a file, and a task for what never comes."""
+    with_limits("waiting_max: 16, request_time: 2s")
+    with open("detent.yaml", "a", encoding="ascii") as file:
+        file.write(STUBBORN)
+    Path("bin").mkdir()
+    Path("bin/dot").write_text(SLOW)
+    Path("bin/dot").chmod(0o755)
+    return {"PATH": f"{Path('bin').resolve()}:{os.environ['PATH']}"}
+
+
+def test_slow_reads_are_in_nobodys_way():
+    daemon = Daemon(env=environment() | slow_project())
+    daemon.wait_for("stubborn.*there")
+    drawing = request("GET", "/v1/machines/counter/diagram?format=svg")
+    begun = Path("dots")
+
+    def ask(count):
+        wires = [Wire(SOCKET).open() for _ in range(count)]
+        for wire in wires:
+            wire.send(drawing)
+        return wires
+    stop = Wire(SOCKET).open()
+    stop.send(request("POST", "/v1/tasks/stubborn/stop", {"wait": True}))
+    first = ask(4)
+    wait_until(lambda: begun.exists() and len(begun.read_text().split()) == 4, "all threads wait")
+    stream = Stream(SOCKET, "/v1/events?topics=log")
+    equal(stream.next().name, "hello")
+    # Of those who have hung up nothing stays; writes, the log and who signs in go on.
+    for _ in range(5):
+        for wire in ask(20):
+            wire.close()
+        start(daemon.wire(), f"c-{time.monotonic_ns()}")
+        equal(stream.until("log").data["type"], "start")
+    with Wire(daemon.address) as console:
+        equal(console.post("/v1/session", {"code": daemon.code}).status, 200)
+    # So many may wait; the next ones are told when to come again.
+    waiting = ask(16)
+    for wire in ask(3):
+        answer = wire.answer()
+        equal((answer.status, answer.json["error"]["code"]), (503, "BUSY"))
+        equal(answer.headers["retry-after"], "1")
+    equal(daemon.wire().get("/livez").status, 200)
+    # Nobody waits for longer than it says; each is answered once, and can go on.
+    for wire in first + waiting:
+        answer = wire.answer()
+        equal((answer.status, answer.json["error"]["code"]), (504, "TIMEOUT"))
+        check("may still happen" not in answer.json["error"]["text"], answer)
+        equal(wire.get("/livez").status, 200)
+    answer = stop.answer()
+    equal(answer.status, 504)
+    check("may still happen" in answer.json["error"]["text"], answer)
+    equal(stop.get("/livez").status, 200)
+    Path("go").touch()
+    # What nobody waited for was not begun, but for what the threads had before them.
+    equal(daemon.wire().get("/v1/machines").status, 200)
+    check(len(begun.read_text().split()) <= 8, begun.read_text())
+    stream.close()
     daemon.stop()
 
 

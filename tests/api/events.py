@@ -244,6 +244,77 @@ def test_a_reader_that_is_too_slow_is_dropped_and_loses_nothing():
     daemon.stop()
 
 
+BLOB = """#define FSM_NAME blob
+#define FSM_PREFIX BLOB
+#define FSM_DATA blob_data
+RECORD(text)
+    FIELD(text, str(65000))
+END
+RECORD(blob_data)
+    FIELD(number, u64)
+END
+STATE(TAKING, taking, INITIAL)
+STATE(OVER, over, FINAL)
+EVENT(TAKE, take, text)
+EVENT(FINISH, finish)
+STAY(TAKING, TAKE)
+ON(TAKING, FINISH, OVER)
+"""
+BLOBS = 64
+PAGE = 256 << 10
+
+
+def resident(daemon):
+    return int(Path(f"/proc/{daemon.number}/statm").read_text().split()[1]) * 4096
+
+
+def test_long_rows_are_told_in_pages_that_are_not():
+    project("""version: 1
+store: sqlite:shop.db
+http: {rate: unlimited, limits: {unread_max: 32KiB}}
+machines: {blob: {effects: {}}}
+""")
+    Path("blob.fsm").write_text(BLOB)
+    # What is freed is not kept, where a sanitizer would.
+    daemon = Daemon(env=shop.environment({"ASAN_OPTIONS": "quarantine_size_mb=1"}))
+    wire = daemon.wire()
+    start(wire, "b-1", "blob")
+    for n in range(BLOBS):
+        answer = wire.post("/v1/machines/blob/instances/b-1/events",
+                           {"event": "take", "data": {"text": chr(65 + n % 26) * 60000}})
+        equal(answer.status, 200)
+    for target, count in (("/v1/log?limit=1000", BLOBS + 1), ("/v1/log?backward=true", BLOBS + 1),
+                          ("/v1/machines/blob/instances/b-1/history?limit=1000", BLOBS + 1)):
+        rows, after, pages = [], "", 0
+        while after is not None:
+            answer = wire.get(target + after)
+            check(len(answer.body) < PAGE + 70000, f"{target}: {len(answer.body)}")
+            rows += answer.json["items"]
+            following, pages = answer.json["next"], pages + 1
+            after = None if following is None else f"&after={following}"
+        sequences = [row.get("sequence") or 0 for row in rows]
+        equal(sequences, sorted(range(count), reverse="backward" in target))
+        check(pages > count * 60000 // (PAGE + 70000), f"{pages} pages")
+    # Rows longer than what may wait come one by one, on one connection.
+    reader = Reader()
+    reader.has(BLOBS + 1)
+    equal(reader.returns, 0)
+    equal([row["position"] for row in reader.end()], list(range(1, BLOBS + 2)))
+    # Who does not read keeps a row, and not a page of them.
+    before = resident(daemon)
+    idle = [Stream(SOCKET, "/v1/events?after=0") for _ in range(40)]
+    for stream in idle:
+        equal(stream.next().name, "hello")
+    reader = Reader()
+    reader.has(BLOBS + 1)
+    reader.end()
+    grown = resident(daemon) - before
+    check(grown < 48 << 20, f"{grown >> 20} MiB for 40 who do not read")
+    for stream in idle:
+        stream.close()
+    daemon.stop()
+
+
 def test_many_readers_are_told_the_same():
     project(shop.COUNTERS)
     daemon = Daemon()

@@ -480,21 +480,89 @@ def test_secrets_are_told_to_nobody():
     server.server_close()
 
 
-def test_the_log_of_a_daemon_has_no_secrets():
+def audits(daemon, text):
+    """The lines of the log about deeds of this kind."""
+    lines = [json.loads(line) for line in [*daemon.lines, *daemon.talk] if line.startswith("{")]
+    return [line for line in lines if line["component"] == "audit" and text in line["message"]]
+
+
+def audit_of(daemon, text):
+    """What the one line about it says, without when."""
+    line, = wait_until(lambda: audits(daemon, text), f"{text}\n{daemon.shown()}")
+    return {key: value for key, value in line.items() if key not in ("time", "component")}
+
+
+def test_the_log_of_a_daemon_says_who_did_what_and_no_secrets():
     canaries = Canaries()
-    project(shop.COUNTERS + "log: {format: json, level: debug}\n")
-    value = token("admin")
+    project(shop.COUNTERS + "log: {format: json, level: debug}\n"
+            "tasks: {ticker: {run: sleep 600}, other: {run: sleep 600}}\n")
+    value, reader = token("admin", name="ops"), token("read", name="eyes")
+    identity = value.split("_")[1]
     canaries.known("token", value.split("_", 2)[2])
     daemon = Up("--listen", "127.0.0.1:0")
     wait_until(Path(SOCKET).exists, "its socket")
+    me = os.geteuid()
     with Wire(SOCKET) as wire:
         bearer = f"Bearer {value}"
         equal(wire.get("/v1/status", Authorization=bearer).status, 200)
         wire.get(f"/v1/status?token={value}", Authorization=bearer)
         wire.get("/v1/status", Authorization=f"{bearer}x", Cookie=value, Referer=value)
         wire.ask("POST", "/v1/session", {"code": value})
+        equal(wire.post("/v1/tasks/ticker/stop", {}).status, 200)
+        equal(wire.post("/v1/tasks/nobody/stop", {}).status, 404)
+    url = json.loads(outputs_of("console", "--json"))["url"]
+    port = int(re.search(r":(\d+)/", url)[1])
+    code = url.partition("#code=")[2]
+    canaries.known("code", code)
+    with Wire(("127.0.0.1", port), value) as wire:
+        equal(wire.post("/v1/tasks/other/stop", {}).status, 200)
+        start(wire, "c-1")
+        equal(wire.post("/v1/machines/counter/instances/c-1/cancel", {}).status, 200)
+        equal(wire.get("/v1/machines/counter/instances/c-1").json["reason"],
+              f"by token {identity}")
+        session = wire.ask("POST", "/v1/session", {"code": code}).json["token"]
+        canaries.known("session", session.split("_", 2)[2])
+        equal(wire.get("/v1/status", Host=value).status, 421)
+    with Wire(("127.0.0.1", port), reader) as wire:
+        equal(wire.post("/v1/tasks/other/stop", {}).status, 403)
+        equal(wire.get(f"/v1/{value}").status, 404)
+    for _ in range(50):
+        with Wire(("127.0.0.1", port)) as wire:
+            equal(wire.get(f"/v1/{value}").status, 401)
+    outputs_of("restart", "ticker")
+    outputs_of("token", "revoke", identity)
+    with Wire(("127.0.0.1", port), session) as wire:
+        wait_until(lambda: audits(daemon, "token 'ops' is gone") or wire.get("/v1/status") and None,
+                   "the token is gone")
+    equal(audit_of(daemon, "/v1/tasks/ticker/stop"), {
+        "level": "info", "message": "POST /v1/tasks/ticker/stop", "outcome": "done",
+        "status": 200, "uid": me, "peer": "unix"})
+    equal(audit_of(daemon, "/v1/tasks/nobody/stop")["outcome"], "failed")
+    said = audit_of(daemon, "/v1/tasks/other/stop")
+    equal((said["outcome"], said["token"], "uid" in said), ("done", identity, False))
+    check(re.fullmatch(r"127\.0\.0\.1:\d+", said["peer"]), said)
+    said = audit_of(daemon, "/v1/tasks/{task}/{order}")
+    equal((said["outcome"], said["status"], said["token"]),
+          ("refused", 403, reader.split("_")[1]))
+    equal({line["status"] for line in audits(daemon, "POST /v1/session")}, {401, 200})
+    equal(audits(daemon, "token 'console' is new")[0]["token"], session.split("_")[1])
+    equal([line["status"] for line in audits(daemon, "GET /v1/status")], [421])
+    equal(audit_of(daemon, "/instances/c-1/cancel")["token"], identity)
+    equal({key: audit_of(daemon, "restart ticker")[key] for key in ("outcome", "uid", "peer")},
+          {"outcome": "done", "uid": me, "peer": "socket"})
+    # Whoever is refused again and again cannot fill a disk.
+    equal(len(audits(daemon, "console")), 2)
+    check(10 <= len(audits(daemon, "GET unknown")) <= 20, daemon.shown())
+    os.chmod(".detent/tokens", 0o644)
+    with Wire(("127.0.0.1", port), session) as wire:
+        wait_until(lambda: wire.get("/v1/status").status == 503, "no token counts")
+        wait_until(lambda: "no token counts until this is right" in daemon.shown(), "that is told")
+        os.chmod(".detent/tokens", 0o600)
+        wait_until(lambda: wire.get("/v1/status").status == 200, "tokens count again")
     daemon.stop()
     said = "\n".join([*daemon.lines, *daemon.talk])
+    equal(said.count("no token counts until this is right"), 1)
+    check("SIGTERM: stop" in said or "SIGINT: stop" in said, said)
     canaries.look("the log", said)
     # A log is kept, and read by others: the link that lets one in is for a terminal.
     check("#code=" not in said, said)

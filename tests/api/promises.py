@@ -7,6 +7,7 @@
 """
 import sqlite3
 import sys
+from pathlib import Path
 
 import shop
 from shop import Daemon, check, equal, project, start, wait_until
@@ -111,6 +112,74 @@ def test_sends_of_a_batch_are_independent():
     equal(answer.json["failed"], 4)
     many = wire.post("/v1/batches", {"sends": [{**one, "id": f"c-{n % 3}"} for n in range(1000)]})
     equal((many.status, many.json["failed"], len(many.json["items"])), (200, 0, 1000))
+    # Sent again with its key, each has its first answer; one that failed is tried again.
+    sends = [{**one, "id": "c-0"}, {**one, "id": "c-0"}, {**one, "id": "new"},
+             {**one, "id": "c-1", "event_id": "own"}]
+    first = wire.post("/v1/batches", {"sends": sends}, "b-1").json
+    equal((first["failed"], first["items"][2]["error"]["code"]), (1, "NOT_FOUND"))
+    daemon.kill_hard()
+    wire.close()
+    daemon = Daemon()
+    wire = daemon.wire()
+    start(wire, "new")
+    again = wire.post("/v1/batches", {"sends": sends}, "b-1").json
+    equal([item["duplicate"] for item in again["items"]], [True, True, False, True])
+    for k in (0, 1, 3):
+        equal(again["items"][k], {**first["items"][k], "duplicate": True})
+    equal([item["sequence"] for item in again["items"][:2]], [first["items"][0]["sequence"],
+                                                              first["items"][0]["sequence"] + 1])
+    equal(wire.post("/v1/batches", {"sends": sends[:1]}, "b" * 124).status, 400)
+    daemon.stop()
+
+
+def test_every_write_is_stored_with_its_trace():
+    project(shop.COUNTERS)
+    daemon = Daemon()
+    wire = daemon.wire()
+    target = "/v1/machines/counter/instances/c-1"
+    add = {"event": "add", "data": {"number": 1}}
+    writes = [(f"{target}/events", add), (f"{target}/batch", {"events": [add, add]}),
+              ("/v1/batches", {"sends": [{"machine": "counter", "id": "c-1", **add}]}),
+              (f"{target}/cancel", {})]
+    start(wire, "c-1")
+    for number, (path, body) in enumerate(writes, 1):
+        trace = f"00-{number:032x}-{number:016x}-01"
+        answer = wire.ask("POST", path, body, {"traceparent": trace})
+        equal(answer.status, 200)
+    rows = wire.get("/v1/log").json["items"][1:]
+    equal([int(row["traceparent"].split("-")[1], 16) for row in rows], [1, 2, 2, 3, 4])
+    daemon.stop()
+
+
+# One whose events take much more room than their JSON.
+WIDE = """#define FSM_NAME wide
+#define FSM_PREFIX WIDE
+RECORD(page)
+    FIELD(text, str(60000))
+END
+STATE(HERE, here, INITIAL)
+STATE(OVER, over, FINAL)
+EVENT(WRITE, write, page)
+EVENT(FINISH, finish)
+STAY(HERE, WRITE)
+ON(HERE, FINISH, OVER)
+"""
+
+
+def test_events_of_a_batch_take_no_more_room_than_is_theirs():
+    project("version: 1\nstore: sqlite:shop.db\nmachines: {wide: {effects: {}}}\n")
+    Path("wide.fsm").write_text(WIDE)
+    daemon = Daemon()
+    wire = daemon.wire()
+    start(wire, "w", "wide")
+    one = {"machine": "wide", "id": "w", "event": "write", "data": {"text": "a"}}
+    equal(wire.post("/v1/batches", {"sends": [one] * 200}).json["failed"], 0)
+    many = wire.post("/v1/batches", {"sends": [one] * 1000})
+    equal((many.status, many.json["error"]["code"]), (422, "LIMIT"))
+    # Nothing of it has happened, and its room is free again: else it would be BUSY soon.
+    for _ in range(20):
+        equal(wire.post("/v1/batches", {"sends": [one] * 1000}).status, 422)
+    equal(wire.post("/v1/batches", {"sends": [one] * 200}).json["items"][0]["sequence"], 201)
     daemon.stop()
 
 

@@ -77,6 +77,51 @@ static void once_it_is_released_anybody_writes_again(void **state)
     assert_int_equal(send_under(subject, 0), 0);
 }
 
+struct held {
+    size_t count;
+    char ids[8][8];
+};
+
+static int add_held(void *context, const struct det_store_listed *row)
+{
+    struct held *held = context;
+
+    assert_true(held->count < 8);
+    snprintf(held->ids[held->count++], sizeof held->ids[0], "%s", row->id);
+    return 0;
+}
+
+static void those_that_are_held_are_listed(void **state)
+{
+    struct box *box = *state;
+    const struct det_store_ops *ops = box->store->ops;
+    struct det_store_query query = { .is_locked = true };
+    struct held held = { 0 };
+    struct det_store_lease lease;
+    uint64_t fence = 0;
+    char id[8];
+
+    for (int i = 0; i < 4; i++) {
+        struct lender lock;
+
+        snprintf(id, sizeof id, "p%d", i);
+        lock = lock_of(subject_start(box, id));
+        if (i != 2)
+            fence = lender_grant(&lock, "a", DET_HOUR);
+        if (i == 3)
+            assert_int_equal(lender_ask(&lock, DET_LEASE_RELEASE, "a", fence, 0, &lease), 0);
+    }
+    assert_int_equal(ops->list(box->store, box->machine, &query, add_held, &held), 0);
+    assert_int_equal(held.count, 2);
+    assert_string_equal(held.ids[0], "p0");
+    assert_string_equal(held.ids[1], "p1");
+    held.count = 0;
+    query.after = "p0";
+    assert_int_equal(ops->list(box->store, box->machine, &query, add_held, &held), 0);
+    assert_int_equal(held.count, 1);
+    assert_string_equal(held.ids[0], "p1");
+}
+
 static void once_it_has_lapsed_anybody_writes_again(void **state)
 {
     struct box *box = *state;
@@ -214,6 +259,7 @@ static const struct CMUnitTest locks[] = {
     CASE(only_the_holder_writes_while_it_is_held),
     CASE(a_commit_without_events_needs_the_lock_too),
     CASE(once_it_is_released_anybody_writes_again),
+    CASE(those_that_are_held_are_listed),
     CASE(once_it_has_lapsed_anybody_writes_again),
     CASE(a_holder_whose_time_is_over_writes_no_more),
     CASE(mistake_09_no_write_under_an_old_fence_whatever_the_lock_does),

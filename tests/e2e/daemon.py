@@ -236,6 +236,13 @@ def test_serve_becomes_another_user():
     daemon.wait_for(r"a +\| /nonexistent")
     rights = Path(f"/proc/{daemon.number}/status").read_text()
     equal(rights.count("\t65534" * 4), 2)
+    # Others of this user, as its own tasks are, cannot read its memory.
+    equal(os.stat(f"/proc/{daemon.number}/mem").st_uid, 0)
+    done = subprocess.run(["cat", f"/proc/{daemon.number}/environ"], user="nobody", cwd="/",
+                          check=False, capture_output=True, text=True)
+    check("Permission denied" in done.stderr, done)
+    child = up.children_of(daemon.number)[0]
+    equal(os.stat(f"/proc/{child}/mem").st_uid, 65534)
     equal(Path(".detent").owner(), "nobody")
     detent("tasks", out="running")
     daemon.stop()

@@ -237,5 +237,38 @@ def test_a_project_may_have_several_modules():
     it.stop()
 
 
+def test_a_module_that_cannot_take_over_changes_nothing():
+    def push(instance="d-1"):
+        detent("send", instance, "push", "--data", '{"force": 50}')
+        it.wait_for(f"{instance}: open -> shut", it.wait_for(f"{instance}: shut -> open"))
+        detent("start", "door", f"{instance}-")
+    project()
+    build()
+    shutil.copy("door.so", "kept.so")
+    it = begin()
+    detent("start", "door", "d-1")
+    # What is loaded stays as it was, whoever writes over its file.
+    Path("door.so").write_text("no ELF")
+    detent("reload", code=2, err=["detent.yaml:4:13", "door.so cannot be loaded",
+                                  "nothing has changed"])
+    push()
+    # One that does not fit is found before anything is closed.
+    shutil.copy("kept.so", "door.so")
+    other = SPEC + "EVENT(KNOCK, knock)\nSTAY(SHUT, KNOCK)\n"
+    project(spec=other)
+    detent("reload", code=2, err=["otherwise than its spec does", "nothing has changed"])
+    check(not Path("log").read_text().count("closed"), "it was closed")
+    # One that does not open gives way to what was there, though no file of that is left.
+    build(CODE, "door.so", "-UFAILS", "-DFAILS=1")
+    detent("reload", code=2, err=["nobody is at home", "goes on as it was before"])
+    push("d-1-")
+    detent("send", "d-1--", "knock", code=2, err="has no event")
+    equal(Path("log").read_text().count("closed"), 1)
+    build()
+    equal(one("reload")["is_right"], True)
+    detent("send", "d-1--", "knock")
+    it.stop()
+
+
 if __name__ == "__main__":
     sys.exit(up.main(globals()))

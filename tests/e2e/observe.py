@@ -131,12 +131,31 @@ def begin():
     return one
 
 
+def other_ways(token):
+    """The other ways to write, each in a trace of ours; the names of their spans by trace."""
+    instances = "/v1/machines/order/instances"
+    names = {}
+    for number, (name, path, body) in enumerate((
+            ("start order", instances, {"id": "o-2"}),
+            ("send order.pay", f"{instances}/o-2/batch", {"events": [{"event": "pay"}]}),
+            ("send order.pay", "/v1/batches", {"sends": [
+                {"machine": "order", "id": "o-1", "event": "pay"}]}),
+            ("cancel order", f"{instances}/o-2/cancel", {"reason": "x"})), 1):
+        names[f"{number:032x}"] = name
+        status = ask(token, "POST", path, body, traceparent=f"00-{number:032x}-{SPAN}-01")[0]
+        check(status in (200, 201), f"{path}: {status}")
+    return names
+
+
 def test_an_event_is_one_trace_from_its_request_to_what_its_effect_calls():
-    server = Server(503, 200)
+    server = Server(503, 200, 200)
     token = project(server)
     one = begin()
     pay(token)
+    names = other_ways(token)
     one.stop(1)  # the task has failed
+    equal({span["traceId"]: span["name"] for span in server.spans() if span["kind"] == 2
+           and span["traceId"] in names and span["parentSpanId"] == SPAN}, names)
     spans = {span["name"]: span for span in server.spans() if span["traceId"] == TRACE}
     ours = [span for span in server.spans() if span["traceId"] == TRACE]
     send = spans["send order.pay"]
@@ -149,7 +168,8 @@ def test_an_event_is_one_trace_from_its_request_to_what_its_effect_calls():
     commits = [attributes(span) for span in ours if span["name"] == "commit"]
     equal([commit["detent.event"] for commit in commits], ["pay", "charged"])
     # Whoever is called is below the attempt that calls.
-    equal([headers["traceparent"] for headers, _ in server.requests("/charge")],
+    equal([headers["traceparent"] for headers, _ in server.requests("/charge")
+           if TRACE in headers["traceparent"]],
           [f"00-{TRACE}-{span['spanId']}-01" for span in attempts])
     check(all(headers["Authorization"] == f"Bearer {CANARY}"
               for headers, _ in server.requests("/v1/traces")), "the receiver knows us")

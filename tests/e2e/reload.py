@@ -8,8 +8,11 @@
 The frame is that of up.py.
 """
 import json
+import os
 import signal
 import socket
+import ssl
+import subprocess
 import sys
 import threading
 import time
@@ -136,6 +139,38 @@ def test_slots_groups_and_what_needs_a_restart():
         ("added", "task", "b", False), ("changed", "limits", None, True)])
     it.wait_for("b +\\| two")
     equal({s["name"]: s["width"] for s in objects("slots")}, {"s": 3, "t": 1})
+    # What waits for a restart is not forgotten by the next reload, but by who takes it back.
+    wanted = [("changed", "group", "g", True), ("changed", "limits", None, True)]
+    equal((items(reload()), items(reload("--plan"))), (wanted, wanted))
+    project(task("a", "one") + task("b", "two", ", group: h"),
+            "slots: {s: {width: 3}}\ngroups: {h: {}}\nlimits: {tasks: 100}\n")
+    wanted = [("removed", "group", "g", True), ("removed", "slot", "t", True)]
+    equal((items(reload()), items(reload())), (wanted, wanted))
+    project(task("a", "one"),
+            "slots: {s: {width: 3}, t: {}}\ngroups: {g: {}, h: {}}\nlimits: {tasks: 100}\n")
+    equal(items(reload()), [("removed", "task", "b", False)])
+    detent("reload", err="Nothing has changed")
+    it.stop()
+
+
+def test_jobs_of_durable_slots_are_not_cut_off():
+    project(more="store: sqlite:x.db\nslots: {q: {durable: yes}, s: {}}\n")
+    it = Up()
+    wait_until(lambda: run("submit", "q", "--", "sleep", "60").returncode == 0, "it is up")
+    wait_until(lambda: children_of(it.number), "the job runs")
+    before = children_of(it.number)
+    Path("parcel.fsm").write_text(PARCEL)
+    project(task("a", "one"), "store: sqlite:x.db\n"
+            "slots: {q: {durable: yes, width: 2}, s: {durable: yes}}\n"
+            "machines: {parcel: {effects: {}}}\nhttp: {rate: 7}\n")
+    wanted = [("changed", "slot", "q", True), ("changed", "slot", "s", True),
+              ("added", "machine", "parcel", True), ("added", "http", "rate", False)]
+    answer = items(reload())
+    equal(sorted(answer, key=str), sorted([*wanted, ("added", "task", "a", False)], key=str))
+    equal(items(reload()), wanted[:3])
+    it.wait_for("a +\\| one")
+    check(set(before) <= set(children_of(it.number)), "the job was cut off")
+    equal({s["name"]: s["width"] for s in objects("slots")}, {"q": 1, "s": 1})
     it.stop()
 
 
@@ -191,7 +226,11 @@ def test_a_slow_effect_does_not_hold_up_a_reload():
     detent("start", "order", "o-1")
     detent("send", "o-1", "pay")
     wait_until(lambda: Path("begun").exists(), "it has begun")
-    serve_order('[sh, -c, "echo done > log"]')
+    # What is the API's own business cuts nothing off.
+    serve_order('[sh, -c, "echo $$ >> begun; sleep 60"]', more="http: {rate: 7}\n")
+    equal(items(reload()), [("added", "http", "rate", False)])
+    equal(len(Path("begun").read_text().split()), 1)
+    serve_order('[sh, -c, "echo done > log"]', more="http: {rate: 7}\n")
     equal(items(reload()), [("changed", "machine", "order", False)])
     # It was cut off, and is tried again by the new lines.
     wait_until(lambda: Path("log").exists(), "the new effect")
@@ -234,6 +273,82 @@ def test_the_http_api_goes_on_with_its_new_settings():
     equal(ask(port, "shop.example"), 200)
     it.stop()
     check(run("reload").returncode == 3)
+
+
+def certify(name, folder="."):
+    """A new certificate and its key, each in one step, as renewals do it."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-days", "2", "-subj", f"/CN={name}", "-keyout", "new-key.pem",
+         "-out", "new.pem"],
+        check=True, capture_output=True)
+    os.chmod("new-key.pem", 0o600)
+    os.rename("new-key.pem", f"{folder}/key.pem")
+    os.rename("new.pem", f"{folder}/certificate.pem")
+
+
+class Secure:
+    """A connection by TLS, and the certificate it was begun with."""
+
+    def __init__(self, port):
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        self.socket = context.wrap_socket(
+            socket.create_connection(("127.0.0.1", port), PATIENCE))
+        self.certificate = ssl.DER_cert_to_PEM_cert(self.socket.getpeercert(True))
+
+    def ask(self):
+        self.socket.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        check(self.socket.recv(100).startswith(b"HTTP/1.1 200 "), "it is not answered")
+
+
+def test_certificates_are_renewed_and_what_cannot_be_opened_changes_nothing():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+
+    def write(tls, more="", word="one"):
+        project(task("a", word), f'http: {{listen: "127.0.0.1:{port}", {more}\n  tls: {tls}}}\n')
+
+    def serves():
+        return Secure(port).certificate == Path("certificate.pem").read_text()
+    good = "{certificate: certificate.pem, key: key.pem}"
+    certify("first")
+    write(good)
+    it = Up(env={"DETENT_LISTEN": ""})
+    it.wait_for("a +\\| one")
+    before = Secure(port)
+    check(before.certificate == Path("certificate.pem").read_text())
+    # The same path, another certificate: new connections get it, and nobody is cut off.
+    certify("second")
+    equal(items(reload("--plan")), [("changed", "http", "tls files", False)])
+    it.send(signal.SIGHUP)
+    wait_until(serves, "the new certificate")
+    before.ask()
+    detent("reload", err="Nothing has changed")
+    # What is none changes nothing: neither the files that are named, nor what goes with them.
+    children = children_of(it.number)
+    Path("none.pem").write_text("no certificate\n")
+    certify("other", Path("other").mkdir() or "other")
+    for tls, part in (("{certificate: none.pem, key: key.pem}", "none.pem"),
+                      ("{certificate: other/certificate.pem, key: key.pem}", "key.pem"),
+                      ("{certificate: certificate.pem, key: key.pem, clients: none.pem}",
+                       "none.pem")):
+        write(tls, "rate: 7,", "two")
+        detent("reload", code=2, err=["detent.yaml:3:", part, "nothing has changed"])
+        detent("reload", "--plan", code=2, err=part)
+    # Nor does what only comes out when it is opened.
+    write(good, "socket: no/such/folder/x.sock,", "two")
+    place = len(it.lines)
+    detent("reload", code=2, err=["x.sock", "goes on as it was before", "nothing has changed"])
+    it.wait_for("reload: refused, and nothing has changed", place)
+    equal(children_of(it.number), children)
+    check(serves(), "it is not the certificate of before")
+    # All of that was the file's fault.
+    write("{certificate: other/certificate.pem, key: other/key.pem}", word="two")
+    equal(items(reload()), [("changed", "task", "a", False), ("changed", "http", "tls", False)])
+    it.wait_for("a +\\| two")
+    equal(Secure(port).certificate, Path("other/certificate.pem").read_text())
+    it.stop()
 
 
 class Sender(threading.Thread):

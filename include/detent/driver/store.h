@@ -211,8 +211,9 @@ struct det_store_query {
     uint16_t state;
     det_time moved_before; /* only those that have not moved since; 0: any */
     enum det_store_stopped { DET_STORE_ANY, DET_STORE_RUNNING, DET_STORE_STOPPED } stopped;
-    bool has_dead; /* only those with dead effects; a driver that cannot tell lists others too */
-    bool ids_only; /* the state is not told, and so one that no definition knows ends no list */
+    bool has_dead;  /* only those with dead effects; a driver that cannot tell lists others too */
+    bool is_locked; /* only those whose lock somebody holds; the same */
+    bool ids_only;  /* the state is not told, and so one that no definition knows ends no list */
 };
 
 /* An instance that has something to be done: a timer that is due, or an effect whose next attempt

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* reload_run.c - a reload from the wish for it to its answer.
+ *
+ * It runs between two turns of the loop, since it turns the loop itself: who asks for it is
+ * answered from there. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/reload.h"
+#include "cli/up_verbs.h"
+
+static void note_lines(struct up *up, char *text)
+{
+    char *rest = text, *line;
+
+    while ((line = strsep(&rest, "\n"))) {
+        if (*line)
+            up_note_failure(up, UP_NAME, "%s", line);
+    }
+}
+
+static void note_plan(const struct reload *reload)
+{
+    struct up *up = reload->up;
+
+    if (!reload->count)
+        up_note(up, UP_NAME, "reload: nothing has changed");
+    for (const struct reload_item *item = reload->first; item; item = item->next)
+        up_note(
+            up, UP_NAME, "reload: %s%s%s %s%s", item->subject, item->name ? " " : "",
+            item->name ? item->name : "", reload_change_word(item->change),
+            item->needs_restart ? ", which needs a restart" : "");
+}
+
+static json_t *items_of(const struct reload *reload)
+{
+    json_t *items = json_array();
+
+    for (const struct reload_item *item = reload->first; item; item = item->next)
+        json_array_append_new(
+            items, json_pack(
+                       "{s:s, s:s, s:s?, s:b}", "change", reload_change_word(item->change), "what",
+                       item->subject, "name", item->name, "needs_restart", item->needs_restart));
+    return items;
+}
+
+/* Carries it out; CLI_OK or an exit code, and then `text` says why. */
+static int carry_out(struct reload *reload)
+{
+    struct det_error error = { 0 };
+    char *text = NULL;
+
+    note_plan(reload);
+    if (reload_apply(reload, &error) == 0)
+        return CLI_OK;
+    if (asprintf(
+            &text, "%s: %s%s\n", reload->up->options->path, error.text,
+            reload->is_applied ? "" : "; it goes on as it was before") >= 0) {
+        free(reload->text);
+        reload->text = text;
+    }
+    return CLI_FAILURE;
+}
+
+static void note_failure(const struct reload *reload)
+{
+    struct up *up = reload->up;
+
+    up_note_failure(
+        up, UP_NAME, "reload: %s",
+        reload->is_applied ? "not all of it was taken over" : "refused, and nothing has changed");
+    if (reload->text)
+        note_lines(up, reload->text);
+}
+
+/* Makes the plan, tells it and, if that is wanted, carries it out. The answer; NULL: no memory. */
+static json_t *run(struct up *up, bool is_plan)
+{
+    struct reload reload;
+    int code = reload_open(up, &reload);
+    json_t *answer = NULL, *items = items_of(&reload);
+
+    if (!is_plan && code == CLI_OK)
+        code = carry_out(&reload);
+    answer = json_pack(
+        "{s:s, s:b, s:b, s:s, s:o}", "kind", "reload", "is_right", code == CLI_OK, "is_applied",
+        reload.is_applied, "text", code == CLI_OK || !reload.text ? "" : reload.text, "items",
+        items);
+    if (!is_plan && code != CLI_OK)
+        note_failure(&reload);
+    reload_close(&reload);
+    return answer;
+}
+
+void up_reload(struct up *up)
+{
+    struct socket_call *call;
+    json_t *answer;
+
+    up->reload_wanted = false;
+    answer = run(up, false);
+    call = up->reload_call;
+    up->reload_call = NULL;
+    if (call)
+        socket_call_answer(call, answer);
+    else
+        json_decref(answer);
+}
+
+static void on_gone(void *user)
+{
+    struct up *up = user;
+
+    up->reload_call = NULL;
+}
+
+void up_run_reload(void *context, const struct socket_request *request, struct socket_call *call)
+{
+    static const struct up_argument arguments[] = { { "plan", UP_BOOLEAN }, { NULL, UP_TEXT } };
+    struct up *up = context;
+
+    if (!up_arguments_check(request, call, arguments))
+        return;
+    if (up_argument_is_set(request, "plan")) {
+        socket_call_answer(call, run(up, true));
+        return;
+    }
+    if (up->state != UP_RUNNING || up->reload_call) {
+        socket_call_fail(call, DET_ERR_BUSY, "it stops, or reloads already");
+        return;
+    }
+    up->reload_call = call;
+    up->reload_wanted = true;
+    socket_call_keep(call, on_gone, up);
+}
