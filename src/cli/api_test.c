@@ -127,6 +127,9 @@ static const struct ask asks[] = {
     { "GET", "/", NULL, "200", false },
 };
 
+/* The stream, which is not answered to its end. */
+static const struct ask following = { "GET", "/v1/events", NULL, "200", false };
+
 struct client {
     struct fixture *fixture;
     struct det_test_memory *memory;
@@ -192,6 +195,12 @@ static bool is_whole(const char *answer, size_t size)
     return size >= (size_t)(end + 4 - answer) + strtoul(length + 18, NULL, 10);
 }
 
+/* Why nothing came. */
+static unsigned silence(ssize_t got)
+{
+    return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? HANGS : GONE;
+}
+
 /* The status of the answer, GONE or HANGS. */
 static unsigned hear(struct client *client)
 {
@@ -206,7 +215,7 @@ static unsigned hear(struct client *client)
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
-            return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? HANGS : GONE;
+            return silence(got);
         client->answer[kept + (size_t)got] = '\0';
         size += (size_t)got;
     }
@@ -304,6 +313,91 @@ static void try_all(struct client *client, const struct ask *one)
     client->points += point - 1;
 }
 
+/* Following. */
+
+/* Until the stream has said so much: its status, GONE or HANGS. */
+static unsigned hear_until(struct client *client, const char *text)
+{
+    size_t size = 0;
+
+    client->answer[0] = '\0';
+    while (!strstr(client->answer, text)) {
+        ssize_t got = recv(client->socket, client->answer + size, ANSWER - 1 - size, 0);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return silence(got);
+        size += (size_t)got;
+        client->answer[size] = '\0';
+        if (strncmp(client->answer, "HTTP/1.1 5", 10) == 0 && is_whole(client->answer, size))
+            return 503;
+    }
+    return 200;
+}
+
+static unsigned follow(struct client *client)
+{
+    static const char request[] = "GET /v1/events?id=o-1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+    hang_up(client);
+    if (!dial(client))
+        return GONE;
+    (void)send(client->socket, request, sizeof request - 1, MSG_NOSIGNAL);
+    return hear_until(client, "event: hello");
+}
+
+/* Whoever follows is let in, or told that it cannot be. */
+static bool try_follow(struct client *client, size_t point)
+{
+    bool failed;
+
+    (void)det_test_memory_fail(client->memory, point, false);
+    client->status = follow(client);
+    failed = det_test_memory_fail(client->memory, 0, false);
+    if (client->status == HANGS || (client->status != 200 && !failed))
+        complain(client, &following, point);
+    return failed && !*client->fault;
+}
+
+/* Who is in is told what happens, or cut off. */
+static bool try_tell(struct client *client, struct client *other, size_t point)
+{
+    bool failed;
+
+    client->status = follow(client);
+    (void)det_test_memory_fail(client->memory, client->status == 200 ? point : 0, false);
+    if (ask(other, "POST", ONE "/events", SEND) != 200) {
+        (void)det_test_memory_fail(client->memory, 0, false);
+        hang_up(other);
+        (void)ask(other, "POST", ONE "/events", SEND);
+        failed = true;
+    } else {
+        failed = false;
+    }
+    client->status = hear_until(client, "\"ping\"");
+    failed = det_test_memory_fail(client->memory, 0, false) || failed;
+    if (client->status == HANGS || (client->status != 200 && !failed))
+        complain(client, &following, point);
+    hang_up(other);
+    return failed && !*client->fault;
+}
+
+static void follow_all(struct client *client)
+{
+    static struct client other;
+    size_t point = 1;
+
+    other = (struct client){ .fixture = client->fixture, .socket = -1 };
+    while (point < POINTS && try_follow(client, point))
+        point++;
+    client->points += point - 1;
+    for (point = 1; point < POINTS && try_tell(client, &other, point);)
+        point++;
+    client->points += point - 1;
+    hang_up(&other);
+}
+
 static void stop_up(struct client *client)
 {
     struct socket_client *socket = NULL;
@@ -346,6 +440,8 @@ static void *ask_all(void *argument)
     client->attempt = 1;
     for (size_t i = 0; i < sizeof asks / sizeof asks[0] && !*client->fault; i++)
         try_all(client, &asks[i]);
+    if (!*client->fault)
+        follow_all(client);
     hang_up(client);
     stop_up(client);
     return NULL;
