@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
+/* test: threads */
 /* api_test.c - every route of the HTTP API while memory fails: one `detent up` in this process, and
  * a client that asks it over its unix socket.
  *
