@@ -146,10 +146,15 @@ def test_the_promise_holds_word_for_word():
 
 
 def open_bank():
-    """Nobody waits a minute here: the same bank, with shorter waits."""
-    project = Path("detent.yaml")
-    check("backoff: 2s..1m" in project.read_text())
-    project.write_text(project.read_text().replace("backoff: 2s..1m", "backoff: 1ms..5ms"))
+    """Nobody waits a minute here: the same bank, with shorter waits; it thinks about cards with a 9
+    at the front until we have decided, too."""
+    text = Path("detent.yaml").read_text()
+    for old, new in (("backoff: 2s..1m", "backoff: 1ms..5ms"),
+                     ("case $call in\n", "case $call in\n            "
+                      "*'\"card\":\"9'*) until [ -e decided ]; do sleep 0.01; done ;;\n")):
+        check(text.count(old) == 1, old)
+        text = text.replace(old, new)
+    Path("detent.yaml").write_text(text)
 
 
 def test_the_order_is_paid_when_the_bank_opens_and_a_bad_card_is_declined():
@@ -162,9 +167,10 @@ detent send o-1 pay --data '{"card":"4242","cents":1999}'
 detent start order o-2
 detent send o-2 pay --data '{"card":"0042","cents":1999}'
 detent start order o-3
-detent send o-3 pay --data '{"card":"4242","cents":1999}'
+detent send o-3 pay --data '{"card":"9242","cents":1999}'
 detent send o-3 cancel
 """)
+    Path("decided").touch()
     for pattern in ("o-1: charge_card failed, attempt 5: .*HTTP 503", "o-1: charging -> paid",
                     "o-2: charging -> pending .declined", "o-3: cancelling -> cancelled"):
         typist.up.wait_for(pattern)
