@@ -339,11 +339,11 @@ static void *reload_poorly(void *argument)
     wait_until_up(crowd);
     for (uint64_t count = 1; client && has_failed && !crowd->trouble[0]; count += 1 + count / 5) {
         change_files(crowd, (unsigned)count * 6);
-        (void)det_test_memory_arm(&crowd->memory, count);
+        (void)det_test_memory_fail(&crowd->memory, count, false);
         answer = NULL;
         if (socket_client_call(client, "reload", json_object(), PATIENCE, &answer, &error) == 0)
             json_decref(answer);
-        has_failed = det_test_memory_arm(&crowd->memory, 0);
+        has_failed = det_test_memory_fail(&crowd->memory, 0, false);
         socket_client_close(client);
         client = dial(crowd);
         if (client)

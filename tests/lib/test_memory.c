@@ -145,7 +145,7 @@ void det_test_memory_init(struct det_test_memory *memory)
     memory->allocator.context = memory;
 }
 
-bool det_test_memory_arm(struct det_test_memory *memory, uint64_t count)
+bool det_test_memory_fail(struct det_test_memory *memory, uint64_t number, bool is_sticky)
 {
     struct state *state = memory->internal;
     bool failed;
@@ -153,7 +153,8 @@ bool det_test_memory_arm(struct det_test_memory *memory, uint64_t count)
     (void)pthread_mutex_lock(&state->mutex);
     failed = memory->failed;
     memory->failed = false;
-    memory->fail_at = count ? memory->calls + count : 0;
+    memory->fail_at = number ? memory->calls + number : 0;
+    memory->fail_sticky = is_sticky;
     (void)pthread_mutex_unlock(&state->mutex);
     return failed;
 }
