@@ -108,7 +108,6 @@ struct api_call {
     void (*deferred)(struct api_call *call);
     const char *guessed; /* it was a guess: 401 with this text, after `wait`; NULL: it was none */
     det_time wait;
-    bool *goes_on;  /* for the answer of what `up` was asked for: set it if there is more to do */
     size_t decoded; /* bytes of events that it has as structs */
     void *own;      /* of the route */
     unsigned own_number;

@@ -74,6 +74,11 @@ struct http_answer {
     bool shall_close; /* the connection, behind this */
 };
 
+/* The body of an answer that is an error, as all of ours are: {"error":{"code":"...","text":"..."}}
+ * and a newline. Returns its size. What could end a text in JSON is a question mark in it. */
+#define HTTP_ERROR_BODY 512
+size_t http_error_body(char target[HTTP_ERROR_BODY], const char *code, const char *text);
+
 const struct http_request *http_request(const struct http_exchange *exchange);
 /* HTTP_NOTE_SIZE bytes for who answers, aligned for anything: zero when admit() gets them, or else
  * handle(), and there until the exchange is over. */

@@ -144,22 +144,28 @@ void http_answer_write(
     connection->tail_size = answer->body_size;
 }
 
-static size_t refusal_body(enum http_refusal refusal, char *target, size_t capacity)
+size_t http_error_body(char target[HTTP_ERROR_BODY], const char *code, const char *text)
 {
-    const struct http_refusal_facts *facts = http_refusal_facts(refusal);
-    int size = snprintf(
-        target, capacity, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}\n",
-        det_error_name(facts->code), facts->text);
+    char safe[HTTP_ERROR_BODY / 2];
+    size_t size = 0;
 
-    det_assert(size > 0 && (size_t)size < capacity);
-    return (size_t)size;
+    for (; *text && size < sizeof safe - 1; text++)
+        safe[size++] = *text == '"' || *text == '\\' || (unsigned char)*text < ' ' ? '?' : *text;
+    safe[size] = '\0';
+    return (size_t)snprintf(
+        target, HTTP_ERROR_BODY, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}\n", code, safe);
+}
+
+static size_t refusal_body(const struct http_refusal_facts *facts, char body[HTTP_ERROR_BODY])
+{
+    return http_error_body(body, det_error_name(facts->code), facts->text);
 }
 
 size_t http_refusal_text(enum http_refusal refusal, char *target, size_t capacity)
 {
     const struct http_refusal_facts *facts = http_refusal_facts(refusal);
-    char body[256];
-    size_t body_size = refusal_body(refusal, body, sizeof body);
+    char body[HTTP_ERROR_BODY];
+    size_t body_size = refusal_body(facts, body);
     int size = snprintf(
         target, capacity,
         "HTTP/1.1 %u %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
@@ -181,12 +187,12 @@ static void tell_done(struct http_connection *connection, const struct http_done
 void http_answer_refusal(struct http_connection *connection, enum http_refusal refusal)
 {
     const struct http_refusal_facts *facts = http_refusal_facts(refusal);
-    char body[256];
+    char body[HTTP_ERROR_BODY];
     struct http_answer answer = {
         .status = facts->status,
         .type = "application/json",
         .body = body,
-        .body_size = refusal_body(refusal, body, sizeof body),
+        .body_size = refusal_body(facts, body),
     };
 
     connection->shall_close = true;

@@ -409,6 +409,19 @@ static void test_without_memory_a_connection_is_cut_and_no_more(void **state)
     det_test_each_failure(serve_all, NULL);
 }
 
+static void test_the_body_of_an_error_is_json_whatever_its_text(void **state)
+{
+    char body[HTTP_ERROR_BODY], text[1000];
+
+    (void)state;
+    assert_int_equal(http_error_body(body, "REFUSED", "no \"way\"\\\n"), strlen(body));
+    assert_string_equal(body, "{\"error\":{\"code\":\"REFUSED\",\"text\":\"no ?way???\"}}\n");
+    memset(text, 'a', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    assert_int_equal(http_error_body(body, "REFUSED", text), strlen(body));
+    assert_string_equal(body + strlen(body) - 5, "a\"}}\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +437,7 @@ int main(void)
         cmocka_unit_test(test_who_is_refused_and_goes_on_is_cut),
         cmocka_unit_test(test_connections_share_a_limit_of_memory),
         cmocka_unit_test(test_without_memory_a_connection_is_cut_and_no_more),
+        cmocka_unit_test(test_the_body_of_an_error_is_json_whatever_its_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

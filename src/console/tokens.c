@@ -149,7 +149,7 @@ static void close_up(
     tokens->is_closed |= r != DET_ERR_NO_MEMORY;
     snprintf(tokens->told, sizeof tokens->told, "%s", text);
     if (is_new && tokens->trouble)
-        tokens->trouble(tokens->user, text);
+        tokens->trouble(tokens->user, text, tokens->is_closed);
 }
 
 /* The file as it is now, if it is another one than the last that was looked at. */
