@@ -69,10 +69,7 @@ static void answer_file(struct http_exchange *exchange, const struct asset *asse
 {
     const struct http_header headers[] = {
         { "content-security-policy", POLICY },
-        { "x-content-type-options", "nosniff" },
-        { "referrer-policy", "no-referrer" },
         { "cross-origin-opener-policy", "same-origin" },
-        { "cross-origin-resource-policy", "same-origin" },
         { "cache-control",
           is_for_ever(asset->path) ? "public, max-age=31536000, immutable" : "no-cache" },
     };

@@ -142,6 +142,10 @@ struct http_options {
     struct det_loop *loop;
     struct http_limits limits;
     const struct http_tls *tls; /* of all TCP listeners; NULL: plain */
+    /* Of every answer, also of those that the server makes itself, unless it has one of the same
+     * name. They stay. */
+    const struct http_header *headers;
+    size_t header_count;
     /* Runs for each request, on the loop. */
     void (*handle)(void *context, struct http_exchange *exchange);
     /* Runs for each request, when its headers are there and its body is not read yet. If it

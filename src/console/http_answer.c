@@ -82,6 +82,25 @@ static bool has_content(unsigned status)
     return status >= 200 && status != 204 && status != 304;
 }
 
+static bool has_header(const struct http_answer *answer, const char *name)
+{
+    for (size_t i = 0; i < answer->header_count; i++)
+        if (strcmp(answer->headers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void append_headers(
+    struct det_buffer *to, const struct http_options *options, const struct http_answer *answer)
+{
+    for (size_t i = 0; i < options->header_count; i++)
+        if (!has_header(answer, options->headers[i].name))
+            append_header(to, options->headers[i].name, options->headers[i].value);
+    for (size_t i = 0; i < answer->header_count; i++)
+        if (is_safe(answer->headers[i].value))
+            append_header(to, answer->headers[i].name, answer->headers[i].value);
+}
+
 static void write_head(
     struct http_connection *connection, const struct http_answer *answer, bool has_length)
 {
@@ -95,9 +114,7 @@ static void write_head(
         append_number(to, answer->body_size);
         det_buffer_append(to, "\r\n", 2);
     }
-    for (size_t i = 0; i < answer->header_count; i++)
-        if (is_safe(answer->headers[i].value))
-            append_header(to, answer->headers[i].name, answer->headers[i].value);
+    append_headers(to, &connection->server->options, answer);
     if (connection->exchange.is_chunked)
         det_buffer_append_text(to, "Transfer-Encoding: chunked\r\n");
     if (connection->shall_close)

@@ -125,6 +125,8 @@ bool tokens_at(struct tokens *tokens, size_t index, struct token *ret);
 
 /* The one of this id, whether it has expired or not; false: there is none. */
 bool tokens_find(struct tokens *tokens, const char *id, struct token *ret);
+/* Whether the one of this id, which was good once, still gives one of these rights. */
+bool tokens_is_good(struct tokens *tokens, const char *id, unsigned needed);
 
 /* A code that is good once, for TOKENS_CODE_SPAN; the oldest one goes when there are too many. */
 void tokens_code_new(struct tokens *tokens, char code[TOKENS_CODE_SIZE + 1]);

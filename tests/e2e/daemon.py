@@ -145,6 +145,40 @@ def test_a_file_that_lists_nothing_to_run_stands_for_its_specs():
     detent("check", "detent.yaml")
     detent("start", "parcel", "p-1")
     check(Path("parcels.db").exists())
+    project("version: 1\nmachines: {}\n")
+    detent("check", "detent.yaml", code=2, err="needs 'tasks', 'machines' or a durable slot")
+
+
+def test_specs_beside_tasks_are_served_and_never_in_their_way():
+    project(TASK.replace("sleep 60", "[sh, -c, \"echo runs; exec sleep 60\"]"))
+    for name, text in (("parcel", PARCEL), ("order", ORDER), ("guarded", GUARDED),
+                       ("broken", "STATE("), ("twin", PARCEL.replace("parcel", "twin")),
+                       ("other", PARCEL.replace("parcel", "twin"))):
+        Path(f"{name}.fsm").write_text(text)
+    it = Up()
+    it.wait_for(r"a +\| runs")
+    wait_until(lambda: "In another terminal" in "".join(it.talk), "all of what it says")
+    said = "\n".join(it.talk)
+    for part in ("Serves parcel from sqlite:",
+                 "order.fsm is not served: nothing says what its effects run. List it",
+                 "guarded.fsm is not served: ", "broken.fsm is not served: it is no valid",
+                 "twin.fsm is not served: another spec here has a definition of the same name"):
+        check(part in said, f"no '{part}' in {said}")
+    equal(said.count("Serves"), 1)
+    detent("start", "parcel", "p-1")
+    detent("send", "p-1", "move")
+    # One that asks for effects by now is not served any more; an empty list leaves specs alone.
+    Path("order.fsm").write_text(PARCEL.replace("parcel", "order"))
+    answer = one("reload")
+    equal([(i["change"], i["name"]) for i in answer["items"]], [("changed", "order")])
+    detent("start", "order", "o-1")
+    it.stop()
+    project(Path("detent.yaml").read_text() + "machines: []\n")
+    it = Up()
+    it.wait_for(r"a +\| runs")
+    wait_until(lambda: "In another terminal" in "".join(it.talk), "all of what it says")
+    check(not any("served" in line or "Serves" in line for line in it.talk), it.talk)
+    it.stop()
 
 
 def test_serve_tells_its_supervisor_what_it_does():
