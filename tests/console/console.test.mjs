@@ -227,6 +227,18 @@ test("keys lead everywhere: g and a letter, the palette, the help", async () => 
     });
 });
 
+test("who holds an instance is told in the list of its machine, and with the instance", async () => {
+    await session(
+        async ({ page }) => {
+            const row = page.locator(".tr.linked", { hasText: "o-0007" });
+            await row.getByText("clerk-2").waitFor();
+            await row.getByRole("link", { name: "o-0007" }).click();
+            await page.locator(".lock").getByText("clerk-2").waitFor();
+        },
+        { path: "/machines/order?tab=locks", mock: { orders: 8 } },
+    );
+});
+
 test("the simulator plays guards, stays and undo without the server", async () => {
     await session(
         async ({ mock, page }) => {
