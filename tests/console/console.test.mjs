@@ -184,6 +184,7 @@ test("empty states say what to do", async () => {
             for (const [place, text] of [["/", "No machines yet"], ["/machines", "No machines yet"], ["/timers", "No timer is armed."], ["/effects", "Nothing is left to do."], ["/effects?dead=true", "No dead letters."], ["/tasks", "No tasks"], ["/slots", "No slots"], ["/journal", "Nothing has happened yet."], ["/simulator", "No machine is served."]]) {
                 await go(page, place);
                 await page.getByText(text).first().waitFor();
+                if (place === "/") await shoot(page, "empty");
             }
             assert.deepEqual(await violations(page), []);
         },
@@ -197,6 +198,7 @@ test("an error is told with its text, and trying again helps", async () => {
             mock.faults.set("/v1/timers", { status: 503, code: "AWAY", text: "the store cannot be reached" });
             await go(page, "/timers");
             await page.getByRole("alert").getByText("the store cannot be reached").waitFor();
+            await shoot(page, "trouble");
             mock.faults.clear();
             await page.getByRole("button", { name: "Try again" }).click();
             await page.waitForSelector(".tr.linked");
