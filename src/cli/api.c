@@ -7,14 +7,11 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/api_counts.h"
 #include "cli/api_parts.h"
-#include "cli/store_parts.h"
+#include "cli/up.h"
 #include "cli/up_machines.h"
 #include "cli/up_observe.h"
-#include "cli/up_verbs.h"
 #include "console/assets.h"
-#include "os/os.h"
 
 /* More answers to wrong tokens than these are not kept back: who has so many connections is told at
  * once, and needs a new connection for each guess. */
@@ -49,8 +46,8 @@ bool api_served(struct api_call *call, const char *name, const struct det_machin
 
 struct refusal {
     struct http_answer answer;
-    struct http_header headers[API_HEADERS + 2];
-    char body[512], wait[24];
+    struct http_header headers[2];
+    char body[HTTP_ERROR_BODY], wait[24];
 };
 
 static void add_header(struct refusal *refusal, const char *name, const char *value)
@@ -60,16 +57,11 @@ static void add_header(struct refusal *refusal, const char *name, const char *va
 
 static void make_refusal(struct refusal *ret, unsigned status, const char *code, const char *text)
 {
-    int size = snprintf(
-        ret->body, sizeof ret->body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
-
-    memcpy(ret->headers, api_headers, sizeof *api_headers * API_HEADERS);
     ret->answer = (struct http_answer){ .status = status,
                                         .type = "application/json",
                                         .headers = ret->headers,
-                                        .header_count = API_HEADERS,
                                         .body = ret->body,
-                                        .body_size = (size_t)size };
+                                        .body_size = http_error_body(ret->body, code, text) };
     if (status == 401)
         add_header(ret, "www-authenticate", "Bearer");
 }
@@ -215,6 +207,14 @@ static void run_call(struct api_call *call)
     }
 }
 
+static void refuse_target(struct http_exchange *exchange, int code)
+{
+    if (code == DET_ERR_NO_MEMORY)
+        api_refuse(exchange, 503, "NO_MEMORY", "there is no memory left");
+    else
+        api_refuse(exchange, 400, det_error_name(code), "the path or the query is not well formed");
+}
+
 /* The query, and the parameters of the path, decoded. */
 static int read_target(
     struct url *url, struct det_arena *arena, const struct http_request *request,
@@ -241,10 +241,7 @@ static void handle_route(
     r = read_target(&url, &arena, http_request(exchange), parameters);
     if (r < 0) {
         det_arena_deinit(&arena);
-        api_refuse(
-            exchange, r == DET_ERR_NO_MEMORY ? 503 : 400, det_error_name(r),
-            r == DET_ERR_NO_MEMORY ? "there is no memory left"
-                                   : "the path or the query is not well formed");
+        refuse_target(exchange, r);
         return;
     }
     call = api_call_open(api, exchange, route, parameters, &url, &arena);
@@ -266,27 +263,28 @@ static void handle_route(
 }
 
 /* Most paths have nothing that could be wrong with them. */
-static bool is_well_formed(const struct api *api, const char *path)
+static int check_path(const struct api *api, const char *path)
 {
     struct det_arena arena;
     struct url url;
     int r;
 
     if (!strpbrk(path, "%.") && !strstr(path, "//"))
-        return true;
+        return 0;
     det_arena_init(&arena, api->allocator);
     r = url_read(&url, &arena, path, "");
     det_arena_deinit(&arena);
-    return r == 0;
+    return r;
 }
 
 void api_handle(void *context, struct http_exchange *exchange)
 {
     const struct http_request *request = http_request(exchange);
     const struct api_note *note = http_note(exchange);
+    int r = check_path(context, request->path);
 
-    if (!is_well_formed(context, request->path))
-        api_refuse(exchange, 400, "MALFORMED", "the path is not well formed");
+    if (r < 0)
+        refuse_target(exchange, r);
     else if (note->route)
         handle_route(context, exchange, note->route);
     else if (note->status == 405)

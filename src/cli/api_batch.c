@@ -120,7 +120,9 @@ static int read_item(
     ret->data = member ? member->raw : det_view_text("{}");
     if (member && member->kind != DET_JSON_OBJECT)
         members_fail(&members, "data");
-    if (!members.wrong[0] && !members.has_failed)
+    if (members.has_failed)
+        return DET_ERR_NO_MEMORY;
+    if (!members.wrong[0])
         return 0;
     return det_error_set(
         &item->error, DET_ERR_INVALID, "'%s' is missing, or not what it should be", members.wrong);

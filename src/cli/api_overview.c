@@ -239,15 +239,13 @@ static void finish_overview(struct api_call *call)
 static void take_slots(struct api_call *call, json_t *parts)
 {
     write_slots(call, parts);
-    call->goes_on = true;
     api_defer(call, finish_overview);
 }
 
 static void take_tree(struct api_call *call, json_t *parts)
 {
     write_tasks(call, parts);
-    call->goes_on = true;
-    api_ask(call, "slots", json_object(), take_slots);
+    api_ask_further(call, "slots", json_object(), take_slots);
 }
 
 static void take_status(struct api_call *call, json_t *parts)
@@ -255,8 +253,7 @@ static void take_status(struct api_call *call, json_t *parts)
     line_open(&call->line, NULL, '{');
     api_write_status(call, "status", parts);
     write_rates(call);
-    call->goes_on = true;
-    api_ask(call, "tree", json_object(), take_tree);
+    api_ask_further(call, "tree", json_object(), take_tree);
 }
 
 void api_get_overview(struct api_call *call)
@@ -270,5 +267,5 @@ void api_get_overview(struct api_call *call)
     }
     overview->stuck = &call->aside;
     call->own = overview;
-    api_ask(call, "status", json_object(), take_status);
+    api_ask_further(call, "status", json_object(), take_status);
 }

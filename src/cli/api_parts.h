@@ -8,10 +8,6 @@
 #include "cli/api.h"
 #include "cli/members.h"
 
-/* api_call.c: what every answer of the API says to browsers. */
-#define API_HEADERS 5
-extern const struct http_header api_headers[API_HEADERS];
-
 /* api.c: what the server calls, on the http thread. */
 void api_handle(void *context, struct http_exchange *exchange);
 unsigned api_admit(void *context, struct http_exchange *exchange, struct http_answer *ret);
@@ -106,11 +102,14 @@ api_run_fn api_start, api_send, api_send_all, api_batch, api_cancel, api_retry;
 api_run_fn api_get_status, api_get_overview, api_get_tasks, api_get_task, api_get_logs, api_order,
     api_get_tree, api_get_slots, api_submit, api_change_job, api_readyz;
 /* Asks `up` by one of its verbs, and gives the parts of its answer to `answer`, on the http thread,
- * which writes the answer of the call, or takes it further (goes_on). `arguments` NULL: for want of
- * memory. */
+ * which writes the answer of the call. `arguments` NULL: for want of memory. */
 void api_ask(
     struct api_call *call, const char *verb, json_t *arguments_take,
     void (*answer)(struct api_call *call, json_t *parts));
+/* The same, but `take` has the call from then on, and finishes it or asks further. */
+void api_ask_further(
+    struct api_call *call, const char *verb, json_t *arguments_take,
+    void (*take)(struct api_call *call, json_t *parts));
 void api_put_json(struct api_call *call, const char *key, json_t *value);
 void api_write_status(struct api_call *call, const char *key, json_t *parts);
 /* api_overview.c */

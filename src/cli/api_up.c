@@ -21,6 +21,7 @@ struct errand {
     json_t *parts; /* an array */
     struct det_error error;
     void (*answer)(struct api_call *call, json_t *parts);
+    bool takes_call; /* of the answer: it finishes the call itself */
 };
 
 /* On the loop of `up`. */
@@ -82,10 +83,8 @@ static void run_errand(void *argument)
 
 /* On the http thread. */
 
-static void free_errand(struct errand *errand)
+static void free_errand(struct errand *errand, const struct det_allocator *allocator)
 {
-    const struct det_allocator *allocator = errand->asker->api->allocator;
-
     json_decref(errand->arguments);
     json_decref(errand->parts);
     DET_DELETE(allocator, errand);
@@ -95,22 +94,23 @@ static void finish_errand(void *argument)
 {
     struct errand *errand = argument;
     struct api_call *call = errand->asker;
+    /* The call may be over before its errand is. */
+    const struct det_allocator *allocator = call->api->allocator;
+    bool has_failed = errand->error.code < 0;
 
-    if (errand->error.code < 0)
+    if (has_failed)
         api_fail_with(call, errand->error.code, &errand->error);
     else
         errand->answer(call, errand->parts);
-    free_errand(errand);
-    if (call->goes_on)
-        call->goes_on = false;
-    else
+    if (has_failed || !errand->takes_call)
         api_finish(call);
+    free_errand(errand, allocator);
 }
 
 /* `arguments` may be NULL for want of memory. */
-void api_ask(
+static void run(
     struct api_call *call, const char *verb, json_t *arguments_take,
-    void (*answer)(struct api_call *call, json_t *parts))
+    void (*answer)(struct api_call *call, json_t *parts), bool takes_call)
 {
     struct api *api = call->api;
     struct errand *errand = DET_NEW(api->allocator, struct errand);
@@ -122,19 +122,33 @@ void api_ask(
         errand->arguments = arguments_take;
         errand->parts = json_array();
         errand->answer = answer;
+        errand->takes_call = takes_call;
     } else {
         json_decref(arguments_take);
     }
     if (!errand || !arguments_take || !errand->parts) {
         if (errand)
-            free_errand(errand);
+            free_errand(errand, api->allocator);
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-        /* Not now: who asks may be the answer to another question, and looks at the call. */
-        api_finish_later(call);
+        api_finish(call);
         return;
     }
     errand->post = (struct det_post){ .run = run_errand, .argument = errand };
     det_loop_post(api->up->loop, &errand->post);
+}
+
+void api_ask(
+    struct api_call *call, const char *verb, json_t *arguments_take,
+    void (*answer)(struct api_call *call, json_t *parts))
+{
+    run(call, verb, arguments_take, answer, false);
+}
+
+void api_ask_further(
+    struct api_call *call, const char *verb, json_t *arguments_take,
+    void (*take)(struct api_call *call, json_t *parts))
+{
+    run(call, verb, arguments_take, take, true);
 }
 
 /* Answers. */
@@ -213,7 +227,6 @@ void api_get_slots(struct api_call *call)
 static void follow_logs(struct api_call *call, json_t *parts)
 {
     (void)parts;
-    call->goes_on = true;
     api_follow_logs(call, call->own_number);
 }
 
@@ -227,13 +240,13 @@ static void answer_none(struct api_call *call, json_t *parts)
 }
 
 /* One without a line may be none at all. */
-static void answer_logs(struct api_call *call, json_t *parts)
+static void take_logs(struct api_call *call, json_t *parts)
 {
     if (json_array_size(parts) > 0) {
         answer_items(call, parts);
+        api_finish(call);
         return;
     }
-    call->goes_on = true;
     api_ask(call, "task", json_pack("{s:s}", "name", call->parameters[0]), answer_none);
 }
 
@@ -249,17 +262,12 @@ void api_get_logs(struct api_call *call)
         return;
     }
     call->own_number = (unsigned)lines;
-    if (follows && http_request(call->exchange)->method == HTTP_HEAD) {
-        call->type = "text/event-stream";
-        api_finish(call);
-        return;
-    }
     if (follows)
-        api_ask(call, "task", json_pack("{s:s}", "name", name), follow_logs);
+        api_ask_further(call, "task", json_pack("{s:s}", "name", name), follow_logs);
     else
-        api_ask(
+        api_ask_further(
             call, "logs", json_pack("{s:[s], s:I}", "names", name, "lines", (json_int_t)lines),
-            answer_logs);
+            take_logs);
 }
 
 /* Orders. Their bodies are small: a tree does no harm. */

@@ -72,12 +72,12 @@ static int see_slot(void *user, const struct det_slot_info *info)
     return 0;
 }
 
-bool up_is_slot(struct up *up, const char *name)
+int up_is_slot(struct up *up, const char *name)
 {
     struct names names = { .wanted = name };
     int r = det_slots_each(up->tasks, see_slot, &names);
 
-    return r == 0 && names.is_found;
+    return r < 0 ? r : names.is_found;
 }
 
 static void fail_name(struct up *up, struct socket_call *call, const char *name, bool has_slots)
@@ -317,14 +317,17 @@ static bool order_known(struct order *order, bool is_stop)
 
 /* The verbs. */
 
-/* Whether it runs, waits or is queued. */
-static bool is_there(struct up *up, const char *name)
+/* Whether what the order names runs, waits or is queued: 1, 0, or an error, which was answered. */
+static int is_there(struct order *order)
 {
-    struct search search = { .up = up, .name = name, .target = TARGET_TASK };
-    bool is_there = search_ids(&search) == 0 && search.ids.count > 0;
+    struct search search = { .up = order->up, .name = order->name, .target = TARGET_TASK };
+    int r = search_ids(&search);
+    bool is_there = search.ids.count > 0;
 
-    up_ids_deinit(up, &search.ids);
-    return is_there;
+    up_ids_deinit(order->up, &search.ids);
+    if (r < 0)
+        socket_call_fail(order->call, r, "%s", det_error_text(r));
+    return r < 0 ? r : is_there;
 }
 
 /* Tasks of the file that have ended begin their lives anew: the one of this name, or those of the
@@ -342,7 +345,7 @@ static int add_ended(struct order *order, struct det_error *reterr)
         if ((strcmp(spec->name, order->name) != 0 &&
              !up_is_in_group(order->up, spec->group, order->name)) ||
             !order->up->is_selected[index] || order->up->known[index].is_pending ||
-            is_there(order->up, spec->name))
+            order->up->known[index].id != 0)
             continue;
         r = up_add_one(order->up, index, reterr);
         if (r < 0)
@@ -384,12 +387,18 @@ void up_run_restart(void *context, const struct socket_request *request, struct 
 {
     struct order order = order_of(context, request, call);
     struct up *up = context;
+    int there;
 
     if (!up_arguments_check(request, call, order_arguments))
         return;
     if (!order.name) {
         socket_call_fail(call, DET_ERR_INVALID, "'restart' needs the argument 'name'");
-    } else if (is_there(up, order.name) || up_find_task(up, order.name) >= 0) {
+        return;
+    }
+    there = is_there(&order);
+    if (there < 0)
+        return;
+    if (there || up_find_task(up, order.name) >= 0) {
         restart(&order, TARGET_TASK);
     } else if (up_find_group(up, order.name)) {
         (void)!det_tasks_group_start(up->tasks, order.name);
@@ -413,10 +422,18 @@ static void order_one(struct order *order, bool shall_purge, order_fn *run)
     struct search search = { .target = TARGET_TASK };
     struct up *up = order->up;
     bool is_stop = run == det_tasks_remove;
+    int is_slot = up_is_slot(up, order->name), there;
 
+    if (is_slot < 0) {
+        socket_call_fail(order->call, is_slot, "%s", det_error_text(is_slot));
+        return;
+    }
     if (!shall_purge && order_known(order, is_stop))
         return;
-    if (!shall_purge && is_there(up, order->name)) {
+    there = shall_purge ? 0 : is_there(order);
+    if (there < 0)
+        return;
+    if (there) {
         give_to(order, &search, run, UP_WAIT_END);
     } else if (!shall_purge && up_find_group(up, order->name)) {
         search.target = TARGET_GROUP;
@@ -424,7 +441,7 @@ static void order_one(struct order *order, bool shall_purge, order_fn *run)
             stop_group(order);
         else
             give_to(order, &search, run, UP_WAIT_END);
-    } else if (up_is_slot(up, order->name)) {
+    } else if (is_slot) {
         order_slot(order, shall_purge || !is_stop, run);
     } else if (up_find_task(up, order->name) >= 0) {
         answer_done(order->call, 0);

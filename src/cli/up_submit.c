@@ -190,11 +190,14 @@ static int read_slot(
     const struct config *config = &job->up->file.config;
     const char *near[NEAR_MAX];
     size_t count = 0;
-    int nearest;
+    int nearest, r;
 
     job->slot = up_argument_text(request, "slot");
-    if (!job->slot || up_argument_is_set(request, "new_slot") || up_is_slot(job->up, job->slot))
+    if (!job->slot || up_argument_is_set(request, "new_slot"))
         return 0;
+    r = up_is_slot(job->up, job->slot);
+    if (r != 0)
+        return r < 0 ? det_error_set(reterr, r, "there is no memory left") : 0;
     for (size_t i = 0; i < config->slot_count && count < NEAR_MAX; i++)
         near[count++] = config->slots[i].name;
     nearest = det_text_nearest(job->slot, near, count);

@@ -35,8 +35,8 @@ uint64_t up_argument_count(
     const struct socket_request *request, const char *name, uint64_t otherwise);
 json_t *up_argument(const struct socket_request *request, const char *name);
 
-/* up_orders.c */
-bool up_is_slot(struct up *up, const char *name);
+/* up_orders.c: 1, or 0: it is none, or an error. */
+DET_MUST_CHECK int up_is_slot(struct up *up, const char *name);
 socket_verb_fn up_run_restart, up_run_stop, up_run_drain;
 /* up_ask.c */
 socket_verb_fn up_run_machines, up_run_begin, up_run_send, up_run_cancel, up_run_retry;

@@ -50,6 +50,18 @@ static void a_conflict_is_decided_anew_on_what_is_there(void **unused)
     nodes_close(n);
 }
 
+static void a_glance_shows_nothing_that_others_may_have_changed(void **unused)
+{
+    struct nodes *n = behind_open();
+    struct det_glance seen;
+
+    (void)unused;
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(
+            det_runtime_glance(n->runtime[i], n->order, "o-1", &seen, NULL), DET_ERR_BUSY);
+    nodes_close(n);
+}
+
 static void nothing_is_refused_because_of_what_a_process_remembers(void **unused)
 {
     struct nodes *n = behind_open();
@@ -290,6 +302,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_conflict_is_decided_anew_on_what_is_there),
+        cmocka_unit_test(a_glance_shows_nothing_that_others_may_have_changed),
         cmocka_unit_test(nothing_is_refused_because_of_what_a_process_remembers),
         cmocka_unit_test(nothing_is_ignored_because_of_what_a_process_remembers),
         cmocka_unit_test(a_guard_is_asked_again_about_what_is_there),

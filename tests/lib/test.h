@@ -35,6 +35,10 @@ void det_test_memory_init(struct det_test_memory *memory);
 /* Fails the test when a block is still live, naming how many and their sizes. */
 void det_test_memory_deinit(struct det_test_memory *memory);
 
+/* The n-th call from now on fails, and all after it if it is sticky; 0: none does. From any thread,
+ * also while others allocate. Returns whether one has failed since this was last said. */
+bool det_test_memory_fail(struct det_test_memory *memory, uint64_t number, bool is_sticky);
+
 /* Runs `scenario` again and again: with no failure, then failing the 1st, 2nd, ... allocation,
  * once each and sticky each, until a run meets no failure. The scenario returns a result code; it
  * must be 0 when nothing failed, and either 0 or DET_ERR_NO_MEMORY when something did. Each run

@@ -145,6 +145,20 @@ void det_test_memory_init(struct det_test_memory *memory)
     memory->allocator.context = memory;
 }
 
+bool det_test_memory_fail(struct det_test_memory *memory, uint64_t number, bool is_sticky)
+{
+    struct state *state = memory->internal;
+    bool failed;
+
+    (void)pthread_mutex_lock(&state->mutex);
+    failed = memory->failed;
+    memory->failed = false;
+    memory->fail_at = number ? memory->calls + number : 0;
+    memory->fail_sticky = is_sticky;
+    (void)pthread_mutex_unlock(&state->mutex);
+    return failed;
+}
+
 /* Frees what was left, so that the sanitizer does not say the same again. */
 static void drop_live(struct det_test_memory *memory, char *sizes, size_t capacity)
 {

@@ -124,6 +124,28 @@ static void leak(void *argument)
     det_test_memory_deinit(&memory);
 }
 
+static void a_call_from_now_on_can_be_chosen(void **state)
+{
+    struct det_test_memory memory;
+    void *first, *second;
+
+    (void)state;
+    det_test_memory_init(&memory);
+    first = resize(&memory, NULL, 0, 1);
+    assert_false(det_test_memory_fail(&memory, 2, false));
+    second = resize(&memory, NULL, 0, 1);
+    assert_non_null(second);
+    assert_null(resize(&memory, NULL, 0, 1));
+    assert_true(det_test_memory_fail(&memory, 1, true));
+    assert_null(resize(&memory, NULL, 0, 1));
+    assert_null(resize(&memory, NULL, 0, 1));
+    assert_true(det_test_memory_fail(&memory, 0, false));
+    assert_false(det_test_memory_fail(&memory, 0, false));
+    (void)resize(&memory, first, 1, 0);
+    (void)resize(&memory, second, 1, 0);
+    det_test_memory_deinit(&memory);
+}
+
 static void misuse_is_noticed(void **state)
 {
     struct det_test_memory memory;
@@ -233,6 +255,7 @@ int main(void)
         cmocka_unit_test(blocks_are_counted),
         cmocka_unit_test(fresh_bytes_are_poisoned_and_a_resize_moves),
         cmocka_unit_test(the_chosen_call_fails_once_or_from_then_on),
+        cmocka_unit_test(a_call_from_now_on_can_be_chosen),
         cmocka_unit_test(misuse_is_noticed),
         cmocka_unit_test(several_threads_may_use_it),
         cmocka_unit_test(the_loop_fails_each_call_once_and_for_good),

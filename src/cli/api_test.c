@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* test: threads */
+/* api_test.c - every route of the HTTP API while memory fails: one `detent up` in this process, and
+ * a client that asks it over its unix socket.
+ *
+ * For each request of the table the first allocation from then on fails, then the second one, and
+ * so on, until a request meets no failure. What was asked for has then happened, or is answered
+ * with 500 or 503; the next request is answered as if nothing had been. Which allocation fails is
+ * not the same in every run, since many threads allocate; what must hold is. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cli/api_parts.h"
+#include "cli/command.h"
+#include "cli/folder_test.h"
+#include "cli/socket_client.h"
+
+extern const struct cli_command cli_command_up;
+
+#define PATIENCE (20 * DET_SECOND)
+#define GONE     0   /* the connection was closed instead of an answer */
+#define HANGS    999 /* neither */
+#define POINTS   200 /* more failures than these is no end */
+#define ANSWER   65536
+
+static const char spec_text[] = "#define FSM_NAME order\n"
+                                "#define FSM_PREFIX ORDER\n"
+                                "#define FSM_DATA order_data\n"
+                                "RECORD(order_data)\n"
+                                "    FIELD(total, u64)\n"
+                                "END\n"
+                                "RECORD(payment)\n"
+                                "    FIELD(card, str(24), SENSITIVE)\n"
+                                "END\n"
+                                "STATE(PENDING, pending, INITIAL)\n"
+                                "STATE(CHARGING, charging)\n"
+                                "STATE(PAID, paid, FINAL)\n"
+                                "EVENT(PAY, pay, payment)\n"
+                                "EVENT(PING, ping)\n"
+                                "INTERNAL(CHARGED, charged)\n"
+                                "INTERNAL(LATE, late)\n"
+                                "EFFECT(charge, CHARGED)\n"
+                                "ON(PENDING, PAY, CHARGING, DO(charge))\n"
+                                "STAY(PENDING, PING)\n"
+                                "STAY(PENDING, LATE)\n"
+                                "ON(CHARGING, CHARGED, PAID)\n"
+                                "AFTER(PENDING, DAYS(1), LATE)\n";
+
+static const char project_text[] =
+    "version: 1\n"
+    "store: sqlite:orders.db\n"
+    "machines:\n"
+    "  order: {effects: {charge: {command: [\"false\"], attempts: 1}}}\n"
+    "tasks:\n"
+    "  sleeper: {run: sleep 600}\n"
+    "slots:\n"
+    "  batch: {width: 1}\n"
+    "  kept: {width: 1, durable: yes}\n";
+
+#define ORDERS "/v1/machines/order/instances"
+#define ONE    ORDERS "/o-1"
+#define EVERY  ORDERS "/o-@"
+#define SEND   "{\"event\": \"ping\"}"
+#define PAY    "{\"event\": \"pay\", \"data\": {\"card\": \"4\"}}"
+#define FRESH  "{\"id\": \"o-@\", \"data\": {\"total\": 1}}"
+#define BATCH  "{\"sends\": [{\"machine\": \"order\", \"id\": \"o-1\", \"event\": \"ping\"}]}"
+
+/* An @ is the number of the attempt. */
+struct ask {
+    const char *method, *path, *body;
+    const char *right; /* statuses of one that met no failure */
+    bool is_fresh;     /* an instance o-@ is started before it */
+};
+
+static const struct ask asks[] = {
+    { "GET", "/livez", NULL, "200", false },
+    { "GET", "/readyz", NULL, "200", false },
+    { "GET", "/metrics", NULL, "200", false },
+    { "GET", "/v1/openapi.yaml", NULL, "200", false },
+    { "POST", "/v1/session", "{\"code\": \"nobody-has-this-code\"}", "401", false },
+    { "DELETE", "/v1/session", NULL, "422", false },
+    { "GET", "/v1/status", NULL, "200", false },
+    { "GET", "/v1/store", NULL, "200", false },
+    { "GET", "/v1/overview", NULL, "200", false },
+    { "GET", "/v1/machines", NULL, "200", false },
+    { "GET", "/v1/machines/order", NULL, "200", false },
+    { "GET", "/v1/machines/order/diagram?format=mermaid", NULL, "200", false },
+    { "POST", "/v1/definitions", "{\"spec\": \"#define FSM_NAME x\\n\"}", "200", false },
+    { "GET", ORDERS "?state=pending&limit=2", NULL, "200", false },
+    { "POST", ORDERS, FRESH, "201 409", false },
+    { "GET", ONE, NULL, "200", false },
+    { "POST", ONE "/events", SEND, "200", false },
+    { "POST", EVERY "/events", PAY, "200 422", true },
+    { "POST", ONE "/batch", "{\"events\": [" SEND ", " SEND "]}", "200", false },
+    { "POST", "/v1/batches", BATCH, "200", false },
+    { "POST", EVERY "/cancel", "{\"reason\": \"enough\"}", "200 422", true },
+    { "POST", ORDERS "/paid/retry", "{\"key\": \"order/paid/1/0\"}", "200 404 409", false },
+    { "GET", ONE "/history?limit=2&data=true", NULL, "200", false },
+    { "GET", ONE "/trace", NULL, "200", false },
+    { "GET", ONE "/diagram?format=mermaid", NULL, "200", false },
+    { "GET", ONE "/why", NULL, "200", false },
+    { "GET", ONE "/lock", NULL, "200", false },
+    { "GET", "/v1/locks?limit=2", NULL, "200", false },
+    { "GET", "/v1/timers?limit=2", NULL, "200", false },
+    { "GET", "/v1/effects?dead=true&limit=2", NULL, "200", false },
+    { "GET", "/v1/log?limit=2", NULL, "200", false },
+    { "GET", "/v1/tasks", NULL, "200", false },
+    { "GET", "/v1/tasks/sleeper", NULL, "200", false },
+    { "GET", "/v1/tasks/sleeper/logs?lines=2", NULL, "200", false },
+    { "POST", "/v1/tasks/sleeper/stop", "{}", "200", false },
+    { "POST", "/v1/tasks/sleeper/restart", "{}", "200", false },
+    { "GET", "/v1/tree", NULL, "200", false },
+    { "GET", "/v1/slots", NULL, "200", false },
+    { "GET", "/v1/slots/kept/submissions?limit=2", NULL, "200", false },
+    { "POST", "/v1/slots/kept/submissions", "{\"run\": [\"true\"]}", "201 202", false },
+    { "GET", "/v1/slots/batch/submissions", NULL, "501", false },
+    { "POST", "/v1/slots/batch/submissions", "{\"run\": [\"true\"]}", "201", false },
+    { "POST", "/v1/slots/kept/submissions/nobody/cancel", "{}", "404", false },
+    { "GET", "/v1/nothing", NULL, "404", false },
+    { "DELETE", ONE, NULL, "405", false },
+    { "GET", "/", NULL, "200", false },
+};
+
+/* The stream, which is not answered to its end. */
+static const struct ask following = { "GET", "/v1/events", NULL, "200", false };
+
+struct client {
+    struct fixture *fixture;
+    struct det_test_memory *memory;
+    pthread_t thread;
+    atomic_bool is_over;      /* `up` has ended */
+    int socket;               /* -1: there is no connection */
+    unsigned attempt, status; /* the last one */
+    size_t points, gone;
+    char answer[ANSWER];
+    char fault[512]; /* "": none */
+};
+
+/* Asking. */
+
+static bool dial(struct client *client)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    const struct timeval patience = { .tv_sec = PATIENCE / DET_SECOND };
+
+    snprintf(
+        address.sun_path, sizeof address.sun_path, "%s/.detent/http.sock", client->fixture->folder);
+    client->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)setsockopt(client->socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (connect(client->socket, (struct sockaddr *)&address, sizeof address) == 0)
+        return true;
+    close(client->socket);
+    client->socket = -1;
+    return false;
+}
+
+static void hang_up(struct client *client)
+{
+    if (client->socket >= 0)
+        close(client->socket);
+    client->socket = -1;
+}
+
+/* Puts the number of the attempt in the place of each @. */
+static const char *numbered(
+    const struct client *client, const char *text, char *target, size_t size)
+{
+    size_t used = 0;
+
+    for (; text && *text && used + 12 < size; text++) {
+        if (*text == '@')
+            used += (size_t)snprintf(target + used, size - used, "%u", client->attempt);
+        else
+            target[used++] = *text;
+    }
+    target[used] = '\0';
+    return target;
+}
+
+static bool is_whole(const char *answer, size_t size)
+{
+    const char *end = strstr(answer, "\r\n\r\n");
+    const char *length = strcasestr(answer, "\r\ncontent-length: ");
+
+    if (!end)
+        return false;
+    if (!length || length > end)
+        return strncmp(answer, "HTTP/1.1 204", 12) == 0;
+    return size >= (size_t)(end + 4 - answer) + strtoul(length + 18, NULL, 10);
+}
+
+/* Why nothing came. */
+static unsigned silence(ssize_t got)
+{
+    return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? HANGS : GONE;
+}
+
+/* The status of the answer, GONE or HANGS. */
+static unsigned hear(struct client *client)
+{
+    size_t size = 0;
+
+    client->answer[0] = '\0';
+    while (!is_whole(client->answer, size)) {
+        /* Of a long one only the end is kept. */
+        size_t kept = size < ANSWER - 4096 ? size : ANSWER - 4096;
+        ssize_t got = recv(client->socket, client->answer + kept, ANSWER - 1 - kept, 0);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return silence(got);
+        client->answer[kept + (size_t)got] = '\0';
+        size += (size_t)got;
+    }
+    return (unsigned)strtoul(client->answer + strlen("HTTP/1.1 "), NULL, 10);
+}
+
+static unsigned ask(struct client *client, const char *method, const char *path, const char *body)
+{
+    char request[1024], target[256], content[512];
+    unsigned status;
+    int size;
+
+    numbered(client, path, target, sizeof target);
+    numbered(client, body, content, sizeof content);
+    size = snprintf(
+        request, sizeof request,
+        "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "Content-Length: %zu\r\n\r\n%s",
+        method, target, strlen(content), content);
+    if (client->socket < 0 && !dial(client))
+        return GONE;
+    (void)send(client->socket, request, (size_t)size, MSG_NOSIGNAL);
+    client->status = status = hear(client);
+    if (status == GONE || strcasestr(client->answer, "connection: close"))
+        hang_up(client);
+    return status;
+}
+
+/* Judging. */
+
+static void complain(struct client *client, const struct ask *one, size_t point)
+{
+    const char *body = strstr(client->answer, "\r\n\r\n");
+
+    snprintf(
+        client->fault, sizeof client->fault, "%s %s, failure %zu: %u: %.300s", one->method,
+        one->path, point, client->status, body ? body + 4 : "");
+}
+
+static bool has_status(const char *list, unsigned status)
+{
+    char text[12];
+
+    snprintf(text, sizeof text, "%u", status);
+    return strstr(list, text);
+}
+
+static bool is_answered(struct client *client, const struct ask *one)
+{
+    return has_status(one->right, ask(client, one->method, one->path, one->body));
+}
+
+/* What the next attempt is about. */
+static void prepare(struct client *client, const struct ask *one)
+{
+    client->attempt++;
+    if (one->is_fresh && ask(client, "POST", ORDERS, FRESH) != 201)
+        complain(client, one, 0);
+}
+
+/* One request whose n-th allocation fails; whether there was such a one. */
+static bool try_one(struct client *client, const struct ask *one, size_t point, bool is_sticky)
+{
+    static const struct ask live = { "GET", "/livez", NULL, "200", false };
+    unsigned status;
+    bool failed;
+
+    prepare(client, one);
+    (void)det_test_memory_fail(client->memory, point, is_sticky);
+    status = ask(client, one->method, one->path, one->body);
+    failed = det_test_memory_fail(client->memory, 0, false);
+    client->gone += status == GONE;
+    /* A connection that met a failure may be closed behind its answer. */
+    if (failed)
+        hang_up(client);
+    if (!has_status(one->right, status) && !(failed && has_status("500 503", status)) &&
+        !(failed && status == GONE))
+        complain(client, one, point);
+    if (failed && !is_answered(client, &live))
+        complain(client, &live, point);
+    return failed && !*client->fault;
+}
+
+static void try_all(struct client *client, const struct ask *one)
+{
+    size_t point = 1;
+
+    prepare(client, one);
+    if (!is_answered(client, one))
+        complain(client, one, 0);
+    while (!*client->fault && point < POINTS && try_one(client, one, point, false)) {
+        (void)try_one(client, one, point, true);
+        point++;
+    }
+    client->points += point - 1;
+}
+
+/* Following. */
+
+/* Until the stream has said so much: its status, GONE or HANGS. */
+static unsigned hear_until(struct client *client, const char *text)
+{
+    size_t size = 0;
+
+    client->answer[0] = '\0';
+    while (!strstr(client->answer, text)) {
+        ssize_t got = recv(client->socket, client->answer + size, ANSWER - 1 - size, 0);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return silence(got);
+        size += (size_t)got;
+        client->answer[size] = '\0';
+        if (strncmp(client->answer, "HTTP/1.1 5", 10) == 0 && is_whole(client->answer, size))
+            return 503;
+    }
+    return 200;
+}
+
+static unsigned follow(struct client *client)
+{
+    static const char request[] = "GET /v1/events?id=o-1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+    hang_up(client);
+    if (!dial(client))
+        return GONE;
+    (void)send(client->socket, request, sizeof request - 1, MSG_NOSIGNAL);
+    return hear_until(client, "event: hello");
+}
+
+/* Whoever follows is let in, or told that it cannot be. */
+static bool try_follow(struct client *client, size_t point)
+{
+    bool failed;
+
+    (void)det_test_memory_fail(client->memory, point, false);
+    client->status = follow(client);
+    failed = det_test_memory_fail(client->memory, 0, false);
+    if (client->status == HANGS || (client->status != 200 && !failed))
+        complain(client, &following, point);
+    return failed && !*client->fault;
+}
+
+/* Who is in is told what happens, or cut off. */
+static bool try_tell(struct client *client, struct client *other, size_t point)
+{
+    bool failed;
+
+    client->status = follow(client);
+    (void)det_test_memory_fail(client->memory, client->status == 200 ? point : 0, false);
+    if (ask(other, "POST", ONE "/events", SEND) != 200) {
+        (void)det_test_memory_fail(client->memory, 0, false);
+        hang_up(other);
+        (void)ask(other, "POST", ONE "/events", SEND);
+        failed = true;
+    } else {
+        failed = false;
+    }
+    client->status = hear_until(client, "\"ping\"");
+    failed = det_test_memory_fail(client->memory, 0, false) || failed;
+    if (client->status == HANGS || (client->status != 200 && !failed))
+        complain(client, &following, point);
+    hang_up(other);
+    return failed && !*client->fault;
+}
+
+static void follow_all(struct client *client)
+{
+    static struct client other;
+    size_t point = 1;
+
+    other = (struct client){ .fixture = client->fixture, .socket = -1 };
+    while (point < POINTS && try_follow(client, point))
+        point++;
+    client->points += point - 1;
+    for (point = 1; point < POINTS && try_tell(client, &other, point);)
+        point++;
+    client->points += point - 1;
+    hang_up(&other);
+}
+
+static void stop_up(struct client *client)
+{
+    struct socket_client *socket = NULL;
+    struct det_error error;
+    json_t *answer = NULL;
+
+    if (socket_client_open(client->fixture->folder, NULL, &socket, &error) == 0)
+        (void)!socket_client_call(socket, "stop", json_object(), PATIENCE, &answer, &error);
+    json_decref(answer);
+    socket_client_close(socket);
+}
+
+static bool is_up(struct client *client)
+{
+    det_time until = det_world_now(NULL, DET_CLOCK_MONOTONIC) + PATIENCE;
+
+    while (ask(client, "GET", "/readyz", NULL) != 200) {
+        if (atomic_load(&client->is_over) || det_world_now(NULL, DET_CLOCK_MONOTONIC) > until)
+            return false;
+        (void)poll(NULL, 0, 1);
+    }
+    return true;
+}
+
+/* What the requests are about; one of the orders has an effect that was given up. */
+static bool begin(struct client *client)
+{
+    return is_up(client) &&
+           ask(client, "POST", ORDERS, "{\"id\": \"o-1\", \"data\": {\"total\": 1}}") == 201 &&
+           ask(client, "POST", ORDERS, "{\"id\": \"paid\", \"data\": {\"total\": 1}}") == 201 &&
+           ask(client, "POST", ORDERS "/paid/events", PAY) == 200;
+}
+
+static void *ask_all(void *argument)
+{
+    struct client *client = argument;
+
+    if (!begin(client))
+        snprintf(client->fault, sizeof client->fault, "it does not begin: %.400s", client->answer);
+    client->attempt = 1;
+    for (size_t i = 0; i < sizeof asks / sizeof asks[0] && !*client->fault; i++)
+        try_all(client, &asks[i]);
+    if (!*client->fault)
+        follow_all(client);
+    hang_up(client);
+    stop_up(client);
+    return NULL;
+}
+
+/* The test. */
+
+static int run_up(struct fixture *fixture)
+{
+    const char *operands[] = { NULL };
+    struct cli cli = fixture->cli;
+    struct cli_args args = { .operands = operands };
+    char path[512];
+
+    put_text(fixture, "order.fsm", spec_text);
+    put_text(fixture, "detent.yaml", project_text);
+    snprintf(path, sizeof path, "%s/detent.yaml", fixture->folder);
+    args.values[0] = path;
+    cli.command = "up";
+    return cli_command_up.run(&cli, &args);
+}
+
+static void every_route_is_answered_while_memory_fails(void **state)
+{
+    static struct client client;
+    struct det_test_memory memory;
+    int code;
+
+    det_test_memory_init(&memory);
+    client = (struct client){ .fixture = *state, .memory = &memory, .socket = -1 };
+    client.fixture->cli.allocator = &memory.allocator;
+    assert_int_equal(pthread_create(&client.thread, NULL, ask_all, &client), 0);
+    code = run_up(client.fixture);
+    atomic_store(&client.is_over, true);
+    pthread_join(client.thread, NULL);
+    client.fixture->cli.allocator = NULL;
+    fflush(client.fixture->cli.err);
+    if (*client.fault)
+        fail_msg("%s\n%s", client.fault, client.fixture->said);
+    if (code != CLI_OK)
+        fail_msg("exit code %d: %s", code, client.fixture->said);
+    print_message(
+        "             %zu failure points, %zu without an answer\n", client.points, client.gone);
+    det_test_memory_deinit(&memory);
+}
+
+/* Whether the table has a request of this route. */
+static bool is_asked(const struct api_route *route)
+{
+    for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++) {
+        char path[128];
+        const struct http_request request = { .method = route->method, .path = path };
+        unsigned status;
+
+        snprintf(path, sizeof path, "%.*s", (int)strcspn(asks[i].path, "?"), asks[i].path);
+
+        if (strcmp(asks[i].method, api_method_name(route->method)) == 0 &&
+            api_match(&request, &status) == route)
+            return true;
+    }
+    return false;
+}
+
+static void no_route_is_left_out(void **state)
+{
+    (void)state;
+    for (const struct api_route *route = api_routes; route->pattern; route++) {
+        if (route->run != api_get_events && !is_asked(route))
+            fail_msg("nobody asks for %s", route->pattern);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(no_route_is_left_out),
+        TEST(every_route_is_answered_while_memory_fails),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
