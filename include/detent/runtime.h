@@ -63,6 +63,10 @@ struct det_note {
     const void *event_value;  /* the event struct; NULL for a start or a stop by hand */
     const void *data;         /* the data after the commit, also when that has several events */
     const struct det_trace_context *trace; /* that the sender was in; NULL: none */
+    /* Of the event of a timer that is sent in a trace which is kept: the trace of the event that
+     * brought the instance into the visit in which the timer was armed. NULL: none, or the store
+     * does not know. */
+    const struct det_trace_context *armed_by;
 };
 
 /* Things that were not done, told to the observer so that nothing is dropped in silence. What an
@@ -133,6 +137,9 @@ struct det_meter {
      * may be told again. */
     void (*unhandled)(
         void *observer, const struct det_machine *machine, unsigned state, unsigned event);
+    /* A timer fires: whether its event is sent in a trace, and in which. Of one that is kept
+     * (DET_TRACE_SAMPLED) the note says what armed it, which is read from the store. */
+    bool (*fire)(void *observer, struct det_trace_context *ret);
 };
 
 /* When the head of an instance becomes its snapshot, in the commit of the event. A snapshot is what

@@ -7,14 +7,11 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/api_counts.h"
 #include "cli/api_parts.h"
-#include "cli/store_parts.h"
+#include "cli/up.h"
 #include "cli/up_machines.h"
 #include "cli/up_observe.h"
-#include "cli/up_verbs.h"
 #include "console/assets.h"
-#include "os/os.h"
 
 /* More answers to wrong tokens than these are not kept back: who has so many connections is told at
  * once, and needs a new connection for each guess. */
@@ -49,8 +46,8 @@ bool api_served(struct api_call *call, const char *name, const struct det_machin
 
 struct refusal {
     struct http_answer answer;
-    struct http_header headers[API_HEADERS + 2];
-    char body[512], wait[24];
+    struct http_header headers[2];
+    char body[HTTP_ERROR_BODY], wait[24];
 };
 
 static void add_header(struct refusal *refusal, const char *name, const char *value)
@@ -60,16 +57,11 @@ static void add_header(struct refusal *refusal, const char *name, const char *va
 
 static void make_refusal(struct refusal *ret, unsigned status, const char *code, const char *text)
 {
-    int size = snprintf(
-        ret->body, sizeof ret->body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
-
-    memcpy(ret->headers, api_headers, sizeof *api_headers * API_HEADERS);
     ret->answer = (struct http_answer){ .status = status,
                                         .type = "application/json",
                                         .headers = ret->headers,
-                                        .header_count = API_HEADERS,
                                         .body = ret->body,
-                                        .body_size = (size_t)size };
+                                        .body_size = http_error_body(ret->body, code, text) };
     if (status == 401)
         add_header(ret, "www-authenticate", "Bearer");
 }

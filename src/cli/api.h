@@ -21,7 +21,8 @@
  *     api_lists.c     instances, timers, effects, the log
  *     api_machines.c  definitions and drawings
  *     api_up.c        what the loop of `up` knows: tasks, groups, slots, jobs, status
- *     api_events.c    what happens, as it happens
+ *     api_feed.c      clients that are told what happens: begun, kept alive, ended
+ *     api_events.c    the log, as it grows; api_news.c: tasks and `up`; api_follow.c: lines
  *
  * Invariants
  *   1. An api_call is of the http thread, but while a thread of the pool, the runtime or `up` has
@@ -122,8 +123,6 @@ struct api_call *api_call_open(
     const char *const *parameters, const struct url *url, struct det_arena *arena_take);
 /* Sends what the call has as its answer, and closes it. On the http thread. */
 void api_finish(struct api_call *call);
-/* The same from another thread. */
-void api_finish_later(struct api_call *call);
 /* Runs `run` in its lane and then finishes it. */
 void api_defer(struct api_call *call, void (*run)(struct api_call *call));
 /* It becomes a stream: nobody waits for its end. */
@@ -186,6 +185,14 @@ struct api_stamp {
     det_time changed;
 };
 
+/* Clients that are told what happens: api_feed.h. */
+struct api_feeds {
+    struct det_list list;
+    size_t count;
+    struct det_timer beat;
+    unsigned beats;
+};
+
 struct api {
     struct up *up;           /* its loop changes it: others have what they need below */
     struct config_http http; /* as the file was when it was opened, which stays as long */
@@ -207,6 +214,7 @@ struct api {
     size_t guesses;        /* answers to wrong tokens that are kept back */
     struct tokens *tokens; /* those of `up` */
     struct api_events *events;
+    struct api_feeds feeds;
     struct api_counts *counts;
     struct det_timer rates_timer;
     struct api_seen seen[API_SEEN];
@@ -248,8 +256,6 @@ DET_MUST_CHECK int api_events_open(struct api *api, struct det_error *reterr);
 void api_events_end(struct api *api);
 /* After that thread has ended. */
 void api_events_close(struct api *api);
-/* How many follow. On the http thread. */
-size_t api_events_count(const struct api *api);
 
 /* Ends with a NULL pattern. */
 extern const struct api_route api_routes[];

@@ -221,15 +221,6 @@ struct api_call *api_call_open(
     return call;
 }
 
-/* What every answer of the API says to browsers: nothing of it is kept, guessed or framed. */
-const struct http_header api_headers[API_HEADERS] = {
-    { "cache-control", "no-store" },
-    { "x-content-type-options", "nosniff" },
-    { "content-security-policy", "default-src 'none'; frame-ancestors 'none'" },
-    { "cross-origin-resource-policy", "same-origin" },
-    { "referrer-policy", "no-referrer" },
-};
-
 static bool is_kept_back(struct api_call *call)
 {
     return call->guessed && api_keep_back(call->api, call->exchange, call->wait, call->guessed);
@@ -238,12 +229,11 @@ static bool is_kept_back(struct api_call *call)
 void api_finish(struct api_call *call)
 {
     struct det_buffer *text = &call->line.text;
-    struct http_header headers[API_HEADERS + 1];
+    static const struct http_header later = { "retry-after", "1" };
     struct http_answer answer = {
         .status = call->status ? call->status : 200,
         .type = call->type ? call->type : "application/json",
-        .headers = headers,
-        .header_count = API_HEADERS,
+        .headers = &later,
     };
 
     if (det_buffer_status(text) < 0)
@@ -255,26 +245,13 @@ void api_finish(struct api_call *call)
     answer.body = det_buffer_text(text);
     answer.body_size = text->size;
     answer.type = call->type ? call->type : "application/json";
-    memcpy(headers, api_headers, sizeof *headers * API_HEADERS);
-    if (answer.status == 503)
-        headers[answer.header_count++] = (struct http_header){ "retry-after", "1" };
+    answer.header_count = answer.status == 503;
     answer.shall_close = call->guessed;
     if (call->deed)
         api_audit(call->api, call->deed, answer.status);
     if (call->exchange && !is_kept_back(call))
         http_answer(call->exchange, &answer);
     close_call(call);
-}
-
-static void finish_post(void *argument)
-{
-    api_finish(argument);
-}
-
-void api_finish_later(struct api_call *call)
-{
-    call->job.post = (struct det_post){ .run = finish_post, .argument = call };
-    det_loop_post(call->api->loop, &call->job.post);
 }
 
 static void run_deferred(void *argument)
@@ -307,7 +284,7 @@ void api_defer(struct api_call *call, void (*run)(struct api_call *call))
     if (api_lane_add(call))
         return;
     api_fail(call, DET_ERR_BUSY, "more is asked for than can be answered: ask again in a while");
-    api_finish_later(call);
+    api_finish(call);
 }
 
 /* Failing. */

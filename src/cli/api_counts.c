@@ -256,7 +256,6 @@ void api_metrics(struct api_call *call)
         det_metrics_only(metrics, DET_METRIC_HTTP_CONNECTIONS),
         (int64_t)http_server_connections(call->api->server));
     det_series_set(
-        det_metrics_only(metrics, DET_METRIC_SSE_SUBSCRIBERS),
-        (int64_t)api_events_count(call->api));
+        det_metrics_only(metrics, DET_METRIC_SSE_SUBSCRIBERS), (int64_t)call->api->feeds.count);
     api_defer(call, write_metrics);
 }

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* api_events.c - what happens, as Server-Sent Events: the log from a position on, without loss; and
- * the events of tasks, as long as somebody listens.
+ * what api_news.h has, as long as somebody listens.
  *
  *     runtime --notice--> pool: reads the log behind `head` --> tail: the newest rows as text
  *                                                                 |
@@ -20,38 +20,37 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "cli/api_feed.h"
+#include "cli/api_news.h"
 #include "cli/api_page.h"
 #include "cli/api_parts.h"
-#include "cli/api_stream.h"
 #include "cli/up_observe.h"
 
-#define TAIL_ROWS    4096
-#define TAIL_BYTES   (4 << 20)
-#define PAGE_ROWS    256
-#define FEED_MAX     (64 << 10)              /* that a reader is given to read */
-#define POLL_SPAN    (500 * DET_MILLISECOND) /* of a store that others write to */
-#define COMMENT_SPAN (15 * DET_SECOND)
-#define SLOW_SPAN    (5 * DET_SECOND) /* in which a reader that is far behind takes nothing */
+#define TAIL_ROWS  4096
+#define TAIL_BYTES (4 << 20)
+#define PAGE_ROWS  256
+#define FEED_MAX   (64 << 10)              /* that a reader is given to read */
+#define POLL_SPAN  (500 * DET_MILLISECOND) /* of a store that others write to */
+#define SLOW_SPAN  (5 * DET_SECOND)        /* in which a reader that is far behind takes nothing */
 
 struct subscriber {
+    struct api_feed feed; /* first */
     struct det_list node;
+    struct api_listener listener;
     struct api_events *events;
-    struct http_exchange *exchange;
-    struct api_call *call;
     uint64_t cursor;
     det_time fed_at;          /* monotonic: when it took something, or had all */
     const char *machine, *id; /* NULL: any */
-    bool wants_log, wants_tasks;
+    bool wants_log;
     bool is_waiting;  /* for where the log ends */
     bool is_catching; /* a page for it is on its way */
     bool is_gone;
-    uint64_t missed; /* events of tasks */
 };
 
 struct api_events {
     struct api *api;
     struct det_list subscribers, gone;
-    size_t count, task_count;
+    size_t count;
     atomic_size_t readers; /* those who want the log */
     struct det_list tail;
     size_t tail_rows, tail_bytes;
@@ -61,12 +60,17 @@ struct api_events {
     bool is_shared;
     atomic_bool is_noticed;
     struct det_post notice;
-    struct det_timer poll, comment;
-    struct stream *tasks;
+    struct det_timer poll;
+    struct api_news news;
     size_t pages; /* on their way */
 };
 
 /* On the http thread. */
+
+static struct subscriber *subscriber_of(struct api_feed *feed)
+{
+    return (struct subscriber *)(void *)feed;
+}
 
 static void finish_page(void *argument);
 
@@ -121,21 +125,6 @@ static void forget_tail(struct api_events *events)
     events->has_head = false;
 }
 
-static void end_subscriber(struct subscriber *subscriber)
-{
-    struct api_events *events = subscriber->events;
-
-    if (subscriber->is_gone)
-        return;
-    subscriber->is_gone = true;
-    det_list_remove(&subscriber->node);
-    det_list_append(&events->gone, &subscriber->node);
-    events->count--;
-    if (subscriber->wants_log && atomic_fetch_sub(&events->readers, 1) == 1)
-        forget_tail(events);
-    events->task_count -= subscriber->wants_tasks;
-}
-
 /* Those that are gone, and have no page on its way. */
 static void reap(struct api_events *events)
 {
@@ -148,33 +137,23 @@ static void reap(struct api_events *events)
         if (subscriber->is_catching)
             continue;
         det_list_remove(node);
-        subscriber->call->exchange = NULL;
-        api_finish(subscriber->call); /* Its memory is that of the call. */
+        api_finish(subscriber->feed.call); /* Its memory is that of the call. */
     }
 }
 
-static void on_gone(void *user)
+static void on_over(struct api_feed *feed)
 {
-    struct subscriber *subscriber = user;
+    struct subscriber *subscriber = subscriber_of(feed);
+    struct api_events *events = subscriber->events;
 
-    subscriber->exchange = NULL;
-    end_subscriber(subscriber);
-    reap(subscriber->events);
-}
-
-static void cut_off(struct subscriber *subscriber, const char *why)
-{
-    char text[160];
-    int size = snprintf(
-        text, sizeof text, "event: dropped\ndata: {\"position\":%llu,\"why\":\"%s\"}\n\n",
-        (unsigned long long)subscriber->cursor, why);
-
-    /* Of one that has gone already on_gone() is on its way. */
-    if (!subscriber->exchange || http_write(subscriber->exchange, text, (size_t)size) < 0)
-        return;
-    http_end(subscriber->exchange);
-    subscriber->exchange = NULL;
-    end_subscriber(subscriber);
+    subscriber->is_gone = true;
+    det_list_remove(&subscriber->node);
+    det_list_append(&events->gone, &subscriber->node);
+    events->count--;
+    if (subscriber->wants_log && atomic_fetch_sub(&events->readers, 1) == 1)
+        forget_tail(events);
+    api_news_leave(&events->news, &subscriber->listener);
+    reap(events);
 }
 
 static bool is_wanted(const struct subscriber *subscriber, const struct api_row *row)
@@ -186,7 +165,7 @@ static bool is_wanted(const struct subscriber *subscriber, const struct api_row 
 /* A row that is longer than all that it is given at once comes alone. */
 static bool takes(const struct subscriber *subscriber, size_t size)
 {
-    size_t waiting = http_waiting(subscriber->exchange);
+    size_t waiting = api_feed_waiting(&subscriber->feed);
 
     return waiting == 0 || waiting + size <= feed_max(subscriber->events);
 }
@@ -197,7 +176,7 @@ static bool send_row(struct subscriber *subscriber, const struct api_row *row)
     if (row->position != subscriber->cursor && is_wanted(subscriber, row) &&
         !takes(subscriber, row->size))
         return false;
-    if (is_wanted(subscriber, row) && http_write(subscriber->exchange, row->text, row->size) < 0)
+    if (is_wanted(subscriber, row) && api_feed_write(&subscriber->feed, row->text, row->size) < 0)
         return false;
     subscriber->cursor = row->position;
     subscriber->fed_at = det_loop_now(subscriber->events->api->loop);
@@ -235,7 +214,7 @@ static void feed(struct subscriber *subscriber)
         subscriber->is_gone)
         return;
     if (!is_in_tail(subscriber)) {
-        if (http_waiting(subscriber->exchange) == 0)
+        if (api_feed_waiting(&subscriber->feed) == 0)
             subscriber->is_catching = ask_page(events, subscriber, subscriber->cursor, false);
         return;
     }
@@ -251,7 +230,8 @@ static void feed(struct subscriber *subscriber)
     if (behind > most && det_loop_now(events->api->loop) - subscriber->fed_at > SLOW_SPAN) {
         det_series_count(
             det_metrics_only(events->api->up->observe->metrics, DET_METRIC_SSE_DROPPED), 1);
-        cut_off(subscriber, "too slow");
+        api_feed_drop(&subscriber->feed, "too slow");
+        return;
     }
     if (behind > 0)
         return;
@@ -272,9 +252,9 @@ static void feed_all(struct api_events *events)
     reap(events);
 }
 
-static void on_drained(void *user)
+static void on_drained(struct api_feed *drained)
 {
-    feed(user);
+    feed(subscriber_of(drained));
 }
 
 /* The tail. */
@@ -309,14 +289,14 @@ static void add_to_tail(struct api_events *events, struct api_page *page)
 
 static void greet(struct subscriber *subscriber)
 {
-    char text[80];
-    int size = subscriber->wants_log
-                   ? snprintf(
-                         text, sizeof text, "event: hello\ndata: {\"position\":%llu}\n\n",
-                         (unsigned long long)subscriber->cursor)
-                   : snprintf(text, sizeof text, "event: hello\ndata: {\"position\":null}\n\n");
+    char text[48];
+    int size = subscriber->wants_log ? snprintf(
+                                           text, sizeof text, "{\"position\":%llu}",
+                                           (unsigned long long)subscriber->cursor)
+                                     : snprintf(text, sizeof text, "{\"position\":null}");
 
-    (void)http_write(subscriber->exchange, text, (size_t)size);
+    (void)api_feed_tell(&subscriber->feed, "hello", text, (size_t)size);
+    api_news_join(&subscriber->events->news, &subscriber->listener);
 }
 
 static void find_head(struct api_events *events, uint64_t head)
@@ -361,12 +341,13 @@ static void finish_own_page(struct api_events *events, struct api_page *page)
     struct subscriber *subscriber = page->subscriber;
 
     subscriber->is_catching = false;
-    if (page->result < 0 && !subscriber->is_gone)
-        cut_off(subscriber, "the store cannot be read");
-    else if (!subscriber->is_gone)
+    if (page->result == 0 && !subscriber->is_gone)
         send_page(subscriber, page);
     api_rows_free(events->api, &page->rows);
-    feed(subscriber);
+    if (page->result < 0)
+        api_feed_drop(&subscriber->feed, "the store cannot be read");
+    else
+        feed(subscriber);
     reap(events);
 }
 
@@ -412,6 +393,12 @@ void api_notice(struct up *up)
     det_mutex_unlock(world, up->listener_lock);
 }
 
+static void set_poll(struct api_events *events)
+{
+    (void)!det_loop_timer_set(
+        events->api->loop, &events->poll, det_loop_now(events->api->loop) + POLL_SPAN);
+}
+
 /* Others may have written, and what failed is tried again. */
 static void on_poll(void *argument)
 {
@@ -422,86 +409,8 @@ static void on_poll(void *argument)
     if (events->is_shared || !events->has_head || events->has_news)
         read_on(events);
     feed_all(events);
-    (void)!det_loop_timer_set(
-        events->api->loop, &events->poll, det_loop_now(events->api->loop) + POLL_SPAN);
-}
-
-/* Says to whoever is between us that the connection is alive, and finds out who is gone. */
-static void on_comment(void *argument)
-{
-    struct api_events *events = argument;
-
-    if (events->is_over || !events->count)
-        return;
-    DET_LIST_EACH(node, &events->subscribers)
-    {
-        struct subscriber *subscriber = DET_CONTAINER(node, struct subscriber, node);
-
-        if (http_waiting(subscriber->exchange) == 0)
-            (void)http_write(subscriber->exchange, ":\n\n", 3);
-    }
-    (void)!det_loop_timer_set(
-        events->api->loop, &events->comment, det_loop_now(events->api->loop) + COMMENT_SPAN);
-}
-
-/* Events of tasks. */
-
-static void tell_task(struct subscriber *subscriber, const char *text, size_t size)
-{
-    static const char head[] = "event: task\ndata: ";
-
-    if (http_waiting(subscriber->exchange) > feed_max(subscriber->events)) {
-        subscriber->missed++;
-        return;
-    }
-    if (subscriber->missed) {
-        char note[80];
-        int length = snprintf(
-            note, sizeof note, "event: missed\ndata: {\"events\":%llu}\n\n",
-            (unsigned long long)subscriber->missed);
-
-        subscriber->missed = 0;
-        (void)http_write(subscriber->exchange, note, (size_t)length);
-    }
-    if (http_write(subscriber->exchange, head, sizeof head - 1) == 0 &&
-        http_write(subscriber->exchange, text, size) == 0)
-        (void)http_write(subscriber->exchange, "\n\n", 2);
-}
-
-static size_t on_task_part(void *user, const char *text, size_t size)
-{
-    struct api_events *events = user;
-
-    DET_LIST_EACH(node, &events->subscribers)
-    {
-        struct subscriber *subscriber = DET_CONTAINER(node, struct subscriber, node);
-
-        if (subscriber->wants_tasks)
-            tell_task(subscriber, text, size);
-    }
-    return 0;
-}
-
-static void on_task_end(void *user, const struct det_error *error)
-{
-    struct api_events *events = user;
-
-    (void)error;
-    events->tasks = NULL;
-}
-
-static void listen_to_tasks(struct api_events *events)
-{
-    if (events->tasks)
-        return;
-    events->tasks = stream_open(&(struct stream_options){
-        .api = events->api,
-        .verb = "events",
-        .arguments_take = json_pack("{s:b, s:b}", "follow", 1, "new", 1),
-        .on_part = on_task_part,
-        .on_end = on_task_end,
-        .user = events,
-    });
+    api_news_look(&events->news);
+    set_poll(events);
 }
 
 /* Subscribing. */
@@ -511,7 +420,7 @@ static bool read_topics(struct api_call *call, struct subscriber *subscriber)
     const char *topics = api_query(call, "topics");
 
     subscriber->wants_log = !topics || strstr(topics, "log");
-    subscriber->wants_tasks = !topics || strstr(topics, "tasks");
+    subscriber->listener.wants_tasks = !topics || strstr(topics, "tasks");
     if (!topics || strcmp(topics, "log") == 0 || strcmp(topics, "tasks") == 0 ||
         strcmp(topics, "log,tasks") == 0 || strcmp(topics, "tasks,log") == 0)
         return true;
@@ -532,59 +441,17 @@ static bool read_cursor(struct api_call *call, struct subscriber *subscriber)
     return last || api_query_number(call, "after", 0, INT64_MAX, &subscriber->cursor);
 }
 
-static bool has_room(struct api_call *call)
-{
-    if (call->api->events->count < call->api->http.sse_subscribers)
-        return true;
-    api_fail(call, DET_ERR_LIMIT, "there are as many who follow as http.limits allows");
-    call->status = 503;
-    return false;
-}
-
-static void begin(struct subscriber *subscriber)
-{
-    static const struct http_header headers[] = {
-        { "cache-control", "no-store" },
-        { "x-content-type-options", "nosniff" },
-        { "x-accel-buffering", "no" },
-    };
-
-    api_call_streams(subscriber->call);
-    http_keep(subscriber->exchange, on_gone, on_drained, subscriber);
-    http_begin(
-        subscriber->exchange,
-        &(struct http_answer){ .status = 200,
-                               .type = "text/event-stream",
-                               .headers = headers,
-                               .header_count = sizeof headers / sizeof *headers,
-                               .body = "retry: 1000\n\n",
-                               .body_size = 13 });
-}
-
 static void join(struct subscriber *subscriber)
 {
     struct api_events *events = subscriber->events;
-    bool is_first = events->count == 0;
 
-    det_list_init(&subscriber->node);
-    subscriber->is_waiting = !events->has_head;
     subscriber->fed_at = det_loop_now(events->api->loop);
+    subscriber->is_waiting = subscriber->wants_log && !events->has_head;
     det_list_append(&events->subscribers, &subscriber->node);
-    events->count++;
-    events->task_count += subscriber->wants_tasks;
+    if (events->count++ == 0)
+        set_poll(events);
     if (subscriber->wants_log)
         atomic_fetch_add(&events->readers, 1);
-    if (subscriber->wants_tasks)
-        listen_to_tasks(events);
-    if (is_first) {
-        on_poll(events);
-        (void)!det_loop_timer_set(
-            events->api->loop, &events->comment, det_loop_now(events->api->loop) + COMMENT_SPAN);
-    }
-    if (!subscriber->wants_log) {
-        greet(subscriber);
-        return;
-    }
     /* Behind the end is who begins now, and who has read another log: hello says where it is. */
     if (!subscriber->is_waiting && subscriber->cursor > events->head)
         subscriber->cursor = events->head;
@@ -596,26 +463,24 @@ static void join(struct subscriber *subscriber)
 
 void api_get_events(struct api_call *call)
 {
+    static const struct api_feed_ops ops = { on_drained, on_over };
     struct subscriber *subscriber = det_arena_alloc(&call->arena, sizeof *subscriber);
 
     if (!subscriber)
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
     if (!subscriber || !read_topics(call, subscriber) || !read_cursor(call, subscriber) ||
-        !api_query_id(call, "id", &subscriber->id) || !has_room(call)) {
+        !api_query_id(call, "id", &subscriber->id) ||
+        !api_feed_begin(&subscriber->feed, call, &ops)) {
         api_finish(call);
         return;
     }
-    if (http_request(call->exchange)->method == HTTP_HEAD) {
-        call->type = "text/event-stream";
-        api_finish(call);
-        return;
-    }
+    det_list_init(&subscriber->node);
+    det_list_init(&subscriber->listener.node);
+    subscriber->listener.feed = &subscriber->feed;
     subscriber->wants_log = subscriber->wants_log && call->api->address;
+    subscriber->feed.position = subscriber->wants_log ? &subscriber->cursor : NULL;
     subscriber->events = call->api->events;
-    subscriber->exchange = call->exchange;
-    subscriber->call = call;
     subscriber->machine = api_query(call, "machine");
-    begin(subscriber);
     join(subscriber);
 }
 
@@ -633,26 +498,17 @@ int api_events_open(struct api *api, struct det_error *reterr)
     det_list_init(&events->tail);
     events->notice = (struct det_post){ .run = take_notice, .argument = events };
     events->poll = (struct det_timer){ .run = on_poll, .argument = events };
-    events->comment = (struct det_timer){ .run = on_comment, .argument = events };
     api->events = events;
+    api_news_init(&events->news, api, feed_max(events));
+    api_feeds_open(api);
     return 0;
 }
 
 void api_events_end(struct api *api)
 {
-    struct api_events *events = api->events;
-    struct det_list *next;
-
-    events->is_over = true;
-    if (events->tasks)
-        stream_cancel(events->tasks);
-    events->tasks = NULL;
-    for (struct det_list *node = events->subscribers.next; node != &events->subscribers;
-         node = next) {
-        next = node->next;
-        cut_off(DET_CONTAINER(node, struct subscriber, node), "it stops");
-    }
-    reap(events);
+    api->events->is_over = true;
+    api_news_end(&api->events->news);
+    api_feeds_end(api);
 }
 
 void api_events_close(struct api *api)
@@ -662,11 +518,7 @@ void api_events_close(struct api *api)
     if (!events)
         return;
     api_rows_free(events->api, &events->tail);
+    api_news_deinit(&events->news);
     DET_DELETE(api->allocator, events);
     api->events = NULL;
-}
-
-size_t api_events_count(const struct api *api)
-{
-    return api->events->count;
 }

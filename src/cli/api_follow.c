@@ -2,96 +2,80 @@
  * Copyright the detent authors */
 
 /* api_follow.c - the lines of a task as it writes them, as Server-Sent Events. */
+#include "cli/api_feed.h"
 #include "cli/api_parts.h"
 #include "cli/api_stream.h"
 
 struct following {
-    struct api_call *call;
-    struct stream *stream;
-    bool has_begun;
+    struct api_feed feed;  /* first */
+    struct stream *stream; /* NULL: it has ended */
 };
 
-static void leave_lines(void *user)
+static struct following *following_of(struct api_feed *feed)
 {
-    struct following *following = user;
-
-    stream_cancel(following->stream);
-    following->call->exchange = NULL;
-    api_finish(following->call);
+    return (struct following *)(void *)feed;
 }
 
-static void lines_drained(void *user)
+static void on_drained(struct api_feed *feed)
 {
-    struct following *following = user;
-
-    stream_drained(following->stream, 0);
+    if (following_of(feed)->stream)
+        stream_drained(following_of(feed)->stream, 0);
 }
 
-static void begin_lines(struct following *following)
+static void on_over(struct api_feed *feed)
 {
-    if (following->has_begun)
-        return;
-    following->has_begun = true;
-    http_begin(
-        following->call->exchange, &(struct http_answer){ .status = 200,
-                                                          .type = "text/event-stream",
-                                                          .body = "retry: 1000\n\n",
-                                                          .body_size = 13 });
+    if (following_of(feed)->stream)
+        stream_cancel(following_of(feed)->stream);
+    api_finish(feed->call);
 }
 
 static size_t on_line(void *user, const char *text, size_t size)
 {
-    static const char head[] = "event: line\ndata: ";
     struct following *following = user;
-    struct http_exchange *exchange = following->call->exchange;
 
-    begin_lines(following);
-    if (http_write(exchange, head, sizeof head - 1) == 0 && http_write(exchange, text, size) == 0)
-        (void)http_write(exchange, "\n\n", 2);
-    return http_waiting(exchange);
+    (void)api_feed_tell(&following->feed, "line", text, size);
+    return api_feed_waiting(&following->feed);
 }
 
 static void on_lines_end(void *user, const struct det_error *error)
 {
     struct following *following = user;
-    struct api_call *call = following->call;
 
-    if (following->has_begun) {
-        http_end(call->exchange);
-        call->exchange = NULL;
-    } else {
-        api_fail_with(call, error->code < 0 ? error->code : DET_ERR_CLOSED, error);
-    }
-    api_finish(call);
+    following->stream = NULL;
+    if (error->code < 0)
+        api_feed_drop(&following->feed, det_error_text(error->code));
+    else
+        api_feed_end(&following->feed);
+}
+
+static struct stream *open_lines(struct following *following, uint64_t lines)
+{
+    const struct api_call *call = following->feed.call;
+
+    return stream_open(&(struct stream_options){
+        .api = call->api,
+        .verb = "logs",
+        .arguments_take = json_pack(
+            "{s:[s], s:I, s:b}", "names", call->parameters[0], "lines", (json_int_t)lines, "follow",
+            1),
+        .on_part = on_line,
+        .on_end = on_lines_end,
+        .user = following,
+    });
 }
 
 void api_follow_logs(struct api_call *call, uint64_t lines)
 {
+    static const struct api_feed_ops ops = { on_drained, on_over };
     struct following *following = det_arena_alloc(&call->arena, sizeof *following);
 
-    if (!call->exchange) {
-        api_finish(call);
-        return;
-    }
-    if (following) {
-        following->call = call;
-        following->stream = stream_open(&(struct stream_options){
-            .api = call->api,
-            .verb = "logs",
-            .arguments_take = json_pack(
-                "{s:[s], s:I, s:b}", "names", call->parameters[0], "lines", (json_int_t)lines,
-                "follow", 1),
-            .on_part = on_line,
-            .on_end = on_lines_end,
-            .user = following,
-        });
-    }
-    if (!following || !following->stream) {
+    if (!following)
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (!call->exchange || !following || !api_feed_begin(&following->feed, call, &ops)) {
         api_finish(call);
         return;
     }
-    api_call_streams(call);
-    http_keep(call->exchange, leave_lines, lines_drained, following);
-    begin_lines(following);
+    following->stream = open_lines(following, lines);
+    if (!following->stream)
+        api_feed_drop(&following->feed, "there is no memory left");
 }

@@ -146,6 +146,15 @@ static int reserve_timer(struct api *api)
     return det_loop_timer_set(api->loop, &api->patience, DET_NEVER);
 }
 
+/* What every answer says to browsers: nothing of it is kept, guessed or framed. */
+static const struct http_header headers[] = {
+    { "cache-control", "no-store" },
+    { "x-content-type-options", "nosniff" },
+    { "content-security-policy", "default-src 'none'; frame-ancestors 'none'" },
+    { "cross-origin-resource-policy", "same-origin" },
+    { "referrer-policy", "no-referrer" },
+};
+
 static int open_parts(struct api *api, struct det_error *reterr)
 {
     const struct config_http *config = &api->http;
@@ -153,6 +162,8 @@ static int open_parts(struct api *api, struct det_error *reterr)
         .allocator = api->allocator,
         .limits = config->limits,
         .tls = config->tls.certificate ? &config->tls : NULL,
+        .headers = headers,
+        .header_count = sizeof headers / sizeof *headers,
         .handle = api_handle,
         .admit = api_admit,
         .done = api_count_request,

@@ -148,6 +148,11 @@ static void end_paging(struct paging *paging, int code)
         api_fail_reader(paging->call, code);
 }
 
+static bool is_full(const struct paging *paging)
+{
+    return paging->count == paging->limit || api_page_is_full(paging->call);
+}
+
 static void put_effect(
     struct paging *paging, const struct det_machine *machine, const struct pending_place *place,
     const struct det_store_effect *row)
@@ -176,17 +181,17 @@ static void put_timer(struct paging *paging, const struct pending *timer)
 static void put_pending(struct paging *paging)
 {
     struct pending_list *list = &paging->list;
-    size_t count;
+    size_t count, shown = 0;
     const struct pending *all = pending_sort(list, &count);
 
-    for (size_t i = 0; i < count && i < list->limit; i++) {
+    for (; shown < count && !is_full(paging); shown++) {
         if (list->kind == DET_DUE_TIMERS)
-            put_timer(paging, &all[i]);
+            put_timer(paging, &all[shown]);
         else
-            put_effect(paging, all[i].machine, &all[i].place, &all[i].effect);
+            put_effect(paging, all[shown].machine, &all[shown].place, &all[shown].effect);
     }
-    paging->has_more = count > list->limit || list->until != DET_NEVER;
-    if (count <= list->limit)
+    paging->has_more = shown < count || list->until != DET_NEVER;
+    if (shown == count)
         paging->last = (struct pending_place){ list->until, "", "", "", 0, 0 };
 }
 
@@ -233,7 +238,7 @@ static int put_dead(void *context, struct det_machine *machine, const char *id)
         place.index = e->row.index;
         if (!e->row.is_dead || pending_place_compare(&place, &paging->after) <= 0)
             continue;
-        paging->has_more = paging->count == paging->limit;
+        paging->has_more = is_full(paging);
         if (!paging->has_more)
             put_effect(paging, machine, &place, &e->row);
     }
@@ -290,7 +295,7 @@ static int put_lock(void *context, struct det_machine *machine, const char *id)
         return CLI_OK; /* It was given up, or has gone. */
     if (r < 0 && r != DET_ERR_LOCKED)
         return instance_complain(store, machine->name, id, r);
-    paging->has_more = paging->count == paging->limit;
+    paging->has_more = is_full(paging);
     if (paging->has_more)
         return CLI_INTERRUPTED;
     paging->count++;

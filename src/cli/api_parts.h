@@ -8,10 +8,6 @@
 #include "cli/api.h"
 #include "cli/members.h"
 
-/* api_call.c: what every answer of the API says to browsers. */
-#define API_HEADERS 5
-extern const struct http_header api_headers[API_HEADERS];
-
 /* api.c: what the server calls, on the http thread. */
 void api_handle(void *context, struct http_exchange *exchange);
 unsigned api_admit(void *context, struct http_exchange *exchange, struct http_answer *ret);

@@ -78,6 +78,7 @@ static void forget_text(struct api_reader *reader)
     rewind(reader->cli.err);
     fflush(reader->cli.err);
     reader->text_size = 0;
+    reader->store.error = 0;
 }
 
 struct api_reader *api_reader_open(struct api *api, int *ret_code)
@@ -129,15 +130,25 @@ void api_readers_close(struct api *api)
     }
 }
 
+/* The error that was complained about; where it was none of the store, what the exit code says. */
+static int error_of(const struct api_reader *reader, int exit_code)
+{
+    int code = reader->store.error;
+
+    if (code < 0 && cli_store_exit(code) == exit_code)
+        return code;
+    return exit_code == CLI_NOT_FOUND  ? DET_ERR_NOT_FOUND
+           : exit_code == CLI_USAGE    ? DET_ERR_INVALID
+           : exit_code == CLI_CONFLICT ? DET_ERR_CONFLICT
+           : exit_code == CLI_TIMEOUT  ? DET_ERR_TIMEOUT
+                                       : DET_ERR_IO;
+}
+
 /* What was complained, as one sentence. */
 void api_fail_reader(struct api_call *call, int exit_code)
 {
     struct api_reader *reader = call->reader;
-    int code = exit_code == CLI_NOT_FOUND  ? DET_ERR_NOT_FOUND
-               : exit_code == CLI_USAGE    ? DET_ERR_INVALID
-               : exit_code == CLI_CONFLICT ? DET_ERR_CONFLICT
-               : exit_code == CLI_TIMEOUT  ? DET_ERR_TIMEOUT
-                                           : DET_ERR_IO;
+    int code = error_of(reader, exit_code);
     const char *text;
 
     fflush(reader->cli.err);

@@ -130,8 +130,7 @@ static void run(
         if (errand)
             free_errand(errand, api->allocator);
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-        /* Not now: who asks may be the answer to another question, and looks at the call. */
-        api_finish_later(call);
+        api_finish(call);
         return;
     }
     errand->post = (struct det_post){ .run = run_errand, .argument = errand };
@@ -263,11 +262,6 @@ void api_get_logs(struct api_call *call)
         return;
     }
     call->own_number = (unsigned)lines;
-    if (follows && http_request(call->exchange)->method == HTTP_HEAD) {
-        call->type = "text/event-stream";
-        api_finish(call);
-        return;
-    }
     if (follows)
         api_ask_further(call, "task", json_pack("{s:s}", "name", name), follow_logs);
     else
@@ -283,7 +277,7 @@ static json_t *read_tree(struct api_call *call)
     json_error_t error;
     json_t *body = json_loadb(call->body.data, call->body.size, JSON_REJECT_DUPLICATES, &error);
 
-    if (body && json_is_object(body))
+    if (json_is_object(body))
         return body;
     json_decref(body);
     api_fail(call, DET_ERR_MALFORMED, "the body is not a JSON object: %.120s", error.text);

@@ -184,9 +184,11 @@ static int take_machines(
 {
     int r;
 
+    config->lists_machines = true;
+    /* None at all can be written either way. */
+    if (node->kind == CLI_YAML_SEQUENCE && !node->first)
+        return 0;
     config->machines = make_room(reader, node, "'machines'", sizeof *config->machines, &r);
-    if (r == 0 && !node->first)
-        r = reader_fail(reader, node, "there are no machines");
     for (const struct cli_yaml *item = r < 0 ? NULL : node->first;
          item && reader_goes_on(reader, r); item = item->next)
         r = reader_both(
@@ -305,9 +307,11 @@ int config_read(
     if (nodes[FILE_VERSION])
         r = reader_both(r, take_version(&reader, nodes[FILE_VERSION]));
     r = reader_both(r, take_sections(&reader, nodes, &config));
-    config.is_bare = !nodes[FILE_TASKS] && !nodes[FILE_MACHINES] &&
+    config.is_bare = !nodes[FILE_TASKS] &&
+                     (!nodes[FILE_MACHINES] || (r == 0 && !config.machine_count)) &&
                      (!nodes[FILE_SLOTS] || (r == 0 && !config_has_durable(&config)));
-    if (root->kind == CLI_YAML_MAPPING && config.is_bare && !config.may_be_bare)
+    if (root->kind == CLI_YAML_MAPPING && config.is_bare &&
+        (!config.may_be_bare || config.lists_machines))
         r = reader_both(
             r, reader_fail(
                    &reader, root, CONFIG_FILE_NAME " needs 'tasks', 'machines' or a durable slot"));

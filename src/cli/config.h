@@ -179,8 +179,9 @@ struct config {
     struct config_http http;
     struct config_log log;
     struct config_traces traces;
-    bool may_be_bare; /* set before: that there is nothing to run is no problem */
-    bool is_bare;     /* there is none: neither tasks nor machines nor durable slots */
+    bool may_be_bare;    /* set before: that there is nothing to run is no problem */
+    bool is_bare;        /* there is none: neither tasks nor machines nor durable slots */
+    bool lists_machines; /* it says which, be it none */
 };
 
 /* Whether it can be a name in the file; and what is said when it cannot. */

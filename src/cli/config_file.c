@@ -128,7 +128,7 @@ static int open_file(struct cli *cli, const char *path, bool is_checked, struct 
     file->config.may_be_bare =
         det_file_folder(path, folder) == 0 && config_folder_has_specs(folder);
     code = open_text(cli, path, is_checked, file);
-    if (code == CLI_OK && file->config.is_bare)
+    if (code == CLI_OK && file->config.may_be_bare && !file->config.lists_machines)
         code = config_folder_add(cli, folder, is_checked, file);
     return code;
 }
@@ -140,7 +140,7 @@ int config_project_open(
 
     if (cli_is_there(path) || det_file_folder(path, folder) < 0 || !config_folder_has_specs(folder))
         return open_file(cli, path, is_checked, file);
-    *file = (struct config_file){ .path = path };
+    *file = (struct config_file){ .path = path, .config.is_bare = true };
     det_arena_init(&file->arena, cli->allocator);
     config_http_init(&file->config.http);
     return config_folder_add(cli, folder, is_checked, file);

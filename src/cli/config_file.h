@@ -19,8 +19,8 @@ struct config_file {
 
 /* Whether `detent check` takes the file for a detent.yaml: by its name or ending. */
 bool config_file_is_one(const char *path);
-/* CLI_OK or an exit code, after it was said what is wrong. Close it in either case. Where it lists
- * neither tasks nor machines nor durable slots, the specs beside it are its machines. */
+/* CLI_OK or an exit code, after it was said what is wrong. Close it in either case. Where it has no
+ * 'machines', the specs beside it are its machines. */
 DET_MUST_CHECK int config_file_open(struct cli *cli, const char *path, struct config_file *file);
 /* The same without asking the machine: for those who run nothing of it. */
 DET_MUST_CHECK int config_file_read(struct cli *cli, const char *path, struct config_file *file);
@@ -35,7 +35,8 @@ void config_file_close(struct cli *cli, struct config_file *file);
 /* Whether a file of this folder ends in .fsm. */
 bool config_folder_has_specs(const char *folder);
 /* Adds all of them to a configuration without machines. CLI_OK or an exit code, after it was said
- * what is wrong; those that are broken are left out unless it is checked. */
+ * what is wrong. Those that are broken are left out unless it is checked; those that cannot be
+ * served are left out too, which is said, where there is something else to run. */
 DET_MUST_CHECK int config_folder_add(
     struct cli *cli, const char *folder, bool is_checked, struct config_file *file);
 

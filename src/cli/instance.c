@@ -111,6 +111,7 @@ static int load(struct instance *instance)
 
 int instance_complain_damaged(struct cli_store *store, const char *machine, const char *id)
 {
+    store->error = DET_ERR_CORRUPT;
     cli_complain(
         store->cli,
         "%s '%s' is damaged; 'detent store verify' says more%s%s%s; others are not affected",
@@ -121,6 +122,7 @@ int instance_complain_damaged(struct cli_store *store, const char *machine, cons
 
 int instance_complain(struct cli_store *store, const char *machine, const char *id, int r)
 {
+    store->error = r;
     if (r == DET_ERR_NOT_FOUND)
         cli_complain(store->cli, "there is no %s '%s' in %s", machine, id, store->url);
     else if (r == DET_ERR_CORRUPT)

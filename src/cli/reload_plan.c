@@ -330,7 +330,7 @@ static int compare_machine(
     int index = find_machine(&up->file.config, machine->name), code = CLI_OK;
     const struct config_machine *before = index < 0 ? NULL : &up->file.config.machines[index];
     const struct det_machine *served = before && up->machines ? up->machines->served[index] : NULL;
-    bool is_other = !before;
+    bool is_other = !before || before->is_served != machine->is_served;
 
     if (served && machine->is_served)
         code = compare_definition(reload, machine, served, &is_other);

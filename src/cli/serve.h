@@ -90,7 +90,14 @@ struct serve_wish {
     bool is_serving;     /* production: what is only careless elsewhere is refused */
     bool may_be_root;
 };
-/* CLI_OK, or CLI_REFUSED after it was said why and what to do. */
+/* What is not safe, and what to do; with the exit code of who does not run because of it. */
+typedef void serve_found_fn(void *user, int code, const char *text);
+void serve_examine(
+    struct cli *cli, const struct serve_wish *wish, const struct config_http *http,
+    const struct serve_sockets *sockets, serve_found_fn *found, void *user);
+/* The first address that others than this machine reach; NULL: none. */
+const char *serve_open_address(const struct config_http *http, const struct serve_sockets *sockets);
+/* CLI_OK, or the code of the first finding, after it was said. */
 DET_MUST_CHECK int serve_check(
     struct cli *cli, const struct serve_wish *wish, const struct config_http *http,
     const struct serve_sockets *sockets);

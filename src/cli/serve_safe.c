@@ -3,6 +3,7 @@
 
 /* serve_safe.c - what is not safe to run is not run; each refusal says what to do. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,18 +14,36 @@
 #include "cli/socket.h"
 #include "console/tokens.h"
 
-static int check_root(struct cli *cli, const struct serve_wish *wish)
+/* Who is told. */
+struct look {
+    struct cli *cli;
+    serve_found_fn *found;
+    void *user;
+};
+
+static void tell(const struct look *look, int code, const char *format, ...) DET_PRINTF(3, 4);
+
+static void tell(const struct look *look, int code, const char *format, ...)
 {
-    if (!wish->is_serving || geteuid() != 0 || wish->user || wish->may_be_root)
-        return CLI_OK;
-    cli_complain(
-        cli, "it would run as root, and so would all that it starts; --user NAME makes it another "
-             "user once its sockets are open, --allow-root lets it be");
-    return CLI_REFUSED;
+    char text[2 * DET_ERROR_TEXT_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    look->found(look->user, code, text);
 }
 
-/* The first address that others than this machine reach; NULL: none. */
-static const char *find_open(const struct config_http *http, const struct serve_sockets *sockets)
+static void look_at_root(const struct look *look, const struct serve_wish *wish)
+{
+    if (wish->is_serving && geteuid() == 0 && !wish->user && !wish->may_be_root)
+        tell(
+            look, CLI_REFUSED,
+            "it would run as root, and so would all that it starts; --user NAME makes it another "
+            "user once its sockets are open, --allow-root lets it be");
+}
+
+const char *serve_open_address(const struct config_http *http, const struct serve_sockets *sockets)
 {
     struct config_address address;
     struct det_error error;
@@ -40,104 +59,116 @@ static const char *find_open(const struct config_http *http, const struct serve_
     return NULL;
 }
 
-static int check_open(
-    struct cli *cli, const char *open, const struct config_http *http, size_t count)
+static void look_at_open(
+    const struct look *look, const char *open, const struct config_http *http, size_t count)
 {
-    if (!open)
-        return CLI_OK;
-    if (!http->tls.certificate) {
-        cli_complain(
-            cli,
+    if (open && !http->tls.certificate)
+        tell(
+            look, CLI_REFUSED,
             "%s can be reached from other machines, and there is no TLS; write http: {tls: "
             "{certificate: FILE, key: FILE}} into " CONFIG_FILE_NAME ", or listen on 127.0.0.1",
             open);
-        return CLI_REFUSED;
-    }
-    if (count == 0) {
-        cli_complain(
-            cli,
+    else if (open && count == 0)
+        tell(
+            look, CLI_REFUSED,
             "%s can be reached from other machines, and there is no token yet; `detent token "
             "new` makes one",
             open);
-        return CLI_REFUSED;
-    }
-    return CLI_OK;
 }
 
-/* How many tokens there are; their file is refused if others can read it. */
-static int count_tokens(struct cli *cli, const char *project, size_t *ret)
+/* How many tokens there are, or SIZE_MAX: their file is refused if others can read it. */
+static size_t look_at_tokens(const struct look *look, const char *project)
 {
     char folder[DET_PATH_MAX];
-    struct tokens_options options = { .allocator = cli->allocator,
-                                      .world = cli->world,
+    struct tokens_options options = { .allocator = look->cli->allocator,
+                                      .world = look->cli->world,
                                       .folder = folder };
     struct tokens *tokens = NULL;
     struct det_error error = { 0 };
+    size_t count;
     int r;
 
     if (snprintf(folder, sizeof folder, "%s/" SOCKET_FOLDER, project) >= (int)sizeof folder) {
-        cli_complain(cli, "%.200s: the path is too long", project);
-        return CLI_USAGE;
+        tell(look, CLI_USAGE, "%.200s: the path is too long", project);
+        return SIZE_MAX;
     }
     r = tokens_open(&options, &tokens, &error);
     if (r < 0) {
-        cli_complain(cli, "%s", error.text);
-        return remote_exit(r);
+        tell(look, remote_exit(r), "%s", error.text);
+        return SIZE_MAX;
     }
-    *ret = tokens_count(tokens);
+    count = tokens_count(tokens);
     tokens_close(tokens);
-    return CLI_OK;
+    return count;
 }
 
-static int check_key(struct cli *cli, const struct http_tls *tls)
+static void look_at_key(const struct look *look, const struct http_tls *tls)
 {
     struct stat status;
 
     if (!tls->key)
-        return CLI_OK;
-    if (stat(tls->key, &status) < 0) {
+        return;
+    if (stat(tls->key, &status) < 0)
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-        cli_complain(cli, "%s: %s", tls->key, strerror(errno));
-        return CLI_NOT_FOUND;
-    }
-    if ((status.st_mode & 077) == 0)
-        return CLI_OK;
-    cli_complain(
-        cli, "%s: a key that others can read or write is no secret; chmod 600 makes it one",
-        tls->key);
-    return CLI_REFUSED;
+        tell(look, CLI_NOT_FOUND, "%s: %s", tls->key, strerror(errno));
+    else if (status.st_mode & 077)
+        tell(
+            look, CLI_REFUSED,
+            "%s: a key that others can read or write is no secret; chmod 600 makes it one",
+            tls->key);
 }
 
-static int check_folder(struct cli *cli, const char *path)
+static void look_at_folder(const struct look *look, const char *path)
 {
     struct stat status;
 
-    if (stat(path, &status) < 0 || (status.st_mode & 002) == 0)
-        return CLI_OK;
-    cli_complain(
-        cli, "%s: everybody may write to this folder, and so replace what is kept there; chmod o-w",
-        path);
-    return CLI_REFUSED;
+    if (stat(path, &status) == 0 && status.st_mode & 002)
+        tell(
+            look, CLI_REFUSED,
+            "%s: everybody may write to this folder, and so replace what is kept there; chmod o-w",
+            path);
+}
+
+void serve_examine(
+    struct cli *cli, const struct serve_wish *wish, const struct config_http *http,
+    const struct serve_sockets *sockets, serve_found_fn *found, void *user)
+{
+    const struct look look = { cli, found, user };
+    char state[DET_PATH_MAX + 16];
+
+    snprintf(state, sizeof state, "%s/" SOCKET_FOLDER, wish->project);
+    look_at_root(&look, wish);
+    look_at_key(&look, &http->tls);
+    look_at_open(
+        &look, serve_open_address(http, sockets), http, look_at_tokens(&look, wish->project));
+    if (wish->is_serving) {
+        look_at_folder(&look, wish->project);
+        look_at_folder(&look, state);
+    }
+}
+
+/* The first one is enough not to run. */
+struct refusal {
+    struct cli *cli;
+    int code;
+};
+
+static void refuse(void *user, int code, const char *text)
+{
+    struct refusal *refusal = user;
+
+    if (refusal->code != CLI_OK)
+        return;
+    refusal->code = code;
+    cli_complain(refusal->cli, "%s", text);
 }
 
 int serve_check(
     struct cli *cli, const struct serve_wish *wish, const struct config_http *http,
     const struct serve_sockets *sockets)
 {
-    char state[DET_PATH_MAX + 16];
-    size_t count = 0;
-    int code = check_root(cli, wish);
+    struct refusal refusal = { cli, CLI_OK };
 
-    snprintf(state, sizeof state, "%s/" SOCKET_FOLDER, wish->project);
-    if (code == CLI_OK)
-        code = check_key(cli, &http->tls);
-    if (code == CLI_OK)
-        code = count_tokens(cli, wish->project, &count);
-    if (code == CLI_OK)
-        code = check_open(cli, find_open(http, sockets), http, count);
-    if (code == CLI_OK && wish->is_serving)
-        code = check_folder(cli, wish->project);
-    if (code == CLI_OK && wish->is_serving)
-        code = check_folder(cli, state);
-    return code;
+    serve_examine(cli, wish, http, sockets, refuse, &refusal);
+    return refusal.code;
 }

@@ -60,6 +60,7 @@ int cli_store_complain(struct cli_store *store, int code, const struct det_error
 {
     struct cli *cli = store->cli;
 
+    store->error = code;
     if (code == DET_ERR_NO_MEMORY)
         return cli_no_memory(cli);
     if (error && error->code == code && error->text[0])

@@ -78,6 +78,7 @@ struct cli_store {
     struct store_wish wish;
     const char *wanted;             /* the name of the machine; NULL: any */
     struct store_machine *machines; /* in the order of their names */
+    int error;                      /* that was complained about last; 0: none of the store's */
     bool is_served;                 /* by a `detent up`, who is to be asked to write */
     struct config_file project;
     char folder[DET_PATH_MAX]; /* of the project; "": there is none */

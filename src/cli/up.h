@@ -305,7 +305,7 @@ void up_audit_asked(void *context, const char *what, uid_t uid, int code);
 /* Of a signal, on the loop. */
 void up_audit_signal(struct up *up, const char *what, uid_t uid);
 /* Of tokens: see tokens_options. */
-void up_tokens_trouble(void *user, const char *text);
+void up_tokens_trouble(void *user, const char *text, bool is_closed);
 void up_tokens_changed(void *user, const struct token *token, bool is_new);
 
 /* reload_apply.c */

@@ -166,11 +166,14 @@ void up_tokens_changed(void *user, const struct token *token, bool is_new)
     audit_add(up->audit, &deed);
 }
 
-void up_tokens_trouble(void *user, const char *text)
+void up_tokens_trouble(void *user, const char *text, bool is_closed)
 {
     struct up *up = user;
     struct audit_deed deed = { .outcome = AUDIT_TROUBLE, .user = AUDIT_NOBODY };
 
-    snprintf(deed.what, sizeof deed.what, "no token counts until this is right: %s", text);
+    snprintf(
+        deed.what, sizeof deed.what, "%s%s",
+        is_closed ? "no token counts until this is right: " : "new tokens do not count yet: ",
+        text);
     audit_add(up->audit, &deed);
 }

@@ -44,7 +44,16 @@ static void on_unhandled(
     det_monitor_unhandled(of(observer)->monitor, machine, state, event);
 }
 
-const struct det_meter up_meter = { on_commit, on_attempt, on_timeout, on_unhandled };
+static bool on_fire(void *observer, struct det_trace_context *ret)
+{
+    struct det_tracer *tracer = of(observer)->tracer;
+
+    if (tracer)
+        det_episode_fire(tracer, ret);
+    return tracer != NULL;
+}
+
+const struct det_meter up_meter = { on_commit, on_attempt, on_timeout, on_unhandled, on_fire };
 
 void up_observe_note(struct up_observe *observe, const struct det_note *note)
 {

@@ -4,7 +4,6 @@
 /* assets.c - answers with the files of the web console. */
 #include "console/assets.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define PAGE "/index.html"
@@ -70,10 +69,7 @@ static void answer_file(struct http_exchange *exchange, const struct asset *asse
 {
     const struct http_header headers[] = {
         { "content-security-policy", POLICY },
-        { "x-content-type-options", "nosniff" },
-        { "referrer-policy", "no-referrer" },
         { "cross-origin-opener-policy", "same-origin" },
-        { "cross-origin-resource-policy", "same-origin" },
         { "cache-control",
           is_for_ever(asset->path) ? "public, max-age=31536000, immutable" : "no-cache" },
     };
@@ -93,15 +89,13 @@ static void answer_file(struct http_exchange *exchange, const struct asset *asse
 static void refuse(
     struct http_exchange *exchange, unsigned status, const char *code, const char *text)
 {
-    char body[256];
-    int size =
-        snprintf(body, sizeof body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
+    char body[HTTP_ERROR_BODY];
 
     http_answer(
         exchange, &(struct http_answer){ .status = status,
                                          .type = "application/json",
                                          .body = body,
-                                         .body_size = (size_t)size });
+                                         .body_size = http_error_body(body, code, text) });
 }
 
 void assets_answer(struct http_exchange *exchange, const char *path)

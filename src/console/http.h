@@ -74,6 +74,11 @@ struct http_answer {
     bool shall_close; /* the connection, behind this */
 };
 
+/* The body of an answer that is an error, as all of ours are: {"error":{"code":"...","text":"..."}}
+ * and a newline. Returns its size. What could end a text in JSON is a question mark in it. */
+#define HTTP_ERROR_BODY 512
+size_t http_error_body(char target[HTTP_ERROR_BODY], const char *code, const char *text);
+
 const struct http_request *http_request(const struct http_exchange *exchange);
 /* HTTP_NOTE_SIZE bytes for who answers, aligned for anything: zero when admit() gets them, or else
  * handle(), and there until the exchange is over. */
@@ -137,6 +142,10 @@ struct http_options {
     struct det_loop *loop;
     struct http_limits limits;
     const struct http_tls *tls; /* of all TCP listeners; NULL: plain */
+    /* Of every answer, also of those that the server makes itself, unless it has one of the same
+     * name. They stay. */
+    const struct http_header *headers;
+    size_t header_count;
     /* Runs for each request, on the loop. */
     void (*handle)(void *context, struct http_exchange *exchange);
     /* Runs for each request, when its headers are there and its body is not read yet. If it

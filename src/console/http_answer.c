@@ -82,6 +82,25 @@ static bool has_content(unsigned status)
     return status >= 200 && status != 204 && status != 304;
 }
 
+static bool has_header(const struct http_answer *answer, const char *name)
+{
+    for (size_t i = 0; i < answer->header_count; i++)
+        if (strcmp(answer->headers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void append_headers(
+    struct det_buffer *to, const struct http_options *options, const struct http_answer *answer)
+{
+    for (size_t i = 0; i < options->header_count; i++)
+        if (!has_header(answer, options->headers[i].name))
+            append_header(to, options->headers[i].name, options->headers[i].value);
+    for (size_t i = 0; i < answer->header_count; i++)
+        if (is_safe(answer->headers[i].value))
+            append_header(to, answer->headers[i].name, answer->headers[i].value);
+}
+
 static void write_head(
     struct http_connection *connection, const struct http_answer *answer, bool has_length)
 {
@@ -95,9 +114,7 @@ static void write_head(
         append_number(to, answer->body_size);
         det_buffer_append(to, "\r\n", 2);
     }
-    for (size_t i = 0; i < answer->header_count; i++)
-        if (is_safe(answer->headers[i].value))
-            append_header(to, answer->headers[i].name, answer->headers[i].value);
+    append_headers(to, &connection->server->options, answer);
     if (connection->exchange.is_chunked)
         det_buffer_append_text(to, "Transfer-Encoding: chunked\r\n");
     if (connection->shall_close)
@@ -127,22 +144,28 @@ void http_answer_write(
     connection->tail_size = answer->body_size;
 }
 
-static size_t refusal_body(enum http_refusal refusal, char *target, size_t capacity)
+size_t http_error_body(char target[HTTP_ERROR_BODY], const char *code, const char *text)
 {
-    const struct http_refusal_facts *facts = http_refusal_facts(refusal);
-    int size = snprintf(
-        target, capacity, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}\n",
-        det_error_name(facts->code), facts->text);
+    char safe[HTTP_ERROR_BODY / 2];
+    size_t size = 0;
 
-    det_assert(size > 0 && (size_t)size < capacity);
-    return (size_t)size;
+    for (; *text && size < sizeof safe - 1; text++)
+        safe[size++] = *text == '"' || *text == '\\' || (unsigned char)*text < ' ' ? '?' : *text;
+    safe[size] = '\0';
+    return (size_t)snprintf(
+        target, HTTP_ERROR_BODY, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}\n", code, safe);
+}
+
+static size_t refusal_body(const struct http_refusal_facts *facts, char body[HTTP_ERROR_BODY])
+{
+    return http_error_body(body, det_error_name(facts->code), facts->text);
 }
 
 size_t http_refusal_text(enum http_refusal refusal, char *target, size_t capacity)
 {
     const struct http_refusal_facts *facts = http_refusal_facts(refusal);
-    char body[256];
-    size_t body_size = refusal_body(refusal, body, sizeof body);
+    char body[HTTP_ERROR_BODY];
+    size_t body_size = refusal_body(facts, body);
     int size = snprintf(
         target, capacity,
         "HTTP/1.1 %u %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
@@ -164,12 +187,12 @@ static void tell_done(struct http_connection *connection, const struct http_done
 void http_answer_refusal(struct http_connection *connection, enum http_refusal refusal)
 {
     const struct http_refusal_facts *facts = http_refusal_facts(refusal);
-    char body[256];
+    char body[HTTP_ERROR_BODY];
     struct http_answer answer = {
         .status = facts->status,
         .type = "application/json",
         .body = body,
-        .body_size = refusal_body(refusal, body, sizeof body),
+        .body_size = refusal_body(facts, body),
     };
 
     connection->shall_close = true;

@@ -111,6 +111,33 @@ static void test_a_stream_goes_in_chunks_or_until_the_end(void **state)
     house_close(&house);
 }
 
+static void test_every_answer_has_the_headers_of_the_server(void **state)
+{
+    static const struct http_header headers[] = { { "X-Own", "1" }, { "X-Good", "never" } };
+    static const char *const requests[] = { GET("/h"), GET("/secret"), GET("/stream"),
+                                            "GET /a HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        const char *good = i == 0 ? "X-Good: a b\r\n" : "X-Good: never\r\n";
+        struct client client;
+        struct house house;
+        const char *text;
+
+        house_open(&house);
+        house.server->options.headers = headers;
+        house.server->options.header_count = 2;
+        assert_int_equal(client_open(&client, &house), 0);
+        say(&house, &client, requests[i]);
+        text = heard(&client);
+        assert_has(text, "X-Own: 1\r\n");
+        assert_has(text, good);
+        assert_null(strstr(strstr(text, "X-Good") + 1, "X-Good"));
+        client_deinit(&client);
+        house_close(&house);
+    }
+}
+
 static void test_who_does_not_read_a_stream_is_cut_off(void **state)
 {
     static char data[1000];
@@ -382,11 +409,25 @@ static void test_without_memory_a_connection_is_cut_and_no_more(void **state)
     det_test_each_failure(serve_all, NULL);
 }
 
+static void test_the_body_of_an_error_is_json_whatever_its_text(void **state)
+{
+    char body[HTTP_ERROR_BODY], text[1000];
+
+    (void)state;
+    assert_int_equal(http_error_body(body, "REFUSED", "no \"way\"\\\n"), strlen(body));
+    assert_string_equal(body, "{\"error\":{\"code\":\"REFUSED\",\"text\":\"no ?way???\"}}\n");
+    memset(text, 'a', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    assert_int_equal(http_error_body(body, "REFUSED", text), strlen(body));
+    assert_string_equal(body + strlen(body) - 5, "a\"}}\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers_have_the_form_that_was_asked_for),
         cmocka_unit_test(test_a_stream_goes_in_chunks_or_until_the_end),
+        cmocka_unit_test(test_every_answer_has_the_headers_of_the_server),
         cmocka_unit_test(test_who_does_not_read_a_stream_is_cut_off),
         cmocka_unit_test(test_one_write_may_be_longer_than_what_may_wait),
         cmocka_unit_test(test_a_stream_is_told_when_all_was_read),
@@ -396,6 +437,7 @@ int main(void)
         cmocka_unit_test(test_who_is_refused_and_goes_on_is_cut),
         cmocka_unit_test(test_connections_share_a_limit_of_memory),
         cmocka_unit_test(test_without_memory_a_connection_is_cut_and_no_more),
+        cmocka_unit_test(test_the_body_of_an_error_is_json_whatever_its_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

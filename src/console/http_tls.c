@@ -108,6 +108,28 @@ static int load(SSL_CTX *ssl, const struct http_tls *tls, struct det_error *rete
     return 0;
 }
 
+static det_time time_of(const ASN1_TIME *time)
+{
+    struct tm broken = { 0 };
+
+    return ASN1_TIME_to_tm(time, &broken) == 1 ? (det_time)timegm(&broken) * DET_SECOND : 0;
+}
+
+int http_tls_dates(
+    const char *path, det_time *ret_from, det_time *ret_until, struct det_error *reterr)
+{
+    BIO *file = BIO_new_file(path, "r");
+    X509 *certificate = file ? PEM_read_bio_X509(file, NULL, no_password, NULL) : NULL;
+
+    BIO_free(file);
+    if (!certificate)
+        return fail("the certificate", path, reterr);
+    *ret_from = time_of(X509_get0_notBefore(certificate));
+    *ret_until = time_of(X509_get0_notAfter(certificate));
+    X509_free(certificate);
+    return 0;
+}
+
 static int configure(struct http_tls_context *context)
 {
     SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());

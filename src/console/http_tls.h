@@ -10,6 +10,11 @@
 
 struct http_tls_context;
 
+/* From when to when the certificate of a file is good, by the wall. DET_ERR_INVALID: there is none
+ * in it, or it cannot be read. */
+int http_tls_dates(
+    const char *path, det_time *ret_from, det_time *ret_until,
+    struct det_error *reterr) DET_MUST_CHECK;
 /* Reads the certificate, the key and those who sign for clients. */
 int http_tls_open(
     const struct det_allocator *allocator, const struct http_tls *tls,

@@ -149,7 +149,7 @@ static void close_up(
     tokens->is_closed |= r != DET_ERR_NO_MEMORY;
     snprintf(tokens->told, sizeof tokens->told, "%s", text);
     if (is_new && tokens->trouble)
-        tokens->trouble(tokens->user, text);
+        tokens->trouble(tokens->user, text, tokens->is_closed);
 }
 
 /* The file as it is now, if it is another one than the last that was looked at. */
@@ -415,6 +415,16 @@ static bool is_token(const char *text)
            id[TOKENS_ID_SIZE] == '_' && memchr(id, '_', TOKENS_ID_SIZE) == NULL;
 }
 
+static bool has_expired(const struct tokens *tokens, const struct token *token)
+{
+    return token->expires && det_world_now(tokens->world, DET_CLOCK_WALL) >= token->expires;
+}
+
+static unsigned rights_of(const struct token *token)
+{
+    return token->scopes & TOKENS_ADMIN ? TOKENS_ALL : token->scopes;
+}
+
 /* As much is done for an id that there is not. */
 static enum tokens_verdict judge(
     struct tokens *tokens, const char *text, struct tokens_answer *answer)
@@ -435,9 +445,9 @@ static enum tokens_verdict judge(
     if (!row || !is_same)
         return TOKENS_UNKNOWN;
     answer->token = row->token;
-    if (row->token.expires && det_world_now(tokens->world, DET_CLOCK_WALL) >= row->token.expires)
+    if (has_expired(tokens, &row->token))
         return TOKENS_EXPIRED;
-    answer->scopes = row->token.scopes & TOKENS_ADMIN ? TOKENS_ALL : row->token.scopes;
+    answer->scopes = rights_of(&row->token);
     return TOKENS_GOOD;
 }
 
@@ -562,4 +572,17 @@ bool tokens_find(struct tokens *tokens, const char *id, struct token *ret)
         *ret = row->token;
     det_mutex_unlock(tokens->world, tokens->mutex);
     return row;
+}
+
+bool tokens_is_good(struct tokens *tokens, const char *id, unsigned needed)
+{
+    const struct tokens_row *row;
+    bool is_good;
+
+    det_mutex_lock(tokens->world, tokens->mutex);
+    look_again(tokens, LOOK_EVERY);
+    row = tokens->is_closed ? NULL : find(&tokens->set, id);
+    is_good = row && !has_expired(tokens, &row->token) && (rights_of(&row->token) & needed);
+    det_mutex_unlock(tokens->world, tokens->mutex);
+    return is_good;
 }

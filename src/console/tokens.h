@@ -66,9 +66,9 @@ struct tokens_options {
     const char *folder; /* of the file; made when something is to be kept and it is not there */
     /* How long a change waits for one of another process. 0: not at all, for who runs a loop. */
     det_time patience;
-    /* The file is not right any more, and why; once, until it is right again or wrong in another
-     * way. May be NULL. From the thread that has found out; it must not call back. */
-    void (*trouble)(void *user, const char *text);
+    /* The file is not right any more (`is_closed`), or cannot be read for now, and why; once, until
+     * that changes. May be NULL. From the thread that has found out; it must not call back. */
+    void (*trouble)(void *user, const char *text, bool is_closed);
     /* One is new, or gone, since the file was read before. May be NULL; as `trouble`. */
     void (*changed)(void *user, const struct token *token, bool is_new);
     void *user;
@@ -125,6 +125,8 @@ bool tokens_at(struct tokens *tokens, size_t index, struct token *ret);
 
 /* The one of this id, whether it has expired or not; false: there is none. */
 bool tokens_find(struct tokens *tokens, const char *id, struct token *ret);
+/* Whether the one of this id, which was good once, still gives one of these rights. */
+bool tokens_is_good(struct tokens *tokens, const char *id, unsigned needed);
 
 /* A code that is good once, for TOKENS_CODE_SPAN; the oldest one goes when there are too many. */
 void tokens_code_new(struct tokens *tokens, char code[TOKENS_CODE_SIZE + 1]);

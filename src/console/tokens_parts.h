@@ -85,7 +85,7 @@ struct tokens {
     struct det_mutex *mutex;    /* over what follows from `set` on; never held over a write */
     char folder[DET_PATH_MAX], path[DET_PATH_MAX + sizeof TOKENS_FILE_NAME];
     det_time patience;
-    void (*trouble)(void *user, const char *text);
+    void (*trouble)(void *user, const char *text, bool is_closed);
     void (*changed)(void *user, const struct token *token, bool is_new);
     void *user;
 

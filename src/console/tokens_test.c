@@ -4,6 +4,7 @@
 /* tokens_test.c - tokens of a project, in real files and with a clock of the test's own. */
 #include "console/tokens_test.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -164,6 +165,35 @@ static void a_new_token_counts_within_a_second_whoever_guesses(void **state)
     tokens_close(other.tokens);
 }
 
+/* That there is no descriptor left says nothing of the file. */
+static void without_descriptors_what_was_read_before_counts(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tokens_options options = options_of(fixture);
+    struct fixture other = { .folder = fixture->folder };
+    char first[TOKENS_TEXT_SIZE + 1], second[TOKENS_TEXT_SIZE + 1];
+    struct rlimit before, none;
+    struct det_error error;
+
+    make(fixture, "first", TOKENS_READ, 0, first);
+    assert_int_equal(tokens_open(&options, &other.tokens, &error), 0);
+    make(&other, "second", TOKENS_READ, 0, second);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){ 0, before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    for (int i = 0; i < 3; i++) {
+        here.monotonic += DET_SECOND;
+        assert_int_equal(check(fixture, first), TOKENS_GOOD);
+    }
+    assert_int_equal(check(fixture, second), TOKENS_UNKNOWN);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(fixture->troubles, 1);
+    assert_false(fixture->is_closed);
+    here.monotonic += DET_SECOND;
+    assert_int_equal(check(fixture, second), TOKENS_GOOD);
+    tokens_close(other.tokens);
+}
+
 static void a_file_that_is_gone_is_no_token(void **state)
 {
     struct fixture *fixture = *state;
@@ -194,6 +224,7 @@ static void expect_refused(struct fixture *fixture, const char *good, int code, 
         assert_int_equal(fixture->troubles, 1);
     }
     assert_non_null(strstr(fixture->trouble, part));
+    assert_true(fixture->is_closed);
 }
 
 static void a_file_that_others_can_read_is_refused(void **state)
@@ -472,6 +503,7 @@ int main(void)
         TEST(a_revoked_token_is_unknown),
         TEST(two_openings_see_what_the_other_one_changes),
         TEST(a_new_token_counts_within_a_second_whoever_guesses),
+        TEST(without_descriptors_what_was_read_before_counts),
         TEST(a_file_that_is_gone_is_no_token),
         TEST(a_file_that_others_can_read_is_refused),
         TEST(every_changed_byte_makes_the_file_invalid),

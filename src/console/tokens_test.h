@@ -29,14 +29,16 @@ struct fixture {
     struct tokens *tokens;
     char trouble[DET_ERROR_TEXT_MAX];
     unsigned troubles;
+    bool is_closed;
 };
 
-static inline void on_trouble(void *user, const char *text)
+static inline void on_trouble(void *user, const char *text, bool is_closed)
 {
     struct fixture *fixture = user;
 
     snprintf(fixture->trouble, sizeof fixture->trouble, "%s", text);
     fixture->troubles++;
+    fixture->is_closed = is_closed;
 }
 
 static inline struct tokens_options options_of(struct fixture *fixture)

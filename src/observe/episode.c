@@ -46,6 +46,34 @@ void det_episode_answer(
     det_span_end(tracer, span);
 }
 
+void det_episode_fire(struct det_tracer *tracer, struct det_trace_context *ret)
+{
+    struct det_span span;
+
+    det_span_begin(tracer, &span, NULL, DET_SPAN_CONSUMER, "timer");
+    *ret = span.context;
+}
+
+/* The context is known before, since the event was sent with it. */
+static void tell_timer(
+    struct det_tracer *tracer, const struct det_trace_context *sent, const struct det_note *note)
+{
+    const char *machine = note->machine->name;
+    const char *event = note->machine->events[note->event].name;
+    char name[DET_SPAN_NAME_MAX + 1];
+    struct det_span span;
+
+    snprintf(name, sizeof name, "timer %.28s.%.28s", machine, event);
+    det_span_begin(tracer, &span, NULL, DET_SPAN_CONSUMER, name);
+    span.context = *sent;
+    if (note->armed_by)
+        span.cause = *note->armed_by;
+    det_span_text(&span, "detent.machine", machine);
+    det_span_text(&span, "detent.instance", note->instance);
+    det_span_text(&span, "detent.event", event);
+    det_span_end_at(tracer, &span, span.start, note->commit_took);
+}
+
 void det_episode_commit(
     struct det_tracer *tracer, const struct det_trace_context *sent, const struct det_note *note)
 {
@@ -54,6 +82,8 @@ void det_episode_commit(
 
     if (!is_kept(tracer, sent))
         return;
+    if (note->is_timeout)
+        tell_timer(tracer, sent, note);
     det_span_begin(tracer, &span, sent, DET_SPAN_INTERNAL, "commit");
     det_span_text(&span, "detent.machine", machine->name);
     det_span_text(&span, "detent.instance", note->instance);

@@ -9,6 +9,10 @@
  *            `- effect charge      each attempt, also days later
  *                 `- what it calls, and the event it produces
  *
+ *     timer order.expired          a trace of its own - - linked to - -> send order.pay
+ *       |- commit
+ *       `- effect ...
+ *
  * The context of the send goes with the event into the store, and from there to its effects. That
  * of an attempt follows from it, the effect's key and the number of the attempt, so that whoever
  * makes the call and whoever tells how it went have the same one without asking each other. */
@@ -35,6 +39,10 @@ void det_episode_receive(
 void det_episode_answer(
     struct det_tracer *tracer, struct det_span *span, const struct det_machine *machine,
     const struct det_sent *sent, const struct det_error *error);
+
+/* A timer fires, and nobody waits for it: a trace of its own begins, which the event is sent with.
+ * Its span comes with the commit, and is linked to what armed the timer. */
+void det_episode_fire(struct det_tracer *tracer, struct det_trace_context *ret);
 
 /* A commit that was told; `sent` is note->trace, and may be NULL: then there is nothing to say. */
 void det_episode_commit(

@@ -123,6 +123,29 @@ static void send_commit_and_attempts_are_one_trace(void **state)
     close_scene(&scene);
 }
 
+static void a_timer_begins_a_trace_that_is_linked_to_what_armed_it(void **state)
+{
+    struct det_trace_context cause = { .trace_id = { 7 }, .span_id = { 8 } }, own;
+    struct det_note note = paid;
+    struct scene scene;
+
+    (void)state;
+    open_scene(&scene);
+    det_episode_fire(scene.tracer, &own);
+    note.is_timeout = true;
+    note.armed_by = &cause;
+    det_episode_commit(scene.tracer, &own, &note);
+    assert_int_equal(det_tracer_take(scene.tracer, scene.taken, 8, 0), 2);
+    assert_string_equal(scene.taken[0].name, "timer order.pay");
+    assert_int_equal(scene.taken[0].kind, DET_SPAN_CONSUMER);
+    assert_memory_equal(&scene.taken[0].context, &own, sizeof own);
+    assert_memory_equal(&scene.taken[0].cause, &cause, sizeof cause);
+    assert_memory_equal(scene.taken[0].parent, (char[8]){ 0 }, 8);
+    assert_string_equal(scene.taken[1].name, "commit");
+    assert_memory_equal(scene.taken[1].parent, own.span_id, 8);
+    close_scene(&scene);
+}
+
 static void what_fails_says_why(void **state)
 {
     struct det_error error = { .code = DET_ERR_UNHANDLED, .text = "o-1 is open" };
@@ -165,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(send_commit_and_attempts_are_one_trace),
+        cmocka_unit_test(a_timer_begins_a_trace_that_is_linked_to_what_armed_it),
         cmocka_unit_test(what_fails_says_why),
         cmocka_unit_test(what_nobody_keeps_is_not_told),
     };

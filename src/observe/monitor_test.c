@@ -45,7 +45,10 @@ static void hear_unhandled(
     det_monitor_unhandled(observer, machine, state, event);
 }
 
-static const struct det_meter meter = { hear_commit, hear_attempt, hear_timeout, hear_unhandled };
+static const struct det_meter meter = { .commit = hear_commit,
+                                        .attempt = hear_attempt,
+                                        .timeout = hear_timeout,
+                                        .unhandled = hear_unhandled };
 
 static void open_scene(struct scene *scene)
 {

@@ -182,6 +182,7 @@ static void fire(
     turn->timer = armed;
     turn->timer_visit = armed->visit;
     turn->timer_deadline = armed->deadline;
+    det_meter_fire(turn);
     det_armed_fire(armed);
     resident->pins++;
     det_batch_begin(runtime->batch, item);

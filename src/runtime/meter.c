@@ -64,6 +64,14 @@ void det_meter_attempt(
                                    });
 }
 
+void det_meter_fire(struct det_turn *turn)
+{
+    const struct det_meter *meter = turn->runtime->options.meter;
+
+    if (meter && meter->fire && meter->fire(turn->runtime->options.observer, &turn->timer_trace))
+        turn->trace = &turn->timer_trace;
+}
+
 void det_meter_timeout(const struct det_turn *turn)
 {
     const struct det_meter *meter = turn->runtime->options.meter;

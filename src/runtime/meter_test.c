@@ -15,6 +15,7 @@ struct figures {
     char key[64], instance[64];
     det_time late;
     unsigned state, event;
+    bool wants_trace;
 };
 
 static void hear_note(void *observer, const struct det_note *note)
@@ -65,7 +66,10 @@ static void hear_unhandled(
     figures->event = event;
 }
 
-static const struct det_meter all = { hear_commit, hear_attempt, hear_timeout, hear_unhandled };
+static const struct det_meter all = { .commit = hear_commit,
+                                      .attempt = hear_attempt,
+                                      .timeout = hear_timeout,
+                                      .unhandled = hear_unhandled };
 static const struct det_meter none;
 
 static void reopen(struct fixture *f, const struct det_meter *meter, struct figures *figures)
@@ -262,6 +266,59 @@ static void attempt(struct fixture *f, struct faulty *faulty, struct figures *fi
     assert_int_equal(figures->attempt.result, DET_PRODUCED);
 }
 
+static const struct det_trace_context fired = { .trace_id = "trace of a timer",
+                                                .span_id = "the one",
+                                                .flags = DET_TRACE_SAMPLED };
+
+static bool give_trace(void *observer, struct det_trace_context *ret)
+{
+    struct figures *figures = observer;
+
+    *ret = fired;
+    return figures->wants_trace;
+}
+
+static void hear_trace(void *observer, const struct det_note *note)
+{
+    struct figures *figures = observer;
+
+    if (!note->is_timeout)
+        return;
+    figures->notes++;
+    assert_int_equal(note->trace != NULL, figures->wants_trace);
+    if (note->trace)
+        assert_memory_equal(note->trace, &fired, sizeof fired);
+    /* A store in memory keeps none of those of events. */
+    assert_null(note->armed_by);
+}
+
+static void a_timer_may_begin_a_trace(void **unused)
+{
+    static const struct det_meter meter = { .fire = give_trace };
+    struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
+    struct figures figures = { 0 };
+
+    (void)unused;
+    det_runtime_close(f->runtime);
+    assert_int_equal(
+        det_runtime_open(
+            f->store,
+            &(struct det_runtime_options){ .world = det_sim_world(f->sim),
+                                           .user = &f->control,
+                                           .observer = &figures,
+                                           .observe = hear_trace,
+                                           .meter = &meter },
+            &f->runtime, &f->error),
+        0);
+    for (int i = 0; i < 2; i++) {
+        figures.wants_trace = i == 1;
+        assert_int_equal(start(f, i ? "o-2" : "o-1"), 0);
+        advance(f, DET_HOUR);
+        assert_int_equal(figures.notes, i + 1);
+    }
+    fixture_close(f);
+}
+
 static void an_attempt_of_an_effect_is_told_when_it_has_ended(void **unused)
 {
     (void)unused;
@@ -318,6 +375,7 @@ int main(void)
         cmocka_unit_test(a_commit_is_told_with_its_time_and_its_error),
         cmocka_unit_test(timers_that_share_a_commit_are_one_with_many_events),
         cmocka_unit_test(a_timer_tells_how_late_it_is),
+        cmocka_unit_test(a_timer_may_begin_a_trace),
         cmocka_unit_test(an_attempt_of_an_effect_is_told_when_it_has_ended),
         cmocka_unit_test(what_the_state_has_no_use_for_is_told),
         cmocka_unit_test(what_is_not_wanted_is_not_told),

@@ -83,6 +83,7 @@ static int fire(struct det_turn *turn, struct det_armed *armed, const void *even
     turn->timer = armed;
     turn->timer_visit = armed->visit;
     turn->timer_deadline = armed->deadline;
+    det_meter_fire(turn);
     if (det_heap_contains(&armed->due.node))
         det_heap_remove(&turn->shard->due, &armed->due.node);
     det_armed_fire(armed);

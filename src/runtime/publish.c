@@ -166,6 +166,39 @@ void det_turn_publish(struct det_turn *turn, const struct det_store_commit *comm
         det_shard_unlock(turn->runtime, turn->shard);
 }
 
+/* The event that brought it into the visit in which the timer was armed: a visit has its number and
+ * one more. */
+static int take_cause(void *context, const struct det_store_event *row)
+{
+    struct det_turn *turn = context;
+
+    if (row->trace && row->sequence + 1 == turn->timer_visit)
+        turn->armed_by = *row->trace;
+    return 1;
+}
+
+/* Nobody but this turn does anything with the instance now. What the store cannot say is left
+ * out. */
+static void find_cause(struct det_turn *turn)
+{
+    const struct det_runtime *runtime = turn->runtime;
+
+    if (!turn->trace || !(turn->trace->flags & DET_TRACE_SAMPLED) || turn->timer_visit < 2)
+        return;
+    (void)!runtime->ops->events(
+        runtime->store, turn->resident->handle, turn->timer_visit - 2, take_cause, turn);
+}
+
+static const struct det_trace_context *armed_by(
+    const struct det_turn *turn, const struct det_store_event *event)
+{
+    static const struct det_trace_context none;
+
+    if (!event->is_timeout || memcmp(&turn->armed_by, &none, sizeof none) == 0)
+        return NULL;
+    return &turn->armed_by;
+}
+
 /* `since` is when its first state was entered; 0: not known. */
 static void tell_note(
     const struct det_turn *turn, const struct det_store_event *event, det_time since)
@@ -192,6 +225,7 @@ static void tell_note(
                                    .event_value = event->value,
                                    .data = turn->resident->data,
                                    .trace = event->trace,
+                                   .armed_by = armed_by(turn, event),
                                });
 }
 
@@ -237,6 +271,8 @@ void det_turn_tell(struct det_turn *turn)
     det_time since = turn->since;
     struct det_list *node;
 
+    if (det_turn_fired(turn))
+        find_cause(turn);
     if (turn->kind == DET_TURN_START)
         tell_start(turn, turn->now);
     for (size_t i = 0; i < draft->event_count; i++) {

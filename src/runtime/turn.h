@@ -100,6 +100,8 @@ struct det_turn {
     struct det_armed *timer; /* the one that fires */
     uint64_t timer_visit;
     det_time timer_deadline;
+    struct det_trace_context timer_trace;     /* of its event, where there is one */
+    struct det_trace_context armed_by;        /* a trace id of zero: not known */
     struct det_errand *errand;                /* the one that ends or changes */
     enum det_store_change_kind errand_change; /* TAKE or UPDATE */
     /* Left for the end. */

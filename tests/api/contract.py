@@ -121,7 +121,7 @@ GOOD = {
                 call("after=9223372036854775806~~~~0~0", holds=lambda v: v["items"] == []),
                 call("dead=true", holds=lambda v: all(e["dead"] for e in v["items"])),
                 call("dead=false&machine=order&limit=5",
-                     holds=lambda v: {e["effect"] for e in v["items"]} == {"send_mail"})],
+                     holds=lambda v: {e["dead"] for e in v["items"]} == {False})],
     "lock": [of("o-1", holds=lambda v: v["owner"] == "somebody" and v["until"]),
              of("o-2", holds=lambda v: v["owner"] is None and v["until"] is None)],
     "locks": [call(holds=lambda v: [(lock["machine"], lock["id"], lock["owner"], lock["fence"])

@@ -5,16 +5,18 @@
 
     events.py DETENT NASTY_CHILD [PART_OF_A_NAME]
 """
+import re
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from pathlib import Path
 
 import shop
 from shop import (SOCKET, Daemon, Gone, Stream, Wire, Wrong, add, check, equal, project, start,
-                  wait_until)
-from wire import request, together
+                  token, wait_until)
+from wire import together
 
 WRITERS = 4
 
@@ -180,9 +182,12 @@ def test_a_stream_begins_where_it_is_told_to():
         for last in ("x", "-1", "1.5", "9" * 20, ""):
             answer = other.get("/v1/events", **{"Last-Event-ID": last})
             check(answer.status == 400, f"{last!r}: {answer}")
-    # A position that has not come yet is one of another log, or of the time to come: not a crash.
-    answer = wire.get("/v1/events?after=999999999")
-    check(answer.status in (200, 400, 404, 409), answer)
+    # A position that has not come yet is one of another log: it begins where this one ends.
+    stream = Stream(SOCKET, "/v1/events?after=999999999")
+    equal(stream.next().data["position"], log_of(wire)[-1]["position"])
+    add(wire, "c-1", 78)
+    equal(stream.until("log").data["payload"]["number"], 78)
+    stream.close()
     daemon.stop()
 
 
@@ -207,40 +212,51 @@ def test_who_begins_far_behind_catches_up_and_stays():
     daemon.stop()
 
 
-def test_a_reader_that_is_too_slow_is_dropped_and_loses_nothing():
+def metric(wire, name):
+    line = re.search(rf"^{name} (\d+)", wire.get("/metrics").body.decode(), re.MULTILINE)
+    return int(line[1]) if line else None
+
+
+def rest_of(stream):
+    """All that comes until it ends as it should."""
+    return list(iter(stream.next, None))
+
+
+def test_who_is_too_slow_or_lost_its_token_is_dropped():
     project(shop.COUNTERS.replace("rate: unlimited", "rate: unlimited, limits: {unread_max: 64KiB, "
-                                  "sse_queue: 64}"))
+                                  "sse_queue: 64}") + "tasks: {talker: {run: sleep 600}}\n")
+    keys = [token("read"), token("read", expires="4s")]
     daemon = Daemon()
     wire = daemon.wire()
     for n in range(10):
         start(wire, f"c-{n}")
-    slow = Wire(SOCKET)
-    slow.open()
-    slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    slow.send(request("GET", "/v1/events?after=0"))
-    equal(slow.head().status, 200)
-    count = 10 + many(10, 6)
-    # It has read nothing yet. What it finds then is a beginning of the log without holes, and
-    # perhaps a word that it was dropped; then the connection ends.
-    stream = Stream.__new__(Stream)
-    stream.wire, stream.rest = slow, b""
-    rows, dropped = [], False
-    try:
-        while (event := stream.next()) is not None:
-            dropped = dropped or event.name == "dropped"
-            if event.name == "log":
-                rows.append(event.data)
-            if len(rows) == count:
-                break
-    except Gone as problem:
-        check("timed out" not in str(problem), "it waits for ever, neither served nor dropped")
-    slow.close()
-    reader = Reader(f"/v1/events?after={rows[-1]['position'] if rows else 0}")
+    lost = [Stream(daemon.address, target, token=key) for key in keys
+            for target in ("/v1/events", "/v1/tasks/talker/logs?follow=true")]
+    kept = Stream(daemon.address, "/v1/events", token=token("read"))
+    subprocess.run([shop.DETENT, "token", "revoke", keys[0].split("_")[1]], check=True,
+                   env=shop.environment(), capture_output=True)
+    slow = Stream(SOCKET, "/v1/events?topics=log")
+    equal(slow.next().data["position"], 10)
+    # More than it is given to read, and not so much that it would have to catch up.
+    count = many(10, 6)
+    # It reads nothing until it is dropped. What it finds then is a beginning of the log without
+    # holes, and where it goes on.
+    wait_until(lambda: metric(wire, "detent_sse_dropped_total") == 1, "the slow one is dropped")
+    told = rest_of(slow)
+    rows = [event.data for event in told if event.name == "log"]
+    check(0 < len(rows) < count - 64, f"{len(rows)} of {count} rows")
+    equal((told[-1].data["why"], told[-1].data["position"]), ("too slow", rows[-1]["position"]))
+    reader = Reader(f"/v1/events?after={rows[-1]['position']}")
     reader.has(count - len(rows))
     rows += reader.end()
-    equal(list(map(brief, rows)), list(map(brief, log_of(wire))))
-    # And the daemon has not kept for it what it did not read.
-    equal(wire.get("/livez").status, 200)
+    equal(list(map(brief, rows)), list(map(brief, log_of(wire)[10:])))
+    # Revoked, or expired: with a word.
+    for stream in lost:
+        equal(rest_of(stream)[-1].data["why"], "its token is not good any more")
+    add(wire, "c-1", 4711)
+    while kept.until("log").data["payload"]["number"] != 4711:
+        pass
+    kept.close()
     daemon.stop()
 
 
@@ -331,21 +347,6 @@ def test_many_readers_are_told_the_same():
     daemon.stop()
 
 
-def test_readers_beyond_the_limit_are_refused():
-    project(shop.COUNTERS.replace("unlimited", "unlimited, limits: {sse_subscribers: 5}"))
-    daemon = Daemon()
-    streams = [Stream(SOCKET, "/v1/events") for _ in range(5)]
-    for stream in streams:
-        equal(stream.next().name, "hello")
-    with Wire(SOCKET) as wire:
-        answer = wire.get("/v1/events")
-        check(answer.status in (429, 503), answer)
-        equal(answer.json["error"]["code"], "LIMIT")
-        streams.pop().close()
-        wait_until(lambda: wire.get("/v1/events").status == 200, "there is room again")
-    daemon.stop()
-
-
 def test_tasks_and_their_lines_can_be_followed():
     project("""version: 1
 http: {rate: unlimited}
@@ -393,42 +394,67 @@ def test_streams_end_when_the_daemon_does():
     daemon.end()
 
 
-def test_a_head_of_a_stream_lets_nobody_keep_it():
-    project(shop.COUNTERS)
+def test_streams_are_counted_and_begin_alike():
+    project(shop.COUNTERS.replace("unlimited", "unlimited, limits: {sse_subscribers: 5}") +
+            "tasks: {talker: {run: sleep 600}}\n")
     daemon = Daemon()
-    stream = Stream(SOCKET, "/v1/events")
-    equal(stream.head.type, "text/event-stream")
-    check("no-store" in stream.head.headers["cache-control"], stream.head)
-    together(8, lambda _: Stream(SOCKET, "/v1/events").close())
-    # Who hangs up is forgotten: there is room for others, again and again.
-    for _ in range(50):
-        Stream(SOCKET, "/v1/events").close()
-    stream.close()
-    daemon.stop()
-
-
-def test_a_head_is_no_stream():
-    project(shop.COUNTERS)
-    daemon = Daemon()
+    targets = ("/v1/events", "/v1/tasks/talker/logs?follow=true")
     with daemon.wire() as wire:
-        for _ in range(3):
-            answer = wire.ask("HEAD", "/v1/events")
-            equal((answer.status, answer.body), (200, b""))
-        equal(wire.get("/v1/status").status, 200)
+        # A head is what a stream would begin with, and no stream: it takes nobody's place.
+        heads = [wire.ask("HEAD", target) for target in targets * 4]
+        for answer in heads:
+            equal((answer.status, answer.body, answer.type), (200, b"", "text/event-stream"))
+        equal(wire.ask("HEAD", "/v1/tasks/nobody/logs?follow=true").status, 404)
+        streams = [Stream(SOCKET, target) for target in (*targets, *targets, targets[0])]
+        equal(metric(wire, "detent_sse_subscribers"), 5)
+        for answer in heads + [stream.head for stream in streams]:
+            for name, value in shop.SAFE.items():
+                equal(answer.headers[name], value)
+        # So does every other answer, the server's own words included.
+        for method, target, status in (("GET", "/none.txt", 404), ("POST", "/", 405),
+                                       ("GET", "/v1/none", 404), ("GET", "/v1/status", 200)):
+            answer = wire.ask(method, target, {} if method == "POST" else None)
+            equal((answer.status, answer.headers | shop.SAFE), (status, answer.headers))
+        wire.send(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
+        answer = wire.answer()
+        equal((answer.status, answer.headers | shop.SAFE), (400, answer.headers))
+        for target in targets:
+            answer = wire.get(target)
+            equal((answer.status, answer.json["error"]["code"]), (503, "LIMIT"))
+            equal(answer.headers["retry-after"], "1")
+        # Who hangs up is forgotten: there is room for others, again and again.
+        for target in targets * 10:
+            streams.pop(0).close()
+            wait_until(lambda: metric(wire, "detent_sse_subscribers") == 4, "one is forgotten")
+            streams.append(Stream(SOCKET, target))
+    for stream in streams:
+        stream.close()
     daemon.stop()
 
 
-def test_who_comes_with_a_position_of_another_log_is_told_where_this_one_ends():
-    project(shop.COUNTERS)
+def test_what_becomes_of_the_daemon_is_told():
+    project(shop.COUNTERS + "tasks: {stubborn: {run: [sh, -c, 'trap \"\" TERM; echo there; "
+            "until test -e go; do sleep 0.05; done']}}\n")
     daemon = Daemon()
-    wire = daemon.wire()
-    start(wire, "c-1")
-    stream = Stream(SOCKET, "/v1/events?after=1000000")
-    equal(stream.next().data["position"], 1)
-    equal(add(wire, "c-1", 1).status, 200)
-    equal(stream.until("log").data["position"], 2)
-    stream.close()
-    daemon.stop()
+    daemon.wait_for("stubborn.*there")
+    streams = [Stream(SOCKET, target) for target in ("/v1/events", "/v1/events?topics=log")]
+    for stream in streams:
+        equal(stream.next().name, "hello")
+        equal(stream.until("status").data, {"state": "running", "away": None})
+    late = Stream(SOCKET, "/v1/events")
+    equal([late.next().name for _ in range(2)], ["hello", "status"])
+    # The bus of tasks is followed as long as somebody listens, by whoever comes then.
+    for stream in (late, streams.pop(0)):
+        stream.close()
+    streams.append(Stream(SOCKET, "/v1/events?topics=tasks"))
+    equal(streams[-1].until("status").data["state"], "running")
+    daemon.send(signal.SIGTERM)
+    wanted = {("status", "stopping"), ("task", "stubborn")}
+    while wanted:
+        event = streams[-1].next()
+        wanted -= {(event.name, event.data.get("state")), (event.name, event.data.get("name"))}
+    Path("go").touch()
+    daemon.end()
 
 
 def test_who_comes_without_a_position_begins_now():

@@ -5,11 +5,13 @@
 
     guard.py DETENT NASTY_CHILD [PART_OF_A_NAME]
 """
+import http.client
 import http.server
 import json
 import os
 import re
 import secrets
+import ssl
 import subprocess
 import sys
 import threading
@@ -566,6 +568,51 @@ def test_the_log_of_a_daemon_says_who_did_what_and_no_secrets():
     canaries.look("the log", said)
     # A log is kept, and read by others: the link that lets one in is for a terminal.
     check("#code=" not in said, said)
+
+
+def certify(name):
+    """A certificate that signs itself, and its key."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+                    "-keyout", f"{name}.key", "-out", f"{name}.pem"], check=True,
+                   capture_output=True)
+    os.chmod(f"{name}.key", 0o600)
+
+
+def ask_over_tls(port, name, value):
+    """The status of who has this certificate, None: nobody answers."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations("server.pem")
+    context.check_hostname = False
+    if name:
+        context.load_cert_chain(f"{name}.pem", f"{name}.key")
+    client = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=10)
+    try:
+        client.request("GET", "/v1/status", headers={"Authorization": f"Bearer {value}"})
+        return client.getresponse().status
+    except (ssl.SSLError, ConnectionError):
+        return None
+    finally:
+        client.close()
+
+
+def test_where_clients_need_a_certificate_it_gives_no_right_but_says_who():
+    for name in ("server", "alice", "mallory"):
+        certify(name)
+    project(shop.COUNTERS.replace(
+        "{rate: unlimited}",
+        "{tls: {certificate: server.pem, key: server.key, clients: alice.pem}}")
+        + "log: {format: json}\n")
+    value = token("read")
+    daemon = Up("--listen", "127.0.0.1:0")
+    wait_until(Path(SOCKET).exists, "its socket")
+    port = int(re.search(r"https://127\.0\.0\.1:(\d+)/", outputs_of("console").decode())[1])
+    equal([ask_over_tls(port, name, value) for name in ("alice", "mallory", None)],
+          [200, None, None])
+    equal(ask_over_tls(port, "alice", "nonsense"), 401)
+    said = audit_of(daemon, "GET /v1/status")
+    equal((said["status"], said["subject"], "token" in said), (401, "CN=alice", False))
+    daemon.stop()
 
 
 def test_a_password_of_a_store_is_not_told():

@@ -256,6 +256,9 @@ def test_pages_of_what_is_pending_put_together_are_the_whole():
             equal(pages(wire, f"/v1/effects?limit={limit}"), effects["items"])
         equal(pages(wire, "/v1/effects?dead=true&limit=4"), effects["items"][:17 - damaged])
         equal(pages(wire, "/v1/effects?dead=false&limit=4"), alive)
+        answer = wire.get(f"/v1/machines/order/instances/{names[0]}/why")
+        equal((answer.status, answer.json.get("error", {}).get("code")),
+              (500, "CORRUPT") if damaged else (200, None))
         if not damaged:
             daemon.kill_hard()
             wire.close()

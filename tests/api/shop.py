@@ -108,6 +108,10 @@ http: {rate: unlimited}
 machines:
   counter: {effects: {}}
 """
+# What every answer says to browsers.
+SAFE = {"cache-control": "no-store", "x-content-type-options": "nosniff",
+        "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+        "cross-origin-resource-policy": "same-origin", "referrer-policy": "no-referrer"}
 PAY = {"event": "pay", "data": {"card": "4242", "cents": 1999}}
 
 

@@ -6,6 +6,5 @@ import { after } from "node:test";
 import { quit } from "./browser.mjs";
 import "./units.test.mjs";
 import "./console.test.mjs";
-import "./live.test.mjs";
 
 after(quit);

@@ -2,13 +2,14 @@
 // Copyright the detent authors
 
 // Chromium for the tests: one for all of them, a fresh context for each.
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
 
 /** Packages are in the folder that DETENT_MODULES names, not in the tree. */
 const load = createRequire(resolve(process.env.DETENT_MODULES ?? ".", "package.json"));
 const { chromium } = load("playwright-core");
-export const AXE = load.resolve("axe-core/axe.min.js");
+const AXE = readFileSync(load.resolve("axe-core/axe.min.js"), "utf8");
 
 const FLAGS = [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -29,7 +30,8 @@ export async function quit() {
 
 /**
  * A page that notes what must not happen: errors on the console, exceptions, requests to another
- * host, scripts of others. `expected` are patterns of console lines that a test brings about.
+ * host, scripts of others. `expected` are patterns of console lines that a test brings about; it may
+ * be changed on the way.
  */
 export async function open(browser, base, { scheme = "light", width = 1280, height = 860, expected = [], clock = false } = {}) {
     const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height }, reducedMotion: "reduce" });
@@ -46,4 +48,28 @@ export async function open(browser, base, { scheme = "light", width = 1280, heig
         if (origin !== base && protocol !== "data:" && protocol !== "blob:") wrong.push("request: " + request.url());
     });
     return { page, wrong, close: () => context.close() };
+}
+
+/** Goes to a place of the console as a link in it would. */
+export function go(page, path) {
+    return page.evaluate((to) => (history.pushState(null, "", to), dispatchEvent(new PopStateEvent("popstate"))), path);
+}
+
+/** Waits for something of this process, which has no event for it. */
+export async function until(holds) {
+    for (let i = 0; i < 1000; i++) {
+        if (holds()) return;
+        await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    throw new Error("it did not come to hold: " + holds);
+}
+
+/** What axe finds, of what hurts; by DevTools and not by a script tag, which the policy forbids. */
+export async function violations(page, rules = null) {
+    const runOnly = rules ? `, runOnly: ${JSON.stringify(rules)}` : "";
+    if (!(await page.evaluate("typeof axe !== 'undefined'"))) await page.evaluate(AXE);
+    const found = await page.evaluate(`axe.run(document, { resultTypes: ["violations"], iframes: false${runOnly} })`);
+    return found.violations
+        .filter(({ impact }) => impact === "serious" || impact === "critical")
+        .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((n) => `${n.target.join(" ")} ${n.any[0]?.message ?? ""}`).join(" | ")}`);
 }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
 
-# check.sh WORK [DETENT] - builds the console and tests it in Chromium, with pictures of every
-# screen in WORK/shots. The live tests run against the mock, or against the program DETENT.
+# check.sh WORK [DETENT] - builds the console and tests it in Chromium: against the program DETENT, with
+# pictures of every screen in WORK/shots, or what only a mock can show.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,7 +15,7 @@ mkdir -p "$work"
 export DETENT_DIST="$work/dist" DETENT_WEB="$root/build/web" DETENT_MODULES="$work/npm"
 export DETENT_SHOTS="$work/shots"
 if [ $# -gt 1 ]; then
-    export DETENT="$2" DETENT_PROJECT="$root/examples/order-yaml"
+    export DETENT="$2" DETENT_PROJECT="$here/project"
     exec node "$here/daemon.mjs"
 fi
 exec node "$here/all.mjs"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright the detent authors
 
-// The live tests alone, for a real daemon.
+// The tests against the program itself: one daemon, one browser.
 import { after } from "node:test";
 import { quit } from "./browser.mjs";
-import "./live.test.mjs";
+import "./daemon.test.mjs";
 
 after(quit);

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Copyright the detent authors
 
-// The server of the live tests: the mock, or `detent up` on a copy of an example.
-//
-// Both can start instances, send events, be killed and come back on the same port with what was
-// committed.
+// The daemon of the tests: `detent up` on a copy of a project, which can be killed and comes back on
+// the same port with what was committed. We talk to it by its unix socket, where our user needs no
+// token; the code of its link is for the browser.
 import { spawn } from "node:child_process";
-import { appendFileSync, cpSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Mock } from "./mock.mjs";
 
 /** A port of its own, so that the daemon comes back where it was. */
 function freePort() {
@@ -23,135 +21,51 @@ function freePort() {
     });
 }
 
-export async function driver() {
-    const made = process.env.DETENT ? new Daemon(process.env.DETENT, process.env.DETENT_PROJECT) : new Stand(process.env.DETENT_DIST ?? "dist");
-    await made.again();
-    return made;
-}
-
-/** Something to supervise, beside the machines of the example. */
-const MORE = `
-slots:
-  batch: {width: 1, depth: 10}
-tasks:
-  ticker: {run: [sh, -c, "echo ticks; exec sleep 1000"], restart: always}
-`;
-
 /** A request on a connection of its own: a kept one would be cut by the kill before. */
-function once(url, options, body) {
+export function once(options, body) {
     return new Promise((resolve, reject) => {
-        const asked = request(url, { ...options, agent: false }, async (response) => {
+        const asked = request({ ...options, agent: false }, async (response) => {
             let text = "";
             for await (const piece of response) text += piece;
-            resolve({ status: response.statusCode, answer: JSON.parse(text) });
+            resolve({ status: response.statusCode, answer: text && JSON.parse(text) });
         });
         asked.on("error", reject);
         asked.end(body);
     });
 }
 
-/** What both have: requests with a token. */
-class Server {
-    async ask(method, path, body) {
-        const headers = { "content-type": "application/json", ...(this.token ? { authorization: "Bearer " + this.token } : {}) };
-        const { status, answer } = await once(this.base + path, { method, headers }, body && JSON.stringify(body));
-        if (status >= 300) throw new Error(`${path}: ${answer.error.text}`);
-        return answer;
-    }
-
-    start(machine, id, data) {
-        return this.ask("POST", `/v1/machines/${machine}/instances`, { id, data });
-    }
-
-    send(machine, id, event, data) {
-        return this.ask("POST", `/v1/machines/${machine}/instances/${id}/events`, data ? { event, data } : { event });
-    }
-
-    /** Brings an order to where nothing happens any more; how many rows its log has then. */
-    async finish(id) {
-        await this.settle(id);
-        for (;;) {
-            const { items } = await this.ask("GET", `/v1/machines/order/instances/${id}/history?limit=1000`);
-            const { final, sequence } = await this.ask("GET", `/v1/machines/order/instances/${id}`);
-            if (final && items.length === sequence + 1) return items.length;
-            await new Promise((resolve) => setTimeout(resolve, 50));
-        }
-    }
-}
-
-class Stand extends Server {
-    constructor(dist) {
-        super();
-        this.mock = new Mock(dist, { orders: 8 });
-        this.token = this.mock.token;
-        this.task = "web";
-    }
-
-    async again() {
-        this.base = await this.mock.start();
-    }
-
-    kill() {
-        return this.mock.kill();
-    }
-
-    end() {
-        return this.mock.kill();
-    }
-
-    async code() {
-        const code = `c${Math.random()}`;
-        this.mock.codes.add(code);
-        return code;
-    }
-
-    async settle(id) {
-        for (const event of ["charged", "note", "arrived"]) this.mock.world.step(id, event);
-    }
-}
-
-class Daemon extends Server {
+export class Daemon {
     constructor(program, project) {
-        super();
         this.program = program;
-        this.folder = mkdtempSync(join(tmpdir(), "detent-console-"));
+        this.root = mkdtempSync(join(tmpdir(), "detent-console-"));
+        this.folder = join(this.root, "shop");
         cpSync(project, this.folder, { recursive: true });
-        appendFileSync(join(this.folder, "detent.yaml"), MORE);
-        this.task = "ticker";
-        this.links = [];
     }
 
-    async again() {
+    file(name, text) {
+        writeFileSync(join(this.folder, name), text);
+    }
+
+    async start() {
         this.port ??= await freePort();
+        this.base = `http://127.0.0.1:${this.port}`;
         this.child = spawn(this.program, ["up", "--listen", `127.0.0.1:${this.port}`], { cwd: this.folder, stdio: ["ignore", "pipe", "pipe"] });
-        const link = await this.link();
-        this.base = new URL(link).origin;
-        this.links.push(new URLSearchParams(new URL(link).hash.slice(1)).get("code"));
-        if (!this.token) this.token = (await this.ask("POST", "/v1/session", { code: this.links.pop() })).token;
+        this.code = await this.link();
     }
 
-    /** `detent up` says where the console is. */
+    /** `detent up` says where the console is, once it serves. */
     link() {
         return new Promise((resolve, reject) => {
             let text = "";
             const heard = (piece) => {
                 text += piece;
-                const found = /http:\/\/127\.0\.0\.1:\d+\/#code=[^\s"]+/.exec(text);
-                if (found) resolve(found[0]);
+                const found = /http:\/\/127\.0\.0\.1:\d+\/#code=([^\s"]+)/.exec(text);
+                if (found) resolve(found[1]);
             };
             this.child.stdout.on("data", heard);
             this.child.stderr.on("data", heard);
             this.child.on("exit", () => reject(new Error("detent up has ended:\n" + text)));
         });
-    }
-
-    /** A code works once: each page needs one of its own. */
-    async code() {
-        if (!this.links.length) {
-            await this.kill();
-            await this.again();
-        }
-        return this.links.pop();
     }
 
     async kill() {
@@ -162,9 +76,41 @@ class Daemon extends Server {
 
     async end() {
         await this.kill();
-        rmSync(this.folder, { recursive: true, force: true });
+        rmSync(this.root, { recursive: true, force: true });
     }
 
-    /** Its own effects and timers bring an order to its end. */
-    async settle() {}
+    async ask(method, path, body) {
+        const options = { method, path: "/v1" + path, socketPath: join(this.folder, ".detent/http.sock"), headers: { host: "localhost", "content-type": "application/json" } };
+        const { status, answer } = await once(options, body && JSON.stringify(body));
+        if (status >= 300) throw new Error(`${path}: ${answer.error.text}`);
+        return answer;
+    }
+
+    /** Whether the daemon takes a token. */
+    async takes(token) {
+        const { status } = await once({ host: "127.0.0.1", port: this.port, path: "/v1/status", headers: { authorization: "Bearer " + token } });
+        return status === 200;
+    }
+
+    begin(machine, id, data) {
+        return this.ask("POST", `/machines/${machine}/instances`, { id, data });
+    }
+
+    send(machine, id, event, data) {
+        return this.ask("POST", `/machines/${machine}/instances/${id}/events`, data ? { event, data } : { event });
+    }
+
+    submit(slot, name, ...run) {
+        return this.ask("POST", `/slots/${slot}/submissions`, { name, run });
+    }
+
+    /** Asks until the answer is as wanted. */
+    async settled(path, holds) {
+        for (const end = Date.now() + 20000; ; ) {
+            const answer = await this.ask("GET", path);
+            if (holds(answer)) return answer;
+            if (Date.now() > end) throw new Error(`${path} did not come to: ${holds}\n${JSON.stringify(answer)}`);
+            await new Promise((resolve) => setTimeout(resolve, 30));
+        }
+    }
 }

@@ -35,7 +35,7 @@ export class Mock {
         this.token = TOKEN;
         this.port = options.port ?? 0;
         this.pace_ms = options.pace_ms ?? 0;
-        /** Paths that fail or wait, for tests: path -> {status, code, text, wait_ms}. */
+        /** Paths that fail, for tests: path -> {status, code, text}, or {cut}: it happens, and nobody is told. */
         this.faults = new Map();
         this.requests = [];
         this.sockets = new Set();
@@ -102,22 +102,29 @@ export class Mock {
 
     async api(request, response, url, body) {
         const parts = url.pathname.split("/").slice(2).map(decodeURIComponent);
-        if (parts[0] === "session") return this.session(response, body);
+        if (parts[0] === "session" && request.method === "POST") return this.session(response, body);
         if (request.headers.authorization !== "Bearer " + this.token)
             throw fail(401, "DENIED", request.headers.authorization ? "this token is not known, or it has expired" : "a token is needed");
         const fault = this.faults.get(url.pathname);
-        if (fault?.wait_ms) await new Promise((resolve) => setTimeout(resolve, fault.wait_ms));
         if (fault?.status) throw fail(fault.status, fault.code ?? "FAILED", fault.text ?? "it failed");
         const query = Object.fromEntries(url.searchParams);
         if (parts[0] === "events") return this.events(request, response, query);
         if (parts[0] === "tasks" && parts[2] === "logs" && query.follow === "true") return this.follow(request, response, parts[1], query);
+        if (parts[0] === "session") return this.leave(response);
         const answer = request.method === "POST" ? this.write(parts, body, request) : this.read(parts, query);
+        if (fault?.cut) return request.socket.destroy();
         this.json(response, request.method === "POST" && parts[3] === undefined && parts[2] === "instances" ? 201 : 200, answer);
     }
 
     session(response, body) {
         if (!this.codes.delete(body?.code)) throw fail(401, "DENIED", "this code is not known, or it was used already");
         this.json(response, 200, { token: this.token, expires: new Date(Date.now() + 864e5).toISOString(), scopes: ["read", "send", "admin"] });
+    }
+
+    /** The token of a link ends with its session. */
+    leave(response) {
+        this.token = "another";
+        response.writeHead(204).end();
     }
 
     read(parts, query) {
@@ -132,11 +139,11 @@ export class Mock {
             case "tree": return { groups: world.groups, tasks: world.tasks };
             case "timers": {
                 const items = every().flatMap((i) => world.timers(i).map(tag(i)));
-                return { items: items.sort((a, b) => a.due.localeCompare(b.due)).slice(0, limit) };
+                return this.page(items.sort((a, b) => a.due.localeCompare(b.due)), query, limit);
             }
             case "effects": {
                 const items = every().flatMap((i) => world.effects(i).map(tag(i)));
-                return { items: items.filter((e) => query.dead === undefined || String(e.dead) === query.dead).slice(0, limit) };
+                return this.page(items.filter((e) => query.dead === undefined || String(e.dead) === query.dead), query, limit);
             }
             case "log": return this.log(query, limit);
             case "slots":
@@ -158,6 +165,13 @@ export class Mock {
             }
         }
         throw fail(404, "NOT_FOUND", "there is no such place");
+    }
+
+    /** A page of a list; where the next one begins is for the server to read. */
+    page(items, query, limit) {
+        const from = Number(query.after?.slice(1) ?? 0);
+        const end = from + limit;
+        return { items: items.slice(from, end), next: items.length > end ? `p${end}` : null, left_out: this.left_out ?? 0 };
     }
 
     instances(name, query, limit) {
@@ -268,7 +282,8 @@ export class Mock {
         const { world } = this;
         const send = this.stream(request, response);
         const last = request.headers["last-event-id"] ?? query.after;
-        const from = last === undefined ? world.position : Number(last);
+        // Who has read further than this log goes has read another one.
+        const from = last === undefined ? world.position : Math.min(Number(last), world.position);
         const strip = ({ data, ...row }) => (row.type === "start" ? { ...row, data } : row);
         send("hello", { position: from }, null);
         for (const row of world.log) if (row.position > from) send("log", strip(row), row.position);

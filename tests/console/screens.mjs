@@ -1,54 +1,57 @@
 // SPDX-License-Identifier: MIT
 // Copyright the detent authors
 
-// Every screen of the console, with what shows that it is there.
+// Every screen of the console on the project of the tests, with what shows that it is there.
+
+const press = (name) => (page) => page.getByRole("button", { name, exact: true }).click();
 
 export const SCREENS = [
-    { name: "overview", path: () => "/", ready: ".tile" },
-    { name: "machines", path: () => "/machines", ready: ".tr.linked" },
-    { name: "machine", path: () => "/machines/order", ready: ".node .count" },
+    { name: "overview", path: "/", ready: ".machine-count" },
+    { name: "machines", path: "/machines", ready: ".tr.linked" },
+    { name: "machine", path: "/machines/order", ready: ".node .count" },
+    { name: "machine-long", path: "/machines/subscription", ready: ".node .count" },
+    { name: "machine-start", path: "/machines/order?show=stopped", ready: ".node", act: press("Start an instance") },
+    { name: "machine-definition", path: "/machines/order?tab=definition", ready: ".plain-table" },
+    { name: "instance", path: "/machines/order/instances/o-1013", ready: ".node.current" },
+    { name: "instance-past", path: "/machines/order/instances/o-1013?at=2", ready: ".moment" },
+    { name: "instance-retries", path: "/machines/order/instances/o-1005", ready: ".node.current" },
+    { name: "instance-dead", path: "/machines/order/instances/o-1010", ready: ".lines .badge.bad" },
+    { name: "instance-hostile", path: "/machines/order/instances/h-0", ready: ".node.current" },
+    { name: "instance-long", path: `/machines/order/instances/${"long-".repeat(25)}1`, ready: ".node.current" },
+    { name: "instance-send", path: "/machines/order/instances/o-1001", ready: ".events .button", act: press("pay") },
+    { name: "timers", path: "/timers", ready: ".tr.linked" },
+    { name: "effects", path: "/effects", ready: ".td .badge.bad" },
+    { name: "effects-dead", path: "/effects?dead=true", ready: ".td .badge.bad" },
+    { name: "tasks", path: "/tasks", ready: ".task-row" },
+    { name: "task", path: "/tasks/web", ready: ".log-row" },
+    { name: "task-backoff", path: "/tasks/worker", ready: ".backoff .here" },
+    { name: "slots", path: "/slots", ready: ".tr.linked" },
+    { name: "slot", path: "/slots/batch", ready: ".fact" },
+    { name: "slot-durable", path: "/slots/invoices", ready: ".tr .badge.bad" },
+    { name: "journal", path: "/journal", ready: ".tr.linked" },
+    { name: "journal-none", path: "/journal?id=none", ready: ".empty" },
+    { name: "simulator", path: "/simulator?machine=order", ready: ".node.current", act: press("→ charging") },
     {
-        name: "machine-start", path: () => "/machines/heartbeat", ready: ".node",
-        act: (page) => page.getByRole("button", { name: "Start an instance" }).click(),
-    },
-    { name: "instance", path: () => "/machines/order/instances/o-9004", ready: ".node.current" },
-    {
-        name: "instance-past", path: () => "/machines/order/instances/o-9004?at=3", ready: ".moment",
-    },
-    {
-        name: "instance-send", path: () => "/machines/order/instances/o-9001", ready: ".events .button",
-        act: (page) => page.getByRole("button", { name: "pay", exact: true }).click(),
-    },
-    { name: "timers", path: () => "/timers", ready: ".tr.linked" },
-    { name: "effects", path: () => "/effects", ready: ".td .badge.bad" },
-    { name: "tasks", path: () => "/tasks", ready: ".task-row" },
-    { name: "task", path: () => "/tasks/worker", ready: ".log-row" },
-    { name: "slots", path: () => "/slots", ready: ".tr.linked" },
-    { name: "slot", path: () => "/slots/invoices", ready: ".tr .badge" },
-    { name: "journal", path: () => "/journal", ready: ".tr.linked" },
-    {
-        name: "simulator", path: () => "/simulator?machine=order", ready: ".node.current",
+        name: "simulator-paste", path: "/simulator?source=paste", ready: "textarea",
         act: async (page) => {
-            await page.getByRole("button", { name: "→ charging" }).click();
-            await page.getByRole("button", { name: "→ paid" }).click();
-        },
-    },
-    {
-        name: "simulator-paste", path: () => "/simulator?source=paste", ready: "textarea",
-        act: async (page) => {
-            await page.getByRole("button", { name: "Check and play" }).click();
+            await press("Check and play")(page);
             await page.waitForSelector(".node");
         },
     },
-    { name: "missing", path: () => "/machines/none", ready: ".empty" },
-    { name: "nowhere", path: () => "/no/such/view", ready: ".empty" },
+    { name: "missing", path: "/machines/none", ready: ".empty", expected: /status of 404/ },
+    { name: "nowhere", path: "/no/such/view", ready: ".empty" },
     {
-        name: "palette", path: () => "/machines", ready: ".tr.linked",
+        name: "palette", path: "/machines", ready: ".tr.linked",
         act: async (page) => {
             await page.keyboard.press("/");
-            await page.keyboard.type("o-9");
+            await page.keyboard.type("o-1");
             await page.waitForSelector(".dialog li:nth-child(3)");
         },
+        after: (page) => page.keyboard.press("Escape"),
+    },
+    {
+        name: "help", path: "/machines", ready: ".tr.linked",
+        act: (page) => page.keyboard.press("?"),
         after: (page) => page.keyboard.press("Escape"),
     },
 ];

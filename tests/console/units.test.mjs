@@ -29,6 +29,12 @@ test("integers beyond 2^53 keep every digit, in both directions", () => {
     assert.equal(write(value), text);
 });
 
+test("marks that turn the direction of text are written as escapes", () => {
+    const text = "\u202eexe.\u2066x";
+    assert.equal(write({ text }), '{"text":"\\u202eexe.\\u2066x"}');
+    assert.deepEqual(parse(write({ text })), { text });
+});
+
 test("what the exact reader reads is what the browser's reader reads", () => {
     const long = "0.12345678901234567890";
     for (const text of [`[${long}]`, `{"a":{"b":[1,2,{"c":null}]},"d":"1234567890123456","e":true,"f":[]}`, `[ 1e3 , -2.5 , "\\u00e9\\n\\"1234567890123456" , {} ]`, `{"__proto__x":1234567890123456}`])

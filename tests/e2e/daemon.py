@@ -145,6 +145,40 @@ def test_a_file_that_lists_nothing_to_run_stands_for_its_specs():
     detent("check", "detent.yaml")
     detent("start", "parcel", "p-1")
     check(Path("parcels.db").exists())
+    project("version: 1\nmachines: {}\n")
+    detent("check", "detent.yaml", code=2, err="needs 'tasks', 'machines' or a durable slot")
+
+
+def test_specs_beside_tasks_are_served_and_never_in_their_way():
+    project(TASK.replace("sleep 60", "[sh, -c, \"echo runs; exec sleep 60\"]"))
+    for name, text in (("parcel", PARCEL), ("order", ORDER), ("guarded", GUARDED),
+                       ("broken", "STATE("), ("twin", PARCEL.replace("parcel", "twin")),
+                       ("other", PARCEL.replace("parcel", "twin"))):
+        Path(f"{name}.fsm").write_text(text)
+    it = Up()
+    it.wait_for(r"a +\| runs")
+    wait_until(lambda: "In another terminal" in "".join(it.talk), "all of what it says")
+    said = "\n".join(it.talk)
+    for part in ("Serves parcel from sqlite:",
+                 "order.fsm is not served: nothing says what its effects run. List it",
+                 "guarded.fsm is not served: ", "broken.fsm is not served: it is no valid",
+                 "twin.fsm is not served: another spec here has a definition of the same name"):
+        check(part in said, f"no '{part}' in {said}")
+    equal(said.count("Serves"), 1)
+    detent("start", "parcel", "p-1")
+    detent("send", "p-1", "move")
+    # One that asks for effects by now is not served any more; an empty list leaves specs alone.
+    Path("order.fsm").write_text(PARCEL.replace("parcel", "order"))
+    answer = one("reload")
+    equal([(i["change"], i["name"]) for i in answer["items"]], [("changed", "order")])
+    detent("start", "order", "o-1")
+    it.stop()
+    project(Path("detent.yaml").read_text() + "machines: []\n")
+    it = Up()
+    it.wait_for(r"a +\| runs")
+    wait_until(lambda: "In another terminal" in "".join(it.talk), "all of what it says")
+    check(not any("served" in line or "Serves" in line for line in it.talk), it.talk)
+    it.stop()
 
 
 def test_serve_tells_its_supervisor_what_it_does():
@@ -221,6 +255,49 @@ def test_what_is_not_safe_is_refused():
     if os.geteuid() == 0:
         detent("serve", code=6, err="--user NAME makes it another user")
         detent("serve", "--user", "nobody-here", code=3, err="there is no user 'nobody-here'")
+
+
+def openssl(*words):
+    subprocess.run(["openssl", *words], check=True, capture_output=True)
+
+
+def findings(code):
+    found = [(f["level"], f["text"]) for f in objects("doctor", code=code)]
+    return [(level, text) for level, text in found if "this is root" not in text]
+
+
+def test_the_doctor_says_what_is_not_safe():
+    project(TASK + "store: sqlite:shop.db\n")
+    os.chmod(".", 0o755)
+    equal(findings(0), [])
+    Path("shop.db").touch(0o666)
+    os.chmod("shop.db", 0o644)
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+            "-keyout", "k.pem", "-out", "c.pem", "-days", "20", "-subj", "/CN=shop")
+    os.chmod("k.pem", 0o600)
+    project(TASK + "store: sqlite:shop.db\nhttp: {listen: '0.0.0.0:0', rate: "
+            "unlimited, tls: {certificate: c.pem, key: k.pem}}\n")
+    detent("token", "new", "--scope", "admin", "--expires", "never", "--name", "root")
+    detent("token", "new", "--expires", "6d", "--name", "brief")
+    found = findings(0)
+    equal({level for level, _ in found}, {"careless"})
+    words = ("shop.db: everybody may read it", "certificate expires soon, 20",
+             "http.rate is unlimited", "(root) may do everything", "(brief) expires soon")
+    for word in words:
+        check(sum(word in text for _, text in found) == 1, f"{word}: {found}")
+    equal(len(found), len(words))
+    # What serve refuses, it says as well, and all of it.
+    os.chmod("detent.yaml", 0o666)
+    os.chmod("k.pem", 0o644)
+    os.chmod(".detent/tokens", 0o644)
+    os.chmod("shop.db", 0o666)
+    openssl("x509", "-in", "c.pem", "-signkey", "k.pem", "-days", "-1", "-out", "c.pem")
+    found = findings(6)
+    for word in ("detent.yaml: everybody may change it", "a key that others can read",
+                 ".detent/tokens: others may read", "shop.db: everybody may change it",
+                 "the certificate has expired"):
+        check(("unsafe" in [level for level, text in found if word in text]), f"{word}: {found}")
+    detent("doctor", code=6, out="unsafe    ")
 
 
 def test_serve_becomes_another_user():

@@ -27,11 +27,17 @@ ORDER = """#define FSM_NAME order
 STATE(OPEN, open, INITIAL)
 STATE(CHARGING, charging)
 STATE(PAID, paid, FINAL)
+STATE(PARKED, parked)
 EVENT(PAY, pay)
+EVENT(PARK, park)
+INTERNAL(LATE, late)
 INTERNAL(CHARGED, charged)
 EFFECT(charge, CHARGED)
 ON(OPEN, PAY, CHARGING, DO(charge))
 ON(CHARGING, CHARGED, PAID)
+ON(OPEN, PARK, PARKED)
+ON(PARKED, LATE, CHARGING, DO(charge))
+AFTER(PARKED, MILLISECONDS(1), LATE)
 """
 CANARY = "canary-4711"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -173,6 +179,28 @@ def test_an_event_is_one_trace_from_its_request_to_what_its_effect_calls():
           [f"00-{TRACE}-{span['spanId']}-01" for span in attempts])
     check(all(headers["Authorization"] == f"Bearer {CANARY}"
               for headers, _ in server.requests("/v1/traces")), "the receiver knows us")
+    server.close()
+
+
+def test_a_timer_begins_a_trace_that_is_linked_to_what_armed_it():
+    server = Server(200)
+    token = project(server)
+    one = begin()
+    instances = "/v1/machines/order/instances"
+    equal(ask(token, "POST", instances, {"id": "o-1"})[0], 201)
+    equal(ask(token, "POST", f"{instances}/o-1/events", {"event": "park"},
+              traceparent=f"00-{TRACE}-{SPAN}-01")[0], 200)
+    one.wait_for("charging -> paid")
+    rows = json.loads(ask(token, "GET", "/v1/log?event=late")[1])["items"]
+    one.stop(1)  # the task has failed
+    spans = server.spans()
+    send = next(span for span in spans if span["name"] == "send order.park")
+    timer = next(span for span in spans if span["name"] == "timer order.late")
+    equal(timer["links"], [{"traceId": TRACE, "spanId": send["spanId"]}])
+    check("parentSpanId" not in timer and timer["traceId"] != TRACE, timer)
+    equal(rows[0]["traceparent"], f"00-{timer['traceId']}-{timer['spanId']}-01")
+    equal(sorted(span["name"] for span in spans if span.get("parentSpanId") == timer["spanId"]),
+          ["commit", "commit", "effect charge"])
     server.close()
 
 

@@ -280,17 +280,20 @@ static int shared_machines(
     return r < 0 ? r : det_shared_leave(node, inner->ops->machines(inner, visit, context));
 }
 
+/* The locks are not those of the store within: which instances have one cannot be told. */
 static int shared_list(
     struct det_store *store, const struct det_machine *machine, const struct det_store_query *query,
     int (*visit)(void *context, const struct det_store_listed *row), void *context)
 {
     struct node *node = node_of(store);
     struct det_store *inner = node->shared->inner;
+    struct det_store_query all = *query;
     int r;
 
+    all.is_locked = false;
     r = det_shared_enter(node);
     return r < 0 ? r
-                 : det_shared_leave(node, inner->ops->list(inner, machine, query, visit, context));
+                 : det_shared_leave(node, inner->ops->list(inner, machine, &all, visit, context));
 }
 
 static int shared_serve(

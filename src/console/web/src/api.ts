@@ -56,7 +56,7 @@ export async function get<T>(target: string, init?: RequestInit): Promise<T> {
     return parse(await response.text()) as T;
 }
 
-/** Posts JSON. Sends carry a key, so that a repeat after a lost answer happens once. */
+/** Posts JSON. */
 export async function post<T>(target: string, body: unknown, key?: string): Promise<T> {
     const headers: Record<string, string> = { "content-type": "application/json" };
     if (key) headers["idempotency-key"] = key;
@@ -64,7 +64,30 @@ export async function post<T>(target: string, body: unknown, key?: string): Prom
     return parse(await response.text()) as T;
 }
 
-export function newKey(): string {
+/**
+ * Posts what must happen once. Each body has a key of its own, and keeps it until an answer says
+ * what became of it: who sends the same again after a lost answer does not do it twice.
+ */
+export class Once {
+    private readonly open = new Map<string, string>();
+
+    async post<T>(target: string, body: unknown): Promise<T> {
+        const draft = target + " " + write(body);
+        const key = this.open.get(draft) ?? newKey();
+        this.open.set(draft, key);
+        try {
+            const answer = await post<T>(target, body, key);
+            this.open.delete(draft);
+            return answer;
+        } catch (failure) {
+            // What is refused has not happened; of all else nobody knows.
+            if (failure instanceof Failure && failure.status < 500) this.open.delete(draft);
+            throw failure;
+        }
+    }
+}
+
+function newKey(): string {
     const bytes = crypto.getRandomValues(new Uint8Array(12));
     return "console-" + Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 }

@@ -3,6 +3,9 @@
 
 // A form made of the fields of a record. Numbers stay texts until they are written, so that all
 // their digits arrive.
+//
+// A payload is whole: every field of it that is not optional is needed. The data of a new instance is
+// not: what is left out is zero.
 import type { JSX } from "preact";
 import { useId } from "preact/hooks";
 import { parse } from "./json";
@@ -74,27 +77,38 @@ function value(field: Field, text: string): unknown {
     return text;
 }
 
-/** The record of a draft; what was left empty is left out. */
-export function dataOf(record: RecordType, draft: Draft): Data {
+/** Whether nothing means something: an empty text, a false. */
+function hasZero(field: Field): boolean {
+    return isPlain(field) && ["str", "bool"].includes(base(field));
+}
+
+/** The record of a draft; what was left empty is left out, unless the record must be whole. */
+export function dataOf(record: RecordType, draft: Draft, whole = false): Data {
     const data: Data = {};
     for (const field of record.fields) {
         const text = draft[field.name] ?? "";
-        if (text !== "") data[field.name] = value(field, text);
+        if (text !== "" || (whole && !field.optional && hasZero(field))) data[field.name] = value(field, text);
     }
     return data;
 }
 
-export function isValid(record: RecordType | null, draft: Draft): boolean {
-    return !record || record.fields.every((f) => complaint(f, draft[f.name] ?? "") === null);
+function isMissing(field: Field, text: string, whole: boolean): boolean {
+    return whole && text === "" && !field.optional && !hasZero(field);
+}
+
+export function isValid(record: RecordType | null, draft: Draft, whole = false): boolean {
+    const good = (field: Field, text: string) => complaint(field, text) === null && !isMissing(field, text, whole);
+    return !record || record.fields.every((field) => good(field, draft[field.name] ?? ""));
 }
 
 interface Props {
     record: RecordType;
     draft: Draft;
+    whole?: boolean;
     onChange: (draft: Draft) => void;
 }
 
-export function RecordForm({ record, draft, onChange }: Props): JSX.Element {
+export function RecordForm({ record, draft, whole = false, onChange }: Props): JSX.Element {
     return (
         <div class="fields">
             {record.fields.map((field) => (
@@ -102,6 +116,7 @@ export function RecordForm({ record, draft, onChange }: Props): JSX.Element {
                     key={field.name}
                     field={field}
                     text={draft[field.name] ?? ""}
+                    whole={whole}
                     onInput={(text) => onChange({ ...draft, [field.name]: text })}
                 />
             ))}
@@ -109,15 +124,27 @@ export function RecordForm({ record, draft, onChange }: Props): JSX.Element {
     );
 }
 
-function describe(field: Field): string {
-    const most = capacity(field);
-    const inside = field.of ?? most;
+/** Its type as a definition writes it: `str(24)`, `one_of(currency)`. */
+export function kindOf(field: Field): string {
+    const inside = field.of ?? capacity(field);
     const kind = inside !== undefined && !field.type.includes("(") ? `${field.type}(${inside})` : field.type;
-    return kind + (field.most !== undefined ? `, up to ${field.most}` : "") + (field.optional ? ", optional" : "") + (field.sensitive ? ", sensitive" : "");
+    return kind + (field.most !== undefined ? `, up to ${field.most}` : "") + (field.optional ? ", optional" : "");
 }
 
-function FieldInput(props: { field: Field; text: string; onInput: (text: string) => void }) {
-    const { field, text, onInput } = props;
+function placeholder(field: Field, whole: boolean): string {
+    if (!isPlain(field)) return "JSON";
+    if (isMissing(field, "", whole)) return "needed";
+    return base(field) === "str" ? "" : "0";
+}
+
+/** What stands for a choice that was not made. */
+function unchosen(field: Field, whole: boolean): string | null {
+    if (!whole || field.optional) return "not set";
+    return base(field) === "bool" ? null : "choose";
+}
+
+function FieldInput(props: { field: Field; text: string; whole: boolean; onInput: (text: string) => void }) {
+    const { field, text, whole, onInput } = props;
     const id = useId();
     const wrong = complaint(field, text);
     const common = {
@@ -128,15 +155,16 @@ function FieldInput(props: { field: Field; text: string; onInput: (text: string)
         autoComplete: "off",
         spellcheck: false,
     };
-    const choices = base(field) === "bool" ? ["true", "false"] : values(field);
+    const choices = base(field) === "bool" ? ["false", "true"] : values(field);
+    const none = unchosen(field, whole);
     return (
         <div class="field">
             <label for={id}>
-                {field.name} <span class="type">{describe(field)}</span>
+                {field.name} <span class="type">{kindOf(field) + (field.sensitive ? ", sensitive" : "")}</span>
             </label>
             {choices ? (
-                <select {...common} onChange={(e) => onInput(e.currentTarget.value)}>
-                    <option value="">not set</option>
+                <select {...common} value={text || (none === null ? "false" : "")} onChange={(e) => onInput(e.currentTarget.value)}>
+                    {none !== null && <option value="">{none}</option>}
                     {choices.map((choice) => (
                         <option key={choice}>{choice}</option>
                     ))}
@@ -146,7 +174,7 @@ function FieldInput(props: { field: Field; text: string; onInput: (text: string)
                     {...common}
                     type={field.sensitive ? "password" : "text"}
                     inputMode={INTEGER.test(base(field)) ? "numeric" : undefined}
-                    placeholder={isPlain(field) ? (base(field) === "str" ? "" : "0") : "JSON"}
+                    placeholder={placeholder(field, whole)}
                     onInput={(e) => onInput(e.currentTarget.value)}
                 />
             )}

@@ -53,13 +53,13 @@ const CLOCK = new Intl.DateTimeFormat(undefined, {
 const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 
-/** 14:03:59.123, with the day if it is not today's. */
+/** 14:03:59.123; of another day without the fraction, so that it takes no more room. */
 export function clock(time: string, fraction = true): string {
     const at = new Date(millis(time));
     if (Number.isNaN(at.getTime())) return time;
     const part = fraction ? "." + String(at.getMilliseconds()).padStart(3, "0") : "";
     const today = new Date().toDateString() === at.toDateString();
-    return (today ? "" : DAY.format(at) + ", ") + CLOCK.format(at) + part;
+    return today ? CLOCK.format(at) + part : `${DAY.format(at)}, ${CLOCK.format(at)}`;
 }
 
 export function fullTime(time: string): string {

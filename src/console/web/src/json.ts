@@ -109,5 +109,12 @@ export function write(value: unknown, indent = 0, level = 0): string {
         );
         return "{" + lines.join(",") + end + "}";
     }
-    return JSON.stringify(value) ?? "null";
+    return JSON.stringify(value)?.replace(TURNING, escaped) ?? "null";
+}
+
+/** Marks that turn the direction of what stands behind them: a payload could hide its end by one. */
+const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+function escaped(letter: string): string {
+    return "\\u" + letter.charCodeAt(0).toString(16).padStart(4, "0");
 }

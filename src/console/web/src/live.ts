@@ -7,10 +7,12 @@
 //
 // 1. `last` is the position of the newest log row that was told; a connection resumes behind it,
 //    and a row at or before it is not told again. So nothing is lost and nothing is doubled.
-// 2. A server that does not begin at `last` has another log: everything is forgotten and asked anew.
+// 2. A server whose log ends before `last` has another log, and its hello says where that ends:
+//    everything is forgotten and asked anew.
 // 3. What has no position (tasks, slots) is asked again after each connection. Without a store there
 //    is no log, and no hello.
-// 4. A tab that nobody has seen for a while lets go of its connection, since a browser has few of
+// 4. A connection that is silent for too long is dead, whatever it looks like (sse.ts).
+// 5. A tab that nobody has seen for a while lets go of its connection, since a browser has few of
 //    them for one host, and all tabs share them. It resumes when it is looked at.
 import { batch, signal } from "@preact/signals";
 import { Failure, get, open } from "./api";

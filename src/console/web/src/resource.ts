@@ -3,9 +3,9 @@
 
 // A value of the API that a view shows: asked for once, and again when something happened.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Failure, get, words } from "./api";
+import { Failure, get, query, words, type Query } from "./api";
 import { listen, type Topic } from "./live";
-import type { LogRow } from "./types";
+import type { LogRow, Page } from "./types";
 
 export interface Resource<T> {
     data: T | null;
@@ -24,9 +24,14 @@ export interface Options {
     when?: (row: LogRow) => boolean;
     /** At most one request in so many milliseconds. */
     every_ms?: number;
+    /** It has counts, which the daemon keeps for half a second: what is told at once may be old. */
+    counts?: boolean;
     /** Ask again after so many milliseconds even without news. */
     poll_ms?: number;
 }
+
+/** Longer than a count is kept, and short enough to be seen within a second. */
+export const COUNTS_MS = 550;
 
 /** The answers of views that were left, so that going back shows them at once. */
 const kept = new Map<string, unknown>();
@@ -41,6 +46,8 @@ function keep(target: string, value: unknown): void {
 export function forget(): void {
     kept.clear();
 }
+
+type Fetch<T> = (target: string, init: RequestInit) => Promise<T>;
 
 /**
  * One value, kept fresh. Requests do not overlap; an expensive one is asked less often, since the
@@ -57,6 +64,7 @@ class Poller<T> {
     constructor(
         private readonly target: string,
         private readonly every_ms: number,
+        private readonly fetch: Fetch<T>,
         private readonly tell: (data: T | null, error: unknown) => void,
     ) {}
 
@@ -82,7 +90,7 @@ class Poller<T> {
         this.busy = true;
         this.asked_at = performance.now();
         try {
-            const data = await get<T>(this.target, { signal: this.abort.signal });
+            const data = await this.fetch(this.target, { signal: this.abort.signal });
             keep(this.target, data);
             this.tell(data, null);
         } catch (error) {
@@ -110,32 +118,68 @@ interface Shown<T> {
 
 /** `target` null: nothing is asked. */
 export function useResource<T>(target: string | null, options: Options = {}): Resource<T> {
+    return useFetched<T>(target, options, get);
+}
+
+const PAGE = 500;
+
+/** The first pages of a list, as one. */
+async function pages<T>(target: string, count: number, init: RequestInit): Promise<Page<T>> {
+    const all: Page<T> = { items: [], next: null, left_out: 0 };
+    for (let i = 0; i < count && (i === 0 || all.next !== null); i++) {
+        const page: Page<T> = await get<Page<T>>(target + query({ after: all.next }).replace("?", "&"), init);
+        all.items.push(...page.items);
+        all.next = page.next ?? null;
+        all.left_out! += page.left_out ?? 0;
+    }
+    return all;
+}
+
+/** A list that is kept fresh as far as it was asked for. */
+export function useList<T>(path: string, values: Query, options: Options): Resource<Page<T>> & { more: () => void } {
+    const target = path + query({ ...values, limit: PAGE });
+    const wanted = useRef({ target, count: 1 });
+    if (wanted.current.target !== target) wanted.current = { target, count: 1 };
+    const list = useFetched<Page<T>>(target, options, (asked, init) => pages<T>(asked, wanted.current.count, init));
+    const more = () => {
+        wanted.current.count++;
+        list.refresh();
+    };
+    return { ...list, more };
+}
+
+function useFetched<T>(target: string | null, options: Options, fetch: Fetch<T>): Resource<T> {
     const [shown, show] = useState<Shown<T>>({ target: null, data: null, error: null });
     const poller = useRef<Poller<T> | null>(null);
     const settings = useRef(options);
     settings.current = options;
     useEffect(() => {
         if (target === null) return;
-        const made = new Poller<T>(target, settings.current.every_ms ?? 400, (data, error) =>
+        const made = new Poller<T>(target, settings.current.every_ms ?? 400, fetch, (data, error) =>
             show((before) => ({
                 target,
                 data: data ?? (before.target === target ? before.data : null),
                 error,
             })),
         );
+        let late: ReturnType<typeof setTimeout> | undefined;
         poller.current = made;
         void made.ask();
         const stop = listen((rows, topics) => {
-            const { on = [], when } = settings.current;
+            const { on = [], when, counts } = settings.current;
             const news = topics.has("all") || on.some((topic) => topic !== "log" && topics.has(topic));
             const moved = on.includes("log") && (when ? rows.some(when) : rows.length > 0);
-            if (news || moved) made.want();
+            if (!news && !moved) return;
+            made.want();
+            clearTimeout(late);
+            if (counts) late = setTimeout(() => made.want(), COUNTS_MS);
         });
         const { poll_ms } = settings.current;
         const timer = poll_ms ? setInterval(() => made.want(), poll_ms) : undefined;
         return () => {
             stop();
             made.stop();
+            clearTimeout(late);
             clearInterval(timer);
         };
     }, [target]);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright the detent authors
 
-// Who is signed in: a token in a variable, and in sessionStorage when the tab is to keep it.
+// Who is signed in: a token in a variable of this page, which leaves with it.
+//
+// Only who asks for it has the token in sessionStorage too, where a reload of the tab finds it, and
+// where every script of this origin could.
 //
 // `detent up` prints a link with a one-time code behind #. The code leaves the address bar before
 // anything else happens, so that it is in no history, no screenshot and no referrer.
@@ -10,6 +13,10 @@ import { signal } from "@preact/signals";
 const KEY = "detent.token";
 
 export const token = signal<string | null>(stored());
+/** Whether the tab keeps the token, so that a reload finds it. */
+export const kept = signal(token.value !== null);
+/** Whether a link has signed in, and nobody has said yet what a reload shall find. */
+export const offer = signal(false);
 /** Why the sign-in view is shown again, if it is. */
 export const refusal = signal<string | null>(null);
 
@@ -28,12 +35,19 @@ function store(value: string | null): void {
     } catch {
         // A browser that forbids storage still has the variable.
     }
+    kept.value = value !== null && stored() === value;
+}
+
+/** The tab keeps the token from now on, or does no longer. */
+export function keep(stay: boolean): void {
+    offer.value = false;
+    store(stay ? token.value : null);
 }
 
 export function signIn(value: string, stay: boolean): void {
     refusal.value = null;
-    if (stay) store(value);
     token.value = value;
+    keep(stay);
 }
 
 /** Forgets the token; `why` is shown on the sign-in view. */
@@ -41,6 +55,23 @@ export function signOut(why: string | null): void {
     store(null);
     refusal.value = why;
     token.value = null;
+}
+
+/** Signs out here at once, and then at the daemon, where the token of a link ends with it. */
+export async function leave(): Promise<void> {
+    const headers = { authorization: "Bearer " + token.value };
+    signOut(null);
+    try {
+        await fetch("/v1/session", { method: "DELETE", headers, keepalive: true });
+    } catch {
+        if (token.value === null) refusal.value = "Signed out here. The daemon does not answer: to it the token is good until it expires.";
+    }
+}
+
+/** Whether this page is a reload of one whose token is gone. */
+export function wasReloaded(): boolean {
+    const [entry] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
+    return entry?.type === "reload";
 }
 
 /** Takes the code out of the address; null when there is none. */
@@ -64,6 +95,8 @@ export async function redeem(code: string): Promise<void> {
         refusal.value = "The daemon did not answer. Is detent up running?";
         return;
     }
-    if (answer.token) signIn(answer.token, true);
-    else refusal.value = answer.error?.text ?? "The code was not accepted.";
+    if (answer.token) {
+        signIn(answer.token, false);
+        offer.value = true;
+    } else refusal.value = answer.error?.text ?? "The code was not accepted.";
 }

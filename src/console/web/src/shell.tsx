@@ -9,7 +9,7 @@ import { overlay, SECTIONS } from "./keys";
 import { connection, retry } from "./live";
 import { Help, Palette } from "./palette";
 import { place } from "./router";
-import { signOut } from "./session";
+import { keep, leave, offer } from "./session";
 import { status, summaries, tree } from "./store";
 import { next, theme } from "./theme";
 import { classes, Head, Icon, Panel, Trouble } from "./ui";
@@ -86,6 +86,24 @@ function ConnectionState(): JSX.Element {
     );
 }
 
+/** A code works once, so that a reload has nothing to sign in with, unless the tab keeps the token. */
+function Stay(): JSX.Element | null {
+    if (!offer.value) return null;
+    return (
+        <div class="stay">
+            <label class="tick grow">
+                <input type="checkbox" onChange={() => keep(true)} />
+                <span>
+                    <b>Stay signed in in this tab.</b> The link was good once: without this, a reload asks for a token.
+                </span>
+            </label>
+            <button type="button" class="tool" title="Not now" aria-label="Not now" onClick={() => keep(false)}>
+                <Icon name="close" />
+            </button>
+        </div>
+    );
+}
+
 /** A view that fails says so, and leaves the frame as it is. */
 class Safe extends Component<{ children: ComponentChildren }, { failed: boolean }> {
     state = { failed: false };
@@ -149,13 +167,14 @@ export function Shell({ children }: { children: ComponentChildren }): JSX.Elemen
                         <button type="button" class="tool" onClick={() => (overlay.value = "help")} title="Keys (?)" aria-label="Keys">
                             <Icon name="help" />
                         </button>
-                        <button type="button" class="tool" onClick={() => signOut(null)} title="Sign out" aria-label="Sign out">
+                        <button type="button" class="tool" onClick={() => void leave()} title="Sign out" aria-label="Sign out">
                             <Icon name="out" />
                         </button>
                     </div>
                 </div>
             </aside>
             <main id="main" tabIndex={-1} inert={overlay.value !== null}>
+                <Stay />
                 <Safe key={here.join("/")}>{children}</Safe>
             </main>
             {overlay.value === "palette" && <Palette />}

@@ -53,14 +53,27 @@ export class Splitter {
     }
 }
 
-/** Reads a response to its end. */
+/** A daemon that is there says something every 15 s; one that is silent for so long is gone. */
+const SILENCE_MS = 40000;
+
+/**
+ * Reads a response to its end, or until it has been silent for too long: a connection that died
+ * while a laptop slept has no other end. Asked of the clock, since timers sleep as well.
+ */
 export async function read(response: Response, tell: (message: Message) => void): Promise<void> {
     const reader = response.body!.getReader();
     const decoder = new TextDecoder();
     const splitter = new Splitter();
-    for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return;
-        for (const message of splitter.push(decoder.decode(value, { stream: true }))) tell(message);
+    let heard = Date.now();
+    const watch = setInterval(() => Date.now() - heard > SILENCE_MS && void reader.cancel(), 2000);
+    try {
+        for (;;) {
+            const { done, value } = await reader.read();
+            if (done) return;
+            heard = Date.now();
+            for (const message of splitter.push(decoder.decode(value, { stream: true }))) tell(message);
+        }
+    } finally {
+        clearInterval(watch);
     }
 }

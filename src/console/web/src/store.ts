@@ -53,8 +53,11 @@ export function definition(name: string): Promise<Machine> {
     return known;
 }
 
-/** Calls `ask`, but not more often than every `pause_ms`, and at last once more. */
-function throttle(ask: () => Promise<void>, pause_ms: number): () => void {
+/**
+ * Calls `ask`, but not more often than every `pause_ms`, and at last once more; `counts` in any case,
+ * since what is counted may be half a second old.
+ */
+function throttle(ask: () => Promise<void>, pause_ms: number, counts = false): () => void {
     let busy = false;
     let again = false;
     const run = async () => {
@@ -71,13 +74,16 @@ function throttle(ask: () => Promise<void>, pause_ms: number): () => void {
             void run();
         }, pause_ms);
     };
-    return () => void run();
+    return () => {
+        void run();
+        if (counts) again = true;
+    };
 }
 
 const askMachines = throttle(async () => {
     if (token.value === null) return;
     summaries.value = (await get<{ items: MachineSummary[] }>("/machines")).items;
-}, 900);
+}, 900, true);
 const askTree = throttle(async () => {
     if (token.value === null) return;
     tree.value = await get<Tree>("/tree");

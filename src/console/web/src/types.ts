@@ -314,4 +314,6 @@ export interface Sent {
 export interface Page<T> {
     items: T[];
     next: string | number | null;
+    /** Instances that could not be read. */
+    left_out?: number;
 }

@@ -6,10 +6,10 @@ import { computed, type ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { words } from "./api";
-import { clock, fullTime, millis, now, span, ticking } from "./format";
+import { clock, count, fullTime, millis, now, plural, span, ticking } from "./format";
 import type { Resource } from "./resource";
 import { stateIndex } from "./store";
-import type { Effect } from "./types";
+import type { Effect, Page } from "./types";
 
 type Children = ComponentChildren;
 
@@ -140,6 +140,22 @@ export function Loaded<T>({ of, rows, missing, children }: LoadedProps<T>): JSX.
             {of.error && <Trouble text={of.error} retry={of.refresh} />}
             {of.data !== null && children(of.data)}
         </>
+    );
+}
+
+/** Below a list: that there is more of it, and that something of it could not be read. */
+export function ListEnd({ page, more }: { page: Page<unknown>; more: () => void }): JSX.Element | null {
+    const left = page.left_out ?? 0;
+    if (page.next === null && !left) return null;
+    return (
+        <div class="end">
+            {left > 0 && <p class="left-out">{plural(left, "instance")} could not be read, and {left === 1 ? "is" : "are"} not in this list.</p>}
+            {page.next !== null && (
+                <>
+                    <span>The first {count(page.items.length)}.</span> <Button onClick={more}>Show more</Button>
+                </>
+            )}
+        </div>
     );
 }
 

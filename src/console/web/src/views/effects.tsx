@@ -3,24 +3,24 @@
 
 // Effects that have not ended, and those that were given up.
 import type { JSX } from "preact";
-import { path, post, query } from "../api";
+import { path, post } from "../api";
 import { MachineFilter } from "./filter";
 import { amend, place, to } from "../router";
-import { useResource } from "../resource";
+import { useList } from "../resource";
 import { Table, type Column } from "../table";
 import type { EffectRow } from "../types";
-import { Action, EffectState, Empty, Head, Id, Loaded, Panel, Segmented } from "../ui";
+import { Action, EffectState, Empty, Head, Id, ListEnd, Loaded, Panel, Segmented } from "../ui";
 
 function columns(refresh: () => void): Column<EffectRow>[] {
     return [
         {
             name: "Effect",
-            width: "minmax(8rem, 1.1fr)",
+            width: "minmax(5.5rem, 1.1fr)",
             cell: (row) => <span class="strong clip">{row.effect}</span>,
         },
         {
             name: "Instance",
-            width: "minmax(8rem, 1.4fr)",
+            width: "minmax(5rem, 1.4fr)",
             cell: (row) => (
                 <a class="clip" href={to.instance(row.machine, row.id)}>
                     <Id>{row.id}</Id>
@@ -29,7 +29,7 @@ function columns(refresh: () => void): Column<EffectRow>[] {
         },
         {
             name: "State",
-            width: "8rem",
+            width: "minmax(5.5rem, 8rem)",
             cell: (row) => <EffectState effect={row} />,
         },
         { name: "Attempts", width: "5.5rem", right: true, cell: (row) => row.attempts, extra: true },
@@ -37,14 +37,14 @@ function columns(refresh: () => void): Column<EffectRow>[] {
             name: "Last error",
             width: "minmax(8rem, 2.4fr)",
             cell: (row) => {
-                const text = row.last_error ?? row.reason ?? "";
+                const text = row.reason ?? row.last_error ?? "";
                 return <span class="clip muted" title={text}>{text || "–"}</span>;
             },
             extra: true,
         },
         {
             name: "",
-            width: "6.5rem",
+            width: "5.5rem",
             right: true,
             cell: (row) =>
                 row.dead && (
@@ -65,9 +65,7 @@ export function Effects(): JSX.Element {
     const search = place.value.search;
     const machine = search.get("machine");
     const dead = search.get("dead");
-    const effects = useResource<{ items: EffectRow[] }>("/effects" + query({ machine, dead, limit: 500 }), {
-        on: ["log"], every_ms: 700, poll_ms: 3000,
-    });
+    const effects = useList<EffectRow>("/effects", { machine, dead }, { on: ["log"], every_ms: 500, poll_ms: 3000 });
     return (
         <>
             <Head title="Effects" below="What is still to be done after a commit, and dead letters: what was given up.">
@@ -81,15 +79,18 @@ export function Effects(): JSX.Element {
             </Head>
             <Panel flush>
                 <Loaded of={effects} rows={6}>
-                    {({ items }) =>
-                        items.length ? (
-                            <Table label="Effects" columns={columns(effects.refresh)} rows={items} id={(row) => row.key} />
-                        ) : (
-                            <Empty title={dead === "true" ? "No dead letters." : "Nothing is left to do."}>
-                                {dead === "true" ? "An effect that fails too often is kept here until somebody tries it again." : "Effects appear here between their commit and their end."}
-                            </Empty>
-                        )
-                    }
+                    {(page) => (
+                        <>
+                            {page.items.length ? (
+                                <Table label="Effects" columns={columns(effects.refresh)} rows={page.items} id={(row) => row.key} />
+                            ) : (
+                                <Empty title={dead === "true" ? "No dead letters." : "Nothing is left to do."}>
+                                    {dead === "true" ? "An effect that fails too often is kept here until somebody tries it again." : "Effects appear here between their commit and their end."}
+                                </Empty>
+                            )}
+                            <ListEnd page={page} more={effects.more} />
+                        </>
+                    )}
                 </Loaded>
             </Panel>
         </>

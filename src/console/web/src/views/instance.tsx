@@ -3,8 +3,8 @@
 
 // One instance: where it stands and why, what it takes, and its whole way to look back on.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { newKey, path, post } from "../api";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Once, path, post } from "../api";
 import { Diagram } from "../diagram";
 import { count, millis, now, plural } from "../format";
 import { diff, idleGap, lasted, stateAfter, traceOf, useHistory, type History } from "../history";
@@ -32,6 +32,7 @@ export function InstanceView({ machine: name, id }: { machine: string; id: strin
     const why = useResource<Why>(base + "/why", {
         on: ["log"], when: (row) => row.machine === name && row.id === id, every_ms: 150, poll_ms: 4000,
     });
+    const once = useMemo(() => new Once(), []);
     const machine = useDefinition(name);
     const history = useHistory(name, id, why.data?.sequence ?? null);
     const crumbs = (
@@ -46,13 +47,13 @@ export function InstanceView({ machine: name, id }: { machine: string; id: strin
                 <a class="button plain" href={to.journal({ machine: name, id })}>
                     Journal
                 </a>
-                {instance && !instance.stopped && (
+                {instance && !instance.stopped && !instance.final && (
                     <Action
                         label="Cancel instance"
                         ask="It stops for good."
                         kind="danger"
                         run={async () => {
-                            await post(base + "/cancel", { reason: "cancelled in the console" }, newKey());
+                            await once.post(base + "/cancel", { reason: "cancelled in the console" });
                             why.refresh();
                         }}
                     />
@@ -63,7 +64,7 @@ export function InstanceView({ machine: name, id }: { machine: string; id: strin
                 rows={8}
                 missing={
                     <Panel>
-                        <Empty title={`There is no instance ${id}.`}>
+                        <Empty title={`There is no instance “${id}”.`}>
                             <a href={to.machine(name)}>All instances of {name}</a>
                         </Empty>
                     </Panel>
@@ -115,6 +116,7 @@ function Body({ why, machine, history, refresh }: BodyProps): JSX.Element {
     const { rows } = history;
     const [at, setAt] = useAt(rows);
     const past = at < rows.length - 1;
+    const ended = why.stopped || why.final;
     return (
         <>
             <div class="columns even">
@@ -122,11 +124,11 @@ function Body({ why, machine, history, refresh }: BodyProps): JSX.Element {
                 <SendEvents why={why} machine={machine} past={past} refresh={refresh} back={() => setAt(rows.length - 1)} />
             </div>
             <Panel title="Path" aside={rows.length > 0 && <Moment row={rows[at]} past={past} back={() => setAt(rows.length - 1)} />}>
-                {rows.length > 1 && <Slider machine={why.machine} rows={rows} at={at} ended={why.stopped} onChange={setAt} />}
+                {rows.length > 1 && <Slider machine={why.machine} rows={rows} at={at} ended={ended} onChange={setAt} />}
                 {machine && rows.length > 0 ? <Diagram machine={machine} trace={traceOf(rows, at)} /> : <Skeleton rows={4} />}
             </Panel>
             <div class="columns wide-left">
-                <Timeline history={history} at={at} machine={why.machine} ended={why.stopped} onChange={setAt} />
+                <Timeline history={history} at={at} machine={why.machine} ended={ended} onChange={setAt} />
                 <div class="stacked">
                     <DataPanel rows={rows} at={at} live={past ? null : why.data} />
                     <Timers why={why} />
@@ -160,7 +162,7 @@ function WhyPanel({ why }: { why: Why }): JSX.Element {
                 {why.sentences.map((sentence, i) => (
                     <li key={i}>
                         <span class="about">{sentence.about}</span>
-                        <span>{sentence.text}</span>
+                        {sentence.text.startsWith("detent ") ? <code>{sentence.text}</code> : <span>{sentence.text}</span>}
                     </li>
                 ))}
             </ul>
@@ -308,7 +310,7 @@ function Effects({ why, refresh }: { why: Why; refresh: () => void }): JSX.Eleme
                             <EffectState effect={effect} />
                             <div class="why">
                                 {plural(effect.attempts, "attempt")}
-                                {(effect.last_error ?? effect.reason) && <>: {effect.last_error ?? effect.reason}</>}
+                                {(effect.reason ?? effect.last_error) && <>: {effect.reason ?? effect.last_error}</>}
                             </div>
                         </div>
                         {effect.dead && <Action label="Retry" small run={() => retry(effect)} />}

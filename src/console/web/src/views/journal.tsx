@@ -17,7 +17,7 @@ import { MachineFilter } from "./filter";
 
 const COLUMNS: Column<LogRow>[] = [
     { name: "Position", width: "5.5rem", right: true, cell: (row) => <span class="muted">{row.position}</span>, extra: true },
-    { name: "Time", width: "8.5rem", cell: (row) => <At time={row.at} /> },
+    { name: "Time", width: "9.5rem", cell: (row) => <At time={row.at} /> },
     { name: "Machine", width: "minmax(5rem, 0.8fr)", cell: (row) => <a class="clip quiet-link" href={to.machine(row.machine)}>{row.machine}</a>, extra: true },
     { name: "Instance", width: "minmax(6rem, 1.4fr)", cell: (row) => <a class="clip" href={to.instance(row.machine, row.id)}><Id>{row.id}</Id></a> },
     { name: "Event", width: "minmax(5rem, 1fr)", cell: (row) => <span class="clip event-name">{row.type === "start" ? <em>start</em> : (row.event ?? <em>stopped by hand</em>)}</span> },
@@ -202,6 +202,11 @@ export function Journal(): JSX.Element {
     return (
         <>
             <Head title="Journal" below={rows.length ? `${plural(rows.length, "event")} loaded, newest first` : "Every event of every instance, newest first."}>
+                {filtered && (
+                    <Button kind="quiet" onClick={() => amend(Object.fromEntries(NAMES.map((name) => [name, null])))}>
+                        Clear filters
+                    </Button>
+                )}
                 <Button onClick={() => save(rows)} disabled={!rows.length}>
                     <Icon name="download" /> Export JSON Lines
                 </Button>
@@ -213,11 +218,6 @@ export function Journal(): JSX.Element {
                 <States />
                 <Time name="since" label="from" />
                 <Time name="until" label="to" />
-                {filtered && (
-                    <Button kind="quiet" onClick={() => amend(Object.fromEntries(NAMES.map((name) => [name, null])))}>
-                        Clear
-                    </Button>
-                )}
             </div>
             {held.length > 0 && (
                 <div class="fresh-rows">

@@ -3,10 +3,10 @@
 
 // One machine: its drawing with counts, its definition, its instances.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { get, newKey, path, post, query, words } from "../api";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { get, Once, path, query, words } from "../api";
 import { Diagram } from "../diagram";
-import { dataOf, isValid, recordOf, RecordForm, type Draft } from "../form";
+import { dataOf, isValid, kindOf, recordOf, RecordForm, type Draft } from "../form";
 import { count, plural, span } from "../format";
 import { listen } from "../live";
 import { before } from "../palette";
@@ -29,7 +29,7 @@ function useMachine(name: string) {
 
 export function MachineView({ name }: { name: string }): JSX.Element {
     const { resource, machine } = useMachine(name);
-    const all = useResource<{ items: MachineSummary[] }>("/machines", { on: ["log"], when: (row) => row.machine === name, every_ms: 500 });
+    const all = useResource<{ items: MachineSummary[] }>("/machines", { on: ["log"], when: (row) => row.machine === name, every_ms: 500, counts: true });
     const summary = all.data?.items.find((item) => item.name === name) ?? null;
     const [starting, setStarting] = useState(false);
     if (resource.missing)
@@ -37,7 +37,7 @@ export function MachineView({ name }: { name: string }): JSX.Element {
             <>
                 <Head above={<a href={to.machines()}>Machines</a>} title={name} />
                 <Panel>
-                    <Empty title={`There is no machine ${name} here.`}>
+                    <Empty title={`There is no machine “${name}” here.`}>
                         <a href={to.machines()}>All machines</a>
                     </Empty>
                 </Panel>
@@ -105,7 +105,7 @@ function StartForm({ machine, close }: { machine: Machine; close: () => void }):
     const [draft, setDraft] = useState<Draft>({});
     const [error, setError] = useState<string | null>(null);
     const [busy, setBusy] = useState(false);
-    const [key] = useState(newKey);
+    const once = useMemo(() => new Once(), []);
     const record = recordOf(machine, machine.data);
     const good = /^[A-Za-z0-9._:-]{1,128}$/.test(id);
     const submit = async (event: Event) => {
@@ -114,7 +114,7 @@ function StartForm({ machine, close }: { machine: Machine; close: () => void }):
         setError(null);
         try {
             const data = record ? { data: dataOf(record, draft) } : {};
-            await post(path("machines", machine.name, "instances"), { id, ...data }, key);
+            await once.post(path("machines", machine.name, "instances"), { id, ...data });
             go(to.instance(machine.name, id));
         } catch (failure) {
             setError(words(failure));
@@ -362,8 +362,9 @@ function Definition({ machine }: { machine: Machine }): JSX.Element {
                                     <td>
                                         {record.fields.map((field) => (
                                             <div key={field.name}>
-                                                <span>{field.name}</span> <span class="type">{field.type}{field.capacity ? `(${field.capacity})` : ""}</span>{" "}
+                                                <span>{field.name}</span> <span class="type">{kindOf(field)}</span>{" "}
                                                 {field.sensitive && <Badge tone="warn">sensitive</Badge>}
+                                                {field.values && <div class="type">{field.values.join(", ")}</div>}
                                             </div>
                                         ))}
                                     </td>

@@ -3,8 +3,8 @@
 
 // The events that an instance takes now, as buttons; those with a payload open a form.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { newKey, path, post, words } from "../api";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Once, path, words } from "../api";
 import { dataOf, isValid, recordOf, RecordForm, type Draft } from "../form";
 import type { Machine, RecordType, Sent, Why } from "../types";
 import { Button, Icon, Panel, StateChip, Trouble } from "../ui";
@@ -23,6 +23,7 @@ export function SendEvents({ why, machine, past, refresh, back }: Props): JSX.El
     const [error, setError] = useState<string | null>(null);
     const [busy, setBusy] = useState<string | null>(null);
     const [sent, setSent] = useState<(Sent & { name: string }) | null>(null);
+    const once = useMemo(() => new Once(), []);
     const takes = why.takes.filter((item) => !item.internal).map((item) => item.event);
     const inner = why.takes.filter((item) => item.internal).map((item) => item.event);
     const legal = takes.join(" ");
@@ -36,7 +37,7 @@ export function SendEvents({ why, machine, past, refresh, back }: Props): JSX.El
         setSent(null);
         try {
             const target = path("machines", why.machine, "instances", why.id, "events");
-            const answer = await post<Sent>(target, { event, ...data }, newKey());
+            const answer = await once.post<Sent>(target, { event, ...data });
             setSent({ ...answer, name: event });
             setChosen(null);
             refresh();
@@ -79,11 +80,17 @@ export function SendEvents({ why, machine, past, refresh, back }: Props): JSX.El
             {error && <Trouble text={error} />}
             {sent && (
                 <p class="sent" role="status">
-                    <Icon name="check" /> {sent.name}: {sent.outcome === "goto" ? "now" : sent.outcome} <StateChip machine={why.machine} name={sent.state} />
+                    <Icon name="check" /> {sent.name}: {said(sent)} <StateChip machine={why.machine} name={sent.state} />
                 </p>
             )}
         </Panel>
     );
+}
+
+/** What became of it; a repeat is told as what the first one did. */
+function said(sent: Sent): string {
+    const outcome = sent.outcome === "goto" ? "now" : sent.outcome;
+    return sent.duplicate ? `taken the first time, ${outcome}` : outcome;
 }
 
 interface FormProps {
@@ -97,13 +104,13 @@ function PayloadForm({ event, record, busy, send }: FormProps): JSX.Element {
     const [draft, setDraft] = useState<Draft>({});
     const submit = (e: Event) => {
         e.preventDefault();
-        send(dataOf(record, draft));
+        send(dataOf(record, draft, true));
     };
     return (
         <form class="form" onSubmit={submit} aria-label={`Payload of ${event}`}>
-            <RecordForm record={record} draft={draft} onChange={setDraft} />
+            <RecordForm record={record} draft={draft} whole onChange={setDraft} />
             <div class="form-foot">
-                <Button type="submit" kind="primary" busy={busy} disabled={!isValid(record, draft)}>
+                <Button type="submit" kind="primary" busy={busy} disabled={!isValid(record, draft, true)}>
                     Send {event}
                 </Button>
             </div>

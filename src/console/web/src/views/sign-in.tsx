@@ -5,7 +5,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Logo } from "../shell";
-import { refusal, signIn } from "../session";
+import { refusal, signIn, wasReloaded } from "../session";
 import { Button, Trouble } from "../ui";
 
 export function SignIn(): JSX.Element {
@@ -32,7 +32,10 @@ export function SignIn(): JSX.Element {
                 <Logo />
                 <h1>detent</h1>
                 <p class="muted">
-                    Open the link that <code>detent up</code> prints, or paste a token. <code>detent token new</code> makes one.
+                    {wasReloaded() && refusal.value === null
+                        ? "The page was reloaded, and its token was kept nowhere else. Paste one to go on: "
+                        : <>Open the link that <code>detent up</code> prints, or paste a token. </>}
+                    <code>detent token new</code> makes one.
                 </p>
                 {refusal.value && <Trouble text={refusal.value} />}
                 <label class="sr" for="token">
@@ -50,7 +53,9 @@ export function SignIn(): JSX.Element {
                 />
                 <label class="tick">
                     <input type="checkbox" checked={stay} onChange={(event) => setStay(event.currentTarget.checked)} />
-                    Stay signed in on this tab
+                    <span>
+                        Stay signed in in this tab <span class="muted">(also after a reload)</span>
+                    </span>
                 </label>
                 <Button type="submit" kind="primary" busy={busy} disabled={!text.trim()}>
                     Sign in

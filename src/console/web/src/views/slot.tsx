@@ -4,12 +4,12 @@
 // One slot: its figures, a form to submit a job, and the jobs of a durable one.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { path, post, query, words } from "../api";
+import { path, post, words } from "../api";
 import { amend, place, to } from "../router";
-import { useResource } from "../resource";
+import { useList, useResource } from "../resource";
 import { Table, type Column } from "../table";
-import type { Job, Page, Slot } from "../types";
-import { Action, Ago, Badge, Button, Empty, Head, Id, Loaded, Panel, Segmented, Since, TaskState, Trouble } from "../ui";
+import type { Job, Slot } from "../types";
+import { Action, Ago, Badge, Button, Empty, Head, Id, ListEnd, Loaded, Panel, Segmented, Since, TaskState, Trouble } from "../ui";
 import { Fact, Meter } from "./overview";
 
 export function SlotView({ name }: { name: string }): JSX.Element {
@@ -30,7 +30,7 @@ export function SlotView({ name }: { name: string }): JSX.Element {
                         </>
                     ) : (
                         <Panel>
-                            <Empty title={`There is no slot ${name}.`}>
+                            <Empty title={`There is no slot “${name}”.`}>
                                 <a href={to.slots()}>All slots</a>
                             </Empty>
                         </Panel>
@@ -139,8 +139,7 @@ type JobState = "all" | "queued" | "delayed" | "running" | "done" | "failed";
 
 function Jobs({ name }: { name: string }): JSX.Element {
     const state = (place.value.search.get("state") ?? "all") as JobState;
-    const target = path("slots", name, "submissions") + query({ state: state === "all" ? null : state, limit: 500 });
-    const jobs = useResource<Page<Job>>(target, { on: ["tasks", "log"], every_ms: 500, poll_ms: 2000 });
+    const jobs = useList<Job>(path("slots", name, "submissions"), { state: state === "all" ? null : state }, { on: ["tasks", "log"], every_ms: 500, poll_ms: 2000 });
     const change = (job: Job, what: "retry" | "cancel") => async () => {
         await post(path("slots", name, "submissions", job.id, what), {});
         jobs.refresh();
@@ -177,9 +176,12 @@ function Jobs({ name }: { name: string }): JSX.Element {
             }
         >
             <Loaded of={jobs} rows={4}>
-                {({ items }) =>
-                    items.length ? <Table label="Jobs" columns={columns} rows={items} id={(job) => job.id} /> : <Empty title="No jobs here." />
-                }
+                {(page) => (
+                    <>
+                        {page.items.length ? <Table label="Jobs" columns={columns} rows={page.items} id={(job) => job.id} /> : <Empty title="No jobs here." />}
+                        <ListEnd page={page} more={jobs.more} />
+                    </>
+                )}
             </Loaded>
         </Panel>
     );

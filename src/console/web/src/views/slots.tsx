@@ -14,21 +14,21 @@ import { Meter } from "./overview";
 const COLUMNS: Column<Slot>[] = [
     {
         name: "Slot",
-        width: "minmax(8rem, 1.4fr)",
+        width: "minmax(6rem, 1.4fr)",
         cell: (slot) => (
             <>
                 <a class="strong clip" href={to.slot(slot.name)}>
                     {slot.name}
                 </a>
-                {slot.durable && <Badge tone="info">durable</Badge>}
+                {slot.durable && <span class="wide-only"><Badge tone="info">durable</Badge></span>}
             </>
         ),
     },
     { name: "State", width: "6.5rem", cell: (slot) => <TaskState state={slot.state} />, extra: true },
-    { name: "Taken", width: "6.5rem", cell: (slot) => <><Meter used={slot.owners} of={slot.width} /><span class="muted">{slot.owners}/{slot.width}</span></> },
+    { name: "Taken", width: "minmax(5rem, 6.5rem)", cell: (slot) => <><Meter used={slot.owners} of={slot.width} /><span class="muted">{slot.owners}/{slot.width}</span></> },
     { name: "Holder", width: "minmax(6rem, 1.4fr)", cell: (slot) => slot.owner_name ? <span class="clip">{slot.owner_name}</span> : <span class="muted">free</span> },
     { name: "For", width: "6rem", cell: (slot) => <Since time={slot.owners ? slot.since : null} />, extra: true },
-    { name: "Queue", width: "6rem", right: true, cell: (slot) => <>{count(slot.depth)}{slot.depth_max !== null && <span class="muted">&nbsp;/ {count(slot.depth_max)}</span>}</> },
+    { name: "Queue", width: "5.5rem", right: true, cell: (slot) => <span>{count(slot.depth)}{slot.depth_max !== null && <span class="muted"> / {count(slot.depth_max)}</span>}</span> },
     { name: "Started", width: "5rem", right: true, cell: (slot) => figure(slot.started), extra: true },
     { name: "Rejected", width: "5.5rem", right: true, cell: (slot) => slot.rejected ? <Badge tone="warn">{count(slot.rejected)}</Badge> : figure(slot.rejected), extra: true },
     { name: "Replaced", width: "5.5rem", right: true, cell: (slot) => figure(slot.replaced), extra: true },

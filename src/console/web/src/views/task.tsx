@@ -34,7 +34,7 @@ export function TaskView({ name }: { name: string }): JSX.Element {
                 rows={6}
                 missing={
                     <Panel>
-                        <Empty title={`There is no task ${name}.`}>
+                        <Empty title={`There is no task “${name}”.`}>
                             <a href={to.tasks()}>All tasks</a>
                         </Empty>
                     </Panel>
@@ -70,7 +70,7 @@ function Facts({ task }: { task: TaskDetail }): JSX.Element {
         ["Ready, healthy", `${task.ready ? "yes" : "no"}, ${task.healthy ? "yes" : "no"}`],
         ["Attempt", `${count(task.attempt)}, ${plural(task.failures, "failure")} in a row`],
         ["Restarts", count(task.restarts)],
-        ["Last end", task.last.outcome === "none" ? "–" : [task.last.outcome, exit].filter(Boolean).join(", ")],
+        ["Last end", task.last.outcome === "none" ? (task.reason ?? "–") : [task.last.outcome, exit].filter(Boolean).join(", ")],
         ["Group", task.group ?? "–"],
         ["Slot", task.slot ? <a key="s" href={to.slot(task.slot)}>{task.slot}</a> : "–"],
     ];
@@ -196,7 +196,9 @@ function LogTail({ name }: { name: string }): JSX.Element {
         if (follow && box.current) box.current.scrollTop = box.current.scrollHeight;
     }, [lines, follow]);
     const scrolled = () => {
-        const { scrollTop, scrollHeight, clientHeight } = box.current!;
+        // Scrolling is told a frame later, when the view may be gone.
+        if (!box.current) return;
+        const { scrollTop, scrollHeight, clientHeight } = box.current;
         setFollow(scrollHeight - scrollTop - clientHeight < 24);
     };
     return (

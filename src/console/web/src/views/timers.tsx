@@ -3,13 +3,12 @@
 
 // Armed timers, the first due first.
 import type { JSX } from "preact";
-import { query } from "../api";
 import { MachineFilter } from "./filter";
 import { place, to } from "../router";
-import { useResource } from "../resource";
+import { useList } from "../resource";
 import { Table, type Column } from "../table";
 import type { TimerRow } from "../types";
-import { At, Empty, Head, Id, Loaded, Panel, Until } from "../ui";
+import { At, Empty, Head, Id, ListEnd, Loaded, Panel, Until } from "../ui";
 
 const COLUMNS: Column<TimerRow>[] = [
     { name: "Due", width: "8rem", cell: (row) => <Until time={row.due} /> },
@@ -23,14 +22,14 @@ const COLUMNS: Column<TimerRow>[] = [
         ),
     },
     { name: "Machine", width: "minmax(6rem, 1fr)", cell: (row) => <a class="clip quiet-link" href={to.machine(row.machine)}>{row.machine}</a>, extra: true },
-    { name: "Timer", width: "minmax(6rem, 1fr)", cell: (row) => <span class="clip">{row.timer}</span>, extra: true },
+    { name: "Timer", width: "minmax(6rem, 1fr)", cell: (row) => row.timer ? <span class="clip">{row.timer}</span> : <span class="muted">of its state</span>, extra: true },
     { name: "Sends", width: "minmax(6rem, 1fr)", cell: (row) => <span class="clip event-name">{row.event}</span> },
     { name: "At", width: "12rem", right: true, cell: (row) => <At time={row.due} />, extra: true },
 ];
 
 export function Timers(): JSX.Element {
     const machine = place.value.search.get("machine");
-    const timers = useResource<{ items: TimerRow[] }>("/timers" + query({ machine, limit: 500 }), { on: ["log"], every_ms: 700 });
+    const timers = useList<TimerRow>("/timers", { machine }, { on: ["log"], every_ms: 500 });
     return (
         <>
             <Head title="Timers" below="What will happen by itself, the next first.">
@@ -38,21 +37,24 @@ export function Timers(): JSX.Element {
             </Head>
             <Panel flush>
                 <Loaded of={timers} rows={8}>
-                    {({ items }) =>
-                        items.length ? (
-                            <Table
-                                label="Timers"
-                                columns={COLUMNS}
-                                rows={items}
-                                id={(row) => JSON.stringify([row.machine, row.id, row.timer, row.visit])}
-                                link={(row) => to.instance(row.machine, row.id)}
-                            />
-                        ) : (
-                            <Empty title="No timer is armed.">
-                                <code>AFTER(state, SECONDS(30), event)</code> in a machine arms one whenever the state is entered.
-                            </Empty>
-                        )
-                    }
+                    {(page) => (
+                        <>
+                            {page.items.length ? (
+                                <Table
+                                    label="Timers"
+                                    columns={COLUMNS}
+                                    rows={page.items}
+                                    id={(row) => JSON.stringify([row.machine, row.id, row.timer, row.visit])}
+                                    link={(row) => to.instance(row.machine, row.id)}
+                                />
+                            ) : (
+                                <Empty title="No timer is armed.">
+                                    <code>AFTER(state, SECONDS(30), event)</code> in a machine arms one whenever the state is entered.
+                                </Empty>
+                            )}
+                            <ListEnd page={page} more={timers.more} />
+                        </>
+                    )}
                 </Loaded>
             </Panel>
         </>

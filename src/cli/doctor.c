@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* doctor.c - `detent doctor`: what of a project is not safe, or will not be for long, and what to
+ * do. Nothing is changed, and a detent that runs is not asked. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/line.h"
+#include "cli/remote.h"
+#include "cli/serve.h"
+#include "cli/socket.h"
+#include "console/http_tls.h"
+#include "console/tokens.h"
+
+#define CERTIFICATE_SOON (30 * DET_DAY)
+#define TOKEN_SOON       (7 * DET_DAY)
+
+struct doctor {
+    struct cli *cli;
+    struct config_file file;
+    struct serve_sockets none;
+    char project[DET_PATH_MAX];
+    det_time now; /* wall */
+    size_t careless, unsafe;
+};
+
+static void print_finding(struct cli *cli, const char *level, const char *text)
+{
+    struct line line;
+
+    if (!cli->is_json) {
+        cli_print(cli, "%-8s  %s\n", level, text);
+        return;
+    }
+    line_init(&line, cli->allocator);
+    line_open(&line, NULL, '{');
+    line_text(&line, "type", "finding");
+    line_text(&line, "level", level);
+    line_text(&line, "text", text);
+    line_close(&line, '}');
+    line_print(&line, cli);
+    line_deinit(&line);
+}
+
+/* Who finds something unsafe does not run with it; all else is only careless. */
+static void on_found(void *user, int code, const char *text)
+{
+    struct doctor *doctor = user;
+
+    if (code == CLI_OK)
+        doctor->careless++;
+    else
+        doctor->unsafe++;
+    print_finding(doctor->cli, code == CLI_OK ? "careless" : "unsafe", text);
+}
+
+static void find(struct doctor *doctor, int code, const char *format, ...) DET_PRINTF(3, 4);
+
+static void find(struct doctor *doctor, int code, const char *format, ...)
+{
+    char text[2 * DET_ERROR_TEXT_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    on_found(doctor, code, text);
+}
+
+/* Files. `why` says what others could do that may read it; NULL: reading does no harm. */
+static void look_at_file(struct doctor *doctor, const char *path, const char *why)
+{
+    struct stat status;
+
+    if (stat(path, &status) < 0)
+        return;
+    if (status.st_mode & 002)
+        find(doctor, CLI_REFUSED, "%s: everybody may change it; chmod o-w", path);
+    else if (why && status.st_mode & 004)
+        find(doctor, CLI_OK, "%s: everybody may read it, %s; chmod o-r", path, why);
+    if (status.st_uid != geteuid() && status.st_uid != 0 && geteuid() != 0)
+        find(doctor, CLI_OK, "%s: it is another user's, who may change it", path);
+}
+
+static void look_at_store(struct doctor *doctor)
+{
+    const char *url = doctor->file.config.store;
+    char path[2 * DET_PATH_MAX];
+
+    if (!url || strncmp(url, "sqlite:", 7) != 0)
+        return;
+    snprintf(
+        path, sizeof path, "%s%s%.*s", url[7] == '/' ? "" : doctor->project,
+        url[7] == '/' ? "" : "/", (int)strcspn(url + 7, "?"), url + 7);
+    look_at_file(doctor, path, "with all that instances have in it");
+}
+
+static void look_at_secrets(struct doctor *doctor)
+{
+    const struct config *config = &doctor->file.config;
+
+    for (size_t i = 0; i < config->machine_count; i++) {
+        const struct config_machine *machine = &config->machines[i];
+
+        for (size_t j = 0; j < machine->effect_count; j++) {
+            const struct config_headers *headers = &machine->effects[j].headers;
+
+            for (size_t k = 0; k < headers->count; k++) {
+                if (headers->items[k].from == CONFIG_HEADER_FILE)
+                    look_at_file(doctor, headers->items[k].value, "and a secret is in it");
+            }
+        }
+    }
+}
+
+/* The HTTP API. */
+
+static void look_at_dates(struct doctor *doctor)
+{
+    const char *path = doctor->file.config.http.tls.certificate;
+    struct det_error error = { 0 };
+    char text[DET_TIME_TEXT];
+    det_time from, until;
+
+    if (!path)
+        return;
+    if (http_tls_dates(path, &from, &until, &error) < 0) {
+        find(doctor, CLI_NOT_FOUND, "%s", error.text);
+        return;
+    }
+    det_format_time(doctor->now < from ? from : until, text, sizeof text);
+    if (doctor->now < from)
+        find(doctor, CLI_REFUSED, "%s: the certificate is good from %s on only", path, text);
+    else if (doctor->now >= until)
+        find(doctor, CLI_REFUSED, "%s: the certificate has expired, %s", path, text);
+    else if (until - doctor->now < CERTIFICATE_SOON)
+        find(doctor, CLI_OK, "%s: the certificate expires soon, %s", path, text);
+}
+
+static void look_at_http(struct doctor *doctor)
+{
+    const struct config_http *http = &doctor->file.config.http;
+    const char *open = serve_open_address(http, &doctor->none);
+
+    if (open && http->rate == CONFIG_UNLIMITED)
+        find(
+            doctor, CLI_OK,
+            "%s can be reached from other machines, and http.rate is unlimited: one token can take "
+            "all that there is",
+            open);
+}
+
+static void look_at_token(struct doctor *doctor, const struct token *token)
+{
+    char text[DET_TIME_TEXT];
+
+    if (!token->expires && token->scopes & TOKENS_ADMIN)
+        find(
+            doctor, CLI_OK,
+            "token %s (%s) may do everything and never expires; `detent token new --expires 90d` "
+            "makes another one, `detent token revoke %s` ends it",
+            token->id, token->name, token->id);
+    if (!token->expires || strcmp(token->name, TOKENS_CONSOLE) == 0)
+        return;
+    det_format_time(token->expires, text, sizeof text);
+    if (token->expires > doctor->now && token->expires - doctor->now < TOKEN_SOON)
+        find(doctor, CLI_OK, "token %s (%s) expires soon, %s", token->id, token->name, text);
+}
+
+/* That their file is not right was found before. */
+static void look_at_tokens(struct doctor *doctor)
+{
+    char folder[DET_PATH_MAX + sizeof SOCKET_FOLDER + 1];
+    struct tokens_options options = { .allocator = doctor->cli->allocator,
+                                      .world = doctor->cli->world,
+                                      .folder = folder };
+    struct tokens *tokens = NULL;
+    struct det_error error;
+    struct token token;
+
+    snprintf(folder, sizeof folder, "%s/" SOCKET_FOLDER, doctor->project);
+    if (tokens_open(&options, &tokens, &error) < 0)
+        return;
+    for (size_t i = 0; tokens_at(tokens, i, &token); i++)
+        look_at_token(doctor, &token);
+    tokens_close(tokens);
+}
+
+static void look_at_all(struct doctor *doctor)
+{
+    const struct serve_wish wish = { .project = doctor->project,
+                                     .is_serving = true,
+                                     .may_be_root = true };
+
+    if (geteuid() == 0)
+        find(
+            doctor, CLI_OK,
+            "this is root: all that is started would be, too; `detent serve --user NAME` makes it "
+            "another user");
+    serve_examine(doctor->cli, &wish, &doctor->file.config.http, &doctor->none, on_found, doctor);
+    look_at_file(doctor, doctor->file.path, NULL);
+    look_at_store(doctor);
+    look_at_secrets(doctor);
+    look_at_dates(doctor);
+    look_at_http(doctor);
+    look_at_tokens(doctor);
+}
+
+static int settle(struct doctor *doctor, const char *path)
+{
+    static const char *const nothing[] = { NULL };
+    char *whole;
+    int r;
+
+    r = det_file_folder(path, doctor->project);
+    whole = r == 0 ? realpath(doctor->project, NULL) : NULL;
+    if (whole)
+        snprintf(doctor->project, sizeof doctor->project, "%s", whole);
+    free(whole);
+    if (r == 0)
+        r = config_settle(&doctor->file.config, &doctor->file.arena, doctor->project, nothing);
+    if (r < 0)
+        cli_complain(doctor->cli, "%s: %s", path, det_error_text(r));
+    return r < 0 ? cli_exit_of(r) : CLI_OK;
+}
+
+static int examine(struct doctor *doctor, const char *path)
+{
+    int code;
+
+    code = config_project_open(doctor->cli, path, false, &doctor->file);
+    if (code == CLI_OK)
+        code = settle(doctor, path);
+    if (code != CLI_OK)
+        return code;
+    look_at_all(doctor);
+    if (!doctor->unsafe && !doctor->careless)
+        cli_say(doctor->cli, "Nothing unsafe was found.\n");
+    return doctor->unsafe ? CLI_REFUSED : CLI_OK;
+}
+
+static int run_command(struct cli *cli, const struct cli_args *args)
+{
+    struct doctor doctor = { .cli = cli, .now = det_world_now(cli->world, DET_CLOCK_WALL) };
+    char path[DET_PATH_MAX + sizeof CONFIG_FILE_NAME + 1];
+    struct det_error error = { 0 };
+    int code, r;
+
+    (void)args;
+    r = serve_project(doctor.project, &error);
+    if (r < 0) {
+        cli_complain(cli, "%s", error.text);
+        return cli_exit_of(r);
+    }
+    snprintf(path, sizeof path, "%s/" CONFIG_FILE_NAME, doctor.project);
+    code = examine(&doctor, path);
+    config_file_close(cli, &doctor.file);
+    return code;
+}
+
+extern const struct cli_command cli_command_doctor;
+const struct cli_command cli_command_doctor = {
+    .name = "doctor",
+    .summary = "say what of a project is not safe, and why",
+    .about =
+        "Looks at the detent.yaml of the folder, at who may read and change it, the store, the\n"
+        "files of secrets and of tokens, at where the HTTP API listens, and at how long tokens "
+        "and\n"
+        "the certificate are good. What is unsafe is not run by `detent serve`, and makes the "
+        "exit\n"
+        "code 6; what is careless is only told.",
+    .operand = { .form = "" },
+    .run = run_command,
+};
