@@ -345,5 +345,6 @@ void api_count_request(void *context, const struct http_done *done)
         look_up(api, seen, route, method, done->status);
     api_audit_refusal(api, done);
     det_series_count(seen->requests, 1);
-    det_series_observe(seen->duration, done->span);
+    if (!done->is_stream)
+        det_series_observe(seen->duration, done->span);
 }

@@ -125,6 +125,7 @@ struct http_done {
     unsigned status;     /* 0: the client went away first */
     uint64_t size;       /* of the answer's body */
     det_time span;       /* from the first byte to the answer's last */
+    bool is_stream;      /* it has lasted as long as its client liked */
     const char *why_not; /* of a request that was refused by the server itself; NULL: it was not */
 };
 
