@@ -273,7 +273,10 @@ static void finish_deferred(void *argument)
     api_lane_done(call);
     if (call->job.is_dropped)
         api_fail(call, DET_ERR_CLOSED, API_STOPS);
-    api_finish(call);
+    if (call->then && !call->status)
+        call->then(call);
+    else
+        api_finish(call);
 }
 
 void api_defer(struct api_call *call, void (*run)(struct api_call *call))

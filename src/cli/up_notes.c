@@ -260,6 +260,7 @@ static void tell(struct up *up, const struct det_task_event *event)
     case DET_EVENT_SLOT_SUBMITTED:
     case DET_EVENT_SLOT_CHANGED:
     case DET_EVENT_GROUP_STARTED:
+    case DET_EVENT_ORDERED:
     case DET_EVENT_SHUTDOWN_REQUESTED:
     case DET_EVENT_ALL_STOPPED:
     case DET_TASK_EVENT_COUNT:
