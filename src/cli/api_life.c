@@ -306,6 +306,7 @@ static void begin_close(void *argument)
 
     api->close_by = det_loop_now(api->loop) + CLOSE_SPAN;
     api->write_by = det_loop_now(api->loop) + WRITE_SPAN;
+    api_guesses_end(api);
     api_events_end(api);
     http_server_drain(api->server);
     look_whether_over(api);
