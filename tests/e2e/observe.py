@@ -129,10 +129,18 @@ def pay(token):
                ["state"] == "paid", "it is paid")
 
 
+def listens():
+    """A socket is there before anybody listens to it."""
+    try:
+        Connection().connect()
+        return True
+    except OSError:
+        return False
+
+
 def begin():
     one = Up()
-    wait_until(lambda: Path(".detent/http.sock").exists() or one.process.poll() is not None,
-               "the socket")
+    wait_until(lambda: listens() or one.process.poll() is not None, "the socket")
     check(one.process.poll() is None, one.shown())
     return one
 
