@@ -212,7 +212,8 @@ struct api {
     const char *shown;         /* for browsers; NULL: it listens nowhere for them */
     char shown_text[160];
     struct guard guard;
-    size_t guesses;        /* answers to wrong tokens that are kept back */
+    struct det_list guesses; /* answers to wrong tokens that are kept back */
+    size_t guess_count;
     struct tokens *tokens; /* those of `up` */
     struct api_events *events;
     struct api_feeds feeds;

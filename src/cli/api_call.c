@@ -93,7 +93,8 @@ static void close_call(struct api_call *call)
 
 bool api_is_read(const struct api_route *route)
 {
-    return route->scope == TOKENS_READ || route->scope == TOKENS_METRICS;
+    return (route->scope == TOKENS_READ || route->scope == TOKENS_METRICS) &&
+           route->method != HTTP_DELETE;
 }
 
 /* Its answer, if there will be one, is for nobody. */
