@@ -63,10 +63,10 @@ static void put_words(const struct audit_deed *deed, char *target, size_t size)
         snprintf(who, sizeof who, "%s", deed->subject);
     if (*deed->peer)
         snprintf(
-            target, size, "%.90s: %s, by %.60s from %s", deed->what,
+            target, size, "%.70s: %.10s, by %.34s from %.60s", deed->what,
             audit_outcome_name(deed->outcome), who, deed->peer);
     else
-        snprintf(target, size, "%s", deed->what);
+        snprintf(target, size, "%.187s", deed->what);
 }
 
 /* The journal of tasks has it, and whoever follows what happens to them. Who is refused has done
