@@ -492,6 +492,8 @@ def test_a_store_is_verified():
     detent("send", "o-2", "ping", *STORE, code=1)
     detent("get", "o-1", *STORE, out="order o-1 is pending")
     equal(len(objects("list", *STORE)), 2)
+    detent("timers", *STORE, out="o-1", err="Instances that cannot be read are left out: 1")
+    equal([timer["id"] for timer in objects("timers", *STORE)], ["o-1"])
 
 
 def damage(statement):

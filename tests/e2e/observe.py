@@ -129,10 +129,21 @@ def pay(token):
                ["state"] == "paid", "it is paid")
 
 
+def listens():
+    """A socket is there before anybody listens to it."""
+    connection = Connection()
+    try:
+        connection.connect()
+        return True
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
 def begin():
     one = Up()
-    wait_until(lambda: Path(".detent/http.sock").exists() or one.process.poll() is not None,
-               "the socket")
+    wait_until(lambda: listens() or one.process.poll() is not None, "the socket")
     check(one.process.poll() is None, one.shown())
     return one
 
@@ -293,7 +304,7 @@ def test_a_log_that_nobody_takes_is_counted_and_stops_nothing():
         process = subprocess.Popen([up.DETENT, "up"], stdout=full, stderr=subprocess.DEVNULL,
                                    env=up.environment())
     try:
-        wait_until(Path(".detent/http.sock").exists, "the socket")
+        wait_until(listens, "the socket")
         pay(token)
         text = ask(token, "GET", "/metrics")[1]
         check(re.search(r"^detent_log_dropped_total [1-9]", text, re.MULTILINE), text)
