@@ -393,21 +393,24 @@ int modules_load(
     struct modules *modules, const struct config_machine *config, const char *folder,
     const struct det_machine *spec, struct module_machine **ret, struct det_error *reterr)
 {
-    const struct det_machine *machine;
+    const struct det_machine *machine = NULL;
     struct module *module;
     int r;
 
     r = open_module(modules, config->module, folder, &module, reterr);
     if (r == 0)
         r = find_machine(modules, module, config, spec, &machine, reterr);
-    return r < 0 ? r : copy_machine(modules, module, machine, ret, reterr);
+    if (r < 0)
+        return r;
+    det_assert(machine);
+    return copy_machine(modules, module, machine, ret, reterr);
 }
 
 int module_try(
     const struct det_allocator *allocator, const struct config_machine *config,
     const struct det_machine *spec, struct det_error *reterr)
 {
-    const struct det_machine *machine;
+    const struct det_machine *machine = NULL;
     struct modules modules;
     struct module *module;
     int r;
