@@ -176,7 +176,7 @@ STUBBORN = """tasks:
 
 def slow_project():
     """Drawings wait for a file, and a task for what never comes."""
-    with_limits("waiting_max: 16, request_time: 2s")
+    with_limits("waiting_max: 16, request_time: 4s")
     with open("detent.yaml", "a", encoding="ascii") as file:
         file.write(STUBBORN)
     Path("bin").mkdir()
