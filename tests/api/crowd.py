@@ -165,18 +165,20 @@ def test_who_is_slow_is_cut_off():
     daemon.stop()
 
 
-SLOW = """#!/bin/sh
+# Nobody waits longer than this, so that nothing stays if the test fails.
+WAIT = "for n in $(seq 600); do test -e go && break; sleep 0.05; done"
+SLOW = f"""#!/bin/sh
 echo $$ >> dots
-until test -e go; do sleep 0.05; done
+{WAIT}
 """
-STUBBORN = """tasks:
-  stubborn: {run: [sh, -c, 'trap "" TERM; echo there; until test -e go; do sleep 0.05; done']}
+STUBBORN = f"""tasks:
+  stubborn: {{run: [sh, -c, 'trap "" TERM; echo there; {WAIT}']}}
 """
 
 
 def slow_project():
     """Drawings wait for a file, and a task for what never comes."""
-    with_limits("waiting_max: 16, request_time: 4s")
+    with_limits("waiting_max: 16, request_time: 6s")
     with open("detent.yaml", "a", encoding="ascii") as file:
         file.write(STUBBORN)
     Path("bin").mkdir()

@@ -437,7 +437,7 @@ def test_streams_are_counted_and_begin_alike():
 
 def test_what_becomes_of_the_daemon_is_told():
     project(shop.COUNTERS + "tasks: {stubborn: {run: [sh, -c, 'trap \"\" TERM; echo there; "
-            "until test -e go; do sleep 0.05; done']}}\n")
+            "for n in $(seq 600); do test -e go && break; sleep 0.05; done']}}\n")
     daemon = Daemon()
     daemon.wait_for("stubborn.*there")
     streams = [Stream(SOCKET, target) for target in ("/v1/events", "/v1/events?topics=log")]
