@@ -192,6 +192,7 @@ struct api_feeds {
     size_t count;
     struct det_timer beat;
     unsigned beats;
+    bool is_over; /* it stops: nobody begins any more */
 };
 
 struct api {

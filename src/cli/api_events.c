@@ -62,7 +62,6 @@ struct api_events {
     struct det_post notice;
     struct det_timer poll;
     struct api_news news;
-    size_t pages; /* on their way */
 };
 
 /* On the http thread. */
@@ -103,7 +102,6 @@ static bool ask_page(
         page->query.id = subscriber->id;
         page->query.budget = (size_t)PAGE_ROWS * 64;
     }
-    events->pages++;
     api_page_read(page, finish_page);
     return true;
 }
@@ -356,7 +354,6 @@ static void finish_page(void *argument)
     struct api_page *page = argument;
     struct api_events *events = page->events;
 
-    events->pages--;
     events->is_shared |= page->is_shared;
     if (page->job.is_dropped)
         page->result = DET_ERR_CLOSED;

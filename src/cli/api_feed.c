@@ -51,6 +51,7 @@ void api_feeds_end(struct api *api)
 {
     struct det_list *next;
 
+    api->feeds.is_over = true;
     for (struct det_list *node = api->feeds.list.next; node != &api->feeds.list; node = next) {
         next = node->next;
         api_feed_drop(DET_CONTAINER(node, struct api_feed, node), "it stops");
@@ -114,6 +115,10 @@ static void on_drained(void *user)
 
 static bool has_room(struct api_call *call)
 {
+    if (call->api->feeds.is_over) {
+        api_fail(call, DET_ERR_CLOSED, API_STOPS);
+        return false;
+    }
     if (call->api->feeds.count < call->api->http.sse_subscribers)
         return true;
     api_fail(

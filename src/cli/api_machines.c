@@ -113,7 +113,7 @@ static void put_drawing(struct api_call *call, enum format format, const char *t
     int code = CLI_OK;
 
     if (format == FORMAT_SVG)
-        code = svg_of_dot(&call->reader->cli, text, size, &call->line.text);
+        code = svg_of_dot(&call->reader->cli, text, size, &call->is_left, &call->line.text);
     else
         det_buffer_append(&call->line.text, text, size);
     call->type = types[format];

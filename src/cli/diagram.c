@@ -56,7 +56,7 @@ static int write_svg(struct cli *cli, const char *text, size_t size, const char 
     int code;
 
     det_buffer_init(&svg, cli->allocator);
-    code = svg_of_dot(cli, text, size, &svg);
+    code = svg_of_dot(cli, text, size, NULL, &svg);
     if (code == CLI_OK)
         code = cli_report_text(cli, path, det_buffer_text(&svg), svg.size);
     det_buffer_deinit(&svg);

@@ -11,9 +11,27 @@
 
 #define SVG_SIZE_MAX 67108864
 #define DOT_DEADLINE (60 * DET_SECOND)
+#define LOOK_SPAN    (100 * DET_MILLISECOND) /* whether somebody waits */
+
+/* Until it ends, its time is up, or nobody waits for it. */
+static int wait_for(
+    struct det_world *world, struct det_process *process, const atomic_bool *is_left,
+    struct det_process_end *ret)
+{
+    det_time now = det_world_now(world, DET_CLOCK_MONOTONIC), end = now + DOT_DEADLINE;
+    int r;
+
+    do {
+        r = world->ops->process_wait(world, process, is_left ? now + LOOK_SPAN : end, ret);
+        now = det_world_now(world, DET_CLOCK_MONOTONIC);
+    } while (r == DET_ERR_TIMEOUT && now < end && !(is_left && atomic_load(is_left)));
+    return r;
+}
 
 /* Runs `dot` over files, not pipes: nobody has to read while another writes. */
-static int run_dot(struct cli *cli, FILE *input, FILE *output, struct det_process_end *ret)
+static int run_dot(
+    struct cli *cli, FILE *input, FILE *output, const atomic_bool *is_left,
+    struct det_process_end *ret)
 {
     const char *const argv[] = { "dot", "-Tsvg", NULL };
     struct det_process_options options = {
@@ -31,8 +49,7 @@ static int run_dot(struct cli *cli, FILE *input, FILE *output, struct det_proces
     r = world->ops->process_start(world, &options, &process, NULL);
     if (r < 0)
         return r;
-    r = world->ops->process_wait(
-        world, process, det_world_now(world, DET_CLOCK_MONOTONIC) + DOT_DEADLINE, ret);
+    r = wait_for(world, process, is_left, ret);
     if (r < 0)
         world->ops->process_kill(world, process, 9);
     world->ops->process_close(world, process);
@@ -75,7 +92,9 @@ static int read_svg(struct cli *cli, FILE *svg, struct det_buffer *ret)
     return !size || fread(data, 1, (size_t)size, svg) == (size_t)size ? CLI_OK : CLI_FAILURE;
 }
 
-int svg_of_dot(struct cli *cli, const char *text, size_t size, struct det_buffer *ret)
+int svg_of_dot(
+    struct cli *cli, const char *text, size_t size, const atomic_bool *is_left,
+    struct det_buffer *ret)
 {
     struct det_process_end end = { 0 };
     FILE *input = tmpfile(), *output = tmpfile();
@@ -86,7 +105,7 @@ int svg_of_dot(struct cli *cli, const char *text, size_t size, struct det_buffer
         code = CLI_FAILURE;
     } else {
         rewind(input);
-        r = run_dot(cli, input, output, &end);
+        r = run_dot(cli, input, output, is_left, &end);
         code = r < 0 || end.code != 0 ? fail_dot(cli, r, &end) : read_svg(cli, output, ret);
     }
     if (input)

@@ -377,19 +377,19 @@ tasks:
 
 
 def test_streams_end_when_the_daemon_does():
-    project(shop.COUNTERS)
+    project(shop.COUNTERS + "tasks: {talker: {run: sleep 600}}\n")
     daemon = Daemon()
     start(daemon.wire(), "c-1")
-    streams = [Stream(SOCKET, target) for target in ("/v1/events", "/v1/events?after=0&topics=log")]
-    for stream in streams:
+    streams = [Stream(SOCKET, target) for target in ("/v1/tasks/talker/logs?follow=true",
+                                                     "/v1/events", "/v1/events?after=0&topics=log")]
+    for stream in streams[1:]:
         equal(stream.next().name, "hello")
     daemon.send(signal.SIGTERM)
     # A chunk of no length says that nothing is missing; a connection that breaks off does not.
     for stream in streams:
-        names = []
-        while (event := stream.next()) is not None:
-            names.append(event.name)
-        check(set(names) <= {"log", "status", "task", "dropped"}, names)
+        told = rest_of(stream)
+        check({event.name for event in told} <= {"log", "status", "task", "dropped"}, told)
+        equal((told[-1].name, told[-1].data["why"]), ("dropped", "it stops"))
         stream.close()
     daemon.end()
 
@@ -437,7 +437,7 @@ def test_streams_are_counted_and_begin_alike():
 
 def test_what_becomes_of_the_daemon_is_told():
     project(shop.COUNTERS + "tasks: {stubborn: {run: [sh, -c, 'trap \"\" TERM; echo there; "
-            "until test -e go; do sleep 0.05; done']}}\n")
+            "for n in $(seq 600); do test -e go && break; sleep 0.05; done']}}\n")
     daemon = Daemon()
     daemon.wait_for("stubborn.*there")
     streams = [Stream(SOCKET, target) for target in ("/v1/events", "/v1/events?topics=log")]

@@ -6,8 +6,9 @@
     herd.py PORT IDLE SLOW
 
 It prints `open` when all of them are there, drips a byte of a header into each slow one every tenth
-of a second, and opens another one for each that was cut off. When its input ends it prints what has
-become of them as JSON: how many idle ones are still open, and what the slow ones were told.
+of a second, and opens another one for each that was cut off; `told` when as many were told that
+they are too slow as there were at first. When its input ends it prints what has become of them as
+JSON: how many idle ones are still open, and what the slow ones were told.
 """
 import json
 import select
@@ -61,8 +62,12 @@ def main(port, idle_count, slow_count):
     for _ in range(slow_count):
         slow_one(port, slow)
     print("open", flush=True)
+    was_told = False
     while not select.select([sys.stdin], [], [], 0.1)[0]:
         drip(port, slow, said)
+        if not was_told and said.get("408", 0) >= slow_count:
+            was_told = True
+            print("told", flush=True)
     still = sum(heard(one) is None for one in idle)
     print(json.dumps({"idle": still, "said": said}), flush=True)
 
