@@ -116,21 +116,21 @@ static void end_guess(void *argument)
     free_guess(guess);
 }
 
-static void leave_guess(void *user)
-{
-    free_guess(user);
-}
-
-void api_guesses_end(struct api *api)
+void api_end_guesses(struct api *api)
 {
     while (!det_list_is_empty(&api->guesses))
         end_guess(DET_CONTAINER(api->guesses.next, struct guess, node));
 }
 
+static void leave_guess(void *user)
+{
+    free_guess(user);
+}
+
 bool api_keep_back(struct api *api, struct http_exchange *exchange, det_time wait, const char *text)
 {
-    struct guess *guess =
-        api->guess_count < GUESSES_MAX ? DET_NEW(api->allocator, struct guess) : NULL;
+    bool has_room = api->guess_count < GUESSES_MAX && !api->close_by;
+    struct guess *guess = has_room ? DET_NEW(api->allocator, struct guess) : NULL;
 
     if (!guess)
         return false;
@@ -347,5 +347,6 @@ void api_count_request(void *context, const struct http_done *done)
         look_up(api, seen, route, method, done->status);
     api_audit_refusal(api, done);
     det_series_count(seen->requests, 1);
-    det_series_observe(seen->duration, done->span);
+    if (!done->is_stream)
+        det_series_observe(seen->duration, done->span);
 }

@@ -106,6 +106,7 @@ struct api_call {
     struct line line;
     struct line aside; /* a second text on the way, for who needs one */
     void (*deferred)(struct api_call *call);
+    void (*then)(struct api_call *call); /* takes it from there, unless it failed; NULL: nobody */
     const char *guessed; /* it was a guess: 401 with this text, after `wait`; NULL: it was none */
     det_time wait;
     size_t decoded; /* bytes of events that it has as structs */

@@ -227,6 +227,7 @@ static void close_parts(struct up *up)
     up_durable_close(up);
     up_machines_close(up);
     api_free(up);
+    serve_local_close(&up->local);
     tokens_close(up->tokens);
     if (up->listener_lock)
         det_mutex_close(up->cli->world, up->listener_lock);
