@@ -116,15 +116,15 @@ static void end_guess(void *argument)
     free_guess(guess);
 }
 
-void api_end_guesses(struct api *api)
-{
-    while (!det_list_is_empty(&api->guesses))
-        end_guess(DET_CONTAINER(api->guesses.next, struct guess, node));
-}
-
 static void leave_guess(void *user)
 {
     free_guess(user);
+}
+
+void api_guesses_end(struct api *api)
+{
+    while (!det_list_is_empty(&api->guesses))
+        end_guess(DET_CONTAINER(api->guesses.next, struct guess, node));
 }
 
 bool api_keep_back(struct api *api, struct http_exchange *exchange, det_time wait, const char *text)

@@ -203,10 +203,8 @@ typedef int change_fn(
 /* A set that was read has room for one more; one of no file has none yet. */
 static int make_room(struct tokens *tokens, struct tokens_set *set, struct det_error *reterr)
 {
-    if (set->rows) {
-        det_assert(set->count < set->capacity);
+    if (set->rows)
         return 0;
-    }
     set->capacity = 1;
     set->rows = DET_NEW_ARRAY(tokens->allocator, set->capacity, struct tokens_row);
     if (!set->rows)
@@ -333,6 +331,7 @@ static int add(
     det_time now = det_world_now(tokens->world, DET_CLOCK_WALL) / DET_SECOND * DET_SECOND;
     struct tokens_row *row;
 
+    det_assert(set->rows && set->count < set->capacity);
     if (strcmp(addition->wish->name, TOKENS_CONSOLE) == 0)
         drop_old_logins(set, now);
     if (set->count >= TOKENS_MAX)
