@@ -149,8 +149,12 @@ size_t http_error_body(char target[HTTP_ERROR_BODY], const char *code, const cha
     char safe[HTTP_ERROR_BODY / 2];
     size_t size = 0;
 
-    for (; *text && size < sizeof safe - 1; text++)
-        safe[size++] = *text == '"' || *text == '\\' || (unsigned char)*text < ' ' ? '?' : *text;
+    for (; *text && size < sizeof safe - 1; text++) {
+        safe[size] = *text;
+        if (*text == '"' || *text == '\\' || (unsigned char)*text < ' ')
+            safe[size] = '?';
+        size++;
+    }
     safe[size] = '\0';
     return (size_t)snprintf(
         target, HTTP_ERROR_BODY, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}\n", code, safe);

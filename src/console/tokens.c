@@ -15,6 +15,7 @@
 
 #include <detent/machine.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "console/tokens_parts.h"
@@ -155,29 +156,31 @@ static void close_up(
 /* The file as it is now, if it is another one than the last that was looked at. */
 static int load(struct tokens *tokens, bool is_forced, struct det_error *reterr)
 {
+    struct det_error error = { 0 };
     struct tokens_stamp stamp;
     struct tokens_set set;
     int r;
 
     tokens->looked_at = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
-    if (!is_forced && tokens_file_look(tokens->path, &stamp, reterr) == 0 &&
+    if (!is_forced && tokens_file_look(tokens->path, &stamp, &error) == 0 &&
         is_same(&stamp, &tokens->stamp))
         return 0;
-    r = read_set(tokens, &set, &stamp, reterr);
+    r = read_set(tokens, &set, &stamp, &error);
     if (r < 0)
-        close_up(tokens, r, &stamp, reterr->text);
+        close_up(tokens, r, &stamp, error.text);
     else
         install(tokens, &set, &stamp);
+    if (r < 0 && reterr)
+        *reterr = error;
     return r;
 }
 
 static void look_again(struct tokens *tokens, det_time every)
 {
     det_time now = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
-    struct det_error unseen;
 
     if (now - tokens->looked_at >= every)
-        (void)!load(tokens, false, &unseen);
+        (void)!load(tokens, false, NULL);
 }
 
 /* Whether an unknown token is worth another look at the file: one a second is, and some more for
@@ -200,7 +203,7 @@ typedef int change_fn(
 /* A set that was read has room for one more; one of no file has none yet. */
 static int make_room(struct tokens *tokens, struct tokens_set *set, struct det_error *reterr)
 {
-    if (set->count < set->capacity)
+    if (set->rows)
         return 0;
     set->capacity = 1;
     set->rows = DET_NEW_ARRAY(tokens->allocator, set->capacity, struct tokens_row);
@@ -328,6 +331,7 @@ static int add(
     det_time now = det_world_now(tokens->world, DET_CLOCK_WALL) / DET_SECOND * DET_SECOND;
     struct tokens_row *row;
 
+    det_assert(set->rows && set->count < set->capacity);
     if (strcmp(addition->wish->name, TOKENS_CONSOLE) == 0)
         drop_old_logins(set, now);
     if (set->count >= TOKENS_MAX)
