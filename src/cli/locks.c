@@ -104,6 +104,7 @@ const struct cli_command cli_command_locks = {
     .about = "The locks that are held, by machine and id. Who waits for one is not known to the "
              "store: it\n"
              "asks again and again.",
+    .operand = { .form = "" },
     .options = option_table,
     .run = run_command,
 };
