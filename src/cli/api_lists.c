@@ -284,16 +284,15 @@ void api_list_effects(struct api_call *call)
 
 static int put_lock(void *context, struct det_machine *machine, const char *id)
 {
-    const struct det_store_lease_change look = { .verb = DET_LEASE_LOOK, .name = id, .owner = "" };
     struct paging *paging = context;
     struct cli_store *store = &paging->call->reader->store;
     struct line *line = &paging->call->line;
     struct det_store_lease lease = { .token = 0 };
-    int r = store->ops->lock(store->store, machine, &look, &lease);
+    int r = why_lock_of(store, machine, id, &lease);
 
-    if (r == DET_ERR_NOT_FOUND || !lease.owner[0])
-        return CLI_OK; /* It was given up, or has gone. */
-    if (r < 0 && r != DET_ERR_LOCKED)
+    if (r == DET_ERR_NOT_FOUND || (r == 0 && !lease.owner[0]))
+        return CLI_OK; /* It has gone, or was given up. */
+    if (r < 0)
         return instance_complain(store, machine->name, id, r);
     paging->has_more = is_full(paging);
     if (paging->has_more)

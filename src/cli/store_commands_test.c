@@ -70,6 +70,15 @@ static void put_jobs(const char *url)
     det_store_close(store);
 }
 
+static void change(const char *path, const char *statement)
+{
+    sqlite3 *database;
+
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, statement, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(database), SQLITE_OK);
+}
+
 static int open_place(void **state)
 {
     static struct place place;
@@ -91,6 +100,9 @@ static int open_place(void **state)
     RUN("store", "export", place.lines, "--store", place.url);
 #undef RUN
     put_jobs(place.url);
+    change(
+        place.base, "UPDATE instances SET lock_owner = 'a', lock_until = 9000000000000000000 "
+                    "WHERE id = 'o-1'");
     snprintf(place.url, sizeof place.url, "sqlite:%s", place.path);
     *state = &place;
     return 0;
@@ -110,16 +122,6 @@ struct scenario {
     const char *words[8];
 };
 
-static void damage(const char *path)
-{
-    static const char statement[] = "UPDATE instances SET visit = 9";
-    sqlite3 *database;
-
-    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(database, statement, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(database), SQLITE_OK);
-}
-
 /* Each run finds the same store. */
 static int run_scenario(struct det_test_memory *memory, void *argument)
 {
@@ -136,7 +138,7 @@ static int run_scenario(struct det_test_memory *memory, void *argument)
     }
     copy_file(scenario->place->base, scenario->place->path);
     if (scenario->place->is_damaged)
-        damage(scenario->place->path);
+        change(scenario->place->path, "UPDATE instances SET visit = 9");
     while (scenario->words[count]) {
         words[count] = scenario->words[count];
         count++;
@@ -153,6 +155,8 @@ static void every_lack_of_memory_is_told(void **state)
         { place, { "get", "o-1", NULL } },
         { place, { "list", "--state", "pending", NULL } },
         { place, { "timers", NULL } },
+        { place, { "locks", NULL } },
+        { place, { "locks", "--json", NULL } },
         { place, { "retry", "--list", NULL } },
         { place, { "store", "info", NULL } },
         { place, { "send", "o-1", "ping", NULL } },

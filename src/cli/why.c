@@ -81,15 +81,19 @@ static int print_arrival(struct cli *cli, const struct instance *instance)
         store->store, instance->loaded.instance, sequence - 1, tell_arrival, &arrival);
 }
 
-int why_lock(const struct instance *instance, struct det_store_lease *ret)
+int why_lock_of(
+    struct cli_store *store, const struct det_machine *machine, const char *id,
+    struct det_store_lease *ret)
 {
-    const struct cli_store *store = instance->store;
-    struct det_store_lease_change look = { .verb = DET_LEASE_LOOK,
-                                           .name = instance->id,
-                                           .owner = "" };
-    int r = store->ops->lock(store->store, instance->machine, &look, ret);
+    const struct det_store_lease_change look = { .verb = DET_LEASE_LOOK, .name = id, .owner = "" };
+    int r = store->ops->lock(store->store, machine, &look, ret);
 
     return r == DET_ERR_LOCKED ? 0 : r;
+}
+
+int why_lock(const struct instance *instance, struct det_store_lease *ret)
+{
+    return why_lock_of(instance->store, instance->machine, instance->id, ret);
 }
 
 static void print_lock(struct cli *cli, const struct instance *instance)

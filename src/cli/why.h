@@ -11,7 +11,10 @@
 DET_MUST_CHECK int why_explain(struct cli *cli, const struct instance *instance);
 /* What it takes, and its lock if it has one, as members of an object that is open. */
 void why_line(struct line *line, const struct instance *instance);
-/* Its lock: 0, also when there is none, or an error. */
+/* The lock of an instance: 0, also when there is none, or an error. */
+DET_MUST_CHECK int why_lock_of(
+    struct cli_store *store, const struct det_machine *machine, const char *id,
+    struct det_store_lease *ret);
 DET_MUST_CHECK int why_lock(const struct instance *instance, struct det_store_lease *ret);
 void why_lock_line(struct line *line, const struct det_store_lease *lease);
 

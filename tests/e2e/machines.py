@@ -659,9 +659,13 @@ def test_a_lock_is_told_with_its_holder():
     detent("why", "o-1", *STORE, out="lock       held by node-7, lapses in 9m")
     lock = one("why", "o-1", *STORE)["lock"]
     equal((lock["owner"], lock["fence"]), ("node-7", 1))
+    detent("locks", *STORE, out=["o-1", "node-7", "in 9m"])
+    equal(one("locks", *STORE), {"type": "lock", "machine": "order", "id": "o-1", **lock})
     # Who writes to a file is the only one, and so whoever held it is gone.
     detent("send", "o-1", "ping", *STORE)
     equal(one("why", "o-1", *STORE)["lock"], None)
+    detent("locks", *STORE, err="No instance is locked.")
+    equal(objects("locks", *STORE), [])
     with database() as data:
         equal(data.execute("SELECT fence FROM instances").fetchall(), [(1,)])
 

@@ -134,7 +134,7 @@ def test_no_word_prints_the_help_and_is_wrong_usage():
 def test_help_is_for_every_command_and_topic():
     listed = [o["name"] for o in objects(detent("help", "--json"))]
     check({"new", "check", "fmt", "diagram", "test", "sim", "gen", "diff", "replay", "migrate",
-           "start", "send", "get", "list", "history", "watch", "why", "timers", "cancel",
+           "start", "send", "get", "list", "history", "watch", "why", "timers", "locks", "cancel",
            "retry", "store", "up", "serve", "status", "console", "limits", "notify", "tree",
            "tasks", "slots", "logs", "submit", "doctor",
            "jobs", "restart", "drain", "stop", "reload", "token", "backoff", "version", "help",
@@ -291,7 +291,7 @@ def test_every_command_speaks_json():
             (["gen", "c", "broken.fsm"], ["finding"], 2), (["new", "job"], ["file"] * 4, 0),
             (["new", "job"], ["file"] * 4, 4), (["version"], ["version"], 0),
             (["backoff", "--attempts", "2"], ["attempt", "attempt", "summary"], 0),
-            (["help"], ["command"] * 42, 0), (["help", "test"], ["command"], 0),
+            (["help"], ["command"] * 44, 0), (["help", "test"], ["command"], 0),
             (["help", "exit"], ["exit"] * 8, 0), (["completion", "bash"], ["text"], 0),
             (["man"], ["text"], 0)):
         done = detent(*words, "--json", code=code)
