@@ -20,19 +20,28 @@ before(async () => {
     browser = await launch();
 });
 
+/** The page of all tests that need no clock of their own; each has another origin. */
+let shared = null;
+
+async function opening(base, { clock = false, expected = [] }) {
+    if (clock) return open(browser, base, { clock, expected });
+    shared ??= await open(browser, base);
+    return Object.assign(shared, { base, expected });
+}
+
 /** A mock, a page that is signed in, and the promise that nothing went wrong when it ends. */
 async function session(body, { mock: options = {}, path = "/", signedIn = true, prepare, ...page } = {}) {
     const mock = new Mock(DIST, options);
     prepare?.(mock);
-    const base = await mock.start();
-    const opened = await open(browser, base, page);
+    const opened = await opening(await mock.start(), page);
     try {
-        await opened.page.goto(base + path + (signedIn ? "#code=first" : ""));
+        await opened.page.goto(opened.base + path + (signedIn ? "#code=first" : ""));
         if (signedIn) await opened.page.waitForSelector(".connection.live");
-        await body({ mock, base, ...opened });
+        await body({ mock, ...opened });
         assert.deepEqual(opened.wrong, []);
     } finally {
-        await opened.close();
+        opened.wrong.length = 0;
+        await (opened === shared ? opened.page.goto("about:blank") : opened.close());
         await mock.kill();
     }
 }
