@@ -277,7 +277,7 @@ static json_t *read_tree(struct api_call *call)
     json_error_t error;
     json_t *body = json_loadb(call->body.data, call->body.size, JSON_REJECT_DUPLICATES, &error);
 
-    if (body && json_is_object(body))
+    if (json_is_object(body))
         return body;
     json_decref(body);
     api_fail(call, DET_ERR_MALFORMED, "the body is not a JSON object: %.120s", error.text);

@@ -10,6 +10,7 @@ has its cluster in a temporary folder, is reached by a socket in there, and ends
 """
 import atexit
 import ctypes
+import functools
 import os
 import pwd
 import shutil
@@ -19,6 +20,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "api"))
+import promises  # pylint: disable=wrong-import-position
+import shop as api
 import up
 from machines import ORDER, PARCEL, PAY, STORE, Follower, detent, objects, one, run, shop
 from up import check, equal, wait_until
@@ -167,5 +171,33 @@ def test_exports_go_both_ways():
     detent("send", "o-2", "pay", *there, *PAY, out=["pending -> charging", "charging -> gone"])
 
 
+# The promises of the HTTP API hold here, too.
+
+def damage(identity):
+    server = servers[0]
+    table = f"shop_{server.count}.instances"
+    subprocess.run(
+        [programs() / "psql", "-q", "-h", server.folder, "-U", "detent", "postgres", "-c",
+         f"UPDATE {table} SET sequence = sequence + 1 WHERE id = '{identity}'"], check=True)
+
+
+def over_http(promise):
+    @functools.wraps(promise)
+    def run_it():
+        api.other_store.append(lambda: f'"{store()[1]}"')
+        promises.damage = damage
+        try:
+            promise()
+        finally:
+            api.other_store.clear()
+    return run_it
+
+
+def promised():
+    return {name + "_over_http": over_http(function) for name, function in vars(promises).items()
+            if name.startswith("test_")}
+
+
 if __name__ == "__main__":
+    globals().update(promised())
     sys.exit(up.main(globals()))
