@@ -217,6 +217,20 @@ test("an error is told with its text, and trying again helps", async () => {
     );
 });
 
+test("a daemon that cannot reach its store, or drains, says so on every view", async () => {
+    await session(async ({ mock, page }) => {
+        const alert = page.getByRole("alert");
+        mock.tell("status", { state: "running", away: "no connection to the server" });
+        await alert.getByText("The store cannot be reached: no connection to the server.").waitFor();
+        await go(page, "/slots");
+        assert.equal(await alert.count(), 1);
+        mock.tell("status", { state: "draining", away: null });
+        await alert.getByText("The daemon is draining").waitFor();
+        mock.tell("status", { state: "running", away: null });
+        await alert.waitFor({ state: "detached" });
+    });
+});
+
 test("keys lead everywhere: g and a letter, the palette, the help", async () => {
     await session(async ({ page }) => {
         for (const [key, path] of [["m", "/machines"], ["t", "/timers"], ["e", "/effects"], ["s", "/tasks"], ["l", "/slots"], ["j", "/journal"], ["i", "/simulator"], ["o", "/"]]) {
