@@ -58,7 +58,7 @@ test("a link signs in for this page: the code leaves the address, and a reload a
         await page.getByText("a reload asks for a token").waitFor();
         await shoot(page, "first-visit");
         await page.reload();
-        await page.getByText("The page was reloaded").waitFor();
+        await page.getByText("A reload keeps no token").waitFor();
         await shoot(page, "sign-in");
         assert.deepEqual(await violations(page), []);
         assert.ok(mock.requests.every((line) => !line.includes(mock.token)));

@@ -68,7 +68,7 @@ export async function leave(): Promise<void> {
     }
 }
 
-/** Whether this page is a reload of one whose token is gone. */
+/** Whether this page is a reload, perhaps of one that had a token. */
 export function wasReloaded(): boolean {
     const [entry] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
     return entry?.type === "reload";
