@@ -75,9 +75,11 @@ static int listen_all(struct api *api, struct det_error *reterr)
     const struct config_http *config = &api->http;
     int r = 0;
 
-    if (up->sockets.count == 0)
+    /* Once: where it listens stays the same, be it nowhere. */
+    if (!up->has_sockets && up->sockets.count == 0)
         r = is_anywhere(up) ? bind_anywhere(up, reterr)
                             : serve_sockets_bind(&up->sockets, config, reterr);
+    up->has_sockets = true;
     for (size_t i = 0; r == 0 && i < up->sockets.count; i++)
         r = listen_copy(api, up->sockets.items[i].descriptor, reterr);
     if (r == 0)
