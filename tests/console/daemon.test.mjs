@@ -4,7 +4,7 @@
 // The console of the program itself, in one browser, on one page: every screen, looked at by axe and
 // kept as a picture; live within a second; what can be done; and kill -9.
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 import { go, launch, open, violations } from "./browser.mjs";
@@ -25,7 +25,8 @@ let token = null;
 
 before(async () => {
     mkdirSync(SHOTS, { recursive: true });
-    server = new Daemon(process.env.DETENT, process.env.DETENT_PROJECT);
+    rmSync(join(SHOTS, "daemon.log"), { force: true });
+    server = new Daemon(process.env.DETENT, process.env.DETENT_PROJECT, join(SHOTS, "daemon.log"));
     server.file("hostile.txt", TEXTS.join("\n") + "\n");
     await server.start();
     const [browser] = await Promise.all([launch(), populate(server)]);
