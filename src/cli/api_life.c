@@ -298,7 +298,6 @@ int api_open(struct up *up, struct det_error *reterr)
     api->allocator = up->output.outer->allocator;
     api->world = up->output.outer->world;
     api_calls_open(api);
-    det_list_init(&api->guesses);
     if (up->machines || up->store) {
         api->address = up_store_address(up);
         api->url = api->address ? store_url_shown(&up->file.arena, api->address) : NULL;
@@ -317,8 +316,8 @@ static void begin_close(void *argument)
 
     api->close_by = det_loop_now(api->loop) + CLOSE_SPAN;
     api->write_by = det_loop_now(api->loop) + WRITE_SPAN;
+    api_guesses_end(api);
     api_events_end(api);
-    api_end_guesses(api);
     http_server_drain(api->server);
     look_whether_over(api);
 }

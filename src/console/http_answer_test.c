@@ -422,7 +422,7 @@ static void test_the_body_of_an_error_is_json_whatever_its_text(void **state)
     text[sizeof text - 1] = '\0';
     size = http_error_body(body, "REFUSED", text);
     assert_int_equal(size, strlen(body));
-    assert_string_equal(body + strlen(body) - 5, "a\"}}\n");
+    assert_string_equal(body + size - 5, "a\"}}\n");
 }
 
 int main(void)
