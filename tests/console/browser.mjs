@@ -30,25 +30,25 @@ export async function quit() {
 
 /**
  * A page that notes what must not happen: errors on the console, exceptions, requests to another
- * host, scripts of others. `expected` are patterns of console lines that a test brings about; it may
- * be changed on the way.
+ * host, scripts of others. `expected` are patterns of console lines that a test brings about. Both
+ * that and `base`, where it may ask, can be changed on the way.
  */
-export async function open(browser, base, { scheme = "light", width = 1280, height = 860, expected = [], clock = false } = {}) {
-    const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height }, reducedMotion: "reduce" });
+export async function open(browser, base, { width = 1280, height = 860, expected = [], clock = false } = {}) {
+    const context = await browser.newContext({ colorScheme: "light", viewport: { width, height }, reducedMotion: "reduce" });
     const page = await context.newPage();
+    const opened = { page, base, expected, wrong: [], close: () => context.close() };
     page.setDefaultTimeout(15000);
-    const wrong = [];
     if (clock) await page.clock.install();
-    page.on("pageerror", (error) => wrong.push("exception: " + error.message));
+    page.on("pageerror", (error) => opened.wrong.push("exception: " + error.message));
     page.on("console", (message) => {
         if (message.type() !== "error" && message.type() !== "warning") return;
-        if (!expected.some((pattern) => pattern.test(message.text()))) wrong.push("console: " + message.text());
+        if (!opened.expected.some((pattern) => pattern.test(message.text()))) opened.wrong.push("console: " + message.text());
     });
     page.on("request", (request) => {
         const { origin, protocol } = new URL(request.url());
-        if (origin !== base && protocol !== "data:" && protocol !== "blob:") wrong.push("request: " + request.url());
+        if (origin !== opened.base && protocol !== "data:" && protocol !== "blob:") opened.wrong.push("request: " + request.url());
     });
-    return { page, wrong, close: () => context.close() };
+    return opened;
 }
 
 /** Goes to a place of the console as a link in it would. */

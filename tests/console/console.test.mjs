@@ -20,19 +20,28 @@ before(async () => {
     browser = await launch();
 });
 
+/** The page of all tests that need no clock of their own; each has another origin. */
+let shared = null;
+
+async function opening(base, { clock = false, expected = [] }) {
+    if (clock) return open(browser, base, { clock, expected });
+    shared ??= await open(browser, base);
+    return Object.assign(shared, { base, expected });
+}
+
 /** A mock, a page that is signed in, and the promise that nothing went wrong when it ends. */
 async function session(body, { mock: options = {}, path = "/", signedIn = true, prepare, ...page } = {}) {
     const mock = new Mock(DIST, options);
     prepare?.(mock);
-    const base = await mock.start();
-    const opened = await open(browser, base, page);
+    const opened = await opening(await mock.start(), page);
     try {
-        await opened.page.goto(base + path + (signedIn ? "#code=first" : ""));
+        await opened.page.goto(opened.base + path + (signedIn ? "#code=first" : ""));
         if (signedIn) await opened.page.waitForSelector(".connection.live");
-        await body({ mock, base, ...opened });
+        await body({ mock, ...opened });
         assert.deepEqual(opened.wrong, []);
     } finally {
-        await opened.close();
+        opened.wrong.length = 0;
+        await (opened === shared ? opened.page.goto("about:blank") : opened.close());
         await mock.kill();
     }
 }
@@ -49,7 +58,7 @@ test("a link signs in for this page: the code leaves the address, and a reload a
         await page.getByText("a reload asks for a token").waitFor();
         await shoot(page, "first-visit");
         await page.reload();
-        await page.getByText("The page was reloaded").waitFor();
+        await page.getByText("A reload keeps no token").waitFor();
         await shoot(page, "sign-in");
         assert.deepEqual(await violations(page), []);
         assert.ok(mock.requests.every((line) => !line.includes(mock.token)));
@@ -206,6 +215,20 @@ test("an error is told with its text, and trying again helps", async () => {
         },
         { expected: [/status of 503/] },
     );
+});
+
+test("a daemon that cannot reach its store, or drains, says so on every view", async () => {
+    await session(async ({ mock, page }) => {
+        const alert = page.getByRole("alert");
+        mock.tell("status", { state: "running", away: "no connection to the server" });
+        await alert.getByText("The store cannot be reached: no connection to the server.").waitFor();
+        await go(page, "/slots");
+        assert.equal(await alert.count(), 1);
+        mock.tell("status", { state: "draining", away: null });
+        await alert.getByText("The daemon is draining").waitFor();
+        mock.tell("status", { state: "running", away: null });
+        await alert.waitFor({ state: "detached" });
+    });
 });
 
 test("keys lead everywhere: g and a letter, the palette, the help", async () => {

@@ -5,7 +5,7 @@
 // the same port with what was committed. We talk to it by its unix socket, where our user needs no
 // token; the code of its link is for the browser.
 import { spawn } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -35,8 +35,9 @@ export function once(options, body) {
 }
 
 export class Daemon {
-    constructor(program, project) {
+    constructor(program, project, log = null) {
         this.program = program;
+        this.log = log;
         this.root = mkdtempSync(join(tmpdir(), "detent-console-"));
         this.folder = join(this.root, "shop");
         cpSync(project, this.folder, { recursive: true });
@@ -44,6 +45,11 @@ export class Daemon {
 
     file(name, text) {
         writeFileSync(join(this.folder, name), text);
+    }
+
+    /** What the daemon says is kept beside the pictures: who is refused by it does not know why. */
+    note(text) {
+        if (this.log) appendFileSync(this.log, text);
     }
 
     async start() {
@@ -59,18 +65,24 @@ export class Daemon {
             let text = "";
             const heard = (piece) => {
                 text += piece;
+                this.note(piece);
                 const found = /http:\/\/127\.0\.0\.1:\d+\/#code=([^\s"]+)/.exec(text);
                 if (found) resolve(found[1]);
             };
-            this.child.stdout.on("data", heard);
-            this.child.stderr.on("data", heard);
-            this.child.on("exit", () => reject(new Error("detent up has ended:\n" + text)));
+            const child = this.child;
+            child.stdout.on("data", heard);
+            child.stderr.on("data", heard);
+            child.on("exit", (code, signal) => {
+                this.note(`ended: ${signal ?? code}\n`);
+                if (!child.wanted_end) reject(new Error("detent up has ended:\n" + text));
+            });
         });
     }
 
     async kill() {
         const ended = new Promise((resolve) => this.child.once("exit", resolve));
-        this.child.kill("SIGKILL");
+        this.child.wanted_end = true;
+        if (this.child.exitCode !== null || this.child.signalCode !== null || !this.child.kill("SIGKILL")) return;
         await ended;
     }
 

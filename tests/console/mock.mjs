@@ -287,6 +287,7 @@ export class Mock {
         const from = last === undefined ? world.position : Math.min(Number(last), world.position);
         const strip = ({ data, ...row }) => (row.type === "start" ? { ...row, data } : row);
         send("hello", { position: from }, null);
+        send("status", { state: "running", away: null }, null);
         for (const row of world.log) if (row.position > from) send("log", strip(row), row.position);
         const listener = (row) => send("log", strip(row), row.position);
         world.listeners.add(listener);

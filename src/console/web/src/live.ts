@@ -25,6 +25,12 @@ export type Connection =
     | { state: "off" | "connecting" | "live" }
     | { state: "waiting"; until: number; why: string };
 
+export interface Condition {
+    state: "running" | "draining" | "stopping";
+    /** Why its store cannot be reached, if it cannot. */
+    away: string | null;
+}
+
 export type Topic = "log" | "tasks" | "all";
 type Listener = (rows: LogRow[], topics: ReadonlySet<Topic>) => void;
 
@@ -40,6 +46,8 @@ const CROWD_ROWS = 20;
 export const connection = signal<Connection>({ state: "off" });
 /** The newest rows, newest first. */
 export const recent = signal<LogRow[]>([]);
+/** How the daemon is, as it says itself; null while nobody is there to say it. */
+export const condition = signal<Condition | null>(null);
 /** Rises with each log that was begun anew, so that views drop what they gathered. */
 export const generation = signal(0);
 /** Nobody looks: what holds a connection lets go of it. */
@@ -50,6 +58,8 @@ export const told = signal(0);
 const listeners = new Set<Listener>();
 let last: number | null = null;
 let failures = 0;
+/** What the daemon said as it ended the connection. */
+let farewell: string | null = null;
 let abort: AbortController | null = null;
 let wake: (() => void) | null = null;
 let pendingRows: LogRow[] = [];
@@ -132,8 +142,13 @@ function tell(message: Message): void {
         last = position;
         pendingRows.push(row);
         note("log");
-    } else if (message.event === "task" || message.event === "status") {
+    } else if (message.event === "status") {
+        condition.value = parse(message.data) as Condition;
         note("tasks");
+    } else if (message.event === "task" || message.event === "missed") {
+        note("tasks");
+    } else if (message.event === "dropped") {
+        farewell = (parse(message.data) as { why?: string }).why ?? null;
     }
 }
 
@@ -141,14 +156,17 @@ async function connect(): Promise<string> {
     abort = new AbortController();
     const headers: Record<string, string> = { accept: "text/event-stream" };
     if (last !== null) headers["last-event-id"] = String(last);
+    farewell = null;
     try {
         const target = "/events?topics=log,tasks";
         const response = await open(target, { headers, signal: abort.signal });
         connected();
         await read(response, tell);
-        return "The connection was closed.";
+        return farewell ?? "The connection was closed.";
     } catch (error) {
         return error instanceof Failure ? error.message : "The daemon does not answer.";
+    } finally {
+        condition.value = null;
     }
 }
 

@@ -13,8 +13,6 @@ import { signal } from "@preact/signals";
 const KEY = "detent.token";
 
 export const token = signal<string | null>(stored());
-/** Whether the tab keeps the token, so that a reload finds it. */
-export const kept = signal(token.value !== null);
 /** Whether a link has signed in, and nobody has said yet what a reload shall find. */
 export const offer = signal(false);
 /** Why the sign-in view is shown again, if it is. */
@@ -35,7 +33,6 @@ function store(value: string | null): void {
     } catch {
         // A browser that forbids storage still has the variable.
     }
-    kept.value = value !== null && stored() === value;
 }
 
 /** The tab keeps the token from now on, or does no longer. */
@@ -68,7 +65,7 @@ export async function leave(): Promise<void> {
     }
 }
 
-/** Whether this page is a reload of one whose token is gone. */
+/** Whether this page is a reload, perhaps of one that had a token. */
 export function wasReloaded(): boolean {
     const [entry] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
     return entry?.type === "reload";

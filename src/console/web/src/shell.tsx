@@ -6,7 +6,7 @@ import { Component, type ComponentChildren, type JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { base, now, ticking } from "./format";
 import { overlay, SECTIONS } from "./keys";
-import { connection, retry } from "./live";
+import { condition, connection, retry } from "./live";
 import { Help, Palette } from "./palette";
 import { place } from "./router";
 import { keep, leave, offer } from "./session";
@@ -84,6 +84,14 @@ function ConnectionState(): JSX.Element {
             <span role="status">{live ? "Live" : "Connecting"}</span>
         </div>
     );
+}
+
+/** What is wrong with the daemon as a whole, on every view, for as long as it is. */
+function Ailing(): JSX.Element | null {
+    const { state, away } = condition.value ?? { state: "running", away: null };
+    if (away !== null) return <Trouble text={`The store cannot be reached: ${away}. What is shown may be old; it goes on by itself.`} />;
+    if (state === "running") return null;
+    return <Trouble text={`The daemon is ${state}: nothing new begins, and what runs comes to its end.`} />;
 }
 
 /** A code works once, so that a reload has nothing to sign in with, unless the tab keeps the token. */
@@ -175,6 +183,7 @@ export function Shell({ children }: { children: ComponentChildren }): JSX.Elemen
             </aside>
             <main id="main" tabIndex={-1} inert={overlay.value !== null}>
                 <Stay />
+                <Ailing />
                 <Safe key={here.join("/")}>{children}</Safe>
             </main>
             {overlay.value === "palette" && <Palette />}

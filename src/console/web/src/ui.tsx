@@ -356,7 +356,7 @@ export function Sparkline({ values, label }: { values: number[]; label: string }
     return (
         <svg class="spark" viewBox="0 0 100 32" preserveAspectRatio="none" role="img" aria-label={label}>
             <polygon points={`0,32 ${line} 100,32`} />
-            <polyline points={line} vectorEffect="non-scaling-stroke" />
+            <polyline points={line} />
         </svg>
     );
 }

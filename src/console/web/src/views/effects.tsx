@@ -65,7 +65,7 @@ export function Effects(): JSX.Element {
     const search = place.value.search;
     const machine = search.get("machine");
     const dead = search.get("dead");
-    const effects = useList<EffectRow>("/effects", { machine, dead }, { on: ["log"], every_ms: 500, poll_ms: 3000 });
+    const effects = useList<EffectRow>("/effects", { machine, dead }, { on: ["log"], every_ms: 300, poll_ms: 3000 });
     return (
         <>
             <Head title="Effects" below="What is still to be done after a commit, and dead letters: what was given up.">

@@ -33,7 +33,7 @@ const TABS: [Tab, string][] = [["instances", "Instances"], ["locks", "Locks"], [
 
 export function MachineView({ name }: { name: string }): JSX.Element {
     const { resource, machine } = useMachine(name);
-    const all = useResource<{ items: MachineSummary[] }>("/machines", { on: ["log"], when: (row) => row.machine === name, every_ms: 500, counts: true });
+    const all = useResource<{ items: MachineSummary[] }>("/machines", { on: ["log"], when: (row) => row.machine === name, every_ms: 300, counts: true });
     const summary = all.data?.items.find((item) => item.name === name) ?? null;
     const [starting, setStarting] = useState(false);
     if (resource.missing)

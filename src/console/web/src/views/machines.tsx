@@ -46,7 +46,7 @@ const COLUMNS: Column<MachineSummary>[] = [
 ];
 
 export function Machines(): JSX.Element {
-    const machines = useResource<{ items: MachineSummary[] }>("/machines", { on: ["log"], every_ms: 500, counts: true });
+    const machines = useResource<{ items: MachineSummary[] }>("/machines", { on: ["log"], every_ms: 300, counts: true });
     return (
         <>
             <Head title="Machines" below="What is served here, and how many of each live." />

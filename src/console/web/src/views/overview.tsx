@@ -15,7 +15,7 @@ import {
 import { explain } from "./tasks";
 
 export function OverviewView(): JSX.Element {
-    const overview = useResource<Overview>("/overview", { on: ["log", "tasks"], every_ms: 500, counts: true, poll_ms: 5000 });
+    const overview = useResource<Overview>("/overview", { on: ["log", "tasks"], every_ms: 300, counts: true, poll_ms: 5000 });
     const status = overview.data?.status;
     return (
         <>

@@ -33,7 +33,7 @@ export function SignIn(): JSX.Element {
                 <h1>detent</h1>
                 <p class="muted">
                     {wasReloaded() && refusal.value === null
-                        ? "The page was reloaded, and its token was kept nowhere else. Paste one to go on: "
+                        ? "A reload keeps no token, unless the tab was asked to. Paste one to go on; "
                         : <>Open the link that <code>detent up</code> prints, or paste a token. </>}
                     <code>detent token new</code> makes one.
                 </p>

@@ -3,8 +3,8 @@
 
 // One slot: its figures, a form to submit a job, and the jobs of a durable one.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { path, post, words } from "../api";
+import { useMemo, useState } from "preact/hooks";
+import { Once, path, post, words } from "../api";
 import { amend, place, to } from "../router";
 import { useList, useResource } from "../resource";
 import { Table, type Column } from "../table";
@@ -24,7 +24,7 @@ export function SlotView({ name }: { name: string }): JSX.Element {
                         <>
                             <div class="columns even">
                                 <Figures slot={slot} />
-                                <Submit name={name} refresh={slots.refresh} />
+                                <Submit slot={slot} refresh={slots.refresh} />
                             </div>
                             {slot.durable && <Jobs name={name} />}
                         </>
@@ -79,7 +79,13 @@ export function cut(text: string): string[] {
     return words;
 }
 
-function Submit({ name, refresh }: { name: string; refresh: () => void }): JSX.Element {
+interface Submitted {
+    name: string;
+    started: boolean | null;
+}
+
+function Submit({ slot, refresh }: { slot: Slot; refresh: () => void }): JSX.Element {
+    const once = useMemo(() => new Once(), []);
     const [run, setRun] = useState("");
     const [job, setJob] = useState("");
     const [admission, setAdmission] = useState("queue");
@@ -92,8 +98,10 @@ function Submit({ name, refresh }: { name: string; refresh: () => void }): JSX.E
         setError(null);
         setTold(null);
         try {
+            const target = path("slots", slot.name, "submissions");
             const body = { run: cut(run), admission, ...(job ? { name: job } : {}) };
-            const done = await post<{ name: string; started: boolean | null }>(path("slots", name, "submissions"), body);
+            // A durable slot knows a job by its name, or else by the key; others keep neither.
+            const done = slot.durable && !job ? await once.post<Submitted>(target, body) : await post<Submitted>(target, body);
             setTold(`${done.name} ${done.started ? "runs" : "waits"}.`);
             refresh();
         } catch (failure) {

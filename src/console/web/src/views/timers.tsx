@@ -29,7 +29,7 @@ const COLUMNS: Column<TimerRow>[] = [
 
 export function Timers(): JSX.Element {
     const machine = place.value.search.get("machine");
-    const timers = useList<TimerRow>("/timers", { machine }, { on: ["log"], every_ms: 500 });
+    const timers = useList<TimerRow>("/timers", { machine }, { on: ["log"], every_ms: 300 });
     return (
         <>
             <Head title="Timers" below="What will happen by itself, the next first.">
