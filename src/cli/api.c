@@ -90,6 +90,7 @@ static void refuse_method(struct http_exchange *exchange)
 /* Whoever guesses tokens waits for each answer. */
 
 struct guess {
+    struct det_list node;
     struct api *api;
     struct http_exchange *exchange; /* NULL: it went away */
     struct det_timer timer;
@@ -103,9 +104,20 @@ static void end_guess(void *argument)
 
     if (guess->exchange)
         api_refuse(guess->exchange, 401, "REFUSED", guess->text);
+    det_list_remove(&guess->node);
     api->calls--;
-    api->guesses--;
+    api->guess_count--;
     DET_DELETE(api->allocator, guess);
+}
+
+void api_end_guesses(struct api *api)
+{
+    while (!det_list_is_empty(&api->guesses)) {
+        struct guess *guess = DET_CONTAINER(api->guesses.next, struct guess, node);
+
+        det_loop_timer_cancel(api->loop, &guess->timer);
+        end_guess(guess);
+    }
 }
 
 static void leave_guess(void *user)
@@ -117,7 +129,8 @@ static void leave_guess(void *user)
 
 bool api_keep_back(struct api *api, struct http_exchange *exchange, det_time wait, const char *text)
 {
-    struct guess *guess = api->guesses < GUESSES_MAX ? DET_NEW(api->allocator, struct guess) : NULL;
+    bool has_room = api->guess_count < GUESSES_MAX && !api->close_by;
+    struct guess *guess = has_room ? DET_NEW(api->allocator, struct guess) : NULL;
 
     if (!guess)
         return false;
@@ -129,7 +142,8 @@ bool api_keep_back(struct api *api, struct http_exchange *exchange, det_time wai
         return false;
     }
     api->calls++;
-    api->guesses++;
+    api->guess_count++;
+    det_list_append(&api->guesses, &guess->node);
     http_keep(exchange, leave_guess, NULL, guess);
     return true;
 }
@@ -331,5 +345,6 @@ void api_count_request(void *context, const struct http_done *done)
         look_up(api, seen, route, method, done->status);
     api_audit_refusal(api, done);
     det_series_count(seen->requests, 1);
-    det_series_observe(seen->duration, done->span);
+    if (!done->is_stream)
+        det_series_observe(seen->duration, done->span);
 }

@@ -106,6 +106,7 @@ struct api_call {
     struct line line;
     struct line aside; /* a second text on the way, for who needs one */
     void (*deferred)(struct api_call *call);
+    void (*then)(struct api_call *call); /* takes it from there, unless it failed; NULL: nobody */
     const char *guessed; /* it was a guess: 401 with this text, after `wait`; NULL: it was none */
     det_time wait;
     size_t decoded; /* bytes of events that it has as structs */
@@ -211,7 +212,8 @@ struct api {
     const char *shown;         /* for browsers; NULL: it listens nowhere for them */
     char shown_text[160];
     struct guard guard;
-    size_t guesses;        /* answers to wrong tokens that are kept back */
+    struct det_list guesses; /* answers to wrong tokens that are kept back */
+    size_t guess_count;
     struct tokens *tokens; /* those of `up` */
     struct api_events *events;
     struct api_feeds feeds;

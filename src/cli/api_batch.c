@@ -3,9 +3,13 @@
 
 /* api_batch.c - sends that have nothing to do with each other, in one request.
  *
- * Each is submitted for itself, and the writers of the runtime put into one commit what they find;
- * the last that ends posts the answer. What cannot be read is refused as a whole, before anything
- * is sent; what there is not is the result of the one.
+ *     read all --> decode all --> submit all ... the last that ends posts the answer
+ *     http thread  the same, or   http thread
+ *                  a lane: much
+ *
+ * Each is submitted for itself, and the writers of the runtime put into one commit what they find.
+ * What cannot be read, or is too much, is refused as a whole before anything is decoded; what there
+ * is not is the result of the one.
  *
  * The Idempotency-Key of the request gives every send an event id of its own, "KEY:NUMBER", where
  * it brings none: so the store keeps it, and the same batch again has the first answers. */
@@ -15,10 +19,19 @@
 #include "store/store.h"
 
 #define BATCH_MAX 1000
-#define KEY_MAX   (DET_ID_MAX - 5) /* with ":1000" behind it */
+/* More than this would keep the http thread for milliseconds. */
+#define DECODED_AT_ONCE (256u << 10)
+#define KEY_MAX         (DET_ID_MAX - 5) /* with ":1000" behind it */
+
+/* What one says. */
+struct wanted {
+    const char *machine, *event;
+    struct det_view data;
+};
 
 struct item {
     struct item *next;
+    struct wanted wanted;
     struct det_send send;
     struct det_error error;
     struct batch *batch;
@@ -87,16 +100,11 @@ static void on_sent(struct det_send *send)
 
 /* Reading. */
 
-/* What one says; an error if that cannot be what is asked for. */
-struct wanted {
-    const char *machine, *event;
-    struct det_view data;
-};
-
-static int read_item(
-    struct batch *batch, struct item *item, struct det_view text, struct wanted *ret)
+/* An error if that cannot be what is asked for. */
+static int read_item(struct batch *batch, struct item *item, struct det_view text)
 {
     struct api_call *call = batch->call;
+    struct wanted *ret = &item->wanted;
     struct det_send *send = &item->send;
     struct members members;
     const struct member *member;
@@ -128,20 +136,17 @@ static int read_item(
         &item->error, DET_ERR_INVALID, "'%s' is missing, or not what it should be", members.wrong);
 }
 
-static int find_item(struct batch *batch, struct item *item, const struct wanted *wanted)
+/* The machine, and room for the event. */
+static int find_item(struct batch *batch, struct item *item)
 {
     struct det_send *send = &item->send;
-    void *event = NULL;
-    int r;
 
-    send->machine = api_find_served(batch->call->api, wanted->machine);
-    if (!send->machine)
-        return det_error_set(
-            &item->error, DET_ERR_NOT_FOUND, "no machine '%.60s' is served here", wanted->machine);
-    r = api_read_event(
-        batch->call, send->machine, wanted->event, wanted->data, &event, &item->error);
-    send->event = event;
-    return r;
+    send->machine = api_find_served(batch->call->api, item->wanted.machine);
+    if (send->machine)
+        return api_take_room(batch->call, send->machine->event_size, &item->error);
+    send->result = det_error_set(
+        &item->error, DET_ERR_NOT_FOUND, "no machine '%.60s' is served here", item->wanted.machine);
+    return 0;
 }
 
 static int give_key(struct batch *batch, struct item *item)
@@ -156,18 +161,11 @@ static int give_key(struct batch *batch, struct item *item)
     return 0;
 }
 
-/* Whether the whole batch has to wait, or is too much: another result is the item's own. */
-static bool concerns_all(int result)
-{
-    return result == DET_ERR_NO_MEMORY || result == DET_ERR_BUSY || result == DET_ERR_LIMIT;
-}
-
 static int fill_item(struct batch *batch, struct item *item, struct det_view element)
 {
-    struct wanted wanted;
     int r;
 
-    r = read_item(batch, item, element, &wanted);
+    r = read_item(batch, item, element);
     if (r == 0)
         r = give_key(batch, item);
     if (r < 0)
@@ -176,8 +174,7 @@ static int fill_item(struct batch *batch, struct item *item, struct det_view ele
     item->send.options.error = &item->error;
     item->send.done = on_sent;
     item->send.user = item;
-    item->send.result = find_item(batch, item, &wanted);
-    return concerns_all(item->send.result) ? item->send.result : 0;
+    return find_item(batch, item);
 }
 
 static int add_item(void *context, struct det_view element)
@@ -232,6 +229,22 @@ static bool read_batch(struct batch *batch)
     return api_body_is_right(call, members);
 }
 
+/* Decoding: here, or in a lane. */
+static void decode_all(struct api_call *call)
+{
+    struct batch *batch = call->own;
+
+    for (struct item *item = batch->first; item; item = item->next) {
+        struct det_send *send = &item->send;
+        void *event = NULL;
+
+        if (send->result == 0)
+            send->result = api_read_event(
+                call, send->machine, item->wanted.event, item->wanted.data, &event, &item->error);
+        send->event = event;
+    }
+}
+
 /* Sending. */
 
 /* Once it is submitted, its result is written by another thread. */
@@ -255,25 +268,38 @@ static void submit(struct batch *batch, struct item *item)
     }
 }
 
-void api_batch(struct api_call *call)
+static void submit_all(struct api_call *call)
 {
-    struct batch *batch = det_arena_alloc(&call->arena, sizeof *batch);
+    struct batch *batch = call->own;
     struct item *next;
 
-    if (!batch)
-        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-    if (batch) {
-        batch->call = call;
-        batch->last = &batch->first;
-    }
-    if (!batch || !read_batch(batch)) {
-        api_finish(call);
-        return;
-    }
     atomic_store(&batch->left, batch->count + 1);
     for (struct item *item = batch->first; item; item = next) {
         next = item->next;
         submit(batch, item);
     }
     end_one(batch);
+}
+
+void api_batch(struct api_call *call)
+{
+    struct batch *batch = det_arena_alloc(&call->arena, sizeof *batch);
+
+    if (!batch) {
+        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        api_finish(call);
+        return;
+    }
+    batch->call = call;
+    batch->last = &batch->first;
+    call->own = batch;
+    if (!read_batch(batch)) {
+        api_finish(call);
+    } else if (call->decoded > DECODED_AT_ONCE) {
+        call->then = submit_all;
+        api_defer(call, decode_all);
+    } else {
+        decode_all(call);
+        submit_all(call);
+    }
 }

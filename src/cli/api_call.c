@@ -93,7 +93,8 @@ static void close_call(struct api_call *call)
 
 bool api_is_read(const struct api_route *route)
 {
-    return route->scope == TOKENS_READ || route->scope == TOKENS_METRICS;
+    return (route->scope == TOKENS_READ || route->scope == TOKENS_METRICS) &&
+           route->method != HTTP_DELETE;
 }
 
 /* Its answer, if there will be one, is for nobody. */
@@ -272,7 +273,10 @@ static void finish_deferred(void *argument)
     api_lane_done(call);
     if (call->job.is_dropped)
         api_fail(call, DET_ERR_CLOSED, API_STOPS);
-    api_finish(call);
+    if (call->then && !call->status)
+        call->then(call);
+    else
+        api_finish(call);
 }
 
 void api_defer(struct api_call *call, void (*run)(struct api_call *call))

@@ -9,6 +9,7 @@
  *                                                               | written, at most WRITE_SPAN
  *
  * What outlives a reload is not here but in `up`: sockets, tokens and their codes, rates. */
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,6 +56,19 @@ static int bind_anywhere(struct up *up, struct det_error *reterr)
     return r;
 }
 
+/* Sockets stay open while the API does not listen: who comes then waits for the next one. */
+static int listen_copy(struct api *api, int listening, struct det_error *reterr)
+{
+    int descriptor = fcntl(listening, F_DUPFD_CLOEXEC, 0), r;
+
+    if (descriptor < 0)
+        return det_error_set(reterr, DET_ERR_IO, "there is no descriptor left");
+    r = http_listen_given(api->server, descriptor, NULL, reterr);
+    if (r < 0)
+        close(descriptor);
+    return r;
+}
+
 static int listen_all(struct api *api, struct det_error *reterr)
 {
     struct up *up = api->up;
@@ -64,17 +78,11 @@ static int listen_all(struct api *api, struct det_error *reterr)
     if (up->sockets.count == 0)
         r = is_anywhere(up) ? bind_anywhere(up, reterr)
                             : serve_sockets_bind(&up->sockets, config, reterr);
-    for (size_t i = 0; r == 0 && i < up->sockets.count; i++) {
-        int descriptor = serve_socket_copy(&up->sockets.items[i]);
-
-        r = descriptor < 0 ? det_error_set(reterr, DET_ERR_IO, "there is no descriptor left")
-                           : http_listen_given(api->server, descriptor, NULL, reterr);
-        if (r < 0 && descriptor >= 0)
-            close(descriptor);
-    }
-    if (r < 0 || !config->socket)
-        return r;
-    return http_listen_path(api->server, config->socket, 0600, NULL, reterr);
+    for (size_t i = 0; r == 0 && i < up->sockets.count; i++)
+        r = listen_copy(api, up->sockets.items[i].descriptor, reterr);
+    if (r == 0)
+        r = serve_local_bind(&up->local, config->socket, reterr);
+    return r < 0 || !config->socket ? r : listen_copy(api, up->local.descriptor, reterr);
 }
 
 /* Once: codes that were printed are good for as long as `up` runs. */
@@ -288,6 +296,7 @@ int api_open(struct up *up, struct det_error *reterr)
     api->allocator = up->output.outer->allocator;
     api->world = up->output.outer->world;
     api_calls_open(api);
+    det_list_init(&api->guesses);
     if (up->machines || up->store) {
         api->address = up_store_address(up);
         api->url = api->address ? store_url_shown(&up->file.arena, api->address) : NULL;
@@ -307,6 +316,7 @@ static void begin_close(void *argument)
     api->close_by = det_loop_now(api->loop) + CLOSE_SPAN;
     api->write_by = det_loop_now(api->loop) + WRITE_SPAN;
     api_events_end(api);
+    api_end_guesses(api);
     http_server_drain(api->server);
     look_whether_over(api);
 }

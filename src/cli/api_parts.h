@@ -20,6 +20,9 @@ void api_refuse(
 bool api_keep_back(
     struct api *api, struct http_exchange *exchange, det_time wait, const char *text);
 
+/* Nobody waits for those when it closes. */
+void api_end_guesses(struct api *api);
+
 /* What is known of a request since its headers have come: the note of its exchange. */
 struct api_note {
     const struct api_route *route; /* NULL: there is none */

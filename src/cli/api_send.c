@@ -26,12 +26,11 @@ struct sending {
     struct det_span *span;
 };
 
-/* Events as structs may be much larger than their JSON: a text has the room that its record says.
- * So what is on its way is bounded, for one request and for all. */
+/* Of one request, and of all that are on their way. */
 #define DECODED_CALL_MAX (16u << 20)
 #define DECODED_MAX      (64u << 20)
 
-static int take_room(struct api_call *call, size_t size, struct det_error *reterr)
+int api_take_room(struct api_call *call, size_t size, struct det_error *reterr)
 {
     size_t others;
 
@@ -57,14 +56,10 @@ int api_read_event(
     const struct det_record *record;
     struct det_empty none = { 0 };
     void *event;
-    int r;
 
     if (kind < 0)
         return det_error_set(
             reterr, DET_ERR_INVALID, "%s has no event '%.60s'", machine->name, name);
-    r = take_room(call, machine->event_size, reterr);
-    if (r < 0)
-        return r;
     event = det_arena_alloc(&call->arena, machine->event_size);
     if (!event)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
@@ -160,7 +155,9 @@ static bool read_send(struct api_call *call, struct sending *sending)
     if (!api_body_is_right(call, members) || !api_body_object(call, members, "data", &data) ||
         !api_body_number(call, members, "expected", &send->options.expected))
         return false;
-    r = api_read_event(call, send->machine, name, data, &sending->event, &sending->error);
+    r = api_take_room(call, send->machine->event_size, &sending->error);
+    if (r == 0)
+        r = api_read_event(call, send->machine, name, data, &sending->event, &sending->error);
     if (r < 0)
         api_fail_with(call, r, &sending->error);
     send->event = sending->event;
@@ -233,7 +230,7 @@ static void end_write(struct write *write, int r)
 static int read_start(struct write *write, struct det_view data, void **ret)
 {
     const struct det_record *record = det_machine_data(write->machine);
-    int r = take_room(write->call, record->size, &write->error);
+    int r = api_take_room(write->call, record->size, &write->error);
 
     if (r < 0)
         return r;
@@ -302,7 +299,9 @@ static int add_event(void *context, struct det_view element)
         return det_error_set(
             &events->error, DET_ERR_INVALID, "'%s' is missing, or not what it should be",
             members.wrong);
-    r = api_read_event(call, events->machine, name, data, &event, &events->error);
+    r = api_take_room(call, events->machine->event_size, &events->error);
+    if (r == 0)
+        r = api_read_event(call, events->machine, name, data, &event, &events->error);
     if (r == 0)
         events->items[events->count++] = event;
     return r;

@@ -8,8 +8,11 @@
 #include "cli/api_parts.h"
 #include "observe/episode.h"
 
-/* The event struct of a name and a payload, in the call's arena. DET_ERR_LIMIT and DET_ERR_BUSY
- * when too much is decoded, for this call or for all. */
+/* Events as structs may be much larger than their JSON: a text has the room that its record says.
+ * So room is taken before one is read, until the end of the call. DET_ERR_LIMIT and DET_ERR_BUSY
+ * when there is none, for this call or for all. */
+DET_MUST_CHECK int api_take_room(struct api_call *call, size_t size, struct det_error *reterr);
+/* The event struct of a name and a payload, in the call's arena. */
 DET_MUST_CHECK int api_read_event(
     struct api_call *call, const struct det_machine *machine, const char *name,
     struct det_view data, void **ret, struct det_error *reterr);

@@ -181,9 +181,11 @@ static const char spec_text[] = "#define FSM_NAME clock\n"
 
 struct crowd {
     struct fixture *fixture;
+    struct det_test_memory memory; /* of the run */
     pthread_t threads[3];
     atomic_bool is_over;
     atomic_uint answers; /* that were whole */
+    atomic_uint refused; /* connections, since the first answer */
     char trouble[512];   /* of the one who reloads */
 };
 
@@ -200,29 +202,30 @@ static struct socket_client *dial(struct crowd *crowd)
     return client;
 }
 
-/* One request on a connection of its own; whether it was answered with 200. */
-static bool ask(const char *folder, const char *path)
+/* One request on a connection of its own: its status; 0: there was no answer; -1: no connection. */
+static int ask(const char *folder, const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     char text[4096];
     size_t used = 0;
-    ssize_t size = 1;
+    ssize_t size;
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     snprintf(address.sun_path, sizeof address.sun_path, "%.90s/.detent/http.sock", folder);
-    if (connect(descriptor, (struct sockaddr *)&address, sizeof address) < 0)
-        size = -1;
+    if (connect(descriptor, (struct sockaddr *)&address, sizeof address) < 0) {
+        close(descriptor);
+        return -1;
+    }
     snprintf(
         text, sizeof text, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
-    if (size > 0)
-        size = send(descriptor, text, strlen(text), MSG_NOSIGNAL);
+    size = send(descriptor, text, strlen(text), MSG_NOSIGNAL);
     while (size > 0 && used < 64) {
         size = recv(descriptor, text + used, sizeof text - used - 1, 0);
         used += size > 0 ? (size_t)size : 0;
     }
     close(descriptor);
     text[used] = '\0';
-    return strncmp(text, "HTTP/1.1 200 ", 13) == 0;
+    return strncmp(text, "HTTP/1.1 ", 9) == 0 ? (int)strtol(text + 9, NULL, 10) : 0;
 }
 
 static void *ask_on(void *argument)
@@ -232,8 +235,13 @@ static void *ask_on(void *argument)
     struct crowd *crowd = argument;
 
     for (size_t i = 0; !atomic_load(&crowd->is_over); i++) {
-        if (ask(crowd->fixture->folder, paths[i % (sizeof paths / sizeof *paths)]))
+        bool was_up = atomic_load(&crowd->answers) > 0;
+        int status = ask(crowd->fixture->folder, paths[i % (sizeof paths / sizeof *paths)]);
+
+        if (status == 200)
             atomic_fetch_add(&crowd->answers, 1);
+        else if (status < 0 && was_up && !atomic_load(&crowd->is_over))
+            atomic_fetch_add(&crowd->refused, 1);
     }
     return NULL;
 }
@@ -294,30 +302,103 @@ static void *reload_on(void *argument)
     return NULL;
 }
 
-static void others_are_answered_while_it_reloads(void **state)
+/* Whether it goes on: with its machine, and with the API. */
+static void expect_alive(struct crowd *crowd, struct socket_client *client, uint64_t count)
 {
-    struct crowd crowd = { .fixture = *state };
+    struct det_error error = { 0 };
+    json_t *answer = NULL;
+    char *text;
+
+    if (socket_client_call(client, "machines", json_object(), PATIENCE, &answer, &error) < 0)
+        answer = NULL;
+    text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
+    if (!text || !strstr(text, "\"clock\"") || ask(crowd->fixture->folder, "/livez") != 200)
+        snprintf(
+            crowd->trouble, sizeof crowd->trouble, "without allocation %llu: %.200s %.200s",
+            (unsigned long long)count, error.text, text ? text : "");
+    free(text);
+    json_decref(answer);
+}
+
+static void wait_until_up(struct crowd *crowd)
+{
+    while (!atomic_load(&crowd->is_over) && ask(crowd->fixture->folder, "/livez") != 200)
+        (void)poll(NULL, 0, 1);
+}
+
+/* Each of them with another file, and without one of the allocations that it needs. There are some
+ * hundreds: all of the first ones are tried, and ever fewer of the later ones. */
+static void *reload_poorly(void *argument)
+{
+    struct crowd *crowd = argument;
+    struct socket_client *client = dial(crowd);
+    struct det_error error = { 0 };
+    json_t *answer = NULL;
+    bool has_failed = true;
+
+    wait_until_up(crowd);
+    for (uint64_t count = 1; client && has_failed && !crowd->trouble[0]; count += 1 + count / 5) {
+        change_files(crowd, (unsigned)count * 6);
+        (void)det_test_memory_fail(&crowd->memory, count, false);
+        answer = NULL;
+        if (socket_client_call(client, "reload", json_object(), PATIENCE, &answer, &error) == 0)
+            json_decref(answer);
+        has_failed = det_test_memory_fail(&crowd->memory, 0, false);
+        socket_client_close(client);
+        client = dial(crowd);
+        if (client)
+            expect_alive(crowd, client, count);
+    }
+    answer = NULL;
+    if (client && socket_client_call(client, "stop", json_object(), PATIENCE, &answer, &error) == 0)
+        json_decref(answer);
+    socket_client_close(client);
+    return NULL;
+}
+
+/* Runs `up` while others do what they want with it. */
+static void run_with(struct crowd *crowd, void *(*const *mains)(void *argument), size_t count)
+{
     const char *operands[] = { NULL };
     struct cli_args args = { .operands = operands };
-    struct cli cli = crowd.fixture->cli;
+    struct cli cli = crowd->fixture->cli;
     char path[512];
     int code;
 
-    change_files(&crowd, 0);
-    snprintf(path, sizeof path, "%s/detent.yaml", crowd.fixture->folder);
+    change_files(crowd, 0);
+    snprintf(path, sizeof path, "%s/detent.yaml", crowd->fixture->folder);
     args.values[0] = path;
+    det_test_memory_init(&crowd->memory);
+    cli.allocator = &crowd->memory.allocator;
     cli.command = "up";
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(
-            pthread_create(&crowd.threads[i], NULL, i ? ask_on : reload_on, &crowd), 0);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(pthread_create(&crowd->threads[i], NULL, mains[i], crowd), 0);
     code = cli_command_up.run(&cli, &args);
-    atomic_store(&crowd.is_over, true);
-    for (int i = 0; i < 3; i++)
-        pthread_join(crowd.threads[i], NULL);
-    fflush(crowd.fixture->cli.err);
-    if (code != CLI_OK || crowd.trouble[0])
-        fail_msg("exit code %d, %s: %s", code, crowd.trouble, crowd.fixture->said);
+    atomic_store(&crowd->is_over, true);
+    for (size_t i = 0; i < count; i++)
+        pthread_join(crowd->threads[i], NULL);
+    fflush(crowd->fixture->cli.err);
+    if (code != CLI_OK || crowd->trouble[0])
+        fail_msg("exit code %d, %s: %s", code, crowd->trouble, crowd->fixture->said);
+    det_test_memory_deinit(&crowd->memory);
+}
+
+static void one_allocation_that_fails_ends_nothing(void **state)
+{
+    static void *(*const mains[])(void *argument) = { reload_poorly };
+    struct crowd crowd = { .fixture = *state };
+
+    run_with(&crowd, mains, 1);
+}
+
+static void others_are_answered_while_it_reloads(void **state)
+{
+    static void *(*const mains[])(void *argument) = { reload_on, ask_on, ask_on };
+    struct crowd crowd = { .fixture = *state };
+
+    run_with(&crowd, mains, 3);
     assert_true(atomic_load(&crowd.answers) >= 12);
+    assert_int_equal(atomic_load(&crowd.refused), 0);
 }
 
 int main(void)
@@ -328,6 +409,7 @@ int main(void)
         TEST(what_waits_for_a_restart_is_compared_with_what_runs),
         TEST(a_plan_without_memory_is_refused),
         TEST(others_are_answered_while_it_reloads),
+        TEST(one_allocation_that_fails_ends_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

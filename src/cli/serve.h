@@ -68,10 +68,18 @@ DET_MUST_CHECK int serve_sockets_bind(
     struct serve_sockets *sockets, const struct config_http *http, struct det_error *reterr);
 /* The descriptor is the caller's from now on. */
 int serve_socket_take(struct serve_socket *socket);
-/* Another descriptor of it, which is the caller's; -1: there is none left. */
-int serve_socket_copy(const struct serve_socket *socket);
 /* Those that nobody has taken. */
 void serve_sockets_close(struct serve_sockets *sockets);
+/* The unix socket of the API. Zero it first. */
+struct serve_local {
+    int descriptor;
+    char path[108]; /* "": it is not open */
+};
+/* Is at this path from now on; it stays as it is where it is there already, and leaves the other
+ * one where it is not. NULL: nowhere. An error changes nothing. */
+DET_MUST_CHECK int serve_local_bind(
+    struct serve_local *local, const char *path, struct det_error *reterr);
+void serve_local_close(struct serve_local *local);
 /* The addresses of `--listen` or of the variable DETENT_LISTEN: several with commas between them,
  * or none. Where there is neither, nothing changes. DET_ERR_INVALID. */
 DET_MUST_CHECK int serve_listen(

@@ -228,11 +228,6 @@ int serve_socket_take(struct serve_socket *socket)
     return descriptor;
 }
 
-int serve_socket_copy(const struct serve_socket *socket)
-{
-    return fcntl(socket->descriptor, F_DUPFD_CLOEXEC, 0);
-}
-
 void serve_sockets_close(struct serve_sockets *sockets)
 {
     for (size_t i = 0; i < sockets->count; i++) {
@@ -240,6 +235,32 @@ void serve_sockets_close(struct serve_sockets *sockets)
             close(serve_socket_take(&sockets->items[i]));
     }
     sockets->count = 0;
+}
+
+int serve_local_bind(struct serve_local *local, const char *path, struct det_error *reterr)
+{
+    int descriptor, r;
+
+    if (path && strcmp(path, local->path) == 0)
+        return 0;
+    r = path ? http_bind_path(path, 0600, &descriptor, reterr) : 0;
+    if (r < 0)
+        return r;
+    serve_local_close(local);
+    if (!path)
+        return 0;
+    local->descriptor = descriptor;
+    (void)det_text_copy(local->path, sizeof local->path, path);
+    return 0;
+}
+
+void serve_local_close(struct serve_local *local)
+{
+    if (!local->path[0])
+        return;
+    (void)unlink(local->path);
+    close(local->descriptor);
+    local->path[0] = '\0';
 }
 
 /* What goes before the file. */

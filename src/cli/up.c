@@ -227,11 +227,13 @@ static void close_parts(struct up *up)
     up_durable_close(up);
     up_machines_close(up);
     api_free(up);
+    serve_local_close(&up->local);
     tokens_close(up->tokens);
     if (up->listener_lock)
         det_mutex_close(up->cli->world, up->listener_lock);
     up_waits_over(up);
     socket_server_close(up->server);
+    up_audit_close(up);
     det_tasks_close(up->tasks);
     det_task_journal_close(up->journal);
     if (up->loop) {
@@ -240,7 +242,6 @@ static void close_parts(struct up *up)
         det_loop_timer_cancel(up->loop, &up->store_look);
         up_signals_close(up);
     }
-    up_audit_close(up);
     tell_hidden(up, true);
     /* The log counts what it drops. */
     up_observe_close(up);

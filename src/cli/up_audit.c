@@ -8,6 +8,7 @@
 
 #include "cli/up_observe.h"
 #include "cli/up_verbs.h"
+#include "task/bus.h"
 
 static void run_tell(void *argument)
 {
@@ -49,25 +50,54 @@ static void write_line(struct up *up, const struct audit_deed *deed)
     det_log_line_end(&line);
 }
 
+/* "stop ticker: done, by token k3v9x2ap from 127.0.0.1:41000" */
+static void put_words(const struct audit_deed *deed, char *target, size_t size)
+{
+    char who[AUDIT_SUBJECT + 16] = "nobody we know";
+
+    if (*deed->token)
+        snprintf(who, sizeof who, "token %s", deed->token);
+    else if (deed->user != AUDIT_NOBODY)
+        snprintf(who, sizeof who, "user %lld", (long long)deed->user);
+    else if (*deed->subject)
+        snprintf(who, sizeof who, "%s", deed->subject);
+    if (*deed->peer)
+        snprintf(
+            target, size, "%.90s: %s, by %.60s from %s", deed->what,
+            audit_outcome_name(deed->outcome), who, deed->peer);
+    else
+        snprintf(target, size, "%s", deed->what);
+}
+
+/* The journal of tasks has it, and whoever follows what happens to them. Who is refused has done
+ * nothing. */
+static void publish(struct up *up, const struct audit_deed *deed)
+{
+    struct det_task_event event = {
+        .kind = DET_EVENT_ORDERED,
+        .at = det_world_now(up->cli->world, DET_CLOCK_WALL),
+    };
+
+    if (!up->tasks || deed->outcome == AUDIT_REFUSED)
+        return;
+    put_words(deed, event.reason, sizeof event.reason);
+    det_bus_publish(det_tasks_bus(up->tasks), &event);
+}
+
 static void say_plainly(struct up *up, const struct audit_deed *deed)
 {
-    char user[24] = "";
+    char text[DET_TASK_REASON_MAX + 1];
 
-    if (deed->user != AUDIT_NOBODY)
-        snprintf(user, sizeof user, "uid %lld", (long long)deed->user);
-    up_note(
-        up, UP_NAME, "%s: %s, by %s from %s", deed->what, audit_outcome_name(deed->outcome),
-        *deed->token     ? deed->token
-        : *user          ? user
-        : *deed->subject ? deed->subject
-                         : "nobody we know",
-        *deed->peer ? deed->peer : "a file");
+    put_words(deed, text, sizeof text);
+    up_note(up, UP_NAME, "%s", text);
 }
 
 static void say(void *user, const struct audit_deed *deed)
 {
     struct up *up = user;
 
+    if (deed->outcome != AUDIT_TROUBLE)
+        publish(up, deed);
     if (deed->outcome == AUDIT_TROUBLE)
         up_note_failure(up, UP_NAME, "%s", deed->what);
     else if (up->log)
@@ -160,9 +190,8 @@ void up_tokens_changed(void *user, const struct token *token, bool is_new)
     struct audit_deed deed = { .user = AUDIT_NOBODY };
 
     snprintf(
-        deed.what, sizeof deed.what, is_new ? "token '%s' is new" : "token '%s' is gone",
-        token->name);
-    memcpy(deed.token, token->id, sizeof deed.token);
+        deed.what, sizeof deed.what, "token %s (%s) is %s", token->id, token->name,
+        is_new ? "new" : "gone");
     audit_add(up->audit, &deed);
 }
 

@@ -96,11 +96,13 @@ static bool send_events(struct follower *follower)
 static void advance(struct follower *follower)
 {
     bool is_through = follower->is_of_events ? send_events(follower) : send_lines(follower);
+    struct socket_call *call = follower->call;
 
     if (!is_through || follower->goes_on)
         return;
-    socket_call_end(follower->call);
+    /* First: names are of the request, which another thread frees when its call is over. */
     free_follower(follower);
+    socket_call_end(call);
 }
 
 static void open_follower(struct up *up, struct socket_call *call, const struct follower *wanted)

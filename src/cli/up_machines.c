@@ -149,9 +149,8 @@ static void trouble(void *user, const struct det_trouble *what)
         !effects_has(&machines->effects, what->machine->name, what->name))
         tell(
             machines,
-            &(struct about){ .machine = what->machine->name,
-                             .instance = what->instance,
-                             .is_failure = true },
+            &(struct about){
+                .machine = what->machine->name, .instance = what->instance, .is_failure = true },
             "%s", what->text);
 }
 

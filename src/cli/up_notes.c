@@ -260,6 +260,7 @@ static void tell(struct up *up, const struct det_task_event *event)
     case DET_EVENT_SLOT_SUBMITTED:
     case DET_EVENT_SLOT_CHANGED:
     case DET_EVENT_GROUP_STARTED:
+    case DET_EVENT_ORDERED:
     case DET_EVENT_SHUTDOWN_REQUESTED:
     case DET_EVENT_ALL_STOPPED:
     case DET_TASK_EVENT_COUNT:
@@ -294,6 +295,21 @@ static void heed(struct up *up, const struct det_task_event *event)
     up->was_forced = up->was_forced || event->kind == DET_EVENT_GRACE_EXCEEDED;
 }
 
+/* Whether the task or the slot is one of the file. */
+static bool is_in_file(const struct up *up, const struct det_task_event *event)
+{
+    const struct config *config = &up->file.config;
+
+    if (event->kind != DET_EVENT_SLOT_SUBMITTED && event->kind != DET_EVENT_SLOT_REJECTED &&
+        event->kind != DET_EVENT_SLOT_CHANGED)
+        return up_find_task(up, event->name) >= 0;
+    for (size_t i = 0; i < config->slot_count; i++) {
+        if (strcmp(config->slots[i].name, event->name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int on_event(void *user, const struct det_task_event *event)
 {
     struct up *up = user;
@@ -301,7 +317,7 @@ static int on_event(void *user, const struct det_task_event *event)
 
     heed(up, event);
     if (up->observe)
-        det_monitor_task(up->observe->monitor, event);
+        det_monitor_task(up->observe->monitor, event, is_in_file(up, event));
     if (event->kind == DET_EVENT_ATTEMPT_STARTING && event->attempt > 1)
         atomic_fetch_add(&up->restarts, 1);
     if (up->cli->is_json && event->kind == DET_EVENT_ATTEMPT_STARTING)

@@ -125,6 +125,7 @@ struct http_done {
     unsigned status;     /* 0: the client went away first */
     uint64_t size;       /* of the answer's body */
     det_time span;       /* from the first byte to the answer's last */
+    bool is_stream;      /* it has lasted as long as its client liked */
     const char *why_not; /* of a request that was refused by the server itself; NULL: it was not */
 };
 
@@ -183,6 +184,9 @@ int http_listen(
 int http_listen_path(
     struct http_server *server, const char *path, unsigned mode, const void *user,
     struct det_error *reterr) DET_MUST_CHECK;
+/* The same without a server: a descriptor that listens, for http_listen_given(). */
+int http_bind_path(const char *path, unsigned mode, int *ret, struct det_error *reterr)
+    DET_MUST_CHECK;
 /* A descriptor that listens already (socket activation); it is closed with the server. */
 int http_listen_given(
     struct http_server *server, int descriptor, const void *user,

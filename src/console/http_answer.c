@@ -223,6 +223,7 @@ static void finish(struct http_connection *connection, unsigned status)
                         .status = status,
                         .size = exchange->size,
                         .span = http_server_now(connection->server) - exchange->since,
+                        .is_stream = exchange->is_stream,
                     });
 }
 

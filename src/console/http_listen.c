@@ -342,12 +342,9 @@ int http_listen(
     return r;
 }
 
-int http_listen_path(
-    struct http_server *server, const char *path, unsigned mode, const void *user,
-    struct det_error *reterr)
+int http_bind_path(const char *path, unsigned mode, int *ret, struct det_error *reterr)
 {
     union http_address place = { .local.sun_family = AF_UNIX };
-    int descriptor, r;
 
     if (!det_text_copy(place.local.sun_path, sizeof place.local.sun_path, path))
         return det_error_set(
@@ -355,9 +352,19 @@ int http_listen_path(
             sizeof place.local.sun_path - 1);
     if (http_address_is_taken(&place))
         return det_error_set(reterr, DET_ERR_BUSY, "%.200s is in use", path);
-    descriptor = http_address_bind_path(&place, mode);
-    if (descriptor < 0)
-        return fail(path, "cannot be listened at", reterr);
+    *ret = http_address_bind_path(&place, mode);
+    return *ret < 0 ? fail(path, "cannot be listened at", reterr) : 0;
+}
+
+int http_listen_path(
+    struct http_server *server, const char *path, unsigned mode, const void *user,
+    struct det_error *reterr)
+{
+    int descriptor, r;
+
+    r = http_bind_path(path, mode, &descriptor, reterr);
+    if (r < 0)
+        return r;
     r = add_listener(server, descriptor, path, user, reterr);
     if (r < 0) {
         (void)unlink(path);

@@ -113,6 +113,24 @@ static void a_revoked_token_is_unknown(void **state)
     assert_int_equal(tokens_revoke(fixture->tokens, "x", &revoked, &error), DET_ERR_NOT_FOUND);
 }
 
+static void one_that_was_good_is_asked_for_by_its_id(void **state)
+{
+    struct fixture *fixture = *state;
+    char text[TOKENS_TEXT_SIZE + 1];
+    struct token read = make(fixture, "r", TOKENS_READ, DET_MINUTE, text), gone;
+    struct token admin = make(fixture, "a", TOKENS_ADMIN, 0, text);
+    struct det_error error;
+
+    assert_true(tokens_is_good(fixture->tokens, read.id, TOKENS_READ));
+    assert_false(tokens_is_good(fixture->tokens, read.id, TOKENS_SEND));
+    assert_true(tokens_is_good(fixture->tokens, admin.id, TOKENS_SEND));
+    assert_false(tokens_is_good(fixture->tokens, "aaaaaaaa", TOKENS_READ));
+    here.wall += DET_MINUTE;
+    assert_false(tokens_is_good(fixture->tokens, read.id, TOKENS_READ));
+    assert_int_equal(tokens_revoke(fixture->tokens, admin.id, &gone, &error), 0);
+    assert_false(tokens_is_good(fixture->tokens, admin.id, TOKENS_READ));
+}
+
 static void two_openings_see_what_the_other_one_changes(void **state)
 {
     struct fixture *fixture = *state;
@@ -501,6 +519,7 @@ int main(void)
         TEST(what_is_not_a_token_of_ours_is_refused),
         TEST(a_token_ends_when_it_expires),
         TEST(a_revoked_token_is_unknown),
+        TEST(one_that_was_good_is_asked_for_by_its_id),
         TEST(two_openings_see_what_the_other_one_changes),
         TEST(a_new_token_counts_within_a_second_whoever_guesses),
         TEST(without_descriptors_what_was_read_before_counts),

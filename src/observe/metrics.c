@@ -264,16 +264,36 @@ struct det_series *det_metrics_only(struct det_metrics *metrics, enum det_metric
     return metrics->families[metric].other;
 }
 
+static void series_take_back(struct det_series *series)
+{
+    atomic_store_explicit(&series->is_shown, false, memory_order_relaxed);
+    atomic_store_explicit(&series->value, 0, memory_order_relaxed);
+}
+
 void det_metrics_take_back(struct det_metrics *metrics, enum det_metric metric)
 {
     struct det_family *family = &metrics->families[metric];
 
     det_assert(metric < DET_METRIC_COUNT && family->info->kind == DET_METRIC_GAUGE);
     det_mutex_lock(metrics->world, metrics->mutex);
-    for (struct det_series *series = family->first; series; series = series->next) {
-        atomic_store_explicit(&series->is_shown, false, memory_order_relaxed);
-        atomic_store_explicit(&series->value, 0, memory_order_relaxed);
-    }
+    for (struct det_series *series = family->first; series; series = series->next)
+        series_take_back(series);
+    det_mutex_unlock(metrics->world, metrics->mutex);
+}
+
+void det_metrics_forget(
+    struct det_metrics *metrics, enum det_metric metric, const char *const *values)
+{
+    struct det_family *family = &metrics->families[metric];
+    struct det_series *series;
+    char key[KEY_SIZE];
+
+    det_assert(metric < DET_METRIC_COUNT && family->info->kind != DET_METRIC_HISTOGRAM);
+    write_key(family->info, values, key);
+    det_mutex_lock(metrics->world, metrics->mutex);
+    series = det_map_get(&family->map, key);
+    if (series && series != family->other)
+        series_take_back(series);
     det_mutex_unlock(metrics->world, metrics->mutex);
 }
 

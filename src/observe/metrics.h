@@ -9,7 +9,7 @@
  * then an atomic addition or three, and nothing else.
  *
  * Invariants
- *   1. A series is never removed and never moves; a gauge may be taken back until it is set again.
+ *   1. A series is never removed and never moves; it may be taken back until it is used again.
  *   2. A metric has at most `series_max` series and one more, whose labels all say "other". It
  *      is made at opening, so looking never fails: without room, or memory, values are "other",
  *      and detent_series_refused_total says of which metric.
@@ -109,6 +109,11 @@ struct det_series *det_metrics_only(struct det_metrics *metrics, enum det_metric
 /* A gauge is not told until it is set or moved again, and moves from 0: for those that are taken
  * anew for each scrape, by det_series_move(), so that what does not fit adds up in "other". */
 void det_metrics_take_back(struct det_metrics *metrics, enum det_metric metric);
+
+/* What it was about is gone: the series is not told until it is looked up again, and begins at 0
+ * then. Harmless where there is none. Nobody may have kept it. */
+void det_metrics_forget(
+    struct det_metrics *metrics, enum det_metric metric, const char *const *values);
 
 /* Called at each scrape, one at a time, before anything is written, on the scraper's thread; it may
  * use all of the above. At most DET_COLLECTORS_MAX, given before the first scrape. */

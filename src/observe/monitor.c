@@ -7,6 +7,8 @@
  * first looks the series up, and two who are first at once find the same one. */
 #include "observe/monitor.h"
 
+#include <stdio.h>
+
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/row.h"
@@ -15,6 +17,10 @@
 /* Transitions of a machine that are cached at most: 512 KiB of places. */
 #define PLACES_MAX 65536
 #define OUTCOMES   (DET_DEAD_LETTER + 1)
+/* Tasks in slots that are known by their slot at most. */
+#define SUBMISSIONS_MAX 4096
+#define SLOT_PREFIX     "slot:"
+#define OTHER           "other"
 
 enum result { DONE, PRODUCED, FAILED, RESULTS };
 static const char *const result_names[] = {
@@ -45,6 +51,13 @@ struct known {
     place places[];
 };
 
+/* A task in a slot. */
+struct submission {
+    struct submission *next; /* in its bucket */
+    uint64_t id;
+    char label[sizeof SLOT_PREFIX + DET_TASK_NAME_MAX];
+};
+
 struct det_monitor {
     struct det_metrics *metrics;
     struct det_world *world;
@@ -52,6 +65,8 @@ struct det_monitor {
     struct det_mutex *mutex; /* of adding */
     _Atomic(struct known *) known[BUCKETS];
     struct det_series *commit_took, *batch_events;
+    struct submission *submissions[BUCKETS]; /* of the thread that tells of tasks */
+    size_t submission_count;
 };
 
 static void set_gauge(
@@ -99,15 +114,6 @@ void det_monitor_forget(struct det_monitor *monitor)
             det_free(monitor->allocator, known, known_size(known));
         }
     }
-}
-
-void det_monitor_close(struct det_monitor *monitor)
-{
-    if (!monitor)
-        return;
-    det_monitor_forget(monitor);
-    det_mutex_close(monitor->world, monitor->mutex);
-    DET_DELETE(monitor->allocator, monitor);
 }
 
 static size_t bucket_of(const struct det_machine *machine)
@@ -279,34 +285,124 @@ void det_monitor_unhandled(
     det_series_count(det_metrics_series(monitor->metrics, DET_METRIC_EVENTS_UNHANDLED, values), 1);
 }
 
-static void count_rejected(struct det_monitor *monitor, const struct det_task_event *event)
+/* Tasks. */
+
+/* Those that were submitted, while they are there. One of them without a place counts as other. */
+
+static struct submission **find_submission(struct det_monitor *monitor, uint64_t id)
 {
-    const char *const values[] = { event->name,
+    struct submission **at = &monitor->submissions[id % BUCKETS];
+
+    while (*at && (*at)->id != id)
+        at = &(*at)->next;
+    return at;
+}
+
+static void add_submission(struct det_monitor *monitor, const struct det_task_event *event)
+{
+    struct submission **at = find_submission(monitor, event->id), *submission;
+
+    if (*at || event->id == 0 || monitor->submission_count == SUBMISSIONS_MAX)
+        return;
+    submission = DET_NEW(monitor->allocator, struct submission);
+    if (!submission)
+        return;
+    submission->id = event->id;
+    snprintf(submission->label, sizeof submission->label, SLOT_PREFIX "%s", event->name);
+    monitor->submission_count++;
+    *at = submission;
+}
+
+static void drop_submission(struct det_monitor *monitor, uint64_t id)
+{
+    struct submission **at = find_submission(monitor, id), *submission = *at;
+
+    if (!submission)
+        return;
+    *at = submission->next;
+    monitor->submission_count--;
+    DET_DELETE(monitor->allocator, submission);
+}
+
+static void drop_submissions(struct det_monitor *monitor)
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        while (monitor->submissions[i])
+            drop_submission(monitor, monitor->submissions[i]->id);
+    }
+}
+
+static void count_restart(
+    struct det_monitor *monitor, const struct det_task_event *event, bool is_lasting)
+{
+    const struct submission *submission = *find_submission(monitor, event->id);
+    const char *name = is_lasting ? event->name : submission ? submission->label : OTHER;
+
+    det_series_count(det_metrics_series(monitor->metrics, DET_METRIC_RESTARTS, &name), 1);
+}
+
+static void note_task(
+    struct det_monitor *monitor, const struct det_task_event *event, bool is_lasting)
+{
+    const char *const name = event->name;
+
+    if (event->kind == DET_EVENT_ATTEMPT_STARTING && event->attempt > 1)
+        count_restart(monitor, event, is_lasting);
+    if (event->kind == DET_EVENT_TASK_FINISHED)
+        drop_submission(monitor, event->id);
+    if (is_lasting && event->kind == DET_EVENT_BACKOFF_SCHEDULED)
+        set_gauge(monitor, DET_METRIC_BACKOFF, name, event->delay);
+    if (is_lasting &&
+        (event->kind == DET_EVENT_ATTEMPT_STARTING || event->kind == DET_EVENT_TASK_FINISHED))
+        set_gauge(monitor, DET_METRIC_BACKOFF, name, 0);
+    if (!is_lasting && event->kind == DET_EVENT_TASK_REMOVED) {
+        det_metrics_forget(monitor->metrics, DET_METRIC_BACKOFF, &name);
+        det_metrics_forget(monitor->metrics, DET_METRIC_RESTARTS, &name);
+    }
+}
+
+static void count_rejected(
+    struct det_monitor *monitor, const struct det_task_event *event, bool is_lasting)
+{
+    const char *const values[] = { is_lasting ? event->name : OTHER,
                                    det_rejection_label((enum det_rejection)event->rejection) };
 
     det_series_count(det_metrics_series(monitor->metrics, DET_METRIC_SLOT_REJECTED, values), 1);
 }
 
-static void count_attempt(struct det_monitor *monitor, const struct det_task_event *event)
+static void note_slot(
+    struct det_monitor *monitor, const struct det_task_event *event, bool is_lasting)
 {
     const char *const name = event->name;
 
-    set_gauge(monitor, DET_METRIC_BACKOFF, name, 0);
-    if (event->attempt > 1)
-        det_series_count(det_metrics_series(monitor->metrics, DET_METRIC_RESTARTS, &name), 1);
+    if (event->kind == DET_EVENT_SLOT_SUBMITTED)
+        add_submission(monitor, event);
+    if (event->kind == DET_EVENT_SLOT_REJECTED) {
+        drop_submission(monitor, event->id);
+        count_rejected(monitor, event, is_lasting);
+    }
+    if (is_lasting)
+        set_gauge(monitor, DET_METRIC_SLOT_QUEUE_DEPTH, name, (int64_t)event->count);
+    else
+        det_metrics_forget(monitor->metrics, DET_METRIC_SLOT_QUEUE_DEPTH, &name);
 }
 
-void det_monitor_task(struct det_monitor *monitor, const struct det_task_event *event)
+void det_monitor_task(
+    struct det_monitor *monitor, const struct det_task_event *event, bool is_lasting)
 {
-    if (event->kind == DET_EVENT_ATTEMPT_STARTING)
-        count_attempt(monitor, event);
-    else if (event->kind == DET_EVENT_BACKOFF_SCHEDULED)
-        set_gauge(monitor, DET_METRIC_BACKOFF, event->name, event->delay);
-    else if (event->kind == DET_EVENT_TASK_FINISHED)
-        set_gauge(monitor, DET_METRIC_BACKOFF, event->name, 0);
-    else if (event->kind == DET_EVENT_SLOT_REJECTED)
-        count_rejected(monitor, event);
     if (event->kind == DET_EVENT_SLOT_SUBMITTED || event->kind == DET_EVENT_SLOT_REJECTED ||
         event->kind == DET_EVENT_SLOT_CHANGED)
-        set_gauge(monitor, DET_METRIC_SLOT_QUEUE_DEPTH, event->name, (int64_t)event->count);
+        note_slot(monitor, event, is_lasting);
+    else
+        note_task(monitor, event, is_lasting);
+}
+
+void det_monitor_close(struct det_monitor *monitor)
+{
+    if (!monitor)
+        return;
+    det_monitor_forget(monitor);
+    drop_submissions(monitor);
+    det_mutex_close(monitor->world, monitor->mutex);
+    DET_DELETE(monitor->allocator, monitor);
 }

@@ -11,7 +11,9 @@
  *
  * Invariants
  *   1. What is cached is the series of the metrics, so forgetting a machine loses no number.
- *   2. Nothing here fails: without memory for a cache there is none. */
+ *   2. Nothing here fails: without memory for a cache there is none.
+ *   3. Labels are names of definitions and of tasks and slots of the file, never of what is
+ *      submitted: there are not more of them for being up longer. */
 #ifndef DET_OBSERVE_MONITOR_H
 #define DET_OBSERVE_MONITOR_H
 
@@ -42,7 +44,11 @@ void det_monitor_timeout(
     struct det_monitor *monitor, const struct det_machine *machine, det_time late);
 void det_monitor_unhandled(
     struct det_monitor *monitor, const struct det_machine *machine, unsigned state, unsigned event);
-/* For a subscriber of the bus, or the loop of the tasks. */
-void det_monitor_task(struct det_monitor *monitor, const struct det_task_event *event);
+/* For a subscriber of the bus, or the loop of the tasks: one thread. `is_lasting`: its name is that
+ * of a task or slot that somebody has written down. Others come and go: what can be counted of them
+ * is counted under their slot ("slot:batch"), or "other", and the series of one that is removed and
+ * was lasting before goes. */
+void det_monitor_task(
+    struct det_monitor *monitor, const struct det_task_event *event, bool is_lasting);
 
 #endif

@@ -191,7 +191,86 @@ static void tell_task(
 {
     event.kind = kind;
     snprintf(event.name, sizeof event.name, "beat");
-    det_monitor_task(monitor, &event);
+    det_monitor_task(monitor, &event, true);
+}
+
+/* One that nobody has written down: "sleep-7" in the slot "batch". */
+static void tell_passing(
+    struct det_monitor *monitor, enum det_task_event_kind kind, uint64_t id, bool is_lasting)
+{
+    struct det_task_event event = { .kind = kind, .id = id, .attempt = 2, .delay = DET_SECOND };
+    bool is_slot = kind == DET_EVENT_SLOT_SUBMITTED || kind == DET_EVENT_SLOT_REJECTED;
+
+    if (is_slot)
+        snprintf(event.name, sizeof event.name, "batch");
+    else
+        snprintf(event.name, sizeof event.name, "sleep-%d", (int)id);
+    det_monitor_task(monitor, &event, is_lasting);
+}
+
+static void submit_and_retry(struct det_monitor *monitor, uint64_t id)
+{
+    tell_passing(monitor, DET_EVENT_SLOT_SUBMITTED, id, true);
+    tell_passing(monitor, DET_EVENT_ATTEMPT_STARTING, id, false);
+    tell_passing(monitor, DET_EVENT_BACKOFF_SCHEDULED, id, false);
+}
+
+static void what_is_submitted_counts_under_its_slot(void **state)
+{
+    struct det_metrics *metrics = metrics_of(NULL);
+    struct det_monitor *monitor;
+    char *text;
+
+    (void)state;
+    assert_int_equal(det_monitor_open(metrics, NULL, NULL, &monitor), 0);
+    for (uint64_t id = 1; id <= 5000; id++) {
+        submit_and_retry(monitor, id);
+        if (id % 2)
+            tell_passing(monitor, DET_EVENT_TASK_FINISHED, id, false);
+        else
+            tell_passing(monitor, DET_EVENT_SLOT_REJECTED, id, true);
+        tell_passing(monitor, DET_EVENT_TASK_REMOVED, id, false);
+    }
+    assert_told(metrics, "detent_restarts_total{task=\"slot:batch\"} 5000");
+    /* Without a slot, or with one that nobody knows, it is one of the others. */
+    tell_passing(monitor, DET_EVENT_ATTEMPT_STARTING, 1, false);
+    assert_told(metrics, "detent_restarts_total{task=\"other\"} 1");
+    tell_passing(monitor, DET_EVENT_SLOT_REJECTED, 0, false);
+    assert_told(metrics, "detent_slot_rejected_total{slot=\"other\",reason=\"none\"} 1");
+    text = scrape_as(metrics, DET_METRICS_TEXT);
+    assert_null(strstr(text, "sleep-"));
+    assert_null(strstr(text, "detent_backoff_seconds{"));
+    free(text);
+    /* More than are kept in mind. */
+    for (uint64_t id = 1; id <= 4097; id++)
+        submit_and_retry(monitor, id);
+    assert_told(metrics, "detent_restarts_total{task=\"slot:batch\"} 9096");
+    assert_told(metrics, "detent_restarts_total{task=\"other\"} 2");
+    det_monitor_close(monitor);
+    det_metrics_close(metrics);
+}
+
+static void a_task_that_is_removed_has_no_series(void **state)
+{
+    struct det_metrics *metrics = metrics_of(NULL);
+    struct det_monitor *monitor;
+    char *text;
+
+    (void)state;
+    assert_int_equal(det_monitor_open(metrics, NULL, NULL, &monitor), 0);
+    tell_task(monitor, DET_EVENT_ATTEMPT_STARTING, (struct det_task_event){ .attempt = 2 });
+    /* One that is still in the file may come back. */
+    tell_task(monitor, DET_EVENT_TASK_REMOVED, (struct det_task_event){ 0 });
+    assert_told(metrics, "detent_restarts_total{task=\"beat\"} 1");
+    det_monitor_task(
+        monitor, &(struct det_task_event){ .kind = DET_EVENT_TASK_REMOVED, .name = "beat" }, false);
+    text = scrape_as(metrics, DET_METRICS_TEXT);
+    assert_null(strstr(text, "beat"));
+    free(text);
+    tell_task(monitor, DET_EVENT_ATTEMPT_STARTING, (struct det_task_event){ .attempt = 2 });
+    assert_told(metrics, "detent_restarts_total{task=\"beat\"} 1");
+    det_monitor_close(monitor);
+    det_metrics_close(metrics);
 }
 
 static void tasks_and_slots_are_told(void **state)
@@ -293,6 +372,8 @@ int main(void)
         cmocka_unit_test(forgetting_a_machine_loses_nothing),
         cmocka_unit_test(commits_are_told_with_their_errors),
         cmocka_unit_test(tasks_and_slots_are_told),
+        cmocka_unit_test(what_is_submitted_counts_under_its_slot),
+        cmocka_unit_test(a_task_that_is_removed_has_no_series),
         cmocka_unit_test(a_machine_of_many_states_is_told_as_well),
         cmocka_unit_test(without_memory_everything_is_counted_all_the_same),
     };

@@ -133,14 +133,13 @@ static void ask_list(
     struct page *page, const struct det_machine *machine, const struct det_store_query *query,
     const char *after, size_t limit)
 {
-    page->id = POSTGRES_LIST;
+    page->id = query->has_dead ? POSTGRES_LIST_DEAD : POSTGRES_LIST;
     det_postgres_add_text(&page->parameters, machine->name);
     det_postgres_add_text(&page->parameters, after);
     det_postgres_add_text(
         &page->parameters, query->has_state ? machine->states[query->state].name : NULL);
     det_postgres_add_number(&page->parameters, query->moved_before);
     det_postgres_add_number(&page->parameters, query->stopped);
-    det_postgres_add_number(&page->parameters, query->has_dead);
     det_postgres_add_number(&page->parameters, (int64_t)limit);
     det_postgres_add_number(&page->parameters, query->is_locked);
 }

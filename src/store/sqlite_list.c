@@ -234,14 +234,20 @@ static int read_listed(struct sqlite_call *call, void *context)
     return r < 0 ? r : det_sqlite_page_add(&listing->page, &row);
 }
 
+static enum sqlite_statement statement_of(const struct det_store_query *query)
+{
+    if (query->is_locked)
+        return STATEMENT_INSTANCE_LOCKED;
+    return query->has_dead ? STATEMENT_INSTANCE_DEAD : STATEMENT_INSTANCE_LIST;
+}
+
 /* What could be read before an error is shown before it is told. */
 static int show_listing(
     struct sqlite_store *store, struct listing *listing,
     int (*visit)(void *context, const struct det_store_listed *row), void *context)
 {
-    const struct sqlite_question question = { listing->query->is_locked ? STATEMENT_INSTANCE_LOCKED
-                                                                        : STATEMENT_INSTANCE_LIST,
-                                              bind_listing, read_listed, listing };
+    const struct sqlite_question question = { statement_of(listing->query), bind_listing,
+                                              read_listed, listing };
     int r, more;
 
     do {

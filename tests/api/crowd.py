@@ -22,8 +22,7 @@ from wire import request
 
 HERD = str(Path(__file__).resolve().with_name("herd.py"))
 P99 = 0.1
-ROUNDS = 3
-PROBES = 200
+PROBES = 2000
 
 
 def with_limits(limits):
@@ -57,7 +56,7 @@ class Herd:
 
 
 def slowest(wire, target):
-    """The 99th of a hundred, in seconds."""
+    """What 99 of 100 requests stay under, in seconds: of all that were made, in one go."""
     spans = []
     for _ in range(PROBES):
         begun = time.monotonic()
@@ -77,8 +76,7 @@ def test_a_crowd_is_not_noticed():
     found = {}
     with daemon.wire(value) as wire:
         for target in ("/livez", "/v1/machines/counter/instances/c-1"):
-            # This machine has others to serve: one quiet moment in three must be enough.
-            found[target] = min(slowest(wire, target) for _ in range(ROUNDS))
+            found[target] = slowest(wire, target)
             check(found[target] < P99, f"{target} took {found[target]:.3f} s")
         # New ones come in, too.
         for _ in range(20):
@@ -215,7 +213,9 @@ def test_slow_reads_are_in_nobodys_way():
         start(daemon.wire(), f"c-{time.monotonic_ns()}")
         equal(stream.until("log").data["type"], "start")
     with Wire(daemon.address) as console:
-        equal(console.post("/v1/session", {"code": daemon.code}).status, 200)
+        answer = console.post("/v1/session", {"code": daemon.code})
+        console.token = answer.json["token"]
+        check(console.ask("DELETE", "/v1/session").status in (200, 204), "it signs out, too")
     # So many may wait; the next ones are told when to come again.
     waiting = ask(16)
     for wire in ask(3):
@@ -248,15 +248,18 @@ def few_descriptors():
 def test_without_descriptors_it_waits_and_goes_on():
     with_limits("idle_time: 1m")
     daemon = Daemon(preexec_fn=few_descriptors)
-    keeper = daemon.wire().open()
+    keeper, follower = daemon.wire().open(), daemon.wire().open()
     start(keeper, "c-1")
+    equal(follower.get("/livez").status, 200)
     storm = []
     for _ in range(120):
         one = socket.socket()
         one.setblocking(False)
         one.connect_ex(daemon.address)
         storm.append(one)
-    # Who is inside is served, writes included: the store has what it needs.
+    # Who is inside is served, writes included: the store has what it needs. Who follows needs it
+    # open once more, and waits for that.
+    stream = Stream.over(follower, "/v1/events?after=0")
     for number in range(20):
         equal(add(keeper, "c-1", number).status, 200)
     before = shop.seconds_of(daemon.number)
@@ -275,7 +278,17 @@ def test_without_descriptors_it_waits_and_goes_on():
             return False
     wait_until(again, "it accepts again")
     equal(add(keeper, "c-1", 99).status, 200)
+    positions = []
+    while len(positions) < 22:
+        event = stream.next()
+        if event.name == "dropped":
+            stream.close()
+            stream = Stream(SOCKET, f"/v1/events?after={len(positions)}")
+        elif event.name == "log":
+            positions.append(event.data["position"])
+    equal(positions, list(range(1, 23)))
     keeper.close()
+    stream.close()
     daemon.stop()
 
 

@@ -427,6 +427,9 @@ def test_streams_are_counted_and_begin_alike():
             streams.pop(0).close()
             wait_until(lambda: metric(wire, "detent_sse_subscribers") == 4, "one is forgotten")
             streams.append(Stream(SOCKET, target))
+        # How long they were there is nobody's answer time.
+        equal(metric(wire, re.escape('detent_http_request_duration_seconds_count'
+                                     '{route="/v1/events"}')), 5)
     for stream in streams:
         stream.close()
     daemon.stop()

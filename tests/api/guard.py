@@ -501,7 +501,7 @@ def test_the_log_of_a_daemon_says_who_did_what_and_no_secrets():
     value, reader = token("admin", name="ops"), token("read", name="eyes")
     identity = value.split("_")[1]
     canaries.known("token", value.split("_", 2)[2])
-    daemon = Up("--listen", "127.0.0.1:0")
+    daemon = Up("--listen", "127.0.0.1:0", "--journal", "journal")
     wait_until(Path(SOCKET).exists, "its socket")
     me = os.geteuid()
     with Wire(SOCKET) as wire:
@@ -534,7 +534,7 @@ def test_the_log_of_a_daemon_says_who_did_what_and_no_secrets():
     outputs_of("restart", "ticker")
     outputs_of("token", "revoke", identity)
     with Wire(("127.0.0.1", port), session) as wire:
-        wait_until(lambda: audits(daemon, "token 'ops' is gone") or wire.get("/v1/status") and None,
+        wait_until(lambda: audits(daemon, "(ops) is gone") or wire.get("/v1/status") and None,
                    "the token is gone")
     equal(audit_of(daemon, "/v1/tasks/ticker/stop"), {
         "level": "info", "message": "POST /v1/tasks/ticker/stop", "outcome": "done",
@@ -547,7 +547,7 @@ def test_the_log_of_a_daemon_says_who_did_what_and_no_secrets():
     equal((said["outcome"], said["status"], said["token"]),
           ("refused", 403, reader.split("_")[1]))
     equal({line["status"] for line in audits(daemon, "POST /v1/session")}, {401, 200})
-    equal(audits(daemon, "token 'console' is new")[0]["token"], session.split("_")[1])
+    audit_of(daemon, f"token {session.split('_')[1]} (console) is new")
     equal([line["status"] for line in audits(daemon, "GET /v1/status")], [421])
     equal(audit_of(daemon, "/instances/c-1/cancel")["token"], identity)
     equal({key: audit_of(daemon, "restart ticker")[key] for key in ("outcome", "uid", "peer")},
@@ -564,8 +564,15 @@ def test_the_log_of_a_daemon_says_who_did_what_and_no_secrets():
     daemon.stop()
     said = "\n".join([*daemon.lines, *daemon.talk])
     equal(said.count("no token counts until this is right"), 1)
-    check("SIGTERM: stop" in said or "SIGINT: stop" in said, said)
     canaries.look("the log", said)
+    # What was done is on the disk, too; what was refused is not.
+    kept = Path("journal").read_text()
+    canaries.look("the journal", kept)
+    for words in (f"/v1/tasks/ticker/stop: done, by user {me} from unix",
+                  f"/v1/tasks/other/stop: done, by token {identity} from 127.0.0.1:",
+                  f"restart ticker: done, by user {me} from socket", "SIGINT: stop: done"):
+        check(words in kept, f"{words}\n{kept}")
+    check("refused" not in kept, kept)
     # A log is kept, and read by others: the link that lets one in is for a terminal.
     check("#code=" not in said, said)
 

@@ -195,7 +195,17 @@ class Stream:
     """A stream of events. `next` gives one; None: the server has ended it as it should."""
 
     def __init__(self, address, target, token=None, last=None):
-        self.wire = Wire(address, token)
+        self.begin(Wire(address, token), target, token, last)
+
+    @classmethod
+    def over(cls, wire, target):
+        """One that begins on a connection that is there already."""
+        stream = cls.__new__(cls)
+        stream.begin(wire, target)
+        return stream
+
+    def begin(self, wire, target, token=None, last=None):
+        self.wire, self.rest = wire, b""
         headers = {"Accept": "text/event-stream", "Last-Event-ID": last}
         if token:
             headers["Authorization"] = f"Bearer {token}"
@@ -203,7 +213,6 @@ class Stream:
         self.head = self.wire.head()
         if self.head.status != 200:
             raise Wrong(f"no stream: {self.head}")
-        self.rest = b""
 
     def line(self):
         while b"\n" not in self.rest:

@@ -36,6 +36,7 @@ export async function quit() {
 export async function open(browser, base, { scheme = "light", width = 1280, height = 860, expected = [], clock = false } = {}) {
     const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height }, reducedMotion: "reduce" });
     const page = await context.newPage();
+    page.setDefaultTimeout(15000);
     const wrong = [];
     if (clock) await page.clock.install();
     page.on("pageerror", (error) => wrong.push("exception: " + error.message));

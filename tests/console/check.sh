@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
 
-# check.sh WORK [DETENT] - builds the console and tests it in Chromium: against the program DETENT, with
-# pictures of every screen in WORK/shots, or what only a mock can show.
+# check.sh WORK [DETENT] - builds the console and tests it in Chromium: against the program DETENT,
+# with pictures of every screen in WORK/shots; without it what only a mock can bring about.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 work=$1
 mkdir -p "$work"
+# Both tests may begin at the same time, and share what is built here.
+exec 8>"$work/lock"
+flock 8
 "$root/src/console/web/build" "$work/dist"
 "$root/scripts/npm" "$here" "$work/npm"
+exec 8>&-
 export DETENT_DIST="$work/dist" DETENT_WEB="$root/build/web" DETENT_MODULES="$work/npm"
 export DETENT_SHOTS="$work/shots"
 if [ $# -gt 1 ]; then

@@ -184,6 +184,7 @@ test("empty states say what to do", async () => {
             for (const [place, text] of [["/", "No machines yet"], ["/machines", "No machines yet"], ["/timers", "No timer is armed."], ["/effects", "Nothing is left to do."], ["/effects?dead=true", "No dead letters."], ["/tasks", "No tasks"], ["/slots", "No slots"], ["/journal", "Nothing has happened yet."], ["/simulator", "No machine is served."]]) {
                 await go(page, place);
                 await page.getByText(text).first().waitFor();
+                if (place === "/") await shoot(page, "empty");
             }
             assert.deepEqual(await violations(page), []);
         },
@@ -197,6 +198,7 @@ test("an error is told with its text, and trying again helps", async () => {
             mock.faults.set("/v1/timers", { status: 503, code: "AWAY", text: "the store cannot be reached" });
             await go(page, "/timers");
             await page.getByRole("alert").getByText("the store cannot be reached").waitFor();
+            await shoot(page, "trouble");
             mock.faults.clear();
             await page.getByRole("button", { name: "Try again" }).click();
             await page.waitForSelector(".tr.linked");
@@ -225,6 +227,18 @@ test("keys lead everywhere: g and a letter, the palette, the help", async () => 
         await page.goBack();
         await page.waitForFunction(() => location.pathname === "/");
     });
+});
+
+test("who holds an instance is told in the list of its machine, and with the instance", async () => {
+    await session(
+        async ({ page }) => {
+            const row = page.locator(".tr.linked", { hasText: "o-0007" });
+            await row.getByText("clerk-2").waitFor();
+            await row.getByRole("link", { name: "o-0007" }).click();
+            await page.locator(".lock").getByText("clerk-2").waitFor();
+        },
+        { path: "/machines/order?tab=locks", mock: { orders: 8 } },
+    );
 });
 
 test("the simulator plays guards, stays and undo without the server", async () => {

@@ -31,7 +31,6 @@ before(async () => {
     const [browser] = await Promise.all([launch(), populate(server)]);
     ({ page, wrong } = await open(browser, server.base, { ...WIDE, expected }));
     page.on("request", (request) => (token = request.headers().authorization?.slice(7) ?? token));
-    page.setDefaultTimeout(10000);
     await page.goto(`${server.base}/#code=${server.code}`);
     await page.waitForSelector(".connection.live");
 });

@@ -145,6 +145,7 @@ export class Mock {
                 const items = every().flatMap((i) => world.effects(i).map(tag(i)));
                 return this.page(items.filter((e) => query.dead === undefined || String(e.dead) === query.dead), query, limit);
             }
+            case "locks": return this.page(every().map((i) => world.lock(i)).filter(Boolean), query, limit);
             case "log": return this.log(query, limit);
             case "slots":
                 if (name === undefined) return { items: world.slots };

@@ -265,8 +265,11 @@ export class World {
         if (takes.length) sentences.push({ about: "takes", text: takes.map((t) => t.event + (t.internal ? " (by itself)" : "")).join(", ") });
         for (const timer of this.timers(instance)) sentences.push({ about: "timer", text: `${timer.event} is due at ${timer.due}` });
         for (const effect of this.effects(instance)) sentences.push({ about: "effect", text: effect.dead ? `${effect.effect} was given up after ${effect.attempts} attempts: ${effect.last_error}` : `${effect.effect} is running, attempt ${effect.attempts + 1} of 8` });
-        const lock = instance.id.endsWith("7") ? { owner: "clerk-2", until: iso(Date.now() + 60000), fence: 12 } : null;
-        return { ...this.full(instance), takes, sentences, lock };
+        return { ...this.full(instance), takes, sentences, lock: this.lock(instance) };
+    }
+
+    lock({ machine, id }) {
+        return id.endsWith("7") ? { machine, id, owner: "clerk-2", until: iso(Date.now() + 60000), fence: 12 } : null;
     }
 
     of(machine) {

@@ -101,6 +101,7 @@ export interface Finding {
     severity: "error" | "warning" | "note";
     rule: string | null;
     text: string;
+    hint?: string | null;
 }
 
 export interface InstanceRow {
@@ -139,6 +140,11 @@ export interface Lock {
     owner: string | null;
     until: string | null;
     fence: number;
+}
+
+export interface LockRow extends Lock {
+    machine: string;
+    id: string;
 }
 
 export interface Why extends Instance {

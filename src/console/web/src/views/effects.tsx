@@ -15,12 +15,12 @@ function columns(refresh: () => void): Column<EffectRow>[] {
     return [
         {
             name: "Effect",
-            width: "minmax(5.5rem, 1.1fr)",
+            width: "minmax(6.5rem, 1.1fr)",
             cell: (row) => <span class="strong clip">{row.effect}</span>,
         },
         {
             name: "Instance",
-            width: "minmax(5rem, 1.4fr)",
+            width: "minmax(4.5rem, 1.4fr)",
             cell: (row) => (
                 <a class="clip" href={to.instance(row.machine, row.id)}>
                     <Id>{row.id}</Id>
@@ -29,7 +29,7 @@ function columns(refresh: () => void): Column<EffectRow>[] {
         },
         {
             name: "State",
-            width: "minmax(5.5rem, 8rem)",
+            width: "6.6rem",
             cell: (row) => <EffectState effect={row} />,
         },
         { name: "Attempts", width: "5.5rem", right: true, cell: (row) => row.attempts, extra: true },
@@ -44,7 +44,7 @@ function columns(refresh: () => void): Column<EffectRow>[] {
         },
         {
             name: "",
-            width: "5.5rem",
+            width: "5rem",
             right: true,
             cell: (row) =>
                 row.dead && (

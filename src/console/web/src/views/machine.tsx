@@ -11,11 +11,11 @@ import { count, plural, span } from "../format";
 import { listen } from "../live";
 import { before } from "../palette";
 import { amend, go, place, to } from "../router";
-import { useResource } from "../resource";
+import { useList, useResource } from "../resource";
 import { normal } from "../store";
 import { Table, type Column } from "../table";
-import type { InstanceRow, LogRow, Machine, MachineSummary, Page } from "../types";
-import { Ago, Badge, Button, Empty, Head, Id, Panel, Segmented, Skeleton, StateChip, Trouble } from "../ui";
+import type { Finding, InstanceRow, LockRow, LogRow, Machine, MachineSummary, Page } from "../types";
+import { Ago, Badge, Button, Empty, Head, Id, ListEnd, Loaded, Panel, Segmented, Skeleton, StateChip, Trouble, Until } from "../ui";
 
 function useMachine(name: string) {
     const resource = useResource<Machine>(path("machines", name), { every_ms: 5000 });
@@ -26,6 +26,10 @@ function useMachine(name: string) {
     }, [text]);
     return { resource, machine };
 }
+
+type Tab = "instances" | "locks" | "definition";
+
+const TABS: [Tab, string][] = [["instances", "Instances"], ["locks", "Locks"], ["definition", "Definition"]];
 
 export function MachineView({ name }: { name: string }): JSX.Element {
     const { resource, machine } = useMachine(name);
@@ -44,7 +48,8 @@ export function MachineView({ name }: { name: string }): JSX.Element {
             </>
         );
     const state = place.value.search.get("state");
-    const tab = place.value.search.get("tab") === "definition" ? "definition" : "instances";
+    const wanted = place.value.search.get("tab");
+    const tab = TABS.find(([value]) => value === wanted)?.[0] ?? "instances";
     return (
         <>
             <Head above={<a href={to.machines()}>Machines</a>} title={name} below={summary && <Summary summary={summary} />}>
@@ -69,15 +74,12 @@ export function MachineView({ name }: { name: string }): JSX.Element {
                     <Skeleton rows={4} />
                 )}
             </Panel>
+            {machine?.findings && machine.findings.length > 0 && <Findings findings={machine.findings} />}
             <div>
-                <Segmented
-                    label="Show"
-                    value={tab}
-                    options={[["instances", "Instances"], ["definition", "Definition"]]}
-                    onChange={(value) => amend({ tab: value === "definition" ? value : null })}
-                />
+                <Segmented label="Show" value={tab} options={TABS} onChange={(value) => amend({ tab: value === "instances" ? null : value })} />
             </div>
             {tab === "instances" && <Instances name={name} states={summary?.states.map((s) => s.name) ?? []} />}
+            {tab === "locks" && <Locks name={name} />}
             {tab === "definition" && machine && <Definition machine={machine} />}
         </>
     );
@@ -320,6 +322,65 @@ function Instances({ name, states }: { name: string; states: string[] }): JSX.El
     );
 }
 
+const LOCK_COLUMNS: Column<LockRow>[] = [
+    {
+        name: "Instance",
+        width: "minmax(7rem, 2fr)",
+        cell: (row) => (
+            <a class="clip" href={to.instance(row.machine, row.id)}>
+                <Id>{row.id}</Id>
+            </a>
+        ),
+    },
+    { name: "Held by", width: "minmax(6rem, 1.4fr)", cell: (row) => <span class="clip">{row.owner}</span> },
+    { name: "Ends", width: "8rem", cell: (row) => (row.until ? <Until time={row.until} /> : <span class="muted">by hand</span>) },
+    { name: "Fence", width: "5rem", right: true, cell: (row) => count(row.fence), extra: true },
+];
+
+function Locks({ name }: { name: string }): JSX.Element {
+    const locks = useList<LockRow>("/locks", { machine: name }, { on: ["log"], when: (row) => row.machine === name, every_ms: 500, poll_ms: 3000 });
+    return (
+        <Panel title="Locks" flush>
+            <Loaded of={locks} rows={3}>
+                {(page) => (
+                    <>
+                        {page.items.length ? (
+                            <Table label="Locks" columns={LOCK_COLUMNS} rows={page.items} id={(row) => row.id} link={(row) => to.instance(row.machine, row.id)} />
+                        ) : (
+                            <Empty title="Nobody holds a lock.">While somebody does, an instance takes events of nobody else.</Empty>
+                        )}
+                        <ListEnd page={page} more={locks.more} />
+                    </>
+                )}
+            </Loaded>
+        </Panel>
+    );
+}
+
+/** What the checker says about a definition that is served all the same. */
+function Findings({ findings }: { findings: Finding[] }): JSX.Element {
+    return (
+        <Panel title="Findings" aside={<span class="muted">what detent check says</span>}>
+            <ul class="stuck">
+                {findings.map((finding, i) => (
+                    <li key={i}>
+                        <Badge tone={finding.severity === "error" ? "bad" : finding.severity === "warning" ? "warn" : undefined}>{finding.severity}</Badge>
+                        <div class="grow">
+                            <div>
+                                {finding.text} <span class="type">{finding.rule}</span>
+                            </div>
+                            <div class="why">
+                                line {finding.line}
+                                {finding.hint && <>: {finding.hint}</>}
+                            </div>
+                        </div>
+                    </li>
+                ))}
+            </ul>
+        </Panel>
+    );
+}
+
 function Definition({ machine }: { machine: Machine }): JSX.Element {
     return (
         <div class="columns even definition">
@@ -395,18 +456,6 @@ function Definition({ machine }: { machine: Machine }): JSX.Element {
                     </table>
                     </div>
                 </Panel>
-                {machine.findings && machine.findings.length > 0 && (
-                    <Panel title="Findings">
-                        <ul class="stuck">
-                            {machine.findings.map((finding, i) => (
-                                <li key={i}>
-                                    <Badge tone={finding.severity === "error" ? "bad" : "warn"}>{finding.severity}</Badge>
-                                    <div class="grow">{finding.text} <span class="type">{finding.rule}</span></div>
-                                </li>
-                            ))}
-                        </ul>
-                    </Panel>
-                )}
             </div>
         </div>
     );
