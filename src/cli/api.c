@@ -92,39 +92,39 @@ static void refuse_method(struct http_exchange *exchange)
 struct guess {
     struct det_list node;
     struct api *api;
-    struct http_exchange *exchange; /* NULL: it went away */
+    struct http_exchange *exchange;
     struct det_timer timer;
     char text[sizeof((struct guard_verdict *)0)->text];
 };
 
-static void end_guess(void *argument)
+static void free_guess(struct guess *guess)
 {
-    struct guess *guess = argument;
     struct api *api = guess->api;
 
-    if (guess->exchange)
-        api_refuse(guess->exchange, 401, "REFUSED", guess->text);
     det_list_remove(&guess->node);
+    det_loop_timer_cancel(api->loop, &guess->timer);
     api->calls--;
     api->guess_count--;
     DET_DELETE(api->allocator, guess);
 }
 
-void api_end_guesses(struct api *api)
+static void end_guess(void *argument)
 {
-    while (!det_list_is_empty(&api->guesses)) {
-        struct guess *guess = DET_CONTAINER(api->guesses.next, struct guess, node);
+    struct guess *guess = argument;
 
-        det_loop_timer_cancel(api->loop, &guess->timer);
-        end_guess(guess);
-    }
+    api_refuse(guess->exchange, 401, "REFUSED", guess->text);
+    free_guess(guess);
 }
 
 static void leave_guess(void *user)
 {
-    struct guess *guess = user;
+    free_guess(user);
+}
 
-    guess->exchange = NULL;
+void api_guesses_end(struct api *api)
+{
+    while (!det_list_is_empty(&api->guesses))
+        end_guess(DET_CONTAINER(api->guesses.next, struct guess, node));
 }
 
 bool api_keep_back(struct api *api, struct http_exchange *exchange, det_time wait, const char *text)
@@ -134,16 +134,18 @@ bool api_keep_back(struct api *api, struct http_exchange *exchange, det_time wai
 
     if (!guess)
         return false;
-    *guess = (struct guess){ .api = api, .exchange = exchange };
+    guess->api = api;
+    guess->exchange = exchange;
     guess->timer = (struct det_timer){ .run = end_guess, .argument = guess };
     snprintf(guess->text, sizeof guess->text, "%s", text);
     if (det_loop_timer_set(api->loop, &guess->timer, det_loop_now(api->loop) + wait) < 0) {
         DET_DELETE(api->allocator, guess);
         return false;
     }
+    det_list_init(&guess->node);
+    det_list_append(&api->guesses, &guess->node);
     api->calls++;
     api->guess_count++;
-    det_list_append(&api->guesses, &guess->node);
     http_keep(exchange, leave_guess, NULL, guess);
     return true;
 }

@@ -167,6 +167,7 @@ static void await(struct api_call *call)
 void api_calls_open(struct api *api)
 {
     det_list_init(&api->late_calls);
+    det_list_init(&api->guesses);
     api->late = (struct det_timer){ .run = on_late, .argument = api };
 }
 

@@ -75,9 +75,11 @@ static int listen_all(struct api *api, struct det_error *reterr)
     const struct config_http *config = &api->http;
     int r = 0;
 
-    if (up->sockets.count == 0)
+    /* Once: where it listens stays the same, be it nowhere. */
+    if (!up->has_sockets && up->sockets.count == 0)
         r = is_anywhere(up) ? bind_anywhere(up, reterr)
                             : serve_sockets_bind(&up->sockets, config, reterr);
+    up->has_sockets = true;
     for (size_t i = 0; r == 0 && i < up->sockets.count; i++)
         r = listen_copy(api, up->sockets.items[i].descriptor, reterr);
     if (r == 0)
@@ -296,7 +298,6 @@ int api_open(struct up *up, struct det_error *reterr)
     api->allocator = up->output.outer->allocator;
     api->world = up->output.outer->world;
     api_calls_open(api);
-    det_list_init(&api->guesses);
     if (up->machines || up->store) {
         api->address = up_store_address(up);
         api->url = api->address ? store_url_shown(&up->file.arena, api->address) : NULL;
@@ -315,8 +316,8 @@ static void begin_close(void *argument)
 
     api->close_by = det_loop_now(api->loop) + CLOSE_SPAN;
     api->write_by = det_loop_now(api->loop) + WRITE_SPAN;
+    api_guesses_end(api);
     api_events_end(api);
-    api_end_guesses(api);
     http_server_drain(api->server);
     look_whether_over(api);
 }

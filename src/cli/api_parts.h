@@ -15,13 +15,12 @@ void api_count_request(void *context, const struct http_done *done);
 /* The answer of what is not a call, or not any more. */
 void api_refuse(
     struct http_exchange *exchange, unsigned status, const char *code, const char *text);
+/* All of those that are kept back are answered now: nobody waits for who guesses. */
+void api_guesses_end(struct api *api);
 /* Answers 401 with this text after a while, instead of who keeps the exchange. False: too many wait
  * for theirs, or there is no memory. */
 bool api_keep_back(
     struct api *api, struct http_exchange *exchange, det_time wait, const char *text);
-
-/* Nobody waits for those when it closes. */
-void api_end_guesses(struct api *api);
 
 /* What is known of a request since its headers have come: the note of its exchange. */
 struct api_note {

@@ -121,6 +121,7 @@ struct up {
     enum det_log_level log_level;
     struct socket_call *reload_call; /* that wants it; NULL: a signal does */
     struct serve_sockets sockets;    /* that were given to us, or bound before anything else */
+    bool has_sockets;                /* they were bound, or there are none */
     struct serve_local local;        /* the same, where it is a path */
     struct config_file file;
     char project[DET_PATH_MAX];    /* the folder of the file */

@@ -51,7 +51,7 @@ static void write_line(struct up *up, const struct audit_deed *deed)
 }
 
 /* "stop ticker: done, by token k3v9x2ap from 127.0.0.1:41000" */
-static void put_words(const struct audit_deed *deed, char *target, size_t size)
+static void put_words(const struct audit_deed *deed, char target[DET_TASK_REASON_MAX + 1])
 {
     char who[AUDIT_SUBJECT + 16] = "nobody we know";
 
@@ -63,10 +63,10 @@ static void put_words(const struct audit_deed *deed, char *target, size_t size)
         snprintf(who, sizeof who, "%s", deed->subject);
     if (*deed->peer)
         snprintf(
-            target, size, "%.90s: %s, by %.60s from %s", deed->what,
+            target, DET_TASK_REASON_MAX + 1, "%.80s: %.8s, by %.40s from %.47s", deed->what,
             audit_outcome_name(deed->outcome), who, deed->peer);
     else
-        snprintf(target, size, "%s", deed->what);
+        snprintf(target, DET_TASK_REASON_MAX + 1, "%.190s", deed->what);
 }
 
 /* The journal of tasks has it, and whoever follows what happens to them. Who is refused has done
@@ -80,7 +80,7 @@ static void publish(struct up *up, const struct audit_deed *deed)
 
     if (!up->tasks || deed->outcome == AUDIT_REFUSED)
         return;
-    put_words(deed, event.reason, sizeof event.reason);
+    put_words(deed, event.reason);
     det_bus_publish(det_tasks_bus(up->tasks), &event);
 }
 
@@ -88,7 +88,7 @@ static void say_plainly(struct up *up, const struct audit_deed *deed)
 {
     char text[DET_TASK_REASON_MAX + 1];
 
-    put_words(deed, text, sizeof text);
+    put_words(deed, text);
     up_note(up, UP_NAME, "%s", text);
 }
 

@@ -21,7 +21,11 @@
 #include "store/log.h"
 #include "store/postgres.h"
 
-#define PAGE_ROWS 1024
+/* A page begins with few rows, and has more or fewer then, by how long they are: all of it comes
+ * into memory at once. */
+#define PAGE_ROWS  1024
+#define PAGE_FIRST 64
+#define PAGE_BYTES (256u << 10)
 /* How often one call looks whether a gap is final, and how long it waits before the second look;
  * each further wait is twice as long. */
 #define LOOKS_MAX  6
@@ -187,6 +191,20 @@ static size_t page_of(const struct reading *reading)
     return limit && limit < PAGE_ROWS ? limit + 1 : PAGE_ROWS;
 }
 
+static size_t next_page(const struct reading *reading)
+{
+    size_t most = page_of(reading), page = reading->page, size;
+
+    if (!reading->rows)
+        return most < PAGE_FIRST ? most : PAGE_FIRST;
+    size = PQresultMemorySize(reading->rows);
+    if (size < PAGE_BYTES)
+        page *= 4;
+    else if (size > 4 * PAGE_BYTES && page >= 4)
+        page /= 4;
+    return most < page ? most : page;
+}
+
 static void send_page(struct postgres_exchange *exchange, void *context)
 {
     const struct reading *reading = context;
@@ -215,10 +233,10 @@ static int read_page(struct reading *reading)
 {
     const struct postgres_job job = { send_page, take_page, reading, true, 0 };
 
+    reading->page = next_page(reading);
     PQclear(reading->rows);
     reading->rows = NULL;
     reading->final = final_now(reading->store);
-    reading->page = page_of(reading);
     return det_postgres_run(reading->store, &job, NULL);
 }
 

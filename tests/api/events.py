@@ -325,7 +325,7 @@ machines: {blob: {effects: {}}}
     reader.has(BLOBS + 1)
     reader.end()
     grown = resident(daemon) - before
-    check(grown < 48 << 20, f"{grown >> 20} MiB for 40 who do not read")
+    check(grown < 96 << 20, f"{grown >> 20} MiB for 40 who do not read")
     for stream in idle:
         stream.close()
     daemon.stop()

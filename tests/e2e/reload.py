@@ -271,8 +271,26 @@ def test_the_http_api_goes_on_with_its_new_settings():
     project(task("a", "one"), "http: {hosts: [shop.example], listen: \"127.0.0.1:1\"}\n")
     equal(items(reload()), [("changed", "http", "listen", True)])
     equal(ask(port, "shop.example"), 200)
+    # What would not be safe to begin with is not safe to go on with.
+    project(task("a", "two"), "http: {hosts: [shop.example], listen: \"0.0.0.0:1\"}\n")
+    detent("reload", code=2, err=["can be reached from other machines", "nothing has changed"])
+    project(task("a", "two"), f"http: {{hosts: [shop.example], listen: {address}}}\n")
+    os.chmod(".detent/tokens", 0o644)
+    detent("reload", code=2, err=["chmod 600", "nothing has changed"])
+    os.chmod(".detent/tokens", 0o600)
+    equal(items(reload()), [("changed", "task", "a", False)])
+    it.wait_for("a +\\| two")
     it.stop()
     check(run("reload").returncode == 3)
+    # Where it listens nowhere, it goes on with that, too.
+    project(task("a", "one"), "http: {listen: none}\n")
+    it = Up(env={"DETENT_LISTEN": ""})
+    it.wait_for("a +\\| one")
+    project(task("a", "one"), f"http: {{listen: {address}, rate: 7}}\n")
+    wanted = [("changed", "http", "listen", True), ("added", "http", "rate", False)]
+    equal((items(reload()), items(reload())), (wanted, wanted[:1]))
+    detent("console", code=3, err="listens nowhere for browsers")
+    it.stop()
 
 
 def certify(name, folder="."):
