@@ -9,6 +9,7 @@
  * so on, until a request meets no failure. What was asked for has then happened, or is answered
  * with 500 or 503; the next request is answered as if nothing had been. Which allocation fails is
  * not the same in every run, since many threads allocate; what must hold is. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -23,6 +24,8 @@
 #include "cli/socket_client.h"
 
 extern const struct cli_command cli_command_up;
+
+enum { OPTION_FILE, OPTION_TIMES, OPTION_QUIET, OPTION_JOURNAL, OPTION_LISTEN };
 
 #define PATIENCE (20 * DET_SECOND)
 #define GONE     0   /* the connection was closed instead of an answer */
@@ -79,12 +82,14 @@ struct ask {
     bool is_fresh;     /* an instance o-@ is started before it */
 };
 
+#define SESSION 4
+
 static const struct ask asks[] = {
     { "GET", "/livez", NULL, "200", false },
     { "GET", "/readyz", NULL, "200", false },
     { "GET", "/metrics", NULL, "200", false },
     { "GET", "/v1/openapi.yaml", NULL, "200", false },
-    { "POST", "/v1/session", "{\"code\": \"nobody-has-this-code\"}", "401", false },
+    { "POST", "/v1/session", "{}", "400", false },
     { "DELETE", "/v1/session", NULL, "422", false },
     { "GET", "/v1/status", NULL, "200", false },
     { "GET", "/v1/store", NULL, "200", false },
@@ -139,26 +144,51 @@ struct client {
     int socket;               /* -1: there is no connection */
     unsigned attempt, status; /* the last one */
     size_t points, gone;
+    char link[128], token[128]; /* of a session; "": none */
     char answer[ANSWER];
     char fault[512]; /* "": none */
 };
 
 /* Asking. */
 
-static bool dial(struct client *client)
+static int dial_file(const struct client *client)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
-    const struct timeval patience = { .tv_sec = PATIENCE / DET_SECOND };
+    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     snprintf(
         address.sun_path, sizeof address.sun_path, "%s/.detent/http.sock", client->fixture->folder);
-    client->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0)
+        return descriptor;
+    close(descriptor);
+    return -1;
+}
+
+/* A token counts only where it is needed. */
+static int dial_port(const struct client *client)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+        .sin_port = htons((uint16_t)strtoul(client->link + strlen("http://127.0.0.1:"), NULL, 10)),
+    };
+    int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0)
+        return descriptor;
+    close(descriptor);
+    return -1;
+}
+
+static bool dial(struct client *client)
+{
+    const struct timeval patience = { .tv_sec = PATIENCE / DET_SECOND };
+
+    client->socket = *client->token ? dial_port(client) : dial_file(client);
+    if (client->socket < 0)
+        return false;
     (void)setsockopt(client->socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (connect(client->socket, (struct sockaddr *)&address, sizeof address) == 0)
-        return true;
-    close(client->socket);
-    client->socket = -1;
-    return false;
+    return true;
 }
 
 static void hang_up(struct client *client)
@@ -225,17 +255,19 @@ static unsigned hear(struct client *client)
 
 static unsigned ask(struct client *client, const char *method, const char *path, const char *body)
 {
-    char request[1024], target[256], content[512];
+    char request[1024], target[256], content[512], bearer[160] = "";
     unsigned status;
     int size;
 
     numbered(client, path, target, sizeof target);
     numbered(client, body, content, sizeof content);
+    if (*client->token)
+        snprintf(bearer, sizeof bearer, "Authorization: Bearer %s\r\n", client->token);
     size = snprintf(
         request, sizeof request,
-        "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%s"
         "Content-Length: %zu\r\n\r\n%s",
-        method, target, strlen(content), content);
+        method, target, bearer, strlen(content), content);
     if (client->socket < 0 && !dial(client))
         return GONE;
     (void)send(client->socket, request, (size_t)size, MSG_NOSIGNAL);
@@ -261,7 +293,7 @@ static bool has_status(const char *list, unsigned status)
     char text[12];
 
     snprintf(text, sizeof text, "%u", status);
-    return strstr(list, text);
+    return status != GONE && strstr(list, text);
 }
 
 static bool is_answered(struct client *client, const struct ask *one)
@@ -399,16 +431,89 @@ static void follow_all(struct client *client)
     hang_up(&other);
 }
 
-static void stop_up(struct client *client)
+/* Signing in and out. */
+
+/* Asks `up` by a verb; the link that it answers with, if it does. */
+static void ask_up(struct client *client, const char *verb)
 {
     struct socket_client *socket = NULL;
     struct det_error error;
     json_t *answer = NULL;
+    const char *link;
 
     if (socket_client_open(client->fixture->folder, NULL, &socket, &error) == 0)
-        (void)!socket_client_call(socket, "stop", json_object(), PATIENCE, &answer, &error);
+        (void)!socket_client_call(socket, verb, json_object(), PATIENCE, &answer, &error);
+    link = json_string_value(json_object_get(answer, "url"));
+    snprintf(client->link, sizeof client->link, "%s", link ? link : "");
     json_decref(answer);
     socket_client_close(socket);
+}
+
+/* The token of the answer to who has redeemed a code. */
+static void take_token(struct client *client)
+{
+    const char *text = strstr(client->answer, "\"token\":\"");
+
+    if (text)
+        snprintf(
+            client->token, sizeof client->token, "%.*s", (int)strcspn(text + 9, "\""), text + 9);
+}
+
+static bool redeem(struct client *client, size_t point)
+{
+    const char *code = strstr(client->link, "#code=");
+    char body[160];
+    bool failed;
+
+    snprintf(body, sizeof body, "{\"code\": \"%s\"}", code ? code + 6 : "");
+    (void)det_test_memory_fail(client->memory, point, false);
+    (void)ask(client, "POST", "/v1/session", body);
+    failed = det_test_memory_fail(client->memory, 0, false);
+    if (failed)
+        hang_up(client);
+    take_token(client);
+    return failed;
+}
+
+/* Whether that is how it may end. */
+static bool is_fair(const struct client *client, bool failed)
+{
+    return client->status == 200 ||
+           (failed && (client->status == GONE || has_status("500 503", client->status)));
+}
+
+/* Whoever could not be let in for want of memory tries it again with the same code, unless that is
+ * used up. */
+static bool try_session(struct client *client, size_t point)
+{
+    bool failed;
+
+    ask_up(client, "console");
+    failed = redeem(client, point);
+    if (!is_fair(client, failed))
+        complain(client, &asks[SESSION], point);
+    if (!*client->token && redeem(client, 0))
+        complain(client, &asks[SESSION], point);
+    hang_up(client);
+    if (*client->token) {
+        (void)det_test_memory_fail(client->memory, point, false);
+        (void)ask(client, "DELETE", "/v1/session", NULL);
+        failed = det_test_memory_fail(client->memory, 0, false) || failed;
+        if (!is_fair(client, failed))
+            complain(client, &asks[SESSION], point);
+        hang_up(client);
+    }
+    client->token[0] = '\0';
+    return failed && !*client->fault;
+}
+
+static void sign_in_and_out(struct client *client)
+{
+    size_t point = 1;
+
+    while (point < POINTS && try_session(client, point))
+        point++;
+    client->points += point - 1;
 }
 
 static bool is_up(struct client *client)
@@ -442,9 +547,11 @@ static void *ask_all(void *argument)
     for (size_t i = 0; i < sizeof asks / sizeof asks[0] && !*client->fault; i++)
         try_all(client, &asks[i]);
     if (!*client->fault)
+        sign_in_and_out(client);
+    if (!*client->fault)
         follow_all(client);
     hang_up(client);
-    stop_up(client);
+    ask_up(client, "stop");
     return NULL;
 }
 
@@ -460,7 +567,8 @@ static int run_up(struct fixture *fixture)
     put_text(fixture, "order.fsm", spec_text);
     put_text(fixture, "detent.yaml", project_text);
     snprintf(path, sizeof path, "%s/detent.yaml", fixture->folder);
-    args.values[0] = path;
+    args.values[OPTION_FILE] = path;
+    args.values[OPTION_LISTEN] = "127.0.0.1:0";
     cli.command = "up";
     return cli_command_up.run(&cli, &args);
 }

@@ -93,7 +93,8 @@ struct config_effect {
     struct det_effect_policy policy;
     const struct cli_yaml *node, *command_node, *folder_node;
 };
-#define CONFIG_EFFECT_TIMEOUT (30 * DET_SECOND)
+#define CONFIG_EFFECT_TIMEOUT  (30 * DET_SECOND)
+#define CONFIG_EFFECT_ATTEMPTS 8 /* where it says nothing: those of the runtime */
 
 /* A definition, and what goes with it. */
 struct config_machine {

@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/show.h"
 
@@ -93,12 +94,45 @@ void facts_timers(struct cli *cli, const struct instance *instance)
     }
 }
 
+/* How often the project lets it be tried; 0: somebody else runs it, and knows. */
+static uint32_t attempts_max(const struct instance *instance, const char *effect)
+{
+    const struct config *config = &instance->store->project.config;
+
+    for (size_t i = 0; i < config->machine_count; i++) {
+        const struct config_machine *machine = &config->machines[i];
+
+        if (strcmp(machine->name, instance->machine->name) != 0)
+            continue;
+        for (size_t k = 0; k < machine->effect_count; k++) {
+            uint32_t most = machine->effects[k].policy.attempts_max;
+
+            if (strcmp(machine->effects[k].name, effect) == 0)
+                return most ? most : CONFIG_EFFECT_ATTEMPTS;
+        }
+    }
+    return 0;
+}
+
+/* "3", or "3 of 8". */
+static const char *count_text(
+    const struct instance *instance, const struct det_store_effect *row, char target[32])
+{
+    uint32_t most = attempts_max(instance, instance->machine->effects[row->effect].name);
+
+    if (most)
+        snprintf(target, 32, "%u of %u", row->attempts, most);
+    else
+        snprintf(target, 32, "%u", row->attempts);
+    return target;
+}
+
 static void print_waiting(
     struct cli *cli, const char *word, const struct instance *instance,
     const struct det_store_effect *row)
 {
     const char *name = instance->machine->effects[row->effect].name;
-    char when[INSTANCE_WHEN_TEXT], why[INSTANCE_WHY_TEXT];
+    char when[INSTANCE_WHEN_TEXT], why[INSTANCE_WHY_TEXT], count[32];
 
     if (row->attempts == 0)
         facts_print(
@@ -112,12 +146,13 @@ static void print_waiting(
             row->next <= instance->now ? "" : instance_when(row->next, instance->now, when));
     else if (row->next <= instance->now)
         facts_print(
-            cli, word, "%s is due, after attempt %u failed: %s", name, row->attempts,
-            instance_why(row, why));
+            cli, word, "%s is due, after attempt %s failed: %s", name,
+            count_text(instance, row, count), instance_why(row, why));
     else
         facts_print(
-            cli, word, "%s is tried again %s, after attempt %u failed: %s", name,
-            instance_when(row->next, instance->now, when), row->attempts, instance_why(row, why));
+            cli, word, "%s is tried again %s, after attempt %s failed: %s", name,
+            instance_when(row->next, instance->now, when), count_text(instance, row, count),
+            instance_why(row, why));
 }
 
 static void print_dead(

@@ -125,7 +125,7 @@ def hold_the_promise(typist):
     equal(typist.saying("detent start"), ["o-1: pending\n"])
     equal(typist.saying("detent send"), ["o-1: pay: pending -> charging\n"])
     check(typist.saying("detent watch")[0].startswith("order o-1 is charging"))
-    attempts = [int(re.search(r"after attempt (\d+) ", why)[1])
+    attempts = [int(re.search(r"after attempt (\d+) of 8 ", why)[1])
                 for why in typist.saying("detent why")]
     equal(attempts, sorted(attempts))
     why = typist.saying("detent why")[-1]

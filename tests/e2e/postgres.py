@@ -21,7 +21,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "api"))
-import promises  # pylint: disable=wrong-import-position
+import events  # pylint: disable=wrong-import-position
+import promises
 import shop as api
 import up
 from machines import ORDER, PARCEL, PAY, STORE, Follower, detent, objects, one, run, shop
@@ -193,9 +194,20 @@ def over_http(promise):
     return run_it
 
 
+# What no store has a part in.
+ELSEWHERE = {"test_a_drawing_comes_every_time",
+             "test_events_of_a_batch_take_no_more_room_than_is_theirs"}
+
+
 def promised():
-    return {name + "_over_http": over_http(function) for name, function in vars(promises).items()
-            if name.startswith("test_")}
+    tests = {name: function for name, function in vars(promises).items()
+             if name.startswith("test_") and name not in ELSEWHERE}
+    # The log of a server is followed otherwise than that of a file: others may write to it.
+    for function in (events.test_a_reader_resumes_over_crashes_with_several_writers,
+                     events.test_a_stream_begins_where_it_is_told_to,
+                     events.test_who_comes_without_a_position_begins_now):
+        tests[function.__name__] = function
+    return {name + "_over_http": over_http(function) for name, function in tests.items()}
 
 
 if __name__ == "__main__":
