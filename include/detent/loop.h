@@ -99,6 +99,9 @@ DET_API void det_loop_stop(struct det_loop *loop);
 /* Whether the calling thread may use it as its owner: it runs the loop, or was the last to turn it,
  * or nobody has done either, and then whoever will is taken to ask. */
 DET_API bool det_loop_is_mine(const struct det_loop *loop);
+/* The calling thread is taken for the one that will turn it, until another one does: for whoever
+ * starts threads that use the loop before it is turned. Nothing while it has an owner. */
+DET_API void det_loop_claim(struct det_loop *loop);
 
 /* For a foreign loop: readable when a turn has something to do; -1 in a simulated world. */
 DET_API int det_loop_descriptor(const struct det_loop *loop);

@@ -49,7 +49,8 @@ struct det_loop {
     _Atomic(struct det_post *) posts;
     atomic_bool wake_wanted;
     atomic_bool stop_wanted;
-    _Atomic(const void *) owner; /* the thread in run, or the last one in turn; NULL: nobody */
+    _Atomic(const void *)
+        owner; /* who runs it, or was the last to turn or claim it; NULL: nobody */
 
     struct det_mutex *mutex;
     struct det_condition *changed;
@@ -509,6 +510,14 @@ bool det_loop_is_mine(const struct det_loop *loop)
     if (owner)
         return owner == det_thread_self(loop->world);
     return atomic_load(&loop->state) == LOOP_IDLE;
+}
+
+void det_loop_claim(struct det_loop *loop)
+{
+    const void *nobody = NULL;
+
+    if (atomic_load(&loop->state) == LOOP_IDLE)
+        (void)atomic_compare_exchange_strong(&loop->owner, &nobody, det_thread_self(loop->world));
 }
 
 int det_loop_descriptor(const struct det_loop *loop)

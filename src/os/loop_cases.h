@@ -77,6 +77,30 @@ static void messages_run_in_the_order_posted(void **state)
     det_loop_close(diary.loop);
 }
 
+static void ask_whose(void *argument)
+{
+    struct diary *diary = argument;
+
+    diary->text[0] = det_loop_is_mine(diary->loop) ? 'y' : 'n';
+}
+
+static void a_loop_that_is_claimed_is_not_of_another_thread(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_thread *thread;
+    struct diary diary;
+
+    diary_open(&diary, fixture->world);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(0, det_thread_start(fixture->world, "asks", ask_whose, &diary, &thread));
+        det_thread_join(fixture->world, thread);
+        assert_int_equal(i == 0 ? 'y' : 'n', diary.text[0]);
+        assert_true(det_loop_is_mine(diary.loop));
+        det_loop_claim(diary.loop);
+    }
+    det_loop_close(diary.loop);
+}
+
 static void post_other(void *argument)
 {
     struct entry *entry = argument;
@@ -484,6 +508,7 @@ static void closing_runs_what_was_posted_and_what_that_posts(void **state)
         WORLD_CASE(a_turn_with_nothing_to_do_ends_at_its_deadline),                      \
         WORLD_CASE(a_stop_from_inside_ends_the_run_after_the_turn),                      \
         WORLD_CASE(a_stop_that_comes_early_is_not_lost),                                 \
+        WORLD_CASE(a_loop_that_is_claimed_is_not_of_another_thread),                     \
         WORLD_CASE(messages_of_each_thread_arrive_in_order),                             \
         WORLD_CASE(a_loop_can_be_started_again),                                         \
         WORLD_CASE(a_stop_waits_for_a_run_on_a_thread_of_ours),                          \

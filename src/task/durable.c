@@ -303,6 +303,8 @@ static int open_parts(struct det_durable *durable)
     if (!durable->runners)
         return DET_ERR_NO_MEMORY;
     durable->runner_count = count;
+    /* A loop of the user may not have been turned: our threads must not take it for theirs. */
+    det_loop_claim(durable->options.tasks->loop);
     for (uint32_t i = 0; i < count; i++) {
         durable->runners[i].durable = durable;
         det_buffer_init(&durable->runners[i].texts, durable->allocator);

@@ -104,6 +104,36 @@ static void run_on_a_loop_of_the_users_ends_when_the_queue_is_empty(void **state
     close_world(&world);
 }
 
+/* Before its first turn a loop is nobody's: threads of the queue must not take it for theirs. */
+static void nothing_begins_before_the_loop_of_the_user_is_turned(void **state)
+{
+    struct det_durable_options options = { .queue = "q", .works = works, .work_count = 1 };
+    struct process *process;
+    struct det_loop *loop;
+    struct world world;
+
+    (void)state;
+    open_world(&world, 9, 1);
+    process = &world.processes[2];
+    assert_int_equal(det_loop_open(world.world, NULL, &loop), 0);
+    options.store = det_shared_node(world.shared);
+    assert_int_equal(
+        det_tasks_open(&(struct det_tasks_options){ .loop = loop }, &options.tasks, NULL), 0);
+    assert_int_equal(det_durable_open(&options, &process->durable, NULL), 0);
+    assert_int_equal(submit_to(process, 0, 0), 0);
+    pass(&world, DET_SECOND);
+    assert_int_equal(find(&world, "job-0").row.state, DET_JOB_RUNNING);
+    assert_int_equal(det_tasks_counts(options.tasks).registered, 0);
+    assert_int_equal(det_tasks_run(options.tasks, NULL), 0);
+    assert_int_equal(world.ledger.done[0], 1);
+    det_durable_close(process->durable);
+    process->durable = NULL;
+    det_tasks_close(options.tasks);
+    det_loop_close(loop);
+    det_store_close(options.store);
+    close_world(&world);
+}
+
 static void a_queue_that_only_submits_is_not_waited_for(void **state)
 {
     struct det_durable_options options = { .queue = "q" };
@@ -409,6 +439,7 @@ int main(void)
         cmocka_unit_test(run_ends_when_the_queue_is_empty),
         cmocka_unit_test(run_ends_at_once_when_there_is_nothing_in_the_queue),
         cmocka_unit_test(run_on_a_loop_of_the_users_ends_when_the_queue_is_empty),
+        cmocka_unit_test(nothing_begins_before_the_loop_of_the_user_is_turned),
         cmocka_unit_test(a_queue_that_only_submits_is_not_waited_for),
         cmocka_unit_test(the_width_holds_over_all_processes),
         cmocka_unit_test(what_ran_in_a_process_that_died_runs_again_when_its_claim_has_lapsed),
