@@ -232,11 +232,7 @@ void api_finish(struct api_call *call)
 {
     struct det_buffer *text = &call->line.text;
     static const struct http_header later = { "retry-after", "1" };
-    struct http_answer answer = {
-        .status = call->status ? call->status : 200,
-        .type = call->type ? call->type : "application/json",
-        .headers = &later,
-    };
+    struct http_answer answer = { .headers = &later };
 
     if (det_buffer_status(text) < 0)
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
@@ -282,6 +278,11 @@ static void finish_deferred(void *argument)
 
 void api_defer(struct api_call *call, void (*run)(struct api_call *call))
 {
+    /* Who has asked `up` first may have lost its client meanwhile, and lanes ask for it. */
+    if (!call->exchange && api_is_read(call->route)) {
+        api_finish(call);
+        return;
+    }
     call->deferred = run;
     call->job = (struct det_job){
         .run = run_deferred, .done = finish_deferred, .argument = call, .loop = call->api->loop

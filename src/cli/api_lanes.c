@@ -74,7 +74,9 @@ static bool is_dropped(struct api_call *call)
 {
     if (!api_is_read(call->route) || !http_is_ended(call->exchange))
         return false;
-    refuse(call, DET_ERR_BUSY, "more was asked for before this than could be answered");
+    refuse(
+        call, DET_ERR_BUSY,
+        "more was asked for before this than could be answered: ask again in a while");
     return true;
 }
 

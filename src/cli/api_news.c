@@ -170,8 +170,10 @@ void api_news_leave(struct api_news *news, struct api_listener *listener)
     news->task_count -= listener->wants_tasks;
     if (!news->task_count)
         cancel(&news->tasks);
-    if (det_list_is_empty(&news->listeners))
+    if (det_list_is_empty(&news->listeners)) {
+        cancel(&news->asking);
         forget_status(news);
+    }
 }
 
 void api_news_look(struct api_news *news)

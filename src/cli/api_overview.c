@@ -194,8 +194,8 @@ static int take_dead(void *context, struct det_machine *machine, const char *id)
     if (last) {
         overview->dead_left--;
         snprintf(
-            why, sizeof why, "given up after %u attempts%s: %s", last->attempts, more,
-            instance_why(last, text));
+            why, sizeof why, "given up after %u attempt%s%s: %s", last->attempts,
+            last->attempts == 1 ? "" : "s", more, instance_why(last, text));
         add_stuck(overview, "effect", machine->effects[last->effect].name, machine->name, id, why);
     }
     instance_close(&instance);

@@ -272,9 +272,10 @@ const struct cli_command cli_command_doctor = {
         "Looks at the detent.yaml of the folder, at who may read and change it, the store, the\n"
         "files of secrets and of tokens, at where the HTTP API listens, and at how long tokens "
         "and\n"
-        "the certificate are good. What is unsafe is not run by `detent serve`, and makes the "
-        "exit\n"
-        "code 6; what is careless is only told.",
+        "the certificate are good. What is unsafe makes the exit code 6: `detent serve` refuses "
+        "it, "
+        "or\n"
+        "others could do with the project what they like; what is careless is only told.",
     .operand = { .form = "" },
     .run = run_command,
 };

@@ -162,8 +162,9 @@ static void print_dead(
     char key[INSTANCE_KEY_TEXT], why[INSTANCE_WHY_TEXT];
 
     facts_print(
-        cli, word, "%s was given up after %u attempts: %s",
-        instance->machine->effects[row->effect].name, row->attempts, instance_why(row, why));
+        cli, word, "%s was given up after %u attempt%s: %s",
+        instance->machine->effects[row->effect].name, row->attempts, row->attempts == 1 ? "" : "s",
+        instance_why(row, why));
     facts_print(
         cli, NULL, "detent retry %s %s", instance->id,
         instance_key(instance->machine, instance->id, row, key));

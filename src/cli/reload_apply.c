@@ -235,6 +235,8 @@ static int restore_core(struct reload *reload, struct up_machines *resting)
     exchange(reload);
     if (resting)
         r = up_machines_wake(resting, &error);
+    if (r == 0 && up_store_watch(up) < 0)
+        r = det_error_set(&error, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0)
         r = api_open(up, &error);
     if (r < 0)
@@ -254,15 +256,16 @@ static int replace_core(struct reload *reload, struct det_error *reterr)
     api_free(up);
     exchange(reload);
     r = open_core(reload, reterr);
-    if (r == 0) {
+    if (r == 0)
         up_machines_free(resting);
-        return 0;
-    }
-    if (restore_core(reload, resting) < 0) {
+    else if (restore_core(reload, resting) < 0) {
         up->has_failed = true;
         if (up->state < UP_STOPPING)
             up_begin_stop(up);
     }
+    /* A stop that came while the API was closed was told to the machines of before. */
+    if (up->state >= UP_STOPPING)
+        up_machines_stop(up);
     return r;
 }
 

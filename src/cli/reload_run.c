@@ -12,6 +12,8 @@
 #include "cli/reload.h"
 #include "cli/up_verbs.h"
 
+#define STOPS "it stops; reload it when it is up"
+
 static void note_lines(struct up *up, char *text)
 {
     char *rest = text, *line;
@@ -89,6 +91,8 @@ static json_t *run(struct up *up, bool is_plan)
         "{s:s, s:b, s:b, s:s, s:o}", "kind", "reload", "is_right", code == CLI_OK, "is_applied",
         reload.is_applied, "text", code == CLI_OK || !reload.text ? "" : reload.text, "items",
         items);
+    if (!is_plan)
+        up->was_refused = code != CLI_OK;
     if (!is_plan && code != CLI_OK)
         note_failure(&reload);
     reload_close(&reload);
@@ -101,13 +105,25 @@ void up_reload(struct up *up)
     json_t *answer;
 
     up->reload_wanted = false;
+    up->is_reloading = true;
     answer = run(up, false);
+    up->is_reloading = false;
     call = up->reload_call;
     up->reload_call = NULL;
     if (call)
         socket_call_answer(call, answer);
     else
         json_decref(answer);
+}
+
+void up_reload_over(struct up *up)
+{
+    struct socket_call *call = up->reload_call;
+
+    up->reload_wanted = false;
+    up->reload_call = NULL;
+    if (call)
+        socket_call_fail(call, DET_ERR_CLOSED, STOPS);
 }
 
 static void on_gone(void *user)
@@ -128,8 +144,10 @@ void up_run_reload(void *context, const struct socket_request *request, struct s
         socket_call_answer(call, run(up, true));
         return;
     }
-    if (up->state != UP_RUNNING || up->reload_call) {
-        socket_call_fail(call, DET_ERR_BUSY, "it stops, or reloads already");
+    if (up->state != UP_RUNNING || up->reload_call || up->is_reloading) {
+        socket_call_fail(
+            call, DET_ERR_BUSY,
+            up->state != UP_RUNNING ? STOPS : "it reloads already: ask again when it has");
         return;
     }
     up->reload_call = call;

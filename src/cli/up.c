@@ -326,6 +326,8 @@ static void after_turn(struct up *up)
 {
     if (up->reload_wanted && up->state == UP_RUNNING)
         up_reload(up);
+    else if (up->reload_wanted && up->state >= UP_STOPPING)
+        up_reload_over(up);
     up_follow_all(up);
     up_output_flush(&up->output);
     tell_hidden(up, false);

@@ -116,7 +116,8 @@ struct up {
     struct serve_notify notify;         /* our own supervisor */
     struct up_retired *retired;         /* files that were in its place before */
     const struct reload_item *standing; /* what runs otherwise than the file says: reload.h */
-    bool reload_wanted;
+    bool reload_wanted, is_reloading;
+    bool was_refused;       /* the file of the last reload */
     struct det_logger *log; /* NULL: it speaks to people, or prints data */
     enum det_log_level log_level;
     struct socket_call *reload_call; /* that wants it; NULL: a signal does */
@@ -305,12 +306,13 @@ void up_audit_close(struct up *up);
 bool up_audit_describe(const struct socket_request *request, char *target, size_t size);
 void up_audit_asked(void *context, const char *what, uid_t uid, int code);
 /* Of a signal, on the loop. */
-void up_audit_signal(struct up *up, const char *what, uid_t uid);
+void up_audit_signal(struct up *up, const char *what, int64_t uid);
 /* Of tokens: see tokens_options. */
 void up_tokens_trouble(void *user, const char *text, bool is_closed);
 void up_tokens_changed(void *user, const struct token *token, bool is_new);
 
-/* reload_apply.c */
+/* reload_run.c; over: it stops, and who wants one is told */
+void up_reload_over(struct up *up);
 
 /* Reads the file again; between two turns of the loop. */
 void up_reload(struct up *up);

@@ -145,7 +145,9 @@ bool up_audit_describe(const struct socket_request *request, char *target, size_
 
     while (i < sizeof acts / sizeof *acts && strcmp(acts[i].verb, request->verb) != 0)
         i++;
-    if (i == sizeof acts / sizeof *acts)
+    /* A plan changes nothing. */
+    if (i == sizeof acts / sizeof *acts ||
+        json_is_true(json_object_get(request->arguments, "plan")))
         return false;
     used = snprintf(target, size, "%s", request->verb);
     for (size_t j = 0; j < 2 && acts[i].about[j]; j++) {
@@ -170,11 +172,16 @@ void up_audit_asked(void *context, const char *what, uid_t uid, int code)
         .code = code < 0 ? det_error_name(code) : NULL,
     };
 
+    /* A file that is refused is an answer like any other. */
+    if (code == 0 && up->was_refused && strcmp(what, "reload") == 0) {
+        deed.outcome = AUDIT_FAILED;
+        deed.code = det_error_name(DET_ERR_INVALID);
+    }
     snprintf(deed.what, sizeof deed.what, "%s", what);
     audit_add(up->audit, &deed);
 }
 
-void up_audit_signal(struct up *up, const char *what, uid_t uid)
+void up_audit_signal(struct up *up, const char *what, int64_t uid)
 {
     struct audit_deed deed = { .peer = "signal", .user = uid };
 

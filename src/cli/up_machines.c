@@ -413,10 +413,8 @@ void up_machines_say(struct up *up)
 
 const struct det_spec *up_machines_spec(const struct up_machines *machines, const char *name)
 {
-    const struct config *config = &machines->up->file.config;
-
-    for (size_t i = 0; i < config->machine_count; i++) {
-        if (machines->specs[i] && strcmp(config->machines[i].name, name) == 0)
+    for (size_t i = 0; i < machines->count; i++) {
+        if (machines->specs[i] && strcmp(machines->list[i].name, name) == 0)
             return machines->specs[i];
     }
     return NULL;

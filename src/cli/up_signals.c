@@ -36,11 +36,13 @@ static bool is_anybodys(void *user, int64_t number)
 static void take(struct up *up, const struct signalfd_siginfo *info)
 {
     unsigned number = info->ssi_signo;
+    /* A terminal sends it for whoever sits there. */
+    int64_t uid = info->ssi_code == SI_KERNEL ? AUDIT_NOBODY : (int64_t)info->ssi_uid;
 
     switch (number) {
     case SIGINT:
     case SIGTERM:
-        up_audit_signal(up, number == SIGINT ? "SIGINT: stop" : "SIGTERM: stop", info->ssi_uid);
+        up_audit_signal(up, number == SIGINT ? "SIGINT: stop" : "SIGTERM: stop", uid);
         up_stop(up, number == SIGINT ? "interrupted" : "asked to end");
         break;
     case SIGHUP:
@@ -49,7 +51,7 @@ static void take(struct up *up, const struct signalfd_siginfo *info)
         if (up->cli->out_is_terminal && info->ssi_code == SI_KERNEL)
             up_stop(up, "the terminal is gone");
         else if (up->state == UP_RUNNING) {
-            up_audit_signal(up, "SIGHUP: reload", info->ssi_uid);
+            up_audit_signal(up, "SIGHUP: reload", uid);
             up->reload_wanted = true;
         }
         break;

@@ -51,6 +51,8 @@ int up_store_watch(struct up *up)
 {
     struct det_store *store = store_of(up);
 
+    /* A reload comes here again, and the one that is set must not be forgotten. */
+    det_loop_timer_cancel(up->loop, &up->store_look);
     up->store_look = (struct det_timer){ .run = look, .argument = up };
     if (!store || !store->ops->is_away)
         return 0;
