@@ -9,7 +9,7 @@
 #                                         "/* test: sanitized */" also label sanitized: it looks
 #                                         for what sanitizers see; `make test` runs it there only
 # detent_test(<name> COMMAND <...> [LABELS <...>] [TIMEOUT <seconds>] [COST <seconds>] [WAITS])
-#                                         any other program or script. A test takes two of the four
+#                                         any other program or script. A test takes two of the five
 #                                         places that our presets give, which is a core; one that
 #                                         WAITS for most of its time takes one. What has the highest
 #                                         COST, about its seconds, starts first.
