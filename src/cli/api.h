@@ -13,19 +13,25 @@
  *     api_life.c      opens, listens, closes
  *     api_routes.c    the table, and who may ask for what
  *     api_call.c      one request from its match to its answer, which comes in time
+ *     api_body.c      the body of a request: an object with the members that it may have
+ *     api_audit.c     who acts, and who is refused
  *     api_lanes.c     which call runs next on which threads
  *     api_reader.c    stores that are open for reading, one for each thread that needs one
  *     api_send.c      start, send, cancel, retry
  *     api_batch.c     many sends in one request
  *     api_instance.c  an instance: where it stands, its history, why
- *     api_lists.c     instances, timers, effects, the log
+ *     api_lists.c     instances, timers, effects, locks; api_log.c: the log
+ *     api_overview.c  all at one sight; api_counts.c: how much of what there is
+ *     api_host.c      the process itself, and sessions
  *     api_machines.c  definitions and drawings
  *     api_up.c        what the loop of `up` knows: tasks, groups, slots, jobs, status
+ *     api_stream.c    verbs of `up` that go on
  *     api_feed.c      clients that are told what happens: begun, kept alive, ended
- *     api_events.c    the log, as it grows; api_news.c: tasks and `up`; api_follow.c: lines
+ *     api_events.c    the log, as it grows; api_page.c: pages of it;
+ *                     api_news.c: tasks and `up`; api_follow.c: lines
  *
  * Invariants
- *   1. An api_call is of the http thread, but while a thread of the pool, the runtime or `up` has
+ *   1. An api_call is of the http thread, but while a thread of a lane, the runtime or `up` has
  *      it; each gives it back by a post, exactly once.
  *   2. Whoever went away, or was told that it takes too long, is not waited for: its call has no
  *      exchange any more. What it wanted to be done happens all the same.

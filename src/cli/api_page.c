@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* api_page.c - reads pages of the log on the pool. */
+/* api_page.c - reads pages of the log: the shared tail in a lane of its own, and those of one who
+ * catches up among the reads. */
 #include "cli/api_page.h"
 
 #include <string.h>
