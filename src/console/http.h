@@ -84,6 +84,8 @@ const struct http_request *http_request(const struct http_exchange *exchange);
  * handle(), and there until the exchange is over. */
 #define HTTP_NOTE_SIZE 48
 void *http_note(struct http_exchange *exchange);
+/* When the first byte of the request came, by the monotonic clock. */
+det_time http_since(const struct http_exchange *exchange);
 /* The whole answer, and the end. To a HEAD the body is counted and not sent. */
 void http_answer(struct http_exchange *exchange, const struct http_answer *answer);
 /* An answer whose length nobody knows, in chunks (for HTTP/1.0: until the connection closes). The

@@ -24,6 +24,11 @@ void *http_note(struct http_exchange *exchange)
     return exchange->note;
 }
 
+det_time http_since(const struct http_exchange *exchange)
+{
+    return exchange->since;
+}
+
 size_t http_waiting(const struct http_exchange *exchange)
 {
     return http_output_size(connection_of(exchange));

@@ -87,6 +87,7 @@ static void test_a_stream_goes_in_chunks_or_until_the_end(void **state)
 
     pass(&house, &client, DET_SECOND);
     say(&house, &client, GET("/stream?first"));
+    assert_int_equal(http_since(house.kept), det_loop_now(house.loop));
     assert_has(heard(&client), "\r\n\r\n5\r\nfirst\r\n");
     http_end(house.kept);
     pump(&house, &client);
