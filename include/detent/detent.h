@@ -27,6 +27,8 @@
 #include <detent/supervise.h>
 #include <detent/task.h>
 #include <detent/trace.h>
+#include <detent/worker.h>
+#include <detent/workers.h>
 #include <detent/world.h>
 
 #endif

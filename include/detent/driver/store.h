@@ -37,6 +37,7 @@
 #ifndef DETENT_DRIVER_STORE_H
 #define DETENT_DRIVER_STORE_H
 
+#include <detent/driver/documents.h>
 #include <detent/driver/jobs.h>
 #include <detent/machine.h>
 #include <detent/store.h>
@@ -432,6 +433,8 @@ struct det_store_ops {
     int (*compact)(struct det_store *store, struct det_error *reterr);
     /* Submissions that outlive the process, driver/jobs.h; NULL: not supported. */
     const struct det_job_ops *jobs;
+    /* What workers are and were, driver/documents.h; NULL: not supported. */
+    const struct det_document_ops *documents;
 };
 
 /* The first member of every driver's store. */

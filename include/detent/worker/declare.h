@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* declare.h - template: what others see of a kind of worker. One kind per include, any number.
+ *
+ *     #define WORKER_SPEC "link.worker"     on the include path; names WORKER_NAME, WORKER_PREFIX
+ *     #include <detent/worker/declare.h>
+ *
+ * Gives, for a worker called link with prefix LINK:
+ *     enum link_state { LINK_STOPPED, ... }; enum link_action { LINK_CONNECT, ... };
+ *     the structs of the records that the spec describes
+ *     link_get(workers, id, &status, &observed)       the observation, typed
+ *     extern const struct det_worker_kind link_kind;  made by define.h in one .c file
+ * #define WORKER_LOCAL before each of the two templates keeps the kind inside of one .c file. */
+#include <detent/rec/language.h>
+#if REC__IS_C11
+
+#include <detent/workers.h>
+
+#include <detent/worker/pre.h>
+
+#define REC_SPEC WORKER_SPEC
+#include <detent/rec/passes.h>
+#undef REC_SPEC
+
+/* States: LINK_UP for users, UP_is_a_state_of_link for the rows. */
+#include <detent/worker/rows_off.h>
+#undef STATE
+#define STATE(s, ...) W__PUBLIC(s), W__STATE(s) = W__PUBLIC(s),
+enum W__OWN(_state) {
+#include WORKER_SPEC
+    W__OWN(_state_count),
+};
+
+#include <detent/worker/rows_off.h>
+#undef ACTION
+#define ACTION(a, ...) W__PUBLIC(a), W__ACTION(a) = W__PUBLIC(a),
+enum W__OWN(_action) {
+#include WORKER_SPEC
+    W__OWN(_action_count),
+};
+
+W__DECLARED const struct det_worker_kind W__OWN(_kind);
+
+/* The status and the last observation of a worker of this kind. DET_ERR_NOT_FOUND: no such worker;
+ * DET_ERR_INVALID: it is of another kind. `observed` is zero when nothing was observed yet. */
+#ifdef WORKER_OBSERVED
+DET_MUST_CHECK static inline int W__OWN(_get)(
+    struct det_workers *workers, const char *id, struct det_worker_status *ret,
+    struct W__OBSERVED *ret_observed)
+{
+    return det_workers_get(workers, id, ret, W__CAT(W__OBSERVED, _record)(), ret_observed);
+}
+#endif
+
+#include <detent/worker/rows_end.h>
+
+#endif

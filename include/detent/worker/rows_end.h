@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* rows_end.h - leaves nothing of a worker's spec behind: no row, no word, no setting. No include
+ * guard on purpose. */
+#include <detent/worker/rows_none.h>
+
+#undef MILLISECONDS
+#undef SECONDS
+#undef MINUTES
+#undef HOURS
+#undef STOP
+#undef TIMEOUT
+#undef WORKER_NAME
+#undef WORKER_PREFIX
+#undef WORKER_DESIRED
+#undef WORKER_OBSERVED
+#undef WORKER_CONFIG
+#undef WORKER_DEPS
+#undef WORKER_DERIVE
+#undef WORKER_CHILDREN
+#undef WORKER_EVERY
+#undef WORKER_LOCAL
+#undef WORKER_SPEC

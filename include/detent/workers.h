@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* workers.h - runs a tree of workers (worker.h): one thread decides for all of them, a few threads
+ * observe and act.
+ *
+ *     tick, for each worker, parents before children, siblings in the order of their specs:
+ *
+ *       derive      its config, variables and location changed? a new desired state, recorded
+ *                   before it counts; one that is refused leaves the last good one, and a reason
+ *       fresh?      an observation older than 10 s pauses it, one older than 20 s restarts its
+ *                   collector, at most 3 times; then it is shut down
+ *       gate        after an action: until an observation that began after the action's end
+ *       next        decides: the state, the action, the reason
+ *       children    made, changed, told to go
+ *
+ * A worker that is told to stop walks through its own states to STOPPED, and is not kept from it by
+ * a config that is wrong, by old observations, by the gate or by an open circuit. What does not get
+ * there in time is taken down: children before parents, siblings at the same time, and each level
+ * has the time of the levels below it on top of its own.
+ *
+ * What goes wrong stays where it went wrong:
+ *   - an action that fails is tried again after a growing, jittered delay, if next() still wants it;
+ *     until then next() goes on being asked;
+ *   - an action or a collect that does not come back is told at twice its timeout and given up at
+ *     three times: its thread is replaced, and what it says later is not heard;
+ *   - a worker that wants to begin anew does so after a growing delay; too often, and its parent's
+ *     circuit takes note;
+ *   - children that fail too often in a window open the circuit of their parent: that subtree is
+ *     paused, and tried again after a growing delay; others do not notice.
+ *
+ * Where there is a store, identities, desired and observed states are documents in it
+ * (driver/documents.h), with every change as a delta.
+ *
+ * The loop owns everything. Calls from other threads are queued to it and wait for the answer. */
+#ifndef DETENT_WORKERS_H
+#define DETENT_WORKERS_H
+
+#include <detent/loop.h>
+#include <detent/policy.h>
+#include <detent/store.h>
+#include <detent/worker.h>
+
+DET_BEGIN
+
+struct det_workers;
+
+/* How patient the supervisor is. 0 is the default in each; det_workers_open() refuses what makes no
+ * sense together, with the reason: observe_every < stale_after < collector_timeout,
+ * tick <= observe_every, observe_timeout < stale_after. */
+struct det_worker_limits {
+    det_time tick;            /* 100 ms */
+    det_time observe_every;   /* 1 s; with up to a tenth of chance, so that not all come at once */
+    det_time observe_timeout; /* 2.2 s */
+    det_time stale_after;     /* 10 s */
+    det_time collector_timeout;         /* 20 s */
+    uint32_t collector_restarts_max;    /* 3 */
+    det_time stop_grace;                /* 5 s for each level of the tree */
+    det_time restart_grace;             /* 30 s to walk to STOPPED, then it is taken down */
+    det_time action_timeout;            /* 30 s, from the start of its run */
+    struct det_backoff action_backoff;  /* 1 s doubling to 60 s, a fifth of chance */
+    struct det_backoff restart_backoff; /* 1 s doubling to 60 s */
+    struct det_intensity restarts;      /* of one worker: 5 in 5 minutes, then it stays down */
+    struct det_intensity circuit;       /* failures of children: 5 in 5 minutes */
+    struct det_backoff circuit_backoff; /* 1 s doubling to 60 s */
+    struct det_intensity panics;        /* 3 in 5 minutes, then it is paused till they are old */
+    uint32_t action_threads;            /* 10 */
+    uint32_t action_queue;              /* waiting for a thread: 1024; more is tried again later */
+    uint32_t collector_threads;         /* 4 */
+    uint32_t hung_max;    /* threads that are given up at the same time: 32; more wait */
+    uint32_t workers_max; /* 1,000,000 */
+    uint64_t heartbeat;   /* ticks between two DET_WORKER_HEARTBEAT: 100 */
+};
+
+/* What happened, for logs and metrics: the list is worker_events.def. On the loop; texts are
+ * borrowed for the call. */
+enum det_worker_event_kind {
+#define DET_WORKER_EVENT(name, wire, level, text) DET_WORKER_##name,
+#include <detent/worker_events.def>
+#undef DET_WORKER_EVENT
+};
+struct det_worker_event {
+    enum det_worker_event_kind kind;
+    det_time at;   /* monotonic */
+    det_time wall; /* of the same moment */
+    const struct det_worker_identity *identity;
+    const char *from, *to; /* states */
+    const char *action;
+    const char *reason;
+    int code;
+    uint64_t number; /* what it counts: attempts, ticks, milliseconds; see the list */
+    det_time took;
+};
+/* "state_transition", ... */
+DET_API const char *det_worker_event_name(enum det_worker_event_kind kind);
+
+/* A thing that all workers can have by name: det_worker_inherited(). */
+struct det_provided {
+    const char *name;
+    void *thing;
+};
+
+struct det_workers_options {
+    struct det_world *world; /* NULL: the real one, or that of `loop` */
+    const struct det_allocator *allocator;
+    struct det_loop *loop;   /* yours; NULL: a thread of its own */
+    struct det_store *store; /* yours; NULL: nothing is recorded, but det_workers_dump() still is
+                                there, from a store in memory */
+    const char *name;        /* of the root; NULL: "root" */
+    const struct det_worker_kind *const *kinds; /* NULL at the end; checked */
+    const struct det_provided *provided;        /* `name` NULL at the end; NULL: none */
+    const char *globals;                        /* YAML, a map: {{ .global.x }}; NULL: none */
+    struct det_worker_limits limits;
+    bool is_paused; /* does not tick by itself: det_workers_tick() does */
+    void (*on_event)(void *user, const struct det_worker_event *event);
+    void *user;
+};
+
+/* With it comes the root, a worker of the built-in kind "application". With a store, what was put
+ * by det_workers_upsert() is there again. */
+DET_API int det_workers_open(
+    const struct det_workers_options *options, struct det_workers **ret,
+    struct det_error *reterr) DET_MUST_CHECK;
+/* Stops if that was not done, and waits; also for threads that were given up. Not from a callback;
+ * with a loop of yours, on the thread that turns it. */
+DET_API void det_workers_close(struct det_workers *workers);
+DET_SCOPED_CLOSE(workers)
+
+/* What there shall be, as YAML (docs/formats/workers.md): `children`, `variables`, `location`.
+ * Replaces what was said before; children are told apart by name. DET_ERR_MALFORMED,
+ * DET_ERR_INVALID with place, reason and remedy: then nothing has changed. A child whose kind or
+ * config is wrong is not such an error: it is made, if it can be, and says so. */
+DET_API int det_workers_apply(
+    struct det_workers *workers, const char *yaml, struct det_error *reterr) DET_MUST_CHECK;
+/* {{ .global.x }} of all of them, YAML, a map. */
+DET_API int det_workers_set_globals(
+    struct det_workers *workers, const char *yaml, struct det_error *reterr) DET_MUST_CHECK;
+
+/* Children by hand, beside those of the parent's spec: made or changed. `parent` is an id; NULL:
+ * the root. Recorded when this returns 0. DET_ERR_NOT_FOUND: the parent, the kind; DET_ERR_EXISTS:
+ * the parent's own spec has one of this name; DET_ERR_INVALID: the spec, derive. */
+DET_API int det_workers_upsert(
+    struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
+    struct det_error *reterr) DET_MUST_CHECK;
+/* Tells it to go; returns before it has. DET_ERR_NOT_FOUND: no such worker; DET_ERR_INVALID: it is
+ * in the spec of its parent. */
+DET_API int det_workers_delete(
+    struct det_workers *workers, const char *id, struct det_error *reterr) DET_MUST_CHECK;
+
+enum det_freshness {
+    DET_FRESH_UNKNOWN, /* there is no worker of this id */
+    DET_FRESH_NEVER,   /* nothing was observed yet */
+    DET_FRESH_STALE,
+    DET_FRESH,
+};
+/* One worker, copied. */
+struct det_worker_status {
+    char id[DET_WORKER_PATH_MAX + 1], path[DET_WORKER_PATH_MAX + 1];
+    char name[DET_WORKER_NAME_MAX + 1], kind[DET_WORKER_NAME_MAX + 1];
+    char state[DET_WORKER_NAME_MAX + 1];
+    char reason[DET_WORKER_REASON_MAX + 1];
+    char degraded_by[DET_WORKER_REASON_MAX + 1]; /* "": nothing */
+    enum det_phase phase;
+    enum det_freshness freshness;
+    det_time since;    /* wall: when it entered its state */
+    det_time observed; /* wall: when the observation began; 0: never */
+    uint32_t depth, child_count;
+    bool stop_wanted, shutdown_wanted, is_disabled, is_circuit_open, is_action_pending, is_dynamic;
+    struct det_worker_counts counts;
+};
+/* DET_ERR_NOT_FOUND. `ret_observed` of the kind's record may be NULL. */
+DET_API int det_workers_get(
+    struct det_workers *workers, const char *id, struct det_worker_status *ret,
+    const struct det_record *record, void *ret_observed) DET_MUST_CHECK;
+/* Visits all, parents before children; on the loop. A non-zero answer ends it and is returned. */
+DET_API int det_workers_each(
+    struct det_workers *workers, int (*visit)(void *user, const struct det_worker_status *status),
+    void *user) DET_MUST_CHECK;
+/* The desired state, the observed one, the config as the user gave it and the variables, as JSON:
+ * {"desired": {...}, "observed": {...}, "spec": {...}, "gap": {...}}; allocated, of `size` + 1
+ * bytes: det_allocator's. Sensitive fields are cut off. DET_ERR_NOT_FOUND. */
+DET_API int det_workers_show(
+    struct det_workers *workers, const char *id, char **ret, size_t *ret_size) DET_MUST_CHECK;
+/* The newest ends of actions and changes of state of a worker, newest first, as JSON lines. */
+DET_API int det_workers_history(
+    struct det_workers *workers, const char *id, char **ret, size_t *ret_size) DET_MUST_CHECK;
+
+/* Asks a worker to begin anew, or to stop and rest, or to run again. DET_ERR_NOT_FOUND. */
+enum det_worker_order {
+    DET_WORKER_ORDER_RESTART,
+    DET_WORKER_ORDER_DISABLE,
+    DET_WORKER_ORDER_ENABLE,
+};
+DET_API int det_workers_order(
+    struct det_workers *workers, const char *id, enum det_worker_order order) DET_MUST_CHECK;
+
+/* One tick, now. For tests, benches and who has options.is_paused. On the loop. */
+DET_API void det_workers_tick(struct det_workers *workers);
+/* How it is as a whole. */
+struct det_workers_summary {
+    uint64_t ticks;
+    uint32_t workers, by_phase[5], stale, degraded, circuits_open;
+    uint32_t actions_running, actions_queued, hung;
+    det_time tick_took, tick_took_max;
+    uint32_t threads; /* of observing and acting, those that were given up included */
+};
+DET_API void det_workers_summary(struct det_workers *workers, struct det_workers_summary *ret);
+
+/* Shuts down: all are told to stop, and 0 when all of them got to STOPPED by themselves in time;
+ * DET_ERR_TIMEOUT when some were taken down, and det_error says which was the first. Waits; on the
+ * loop of yours it turns it. From any thread. */
+DET_API int det_workers_stop(struct det_workers *workers, struct det_error *reterr) DET_MUST_CHECK;
+/* The same without waiting; a second one takes down at once what is left. */
+DET_API void det_workers_cancel(struct det_workers *workers);
+
+DET_END
+#endif
