@@ -202,7 +202,7 @@ DET_MUST_CHECK static inline int det_worker_wait(
 {
     return context->calls->wait(context, deadline);
 }
-/* Says why, and is `code`, which is negative: `return det_worker_fail(context, DET_ERR_IO, ...)`. */
+/* Says why, and is `code`, negative: `return det_worker_fail(context, DET_ERR_IO, ...)`. */
 #define det_worker_fail(context, code, ...) ((context)->calls->fail(context, __VA_ARGS__), (code))
 /* Leaves the function at once, from however deep: nothing in it is cleaned up. For what cannot be,
  * and must not take the program with it. Three in five minutes pause the worker. */

@@ -20,8 +20,8 @@
  * has the time of the levels below it on top of its own.
  *
  * What goes wrong stays where it went wrong:
- *   - an action that fails is tried again after a growing, jittered delay, if next() still wants it;
- *     until then next() goes on being asked;
+ *   - an action that fails is tried again after a growing, jittered delay, if next() still wants
+ *     it; until then next() goes on being asked;
  *   - an action or a collect that does not come back is told at twice its timeout and given up at
  *     three times: its thread is replaced, and what it says later is not heard;
  *   - a worker that wants to begin anew does so after a growing delay; too often, and its parent's
