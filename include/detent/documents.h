@@ -66,10 +66,10 @@ struct det_documents_followed {
     bool has_more;     /* deltas, at once */
 };
 
-/* One step of following: the deltas after its position, in order, a bounded number of them; or, when
- * it is new or behind the oldest delta, all documents of one moment. Who is at the head, or ahead
- * of it, gets nothing and stays where it is. When it fails, or a visit ends it, ask again from the
- * same position: `ret` is not written. */
+/* One step of following: the deltas after its position, in order, a bounded number of them; or,
+ * when it is new or behind the oldest delta, all documents of one moment. Who is at the head, or
+ * ahead of it, gets nothing and stays where it is. When it fails, or a visit ends it, `ret` is not
+ * written: ask again from the same position. */
 DET_API int det_documents_follow(
     struct det_store *store, const struct det_documents_follower *follower,
     struct det_documents_followed *ret) DET_MUST_CHECK;
