@@ -38,6 +38,7 @@ _Static_assert((int)W__OWN(_action_count) <= DET_WORKER_ACTIONS_MAX, "at most 64
     a_state_that_is_STARTING_RUNNING_or_DEGRADED_has_a_STOP_but_not_##phase
 #define W__STOP_OF_STOPS(s, wire, phase, stop) \
     (a_STOP_is_for_STARTING_RUNNING_and_DEGRADED_but_not_##phase) + (int)(stop)
+/* In which the number of arguments says the form. */
 #define W__TIMEOUT_OF(...)                  W__CAT(W__TIMEOUT_OF_, W__ACTION_FORM(__VA_ARGS__))(__VA_ARGS__)
 #define W__TIMEOUT_OF_PLAIN(a, wire)        0
 #define W__TIMEOUT_OF_TIMED(a, wire, after) (after)
