@@ -266,6 +266,7 @@ struct det_child_spec {
     const char *kind;      /* another kind under the same name is another worker: it is made anew */
     const char *config;    /* YAML with {{ .VARIABLES }}; NULL: none */
     const char *variables; /* YAML, a map, over those of the parent; NULL: none */
+    const char *location;  /* YAML, {site: x, line: y}, over that of the parent; NULL: none */
     uint64_t run_in;       /* states of the parent, DET_IN(LINK_UP) | ...; 0: in all of them */
     bool is_disabled;      /* made, but rests in STOPPED */
 };
