@@ -3,20 +3,21 @@
 
 /* crew.c - one queue, one lock, and places for threads, the hands.
  *
- *                 start_hand()                 det_crew_give_up()           its job comes back
- *     HAND_FREE ---------------> HAND_MEMBER -----------------> HAND_HUNG -----------------> HAND_ENDED
- *         ^                                                                                      |
- *         +-------------------- joined, when the place is needed again -----------------------------+
+ *              start_hand()                det_crew_give_up()            its job comes back
+ *     HAND_FREE -----------> HAND_MEMBER ------------------> HAND_HUNG -----------------+
+ *         ^                                                                             v
+ *         +--- joined, when the place is needed again ----------------------------- HAND_ENDED
  *
  * Invariants
- *   1. Everything here changes under `mutex`; no lock is held while a job runs or its end is posted.
+ *   1. Everything here changes under `mutex`; no lock is held while a job runs or its end is
+ *      posted.
  *   2. A job is in the queue, or with one hand, or posted; once posted it is not touched.
  *   3. There is at least one member, so whatever is submitted gets its turn.
  *   4. members <= threads_max and hung <= hung_max; there are as many places as both together, so
  *      there is always one for a thread that may start.
- *   5. A member in `idle` waits, and is called by whoever takes it out. One that neither waits there
- *      nor runs a job looks at the queue before it does either, so as many jobs as there are such
- *      members need nobody else.
+ *   5. A member in `idle` waits, and is called by whoever takes it out. One that neither waits
+ *      there nor runs a job looks at the queue before it does either, so as many jobs as there are
+ *      such members need nobody else.
  *   6. A thread whose hand has ended takes no lock any more, so it may be joined under `mutex`.
  *   7. Once `is_closing` is true no job starts and no thread does. */
 #include "worker/crew.h"
