@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* document.c - the fields at the top of a document, and what is different between two.
+/* document.c - the fields at the top of a document.
  *
  * A document is read once, token by token, into canonical bytes that are equal when the values are:
  *
@@ -211,19 +211,11 @@ static void value_ends(struct reading *reading, size_t offset)
     field->size = fields->canonical.size - field->place;
 }
 
-static int compare_bytes(const char *left, size_t left_size, const char *right, size_t right_size)
-{
-    size_t size = left_size < right_size ? left_size : right_size;
-    int order = memcmp(left, right, size);
-
-    return order != 0 ? order : (left_size > right_size) - (left_size < right_size);
-}
-
 static int by_key(const void *left, const void *right)
 {
     const struct det_document_field *a = left, *b = right;
 
-    return compare_bytes(a->bytes, a->key_size, b->bytes, b->key_size);
+    return det_document_compare_bytes(a->bytes, a->key_size, b->bytes, b->key_size);
 }
 
 /* Whether they were in order already. */
@@ -401,106 +393,4 @@ bool det_document_fields_equal(
 {
     return left->canonical.size == right->canonical.size &&
            memcmp(left->canonical.data, right->canonical.data, left->canonical.size) == 0;
-}
-
-/* What is different. */
-
-enum difference {
-    ADDED,
-    MODIFIED,
-    REMOVED,
-};
-
-struct writing {
-    struct det_buffer *text;
-    enum difference wanted;
-    size_t count;
-};
-
-static const char *canonical_of(
-    const struct det_document_fields *fields, const struct det_document_field *field)
-{
-    return fields->canonical.data + field->place;
-}
-
-static void write_key(struct writing *writing, struct det_view key)
-{
-    static const char *const names[] = { "added", "modified", "removed" };
-
-    if (writing->count++)
-        det_buffer_append_char(writing->text, ',');
-    else
-        det_buffer_format(
-            writing->text, "%s\"%s\":{", writing->text->size > 1 ? "," : "",
-            names[writing->wanted]);
-    det_buffer_append_char(writing->text, '"');
-    det_buffer_append(writing->text, key.data, key.size);
-    det_buffer_append_text(writing->text, "\":");
-}
-
-static void write_value(struct writing *writing, struct det_view value)
-{
-    det_buffer_append(writing->text, value.data, value.size);
-}
-
-/* One of the two may be NULL. */
-static void write_field(
-    struct writing *writing, enum difference difference, const struct det_document_field *old,
-    const struct det_document_field *new)
-{
-    if (difference != writing->wanted)
-        return;
-    write_key(writing, new ? new->key : old->key);
-    if (difference == MODIFIED) {
-        det_buffer_append_text(writing->text, "{\"old\":");
-        write_value(writing, old->value);
-        det_buffer_append_text(writing->text, ",\"new\":");
-        write_value(writing, new->value);
-        det_buffer_append_char(writing->text, '}');
-    } else {
-        write_value(writing, new ? new->value : old->value);
-    }
-}
-
-static void write_kind(
-    const struct det_document_fields *old, const struct det_document_fields *new,
-    struct writing *writing)
-{
-    size_t i = 0, k = 0;
-
-    while (i < old->count || k < new->count) {
-        const struct det_document_field *a = i < old->count ? &old->items[i] : NULL;
-        const struct det_document_field *b = k < new->count ? &new->items[k] : NULL;
-        int order = !a ? 1 : !b ? -1 : 0;
-
-        if (a && b)
-            order =
-                compare_bytes(canonical_of(old, a), a->key_size, canonical_of(new, b), b->key_size);
-        if (order < 0)
-            write_field(writing, REMOVED, a, NULL);
-        else if (order > 0)
-            write_field(writing, ADDED, NULL, b);
-        else if (compare_bytes(canonical_of(old, a), a->size, canonical_of(new, b), b->size) != 0)
-            write_field(writing, MODIFIED, a, b);
-        i += order <= 0;
-        k += order >= 0;
-    }
-    if (writing->count)
-        det_buffer_append_char(writing->text, '}');
-}
-
-void det_document_write_delta(
-    const struct det_document_fields *old, const struct det_document_fields *new,
-    struct det_buffer *text)
-{
-    static const struct det_document_fields none = { 0 };
-
-    det_buffer_clear(text);
-    det_buffer_append_char(text, '{');
-    for (enum difference wanted = ADDED; wanted <= REMOVED; wanted++) {
-        struct writing writing = { .text = text, .wanted = wanted };
-
-        write_kind(old ? old : &none, new ? new : &none, &writing);
-    }
-    det_buffer_append_char(text, '}');
 }

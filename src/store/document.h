@@ -16,6 +16,8 @@
 #ifndef DET_STORE_DOCUMENT_H
 #define DET_STORE_DOCUMENT_H
 
+#include <string.h>
+
 #include <detent/documents.h>
 
 #include "base/arena.h"
@@ -52,6 +54,17 @@ DET_MUST_CHECK int det_document_fields_read(
     struct det_document_fields *fields, const char *text, size_t size, struct det_error *reterr);
 bool det_document_fields_equal(
     const struct det_document_fields *left, const struct det_document_fields *right);
+/* The order of bytes; who is part of the other comes first. */
+static inline int det_document_compare_bytes(
+    const char *left, size_t left_size, const char *right, size_t right_size)
+{
+    size_t size = left_size < right_size ? left_size : right_size;
+    int order = memcmp(left, right, size);
+
+    return order != 0 ? order : (left_size > right_size) - (left_size < right_size);
+}
+
+/* document_delta.c */
 /* What is different, as JSON; NULL: there is no document. */
 void det_document_write_delta(
     const struct det_document_fields *old, const struct det_document_fields *new,
