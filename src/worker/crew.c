@@ -237,8 +237,8 @@ static int open_parts(struct det_crew *crew, const char *name)
 }
 
 int det_crew_open(
-    struct det_world *world, const struct det_allocator *allocator, struct det_loop *loop,
-    const char *name, unsigned threads, unsigned hung_max, struct det_crew **ret)
+    const struct det_allocator *allocator, struct det_loop *loop, const char *name,
+    unsigned threads, unsigned hung_max, struct det_crew **ret)
 {
     struct det_crew *crew;
     int r;
@@ -247,7 +247,7 @@ int det_crew_open(
     crew = DET_NEW(allocator, struct det_crew);
     if (!crew)
         return DET_ERR_NO_MEMORY;
-    crew->world = det_world_or_real(world);
+    crew->world = det_loop_world(loop);
     crew->allocator = allocator;
     crew->loop = loop;
     crew->threads_max = threads;

@@ -24,11 +24,9 @@ struct work {
     struct det_crew_job job;
     struct yard *yard;
     struct work *other; /* to be submitted by run() */
-    int number;
-    det_time wait_until;
-    int waited;
     const void *ran_on, *done_on;
-    int runs, dones, place;
+    det_time wait_until;
+    int number, waited, runs, dones, place;
     bool was_late, was_dropped;
 };
 
@@ -39,8 +37,7 @@ static inline void yard_init(
     gate_init(&yard->started, world);
     gate_init(&yard->open, world);
     assert_int_equal(0, det_loop_open(world, NULL, &yard->loop));
-    assert_int_equal(
-        0, det_crew_open(world, NULL, yard->loop, "crew", threads, hung_max, &yard->crew));
+    assert_int_equal(0, det_crew_open(NULL, yard->loop, "crew", threads, hung_max, &yard->crew));
 }
 
 /* The loop goes last: it runs what `done` is left. */
@@ -442,8 +439,7 @@ static void those_that_are_there_go_on_when_no_thread_can_start(void **state)
     submit(&works[0]);
     gate_wait(&yard.started, 1);
     poor.is_poor = true;
-    assert_int_equal(
-        DET_ERR_NO_MEMORY, det_crew_open(fixture->world, NULL, yard.loop, "crew", 1, 0, &crew));
+    assert_int_equal(DET_ERR_NO_MEMORY, det_crew_open(NULL, yard.loop, "crew", 1, 0, &crew));
     submit(&works[1]);
     assert_int_equal(1, det_crew_threads(yard.crew));
     assert_int_equal(1, det_crew_queued(yard.crew));

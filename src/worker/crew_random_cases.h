@@ -138,7 +138,7 @@ static inline void crowd_run(struct crowd *crowd, struct det_world *world, uint6
     assert_int_equal(0, det_loop_open(world, NULL, &crowd->loop));
     assert_int_equal(
         0, det_crew_open(
-               world, NULL, crowd->loop, "crew", (unsigned)(1 + seed % 3), (unsigned)(seed / 3 % 4),
+               NULL, crowd->loop, "crew", (unsigned)(1 + seed % 3), (unsigned)(seed / 3 % 4),
                &crowd->crew));
     for (int i = 0; i < CROWD; i++)
         crowd->members[i] = (struct member){

@@ -121,7 +121,7 @@ static int use_crew(struct det_sim *sim, struct det_loop *loop, struct det_test_
     struct det_crew *crew;
     int r, results[2] = { 0 };
 
-    r = det_crew_open(det_sim_world(sim), &memory->allocator, loop, "crew", 2, 2, &crew);
+    r = det_crew_open(&memory->allocator, loop, "crew", 2, 2, &crew);
     if (r < 0)
         return r;
     for (int i = 0; i < 2; i++) {

@@ -472,10 +472,9 @@ int det_recorder_flush(struct det_recorder *recorder, det_time deadline)
 
 int det_recorder_load(
     struct det_recorder *recorder, const struct det_document_query *query,
-    int (*visit)(void *context, const struct det_document *document), void *context,
-    struct det_document_position *ret)
+    int (*visit)(void *context, const struct det_document *document), void *context)
 {
-    return det_store_documents_list(recorder->store, query, visit, context, ret);
+    return det_store_documents_list(recorder->store, query, visit, context, NULL);
 }
 
 void det_recorder_waiting(struct det_recorder *recorder, struct det_recorder_waiting *ret)

@@ -90,11 +90,10 @@ void det_recorder_send(struct det_recorder *recorder, struct det_recorder_errand
 DET_MUST_CHECK int det_recorder_flush(struct det_recorder *recorder, det_time deadline);
 
 /* On the calling thread, which waits: for the start, when nothing is submitted yet. As
- * det_store_documents_list(). */
+ * det_store_documents_list(); who wants to know the position sends an errand. */
 DET_MUST_CHECK int det_recorder_load(
     struct det_recorder *recorder, const struct det_document_query *query,
-    int (*visit)(void *context, const struct det_document *document), void *context,
-    struct det_document_position *ret);
+    int (*visit)(void *context, const struct det_document *document), void *context);
 
 /* What was submitted and has not had its turn; a store that is slower than what comes is seen
  * here. From any thread. */
