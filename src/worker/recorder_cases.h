@@ -307,8 +307,8 @@ static void what_is_there_can_be_read(void **state)
 }
 
 struct memo {
-    int code;
     uint64_t versions[2];
+    int code;
     unsigned told;
 };
 
@@ -396,6 +396,8 @@ static void a_real_store_keeps_what_was_recorded(void **state)
         det_recorder_close(recorder);
         det_loop_close(loop);
         det_store_close(store);
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(1, memos[i].told);
         assert_true(memos[0].code == 0 && memos[0].versions[0] == 1 && memos[0].versions[1] == 1);
         assert_int_equal(DET_ERR_INVALID, memos[1].code);
         assert_int_equal(DET_ERR_CONFLICT, memos[2].code);
