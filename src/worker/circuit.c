@@ -55,8 +55,7 @@ static void open_it(struct det_worker *worker, const char *reason)
         workers->circuits_open++;
     }
     strain->circuit_delay = det_backoff_delay(
-        &workers->limits.circuit_backoff, strain->circuit_attempts, strain->circuit_delay,
-        chance);
+        &workers->limits.circuit_backoff, strain->circuit_attempts, strain->circuit_delay, chance);
     step(worker, CIRCUIT_TRIP);
     tell(
         worker, DET_WORKER_CIRCUIT_OPENED, reason,
@@ -77,10 +76,9 @@ void det_circuit_failure(struct det_worker *child, const char *reason)
     if (!worker || !worker->parent || worker->shutdown_wanted)
         return;
     strain = det_worker_strain(worker);
-    if (!strain ||
-        (!strain->failures && det_intensity_open(
-                                   &worker->workers->limits.circuit, worker->workers->allocator,
-                                   &strain->failures, NULL)))
+    if (!strain || (!strain->failures && det_intensity_open(
+                                             &worker->workers->limits.circuit,
+                                             worker->workers->allocator, &strain->failures, NULL)))
         return;
     if (det_intensity_note(strain->failures, worker->workers->now) &&
         strain->circuit != CIRCUIT_PROBING)
@@ -141,9 +139,9 @@ void det_panic_note(
     uint32_t count = 1;
     bool is_fine = true;
 
-    if (strain && (strain->panics ||
-                    !det_intensity_open(
-                        &workers->limits.panics, workers->allocator, &strain->panics, NULL))) {
+    if (strain &&
+        (strain->panics ||
+         !det_intensity_open(&workers->limits.panics, workers->allocator, &strain->panics, NULL))) {
         is_fine = det_intensity_note(strain->panics, workers->now);
         count = det_intensity_count(strain->panics, workers->now);
         is_fine = is_fine && count < workers->limits.panics.count;

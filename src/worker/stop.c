@@ -64,8 +64,8 @@ static bool is_too_often(struct det_worker *worker)
     bool is_fine;
 
     if (!strain || (!strain->restarts &&
-                     det_intensity_open(
-                         &workers->limits.restarts, workers->allocator, &strain->restarts, NULL)))
+                    det_intensity_open(
+                        &workers->limits.restarts, workers->allocator, &strain->restarts, NULL)))
         return false;
     is_fine = det_intensity_note(strain->restarts, workers->now);
     if (!is_fine)
