@@ -116,6 +116,7 @@ struct det_workers_options {
     const char *globals;                        /* YAML, a map: {{ .global.x }}; NULL: none */
     struct det_worker_limits limits;
     bool is_paused; /* does not tick by itself: det_workers_tick() does */
+    /* On the loop. It must not use the workers. */
     void (*on_event)(void *user, const struct det_worker_event *event);
     void *user;
 };

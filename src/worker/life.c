@@ -31,13 +31,27 @@ static size_t record_size(struct det_record_ref ref)
     return record ? record->size : sizeof(struct det_empty);
 }
 
+static bool is_active(unsigned life)
+{
+    return life != LIFE_WAITING && life != LIFE_DOWN && life != LIFE_GONE;
+}
+
 static void step(struct det_worker *worker, enum life_event_kind event)
 {
     const struct det_transition *transition = det_machine_step(&life_machine, worker->life, event);
 
     det_assert(transition->outcome == DET_GOTO);
+    if (worker->parent) {
+        worker->parent->active += is_active(transition->to);
+        worker->parent->active -= is_active(worker->life);
+    }
     worker->life = (uint8_t)transition->to;
     worker->due = 0;
+}
+
+bool det_life_is_active(const struct det_worker *worker)
+{
+    return is_active(worker->life);
 }
 
 bool det_life_is_live(const struct det_worker *worker)
@@ -262,6 +276,7 @@ static void end(struct det_worker *worker)
     struct det_workers *workers = worker->workers;
 
     step(worker, LIFE_FINISH);
+    worker->attention = 0;
     unlink_from(worker);
     det_map_remove(&workers->map, worker->key);
     workers->count--;
@@ -425,6 +440,12 @@ static void close_body(struct det_worker *worker)
 {
     struct det_body *body = worker->body;
 
+    /* It was taken down before it was on record. */
+    if (!body) {
+        step(worker, LIFE_QUIET);
+        det_life_closed(worker);
+        return;
+    }
     if (worker->spare)
         det_run_free(worker->spare);
     worker->spare = NULL;
@@ -476,18 +497,33 @@ static bool is_wanted(const struct det_worker *worker)
     return !worker->is_unwanted && !worker->workers->is_stopping;
 }
 
+/* Whether its children are out of its way: gone, or at rest until it is back. */
+static bool is_clear(const struct det_worker *worker)
+{
+    return is_wanted(worker) ? !worker->active : !worker->first;
+}
+
+/* Its parent lives, and is to go on living. */
+static bool may_begin(const struct det_worker *worker)
+{
+    const struct det_worker *parent = worker->parent;
+
+    return worker->workers->now >= worker->open_at &&
+           (!parent || (parent->life == LIFE_LIVE && !parent->shutdown_wanted));
+}
+
 void det_life_visit(struct det_worker *worker)
 {
     switch ((enum life_state)worker->life) {
     case LIFE_WAITING:
         if (!is_wanted(worker) && !worker->first)
             end(worker);
-        else if (is_wanted(worker) && worker->workers->now >= worker->open_at)
+        else if (is_wanted(worker) && may_begin(worker))
             begin(worker);
         break;
     case LIFE_LEAVING:
         give_up(worker);
-        if (!worker->collect && !worker->running && !worker->first)
+        if (!worker->collect && !worker->running && is_clear(worker))
             close_body(worker);
         break;
     case LIFE_DOWN:

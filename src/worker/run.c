@@ -271,6 +271,8 @@ static void done(void *argument)
     det_workers_now(run->workers);
     if (run->job.is_dropped)
         run->code = DET_ERR_CANCELLED;
+    if (run->job.is_dropped && run->kind == DET_RUN_CLOSE)
+        run->body->kind->close(run->body->deps);
     if (worker)
         det_metrics_take(worker, run);
     if (run->kind == DET_RUN_CLOSE || !worker) {

@@ -50,9 +50,12 @@ void det_stop_shutdown(struct det_worker *top, det_time grace, const char *reaso
     measure(top);
     request(top, grace, reason);
     for (struct det_worker *worker = top; (worker = det_worker_after(worker, top));) {
-        worker->is_unwanted = true;
-        worker->is_restart_wanted = false;
-        request(worker, top->workers->limits.stop_grace, reason);
+        if (top->is_unwanted) {
+            worker->is_unwanted = true;
+            worker->is_restart_wanted = false;
+        }
+        if (det_life_is_active(worker))
+            request(worker, top->workers->limits.stop_grace, reason);
     }
 }
 

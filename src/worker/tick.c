@@ -208,7 +208,7 @@ static void decide(struct det_worker *worker)
     const char *reason = det_worker_stop_reason(worker);
 
     if (reason) {
-        if (worker->shutdown_wanted && worker->first)
+        if (worker->shutdown_wanted && worker->active)
             det_worker_set_reason(worker, "waits for its children to stop");
         else
             stop(worker, reason);

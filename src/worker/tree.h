@@ -24,7 +24,7 @@
  *   2. next() is asked only with a desired state and a fresh observation, or to stop.
  *   3. What runs of a worker (struct det_run) holds its body; a body is closed when nothing holds
  *      it. A run that was given up has no worker any more.
- *   4. A worker that has children does not stop before they are gone.
+ *   4. A worker does not stop before its children are gone, or at rest if it is to come back.
  *   5. `due` is not later than anything that a worker waits for by time. */
 #ifndef DET_WORKER_TREE_H
 #define DET_WORKER_TREE_H
@@ -196,6 +196,7 @@ struct det_worker {
     uint64_t observed_sequence;
     uint32_t running; /* actions that run */
     uint32_t child_count;
+    uint32_t active; /* children that are neither gone nor at rest */
     void *desired, *observed; /* as next() sees them */
     struct det_strain *strain;
     struct det_children_view children;
@@ -332,6 +333,8 @@ DET_MUST_CHECK int det_worker_make(
     const struct det_worker_kind *kind, enum det_wish_origin origin, struct det_worker **ret);
 struct det_strain *det_worker_strain(struct det_worker *worker);
 void det_life_visit(struct det_worker *worker);
+/* Neither gone nor at rest. */
+bool det_life_is_active(const struct det_worker *worker);
 bool det_life_is_live(const struct det_worker *worker);
 bool det_life_is_gone(const struct det_worker *worker);
 bool det_life_is_down(const struct det_worker *worker);
