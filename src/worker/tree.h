@@ -196,7 +196,7 @@ struct det_worker {
     uint64_t observed_sequence;
     uint32_t running; /* actions that run */
     uint32_t child_count;
-    uint32_t active; /* children that are neither gone nor at rest */
+    uint32_t active;          /* children that are neither gone nor at rest */
     void *desired, *observed; /* as next() sees them */
     struct det_strain *strain;
     struct det_children_view children;

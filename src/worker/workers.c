@@ -245,8 +245,8 @@ static int open_threads(struct det_workers *workers)
         r = det_condition_open(workers->world, &workers->changed);
     if (r == 0)
         r = det_crew_open(
-            workers->allocator, workers->loop, "act", limits->action_threads,
-            limits->hung_max, &workers->actors);
+            workers->allocator, workers->loop, "act", limits->action_threads, limits->hung_max,
+            &workers->actors);
     if (r == 0)
         r = det_crew_open(
             workers->allocator, workers->loop, "collect", limits->collector_threads,
