@@ -141,7 +141,10 @@ struct farm {
     struct det_workers *workers;
 };
 
-static struct farm farms[] = { { 1 }, { 100 }, { 1000 }, { 10000 }, { 100000 } };
+static struct farm farms[] = {
+    { .meters = 1 },     { .meters = 100 },    { .meters = 1000 },
+    { .meters = 10000 }, { .meters = 100000 },
+};
 static const struct det_worker_kind *const kinds[] = { &meter_kind, &farm_kind, NULL };
 
 /* Until all run, and nothing is left of the way there. */

@@ -244,7 +244,7 @@ static int read_range(struct parser *parser, struct block *block)
     struct det_template_reader *reader = &parser->reader;
     struct det_template_step *step;
     struct det_lex_token names[2];
-    uint8_t count;
+    uint8_t count = 0;
     int r;
 
     r = read_loop_names(parser, names, &count);
