@@ -394,7 +394,7 @@ static const struct bench_case cases[] = {
     { "100,000 workers", BENCH_OURS, run_ticks, &fifth, COMMON, .against = HAND_2,
       .goals = GOAL(200) },
     { "memory of a worker", BENCH_OURS, run_memory, NULL, KEPT, .clock = BENCH_OWN, .against = "",
-      .goals = { { BENCH_BYTES_MAX, 4096, NULL } } },
+      .goals = { { BENCH_BYTES_MAX, 8192, NULL } } },
     { "config to action", BENCH_OURS, run_change, NULL, ROUNDS, .against = "", .is_latency = true,
       .has_no_allocations = true, .goals = { { BENCH_NS_MAX, 10000000, NULL } } },
     { "the same, SQLite", BENCH_OURS, run_change, "sqlite", ROUNDS, .against = "",
