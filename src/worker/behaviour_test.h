@@ -8,17 +8,17 @@
 
 #include "worker/lab_test.h"
 
-#define SEEDS 1
+#define SEEDS 20
 
 /* A test that is run for each seed, with `lab` and `seed` in hand. */
-#define SENTENCE(name)                                  \
-    static void name##_with(uint64_t seed);             \
-    static void name(void **state)                      \
-    {                                                   \
-        (void)state;                                    \
-        for (uint64_t seed = 1; seed <= SEEDS; seed++)  \
-            name##_with(seed);                          \
-    }                                                   \
+#define SENTENCE(name)                                 \
+    static void name##_with(uint64_t seed);            \
+    static void name(void **state)                     \
+    {                                                  \
+        (void)state;                                   \
+        for (uint64_t seed = 1; seed <= SEEDS; seed++) \
+            name##_with(seed);                         \
+    }                                                  \
     static void name##_with(uint64_t seed)
 
 /* What was told, in its order. */
@@ -93,6 +93,9 @@ struct puppet {
     int (*children)(const struct det_worker_view *view, struct det_children *children);
     uint32_t nexts, acts[3], collects;
     uint32_t running[3], running_most; /* at once */
+    uint32_t most[3];                  /* of one name at once */
+    det_time waits, hangs;             /* of an action: may be cancelled; may not */
+    int code;                          /* of an action that has waited */
 };
 static struct puppet puppet;
 
@@ -121,21 +124,25 @@ static inline int puppet_act(struct det_worker_context *context, int action)
 
     puppet.acts[action]++;
     puppet.running[action]++;
+    if (puppet.running[action] > puppet.most[action])
+        puppet.most[action] = puppet.running[action];
     for (int i = 0; i < 3; i++)
         running += puppet.running[i];
     if (running > puppet.running_most)
         puppet.running_most = running;
-    r = puppet.act ? puppet.act(context, action) : 0;
+    r = lab_take(context, puppet.waits, puppet.hangs);
+    if (r == 0)
+        r = puppet.act ? puppet.act(context, action) : puppet.code;
     puppet.running[action]--;
     return r;
 }
 
-#define PUPPET_ACTION(name, index)                                                         \
+#define PUPPET_ACTION(name, index)                                                           \
     static inline int name(struct det_worker_context *context, void *deps, const void *want) \
-    {                                                                                      \
-        (void)deps;                                                                        \
-        (void)want;                                                                        \
-        return puppet_act(context, index);                                                 \
+    {                                                                                        \
+        (void)deps;                                                                          \
+        (void)want;                                                                          \
+        return puppet_act(context, index);                                                   \
     }
 PUPPET_ACTION(puppet_one, PUPPET_ONE)
 PUPPET_ACTION(puppet_two, PUPPET_TWO)
@@ -150,8 +157,7 @@ static inline int puppet_collect(
     return puppet.collect ? puppet.collect(context, observed) : 0;
 }
 
-static inline int puppet_children(
-    const struct det_worker_view *view, struct det_children *children)
+static inline int puppet_children(const struct det_worker_view *view, struct det_children *children)
 {
     return puppet.children ? puppet.children(view, children) : 0;
 }
