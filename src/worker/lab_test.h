@@ -27,6 +27,7 @@
 #include <detent/workers.h>
 
 #include "base/buffer.h"
+#include "base/memory.h"
 #include "os/os.h"
 
 #define WORKER_LOCAL
