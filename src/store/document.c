@@ -186,7 +186,10 @@ static int put_key(struct reading *reading, struct det_view key)
         return DET_ERR_NO_MEMORY;
     *field = (struct det_document_field){ .key = key, .place = fields->canonical.size };
     put_string(&fields->canonical, key);
-    field->key_size = fields->canonical.size - field->place;
+    if (det_buffer_status(&fields->canonical) < 0)
+        return DET_ERR_NO_MEMORY;
+    /* Without END, so that who is part of the other comes first. */
+    field->key_size = fields->canonical.size - field->place - 1;
     return 0;
 }
 
