@@ -76,7 +76,7 @@ static void every_older_store_is_upgraded_and_nothing_is_lost(void **state)
     for (int schema = 1; schema < POSTGRES_SCHEMA; schema++) {
         old_init_of(&old, schema);
         old_open(&old);
-        assert_old_schema(&old, "4");
+        assert_old_schema(&old, "5");
         check_old_store(&old.pad);
         check_old_log(&old.pad, schema);
         go_on_with_old_store(&old.pad);
@@ -187,7 +187,7 @@ static void an_older_store_that_lacks_more_than_the_upgrade_brings_stays_as_it_w
     assert_null(found);
     free(ask(&old, "ALTER TABLE @elsewhere RENAME TO leases"));
     old_open(&old);
-    assert_old_schema(&old, "4");
+    assert_old_schema(&old, "5");
     check_old_store(&old.pad);
     old.pad.store->ops->release(old.pad.store, old.pad.instance);
     old_deinit(&old);
