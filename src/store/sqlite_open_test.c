@@ -198,10 +198,10 @@ static void a_newer_schema_is_refused_and_one_that_never_was(void **state)
 
     (void)state;
     shelf_close(shelf);
-    shelf_exec(shelf, "PRAGMA user_version = 5");
+    shelf_exec(shelf, "PRAGMA user_version = 6");
     assert_refused(shelf, DET_ERR_VERSION, "newer detent");
     assert_int_equal(shelf->error.expected, 5);
-    assert_int_equal(shelf->error.actual, 5);
+    assert_int_equal(shelf->error.actual, 6);
     shelf_exec(shelf, "PRAGMA user_version = 0");
     assert_refused(shelf, DET_ERR_CORRUPT, "never was");
     shelf_free(shelf);

@@ -133,9 +133,14 @@ static inline void go_on_with_old_store(struct pad *pad)
 {
     struct det_store *store = pad->store;
     const struct det_job_put job = { "q", "1", "task", "body", 4, 0 };
+    const struct det_document_save document = { "link", "a", DET_DOCUMENT_SPEC, false, "{}", 2,
+                                                false,  0 };
+    struct det_document_saved saved;
     struct det_job_place place;
 
     assert_int_equal(send(pad, BARE, "id-5"), 0);
+    assert_int_equal(store->ops->documents->save(store, &document, 1, &saved, NULL), 0);
+    assert_true(saved.is_changed && saved.sync == 1 && saved.version == 1);
     assert_int_equal(store->ops->jobs->put(store, &job, &place), 0);
     assert_int_equal(store->ops->check(store, must_not_find, NULL, NULL), 0);
     store->ops->release(store, pad->instance);
