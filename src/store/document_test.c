@@ -430,9 +430,13 @@ static int save_in(struct det_test_memory *memory, void *argument)
 {
     static const char text[] = "{\"b\":{\"z\":1,\"y\":\"\\u0061\"},\"a\":[1,2,3]}";
     const struct det_document_save saves[] = {
-        { "link", "a", DET_DOCUMENT_SPEC, false, text, sizeof text - 1, false, 0 },
-        { "link", "a", DET_DOCUMENT_SPEC, false, "{\"c\":1}", 7, false, 0 },
-        { "link", "b", DET_DOCUMENT_SPEC, true, NULL, 0, false, 0 },
+        { .kind = "link",
+          .id = "a",
+          .role = DET_DOCUMENT_SPEC,
+          .text = text,
+          .size = sizeof text - 1 },
+        { .kind = "link", .id = "a", .role = DET_DOCUMENT_SPEC, .text = "{\"c\":1}", .size = 7 },
+        { .kind = "link", .id = "b", .role = DET_DOCUMENT_SPEC, .is_drop = true },
     };
     struct det_document row = { .text = text, .size = sizeof text - 1, .version = 4, .sync = 9 };
     struct det_document_stage stage;
@@ -466,7 +470,7 @@ static void a_call_without_memory_says_so(void **state)
 static void a_stored_document_that_is_none_is_told(void **state)
 {
     const struct det_document_save save = {
-        "link", "a", DET_DOCUMENT_SPEC, false, "{}", 2, false, 0
+        .kind = "link", .id = "a", .role = DET_DOCUMENT_SPEC, .text = "{}", .size = 2
     };
     struct det_document row = { .text = "{\"a\":", .size = 5, .version = 1, .sync = 1 };
     struct det_document_stage stage;

@@ -36,9 +36,11 @@ static int save_and_drop(struct det_store *store)
 
     for (unsigned i = 0; i < 20; i++) {
         snprintf(ids[i], sizeof ids[i], "id-%u", i / 2);
-        saves[i] = (struct det_document_save){
-            "link", ids[i], (enum det_document_role)(i % 2), false, "{\"a\":1}", 7, false, 0
-        };
+        saves[i] = (struct det_document_save){ .kind = "link",
+                                               .id = ids[i],
+                                               .role = (enum det_document_role)(i % 2),
+                                               .text = "{\"a\":1}",
+                                               .size = 7 };
     }
     r = det_store_documents_save(store, saves, 20, NULL, NULL);
     assert_int_equal(documents_in(store, &latest), r == 0 ? 20 : 0);

@@ -133,8 +133,9 @@ static inline void go_on_with_old_store(struct pad *pad)
 {
     struct det_store *store = pad->store;
     const struct det_job_put job = { "q", "1", "task", "body", 4, 0 };
-    const struct det_document_save document = { "link", "a", DET_DOCUMENT_SPEC, false, "{}", 2,
-                                                false,  0 };
+    const struct det_document_save document = {
+        .kind = "link", .id = "a", .role = DET_DOCUMENT_SPEC, .text = "{}", .size = 2
+    };
     struct det_document_saved saved;
     struct det_job_place place;
 
