@@ -205,6 +205,8 @@ static int link_open(struct det_worker_context *context, struct link_deps *deps)
     if (plant->open_error)
         return det_worker_fail(context, plant->open_error, "cannot open");
     plant->opened++;
+    assert_null(deps->plant);
+    assert_false(deps->is_open);
     deps->plant = plant;
     deps->is_open = true;
     det_worker_provide(context, "parent", deps);
