@@ -9,6 +9,7 @@
 #include <detent/documents.h>
 
 #include "base/assert.h"
+#include "base/checked.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "worker/limits.h"
@@ -131,7 +132,7 @@ static void begin(void *argument)
 {
     struct det_workers *workers = argument;
 
-    workers->compact_at = workers->now + workers->limits.compact_every;
+    workers->compact_at = det_add_time(workers->now, workers->limits.compact_every);
     if (workers->is_paused)
         return;
     arm(workers);
