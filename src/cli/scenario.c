@@ -172,6 +172,9 @@ static int play_scenario(struct play *play, const struct det_scenario *scenario)
         cli_complain(play->cli, "%s", *error.text ? error.text : det_error_text(r));
     if (play->dump_error < 0 && play->dump_error != DET_ERR_CANCELLED)
         cli_complain(play->cli, "the store cannot be shown: %s", det_error_text(play->dump_error));
+    /* A tick that goes with no other limit, say. */
+    if (r == DET_ERR_INVALID)
+        return CLI_USAGE;
     return r < 0 || play->dump_error < 0 ? CLI_FAILURE : CLI_OK;
 }
 

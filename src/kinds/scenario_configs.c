@@ -106,11 +106,12 @@ SCENARIO(
     "  - name: parent-1\n"
     "    kind: exampleparent\n"
     "    variables: { PORT: 4841, CONNECTION_NAME: press-line }\n"
-    "    config:\n"
+    "    config: |\n"
     "      children_count: 2\n"
     "      child_config: |\n"
     "        address: \"{{ .IP }}:{{ .PORT }}\"\n"
-    "        device: \"{{ .location_path }}/{{ .CONNECTION_NAME }}\"\n")
+    /* Not the parent's to fill in. */
+    "        device: \"{{ .location_path }}/{{ .CONNECTION_NAME }}/{{ \"{{ .DEVICE_ID }}\" }}\"\n")
 
 SCENARIO(
     concurrent, "five workers that do not wait for each other", 10,
