@@ -74,6 +74,31 @@ _Static_assert(
     "the first state is the initial one, and of the phase STOPPED");
 #undef W__FIRST
 
+/* A STOP leads to where the worker stops. */
+#include <detent/worker/rows_off.h>
+#undef STATE
+#define STATE(...)                       W__PHASE_OF(__VA_ARGS__, ~)
+#define W__PHASE_OF(s, wire, phase, ...) W__STATE_PHASE(s) = there_is_no_phase_called_##phase,
+enum W__OWN(__phase) {
+#include WORKER_SPEC
+};
+#undef W__PHASE_OF
+#include <detent/worker/rows_off.h>
+#undef STATE
+#undef STOP
+#define STATE(...) W__CAT(W__LEADS_, W__STATE_FORM(__VA_ARGS__))(__VA_ARGS__)
+#define STOP(s)    W__STATE_PHASE(s)
+#define W__LEADS_RESTS(...)
+#define W__LEADS_STOPS(s, wire, phase, stop)                                             \
+    _Static_assert(                                                                      \
+        (int)(stop) == (int)DET_PHASE_STOPPED || (int)(stop) == (int)DET_PHASE_STOPPING, \
+        #s ": its STOP leads to no state of the phase STOPPED or STOPPING");
+#include WORKER_SPEC
+#undef W__LEADS_RESTS
+#undef W__LEADS_STOPS
+#undef STOP
+#define STOP(s) W__STATE(s)
+
 /* The view and the answers. */
 struct W__OWN(_view) {
     const struct W__DESIRED *desired;
@@ -198,6 +223,7 @@ static const struct det_worker_state W__OWN(__states)[] = {
     [W__ACTION(a)] = { #wire, after, W__CAT(W__OWN(__do_), wire) },
 /* One more, so that a worker without actions has a table too. */
 static const struct det_worker_action W__OWN(__actions)[W__OWN(_action_count) + 1] = {
+    [W__OWN(_action_count)] = { .name = 0 },
 #include WORKER_SPEC
 };
 #undef W__T_ACTION
