@@ -13,7 +13,7 @@ struct drawing {
     struct det_worker_spec *spec;
     struct det_state_def *states;
     struct det_event_def *events;
-    struct det_transition *table;
+    struct det_transition *cells;
     struct det_group_def *groups;
     uint16_t *members;
     size_t event_capacity;
@@ -29,8 +29,8 @@ static bool allocate(struct drawing *drawing, size_t way_count)
     drawing->machine = det_parse_alloc(text, sizeof *drawing->machine);
     drawing->states = det_parse_alloc(text, count * sizeof *drawing->states);
     drawing->events = det_parse_alloc(text, drawing->event_capacity * sizeof *drawing->events);
-    drawing->table =
-        det_parse_alloc(text, count * drawing->event_capacity * sizeof *drawing->table);
+    drawing->cells =
+        det_parse_alloc(text, count * drawing->event_capacity * sizeof *drawing->cells);
     drawing->groups = det_parse_alloc(text, PHASE_COUNT * sizeof *drawing->groups);
     drawing->members = det_parse_alloc(text, count * sizeof *drawing->members);
     return text->error == 0;
@@ -38,7 +38,7 @@ static bool allocate(struct drawing *drawing, size_t way_count)
 
 static struct det_transition *cell(const struct drawing *drawing, uint16_t state, uint16_t event)
 {
-    return &drawing->table[(size_t)state * drawing->event_capacity + event];
+    return &drawing->cells[(size_t)state * drawing->event_capacity + event];
 }
 
 /* Cells are laid out for all events there might be; a machine has them side by side. */
@@ -47,7 +47,7 @@ static void pack(struct drawing *drawing)
     size_t width = drawing->machine->event_count;
 
     for (uint16_t i = 0; i < drawing->spec->facts.state_count; i++)
-        memmove(&drawing->table[i * width], cell(drawing, i, 0), width * sizeof *drawing->table);
+        memmove(&drawing->cells[i * width], cell(drawing, i, 0), width * sizeof *drawing->cells);
 }
 
 static void add_groups(struct drawing *drawing)
@@ -164,7 +164,7 @@ int det_worker_spec_machine(
     drawing.machine->state_count = count;
     drawing.machine->states = drawing.states;
     drawing.machine->events = drawing.events;
-    drawing.machine->table = drawing.table;
+    drawing.machine->table = drawing.cells;
     *ret = drawing.machine;
     return 0;
 }
