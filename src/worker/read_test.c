@@ -4,7 +4,7 @@
 /* read_test.c - .worker files as the program reads them, and every one under tests/corpus/worker:
  *
  *     good/<name>.worker   a worker without findings, already formatted
- *     bad/<name>.worker    first line: expect: rule | words of the compilers | part of our sentence;
+ *     bad/<name>.worker    first line: expect: rule | words of the compilers | part of ours;
  *                          the finding stands on the line with the comment "here", if there is one
  */
 #include "lib/test.h"

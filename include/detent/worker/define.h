@@ -33,12 +33,12 @@ _Static_assert((int)W__OWN(_action_count) <= DET_WORKER_ACTIONS_MAX, "at most 64
 /* Each name once; each STOP where it belongs. */
 #ifndef DETENT_WORKER_DEFINE_H
 #define DETENT_WORKER_DEFINE_H
-#define W__STOP_OF(...) W__CAT(W__STOP_OF_, W__STATE_FORM(__VA_ARGS__))(__VA_ARGS__)
+#define W__TIMEOUT_OF(...) W__CAT(W__TIMEOUT_OF_, W__ACTION_FORM(__VA_ARGS__))(__VA_ARGS__)
+#define W__STOP_OF(...)    W__CAT(W__STOP_OF_, W__STATE_FORM(__VA_ARGS__))(__VA_ARGS__)
 #define W__STOP_OF_RESTS(s, wire, phase) \
     a_state_that_is_STARTING_RUNNING_or_DEGRADED_has_a_STOP_but_not_##phase
 #define W__STOP_OF_STOPS(s, wire, phase, stop) \
     (a_STOP_is_for_STARTING_RUNNING_and_DEGRADED_but_not_##phase) + (int)(stop)
-#define W__TIMEOUT_OF(...)                  W__CAT(W__TIMEOUT_OF_, W__ACTION_FORM(__VA_ARGS__))(__VA_ARGS__)
 #define W__TIMEOUT_OF_PLAIN(a, wire)        0
 #define W__TIMEOUT_OF_TIMED(a, wire, after) (after)
 #endif

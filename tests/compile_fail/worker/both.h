@@ -1,5 +1,8 @@
-/* Two kinds of workers: lamp is whole, of link the functions of its states and actions are left to
- * the file that includes this. */
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* both.h - two kinds of workers: lamp is whole, of link the functions of its states and actions are
+ * left to the file that includes this. */
 #include <detent/base.h>
 
 #define WORKER_SPEC "link.worker"
