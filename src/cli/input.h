@@ -40,6 +40,9 @@ DET_MUST_CHECK int cli_write_to(struct cli *cli, const char *path, const char *d
  */
 DET_MUST_CHECK int cli_spec_text_load(struct cli *cli, const char *path, struct cli_text *ret);
 
+/* How specs read the files they include. */
+struct det_spec_files cli_spec_files(struct cli *cli);
+
 /* A spec with its text. `spec` is NULL when the file could not be read, which was complained about.
  * Returns 0 or an exit code; a broken definition is 0: ask det_spec_machine(). */
 struct cli_spec {
