@@ -11,6 +11,7 @@
 #include <detent/bus.h>
 #include <detent/control.h>
 #include <detent/diagnostic.h>
+#include <detent/documents.h>
 #include <detent/draw.h>
 #include <detent/durable.h>
 #include <detent/lock.h>

@@ -116,7 +116,7 @@ struct det_worker_counts {
 };
 
 /* What next() sees: frozen while it looks. The typed view of a kind points here as `all`. */
-struct det_view {
+struct det_worker_view {
     const struct det_worker_kind *kind;
     const void *desired, *observed;
     bool stop_wanted;     /* it shuts down, is disabled, or its parent's state does not want it */
@@ -162,7 +162,7 @@ struct det_worker_state {
     const char *name; /* on disk; lower_snake */
     enum det_phase phase;
     uint16_t on_stop; /* STARTING, RUNNING, DEGRADED: the state it goes to; else not looked at */
-    struct det_next (*next)(const struct det_view *view);
+    struct det_next (*next)(const struct det_worker_view *view);
 };
 
 /* What functions that do I/O are given beside their own things: who they work for, whether to go
@@ -266,6 +266,7 @@ struct det_child_spec {
     const char *kind;      /* another kind under the same name is another worker: it is made anew */
     const char *config;    /* YAML with {{ .VARIABLES }}; NULL: none */
     const char *variables; /* YAML, a map, over those of the parent; NULL: none */
+    const char *location;  /* YAML, {site: x, line: y}, over that of the parent; NULL: none */
     uint64_t run_in;       /* states of the parent, DET_IN(LINK_UP) | ...; 0: in all of them */
     bool is_disabled;      /* made, but rests in STOPPED */
 };
@@ -299,7 +300,7 @@ struct det_worker_kind {
     /* NULL: the config is the desired state. `config` is all zero when there is none. */
     int (*derive)(struct det_derive *derive, const void *config, void *desired);
     /* NULL: no children. Called when desired state, observation or state have changed. */
-    int (*children)(const struct det_view *view, struct det_children *children);
+    int (*children)(const struct det_worker_view *view, struct det_children *children);
     const void *user;
 };
 

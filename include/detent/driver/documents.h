@@ -20,10 +20,11 @@
  *   2. The version counts the changes of one document from 1; created_at stays what it was. After a
  *      drop both begin anew.
  *   3. The saves of one call are one commit: all or none, and durable when it has answered 0.
- *   4. What `load` and `list` show of one worker is of one moment.
+ *   4. What one call of `list` or `deltas` shows is of one moment, and `ret` is its position.
  *   5. Only fields at the top of a document are told apart; their values are compared as JSON, so
- *      that spaces and the order of members do not count. A document that is no JSON object, has a
- *      field twice, or is too large is DET_ERR_INVALID, and nothing of the call is saved.
+ *      that spaces, escapes and the order of members do not count, and 1.0 is 1. A document that is
+ *      no JSON object, has a field twice (at whatever depth), or is too large is DET_ERR_INVALID,
+ *      and nothing of the call is saved.
  *   6. Deltas are dropped by `compact` only, the oldest first; who is behind that must begin with
  *      what the documents are now (`oldest` of the position says so).
  *   7. A store opened for reading answers every change with DET_ERR_READ_ONLY. */
@@ -36,7 +37,7 @@ DET_BEGIN
 
 struct det_store;
 
-#define DET_DOCUMENT_ID_MAX   512       /* bytes of an id, none of them control; not empty */
+#define DET_DOCUMENT_ID_MAX   512       /* bytes of an id: UTF-8, none control; not empty */
 #define DET_DOCUMENT_KIND_MAX 64        /* bytes of a kind: [A-Za-z0-9._-]; not empty */
 #define DET_DOCUMENT_MAX      (1 << 20) /* bytes of a document */
 
@@ -62,12 +63,11 @@ enum det_document_change {
 struct det_document_save {
     const char *kind, *id;
     enum det_document_role role;
-    bool is_drop; /* one that is not there is dropped already */
+    bool is_drop;      /* one that is not there is dropped already */
+    bool has_expected; /* only if its version is `expected`: DET_ERR_CONFLICT */
     const char *text;
     size_t size;
-    bool
-        has_expected; /* only if its version is `expected` (0: it is not there): DET_ERR_CONFLICT */
-    uint64_t expected;
+    uint64_t expected; /* 0: it is not there */
 };
 struct det_document_saved {
     bool is_changed;  /* false: it was so already */
@@ -102,7 +102,8 @@ struct det_document_query {
     const char *below; /* an id: it, and those that begin with it and "/"; NULL: any */
     bool has_role;
     enum det_document_role role;
-    const char *after_id; /* list: in the order of ids, then roles; NULL: from the first */
+    const char *after_id; /* list: in the order of ids, then kinds, then roles as above; NULL: from
+                             the first */
     uint64_t after;       /* deltas: a sync id */
     size_t limit;         /* documents or deltas; 0: all. Of one id all or none are listed: a list
                              may be longer by its other roles */
@@ -120,18 +121,22 @@ struct det_document_keep {
 };
 
 struct det_document_ops {
-    /* `ret`, of `count` elements, may be NULL. */
+    /* In their order, also where two are of one document. `ret`, of `count` elements, may be NULL.
+     */
     int (*save)(
         struct det_store *store, const struct det_document_save *saves, size_t count,
         struct det_document_saved *ret, struct det_error *reterr);
-    /* `visit` must not call the store; its non-zero answer is returned. */
+    /* `visit` must not call the store; its non-zero answer is returned. `ret` is written before the
+     * first visit; it may be NULL. */
     int (*list)(
         struct det_store *store, const struct det_document_query *query,
-        int (*visit)(void *context, const struct det_document *document), void *context);
+        int (*visit)(void *context, const struct det_document *document), void *context,
+        struct det_document_position *ret);
     /* In the order of sync ids. */
     int (*deltas)(
         struct det_store *store, const struct det_document_query *query,
-        int (*visit)(void *context, const struct det_delta *delta), void *context);
+        int (*visit)(void *context, const struct det_delta *delta), void *context,
+        struct det_document_position *ret);
     int (*position)(struct det_store *store, struct det_document_position *ret);
     /* Drops deltas, some after the other, so that others need not wait for all. `ret` is how many,
      * also when it has failed then. */

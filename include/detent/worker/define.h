@@ -104,7 +104,7 @@ struct W__OWN(_view) {
     const struct W__DESIRED *desired;
     const struct W__OBSERVED *observed;
     bool stop_wanted;
-    const struct det_view *all;
+    const struct det_worker_view *all;
 };
 struct W__OWN(_next) {
     struct det_next is;
@@ -127,7 +127,7 @@ DET_MUST_CHECK static inline struct W__OWN(_next) W__OWN(_restart)(const char *r
 {
     return (struct W__OWN(_next)){ { DET_NEXT_RESTART, 0, reason } };
 }
-static inline struct W__OWN(_view) W__OWN(__view)(const struct det_view *all)
+static inline struct W__OWN(_view) W__OWN(__view)(const struct det_worker_view *all)
 {
     return (struct W__OWN(_view)){ (const struct W__DESIRED *)all->desired,
                                    (const struct W__OBSERVED *)all->observed, all->stop_wanted,
@@ -139,13 +139,13 @@ static inline struct W__OWN(_view) W__OWN(__view)(const struct det_view *all)
 #undef STATE
 #undef ACTION
 #define STATE(...) W__F_STATE(__VA_ARGS__, ~)
-#define W__F_STATE(s, wire, ...)                                                       \
-    static struct W__OWN(_next) W__OWN(_in_##wire)(const struct W__OWN(_view) * view); \
-    static struct det_next W__CAT(W__OWN(__in_), wire)(const struct det_view *all)     \
-    {                                                                                  \
-        struct W__OWN(_view) view = W__OWN(__view)(all);                               \
-                                                                                       \
-        return W__OWN(_in_##wire)(&view).is;                                           \
+#define W__F_STATE(s, wire, ...)                                                          \
+    static struct W__OWN(_next) W__OWN(_in_##wire)(const struct W__OWN(_view) * view);    \
+    static struct det_next W__CAT(W__OWN(__in_), wire)(const struct det_worker_view *all) \
+    {                                                                                     \
+        struct W__OWN(_view) view = W__OWN(__view)(all);                                  \
+                                                                                          \
+        return W__OWN(_in_##wire)(&view).is;                                              \
     }
 #define ACTION(...) W__F_ACTION(__VA_ARGS__, ~)
 #define W__F_ACTION(a, wire, ...)                                                 \
@@ -197,7 +197,7 @@ static int W__OWN(__derive)(struct det_derive *derive, const void *config, void 
 
 #ifdef WORKER_CHILDREN
 static int W__OWN(_children)(const struct W__OWN(_view) * view, struct det_children *children);
-static int W__OWN(__children)(const struct det_view *all, struct det_children *children)
+static int W__OWN(__children)(const struct det_worker_view *all, struct det_children *children)
 {
     struct W__OWN(_view) view = W__OWN(__view)(all);
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* variables.h - what a template sees: the user's variables at the top, and beside them `global`,
+ * `internal` and `location_path`. Internal ones are made for each rendering: they are never kept,
+ * written or hashed. */
+#ifndef DET_WORKER_VARIABLES_H
+#define DET_WORKER_VARIABLES_H
+
+#include "worker/datum.h"
+
+/* Who the config is rendered for. */
+struct det_internals {
+    const char *id;
+    const char *parent_id; /* NULL: the root has none, and {{ .internal.parent_id }} is "" */
+    det_time created_at;   /* wall */
+};
+
+/* Reads a map of variables; "" and NULL are an empty one. Names are [A-Za-z_][A-Za-z0-9_]*, and
+ * not those that are taken. `what` is for messages: "variables". DET_ERR_MALFORMED,
+ * DET_ERR_INVALID, DET_ERR_LIMIT, DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_variables_read(
+    struct det_arena *arena, const char *what, const char *yaml, struct det_datum **ret,
+    struct det_error *reterr);
+/* The same for what is a tree already; NULL is an empty map. */
+DET_MUST_CHECK int det_variables_check(
+    const char *what, const struct det_datum *variables, struct det_error *reterr);
+/* What a template is rendered with; borrows from `user` and `globals`, either of which may be NULL.
+ * NULL: no memory. */
+const struct det_datum *det_variables_root(
+    struct det_arena *arena, const struct det_datum *user, const struct det_datum *globals,
+    const char *location_path, const struct det_internals *internals);
+
+#endif
