@@ -172,7 +172,7 @@ static const struct det_code_token *deps_of(
 
 static bool is_locked(const struct det_arch_function *function, uint32_t index)
 {
-    bool locked = false;
+    bool locked = function->is_called_locked;
 
     for (uint32_t i = function->body; i < index; i++) {
         if (det_code_is(&function->source->tokens[i], "det_worker_lock"))
@@ -268,8 +268,52 @@ static void check_uses(struct det_arch *arch, const struct det_arch_function *fu
     }
 }
 
+/* Whether some call of the helper, by what acts or looks, is made without the lock; of a helper
+ * that nobody calls that is so too. */
+static bool is_called_bare(const struct det_arch *arch, const struct det_arch_function *helper)
+{
+    bool is_called = false;
+
+    for (size_t i = 0; i < arch->function_count; i++) {
+        const struct det_arch_function *caller = &arch->functions[i];
+
+        if (!caller->is_on[DET_ARCH_ACTS] && !caller->is_on[DET_ARCH_LOOKS])
+            continue;
+        for (uint32_t k = caller->body; k < det_arch_body_end(caller); k++) {
+            if (!det_code_is_call(caller->source, k) ||
+                det_arch_function_named(arch, &caller->source->tokens[k]) != helper)
+                continue;
+            is_called = true;
+            if (!is_locked(caller, k))
+                return true;
+        }
+    }
+    return !is_called;
+}
+
+/* Every helper is thought to be called under the lock until a call says otherwise. */
+static void find_locked_helpers(struct det_arch *arch)
+{
+    bool is_changed = true;
+
+    for (size_t i = 0; i < arch->function_count; i++)
+        arch->functions[i].is_called_locked = arch->functions[i].role == DET_ARCH_HELPER;
+    while (is_changed) {
+        is_changed = false;
+        for (size_t i = 0; i < arch->function_count; i++) {
+            struct det_arch_function *function = &arch->functions[i];
+
+            if (function->is_called_locked && is_called_bare(arch, function)) {
+                function->is_called_locked = false;
+                is_changed = true;
+            }
+        }
+    }
+}
+
 void det_arch_check_shared(struct det_arch *arch)
 {
+    find_locked_helpers(arch);
     for (size_t i = 0; i < arch->function_count; i++) {
         if (arch->functions[i].is_on[DET_ARCH_ACTS] || arch->functions[i].is_on[DET_ARCH_LOOKS])
             check_uses(arch, &arch->functions[i]);

@@ -77,6 +77,7 @@ struct det_arch_function {
     bool is_on[DET_ARCH_SIDE_COUNT];
     const struct det_arch_function *root[DET_ARCH_SIDE_COUNT]; /* whose part it is */
     uint32_t mark;                                             /* of the last walk */
+    bool is_called_locked; /* a helper that is called only where the lock is held */
 };
 
 struct det_arch {

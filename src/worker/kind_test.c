@@ -6,7 +6,7 @@
 
 #include <detent/workers.h>
 
-static struct det_next hold(const struct det_view *view)
+static struct det_next hold(const struct det_worker_view *view)
 {
     (void)view;
     return (struct det_next){ DET_NEXT_HOLD, 0, "nothing to do" };

@@ -181,6 +181,19 @@ static void a_finding_has_place_hint_and_where_it_was_said_first(void **state)
     det_worker_spec_close(spec);
 }
 
+static void an_enum_of_a_header_is_a_number_here(void **state)
+{
+    struct det_worker_spec *spec = read_text(
+        "link.worker", HEAD STATES "#define WORKER_OBSERVED link_observed\n"
+                                   "RECORD(link_observed)\nFIELD(why, one_of(relay_class))\nEND\n");
+
+    (void)state;
+    only(spec, DET_RULE_FOREIGN_ENUM, "relay_class");
+    assert_true(det_worker_spec_is_valid(spec));
+    assert_int_equal(det_worker_spec_facts(spec)->observed->fields[0].kind, DET_KIND_SIGNED);
+    det_worker_spec_close(spec);
+}
+
 static void limits_are_told(void **state)
 {
     static char text[16384];
@@ -351,6 +364,7 @@ int main(void)
         cmocka_unit_test(words_and_records_are_known),
         cmocka_unit_test(one_mistake_is_one_finding),
         cmocka_unit_test(a_finding_has_place_hint_and_where_it_was_said_first),
+        cmocka_unit_test(an_enum_of_a_header_is_a_number_here),
         cmocka_unit_test(limits_are_told),
         cmocka_unit_test(every_good_worker_is_one_and_is_formatted),
         cmocka_unit_test(every_bad_worker_is_refused_by_its_rule_at_its_place),

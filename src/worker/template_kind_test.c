@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* template_test.c - what the templates of worker/ make of rows: two kinds in one file, one with all
+/* template_kind_test.c - what the templates of worker/ make of rows: two kinds in one file, one with all
  * there is and one with as little as there may be. */
 #define WORKER_LOCAL
-#define WORKER_SPEC "worker/template_link_test.worker"
+#define WORKER_SPEC "worker/template_kind_link_test.worker"
 #include <detent/worker/declare.h>
 #define WORKER_LOCAL
-#define WORKER_SPEC "worker/template_lamp_test.worker"
+#define WORKER_SPEC "worker/template_kind_lamp_test.worker"
 #include <detent/worker/declare.h>
 
 struct link_deps {
@@ -15,10 +15,10 @@ struct link_deps {
 };
 
 #define WORKER_LOCAL
-#define WORKER_SPEC "worker/template_link_test.worker"
+#define WORKER_SPEC "worker/template_kind_link_test.worker"
 #include <detent/worker/define.h>
 #define WORKER_LOCAL
-#define WORKER_SPEC "worker/template_lamp_test.worker"
+#define WORKER_SPEC "worker/template_kind_lamp_test.worker"
 #include <detent/worker/define.h>
 
 #include "lib/test.h"
@@ -214,7 +214,9 @@ static void next_sees_the_typed_view_and_answers_one_thing(void **state)
     struct link_desired desired = { .host = "plc" };
     struct link_observed observed = { .is_up = false };
     struct det_reason scratch = { .format = format };
-    struct det_view view = { .desired = &desired, .observed = &observed, .scratch = &scratch };
+    struct det_worker_view view = { .desired = &desired,
+                                    .observed = &observed,
+                                    .scratch = &scratch };
     struct det_next next = link_kind.states[LINK_CONNECTING].next(&view);
 
     (void)state;
@@ -271,7 +273,8 @@ static void what_a_kind_does_not_have_is_null(void **state)
     assert_null(det_record_of(lamp_kind.desired));
     assert_null(det_record_of(lamp_kind.observed));
     assert_int_equal(lamp_kind.collect(NULL, NULL, NULL, NULL), 0);
-    assert_int_equal(lamp_kind.states[LAMP_ON].next(&(struct det_view){ 0 }).kind, DET_NEXT_HOLD);
+    assert_int_equal(
+        lamp_kind.states[LAMP_ON].next(&(struct det_worker_view){ 0 }).kind, DET_NEXT_HOLD);
 }
 
 struct listed {
@@ -292,7 +295,7 @@ static int add_child(struct det_children *children, const struct det_child_spec 
 static void children_come_from_a_view(void **state)
 {
     struct link_desired desired = { .host = "valve" };
-    struct det_view view = { .desired = &desired };
+    struct det_worker_view view = { .desired = &desired };
     struct listed listed = { .children = { add_child } };
 
     (void)state;
