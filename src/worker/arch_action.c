@@ -60,12 +60,28 @@ static bool begins(const struct det_code_token *token, const char *prefix)
     return token->length >= strlen(prefix) && memcmp(token->text, prefix, strlen(prefix)) == 0;
 }
 
+static bool finishes(const struct det_code_token *token, const char *end)
+{
+    size_t length = strlen(end);
+
+    return token->length >= length &&
+           memcmp(token->text + token->length - length, end, length) == 0;
+}
+
 /* Calls that take no time and can fail at nothing. */
 static bool is_harmless(const struct det_code_token *token)
 {
     static const char *const prefixes[] = { "str", "mem", "det_", "is", "to" };
-    static const char *const names[] = { "snprintf", "min", "max", "abs", "assert", "offsetof" };
+    static const char *const names[] = { "snprintf", "min",      "max", "abs",
+                                         "assert",   "offsetof", "free" };
+    static const char *const ends[] = {
+        "_init", "_deinit", "_free", "_close", "_release", "_clear"
+    };
 
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        if (finishes(token, ends[i]))
+            return true;
+    }
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         if (begins(token, prefixes[i]))
             return true;
@@ -79,7 +95,34 @@ struct loop {
     bool waits, asks;
 };
 
-static struct loop read_loop(const struct det_arch_source *source, uint32_t from, uint32_t to)
+static bool sees_cancellation(const struct det_code_token *token)
+{
+    return det_code_is(token, "det_worker_is_cancelled") || det_code_is(token, "det_worker_wait");
+}
+
+static void look_for_cancellation(
+    struct det_arch *arch, const struct det_arch_function *function, void *context)
+{
+    bool *sees = context;
+
+    (void)arch;
+    for (uint32_t i = function->body; i < det_arch_body_end(function); i++)
+        *sees |= sees_cancellation(&function->source->tokens[i]);
+}
+
+/* A call of our own sources may look for the loop. */
+static bool asks(struct det_arch *arch, const struct det_code_token *call)
+{
+    struct det_arch_function *called = det_arch_function_named(arch, call);
+    bool sees = sees_cancellation(call);
+
+    if (called != NULL)
+        det_arch_walk(arch, called, look_for_cancellation, &sees);
+    return sees;
+}
+
+static struct loop read_loop(
+    struct det_arch *arch, const struct det_arch_source *source, uint32_t from, uint32_t to)
 {
     struct loop loop = { .work = NULL };
 
@@ -88,7 +131,7 @@ static struct loop read_loop(const struct det_arch_source *source, uint32_t from
 
         if (!det_code_is_call(source, i))
             continue;
-        loop.asks |= det_code_is(token, "det_worker_is_cancelled");
+        loop.asks |= asks(arch, token);
         loop.waits |= is_wait(token);
         if (!is_wait(token) && !is_harmless(token))
             loop.work = token;
@@ -107,7 +150,7 @@ static void check_loops(struct det_arch *arch, const struct det_arch_function *f
 
         if (!is_loop(source, i, &from, &to))
             continue;
-        loop = read_loop(source, from, to);
+        loop = read_loop(arch, source, from, to);
         if (loop.work != NULL && loop.waits)
             det_arch_report_at(
                 arch, DET_ARCH_ACTION_RETRY, source, &source->tokens[i],
