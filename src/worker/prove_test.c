@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* prove_test.c - det_worker_prove() takes a kind that is sound, and finds what each bad one does. */
+/* prove_test.c - det_worker_prove() takes a kind that is sound, and finds what bad ones do. */
 #define REC_SPEC "worker/prove_test.rec"
 #include <detent/rec/declare.h>
 

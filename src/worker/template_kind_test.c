@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* template_kind_test.c - what the templates of worker/ make of rows: two kinds in one file, one with
- * all there is and one with as little as there may be. */
+/* template_kind_test.c - what the templates of worker/ make of rows: two kinds in one file, one
+ * with all there is and one with as little as there may be. */
 #define WORKER_LOCAL
 #define WORKER_SPEC "worker/template_kind_link_test.worker"
 #include <detent/worker/declare.h>
