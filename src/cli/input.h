@@ -15,6 +15,7 @@
 #define CLI_SPEC_SUFFIX    ".fsm"
 #define CLI_CASES_SUFFIX   ".test.yaml"
 #define CLI_RECORDS_SUFFIX ".rec"
+#define CLI_WORKER_SUFFIX  ".worker"
 
 /* A text in memory of the run's allocator; the byte behind it is 0. */
 struct cli_text {

@@ -8,7 +8,6 @@
 #include "cli/input.h"
 #include "worker/arch.h"
 
-#define CLI_WORKER_SUFFIX ".worker"
 #define CLI_SOURCE_SUFFIX ".c"
 
 struct cli_worker {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "worker/prove.h"
 
@@ -48,9 +49,12 @@ static void fill_bytes(struct det_chance *chance, const struct det_field *field,
 static void fill_enum(struct det_chance *chance, const struct det_field *field, uint8_t *target)
 {
     const struct det_enum *enumeration = det_enum_of(field->enumeration);
+    const struct det_enum_value *value;
 
-    memcpy(
-        target, &enumeration->values[below(chance, enumeration->value_count)].value, sizeof(int));
+    /* The kind was checked, and with it its records. */
+    det_assert(enumeration != NULL);
+    value = &enumeration->values[below(chance, enumeration->value_count)];
+    memcpy(target, &value->value, sizeof value->value);
 }
 
 /* All kinds but records. */

@@ -517,6 +517,9 @@ def test_a_worker_is_checked_with_its_source():
     detent("check", "w", code=2, out="w/lamp.worker:5:1: error: WARMING is starting and does not")
     detent("diagram", "w/lamp.worker", code=2, err=["[no-stop]", "is not a valid worker"])
     detent("check", "w/none.worker", code=3, err="none.worker")
+    detent("sim", "w/lamp.worker", code=2, err="a worker, not a machine: detent check w/lamp")
+    detent("w/lamp.worker", code=2, err="is a worker, not a command: detent check w/lamp.worker")
+    detent("check", "w/lamp", code=3, err="w/lamp.worker")
 
 
 def test_a_worker_is_drawn_with_the_ways_of_its_source():
