@@ -366,6 +366,7 @@ void det_run_start(struct det_run *run, det_time timeout)
     run->job = (struct det_crew_job){ .run = run_it, .done = done, .argument = run };
     /* Three times as long must be a time, too. */
     run->timeout = timeout > DET_NEVER / 4 ? DET_NEVER : timeout;
+    run->submitted_at = workers->now;
     run->told = 0;
     run->code = 0;
     run->has_panicked = false;

@@ -88,7 +88,7 @@ struct det_run {
     uint8_t told;      /* how late it is: 1 cancelled, 2 stuck */
     uint64_t sequence; /* COLLECT: which observation it is */
     det_time timeout;
-    det_time ended_at; /* monotonic */
+    det_time submitted_at, ended_at; /* monotonic */
     int code;
     bool has_panicked;
     char text[DET_WORKER_REASON_MAX + 1];

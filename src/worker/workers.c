@@ -120,23 +120,27 @@ static void on_timer(void *argument)
 {
     struct det_workers *workers = argument;
 
+    /* First of all: now its place among the timers is free, and needs no memory. */
+    det_workers_now(workers);
+    arm(workers);
     det_workers_tick(workers);
     consider_compacting(workers);
-    if (!workers->is_stopped)
-        arm(workers);
+    if (workers->is_stopped)
+        det_loop_timer_cancel(workers->loop, &workers->timer);
 }
 
-/* The first tick, on the loop. Without memory for a timer there is none: it is tried again with
- * every call, and said. */
+/* The first tick, on the loop. Without memory for a timer there is none, and `is_timer_set` says
+ * so. Who is paused needs one for its end. */
 static void begin(void *argument)
 {
     struct det_workers *workers = argument;
 
     workers->compact_at = det_add_time(workers->now, workers->limits.compact_every);
-    if (workers->is_paused)
-        return;
     arm(workers);
-    det_workers_tick(workers);
+    if (!workers->is_paused && workers->is_timer_set)
+        det_workers_tick(workers);
+    if (workers->is_paused)
+        det_loop_timer_cancel(workers->loop, &workers->timer);
 }
 
 /* Opening. */
@@ -342,6 +346,8 @@ int det_workers_open(
     }
     if (r == 0)
         r = det_workers_call(workers, begin, workers);
+    if (r == 0 && !workers->is_timer_set)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left for a timer");
     if (r < 0) {
         free_all(workers);
         return r;
@@ -358,7 +364,7 @@ static void stop(void *argument)
 
     det_stop_all(workers);
     det_workers_tick(workers);
-    if (!workers->is_stopped && !workers->is_timer_set)
+    if (!workers->is_stopped && workers->is_paused)
         arm(workers);
 }
 
