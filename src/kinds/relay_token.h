@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* relay_token.h - the two tokens of a relay: what is sent of the one that a user configures, and how
- * long the one that a login gives is good for. */
+/* relay_token.h - the two tokens of a relay: what is sent of the one that a user configures, and
+ * how long the one that a login gives is good for. */
 #ifndef DET_KINDS_RELAY_TOKEN_H
 #define DET_KINDS_RELAY_TOKEN_H
 
