@@ -11,8 +11,8 @@
  *     program <--receive-- inbound <--deliver-- pull <-- relay
  *                             |  full: not pulled until half of it is received
  *
- * All of it is for any thread. A message is delivered at least once: if the acknowledgement is lost,
- * it is pushed again; `trace_id` tells. */
+ * All of it is for any thread. A message is delivered at least once: if the acknowledgement is
+ * lost, it is pushed again; `trace_id` tells. */
 #ifndef DET_KINDS_CHANNEL_H
 #define DET_KINDS_CHANNEL_H
 
