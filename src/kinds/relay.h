@@ -35,7 +35,7 @@ bool relay_url_is_valid(const char *url);
 
 /* The limits of one call. */
 struct relay_call {
-    det_time timeout; /* of all of it */
+    det_time timeout;                 /* of all of it */
     bool (*is_cancelled)(void *user); /* asked at least 20 times a second; NULL: never */
     void *user;
 };

@@ -10,6 +10,7 @@
 
 #include "kinds/relay_http.h"
 #include "kinds/relay_token.h"
+#include "observe/quote.h"
 
 #define LOGIN_PATH "/v2/instance/login"
 #define PULL_PATH  "/v2/instance/pull"
@@ -32,8 +33,8 @@ static const char *text_of(const json_t *object, const char *name, bool is_neede
 
     if (!member)
         return is_needed ? NULL : "";
-    return json_is_string(member) && json_string_length(member) <= max ? json_string_value(member) :
-                                                                         NULL;
+    return json_is_string(member) && json_string_length(member) <= max ? json_string_value(member)
+                                                                       : NULL;
 }
 
 int relay_login(
@@ -50,8 +51,7 @@ int relay_login(
     if (r < 0)
         return relay_misunderstood(relay, "login", "there is no SHA3-256 here", failure);
     r = relay_exchange(
-        relay, call,
-        &(struct relay_request){ "login", LOGIN_PATH, true, authorization }, failure);
+        relay, call, &(struct relay_request){ "login", LOGIN_PATH, true, authorization }, failure);
     explicit_bzero(authorization, sizeof authorization);
     if (r < 0)
         return r;
@@ -114,7 +114,8 @@ int relay_pull(
     list = json_object_get(answer, "messages");
     if (!json_is_array(list))
         r = DET_ERR_MALFORMED;
-    json_array_foreach (list, i, item) {
+    json_array_foreach(list, i, item)
+    {
         r = take_message(relay, item, &pulled);
         if (r < 0)
             break;
@@ -133,27 +134,10 @@ int relay_pull(
     return 0;
 }
 
-/* A JSON string; the text is UTF-8. */
-static void write_text(struct det_buffer *buffer, const char *text)
-{
-    det_buffer_append_char(buffer, '"');
-    for (const char *at = text; *at; at++) {
-        unsigned char byte = (unsigned char)*at;
-
-        if (byte == '"' || byte == '\\')
-            det_buffer_append_char(buffer, '\\');
-        if (byte < ' ' || byte == 0x7f)
-            det_buffer_format(buffer, "\\u%04x", byte);
-        else
-            det_buffer_append_char(buffer, *at);
-    }
-    det_buffer_append_char(buffer, '"');
-}
-
 static void write_member(struct det_buffer *buffer, const char *name, const char *text)
 {
     det_buffer_append_text(buffer, name);
-    write_text(buffer, text);
+    det_buffer_quote(buffer, det_view_text(text));
 }
 
 static void write_messages(

@@ -75,8 +75,7 @@ static size_t take_line(char *line, size_t size, size_t count, void *user)
             memcpy(relay->offered, cookie + 6, strlen(cookie + 6) + 1);
         explicit_bzero(cookie, sizeof cookie);
     } else {
-        (void)take_header(
-            line, size, "Retry-After", relay->retry_after, sizeof relay->retry_after);
+        (void)take_header(line, size, "Retry-After", relay->retry_after, sizeof relay->retry_after);
     }
     return size;
 }
@@ -90,8 +89,8 @@ static bool is_loopback(const char *url)
 
     if (parts && !curl_url_set(parts, CURLUPART_URL, url, 0) &&
         !curl_url_get(parts, CURLUPART_HOST, &host, 0))
-        is_it = !strcasecmp(host, "localhost") || !strncmp(host, "127.", 4) ||
-                !strcmp(host, "[::1]");
+        is_it =
+            !strcasecmp(host, "localhost") || !strncmp(host, "127.", 4) || !strcmp(host, "[::1]");
     curl_free(host);
     curl_url_cleanup(parts);
     return is_it;
@@ -124,8 +123,7 @@ static void set_up_once(struct relay *relay)
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, IDLE_MAX);
-    curl_easy_setopt(
-        easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(CONNECT_TIMEOUT / DET_MILLISECOND));
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(CONNECT_TIMEOUT / DET_MILLISECOND));
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "detent");
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, relay);
@@ -188,7 +186,8 @@ void relay_close(struct relay *relay)
     det_buffer_deinit(&relay->request);
     det_buffer_deinit(&relay->answer);
     det_free_string(relay->allocator, relay->url);
-    explicit_bzero(relay, sizeof *relay - sizeof relay->allocator);
+    relay_forget_token(relay);
+    explicit_bzero(relay->offered, sizeof relay->offered);
     DET_DELETE(relay->allocator, relay);
 }
 
@@ -318,22 +317,20 @@ static bool set_up(
 
     snprintf(url, sizeof url, "%s%s", relay->url, request->path);
     snprintf(cookie, sizeof cookie, "token=%s", relay->token);
-    is_good = add_line(lines, "Accept", "application/json") &&
-              /* The body is sent at once. */
-              add_line(lines, "Expect", "") &&
-              (!request->authorization ||
-               add_line(lines, "Authorization", request->authorization)) &&
-              (!relay->request.size || add_line(lines, "Content-Type", "application/json"));
+    is_good =
+        add_line(lines, "Accept", "application/json") &&
+        /* The body is sent at once. */
+        add_line(lines, "Expect", "") &&
+        (!request->authorization || add_line(lines, "Authorization", request->authorization)) &&
+        (!relay->request.size || add_line(lines, "Content-Type", "application/json"));
     is_good = is_good && !curl_easy_setopt(easy, CURLOPT_URL, url) &&
               !curl_easy_setopt(
-                  easy, CURLOPT_COOKIE,
-                  request->authorization || !relay->token[0] ? NULL : cookie);
+                  easy, CURLOPT_COOKIE, request->authorization || !relay->token[0] ? NULL : cookie);
     explicit_bzero(cookie, sizeof cookie);
     if (request->is_post) {
         curl_easy_setopt(easy, CURLOPT_POST, 1L);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, det_buffer_text(&relay->request));
-        curl_easy_setopt(
-            easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)relay->request.size);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)relay->request.size);
     } else {
         curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
     }
@@ -367,7 +364,7 @@ int relay_exchange(
         say_failure(relay, request->name, "cancelled", failure);
         return r;
     }
-    if (code == CURLE_OK)
+    if (code == CURLE_OK || relay->is_too_large)
         curl_easy_getinfo(relay->easy, CURLINFO_RESPONSE_CODE, &relay->status);
     return judge(relay, code, request->name, failure);
 }

@@ -16,7 +16,7 @@
 struct relay {
     struct det_world *world;
     const struct det_allocator *allocator;
-    char *url; /* without a slash at the end */
+    char *url;    /* without a slash at the end */
     CURLM *multi; /* has the connection */
     CURL *easy;
     char token[RELAY_TOKEN_MAX + 1]; /* "": none */
@@ -31,8 +31,8 @@ struct relay {
 struct relay_request {
     const char *name; /* "login", for texts */
     const char *path;
-    bool is_post;                /* with `request` of the relay as its body */
-    const char *authorization;   /* NULL: the cookie */
+    bool is_post;              /* with `request` of the relay as its body */
+    const char *authorization; /* NULL: the cookie */
 };
 
 /* Sends it, and fills `status`, `answer`, `offered`. 0: the status is 200 to 299. */
