@@ -5,8 +5,8 @@
  * over the wire.
  *
  * HTTP/1.1 with one connection that is kept alive; certificates are checked; redirects are not
- * followed; a proxy comes from the environment (http_proxy, https_proxy, no_proxy), but not for this
- * machine itself. One caller at a time, on any thread; a call blocks. */
+ * followed; a proxy comes from the environment (http_proxy, https_proxy, no_proxy), but not for
+ * this machine itself. One caller at a time, on any thread; a call blocks. */
 #ifndef DET_KINDS_RELAY_H
 #define DET_KINDS_RELAY_H
 
@@ -64,11 +64,12 @@ DET_MUST_CHECK int relay_login(
 DET_MUST_CHECK int relay_pull(
     struct relay *relay, const struct relay_call *call, struct det_list *messages,
     size_t *ret_bytes, struct relay_failure *failure);
+/* A message without an instance is of the one that has logged in. */
 DET_MUST_CHECK int relay_push(
     struct relay *relay, const struct relay_call *call, struct channel_message *const *list,
     uint32_t count, size_t *ret_bytes, struct relay_failure *failure);
 
-/* A new connection for the next call, and nothing else that libcurl remembers; the token is kept. */
+/* A new connection for the next call, and nothing of what libcurl remembers; the token is kept. */
 DET_MUST_CHECK int relay_reset(struct relay *relay);
 bool relay_has_token(const struct relay *relay);
 void relay_forget_token(struct relay *relay);

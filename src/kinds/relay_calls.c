@@ -65,6 +65,7 @@ int relay_login(
     if (r == 0) {
         memcpy(relay->token, relay->offered, sizeof relay->token);
         snprintf(ret->uuid, sizeof ret->uuid, "%s", uuid);
+        memcpy(relay->uuid, ret->uuid, sizeof relay->uuid);
         snprintf(ret->name, sizeof ret->name, "%s", name);
     }
     json_decref(answer);
@@ -141,13 +142,16 @@ static void write_member(struct det_buffer *buffer, const char *name, const char
 }
 
 static void write_messages(
-    struct det_buffer *buffer, struct channel_message *const *list, uint32_t count)
+    struct det_buffer *buffer, const char *uuid, struct channel_message *const *list,
+    uint32_t count)
 {
     det_buffer_append_text(buffer, "{\"messages\":[");
     for (uint32_t i = 0; i < count; i++) {
         const struct channel_text *text = &list[i]->text;
 
-        write_member(buffer, i ? ",{\"instance\":" : "{\"instance\":", text->instance);
+        write_member(
+            buffer,
+            i ? ",{\"instance\":" : "{\"instance\":", *text->instance ? text->instance : uuid);
         write_member(buffer, ",\"content\":", text->content);
         write_member(buffer, ",\"email\":", text->email);
         if (*text->trace_id)
@@ -164,7 +168,7 @@ int relay_push(
     int r;
 
     det_buffer_clear(&relay->request);
-    write_messages(&relay->request, list, count);
+    write_messages(&relay->request, relay->uuid, list, count);
     r = relay_exchange(
         relay, call, &(struct relay_request){ "push", PUSH_PATH, true, NULL }, failure);
     if (r == 0)

@@ -353,12 +353,14 @@ int relay_exchange(
     relay->offered[0] = relay->retry_after[0] = 0;
     relay->is_too_large = false;
     relay->status = 0;
-    if (det_buffer_status(&relay->request) == 0 && set_up(relay, call, request, &lines))
+    if (relay->multi && relay->easy && det_buffer_status(&relay->request) == 0 &&
+        set_up(relay, call, request, &lines))
         r = perform(relay, call, &code);
     for (struct curl_slist *line = lines; line; line = line->next)
         explicit_bzero(line->data, strlen(line->data));
     curl_slist_free_all(lines);
-    curl_easy_setopt(relay->easy, CURLOPT_HTTPHEADER, NULL);
+    if (relay->easy)
+        curl_easy_setopt(relay->easy, CURLOPT_HTTPHEADER, NULL);
     if (r < 0) {
         det_buffer_clear(&relay->answer);
         say_failure(relay, request->name, "cancelled", failure);

@@ -20,6 +20,7 @@ struct relay {
     CURLM *multi; /* has the connection */
     CURL *easy;
     char token[RELAY_TOKEN_MAX + 1]; /* "": none */
+    char uuid[RELAY_UUID_MAX + 1];   /* of the last login */
     struct det_buffer request, answer;
     /* Of the exchange under way. */
     char offered[RELAY_TOKEN_MAX + 1]; /* the cookie "token" of the answer */

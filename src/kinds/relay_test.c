@@ -157,101 +157,103 @@ static void test_messages_arrive_as_they_were(void **state)
     house_close(&house);
 }
 
+/* What a pull is answered with, and what it is told as. */
+static const struct {
+    struct relay_mock_fault fault;
+    int error;
+    enum relay_class class;
+    det_time retry_after;
+    const char *text;
+} classes[] = {
+    { { .status = 429, .body = "Just a moment..." },
+      DET_ERR_REFUSED,
+      RELAY_CHALLENGE,
+      0,
+      "pull: challenge, status 429: Just a moment..." },
+    { { .status = 403, .body = "Zscaler says no" },
+      DET_ERR_REFUSED,
+      RELAY_PROXY_BLOCK,
+      0,
+      "pull: proxy_block, status 403: Zscaler says no" },
+    { { .status = 200, .body = "<html>Access Denied" },
+      DET_ERR_MALFORMED,
+      RELAY_PROXY_BLOCK,
+      0,
+      "pull: proxy_block, the answer has no messages: <html>Access Denied" },
+    { { .status = 429, .headers = "Retry-After: 7\r\n" },
+      DET_ERR_REFUSED,
+      RELAY_RATE_LIMIT,
+      7 * DET_SECOND,
+      "pull: backend_rate_limit, status 429" },
+    { { .status = 401 },
+      DET_ERR_REFUSED,
+      RELAY_INVALID_TOKEN,
+      0,
+      "pull: invalid_token, status 401" },
+    { { .status = 404 },
+      DET_ERR_REFUSED,
+      RELAY_INSTANCE_DELETED,
+      0,
+      "pull: instance_deleted, status 404" },
+    { { .status = 503, .body = "b\xff\nsy" },
+      DET_ERR_REFUSED,
+      RELAY_SERVER_ERROR,
+      0,
+      "pull: server_error, status 503: b??sy" },
+    { { .status = 500, .body = "", .padding = 200 },
+      DET_ERR_REFUSED,
+      RELAY_SERVER_ERROR,
+      0,
+      "pull: server_error, status 500" },
+    { { .is_cut_before = true }, DET_ERR_IO, RELAY_NETWORK, 0, "pull: network, " },
+    { { .status = 302, .headers = "Location: /v2/instance/push\r\n" },
+      DET_ERR_REFUSED,
+      RELAY_UNKNOWN,
+      0,
+      "pull: unknown, status 302" },
+    { { .status = 200, .body = "{}" },
+      DET_ERR_MALFORMED,
+      RELAY_UNKNOWN,
+      0,
+      "pull: unknown, the answer has no messages: {}" },
+    { { .status = 200, .body = "{\"messages\":[]} more" },
+      DET_ERR_MALFORMED,
+      RELAY_UNKNOWN,
+      0,
+      "pull: unknown, the answer has no messages" },
+    { { .status = 200, .body = "{\"messages\":[{\"content\":\"a\"},{\"content\":7}]}" },
+      DET_ERR_MALFORMED,
+      RELAY_UNKNOWN,
+      0,
+      "pull: unknown, the answer has no messages" },
+    { { .status = 200, .body = "{\"messages\":[],\"messages\":[]}" },
+      DET_ERR_MALFORMED,
+      RELAY_UNKNOWN,
+      0,
+      "pull: unknown, the answer has no messages" },
+    { { .status = 200, .body = "{}", .padding = RELAY_BODY_MAX },
+      DET_ERR_LIMIT,
+      RELAY_NETWORK,
+      0,
+      "pull: network, the answer has more than 1 MiB" },
+};
+
 static void test_each_class_is_told(void **state)
 {
-    static const struct {
-        struct relay_mock_fault fault;
-        int error;
-        enum relay_class class;
-        det_time retry_after;
-        const char *text;
-    } table[] = {
-        { { .status = 429, .body = "Just a moment..." },
-          DET_ERR_REFUSED,
-          RELAY_CHALLENGE,
-          0,
-          "pull: challenge, status 429: Just a moment..." },
-        { { .status = 403, .body = "Zscaler says no" },
-          DET_ERR_REFUSED,
-          RELAY_PROXY_BLOCK,
-          0,
-          "pull: proxy_block, status 403: Zscaler says no" },
-        { { .status = 200, .body = "<html>Access Denied" },
-          DET_ERR_MALFORMED,
-          RELAY_PROXY_BLOCK,
-          0,
-          "pull: proxy_block, the answer has no messages: <html>Access Denied" },
-        { { .status = 429, .headers = "Retry-After: 7\r\n" },
-          DET_ERR_REFUSED,
-          RELAY_RATE_LIMIT,
-          7 * DET_SECOND,
-          "pull: backend_rate_limit, status 429" },
-        { { .status = 401 },
-          DET_ERR_REFUSED,
-          RELAY_INVALID_TOKEN,
-          0,
-          "pull: invalid_token, status 401" },
-        { { .status = 404 },
-          DET_ERR_REFUSED,
-          RELAY_INSTANCE_DELETED,
-          0,
-          "pull: instance_deleted, status 404" },
-        { { .status = 503, .body = "b\xff\nsy" },
-          DET_ERR_REFUSED,
-          RELAY_SERVER_ERROR,
-          0,
-          "pull: server_error, status 503: b??sy" },
-        { { .status = 500, .body = "", .padding = 200 },
-          DET_ERR_REFUSED,
-          RELAY_SERVER_ERROR,
-          0,
-          "pull: server_error, status 500" },
-        { { .is_cut_before = true }, DET_ERR_IO, RELAY_NETWORK, 0, "pull: network, " },
-        { { .status = 302, .headers = "Location: /v2/instance/push\r\n" },
-          DET_ERR_REFUSED,
-          RELAY_UNKNOWN,
-          0,
-          "pull: unknown, status 302" },
-        { { .status = 200, .body = "{}" },
-          DET_ERR_MALFORMED,
-          RELAY_UNKNOWN,
-          0,
-          "pull: unknown, the answer has no messages: {}" },
-        { { .status = 200, .body = "{\"messages\":[]} more" },
-          DET_ERR_MALFORMED,
-          RELAY_UNKNOWN,
-          0,
-          "pull: unknown, the answer has no messages" },
-        { { .status = 200, .body = "{\"messages\":[{\"content\":\"a\"},{\"content\":7}]}" },
-          DET_ERR_MALFORMED,
-          RELAY_UNKNOWN,
-          0,
-          "pull: unknown, the answer has no messages" },
-        { { .status = 200, .body = "{\"messages\":[],\"messages\":[]}" },
-          DET_ERR_MALFORMED,
-          RELAY_UNKNOWN,
-          0,
-          "pull: unknown, the answer has no messages" },
-        { { .status = 200, .body = "{}", .padding = RELAY_BODY_MAX },
-          DET_ERR_LIMIT,
-          RELAY_NETWORK,
-          0,
-          "pull: network, the answer has more than 1 MiB" },
-    };
     struct house house;
 
     (void)state;
     house_open(&house);
     assert_int_equal(login(&house), 0);
-    for (size_t i = 0; i < COUNT(table); i++) {
-        fail_next(&house, RELAY_MOCK_PULL, table[i].fault);
+    for (size_t i = 0; i < COUNT(classes); i++) {
+        fail_next(&house, RELAY_MOCK_PULL, classes[i].fault);
         /* A kept connection that breaks is replaced by libcurl itself, once. */
-        if (table[i].fault.is_cut_before)
-            fail_next(&house, RELAY_MOCK_PULL, table[i].fault);
-        assert_int_equal(pull(&house), table[i].error);
-        assert_int_equal(house.failure.class, table[i].class);
-        assert_int_equal(house.failure.retry_after, table[i].retry_after);
-        assert_memory_equal(house.failure.text, table[i].text, strlen(table[i].text));
+        if (classes[i].fault.is_cut_before)
+            fail_next(&house, RELAY_MOCK_PULL, classes[i].fault);
+        assert_int_equal(pull(&house), classes[i].error);
+        assert_int_equal(house.failure.class, classes[i].class);
+        assert_int_equal(house.failure.retry_after, classes[i].retry_after);
+        assert_memory_equal(house.failure.text, classes[i].text, strlen(classes[i].text));
     }
     /* None of them has cost us the token, and a push is told in the same way. */
     assert_int_equal(pull(&house), 0);
