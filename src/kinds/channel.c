@@ -246,12 +246,12 @@ void channel_deliver(struct channel *channel, struct det_list *messages_take)
 
 uint32_t channel_drain(struct channel *channel)
 {
+    struct channel_message *message;
     uint32_t count;
 
     lock(channel);
-    while (channel->outbound.count > 0 && channel->pending.count < channel->pending.max) {
-        struct channel_message *message = queue_take(&channel->outbound);
-
+    while (channel->pending.count < channel->pending.max &&
+           (message = queue_take(&channel->outbound))) {
         message->is_pending = true;
         queue_put(&channel->pending, message);
     }

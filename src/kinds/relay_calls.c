@@ -49,7 +49,7 @@ int relay_login(
     det_buffer_clear(&relay->request);
     r = relay_hash(auth_token, authorization + strlen(authorization));
     if (r < 0)
-        return relay_misunderstood(relay, "login", "there is no SHA3-256 here", failure);
+        return relay_misunderstood(relay, r, "login", "there is no SHA3-256 here", failure);
     r = relay_exchange(
         relay, call, &(struct relay_request){ "login", LOGIN_PATH, true, authorization }, failure);
     explicit_bzero(authorization, sizeof authorization);
@@ -59,9 +59,11 @@ int relay_login(
     uuid = text_of(answer, "uuid", true, RELAY_UUID_MAX);
     name = text_of(answer, "name", false, RELAY_NAME_MAX);
     if (!uuid || !*uuid || !name)
-        r = relay_misunderstood(relay, "login", "the answer has no uuid and name", failure);
+        r = relay_misunderstood(
+            relay, DET_ERR_MALFORMED, "login", "the answer has no uuid and name", failure);
     else if (!relay->offered[0])
-        r = relay_misunderstood(relay, "login", "the answer has no cookie \"token\"", failure);
+        r = relay_misunderstood(
+            relay, DET_ERR_MALFORMED, "login", "the answer has no cookie \"token\"", failure);
     if (r == 0) {
         memcpy(relay->token, relay->offered, sizeof relay->token);
         snprintf(ret->uuid, sizeof ret->uuid, "%s", uuid);
@@ -124,11 +126,10 @@ int relay_pull(
     json_decref(answer);
     if (r < 0) {
         channel_messages_close(&pulled);
-        (void)relay_misunderstood(
-            relay, "pull",
+        return relay_misunderstood(
+            relay, r, "pull",
             r == DET_ERR_NO_MEMORY ? "there is no memory left" : "the answer has no messages",
             failure);
-        return r;
     }
     for (struct det_list *node; (node = det_list_take(&pulled));)
         det_list_append(messages, node);

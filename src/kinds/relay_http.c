@@ -231,10 +231,10 @@ static void say_failure(
 }
 
 int relay_misunderstood(
-    struct relay *relay, const char *name, const char *why, struct relay_failure *failure)
+    struct relay *relay, int code, const char *name, const char *why, struct relay_failure *failure)
 {
     say_failure(relay, name, why, failure);
-    return DET_ERR_MALFORMED;
+    return code;
 }
 
 /* What libcurl, or one of us, has to say. */

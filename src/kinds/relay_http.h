@@ -40,8 +40,9 @@ struct relay_request {
 DET_MUST_CHECK int relay_exchange(
     struct relay *relay, const struct relay_call *call, const struct relay_request *request,
     struct relay_failure *failure);
-/* An answer of a good status that is not what it must be: returns DET_ERR_MALFORMED. */
+/* An answer of a good status that is of no use: returns `code`. */
 DET_MUST_CHECK int relay_misunderstood(
-    struct relay *relay, const char *name, const char *why, struct relay_failure *failure);
+    struct relay *relay, int code, const char *name, const char *why,
+    struct relay_failure *failure);
 
 #endif
