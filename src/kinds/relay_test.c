@@ -233,9 +233,9 @@ static const struct {
       "pull: unknown, the answer has no messages" },
     { { .status = 200, .body = "{}", .padding = RELAY_BODY_MAX },
       DET_ERR_LIMIT,
-      RELAY_NETWORK,
+      RELAY_UNKNOWN,
       0,
-      "pull: network, the answer has more than 1 MiB" },
+      "pull: unknown, the answer has more than 1 MiB" },
 };
 
 static void test_each_class_is_told(void **state)
