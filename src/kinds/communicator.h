@@ -27,7 +27,9 @@ struct communicator_deps {
     struct communicator_observed observed;
 };
 
-/* What the actions do. Each is one attempt: it succeeds, or the failure is in what is observed. */
+/* What the actions do. Each is one attempt. 0 also when the relay has failed us: that is in what is
+ * observed. DET_ERR_CANCELLED, DET_ERR_NO_MEMORY, DET_ERR_BUSY, DET_ERR_INVALID: nobody has logged
+ * in. */
 DET_MUST_CHECK int communicator_authenticate(
     struct det_worker_context *context, struct communicator_deps *deps,
     const struct communicator_desired *desired);

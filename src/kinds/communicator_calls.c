@@ -85,26 +85,28 @@ static void note_success(struct attempt *attempt)
     show_errors(attempt);
 }
 
-/* Being cancelled, or having no memory, is not the relay's doing. */
+/* What the relay does is observed, and next() decides how long to wait: an action that failed would
+ * be held back by the supervisor as well, which knows nothing of Retry-After. Being cancelled, or
+ * having no memory, is not the relay's doing. */
 static int note_failure(struct attempt *attempt, int r)
 {
     struct communicator_observed *observed = &attempt->deps->observed;
     const struct relay_failure *failure = &attempt->failure;
 
-    if (r != DET_ERR_CANCELLED && r != DET_ERR_NO_MEMORY) {
-        det_worker_lock(attempt->context);
-        observed->consecutive_errors++;
-        observed->last_error = failure->class;
-        memcpy(observed->last_error_text, failure->text, sizeof observed->last_error_text);
-        observed->retry_after_ms = (uint64_t)(failure->retry_after / DET_MILLISECOND);
-        observed->last_attempt = attempt->wall;
-        if (observed->consecutive_errors == COMMUNICATOR_ERRORS_MAX)
-            observed->degraded_since = attempt->wall;
-        det_worker_unlock(attempt->context);
-        det_worker_count(attempt->context, relay_class_metric(failure->class), 1);
-        show_errors(attempt);
-    }
-    return det_worker_fail(attempt->context, r, "%s", failure->text);
+    if (r == DET_ERR_CANCELLED || r == DET_ERR_NO_MEMORY)
+        return det_worker_fail(attempt->context, r, "%s", failure->text);
+    det_worker_lock(attempt->context);
+    observed->consecutive_errors++;
+    observed->last_error = failure->class;
+    memcpy(observed->last_error_text, failure->text, sizeof observed->last_error_text);
+    observed->retry_after_ms = (uint64_t)(failure->retry_after / DET_MILLISECOND);
+    observed->last_attempt = attempt->wall;
+    if (observed->consecutive_errors == COMMUNICATOR_ERRORS_MAX)
+        observed->degraded_since = attempt->wall;
+    det_worker_unlock(attempt->context);
+    det_worker_count(attempt->context, relay_class_metric(failure->class), 1);
+    show_errors(attempt);
+    return 0;
 }
 
 static void note_login(struct attempt *attempt, const struct relay_instance *instance)
