@@ -116,6 +116,7 @@ static void memory_close(struct det_store *store)
     det_map_deinit(&memory->machines);
     det_map_deinit(&memory->leases);
     det_memory_jobs_deinit(memory);
+    det_memory_documents_deinit(memory);
     det_mutex_close(store->world, memory->mutex);
     DET_DELETE(store->allocator, memory);
 }
@@ -285,6 +286,7 @@ static const struct det_store_ops memory_ops = {
     .machines = det_memory_machines,
     .count = det_memory_count,
     .jobs = &det_memory_jobs,
+    .documents = &det_memory_documents,
 };
 
 static int check_options(
@@ -334,6 +336,7 @@ static int memory_open(
     det_map_init(
         &memory->leases, options->allocator, memory->seed, offsetof(struct memory_lease, name));
     det_memory_jobs_init(memory);
+    det_memory_documents_init(memory);
     r = det_mutex_open(options->world, &memory->mutex);
     if (r < 0) {
         DET_DELETE(options->allocator, memory);

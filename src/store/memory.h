@@ -8,7 +8,7 @@
  *           |                                      -- more: timers, effects, deferred, event ids,
  *           |                                               snapshot
  *           |                                      -- lock: fence, owner, end
- *           +-- leases, jobs, schedules by name
+ *           +-- leases, jobs, schedules by name; documents by id, and their deltas
  *
  * Invariants
  *   1. The maps and leases change under the store's mutex. An instance, once in, stays where it is
@@ -157,6 +157,20 @@ struct memory_instance {
     uint16_t history[DET_HISTORY_MAX]; /* a ring: the n-th transition is at (n - 1) % its size */
 };
 
+struct memory_document_id;
+struct memory_delta;
+
+/* memory_documents.c says how they lie. */
+struct memory_documents {
+    struct det_map id_of;
+    struct memory_document_id **ids;
+    size_t id_count, id_capacity;
+    struct memory_delta **deltas;
+    size_t delta_first, delta_count, delta_capacity;
+    uint64_t latest;
+    bool is_sorted;
+};
+
 struct memory_store {
     struct det_store store;
     struct det_mutex *mutex;
@@ -164,6 +178,7 @@ struct memory_store {
     struct det_list jobs;             /* in the order of their keys */
     struct det_map job_of, schedules; /* the same by queue and id; by name */
     uint64_t last_job;
+    struct memory_documents documents;
     uint64_t seed;
     uint32_t events_kept, event_ids_kept;
 };
@@ -316,6 +331,11 @@ int det_memory_prune(
 void det_memory_jobs_init(struct memory_store *store);
 void det_memory_jobs_deinit(struct memory_store *store);
 extern const struct det_job_ops det_memory_jobs;
+
+/* memory_documents.c */
+void det_memory_documents_init(struct memory_store *store);
+void det_memory_documents_deinit(struct memory_store *store);
+extern const struct det_document_ops det_memory_documents;
 
 /* memory_check.c: keeping a store. Both for a store that nobody writes to meanwhile. */
 int det_memory_check(

@@ -54,11 +54,12 @@ struct det_crew_job {
     struct det_post post;
 };
 
-/* At most `threads` (> 0) at once, and at most `hung_max` more that were given up. Both are only
- * numbers here: a thread costs something when it starts. `name` is that of the threads. */
+/* In the world of the loop. At most `threads` (> 0) at once, and at most `hung_max` more that were
+ * given up. Both are only numbers here: a thread costs something when it starts. `name` is that of
+ * the threads. */
 DET_MUST_CHECK int det_crew_open(
-    struct det_world *world, const struct det_allocator *allocator, struct det_loop *loop,
-    const char *name, unsigned threads, unsigned hung_max, struct det_crew **ret);
+    const struct det_allocator *allocator, struct det_loop *loop, const char *name,
+    unsigned threads, unsigned hung_max, struct det_crew **ret);
 /* Cancels what runs and waits for it, also for what was given up: a thread cannot be taken away
  * from code that runs. Jobs that have not started are not run: their `done` is posted with
  * `is_dropped` true. Any `done` may run after this has returned, so the loop is closed later. Not

@@ -14,8 +14,7 @@
  * What one recording has is saved in one commit: all of it or nothing. Recordings are saved, and
  * their `done` runs, in the order submitted. Several go into one commit; when that is refused with
  * DET_ERR_INVALID or DET_ERR_CONFLICT it is tried in smaller ones, down to one recording alone, so
- * that a bad document spoils only its own recording. A document is in one call of the store once at
- * most.
+ * that a bad document spoils only its own recording.
  *
  * Nothing is tried again: when the store fails, each recording of that call is answered with its
  * error, and those after it are tried as if nothing had been. So who saves again after an error
@@ -26,6 +25,8 @@
 
 #include <detent/driver/documents.h>
 #include <detent/loop.h>
+
+#include "base/list.h"
 
 #define DET_RECORDER_SAVES_MAX 512     /* of one call of the store */
 #define DET_RECORDER_BYTES_MAX 8388608 /* of texts in one call, unless one recording has more */
@@ -44,9 +45,15 @@ struct det_recorded {
  * texts too. */
 struct det_recording {
     const struct det_document_save *saves;
-    size_t count; /* 1 to DET_RECORDER_SAVES_MAX, each of another document */
+    size_t count; /* 1 to DET_RECORDER_SAVES_MAX */
     void (*done)(void *argument, const struct det_recorded *recorded); /* on the loop; NULL: none */
     void *argument;
+};
+
+/* What stands in the queue; the recorder's. */
+struct det_recorder_item {
+    struct det_list node;
+    bool is_errand;
 };
 
 /* Something else to be done with the store on the recorder's thread: a list, deltas, compact. In
@@ -57,6 +64,7 @@ struct det_recorder_errand {
     void (*done)(void *argument, int code); /* on the loop, with the answer of run() */
     void *argument;
     /* The recorder's. */
+    struct det_recorder_item item;
     int code;
     struct det_post post;
 };
@@ -74,15 +82,15 @@ void det_recorder_close(struct det_recorder *recorder);
 /* From any thread; never waits for the store (unless it is inline). DET_ERR_NO_MEMORY: there was no
  * room for the copy, and nothing is saved, nobody told. */
 DET_MUST_CHECK int det_recorder_submit(
-    struct det_recorder *recorder, const struct det_recording *recording);
+    struct det_recorder *recorder, const struct det_recording *wanted);
 /* From any thread; never fails. */
 void det_recorder_send(struct det_recorder *recorder, struct det_recorder_errand *errand);
 /* Waits until all that was submitted before has had its turn, well or not; DET_ERR_TIMEOUT at the
  * monotonic deadline. Their `done` is posted then, but need not have run. Not from an errand. */
 DET_MUST_CHECK int det_recorder_flush(struct det_recorder *recorder, det_time deadline);
 
-/* On the calling thread, which waits: for the start, when nothing is submitted yet. As `list` of
- * driver/documents.h. */
+/* On the calling thread, which waits: for the start, when nothing is submitted yet. As
+ * det_store_documents_list(); who wants to know the position sends an errand. */
 DET_MUST_CHECK int det_recorder_load(
     struct det_recorder *recorder, const struct det_document_query *query,
     int (*visit)(void *context, const struct det_document *document), void *context);
@@ -90,8 +98,8 @@ DET_MUST_CHECK int det_recorder_load(
 /* What was submitted and has not had its turn; a store that is slower than what comes is seen
  * here. From any thread. */
 struct det_recorder_waiting {
-    size_t recordings; /* errands too */
-    size_t bytes;      /* of memory */
+    uint64_t count; /* recordings and errands */
+    size_t bytes;   /* of memory */
 };
 void det_recorder_waiting(struct det_recorder *recorder, struct det_recorder_waiting *ret);
 

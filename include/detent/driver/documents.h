@@ -63,12 +63,11 @@ enum det_document_change {
 struct det_document_save {
     const char *kind, *id;
     enum det_document_role role;
-    bool is_drop; /* one that is not there is dropped already */
+    bool is_drop;      /* one that is not there is dropped already */
+    bool has_expected; /* only if its version is `expected`: DET_ERR_CONFLICT */
     const char *text;
     size_t size;
-    bool
-        has_expected; /* only if its version is `expected` (0: it is not there): DET_ERR_CONFLICT */
-    uint64_t expected;
+    uint64_t expected; /* 0: it is not there */
 };
 struct det_document_saved {
     bool is_changed;  /* false: it was so already */

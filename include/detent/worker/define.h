@@ -199,6 +199,7 @@ static const struct det_worker_state W__OWN(__states)[] = {
 /* One more, so that a worker without actions has a table too. */
 static const struct det_worker_action W__OWN(__actions)[W__OWN(_action_count) + 1] = {
 #include WORKER_SPEC
+    [W__OWN(_action_count)] = { NULL, 0, NULL },
 };
 #undef W__T_ACTION
 
