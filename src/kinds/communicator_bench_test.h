@@ -119,7 +119,7 @@ static void bench_open(struct bench *bench)
 {
     static const struct det_worker_calls calls = {
         .is_cancelled = bench_is_cancelled,
-        .fail = bench_fail,
+        .explain = bench_fail,
         .count = bench_count,
         .gauge = bench_gauge,
         .lock = bench_lock,
