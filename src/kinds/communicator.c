@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kinds/relay_token.h"
+#include "kinds/relay_url.h"
 
 #define WORKER_SPEC "kinds/communicator.worker"
 #include <detent/worker/define.h>

@@ -25,13 +25,11 @@ struct relay;
 struct relay_options {
     struct det_world *world;
     const struct det_allocator *allocator;
-    const char *url; /* http://host:port or https://..., with or without a path */
+    const char *url; /* relay_url_is_valid() */
 };
 /* Opens no connection yet. DET_ERR_NO_MEMORY, DET_ERR_IO. */
 DET_MUST_CHECK int relay_open(const struct relay_options *options, struct relay **ret);
 void relay_close(struct relay *relay);
-/* Whether this can be a relay's: the scheme, the host, nothing secret in it. */
-bool relay_url_is_valid(const char *url);
 
 /* The limits of one call. */
 struct relay_call {

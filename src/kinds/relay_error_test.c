@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* relay_error_test.c - classes, delays and resets as tables; tokens and their hash. */
+/* relay_error_test.c - classes, delays and resets as tables; tokens and their hash; URLs. */
 #include "lib/test.h"
 
 #include "kinds/relay_error.h"
 #include "kinds/relay_token.h"
+#include "kinds/relay_url.h"
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
@@ -181,6 +182,50 @@ static void test_a_token_is_hashed_twice(void **state)
     assert_string_equal(text, "42012470e20e90036b3098da71e1056ce0e561031bc41fa47faa1d1269f93a2e");
 }
 
+static void test_urls_are_judged(void **state)
+{
+    static const struct {
+        const char *url;
+        bool is_valid, is_loopback;
+    } table[] = {
+        { "http://127.0.0.1:80", true, true },
+        { "http://127.1", true, true },
+        { "https://[::1]:8443/", true, true },
+        { "http://LocalHost/base", true, true },
+        { "https://relay.example/base/", true, false },
+        { "HTTPS://relay.example:65535", true, false },
+        { "https://[2001:db8::1]", true, false },
+        { "http://127.example.org", true, false },
+        { "http://localhost.example.org", true, false },
+        { "https://relay.example/a%20b", true, false },
+        { "", false, false },
+        { "relay.example", false, false },
+        { "ftp://relay.example", false, false },
+        { "http://", false, false },
+        { "http:///path", false, false },
+        { "http://:80", false, false },
+        { "http://a:0", false, false },
+        { "http://a:", false, false },
+        { "http://a:65536", false, false },
+        { "http://a:99999999999999999999", false, false },
+        { "http://a:8x", false, false },
+        { "http://[]", false, false },
+        { "http://[::1", false, false },
+        { "https://me:secret@relay.example", false, false },
+        { "https://relay.example/?token=1", false, false },
+        { "https://relay.example#x", false, false },
+        { "https://relay.example/a b", false, false },
+        { "https://relay.example/a\r\nX: y", false, false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        assert_int_equal(relay_url_is_valid(table[i].url), table[i].is_valid);
+        if (table[i].is_valid)
+            assert_int_equal(relay_url_is_loopback(table[i].url), table[i].is_loopback);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +237,7 @@ int main(void)
         cmocka_unit_test(test_resets_come_at_their_counts_and_once),
         cmocka_unit_test(test_tokens_are_replaced_ten_minutes_early),
         cmocka_unit_test(test_a_token_is_hashed_twice),
+        cmocka_unit_test(test_urls_are_judged),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

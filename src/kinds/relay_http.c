@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "base/memory.h"
+#include "kinds/relay_url.h"
 
 #define CONNECT_TIMEOUT DET_SECOND * 30
 #define IDLE_MAX        30L /* seconds that a connection may be unused */
@@ -80,40 +81,6 @@ static size_t take_line(char *line, size_t size, size_t count, void *user)
     return size;
 }
 
-/* Loopback is never reached through a proxy. */
-static bool is_loopback(const char *url)
-{
-    CURLU *parts = curl_url();
-    char *host = NULL;
-    bool is_it = false;
-
-    if (parts && !curl_url_set(parts, CURLUPART_URL, url, 0) &&
-        !curl_url_get(parts, CURLUPART_HOST, &host, 0))
-        is_it =
-            !strcasecmp(host, "localhost") || !strncmp(host, "127.", 4) || !strcmp(host, "[::1]");
-    curl_free(host);
-    curl_url_cleanup(parts);
-    return is_it;
-}
-
-bool relay_url_is_valid(const char *url)
-{
-    CURLU *parts = curl_url();
-    char *scheme = NULL, *secret = NULL, *query = NULL;
-    bool is_it = false;
-
-    if (parts && !curl_url_set(parts, CURLUPART_URL, url, 0) &&
-        !curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0))
-        is_it = (!strcmp(scheme, "http") || !strcmp(scheme, "https")) &&
-                curl_url_get(parts, CURLUPART_USER, &secret, 0) == CURLUE_NO_USER &&
-                curl_url_get(parts, CURLUPART_QUERY, &query, 0) == CURLUE_NO_QUERY;
-    curl_free(scheme);
-    curl_free(secret);
-    curl_free(query);
-    curl_url_cleanup(parts);
-    return is_it;
-}
-
 static void set_up_once(struct relay *relay)
 {
     CURL *easy = relay->easy;
@@ -129,7 +96,7 @@ static void set_up_once(struct relay *relay)
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, relay);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_line);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, relay);
-    if (is_loopback(relay->url))
+    if (relay_url_is_loopback(relay->url))
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
 }
 

@@ -376,24 +376,6 @@ static void test_a_reset_is_a_new_connection_with_the_old_token(void **state)
     house_close(&house);
 }
 
-static void test_urls_are_judged(void **state)
-{
-    static const char *const good[] = { "http://127.0.0.1:80", "https://relay.example/base/" };
-    static const char *const bad[] = { "",
-                                       "relay.example",
-                                       "ftp://relay.example",
-                                       "http://",
-                                       "https://me:secret@relay.example",
-                                       "https://relay.example/?token=1",
-                                       "https://relay.example/a b" };
-
-    (void)state;
-    for (size_t i = 0; i < COUNT(good); i++)
-        assert_true(relay_url_is_valid(good[i]));
-    for (size_t i = 0; i < COUNT(bad); i++)
-        assert_false(relay_url_is_valid(bad[i]));
-}
-
 /* All that is ours may be missing; what libcurl takes is its own. */
 static int with_little_memory(struct det_test_memory *memory, void *argument)
 {
@@ -446,7 +428,6 @@ int main(void)
         cmocka_unit_test(test_a_deadline_is_kept),
         cmocka_unit_test(test_a_call_can_be_cancelled),
         cmocka_unit_test(test_a_reset_is_a_new_connection_with_the_old_token),
-        cmocka_unit_test(test_urls_are_judged),
         cmocka_unit_test(test_memory_may_end),
     };
 
