@@ -282,6 +282,12 @@ uint32_t channel_peek(struct channel *channel, struct channel_message **ret_list
     return count;
 }
 
+void channel_unpeek(struct channel_message *const *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        channel_message_close(list[i]);
+}
+
 /* Under the lock. Somebody else may have been faster: a worker that was given up, say. */
 static bool is_removed(struct channel *channel, struct channel_message *message)
 {

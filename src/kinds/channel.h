@@ -95,9 +95,10 @@ void channel_deliver(struct channel *channel, struct det_list *messages_take);
 /* Moves what was sent to what is pending, as far as there is room; how many are pending. */
 uint32_t channel_drain(struct channel *channel);
 /* The oldest of the pending, to be pushed together, at most CHANNEL_BATCH_MAX: one after a failure,
- * twice as many after each success; at least one, else at most 1 MiB. Each is yours to close.
- * Returns how many. */
+ * twice as many after each success; at least one, else at most 1 MiB. Returns how many; they are
+ * there until channel_unpeek(), whatever happens to them meanwhile. */
 uint32_t channel_peek(struct channel *channel, struct channel_message **ret_list);
+void channel_unpeek(struct channel_message *const *list, uint32_t count);
 /* They have arrived. */
 void channel_acknowledge(
     struct channel *channel, struct channel_message *const *list, uint32_t count);

@@ -18,12 +18,6 @@ static int send_number(struct channel *channel, unsigned number, det_time deadli
     return channel_send(channel, &(struct channel_text){ .content = content }, deadline);
 }
 
-static void close_list(struct channel_message **list, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        channel_message_close(list[i]);
-}
-
 #define MANY 200
 
 static void carry(void *argument)
@@ -49,7 +43,7 @@ static void carry(void *argument)
             channel_acknowledge(channel, &list[i], 1);
             channel_deliver(channel, &one);
         }
-        close_list(list, count);
+        channel_unpeek(list, count);
     }
 }
 

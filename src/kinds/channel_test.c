@@ -66,7 +66,7 @@ static void acknowledge(struct channel *channel, const char *expected)
     uint32_t count = peek(channel, expected, list);
 
     channel_acknowledge(channel, list, count);
-    close_list(list, count);
+    channel_unpeek(list, count);
 }
 
 static void test_a_message_is_a_copy_within_limits(void **state)
@@ -121,7 +121,7 @@ static void test_what_is_sent_is_pending_until_it_is_acknowledged(void **state)
 
     /* A worker that died in between has looked at them, and no more. */
     count = peek(channel, "1 2 3 4 5", list);
-    close_list(list, count);
+    channel_unpeek(list, count);
     acknowledge(channel, "1 2 3 4 5");
     assert_int_equal(channel_drain(channel), 1);
     acknowledge(channel, "6");
@@ -147,14 +147,14 @@ static void test_after_a_failure_they_go_one_by_one_and_then_faster(void **state
     acknowledge(channel, "1");
     acknowledge(channel, "2 3");
     count = peek(channel, "4 5 6 7", list);
-    close_list(list, count);
+    channel_unpeek(list, count);
     channel_push_failed(channel);
     count = peek(channel, "4", list);
     channel_drop(channel, list[0], "status 422");
     /* Whoever comes second does nothing. */
     channel_drop(channel, list[0], "again");
     channel_acknowledge(channel, list, 1);
-    close_list(list, count);
+    channel_unpeek(list, count);
     acknowledge(channel, "5 6");
     acknowledge(channel, "7 8");
     channel_look(channel, &counts);
@@ -179,7 +179,7 @@ static void test_what_is_pushed_together_has_a_size(void **state)
     count = channel_peek(channel, list);
     assert_int_equal(count, 2);
     channel_acknowledge(channel, list, count);
-    close_list(list, count);
+    channel_unpeek(list, count);
     free(large);
     channel_close(channel);
 }
@@ -223,7 +223,7 @@ static int all_of_it(struct det_test_memory *memory, void *argument)
     assert_int_equal(channel_drain(channel), r == 0);
     count = channel_peek(channel, list);
     channel_acknowledge(channel, list, count);
-    close_list(list, count);
+    channel_unpeek(list, count);
     channel_close(channel);
     return r;
 }

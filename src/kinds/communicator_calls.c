@@ -232,14 +232,14 @@ static int push(struct attempt *attempt)
     int r = 0;
 
     while (r == 0 && channel_drain(deps->channel) > 0 &&
-           now(attempt) - attempt->begin < PUSH_TIME) {
+           now(attempt) - attempt->begin < PUSH_TIME &&
+           !det_worker_is_cancelled(attempt->context)) {
         struct channel_message *list[CHANNEL_BATCH_MAX];
         uint32_t count = channel_peek(deps->channel, list);
 
         if (count > 0)
             r = push_list(attempt, list, count);
-        for (uint32_t i = 0; i < count; i++)
-            channel_message_close(list[i]);
+        channel_unpeek(list, count);
     }
     return r;
 }
