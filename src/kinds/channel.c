@@ -170,6 +170,19 @@ static int wait_until(struct channel *channel, det_time deadline)
     return det_condition_wait(channel->world, channel->moved, channel->mutex, deadline);
 }
 
+/* Under the lock. */
+static void drain(struct channel *channel)
+{
+    struct channel_message *message;
+
+    while (channel->pending.count < channel->pending.max &&
+           (message = queue_take(&channel->outbound))) {
+        message->is_pending = true;
+        queue_put(&channel->pending, message);
+    }
+    det_condition_broadcast(channel->world, channel->moved);
+}
+
 int channel_send(struct channel *channel, const struct channel_text *text, det_time deadline)
 {
     struct channel_message *message;
@@ -179,8 +192,12 @@ int channel_send(struct channel *channel, const struct channel_text *text, det_t
     if (r < 0)
         return r;
     lock(channel);
-    while (r == 0 && channel->outbound.count >= channel->outbound.max)
-        r = wait_until(channel, deadline);
+    while (r == 0 && channel->outbound.count >= channel->outbound.max) {
+        /* In an outage a long time passes between two attempts, and there is room. */
+        drain(channel);
+        if (channel->outbound.count >= channel->outbound.max)
+            r = wait_until(channel, deadline);
+    }
     if (r == 0)
         queue_put(&channel->outbound, message);
     unlock(channel);
@@ -246,17 +263,11 @@ void channel_deliver(struct channel *channel, struct det_list *messages_take)
 
 uint32_t channel_drain(struct channel *channel)
 {
-    struct channel_message *message;
     uint32_t count;
 
     lock(channel);
-    while (channel->pending.count < channel->pending.max &&
-           (message = queue_take(&channel->outbound))) {
-        message->is_pending = true;
-        queue_put(&channel->pending, message);
-    }
+    drain(channel);
     count = channel->pending.count;
-    det_condition_broadcast(channel->world, channel->moved);
     unlock(channel);
     return count;
 }
@@ -298,6 +309,7 @@ static bool is_removed(struct channel *channel, struct channel_message *message)
     det_assert(channel->pending.count > 0);
     channel->pending.count--;
     channel_message_close(message);
+    det_condition_broadcast(channel->world, channel->moved);
     return true;
 }
 

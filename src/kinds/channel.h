@@ -60,7 +60,7 @@ struct channel_options {
     struct det_world *world; /* NULL: the real one */
     const struct det_allocator *allocator;
     uint32_t inbound_max;  /* 0: 100; then nothing is pulled until half of them are received */
-    uint32_t outbound_max; /* 0: 100 */
+    uint32_t outbound_max; /* 0: 100; what does not fit becomes pending at once */
     uint32_t pending_max;  /* 0: 1000 */
 };
 DET_MUST_CHECK int channel_open(const struct channel_options *options, struct channel **ret);
@@ -69,7 +69,7 @@ void channel_close(struct channel *channel);
 
 /* For the program. Both wait until the deadline, monotonic, if they have to; 0: not at all. */
 
-/* DET_ERR_TIMEOUT: the queue is full, and stayed so; and as channel_message_open(). */
+/* DET_ERR_TIMEOUT: both queues are full, and stayed so; and as channel_message_open(). */
 DET_MUST_CHECK int channel_send(
     struct channel *channel, const struct channel_text *text, det_time deadline);
 /* The oldest one, yours to close. DET_ERR_TIMEOUT: none has come. */
