@@ -3,113 +3,8 @@
 
 /* communicator_workers_test.c - the communicator under a supervisor, against a relay over real
  * HTTP. The supervisor is in virtual time: while a call is under way no time passes for it, and an
- * outage of hours takes no time. One test is in real time, as only there a call can be broken off.
- */
-#include "lib/test.h"
-
-#include <detent/sim.h>
-
-#include "kinds/communicator.h"
-#include "kinds/kinds.h"
-#include "kinds/relay_mock.h"
-#include "os/os.h"
-
-#define SECRET "user-secret"
-#define ID     "plant/relay"
-
-struct plant {
-    struct det_sim *sim; /* NULL: in real time */
-    struct det_world *world;
-    struct relay_mock *mock;
-    struct channel *channel;
-    struct det_workers *workers;
-    struct det_worker_status status;
-    struct communicator_observed observed;
-    unsigned sent;
-};
-
-static int apply(struct plant *plant, const char *token)
-{
-    char yaml[512];
-    struct det_error error = { 0 };
-    int r;
-
-    snprintf(
-        yaml, sizeof yaml,
-        "children:\n"
-        "  - name: relay\n"
-        "    kind: communicator\n"
-        "    config: { relay_url: \"%s\", auth_token: %s }\n",
-        relay_mock_url(plant->mock), token);
-    r = det_workers_apply(plant->workers, yaml, &error);
-    if (r < 0)
-        print_message("%s\n", error.text);
-    return r;
-}
-
-static void plant_open(struct plant *plant, bool is_real)
-{
-    static const struct det_worker_kind *const kinds[] = { &communicator_kind, NULL };
-    struct det_worker_limits limits = { 0 };
-    struct det_error error = { 0 };
-
-    *plant = (struct plant){ .world = det_world_real() };
-    if (!is_real) {
-        assert_int_equal(det_sim_open(NULL, &plant->sim, NULL), 0);
-        plant->world = det_sim_world(plant->sim);
-    } else {
-        limits.tick = 5 * DET_MILLISECOND;
-        limits.observe_every = 10 * DET_MILLISECOND;
-    }
-    assert_int_equal(relay_mock_open(SECRET, &plant->mock), 0);
-    assert_int_equal(
-        channel_open(&(struct channel_options){ .world = plant->world }, &plant->channel), 0);
-    assert_int_equal(
-        det_workers_open(
-            &(struct det_workers_options){
-                .world = plant->world,
-                .name = "plant",
-                .kinds = kinds,
-                .provided =
-                    (struct det_provided[]){ { CHANNEL_NAME, plant->channel }, { NULL, NULL } },
-                .limits = limits,
-            },
-            &plant->workers, &error),
-        0);
-    assert_int_equal(apply(plant, SECRET), 0);
-}
-
-static void plant_close(struct plant *plant)
-{
-    struct det_error error = { 0 };
-
-    assert_int_equal(det_workers_stop(plant->workers, &error), 0);
-    det_workers_close(plant->workers);
-    channel_close(plant->channel);
-    relay_mock_close(plant->mock);
-    if (plant->sim)
-        det_sim_close(plant->sim);
-}
-
-static void advance(struct plant *plant, det_time span)
-{
-    assert_int_equal(det_sim_advance(plant->sim, span), 0);
-}
-
-static const char *look(struct plant *plant)
-{
-    assert_int_equal(communicator_get(plant->workers, ID, &plant->status, &plant->observed), 0);
-    return plant->status.state;
-}
-
-static void send_next(struct plant *plant)
-{
-    char content[32];
-
-    snprintf(content, sizeof content, "%u", plant->sent++);
-    assert_int_equal(
-        channel_send(plant->channel, &(struct channel_text){ .content = content }, 0), 0);
-}
+ * outage of hours takes no time. */
+#include "kinds/communicator_plant_test.h"
 
 /* All that was sent has come, once and in order. */
 static void assert_all_pushed(struct plant *plant)
@@ -282,27 +177,6 @@ static void test_tokens_are_replaced_for_days(void **state)
     plant_close(&plant);
 }
 
-/* In real time: a stop does not wait for a relay that does not answer. */
-static void test_a_stop_breaks_off_a_call(void **state)
-{
-    struct plant plant;
-    det_time begin;
-
-    (void)state;
-    plant_open(&plant, true);
-    begin = det_world_now(plant.world, DET_CLOCK_MONOTONIC);
-    assert_int_equal(relay_mock_wait(plant.mock, RELAY_MOCK_PULLS, 1, begin + 60 * DET_SECOND), 0);
-    assert_int_equal(
-        relay_mock_fail(
-            plant.mock, RELAY_MOCK_PUSH, &(struct relay_mock_fault){ .delay = DET_HOUR }),
-        0);
-    send_next(&plant);
-    assert_int_equal(relay_mock_wait(plant.mock, RELAY_MOCK_PUSHES, 1, begin + 60 * DET_SECOND), 0);
-    begin = det_world_now(plant.world, DET_CLOCK_MONOTONIC);
-    plant_close(&plant);
-    assert_true(det_world_now(det_world_real(), DET_CLOCK_MONOTONIC) - begin < 4 * DET_SECOND);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,7 +186,6 @@ int main(void)
         cmocka_unit_test(test_retry_after_is_not_made_longer_by_the_supervisor),
         cmocka_unit_test(test_a_config_that_was_put_right_is_tried_at_once),
         cmocka_unit_test(test_tokens_are_replaced_for_days),
-        cmocka_unit_test(test_a_stop_breaks_off_a_call),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
