@@ -20,12 +20,13 @@
 static det_time left_to_wait(const struct communicator_view *view, det_time attempt)
 {
     const struct communicator_observed *observed = view->observed;
-    det_time elapsed = view->all->wall - attempt;
+    bool is_known = attempt > 0 && attempt <= view->all->wall;
+    det_time elapsed = is_known ? view->all->wall - attempt : 0;
     det_time delay = relay_delay(
         observed->last_error, observed->consecutive_errors,
-        (det_time)observed->retry_after_ms * DET_MILLISECOND);
+        observed->retry_after_ms * DET_MILLISECOND);
 
-    return !attempt || elapsed < 0 || elapsed >= delay ? 0 : delay - elapsed;
+    return !is_known || elapsed >= delay ? 0 : delay - elapsed;
 }
 
 static struct communicator_next wait_for(const struct communicator_view *view, det_time left)

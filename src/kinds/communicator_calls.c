@@ -99,7 +99,7 @@ static int note_failure(struct attempt *attempt, int r)
     observed->consecutive_errors++;
     observed->last_error = failure->class;
     memcpy(observed->last_error_text, failure->text, sizeof observed->last_error_text);
-    observed->retry_after_ms = (uint64_t)(failure->retry_after / DET_MILLISECOND);
+    observed->retry_after_ms = (uint32_t)(failure->retry_after / DET_MILLISECOND);
     observed->last_attempt = attempt->wall;
     if (observed->consecutive_errors == COMMUNICATOR_ERRORS_MAX)
         observed->degraded_since = attempt->wall;

@@ -21,7 +21,7 @@ DET_MUST_CHECK int relay_hash(const char *token, char target[RELAY_HASH_TEXT]);
 /* Whether a token is to be replaced. An expiry of 0 is not known, and never comes. */
 static inline bool relay_token_is_expiring(det_time expiry, det_time wall)
 {
-    return expiry && wall + RELAY_TOKEN_EARLY > expiry;
+    return expiry && (expiry <= wall || expiry - RELAY_TOKEN_EARLY < wall);
 }
 
 #endif
