@@ -34,7 +34,7 @@ static const struct class_row rows[] = {
 
 static const struct class_row *row_of(enum relay_class class)
 {
-    return &rows[(unsigned)class < relay_class_count ? class : RELAY_UNKNOWN];
+    return &rows[(unsigned)class < RELAY_CLASSES ? class : RELAY_UNKNOWN];
 }
 
 const struct det_enum *relay_class_enum(void)
@@ -44,7 +44,7 @@ const struct det_enum *relay_class_enum(void)
 #include "kinds/relay_classes.def"
 #undef DET_RELAY_CLASS
     };
-    static const struct det_enum enumeration = { "relay_class", values, relay_class_count };
+    static const struct det_enum enumeration = { "relay_class", values, RELAY_CLASSES };
 
     return &enumeration;
 }

@@ -13,7 +13,7 @@ enum relay_class {
 #define DET_RELAY_CLASS(name, wire, metric, reset_every, delays) RELAY_##name,
 #include "kinds/relay_classes.def"
 #undef DET_RELAY_CLASS
-    relay_class_count,
+    RELAY_CLASSES,
 };
 /* For one_of(relay_class) in a record. */
 const struct det_enum *relay_class_enum(void);

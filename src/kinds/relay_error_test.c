@@ -126,7 +126,7 @@ static void test_delays_are_exact(void **state)
     };
 
     (void)state;
-    assert_int_equal(COUNT(table), relay_class_count);
+    assert_int_equal(COUNT(table), RELAY_CLASSES);
     for (size_t i = 0; i < COUNT(table); i++) {
         for (uint32_t n = 0; n < 9; n++)
             assert_int_equal(relay_delay(table[i].class, n, 0), table[i].seconds[n] * DET_SECOND);

@@ -178,7 +178,7 @@ static void show(struct relay_failure *failure, const char *body, size_t size)
     failure->text[used++] = ':';
     failure->text[used++] = ' ';
     for (size_t i = 0; i < size && used < sizeof failure->text - 1; i++)
-        failure->text[used++] = body[i] >= ' ' && body[i] < 0x7f ? body[i] : '?';
+        failure->text[used++] = (char)(body[i] >= ' ' && body[i] < 0x7f ? body[i] : '?');
     failure->text[used] = 0;
 }
 

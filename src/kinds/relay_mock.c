@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "kinds/relay_mock_parts.h"
 
-#define BODY_MAX (16 * 1048576)
+#define BODY_MAX 16777216
 #define BACKLOG  16
 
 void relay_mock_lock(struct relay_mock *mock)
@@ -80,16 +80,17 @@ static void serve(void *argument)
     size_t head, all;
 
     while (read_request(connection->descriptor, &input, &head, &all)) {
-        struct relay_mock_request request = { .head = det_string_copy_n(NULL, input.data, head),
+        char *copy = det_string_copy_n(NULL, input.data, head);
+        struct relay_mock_request request = { .head = copy,
                                               .body = input.data + head,
                                               .body_size = all - head };
         bool is_answered;
 
         det_buffer_clear(&answer);
-        is_answered = request.head && relay_mock_answer(mock, &request, &answer) &&
+        is_answered = copy && relay_mock_answer(mock, &request, &answer) &&
                       det_buffer_status(&answer) == 0 &&
                       send_all(connection->descriptor, answer.data, answer.size);
-        det_free_string(NULL, (char *)(uintptr_t)request.head);
+        det_free_string(NULL, copy);
         if (!is_answered)
             break;
         det_buffer_drop(&input, all);

@@ -39,7 +39,7 @@ static bool has_line(const char *head, const char *line)
     return strstr(head, line) != NULL;
 }
 
-static void login(struct relay_mock *mock, const char *head, struct reply *reply)
+static void log_in(struct relay_mock *mock, const char *head, struct reply *reply)
 {
     char line[160];
 
@@ -154,7 +154,7 @@ static void act(
 {
     switch (call) {
     case RELAY_MOCK_LOGIN:
-        login(mock, request->head, reply);
+        log_in(mock, request->head, reply);
         break;
     case RELAY_MOCK_PULL:
         if (is_known(mock, request->head, reply))

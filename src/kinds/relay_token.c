@@ -21,7 +21,7 @@ static int hash_once(const void *data, size_t size, char target[RELAY_HASH_TEXT]
         target[2 * i] = digits[hash[i] >> 4];
         target[2 * i + 1] = digits[hash[i] & 15];
     }
-    target[2 * HASH_BYTES] = 0;
+    target[RELAY_HASH_TEXT - 1] = 0;
     return 0;
 }
 
