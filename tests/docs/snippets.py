@@ -146,7 +146,7 @@ class Page:
         code, words = self.run([
             self.compiler, "-std=c17", "-D_GNU_SOURCE", "-O1", *WARNINGS, "-I.",
             f"-I{self.root / 'include'}", "-o", program, source, str(self.build / "libdetent.a"),
-            "-lsqlite3", "-lpq", "-lsodium", "-lpthread", "-lm"])
+            "-lsqlite3", "-lpq", "-lsodium", "-lyaml", "-lpthread", "-lm"])
         if code:
             raise Wrong("the program does not compile:\n" + words)
         code, self.output = self.run(["./" + program])
