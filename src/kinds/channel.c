@@ -331,12 +331,24 @@ void channel_push_failed(struct channel *channel)
     unlock(channel);
 }
 
+/* Under the lock. */
+static void note_dropped(struct channel *channel, uint32_t count, const char *because)
+{
+    channel->dropped += count;
+    (void)det_text_copy(channel->dropped_because, sizeof channel->dropped_because, because);
+}
+
 void channel_drop(struct channel *channel, struct channel_message *message, const char *because)
 {
     lock(channel);
-    if (is_removed(channel, message)) {
-        channel->dropped++;
-        (void)det_text_copy(channel->dropped_because, sizeof channel->dropped_because, because);
-    }
+    if (is_removed(channel, message))
+        note_dropped(channel, 1, because);
+    unlock(channel);
+}
+
+void channel_refuse(struct channel *channel, uint32_t count, const char *because)
+{
+    lock(channel);
+    note_dropped(channel, count, because);
     unlock(channel);
 }

@@ -92,6 +92,8 @@ bool channel_wants_more(struct channel *channel);
 /* Takes all of the list. May be more than there is room for: what the relay has handed out is not
  * thrown away. */
 void channel_deliver(struct channel *channel, struct det_list *messages_take);
+/* So many messages came that are none: they count as dropped. */
+void channel_refuse(struct channel *channel, uint32_t count, const char *because);
 /* Moves what was sent to what is pending, as far as there is room; how many are pending. */
 uint32_t channel_drain(struct channel *channel);
 /* The oldest of the pending, to be pushed together, at most CHANNEL_BATCH_MAX: one after a failure,

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* communicator_calls.c - what the actions of the communicator do: one attempt each. */
+#include <stdio.h>
 #include <string.h>
 
 #include "kinds/communicator.h"
@@ -171,28 +172,39 @@ static int counted(struct attempt *attempt, det_time since, int r, const char *c
     return r;
 }
 
+static void note_useless(struct attempt *attempt, const struct relay_pulled *pulled)
+{
+    char because[CHANNEL_REASON_MAX + 1];
+
+    snprintf(
+        because, sizeof because, "pull: %u of %u messages are none, or too large", pulled->useless,
+        pulled->count);
+    channel_refuse(attempt->deps->channel, pulled->useless, because);
+    det_worker_count(attempt->context, "messages_dropped", pulled->useless);
+}
+
 static int pull(struct attempt *attempt)
 {
     static const char *const names[4] = { "pull_ops", "pull_success", "pull_failures",
                                           "last_pull_latency_ms" };
     struct communicator_deps *deps = attempt->deps;
+    struct relay_pulled pulled = { 0 };
     struct det_list messages;
     det_time since = now(attempt);
-    size_t bytes = 0, count = 0;
     int r;
 
     det_list_init(&messages);
-    r = relay_pull(deps->relay, &attempt->call, &messages, &bytes, &attempt->failure);
+    r = relay_pull(deps->relay, &attempt->call, &messages, &pulled, &attempt->failure);
     r = counted(attempt, since, r, names);
     if (r < 0)
         return r;
-    for (const struct det_list *node = messages.next; node != &messages; node = node->next)
-        count++;
     channel_deliver(deps->channel, &messages);
-    if (count)
-        det_worker_count(attempt->context, "messages_pulled", count);
-    if (bytes)
-        det_worker_count(attempt->context, "bytes_pulled", bytes);
+    if (pulled.useless)
+        note_useless(attempt, &pulled);
+    if (pulled.count > pulled.useless)
+        det_worker_count(attempt->context, "messages_pulled", pulled.count - pulled.useless);
+    if (pulled.bytes)
+        det_worker_count(attempt->context, "bytes_pulled", pulled.bytes);
     return 0;
 }
 

@@ -217,6 +217,25 @@ static void test_a_poisonous_message_does_not_hold_up_the_others(void **state)
     bench_close(&bench);
 }
 
+static void test_what_is_no_message_is_told(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    bench_open(&bench);
+    bench_fault(
+        &bench, RELAY_MOCK_PULL,
+        (struct relay_mock_fault){ .status = 200,
+                                   .body = "{\"messages\":[{\"content\":\"a\"},7]}" },
+        1);
+    bench_seconds(&bench, 2);
+    assert_int_equal(bench_look(&bench)->messages_pulled, 1);
+    assert_int_equal(bench.observed.messages_dropped, 1);
+    assert_string_equal(
+        bench.observed.dropped_because, "pull: 1 of 2 messages are none, or too large");
+    bench_close(&bench);
+}
+
 /* What says nothing about the message is no reason to drop it. */
 static void test_no_other_status_drops_a_message(void **state)
 {
@@ -407,6 +426,7 @@ int main(void)
         cmocka_unit_test(test_a_failed_push_keeps_what_was_drained),
         cmocka_unit_test(test_a_lost_answer_is_a_second_push),
         cmocka_unit_test(test_a_poisonous_message_does_not_hold_up_the_others),
+        cmocka_unit_test(test_what_is_no_message_is_told),
         cmocka_unit_test(test_no_other_status_drops_a_message),
         cmocka_unit_test(test_a_full_inbound_queue_is_not_pulled_into),
         cmocka_unit_test(test_a_refused_token_and_an_old_one_are_replaced),

@@ -58,10 +58,17 @@ struct relay_instance {
 DET_MUST_CHECK int relay_login(
     struct relay *relay, const struct relay_call *call, const char *auth_token,
     struct relay_instance *ret, struct relay_failure *failure);
-/* Appends what there is to a list of struct channel_message. `ret_bytes` are those of the body. */
+struct relay_pulled {
+    size_t bytes;     /* of the body */
+    uint32_t count;   /* of the messages */
+    uint32_t useless; /* of those among them that are no messages, or too large, or for which there
+                         is no memory: the relay has handed them out, and they are gone */
+};
+/* Appends what there is to a list of struct channel_message. One that is useless does not spoil the
+ * others. */
 DET_MUST_CHECK int relay_pull(
     struct relay *relay, const struct relay_call *call, struct det_list *messages,
-    size_t *ret_bytes, struct relay_failure *failure);
+    struct relay_pulled *ret, struct relay_failure *failure);
 /* A message without an instance is of the one that has logged in. */
 DET_MUST_CHECK int relay_push(
     struct relay *relay, const struct relay_call *call, struct channel_message *const *list,

@@ -74,8 +74,8 @@ int relay_login(
     return r;
 }
 
-/* DET_ERR_MALFORMED, DET_ERR_NO_MEMORY. */
-static int take_message(struct relay *relay, const json_t *item, struct det_list *messages)
+/* False: it is useless. */
+static bool take_message(struct relay *relay, const json_t *item, struct det_list *messages)
 {
     struct channel_text text = {
         .instance = text_of(item, "instance", false, CHANNEL_WORD_MAX),
@@ -84,21 +84,19 @@ static int take_message(struct relay *relay, const json_t *item, struct det_list
         .trace_id = text_of(item, "traceId", false, CHANNEL_WORD_MAX),
     };
     struct channel_message *message;
-    int r;
 
-    if (!json_is_object(item) || !text.instance || !text.content || !text.email || !text.trace_id)
-        return DET_ERR_MALFORMED;
-    r = channel_message_open(relay->allocator, &text, &message);
-    if (r == 0)
-        det_list_append(messages, &message->node);
-    return r;
+    if (!text.instance || !text.content || !text.email || !text.trace_id ||
+        channel_message_open(relay->allocator, &text, &message) < 0)
+        return false;
+    det_list_append(messages, &message->node);
+    return true;
 }
 
 int relay_pull(
     struct relay *relay, const struct relay_call *call, struct det_list *messages,
-    size_t *ret_bytes, struct relay_failure *failure)
+    struct relay_pulled *ret, struct relay_failure *failure)
 {
-    struct det_list pulled;
+    struct relay_pulled pulled = { 0 };
     const json_t *list, *item;
     json_t *answer;
     size_t i;
@@ -109,31 +107,21 @@ int relay_pull(
         relay, call, &(struct relay_request){ "pull", PULL_PATH, false, NULL }, failure);
     if (r < 0)
         return r;
-    *ret_bytes = relay->answer.size;
-    if (relay->status == NO_CONTENT)
-        return 0;
-    det_list_init(&pulled);
-    answer = read_answer(relay);
+    pulled.bytes = relay->answer.size;
+    answer = relay->status == NO_CONTENT ? NULL : read_answer(relay);
     list = json_object_get(answer, "messages");
-    if (!json_is_array(list))
-        r = DET_ERR_MALFORMED;
+    if (relay->status != NO_CONTENT && !json_is_array(list))
+        r = relay_misunderstood(
+            relay, DET_ERR_MALFORMED, "pull", "the answer has no messages", failure);
     json_array_foreach(list, i, item)
     {
-        r = take_message(relay, item, &pulled);
-        if (r < 0)
-            break;
+        pulled.count++;
+        pulled.useless += !take_message(relay, item, messages);
     }
     json_decref(answer);
-    if (r < 0) {
-        channel_messages_close(&pulled);
-        return relay_misunderstood(
-            relay, r, "pull",
-            r == DET_ERR_NO_MEMORY ? "there is no memory left" : "the answer has no messages",
-            failure);
-    }
-    for (struct det_list *node; (node = det_list_take(&pulled));)
-        det_list_append(messages, node);
-    return 0;
+    if (r == 0)
+        *ret = pulled;
+    return r;
 }
 
 static void write_member(struct det_buffer *buffer, const char *name, const char *text)

@@ -18,6 +18,7 @@ struct house {
     struct relay_call call;
     struct relay_instance instance;
     struct relay_failure failure;
+    struct relay_pulled pulled;
     size_t bytes;
 };
 
@@ -56,7 +57,7 @@ static int pull(struct house *house)
     int r;
 
     det_list_init(&list);
-    r = relay_pull(house->relay, &house->call, &list, &house->bytes, &house->failure);
+    r = relay_pull(house->relay, &house->call, &list, &house->pulled, &house->failure);
     channel_messages_close(&list);
     return r;
 }
@@ -144,7 +145,7 @@ static void test_messages_arrive_as_they_were(void **state)
 
     for (int i = 0; i < 3; i++)
         assert_int_equal(relay_mock_queue(house.mock, &pushed->text), 0);
-    assert_int_equal(relay_pull(house.relay, &house.call, &list, &house.bytes, &house.failure), 0);
+    assert_int_equal(relay_pull(house.relay, &house.call, &list, &house.pulled, &house.failure), 0);
     for (int i = 0; i < 3; i++) {
         message = DET_CONTAINER(det_list_take(&list), struct channel_message, node);
         assert_string_equal(message->text.content, content);
@@ -153,7 +154,7 @@ static void test_messages_arrive_as_they_were(void **state)
     }
     assert_true(det_list_is_empty(&list));
     assert_int_equal(pull(&house), 0);
-    assert_int_equal(house.bytes, 0);
+    assert_int_equal(house.pulled.count, 0);
     house_close(&house);
 }
 
@@ -221,11 +222,6 @@ static const struct {
       RELAY_UNKNOWN,
       0,
       "pull: unknown, the answer has no messages" },
-    { { .status = 200, .body = "{\"messages\":[{\"content\":\"a\"},{\"content\":7}]}" },
-      DET_ERR_MALFORMED,
-      RELAY_UNKNOWN,
-      0,
-      "pull: unknown, the answer has no messages" },
     { { .status = 200, .body = "{\"messages\":[],\"messages\":[]}" },
       DET_ERR_MALFORMED,
       RELAY_UNKNOWN,
@@ -263,6 +259,32 @@ static void test_each_class_is_told(void **state)
     relay_mock_expire(house.mock);
     assert_int_equal(push(&house, "x"), DET_ERR_REFUSED);
     assert_int_equal(house.failure.class, RELAY_INVALID_TOKEN);
+    house_close(&house);
+}
+
+static void test_one_useless_message_does_not_spoil_the_others(void **state)
+{
+    struct channel_message *message;
+    struct house house;
+    struct det_list list;
+
+    (void)state;
+    house_open(&house);
+    det_list_init(&list);
+    assert_int_equal(log_in(&house), 0);
+    fail_next(
+        &house, RELAY_MOCK_PULL,
+        (struct relay_mock_fault){
+            .status = 200,
+            .body = "{\"messages\":[{\"content\":7},{\"content\":\"a\",\"more\":1},{},[],null,"
+                    "{\"content\":\"b\",\"email\":[]}]}" });
+    assert_int_equal(relay_pull(house.relay, &house.call, &list, &house.pulled, &house.failure), 0);
+    assert_int_equal(house.pulled.count, 6);
+    assert_int_equal(house.pulled.useless, 5);
+    message = DET_CONTAINER(det_list_take(&list), struct channel_message, node);
+    assert_string_equal(message->text.content, "a");
+    channel_message_close(message);
+    assert_true(det_list_is_empty(&list));
     house_close(&house);
 }
 
@@ -397,7 +419,7 @@ static int with_little_memory(struct det_test_memory *memory, void *argument)
         channel_message_open(NULL, &(struct channel_text){ .content = "y" }, &message), 0);
     r = relay_login(relay, &house->call, SECRET, &house->instance, &house->failure);
     if (r == 0)
-        r = relay_pull(relay, &house->call, &list, &house->bytes, &house->failure);
+        r = relay_pull(relay, &house->call, &list, &house->pulled, &house->failure);
     if (r == 0)
         r = relay_push(relay, &house->call, &message, 1, &house->bytes, &house->failure);
     channel_messages_close(&list);
@@ -423,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_a_wrong_secret_is_an_invalid_token),
         cmocka_unit_test(test_messages_arrive_as_they_were),
         cmocka_unit_test(test_each_class_is_told),
+        cmocka_unit_test(test_one_useless_message_does_not_spoil_the_others),
         cmocka_unit_test(test_a_login_without_what_it_is_for_has_failed),
         cmocka_unit_test(test_nobody_there_is_the_network),
         cmocka_unit_test(test_a_deadline_is_kept),
