@@ -58,7 +58,7 @@ struct det_worker_limits {
     det_time stop_grace;                /* 5 s for each level of the tree */
     det_time restart_grace;             /* 30 s to walk to STOPPED, then it is taken down */
     det_time action_timeout;            /* 30 s, from the start of its run */
-    struct det_backoff action_backoff;  /* 1 s doubling to 60 s, a fifth of chance */
+    struct det_backoff action_backoff;  /* 1 s doubling to 60 s, jittered */
     struct det_backoff restart_backoff; /* 1 s doubling to 60 s */
     struct det_intensity restarts;      /* of one worker: 5 in 5 minutes, then it stays down */
     struct det_intensity circuit;       /* failures of children: 5 in 5 minutes */
@@ -67,9 +67,13 @@ struct det_worker_limits {
     uint32_t action_threads;            /* 10 */
     uint32_t action_queue;              /* waiting for a thread: 1024; more is tried again later */
     uint32_t collector_threads;         /* 4 */
-    uint32_t hung_max;    /* threads that are given up at the same time: 32; more wait */
-    uint32_t workers_max; /* 1,000,000 */
-    uint64_t heartbeat;   /* ticks between two DET_WORKER_HEARTBEAT: 100 */
+    uint32_t hung_max;         /* threads that are given up at the same time: 32; more wait */
+    uint32_t workers_max;      /* 1,000,000 */
+    uint64_t heartbeat;        /* ticks between two DET_WORKER_HEARTBEAT: 100 */
+    uint64_t deltas_max;       /* kept in the store: 100,000 */
+    uint64_t deltas_bytes_max; /* of them: 64 MiB */
+    det_time deltas_age_max;   /* 7 days */
+    det_time compact_every;    /* 1 minute; DET_NEVER: somebody else does */
 };
 
 /* What happened, for logs and metrics: the list is worker_events.def. On the loop; texts are
@@ -112,6 +116,7 @@ struct det_workers_options {
     const char *globals;                        /* YAML, a map: {{ .global.x }}; NULL: none */
     struct det_worker_limits limits;
     bool is_paused; /* does not tick by itself: det_workers_tick() does */
+    /* On the loop. It must not use the workers. */
     void (*on_event)(void *user, const struct det_worker_event *event);
     void *user;
 };
@@ -160,6 +165,8 @@ struct det_worker_status {
     char state[DET_WORKER_NAME_MAX + 1];
     char reason[DET_WORKER_REASON_MAX + 1];
     char degraded_by[DET_WORKER_REASON_MAX + 1]; /* "": nothing */
+    char life[DET_WORKER_NAME_MAX + 1]; /* "live", or what keeps it from being ticked: "waiting",
+                                           "opening", "leaving", "closing", "down" */
     enum det_phase phase;
     enum det_freshness freshness;
     det_time since;    /* wall: when it entered its state */
@@ -176,9 +183,10 @@ DET_API int det_workers_get(
 DET_API int det_workers_each(
     struct det_workers *workers, int (*visit)(void *user, const struct det_worker_status *status),
     void *user) DET_MUST_CHECK;
-/* The desired state, the observed one, the config as the user gave it and the variables, as JSON:
- * {"desired": {...}, "observed": {...}, "spec": {...}, "gap": {...}}; allocated, of `size` + 1
- * bytes: det_allocator's. Sensitive fields are cut off. DET_ERR_NOT_FOUND. */
+/* The desired state, the observed one, the fields of both that differ, and the metrics, as JSON:
+ * {"desired": {...}, "observed": {...}, "gap": {"port": {"desired": 1, "observed": 2}}, "metrics":
+ * {...}}; allocated, of `size` + 1 bytes: det_allocator's. Sensitive fields are cut off; the config
+ * is not shown, as it may have secrets in it. DET_ERR_NOT_FOUND. */
 DET_API int det_workers_show(
     struct det_workers *workers, const char *id, char **ret, size_t *ret_size) DET_MUST_CHECK;
 /* The newest ends of actions and changes of state of a worker, newest first, as JSON lines. */

@@ -60,11 +60,14 @@ static void put_escape(struct det_output *output, uint32_t code)
     det_output_append(output, text, 6);
 }
 
-/* C1 controls, line and paragraph separators, and the marks that turn the direction of text. */
+/* C1 controls, line and paragraph separators, the marks that turn the direction of text, and the
+ * mark of the byte order with the two that are no characters: YAML does not take those as they are.
+ */
 static bool steers_terminal(uint32_t code)
 {
     return (code >= 0x80 && code <= 0x9f) || code == 0x61c || code == 0x200e || code == 0x200f ||
-           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
+           code == 0xfeff || code == 0xfffe || code == 0xffff;
 }
 
 /* The character behind a lead byte >= 0x80; 0 as size when it is not UTF-8. */

@@ -41,7 +41,10 @@ struct det_datum {
         uint64_t large; /* UNSIGNED: only what is beyond INT64_MAX */
         double real;
         const char *text; /* UTF-8, without a NUL in it */
-        struct det_datum *first;
+        struct {
+            struct det_datum *first, *last;
+            struct det_datum **index; /* of a sealed MAP with many keys */
+        };
     } as;
     uint64_t key_hash;
     const char *key; /* in a map; NULL elsewhere */
@@ -50,6 +53,11 @@ struct det_datum {
 
 /* "a map", ...: for messages. */
 const char *det_datum_kind_text(enum det_datum_kind kind);
+/* Says "config, line 3, column 5: ...", or without the place when the line is 0; returns the code.
+ */
+int det_datum_fail(
+    struct det_error *reterr, int code, const char *what, uint32_t line, uint32_t column,
+    const char *format, ...) DET_PRINTF(6, 7);
 /* The value of a key; NULL: it has none, or is no map. */
 const struct det_datum *det_datum_get(const struct det_datum *map, const char *key);
 
@@ -74,14 +82,19 @@ uint64_t det_datum_hash(const struct det_datum *datum);
 /* Building. All of these return NULL when there is no memory. Texts are copied. */
 struct det_datum *det_datum_new(struct det_arena *arena, enum det_datum_kind kind);
 struct det_datum *det_datum_new_text(struct det_arena *arena, const char *text);
-/* All of it, places too. */
-struct det_datum *det_datum_copy(struct det_arena *arena, const struct det_datum *datum);
-/* Puts what is in no tree yet at the end of a list, or under a key that the map has not. `item`
- * may be NULL: then nothing is done, and the answer is NULL. */
+/* Puts an item that is in no tree yet at the end of a list, or with a key at the end of a map,
+ * which must not have the key. Returns the item; NULL also when the item is. */
 struct det_datum *det_datum_append(
     struct det_arena *arena, struct det_datum *parent, const char *key, struct det_datum *item);
-/* The keys of both maps, deep copies; where both have one, that of the child. Maps in them are not
- * merged: the child's replaces the parent's. NULL is an empty map. */
+/* Looks for doubled keys, and makes a map with many keys quick to search; for one that is complete.
+ * DET_ERR_EXISTS: in `ret_twice` is the second one with a key; DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_datum_seal(
+    struct det_arena *arena, struct det_datum *map, const struct det_datum **ret_twice);
+/* All of it, places too, but not its key. */
+struct det_datum *det_datum_copy(struct det_arena *arena, const struct det_datum *datum);
+/* The keys of both maps, deep copies; where both have one, that of the child, at the place of the
+ * parent's. Maps in them are not merged: the child's replaces the parent's. NULL is an empty map.
+ */
 struct det_datum *det_datum_merge(
     struct det_arena *arena, const struct det_datum *parent, const struct det_datum *child);
 

@@ -36,6 +36,8 @@ struct det_location det_location_merge(
     const struct det_location *parent, const struct det_location *child);
 /* The levels that are not empty, joined by ".". NULL: no memory. */
 const char *det_location_path(struct det_arena *arena, const struct det_location *location);
+const char *det_location_level_name(enum det_location_level level);
+bool det_location_is_empty(const struct det_location *location);
 bool det_location_equal(const struct det_location *a, const struct det_location *b);
 uint64_t det_location_hash(const struct det_location *location);
 /* A copy with texts of the arena. */

@@ -31,7 +31,7 @@ struct det_template;
 DET_MUST_CHECK int det_template_open(
     const struct det_allocator *allocator, const char *what, const char *text, size_t size,
     struct det_template **ret, struct det_error *reterr);
-void det_template_close(struct det_template *template_or_null);
+void det_template_close(struct det_template *template);
 /* Appends to the buffer, which is not of use after a failure. DET_ERR_NOT_FOUND: a variable is
  * missing; DET_ERR_TYPE, DET_ERR_RANGE: a function cannot be applied; DET_ERR_LIMIT,
  * DET_ERR_NO_MEMORY. `root` is a map. */

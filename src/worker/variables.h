@@ -16,13 +16,16 @@ struct det_internals {
     det_time created_at;   /* wall */
 };
 
-/* Reads a map of variables; "" and NULL are an empty one. Names are [A-Za-z_][A-Za-z0-9_]*, and
- * not those that are taken. `what` is for messages: "variables". DET_ERR_MALFORMED,
- * DET_ERR_INVALID, DET_ERR_LIMIT, DET_ERR_NO_MEMORY. */
+/* Reads a map of variables, NULL when there are none: the text may be "" or NULL. Names that are
+ * taken are refused. `what` is for messages: "variables". DET_ERR_MALFORMED, DET_ERR_INVALID,
+ * DET_ERR_LIMIT, DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int det_variables_read(
     struct det_arena *arena, const char *what, const char *yaml, struct det_datum **ret,
     struct det_error *reterr);
-/* The same for what is a tree already; NULL is an empty map. */
+/* The same for globals, where no name is taken. */
+DET_MUST_CHECK int det_globals_read(
+    struct det_arena *arena, const char *yaml, struct det_datum **ret, struct det_error *reterr);
+/* Whether data can be variables: a map without the names that are taken, null or NULL. */
 DET_MUST_CHECK int det_variables_check(
     const char *what, const struct det_datum *variables, struct det_error *reterr);
 /* What a template is rendered with; borrows from `user` and `globals`, either of which may be NULL.

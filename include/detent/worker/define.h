@@ -225,6 +225,7 @@ static const struct det_worker_state W__OWN(__states)[] = {
 static const struct det_worker_action W__OWN(__actions)[W__OWN(_action_count) + 1] = {
     [W__OWN(_action_count)] = { .name = 0 },
 #include WORKER_SPEC
+    [W__OWN(_action_count)] = { NULL, 0, NULL },
 };
 #undef W__T_ACTION
 

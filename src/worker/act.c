@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* act.c - actions. While one runs, and until an observation that began after its end, next() is not
+ * asked: it would decide by what was true before. One that failed is not begun again before its
+ * delay is over, one that succeeded not more often than the worker is observed. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "worker/tree.h"
+
+static const char *name_of(const struct det_worker *worker, uint16_t action)
+{
+    return worker->kind->actions[action].name;
+}
+
+/* No observation that began so far opens it. */
+static void shut_gate(struct det_worker *worker)
+{
+    worker->gate = worker->collect_sequence + 1;
+    det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_GATE_PENDING });
+}
+
+static det_time timeout_of(const struct det_worker *worker, uint16_t action)
+{
+    det_time own = worker->kind->actions[action].timeout;
+
+    return own ? own : worker->workers->limits.action_timeout;
+}
+
+void det_act_start(struct det_worker *worker, uint16_t action)
+{
+    struct det_workers *workers = worker->workers;
+    const struct det_record *desired = det_record_of(worker->kind->desired);
+    struct det_action *it = &worker->actions[action];
+
+    if (it->run || workers->now < it->again_at)
+        return;
+    if (det_crew_queued(workers->actors) >= workers->limits.action_queue) {
+        it->again_at = workers->now + DET_SECOND;
+        det_tell(
+            worker, (struct det_worker_event){ .kind = DET_WORKER_ACTION_QUEUE_FULL,
+                                               .action = name_of(worker, action) });
+        return;
+    }
+    if (det_run_new(worker, DET_RUN_ACTION, action, &it->run) < 0) {
+        it->run = NULL;
+        return;
+    }
+    if (desired)
+        memcpy(it->run->desired, worker->desired, desired->size);
+    worker->running++;
+    /* Whatever runs, no observation counts that begins before its end: see done. */
+    worker->gate = UINT64_MAX;
+    det_tell(
+        worker, (struct det_worker_event){ .kind = DET_WORKER_ACTION_ENQUEUED,
+                                           .action = name_of(worker, action),
+                                           .reason = worker->reason });
+    det_run_start(it->run, timeout_of(worker, action));
+}
+
+void det_act_visit(struct det_worker *worker)
+{
+    if (!worker->running)
+        return;
+    for (uint16_t i = 0; i < worker->kind->action_count; i++) {
+        struct det_run *run = worker->actions[i].run;
+
+        if (run && det_run_watch(run))
+            det_act_lost(worker, i, 3 * timeout_of(worker, i));
+    }
+}
+
+void det_act_cancel(struct det_worker *worker)
+{
+    if (!worker->running)
+        return;
+    for (uint16_t i = 0; i < worker->kind->action_count; i++)
+        if (worker->actions[i].run)
+            det_run_cancel(worker->actions[i].run);
+}
+
+void det_act_forget(struct det_worker *worker)
+{
+    for (uint16_t i = 0; i < worker->kind->action_count; i++) {
+        worker->actions[i].again_at = 0;
+        worker->actions[i].delay = 0;
+        worker->actions[i].failures = 0;
+    }
+}
+
+static void back_off(struct det_worker *worker, struct det_action *it)
+{
+    struct det_workers *workers = worker->workers;
+    uint64_t chance = (uint64_t)det_workers_chance(workers, INT64_MAX) << 1;
+
+    it->delay = det_backoff_delay(&workers->limits.action_backoff, it->failures, it->delay, chance);
+    it->failures++;
+    it->again_at = workers->now + it->delay;
+    worker->counts.failures++;
+    worker->counts.actions_failed++;
+}
+
+/* Ended, in one way or another: the gate opens with the next observation. */
+static void end(
+    struct det_worker *worker, uint16_t action, int code, det_time took, const char *why)
+{
+    struct det_workers *workers = worker->workers;
+    struct det_action *it = &worker->actions[action];
+    det_time every =
+        worker->kind->observe_every ? worker->kind->observe_every : workers->limits.observe_every;
+
+    it->run = NULL;
+    worker->running--;
+    worker->last_action = (struct det_action_end){
+        .action = name_of(worker, action), .at = workers->now, .took = took, .code = code
+    };
+    det_text_copy(worker->last_action.text, sizeof worker->last_action.text, why);
+    det_history_action(worker, name_of(worker, action), code, took, why);
+    if (code < 0)
+        back_off(worker, it);
+    else {
+        it->failures = 0;
+        it->delay = 0;
+        it->again_at = workers->now - took + every;
+        worker->counts.failures = 0;
+        worker->counts.actions_done++;
+    }
+    if (worker->running)
+        return;
+    shut_gate(worker);
+    if (!worker->collect)
+        det_collect_soon(worker);
+}
+
+void det_act_done(struct det_worker *worker, struct det_run *run)
+{
+    uint16_t action = run->action;
+    det_time took =
+        run->ended_at - atomic_load_explicit(&run->job.started_at, memory_order_acquire);
+    const char *text = run->code >= 0 ? "" : run->text[0] ? run->text : det_error_text(run->code);
+
+    if (run->job.is_dropped)
+        took = 0;
+    if (run->code < 0 && run->told)
+        text = "it took too long and was told to end";
+    end(worker, action, run->code, took, text);
+    if (run->has_panicked)
+        det_panic_note(worker, DET_WORKER_ACTION_PANIC, text, name_of(worker, action));
+    else
+        det_tell(
+            worker, (struct det_worker_event){ .kind = run->code < 0 ? DET_WORKER_ACTION_FAILED
+                                                                     : DET_WORKER_ACTION_COMPLETED,
+                                               .action = name_of(worker, action),
+                                               .code = run->code,
+                                               .reason = text,
+                                               .number = worker->actions[action].failures,
+                                               .took = took });
+    det_run_free(run);
+    det_worker_visit(worker);
+}
+
+void det_act_lost(struct det_worker *worker, uint16_t action, det_time took)
+{
+    end(worker, action, DET_ERR_TIMEOUT, took, "it did not come back and was given up");
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* application.c - the kind of the root. It has nothing to observe and nothing to do: it says how
+ * those below are. */
+#include "worker/tree.h"
+
+#define WORKER_LOCAL
+#define WORKER_SPEC "worker/application.worker"
+#include <detent/worker/declare.h>
+#define WORKER_LOCAL
+#define WORKER_SPEC "worker/application.worker"
+#include <detent/worker/define.h>
+
+const struct det_worker_kind *det_application(void)
+{
+    return &application_kind;
+}
+
+static bool is_ill(const struct application_view *view)
+{
+    const struct det_children_view *children = view->all->children;
+
+    return children->circuits_open || children->stale;
+}
+
+static const char *ill(const struct application_view *view)
+{
+    const struct det_children_view *children = view->all->children;
+
+    return det_reason(
+        view->all, "infrastructure degraded: circuit_open=%u, stale=%u", children->circuits_open,
+        children->stale);
+}
+
+static const char *well(const struct application_view *view)
+{
+    const struct det_children_view *children = view->all->children;
+
+    return det_reason(view->all, "%u of %u are healthy", children->healthy, children->count);
+}
+
+static struct application_next application_in_stopped(const struct application_view *view)
+{
+    (void)view;
+    return application_goto(APPLICATION_RUNNING, "is to run");
+}
+
+static struct application_next application_in_running(const struct application_view *view)
+{
+    return is_ill(view) ? application_goto(APPLICATION_DEGRADED, ill(view))
+                        : application_hold(well(view));
+}
+
+static struct application_next application_in_degraded(const struct application_view *view)
+{
+    return is_ill(view) ? application_hold(ill(view))
+                        : application_goto(APPLICATION_RUNNING, well(view));
+}
+
+static int application_collect(
+    struct det_worker_context *context, struct det_empty *deps, const struct det_empty *desired,
+    struct det_empty *observed)
+{
+    (void)context;
+    (void)deps;
+    (void)desired;
+    (void)observed;
+    return 0;
+}

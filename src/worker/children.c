@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* children.c - from wishes to workers: those that are not there are made, those that nobody wants
+ * are told to go, and one whose kind has changed is another one. What is wrong with a wish is told
+ * once and spoils no other. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "worker/tree.h"
+
+/* Asking the kind. */
+
+struct asking {
+    struct det_children children;
+    struct det_worker *worker;
+    struct det_list wishes;
+};
+
+static void refuse(struct det_worker *worker, int code, const char *text)
+{
+    det_tell(
+        worker, (struct det_worker_event){
+                    .kind = DET_WORKER_CHILD_REFUSED, .code = code, .reason = text });
+}
+
+static int add(struct det_children *children, const struct det_child_spec *spec)
+{
+    struct asking *asking = DET_CONTAINER(children, struct asking, children);
+    struct det_error error;
+    struct det_wish *wish;
+    int r;
+
+    r = det_wish_new(asking->worker->workers, spec, DET_WISH_KIND, &wish, &error);
+    if (r == DET_ERR_NO_MEMORY)
+        return r;
+    if (r < 0) {
+        refuse(asking->worker, r, error.text);
+        return 0;
+    }
+    det_list_append(&asking->wishes, &wish->node);
+    return 0;
+}
+
+void det_children_ask(struct det_worker *worker)
+{
+    struct asking asking = { { add }, worker, { 0 } };
+    struct det_worker_view view;
+    uint64_t hash;
+    int r;
+
+    if (worker->kind->children && (!worker->has_desired || !det_life_is_live(worker)))
+        return;
+    worker->attention &= ~(uint32_t)DET_LOOK_CHILDREN;
+    if (!worker->kind->children || worker->shutdown_wanted)
+        return;
+    det_list_init(&asking.wishes);
+    det_worker_view(worker, det_worker_stop_reason(worker) != NULL, &view);
+    r = worker->kind->children(&view, &asking.children);
+    hash = det_wishes_hash(&asking.wishes);
+    if (r < 0)
+        refuse(worker, r, "children() failed; what it wanted before counts");
+    if (r < 0 || hash == worker->wishes_hash) {
+        det_wishes_free(worker->workers, &asking.wishes);
+        if (r == DET_ERR_NO_MEMORY)
+            worker->attention |= DET_LOOK_CHILDREN;
+        return;
+    }
+    worker->wishes_hash = hash;
+    det_wishes_take(worker, DET_WISH_KIND, &asking.wishes);
+}
+
+/* Reconciling. */
+
+static struct det_worker *find(struct det_worker *worker, const char *name)
+{
+    char id[DET_WORKER_PATH_MAX + 1];
+
+    if (snprintf(id, sizeof id, "%s/%s", worker->identity.id, name) >= (int)sizeof id)
+        return NULL;
+    return det_map_get(&worker->workers->map, id);
+}
+
+static void go(struct det_worker *child, const char *reason)
+{
+    child->is_forgotten = true;
+    if (child->is_unwanted)
+        return;
+    child->is_unwanted = true;
+    child->is_restart_wanted = false;
+    det_tell(
+        child, (struct det_worker_event){ .kind = DET_WORKER_CHILD_REMOVING, .reason = reason });
+    det_stop_shutdown(child, child->workers->limits.stop_grace, reason);
+}
+
+/* What the wish says, to the worker that it is about. */
+static void give(struct det_worker *child, struct det_wish *wish)
+{
+    child->run_in = wish->run_in;
+    if (child->is_disabled != wish->is_disabled)
+        child->attention |= DET_LOOK_DESIRED;
+    child->is_disabled = child->seen.is_disabled = wish->is_disabled;
+    if (!wish->is_changed)
+        return;
+    wish->is_changed = false;
+    if (!det_user_spec_equal(&child->spec, &wish->spec) && det_life_is_down(child))
+        det_life_wake(child);
+    det_user_spec_deinit(&child->spec);
+    child->spec = wish->spec;
+    memset(&wish->spec, 0, sizeof wish->spec);
+    child->attention |= DET_LOOK_DERIVE;
+    if (wish->origin == DET_WISH_YAML)
+        det_wishes_take(child, DET_WISH_YAML, &wish->children);
+}
+
+static void refuse_once(struct det_worker *worker, struct det_wish *wish, int code, const char *why)
+{
+    char text[DET_WORKER_REASON_MAX + 1];
+
+    if (wish->is_refused)
+        return;
+    wish->is_refused = true;
+    snprintf(text, sizeof text, "child %.*s: %s", DET_WORKER_NAME_MAX, wish->name, why);
+    refuse(worker, code, text);
+}
+
+static struct det_worker *make(struct det_worker *worker, struct det_wish *wish)
+{
+    struct det_workers *workers = worker->workers;
+    const struct det_worker_kind *kind = det_workers_kind(workers, wish->kind);
+    struct det_worker *child;
+    int r;
+
+    if (!kind) {
+        char text[DET_WORKER_REASON_MAX + 1];
+
+        snprintf(text, sizeof text, "there is no kind of worker called %.64s", wish->kind);
+        refuse_once(worker, wish, DET_ERR_NOT_FOUND, text);
+        return NULL;
+    }
+    r = det_worker_make(workers, worker, wish->name, kind, wish->origin, &child);
+    if (r < 0) {
+        refuse_once(worker, wish, r, det_error_text(r));
+        if (r == DET_ERR_NO_MEMORY)
+            worker->attention |= DET_LOOK_WISHES;
+        return NULL;
+    }
+    det_tell(child, (struct det_worker_event){ .kind = DET_WORKER_CHILD_ADDING });
+    return child;
+}
+
+static void fulfil(struct det_worker *worker, struct det_wish *wish, uint64_t round)
+{
+    struct det_worker *child = find(worker, wish->name);
+
+    if (child && child->mark == round) {
+        refuse_once(worker, wish, DET_ERR_EXISTS, "there is one of this name already");
+        return;
+    }
+    if (child && strcmp(child->kind->name, wish->kind))
+        go(child, "its kind has changed");
+    if (!child)
+        child = make(worker, wish);
+    if (!child)
+        return;
+    child->mark = round;
+    /* One that goes is made anew when it is gone. */
+    if (!child->is_unwanted)
+        give(child, wish);
+}
+
+/* Children in the order of the wishes, those that go behind them. */
+static void sort(struct det_worker *worker, uint64_t round)
+{
+    struct det_worker *leftover = NULL, **end = &leftover, *last = NULL;
+
+    for (struct det_worker *child = worker->first; child; child = child->next)
+        if (child->mark != round) {
+            *end = child;
+            end = &child->after;
+        }
+    *end = NULL;
+    worker->first = NULL;
+    for (struct det_list *node = worker->wishes.next; node != &worker->wishes; node = node->next) {
+        struct det_worker *child = find(worker, DET_CONTAINER(node, struct det_wish, node)->name);
+
+        if (!child || child->mark != round)
+            continue;
+        child->mark = 0;
+        child->previous = last;
+        *(last ? &last->next : &worker->first) = child;
+        last = child;
+    }
+    for (struct det_worker *child = leftover; child; child = child->after) {
+        child->previous = last;
+        *(last ? &last->next : &worker->first) = child;
+        last = child;
+    }
+    if (last)
+        last->next = NULL;
+    worker->last = last;
+}
+
+void det_children_reconcile(struct det_worker *worker)
+{
+    uint64_t round = ++worker->workers->generations;
+
+    if (worker->shutdown_wanted || !det_life_is_live(worker))
+        return;
+    worker->attention &= ~(uint32_t)DET_LOOK_WISHES;
+    for (struct det_list *node = worker->wishes.next, *next; node != &worker->wishes; node = next) {
+        next = node->next;
+        fulfil(worker, DET_CONTAINER(node, struct det_wish, node), round);
+    }
+    for (struct det_worker *child = worker->first; child; child = child->next)
+        if (child->mark != round)
+            go(child, "it is not in the spec of its parent any more");
+    sort(worker, round);
+    worker->attention |= DET_LOOK_VIEW;
+}
+
+/* What the parent sees of them. */
+
+static int make_room(struct det_worker *worker)
+{
+    const struct det_allocator *allocator = worker->workers->allocator;
+    uint32_t room = worker->child_count < 4 ? 4 : worker->child_count + worker->child_count / 2;
+    const struct det_child_view **views;
+
+    if (worker->view_room >= worker->child_count)
+        return 0;
+    views = DET_NEW_ARRAY(allocator, room, const struct det_child_view *);
+    if (!views)
+        return DET_ERR_NO_MEMORY;
+    DET_DELETE_ARRAY(allocator, worker->views, worker->view_room);
+    worker->views = views;
+    worker->view_room = room;
+    return 0;
+}
+
+static void count_one(struct det_children_view *view, const struct det_worker *child)
+{
+    enum det_phase phase = child->seen.phase;
+    bool is_healthy = phase == DET_PHASE_RUNNING && !child->is_degraded;
+
+    view->healthy += is_healthy;
+    view->operational += phase == DET_PHASE_RUNNING || phase == DET_PHASE_DEGRADED;
+    view->stopped += phase == DET_PHASE_STOPPED && !child->is_degraded;
+    view->unhealthy += !is_healthy && (phase != DET_PHASE_STOPPED || child->is_degraded);
+    view->stale += child->is_stale;
+    view->circuits_open += child->seen.is_circuit_open;
+}
+
+void det_children_count(struct det_worker *worker)
+{
+    struct det_children_view view = { 0 };
+
+    if (make_room(worker) < 0)
+        return;
+    worker->attention &= ~(uint32_t)DET_LOOK_VIEW;
+    view.list = worker->views;
+    for (struct det_worker *child = worker->first; child; child = child->next) {
+        child->seen.is_stale = child->is_stale;
+        worker->views[view.count++] = &child->seen;
+        count_one(&view, child);
+    }
+    worker->children = view;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* circuit.c - circuit breakers. That of a subtree (circuit.fsm) is fed by children that had to
+ * begin anew, could not be opened, or were given up; it pauses its worker and all below, but no stop and
+ * no collector. The root has none: it would pause everything because of something. That of panics
+ * pauses one worker until its panics are old. */
+#include "base/assert.h"
+#include "base/memory.h"
+#include "worker/tree.h"
+
+#define FSM_LOCAL
+#define FSM_SPEC "worker/circuit.fsm"
+#include <detent/fsm/declare.h>
+#define FSM_LOCAL
+#define FSM_SPEC "worker/circuit.fsm"
+#include <detent/fsm/define.h>
+
+#define ATTEMPTS_ESCALATED 5
+
+static void step(struct det_worker *worker, enum circuit_event_kind event)
+{
+    struct det_strain *strain = worker->strain;
+    const struct det_transition *transition =
+        det_machine_step(&circuit_machine, strain->circuit, event);
+
+    det_assert(transition->outcome == DET_GOTO);
+    strain->circuit = (uint8_t)transition->to;
+    strain->circuit_at = worker->workers->now;
+    worker->seen.is_circuit_open = strain->circuit == CIRCUIT_OPEN;
+    worker->due = 0;
+    det_worker_poke_parent(worker);
+}
+
+bool det_circuit_is_open(const struct det_worker *worker)
+{
+    return worker->strain && worker->strain->circuit == CIRCUIT_OPEN;
+}
+
+static void tell(
+    struct det_worker *worker, enum det_worker_event_kind kind, const char *reason, uint64_t number)
+{
+    det_tell(worker, (struct det_worker_event){ .kind = kind, .reason = reason, .number = number });
+}
+
+static void open_it(struct det_worker *worker, const char *reason)
+{
+    struct det_workers *workers = worker->workers;
+    struct det_strain *strain = worker->strain;
+    uint64_t chance = (uint64_t)det_workers_chance(workers, INT64_MAX) << 1;
+
+    if (strain->circuit == CIRCUIT_CLOSED) {
+        strain->circuit_since = workers->now;
+        strain->circuit_attempts = 0;
+        workers->circuits_open++;
+    }
+    strain->circuit_delay = det_backoff_delay(
+        &workers->limits.circuit_backoff, strain->circuit_attempts, strain->circuit_delay, chance);
+    step(worker, CIRCUIT_TRIP);
+    tell(
+        worker, DET_WORKER_CIRCUIT_OPENED, reason,
+        det_intensity_count(strain->failures, workers->now));
+    if (strain->circuit_attempts == ATTEMPTS_ESCALATED)
+        tell(
+            worker, DET_WORKER_CIRCUIT_ESCALATED,
+            "its children go on failing: look at their reasons, mend what they need, then restart "
+            "the worker",
+            strain->circuit_attempts);
+}
+
+void det_circuit_failure(struct det_worker *child, const char *reason)
+{
+    struct det_worker *worker = child->parent;
+    struct det_strain *strain;
+
+    if (!worker || !worker->parent || worker->shutdown_wanted)
+        return;
+    strain = det_worker_strain(worker);
+    if (!strain || (!strain->failures && det_intensity_open(
+                                             &worker->workers->limits.circuit,
+                                             worker->workers->allocator, &strain->failures, NULL)))
+        return;
+    if (det_intensity_note(strain->failures, worker->workers->now) &&
+        strain->circuit != CIRCUIT_PROBING)
+        return;
+    if (strain->circuit != CIRCUIT_OPEN)
+        open_it(worker, reason);
+}
+
+static void heal(struct det_worker *worker)
+{
+    struct det_strain *strain = worker->strain;
+    det_time paused = worker->workers->now - strain->circuit_since;
+
+    step(worker, CIRCUIT_HEAL);
+    worker->workers->circuits_open--;
+    strain->circuit_delay = 0;
+    det_intensity_clear(strain->failures);
+    tell(worker, DET_WORKER_CIRCUIT_CLOSED, NULL, (uint64_t)(paused / DET_MILLISECOND));
+}
+
+void det_circuit_forget(struct det_worker *worker)
+{
+    struct det_strain *strain = worker->strain;
+
+    if (!strain)
+        return;
+    worker->workers->circuits_open -= strain->circuit != CIRCUIT_CLOSED;
+    worker->workers->circuits_open -= strain->panic_until != 0;
+}
+
+void det_circuit_visit(struct det_worker *worker)
+{
+    struct det_strain *strain = worker->strain;
+    det_time at = strain->circuit_at + strain->circuit_delay;
+
+    if (strain->circuit == CIRCUIT_CLOSED)
+        return;
+    if (worker->workers->now < at) {
+        det_worker_due(worker, at);
+        return;
+    }
+    if (strain->circuit == CIRCUIT_PROBING) {
+        heal(worker);
+        return;
+    }
+    strain->circuit_attempts++;
+    step(worker, CIRCUIT_PROBE);
+    tell(worker, DET_WORKER_CIRCUIT_PROBING, NULL, strain->circuit_attempts);
+    det_worker_due(worker, worker->workers->now + strain->circuit_delay);
+}
+
+void det_panic_note(
+    struct det_worker *worker, enum det_worker_event_kind kind, const char *text,
+    const char *action)
+{
+    struct det_workers *workers = worker->workers;
+    struct det_strain *strain = det_worker_strain(worker);
+    uint32_t count = 1;
+    bool is_fine = true;
+
+    if (strain &&
+        (strain->panics ||
+         !det_intensity_open(&workers->limits.panics, workers->allocator, &strain->panics, NULL))) {
+        is_fine = det_intensity_note(strain->panics, workers->now);
+        count = det_intensity_count(strain->panics, workers->now);
+        is_fine = is_fine && count < workers->limits.panics.count;
+    }
+    det_tell(
+        worker, (struct det_worker_event){ .kind = kind,
+                                           .code = DET_ERR_ACTION_FAILED,
+                                           .action = action,
+                                           .reason = text,
+                                           .number = count });
+    if (is_fine || strain->panic_until)
+        return;
+    strain->panic_until = workers->now + workers->limits.panics.window;
+    worker->seen.is_circuit_open = true;
+    workers->circuits_open++;
+    det_worker_poke_parent(worker);
+    tell(worker, DET_WORKER_PANIC_CIRCUIT_OPENED, text, count);
+    det_circuit_failure(worker, text);
+}
+
+bool det_panic_is_open(struct det_worker *worker)
+{
+    struct det_strain *strain = worker->strain;
+
+    if (!strain->panic_until)
+        return false;
+    if (det_intensity_count(strain->panics, worker->workers->now)) {
+        det_worker_set_reason(worker, "paused: it has left its functions too often");
+        return true;
+    }
+    strain->panic_until = 0;
+    worker->seen.is_circuit_open = det_circuit_is_open(worker);
+    worker->workers->circuits_open--;
+    det_worker_poke_parent(worker);
+    tell(worker, DET_WORKER_PANIC_CIRCUIT_CLOSED, NULL, 0);
+    return false;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* client.c - what others want of workers. What is wrong is found on the thread that asks, what is
+ * wanted is recorded on it, and only what counts then happens on the loop. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "worker/tree.h"
+
+/* The whole spec. */
+
+struct applying {
+    struct det_workers *workers;
+    struct det_spec spec;
+    struct det_list wishes;
+    int r;
+};
+
+static void apply(void *argument)
+{
+    struct applying *applying = argument;
+    struct det_workers *workers = applying->workers;
+    struct det_worker *root = workers->root;
+
+    if (!root || workers->is_stopping) {
+        applying->r = DET_ERR_CLOSED;
+        return;
+    }
+    det_user_spec_deinit(&root->spec);
+    root->spec = applying->spec.root;
+    memset(&applying->spec.root, 0, sizeof applying->spec.root);
+    root->attention |= DET_LOOK_DERIVE;
+    det_wishes_take(root, DET_WISH_YAML, &applying->wishes);
+    det_workers_tick(workers);
+}
+
+int det_workers_apply(struct det_workers *workers, const char *yaml, struct det_error *reterr)
+{
+    struct applying applying = { .workers = workers };
+    int r;
+
+    det_list_init(&applying.wishes);
+    r = det_workers_spec_read(&applying.spec, workers->allocator, yaml, strlen(yaml), reterr);
+    if (r < 0)
+        return r;
+    r = det_wishes_of_spec(workers, &applying.spec, &applying.wishes, reterr);
+    if (r == 0)
+        r = det_workers_call(workers, apply, &applying);
+    if (r == 0)
+        r = applying.r;
+    if (r == DET_ERR_CLOSED)
+        det_error_set(reterr, r, "the supervisor of workers stops");
+    det_wishes_free(workers, &applying.wishes);
+    det_spec_deinit(&applying.spec);
+    return r;
+}
+
+struct globals {
+    struct det_workers *workers;
+    struct det_scope_values scope;
+};
+
+static void take_globals(void *argument)
+{
+    struct globals *globals = argument;
+    struct det_workers *workers = globals->workers;
+    struct det_scope_values old = workers->scope;
+
+    workers->scope = globals->scope;
+    globals->scope = old;
+    workers->scope_generation = ++workers->generations;
+    det_workers_tick(workers);
+}
+
+int det_workers_set_globals(struct det_workers *workers, const char *yaml, struct det_error *reterr)
+{
+    struct globals globals = { .workers = workers };
+    int r;
+
+    r = det_scope_values_init(&globals.scope, workers->allocator, yaml, reterr);
+    if (r < 0)
+        return r;
+    r = det_workers_call(workers, take_globals, &globals);
+    det_scope_values_deinit(&globals.scope);
+    return r;
+}
+
+/* One worker by hand. */
+
+struct putting {
+    struct det_workers *workers;
+    const char *parent;
+    const struct det_child_spec *spec;
+    struct det_wish *wish;
+    char parent_id[DET_WORKER_PATH_MAX + 1];
+    struct det_error *reterr;
+    int r;
+};
+
+static struct det_worker *find(struct det_workers *workers, const char *id)
+{
+    return id ? det_map_get(&workers->map, id) : workers->root;
+}
+
+/* Whether it can be derived; a desired state of its own, which is thrown away. */
+static int try_derive(
+    struct putting *putting, struct det_worker *parent, const struct det_worker_kind *kind)
+{
+    struct det_workers *workers = putting->workers;
+    const struct det_record *record = det_record_of(kind->desired);
+    size_t size = record ? record->size : sizeof(struct det_empty);
+    char id[DET_WORKER_PATH_MAX + 1];
+    struct det_worker_identity identity = { id, putting->spec->name, kind->name, id };
+    struct det_derivation what = {
+        .kind = kind,
+        .identity = &identity,
+        .spec = &putting->wish->spec,
+        .scope = det_desire_scope(parent),
+        .parent_id = parent->identity.id,
+        .created_at = workers->now + workers->wall_ahead,
+    };
+    void *desired = det_alloc_zero(workers->allocator, size);
+    int r;
+
+    if (!desired)
+        return det_error_set(putting->reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    snprintf(id, sizeof id, "%s/%s", parent->identity.id, putting->spec->name);
+    r = det_derive_desired(workers->allocator, &what, desired, NULL, putting->reterr);
+    det_free(workers->allocator, desired, size);
+    return r == DET_ERR_NO_MEMORY || r == 0 ? r : DET_ERR_INVALID;
+}
+
+static void judge(void *argument)
+{
+    struct putting *putting = argument;
+    struct det_workers *workers = putting->workers;
+    struct det_worker *parent = find(workers, putting->parent);
+    const struct det_worker_kind *kind = det_workers_kind(workers, putting->spec->kind);
+    const struct det_wish *other;
+
+    if (workers->is_stopping)
+        putting->r = det_error_set(putting->reterr, DET_ERR_CLOSED, "the supervisor stops");
+    else if (!parent)
+        putting->r = det_error_set(
+            putting->reterr, DET_ERR_NOT_FOUND, "there is no worker %.200s to put one below",
+            putting->parent ? putting->parent : "");
+    else if (!kind)
+        putting->r = det_error_set(
+            putting->reterr, DET_ERR_NOT_FOUND, "there is no kind of worker called %.64s",
+            putting->spec->kind);
+    else if (
+        (other = det_wishes_find(parent, putting->spec->name)) && other->origin != DET_WISH_HAND)
+        putting->r = det_error_set(
+            putting->reterr, DET_ERR_EXISTS,
+            "%.200s has a child %s in its own spec: change it there, or take another name",
+            parent->identity.id, putting->spec->name);
+    else if (parent->depth + 2 > DET_WORKER_DEPTH_MAX)
+        putting->r = det_error_set(
+            putting->reterr, DET_ERR_LIMIT, "workers stand at most %d deep", DET_WORKER_DEPTH_MAX);
+    else {
+        det_text_copy(putting->parent_id, sizeof putting->parent_id, parent->identity.id);
+        putting->r = try_derive(putting, parent, kind);
+    }
+}
+
+/* A worker and those below it that have something new. */
+static void visit_family(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+
+    workers->walking++;
+    det_worker_visit(worker);
+    for (struct det_worker *child = worker->first, *next; child; child = next) {
+        next = child->next;
+        if (child->attention || !det_life_is_live(child))
+            det_worker_visit(child);
+    }
+    workers->walking--;
+    det_workers_bury(workers);
+}
+
+static void put(void *argument)
+{
+    struct putting *putting = argument;
+    struct det_worker *parent = find(putting->workers, putting->parent_id);
+    struct det_wish *old;
+
+    if (!parent) {
+        putting->r = det_error_set(
+            putting->reterr, DET_ERR_NOT_FOUND,
+            "the worker %.200s has gone meanwhile; when it is back, the new one is too",
+            putting->parent_id);
+        return;
+    }
+    old = det_wishes_find(parent, putting->wish->name);
+    if (old) {
+        det_list_insert_before(&old->node, &putting->wish->node);
+        det_list_remove(&old->node);
+        det_wish_free(putting->workers, old);
+    } else
+        det_list_append(&parent->wishes, &putting->wish->node);
+    putting->wish = NULL;
+    parent->attention |= DET_LOOK_WISHES;
+    visit_family(parent);
+}
+
+int det_workers_upsert(
+    struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
+    struct det_error *reterr)
+{
+    struct putting putting = {
+        .workers = workers, .parent = parent, .spec = spec, .reterr = reterr
+    };
+    int r;
+
+    r = det_wish_new(workers, spec, DET_WISH_HAND, &putting.wish, reterr);
+    if (r < 0)
+        return r;
+    r = det_workers_call(workers, judge, &putting);
+    r = r ? r : putting.r;
+    if (r == 0)
+        r = det_hand_save(workers, putting.parent_id, spec, reterr);
+    if (r == 0) {
+        r = det_workers_call(workers, put, &putting);
+        r = r ? r : putting.r;
+    }
+    if (putting.wish)
+        det_wish_free(workers, putting.wish);
+    return r;
+}
+
+struct taking {
+    struct det_workers *workers;
+    const char *id;
+    enum det_worker_order order;
+    char kind[DET_WORKER_NAME_MAX + 1];
+    struct det_error *reterr;
+    int r;
+};
+
+static void judge_delete(void *argument)
+{
+    struct taking *taking = argument;
+    struct det_worker *worker = det_map_get(&taking->workers->map, taking->id);
+
+    if (!worker || worker->is_forgotten)
+        taking->r = det_error_set(
+            taking->reterr, DET_ERR_NOT_FOUND, "there is no worker %.200s", taking->id);
+    else if (worker->origin != DET_WISH_HAND || !worker->parent)
+        taking->r = det_error_set(
+            taking->reterr, DET_ERR_INVALID,
+            "%.200s is in the spec of its parent: take it out there, or disable it", taking->id);
+    else
+        det_text_copy(taking->kind, sizeof taking->kind, worker->kind->name);
+}
+
+static void take(void *argument)
+{
+    struct taking *taking = argument;
+    struct det_worker *worker = det_map_get(&taking->workers->map, taking->id);
+    struct det_wish *wish =
+        worker && worker->parent ? det_wishes_find(worker->parent, worker->identity.name) : NULL;
+
+    if (!wish)
+        return;
+    det_list_remove(&wish->node);
+    det_wish_free(taking->workers, wish);
+    worker->parent->attention |= DET_LOOK_WISHES;
+    visit_family(worker->parent);
+}
+
+int det_workers_delete(struct det_workers *workers, const char *id, struct det_error *reterr)
+{
+    struct taking taking = { .workers = workers, .id = id, .reterr = reterr };
+    int r;
+
+    r = det_workers_call(workers, judge_delete, &taking);
+    r = r ? r : taking.r;
+    if (r == 0)
+        r = det_hand_drop(workers, taking.kind, id, reterr);
+    return r ? r : det_workers_call(workers, take, &taking);
+}
+
+/* Orders. */
+
+static void order(void *argument)
+{
+    struct taking *taking = argument;
+    struct det_worker *worker = det_map_get(&taking->workers->map, taking->id);
+
+    if (!worker || worker->is_unwanted) {
+        taking->r = DET_ERR_NOT_FOUND;
+        return;
+    }
+    switch (taking->order) {
+    case DET_WORKER_ORDER_RESTART:
+        if (det_life_is_live(worker) && !worker->shutdown_wanted)
+            det_stop_restart(worker, "restarted by an order");
+        else
+            det_life_wake(worker);
+        break;
+    case DET_WORKER_ORDER_DISABLE:
+    case DET_WORKER_ORDER_ENABLE:
+        worker->is_ordered_off = taking->order == DET_WORKER_ORDER_DISABLE;
+        worker->seen.is_disabled = worker->is_disabled || worker->is_ordered_off;
+        worker->attention |= DET_LOOK_DESIRED;
+        det_worker_poke_parent(worker);
+        break;
+    }
+    visit_family(worker);
+}
+
+int det_workers_order(struct det_workers *workers, const char *id, enum det_worker_order wanted)
+{
+    struct taking taking = { .workers = workers, .id = id, .order = wanted };
+    int r;
+
+    r = det_workers_call(workers, order, &taking);
+    return r ? r : taking.r;
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* datum_record.c - data into a record, with a stack instead of recursion.
+ *
+ * No message has a value of a sensitive field in it, and none has a text: it could be a secret at
+ * the wrong place. */
+#include "worker/datum_record.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "record/output.h"
+#include "record/value.h"
+#include "record/walk.h"
+
+struct frame {
+    struct det_place place;
+    size_t base;                  /* of this record in the outermost one */
+    const struct det_datum *next; /* the next member of the map */
+    const struct det_datum *item; /* the next element of the array; NULL: in none */
+};
+
+struct reader {
+    const char *what;
+    struct det_error *error;
+    uint8_t *value;
+    unsigned depth;
+    struct frame frames[DET_RECORD_DEPTH_MAX];
+};
+
+static struct frame *top(struct reader *reader)
+{
+    return &reader->frames[reader->depth - 1];
+}
+
+/* "children[2].port", without the name of the record; "" for the record itself. */
+static const char *path_of(const struct reader *reader, char *target, size_t capacity)
+{
+    struct det_place places[DET_RECORD_DEPTH_MAX];
+    const char *point;
+
+    if (reader->depth == 0)
+        return "";
+    for (unsigned i = 0; i < reader->depth; i++)
+        places[i] = reader->frames[i].place;
+    point = strchr(det_place_format(places, reader->depth, target, capacity), '.');
+    return point ? point + 1 : "";
+}
+
+DET_PRINTF(4, 5)
+static int fail(
+    struct reader *reader, int code, const struct det_datum *datum, const char *format, ...)
+{
+    char text[DET_ERROR_TEXT_MAX], place[DET_PLACE_TEXT];
+    const char *path = path_of(reader, place, sizeof place);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return det_datum_fail(
+        reader->error, code, reader->what, datum->line, datum->column, "%s%s%s", path,
+        *path ? ": " : "", text);
+}
+
+static int fail_kind(struct reader *reader, const struct det_datum *datum, const char *wanted)
+{
+    return fail(
+        reader, DET_ERR_TYPE, datum, "%s is wanted, and this is %s", wanted,
+        det_datum_kind_text(datum->kind));
+}
+
+static bool is_sensitive(const struct reader *reader)
+{
+    for (unsigned i = 0; i < reader->depth; i++)
+        if (reader->frames[i].place.field->flags & DET_FIELD_SENSITIVE)
+            return true;
+    return false;
+}
+
+static int fail_range(struct reader *reader, const struct det_datum *datum, const char *wanted)
+{
+    if (is_sensitive(reader))
+        return fail(reader, DET_ERR_RANGE, datum, "%s is wanted", wanted);
+    if (datum->kind == DET_DATUM_SIGNED)
+        return fail(
+            reader, DET_ERR_RANGE, datum, "%s is wanted, and this is %lld", wanted,
+            (long long)datum->as.number);
+    return fail(
+        reader, DET_ERR_RANGE, datum, "%s is wanted, and this is %llu", wanted,
+        (unsigned long long)datum->as.large);
+}
+
+static const char *range_text(const struct det_field *field, char target[96])
+{
+    unsigned bits = field->size * 8;
+
+    if (field->kind == DET_KIND_UNSIGNED)
+        snprintf(
+            target, 96, "a whole number from 0 to %llu",
+            (unsigned long long)(UINT64_MAX >> (64 - bits)));
+    else
+        snprintf(
+            target, 96, "a whole number from %lld to %lld", (long long)(INT64_MIN >> (64 - bits)),
+            (long long)(INT64_MAX >> (64 - bits)));
+    return target;
+}
+
+static int store_whole(
+    struct reader *reader, const struct det_field *field, const struct det_datum *datum,
+    uint8_t *value)
+{
+    bool fits;
+    char wanted[96];
+
+    if (datum->kind == DET_DATUM_FLOAT)
+        return fail(reader, DET_ERR_TYPE, datum, "a number without a fraction is wanted");
+    if (datum->kind == DET_DATUM_TEXT)
+        return fail(
+            reader, DET_ERR_TYPE, datum, "%s is wanted, and this is text; take its quotes away",
+            range_text(field, wanted));
+    if (datum->kind != DET_DATUM_SIGNED && datum->kind != DET_DATUM_UNSIGNED)
+        return fail_kind(reader, datum, range_text(field, wanted));
+    if (datum->kind == DET_DATUM_UNSIGNED)
+        fits = field->kind == DET_KIND_UNSIGNED &&
+               det_value_set_unsigned(field, value, datum->as.large);
+    else if (field->kind == DET_KIND_UNSIGNED)
+        fits = datum->as.number >= 0 &&
+               det_value_set_unsigned(field, value, (uint64_t)datum->as.number);
+    else
+        fits = det_value_set_signed(field, value, datum->as.number);
+    return fits ? 0 : fail_range(reader, datum, range_text(field, wanted));
+}
+
+static int store_float(struct reader *reader, const struct det_datum *datum, uint8_t *value)
+{
+    double number = datum->kind == DET_DATUM_SIGNED     ? (double)datum->as.number
+                    : datum->kind == DET_DATUM_UNSIGNED ? (double)datum->as.large
+                    : datum->kind == DET_DATUM_FLOAT    ? datum->as.real
+                                                        : 0;
+
+    if (datum->kind != DET_DATUM_SIGNED && datum->kind != DET_DATUM_UNSIGNED &&
+        datum->kind != DET_DATUM_FLOAT)
+        return fail_kind(reader, datum, "a number");
+    if (!isfinite(number))
+        return fail(reader, DET_ERR_RANGE, datum, "a finite number is wanted");
+    memcpy(value, &number, sizeof number);
+    return 0;
+}
+
+static int store_bool(struct reader *reader, const struct det_datum *datum, uint8_t *value)
+{
+    if (datum->kind != DET_DATUM_BOOL)
+        return fail_kind(reader, datum, "true or false");
+    *value = datum->as.truth;
+    return 0;
+}
+
+static int store_text(
+    struct reader *reader, const struct det_field *field, const struct det_datum *datum,
+    uint8_t *value)
+{
+    size_t size = strlen(datum->as.text);
+
+    if (size > field->capacity)
+        return fail(
+            reader, DET_ERR_RANGE, datum, "at most %u bytes are wanted, and these are %zu",
+            field->capacity, size);
+    memcpy(value, datum->as.text, size + 1);
+    return 0;
+}
+
+static int store_time(struct reader *reader, const struct det_datum *datum, uint8_t *value)
+{
+    det_time wall = 0;
+    int r;
+
+    r = det_parse_time(det_view_text(datum->as.text), &wall);
+    if (r < 0)
+        return fail(
+            reader, r, datum, "a time such as 2026-01-31T10:00:00Z is wanted%s",
+            r == DET_ERR_RANGE ? ", and this one is out of range" : "");
+    memcpy(value, &wall, sizeof wall);
+    return 0;
+}
+
+static int store_bytes(
+    struct reader *reader, const struct det_field *field, const struct det_datum *datum,
+    uint8_t *value)
+{
+    uint32_t short_size;
+    size_t size = 0;
+    int r;
+
+    r = det_base64_decode(
+        det_view_text(datum->as.text), value + sizeof short_size, field->capacity, &size);
+    if (r == DET_ERR_RANGE)
+        return fail(reader, r, datum, "at most %u bytes are wanted", field->capacity);
+    if (r < 0)
+        return fail(reader, r, datum, "bytes as base64 are wanted");
+    short_size = (uint32_t)size;
+    memcpy(value, &short_size, sizeof short_size);
+    return 0;
+}
+
+static int store_enum(
+    struct reader *reader, const struct det_field *field, const struct det_datum *datum,
+    uint8_t *value)
+{
+    const struct det_enum *enumeration = det_enum_of(field->enumeration);
+    const char *names[64];
+    size_t count = 0;
+    int nearest;
+
+    if (det_value_set_enum(field, value, det_view_text(datum->as.text)))
+        return 0;
+    for (; count < enumeration->value_count && count < 64; count++)
+        names[count] = enumeration->values[count].name;
+    nearest = det_text_nearest(datum->as.text, names, count);
+    if (nearest >= 0)
+        return fail(
+            reader, DET_ERR_RANGE, datum, "there is no such %s; did you mean '%s'?",
+            enumeration->name, names[nearest]);
+    return fail(
+        reader, DET_ERR_RANGE, datum, "there is no such %s; there %s %s%s%s%s%s", enumeration->name,
+        count > 1 ? "are" : "is", names[0], count > 1 ? ", " : "", count > 1 ? names[1] : "",
+        count > 2 ? ", " : "", count > 2 ? (count > 3 ? "..." : names[2]) : "");
+}
+
+static int push(
+    struct reader *reader, const struct det_record *record, const struct det_datum *map,
+    size_t base)
+{
+    if (map->kind != DET_DATUM_MAP)
+        return fail_kind(reader, map, "a map of fields");
+    det_assert(reader->depth < DET_RECORD_DEPTH_MAX);
+    reader->frames[reader->depth++] = (struct frame){ .place = { record, NULL, DET_PLACE_WHOLE },
+                                                      .base = base,
+                                                      .next = map->as.first };
+    return 0;
+}
+
+/* One value or element of the current field. */
+static int store(struct reader *reader, const struct det_datum *datum)
+{
+    const struct frame *frame = top(reader);
+    const struct det_field *field = frame->place.field;
+    uint32_t index = frame->place.index == DET_PLACE_WHOLE ? 0 : frame->place.index;
+    size_t offset = frame->base + field->offset + (size_t)index * field->size;
+    uint8_t *value = reader->value + offset;
+    bool is_text = datum->kind == DET_DATUM_TEXT;
+
+    switch (field->kind) {
+    case DET_KIND_UNSIGNED:
+    case DET_KIND_SIGNED:
+        return store_whole(reader, field, datum, value);
+    case DET_KIND_FLOAT:
+        return store_float(reader, datum, value);
+    case DET_KIND_BOOL:
+        return store_bool(reader, datum, value);
+    case DET_KIND_RECORD:
+        return push(reader, det_record_of(field->record), datum, offset);
+    case DET_KIND_TIME:
+        if (is_text)
+            return store_time(reader, datum, value);
+        break;
+    case DET_KIND_TEXT:
+        if (is_text)
+            return store_text(reader, field, datum, value);
+        break;
+    case DET_KIND_BYTES:
+        if (is_text)
+            return store_bytes(reader, field, datum, value);
+        break;
+    case DET_KIND_ENUM:
+        if (is_text)
+            return store_enum(reader, field, datum, value);
+        break;
+    }
+    return fail(
+        reader, DET_ERR_TYPE, datum, "text is wanted, and this is %s; %s",
+        det_datum_kind_text(datum->kind),
+        datum->kind == DET_DATUM_LIST || datum->kind == DET_DATUM_MAP ? "write one value"
+                                                                      : "put quotes around it");
+}
+
+static int fail_unknown(struct reader *reader, const struct det_datum *member)
+{
+    const struct det_record *record = top(reader)->place.record;
+    const char *names[DET_RECORD_FIELD_MAX];
+    struct det_datum at = { .line = member->key_line, .column = member->key_column };
+    bool is_shown = det_name_is_valid(member->key);
+    int nearest = -1;
+
+    top(reader)->place.field = NULL;
+    for (size_t i = 0; i < record->field_count; i++)
+        names[i] = record->fields[i].name;
+    if (is_shown)
+        nearest = det_text_nearest(member->key, names, record->field_count);
+    if (nearest >= 0)
+        return fail(
+            reader, DET_ERR_UNKNOWN_FIELD, &at, "there is no field '%s'; did you mean '%s'?",
+            member->key, names[nearest]);
+    return fail(
+        reader, DET_ERR_UNKNOWN_FIELD, &at, "there is no field%s%s%s; %s%s%s",
+        is_shown ? " '" : " of this name", is_shown ? member->key : "", is_shown ? "'" : "",
+        record->field_count ? "there is " : "there are none", record->field_count ? names[0] : "",
+        record->field_count > 1 ? " and others" : "");
+}
+
+static int begin_array(struct reader *reader, const struct det_datum *list)
+{
+    struct frame *frame = top(reader);
+    const struct det_field *field = frame->place.field;
+
+    if (list->kind != DET_DATUM_LIST)
+        return fail_kind(reader, list, "a list");
+    if (list->count > field->count_max)
+        return fail(
+            reader, DET_ERR_RANGE, list, "at most %u elements are wanted, and these are %u",
+            field->count_max, list->count);
+    det_field_set_count(field, reader->value + frame->base, list->count);
+    frame->item = list->as.first;
+    frame->place.index = 0;
+    return 0;
+}
+
+static int read_member(struct reader *reader)
+{
+    struct frame *frame = top(reader);
+    const struct det_datum *member = frame->next;
+
+    frame->next = member->next;
+    frame->place.field = det_record_field(frame->place.record, member->key);
+    frame->place.index = DET_PLACE_WHOLE;
+    if (!frame->place.field)
+        return fail_unknown(reader, member);
+    if (member->kind == DET_DATUM_NULL)
+        return 0;
+    if (frame->place.field->flags & DET_FIELD_ARRAY)
+        return begin_array(reader, member);
+    det_field_set_count(frame->place.field, reader->value + frame->base, 1);
+    return store(reader, member);
+}
+
+static int read_element(struct reader *reader)
+{
+    struct frame *frame = top(reader);
+    const struct det_datum *item = frame->item;
+    int r;
+
+    frame->item = item->next;
+    r = store(reader, item);
+    /* A record in the array is still to be read, and is named by this index meanwhile. */
+    if (r == 0 && top(reader) == frame)
+        frame->place.index++;
+    return r;
+}
+
+static void leave_record(struct reader *reader)
+{
+    reader->depth--;
+    if (reader->depth && top(reader)->place.index != DET_PLACE_WHOLE)
+        top(reader)->place.index++;
+}
+
+static int read_all(struct reader *reader, const struct det_datum *map)
+{
+    const struct det_record *record = reader->frames[0].place.record;
+    int r;
+
+    r = push(reader, record, map, 0);
+    while (r == 0 && reader->depth) {
+        if (top(reader)->item)
+            r = read_element(reader);
+        else if (top(reader)->next)
+            r = read_member(reader);
+        else
+            leave_record(reader);
+    }
+    return r;
+}
+
+int det_datum_to_record(
+    const struct det_datum *datum, const char *what, const struct det_record *record, void *value,
+    struct det_error *reterr)
+{
+    struct reader reader = { .what = what, .error = reterr, .value = value };
+    int r;
+
+    memset(value, 0, record->size);
+    if (datum->kind == DET_DATUM_NULL)
+        return 0;
+    reader.frames[0].place.record = record;
+    r = read_all(&reader, datum);
+    if (r < 0)
+        memset(value, 0, record->size);
+    return r;
+}

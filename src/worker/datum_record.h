@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* datum_record.h - data into a record, strictly. */
+#ifndef DET_WORKER_DATUM_RECORD_H
+#define DET_WORKER_DATUM_RECORD_H
+
+#include <detent/record.h>
+
+#include "worker/datum.h"
+
+/* Reads a map into a struct of the record. What is not given, or null, is zero; unused memory is
+ * zero too. Unknown fields (DET_ERR_UNKNOWN_FIELD, with the nearest name), wrong types
+ * (DET_ERR_TYPE) and what does not fit (DET_ERR_RANGE, DET_ERR_MALFORMED) are errors with the path
+ * and the place, what is wanted and what was found; `value` is all zero then. Null is an empty
+ * map. `what` is for messages: "config". */
+DET_MUST_CHECK int det_datum_to_record(
+    const struct det_datum *datum, const char *what, const struct det_record *record, void *value,
+    struct det_error *reterr);
+
+#endif

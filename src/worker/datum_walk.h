@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* datum_walk.h - goes through a tree of data in order, without recursion. */
+#ifndef DET_WORKER_DATUM_WALK_H
+#define DET_WORKER_DATUM_WALK_H
+
+#include "base/assert.h"
+#include "worker/datum.h"
+
+/* What is read is at most DET_DATUM_DEPTH_MAX deep; what a template sees is two maps deeper. */
+#define DET_DATUM_STACK (DET_DATUM_DEPTH_MAX + 2)
+
+enum det_datum_step {
+    DET_DATUM_AT_VALUE, /* neither list nor map */
+    DET_DATUM_AT_OPEN,  /* a list or a map: its elements follow */
+    DET_DATUM_AT_CLOSE, /* and that was all of them */
+    DET_DATUM_AT_END,
+};
+
+struct det_datum_walk {
+    const struct det_datum *at; /* what the last step was about */
+    const struct det_datum *next;
+    const struct det_datum *open[DET_DATUM_STACK];
+    unsigned depth;
+};
+
+static inline bool det_datum_is_container(const struct det_datum *datum)
+{
+    return datum->kind == DET_DATUM_LIST || datum->kind == DET_DATUM_MAP;
+}
+
+static inline void det_datum_walk_init(struct det_datum_walk *walk, const struct det_datum *root)
+{
+    walk->at = NULL;
+    walk->next = root;
+    walk->depth = 0;
+}
+
+static inline enum det_datum_step det_datum_walk_next(struct det_datum_walk *walk)
+{
+    const struct det_datum *next = walk->next;
+
+    if (!next) {
+        if (walk->depth == 0)
+            return DET_DATUM_AT_END;
+        walk->at = walk->open[--walk->depth];
+        walk->next = walk->depth ? walk->at->next : NULL;
+        return DET_DATUM_AT_CLOSE;
+    }
+    walk->at = next;
+    if (det_datum_is_container(next)) {
+        det_assert(walk->depth < DET_DATUM_STACK);
+        walk->open[walk->depth++] = next;
+        walk->next = next->as.first;
+        return DET_DATUM_AT_OPEN;
+    }
+    walk->next = walk->depth ? next->next : NULL;
+    return DET_DATUM_AT_VALUE;
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* desire.c - a worker's desired state: derived when its spec, or the scope that it is in, has
+ * changed; recorded; and only then what next() sees. One that cannot be derived leaves the last
+ * good one in its place. */
+#include <string.h>
+
+#include "base/text.h"
+#include "worker/tree.h"
+
+static const struct det_record *record_of(const struct det_worker *worker)
+{
+    const struct det_record *record = det_record_of(worker->kind->desired);
+
+    return record ? record : det_empty_record();
+}
+
+const struct det_scope_values *det_desire_scope(const struct det_worker *worker)
+{
+    const struct det_workers *workers = worker->workers;
+
+    while (worker && det_user_spec_is_plain(&worker->spec))
+        worker = worker->parent;
+    return worker ? &worker->scope : &workers->scope;
+}
+
+static const struct det_scope_values *scope_above(const struct det_worker *worker)
+{
+    return worker->parent ? det_desire_scope(worker->parent) : &worker->workers->scope;
+}
+
+/* What its children are in. Their turn comes when they see another generation. */
+static int refresh_scope(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+    struct det_scope_values scope = { 0 };
+    int r;
+
+    if (!det_user_spec_is_plain(&worker->spec)) {
+        r = det_scope_values_below(&scope, workers->allocator, scope_above(worker), &worker->spec);
+        if (r < 0)
+            return r;
+    }
+    det_scope_values_deinit(&worker->scope);
+    worker->scope = scope;
+    worker->scope_generation = ++workers->generations;
+    worker->scope_seen =
+        worker->parent ? worker->parent->scope_generation : workers->scope_generation;
+    return 0;
+}
+
+static void degrade(struct det_worker *worker, const char *text)
+{
+    det_text_copy(worker->degraded_by, sizeof worker->degraded_by, text);
+    worker->is_degraded = true;
+    if (!worker->has_desired)
+        det_worker_set_reason(worker, text);
+    worker->attention |= DET_LOOK_OBSERVED;
+    det_worker_poke_parent(worker);
+}
+
+static void refused(
+    struct det_worker *worker, int code, enum det_derive_step step, const struct det_error *error)
+{
+    degrade(worker, error->text);
+    det_tell(
+        worker,
+        (struct det_worker_event){ .kind = step == DET_DERIVE_TEMPLATE ? DET_WORKER_TEMPLATE_FAILED
+                                                                       : DET_WORKER_DERIVE_FAILED,
+                                   .code = code,
+                                   .reason = error->text });
+}
+
+static void accepted(struct det_worker *worker)
+{
+    if (worker->is_degraded) {
+        worker->is_degraded = false;
+        worker->degraded_by[0] = '\0';
+        worker->attention |= DET_LOOK_OBSERVED;
+        det_worker_poke_parent(worker);
+    }
+    if (worker->has_desired &&
+        det_record_equal(record_of(worker), worker->desired, worker->desired_next))
+        return;
+    worker->is_desired_new = true;
+    det_record_desired(worker);
+}
+
+static void derive(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+    const struct det_scope_values *scope = scope_above(worker);
+    uint64_t hash = det_derive_hash(&worker->spec, scope);
+    struct det_derivation what = {
+        .kind = worker->kind,
+        .identity = &worker->identity,
+        .spec = &worker->spec,
+        .scope = scope,
+        .parent_id = worker->parent ? worker->parent->identity.id : NULL,
+        .created_at = worker->made_at,
+    };
+    enum det_derive_step step;
+    struct det_error error;
+    int r;
+
+    if (worker->is_derived && hash == worker->derived_hash)
+        return;
+    r = det_derive_desired(workers->allocator, &what, worker->desired_next, &step, &error);
+    if (r == DET_ERR_NO_MEMORY) {
+        worker->attention |= DET_LOOK_DERIVE;
+        return;
+    }
+    worker->derived_hash = hash;
+    worker->is_derived = true;
+    if (r < 0)
+        refused(worker, r, step, &error);
+    else
+        accepted(worker);
+}
+
+void det_desire_visit(struct det_worker *worker)
+{
+    if (!(worker->attention & DET_LOOK_DERIVE) || worker->is_desired_pending)
+        return;
+    if (worker->workers->now < worker->derive_at) {
+        det_worker_due(worker, worker->derive_at);
+        return;
+    }
+    if (refresh_scope(worker) < 0)
+        return;
+    worker->attention &= ~(uint32_t)DET_LOOK_DERIVE;
+    derive(worker);
+}
+
+/* It is on record, or could not be. */
+void det_desire_recorded(struct det_worker *worker, int code, const struct det_error *error)
+{
+    struct det_workers *workers = worker->workers;
+
+    if (!worker->is_desired_new)
+        return;
+    worker->is_desired_new = false;
+    if (code < 0) {
+        worker->is_derived = false;
+        worker->derive_at = workers->now + DET_SECOND;
+        worker->attention |= DET_LOOK_DERIVE;
+        degrade(worker, error ? error->text : det_error_text(code));
+        return;
+    }
+    memcpy(worker->desired, worker->desired_next, record_of(worker)->size);
+    worker->has_desired = true;
+    worker->derive_at = 0;
+    det_act_forget(worker);
+    det_collect_soon(worker);
+    worker->attention |= DET_LOOK_CHILDREN;
+    det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_DERIVED });
+    if (det_life_is_live(worker))
+        det_worker_visit(worker);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* hand.c - workers that were put by hand: documents of the role "spec", read when we begin, and
+ * handed to their parents when those are made. With them comes how often each worker was begun. */
+#include <string.h>
+
+#include <detent/documents.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "worker/page.h"
+#include "worker/tree.h"
+
+struct det_restored {
+    struct det_list node;
+    struct det_wish *wish;
+    char parent[]; /* its id */
+};
+
+static void free_restored(struct det_workers *workers, struct det_restored *restored)
+{
+    det_free(workers->allocator, restored, sizeof *restored + strlen(restored->parent) + 1);
+}
+
+static int keep(struct det_workers *workers, const char *parent, struct det_wish *wish)
+{
+    size_t size = strlen(parent) + 1;
+    struct det_restored *restored = det_alloc_zero(workers->allocator, sizeof *restored + size);
+
+    if (!restored) {
+        det_wish_free(workers, wish);
+        return DET_ERR_NO_MEMORY;
+    }
+    memcpy(restored->parent, parent, size);
+    restored->wish = wish;
+    det_list_append(&workers->restored, &restored->node);
+    return 0;
+}
+
+static const char *text_of(const struct det_datum *map, const char *key)
+{
+    const struct det_datum *datum = det_datum_get(map, key);
+
+    return datum && datum->kind == DET_DATUM_TEXT ? datum->as.text : NULL;
+}
+
+static uint64_t number_of(const struct det_datum *map, const char *key)
+{
+    const struct det_datum *datum = det_datum_get(map, key);
+
+    if (!datum)
+        return 0;
+    if (datum->kind == DET_DATUM_UNSIGNED)
+        return datum->as.large;
+    return datum->kind == DET_DATUM_SIGNED && datum->as.number > 0 ? (uint64_t)datum->as.number : 0;
+}
+
+static bool is_true(const struct det_datum *map, const char *key)
+{
+    const struct det_datum *datum = det_datum_get(map, key);
+
+    return datum && datum->kind == DET_DATUM_BOOL && datum->as.truth;
+}
+
+struct loading {
+    struct det_workers *workers;
+    struct det_error *reterr;
+};
+
+static int load_spec(struct loading *loading, const struct det_datum *map)
+{
+    struct det_child_spec spec = {
+        .name = text_of(map, "name"),
+        .kind = text_of(map, "kind"),
+        .config = text_of(map, "config"),
+        .variables = text_of(map, "variables"),
+        .location = text_of(map, "location"),
+        .run_in = number_of(map, "run_in"),
+        .is_disabled = is_true(map, "disabled"),
+    };
+    const char *parent = text_of(map, "parent");
+    struct det_wish *wish;
+    int r;
+
+    if (!parent)
+        return det_error_set(
+            loading->reterr, DET_ERR_CORRUPT,
+            "the store has a worker put by hand that names no parent");
+    r = det_wish_new(loading->workers, &spec, DET_WISH_HAND, &wish, loading->reterr);
+    return r < 0 ? r : keep(loading->workers, parent, wish);
+}
+
+static int load(void *context, const struct det_document *document)
+{
+    struct loading *loading = context;
+    struct det_arena arena;
+    struct det_datum *map;
+    int r;
+
+    det_arena_init(&arena, loading->workers->allocator);
+    r = det_datum_from_yaml(
+        &arena, document->id, document->text, document->size, &map, loading->reterr);
+    if (r == 0 && document->role == DET_DOCUMENT_SPEC)
+        r = load_spec(loading, map);
+    else if (r == 0)
+        r = det_record_remember(
+            loading->workers, document->kind, document->id, number_of(map, "startups"));
+    det_arena_deinit(&arena);
+    return r;
+}
+
+int det_hand_load(struct det_workers *workers, struct det_error *reterr)
+{
+    static const enum det_document_role roles[] = { DET_DOCUMENT_IDENTITY, DET_DOCUMENT_SPEC };
+    struct loading loading = { workers, reterr };
+    int r = 0;
+
+    for (size_t i = 0; i < sizeof roles / sizeof roles[0] && r == 0; i++) {
+        struct det_document_query query = { .below = workers->root->identity.id,
+                                            .has_role = true,
+                                            .role = roles[i] };
+
+        r = det_recorder_load(workers->recorder, &query, load, &loading);
+    }
+    if (r < 0 && reterr && !reterr->code)
+        det_error_set(
+            reterr, r, "what the store has about workers cannot be read: %s", det_error_text(r));
+    return r;
+}
+
+void det_hand_restore(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+
+    for (struct det_list *node = workers->restored.next, *next; node != &workers->restored;
+         node = next) {
+        struct det_restored *restored = DET_CONTAINER(node, struct det_restored, node);
+
+        next = node->next;
+        if (strcmp(restored->parent, worker->identity.id))
+            continue;
+        det_list_remove(node);
+        det_list_append(&worker->wishes, &restored->wish->node);
+        worker->attention |= DET_LOOK_WISHES;
+        free_restored(workers, restored);
+    }
+}
+
+void det_hand_forget_all(struct det_workers *workers)
+{
+    struct det_list *node;
+
+    while ((node = det_list_take(&workers->restored))) {
+        struct det_restored *restored = DET_CONTAINER(node, struct det_restored, node);
+
+        det_wish_free(workers, restored->wish);
+        free_restored(workers, restored);
+    }
+}
+
+static void say(struct det_page *page, const char *name, const char *text)
+{
+    if (text)
+        det_page_text(page, name, text);
+}
+
+int det_hand_save(
+    struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
+    struct det_error *reterr)
+{
+    struct det_document_save save = { .kind = spec->kind, .role = DET_DOCUMENT_SPEC };
+    struct det_buffer id;
+    struct det_page page;
+    int r;
+
+    det_buffer_init(&id, workers->allocator);
+    det_buffer_format(&id, "%s/%s", parent, spec->name);
+    det_page_open(&page, workers->allocator, DET_DOCUMENT_MAX);
+    say(&page, "parent", parent);
+    say(&page, "name", spec->name);
+    say(&page, "kind", spec->kind);
+    say(&page, "config", spec->config);
+    say(&page, "variables", spec->variables);
+    say(&page, "location", spec->location);
+    det_page_number(&page, "run_in", spec->run_in);
+    det_page_bool(&page, "disabled", spec->is_disabled);
+    det_page_close(&page);
+    save.id = det_buffer_text(&id);
+    save.text = det_buffer_text(&page.text);
+    save.size = page.text.size;
+    r = det_buffer_status(&id) ? det_buffer_status(&id) : det_buffer_status(&page.text);
+    r = r ? det_error_set(reterr, r, "the spec of %s does not fit a document", spec->name)
+          : det_store_documents_save(workers->store, &save, 1, NULL, reterr);
+    det_buffer_deinit(&id);
+    det_buffer_deinit(&page.text);
+    return r;
+}
+
+int det_hand_drop(
+    struct det_workers *workers, const char *kind, const char *id, struct det_error *reterr)
+{
+    struct det_document_save save = {
+        .kind = kind, .id = id, .role = DET_DOCUMENT_SPEC, .is_drop = true
+    };
+
+    return det_store_documents_save(workers->store, &save, 1, NULL, reterr);
+}

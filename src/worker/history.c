@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* history.c - what a worker remembers: its newest changes of state and ends of actions, and its
+ * metrics. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "worker/page.h"
+#include "worker/tree.h"
+
+static size_t size_of(const char *reason)
+{
+    return sizeof(struct det_happened) + strlen(reason) + 1;
+}
+
+static void free_row(struct det_worker *worker, struct det_happened *row)
+{
+    if (row)
+        det_free(worker->workers->allocator, row, size_of(row->reason));
+}
+
+void det_history_free(struct det_worker *worker)
+{
+    if (!worker->history)
+        return;
+    for (size_t i = 0; i < DET_HISTORY_KEPT; i++)
+        free_row(worker, worker->history->rows[i]);
+    DET_DELETE(worker->workers->allocator, worker->history);
+}
+
+/* In the place of the oldest; NULL: there is no memory, and then it is not remembered. */
+static struct det_happened *next_row(struct det_worker *worker, const char *reason)
+{
+    struct det_workers *workers = worker->workers;
+    struct det_happened *row, **place;
+
+    if (!worker->history)
+        worker->history = DET_NEW(workers->allocator, struct det_history);
+    if (!worker->history)
+        return NULL;
+    row = det_alloc_zero(workers->allocator, size_of(reason));
+    if (!row)
+        return NULL;
+    place = &worker->history->rows[worker->history->count++ % DET_HISTORY_KEPT];
+    free_row(worker, *place);
+    *place = row;
+    memcpy(row->reason, reason, strlen(reason) + 1);
+    row->wall = workers->now + workers->wall_ahead;
+    return row;
+}
+
+void det_history_state(struct det_worker *worker, uint16_t from, uint16_t to, const char *reason)
+{
+    struct det_happened *row = next_row(worker, reason);
+
+    if (!row)
+        return;
+    row->from = worker->kind->states[from].name;
+    row->to = worker->kind->states[to].name;
+}
+
+void det_history_action(
+    struct det_worker *worker, const char *action, int code, det_time took, const char *text)
+{
+    struct det_happened *row = next_row(worker, text);
+
+    if (!row)
+        return;
+    row->action = action;
+    row->code = code;
+    row->took = took;
+}
+
+static void write_row(struct det_buffer *buffer, const struct det_happened *row)
+{
+    struct det_page page;
+
+    det_page_open(&page, buffer->allocator, 0);
+    det_page_time(&page, "at", row->wall);
+    if (row->action) {
+        det_page_text(&page, "action", row->action);
+        det_page_text(&page, "result", row->code < 0 ? det_error_name(row->code) : "OK");
+        det_page_number(&page, "took_ms", (uint64_t)(row->took / DET_MILLISECOND));
+    } else {
+        det_page_text(&page, "from", row->from);
+        det_page_text(&page, "to", row->to);
+    }
+    if (row->reason[0])
+        det_page_text(&page, "reason", row->reason);
+    det_page_close(&page);
+    if (det_buffer_status(&page.text))
+        buffer->error = det_buffer_status(&page.text);
+    det_buffer_append(buffer, page.text.data, page.text.size);
+    det_buffer_append_char(buffer, '\n');
+    det_buffer_deinit(&page.text);
+}
+
+void det_history_write(const struct det_worker *worker, struct det_buffer *buffer)
+{
+    const struct det_history *history = worker->history;
+    uint32_t kept =
+        history && history->count < DET_HISTORY_KEPT ? history->count : DET_HISTORY_KEPT;
+
+    for (uint32_t i = 0; history && i < kept; i++)
+        write_row(buffer, history->rows[(history->count - 1 - i) % DET_HISTORY_KEPT]);
+}
+
+/* Metrics. */
+
+static struct det_metric *metric_of(struct det_worker *worker, const struct det_run_metric *from)
+{
+    struct det_metric *metric = worker->metrics;
+
+    while (metric && strcmp(metric->name, from->name))
+        metric = metric->next;
+    if (metric)
+        return metric;
+    metric = DET_NEW(worker->workers->allocator, struct det_metric);
+    if (!metric)
+        return NULL;
+    det_text_copy(metric->name, sizeof metric->name, from->name);
+    metric->is_gauge = from->is_gauge;
+    metric->next = worker->metrics;
+    worker->metrics = metric;
+    return metric;
+}
+
+void det_metrics_take(struct det_worker *worker, struct det_run *run)
+{
+    for (uint32_t i = 0; i < run->metric_count; i++) {
+        const struct det_run_metric *from = &run->metrics[i];
+        struct det_metric *metric = metric_of(worker, from);
+
+        if (!metric)
+            continue;
+        metric->count += from->count;
+        if (metric->is_gauge)
+            metric->value = from->value;
+    }
+    run->metric_count = 0;
+}

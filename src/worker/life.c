@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* life.c - a worker from the moment it is wanted to its end, by life.fsm. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "worker/tree.h"
+
+#define FSM_LOCAL
+#define FSM_SPEC "worker/life.fsm"
+#include <detent/fsm/declare.h>
+#define FSM_LOCAL
+#define FSM_SPEC "worker/life.fsm"
+#include <detent/fsm/define.h>
+
+#define ALIGNMENT ((size_t)16)
+
+static size_t aligned(size_t size)
+{
+    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static size_t record_size(struct det_record_ref ref)
+{
+    const struct det_record *record = det_record_of(ref);
+
+    return record ? record->size : sizeof(struct det_empty);
+}
+
+static bool is_active(unsigned life)
+{
+    return life != LIFE_WAITING && life != LIFE_DOWN && life != LIFE_GONE;
+}
+
+static void step(struct det_worker *worker, enum life_event_kind event)
+{
+    const struct det_transition *transition = det_machine_step(&life_machine, worker->life, event);
+
+    det_assert(transition->outcome == DET_GOTO);
+    if (worker->parent) {
+        worker->parent->active += is_active(transition->to);
+        worker->parent->active -= is_active(worker->life);
+    }
+    worker->life = (uint8_t)transition->to;
+    worker->due = 0;
+}
+
+bool det_life_is_active(const struct det_worker *worker)
+{
+    return is_active(worker->life);
+}
+
+bool det_life_is_live(const struct det_worker *worker)
+{
+    return worker->life == LIFE_LIVE;
+}
+
+bool det_life_is_gone(const struct det_worker *worker)
+{
+    return worker->life == LIFE_GONE;
+}
+
+bool det_life_is_down(const struct det_worker *worker)
+{
+    return worker->life == LIFE_DOWN;
+}
+
+const char *det_life_name(const struct det_worker *worker)
+{
+    return life_state_name(worker->life);
+}
+
+void det_worker_due(struct det_worker *worker, det_time at)
+{
+    if (at < worker->due)
+        worker->due = at;
+}
+
+/* The block: the worker, what it shall be (now and next), what it is, its actions, its names. */
+static struct det_worker *lay_out(
+    struct det_workers *workers, const struct det_worker_kind *kind, size_t id_size,
+    size_t path_size, size_t name_size)
+{
+    size_t desired = aligned(record_size(kind->desired));
+    size_t observed = aligned(record_size(kind->observed));
+    size_t actions = aligned(kind->action_count * sizeof(struct det_action));
+    size_t size = aligned(sizeof(struct det_worker)) + 2 * desired + observed + actions + id_size +
+                  path_size + name_size;
+    struct det_worker *worker = det_alloc_zero(workers->allocator, size);
+    char *place;
+
+    if (!worker)
+        return NULL;
+    place = (char *)worker + aligned(sizeof *worker);
+    worker->size = size;
+    worker->desired = place;
+    worker->observed = place += desired;
+    worker->actions = (struct det_action *)(void *)(place += observed);
+    worker->desired_next = place += actions;
+    worker->id_text = place += desired;
+    worker->path_text = place += id_size;
+    worker->name_text = place + path_size;
+    return worker;
+}
+
+static void name_it(
+    struct det_worker *worker, const struct det_worker *parent, const char *name,
+    const struct det_worker_kind *kind, size_t id_size, size_t path_size)
+{
+    const char *id = parent ? parent->identity.id : "", *slash = parent ? "/" : "";
+
+    snprintf(worker->id_text, id_size, "%s%s%s", id, slash, name);
+    snprintf(
+        worker->path_text, path_size, "%s%s%s(%s)", parent ? parent->identity.path : "", slash,
+        name, kind->name);
+    memcpy(worker->name_text, name, strlen(name) + 1);
+    worker->key = worker->id_text;
+    worker->identity = (struct det_worker_identity){ worker->id_text, worker->name_text, kind->name,
+                                                     worker->path_text };
+    worker->seen = (struct det_child_view){ .name = worker->name_text,
+                                            .kind = kind->name,
+                                            .state = kind->states[0].name,
+                                            .reason = worker->reason,
+                                            .path = worker->path_text };
+}
+
+static void link_to(struct det_worker *parent, struct det_worker *worker)
+{
+    worker->parent = parent;
+    if (!parent)
+        return;
+    worker->depth = (uint16_t)(parent->depth + 1);
+    worker->previous = parent->last;
+    if (parent->last)
+        parent->last->next = worker;
+    else
+        parent->first = worker;
+    parent->last = worker;
+    parent->child_count++;
+    parent->attention |= DET_LOOK_VIEW;
+}
+
+static void unlink_from(struct det_worker *worker)
+{
+    struct det_worker *parent = worker->parent;
+
+    if (!parent)
+        return;
+    if (worker->previous)
+        worker->previous->next = worker->next;
+    else
+        parent->first = worker->next;
+    if (worker->next)
+        worker->next->previous = worker->previous;
+    else
+        parent->last = worker->previous;
+    parent->child_count--;
+    parent->attention |= DET_LOOK_VIEW | DET_LOOK_WISHES;
+}
+
+int det_worker_make(
+    struct det_workers *workers, struct det_worker *parent, const char *name,
+    const struct det_worker_kind *kind, enum det_wish_origin origin, struct det_worker **ret)
+{
+    size_t name_size = strlen(name) + 1;
+    size_t id_size = (parent ? strlen(parent->identity.id) + 1 : 0) + name_size;
+    size_t path_size =
+        (parent ? strlen(parent->identity.path) + 1 : 0) + name_size + strlen(kind->name) + 2;
+    struct det_worker *worker;
+    int r;
+
+    if (workers->count >= workers->limits.workers_max || path_size > DET_WORKER_PATH_MAX + 1 ||
+        (parent && parent->depth + 1 >= DET_WORKER_DEPTH_MAX))
+        return DET_ERR_LIMIT;
+    worker = lay_out(workers, kind, id_size, path_size, name_size);
+    if (!worker)
+        return DET_ERR_NO_MEMORY;
+    worker->workers = workers;
+    worker->kind = kind;
+    worker->origin = origin;
+    worker->stop_at = DET_NEVER;
+    worker->made_at = workers->now + workers->wall_ahead;
+    worker->since = workers->now;
+    worker->attention = DET_LOOK_DERIVE | DET_LOOK_CHILDREN | DET_LOOK_VIEW;
+    det_list_init(&worker->wishes);
+    name_it(worker, parent, name, kind, id_size, path_size);
+    det_worker_set_reason(worker, "initial");
+    r = det_map_put(&workers->map, worker);
+    if (r < 0) {
+        det_free(workers->allocator, worker, worker->size);
+        return r;
+    }
+    link_to(parent, worker);
+    det_hand_restore(worker);
+    workers->count++;
+    *ret = worker;
+    return 0;
+}
+
+struct det_strain *det_worker_strain(struct det_worker *worker)
+{
+    if (!worker->strain)
+        worker->strain = DET_NEW(worker->workers->allocator, struct det_strain);
+    return worker->strain;
+}
+
+static void free_strain(struct det_worker *worker)
+{
+    struct det_strain *strain = worker->strain;
+
+    if (!strain)
+        return;
+    det_intensity_close(strain->restarts);
+    det_intensity_close(strain->panics);
+    det_intensity_close(strain->failures);
+    DET_DELETE(worker->workers->allocator, strain);
+}
+
+static void free_worker(struct det_worker *worker)
+{
+    const struct det_allocator *allocator = worker->workers->allocator;
+
+    det_assert(!worker->collect && !worker->running && !worker->body && !worker->first);
+    free_strain(worker);
+    det_wishes_free(worker->workers, &worker->wishes);
+    det_user_spec_deinit(&worker->spec);
+    det_scope_values_deinit(&worker->scope);
+    if (worker->spare)
+        det_run_free(worker->spare);
+    for (struct det_metric *metric = worker->metrics, *next; metric; metric = next) {
+        next = metric->next;
+        DET_DELETE(allocator, metric);
+    }
+    det_history_free(worker);
+    DET_DELETE_ARRAY(allocator, worker->views, worker->view_room);
+    det_free(allocator, worker, worker->size);
+}
+
+void det_worker_discard(struct det_worker *worker)
+{
+    free_worker(worker);
+}
+
+/* What is on its way to the store answers to the worker: it stays until then. */
+static bool is_awaited(const struct det_worker *worker)
+{
+    return worker->is_identity_pending || worker->is_desired_pending || worker->is_observed_pending;
+}
+
+void det_workers_bury(struct det_workers *workers)
+{
+    struct det_worker **place = &workers->gone;
+
+    if (workers->walking)
+        return;
+    while (*place) {
+        struct det_worker *worker = *place;
+
+        if (is_awaited(worker)) {
+            place = &worker->next;
+            continue;
+        }
+        *place = worker->next;
+        free_worker(worker);
+    }
+}
+
+/* Out of the tree; its memory goes when nobody walks. */
+static void end(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+
+    step(worker, LIFE_FINISH);
+    worker->attention = 0;
+    unlink_from(worker);
+    det_map_remove(&workers->map, worker->key);
+    workers->count--;
+    det_circuit_forget(worker);
+    det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_REMOVED });
+    if (worker->is_forgotten)
+        det_record_drop(worker);
+    if (worker == workers->root) {
+        workers->root = NULL;
+        det_stop_gone(workers);
+    }
+    worker->parent = NULL;
+    worker->next = workers->gone;
+    workers->gone = worker;
+    det_workers_bury(workers);
+}
+
+/* How long after a failure it is tried again. */
+static det_time delay_of(struct det_worker *worker, uint32_t failures)
+{
+    struct det_strain *strain = det_worker_strain(worker);
+    uint64_t chance;
+
+    if (!strain)
+        return worker->workers->limits.restart_backoff.max;
+    worker->workers->world->ops->random(worker->workers->world, &chance, sizeof chance);
+    strain->delay = det_backoff_delay(
+        &worker->workers->limits.restart_backoff, failures ? failures - 1 : 0, strain->delay,
+        chance);
+    return strain->delay;
+}
+
+static void refuse(struct det_worker *worker, int code, const char *text)
+{
+    struct det_strain *strain = det_worker_strain(worker);
+    uint32_t failures = strain ? ++strain->open_failures : 1;
+
+    if (worker->body) {
+        det_body_drop(worker->body);
+        worker->body = NULL;
+    }
+    step(worker, LIFE_REFUSE);
+    worker->open_at = worker->workers->now + delay_of(worker, failures);
+    det_worker_set_reason(worker, text);
+    det_tell(
+        worker,
+        (struct det_worker_event){
+            .kind = DET_WORKER_ADD_FAILED, .code = code, .reason = text, .number = failures });
+    det_circuit_failure(worker, text);
+}
+
+/* As new, whatever there was before. */
+static void begin(struct det_worker *worker)
+{
+    step(worker, LIFE_BEGIN);
+    det_worker_set_state(worker, 0);
+    worker->observed_at = 0;
+    worker->observed_sequence = 0;
+    worker->gate = 0;
+    worker->is_stale = false;
+    worker->observe_failures = 0;
+    worker->collect_error[0] = '\0';
+    worker->counts.collector_restarts = 0;
+    worker->counts.failures = 0;
+    worker->stop_at = DET_NEVER;
+    worker->was_forced = false;
+    worker->last_action = (struct det_action_end){ 0 };
+    memset(worker->observed, 0, record_size(worker->kind->observed));
+    det_act_forget(worker);
+    worker->counts.startups = det_record_startups(worker->workers, worker) + 1;
+    det_record_identity(worker);
+}
+
+void det_life_recorded(struct det_worker *worker, int code, const struct det_error *error)
+{
+    int r;
+
+    if (worker->life != LIFE_OPENING)
+        return;
+    if (code < 0) {
+        refuse(worker, code, error ? error->text : det_error_text(code));
+        return;
+    }
+    r = det_body_new(worker, &worker->body);
+    if (r < 0) {
+        refuse(worker, r, det_error_text(r));
+        return;
+    }
+    if (worker->kind->open) {
+        struct det_run *run;
+
+        r = det_run_new(worker, DET_RUN_OPEN, 0, &run);
+        if (r < 0)
+            refuse(worker, r, det_error_text(r));
+        else {
+            worker->collect = run;
+            det_run_start(run, DET_NEVER);
+        }
+        return;
+    }
+    det_life_opened(worker, 0, "");
+}
+
+void det_life_opened(struct det_worker *worker, int code, const char *text)
+{
+    struct det_workers *workers = worker->workers;
+
+    if (worker->life == LIFE_LEAVING) {
+        worker->body->is_open = code >= 0;
+        det_worker_visit(worker);
+        return;
+    }
+    if (code < 0) {
+        refuse(worker, code, *text ? text : det_error_text(code));
+        return;
+    }
+    step(worker, LIFE_OPENED);
+    worker->body->is_open = true;
+    if (worker->strain)
+        worker->strain->open_failures = 0;
+    worker->since = workers->now;
+    worker->live_since = workers->now;
+    worker->collect_at = workers->now;
+    worker->attention |= DET_LOOK_CHILDREN | DET_LOOK_DERIVE | DET_LOOK_OBSERVED;
+    if (worker->is_restart_wanted) {
+        worker->is_restart_wanted = false;
+        det_tell(
+            worker, (struct det_worker_event){ .kind = DET_WORKER_RESTART_DONE,
+                                               .number = worker->counts.restarts });
+    }
+    det_worker_set_reason(worker, "initial");
+    det_tell(
+        worker,
+        (struct det_worker_event){ .kind = DET_WORKER_ADDED, .number = worker->counts.startups });
+    det_worker_visit(worker);
+}
+
+void det_life_leave(struct det_worker *worker)
+{
+    step(worker, LIFE_LEAVE);
+    worker->leave_at = worker->workers->now + worker->workers->limits.stop_grace;
+    if (worker->collect)
+        det_run_cancel(worker->collect);
+    det_act_cancel(worker);
+    det_life_visit(worker);
+}
+
+/* A second request, or too long: what runs is left behind. */
+static void give_up(struct det_worker *worker)
+{
+    if (worker->workers->now < worker->leave_at)
+        return;
+    if (worker->collect && det_run_give_up(worker->collect))
+        det_collect_lost(worker);
+    for (uint16_t i = 0; i < worker->kind->action_count; i++)
+        if (worker->actions[i].run && det_run_give_up(worker->actions[i].run))
+            det_act_lost(worker, i, 0);
+}
+
+static void close_body(struct det_worker *worker)
+{
+    struct det_body *body = worker->body;
+
+    /* It was taken down before it was on record. */
+    if (!body) {
+        step(worker, LIFE_QUIET);
+        det_life_closed(worker);
+        return;
+    }
+    if (worker->spare)
+        det_run_free(worker->spare);
+    worker->spare = NULL;
+    step(worker, LIFE_QUIET);
+    worker->body = NULL;
+    /* A run that was given up has it for longer than anybody can wait. */
+    if (body->holders > 1 || !body->is_open || !body->kind->close) {
+        det_body_drop(body);
+        det_life_closed(worker);
+        return;
+    }
+    body->closing = worker;
+    det_body_drop(body);
+}
+
+/* Those that are long ago make no delay longer. */
+static uint32_t restarts_of_late(const struct det_worker *worker)
+{
+    return worker->strain && worker->strain->restarts
+               ? det_intensity_count(worker->strain->restarts, worker->workers->now)
+               : 1;
+}
+
+void det_life_closed(struct det_worker *worker)
+{
+    if (worker->is_unwanted || worker->workers->is_stopping) {
+        end(worker);
+        return;
+    }
+    worker->shutdown_wanted = false;
+    if (worker->has_to_rest) {
+        step(worker, LIFE_REST);
+        det_worker_set_state(worker, 0);
+        return;
+    }
+    step(worker, LIFE_AGAIN);
+    worker->attention |= DET_LOOK_DESIRED;
+    worker->open_at = worker->workers->now;
+    if (worker->is_restart_wanted)
+        worker->open_at += delay_of(worker, restarts_of_late(worker));
+}
+
+void det_life_wake(struct det_worker *worker)
+{
+    worker->has_to_rest = false;
+    if (worker->strain && worker->strain->restarts)
+        det_intensity_clear(worker->strain->restarts);
+    if (worker->life == LIFE_DOWN) {
+        step(worker, LIFE_WAKE);
+        worker->open_at = worker->workers->now;
+    } else if (worker->life == LIFE_WAITING) {
+        worker->open_at = worker->workers->now;
+        worker->due = 0;
+    }
+}
+
+static bool is_wanted(const struct det_worker *worker)
+{
+    return !worker->is_unwanted && !worker->workers->is_stopping;
+}
+
+/* Whether its children are out of its way: gone, or at rest until it is back. */
+static bool is_clear(const struct det_worker *worker)
+{
+    return is_wanted(worker) ? !worker->active : !worker->first;
+}
+
+/* Its parent lives, and is to go on living. */
+static bool may_begin(const struct det_worker *worker)
+{
+    const struct det_worker *parent = worker->parent;
+
+    return worker->workers->now >= worker->open_at &&
+           (!parent || (parent->life == LIFE_LIVE && !parent->shutdown_wanted));
+}
+
+void det_life_visit(struct det_worker *worker)
+{
+    switch ((enum life_state)worker->life) {
+    case LIFE_WAITING:
+        if (!is_wanted(worker) && !worker->first)
+            end(worker);
+        else if (is_wanted(worker) && may_begin(worker))
+            begin(worker);
+        break;
+    case LIFE_LEAVING:
+        give_up(worker);
+        if (!worker->collect && !worker->running && is_clear(worker))
+            close_body(worker);
+        break;
+    case LIFE_DOWN:
+        if (!is_wanted(worker) && !worker->first)
+            end(worker);
+        break;
+    case LIFE_OPENING:
+        if (worker->workers->now >= worker->stop_at)
+            det_stop_force(worker);
+        break;
+    case LIFE_LIVE:
+    case LIFE_CLOSING:
+    case LIFE_GONE:
+    case life_state_count:
+        break;
+    }
+}

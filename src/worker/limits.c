@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* limits.c - how patient a supervisor of workers is: the defaults, and what makes no sense
+ * together. */
+#include "worker/limits.h"
+#include "base/text.h"
+
+static det_time or_else(det_time value, det_time otherwise)
+{
+    return value ? value : otherwise;
+}
+
+static uint32_t or_number(uint32_t value, uint32_t otherwise)
+{
+    return value ? value : otherwise;
+}
+
+static void fill_backoff(struct det_backoff *backoff)
+{
+    backoff->first = or_else(backoff->first, DET_SECOND);
+    backoff->max = or_else(backoff->max, DET_MINUTE);
+}
+
+static void fill_intensity(struct det_intensity *intensity, uint32_t count)
+{
+    intensity->count = or_number(intensity->count, count);
+    intensity->window = or_else(intensity->window, 5 * DET_MINUTE);
+}
+
+static void fill_counts(struct det_worker_limits *limits)
+{
+    limits->action_threads = or_number(limits->action_threads, 10);
+    limits->action_queue = or_number(limits->action_queue, 1024);
+    limits->collector_threads = or_number(limits->collector_threads, 4);
+    limits->hung_max = or_number(limits->hung_max, 32);
+    limits->workers_max = or_number(limits->workers_max, 1000000);
+    limits->collector_restarts_max = or_number(limits->collector_restarts_max, 3);
+    if (!limits->heartbeat)
+        limits->heartbeat = 100;
+    if (!limits->deltas_max)
+        limits->deltas_max = 100000;
+    if (!limits->deltas_bytes_max)
+        limits->deltas_bytes_max = 64 << 20;
+}
+
+static void fill(struct det_worker_limits *limits)
+{
+    limits->tick = or_else(limits->tick, 100 * DET_MILLISECOND);
+    limits->observe_every = or_else(limits->observe_every, DET_SECOND);
+    limits->observe_timeout = or_else(limits->observe_timeout, 2200 * DET_MILLISECOND);
+    limits->stale_after = or_else(limits->stale_after, 10 * DET_SECOND);
+    limits->collector_timeout = or_else(limits->collector_timeout, 20 * DET_SECOND);
+    limits->stop_grace = or_else(limits->stop_grace, 5 * DET_SECOND);
+    limits->restart_grace = or_else(limits->restart_grace, 30 * DET_SECOND);
+    limits->action_timeout = or_else(limits->action_timeout, 30 * DET_SECOND);
+    limits->deltas_age_max = or_else(limits->deltas_age_max, 7 * DET_DAY);
+    limits->compact_every = or_else(limits->compact_every, DET_MINUTE);
+    fill_backoff(&limits->action_backoff);
+    fill_backoff(&limits->restart_backoff);
+    fill_backoff(&limits->circuit_backoff);
+    fill_intensity(&limits->restarts, 5);
+    fill_intensity(&limits->circuit, 5);
+    fill_intensity(&limits->panics, 3);
+    fill_counts(limits);
+}
+
+static int resolve_backoff(struct det_backoff *backoff, struct det_error *reterr)
+{
+    struct det_policy policy = { .backoff = *backoff }, resolved;
+    int r;
+
+    r = det_policy_resolve(&policy, NULL, &resolved, reterr);
+    if (r == 0)
+        *backoff = resolved.backoff;
+    return r;
+}
+
+/* The first rule that is broken, and what to do. */
+static int judge(const struct det_worker_limits *limits, struct det_error *reterr)
+{
+    const struct {
+        det_time less, more;
+        bool may_equal;
+        const char *text;
+    } rules[] = {
+        { 0, limits->tick, false, "tick must be more than 0" },
+        { 0, limits->observe_timeout, false, "observe_timeout must be more than 0" },
+        { 0, limits->stop_grace, false, "stop_grace must be more than 0" },
+        { 0, limits->restart_grace, false, "restart_grace must be more than 0" },
+        { 0, limits->action_timeout, false, "action_timeout must be more than 0" },
+        { 0, limits->stale_after, false, "stale_after must be more than 0" },
+        { 0, limits->deltas_age_max, false, "deltas_age_max must be more than 0" },
+        { 0, limits->compact_every, false, "compact_every must be more than 0" },
+        { limits->tick, limits->observe_every, true, "tick must be at most observe_every" },
+        { limits->observe_every, limits->stale_after, false,
+          "observe_every must be less than stale_after: what is observed would be old at once" },
+        { limits->observe_timeout, limits->stale_after, false,
+          "observe_timeout must be less than stale_after: a slow observation would be old when it "
+          "comes" },
+        { limits->stale_after, limits->collector_timeout, false,
+          "stale_after must be less than collector_timeout: a collector would be restarted before "
+          "its worker is paused" },
+    };
+
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (rules[i].less > rules[i].more ||
+            (rules[i].less == rules[i].more && !rules[i].may_equal))
+            return det_error_set(reterr, DET_ERR_INVALID, "limits of workers: %s", rules[i].text);
+    return 0;
+}
+
+int det_worker_limits_resolve(
+    const struct det_worker_limits *limits, struct det_worker_limits *ret, struct det_error *reterr)
+{
+    struct det_worker_limits resolved = *limits;
+    struct det_backoff *backoffs[] = { &resolved.action_backoff, &resolved.restart_backoff,
+                                       &resolved.circuit_backoff };
+    int r;
+
+    fill(&resolved);
+    r = judge(&resolved, reterr);
+    for (size_t i = 0; i < sizeof backoffs / sizeof backoffs[0] && r == 0; i++)
+        r = resolve_backoff(backoffs[i], reterr);
+    if (r == 0)
+        *ret = resolved;
+    return r;
+}
+
+int det_worker_limits_check_kind(
+    const struct det_worker_limits *limits, const struct det_worker_kind *kind,
+    struct det_error *reterr)
+{
+    det_time every = or_else(kind->observe_every, limits->observe_every);
+    det_time timeout = or_else(kind->observe_timeout, limits->observe_timeout);
+
+    if (every < limits->stale_after && timeout < limits->stale_after)
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_INVALID,
+        "worker %s is observed too rarely, or too slowly, for a stale_after of %lld ms", kind->name,
+        (long long)(limits->stale_after / DET_MILLISECOND));
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* look.c - what others see of workers: copies, made on the loop. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "worker/page.h"
+#include "worker/tree.h"
+
+static enum det_freshness freshness_of(const struct det_worker *worker)
+{
+    if (!worker->observed_at)
+        return DET_FRESH_NEVER;
+    return worker->workers->now - worker->observed_at >= worker->workers->limits.stale_after
+               ? DET_FRESH_STALE
+               : DET_FRESH;
+}
+
+static void describe(const struct det_worker *worker, struct det_worker_status *ret)
+{
+    const struct det_worker_state *state = &worker->kind->states[worker->state];
+    det_time ahead = worker->workers->wall_ahead;
+
+    memset(ret, 0, sizeof *ret);
+    det_text_copy(ret->id, sizeof ret->id, worker->identity.id);
+    det_text_copy(ret->path, sizeof ret->path, worker->identity.path);
+    det_text_copy(ret->name, sizeof ret->name, worker->identity.name);
+    det_text_copy(ret->kind, sizeof ret->kind, worker->identity.kind);
+    det_text_copy(ret->state, sizeof ret->state, state->name);
+    det_text_copy(ret->life, sizeof ret->life, det_life_name(worker));
+    det_text_copy(ret->reason, sizeof ret->reason, worker->reason);
+    det_text_copy(ret->degraded_by, sizeof ret->degraded_by, worker->degraded_by);
+    ret->phase = state->phase;
+    ret->freshness = freshness_of(worker);
+    ret->since = worker->since + ahead;
+    ret->observed = worker->observed_at ? worker->observed_at + ahead : 0;
+    ret->depth = worker->depth;
+    ret->child_count = worker->child_count;
+    ret->stop_wanted = det_worker_stop_reason(worker) != NULL;
+    ret->shutdown_wanted = worker->shutdown_wanted;
+    ret->is_disabled = worker->is_disabled || worker->is_ordered_off;
+    ret->is_circuit_open = worker->seen.is_circuit_open;
+    ret->is_action_pending = worker->running > 0;
+    ret->is_dynamic = worker->origin == DET_WISH_HAND;
+    ret->counts = worker->counts;
+}
+
+struct getting {
+    struct det_workers *workers;
+    const char *id;
+    struct det_worker_status *ret;
+    const struct det_record *record;
+    void *ret_observed;
+    int r;
+};
+
+static bool is_same(const struct det_record *a, const struct det_record *b)
+{
+    return a == b || (a && b && a->size == b->size && !strcmp(a->name, b->name));
+}
+
+static void get(void *argument)
+{
+    struct getting *getting = argument;
+    const struct det_worker *worker = det_map_get(&getting->workers->map, getting->id);
+    const struct det_record *record = worker ? det_record_of(worker->kind->observed) : NULL;
+
+    if (!worker) {
+        getting->r = DET_ERR_NOT_FOUND;
+        return;
+    }
+    if (getting->ret_observed && !is_same(record, getting->record)) {
+        getting->r = DET_ERR_INVALID;
+        return;
+    }
+    describe(worker, getting->ret);
+    if (getting->ret_observed)
+        memcpy(getting->ret_observed, worker->observed, record->size);
+}
+
+int det_workers_get(
+    struct det_workers *workers, const char *id, struct det_worker_status *ret,
+    const struct det_record *record, void *ret_observed)
+{
+    struct getting getting = { workers, id, ret, record, ret_observed, 0 };
+    int r;
+
+    r = det_workers_call(workers, get, &getting);
+    return r < 0 ? r : getting.r;
+}
+
+struct visiting {
+    struct det_workers *workers;
+    int (*visit)(void *user, const struct det_worker_status *status);
+    void *user;
+    int r;
+};
+
+static void visit_all(void *argument)
+{
+    struct visiting *visiting = argument;
+    struct det_worker *root = visiting->workers->root;
+    struct det_worker_status status;
+
+    for (struct det_worker *worker = root; worker && !visiting->r;
+         worker = det_worker_after(worker, root)) {
+        describe(worker, &status);
+        visiting->r = visiting->visit(visiting->user, &status);
+    }
+}
+
+int det_workers_each(
+    struct det_workers *workers, int (*visit)(void *user, const struct det_worker_status *status),
+    void *user)
+{
+    struct visiting visiting = { workers, visit, user, 0 };
+    int r;
+
+    r = det_workers_call(workers, visit_all, &visiting);
+    return r < 0 ? r : visiting.r;
+}
+
+/* As JSON. */
+
+static size_t field_json(
+    const struct det_field *field, const struct det_record *of, const void *value, char *target,
+    size_t capacity)
+{
+    struct det_record one = { .name = of->name,
+                              .version = of->version,
+                              .size = of->size,
+                              .fields = field,
+                              .field_count = 1 };
+
+    return det_record_to_json(&one, value, 0, target, capacity);
+}
+
+/* The value alone, of {"name":value}. */
+static void append_value(
+    struct det_buffer *buffer, const struct det_field *field, const struct det_record *of,
+    const void *value)
+{
+    size_t size = field_json(field, of, value, NULL, 0), head = strlen(field->name) + 4;
+    char *place;
+
+    if (size < head + 1) {
+        det_buffer_append_text(buffer, "null");
+        return;
+    }
+    place = det_buffer_extend(buffer, size + 1);
+    if (!place)
+        return;
+    field_json(field, of, value, place, size + 1);
+    memmove(place, place + head, size - head - 1);
+    buffer->size -= head + 2;
+    buffer->data[buffer->size] = '\0';
+}
+
+static void compare_field(
+    struct det_page *page, const struct det_worker *worker, const struct det_field *want,
+    const struct det_field *have)
+{
+    const struct det_record *desired = det_record_of(worker->kind->desired);
+    const struct det_record *observed = det_record_of(worker->kind->observed);
+    struct det_buffer a, b;
+
+    det_buffer_init(&a, page->text.allocator);
+    det_buffer_init(&b, page->text.allocator);
+    append_value(&a, want, desired, worker->desired);
+    append_value(&b, have, observed, worker->observed);
+    if (strcmp(det_buffer_text(&a), det_buffer_text(&b))) {
+        det_page_begin(page, want->name);
+        det_page_key(page, "desired");
+        det_buffer_append_text(&page->text, det_buffer_text(&a));
+        det_page_key(page, "observed");
+        det_buffer_append_text(&page->text, det_buffer_text(&b));
+        det_page_end(page);
+    }
+    if (a.error || b.error)
+        page->text.error = a.error ? a.error : b.error;
+    det_buffer_deinit(&a);
+    det_buffer_deinit(&b);
+}
+
+/* Fields that both have, and that differ. */
+static void write_gap(struct det_page *page, const struct det_worker *worker)
+{
+    const struct det_record *desired = det_record_of(worker->kind->desired);
+    const struct det_record *observed = det_record_of(worker->kind->observed);
+
+    det_page_begin(page, "gap");
+    for (size_t i = 0; desired && observed && i < desired->field_count; i++) {
+        const struct det_field *want = &desired->fields[i];
+        const struct det_field *have = det_record_field(observed, want->name);
+
+        if (have && !(want->flags & DET_FIELD_SENSITIVE))
+            compare_field(page, worker, want, have);
+    }
+    det_page_end(page);
+}
+
+static void write_metrics(struct det_page *page, const struct det_worker *worker)
+{
+    det_page_begin(page, "metrics");
+    for (const struct det_metric *metric = worker->metrics; metric; metric = metric->next)
+        if (metric->is_gauge) {
+            det_page_key(page, metric->name);
+            det_buffer_format(&page->text, "%.17g", metric->value);
+        } else
+            det_page_number(page, metric->name, metric->count);
+    det_page_end(page);
+}
+
+static void write_worker(const struct det_worker *worker, struct det_buffer *ret)
+{
+    struct det_page page;
+
+    det_page_open(&page, ret->allocator, 0);
+    det_page_begin(&page, "desired");
+    if (worker->has_desired)
+        det_page_record(&page, det_record_of(worker->kind->desired), worker->desired);
+    det_page_end(&page);
+    det_page_begin(&page, "observed");
+    if (worker->observed_at)
+        det_page_record(&page, det_record_of(worker->kind->observed), worker->observed);
+    det_page_end(&page);
+    write_gap(&page, worker);
+    write_metrics(&page, worker);
+    det_page_close(&page);
+    *ret = page.text;
+}
+
+struct showing {
+    struct det_workers *workers;
+    const char *id;
+    void (*write)(const struct det_worker *worker, struct det_buffer *buffer);
+    struct det_buffer buffer;
+    int r;
+};
+
+static void show(void *argument)
+{
+    struct showing *showing = argument;
+    const struct det_worker *worker = det_map_get(&showing->workers->map, showing->id);
+
+    det_buffer_init(&showing->buffer, showing->workers->allocator);
+    if (!worker)
+        showing->r = DET_ERR_NOT_FOUND;
+    else
+        showing->write(worker, &showing->buffer);
+}
+
+/* In a block of its size + 1. */
+static int hand_over(struct showing *showing, char **ret, size_t *ret_size)
+{
+    const struct det_allocator *allocator = showing->workers->allocator;
+    int r = showing->r ? showing->r : det_buffer_status(&showing->buffer);
+    char *text = NULL;
+
+    if (r == 0) {
+        text =
+            det_string_copy_n(allocator, det_buffer_text(&showing->buffer), showing->buffer.size);
+        r = text ? 0 : DET_ERR_NO_MEMORY;
+    }
+    if (r == 0) {
+        *ret = text;
+        *ret_size = showing->buffer.size;
+    }
+    det_buffer_deinit(&showing->buffer);
+    return r;
+}
+
+int det_workers_show(struct det_workers *workers, const char *id, char **ret, size_t *ret_size)
+{
+    struct showing showing = { .workers = workers, .id = id, .write = write_worker };
+    int r;
+
+    r = det_workers_call(workers, show, &showing);
+    return r < 0 ? r : hand_over(&showing, ret, ret_size);
+}
+
+int det_workers_history(struct det_workers *workers, const char *id, char **ret, size_t *ret_size)
+{
+    struct showing showing = { .workers = workers, .id = id, .write = det_history_write };
+    int r;
+
+    r = det_workers_call(workers, show, &showing);
+    return r < 0 ? r : hand_over(&showing, ret, ret_size);
+}
+
+struct summing {
+    struct det_workers *workers;
+    struct det_workers_summary *ret;
+};
+
+static void sum(void *argument)
+{
+    struct summing *summing = argument;
+    struct det_workers *workers = summing->workers;
+
+    *summing->ret = (struct det_workers_summary){
+        .ticks = workers->ticks,
+        .workers = workers->count,
+        .stale = workers->stale,
+        .degraded = workers->degraded,
+        .circuits_open = workers->circuits_open,
+        .actions_running = det_crew_running(workers->actors),
+        .actions_queued = det_crew_queued(workers->actors),
+        .hung = det_crew_hung(workers->actors) + det_crew_hung(workers->collectors),
+        .tick_took = workers->tick_took,
+        .tick_took_max = workers->tick_took_max,
+        .threads = det_crew_threads(workers->actors) + det_crew_threads(workers->collectors),
+    };
+    memcpy(summing->ret->by_phase, workers->by_phase, sizeof workers->by_phase);
+}
+
+void det_workers_summary(struct det_workers *workers, struct det_workers_summary *ret)
+{
+    struct summing summing = { workers, ret };
+
+    if (det_workers_call(workers, sum, &summing) < 0)
+        memset(ret, 0, sizeof *ret);
+}

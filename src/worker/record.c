@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* record.c - workers as documents of the store; docs/formats/workers.md says what is in them. One
+ * document of a worker is on its way at a time: what changes meanwhile is written when it is
+ * back. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "worker/page.h"
+#include "worker/tree.h"
+
+static void open_page(struct det_page *page, const struct det_worker *worker)
+{
+    det_page_open(page, worker->workers->allocator, DET_DOCUMENT_MAX);
+}
+
+/* Gives it to the recorder, which copies it. `done` gets the worker. */
+static int save(
+    struct det_page *page, struct det_worker *worker, enum det_document_role role,
+    void (*done)(void *argument, const struct det_recorded *recorded))
+{
+    struct det_document_save document = { .kind = worker->kind->name,
+                                          .id = worker->identity.id,
+                                          .role = role };
+    struct det_recording recording = {
+        .saves = &document, .count = 1, .done = done, .argument = worker
+    };
+    int r;
+
+    det_page_close(page);
+    document.text = page->text.data;
+    document.size = page->text.size;
+    r = det_buffer_status(&page->text);
+    if (r == 0)
+        r = det_recorder_submit(worker->workers->recorder, &recording);
+    if (r == 0)
+        worker->workers->recordings++;
+    det_buffer_deinit(&page->text);
+    return r;
+}
+
+static void tell_failure(struct det_worker *worker, int code, const struct det_error *error)
+{
+    struct det_strain *strain = det_worker_strain(worker);
+    uint32_t failures = strain ? ++strain->store_failures : 1;
+
+    if ((failures & (failures - 1)) == 0)
+        det_tell(
+            worker, (struct det_worker_event){ .kind = DET_WORKER_STORE_FAILED,
+                                               .code = code,
+                                               .reason = error ? error->text : det_error_text(code),
+                                               .number = failures });
+}
+
+static void arrived(struct det_worker *worker, const struct det_recorded *recorded)
+{
+    struct det_workers *workers = worker->workers;
+
+    det_workers_now(workers);
+    workers->recordings--;
+    if (recorded->code < 0)
+        tell_failure(worker, recorded->code, recorded->error);
+    else if (worker->strain)
+        worker->strain->store_failures = 0;
+}
+
+/* Who it is. */
+
+static int make_key(char *target, size_t size, const char *kind, const char *id)
+{
+    return snprintf(target, size, "%s\n%s", kind, id);
+}
+
+#define KEY_MAX (DET_WORKER_NAME_MAX + DET_WORKER_PATH_MAX + 2)
+
+static struct det_known *known_of(struct det_workers *workers, const char *kind, const char *id)
+{
+    char text[KEY_MAX];
+
+    make_key(text, sizeof text, kind, id);
+    return det_map_get(&workers->known, text);
+}
+
+uint64_t det_record_startups(struct det_workers *workers, const struct det_worker *worker)
+{
+    struct det_known *known = known_of(workers, worker->kind->name, worker->identity.id);
+
+    return known ? known->startups : 0;
+}
+
+int det_record_remember(
+    struct det_workers *workers, const char *kind, const char *id, uint64_t startups)
+{
+    struct det_known *known = known_of(workers, kind, id);
+    char text[KEY_MAX];
+    int size, r;
+
+    if (known) {
+        known->startups = startups;
+        return 0;
+    }
+    size = make_key(text, sizeof text, kind, id);
+    known = det_alloc_zero(workers->allocator, sizeof *known + (size_t)size + 1);
+    if (!known)
+        return DET_ERR_NO_MEMORY;
+    memcpy(known->text, text, (size_t)size + 1);
+    known->key = known->text;
+    known->startups = startups;
+    r = det_map_put(&workers->known, known);
+    if (r < 0)
+        det_free(workers->allocator, known, sizeof *known + (size_t)size + 1);
+    return r;
+}
+
+static void forget(struct det_workers *workers, const char *kind, const char *id)
+{
+    struct det_known *known = known_of(workers, kind, id);
+
+    if (!known)
+        return;
+    det_map_remove(&workers->known, known->key);
+    det_free(workers->allocator, known, sizeof *known + strlen(known->text) + 1);
+}
+
+void det_record_free_known(struct det_workers *workers)
+{
+    size_t cursor = 0;
+    struct det_known *known;
+
+    while ((known = det_map_next(&workers->known, &cursor)))
+        det_free(workers->allocator, known, sizeof *known + strlen(known->text) + 1);
+    det_map_deinit(&workers->known);
+}
+
+static void identity_arrived(void *argument, const struct det_recorded *recorded)
+{
+    struct det_worker *worker = argument;
+    struct det_workers *workers = worker->workers;
+
+    arrived(worker, recorded);
+    worker->is_identity_pending = false;
+    det_life_recorded(worker, recorded->code, recorded->error);
+    det_workers_bury(workers);
+}
+
+void det_record_identity(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+    struct det_page page;
+    int r;
+
+    open_page(&page, worker);
+    det_page_text(&page, "name", worker->identity.name);
+    det_page_text(&page, "kind", worker->identity.kind);
+    det_page_text(&page, "path", worker->identity.path);
+    det_page_number(&page, "startups", worker->counts.startups);
+    det_page_time(&page, "started_at", workers->now + workers->wall_ahead);
+    r = det_record_remember(
+        workers, worker->kind->name, worker->identity.id, worker->counts.startups);
+    if (r == 0)
+        r = save(&page, worker, DET_DOCUMENT_IDENTITY, identity_arrived);
+    else
+        det_buffer_deinit(&page.text);
+    if (r < 0)
+        det_life_recorded(worker, r, NULL);
+    else
+        worker->is_identity_pending = true;
+}
+
+/* What it shall be. */
+
+static void desired_arrived(void *argument, const struct det_recorded *recorded)
+{
+    struct det_worker *worker = argument;
+    struct det_workers *workers = worker->workers;
+
+    arrived(worker, recorded);
+    worker->is_desired_pending = false;
+    det_desire_recorded(worker, recorded->code, recorded->error);
+    det_workers_bury(workers);
+}
+
+void det_record_desired(struct det_worker *worker)
+{
+    const void *desired = worker->is_desired_new ? worker->desired_next : worker->desired;
+    struct det_page page;
+    int r;
+
+    if (worker->is_desired_pending)
+        return;
+    worker->attention &= ~(uint32_t)DET_LOOK_DESIRED;
+    if (!worker->has_desired && !worker->is_desired_new)
+        return;
+    open_page(&page, worker);
+    det_page_record(&page, det_record_of(worker->kind->desired), desired);
+    det_page_bool(&page, "shutdown_requested", worker->shutdown_wanted);
+    det_page_bool(&page, "disabled", worker->is_disabled || worker->is_ordered_off);
+    r = save(&page, worker, DET_DOCUMENT_DESIRED, desired_arrived);
+    if (r < 0)
+        det_desire_recorded(worker, r, NULL);
+    else
+        worker->is_desired_pending = true;
+}
+
+/* What it is. */
+
+static void observed_arrived(void *argument, const struct det_recorded *recorded)
+{
+    struct det_worker *worker = argument;
+    struct det_workers *workers = worker->workers;
+
+    arrived(worker, recorded);
+    worker->is_observed_pending = false;
+    if (recorded->code < 0 && !workers->is_stopping)
+        worker->attention |= DET_LOOK_OBSERVED;
+    det_workers_bury(workers);
+}
+
+void det_record_observed(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+    struct det_page page;
+
+    if (worker->is_observed_pending)
+        return;
+    worker->attention &= ~(uint32_t)DET_LOOK_OBSERVED;
+    open_page(&page, worker);
+    det_page_text(&page, "state", worker->kind->states[worker->state].name);
+    det_page_text(&page, "phase", det_phase_name(worker->kind->states[worker->state].phase));
+    det_page_text(&page, "reason", worker->reason);
+    det_page_time(&page, "since", worker->since + workers->wall_ahead);
+    if (worker->is_degraded)
+        det_page_text(&page, "degraded_by", worker->degraded_by);
+    if (worker->observed_at)
+        det_page_record(&page, det_record_of(worker->kind->observed), worker->observed);
+    if (save(&page, worker, DET_DOCUMENT_OBSERVED, observed_arrived) == 0)
+        worker->is_observed_pending = true;
+}
+
+static void drop_arrived(void *argument, const struct det_recorded *recorded)
+{
+    struct det_workers *workers = argument;
+
+    (void)recorded;
+    workers->recordings--;
+}
+
+void det_record_drop(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+    static const enum det_document_role roles[] = { DET_DOCUMENT_IDENTITY, DET_DOCUMENT_DESIRED,
+                                                    DET_DOCUMENT_OBSERVED };
+    struct det_document_save saves[sizeof roles / sizeof roles[0]];
+    struct det_recording recording = { saves, sizeof roles / sizeof roles[0], drop_arrived,
+                                       workers };
+
+    for (size_t i = 0; i < recording.count; i++)
+        saves[i] = (struct det_document_save){
+            .kind = worker->kind->name, .id = worker->identity.id, .role = roles[i], .is_drop = true
+        };
+    forget(workers, worker->kind->name, worker->identity.id);
+    if (det_recorder_submit(workers->recorder, &recording) == 0)
+        workers->recordings++;
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* run.c - one call of user code on a crew: what the code is given, how it may leave, what it said,
+ * and what is done when it does not come back:
+ *
+ *     timeout       it is told to end
+ *     2 timeouts    that it does not is told to whoever listens
+ *     3 timeouts    it is given up: its thread is replaced, and what it says is not heard
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "worker/tree.h"
+
+#define ALIGNMENT ((size_t)16)
+
+static struct det_run *run_of(struct det_worker_context *context)
+{
+    return DET_CONTAINER(context, struct det_run, context);
+}
+
+/* What user code calls, on its thread. */
+
+static bool is_cancelled(struct det_worker_context *context)
+{
+    return atomic_load_explicit(&run_of(context)->job.is_cancelled, memory_order_acquire);
+}
+
+static struct det_crew *crew_of(const struct det_run *run)
+{
+    return run->kind == DET_RUN_COLLECT ? run->workers->collectors : run->workers->actors;
+}
+
+static int wait_until(struct det_worker_context *context, det_time deadline)
+{
+    struct det_run *run = run_of(context);
+
+    return det_crew_wait(crew_of(run), &run->job, deadline);
+}
+
+DET_PRINTF(2, 0) static void say(struct det_run *run, const char *format, va_list list)
+{
+    char text[2 * DET_WORKER_REASON_MAX];
+
+    vsnprintf(text, sizeof text, format, list);
+    det_text_copy(run->text, sizeof run->text, text);
+}
+
+DET_PRINTF(2, 3) static void explain(struct det_worker_context *context, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    say(run_of(context), format, list);
+    va_end(list);
+}
+
+DET_PRINTF(2, 3) static void panic(struct det_worker_context *context, const char *format, ...)
+{
+    struct det_run *run = run_of(context);
+    va_list list;
+
+    va_start(list, format);
+    say(run, format, list);
+    va_end(list);
+    longjmp(run->panic, 1);
+}
+
+static struct det_run_metric *metric(
+    struct det_worker_context *context, const char *name, bool is_gauge)
+{
+    struct det_run *run = run_of(context);
+    struct det_run_metric *metric;
+
+    if (!run->metrics)
+        run->metrics =
+            DET_NEW_ARRAY(run->workers->allocator, DET_RUN_METRICS_MAX, struct det_run_metric);
+    if (!run->metrics)
+        return NULL;
+    for (uint32_t i = 0; i < run->metric_count; i++)
+        if (!strcmp(run->metrics[i].name, name))
+            return &run->metrics[i];
+    if (run->metric_count == DET_RUN_METRICS_MAX || !*name || strlen(name) > DET_WORKER_NAME_MAX ||
+        name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")])
+        return NULL;
+    metric = &run->metrics[run->metric_count++];
+    det_text_copy(metric->name, sizeof metric->name, name);
+    metric->is_gauge = is_gauge;
+    return metric;
+}
+
+static void count(struct det_worker_context *context, const char *name, uint64_t more)
+{
+    struct det_run_metric *counted = metric(context, name, false);
+
+    if (counted)
+        counted->count += more;
+}
+
+static void gauge(struct det_worker_context *context, const char *name, double value)
+{
+    struct det_run_metric *measured = metric(context, name, true);
+
+    if (measured)
+        measured->value = value;
+}
+
+static void lock(struct det_worker_context *context)
+{
+    det_mutex_lock(context->world, run_of(context)->body->mutex);
+}
+
+static void unlock(struct det_worker_context *context)
+{
+    det_mutex_unlock(context->world, run_of(context)->body->mutex);
+}
+
+/* Only open() provides, before anybody below can ask. */
+static void provide(struct det_worker_context *context, const char *name, void *thing)
+{
+    struct det_run *run = run_of(context);
+    struct det_offer *offer;
+
+    if (run->kind != DET_RUN_OPEN)
+        return;
+    offer = DET_NEW(run->workers->allocator, struct det_offer);
+    if (!offer)
+        return;
+    det_text_copy(offer->name, sizeof offer->name, name);
+    offer->thing = thing;
+    det_list_append(&run->body->provided, &offer->node);
+}
+
+static void *offered(struct det_body *body, const char *name)
+{
+    for (struct det_list *node = body->provided.next; node != &body->provided; node = node->next) {
+        struct det_offer *offer = DET_CONTAINER(node, struct det_offer, node);
+
+        if (!strcmp(offer->name, name))
+            return offer->thing;
+    }
+    return NULL;
+}
+
+static void *inherited(struct det_worker_context *context, const char *name)
+{
+    const struct det_run *run = run_of(context);
+    void *thing = NULL;
+
+    for (struct det_body *body = run->body->parent; body && !thing; body = body->parent)
+        thing = offered(body, name);
+    for (size_t i = 0; i < run->workers->provided_count && !thing; i++)
+        if (!strcmp(run->workers->provided[i].name, name))
+            thing = run->workers->provided[i].thing;
+    return thing;
+}
+
+static int read_other(
+    struct det_worker_context *context, const char *id, const struct det_record *record, void *ret)
+{
+    struct det_worker_status *status = DET_NEW(context->allocator, struct det_worker_status);
+    int r;
+
+    if (!status)
+        return DET_ERR_NO_MEMORY;
+    r = det_workers_get(run_of(context)->workers, id, status, record, ret);
+    if (r == 0 && status->freshness == DET_FRESH_NEVER)
+        r = DET_ERR_NOT_FOUND;
+    DET_DELETE(context->allocator, status);
+    return r;
+}
+
+static const struct det_worker_calls calls = {
+    .is_cancelled = is_cancelled,
+    .wait = wait_until,
+    .explain = explain,
+    .panic = panic,
+    .count = count,
+    .gauge = gauge,
+    .lock = lock,
+    .unlock = unlock,
+    .provide = provide,
+    .inherited = inherited,
+    .read = read_other,
+};
+
+static int call(struct det_run *run)
+{
+    const struct det_worker_kind *kind = run->body->kind;
+    void *deps = run->body->deps;
+
+    switch (run->kind) {
+    case DET_RUN_OPEN:
+        return kind->open(&run->context, deps);
+    case DET_RUN_COLLECT:
+        return kind->collect(&run->context, deps, run->desired, run->observed);
+    case DET_RUN_ACTION:
+        return kind->actions[run->action].run(&run->context, deps, run->desired);
+    case DET_RUN_CLOSE:
+        kind->close(deps);
+        return 0;
+    }
+    return DET_ERR_INVALID;
+}
+
+/* A function of its own: what setjmp() may spoil is not here. */
+static int guard(struct det_run *run)
+{
+    if (setjmp(run->panic) == 0)
+        return call(run);
+    run->has_panicked = true;
+    return DET_ERR_ACTION_FAILED;
+}
+
+static void run_it(void *argument)
+{
+    struct det_run *run = argument;
+    struct det_world *world = run->workers->world;
+
+    if (run->timeout != DET_NEVER)
+        run->context.deadline =
+            atomic_load_explicit(&run->job.started_at, memory_order_acquire) + run->timeout;
+    if (run->kind != DET_RUN_CLOSE && is_cancelled(&run->context))
+        run->code = DET_ERR_CANCELLED;
+    else
+        run->code = guard(run);
+    run->ended_at = world->ops->now(world, DET_CLOCK_MONOTONIC);
+}
+
+/* On the loop. */
+
+static void come_late(struct det_run *run)
+{
+    struct det_workers *workers = run->workers;
+    struct det_worker_event event = {
+        .kind = DET_WORKER_ACTION_LATE,
+        .at = workers->now,
+        .wall = workers->now + workers->wall_ahead,
+        .identity = &run->body->identity,
+        .action = run->kind == DET_RUN_ACTION ? run->body->kind->actions[run->action].name : NULL,
+        .code = run->code,
+    };
+
+    if (workers->on_event)
+        workers->on_event(workers->user, &event);
+}
+
+static void finish_open(struct det_run *run)
+{
+    struct det_worker *worker = run->worker;
+    char text[DET_WORKER_REASON_MAX + 1];
+    int code = run->code;
+
+    det_text_copy(text, sizeof text, run->text);
+    worker->collect = NULL;
+    det_run_free(run);
+    det_life_opened(worker, code, text);
+}
+
+static void done(void *argument)
+{
+    struct det_run *run = argument;
+    struct det_worker *worker = run->worker;
+
+    det_workers_now(run->workers);
+    if (run->job.is_dropped)
+        run->code = DET_ERR_CANCELLED;
+    if (run->job.is_dropped && run->kind == DET_RUN_CLOSE)
+        run->body->kind->close(run->body->deps);
+    if (worker)
+        det_metrics_take(worker, run);
+    if (run->kind == DET_RUN_CLOSE || !worker) {
+        if (run->kind == DET_RUN_OPEN && run->code >= 0)
+            run->body->is_open = true;
+        if (run->kind != DET_RUN_CLOSE)
+            come_late(run);
+        det_run_free(run);
+        return;
+    }
+    if (run->kind == DET_RUN_OPEN)
+        finish_open(run);
+    else if (run->kind == DET_RUN_COLLECT)
+        det_collect_done(worker, run);
+    else
+        det_act_done(worker, run);
+}
+
+static size_t aligned(size_t size)
+{
+    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static size_t record_size(struct det_record_ref ref)
+{
+    const struct det_record *record = det_record_of(ref);
+
+    return record ? record->size : sizeof(struct det_empty);
+}
+
+static int make(
+    struct det_body *body, enum det_run_kind kind, uint16_t action, struct det_run **ret)
+{
+    struct det_workers *workers = body->workers;
+    size_t head = aligned(sizeof(struct det_run)), desired = 0, observed = 0;
+    struct det_run *run;
+
+    if (kind == DET_RUN_COLLECT || kind == DET_RUN_ACTION)
+        desired = aligned(record_size(body->kind->desired));
+    if (kind == DET_RUN_COLLECT)
+        observed = aligned(record_size(body->kind->observed));
+    run = det_alloc_zero(workers->allocator, head + desired + observed);
+    if (!run)
+        return DET_ERR_NO_MEMORY;
+    run->size = head + desired + observed;
+    run->desired = (char *)run + head;
+    run->observed = (char *)run + head + desired;
+    run->workers = workers;
+    run->body = body;
+    run->kind = kind;
+    run->action = action;
+    det_body_hold(body);
+    workers->runs++;
+    *ret = run;
+    return 0;
+}
+
+int det_run_new(
+    struct det_worker *worker, enum det_run_kind kind, uint16_t action, struct det_run **ret)
+{
+    int r;
+
+    r = make(worker->body, kind, action, ret);
+    if (r < 0)
+        return r;
+    (*ret)->worker = worker;
+    return 0;
+}
+
+int det_run_new_close(struct det_body *body, struct det_run **ret)
+{
+    return make(body, DET_RUN_CLOSE, 0, ret);
+}
+
+void det_run_free(struct det_run *run)
+{
+    struct det_workers *workers = run->workers;
+    struct det_body *body = run->body;
+
+    if (run->metrics)
+        DET_DELETE_ARRAY(workers->allocator, run->metrics, DET_RUN_METRICS_MAX);
+    det_free(workers->allocator, run, run->size);
+    workers->runs--;
+    det_body_drop(body);
+}
+
+void det_run_start(struct det_run *run, det_time timeout)
+{
+    struct det_workers *workers = run->workers;
+
+    run->job = (struct det_crew_job){ .run = run_it, .done = done, .argument = run };
+    run->timeout = timeout;
+    run->told = 0;
+    run->code = 0;
+    run->has_panicked = false;
+    run->text[0] = '\0';
+    run->metric_count = 0;
+    run->context = (struct det_worker_context){
+        .calls = &calls,
+        .identity = &run->body->identity,
+        .world = workers->world,
+        .allocator = workers->allocator,
+        .user = workers->user,
+        .deadline = DET_NEVER,
+    };
+    if (run->worker && timeout != DET_NEVER)
+        det_worker_due(run->worker, workers->now + timeout);
+    det_crew_submit(crew_of(run), &run->job);
+}
+
+void det_run_cancel(struct det_run *run)
+{
+    det_crew_cancel(crew_of(run), &run->job);
+}
+
+bool det_run_give_up(struct det_run *run)
+{
+    struct det_crew *crew = crew_of(run);
+
+    if (det_crew_withdraw(crew, &run->job)) {
+        det_run_free(run);
+        return true;
+    }
+    if (det_crew_give_up(crew, &run->job) < 0)
+        return false;
+    run->worker = NULL;
+    return true;
+}
+
+static void tell_late(struct det_run *run, enum det_worker_event_kind kind, uint64_t number)
+{
+    det_tell(
+        run->worker,
+        (struct det_worker_event){ .kind = kind,
+                                   .action = run->kind == DET_RUN_ACTION
+                                                 ? run->body->kind->actions[run->action].name
+                                                 : NULL,
+                                   .number = number });
+}
+
+static bool quarantine(struct det_run *run)
+{
+    struct det_worker *worker = run->worker;
+    bool is_action = run->kind == DET_RUN_ACTION;
+    struct det_crew *crew = crew_of(run);
+    const char *action = is_action ? run->body->kind->actions[run->action].name : NULL;
+
+    if (!det_run_give_up(run))
+        return false;
+    det_tell(
+        worker, (struct det_worker_event){ .kind = is_action ? DET_WORKER_ACTION_QUARANTINED
+                                                             : DET_WORKER_COLLECTOR_QUARANTINED,
+                                           .action = action,
+                                           .number = det_crew_hung(crew) });
+    return true;
+}
+
+bool det_run_watch(struct det_run *run)
+{
+    struct det_worker *worker = run->worker;
+    bool is_action = run->kind == DET_RUN_ACTION;
+    det_time now = run->workers->now, began = now, took;
+
+    if (run->timeout == DET_NEVER)
+        return false;
+    if (atomic_load_explicit(&run->job.is_started, memory_order_acquire))
+        began = atomic_load_explicit(&run->job.started_at, memory_order_acquire);
+    took = now - began;
+    if (took >= run->timeout && run->told < 1) {
+        run->told = 1;
+        det_run_cancel(run);
+        if (is_action)
+            tell_late(run, DET_WORKER_ACTION_TIMEOUT, (uint64_t)(took / DET_MILLISECOND));
+    }
+    if (took >= 2 * run->timeout && run->told < 2) {
+        run->told = 2;
+        tell_late(
+            run, is_action ? DET_WORKER_ACTION_STUCK : DET_WORKER_COLLECTOR_STUCK,
+            (uint64_t)(took / DET_MILLISECOND));
+    }
+    if (took >= 3 * run->timeout && quarantine(run))
+        return true;
+    det_worker_due(
+        worker, run->told < 2
+                    ? began + (run->told + 1) * run->timeout
+                    : (took < 3 * run->timeout ? began + 3 * run->timeout : now + run->timeout));
+    return false;
+}

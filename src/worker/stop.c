@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* stop.c - how workers stop: asked to walk to STOPPED by themselves, children before parents and
+ * siblings at the same time, and taken down when that takes too long. The time of a worker is the
+ * grace of its own level and of all levels below it, so that a parent has its own when its children
+ * have used up theirs. */
+#include <stdio.h>
+
+#include "base/text.h"
+#include "worker/tree.h"
+
+/* How many levels are below each worker of the subtree. */
+static void measure(struct det_worker *top)
+{
+    for (struct det_worker *worker = top; worker; worker = det_worker_after(worker, top))
+        worker->height = 0;
+    for (struct det_worker *worker = top; worker; worker = det_worker_after(worker, top)) {
+        uint16_t height = 1;
+
+        for (struct det_worker *above = worker; above != top; height++) {
+            above = above->parent;
+            if (above->height < height)
+                above->height = height;
+        }
+    }
+}
+
+static void request(struct det_worker *worker, det_time grace, const char *reason)
+{
+    struct det_workers *workers = worker->workers;
+    det_time stop_at = workers->now + grace + workers->limits.stop_grace * worker->height;
+
+    worker->due = 0;
+    if (worker->shutdown_wanted) {
+        if (worker->stop_at > stop_at)
+            worker->stop_at = stop_at;
+        return;
+    }
+    worker->stop_at = stop_at;
+    worker->shutdown_wanted = true;
+    worker->attention |= DET_LOOK_DESIRED;
+    det_tell(
+        worker,
+        (struct det_worker_event){ .kind = DET_WORKER_SHUTDOWN_REQUESTED, .reason = reason });
+}
+
+void det_stop_shutdown(struct det_worker *top, det_time grace, const char *reason)
+{
+    measure(top);
+    request(top, grace, reason);
+    for (struct det_worker *worker = top; (worker = det_worker_after(worker, top));) {
+        if (top->is_unwanted) {
+            worker->is_unwanted = true;
+            worker->is_restart_wanted = false;
+        }
+        if (det_life_is_active(worker))
+            request(worker, top->workers->limits.stop_grace, reason);
+    }
+}
+
+/* Whether it is one too many; without memory to count, it is not. */
+static bool is_too_often(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+    struct det_strain *strain = det_worker_strain(worker);
+    bool is_fine;
+
+    if (!strain || (!strain->restarts &&
+                    det_intensity_open(
+                        &workers->limits.restarts, workers->allocator, &strain->restarts, NULL)))
+        return false;
+    is_fine = det_intensity_note(strain->restarts, workers->now);
+    if (!is_fine)
+        det_tell(
+            worker, (struct det_worker_event){
+                        .kind = DET_WORKER_RESTART_INTENSITY,
+                        .number = det_intensity_count(strain->restarts, workers->now) });
+    return !is_fine;
+}
+
+void det_stop_rest(struct det_worker *worker, const char *reason)
+{
+    struct det_strain *strain = det_worker_strain(worker);
+
+    worker->has_to_rest = true;
+    worker->is_restart_wanted = false;
+    if (strain)
+        det_text_copy(strain->rest_reason, sizeof strain->rest_reason, reason);
+}
+
+/* Too often: the last reason tells most. */
+static void rest(struct det_worker *worker, const char *reason)
+{
+    char text[DET_WORKER_REASON_MAX + 1];
+
+    snprintf(
+        text, sizeof text,
+        "restarted too often, stays down until its config changes or it is restarted: %.60s",
+        reason);
+    det_stop_rest(worker, text);
+}
+
+void det_stop_restart(struct det_worker *worker, const char *reason)
+{
+    worker->counts.restarts++;
+    det_tell(
+        worker, (struct det_worker_event){ .kind = DET_WORKER_RESTART_REQUESTED,
+                                           .reason = reason,
+                                           .number = worker->counts.restarts });
+    worker->is_restart_wanted = true;
+    if (is_too_often(worker))
+        rest(worker, reason);
+    det_circuit_failure(worker, reason);
+    det_stop_shutdown(worker, worker->workers->limits.restart_grace, reason);
+}
+
+void det_stop_force(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+
+    worker->was_forced = true;
+    worker->stop_at = DET_NEVER;
+    det_tell(
+        worker,
+        (struct det_worker_event){ .kind = worker->is_restart_wanted ? DET_WORKER_RESTART_FORCED
+                                                                     : DET_WORKER_STOP_TIMEOUT,
+                                   .reason = worker->reason });
+    if (workers->is_stopping) {
+        det_mutex_lock(workers->world, workers->mutex);
+        if (!workers->forced++)
+            det_text_copy(
+                workers->forced_first, sizeof workers->forced_first, worker->identity.path);
+        det_mutex_unlock(workers->world, workers->mutex);
+    }
+    det_life_leave(worker);
+}
+
+void det_stop_visit(struct det_worker *worker)
+{
+    if (!worker->shutdown_wanted)
+        return;
+    if (worker->workers->now >= worker->stop_at)
+        det_stop_force(worker);
+    else
+        det_worker_due(worker, worker->stop_at);
+}
+
+void det_stop_all(struct det_workers *workers)
+{
+    struct det_worker *root = workers->root;
+
+    if (!root)
+        return;
+    if (!workers->is_stopping) {
+        workers->is_stopping = true;
+        root->is_unwanted = true;
+        root->is_restart_wanted = false;
+        det_stop_shutdown(root, workers->limits.stop_grace, "the supervisor stops");
+        return;
+    }
+    det_tell(root, (struct det_worker_event){ .kind = DET_WORKER_STOP_FORCED });
+    for (struct det_worker *worker = root; worker; worker = det_worker_after(worker, root)) {
+        worker->due = 0;
+        worker->leave_at = workers->now;
+        if (worker->stop_at != DET_NEVER)
+            worker->stop_at = workers->now;
+    }
+}
+
+void det_stop_gone(struct det_workers *workers)
+{
+    det_mutex_lock(workers->world, workers->mutex);
+    workers->is_stopped = true;
+    det_condition_broadcast(workers->world, workers->changed);
+    det_mutex_unlock(workers->world, workers->mutex);
+}

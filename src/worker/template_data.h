@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* template_data.h - data with templates in their texts, as one template of YAML. */
+#ifndef DET_WORKER_TEMPLATE_DATA_H
+#define DET_WORKER_TEMPLATE_DATA_H
+
+#include "worker/datum.h"
+
+/* A text that is one {{ value }} and nothing else becomes what the value is: a number stays one.
+ * Other texts with actions stay text, whatever is put into them. Failures stick in the buffer. */
+void det_template_from_data(const struct det_datum *datum, struct det_buffer *buffer);
+
+#endif

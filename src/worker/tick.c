@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* tick.c - the walk over the tree, parents before children and siblings in the order of their
+ * specs, and what is decided about one worker. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/text.h"
+#include "worker/tree.h"
+
+/* The first one behind all that is below it. */
+static struct det_worker *past(const struct det_worker *worker, const struct det_worker *top)
+{
+    while (worker != top) {
+        if (worker->next)
+            return worker->next;
+        worker = worker->parent;
+    }
+    return NULL;
+}
+
+struct det_worker *det_worker_after(const struct det_worker *worker, const struct det_worker *top)
+{
+    return worker->first ? worker->first : past(worker, top);
+}
+
+void det_worker_set_reason(struct det_worker *worker, const char *reason)
+{
+    if (strcmp(worker->reason, reason))
+        det_text_copy(worker->reason, sizeof worker->reason, reason);
+}
+
+void det_worker_poke_parent(struct det_worker *worker)
+{
+    if (worker->parent)
+        worker->parent->attention |= DET_LOOK_VIEW;
+}
+
+void det_worker_set_state(struct det_worker *worker, uint16_t state)
+{
+    worker->state = state;
+    worker->since = worker->workers->now;
+    worker->seen.state = worker->kind->states[state].name;
+    worker->seen.phase = worker->kind->states[state].phase;
+    worker->attention |= DET_LOOK_CHILDREN | DET_LOOK_OBSERVED;
+    det_worker_poke_parent(worker);
+}
+
+void det_worker_enter(struct det_worker *worker, uint16_t state, const char *reason)
+{
+    struct det_workers *workers = worker->workers;
+    const struct det_worker_state *states = worker->kind->states;
+    uint16_t from = worker->state;
+    det_time took = workers->now - worker->since;
+
+    det_worker_set_reason(worker, reason);
+    det_worker_set_state(worker, state);
+    worker->counts.transitions++;
+    det_history_state(worker, from, state, worker->reason);
+    det_tell(
+        worker, (struct det_worker_event){ .kind = DET_WORKER_TRANSITION,
+                                           .from = states[from].name,
+                                           .to = states[state].name,
+                                           .reason = worker->reason,
+                                           .number = (uint64_t)(took / DET_MILLISECOND),
+                                           .took = took });
+}
+
+/* A worker that is to go waits for its children first. */
+const char *det_worker_stop_reason(const struct det_worker *worker)
+{
+    if (worker->shutdown_wanted && worker->has_to_rest && worker->strain)
+        return worker->strain->rest_reason;
+    if (worker->shutdown_wanted)
+        return worker->is_restart_wanted ? "is to begin anew" : "shutdown requested";
+    if (worker->is_disabled)
+        return "disabled by its spec";
+    if (worker->is_ordered_off)
+        return "disabled by an order";
+    if (worker->run_in && worker->parent && !(worker->run_in >> worker->parent->state & 1))
+        return "the state of its parent does not want it";
+    return NULL;
+}
+
+void det_worker_view(struct det_worker *worker, bool stop, struct det_worker_view *ret)
+{
+    struct det_workers *workers = worker->workers;
+
+    *ret = (struct det_worker_view){
+        .kind = worker->kind,
+        .desired = worker->desired,
+        .observed = worker->observed,
+        .stop_wanted = stop,
+        .shutdown_wanted = worker->shutdown_wanted,
+        .state = worker->state,
+        .now = workers->now,
+        .wall = workers->now + workers->wall_ahead,
+        .observed_at = worker->observed_at,
+        .since = worker->since,
+        .collect_error = worker->collect_error[0] ? worker->collect_error : NULL,
+        .degraded_by = worker->degraded_by[0] ? worker->degraded_by : NULL,
+        .identity = &worker->identity,
+        .counts = &worker->counts,
+        .last_action = &worker->last_action,
+        .children = &worker->children,
+        .scratch = &workers->scratch,
+    };
+}
+
+static bool is_stop_phase(enum det_phase phase)
+{
+    return phase == DET_PHASE_STOPPED || phase == DET_PHASE_STOPPING;
+}
+
+/* What is wrong with an answer; NULL: nothing. */
+static const char *fault_of(const struct det_worker *worker, struct det_next next, bool stop)
+{
+    const struct det_worker_kind *kind = worker->kind;
+
+    if (!next.reason || !*next.reason)
+        return "next() gave no reason";
+    switch (next.kind) {
+    case DET_NEXT_HOLD:
+    case DET_NEXT_RESTART:
+        return NULL;
+    case DET_NEXT_GOTO:
+        if (next.what >= kind->state_count)
+            return "next() goes to a state that is none";
+        if (next.what == worker->state)
+            return "next() goes to the state it is in: hold instead";
+        if (stop && !is_stop_phase(kind->states[next.what].phase))
+            return "next() goes on though it is to stop";
+        return NULL;
+    case DET_NEXT_DO:
+        return next.what < kind->action_count ? NULL : "next() does an action that is none";
+    }
+    return "next() answered what is no answer";
+}
+
+static void carry_out(struct det_worker *worker, struct det_next next)
+{
+    switch (next.kind) {
+    case DET_NEXT_HOLD:
+        det_worker_set_reason(worker, next.reason);
+        break;
+    case DET_NEXT_GOTO:
+        det_worker_enter(worker, next.what, next.reason);
+        break;
+    case DET_NEXT_DO:
+        det_worker_set_reason(worker, next.reason);
+        det_act_start(worker, next.what);
+        break;
+    case DET_NEXT_RESTART:
+        det_worker_set_reason(worker, next.reason);
+        if (!worker->shutdown_wanted)
+            det_stop_restart(worker, next.reason);
+        break;
+    }
+}
+
+static void ask(struct det_worker *worker, bool stop)
+{
+    struct det_worker_view view;
+    struct det_next next;
+    const char *fault;
+
+    det_worker_view(worker, stop, &view);
+    next = worker->kind->states[worker->state].next(&view);
+    fault = fault_of(worker, next, stop);
+    if (!fault) {
+        carry_out(worker, next);
+        return;
+    }
+    det_worker_set_reason(worker, fault);
+    det_panic_note(worker, DET_WORKER_NEXT_INVALID, fault, NULL);
+}
+
+static void stop(struct det_worker *worker, const char *reason)
+{
+    const struct det_worker_state *state = &worker->kind->states[worker->state];
+
+    switch (state->phase) {
+    case DET_PHASE_STARTING:
+    case DET_PHASE_RUNNING:
+    case DET_PHASE_DEGRADED:
+        det_act_cancel(worker);
+        det_worker_enter(worker, state->on_stop, reason);
+        break;
+    case DET_PHASE_STOPPING:
+        ask(worker, true);
+        break;
+    case DET_PHASE_STOPPED:
+        det_worker_set_reason(worker, reason);
+        if (worker->shutdown_wanted)
+            det_life_leave(worker);
+        break;
+    }
+}
+
+static bool is_gated(struct det_worker *worker)
+{
+    return worker->observed_sequence < worker->gate;
+}
+
+static void decide(struct det_worker *worker)
+{
+    const char *reason = det_worker_stop_reason(worker);
+
+    if (reason) {
+        if (worker->shutdown_wanted && worker->active)
+            det_worker_set_reason(worker, "waits for its children to stop");
+        else
+            stop(worker, reason);
+        return;
+    }
+    if (worker->is_paused || (worker->strain && det_panic_is_open(worker)) ||
+        !worker->has_desired || !det_collect_is_fresh(worker) || is_gated(worker))
+        return;
+    ask(worker, false);
+}
+
+/* What does not happen in every tick. */
+static void attend(struct det_worker *worker)
+{
+    worker->due = DET_NEVER;
+    det_stop_visit(worker);
+    if (!det_life_is_live(worker))
+        return;
+    det_desire_visit(worker);
+    det_act_visit(worker);
+    det_collect_visit(worker);
+    if (worker->strain)
+        det_circuit_visit(worker);
+}
+
+static void attend_after(struct det_worker *worker)
+{
+    if (worker->attention & DET_LOOK_CHILDREN)
+        det_children_ask(worker);
+    if (worker->attention & DET_LOOK_WISHES)
+        det_children_reconcile(worker);
+    if (worker->attention & DET_LOOK_DESIRED)
+        det_record_desired(worker);
+    if (worker->attention & DET_LOOK_OBSERVED)
+        det_record_observed(worker);
+}
+
+static void count(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+
+    workers->by_phase[worker->kind->states[worker->state].phase]++;
+    workers->stale += worker->is_stale;
+    workers->degraded += worker->is_degraded;
+}
+
+static bool is_scope_old(const struct det_worker *worker)
+{
+    const struct det_worker *parent = worker->parent;
+
+    return worker->scope_seen !=
+           (parent ? parent->scope_generation : worker->workers->scope_generation);
+}
+
+static void visit_live(struct det_worker *worker)
+{
+    struct det_worker *parent = worker->parent;
+
+    worker->is_paused = (parent && parent->is_paused) || det_circuit_is_open(worker);
+    if (worker->attention & DET_LOOK_VIEW)
+        det_children_count(worker);
+    if (is_scope_old(worker))
+        worker->attention |= DET_LOOK_DERIVE;
+    if (worker->attention & DET_LOOK_DERIVE || worker->workers->now >= worker->due)
+        attend(worker);
+    if (det_life_is_live(worker))
+        decide(worker);
+    if (worker->attention)
+        attend_after(worker);
+}
+
+void det_worker_visit(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+
+    workers->walking++;
+    if (det_life_is_live(worker))
+        visit_live(worker);
+    else {
+        if (worker->attention & DET_LOOK_VIEW)
+            det_children_count(worker);
+        if (worker->attention & DET_LOOK_OBSERVED && !det_life_is_gone(worker))
+            det_record_observed(worker);
+        det_life_visit(worker);
+    }
+    workers->walking--;
+    det_workers_bury(workers);
+}
+
+static void beat(struct det_workers *workers)
+{
+    if (++workers->ticks % workers->limits.heartbeat)
+        return;
+    det_tell(
+        workers->root,
+        (struct det_worker_event){ .kind = DET_WORKER_HEARTBEAT, .number = workers->ticks });
+}
+
+void det_workers_tick(struct det_workers *workers)
+{
+    det_time began;
+
+    det_workers_now(workers);
+    began = workers->now;
+    if (workers->root)
+        beat(workers);
+    memset(workers->by_phase, 0, sizeof workers->by_phase);
+    workers->stale = workers->degraded = 0;
+    workers->walking++;
+    for (struct det_worker *worker = workers->root, *next; worker; worker = next) {
+        /* Itself may go, and be out of the tree then, but not those around it. */
+        struct det_worker *sibling = worker->next, *parent = worker->parent;
+
+        count(worker);
+        det_worker_visit(worker);
+        if (!det_life_is_gone(worker))
+            next = det_worker_after(worker, workers->root);
+        else
+            next = sibling ? sibling : parent ? past(parent, workers->root) : NULL;
+    }
+    workers->walking--;
+    det_workers_bury(workers);
+    workers->tick_took = workers->world->ops->now(workers->world, DET_CLOCK_MONOTONIC) - began;
+    if (workers->tick_took > workers->tick_took_max)
+        workers->tick_took_max = workers->tick_took;
+}

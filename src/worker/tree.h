@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* tree.h - the tree of workers from inside: what the files of this folder share. All of it belongs
+ * to the loop, but for what runs on a crew: struct det_run, struct det_body.
+ *
+ *   workers.c   opens and closes; calls from other threads
+ *   tick.c      the walk over the tree, and what is decided about one worker
+ *   life.c      a worker from wanted to gone; life.fsm
+ *   stop.c      shutdowns, restarts, deadlines
+ *   derive and children: desire.c, children.c, wish.c
+ *   body.c      what lives as long as one life of a worker, and what runs of it
+ *   run.c       one call of user code on a crew
+ *   collect.c   observations: when, how old, what if none comes
+ *   act.c       actions: gate, backoff, what if one does not come back
+ *   circuit.c   circuit breakers of subtrees, and that of panics; circuit.fsm
+ *   record.c    documents
+ *   look.c      what others see; history.c
+ *   client.c    what others want
+ *
+ * Invariants
+ *   1. A worker is in the map by its id, and in the list of its parent, from its making until it is
+ *      GONE. The memory of one that is GONE is freed when nobody walks.
+ *   2. next() is asked only with a desired state and a fresh observation, or to stop.
+ *   3. What runs of a worker (struct det_run) holds its body; a body is closed when nothing holds
+ *      it. A run that was given up has no worker any more.
+ *   4. A worker does not stop before its children are gone, or at rest if it is to come back.
+ *   5. `due` is not later than anything that a worker waits for by time. */
+#ifndef DET_WORKER_TREE_H
+#define DET_WORKER_TREE_H
+
+#include <setjmp.h>
+
+#include <detent/workers.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "os/os.h"
+#include "worker/crew.h"
+#include "worker/derive.h"
+#include "worker/recorder.h"
+#include "worker/spec.h"
+
+struct det_worker;
+struct det_body;
+
+/* Somebody wants a worker to be. */
+enum det_wish_origin {
+    DET_WISH_KIND, /* children() of its parent */
+    DET_WISH_YAML, /* det_workers_apply() */
+    DET_WISH_HAND, /* det_workers_upsert() */
+};
+struct det_wish {
+    struct det_list node; /* in `wishes` of the parent */
+    enum det_wish_origin origin;
+    char name[DET_WORKER_NAME_MAX + 1], kind[DET_WORKER_NAME_MAX + 1];
+    uint64_t run_in; /* states of the parent; 0: all */
+    bool is_disabled;
+    bool is_changed;           /* `spec` is for the worker to take */
+    bool is_refused;           /* was told that it is wrong */
+    uint64_t hash;             /* of all that was said */
+    struct det_user_spec spec; /* until the worker has taken it */
+    struct det_list children;  /* YAML: wishes for the worker to take */
+};
+
+/* What runs on a crew. */
+enum det_run_kind {
+    DET_RUN_OPEN,
+    DET_RUN_COLLECT,
+    DET_RUN_ACTION,
+    DET_RUN_CLOSE,
+};
+#define DET_RUN_METRICS_MAX 64
+struct det_run_metric {
+    char name[DET_WORKER_NAME_MAX + 1];
+    bool is_gauge;
+    uint64_t count;
+    double value;
+};
+struct det_run {
+    struct det_crew_job job;
+    struct det_worker_context context; /* of the user's function */
+    struct det_workers *workers;
+    struct det_worker *worker; /* NULL: it was given up */
+    struct det_body *body;
+    enum det_run_kind kind;
+    uint16_t action;
+    uint8_t told;      /* how late it is: 1 cancelled, 2 stuck */
+    uint64_t sequence; /* COLLECT: which observation it is */
+    det_time timeout;
+    det_time ended_at; /* monotonic */
+    int code;
+    bool has_panicked;
+    char text[DET_WORKER_REASON_MAX + 1];
+    jmp_buf panic;
+    struct det_run_metric *metrics; /* NULL: none yet */
+    uint32_t metric_count;
+    size_t size; /* of all of it */
+    void *desired, *observed;
+};
+
+/* One life of a worker: what its functions work with. */
+struct det_body {
+    struct det_workers *workers;
+    struct det_body *parent; /* held; NULL: the root */
+    const struct det_worker_kind *kind;
+    struct det_worker_identity identity; /* copies */
+    struct det_mutex *mutex;             /* det_worker_lock() */
+    struct det_list provided;            /* struct det_offer */
+    uint32_t holders;                    /* the worker, its runs, the bodies below */
+    bool is_open;                        /* close() is due */
+    struct det_worker *closing;          /* is told when it is closed; NULL: nobody waits */
+    size_t size;
+    void *deps;
+};
+struct det_offer {
+    struct det_list node;
+    char name[DET_WORKER_NAME_MAX + 1];
+    void *thing;
+};
+
+/* An action of a worker. */
+struct det_action {
+    struct det_run *run; /* NULL: it does not run */
+    det_time again_at;   /* not before */
+    det_time delay;      /* the last one */
+    uint32_t failures;   /* in a row */
+};
+
+struct det_metric {
+    struct det_metric *next;
+    char name[DET_WORKER_NAME_MAX + 1];
+    bool is_gauge;
+    uint64_t count;
+    double value;
+};
+
+/* What happened to a worker, for det_workers_history(). */
+#define DET_HISTORY_KEPT 16
+struct det_happened {
+    det_time wall;
+    det_time took;
+    const char *from, *to; /* states */
+    const char *action;    /* NULL: a change of state */
+    int code;
+    char reason[]; /* may be "" */
+};
+struct det_history {
+    uint32_t count;                              /* ever */
+    struct det_happened *rows[DET_HISTORY_KEPT]; /* a ring; each in memory of its own size */
+};
+
+/* What rarely happens to a worker; made when it does. */
+struct det_strain {
+    struct det_intensity_window *restarts, *panics, *failures;
+    det_time panic_until; /* paused by panics */
+    uint8_t circuit;      /* enum circuit_state */
+    uint32_t circuit_attempts;
+    det_time circuit_at, circuit_delay; /* when it opened or probes; how long it does */
+    det_time circuit_since;
+    uint32_t open_failures; /* in a row */
+    uint32_t store_failures;
+    det_time delay;                              /* the last one, of restarts and openings */
+    char rest_reason[DET_WORKER_REASON_MAX + 1]; /* why it has to rest */
+};
+
+/* Reasons to look at a worker beyond asking it. */
+enum det_attention {
+    DET_LOOK_DERIVE = 1,   /* its spec, or the scope above, may have changed */
+    DET_LOOK_CHILDREN = 2, /* children() is to be asked */
+    DET_LOOK_WISHES = 4,   /* wishes changed: reconcile */
+    DET_LOOK_OBSERVED = 8, /* the observed document is to be written */
+    DET_LOOK_DESIRED = 16, /* the desired document is to be written */
+    DET_LOOK_VIEW = 32,    /* a child has changed: counts of the view of children */
+};
+
+struct det_worker {
+    /* What each tick looks at comes first. */
+    const struct det_worker_kind *kind;
+    struct det_worker *parent, *first, *last, *next, *previous;
+    struct det_workers *workers;
+    det_time due;         /* when something of it is due by time */
+    det_time observed_at; /* monotonic, the begin of the observation; 0: never */
+    det_time since;       /* monotonic */
+    uint32_t attention;   /* enum det_attention */
+    uint16_t state;
+    uint8_t life; /* enum life_state */
+    bool shutdown_wanted;
+    bool is_disabled;    /* by its spec */
+    bool is_ordered_off; /* by an order */
+    bool is_paused;      /* a circuit above it, or its own, is open */
+    bool has_desired;
+    bool is_stale;
+    bool is_degraded; /* `degraded_by` says why */
+    uint64_t run_in;
+    uint64_t gate; /* the first observation that opens it */
+    uint64_t observed_sequence;
+    uint32_t running; /* actions that run */
+    uint32_t child_count;
+    uint32_t active;          /* children that are neither gone nor at rest */
+    void *desired, *observed; /* as next() sees them */
+    struct det_strain *strain;
+    struct det_children_view children;
+    char reason[DET_WORKER_REASON_MAX + 1];
+
+    /* Who it is. */
+    struct det_worker_identity identity;
+    struct det_child_view seen; /* by its parent */
+    const char *key;            /* of the map: the id */
+    char *id_text, *path_text, *name_text;
+    uint16_t depth, height;
+    enum det_wish_origin origin;
+    det_time made_at; /* wall */
+
+    /* How it lives. */
+    struct det_body *body;
+    struct det_worker_counts counts;
+    bool is_restart_wanted; /* closed, it begins anew */
+    bool is_unwanted;       /* closed, it goes */
+    bool is_forgotten;      /* nobody wishes for it: its documents go, too */
+    bool has_to_rest;       /* closed, it stays down */
+    bool was_forced;
+    det_time open_at;
+    det_time stop_at;  /* monotonic: then it is taken down; DET_NEVER */
+    det_time leave_at; /* LEAVING: then what runs is given up */
+
+    /* What it shall be. */
+    struct det_user_spec spec;
+    struct det_scope_values scope; /* of its children, unless the spec is plain */
+    uint64_t scope_generation;     /* of what its children see */
+    uint64_t scope_seen;           /* of its parent's */
+    uint64_t derived_hash;
+    bool is_derived; /* `derived_hash` counts, whether it went well or not */
+    void *desired_next;
+    bool is_desired_pending; /* its document is on its way to the store */
+    bool is_desired_new;     /* and when it is there, desired_next counts */
+    det_time derive_at;      /* not before, as the store did not take it */
+    char degraded_by[DET_WORKER_REASON_MAX + 1];
+    struct det_list wishes;
+    uint64_t wishes_hash;                /* of those of its kind; 0: it was not asked yet */
+    struct det_worker *after;            /* while children are sorted */
+    uint64_t mark;                       /* of the round of reconciling that has seen it */
+    const struct det_child_view **views; /* `child_count` of them, room for view_room */
+    uint32_t view_room;
+
+    /* Observing. */
+    struct det_run *collect; /* or the run of open(); NULL: none runs */
+    struct det_run *spare;   /* to be used again */
+    uint64_t collect_sequence;
+    det_time collect_at; /* the next one is due */
+    det_time collector_restarted_at;
+    det_time live_since;
+    uint32_t observe_failures; /* in a row */
+    char collect_error[DET_WORKER_REASON_MAX + 1];
+    bool is_observed_pending; /* its document is on its way to the store */
+    bool is_identity_pending;
+
+    /* Acting. */
+    struct det_action *actions;
+    struct det_action_end last_action;
+    struct det_history *history;
+    struct det_metric *metrics;
+    size_t size; /* of the block */
+};
+
+/* A call from another thread. */
+struct det_call;
+
+struct det_workers {
+    struct det_world *world;
+    const struct det_allocator *allocator;
+    struct det_loop *loop, *own_loop;
+    struct det_store *store, *own_store;
+    struct det_recorder *recorder;
+    struct det_crew *actors, *collectors;
+    struct det_worker_limits limits;
+    const struct det_worker_kind **kinds;
+    size_t kind_count, kind_room;
+    struct det_provided *provided;
+    size_t provided_count;
+    void (*on_event)(void *user, const struct det_worker_event *event);
+    void *user;
+    struct det_map map;
+    struct det_list restored; /* struct det_restored: put by hand in earlier runs */
+    struct det_map known;     /* identities of earlier runs: struct det_known */
+    struct det_scope_values scope;
+    uint64_t scope_generation;
+    uint64_t generations; /* of scopes and rounds, given out so far */
+    struct det_worker *root;
+    struct det_worker *gone; /* by `next`: to be freed */
+    uint32_t walking;        /* depth of walks and visits: nothing is freed */
+    uint32_t count;
+    uint32_t by_phase[5], stale, degraded, circuits_open; /* of the last whole tick */
+    uint32_t bodies, runs, recordings;                    /* that are there: all end before we do */
+    struct det_timer timer;
+    struct det_recorder_errand compacting;
+    bool is_compacting;
+    det_time compact_at, compact_since;
+    bool is_paused, is_timer_set;
+    uint64_t ticks;
+    det_time tick_took, tick_took_max;
+    det_time now, wall_ahead; /* of this turn; wall - monotonic */
+    uint64_t chance;          /* of what need not be random */
+    struct det_reason scratch;
+    /* The end. */
+    bool is_stopping, is_stopped, is_closing;
+    uint32_t forced;
+    char forced_first[DET_WORKER_PATH_MAX + 1];
+    struct det_mutex *mutex; /* of calls, and of the three above for other threads */
+    struct det_condition *changed;
+};
+
+/* Identities that the store had when we began. */
+struct det_known {
+    const char *key; /* kind, a newline, id */
+    uint64_t startups;
+    char text[];
+};
+
+/* workers.c */
+/* Runs `run` on the loop and waits for it; DET_ERR_CLOSED when there is no loop any more. */
+DET_MUST_CHECK int det_workers_call(
+    struct det_workers *workers, void (*run)(void *argument), void *argument);
+void det_workers_now(struct det_workers *workers);
+/* Up to `span`; the same in every run of a seed. */
+det_time det_workers_chance(struct det_workers *workers, det_time span);
+const struct det_worker_kind *det_workers_kind(const struct det_workers *workers, const char *name);
+/* `worker` may be NULL. */
+void det_tell(struct det_worker *worker, struct det_worker_event event);
+
+/* life.c */
+DET_MUST_CHECK int det_worker_make(
+    struct det_workers *workers, struct det_worker *parent, const char *name,
+    const struct det_worker_kind *kind, enum det_wish_origin origin, struct det_worker **ret);
+struct det_strain *det_worker_strain(struct det_worker *worker);
+void det_life_visit(struct det_worker *worker);
+/* Neither gone nor at rest. */
+bool det_life_is_active(const struct det_worker *worker);
+bool det_life_is_live(const struct det_worker *worker);
+bool det_life_is_gone(const struct det_worker *worker);
+bool det_life_is_down(const struct det_worker *worker);
+const char *det_life_name(const struct det_worker *worker);
+void det_life_opened(struct det_worker *worker, int code, const char *text);
+void det_life_recorded(struct det_worker *worker, int code, const struct det_error *error);
+void det_life_leave(struct det_worker *worker);
+void det_life_closed(struct det_worker *worker);
+void det_life_wake(struct det_worker *worker);
+/* One that never began, with no children. */
+void det_worker_discard(struct det_worker *worker);
+void det_workers_bury(struct det_workers *workers);
+void det_worker_due(struct det_worker *worker, det_time at);
+/* Another state, and what follows from it; enter() also tells and counts. */
+void det_worker_set_state(struct det_worker *worker, uint16_t state);
+void det_worker_enter(struct det_worker *worker, uint16_t state, const char *reason);
+void det_worker_set_reason(struct det_worker *worker, const char *reason);
+void det_worker_poke_parent(struct det_worker *worker);
+
+/* tick.c */
+void det_worker_visit(struct det_worker *worker);
+void det_worker_view(struct det_worker *worker, bool stop, struct det_worker_view *ret);
+/* Why it is to stop; NULL: it is not. */
+const char *det_worker_stop_reason(const struct det_worker *worker);
+/* The one after it, parents before children; NULL: it was the last below `top`. */
+struct det_worker *det_worker_after(const struct det_worker *worker, const struct det_worker *top);
+
+/* desire.c */
+void det_desire_visit(struct det_worker *worker);
+void det_desire_recorded(struct det_worker *worker, int code, const struct det_error *error);
+const struct det_scope_values *det_desire_scope(const struct det_worker *worker);
+
+/* wish.c, children.c */
+void det_wish_free(struct det_workers *workers, struct det_wish *wish);
+void det_wishes_free(struct det_workers *workers, struct det_list *list);
+/* Replaces the wishes of one origin by those of the list, which is empty afterwards. */
+void det_wishes_take(
+    struct det_worker *worker, enum det_wish_origin origin, struct det_list *wishes);
+/* Of what they say, and their order. */
+uint64_t det_wishes_hash(const struct det_list *list);
+struct det_wish *det_wishes_find(struct det_worker *worker, const char *name);
+DET_MUST_CHECK int det_wish_new(
+    struct det_workers *workers, const struct det_child_spec *spec, enum det_wish_origin origin,
+    struct det_wish **ret, struct det_error *reterr);
+DET_MUST_CHECK int det_wishes_of_spec(
+    struct det_workers *workers, struct det_spec *spec, struct det_list *ret,
+    struct det_error *reterr);
+void det_children_ask(struct det_worker *worker);
+void det_children_reconcile(struct det_worker *worker);
+void det_children_count(struct det_worker *worker);
+
+/* body.c, run.c */
+DET_MUST_CHECK int det_body_new(struct det_worker *worker, struct det_body **ret);
+void det_body_hold(struct det_body *body);
+void det_body_drop(struct det_body *body);
+DET_MUST_CHECK int det_run_new(
+    struct det_worker *worker, enum det_run_kind kind, uint16_t action, struct det_run **ret);
+/* A run of close(), which nobody waits for but the body. */
+DET_MUST_CHECK int det_run_new_close(struct det_body *body, struct det_run **ret);
+void det_run_free(struct det_run *run);
+/* Submits it. */
+void det_run_start(struct det_run *run, det_time timeout);
+/* Whether it was given up: then it has no worker any more. Looks at how long it has run, cancels,
+ * tells, and sets `due`. */
+bool det_run_watch(struct det_run *run);
+/* At once, if that can be. */
+bool det_run_give_up(struct det_run *run);
+void det_run_cancel(struct det_run *run);
+
+/* collect.c */
+void det_collect_visit(struct det_worker *worker);
+void det_collect_done(struct det_worker *worker, struct det_run *run);
+void det_collect_lost(struct det_worker *worker);
+void det_collect_soon(struct det_worker *worker);
+/* Whether next() may be asked, as far as the age of the observation goes. */
+bool det_collect_is_fresh(struct det_worker *worker);
+
+/* act.c */
+void det_act_start(struct det_worker *worker, uint16_t action);
+void det_act_visit(struct det_worker *worker);
+void det_act_done(struct det_worker *worker, struct det_run *run);
+void det_act_lost(struct det_worker *worker, uint16_t action, det_time took);
+void det_act_cancel(struct det_worker *worker);
+void det_act_forget(struct det_worker *worker);
+
+/* stop.c */
+void det_stop_shutdown(struct det_worker *worker, det_time grace, const char *reason);
+/* When it has stopped it stays down. */
+void det_stop_rest(struct det_worker *worker, const char *reason);
+void det_stop_restart(struct det_worker *worker, const char *reason);
+void det_stop_visit(struct det_worker *worker);
+void det_stop_force(struct det_worker *worker);
+void det_stop_all(struct det_workers *workers);
+void det_stop_gone(struct det_workers *workers);
+
+/* circuit.c */
+/* A child has failed for good, or had to begin anew. */
+void det_circuit_failure(struct det_worker *worker, const char *reason);
+/* It is not counted any more. */
+void det_circuit_forget(struct det_worker *worker);
+void det_circuit_visit(struct det_worker *worker);
+bool det_circuit_is_open(const struct det_worker *worker);
+void det_panic_note(
+    struct det_worker *worker, enum det_worker_event_kind kind, const char *text,
+    const char *action);
+bool det_panic_is_open(struct det_worker *worker);
+
+/* record.c */
+void det_record_identity(struct det_worker *worker);
+void det_record_desired(struct det_worker *worker);
+void det_record_observed(struct det_worker *worker);
+void det_record_drop(struct det_worker *worker);
+uint64_t det_record_startups(struct det_workers *workers, const struct det_worker *worker);
+void det_record_free_known(struct det_workers *workers);
+DET_MUST_CHECK int det_record_remember(
+    struct det_workers *workers, const char *kind, const char *id, uint64_t startups);
+
+/* hand.c: workers that were put by hand, which the store keeps. */
+DET_MUST_CHECK int det_hand_load(struct det_workers *workers, struct det_error *reterr);
+/* What is known of earlier runs, to the worker that was just made. */
+void det_hand_restore(struct det_worker *worker);
+void det_hand_forget_all(struct det_workers *workers);
+/* On the calling thread: when it returns 0 it is durable. */
+DET_MUST_CHECK int det_hand_save(
+    struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
+    struct det_error *reterr);
+DET_MUST_CHECK int det_hand_drop(
+    struct det_workers *workers, const char *kind, const char *id, struct det_error *reterr);
+
+/* look.c, history.c */
+void det_history_state(struct det_worker *worker, uint16_t from, uint16_t to, const char *reason);
+void det_history_action(
+    struct det_worker *worker, const char *action, int code, det_time took, const char *text);
+void det_history_free(struct det_worker *worker);
+void det_history_write(const struct det_worker *worker, struct det_buffer *buffer);
+void det_metrics_take(struct det_worker *worker, struct det_run *run);
+
+/* application.c */
+const struct det_worker_kind *det_application(void);
+
+#endif

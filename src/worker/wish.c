@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* wish.c - who wants which workers below one: its kind, the YAML of the user, calls by hand. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "worker/tree.h"
+
+void det_wish_free(struct det_workers *workers, struct det_wish *wish)
+{
+    det_wishes_free(workers, &wish->children);
+    det_user_spec_deinit(&wish->spec);
+    DET_DELETE(workers->allocator, wish);
+}
+
+/* Children stand in lists of their own, so that freeing needs no recursion: they are put in front
+ * of what is left. */
+void det_wishes_free(struct det_workers *workers, struct det_list *list)
+{
+    while (!det_list_is_empty(list)) {
+        struct det_wish *wish = DET_CONTAINER(list->next, struct det_wish, node);
+
+        det_list_remove(&wish->node);
+        while (!det_list_is_empty(&wish->children)) {
+            struct det_list *child = wish->children.next;
+
+            det_list_remove(child);
+            det_list_prepend(list, child);
+        }
+        det_user_spec_deinit(&wish->spec);
+        DET_DELETE(workers->allocator, wish);
+    }
+}
+
+struct det_wish *det_wishes_find(struct det_worker *worker, const char *name)
+{
+    for (struct det_list *node = worker->wishes.next; node != &worker->wishes; node = node->next) {
+        struct det_wish *wish = DET_CONTAINER(node, struct det_wish, node);
+
+        if (!strcmp(wish->name, name))
+            return wish;
+    }
+    return NULL;
+}
+
+static struct det_wish *make(struct det_workers *workers, enum det_wish_origin origin)
+{
+    struct det_wish *wish = DET_NEW(workers->allocator, struct det_wish);
+
+    if (!wish)
+        return NULL;
+    det_list_init(&wish->node);
+    det_list_init(&wish->children);
+    wish->origin = origin;
+    wish->is_changed = true;
+    return wish;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t more)
+{
+    return (hash ^ more) * 0x9e3779b97f4a7c15U + (hash >> 29);
+}
+
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    do
+        hash = mix(hash, (unsigned char)*text);
+    while (*text++);
+    return hash;
+}
+
+static void seal(struct det_wish *wish)
+{
+    wish->hash = mix(mix(mix(1, wish->spec.hash), wish->run_in), wish->is_disabled);
+    wish->hash = mix_text(mix_text(wish->hash, wish->name), wish->kind);
+}
+
+uint64_t det_wishes_hash(const struct det_list *list)
+{
+    uint64_t hash = 1;
+
+    for (struct det_list *node = list->next; node != list; node = node->next)
+        hash = mix(hash, DET_CONTAINER(node, struct det_wish, node)->hash);
+    return hash;
+}
+
+int det_wish_new(
+    struct det_workers *workers, const struct det_child_spec *spec, enum det_wish_origin origin,
+    struct det_wish **ret, struct det_error *reterr)
+{
+    struct det_wish *wish;
+    int r;
+
+    if (!spec->name || !det_name_is_valid(spec->name) || strlen(spec->name) > DET_WORKER_NAME_MAX)
+        return det_error_set(
+            reterr, DET_ERR_INVALID,
+            "the name of a worker is 1 to %d bytes of [A-Za-z0-9._-], not \"%.80s\"",
+            DET_WORKER_NAME_MAX, spec->name ? spec->name : "");
+    if (!spec->kind || !*spec->kind || strlen(spec->kind) > DET_WORKER_NAME_MAX)
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "worker %s has no kind, or its name is too long", spec->name);
+    wish = make(workers, origin);
+    if (!wish)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    det_text_copy(wish->name, sizeof wish->name, spec->name);
+    det_text_copy(wish->kind, sizeof wish->kind, spec->kind);
+    wish->run_in = spec->run_in;
+    wish->is_disabled = spec->is_disabled;
+    r = det_user_spec_init(&wish->spec, workers->allocator, spec, reterr);
+    if (r < 0) {
+        det_wish_free(workers, wish);
+        return r;
+    }
+    seal(wish);
+    *ret = wish;
+    return 0;
+}
+
+/* States of the parent by name; where the parent's kind is not known, nothing can be said. */
+static int of_child(
+    struct det_workers *workers, struct det_spec_child *child, const struct det_worker_kind *parent,
+    struct det_wish **ret, struct det_error *reterr)
+{
+    struct det_wish *wish = make(workers, DET_WISH_YAML);
+    int r = 0;
+
+    if (!wish)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    det_text_copy(wish->name, sizeof wish->name, child->name);
+    det_text_copy(wish->kind, sizeof wish->kind, child->kind);
+    wish->is_disabled = child->is_disabled;
+    if (parent && child->run_in_count)
+        r = det_spec_run_in(child, parent, &wish->run_in, reterr);
+    if (r < 0) {
+        det_wish_free(workers, wish);
+        return r;
+    }
+    wish->spec = child->spec;
+    memset(&child->spec, 0, sizeof child->spec);
+    seal(wish);
+    *ret = wish;
+    return 0;
+}
+
+int det_wishes_of_spec(
+    struct det_workers *workers, struct det_spec *spec, struct det_list *ret,
+    struct det_error *reterr)
+{
+    struct det_wish **wishes =
+        DET_NEW_ARRAY(workers->allocator, spec->count + 1, struct det_wish *);
+    int r = 0;
+
+    if (!wishes)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    for (uint32_t i = 0; i < spec->count && r == 0; i++) {
+        struct det_spec_child *child = &spec->children[i];
+        bool is_top = child->parent == DET_SPEC_ROOT;
+        const char *kind = is_top ? det_application()->name : wishes[child->parent]->kind;
+
+        r = of_child(workers, child, det_workers_kind(workers, kind), &wishes[i], reterr);
+        if (r == 0)
+            det_list_append(is_top ? ret : &wishes[child->parent]->children, &wishes[i]->node);
+    }
+    DET_DELETE_ARRAY(workers->allocator, wishes, spec->count + 1);
+    if (r < 0)
+        det_wishes_free(workers, ret);
+    return r;
+}
+
+void det_wishes_take(
+    struct det_worker *worker, enum det_wish_origin origin, struct det_list *wishes)
+{
+    struct det_list old, *place = &worker->wishes;
+
+    det_list_init(&old);
+    for (struct det_list *node = worker->wishes.next, *next; node != &worker->wishes; node = next) {
+        struct det_wish *wish = DET_CONTAINER(node, struct det_wish, node);
+
+        next = node->next;
+        if (wish->origin == origin) {
+            det_list_remove(node);
+            det_list_append(&old, node);
+        }
+    }
+    /* In the order of origins, so that the ticks are in the order of the specs. */
+    for (struct det_list *node = worker->wishes.next; node != &worker->wishes; node = node->next)
+        if (DET_CONTAINER(node, struct det_wish, node)->origin > origin) {
+            place = node;
+            break;
+        }
+    while (!det_list_is_empty(wishes)) {
+        struct det_wish *wish = DET_CONTAINER(wishes->next, struct det_wish, node);
+
+        det_list_remove(&wish->node);
+        det_list_insert_before(place, &wish->node);
+    }
+    det_wishes_free(worker->workers, &old);
+    worker->attention |= DET_LOOK_WISHES;
+}

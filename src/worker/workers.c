@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* workers.c - a supervisor of workers: opened, ticking, stopped, closed. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <detent/documents.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "worker/limits.h"
+#include "worker/tree.h"
+
+void det_workers_now(struct det_workers *workers)
+{
+    struct det_world *world = workers->world;
+
+    workers->now = world->ops->now(world, DET_CLOCK_MONOTONIC);
+    workers->wall_ahead = world->ops->now(world, DET_CLOCK_WALL) - workers->now;
+}
+
+/* xorshift64*: what is spread by it need not be a secret. */
+det_time det_workers_chance(struct det_workers *workers, det_time span)
+{
+    uint64_t x = workers->chance;
+
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    workers->chance = x;
+    return span > 0 ? (det_time)((x * 0x2545f4914f6cdd1dU >> 1) % (uint64_t)span) : 0;
+}
+
+const struct det_worker_kind *det_workers_kind(const struct det_workers *workers, const char *name)
+{
+    for (size_t i = 0; i < workers->kind_count; i++)
+        if (!strcmp(workers->kinds[i]->name, name))
+            return workers->kinds[i];
+    return NULL;
+}
+
+void det_tell(struct det_worker *worker, struct det_worker_event event)
+{
+    struct det_workers *workers = worker->workers;
+
+    if (!workers->on_event)
+        return;
+    event.at = workers->now;
+    event.wall = workers->now + workers->wall_ahead;
+    event.identity = &worker->identity;
+    workers->on_event(workers->user, &event);
+}
+
+DET_PRINTF(2, 3)
+static const char *format_reason(struct det_reason *reason, const char *format, ...)
+{
+    char text[2 * DET_WORKER_REASON_MAX];
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    det_text_copy(reason->text, sizeof reason->text, text);
+    return reason->text;
+}
+
+/* Ticking, and now and then fewer deltas. */
+
+static int compact(void *argument, struct det_store *store)
+{
+    struct det_workers *workers = argument;
+    const struct det_worker_limits *limits = &workers->limits;
+    struct det_document_keep keep = {
+        .since = workers->compact_since,
+        .count_max = limits->deltas_max,
+        .bytes_max = limits->deltas_bytes_max,
+    };
+
+    return det_store_documents_compact(store, &keep, NULL);
+}
+
+static void compacted(void *argument, int code)
+{
+    struct det_workers *workers = argument;
+
+    det_workers_now(workers);
+    workers->is_compacting = false;
+    if (code < 0 && workers->root)
+        det_tell(
+            workers->root, (struct det_worker_event){ .kind = DET_WORKER_STORE_FAILED,
+                                                      .code = code,
+                                                      .reason = det_error_text(code) });
+}
+
+static void consider_compacting(struct det_workers *workers)
+{
+    if (workers->limits.compact_every == DET_NEVER || workers->is_compacting ||
+        workers->now < workers->compact_at)
+        return;
+    workers->compact_at = workers->now + workers->limits.compact_every;
+    workers->compact_since = workers->now + workers->wall_ahead - workers->limits.deltas_age_max;
+    workers->is_compacting = true;
+    workers->compacting =
+        (struct det_recorder_errand){ .run = compact, .done = compacted, .argument = workers };
+    det_recorder_send(workers->recorder, &workers->compacting);
+}
+
+static void arm(struct det_workers *workers)
+{
+    int r = det_loop_timer_set(workers->loop, &workers->timer, workers->now + workers->limits.tick);
+
+    workers->is_timer_set = r == 0;
+}
+
+static void on_timer(void *argument)
+{
+    struct det_workers *workers = argument;
+
+    det_workers_tick(workers);
+    consider_compacting(workers);
+    if (!workers->is_stopped)
+        arm(workers);
+}
+
+/* The first tick, on the loop. Without memory for a timer there is none: it is tried again with
+ * every call, and said. */
+static void begin(void *argument)
+{
+    struct det_workers *workers = argument;
+
+    workers->compact_at = workers->now + workers->limits.compact_every;
+    if (workers->is_paused)
+        return;
+    arm(workers);
+    det_workers_tick(workers);
+}
+
+/* Opening. */
+
+static int add_kind(
+    struct det_workers *workers, const struct det_worker_kind *kind, struct det_error *reterr)
+{
+    int r;
+
+    r = det_worker_kind_check(kind, reterr);
+    if (r == 0)
+        r = det_worker_limits_check_kind(&workers->limits, kind, reterr);
+    if (r < 0)
+        return r;
+    if (det_workers_kind(workers, kind->name))
+        return det_error_set(
+            reterr, DET_ERR_EXISTS, "two kinds of worker are called %s", kind->name);
+    workers->kinds[workers->kind_count++] = kind;
+    return 0;
+}
+
+static size_t count_kinds(const struct det_workers_options *options)
+{
+    size_t count = 0;
+
+    while (options->kinds && options->kinds[count])
+        count++;
+    return count;
+}
+
+static int take_kinds(
+    struct det_workers *workers, const struct det_workers_options *options,
+    struct det_error *reterr)
+{
+    size_t count = count_kinds(options);
+    int r;
+
+    workers->kind_room = count + 1;
+    workers->kinds =
+        DET_NEW_ARRAY(workers->allocator, workers->kind_room, const struct det_worker_kind *);
+    if (!workers->kinds)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    r = add_kind(workers, det_application(), reterr);
+    for (size_t i = 0; i < count && r == 0; i++)
+        r = add_kind(workers, options->kinds[i], reterr);
+    return r;
+}
+
+static int take_provided(struct det_workers *workers, const struct det_provided *provided)
+{
+    size_t count = 0;
+
+    while (provided && provided[count].name)
+        count++;
+    if (!count)
+        return 0;
+    workers->provided = DET_NEW_ARRAY(workers->allocator, count, struct det_provided);
+    if (!workers->provided)
+        return DET_ERR_NO_MEMORY;
+    memcpy(workers->provided, provided, count * sizeof *provided);
+    workers->provided_count = count;
+    return 0;
+}
+
+static int open_loop(struct det_workers *workers, const struct det_workers_options *options)
+{
+    int r;
+
+    workers->loop = options->loop;
+    if (workers->loop)
+        return 0;
+    r = det_loop_open(workers->world, workers->allocator, &workers->own_loop);
+    workers->loop = workers->own_loop;
+    return r;
+}
+
+static int open_store(
+    struct det_workers *workers, const struct det_workers_options *options,
+    struct det_error *reterr)
+{
+    struct det_store_options memory = { .world = workers->world, .allocator = workers->allocator };
+    int r;
+
+    workers->store = options->store;
+    if (!workers->store) {
+        r = det_store_open_with("memory:", &memory, &workers->own_store, reterr);
+        if (r < 0)
+            return r;
+        workers->store = workers->own_store;
+    }
+    r = det_recorder_open(
+        workers->world, workers->allocator, workers->store, workers->loop,
+        workers->own_store != NULL, &workers->recorder);
+    return r < 0
+               ? det_error_set(
+                     reterr, r, "the store cannot keep documents of workers: %s", det_error_text(r))
+               : 0;
+}
+
+static int open_threads(struct det_workers *workers)
+{
+    const struct det_worker_limits *limits = &workers->limits;
+    int r;
+
+    r = det_mutex_open(workers->world, &workers->mutex);
+    if (r == 0)
+        r = det_condition_open(workers->world, &workers->changed);
+    if (r == 0)
+        r = det_crew_open(
+            workers->allocator, workers->loop, "act", limits->action_threads, limits->hung_max,
+            &workers->actors);
+    if (r == 0)
+        r = det_crew_open(
+            workers->allocator, workers->loop, "collect", limits->collector_threads,
+            limits->hung_max, &workers->collectors);
+    return r;
+}
+
+static int open_root(
+    struct det_workers *workers, const struct det_workers_options *options,
+    struct det_error *reterr)
+{
+    const char *name = options->name ? options->name : "root";
+    int r;
+
+    if (!det_name_is_valid(name) || strlen(name) > DET_WORKER_NAME_MAX)
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "the name of the root is 1 to %d bytes of [A-Za-z0-9._-]",
+            DET_WORKER_NAME_MAX);
+    r = det_scope_values_init(&workers->scope, workers->allocator, options->globals, reterr);
+    if (r < 0)
+        return r;
+    workers->scope_generation = ++workers->generations;
+    r = det_worker_make(workers, NULL, name, det_application(), DET_WISH_YAML, &workers->root);
+    if (r < 0)
+        return det_error_set(reterr, r, "the root cannot be made: %s", det_error_text(r));
+    r = det_hand_load(workers, reterr);
+    if (r == 0)
+        det_hand_restore(workers->root);
+    return r;
+}
+
+static int fill(
+    struct det_workers *workers, const struct det_workers_options *options,
+    struct det_error *reterr)
+{
+    int r;
+
+    r = det_worker_limits_resolve(&options->limits, &workers->limits, reterr);
+    if (r == 0)
+        r = take_kinds(workers, options, reterr);
+    if (r < 0)
+        return r;
+    r = take_provided(workers, options->provided);
+    if (r == 0)
+        r = open_loop(workers, options);
+    if (r == 0)
+        r = open_threads(workers);
+    if (r < 0)
+        return det_error_set(reterr, r, "workers cannot be opened: %s", det_error_text(r));
+    r = open_store(workers, options, reterr);
+    return r < 0 ? r : open_root(workers, options, reterr);
+}
+
+static void seed(struct det_workers *workers)
+{
+    workers->world->ops->random(workers->world, &workers->chance, sizeof workers->chance);
+    workers->chance |= 1;
+}
+
+static void free_all(struct det_workers *workers);
+
+int det_workers_open(
+    const struct det_workers_options *options, struct det_workers **ret, struct det_error *reterr)
+{
+    struct det_workers *workers = DET_NEW(options->allocator, struct det_workers);
+    struct det_world *world = options->world;
+    int r;
+
+    if (!workers)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (!world && options->loop)
+        world = det_loop_world(options->loop);
+    workers->world = det_world_or_real(world);
+    workers->allocator = options->allocator;
+    workers->on_event = options->on_event;
+    workers->user = options->user;
+    workers->is_paused = options->is_paused;
+    workers->timer = (struct det_timer){ .run = on_timer, .argument = workers };
+    workers->scratch.format = format_reason;
+    det_list_init(&workers->restored);
+    seed(workers);
+    det_workers_now(workers);
+    det_map_init(
+        &workers->map, options->allocator, workers->chance, offsetof(struct det_worker, key));
+    det_map_init(
+        &workers->known, options->allocator, workers->chance, offsetof(struct det_known, key));
+    r = fill(workers, options, reterr);
+    if (r == 0 && workers->own_loop) {
+        r = det_loop_start(workers->own_loop, "workers");
+        if (r < 0)
+            det_error_set(reterr, r, "no thread for workers: %s", det_error_text(r));
+    }
+    if (r == 0)
+        r = det_workers_call(workers, begin, workers);
+    if (r < 0) {
+        free_all(workers);
+        return r;
+    }
+    *ret = workers;
+    return 0;
+}
+
+/* The end. */
+
+static void stop(void *argument)
+{
+    struct det_workers *workers = argument;
+
+    det_stop_all(workers);
+    det_workers_tick(workers);
+    if (!workers->is_stopped && !workers->is_timer_set)
+        arm(workers);
+}
+
+static bool has_stopped(struct det_workers *workers)
+{
+    bool has;
+
+    det_mutex_lock(workers->world, workers->mutex);
+    has = workers->is_stopped;
+    det_mutex_unlock(workers->world, workers->mutex);
+    return has;
+}
+
+static int wait_for_end(struct det_workers *workers)
+{
+    int r = 0;
+
+    if (det_loop_is_mine(workers->loop)) {
+        while (!has_stopped(workers) && r >= 0)
+            r = det_loop_turn(workers->loop, DET_NEVER);
+        return r < 0 ? r : 0;
+    }
+    det_mutex_lock(workers->world, workers->mutex);
+    while (!workers->is_stopped && r == 0)
+        r = det_condition_wait(workers->world, workers->changed, workers->mutex, DET_NEVER);
+    det_mutex_unlock(workers->world, workers->mutex);
+    return r;
+}
+
+void det_workers_cancel(struct det_workers *workers)
+{
+    int r;
+
+    if (has_stopped(workers))
+        return;
+    /* Without memory for the call it is as if it had not been asked. */
+    r = det_workers_call(workers, stop, workers);
+    (void)r;
+}
+
+static void stop_once(void *argument)
+{
+    struct det_workers *workers = argument;
+
+    if (!workers->is_stopping)
+        stop(workers);
+}
+
+int det_workers_stop(struct det_workers *workers, struct det_error *reterr)
+{
+    int r;
+
+    r = det_workers_call(workers, stop_once, workers);
+    if (r == 0)
+        r = wait_for_end(workers);
+    if (r < 0)
+        return det_error_set(reterr, r, "workers could not be stopped: %s", det_error_text(r));
+    if (!workers->forced)
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_TIMEOUT,
+        "%u workers did not get to their stopped state in time and were taken down, first %s",
+        workers->forced, workers->forced_first);
+}
+
+/* Calls that wait are given up: nobody will turn the loop for them. */
+static void hang_up(struct det_workers *workers)
+{
+    det_mutex_lock(workers->world, workers->mutex);
+    workers->is_closing = true;
+    det_condition_broadcast(workers->world, workers->changed);
+    det_mutex_unlock(workers->world, workers->mutex);
+}
+
+/* What is posted to a loop that is not ours must have run before we are gone. */
+static void settle(struct det_workers *workers)
+{
+    while (workers->runs || workers->recordings || workers->bodies || workers->is_compacting)
+        if (det_loop_turn(workers->loop, DET_NEVER) < 0)
+            break;
+    det_loop_timer_cancel(workers->loop, &workers->timer);
+}
+
+static void free_rest(struct det_workers *workers)
+{
+    if (workers->kinds)
+        DET_DELETE_ARRAY(workers->allocator, workers->kinds, workers->kind_room);
+    if (workers->provided)
+        DET_DELETE_ARRAY(workers->allocator, workers->provided, workers->provided_count);
+    det_hand_forget_all(workers);
+    det_record_free_known(workers);
+    det_scope_values_deinit(&workers->scope);
+    det_map_deinit(&workers->map);
+    if (workers->own_store)
+        det_store_close(workers->own_store);
+    det_condition_close(workers->world, workers->changed);
+    det_mutex_close(workers->world, workers->mutex);
+    DET_DELETE(workers->allocator, workers);
+}
+
+/* Nothing of a root that never began runs. */
+static void free_all(struct det_workers *workers)
+{
+    det_crew_close(workers->actors);
+    det_crew_close(workers->collectors);
+    det_recorder_close(workers->recorder);
+    if (workers->own_loop) {
+        det_loop_stop(workers->own_loop);
+        settle(workers);
+        det_loop_close(workers->own_loop);
+    } else if (workers->loop)
+        settle(workers);
+    if (workers->root)
+        det_worker_discard(workers->root);
+    det_workers_bury(workers);
+    free_rest(workers);
+}
+
+void det_workers_close(struct det_workers *workers)
+{
+    int r = 0;
+
+    if (!workers)
+        return;
+    while (!has_stopped(workers) && r != DET_ERR_DEADLOCK && r != DET_ERR_LIMIT)
+        r = det_workers_stop(workers, NULL);
+    hang_up(workers);
+    free_all(workers);
+}
