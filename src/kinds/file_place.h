@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* file_place.h - what is at a path, without following a link there; and the place that a new file is
- * written to before it takes the path. In a simulated world files have no mode and no owner. */
+/* file_place.h - what is at a path, without following a link there; and the place that a new file
+ * is written to before it takes the path. In a simulated world files have no mode and no owner. */
 #ifndef DET_KINDS_FILE_PLACE_H
 #define DET_KINDS_FILE_PLACE_H
 
