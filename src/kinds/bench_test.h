@@ -86,7 +86,7 @@ static inline void bench_open(
 {
     static const struct det_worker_calls calls = {
         .is_cancelled = bench_is_cancelled,
-        .fail = bench_fail,
+        .explain = bench_fail,
         .count = bench_count,
         .gauge = bench_gauge,
         .lock = bench_lock,

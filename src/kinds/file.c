@@ -219,13 +219,15 @@ static int file_collect(
     look_at_path(context, desired, observed);
     wish = wish_of(desired, observed);
     is_good = fault_of(desired, observed) == FAULT_NONE;
+    det_worker_lock(context);
     if (is_good)
         deps->settled = wish;
     else if (deps->settled == wish && !deps->is_drifted)
-        det_worker_count(context, "drifts", (deps->drifts++, 1));
+        deps->drifts++;
     deps->is_drifted = !is_good;
     observed->settled = deps->settled;
     observed->drifts = deps->drifts;
+    det_worker_unlock(context);
     return 0;
 }
 
