@@ -6,15 +6,14 @@
 /* test: threads */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "kinds/bench_test.h"
+#include "kinds/certificate_test.h"
 #include "kinds/kinds.h"
 
 #define WORKER_SPEC "kinds/http_check.worker"
@@ -357,60 +356,33 @@ static void memory_that_runs_out_is_no_answer(void **state)
     det_test_memory_deinit(&memory);
 }
 
-/* With TLS: a certificate of its own, for so many days. */
-
-static void add_name(X509 *certificate)
+static void use_tls(struct server *with, const struct certificate *certificate)
 {
-    X509_EXTENSION *extension =
-        X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "IP:127.0.0.1");
-    X509_NAME *name = X509_get_subject_name(certificate);
-
-    assert_true(X509_NAME_add_entry_by_txt(
-        name, "CN", MBSTRING_ASC, (const unsigned char *)"test", -1, -1, 0));
-    assert_true(X509_set_issuer_name(certificate, name));
-    assert_true(X509_add_ext(certificate, extension, -1));
-    X509_EXTENSION_free(extension);
-}
-
-static void use_tls(struct server *with, int days, const char *path)
-{
-    EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *certificate = X509_new();
-    FILE *file = fopen(path, "w");
-
-    X509_set_version(certificate, 2);
-    ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-    X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), (long)days * 86400 + 3600);
-    X509_set_pubkey(certificate, key);
-    add_name(certificate);
-    assert_true(X509_sign(certificate, key, EVP_sha256()) > 0);
-    assert_true(PEM_write_X509(file, certificate));
-    (void)fclose(file);
     with->tls = SSL_CTX_new(TLS_server_method());
-    assert_int_equal(SSL_CTX_use_certificate(with->tls, certificate), 1);
-    assert_int_equal(SSL_CTX_use_PrivateKey(with->tls, key), 1);
-    X509_free(certificate);
-    EVP_PKEY_free(key);
+    assert_int_equal(
+        SSL_CTX_use_certificate_file(with->tls, certificate->path, SSL_FILETYPE_PEM), 1);
+    assert_int_equal(
+        SSL_CTX_use_PrivateKey_file(with->tls, certificate->key_path, SSL_FILETYPE_PEM), 1);
 }
 
 static void a_certificate_is_looked_at(void **state)
 {
     static struct http_check_desired desired;
-    char *folder = det_test_folder(), path[512];
+    char *folder = det_test_folder();
+    struct certificate certificate;
     struct bench bench;
 
     (void)state;
-    (void)snprintf(path, sizeof path, "%s/ca.pem", folder);
     server = (struct server){ 0 };
-    use_tls(&server, 20, path);
+    make_certificate(&certificate, folder, 20);
+    use_tls(&server, &certificate);
     server_listen(&server);
     ask_for(&desired, "/200");
     bench_open(&bench, &http_check_kind, NULL, &desired);
     bench_settle(&bench);
     assert_state(&bench, "degraded");
     assert_reason(&bench, "certificate");
-    put(desired.tls_ca_file, path);
+    put(desired.tls_ca_file, certificate.path);
     bench_settle(&bench);
     assert_state(&bench, "running");
     assert_true(seen_of(&bench)->has_tls_days);

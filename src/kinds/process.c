@@ -21,6 +21,7 @@ struct process_deps {
     struct det_world *world;
     struct det_process *process; /* NULL: none */
     det_time started_at;         /* monotonic */
+    uint64_t launch, loaded;     /* what it was started with, and what it was told to load last */
     struct process_observed seen;
 };
 
@@ -35,7 +36,7 @@ static uint64_t mix_text(uint64_t hash, const char *text)
     return det_hash64(text, strlen(text) + 1, hash);
 }
 
-/* What a running program cannot change any more. */
+/* What a running program cannot change any more. The hash stays here: it could give secrets away. */
 static uint64_t launch_of(const struct process_desired *desired)
 {
     uint64_t hash = det_hash_mix(desired->argv_count, (uint64_t)desired->output);
@@ -64,8 +65,7 @@ static bool has_done(const struct process_view *view, const char *action, const 
 
 static bool must_be_replaced(const struct process_view *view)
 {
-    return view->observed->is_running &&
-           (view->observed->stop_sent || view->observed->launch != launch_of(view->desired));
+    return view->observed->is_running && (view->observed->stop_sent || !view->observed->is_current);
 }
 
 static const char *say_end(const struct process_view *view)
@@ -128,7 +128,7 @@ static struct process_next process_in_running(const struct process_view *view)
     if (!seen->is_running)
         return process_goto(
             seen->early_exits ? PROCESS_BACKING_OFF : PROCESS_STARTING, say_end(view));
-    if (seen->loaded == load_of(view->desired, seen->files))
+    if (seen->is_loaded)
         return process_hold(det_reason(view->all, "runs as %lld", (long long)seen->pid));
     if (!*view->desired->reload_signal)
         return process_goto(PROCESS_REPLACING, "what it has loaded has changed");
@@ -241,8 +241,9 @@ static int process_collect(
 
     det_worker_lock(context);
     look(deps, desired);
-    deps->seen.files = files;
     *observed = deps->seen;
+    observed->is_current = deps->launch == launch_of(desired);
+    observed->is_loaded = deps->loaded == load_of(desired, files);
     det_worker_unlock(context);
     return 0;
 }
@@ -319,8 +320,8 @@ static void note_start(
     seen->pid = deps->world->ops->process_number(deps->world, deps->process);
     seen->starts++;
     seen->since = det_world_now(deps->world, DET_CLOCK_WALL);
-    seen->launch = launch_of(desired);
-    seen->loaded = load_of(desired, files);
+    deps->launch = launch_of(desired);
+    deps->loaded = load_of(desired, files);
 }
 
 /* Under the lock. One that cannot be started counts as one that ended too soon. */
@@ -399,7 +400,7 @@ static int process_do_reload(
     det_worker_lock(context);
     r = send_signal(context, deps, process_signal(desired->reload_signal));
     if (r == 0)
-        deps->seen.loaded = load_of(desired, files);
+        deps->loaded = load_of(desired, files);
     det_worker_unlock(context);
     det_worker_count(context, "reloads", r == 0);
     return r;
