@@ -36,13 +36,15 @@ static uint64_t mix_text(uint64_t hash, const char *text)
     return det_hash64(text, strlen(text) + 1, hash);
 }
 
-/* What a running program cannot change any more. The hash stays here: it could give secrets away. */
+/* What a running program cannot change any more. It stays here: it could give secrets away. */
 static uint64_t launch_of(const struct process_desired *desired)
 {
     uint64_t hash = det_hash_mix(desired->argv_count, (uint64_t)desired->output);
 
+    /* detent: allow action-cancel because these are a few texts in memory */
     for (uint32_t i = 0; i < desired->argv_count; i++)
         hash = mix_text(hash, desired->argv[i]);
+    /* detent: allow action-cancel because these are a few texts in memory */
     for (uint32_t i = 0; i < desired->environment_count; i++)
         hash = mix_text(hash, desired->environment[i]);
     return mix_text(mix_text(hash, desired->folder), desired->user);
@@ -135,16 +137,21 @@ static struct process_next process_in_running(const struct process_view *view)
     return process_do(PROCESS_RELOAD, "what it has loaded has changed");
 }
 
-/* The way out of a program that runs, from both states that want it to end. */
-static struct process_next end_it(const struct process_view *view, enum process_state then)
+/* After a stop that was done since it came into its state: a start may just have been under way, so
+ * that nothing seemed to run. */
+static bool has_ended(const struct process_view *view)
+{
+    return has_done(view, "stop", "kill") && !view->observed->is_running;
+}
+
+/* The way out of a program that runs. */
+static struct process_next end_it(const struct process_view *view)
 {
     det_time grace = (det_time)view->desired->grace_ms * DET_MILLISECOND;
 
     if (!has_done(view, "stop", "kill"))
         return process_do(
             PROCESS_STOP, det_reason(view->all, "is sent %s", view->desired->stop_signal));
-    if (!view->observed->is_running)
-        return process_goto(then, "it has ended");
     if (view->all->now - view->all->since >= grace)
         return process_do(PROCESS_KILL, "its grace is over");
     return process_hold(
@@ -153,7 +160,9 @@ static struct process_next end_it(const struct process_view *view, enum process_
 
 static struct process_next process_in_replacing(const struct process_view *view)
 {
-    return end_it(view, PROCESS_STARTING);
+    if (has_ended(view))
+        return process_goto(PROCESS_STARTING, "it has ended");
+    return end_it(view);
 }
 
 static struct process_next process_in_backing_off(const struct process_view *view)
@@ -165,10 +174,11 @@ static struct process_next process_in_backing_off(const struct process_view *vie
     return process_hold(say_end(view));
 }
 
-/* The stop is done even when nothing seems to run: a start may just have been under way. */
 static struct process_next process_in_stopping(const struct process_view *view)
 {
-    return end_it(view, PROCESS_STOPPED);
+    if (has_ended(view))
+        return process_goto(PROCESS_STOPPED, "it has ended");
+    return end_it(view);
 }
 
 static void note_end(
@@ -277,6 +287,7 @@ static const char **environment_of(
     if (!all)
         return NULL;
     count = 0;
+    /* detent: allow action-cancel because these are a few texts in memory */
     for (char **own = environ; *own; own++)
         if (!has_variable(desired, *own))
             all[count++] = *own;

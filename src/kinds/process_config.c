@@ -21,6 +21,7 @@ int process_signal(const char *name)
 
     if (strncmp(name, "SIG", 3) == 0)
         name += 3;
+    /* detent: allow action-cancel because these are a few words in memory */
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(sigabbrev_np(numbers[i]), name) == 0)
             return numbers[i];
