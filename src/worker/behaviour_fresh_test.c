@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* behaviour_fresh_test.c - what old observations do to a worker, to the millisecond: paused at 10 s,
- * its collector restarted at 20 s, given up when that was in vain; and collectors that hang. */
+/* behaviour_fresh_test.c - what old observations do to a worker, to the millisecond: paused at 10
+ * s, its collector restarted at 20 s, given up when that was in vain; and collectors that hang. */
 #include "worker/behaviour_test.h"
 
 #define ERROR_FOR_EVER DET_ERR_IO

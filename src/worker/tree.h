@@ -434,6 +434,8 @@ void det_stop_shutdown(struct det_worker *worker, det_time grace, const char *re
 /* When it has stopped it stays down. */
 void det_stop_rest(struct det_worker *worker, const char *reason);
 void det_stop_restart(struct det_worker *worker, const char *reason);
+/* Somebody wants it: it has not failed. */
+void det_stop_restart_by_order(struct det_worker *worker, const char *reason);
 void det_stop_visit(struct det_worker *worker);
 void det_stop_force(struct det_worker *worker);
 void det_stop_all(struct det_workers *workers);
