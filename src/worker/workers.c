@@ -120,13 +120,15 @@ static void on_timer(void *argument)
 {
     struct det_workers *workers = argument;
 
+    /* What a tick needs may be closed already. */
+    if (workers->is_stopped)
+        return;
     /* First of all: now its place among the timers is free, and needs no memory. */
     det_workers_now(workers);
     arm(workers);
     det_workers_tick(workers);
-    consider_compacting(workers);
-    if (workers->is_stopped)
-        det_loop_timer_cancel(workers->loop, &workers->timer);
+    if (!workers->is_stopped)
+        consider_compacting(workers);
 }
 
 /* The first tick, on the loop. Without memory for a timer there is none, and `is_timer_set` says
