@@ -141,6 +141,13 @@ struct det_document_ops {
     /* Drops deltas, some after the other, so that others need not wait for all. `ret` is how many,
      * also when it has failed then. */
     int (*compact)(struct det_store *store, const struct det_document_keep *keep, uint64_t *ret);
+    /* Brings in a document of another store, with its version and times, but with a sync id and a
+     * delta of this one; one that is there is left alone. No sync id up to `floor`, the other
+     * store's latest, is given any more: where fewer were, the deltas that are there are dropped,
+     * so that whoever follows begins anew. */
+    int (*restore)(
+        struct det_store *store, const struct det_document *document, uint64_t floor,
+        bool *ret_is_new);
 };
 
 DET_END
