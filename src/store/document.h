@@ -138,6 +138,12 @@ DET_MUST_CHECK int det_document_stage_judge(
 void det_document_stage_answer(
     const struct det_document_stage *stage, struct det_document_saved *ret);
 
+/* document_check.c: a part of a driver's `check`. */
+struct det_store_finding;
+DET_MUST_CHECK int det_documents_check(
+    struct det_store *store, int (*visit)(void *context, const struct det_store_finding *row),
+    void *context);
+
 /* Names in tables. DET_ERR_CORRUPT for any other. */
 DET_MUST_CHECK int det_document_role_find(const char *name, enum det_document_role *ret);
 DET_MUST_CHECK int det_document_change_find(const char *name, enum det_document_change *ret);
