@@ -43,6 +43,7 @@ struct det_document_fields {
     struct det_buffer canonical, scratch;
     struct det_document_field *items;
     size_t count, capacity;
+    unsigned depth; /* of the document */
 };
 
 void det_document_fields_init(

@@ -7,9 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/json.h"
+
 #define ROLE_COUNT (DET_DOCUMENT_SPEC + 1)
 /* An id, a kind and a role, a line feed behind each of the first two. */
 #define NAME_SIZE (DET_DOCUMENT_ID_MAX + DET_DOCUMENT_KIND_MAX + 4)
+
+_Static_assert(DET_DOCUMENT_DEPTH + 2 == DET_JSON_DEPTH_MAX, "so that deltas can be read");
 
 /* Names in tables. */
 
@@ -282,6 +286,11 @@ static int compare(
         return 0;
     if (!save->is_drop)
         r = det_document_fields_read(&stage->new, save->text, save->size, reterr);
+    /* What is modified stands two levels deeper in the delta. */
+    if (r == 0 && !save->is_drop && stage->new.depth > DET_DOCUMENT_DEPTH)
+        r = det_error_set(
+            reterr, DET_ERR_INVALID, "it is %u levels deep; make it flatter, at most %d",
+            stage->new.depth, DET_DOCUMENT_DEPTH);
     if (r < 0 || !is_there)
         return r;
     r = det_document_fields_read(&stage->old, cell->text, cell->size, reterr);

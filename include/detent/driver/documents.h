@@ -23,9 +23,9 @@
  *   4. What one call of `list` or `deltas` shows is of one moment, and `ret` is its position.
  *   5. Only fields at the top of a document are told apart; their values are compared as JSON, so
  *      that spaces, escapes and the order of members do not count, and 1.0 is 1. A document that is
- *      no JSON object, has a field twice (at whatever depth), or is too large is DET_ERR_INVALID,
- *      and nothing of the call is saved.
- *   6. Deltas are dropped by `compact` only, the oldest first; who is behind that must begin with
+ *      no JSON object, has a field twice (at whatever depth), or is too large or too deep is
+ *      DET_ERR_INVALID, and nothing of the call is saved.
+ *   6. Deltas are dropped by `compact` and `restore` only, the oldest first; who is behind that must begin with
  *      what the documents are now (`oldest` of the position says so).
  *   7. A store opened for reading answers every change with DET_ERR_READ_ONLY. */
 #ifndef DETENT_DRIVER_DOCUMENTS_H
@@ -40,6 +40,7 @@ struct det_store;
 #define DET_DOCUMENT_ID_MAX   512       /* bytes of an id: UTF-8, none control; not empty */
 #define DET_DOCUMENT_KIND_MAX 64        /* bytes of a kind: [A-Za-z0-9._-]; not empty */
 #define DET_DOCUMENT_MAX      (1 << 20) /* bytes of a document */
+#define DET_DOCUMENT_DEPTH    62        /* of objects and arrays in it, itself included */
 
 /* Each with its name in the tables. */
 #define DET_DOCUMENT_ROLES(X) \
