@@ -25,8 +25,8 @@
  *      that spaces, escapes and the order of members do not count, and 1.0 is 1. A document that is
  *      no JSON object, has a field twice (at whatever depth), or is too large or too deep is
  *      DET_ERR_INVALID, and nothing of the call is saved.
- *   6. Deltas are dropped by `compact` and `restore` only, the oldest first; who is behind that must
- *      begin with what the documents are now (`oldest` of the position says so).
+ *   6. Deltas are dropped by `compact` and `restore` only, the oldest first; who is behind that
+ *      must begin with what the documents are now (`oldest` of the position says so).
  *   7. A store opened for reading answers every change with DET_ERR_READ_ONLY. */
 #ifndef DETENT_DRIVER_DOCUMENTS_H
 #define DETENT_DRIVER_DOCUMENTS_H
