@@ -237,6 +237,7 @@ struct det_worker {
     det_time derive_at;      /* not before, as the store did not take it */
     char degraded_by[DET_WORKER_REASON_MAX + 1];
     struct det_list wishes;
+    bool has_new_children;
     uint64_t wishes_hash;                /* of those of its kind; 0: it was not asked yet */
     struct det_worker *after;            /* while children are sorted */
     uint64_t mark;                       /* of the round of reconciling that has seen it */

@@ -133,12 +133,12 @@ def test_no_word_prints_the_help_and_is_wrong_usage():
 
 def test_help_is_for_every_command_and_topic():
     listed = [o["name"] for o in objects(detent("help", "--json"))]
-    check({"new", "check", "fmt", "diagram", "test", "sim", "gen", "diff", "replay", "migrate",
-           "start", "send", "get", "list", "history", "watch", "why", "timers", "locks", "cancel",
-           "retry", "store", "up", "serve", "status", "console", "limits", "notify", "tree",
-           "tasks", "slots", "logs", "submit", "doctor",
-           "jobs", "restart", "drain", "stop", "reload", "token", "backoff", "version", "help",
-           "completion"} == set(listed), str(listed))
+    check({"new", "check", "fmt", "diagram", "test", "sim", "scenario", "gen", "diff", "replay",
+           "migrate", "start", "send", "get", "list", "history", "watch", "why", "timers", "locks",
+           "cancel", "retry", "store", "up", "serve", "status", "console", "limits", "notify",
+           "tree", "tasks", "slots", "logs", "submit", "doctor", "jobs", "restart", "drain",
+           "stop", "reload", "token", "backoff", "version", "help", "completion"} == set(listed),
+          str(listed))
     for name in listed:
         one = detent("help", name, out=["usage: detent " + name, "--json", "--color"])
         equal(detent(name, "--help").stdout, one.stdout)

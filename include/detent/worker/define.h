@@ -223,8 +223,8 @@ static const struct det_worker_state W__OWN(__states)[] = {
     [W__ACTION(a)] = { #wire, after, W__CAT(W__OWN(__do_), wire) },
 /* One more, so that a worker without actions has a table too. */
 static const struct det_worker_action W__OWN(__actions)[W__OWN(_action_count) + 1] = {
+    [W__OWN(_action_count)] = { .name = 0 },
 #include WORKER_SPEC
-    [W__OWN(_action_count)] = { NULL, 0, NULL },
 };
 #undef W__T_ACTION
 
