@@ -38,8 +38,10 @@ static int program_deaf(struct det_world *world, int argc, const char *const *ar
     (void)argc;
     (void)argv;
     det_sim_catch(world, SIGTERM);
-    for (;;)
-        (void)det_sim_wait_caught(world, det_world_now(world, DET_CLOCK_MONOTONIC) + DET_DAY);
+    while (det_sim_wait_caught(world, det_world_now(world, DET_CLOCK_MONOTONIC) + DET_DAY) !=
+           SIGUSR1)
+        continue;
+    return 0;
 }
 
 static void open_lab(struct lab *lab, uint64_t seed)

@@ -28,8 +28,9 @@ static int program_server(struct det_world *world, int argc, const char *const *
     det_sim_catch(world, SIGHUP);
     while (det_sim_wait_caught(world, later(world, DET_DAY)) == SIGHUP)
         reloads++;
-    if (argc > 1)
-        (void)det_sim_wait_caught(world, later(world, strtol(argv[1], NULL, 10) * DET_SECOND));
+    if (argc > 1 &&
+        det_sim_wait_caught(world, later(world, strtol(argv[1], NULL, 10) * DET_SECOND)) > 0)
+        return 1;
     return 0;
 }
 
@@ -37,7 +38,8 @@ static int program_server(struct det_world *world, int argc, const char *const *
 static int program_short(struct det_world *world, int argc, const char *const *argv)
 {
     assert_int_equal(argc, 3);
-    (void)det_sim_wait_caught(world, later(world, strtol(argv[1], NULL, 10) * DET_MILLISECOND));
+    if (det_sim_wait_caught(world, later(world, strtol(argv[1], NULL, 10) * DET_MILLISECOND)) > 0)
+        return 1;
     return (int)strtol(argv[2], NULL, 10);
 }
 
@@ -46,8 +48,9 @@ static int program_deaf(struct det_world *world, int argc, const char *const *ar
     (void)argc;
     (void)argv;
     det_sim_catch(world, SIGTERM);
-    for (;;)
-        (void)det_sim_wait_caught(world, later(world, DET_HOUR));
+    while (det_sim_wait_caught(world, later(world, DET_HOUR)) != SIGUSR1)
+        continue;
+    return 0;
 }
 
 static int set_up(void **state)
