@@ -96,6 +96,7 @@ struct putting {
     const struct det_child_spec *spec;
     struct det_wish *wish;
     char parent_id[DET_WORKER_PATH_MAX + 1];
+    char old_kind[DET_WORKER_NAME_MAX + 1]; /* of the one in its place; "": there is none */
     struct det_error *reterr;
     int r;
 };
@@ -162,6 +163,7 @@ static void judge(void *argument)
             putting->reterr, DET_ERR_LIMIT, "workers stand at most %d deep", DET_WORKER_DEPTH_MAX);
     else {
         det_text_copy(putting->parent_id, sizeof putting->parent_id, parent->identity.id);
+        det_text_copy(putting->old_kind, sizeof putting->old_kind, other ? other->kind : "");
         putting->r = try_derive(putting, parent, kind);
     }
 }
@@ -222,7 +224,7 @@ int det_workers_upsert(
     r = det_workers_call(workers, judge, &putting);
     r = r ? r : putting.r;
     if (r == 0)
-        r = det_hand_save(workers, putting.parent_id, spec, reterr);
+        r = det_hand_save(workers, putting.parent_id, spec, putting.old_kind, reterr);
     if (r == 0) {
         r = det_workers_call(workers, put, &putting);
         r = r ? r : putting.r;
@@ -241,35 +243,50 @@ struct taking {
     int r;
 };
 
+/* Who wants a worker of this id, which may be there, or not yet: one of another kind goes first. */
+static struct det_wish *find_wish(
+    struct det_workers *workers, const char *id, struct det_worker **ret_parent)
+{
+    char parent[DET_WORKER_PATH_MAX + 1];
+    const char *slash = strrchr(id, '/');
+
+    if (!slash || strlen(id) >= sizeof parent)
+        return NULL;
+    memcpy(parent, id, (size_t)(slash - id));
+    parent[slash - id] = '\0';
+    *ret_parent = det_map_get(&workers->map, parent);
+    return *ret_parent ? det_wishes_find(*ret_parent, slash + 1) : NULL;
+}
+
 static void judge_delete(void *argument)
 {
     struct taking *taking = argument;
-    struct det_worker *worker = det_map_get(&taking->workers->map, taking->id);
+    struct det_worker *worker = det_map_get(&taking->workers->map, taking->id), *parent;
+    struct det_wish *wish = find_wish(taking->workers, taking->id, &parent);
 
-    if (!worker || worker->is_forgotten)
-        taking->r = det_error_set(
-            taking->reterr, DET_ERR_NOT_FOUND, "there is no worker %.200s", taking->id);
-    else if (worker->origin != DET_WISH_HAND || !worker->parent)
+    if (wish && wish->origin == DET_WISH_HAND)
+        det_text_copy(taking->kind, sizeof taking->kind, wish->kind);
+    else if (wish || (worker && !worker->parent))
         taking->r = det_error_set(
             taking->reterr, DET_ERR_INVALID,
             "%.200s is in the spec of its parent: take it out there, or disable it", taking->id);
     else
-        det_text_copy(taking->kind, sizeof taking->kind, worker->kind->name);
+        taking->r = det_error_set(
+            taking->reterr, DET_ERR_NOT_FOUND, "there is no worker %.200s", taking->id);
 }
 
 static void take(void *argument)
 {
     struct taking *taking = argument;
-    struct det_worker *worker = det_map_get(&taking->workers->map, taking->id);
-    struct det_wish *wish =
-        worker && worker->parent ? det_wishes_find(worker->parent, worker->identity.name) : NULL;
+    struct det_worker *parent;
+    struct det_wish *wish = find_wish(taking->workers, taking->id, &parent);
 
-    if (!wish)
+    if (!wish || wish->origin != DET_WISH_HAND)
         return;
     det_list_remove(&wish->node);
     det_wish_free(taking->workers, wish);
-    worker->parent->attention |= DET_LOOK_WISHES;
-    visit_family(worker->parent);
+    parent->attention |= DET_LOOK_WISHES;
+    visit_family(parent);
 }
 
 int det_workers_delete(struct det_workers *workers, const char *id, struct det_error *reterr)

@@ -167,9 +167,13 @@ static void say(struct det_page *page, const char *name, const char *text)
 
 int det_hand_save(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
-    struct det_error *reterr)
+    const char *old_kind, struct det_error *reterr)
 {
-    struct det_document_save save = { .kind = spec->kind, .role = DET_DOCUMENT_SPEC };
+    struct det_document_save saves[] = {
+        { .kind = spec->kind, .role = DET_DOCUMENT_SPEC },
+        { .kind = old_kind, .role = DET_DOCUMENT_SPEC, .is_drop = true },
+    };
+    size_t count = *old_kind && strcmp(old_kind, spec->kind) ? 2 : 1;
     struct det_buffer id;
     struct det_page page;
     int r;
@@ -186,12 +190,12 @@ int det_hand_save(
     det_page_number(&page, "run_in", spec->run_in);
     det_page_bool(&page, "disabled", spec->is_disabled);
     det_page_close(&page);
-    save.id = det_buffer_text(&id);
-    save.text = det_buffer_text(&page.text);
-    save.size = page.text.size;
+    saves[0].id = saves[1].id = det_buffer_text(&id);
+    saves[0].text = det_buffer_text(&page.text);
+    saves[0].size = page.text.size;
     r = det_buffer_status(&id) ? det_buffer_status(&id) : det_buffer_status(&page.text);
     r = r ? det_error_set(reterr, r, "the spec of %s does not fit a document", spec->name)
-          : det_store_documents_save(workers->store, &save, 1, NULL, reterr);
+          : det_store_documents_save(workers->store, saves, count, NULL, reterr);
     det_buffer_deinit(&id);
     det_buffer_deinit(&page.text);
     return r;

@@ -468,10 +468,11 @@ DET_MUST_CHECK int det_hand_load(struct det_workers *workers, struct det_error *
 /* What is known of earlier runs, to the worker that was just made. */
 void det_hand_restore(struct det_worker *worker);
 void det_hand_forget_all(struct det_workers *workers);
-/* On the calling thread: when it returns 0 it is durable. */
+/* On the calling thread: when it returns 0 it is durable, and what stood there under another kind
+ * is not. */
 DET_MUST_CHECK int det_hand_save(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
-    struct det_error *reterr);
+    const char *old_kind, struct det_error *reterr);
 DET_MUST_CHECK int det_hand_drop(
     struct det_workers *workers, const char *kind, const char *id, struct det_error *reterr);
 
