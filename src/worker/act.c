@@ -143,8 +143,10 @@ void det_act_done(struct det_worker *worker, struct det_run *run)
 
     if (run->job.is_dropped)
         took = 0;
-    if (run->code < 0 && run->told)
+    if (run->code == DET_ERR_CANCELLED && run->told) {
+        run->code = DET_ERR_TIMEOUT;
         text = "it took too long and was told to end";
+    }
     end(worker, action, run->code, took, text);
     if (run->has_panicked)
         det_panic_note(worker, DET_WORKER_ACTION_PANIC, text, name_of(worker, action));

@@ -86,8 +86,8 @@ static void free_body(struct det_body *body)
         det_body_drop(parent);
 }
 
-/* Without memory for a run it is closed right here: rather a loop that waits than dependencies that
- * are never closed. */
+/* Without memory for a run, or when what was given up comes back as the last one, it is closed right
+ * here: rather a loop that waits than dependencies that are never closed. */
 static void close_it(struct det_body *body)
 {
     struct det_run *run;
@@ -95,7 +95,7 @@ static void close_it(struct det_body *body)
     body->is_open = false;
     if (!body->kind->close)
         return;
-    if (det_run_new_close(body, &run) < 0) {
+    if (!body->workers->actors || det_run_new_close(body, &run) < 0) {
         body->kind->close(body->deps);
         return;
     }

@@ -35,13 +35,14 @@ void det_collect_soon(struct det_worker *worker)
     worker->due = 0;
 }
 
-/* The next one, counted from the begin of the last; not all of them at the same time. */
-static void schedule(struct det_worker *worker, det_time began)
+/* The next one, counted from the begin of the last; not all of them at the same time. Whoever waits
+ * at the gate need not wait for long, but one that failed is not tried again at once. */
+static void schedule(struct det_worker *worker, det_time began, bool has_failed)
 {
     det_time span = every(worker);
 
     worker->collect_at = began + span - det_workers_chance(worker->workers, span / 10);
-    if (worker->gate > worker->observed_sequence && !worker->running)
+    if (!has_failed && worker->gate > worker->observed_sequence && !worker->running)
         worker->collect_at = worker->workers->now;
     det_worker_due(worker, worker->collect_at);
 }
@@ -163,7 +164,7 @@ void det_collect_done(struct det_worker *worker, struct det_run *run)
     }
     if (run->code >= 0 || (worker->kind->errors_are_observed && run->code != DET_ERR_CANCELLED))
         accept(worker, run);
-    schedule(worker, began);
+    schedule(worker, began, run->code < 0);
     if (det_life_is_live(worker) && !run->metrics && !worker->spare)
         worker->spare = run;
     else

@@ -27,6 +27,7 @@
 #include <detent/workers.h>
 
 #include "base/buffer.h"
+#include "base/memory.h"
 #include "os/os.h"
 
 #define WORKER_LOCAL
@@ -204,6 +205,8 @@ static int link_open(struct det_worker_context *context, struct link_deps *deps)
     if (plant->open_error)
         return det_worker_fail(context, plant->open_error, "cannot open");
     plant->opened++;
+    assert_null(deps->plant);
+    assert_false(deps->is_open);
     deps->plant = plant;
     deps->is_open = true;
     det_worker_provide(context, "parent", deps);
@@ -251,6 +254,9 @@ static int link_children(const struct link_view *view, struct det_children *chil
 
 struct lab_options {
     uint64_t seed;
+    const struct det_allocator *allocator; /* of the supervisor */
+    /* Sees each event, beside the log. */
+    void (*watch)(const struct det_worker_event *event);
     const char *store; /* a URL; NULL: none */
     struct det_worker_limits limits;
     const struct det_worker_kind *const *kinds; /* beside the link; NULL at the end */
@@ -276,6 +282,8 @@ static void lab_on_event(void *user, const struct det_worker_event *event)
 {
     struct lab *lab = user;
 
+    if (lab->options.watch)
+        lab->options.watch(event);
     det_buffer_format(&lab->log, "%s %s", det_worker_event_name(event->kind), event->identity->id);
     if (event->from)
         det_buffer_format(&lab->log, " %s %s", event->from, event->to);
@@ -292,6 +300,7 @@ static int lab_open_workers(struct lab *lab, struct det_error *reterr)
 {
     struct det_workers_options options = {
         .world = lab->world,
+        .allocator = lab->options.allocator,
         .loop = lab->loop,
         .store = lab->store,
         .name = "lab",
@@ -307,7 +316,9 @@ static int lab_open_workers(struct lab *lab, struct det_error *reterr)
     return det_workers_open(&options, &lab->workers, reterr);
 }
 
-static inline void lab_open(struct lab *lab, struct lab_options options)
+/* A lab that could not be opened is to be closed, too. */
+static inline int lab_try_open(
+    struct lab *lab, struct lab_options options, struct det_error *reterr)
 {
     struct det_sim_options sim = { .seed = options.seed };
     size_t count = 0;
@@ -328,7 +339,15 @@ static inline void lab_open(struct lab *lab, struct lab_options options)
     while (options.kinds && *options.kinds)
         lab->kinds[count++] = *options.kinds++;
     lab->provided[0] = (struct det_provided){ "plant", &lab->plant };
-    assert_int_equal(lab_open_workers(lab, NULL), 0);
+    return lab_open_workers(lab, reterr);
+}
+
+static inline void lab_open(struct lab *lab, struct lab_options options)
+{
+    struct det_error error = { 0 };
+
+    if (lab_try_open(lab, options, &error) < 0)
+        fail_msg("%s", error.text);
 }
 
 static inline void lab_close(struct lab *lab)

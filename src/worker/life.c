@@ -478,6 +478,8 @@ void det_life_closed(struct det_worker *worker)
     if (worker->has_to_rest) {
         step(worker, LIFE_REST);
         det_worker_set_state(worker, 0);
+        if (worker->strain && worker->strain->rest_reason[0])
+            det_worker_set_reason(worker, worker->strain->rest_reason);
         return;
     }
     step(worker, LIFE_AGAIN);

@@ -462,7 +462,9 @@ static void free_rest(struct det_workers *workers)
 static void free_all(struct det_workers *workers)
 {
     det_crew_close(workers->actors);
+    workers->actors = NULL;
     det_crew_close(workers->collectors);
+    workers->collectors = NULL;
     det_recorder_close(workers->recorder);
     if (workers->own_loop) {
         det_loop_stop(workers->own_loop);
