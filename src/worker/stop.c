@@ -159,6 +159,7 @@ void det_stop_all(struct det_workers *workers)
         det_stop_shutdown(root, workers->limits.stop_grace, "the supervisor stops");
         return;
     }
+    workers->is_forcing = true;
     det_tell(root, (struct det_worker_event){ .kind = DET_WORKER_STOP_FORCED });
     for (struct det_worker *worker = root; worker; worker = det_worker_after(worker, root)) {
         worker->due = 0;

@@ -238,6 +238,7 @@ struct det_worker {
     char degraded_by[DET_WORKER_REASON_MAX + 1];
     struct det_list wishes;
     uint64_t wishes_hash;                /* of those of its kind; 0: it was not asked yet */
+    uint64_t refused_hash;               /* of what was wrong with them; 0: nothing */
     struct det_worker *after;            /* while children are sorted */
     uint64_t mark;                       /* of the round of reconciling that has seen it */
     const struct det_child_view **views; /* `child_count` of them, room for view_room */
@@ -304,6 +305,9 @@ struct det_workers {
     struct det_reason scratch;
     /* The end. */
     bool is_stopping, is_stopped, is_closing;
+    bool is_forcing; /* it was asked for twice: nothing is waited for any more */
+    bool is_hurried; /* the next tick is at once */
+    uint32_t hurries;
     uint32_t forced;
     char forced_first[DET_WORKER_PATH_MAX + 1];
     struct det_mutex *mutex; /* of calls, and of the three above for other threads */
@@ -322,6 +326,8 @@ struct det_known {
 DET_MUST_CHECK int det_workers_call(
     struct det_workers *workers, void (*run)(void *argument), void *argument);
 void det_workers_now(struct det_workers *workers);
+/* Something has moved on: while all stops, the next tick is at once. */
+void det_workers_hurry(struct det_workers *workers);
 /* Up to `span`; the same in every run of a seed. */
 det_time det_workers_chance(struct det_workers *workers, det_time span);
 const struct det_worker_kind *det_workers_kind(const struct det_workers *workers, const char *name);

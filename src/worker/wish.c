@@ -169,6 +169,22 @@ int det_wishes_of_spec(
     return r;
 }
 
+/* What was told about a wish that has not changed is not told again. */
+static void keep_refused(struct det_list *old, struct det_list *wishes)
+{
+    for (struct det_list *node = old->next; node != old; node = node->next) {
+        const struct det_wish *before = DET_CONTAINER(node, struct det_wish, node);
+
+        if (!before->is_refused)
+            continue;
+        for (struct det_list *other = wishes->next; other != wishes; other = other->next) {
+            struct det_wish *wish = DET_CONTAINER(other, struct det_wish, node);
+
+            wish->is_refused = wish->is_refused || wish->hash == before->hash;
+        }
+    }
+}
+
 void det_wishes_take(
     struct det_worker *worker, enum det_wish_origin origin, struct det_list *wishes)
 {
@@ -184,6 +200,7 @@ void det_wishes_take(
             det_list_append(&old, node);
         }
     }
+    keep_refused(&old, wishes);
     /* In the order of origins, so that the ticks are in the order of the specs. */
     for (struct det_list *node = worker->wishes.next; node != &worker->wishes; node = node->next)
         if (DET_CONTAINER(node, struct det_wish, node)->origin > origin) {

@@ -110,15 +110,34 @@ static void consider_compacting(struct det_workers *workers)
 
 static void arm(struct det_workers *workers)
 {
-    int r = det_loop_timer_set(workers->loop, &workers->timer, workers->now + workers->limits.tick);
+    det_time at = workers->now + (workers->is_hurried ? 0 : workers->limits.tick);
+    int r = det_loop_timer_set(workers->loop, &workers->timer, at);
 
     workers->is_timer_set = r == 0;
+}
+
+/* A tick for each level of the tree and each state on the way to STOPPED would be a long time for
+ * what has nothing to do. States may lead in a circle: after so many it is ticks again. */
+#define HURRIES_MAX 64
+
+void det_workers_hurry(struct det_workers *workers)
+{
+    if (!workers->is_stopping || workers->is_stopped || workers->is_hurried ||
+        workers->hurries >= HURRIES_MAX)
+        return;
+    workers->hurries++;
+    workers->is_hurried = true;
+    if (!workers->walking)
+        arm(workers);
 }
 
 static void on_timer(void *argument)
 {
     struct det_workers *workers = argument;
 
+    if (!workers->is_hurried)
+        workers->hurries = 0;
+    workers->is_hurried = false;
     det_workers_tick(workers);
     consider_compacting(workers);
     if (!workers->is_stopped)
@@ -357,7 +376,7 @@ static void stop(void *argument)
 
     det_stop_all(workers);
     det_workers_tick(workers);
-    if (!workers->is_stopped && !workers->is_timer_set)
+    if (!workers->is_stopped && (workers->is_hurried || !workers->is_timer_set))
         arm(workers);
 }
 
