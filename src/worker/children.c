@@ -39,6 +39,10 @@ static int add(struct det_children *children, const struct det_child_spec *spec)
     r = det_wish_new(asking->worker->workers, spec, DET_WISH_KIND, &wish, &error);
     if (r == DET_ERR_NO_MEMORY)
         return r;
+    if (r == 0 && !det_wish_can_run(wish, asking->worker->kind, &error)) {
+        det_wish_free(asking->worker->workers, wish);
+        r = DET_ERR_INVALID;
+    }
     if (r < 0) {
         det_buffer_append(&asking->refused, error.text, strlen(error.text) + 1);
         return 0;
@@ -134,6 +138,7 @@ static void give(struct det_worker *child, struct det_wish *wish)
     wish->is_changed = false;
     if (!det_user_spec_equal(&child->spec, &wish->spec) && det_life_is_down(child))
         det_life_wake(child);
+    det_hand_disown(child, wish->origin);
     det_user_spec_deinit(&child->spec);
     child->spec = wish->spec;
     memset(&wish->spec, 0, sizeof wish->spec);

@@ -275,6 +275,7 @@ static void end(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
+    det_hand_keep(worker);
     step(worker, LIFE_FINISH);
     worker->attention = 0;
     unlink_from(worker);

@@ -218,6 +218,7 @@ struct det_worker {
     bool is_restart_wanted; /* closed, it begins anew */
     bool is_unwanted;       /* closed, it goes */
     bool is_forgotten;      /* nobody wishes for it: its documents go, too */
+    bool is_deleted;        /* it, or one above it, by hand */
     bool has_to_rest;       /* closed, it stays down */
     bool was_forced;
     det_time open_at;
@@ -382,10 +383,14 @@ void det_wishes_take(
     struct det_worker *worker, enum det_wish_origin origin, struct det_list *wishes);
 /* Of what they say, and their order. */
 uint64_t det_wishes_hash(const struct det_list *list);
-struct det_wish *det_wishes_find(struct det_worker *worker, const char *name);
+struct det_wish *det_wishes_find(
+    struct det_worker *worker, const char *name, enum det_wish_origin origin);
 DET_MUST_CHECK int det_wish_new(
     struct det_workers *workers, const struct det_child_spec *spec, enum det_wish_origin origin,
     struct det_wish **ret, struct det_error *reterr);
+/* Whether the states in which it is to run are some of its parent's. */
+DET_MUST_CHECK bool det_wish_can_run(
+    const struct det_wish *wish, const struct det_worker_kind *parent, struct det_error *reterr);
 DET_MUST_CHECK int det_wishes_of_spec(
     struct det_workers *workers, struct det_spec *spec, struct det_list *ret,
     struct det_error *reterr);
@@ -468,8 +473,13 @@ void det_hand_forget_all(struct det_workers *workers);
 DET_MUST_CHECK int det_hand_save(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
     struct det_error *reterr);
+/* Its spec, and those of all that were put below it. */
 DET_MUST_CHECK int det_hand_drop(
-    struct det_workers *workers, const char *kind, const char *id, struct det_error *reterr);
+    struct det_workers *workers, const char *id, bool with_below, struct det_error *reterr);
+/* Somebody else wants it now: the one who did has back what it wanted. */
+void det_hand_disown(struct det_worker *worker, enum det_wish_origin origin);
+/* It is about to go: what was put below it waits until it is back, unless it was deleted. */
+void det_hand_keep(struct det_worker *worker);
 
 /* look.c, history.c */
 void det_history_state(struct det_worker *worker, uint16_t from, uint16_t to, const char *reason);

@@ -34,12 +34,13 @@ void det_wishes_free(struct det_workers *workers, struct det_list *list)
     }
 }
 
-struct det_wish *det_wishes_find(struct det_worker *worker, const char *name)
+struct det_wish *det_wishes_find(
+    struct det_worker *worker, const char *name, enum det_wish_origin origin)
 {
     for (struct det_list *node = worker->wishes.next; node != &worker->wishes; node = node->next) {
         struct det_wish *wish = DET_CONTAINER(node, struct det_wish, node);
 
-        if (!strcmp(wish->name, name))
+        if (wish->origin == origin && !strcmp(wish->name, name))
             return wish;
     }
     return NULL;
@@ -116,6 +117,18 @@ int det_wish_new(
     seal(wish);
     *ret = wish;
     return 0;
+}
+
+bool det_wish_can_run(
+    const struct det_wish *wish, const struct det_worker_kind *parent, struct det_error *reterr)
+{
+    if (parent->state_count >= 64 || !(wish->run_in >> parent->state_count))
+        return true;
+    det_error_set(
+        reterr, DET_ERR_INVALID,
+        "worker %s is to run in a state that its parent, of the kind %s with %u states, has not",
+        wish->name, parent->name, parent->state_count);
+    return false;
 }
 
 /* States of the parent by name; where the parent's kind is not known, nothing can be said. */
