@@ -53,6 +53,7 @@ void det_stop_shutdown(struct det_worker *top, det_time grace, const char *reaso
         if (top->is_unwanted) {
             worker->is_unwanted = true;
             worker->is_restart_wanted = false;
+            worker->is_forgotten = worker->is_forgotten || top->is_forgotten;
         }
         if (det_life_is_active(worker))
             request(worker, top->workers->limits.stop_grace, reason);
