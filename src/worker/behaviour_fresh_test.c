@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* behaviour_fresh_test.c - what old observations do to a worker, to the millisecond: paused at 10 s,
- * its collector restarted at 20 s, given up when that was in vain; and collectors that hang. */
+/* behaviour_fresh_test.c - what old observations do to a worker, to the millisecond: paused at 10
+ * s, its collector restarted at 20 s, given up when that was in vain; and collectors that hang. */
 #include "worker/behaviour_test.h"
 
 #define ERROR_FOR_EVER DET_ERR_IO
@@ -293,6 +293,54 @@ SENTENCE(other_workers_do_not_notice_that_one_cannot_be_seen)
     lab_close(&lab);
 }
 
+static void begin_hanging(struct lab *lab, uint64_t seed, unsigned count)
+{
+    struct det_buffer yaml;
+
+    lab_open(lab, behaviour_options(seed));
+    lab->plant.collect_hangs = 200 * DET_SECOND;
+    det_buffer_init(&yaml, NULL);
+    det_buffer_append_text(&yaml, "children: [{name: p, kind: puppet}");
+    for (unsigned i = 0; i < count; i++)
+        det_buffer_format(&yaml, ", {name: a%u, kind: link, config: {host: h, port: 1}}", i);
+    det_buffer_append_text(&yaml, "]");
+    lab_apply(lab, det_buffer_text(&yaml));
+    det_buffer_deinit(&yaml);
+}
+
+SENTENCE(collectors_that_hang_on_every_thread_do_not_make_others_old)
+{
+    struct lab lab;
+
+    begin_hanging(&lab, seed, 4);
+    lab_run(&lab, 60 * DET_SECOND);
+    lab_assert_state(&lab, "lab/p", "working");
+    assert_int_equal(told_times(DET_WORKER_STALE, "lab/p"), 0);
+    assert_string_equal(lab_status(&lab, "lab/a0").life, "down");
+    lab_close(&lab);
+}
+
+SENTENCE(who_waits_for_a_thread_that_others_hang_on_is_paused_but_not_given_up)
+{
+    struct lab lab;
+    struct det_workers_summary summary;
+
+    if (seed > 5) /* They are long. */
+        return;
+    begin_hanging(&lab, seed, 30);
+    lab_run(&lab, 150 * DET_SECOND);
+    det_workers_summary(lab.workers, &summary);
+    assert_int_equal(summary.hung, 32);
+    assert_int_equal(told_times(DET_WORKER_COLLECTOR_RESTARTING, "lab/p"), 0);
+    assert_int_equal(told_times(DET_WORKER_COLLECTOR_RESTARTING, "lab"), 0);
+    lab.plant.collect_hangs = 0;
+    lab_run(&lab, 200 * DET_SECOND);
+    lab_assert_state(&lab, "lab/p", "working");
+    assert_int_equal(lab_status(&lab, "lab/p").freshness, DET_FRESH);
+    assert_int_equal(lab_status(&lab, "lab").freshness, DET_FRESH);
+    lab_close(&lab);
+}
+
 SENTENCE(a_stop_does_not_wait_for_fresh_observations)
 {
     struct lab lab;
@@ -352,6 +400,8 @@ int main(void)
         cmocka_unit_test(what_a_collect_that_was_left_behind_says_later_is_not_heard),
         cmocka_unit_test(a_slow_collect_is_told_to_end_at_its_timeout),
         cmocka_unit_test(other_workers_do_not_notice_that_one_cannot_be_seen),
+        cmocka_unit_test(collectors_that_hang_on_every_thread_do_not_make_others_old),
+        cmocka_unit_test(who_waits_for_a_thread_that_others_hang_on_is_paused_but_not_given_up),
         cmocka_unit_test(a_stop_does_not_wait_for_fresh_observations),
         cmocka_unit_test(own_limits_are_kept_to),
     };

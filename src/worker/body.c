@@ -86,8 +86,8 @@ static void free_body(struct det_body *body)
         det_body_drop(parent);
 }
 
-/* Without memory for a run, or when what was given up comes back as the last one, it is closed right
- * here: rather a loop that waits than dependencies that are never closed. */
+/* Without memory for a run, or when what was given up comes back at the very end, it is closed
+ * right here: rather a loop that waits than dependencies that are never closed. */
 static void close_it(struct det_body *body)
 {
     struct det_run *run;

@@ -318,7 +318,7 @@ static void order(void *argument)
     switch (taking->order) {
     case DET_WORKER_ORDER_RESTART:
         if (det_life_is_live(worker) && !worker->shutdown_wanted)
-            det_stop_restart(worker, "restarted by an order");
+            det_stop_restart_by_order(worker, "restarted by an order");
         else
             det_life_wake(worker);
         break;

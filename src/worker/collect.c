@@ -209,13 +209,21 @@ static void restart(struct det_worker *worker)
     det_collect_soon(worker);
 }
 
+/* When all threads are taken by collects of others that hang, it is not its own collector that is
+ * to blame, and a restart would only cost it its place. */
+static bool is_queued(const struct det_worker *worker)
+{
+    return worker->collect && worker->collect->submitted_at < worker->workers->now &&
+           !atomic_load_explicit(&worker->collect->job.is_started, memory_order_acquire);
+}
+
 static void too_old(struct det_worker *worker, det_time age)
 {
     struct det_workers *workers = worker->workers;
     uint32_t restarts = worker->counts.collector_restarts;
     det_time pause = restarts ? DET_SECOND << (restarts < 10 ? restarts : 10) : 0;
 
-    if (restarts && workers->now - worker->collector_restarted_at < pause)
+    if (is_queued(worker) || (restarts && workers->now - worker->collector_restarted_at < pause))
         return;
     det_tell(
         worker, (struct det_worker_event){ .kind = DET_WORKER_DATA_TIMEOUT,

@@ -138,8 +138,12 @@ void det_desire_recorded(struct det_worker *worker, int code, const struct det_e
 {
     struct det_workers *workers = worker->workers;
 
-    if (!worker->is_desired_new)
+    if (!worker->is_desired_new) {
+        /* Only its flags have changed, and they count already. */
+        if (code < 0 && !workers->is_stopping)
+            worker->attention |= DET_LOOK_DESIRED;
         return;
+    }
     worker->is_desired_new = false;
     if (code < 0) {
         worker->is_derived = false;

@@ -322,6 +322,7 @@ static inline int lab_try_open(
 {
     struct det_sim_options sim = { .seed = options.seed };
     size_t count = 0;
+    int r;
 
     memset(lab, 0, sizeof *lab);
     lab->options = options;
@@ -329,7 +330,9 @@ static inline int lab_try_open(
     det_buffer_init(&lab->log, NULL);
     assert_int_equal(det_sim_open(&sim, &lab->sim, NULL), 0);
     lab->world = det_sim_world(lab->sim);
-    assert_int_equal(det_loop_open(lab->world, NULL, &lab->loop), 0);
+    r = det_loop_open(lab->world, options.allocator, &lab->loop);
+    if (r < 0)
+        return r;
     if (options.store) {
         struct det_store_options store = { .world = lab->world };
 
@@ -355,7 +358,8 @@ static inline void lab_close(struct lab *lab)
     det_workers_close(lab->workers);
     if (lab->store)
         det_store_close(lab->store);
-    det_loop_close(lab->loop);
+    if (lab->loop)
+        det_loop_close(lab->loop);
     det_sim_close(lab->sim);
     assert_int_equal(lab->plant.opened, lab->plant.closed);
     det_buffer_deinit(&lab->log);

@@ -65,15 +65,41 @@ static void fill(struct det_worker_limits *limits)
     fill_counts(limits);
 }
 
-static int resolve_backoff(struct det_backoff *backoff, struct det_error *reterr)
+/* So long that nobody waits for it, so short that sums over a tree do not pass DET_NEVER. */
+#define LONGEST (DET_NEVER / 32)
+
+static void cap(struct det_worker_limits *limits)
+{
+    det_time *times[] = { &limits->tick,       &limits->observe_every, &limits->observe_timeout,
+                          &limits->stop_grace, &limits->restart_grace, &limits->action_timeout };
+
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        if (*times[i] > LONGEST)
+            *times[i] = LONGEST;
+}
+
+static int resolve_backoff(struct det_backoff *backoff, const char *name, struct det_error *reterr)
 {
     struct det_policy policy = { .backoff = *backoff }, resolved;
+    struct det_error error;
     int r;
 
-    r = det_policy_resolve(&policy, NULL, &resolved, reterr);
-    if (r == 0)
-        *backoff = resolved.backoff;
-    return r;
+    r = det_policy_resolve(&policy, NULL, &resolved, &error);
+    if (r < 0)
+        return det_error_set(reterr, r, "limits of workers: %s: %s", name, error.text);
+    *backoff = resolved.backoff;
+    return 0;
+}
+
+static int judge_intensity(
+    const struct det_intensity *intensity, const char *name, struct det_error *reterr)
+{
+    if (intensity->count <= DET_INTENSITY_MAX && intensity->window > 0)
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_INVALID,
+        "limits of workers: %s: a count is at most %d, and a window more than 0", name,
+        DET_INTENSITY_MAX);
 }
 
 /* The first rule that is broken, and what to do. */
@@ -114,17 +140,27 @@ int det_worker_limits_resolve(
     const struct det_worker_limits *limits, struct det_worker_limits *ret, struct det_error *reterr)
 {
     struct det_worker_limits resolved = *limits;
-    struct det_backoff *backoffs[] = { &resolved.action_backoff, &resolved.restart_backoff,
-                                       &resolved.circuit_backoff };
     int r;
 
     fill(&resolved);
     r = judge(&resolved, reterr);
-    for (size_t i = 0; i < sizeof backoffs / sizeof backoffs[0] && r == 0; i++)
-        r = resolve_backoff(backoffs[i], reterr);
     if (r == 0)
-        *ret = resolved;
-    return r;
+        r = resolve_backoff(&resolved.action_backoff, "action_backoff", reterr);
+    if (r == 0)
+        r = resolve_backoff(&resolved.restart_backoff, "restart_backoff", reterr);
+    if (r == 0)
+        r = resolve_backoff(&resolved.circuit_backoff, "circuit_backoff", reterr);
+    if (r == 0)
+        r = judge_intensity(&resolved.restarts, "restarts", reterr);
+    if (r == 0)
+        r = judge_intensity(&resolved.circuit, "circuit", reterr);
+    if (r == 0)
+        r = judge_intensity(&resolved.panics, "panics", reterr);
+    if (r < 0)
+        return r;
+    cap(&resolved);
+    *ret = resolved;
+    return 0;
 }
 
 int det_worker_limits_check_kind(

@@ -241,6 +241,8 @@ void det_record_observed(struct det_worker *worker)
         det_page_record(&page, det_record_of(worker->kind->observed), worker->observed);
     if (save(&page, worker, DET_DOCUMENT_OBSERVED, observed_arrived) == 0)
         worker->is_observed_pending = true;
+    else
+        worker->attention |= DET_LOOK_OBSERVED;
 }
 
 static void drop_arrived(void *argument, const struct det_recorded *recorded)

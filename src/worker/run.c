@@ -364,7 +364,9 @@ void det_run_start(struct det_run *run, det_time timeout)
     struct det_workers *workers = run->workers;
 
     run->job = (struct det_crew_job){ .run = run_it, .done = done, .argument = run };
-    run->timeout = timeout;
+    /* Three times as long must be a time, too. */
+    run->timeout = timeout > DET_NEVER / 4 ? DET_NEVER : timeout;
+    run->submitted_at = workers->now;
     run->told = 0;
     run->code = 0;
     run->has_panicked = false;
@@ -378,8 +380,8 @@ void det_run_start(struct det_run *run, det_time timeout)
         .user = workers->user,
         .deadline = DET_NEVER,
     };
-    if (run->worker && timeout != DET_NEVER)
-        det_worker_due(run->worker, workers->now + timeout);
+    if (run->worker && run->timeout != DET_NEVER)
+        det_worker_due(run->worker, workers->now + run->timeout);
     det_crew_submit(crew_of(run), &run->job);
 }
 

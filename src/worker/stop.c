@@ -102,7 +102,7 @@ static void rest(struct det_worker *worker, const char *reason)
     det_stop_rest(worker, text);
 }
 
-void det_stop_restart(struct det_worker *worker, const char *reason)
+static void request_restart(struct det_worker *worker, const char *reason)
 {
     worker->counts.restarts++;
     det_tell(
@@ -110,9 +110,20 @@ void det_stop_restart(struct det_worker *worker, const char *reason)
                                            .reason = reason,
                                            .number = worker->counts.restarts });
     worker->is_restart_wanted = true;
+}
+
+void det_stop_restart(struct det_worker *worker, const char *reason)
+{
+    request_restart(worker, reason);
     if (is_too_often(worker))
         rest(worker, reason);
     det_circuit_failure(worker, reason);
+    det_stop_shutdown(worker, worker->workers->limits.restart_grace, reason);
+}
+
+void det_stop_restart_by_order(struct det_worker *worker, const char *reason)
+{
+    request_restart(worker, reason);
     det_stop_shutdown(worker, worker->workers->limits.restart_grace, reason);
 }
 

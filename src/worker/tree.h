@@ -88,7 +88,7 @@ struct det_run {
     uint8_t told;      /* how late it is: 1 cancelled, 2 stuck */
     uint64_t sequence; /* COLLECT: which observation it is */
     det_time timeout;
-    det_time ended_at; /* monotonic */
+    det_time submitted_at, ended_at; /* monotonic */
     int code;
     bool has_panicked;
     char text[DET_WORKER_REASON_MAX + 1];
@@ -445,6 +445,8 @@ void det_stop_shutdown(struct det_worker *worker, det_time grace, const char *re
 /* When it has stopped it stays down. */
 void det_stop_rest(struct det_worker *worker, const char *reason);
 void det_stop_restart(struct det_worker *worker, const char *reason);
+/* Somebody wants it: it has not failed. */
+void det_stop_restart_by_order(struct det_worker *worker, const char *reason);
 void det_stop_visit(struct det_worker *worker);
 void det_stop_force(struct det_worker *worker);
 void det_stop_all(struct det_workers *workers);

@@ -9,6 +9,7 @@
 #include <detent/documents.h>
 
 #include "base/assert.h"
+#include "base/checked.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "worker/limits.h"
@@ -135,26 +136,35 @@ static void on_timer(void *argument)
 {
     struct det_workers *workers = argument;
 
+    /* What a tick needs may be closed already. */
+    if (workers->is_stopped)
+        return;
     if (!workers->is_hurried)
         workers->hurries = 0;
     workers->is_hurried = false;
+    /* First of all: now its place among the timers is free, and needs no memory. */
+    det_workers_now(workers);
+    arm(workers);
     det_workers_tick(workers);
-    consider_compacting(workers);
-    if (!workers->is_stopped)
+    if (workers->is_stopped)
+        return;
+    if (workers->is_hurried)
         arm(workers);
+    consider_compacting(workers);
 }
 
-/* The first tick, on the loop. Without memory for a timer there is none: it is tried again with
- * every call, and said. */
+/* The first tick, on the loop. Without memory for a timer there is none, and `is_timer_set` says
+ * so. Who is paused needs one for its end. */
 static void begin(void *argument)
 {
     struct det_workers *workers = argument;
 
-    workers->compact_at = workers->now + workers->limits.compact_every;
-    if (workers->is_paused)
-        return;
+    workers->compact_at = det_add_time(workers->now, workers->limits.compact_every);
     arm(workers);
-    det_workers_tick(workers);
+    if (!workers->is_paused && workers->is_timer_set)
+        det_workers_tick(workers);
+    if (workers->is_paused)
+        det_loop_timer_cancel(workers->loop, &workers->timer);
 }
 
 /* Opening. */
@@ -360,6 +370,8 @@ int det_workers_open(
     }
     if (r == 0)
         r = det_workers_call(workers, begin, workers);
+    if (r == 0 && !workers->is_timer_set)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left for a timer");
     if (r < 0) {
         free_all(workers);
         return r;
@@ -376,7 +388,7 @@ static void stop(void *argument)
 
     det_stop_all(workers);
     det_workers_tick(workers);
-    if (!workers->is_stopped && (workers->is_hurried || !workers->is_timer_set))
+    if (!workers->is_stopped && (workers->is_hurried || workers->is_paused))
         arm(workers);
 }
 
