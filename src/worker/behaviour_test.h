@@ -8,7 +8,9 @@
 
 #include "worker/lab_test.h"
 
+#ifndef SEEDS
 #define SEEDS 20
+#endif
 
 /* A test that is run for each seed, with `lab` and `seed` in hand. */
 #define SENTENCE(name)                                 \

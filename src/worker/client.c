@@ -96,7 +96,6 @@ struct putting {
     const struct det_child_spec *spec;
     struct det_wish *wish;
     char parent_id[DET_WORKER_PATH_MAX + 1];
-    char old_kind[DET_WORKER_NAME_MAX + 1]; /* of the one in its place; "": there is none */
     struct det_error *reterr;
     int r;
 };
@@ -140,7 +139,6 @@ static void judge(void *argument)
     struct det_workers *workers = putting->workers;
     struct det_worker *parent = find(workers, putting->parent);
     const struct det_worker_kind *kind = det_workers_kind(workers, putting->spec->kind);
-    const struct det_wish *other;
 
     if (workers->is_stopping)
         putting->r = det_error_set(putting->reterr, DET_ERR_CLOSED, "the supervisor stops");
@@ -153,7 +151,8 @@ static void judge(void *argument)
             putting->reterr, DET_ERR_NOT_FOUND, "there is no kind of worker called %.64s",
             putting->spec->kind);
     else if (
-        (other = det_wishes_find(parent, putting->spec->name)) && other->origin != DET_WISH_HAND)
+        det_wishes_find(parent, putting->spec->name, DET_WISH_KIND) ||
+        det_wishes_find(parent, putting->spec->name, DET_WISH_YAML))
         putting->r = det_error_set(
             putting->reterr, DET_ERR_EXISTS,
             "%.200s has a child %s in its own spec: change it there, or take another name",
@@ -161,9 +160,10 @@ static void judge(void *argument)
     else if (parent->depth + 2 > DET_WORKER_DEPTH_MAX)
         putting->r = det_error_set(
             putting->reterr, DET_ERR_LIMIT, "workers stand at most %d deep", DET_WORKER_DEPTH_MAX);
+    else if (!det_wish_can_run(putting->wish, parent->kind, putting->reterr))
+        putting->r = DET_ERR_INVALID;
     else {
         det_text_copy(putting->parent_id, sizeof putting->parent_id, parent->identity.id);
-        det_text_copy(putting->old_kind, sizeof putting->old_kind, other ? other->kind : "");
         putting->r = try_derive(putting, parent, kind);
     }
 }
@@ -197,7 +197,7 @@ static void put(void *argument)
             putting->parent_id);
         return;
     }
-    old = det_wishes_find(parent, putting->wish->name);
+    old = det_wishes_find(parent, putting->wish->name, DET_WISH_HAND);
     if (old) {
         det_list_insert_before(&old->node, &putting->wish->node);
         det_list_remove(&old->node);
@@ -224,7 +224,7 @@ int det_workers_upsert(
     r = det_workers_call(workers, judge, &putting);
     r = r ? r : putting.r;
     if (r == 0)
-        r = det_hand_save(workers, putting.parent_id, spec, putting.old_kind, reterr);
+        r = det_hand_save(workers, putting.parent_id, spec, reterr);
     if (r == 0) {
         r = det_workers_call(workers, put, &putting);
         r = r ? r : putting.r;
@@ -238,53 +238,56 @@ struct taking {
     struct det_workers *workers;
     const char *id;
     enum det_worker_order order;
-    char kind[DET_WORKER_NAME_MAX + 1];
+    bool is_shared; /* the spec of its parent has it as well */
     struct det_error *reterr;
     int r;
 };
 
-/* Who wants a worker of this id, which may be there, or not yet: one of another kind goes first. */
-static struct det_wish *find_wish(
+/* Who put it: the wish, and the parent that has it. */
+static struct det_wish *put_by_hand(
     struct det_workers *workers, const char *id, struct det_worker **ret_parent)
 {
+    const char *name = strrchr(id, '/');
     char parent[DET_WORKER_PATH_MAX + 1];
-    const char *slash = strrchr(id, '/');
 
-    if (!slash || strlen(id) >= sizeof parent)
+    if (!name || (size_t)(name - id) >= sizeof parent)
         return NULL;
-    memcpy(parent, id, (size_t)(slash - id));
-    parent[slash - id] = '\0';
+    snprintf(parent, sizeof parent, "%.*s", (int)(name - id), id);
     *ret_parent = det_map_get(&workers->map, parent);
-    return *ret_parent ? det_wishes_find(*ret_parent, slash + 1) : NULL;
+    return *ret_parent ? det_wishes_find(*ret_parent, name + 1, DET_WISH_HAND) : NULL;
 }
 
 static void judge_delete(void *argument)
 {
     struct taking *taking = argument;
     struct det_worker *worker = det_map_get(&taking->workers->map, taking->id), *parent;
-    struct det_wish *wish = find_wish(taking->workers, taking->id, &parent);
 
-    if (wish && wish->origin == DET_WISH_HAND)
-        det_text_copy(taking->kind, sizeof taking->kind, wish->kind);
-    else if (wish || (worker && !worker->parent))
+    taking->is_shared = worker && worker->origin != DET_WISH_HAND;
+    if (put_by_hand(taking->workers, taking->id, &parent))
+        return;
+    if (!worker || worker->is_forgotten)
+        taking->r = det_error_set(
+            taking->reterr, DET_ERR_NOT_FOUND, "there is no worker %.200s", taking->id);
+    else
         taking->r = det_error_set(
             taking->reterr, DET_ERR_INVALID,
             "%.200s is in the spec of its parent: take it out there, or disable it", taking->id);
-    else
-        taking->r = det_error_set(
-            taking->reterr, DET_ERR_NOT_FOUND, "there is no worker %.200s", taking->id);
 }
 
+/* Nothing of it comes back, unless the spec of its parent has it as well. */
 static void take(void *argument)
 {
     struct taking *taking = argument;
-    struct det_worker *parent;
-    struct det_wish *wish = find_wish(taking->workers, taking->id, &parent);
+    struct det_worker *worker = det_map_get(&taking->workers->map, taking->id), *parent;
+    struct det_wish *wish = put_by_hand(taking->workers, taking->id, &parent);
 
-    if (!wish || wish->origin != DET_WISH_HAND)
+    if (!wish)
         return;
     det_list_remove(&wish->node);
     det_wish_free(taking->workers, wish);
+    if (worker && !taking->is_shared)
+        for (struct det_worker *each = worker; each; each = det_worker_after(each, worker))
+            each->is_deleted = true;
     parent->attention |= DET_LOOK_WISHES;
     visit_family(parent);
 }
@@ -297,7 +300,7 @@ int det_workers_delete(struct det_workers *workers, const char *id, struct det_e
     r = det_workers_call(workers, judge_delete, &taking);
     r = r ? r : taking.r;
     if (r == 0)
-        r = det_hand_drop(workers, taking.kind, id, reterr);
+        r = det_hand_drop(workers, id, !taking.is_shared, reterr);
     return r ? r : det_workers_call(workers, take, &taking);
 }
 

@@ -47,6 +47,7 @@ static void step(struct det_worker *worker, enum life_event_kind event)
     }
     worker->life = (uint8_t)transition->to;
     worker->due = 0;
+    det_workers_hurry(worker->workers);
 }
 
 bool det_life_is_active(const struct det_worker *worker)
@@ -278,6 +279,7 @@ static void end(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
+    det_hand_keep(worker);
     step(worker, LIFE_FINISH);
     worker->attention = 0;
     unlink_from(worker);
@@ -417,10 +419,26 @@ void det_life_opened(struct det_worker *worker, int code, const char *text)
     det_worker_visit(worker);
 }
 
+/* How long what runs has to come back: no longer than the grace that is left, which is that of its
+ * parent then, but for a moment. */
+static det_time leave_at(const struct det_worker *worker)
+{
+    const struct det_workers *workers = worker->workers;
+    det_time last = workers->now + workers->limits.stop_grace;
+    det_time moment = workers->now + workers->limits.stop_grace / 10;
+    det_time stop_at = worker->was_forced ? 0 : worker->stop_at;
+
+    if (workers->is_forcing)
+        return workers->now;
+    if (stop_at >= last)
+        return last;
+    return stop_at > moment ? stop_at : moment;
+}
+
 void det_life_leave(struct det_worker *worker)
 {
     step(worker, LIFE_LEAVE);
-    worker->leave_at = worker->workers->now + worker->workers->limits.stop_grace;
+    worker->leave_at = leave_at(worker);
     if (worker->collect)
         det_run_cancel(worker->collect);
     det_act_cancel(worker);

@@ -138,9 +138,12 @@ static void identity_arrived(void *argument, const struct det_recorded *recorded
 {
     struct det_worker *worker = argument;
     struct det_workers *workers = worker->workers;
+    struct det_known *known = known_of(workers, worker->kind->name, worker->identity.id);
 
     arrived(worker, recorded);
     worker->is_identity_pending = false;
+    if (known && recorded->code == 0)
+        known->startups = worker->counts.startups;
     det_life_recorded(worker, recorded->code, recorded->error);
     det_workers_bury(workers);
 }
@@ -157,8 +160,9 @@ void det_record_identity(struct det_worker *worker)
     det_page_text(&page, "path", worker->identity.path);
     det_page_number(&page, "startups", worker->counts.startups);
     det_page_time(&page, "started_at", workers->now + workers->wall_ahead);
+    /* It counts when it is on record; till then only room is made. */
     r = det_record_remember(
-        workers, worker->kind->name, worker->identity.id, worker->counts.startups);
+        workers, worker->kind->name, worker->identity.id, worker->counts.startups - 1);
     if (r == 0)
         r = save(&page, worker, DET_DOCUMENT_IDENTITY, identity_arrived);
     else

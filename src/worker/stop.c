@@ -53,6 +53,7 @@ void det_stop_shutdown(struct det_worker *top, det_time grace, const char *reaso
         if (top->is_unwanted) {
             worker->is_unwanted = true;
             worker->is_restart_wanted = false;
+            worker->is_forgotten = worker->is_forgotten || top->is_forgotten;
         }
         if (det_life_is_active(worker))
             request(worker, top->workers->limits.stop_grace, reason);
@@ -170,6 +171,7 @@ void det_stop_all(struct det_workers *workers)
         det_stop_shutdown(root, workers->limits.stop_grace, "the supervisor stops");
         return;
     }
+    workers->is_forcing = true;
     det_tell(root, (struct det_worker_event){ .kind = DET_WORKER_STOP_FORCED });
     for (struct det_worker *worker = root; worker; worker = det_worker_after(worker, root)) {
         worker->due = 0;

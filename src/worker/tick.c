@@ -47,6 +47,7 @@ void det_worker_set_state(struct det_worker *worker, uint16_t state)
     worker->seen.phase = worker->kind->states[state].phase;
     worker->attention |= DET_LOOK_CHILDREN | DET_LOOK_OBSERVED;
     det_worker_poke_parent(worker);
+    det_workers_hurry(worker->workers);
 }
 
 void det_worker_enter(struct det_worker *worker, uint16_t state, const char *reason)

@@ -224,6 +224,7 @@ struct det_worker {
     bool is_restart_wanted; /* closed, it begins anew */
     bool is_unwanted;       /* closed, it goes */
     bool is_forgotten;      /* nobody wishes for it: its documents go, too */
+    bool is_deleted;        /* it, or one above it, by hand */
     bool has_to_rest;       /* closed, it stays down */
     bool was_forced;
     det_time open_at;
@@ -245,6 +246,7 @@ struct det_worker {
     struct det_list wishes;
     bool has_new_children;
     uint64_t wishes_hash;                /* of those of its kind; 0: it was not asked yet */
+    uint64_t refused_hash;               /* of what was wrong with them; 0: nothing */
     struct det_worker *after;            /* while children are sorted */
     uint64_t mark;                       /* of the round of reconciling that has seen it */
     const struct det_child_view **views; /* `child_count` of them, room for view_room */
@@ -312,6 +314,9 @@ struct det_workers {
     struct det_reason scratch;
     /* The end. */
     bool is_stopping, is_stopped, is_closing;
+    bool is_forcing; /* it was asked for twice: nothing is waited for any more */
+    bool is_hurried; /* the next tick is at once */
+    uint32_t hurries;
     uint32_t forced;
     char forced_first[DET_WORKER_PATH_MAX + 1];
     struct det_mutex *mutex; /* of calls, and of the three above for other threads */
@@ -330,6 +335,8 @@ struct det_known {
 DET_MUST_CHECK int det_workers_call(
     struct det_workers *workers, void (*run)(void *argument), void *argument);
 void det_workers_now(struct det_workers *workers);
+/* Something has moved on: while all stops, the next tick is at once. */
+void det_workers_hurry(struct det_workers *workers);
 /* Up to `span`; the same in every run of a seed. */
 det_time det_workers_chance(struct det_workers *workers, det_time span);
 const struct det_worker_kind *det_workers_kind(const struct det_workers *workers, const char *name);
@@ -384,10 +391,14 @@ void det_wishes_take(
     struct det_worker *worker, enum det_wish_origin origin, struct det_list *wishes);
 /* Of what they say, and their order. */
 uint64_t det_wishes_hash(const struct det_list *list);
-struct det_wish *det_wishes_find(struct det_worker *worker, const char *name);
+struct det_wish *det_wishes_find(
+    struct det_worker *worker, const char *name, enum det_wish_origin origin);
 DET_MUST_CHECK int det_wish_new(
     struct det_workers *workers, const struct det_child_spec *spec, enum det_wish_origin origin,
     struct det_wish **ret, struct det_error *reterr);
+/* Whether the states in which it is to run are some of its parent's. */
+DET_MUST_CHECK bool det_wish_can_run(
+    const struct det_wish *wish, const struct det_worker_kind *parent, struct det_error *reterr);
 DET_MUST_CHECK int det_wishes_of_spec(
     struct det_workers *workers, struct det_spec *spec, struct det_list *ret,
     struct det_error *reterr);
@@ -468,13 +479,17 @@ DET_MUST_CHECK int det_hand_load(struct det_workers *workers, struct det_error *
 /* What is known of earlier runs, to the worker that was just made. */
 void det_hand_restore(struct det_worker *worker);
 void det_hand_forget_all(struct det_workers *workers);
-/* On the calling thread: when it returns 0 it is durable, and what stood there under another kind
- * is not. */
+/* On the calling thread: when it returns 0 it is durable. */
 DET_MUST_CHECK int det_hand_save(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
-    const char *old_kind, struct det_error *reterr);
+    struct det_error *reterr);
+/* Its spec, and those of all that were put below it. */
 DET_MUST_CHECK int det_hand_drop(
-    struct det_workers *workers, const char *kind, const char *id, struct det_error *reterr);
+    struct det_workers *workers, const char *id, bool with_below, struct det_error *reterr);
+/* Somebody else wants it now: the one who did has back what it wanted. */
+void det_hand_disown(struct det_worker *worker, enum det_wish_origin origin);
+/* It is about to go: what was put below it waits until it is back, unless it was deleted. */
+void det_hand_keep(struct det_worker *worker);
 
 /* look.c, history.c */
 void det_history_state(struct det_worker *worker, uint16_t from, uint16_t to, const char *reason);

@@ -111,9 +111,25 @@ static void consider_compacting(struct det_workers *workers)
 
 static void arm(struct det_workers *workers)
 {
-    int r = det_loop_timer_set(workers->loop, &workers->timer, workers->now + workers->limits.tick);
+    det_time at = workers->now + (workers->is_hurried ? 0 : workers->limits.tick);
+    int r = det_loop_timer_set(workers->loop, &workers->timer, at);
 
     workers->is_timer_set = r == 0;
+}
+
+/* A tick for each level of the tree and each state on the way to STOPPED would be a long time for
+ * what has nothing to do. States may lead in a circle: after so many it is ticks again. */
+#define HURRIES_MAX 64
+
+void det_workers_hurry(struct det_workers *workers)
+{
+    if (!workers->is_stopping || workers->is_stopped || workers->is_hurried ||
+        workers->hurries >= HURRIES_MAX)
+        return;
+    workers->hurries++;
+    workers->is_hurried = true;
+    if (!workers->walking)
+        arm(workers);
 }
 
 static void on_timer(void *argument)
@@ -123,12 +139,18 @@ static void on_timer(void *argument)
     /* What a tick needs may be closed already. */
     if (workers->is_stopped)
         return;
+    if (!workers->is_hurried)
+        workers->hurries = 0;
+    workers->is_hurried = false;
     /* First of all: now its place among the timers is free, and needs no memory. */
     det_workers_now(workers);
     arm(workers);
     det_workers_tick(workers);
-    if (!workers->is_stopped)
-        consider_compacting(workers);
+    if (workers->is_stopped)
+        return;
+    if (workers->is_hurried)
+        arm(workers);
+    consider_compacting(workers);
 }
 
 /* The first tick, on the loop. Without memory for a timer there is none, and `is_timer_set` says
@@ -366,7 +388,7 @@ static void stop(void *argument)
 
     det_stop_all(workers);
     det_workers_tick(workers);
-    if (!workers->is_stopped && workers->is_paused)
+    if (!workers->is_stopped && (workers->is_hurried || workers->is_paused))
         arm(workers);
 }
 
