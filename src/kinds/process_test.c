@@ -2,16 +2,10 @@
  * Copyright the detent authors */
 
 /* process_test.c - a program that is kept running: what its states answer, in virtual time with
- * simulated programs, and with real ones. */
-#include <fcntl.h>
+ * simulated programs. */
 #include <signal.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "kinds/bench_test.h"
-#include "kinds/kinds.h"
-#include "kinds/process.h"
+#include "kinds/process_test.h"
 
 static struct det_sim *sim;
 static uint32_t reloads;
@@ -67,23 +61,6 @@ static int tear_down(void **state)
     (void)state;
     det_sim_close(sim);
     return 0;
-}
-
-static void say(struct process_desired *config, const char *a, const char *b, const char *c)
-{
-    const char *const words[] = { a, b, c };
-
-    *config = (struct process_desired){ 0 };
-    for (; config->argv_count < 3 && words[config->argv_count]; config->argv_count++)
-        (void)snprintf(
-            config->argv[config->argv_count], sizeof config->argv[0], "%s",
-            words[config->argv_count]);
-    assert_derived(&process_kind, config);
-}
-
-static const struct process_observed *seen_of(const struct bench *bench)
-{
-    return bench->observed;
 }
 
 /* derive() */
@@ -372,95 +349,6 @@ static void memory_that_runs_out_is_told(void **state)
     det_test_memory_deinit(&memory);
 }
 
-/* In the real world. */
-
-static void wait_for_end(const struct bench *bench)
-{
-    siginfo_t info;
-
-    assert_int_equal(waitid(P_PID, (id_t)seen_of(bench)->pid, &info, WEXITED | WNOWAIT), 0);
-}
-
-static bool is_there(int64_t pid)
-{
-    return kill((pid_t)pid, 0) == 0;
-}
-
-static void a_real_program_runs_and_leaves_nothing_behind(void **state)
-{
-    static struct process_desired desired;
-    struct bench bench;
-    int64_t pid;
-
-    (void)state;
-    say(&desired, "/bin/sleep", "600", NULL);
-    desired.environment_count = 1;
-    put(desired.environment[0], "WHO=me");
-    put(desired.folder, "/");
-    bench_open(&bench, &process_kind, NULL, &desired);
-    bench_settle(&bench);
-    assert_state(&bench, "running");
-    pid = seen_of(&bench)->pid;
-    assert_true(is_there(pid));
-    bench.stop_wanted = true;
-    bench_step(&bench);
-    bench_step(&bench);
-    wait_for_end(&bench);
-    bench_stop(&bench);
-    assert_string_equal(seen_of(&bench)->exit_signal, "TERM");
-    assert_false(is_there(pid));
-    bench_close(&bench);
-}
-
-static void a_real_end_is_seen_with_its_code(void **state)
-{
-    static struct process_desired desired;
-    struct bench bench;
-    siginfo_t info;
-
-    (void)state;
-    say(&desired, "/bin/sh", "-c", "test \"$WHO$PWD\" = me/ && exit 7");
-    desired.environment_count = 1;
-    put(desired.environment[0], "WHO=me");
-    put(desired.folder, "/");
-    desired.output = PROCESS_OUTPUT_LOG;
-    bench_open(&bench, &process_kind, NULL, &desired);
-    bench_step(&bench);
-    bench_step(&bench);
-    assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
-    bench_settle(&bench);
-    assert_state(&bench, "backing_off");
-    assert_int_equal(seen_of(&bench)->exit_code, 7);
-    bench_close(&bench);
-}
-
-/* Both hold the pipe open: its end comes when both are gone. */
-static void what_it_has_started_goes_with_it(void **state)
-{
-    static struct process_desired desired;
-    struct bench bench;
-    char *folder = det_test_folder(), command[512], fifo[256], byte;
-    int64_t pid;
-    int reader;
-
-    (void)state;
-    (void)snprintf(fifo, sizeof fifo, "%s/fifo", folder);
-    (void)snprintf(command, sizeof command, "exec 3>%s; sleep 600 & echo >&3; wait", fifo);
-    assert_int_equal(mkfifo(fifo, 0600), 0);
-    say(&desired, "/bin/sh", "-c", command);
-    bench_open(&bench, &process_kind, NULL, &desired);
-    bench_settle(&bench);
-    pid = seen_of(&bench)->pid;
-    reader = open(fifo, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(read(reader, &byte, 1), 1);
-    /* Taken down in the middle. */
-    bench_close(&bench);
-    assert_false(is_there(pid));
-    assert_int_equal(read(reader, &byte, 1), 0);
-    close(reader);
-    det_test_folder_remove(folder);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -482,9 +370,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_start_that_was_cancelled_starts_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_that_runs_out_is_told, set_up, tear_down),
-        cmocka_unit_test(a_real_program_runs_and_leaves_nothing_behind),
-        cmocka_unit_test(a_real_end_is_seen_with_its_code),
-        cmocka_unit_test(what_it_has_started_goes_with_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
