@@ -41,10 +41,8 @@ static uint64_t launch_of(const struct process_desired *desired)
 {
     uint64_t hash = det_hash_mix(desired->argv_count, (uint64_t)desired->output);
 
-    /* detent: allow action-cancel because these are a few texts in memory */
     for (uint32_t i = 0; i < desired->argv_count; i++)
         hash = mix_text(hash, desired->argv[i]);
-    /* detent: allow action-cancel because these are a few texts in memory */
     for (uint32_t i = 0; i < desired->environment_count; i++)
         hash = mix_text(hash, desired->environment[i]);
     return mix_text(mix_text(hash, desired->folder), desired->user);
@@ -289,7 +287,6 @@ static const char **environment_of(
     if (!all)
         return NULL;
     count = 0;
-    /* detent: allow action-cancel because these are a few texts in memory */
     for (char **own = environ; *own; own++)
         if (!has_variable(desired, *own))
             all[count++] = *own;
