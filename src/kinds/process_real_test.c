@@ -32,8 +32,8 @@ static void a_real_program_runs_and_leaves_nothing_behind(void **state)
     (void)state;
     say(&desired, "/bin/sleep", "600", NULL);
     desired.environment_count = 1;
-    put(desired.environment[0], "WHO=me");
-    put(desired.folder, "/");
+    PUT(desired.environment[0], "WHO=me");
+    PUT(desired.folder, "/");
     bench_open(&bench, &process_kind, NULL, &desired);
     bench_settle(&bench);
     assert_state(&bench, "running");
@@ -58,8 +58,8 @@ static void a_real_end_is_seen_with_its_code(void **state)
     (void)state;
     say(&desired, "/bin/sh", "-c", "test \"$WHO$PWD\" = me/ && exit 7");
     desired.environment_count = 1;
-    put(desired.environment[0], "WHO=me");
-    put(desired.folder, "/");
+    PUT(desired.environment[0], "WHO=me");
+    PUT(desired.folder, "/");
     desired.output = PROCESS_OUTPUT_LOG;
     bench_open(&bench, &process_kind, NULL, &desired);
     bench_step(&bench);
@@ -138,7 +138,7 @@ static void it_runs_as_another_user(void **state)
     if (getuid() != 0)
         skip();
     say(&desired, "/bin/sh", "-c", "test \"$(id -un)\" = nobody && exit 7");
-    put(desired.user, "nobody");
+    PUT(desired.user, "nobody");
     bench_open(&bench, &process_kind, NULL, &desired);
     bench_step(&bench);
     bench_step(&bench);
