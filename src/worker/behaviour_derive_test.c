@@ -3,9 +3,9 @@
 
 /* behaviour_derive_test.c - from the config to the desired state: derived once, recorded before it
  * counts, kept when the next one is wrong; and the flags beside it that no derive takes away. */
-#include <detent/documents.h>
-
 #include "worker/behaviour_test.h"
+
+#include "worker/faulty_test.h"
 
 static int copy_document(void *context, const struct det_document *document)
 {
@@ -230,6 +230,47 @@ SENTENCE(a_request_to_stop_survives_a_new_desired_state)
     lab_close(&lab);
 }
 
+SENTENCE(a_request_to_stop_counts_though_it_cannot_be_recorded_and_is_recorded_at_last)
+{
+    struct lab_options options = behaviour_options(seed);
+    struct lab lab;
+
+    options.store = "memory:";
+    options.limits.stop_grace = 60 * DET_SECOND;
+    behaviour_begin(&lab, options, LAB_LINK, 3 * DET_SECOND);
+    make_faulty(&lab);
+    fault = DET_ERR_IO;
+    lab.plant.is_stuck = true;
+    lab_apply(&lab, "children: []");
+    lab_run(&lab, 5 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a", "closing");
+    lab_assert_log(&lab, "store_failed lab/a");
+    assert_true(is_recorded(&lab, "lab/a", DET_DOCUMENT_DESIRED, "\"shutdown_requested\":false"));
+    fault = 0;
+    lab_run(&lab, 50 * DET_SECOND);
+    assert_true(is_recorded(&lab, "lab/a", DET_DOCUMENT_DESIRED, "\"shutdown_requested\":true"));
+    lab_close(&lab);
+}
+
+SENTENCE(a_collector_that_is_unresponsive_is_given_up_though_nothing_can_be_recorded)
+{
+    struct lab_options options = behaviour_options(seed);
+    struct lab lab;
+
+    options.store = "memory:";
+    behaviour_begin(&lab, options, LAB_LINK, 3 * DET_SECOND);
+    make_faulty(&lab);
+    fault = DET_ERR_IO;
+    lab.plant.collect_error = DET_ERR_IO;
+    lab_run(&lab, 50 * DET_SECOND);
+    assert_int_equal(told_times(DET_WORKER_COLLECTOR_GIVEN_UP, "lab/a"), 1);
+    assert_string_equal(lab_status(&lab, "lab/a").life, "down");
+    fault = 0;
+    lab_run(&lab, 5 * DET_SECOND);
+    assert_true(is_recorded(&lab, "lab/a", DET_DOCUMENT_OBSERVED, "unresponsive"));
+    lab_close(&lab);
+}
+
 SENTENCE(an_order_to_rest_survives_a_new_desired_state)
 {
     struct lab_options options = behaviour_options(seed);
@@ -336,6 +377,10 @@ int main(void)
         cmocka_unit_test(back_to_the_last_good_config_is_well_again),
         cmocka_unit_test(a_wrong_config_keeps_nobody_from_stopping_and_no_sibling_from_running),
         cmocka_unit_test(a_request_to_stop_survives_a_new_desired_state),
+        cmocka_unit_test(
+            a_request_to_stop_counts_though_it_cannot_be_recorded_and_is_recorded_at_last),
+        cmocka_unit_test(
+            a_collector_that_is_unresponsive_is_given_up_though_nothing_can_be_recorded),
         cmocka_unit_test(an_order_to_rest_survives_a_new_desired_state),
         cmocka_unit_test(what_is_on_record_of_a_worker_is_what_it_is),
         cmocka_unit_test(metrics_of_actions_are_shown_and_counters_grow_over_restarts),

@@ -360,6 +360,76 @@ SENTENCE(a_stop_does_not_wait_for_fresh_observations)
     lab_close(&lab);
 }
 
+static struct det_worker_kind witness_kind;
+static char seen_error[DET_WORKER_REASON_MAX + 1];
+
+static struct det_next see_error(const struct det_worker_view *view)
+{
+    if (view->state != PUPPET_WORKING && view->state != PUPPET_ILL)
+        return puppet_walk(view);
+    snprintf(
+        seen_error, sizeof seen_error, "%s", view->collect_error ? view->collect_error : "none");
+    if ((view->collect_error != NULL) == (view->state == PUPPET_ILL))
+        return (struct det_next){ DET_NEXT_HOLD, 0, "as seen" };
+    return (struct det_next){ DET_NEXT_GOTO, view->collect_error ? PUPPET_ILL : PUPPET_WORKING,
+                              "as seen" };
+}
+
+static bool is_blind;
+static int look(struct det_worker_context *context, struct link_observed *observed)
+{
+    observed->noise = is_blind ? 666 : 1;
+    return is_blind ? det_worker_fail(context, DET_ERR_IO, "nothing to see") : 0;
+}
+
+SENTENCE(where_errors_are_observed_they_are_seen_and_nothing_gets_old)
+{
+    const struct det_worker_kind *kinds[] = { &witness_kind, NULL };
+    struct lab_options options = behaviour_options(seed);
+    struct det_worker_status status;
+    struct link_observed observed;
+    struct lab lab;
+
+    witness_kind = puppet_kind;
+    witness_kind.errors_are_observed = true;
+    options.kinds = kinds;
+    is_blind = false;
+    lab_open(&lab, options);
+    puppet.next = see_error;
+    puppet.collect = look;
+    lab_apply(&lab, LAB_PUPPET);
+    lab_run(&lab, 3 * DET_SECOND);
+    lab_assert_state(&lab, "lab/p", "working");
+    is_blind = true;
+    lab_run(&lab, 60 * DET_SECOND);
+    lab_assert_state(&lab, "lab/p", "ill");
+    assert_string_equal(seen_error, "nothing to see");
+    assert_int_equal(told_times(DET_WORKER_STALE, "lab/p"), 0);
+    assert_int_equal(
+        det_workers_get(lab.workers, "lab/p", &status, link_observed_record(), &observed), 0);
+    assert_int_equal(observed.noise, 1);
+    is_blind = false;
+    lab_run(&lab, 2 * DET_SECOND);
+    lab_assert_state(&lab, "lab/p", "working");
+    assert_string_equal(seen_error, "none");
+    lab_close(&lab);
+}
+
+SENTENCE(a_kind_is_observed_as_often_as_it_says)
+{
+    const struct det_worker_kind *kinds[] = { &witness_kind, NULL };
+    struct lab_options options = behaviour_options(seed);
+    struct lab lab;
+
+    witness_kind = puppet_kind;
+    witness_kind.observe_every = 5 * DET_SECOND;
+    options.kinds = kinds;
+    behaviour_begin(&lab, options, LAB_PUPPET, 100 * DET_SECOND);
+    assert_in_range(puppet.collects, 20, 23);
+    assert_int_equal(told_times(DET_WORKER_STALE, "lab/p"), 0);
+    lab_close(&lab);
+}
+
 SENTENCE(own_limits_are_kept_to)
 {
     struct lab_options options = behaviour_options(seed);
@@ -403,6 +473,8 @@ int main(void)
         cmocka_unit_test(collectors_that_hang_on_every_thread_do_not_make_others_old),
         cmocka_unit_test(who_waits_for_a_thread_that_others_hang_on_is_paused_but_not_given_up),
         cmocka_unit_test(a_stop_does_not_wait_for_fresh_observations),
+        cmocka_unit_test(where_errors_are_observed_they_are_seen_and_nothing_gets_old),
+        cmocka_unit_test(a_kind_is_observed_as_often_as_it_says),
         cmocka_unit_test(own_limits_are_kept_to),
     };
 

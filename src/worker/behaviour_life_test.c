@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* behaviour_life_test.c - workers come, go and begin anew. */
+#include <detent/documents.h>
+
 #include "worker/behaviour_test.h"
 
 #define TWO_LINKS                                                    \
@@ -319,6 +321,62 @@ SENTENCE(children_of_one_that_begins_anew_stop_before_it_and_are_made_anew_after
     lab_close(&lab);
 }
 
+SENTENCE(one_that_was_put_by_hand_can_be_deleted_while_its_kind_changes)
+{
+    struct det_child_spec link = { .name = "d", .kind = "link", .config = "{host: h, port: 1}" };
+    struct det_child_spec other = { .name = "d", .kind = "puppet" };
+    struct lab lab;
+
+    behaviour_begin(&lab, behaviour_options(seed), "children: []", DET_SECOND);
+    lab.plant.is_stuck = true;
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &link, NULL), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    lab_assert_state(&lab, "lab/d", "up");
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &other, NULL), 0);
+    lab_run(&lab, DET_SECOND);
+    lab_assert_state(&lab, "lab/d", "closing");
+    assert_int_equal(det_workers_delete(lab.workers, "lab/d", NULL), 0);
+    assert_int_equal(det_workers_delete(lab.workers, "lab/d", NULL), DET_ERR_NOT_FOUND);
+    lab_run(&lab, 10 * DET_SECOND);
+    assert_false(lab_has(&lab, "lab/d"));
+    assert_int_equal(told_times(DET_WORKER_ADDED, "lab/d"), 1);
+    lab_close(&lab);
+}
+
+static int count_document(void *context, const struct det_document *document)
+{
+    (void)document;
+    ++*(uint32_t *)context;
+    return 0;
+}
+
+SENTENCE(a_kind_that_changed_leaves_one_spec_on_record)
+{
+    struct det_child_spec link = { .name = "d", .kind = "link", .config = "{host: h, port: 1}" };
+    struct det_child_spec other = { .name = "d", .kind = "puppet" };
+    struct det_document_query query = { .id = "lab/d" };
+    struct lab_options options = behaviour_options(seed);
+    struct lab lab;
+    uint32_t count = 0;
+
+    options.store = "memory:";
+    behaviour_begin(&lab, options, "children: []", DET_SECOND);
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &link, NULL), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &other, NULL), 0);
+    lab_run(&lab, 5 * DET_SECOND);
+    lab_assert_state(&lab, "lab/d", "working");
+    /* Identity, desired, observed, spec: nothing of the first one. */
+    assert_int_equal(det_store_documents_list(lab.store, &query, count_document, &count, NULL), 0);
+    assert_int_equal(count, 4);
+    assert_int_equal(det_workers_delete(lab.workers, "lab/d", NULL), 0);
+    lab_run(&lab, 5 * DET_SECOND);
+    count = 0;
+    assert_int_equal(det_store_documents_list(lab.store, &query, count_document, &count, NULL), 0);
+    assert_int_equal(count, 0);
+    lab_close(&lab);
+}
+
 SENTENCE(one_that_cannot_be_opened_is_tried_again_after_growing_delays_and_says_why)
 {
     struct lab lab;
@@ -369,6 +427,8 @@ int main(void)
         cmocka_unit_test(a_supervisor_that_stops_makes_nothing_anew),
         cmocka_unit_test(
             children_of_one_that_begins_anew_stop_before_it_and_are_made_anew_after_it),
+        cmocka_unit_test(one_that_was_put_by_hand_can_be_deleted_while_its_kind_changes),
+        cmocka_unit_test(a_kind_that_changed_leaves_one_spec_on_record),
         cmocka_unit_test(
             one_that_cannot_be_opened_is_tried_again_after_growing_delays_and_says_why),
     };

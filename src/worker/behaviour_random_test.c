@@ -5,6 +5,8 @@
  * while it does: whatever came before, when all is well again all comes up, stops and is closed. */
 #include "worker/behaviour_test.h"
 
+#include "worker/faulty_test.h"
+
 #define STEPS 60
 
 static const char *const specs[] = {
@@ -63,7 +65,7 @@ static int act_by_chance(struct det_worker_context *context, int action)
 
 static void change_the_plant(struct plant *plant)
 {
-    switch (below(14)) {
+    switch (below(15)) {
     case 0:
         plant->is_up = !plant->is_up;
         break;
@@ -102,6 +104,9 @@ static void change_the_plant(struct plant *plant)
         break;
     case 12:
         plant->is_wrong = below(2);
+        break;
+    case 13:
+        fault = below(2) ? DET_ERR_IO : 0;
         break;
     default:
         plant->noise++;
@@ -145,6 +150,7 @@ static void heal(struct lab *lab)
     plant->is_stuck = plant->wants_restart = plant->is_wrong = false;
     puppet.next = NULL;
     puppet.act = NULL;
+    fault = 0;
 }
 
 static int wake(void *user, const struct det_worker_status *status)
@@ -186,6 +192,9 @@ SENTENCE(whatever_went_wrong_when_all_is_well_again_all_comes_up_and_goes_down)
     options.globals = "{name: x}";
     options.store = seed % 2 ? "memory:" : NULL;
     behaviour_begin(&lab, options, specs[0], 2 * DET_SECOND);
+    fault = 0;
+    if (lab.store)
+        make_faulty(&lab);
     chance = lab.sim;
     puppet.next = check_and_act;
     puppet.act = act_by_chance;
