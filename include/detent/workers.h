@@ -64,9 +64,9 @@ struct det_worker_limits {
     struct det_intensity circuit;       /* failures of children: 5 in 5 minutes */
     struct det_backoff circuit_backoff; /* 1 s doubling to 60 s */
     struct det_intensity panics;        /* 3 in 5 minutes, then it is paused till they are old */
-    uint32_t action_threads;            /* 10 */
+    uint32_t action_threads;            /* 10; each starts when it is needed */
     uint32_t action_queue;              /* waiting for a thread: 1024; more is tried again later */
-    uint32_t collector_threads;         /* 4 */
+    uint32_t collector_threads;         /* 16; each starts when it is needed */
     uint32_t hung_max;         /* threads that are given up at the same time: 32; more wait */
     uint32_t workers_max;      /* 1,000,000 */
     uint64_t heartbeat;        /* ticks between two DET_WORKER_HEARTBEAT: 100 */
@@ -179,7 +179,8 @@ struct det_worker_status {
 DET_API int det_workers_get(
     struct det_workers *workers, const char *id, struct det_worker_status *ret,
     const struct det_record *record, void *ret_observed) DET_MUST_CHECK;
-/* Visits all, parents before children; on the loop. A non-zero answer ends it and is returned. */
+/* Visits all, parents before children; on the loop. `visit` must not use the workers; its non-zero
+ * answer ends it and is returned. */
 DET_API int det_workers_each(
     struct det_workers *workers, int (*visit)(void *user, const struct det_worker_status *status),
     void *user) DET_MUST_CHECK;
@@ -208,7 +209,7 @@ DET_API void det_workers_tick(struct det_workers *workers);
 /* How it is as a whole. */
 struct det_workers_summary {
     uint64_t ticks;
-    uint32_t workers, by_phase[5], stale, degraded, circuits_open;
+    uint32_t workers, by_phase[5], stale, degraded, circuits_open, down;
     uint32_t actions_running, actions_queued, hung;
     det_time tick_took, tick_took_max;
     uint32_t threads; /* of observing and acting, those that were given up included */

@@ -11,13 +11,6 @@
 #include "base/text.h"
 #include "worker/tree.h"
 
-#define ALIGNMENT ((size_t)16)
-
-static size_t aligned(size_t size)
-{
-    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
 static char *copy(char **place, const char *text)
 {
     size_t size = strlen(text) + 1;
@@ -32,7 +25,7 @@ int det_body_new(struct det_worker *worker, struct det_body **ret)
 {
     struct det_workers *workers = worker->workers;
     const struct det_worker_identity *identity = &worker->identity;
-    size_t head = aligned(sizeof(struct det_body)), deps = aligned(worker->kind->deps_size);
+    size_t head = det_aligned(sizeof(struct det_body)), deps = det_aligned(worker->kind->deps_size);
     size_t size = head + deps + strlen(identity->id) + strlen(identity->path) +
                   strlen(identity->name) + strlen(identity->kind) + 4;
     struct det_body *body = det_alloc_zero(workers->allocator, size);
@@ -99,6 +92,9 @@ static void close_it(struct det_body *body)
         body->kind->close(body->deps);
         return;
     }
+    run->worker = body->closing;
+    if (body->closing)
+        body->closing->collect = run;
     det_run_start(run, DET_NEVER);
 }
 

@@ -136,7 +136,7 @@ static void give(struct det_worker *child, struct det_wish *wish)
     if (!wish->is_changed)
         return;
     wish->is_changed = false;
-    if (!det_user_spec_equal(&child->spec, &wish->spec) && det_life_is_down(child))
+    if (!det_user_spec_equal(&child->spec, &wish->spec))
         det_life_wake(child);
     /* What the YAML wanted below it is wanted no longer than the YAML wants it. */
     if (wish->origin == DET_WISH_YAML || child->origin == DET_WISH_YAML)
@@ -241,7 +241,7 @@ void det_children_reconcile(struct det_worker *worker)
 {
     uint64_t round = ++worker->workers->generations;
 
-    if (worker->shutdown_wanted || !det_life_is_live(worker))
+    if (worker->shutdown_wanted || !det_life_may_have_children(worker))
         return;
     worker->attention &= ~(uint32_t)DET_LOOK_WISHES;
     for (struct det_list *node = worker->wishes.next, *next; node != &worker->wishes; node = next) {
@@ -277,12 +277,14 @@ static int make_room(struct det_worker *worker)
 static void count_one(struct det_children_view *view, const struct det_worker *child)
 {
     enum det_phase phase = child->seen.phase;
-    bool is_healthy = phase == DET_PHASE_RUNNING && !child->is_degraded;
+    bool is_ill = child->is_degraded || child->seen.is_down;
+    bool is_healthy = phase == DET_PHASE_RUNNING && !is_ill;
 
     view->healthy += is_healthy;
     view->operational += phase == DET_PHASE_RUNNING || phase == DET_PHASE_DEGRADED;
-    view->stopped += phase == DET_PHASE_STOPPED && !child->is_degraded;
-    view->unhealthy += !is_healthy && (phase != DET_PHASE_STOPPED || child->is_degraded);
+    view->stopped += phase == DET_PHASE_STOPPED && !is_ill;
+    view->unhealthy += !is_healthy && (phase != DET_PHASE_STOPPED || is_ill);
+    view->down += child->seen.is_down;
     view->stale += child->is_stale;
     view->circuits_open += child->seen.is_circuit_open;
 }

@@ -132,8 +132,11 @@ static int try_derive(
     void *desired = det_alloc_zero(workers->allocator, size);
     int r;
 
-    if (!desired)
+    if (!desired || det_desire_refresh(parent) < 0) {
+        det_free(workers->allocator, desired, desired ? size : 0);
         return det_error_set(putting->reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    }
+    what.scope = det_desire_scope(parent);
     snprintf(id, sizeof id, "%s/%s", parent->identity.id, putting->spec->name);
     r = det_derive_desired(workers->allocator, &what, desired, NULL, putting->reterr);
     det_free(workers->allocator, desired, size);

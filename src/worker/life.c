@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "worker/limits.h"
 #include "worker/tree.h"
 
 #define FSM_LOCAL
@@ -17,23 +18,18 @@
 #define FSM_SPEC "worker/life.fsm"
 #include <detent/fsm/define.h>
 
-#define ALIGNMENT ((size_t)16)
-
-static size_t aligned(size_t size)
-{
-    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-static size_t record_size(struct det_record_ref ref)
-{
-    const struct det_record *record = det_record_of(ref);
-
-    return record ? record->size : sizeof(struct det_empty);
-}
-
 static bool is_active(unsigned life)
 {
     return life != LIFE_WAITING && life != LIFE_DOWN && life != LIFE_GONE;
+}
+
+/* What its parent is to see: that it is not there though it shall be. */
+static void set_down(struct det_worker *worker, bool is_down)
+{
+    if (worker->seen.is_down == is_down)
+        return;
+    worker->seen.is_down = is_down;
+    det_worker_poke_parent(worker);
 }
 
 static void step(struct det_worker *worker, enum life_event_kind event)
@@ -47,6 +43,10 @@ static void step(struct det_worker *worker, enum life_event_kind event)
     }
     worker->life = (uint8_t)transition->to;
     worker->due = 0;
+    set_down(
+        worker, transition->to == LIFE_DOWN ||
+                    (event == LIFE_REFUSE && transition->to == LIFE_WAITING) ||
+                    (worker->seen.is_down && transition->to == LIFE_OPENING));
     det_workers_hurry(worker->workers);
 }
 
@@ -58,6 +58,12 @@ bool det_life_is_active(const struct det_worker *worker)
 bool det_life_is_live(const struct det_worker *worker)
 {
     return worker->life == LIFE_LIVE;
+}
+
+bool det_life_may_have_children(const struct det_worker *worker)
+{
+    return !worker->is_unwanted && worker->life != LIFE_LEAVING && worker->life != LIFE_CLOSING &&
+           worker->life != LIFE_GONE;
 }
 
 bool det_life_is_gone(const struct det_worker *worker)
@@ -86,18 +92,18 @@ static struct det_worker *lay_out(
     struct det_workers *workers, const struct det_worker_kind *kind, size_t id_size,
     size_t path_size, size_t name_size)
 {
-    size_t desired = aligned(record_size(kind->desired));
-    size_t observed = aligned(record_size(kind->observed));
-    size_t actions = aligned(kind->action_count * sizeof(struct det_action));
-    size_t counts = aligned(kind->state_count * sizeof(struct det_state_count));
-    size_t size = aligned(sizeof(struct det_worker)) + 2 * desired + observed + actions + counts +
-                  id_size + path_size + name_size;
+    size_t desired = det_aligned(det_record_size(kind->desired));
+    size_t observed = det_aligned(det_record_size(kind->observed));
+    size_t actions = det_aligned(kind->action_count * sizeof(struct det_action));
+    size_t counts = det_aligned(kind->state_count * sizeof(struct det_state_count));
+    size_t size = det_aligned(sizeof(struct det_worker)) + 2 * desired + observed + actions +
+                  counts + id_size + path_size + name_size;
     struct det_worker *worker = det_alloc_zero(workers->allocator, size);
     char *place;
 
     if (!worker)
         return NULL;
-    place = (char *)worker + aligned(sizeof *worker);
+    place = (char *)worker + det_aligned(sizeof *worker);
     worker->size = size;
     worker->desired = place;
     worker->observed = place += desired;
@@ -188,7 +194,9 @@ int det_worker_make(
     worker->kind = kind;
     worker->origin = origin;
     worker->stop_at = DET_NEVER;
-    worker->made_at = workers->now + workers->wall_ahead;
+    worker->made_at = worker->since_wall = workers->now + workers->wall_ahead;
+    det_worker_limits_of_kind(
+        &workers->limits, kind, &worker->stale_after, &worker->collector_timeout);
     worker->since = workers->now;
     worker->attention = DET_LOOK_DERIVE | DET_LOOK_CHILDREN | DET_LOOK_VIEW;
     det_list_init(&worker->wishes);
@@ -324,6 +332,8 @@ static void refuse(struct det_worker *worker, int code, const char *text)
         worker->body = NULL;
     }
     step(worker, LIFE_REFUSE);
+    if (!worker->is_unwanted)
+        worker->shutdown_wanted = false;
     worker->open_at = worker->workers->now + delay_of(worker, failures);
     det_worker_set_reason(worker, text);
     det_tell(
@@ -349,7 +359,7 @@ static void begin(struct det_worker *worker)
     worker->stop_at = DET_NEVER;
     worker->was_forced = false;
     worker->last_action = (struct det_action_end){ 0 };
-    memset(worker->observed, 0, record_size(worker->kind->observed));
+    memset(worker->observed, 0, det_record_size(worker->kind->observed));
     det_act_forget(worker);
     worker->counts.startups = det_record_startups(worker->workers, worker) + 1;
     det_record_identity(worker);
@@ -378,7 +388,7 @@ void det_life_recorded(struct det_worker *worker, int code, const struct det_err
             refuse(worker, r, det_error_text(r));
         else {
             worker->collect = run;
-            det_run_start(run, DET_NEVER);
+            det_run_start(run, worker->workers->limits.action_timeout);
         }
         return;
     }
@@ -403,6 +413,7 @@ void det_life_opened(struct det_worker *worker, int code, const char *text)
     if (worker->strain)
         worker->strain->open_failures = 0;
     worker->since = workers->now;
+    worker->since_wall = workers->now + workers->wall_ahead;
     worker->live_since = workers->now;
     worker->collect_at = workers->now;
     worker->attention |= DET_LOOK_CHILDREN | DET_LOOK_DERIVE | DET_LOOK_OBSERVED;
@@ -478,6 +489,9 @@ static void close_body(struct det_worker *worker)
         det_life_closed(worker);
         return;
     }
+    worker->leave_at = worker->leave_at > worker->workers->now || !worker->workers->is_stopping
+                           ? worker->workers->now + worker->workers->limits.stop_grace
+                           : worker->leave_at;
     body->closing = worker;
     det_body_drop(body);
 }
@@ -493,7 +507,11 @@ static uint32_t restarts_of_late(const struct det_worker *worker)
 void det_life_closed(struct det_worker *worker)
 {
     if (worker->is_unwanted || worker->workers->is_stopping) {
-        end(worker);
+        /* Children that rested while it was to begin anew go first. */
+        if (worker->first)
+            step(worker, LIFE_AGAIN);
+        else
+            end(worker);
         return;
     }
     worker->shutdown_wanted = false;
@@ -545,6 +563,31 @@ static bool may_begin(const struct det_worker *worker)
            (!parent || (parent->life == LIFE_LIVE && !parent->shutdown_wanted));
 }
 
+static void visit_opening(struct det_worker *worker)
+{
+    if (worker->workers->now >= worker->stop_at) {
+        det_stop_force(worker);
+        return;
+    }
+    if (!worker->collect || !det_run_watch(worker->collect))
+        return;
+    worker->collect = NULL;
+    refuse(worker, DET_ERR_TIMEOUT, "its open() did not come back and was given up");
+}
+
+/* One that does not come back is closed when it does; nobody waits for that. */
+static void visit_closing(struct det_worker *worker)
+{
+    struct det_run *run = worker->collect;
+
+    if (!run || worker->workers->now < worker->leave_at)
+        return;
+    if (!det_run_leave(run))
+        return;
+    worker->collect = NULL;
+    det_life_closed(worker);
+}
+
 void det_life_visit(struct det_worker *worker)
 {
     switch ((enum life_state)worker->life) {
@@ -562,13 +605,16 @@ void det_life_visit(struct det_worker *worker)
     case LIFE_DOWN:
         if (!is_wanted(worker) && !worker->first)
             end(worker);
+        else if (is_wanted(worker) && det_desire_is_another(worker))
+            det_life_wake(worker);
         break;
     case LIFE_OPENING:
-        if (worker->workers->now >= worker->stop_at)
-            det_stop_force(worker);
+        visit_opening(worker);
+        break;
+    case LIFE_CLOSING:
+        visit_closing(worker);
         break;
     case LIFE_LIVE:
-    case LIFE_CLOSING:
     case LIFE_GONE:
     case life_state_count:
         break;

@@ -32,7 +32,7 @@ static void fill_counts(struct det_worker_limits *limits)
 {
     limits->action_threads = or_number(limits->action_threads, 10);
     limits->action_queue = or_number(limits->action_queue, 1024);
-    limits->collector_threads = or_number(limits->collector_threads, 4);
+    limits->collector_threads = or_number(limits->collector_threads, 16);
     limits->hung_max = or_number(limits->hung_max, 32);
     limits->workers_max = or_number(limits->workers_max, 1000000);
     limits->collector_restarts_max = or_number(limits->collector_restarts_max, 3);
@@ -163,17 +163,38 @@ int det_worker_limits_resolve(
     return 0;
 }
 
+/* One that is observed rarely may be as old as three intervals, and is restarted after six. */
+#define STALE_INTERVALS   3
+#define RESTART_INTERVALS 6
+
+static det_time longer(det_time limit, det_time interval, det_time times)
+{
+    det_time span = interval > LONGEST / times ? LONGEST : interval * times;
+
+    return limit > span ? limit : span;
+}
+
+void det_worker_limits_of_kind(
+    const struct det_worker_limits *limits, const struct det_worker_kind *kind, det_time *ret_stale,
+    det_time *ret_timeout)
+{
+    *ret_stale = longer(limits->stale_after, kind->observe_every, STALE_INTERVALS);
+    *ret_timeout = longer(limits->collector_timeout, kind->observe_every, RESTART_INTERVALS);
+}
+
 int det_worker_limits_check_kind(
     const struct det_worker_limits *limits, const struct det_worker_kind *kind,
     struct det_error *reterr)
 {
-    det_time every = or_else(kind->observe_every, limits->observe_every);
     det_time timeout = or_else(kind->observe_timeout, limits->observe_timeout);
+    det_time stale, restart;
 
-    if (every < limits->stale_after && timeout < limits->stale_after)
+    det_worker_limits_of_kind(limits, kind, &stale, &restart);
+    if (timeout < stale)
         return 0;
     return det_error_set(
         reterr, DET_ERR_INVALID,
-        "worker %s is observed too rarely, or too slowly, for a stale_after of %lld ms", kind->name,
-        (long long)(limits->stale_after / DET_MILLISECOND));
+        "worker %s may take %lld ms to be observed, and an observation is old after %lld ms: give "
+        "it a shorter observe_timeout, or a longer observe_every",
+        kind->name, (long long)(timeout / DET_MILLISECOND), (long long)(stale / DET_MILLISECOND));
 }

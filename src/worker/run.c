@@ -18,8 +18,6 @@
 #include "base/text.h"
 #include "worker/tree.h"
 
-#define ALIGNMENT ((size_t)16)
-
 static struct det_run *run_of(struct det_worker_context *context)
 {
     return DET_CONTAINER(context, struct det_run, context);
@@ -113,12 +111,18 @@ static void gauge(struct det_worker_context *context, const char *name, double v
 
 static void lock(struct det_worker_context *context)
 {
-    det_mutex_lock(context->world, run_of(context)->body->mutex);
+    struct det_run *run = run_of(context);
+
+    det_mutex_lock(context->world, run->body->mutex);
+    run->has_lock = true;
 }
 
 static void unlock(struct det_worker_context *context)
 {
-    det_mutex_unlock(context->world, run_of(context)->body->mutex);
+    struct det_run *run = run_of(context);
+
+    run->has_lock = false;
+    det_mutex_unlock(context->world, run->body->mutex);
 }
 
 /* Only open() provides, before anybody below can ask. */
@@ -215,6 +219,9 @@ static int guard(struct det_run *run)
     if (setjmp(run->panic) == 0)
         return call(run);
     run->has_panicked = true;
+    /* Whoever comes next must get it. */
+    if (run->has_lock)
+        unlock(&run->context);
     return DET_ERR_ACTION_FAILED;
 }
 
@@ -234,6 +241,8 @@ static void run_it(void *argument)
 }
 
 /* On the loop. */
+
+static void count_lost(struct det_run *run, bool is_lost);
 
 static void come_late(struct det_run *run)
 {
@@ -275,11 +284,15 @@ static void done(void *argument)
         run->body->kind->close(run->body->deps);
     if (worker)
         det_metrics_take(worker, run);
+    if (run->kind == DET_RUN_CLOSE && worker)
+        worker->collect = NULL;
     if (run->kind == DET_RUN_CLOSE || !worker) {
         if (run->kind == DET_RUN_OPEN && run->code >= 0)
             run->body->is_open = true;
-        if (run->kind != DET_RUN_CLOSE)
+        if (!worker && run->job.is_late) {
+            count_lost(run, false);
             come_late(run);
+        }
         det_run_free(run);
         return;
     }
@@ -291,29 +304,17 @@ static void done(void *argument)
         det_act_done(worker, run);
 }
 
-static size_t aligned(size_t size)
-{
-    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-static size_t record_size(struct det_record_ref ref)
-{
-    const struct det_record *record = det_record_of(ref);
-
-    return record ? record->size : sizeof(struct det_empty);
-}
-
 static int make(
     struct det_body *body, enum det_run_kind kind, uint16_t action, struct det_run **ret)
 {
     struct det_workers *workers = body->workers;
-    size_t head = aligned(sizeof(struct det_run)), desired = 0, observed = 0;
+    size_t head = det_aligned(sizeof(struct det_run)), desired = 0, observed = 0;
     struct det_run *run;
 
     if (kind == DET_RUN_COLLECT || kind == DET_RUN_ACTION)
-        desired = aligned(record_size(body->kind->desired));
+        desired = det_aligned(det_record_size(body->kind->desired));
     if (kind == DET_RUN_COLLECT)
-        observed = aligned(record_size(body->kind->observed));
+        observed = det_aligned(det_record_size(body->kind->observed));
     run = det_alloc_zero(workers->allocator, head + desired + observed);
     if (!run)
         return DET_ERR_NO_MEMORY;
@@ -370,6 +371,7 @@ void det_run_start(struct det_run *run, det_time timeout)
     run->told = 0;
     run->code = 0;
     run->has_panicked = false;
+    run->has_lock = false;
     run->text[0] = '\0';
     run->metric_count = 0;
     run->context = (struct det_worker_context){
@@ -390,6 +392,19 @@ void det_run_cancel(struct det_run *run)
     det_crew_cancel(crew_of(run), &run->job);
 }
 
+/* While one is lost, none of its kind is begun in the same life: a worker that hangs costs one
+ * thread, not all of them. */
+static void count_lost(struct det_run *run, bool is_lost)
+{
+    uint64_t bit = (uint64_t)1 << run->action;
+
+    if (run->kind == DET_RUN_COLLECT)
+        run->body->lost_collects += is_lost ? 1U : -1U;
+    else if (run->kind == DET_RUN_ACTION)
+        run->body->lost_actions =
+            is_lost ? run->body->lost_actions | bit : run->body->lost_actions & ~bit;
+}
+
 bool det_run_give_up(struct det_run *run)
 {
     struct det_crew *crew = crew_of(run);
@@ -401,26 +416,58 @@ bool det_run_give_up(struct det_run *run)
     if (det_crew_give_up(crew, &run->job) < 0)
         return false;
     run->worker = NULL;
+    count_lost(run, true);
     return true;
+}
+
+bool det_run_leave(struct det_run *run)
+{
+    struct det_crew *crew = crew_of(run);
+    struct det_body *body = run->body;
+
+    if (det_crew_withdraw(crew, &run->job)) {
+        /* Another run closes it, when a thread is free. */
+        body->is_open = true;
+        body->closing = NULL;
+        det_run_free(run);
+        return true;
+    }
+    if (det_crew_give_up(crew, &run->job) < 0)
+        return false;
+    body->closing = NULL;
+    run->worker = NULL;
+    return true;
+}
+
+/* What it is called when it is late; NULL: a collect. */
+static const char *name_of(const struct det_run *run)
+{
+    switch (run->kind) {
+    case DET_RUN_OPEN:
+        return "open";
+    case DET_RUN_CLOSE:
+        return "close";
+    case DET_RUN_ACTION:
+        return run->body->kind->actions[run->action].name;
+    case DET_RUN_COLLECT:
+        break;
+    }
+    return NULL;
 }
 
 static void tell_late(struct det_run *run, enum det_worker_event_kind kind, uint64_t number)
 {
     det_tell(
         run->worker,
-        (struct det_worker_event){ .kind = kind,
-                                   .action = run->kind == DET_RUN_ACTION
-                                                 ? run->body->kind->actions[run->action].name
-                                                 : NULL,
-                                   .number = number });
+        (struct det_worker_event){ .kind = kind, .action = name_of(run), .number = number });
 }
 
 static bool quarantine(struct det_run *run)
 {
     struct det_worker *worker = run->worker;
-    bool is_action = run->kind == DET_RUN_ACTION;
+    bool is_action = run->kind != DET_RUN_COLLECT;
     struct det_crew *crew = crew_of(run);
-    const char *action = is_action ? run->body->kind->actions[run->action].name : NULL;
+    const char *action = name_of(run);
 
     if (!det_run_give_up(run))
         return false;
@@ -435,7 +482,7 @@ static bool quarantine(struct det_run *run)
 bool det_run_watch(struct det_run *run)
 {
     struct det_worker *worker = run->worker;
-    bool is_action = run->kind == DET_RUN_ACTION;
+    bool is_action = run->kind != DET_RUN_COLLECT;
     det_time now = run->workers->now, began = now, took;
 
     if (run->timeout == DET_NEVER)

@@ -91,6 +91,7 @@ struct det_run {
     det_time submitted_at, ended_at; /* monotonic */
     int code;
     bool has_panicked;
+    bool has_lock; /* det_worker_lock() */
     char text[DET_WORKER_REASON_MAX + 1];
     jmp_buf panic;
     struct det_run_metric *metrics; /* NULL: none yet */
@@ -109,6 +110,8 @@ struct det_body {
     struct det_list provided;            /* struct det_offer */
     uint32_t holders;                    /* the worker, its runs, the bodies below */
     bool is_open;                        /* close() is due */
+    uint32_t lost_collects;              /* that were given up and are not back */
+    uint64_t lost_actions;               /* the same, a bit for each */
     struct det_worker *closing;          /* is told when it is closed; NULL: nobody waits */
     size_t size;
     void *deps;
@@ -198,6 +201,7 @@ struct det_worker {
     bool has_desired;
     bool is_stale;
     bool is_degraded; /* `degraded_by` says why */
+    bool is_settling; /* it stops, and an action that was told to end may not be over */
     uint64_t run_in;
     uint64_t gate; /* the first observation that opens it */
     uint64_t observed_sequence;
@@ -216,7 +220,8 @@ struct det_worker {
     char *id_text, *path_text, *name_text;
     uint16_t depth, height;
     enum det_wish_origin origin;
-    det_time made_at; /* wall */
+    det_time made_at;    /* wall */
+    det_time since_wall; /* `since`, by the wall clock of that moment */
 
     /* How it lives. */
     struct det_body *body;
@@ -259,10 +264,12 @@ struct det_worker {
     det_time collect_at; /* the next one is due */
     det_time collector_restarted_at;
     det_time live_since;
-    uint32_t observe_failures; /* in a row */
+    det_time stale_after, collector_timeout; /* those of the limits, or what its interval needs */
+    uint32_t observe_failures;               /* in a row */
     char collect_error[DET_WORKER_REASON_MAX + 1];
     bool is_observed_pending; /* its document is on its way to the store */
     bool is_identity_pending;
+    det_time record_at; /* not before, as the store did not take it */
 
     /* Acting. */
     struct det_action *actions;
@@ -300,11 +307,12 @@ struct det_workers {
     struct det_worker *gone; /* by `next`: to be freed */
     uint32_t walking;        /* depth of walks and visits: nothing is freed */
     uint32_t count;
-    uint32_t by_phase[5], stale, degraded, circuits_open; /* of the last whole tick */
-    uint32_t bodies, runs, recordings;                    /* that are there: all end before we do */
+    uint32_t by_phase[5], stale, degraded, circuits_open, down; /* of the last whole tick */
+    uint32_t bodies, runs, recordings; /* that are there: all end before we do */
     struct det_timer timer;
     struct det_recorder_errand compacting;
     bool is_compacting;
+    det_time busy_until; /* DET_WORKER_COLLECTORS_BUSY was told not long ago */
     det_time compact_at, compact_since;
     bool is_paused, is_timer_set;
     uint64_t ticks;
@@ -330,6 +338,24 @@ struct det_known {
     char text[];
 };
 
+/* Blocks of several parts begin each where any type may stand. */
+static inline size_t det_aligned(size_t size)
+{
+    return (size + 15) / 16 * 16;
+}
+
+static inline const struct det_record *det_record_or_empty(struct det_record_ref ref)
+{
+    const struct det_record *record = det_record_of(ref);
+
+    return record ? record : det_empty_record();
+}
+
+static inline size_t det_record_size(struct det_record_ref ref)
+{
+    return det_record_or_empty(ref)->size;
+}
+
 /* workers.c */
 /* Runs `run` on the loop and waits for it; DET_ERR_CLOSED when there is no loop any more. */
 DET_MUST_CHECK int det_workers_call(
@@ -352,6 +378,8 @@ void det_life_visit(struct det_worker *worker);
 /* Neither gone nor at rest. */
 bool det_life_is_active(const struct det_worker *worker);
 bool det_life_is_live(const struct det_worker *worker);
+/* It lives, or will: children that it has meanwhile wait for it. */
+bool det_life_may_have_children(const struct det_worker *worker);
 bool det_life_is_gone(const struct det_worker *worker);
 bool det_life_is_down(const struct det_worker *worker);
 const char *det_life_name(const struct det_worker *worker);
@@ -381,6 +409,10 @@ struct det_worker *det_worker_after(const struct det_worker *worker, const struc
 /* desire.c */
 void det_desire_visit(struct det_worker *worker);
 void det_desire_recorded(struct det_worker *worker, int code, const struct det_error *error);
+/* Of one that is down: whether what is above it has changed so that it is to be derived anew. */
+bool det_desire_is_another(struct det_worker *worker);
+/* Scopes from the root down to the worker, as they are now. DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_desire_refresh(struct det_worker *worker);
 const struct det_scope_values *det_desire_scope(const struct det_worker *worker);
 
 /* wish.c, children.c */
@@ -422,6 +454,8 @@ void det_run_start(struct det_run *run, det_time timeout);
 bool det_run_watch(struct det_run *run);
 /* At once, if that can be. */
 bool det_run_give_up(struct det_run *run);
+/* The same for a run of close(), which must happen all the same, whenever it can. */
+bool det_run_leave(struct det_run *run);
 void det_run_cancel(struct det_run *run);
 
 /* collect.c */

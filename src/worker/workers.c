@@ -155,12 +155,19 @@ static void on_timer(void *argument)
 
 /* The first tick, on the loop. Without memory for a timer there is none, and `is_timer_set` says
  * so. Who is paused needs one for its end. */
+struct beginning {
+    struct det_workers *workers;
+    bool is_fine;
+};
+
 static void begin(void *argument)
 {
-    struct det_workers *workers = argument;
+    struct beginning *beginning = argument;
+    struct det_workers *workers = beginning->workers;
 
     workers->compact_at = det_add_time(workers->now, workers->limits.compact_every);
     arm(workers);
+    beginning->is_fine = workers->is_timer_set;
     if (!workers->is_paused && workers->is_timer_set)
         det_workers_tick(workers);
     if (workers->is_paused)
@@ -341,6 +348,7 @@ int det_workers_open(
     const struct det_workers_options *options, struct det_workers **ret, struct det_error *reterr)
 {
     struct det_workers *workers = DET_NEW(options->allocator, struct det_workers);
+    struct beginning beginning = { workers, false };
     struct det_world *world = options->world;
     int r;
 
@@ -363,14 +371,17 @@ int det_workers_open(
     det_map_init(
         &workers->known, options->allocator, workers->chance, offsetof(struct det_known, key));
     r = fill(workers, options, reterr);
+    /* Threads of ours post to it before anybody turns it. */
+    if (r == 0 && !workers->own_loop)
+        det_loop_claim(workers->loop);
     if (r == 0 && workers->own_loop) {
         r = det_loop_start(workers->own_loop, "workers");
         if (r < 0)
             det_error_set(reterr, r, "no thread for workers: %s", det_error_text(r));
     }
     if (r == 0)
-        r = det_workers_call(workers, begin, workers);
-    if (r == 0 && !workers->is_timer_set)
+        r = det_workers_call(workers, begin, &beginning);
+    if (r == 0 && !beginning.is_fine)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left for a timer");
     if (r < 0) {
         free_all(workers);
@@ -492,13 +503,15 @@ static void free_rest(struct det_workers *workers)
 /* Nothing of a root that never began runs. */
 static void free_all(struct det_workers *workers)
 {
+    /* No loop turns any more: what comes late is run by settle(), with nobody beside it. */
+    if (workers->own_loop)
+        det_loop_stop(workers->own_loop);
     det_crew_close(workers->actors);
     workers->actors = NULL;
     det_crew_close(workers->collectors);
     workers->collectors = NULL;
     det_recorder_close(workers->recorder);
     if (workers->own_loop) {
-        det_loop_stop(workers->own_loop);
         settle(workers);
         det_loop_close(workers->own_loop);
     } else if (workers->loop)
