@@ -138,13 +138,14 @@ static void give(struct det_worker *child, struct det_wish *wish)
     wish->is_changed = false;
     if (!det_user_spec_equal(&child->spec, &wish->spec) && det_life_is_down(child))
         det_life_wake(child);
+    /* What the YAML wanted below it is wanted no longer than the YAML wants it. */
+    if (wish->origin == DET_WISH_YAML || child->origin == DET_WISH_YAML)
+        det_wishes_take(child, DET_WISH_YAML, &wish->children);
     det_hand_disown(child, wish->origin);
     det_user_spec_deinit(&child->spec);
     child->spec = wish->spec;
     memset(&wish->spec, 0, sizeof wish->spec);
     child->attention |= DET_LOOK_DERIVE;
-    if (wish->origin == DET_WISH_YAML)
-        det_wishes_take(child, DET_WISH_YAML, &wish->children);
 }
 
 static void refuse_once(struct det_worker *worker, struct det_wish *wish, int code, const char *why)

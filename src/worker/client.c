@@ -105,6 +105,13 @@ static struct det_worker *find(struct det_workers *workers, const char *id)
     return id ? det_map_get(&workers->map, id) : workers->root;
 }
 
+/* Whether the parent's own spec has one of this name. */
+static bool is_in_spec(struct det_worker *parent, const char *name)
+{
+    return det_wishes_find(parent, name, DET_WISH_KIND) ||
+           det_wishes_find(parent, name, DET_WISH_YAML);
+}
+
 /* Whether it can be derived; a desired state of its own, which is thrown away. */
 static int try_derive(
     struct putting *putting, struct det_worker *parent, const struct det_worker_kind *kind)
@@ -142,7 +149,7 @@ static void judge(void *argument)
 
     if (workers->is_stopping)
         putting->r = det_error_set(putting->reterr, DET_ERR_CLOSED, "the supervisor stops");
-    else if (!parent)
+    else if (!parent || parent->is_deleted)
         putting->r = det_error_set(
             putting->reterr, DET_ERR_NOT_FOUND, "there is no worker %.200s to put one below",
             putting->parent ? putting->parent : "");
@@ -150,9 +157,7 @@ static void judge(void *argument)
         putting->r = det_error_set(
             putting->reterr, DET_ERR_NOT_FOUND, "there is no kind of worker called %.64s",
             putting->spec->kind);
-    else if (
-        det_wishes_find(parent, putting->spec->name, DET_WISH_KIND) ||
-        det_wishes_find(parent, putting->spec->name, DET_WISH_YAML))
+    else if (is_in_spec(parent, putting->spec->name))
         putting->r = det_error_set(
             putting->reterr, DET_ERR_EXISTS,
             "%.200s has a child %s in its own spec: change it there, or take another name",
@@ -190,11 +195,13 @@ static void put(void *argument)
     struct det_worker *parent = find(putting->workers, putting->parent_id);
     struct det_wish *old;
 
-    if (!parent) {
+    if (!parent || parent->is_deleted) {
         putting->r = det_error_set(
             putting->reterr, DET_ERR_NOT_FOUND,
             "the worker %.200s has gone meanwhile; when it is back, the new one is too",
             putting->parent_id);
+        det_hand_wait(putting->workers, putting->parent_id, putting->wish);
+        putting->wish = NULL;
         return;
     }
     old = det_wishes_find(parent, putting->wish->name, DET_WISH_HAND);
@@ -262,9 +269,10 @@ static void judge_delete(void *argument)
     struct taking *taking = argument;
     struct det_worker *worker = det_map_get(&taking->workers->map, taking->id), *parent;
 
-    taking->is_shared = worker && worker->origin != DET_WISH_HAND;
-    if (put_by_hand(taking->workers, taking->id, &parent))
+    if (put_by_hand(taking->workers, taking->id, &parent)) {
+        taking->is_shared = is_in_spec(parent, strrchr(taking->id, '/') + 1);
         return;
+    }
     if (!worker || worker->is_forgotten)
         taking->r = det_error_set(
             taking->reterr, DET_ERR_NOT_FOUND, "there is no worker %.200s", taking->id);

@@ -129,6 +129,17 @@ int det_hand_load(struct det_workers *workers, struct det_error *reterr)
     return r;
 }
 
+/* The last one that was said counts. */
+static void forget_older(struct det_worker *worker, const struct det_wish *wish)
+{
+    struct det_wish *older = det_wishes_find(worker, wish->name, DET_WISH_HAND);
+
+    if (!older)
+        return;
+    det_list_remove(&older->node);
+    det_wish_free(worker->workers, older);
+}
+
 void det_hand_restore(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
@@ -141,6 +152,7 @@ void det_hand_restore(struct det_worker *worker)
         if (strcmp(restored->parent, worker->identity.id))
             continue;
         det_list_remove(node);
+        forget_older(worker, restored->wish);
         det_list_append(&worker->wishes, &restored->wish->node);
         worker->attention |= DET_LOOK_WISHES;
         free_restored(workers, restored);
@@ -267,6 +279,17 @@ static void give_back(struct det_worker *worker)
     memset(&worker->spec, 0, sizeof worker->spec);
 }
 
+/* Without memory it is there again with the next opening of the store only. */
+void det_hand_wait(struct det_workers *workers, const char *parent, struct det_wish *wish_take)
+{
+    if (keep(workers, parent, wish_take) < 0 && workers->root)
+        det_tell(
+            workers->root,
+            (struct det_worker_event){ .kind = DET_WORKER_CHILD_REFUSED,
+                                       .code = DET_ERR_NO_MEMORY,
+                                       .reason = det_error_text(DET_ERR_NO_MEMORY) });
+}
+
 void det_hand_disown(struct det_worker *worker, enum det_wish_origin origin)
 {
     if (worker->origin == origin)
@@ -290,11 +313,6 @@ void det_hand_keep(struct det_worker *worker)
         if (wish->origin != DET_WISH_HAND)
             continue;
         det_list_remove(node);
-        /* Without memory it is there again with the next opening of the store only. */
-        if (keep(workers, worker->identity.id, wish) < 0)
-            det_tell(
-                worker, (struct det_worker_event){ .kind = DET_WORKER_CHILD_REFUSED,
-                                                   .code = DET_ERR_NO_MEMORY,
-                                                   .reason = det_error_text(DET_ERR_NO_MEMORY) });
+        det_hand_wait(workers, worker->identity.id, wish);
     }
 }

@@ -486,6 +486,8 @@ DET_MUST_CHECK int det_hand_save(
 /* Its spec, and those of all that were put below it. */
 DET_MUST_CHECK int det_hand_drop(
     struct det_workers *workers, const char *id, bool with_below, struct det_error *reterr);
+/* A wish for a parent that is to come. */
+void det_hand_wait(struct det_workers *workers, const char *parent, struct det_wish *wish_take);
 /* Somebody else wants it now: the one who did has back what it wanted. */
 void det_hand_disown(struct det_worker *worker, enum det_wish_origin origin);
 /* It is about to go: what was put below it waits until it is back, unless it was deleted. */
