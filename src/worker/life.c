@@ -479,7 +479,22 @@ static void close_body(struct det_worker *worker)
         return;
     }
     body->closing = worker;
+    worker->closing = body;
+    worker->leave_at = leave_at(worker);
     det_body_drop(body);
+}
+
+/* While all stops nobody waits for ever for a close() that hangs; it is still waited for when the
+ * supervisor is closed. A worker that is to begin anew waits: two lives would be in each other's
+ * way. */
+static void leave_behind(struct det_worker *worker)
+{
+    if (!worker->closing || !worker->workers->is_stopping ||
+        worker->workers->now < worker->leave_at)
+        return;
+    worker->closing->closing = NULL;
+    det_stop_left_behind(worker);
+    det_life_closed(worker);
 }
 
 /* Those that are long ago make no delay longer. */
@@ -492,6 +507,7 @@ static uint32_t restarts_of_late(const struct det_worker *worker)
 
 void det_life_closed(struct det_worker *worker)
 {
+    worker->closing = NULL;
     if (worker->is_unwanted || worker->workers->is_stopping) {
         end(worker);
         return;
@@ -567,8 +583,10 @@ void det_life_visit(struct det_worker *worker)
         if (worker->workers->now >= worker->stop_at)
             det_stop_force(worker);
         break;
-    case LIFE_LIVE:
     case LIFE_CLOSING:
+        leave_behind(worker);
+        break;
+    case LIFE_LIVE:
     case LIFE_GONE:
     case life_state_count:
         break;

@@ -220,6 +220,7 @@ struct det_worker {
 
     /* How it lives. */
     struct det_body *body;
+    struct det_body *closing; /* whose close() runs; NULL: none does */
     struct det_worker_counts counts;
     bool is_restart_wanted; /* closed, it begins anew */
     bool is_unwanted;       /* closed, it goes */
@@ -449,6 +450,8 @@ void det_stop_restart(struct det_worker *worker, const char *reason);
 void det_stop_restart_by_order(struct det_worker *worker, const char *reason);
 void det_stop_visit(struct det_worker *worker);
 void det_stop_force(struct det_worker *worker);
+/* Its close() does not come back: told, but for one that was taken down already. */
+void det_stop_left_behind(struct det_worker *worker);
 void det_stop_all(struct det_workers *workers);
 void det_stop_gone(struct det_workers *workers);
 
