@@ -167,19 +167,31 @@ static void unlink_from(struct det_worker *worker)
     parent->attention |= DET_LOOK_VIEW | DET_LOOK_WISHES;
 }
 
+static size_t path_size_of(
+    const struct det_worker *parent, const char *name, const struct det_worker_kind *kind)
+{
+    return (parent ? strlen(parent->identity.path) + 1 : 0) + strlen(name) + 1 +
+           strlen(kind->name) + 2;
+}
+
+bool det_worker_fits(
+    const struct det_worker *parent, const char *name, const struct det_worker_kind *kind)
+{
+    return path_size_of(parent, name, kind) <= DET_WORKER_PATH_MAX + 1 &&
+           (!parent || parent->depth + 1 < DET_WORKER_DEPTH_MAX);
+}
+
 int det_worker_make(
     struct det_workers *workers, struct det_worker *parent, const char *name,
     const struct det_worker_kind *kind, enum det_wish_origin origin, struct det_worker **ret)
 {
     size_t name_size = strlen(name) + 1;
     size_t id_size = (parent ? strlen(parent->identity.id) + 1 : 0) + name_size;
-    size_t path_size =
-        (parent ? strlen(parent->identity.path) + 1 : 0) + name_size + strlen(kind->name) + 2;
+    size_t path_size = path_size_of(parent, name, kind);
     struct det_worker *worker;
     int r;
 
-    if (workers->count >= workers->limits.workers_max || path_size > DET_WORKER_PATH_MAX + 1 ||
-        (parent && parent->depth + 1 >= DET_WORKER_DEPTH_MAX))
+    if (workers->count >= workers->limits.workers_max || !det_worker_fits(parent, name, kind))
         return DET_ERR_LIMIT;
     worker = lay_out(workers, kind, id_size, path_size, name_size);
     if (!worker)

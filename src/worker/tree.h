@@ -348,6 +348,9 @@ void det_tell(struct det_worker *worker, struct det_worker_event event);
 DET_MUST_CHECK int det_worker_make(
     struct det_workers *workers, struct det_worker *parent, const char *name,
     const struct det_worker_kind *kind, enum det_wish_origin origin, struct det_worker **ret);
+/* Whether it would not be too deep, and its path not too long. */
+bool det_worker_fits(
+    const struct det_worker *parent, const char *name, const struct det_worker_kind *kind);
 struct det_strain *det_worker_strain(struct det_worker *worker);
 void det_life_visit(struct det_worker *worker);
 /* Neither gone nor at rest. */
