@@ -191,6 +191,36 @@ SENTENCE(a_collect_that_fails_does_not_keep_the_stop_for_ever)
     forest_end(&lab);
 }
 
+SENTENCE(an_open_that_hangs_does_not_keep_the_stop_for_ever)
+{
+    struct det_error error;
+    struct lab lab;
+
+    lab_open(&lab, forest_options(seed));
+    node_of("lab/a/b")->open_hangs = 10 * DET_MINUTE;
+    lab_apply(&lab, THREE_LEVELS);
+    lab_run(&lab, 4 * DET_SECOND);
+    assert_true(stop_takes(&lab, DET_ERR_TIMEOUT, &error) < 30 * DET_SECOND);
+    assert_false(node_of("lab/a")->is_up);
+    forest_end(&lab);
+}
+
+SENTENCE(a_close_that_hangs_does_not_keep_the_stop_for_ever)
+{
+    struct det_error error;
+    struct lab lab;
+
+    lab_open(&lab, forest_options(seed));
+    node_of("lab/a/b")->close_hangs = 10 * DET_MINUTE;
+    lab_apply(&lab, THREE_LEVELS);
+    lab_run(&lab, 4 * DET_SECOND);
+    assert_true(stop_takes(&lab, DET_ERR_TIMEOUT, &error) < 30 * DET_SECOND);
+    assert_non_null(strstr(error.text, "b(node)"));
+    assert_false(node_of("lab/a")->is_up);
+    assert_int_equal(node_of("lab/a/b")->closed, 0);
+    forest_end(&lab);
+}
+
 SENTENCE(a_second_request_takes_down_at_once_what_is_left)
 {
     struct lab lab;
@@ -290,6 +320,8 @@ int main(void)
         cmocka_unit_test(an_action_that_hangs_does_not_keep_the_stop_for_ever),
         cmocka_unit_test(a_collect_that_hangs_does_not_keep_the_stop_for_ever),
         cmocka_unit_test(a_collect_that_fails_does_not_keep_the_stop_for_ever),
+        cmocka_unit_test(an_open_that_hangs_does_not_keep_the_stop_for_ever),
+        cmocka_unit_test(a_close_that_hangs_does_not_keep_the_stop_for_ever),
         cmocka_unit_test(a_second_request_takes_down_at_once_what_is_left),
         cmocka_unit_test(one_that_wanted_to_begin_anew_goes_when_all_stop),
         cmocka_unit_test(a_wrong_config_does_not_keep_a_worker_from_stopping),

@@ -345,6 +345,131 @@ SENTENCE(things_are_inherited_from_the_nearest_one_above_and_from_the_options_at
     forest_end(&lab);
 }
 
+SENTENCE(a_parent_sees_the_reason_of_a_child_as_it_is_now)
+{
+    struct lab lab;
+    const struct det_children_view *view;
+
+    lab_open(&lab, forest_options(seed));
+    lab_apply(&lab, "children: [{name: a, kind: node, children: [{name: l, kind: link}]}]");
+    lab_run(&lab, 4 * DET_SECOND);
+    view = &node_of("lab/a")->view;
+    for (uint64_t i = 1; i < 5; i++) {
+        char reason[64];
+
+        lab.plant.noise = i;
+        lab_run(&lab, 1400 * DET_MILLISECOND);
+        snprintf(reason, sizeof reason, "noise %u,", (unsigned)i);
+        assert_non_null(strstr(view->list[0]->reason, reason));
+    }
+    assert_int_equal(told_times(DET_WORKER_TRANSITION, "lab/a/l"), 2);
+    forest_end(&lab);
+}
+
+static int always_one_more(const struct det_worker_view *view, struct det_children *children)
+{
+    struct det_child_spec spec = { .name = "c", .kind = "puppet" };
+
+    (void)view;
+    return children->add(children, &spec);
+}
+
+SENTENCE(a_kind_that_always_wants_one_more_below_ends_at_the_limit)
+{
+    struct lab lab;
+    struct det_workers_summary summary;
+
+    lab_open(&lab, forest_options(seed));
+    puppet.children = always_one_more;
+    lab_apply(&lab, LAB_PUPPET);
+    lab_run(&lab, 10 * DET_SECOND);
+    det_workers_summary(lab.workers, &summary);
+    assert_int_equal(summary.workers, DET_WORKER_DEPTH_MAX);
+    assert_int_equal(lab_count(&lab, "child_spec_validation_failed"), 1);
+    assert_int_equal(det_workers_stop(lab.workers, NULL), 0);
+    forest_end(&lab);
+}
+
+static void what_is_too_deep_or_too_long_is_refused_with_a_reason(void **state)
+{
+    static const char name[] = "a-name-that-is-as-long-as-a-name-may-be-and-not-a-byte-longer-64";
+    struct det_child_spec spec = { .name = name, .kind = "puppet" };
+    char parent[DET_WORKER_PATH_MAX + 128] = "lab";
+    struct det_error error = { 0 };
+    struct lab lab;
+    int r = 0, depth = 1;
+
+    (void)state;
+    assert_int_equal(strlen(name), DET_WORKER_NAME_MAX);
+    lab_open(&lab, forest_options(1));
+    lab_run(&lab, DET_SECOND);
+    for (; depth < 20 && r == 0; depth++) {
+        r = det_workers_upsert(lab.workers, parent, &spec, &error);
+        if (r == 0) {
+            lab_run(&lab, DET_SECOND);
+            snprintf(parent + strlen(parent), 66, "/%s", name);
+            assert_true(lab_has(&lab, parent));
+        }
+    }
+    assert_int_equal(r, DET_ERR_LIMIT);
+    assert_true(error.text[0]);
+    lab_assert_no_log(&lab, "child_spec_validation_failed");
+    assert_int_equal(det_workers_stop(lab.workers, NULL), 0);
+    forest_end(&lab);
+}
+
+static int many_children(const struct det_worker_view *view, struct det_children *children)
+{
+    const struct link_observed *observed = view->observed;
+    int r = 0;
+
+    if (strcmp(view->identity->id, "lab/p"))
+        return 0;
+    for (uint32_t i = 0; i < 300 && r == 0; i++) {
+        char name[16];
+        struct det_child_spec spec = { .name = name, .kind = "puppet" };
+
+        snprintf(name, sizeof name, "c%u", i + (uint32_t)observed->noise);
+        r = children->add(children, &spec);
+    }
+    return r;
+}
+
+static uint64_t many_noise;
+static int see_noise(struct det_worker_context *context, struct link_observed *observed)
+{
+    (void)context;
+    observed->noise = many_noise;
+    return 0;
+}
+
+static void hundreds_of_children_come_and_go(void **state)
+{
+    struct lab_options options = forest_options(1);
+    struct lab lab;
+
+    (void)state;
+    options.watch = NULL;
+    lab_open(&lab, options);
+    many_noise = 0;
+    puppet.children = many_children;
+    puppet.collect = see_noise;
+    lab_apply(&lab, LAB_PUPPET);
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_int_equal(lab_status(&lab, "lab/p").child_count, 300);
+    lab_assert_state(&lab, "lab/p/c0", "working");
+    many_noise = 150;
+    lab_run(&lab, 5 * DET_SECOND);
+    assert_int_equal(lab_status(&lab, "lab/p").child_count, 300);
+    assert_false(lab_has(&lab, "lab/p/c0"));
+    lab_assert_state(&lab, "lab/p/c449", "working");
+    /* Those that stayed did not notice. */
+    assert_int_equal(lab_status(&lab, "lab/p/c200").counts.startups, 1);
+    assert_int_equal(lab_status(&lab, "lab/p/c200").counts.transitions, 1);
+    assert_int_equal(det_workers_stop(lab.workers, NULL), 0);
+    forest_end(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +486,10 @@ int main(void)
         cmocka_unit_test(a_parent_that_begins_anew_takes_its_children_with_it),
         cmocka_unit_test(
             things_are_inherited_from_the_nearest_one_above_and_from_the_options_at_last),
+        cmocka_unit_test(a_parent_sees_the_reason_of_a_child_as_it_is_now),
+        cmocka_unit_test(a_kind_that_always_wants_one_more_below_ends_at_the_limit),
+        cmocka_unit_test(what_is_too_deep_or_too_long_is_refused_with_a_reason),
+        cmocka_unit_test(hundreds_of_children_come_and_go),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

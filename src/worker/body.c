@@ -92,9 +92,6 @@ static void close_it(struct det_body *body)
         body->kind->close(body->deps);
         return;
     }
-    run->worker = body->closing;
-    if (body->closing)
-        body->closing->collect = run;
     det_run_start(run, DET_NEVER);
 }
 

@@ -143,6 +143,13 @@ static int try_derive(
     return r == DET_ERR_NO_MEMORY || r == 0 ? r : DET_ERR_INVALID;
 }
 
+static bool is_one_too_many(
+    struct det_workers *workers, struct det_worker *parent, const char *name)
+{
+    return workers->count >= workers->limits.workers_max &&
+           !det_wishes_find(parent, name, DET_WISH_HAND);
+}
+
 static void judge(void *argument)
 {
     struct putting *putting = argument;
@@ -165,9 +172,16 @@ static void judge(void *argument)
             putting->reterr, DET_ERR_EXISTS,
             "%.200s has a child %s in its own spec: change it there, or take another name",
             parent->identity.id, putting->spec->name);
-    else if (parent->depth + 2 > DET_WORKER_DEPTH_MAX)
+    else if (!det_worker_fits(parent, putting->spec->name, kind))
         putting->r = det_error_set(
-            putting->reterr, DET_ERR_LIMIT, "workers stand at most %d deep", DET_WORKER_DEPTH_MAX);
+            putting->reterr, DET_ERR_LIMIT,
+            "workers stand at most %d deep, and their paths have at most %d bytes: take shorter "
+            "names, or another parent",
+            DET_WORKER_DEPTH_MAX, DET_WORKER_PATH_MAX);
+    else if (is_one_too_many(workers, parent, putting->spec->name))
+        putting->r = det_error_set(
+            putting->reterr, DET_ERR_LIMIT,
+            "there are %u workers, as many as may be: see workers_max", workers->count);
     else if (!det_wish_can_run(putting->wish, parent->kind, putting->reterr))
         putting->r = DET_ERR_INVALID;
     else {

@@ -21,6 +21,7 @@ struct node {
     /* What the test wants. */
     int open_error, act_error, collect_error;
     det_time act_takes, act_hangs, end_takes, end_hangs, collect_takes, collect_hangs;
+    det_time open_hangs, close_hangs;
     bool is_stuck;      /* next() of one that ends holds for ever */
     bool wants_restart; /* next() of one that is well wants to begin anew */
     bool is_lost;       /* collect sees nothing of what was done */
@@ -35,6 +36,7 @@ struct node {
     /* What happened. */
     bool is_up;
     uint32_t opened, closed, acts, ends, collects, derives, nexts, asked;
+    struct det_world *world;
     void *inherited; /* "thing", in open() */
     char host[41];   /* of the desired state that the last collect saw */
     uint16_t port, acted_port;
@@ -150,9 +152,11 @@ static inline int node_open(struct det_worker_context *context, void *deps)
 {
     struct node *node = node_of(context->identity->id);
 
+    (void)!lab_take(context, 0, node->open_hangs);
     if (node->open_error)
         return det_worker_fail(context, node->open_error, "cannot open");
     node->opened++;
+    node->world = context->world;
     node->inherited = det_worker_inherited(context, "thing");
     if (node->offers)
         det_worker_provide(context, "thing", node->offers);
@@ -162,7 +166,11 @@ static inline int node_open(struct det_worker_context *context, void *deps)
 
 static inline void node_close(void *deps)
 {
-    (*(struct node **)deps)->closed++;
+    struct node *node = *(struct node **)deps;
+    struct det_worker_context context = { .world = node->world };
+
+    (void)!lab_take(&context, 0, node->close_hangs);
+    node->closed++;
 }
 
 static inline int node_derive(struct det_derive *derive, const void *config, void *desired)

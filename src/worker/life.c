@@ -173,19 +173,31 @@ static void unlink_from(struct det_worker *worker)
     parent->attention |= DET_LOOK_VIEW | DET_LOOK_WISHES;
 }
 
+static size_t path_size_of(
+    const struct det_worker *parent, const char *name, const struct det_worker_kind *kind)
+{
+    return (parent ? strlen(parent->identity.path) + 1 : 0) + strlen(name) + 1 +
+           strlen(kind->name) + 2;
+}
+
+bool det_worker_fits(
+    const struct det_worker *parent, const char *name, const struct det_worker_kind *kind)
+{
+    return path_size_of(parent, name, kind) <= DET_WORKER_PATH_MAX + 1 &&
+           (!parent || parent->depth + 1 < DET_WORKER_DEPTH_MAX);
+}
+
 int det_worker_make(
     struct det_workers *workers, struct det_worker *parent, const char *name,
     const struct det_worker_kind *kind, enum det_wish_origin origin, struct det_worker **ret)
 {
     size_t name_size = strlen(name) + 1;
     size_t id_size = (parent ? strlen(parent->identity.id) + 1 : 0) + name_size;
-    size_t path_size =
-        (parent ? strlen(parent->identity.path) + 1 : 0) + name_size + strlen(kind->name) + 2;
+    size_t path_size = path_size_of(parent, name, kind);
     struct det_worker *worker;
     int r;
 
-    if (workers->count >= workers->limits.workers_max || path_size > DET_WORKER_PATH_MAX + 1 ||
-        (parent && parent->depth + 1 >= DET_WORKER_DEPTH_MAX))
+    if (workers->count >= workers->limits.workers_max || !det_worker_fits(parent, name, kind))
         return DET_ERR_LIMIT;
     worker = lay_out(workers, kind, id_size, path_size, name_size);
     if (!worker)
@@ -489,11 +501,23 @@ static void close_body(struct det_worker *worker)
         det_life_closed(worker);
         return;
     }
-    worker->leave_at = worker->leave_at > worker->workers->now || !worker->workers->is_stopping
-                           ? worker->workers->now + worker->workers->limits.stop_grace
-                           : worker->leave_at;
     body->closing = worker;
+    worker->closing = body;
+    worker->leave_at = leave_at(worker);
     det_body_drop(body);
+}
+
+/* While all stops nobody waits for ever for a close() that hangs; it is still waited for when the
+ * supervisor is closed. A worker that is to begin anew waits: two lives would be in each other's
+ * way. */
+static void leave_behind(struct det_worker *worker)
+{
+    if (!worker->closing || !worker->workers->is_stopping ||
+        worker->workers->now < worker->leave_at)
+        return;
+    worker->closing->closing = NULL;
+    det_stop_left_behind(worker);
+    det_life_closed(worker);
 }
 
 /* Those that are long ago make no delay longer. */
@@ -506,6 +530,7 @@ static uint32_t restarts_of_late(const struct det_worker *worker)
 
 void det_life_closed(struct det_worker *worker)
 {
+    worker->closing = NULL;
     if (worker->is_unwanted || worker->workers->is_stopping) {
         /* Children that rested while it was to begin anew go first. */
         if (worker->first)
@@ -575,19 +600,6 @@ static void visit_opening(struct det_worker *worker)
     refuse(worker, DET_ERR_TIMEOUT, "its open() did not come back and was given up");
 }
 
-/* One that does not come back is closed when it does; nobody waits for that. */
-static void visit_closing(struct det_worker *worker)
-{
-    struct det_run *run = worker->collect;
-
-    if (!run || worker->workers->now < worker->leave_at)
-        return;
-    if (!det_run_leave(run))
-        return;
-    worker->collect = NULL;
-    det_life_closed(worker);
-}
-
 void det_life_visit(struct det_worker *worker)
 {
     switch ((enum life_state)worker->life) {
@@ -612,7 +624,7 @@ void det_life_visit(struct det_worker *worker)
         visit_opening(worker);
         break;
     case LIFE_CLOSING:
-        visit_closing(worker);
+        leave_behind(worker);
         break;
     case LIFE_LIVE:
     case LIFE_GONE:

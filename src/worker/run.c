@@ -284,8 +284,6 @@ static void done(void *argument)
         run->body->kind->close(run->body->deps);
     if (worker)
         det_metrics_take(worker, run);
-    if (run->kind == DET_RUN_CLOSE && worker)
-        worker->collect = NULL;
     if (run->kind == DET_RUN_CLOSE || !worker) {
         if (run->kind == DET_RUN_OPEN && run->code >= 0)
             run->body->is_open = true;
@@ -417,25 +415,6 @@ bool det_run_give_up(struct det_run *run)
         return false;
     run->worker = NULL;
     count_lost(run, true);
-    return true;
-}
-
-bool det_run_leave(struct det_run *run)
-{
-    struct det_crew *crew = crew_of(run);
-    struct det_body *body = run->body;
-
-    if (det_crew_withdraw(crew, &run->job)) {
-        /* Another run closes it, when a thread is free. */
-        body->is_open = true;
-        body->closing = NULL;
-        det_run_free(run);
-        return true;
-    }
-    if (det_crew_give_up(crew, &run->job) < 0)
-        return false;
-    body->closing = NULL;
-    run->worker = NULL;
     return true;
 }
 

@@ -32,6 +32,8 @@ static void request(struct det_worker *worker, det_time grace, const char *reaso
     det_time stop_at = workers->now + grace + workers->limits.stop_grace * worker->height;
 
     worker->due = 0;
+    if (workers->is_stopping)
+        worker->leave_at = stop_at;
     if (worker->shutdown_wanted) {
         if (worker->stop_at > stop_at)
             worker->stop_at = stop_at;
@@ -127,7 +129,8 @@ void det_stop_restart_by_order(struct det_worker *worker, const char *reason)
     det_stop_shutdown(worker, worker->workers->limits.restart_grace, reason);
 }
 
-void det_stop_force(struct det_worker *worker)
+/* It did not come by itself. */
+static void note_forced(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
@@ -145,7 +148,18 @@ void det_stop_force(struct det_worker *worker)
                 workers->forced_first, sizeof workers->forced_first, worker->identity.path);
         det_mutex_unlock(workers->world, workers->mutex);
     }
+}
+
+void det_stop_force(struct det_worker *worker)
+{
+    note_forced(worker);
     det_life_leave(worker);
+}
+
+void det_stop_left_behind(struct det_worker *worker)
+{
+    if (!worker->was_forced)
+        note_forced(worker);
 }
 
 void det_stop_visit(struct det_worker *worker)

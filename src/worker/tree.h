@@ -225,6 +225,7 @@ struct det_worker {
 
     /* How it lives. */
     struct det_body *body;
+    struct det_body *closing; /* whose close() runs; NULL: none does */
     struct det_worker_counts counts;
     bool is_restart_wanted; /* closed, it begins anew */
     bool is_unwanted;       /* closed, it goes */
@@ -373,6 +374,9 @@ void det_tell(struct det_worker *worker, struct det_worker_event event);
 DET_MUST_CHECK int det_worker_make(
     struct det_workers *workers, struct det_worker *parent, const char *name,
     const struct det_worker_kind *kind, enum det_wish_origin origin, struct det_worker **ret);
+/* Whether it would not be too deep, and its path not too long. */
+bool det_worker_fits(
+    const struct det_worker *parent, const char *name, const struct det_worker_kind *kind);
 struct det_strain *det_worker_strain(struct det_worker *worker);
 void det_life_visit(struct det_worker *worker);
 /* Neither gone nor at rest. */
@@ -454,8 +458,6 @@ void det_run_start(struct det_run *run, det_time timeout);
 bool det_run_watch(struct det_run *run);
 /* At once, if that can be. */
 bool det_run_give_up(struct det_run *run);
-/* The same for a run of close(), which must happen all the same, whenever it can. */
-bool det_run_leave(struct det_run *run);
 void det_run_cancel(struct det_run *run);
 
 /* collect.c */
@@ -483,6 +485,8 @@ void det_stop_restart(struct det_worker *worker, const char *reason);
 void det_stop_restart_by_order(struct det_worker *worker, const char *reason);
 void det_stop_visit(struct det_worker *worker);
 void det_stop_force(struct det_worker *worker);
+/* Its close() does not come back: told, but for one that was taken down already. */
+void det_stop_left_behind(struct det_worker *worker);
 void det_stop_all(struct det_workers *workers);
 void det_stop_gone(struct det_workers *workers);
 
