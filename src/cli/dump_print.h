@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* dump_print.h - the documents of a store, for people and as JSON lines: what changed, one delta
+ * after the other, then what there is now. All of it, however much that is. */
+#ifndef DET_CLI_DUMP_PRINT_H
+#define DET_CLI_DUMP_PRINT_H
+
+#include <detent/documents.h>
+
+#include "cli/cli.h"
+
+/* To `out`. `query` says which documents (NULL: all). An error is the store's, and was not
+ * complained about. */
+DET_MUST_CHECK int cli_dump_print(
+    struct cli *cli, struct det_store *store, const struct det_document_query *query);
+
+/* "10:00:00.250", UTC: for lines of a log. Returns `target`. */
+#define CLI_TIME_OF_DAY 16
+const char *cli_time_of_day(det_time at, char target[CLI_TIME_OF_DAY]);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* scenario_cascade_test.c - a parent and its children: degraded with them, well with them, and what
+ * becomes of children that are not wanted, or not now. */
+#include "kinds/scenario_test.h"
+
+#define PARENT "scenario-cascade/parent-1"
+
+static char parent_reason[DET_WORKER_REASON_MAX + 1];
+
+static void look_at_parent(struct play *play)
+{
+    struct det_worker_status status;
+
+    if (det_workers_get(play->run->workers, PARENT, &status, NULL, NULL) == 0 &&
+        strcmp(status.state, "degraded") == 0)
+        play_copy(parent_reason, sizeof parent_reason, status.reason);
+}
+
+static void a_parent_is_degraded_with_its_children_and_well_again(void **state)
+{
+    struct play play = { 0 };
+
+    (void)state;
+    play_named(&play, "cascade");
+    play_went(&play, PARENT, "trying_to_start", "running", "degraded", "running");
+    for (int i = 0; i < 2; i++) {
+        char id[64];
+
+        (void)snprintf(id, sizeof id, "%s/child-%d", PARENT, i);
+        assert_true(play_count(&play, DET_WORKER_ACTION_FAILED, id, "connect") >= 6);
+        play_went(&play, id, "connected", "disconnected", "trying_to_connect", "connected");
+    }
+    play_close(&play);
+}
+
+static void children_fail_and_recover_independently(void **state)
+{
+    struct play play = { 0 };
+    size_t first, second;
+
+    (void)state;
+    play_named(&play, "cascade");
+    first = play_find(&play, 0, DET_WORKER_TRANSITION, PARENT "/child-0", "connected");
+    second = play_find(&play, 0, DET_WORKER_TRANSITION, PARENT "/child-1", "connected");
+    assert_true(first < play.count && second < play.count);
+    /* By chance, as each has its own delays. */
+    assert_true(play.told[first].at != play.told[second].at);
+    play_close(&play);
+}
+
+static void the_reason_of_a_parent_is_that_of_now(void **state)
+{
+    struct play whole = { 0 }, part = { 0 };
+    det_time degraded;
+
+    (void)state;
+    play_named(&whole, "cascade");
+    degraded = whole.told[play_find(&whole, 0, DET_WORKER_TRANSITION, PARENT, "degraded")].at;
+    part.at = degraded + DET_SECOND;
+    part.act = look_at_parent;
+    parent_reason[0] = '\0';
+    play_named(&part, "cascade");
+    assert_non_null(strstr(parent_reason, " of 2 children are not well"));
+    play_close(&whole);
+    play_close(&part);
+}
+
+static void take_children_away(struct play *play)
+{
+    assert_int_equal(
+        det_workers_apply(
+            play->run->workers,
+            "variables: { IP: 1.2.3.4, PORT: 5 }\n"
+            "children:\n"
+            "  - { name: parent-1, kind: exampleparent, config: { children_count: 0 } }\n",
+            NULL),
+        0);
+}
+
+static void children_that_are_not_in_the_set_any_more_go(void **state)
+{
+    struct play play = { .at = 10 * DET_SECOND, .act = take_children_away };
+    size_t gone;
+
+    (void)state;
+    play_named(&play, "simple");
+    gone = play_find(&play, 0, DET_WORKER_REMOVED, "scenario-simple/parent-1/child-0", NULL);
+    assert_true(gone < play.count);
+    assert_true(play.told[gone].at < 14 * DET_SECOND);
+    play_went(&play, "scenario-simple/parent-1/child-0", "connected", "trying_to_stop", "stopped");
+    gone = play_find(&play, 0, DET_WORKER_REMOVED, "scenario-simple/parent-1", NULL);
+    assert_true(play.told[gone].at > 44 * DET_SECOND);
+    play_close(&play);
+}
+
+static struct det_worker_status disabled, running;
+
+static void look_at_noops(struct play *play)
+{
+    struct det_workers *workers = play->run->workers;
+
+    assert_int_equal(det_workers_get(workers, "scenario-noop/noop-1", &running, NULL, NULL), 0);
+    assert_int_equal(det_workers_get(workers, "scenario-noop/noop-2", &disabled, NULL, NULL), 0);
+}
+
+static void a_disabled_child_is_there_and_rests(void **state)
+{
+    struct play play = { .at_end = look_at_noops };
+
+    (void)state;
+    play_named(&play, "noop");
+    assert_string_equal(running.state, "running");
+    assert_string_equal(disabled.state, "stopped");
+    assert_true(disabled.is_disabled);
+    assert_int_equal(play_count(&play, DET_WORKER_TRANSITION, "scenario-noop/noop-2", NULL), 0);
+    assert_int_equal(play_count(&play, DET_WORKER_ADDED, "scenario-noop/noop-2", NULL), 1);
+    play_close(&play);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_parent_is_degraded_with_its_children_and_well_again),
+        cmocka_unit_test(children_fail_and_recover_independently),
+        cmocka_unit_test(the_reason_of_a_parent_is_that_of_now),
+        cmocka_unit_test(children_that_are_not_in_the_set_any_more_go),
+        cmocka_unit_test(a_disabled_child_is_there_and_rests),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

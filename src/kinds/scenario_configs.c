@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* scenario_configs.c - the scenarios that are a config and nothing else. */
+#include "kinds/scenario.h"
+
+#define SCENARIO(name_, summary_, duration_, ...)          \
+    extern const struct det_scenario det_scenario_##name_; \
+    const struct det_scenario det_scenario_##name_ = {     \
+        .name = #name_,                                    \
+        .summary = (summary_),                             \
+        .duration = (duration_)*DET_SECOND,                \
+        .config = __VA_ARGS__,                             \
+    };
+
+SCENARIO(
+    simple, "a parent that rests and runs in turn, and two children that follow it", 45,
+    "variables:\n"
+    "  IP: 192.168.1.100\n"
+    "  PORT: 502\n"
+    "children:\n"
+    "  - name: parent-1\n"
+    "    kind: exampleparent\n"
+    "    config:\n"
+    "      children_count: 2\n")
+
+SCENARIO(
+    failing, "actions that fail: one recovers, one never does, one asks to be made anew", 120,
+    "children:\n"
+    "  - name: recovers\n"
+    "    kind: examplefailing\n"
+    "    config: { should_fail: true, max_failures: 3 }\n"
+    "  - name: stays-down\n"
+    "    kind: examplefailing\n"
+    "    config: { should_fail: true, max_failures: 999999 }\n"
+    "  - name: restarts\n"
+    "    kind: examplefailing\n"
+    "    config: { should_fail: true, max_failures: 999999, restart_after_failures: 5 }\n")
+
+SCENARIO(
+    panic, "an action that panics: it is told, tried again, and takes nothing with it", 30,
+    "children:\n"
+    "  - name: panics\n"
+    "    kind: examplepanic\n"
+    "    config: { should_panic: true }\n"
+    "  - name: beside-it\n"
+    "    kind: examplepanic\n")
+
+SCENARIO(
+    slow, "an action that takes two seconds, and can be broken off", 10,
+    "children:\n"
+    "  - name: slow\n"
+    "    kind: exampleslow\n"
+    "    config: { delay_seconds: 2 }\n")
+
+SCENARIO(
+    cascade, "a parent that is degraded while its failing children are not well", 90,
+    "children:\n"
+    "  - name: parent-1\n"
+    "    kind: exampleparent\n"
+    "    config:\n"
+    "      children_count: 2\n"
+    "      child_kind: examplefailing\n"
+    "      child_config: \"{ should_fail: true, max_failures: 3, failure_cycles: 2 }\"\n")
+
+SCENARIO(
+    timeout, "quick, slow, failing, and failing until it is made anew, side by side", 120,
+    "children:\n"
+    "  - name: quick\n"
+    "    kind: exampleslow\n"
+    "  - name: slow\n"
+    "    kind: exampleslow\n"
+    "    config: { delay_seconds: 2 }\n"
+    "  - name: retried\n"
+    "    kind: examplefailing\n"
+    "    config: { should_fail: true, max_failures: 3 }\n"
+    "  - name: combined\n"
+    "    kind: examplefailing\n"
+    "    config: { should_fail: true, max_failures: 5, restart_after_failures: 10 }\n")
+
+SCENARIO(
+    configerror, "configs that are wrong: each spoils its own worker only", 30,
+    "variables:\n"
+    "  IP: 192.168.1.100\n"
+    "  PORT: 502\n"
+    "children:\n"
+    "  - name: valid\n"
+    "    kind: exampleparent\n"
+    "    config: { children_count: 2 }\n"
+    "  - name: bad-count\n"
+    "    kind: exampleparent\n"
+    "    config: { children_count: not-a-number }\n"
+    "  - name: empty\n"
+    "    kind: exampleparent\n"
+    "  - name: bad-failures\n"
+    "    kind: examplefailing\n"
+    "    config: { should_fail: true, max_failures: three }\n")
+
+SCENARIO(
+    inheritance, "variables that go down the tree, and a location with them", 20,
+    "variables:\n"
+    "  IP: 10.0.0.1\n"
+    "  PORT: 4840\n"
+    "location: { enterprise: acme, site: north, area: press }\n"
+    "children:\n"
+    "  - name: parent-1\n"
+    "    kind: exampleparent\n"
+    "    variables: { PORT: 4841, CONNECTION_NAME: press-line }\n"
+    "    config: |\n"
+    "      children_count: 2\n"
+    "      child_config: |\n"
+    "        address: \"{{ .IP }}:{{ .PORT }}\"\n"
+    /* Not the parent's to fill in. */
+    "        device: \"{{ .location_path }}/{{ .CONNECTION_NAME }}/{{ \"{{ .DEVICE_ID }}\" }}\"\n")
+
+SCENARIO(
+    concurrent, "five workers that do not wait for each other", 10,
+    "children:\n"
+    "  - { name: hello-1, kind: helloworld }\n"
+    "  - { name: hello-2, kind: helloworld }\n"
+    "  - { name: hello-3, kind: helloworld }\n"
+    "  - { name: hello-4, kind: helloworld }\n"
+    "  - { name: hello-5, kind: helloworld }\n")
+
+SCENARIO(
+    helloworld, "says hello; write `sad` into a file called `mood` here, and it is degraded", 20,
+    "children:\n"
+    "  - name: hello\n"
+    "    kind: helloworld\n"
+    "    config: { mood_file: mood }\n")
+
+SCENARIO(
+    persistence, "the history of what workers do, kept short by another worker", 120,
+    "variables:\n"
+    "  IP: 192.168.1.100\n"
+    "  PORT: 502\n"
+    "children:\n"
+    "  - name: keeper\n"
+    "    kind: persistence\n"
+    "    config: { interval_seconds: 10, keep_deltas: 20 }\n"
+    "  - name: parent-1\n"
+    "    kind: exampleparent\n"
+    "    config: { children_count: 2, rest_seconds: 1, run_seconds: 3 }\n")
+
+SCENARIO(
+    noop, "workers that do nothing", 5,
+    "children:\n"
+    "  - { name: noop-1, kind: noop, config: { value: one } }\n"
+    "  - { name: noop-2, kind: noop, config: { value: two }, disabled: true }\n")

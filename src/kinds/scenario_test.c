@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* scenario_test.c - the list of scenarios and the runner itself. */
+#include "kinds/scenario_test.h"
+
+static int do_nothing(struct det_scenario_run *run, struct det_error *reterr)
+{
+    (void)reterr;
+    assert_non_null(run->workers);
+    assert_non_null(run->store);
+    assert_non_null(run->loop);
+    assert_non_null(run->options);
+    det_scenario_say(run, "note", "tick=%d", (int)(run->options->tick / DET_MILLISECOND));
+    return 0;
+}
+
+static int fail_at_once(struct det_scenario_run *run, struct det_error *reterr)
+{
+    (void)run;
+    return det_error_set(reterr, DET_ERR_IO, "the relay is not there");
+}
+
+static void names_are_in_the_list_once_and_are_complete(void **state)
+{
+    size_t count = 0;
+
+    (void)state;
+    for (const struct det_scenario *const *list = det_scenarios(); *list; list++, count++) {
+        assert_ptr_equal(det_scenario_find((*list)->name), *list);
+        assert_true(strlen((*list)->summary) > 0);
+        assert_true((*list)->duration > 0);
+        assert_true(!(*list)->config != !(*list)->run);
+    }
+    assert_true(count >= 13);
+    assert_null(det_scenario_find("nothing"));
+    assert_string_equal(det_scenario_nearest("simpel"), "simple");
+    assert_null(det_scenario_nearest("xyzxyzxyz"));
+}
+
+static void a_scenario_is_a_config_or_a_function_but_not_both(void **state)
+{
+    const struct det_scenario both = {
+        .name = "both", .config = "children: []", .run = do_nothing, .duration = DET_SECOND
+    };
+    const struct det_scenario neither = { .name = "neither", .duration = DET_SECOND };
+    struct play play = { 0 };
+
+    (void)state;
+    play_scenario(&play, &both);
+    assert_int_equal(play.result, DET_ERR_INVALID);
+    assert_string_equal(
+        play.error.text, "scenario both has a config and a function: give it one of the two");
+    play_close(&play);
+    play = (struct play){ 0 };
+    play_scenario(&play, &neither);
+    assert_int_equal(play.result, DET_ERR_INVALID);
+    assert_string_equal(
+        play.error.text,
+        "scenario neither has neither a config nor a function: give it one of the two");
+    play_close(&play);
+}
+
+static void a_function_has_the_workers_and_the_options(void **state)
+{
+    const struct det_scenario own = { .name = "own", .run = do_nothing, .duration = DET_SECOND };
+    struct play play = { 0 };
+
+    (void)state;
+    play_scenario(&play, &own);
+    assert_int_equal(play.result, 0);
+    assert_string_equal(play.notes, "note tick=0\n");
+    play_close(&play);
+}
+
+static void what_a_function_says_went_wrong_is_the_answer(void **state)
+{
+    const struct det_scenario own = { .name = "own", .run = fail_at_once, .duration = DET_SECOND };
+    struct play play = { 0 };
+
+    (void)state;
+    play_scenario(&play, &own);
+    assert_int_equal(play.result, DET_ERR_IO);
+    assert_string_equal(play.error.text, "the relay is not there");
+    play_close(&play);
+}
+
+static void times_that_are_negative_are_refused(void **state)
+{
+    struct det_scenario_options options = { .duration = -1 };
+    struct det_error error = { 0 };
+
+    (void)state;
+    assert_int_equal(
+        det_scenario_run(det_scenario_find("noop"), &options, &error), DET_ERR_INVALID);
+    assert_string_equal(error.text, "scenario noop: a duration is not negative; 0 is without end");
+    options = (struct det_scenario_options){ .tick = -1 };
+    assert_int_equal(
+        det_scenario_run(det_scenario_find("noop"), &options, &error), DET_ERR_INVALID);
+}
+
+static void a_config_that_cannot_be_read_is_an_error(void **state)
+{
+    const struct det_scenario bad = { .name = "bad", .config = "children: {", .duration = 1 };
+    struct play play = { 0 };
+
+    (void)state;
+    play_scenario(&play, &bad);
+    assert_true(play.result < 0);
+    assert_true(strlen(play.error.text) > 0);
+    play_close(&play);
+}
+
+static void stop(struct play *play)
+{
+    det_scenario_stop(play->run);
+}
+
+static void a_request_ends_it_before_its_time(void **state)
+{
+    struct play play = { .at = 3 * DET_SECOND, .act = stop, .duration = DET_HOUR };
+
+    (void)state;
+    play_named(&play, "concurrent");
+    assert_true(play.ended - play.began < 5 * DET_SECOND);
+    assert_int_equal(play_count(&play, DET_WORKER_REMOVED, NULL, NULL), 6);
+    play_close(&play);
+}
+
+static void stop_twice(struct play *play)
+{
+    det_scenario_stop(play->run);
+    det_scenario_stop(play->run);
+}
+
+static void a_second_request_takes_down_and_is_not_clean(void **state)
+{
+    struct play play = { .at = 8 * DET_SECOND, .act = stop_twice, .duration = DET_HOUR };
+
+    (void)state;
+    play_scenario(&play, det_scenario_find("simple"));
+    assert_int_equal(play.result, DET_ERR_TIMEOUT);
+    assert_true(strlen(play.error.text) > 0);
+    assert_int_equal(play_count(&play, DET_WORKER_STOP_FORCED, NULL, NULL), 1);
+    play_close(&play);
+}
+
+static void the_same_seed_is_the_same_run(void **state)
+{
+    static const char *const names[] = { "simple", "failing", "cascade", "dynamic", "persistence" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct play first = { .seed = 7 }, second = { .seed = 7 };
+
+        play_named(&first, names[i]);
+        play_named(&second, names[i]);
+        assert_int_equal(first.count, second.count);
+        assert_memory_equal(first.told, second.told, first.count * sizeof *first.told);
+        assert_true(first.hash == second.hash);
+        play_close(&first);
+        play_close(&second);
+    }
+}
+
+static void every_scenario_ends_cleanly_for_other_seeds(void **state)
+{
+    (void)state;
+    for (const struct det_scenario *const *list = det_scenarios(); *list; list++) {
+        struct play play = { .seed = 100 };
+
+        if ((*list)->is_real_only)
+            continue;
+        play_named(&play, (*list)->name);
+        play_close(&play);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_in_the_list_once_and_are_complete),
+        cmocka_unit_test(a_scenario_is_a_config_or_a_function_but_not_both),
+        cmocka_unit_test(a_function_has_the_workers_and_the_options),
+        cmocka_unit_test(what_a_function_says_went_wrong_is_the_answer),
+        cmocka_unit_test(times_that_are_negative_are_refused),
+        cmocka_unit_test(a_config_that_cannot_be_read_is_an_error),
+        cmocka_unit_test(a_request_ends_it_before_its_time),
+        cmocka_unit_test(a_second_request_takes_down_and_is_not_clean),
+        cmocka_unit_test(the_same_seed_is_the_same_run),
+        cmocka_unit_test(every_scenario_ends_cleanly_for_other_seeds),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

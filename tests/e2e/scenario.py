@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright the detent authors
+"""Runs `detent scenario` end to end: workers in real and in virtual time.
+
+    scenario.py DETENT NASTY_CHILD [PART_OF_A_NAME]
+
+The frame is that of up.py.
+"""
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+
+import up
+from clients import detent, objects
+from up import DETENT, check, equal
+
+NAMES = ["simple", "failing", "panic", "slow", "cascade", "timeout", "configerror", "inheritance",
+         "concurrent", "helloworld", "persistence", "noop", "dynamic"]
+LINE = re.compile(r"\d\d:\d\d:\d\d\.\d\d\d (TRACE|DEBUG|INFO |WARN |ERROR) ?[a-z_]+ .*")
+
+
+class Scenario(up.Up):
+    """One `detent scenario run` that runs."""
+
+    def __init__(self, *words):  # pylint: disable=super-init-not-called
+        self.start([DETENT, "scenario", "run", *words], None)
+
+
+def test_list():
+    done = detent("scenario", "list")
+    names = [line.split()[0] for line in done.stdout.splitlines()[1:]]
+    equal([name for name in names if name in NAMES], NAMES)
+    listed = objects("scenario", "list")
+    equal([one["name"] for one in listed], names)
+    check(all(one["type"] == "scenario" and one["summary"] and one["duration_ms"] > 0
+              for one in listed))
+
+
+def test_simple_in_real_time():
+    began = time.monotonic()
+    done = detent("scenario", "run", "simple", "--duration=5s")
+    check(5 <= time.monotonic() - began < 15, "it takes as long as it shall")
+    lines = done.stdout.splitlines()
+    check(all(LINE.fullmatch(line) for line in lines), done.stdout)
+    check(all(" worker=scenario-simple(application)" in line for line in lines), done.stdout)
+    equal(sum(" child_adding " in line for line in lines), 3)
+    equal(sum(" worker_removed " in line for line in lines), 4)
+    check("scenario simple: 5." in done.stderr, done.stderr)
+
+
+def test_virtual_time_is_repeatable():
+    began = time.monotonic()
+    words = ("scenario", "run", "simple", "--virtual", "--duration", "10m", "--log-level", "debug")
+    first = detent(*words, "--seed", "7")
+    check(time.monotonic() - began < 20, "ten minutes are done at once")
+    equal(detent(*words, "--seed=7").stdout, first.stdout)
+    check(first.stdout.startswith("00:00:00.000 "), first.stdout[:200])
+    check(re.search(r"^00:09:\d\d\.\d\d\d INFO  state_transition ", first.stdout, re.M))
+    check(detent(*words, "--seed", "8").stdout != first.stdout, "another seed is another run")
+
+
+def test_every_scenario_in_virtual_time():
+    for name in NAMES:
+        done = detent("scenario", "run", name, "--virtual")
+        check(f"scenario {name}: " in done.stderr, done.stderr)
+
+
+def test_levels():
+    def levels(*words):
+        done = detent("scenario", "run", "failing", "--virtual", *words)
+        return {line.split()[1] for line in done.stdout.splitlines()}
+    equal(levels("--log-level", "error"), {"ERROR"})
+    equal(levels(), {"INFO", "WARN", "ERROR"})
+    equal(levels("--log-level", "debug"), {"DEBUG", "INFO", "WARN", "ERROR"})
+    equal(levels("--trace"), {"TRACE", "DEBUG", "INFO", "WARN", "ERROR"})
+
+
+def test_objects():
+    found = objects("scenario", "run", "dynamic", "--virtual", "--duration", "10s")
+    kinds = {one["type"] for one in found}
+    equal(kinds, {"event", "note", "summary"})
+    equal(found[-1]["type"], "summary")
+    equal(found[-1]["workers_left"], 0)
+    moves = [one for one in found if one.get("event") == "state_transition"]
+    check(all(one["worker"] and one["id"] and one["from"] and one["to"] and one["reason"]
+              for one in moves))
+    check(any(one.get("event") == "child_gone" for one in found))
+
+
+def test_dump():
+    done = detent("scenario", "run", "simple", "--virtual", "--dump-store", "--log-level", "error")
+    lines = done.stdout.splitlines()
+    check(re.fullmatch(r"Deltas: sync ids 1 to \d+", lines[0]), lines[0])
+    deltas = [line for line in lines if re.match(r"\[\d+\] \d\d:\d\d:\d\d\.\d\d\d \| ", line)]
+    equal([int(line[1:line.index("]")]) for line in deltas], list(range(1, len(deltas) + 1)))
+    check(any("| exampleparent/scenario-simple/parent-1 | observed" in line for line in deltas))
+    check(any(line.startswith("  + ") for line in lines))
+    check(any(re.match(r"  ~ .* -> ", line) for line in lines))
+    check(re.fullmatch(r"\d+ deltas, \d+ documents of \d+ workers", lines[-1]), lines[-1])
+    check(all(len(line) < 260 for line in lines), "long values are cut")
+
+
+def test_a_dump_has_no_limit():
+    done = detent("scenario", "run", "simple", "--virtual", "--duration", "10m", "--dump-store",
+                  "--log-level", "error")
+    count = int(re.search(r"^(\d+) deltas, ", done.stdout, re.M)[1])
+    check(count > 200, done.stdout[-300:])
+    equal(len(re.findall(r"^\[\d+\] ", done.stdout, re.M)), count)
+
+
+def test_a_dump_as_objects():
+    found = objects("scenario", "run", "noop", "--virtual", "--dump-store")
+    deltas = [one for one in found if one["type"] == "delta"]
+    documents = [one for one in found if one["type"] == "document"]
+    equal(found[-1]["type"], "dump")
+    equal((found[-1]["deltas"], found[-1]["documents"]), (len(deltas), len(documents)))
+    check(all(isinstance(one["document"], dict) for one in documents))
+
+
+def test_ctrl_c_stops_gracefully():
+    scenario = Scenario("concurrent")
+    scenario.wait_for("state_transition .*hello-5.* to=running")
+    scenario.send(signal.SIGINT)
+    scenario.end(0)
+    check(any("Stopping" in line for line in scenario.talk), scenario.shown())
+    equal(sum(" worker_removed " in line for line in scenario.lines), 6)
+
+
+def test_sigterm_too():
+    scenario = Scenario("noop", "--duration", "0")
+    scenario.wait_for("state_transition .*noop-1.* to=running")
+    scenario.send(signal.SIGTERM)
+    scenario.end(0)
+
+
+def test_a_second_ctrl_c_takes_down():
+    scenario = Scenario("simple", "--tick", "1s")
+    scenario.wait_for("state_transition .*parent-1.* to=trying_to_start")
+    scenario.send(signal.SIGINT)
+    up.wait_until(lambda: any("Stopping" in line for line in scenario.talk), "Stopping")
+    scenario.send(signal.SIGINT)
+    scenario.end(1)
+    check(any("Taking down" in line for line in scenario.talk), scenario.shown())
+
+
+def test_mood():
+    scenario = Scenario("helloworld")
+    scenario.wait_for("state_transition .*hello.* to=running")
+    Path("mood").write_text("sad\n")
+    at = scenario.wait_for("state_transition .* to=degraded .*the mood is sad")
+    Path("mood").write_text("fine\n")
+    scenario.wait_for("state_transition .* to=running", at)
+    scenario.send(signal.SIGINT)
+    scenario.end(0)
+
+
+def test_what_is_wrong_is_said():
+    run = ("scenario", "run")
+    detent(*run, "simpel", code=2, err=["did you mean 'simple'?", "Scenarios: simple, failing"])
+    detent(*run, code=2, err="detent scenario run NAME")
+    detent(*run, "simple", "--duration=-5s", code=2, err="--duration is a time")
+    detent(*run, "simple", "--tick", "0", code=2, err="--tick is a time")
+    detent(*run, "simple", "--tick=-1s", code=2, err="--tick is a time")
+    detent(*run, "simple", "--log-level", "loud", code=2, err="debug info warn error")
+    detent(*run, "simple", "--seed", "1", code=2, err="--seed is of --virtual")
+    detent("scenario", "play", code=2, err="scenario can list and run")
+    detent("scenario", "list", "simple", code=2, err="takes no 'simple'")
+    detent("scenario", code=2)
+
+
+if __name__ == "__main__":
+    sys.exit(up.main(globals()))
