@@ -178,7 +178,7 @@ struct det_worker_context {
 struct det_worker_calls {
     bool (*is_cancelled)(struct det_worker_context *context);
     int (*wait)(struct det_worker_context *context, det_time deadline);
-    void (*fail)(struct det_worker_context *context, const char *format, ...) DET_PRINTF(2, 3);
+    void (*explain)(struct det_worker_context *context, const char *format, ...) DET_PRINTF(2, 3);
     void (*panic)(struct det_worker_context *context, const char *format, ...) DET_PRINTF(2, 3);
     void (*count)(struct det_worker_context *context, const char *name, uint64_t more);
     void (*gauge)(struct det_worker_context *context, const char *name, double value);
@@ -203,7 +203,8 @@ DET_MUST_CHECK static inline int det_worker_wait(
     return context->calls->wait(context, deadline);
 }
 /* Says why, and is `code`, negative: `return det_worker_fail(context, DET_ERR_IO, ...)`. */
-#define det_worker_fail(context, code, ...) ((context)->calls->fail(context, __VA_ARGS__), (code))
+#define det_worker_fail(context, code, ...) \
+    ((context)->calls->explain(context, __VA_ARGS__), (code))
 /* Leaves the function at once, from however deep: nothing in it is cleaned up. For what cannot be,
  * and must not take the program with it. Three in five minutes pause the worker. */
 #define det_worker_panic(context, ...) ((context)->calls->panic(context, __VA_ARGS__))

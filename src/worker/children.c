@@ -207,9 +207,9 @@ void det_children_reconcile(struct det_worker *worker)
 {
     uint64_t round = ++worker->workers->generations;
 
-    worker->attention &= ~(uint32_t)DET_LOOK_WISHES;
     if (worker->shutdown_wanted || !det_life_is_live(worker))
         return;
+    worker->attention &= ~(uint32_t)DET_LOOK_WISHES;
     for (struct det_list *node = worker->wishes.next, *next; node != &worker->wishes; node = next) {
         next = node->next;
         fulfil(worker, DET_CONTAINER(node, struct det_wish, node), round);

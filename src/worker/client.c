@@ -43,7 +43,7 @@ int det_workers_apply(struct det_workers *workers, const char *yaml, struct det_
     int r;
 
     det_list_init(&applying.wishes);
-    r = det_spec_read(&applying.spec, workers->allocator, yaml, strlen(yaml), reterr);
+    r = det_workers_spec_read(&applying.spec, workers->allocator, yaml, strlen(yaml), reterr);
     if (r < 0)
         return r;
     r = det_wishes_of_spec(workers, &applying.spec, &applying.wishes, reterr);

@@ -86,13 +86,11 @@ static int read_config(struct work *work)
 {
     const char *text = det_buffer_text(&work->rendered);
     const char *config = work->what->spec->config;
-    const char *name =
-        config && strcmp(config, text) != 0 ? "config as rendered" : "config";
+    const char *name = config && strcmp(config, text) != 0 ? "config as rendered" : "config";
     struct det_datum *datum;
     int r;
 
-    r = det_datum_from_yaml(
-        &work->arena, name, text, work->rendered.size, &datum, work->error);
+    r = det_datum_from_yaml(&work->arena, name, text, work->rendered.size, &datum, work->error);
     if (r < 0)
         return r;
     return det_datum_to_record(datum, name, work->config_record, work->config, work->error);

@@ -14,20 +14,20 @@
 #ifndef DET_WORKER_LAB_TEST_H
 #define DET_WORKER_LAB_TEST_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include <detent/sim.h>
 #include <detent/workers.h>
 
 #include "base/buffer.h"
 #include "os/os.h"
-
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #define WORKER_LOCAL
 #define WORKER_SPEC "worker/link_test.worker"

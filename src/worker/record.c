@@ -2,7 +2,8 @@
  * Copyright the detent authors */
 
 /* record.c - workers as documents of the store; docs/formats/workers.md says what is in them. One
- * document of a worker is on its way at a time: what changes meanwhile is written when it is back. */
+ * document of a worker is on its way at a time: what changes meanwhile is written when it is
+ * back. */
 #include <stdio.h>
 #include <string.h>
 

@@ -5,6 +5,8 @@
 #ifndef DET_WORKER_RECORDER_CASES_H
 #define DET_WORKER_RECORDER_CASES_H
 
+#include <detent/documents.h>
+
 #include "worker/recorder_office_cases.h"
 
 static void recordings_are_saved_beside_the_loop_and_told_there(void **state)
@@ -304,6 +306,107 @@ static void what_is_there_can_be_read(void **state)
             office.loop, false, &recorder));
 }
 
+struct memo {
+    uint64_t versions[2];
+    int code;
+    unsigned told;
+};
+
+static inline void memo_told(void *argument, const struct det_recorded *recorded)
+{
+    struct memo *memo = argument;
+
+    memo->told++;
+    memo->code = recorded->code;
+    for (size_t i = 0; recorded->code == 0 && i < recorded->count; i++)
+        memo->versions[i] = recorded->saved[i].version;
+}
+
+static inline int count_document(void *context, const struct det_document *document)
+{
+    unsigned *count = context;
+
+    *count += document->size == strlen("{\"up\":true}");
+    return 0;
+}
+
+static inline int count_delta(void *context, const struct det_delta *delta)
+{
+    (void)delta;
+    ++*(unsigned *)context;
+    return 0;
+}
+
+static inline int count_deltas(void *argument, struct det_store *store)
+{
+    return det_store_documents_deltas(store, NULL, count_delta, argument, NULL);
+}
+
+static inline void deltas_counted(void *argument, int code)
+{
+    unsigned *count = argument;
+
+    *count += code == 0 ? 100 : 0;
+}
+
+static void submit_memo(
+    struct det_recorder *recorder, struct memo *memo, const char *text, uint64_t expected)
+{
+    struct det_document_save saves[] = {
+        { .kind = "link", .id = "a/b", .role = DET_DOCUMENT_DESIRED, .text = text },
+        { .kind = "link", .id = "a/b", .role = DET_DOCUMENT_OBSERVED, .text = text },
+    };
+
+    saves[0].size = saves[1].size = strlen(text);
+    saves[1].has_expected = true;
+    saves[1].expected = expected;
+    assert_int_equal(
+        0, det_recorder_submit(
+               recorder, &(struct det_recording){
+                             .saves = saves, .count = 2, .done = memo_told, .argument = memo }));
+}
+
+/* Over a store in memory, with a thread and without. */
+static void a_real_store_keeps_what_was_recorded(void **state)
+{
+    struct world_fixture *fixture = *state;
+    struct det_store_options options = { .world = fixture->world };
+    struct det_document_query query = { .kind = "link" };
+    struct det_recorder *recorder;
+    struct det_store *store;
+    struct det_loop *loop;
+
+    for (int is_inline = 0; is_inline < 2; is_inline++) {
+        struct memo memos[4] = { 0 };
+        unsigned documents = 0, deltas = 0;
+        struct det_recorder_errand errand = { .run = count_deltas, .done = deltas_counted };
+
+        assert_int_equal(0, det_store_open_with("memory:", &options, &store, NULL));
+        assert_int_equal(0, det_loop_open(fixture->world, NULL, &loop));
+        assert_int_equal(
+            0, det_recorder_open(fixture->world, NULL, store, loop, is_inline, &recorder));
+        submit_memo(recorder, &memos[0], "{\"up\":false}", 0);
+        submit_memo(recorder, &memos[1], "{\"up\":", 1);
+        submit_memo(recorder, &memos[2], "{\"up\":null}", 7);
+        submit_memo(recorder, &memos[3], "{\"up\":true}", 1);
+        errand.argument = &deltas;
+        det_recorder_send(recorder, &errand);
+        assert_int_equal(0, det_recorder_flush(recorder, DET_NEVER));
+        assert_int_equal(0, det_recorder_load(recorder, &query, count_document, &documents));
+        det_recorder_close(recorder);
+        det_loop_close(loop);
+        det_store_close(store);
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(1, memos[i].told);
+        assert_true(memos[0].code == 0 && memos[0].versions[0] == 1 && memos[0].versions[1] == 1);
+        assert_int_equal(DET_ERR_INVALID, memos[1].code);
+        assert_int_equal(DET_ERR_CONFLICT, memos[2].code);
+        assert_true(memos[3].code == 0 && memos[3].versions[0] == 2 && memos[3].versions[1] == 2);
+        assert_int_equal(2, documents);
+        assert_int_equal(104, deltas);
+    }
+}
+
 /* Nobody wants to know. */
 static void one_without_done_is_saved_too(void **state)
 {
@@ -348,6 +451,7 @@ static void ten_thousand_come_in_order(void **state)
         WORLD_CASE(a_flush_waits_for_what_was_submitted), WORLD_CASE(closing_saves_what_is_left), \
         WORLD_CASE(closing_waits_for_the_store),                                                  \
         WORLD_CASE(inline_it_is_saved_at_once_and_told_later),                                    \
-        WORLD_CASE(what_is_there_can_be_read), WORLD_CASE(one_without_done_is_saved_too)
+        WORLD_CASE(what_is_there_can_be_read), WORLD_CASE(a_real_store_keeps_what_was_recorded),  \
+        WORLD_CASE(one_without_done_is_saved_too)
 
 #endif

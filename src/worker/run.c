@@ -52,7 +52,7 @@ DET_PRINTF(2, 0) static void say(struct det_run *run, const char *format, va_lis
     det_text_copy(run->text, sizeof run->text, text);
 }
 
-DET_PRINTF(2, 3) static void fail(struct det_worker_context *context, const char *format, ...)
+DET_PRINTF(2, 3) static void explain(struct det_worker_context *context, const char *format, ...)
 {
     va_list list;
 
@@ -179,7 +179,7 @@ static int read_other(
 static const struct det_worker_calls calls = {
     .is_cancelled = is_cancelled,
     .wait = wait_until,
-    .fail = fail,
+    .explain = explain,
     .panic = panic,
     .count = count,
     .gauge = gauge,

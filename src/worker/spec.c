@@ -6,20 +6,20 @@
 
 #include <string.h>
 
-#include "base/assert.h"
+#include <detent/worker.h>
+
 #include "base/hash.h"
 #include "base/text.h"
-#include "worker/spec_limits.h"
 
 /* Keys of the root, and those of a child. */
 static const char *const root_keys[] = { "variables", "location", "children" };
-#define SPEC_KEYS(X) X(name) X(kind) X(config) X(variables) X(location) X(run_in) X(disabled) \
-    X(children)
+#define SPEC_KEYS(X) \
+    X(name) X(kind) X(config) X(variables) X(location) X(run_in) X(disabled) X(children)
 enum child_key {
 #define SPEC_KEY(name) KEY_##name,
     SPEC_KEYS(SPEC_KEY)
 #undef SPEC_KEY
-    KEY_COUNT
+        KEY_COUNT
 };
 static const char *const child_keys[] = {
 #define SPEC_KEY(name) #name,
@@ -58,8 +58,10 @@ static int fail_key(
 
     if (nearest >= 0)
         return FAIL_AT(
-            reader, item->key_line, item->key_column, "there is no key '%.64s' here; did you mean "
-            "'%s'?", item->key, keys[nearest]);
+            reader, item->key_line, item->key_column,
+            "there is no key '%.64s' here; did you mean "
+            "'%s'?",
+            item->key, keys[nearest]);
     return FAIL_AT(
         reader, item->key_line, item->key_column, "there is no key '%.64s' here; there are %s",
         item->key,
@@ -96,10 +98,10 @@ static int read_word(
         return FAIL(
             reader, datum, "%s is text, and this is %s; put quotes around it", key,
             det_datum_kind_text(datum->kind));
-    if (!det_name_is_valid(datum->as.text) || strlen(datum->as.text) > DET_SPEC_NAME_MAX)
+    if (!det_name_is_valid(datum->as.text) || strlen(datum->as.text) > DET_WORKER_NAME_MAX)
         return FAIL(
             reader, datum, "%s is made of A-Z a-z 0-9 . _ -, and has 1 to %d of them", key,
-            DET_SPEC_NAME_MAX);
+            DET_WORKER_NAME_MAX);
     *ret = det_arena_copy(&reader->spec->arena, datum->as.text);
     return *ret ? 0 : no_memory(reader);
 }
@@ -128,8 +130,8 @@ static int read_run_in(
         return FAIL(
             reader, list, "run_in is a list of names of states, run_in: [running], and this is %s",
             det_datum_kind_text(list->kind));
-    if (list->count > DET_SPEC_STATES_MAX)
-        return FAIL(reader, list, "a worker has at most %d states", DET_SPEC_STATES_MAX);
+    if (list->count > DET_WORKER_STATES_MAX)
+        return FAIL(reader, list, "a worker has at most %d states", DET_WORKER_STATES_MAX);
     names = det_arena_array(&reader->spec->arena, list->count, sizeof *names);
     if (!names)
         return no_memory(reader);
@@ -210,6 +212,7 @@ static int read_child(
         return no_memory(reader);
     child->parent = parent;
     child->line = datum->line;
+    child->column = datum->column;
     *ret_children = parts[KEY_children];
     r = read_word(reader, datum, parts[KEY_name], "name", &child->name);
     if (r == 0)
@@ -263,15 +266,15 @@ static int open_list(
         return FAIL(
             reader, list, "children is a list, - name: ..., and this is %s",
             det_datum_kind_text(list->kind));
-    if (*depth == DET_SPEC_DEPTH_MAX)
-        return FAIL(reader, list, "workers are at most %d deep", DET_SPEC_DEPTH_MAX);
+    if (*depth == DET_WORKER_DEPTH_MAX)
+        return FAIL(reader, list, "workers are at most %d deep", DET_WORKER_DEPTH_MAX);
     pending[(*depth)++] = (struct pending){ list->as.first, parent };
     return check_names(reader, list);
 }
 
 static int read_children(struct reader *reader, const struct det_datum *list)
 {
-    struct pending pending[DET_SPEC_DEPTH_MAX];
+    struct pending pending[DET_WORKER_DEPTH_MAX];
     const struct det_datum *below;
     unsigned depth = 0;
     int r;
@@ -315,7 +318,7 @@ static int read_root(struct reader *reader, const char *yaml, size_t size)
     return r < 0 ? r : read_children(reader, parts[2]);
 }
 
-int det_spec_read(
+int det_workers_spec_read(
     struct det_spec *ret, const struct det_allocator *allocator, const char *yaml, size_t size,
     struct det_error *reterr)
 {
@@ -340,4 +343,47 @@ void det_spec_deinit(struct det_spec *spec)
     det_user_spec_deinit(&spec->root);
     det_arena_deinit(&spec->arena);
     memset(spec, 0, sizeof *spec);
+}
+
+static int find_state(const struct det_worker_kind *kind, const char *name)
+{
+    for (uint16_t i = 0; i < kind->state_count; i++)
+        if (strcmp(kind->states[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static int fail_state(
+    const struct det_spec_child *child, const char *name, const struct det_worker_kind *parent,
+    struct det_error *reterr)
+{
+    const char *names[DET_WORKER_STATES_MAX];
+    uint16_t count = 0;
+    int nearest;
+
+    for (; count < parent->state_count && count < DET_WORKER_STATES_MAX; count++)
+        names[count] = parent->states[count].name;
+    nearest = det_text_nearest(name, names, count);
+    return det_datum_fail(
+        reterr, DET_ERR_NOT_FOUND, "workers", child->line, child->column,
+        "run_in of %s: the parent is a %s, which has no state '%.64s'; %s%s%s", child->name,
+        parent->name, name, nearest >= 0 ? "did you mean '" : "its states are of ",
+        nearest >= 0 ? names[nearest] : parent->name, nearest >= 0 ? "'?" : ".worker");
+}
+
+int det_spec_run_in(
+    const struct det_spec_child *child, const struct det_worker_kind *parent, uint64_t *ret,
+    struct det_error *reterr)
+{
+    uint64_t states = 0;
+
+    for (uint32_t i = 0; i < child->run_in_count; i++) {
+        int state = find_state(parent, child->run_in[i]);
+
+        if (state < 0)
+            return fail_state(child, child->run_in[i], parent, reterr);
+        states |= DET_IN(state);
+    }
+    *ret = states;
+    return 0;
 }

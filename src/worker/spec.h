@@ -25,11 +25,11 @@ struct det_spec_child {
     const char *name, *kind;
     const char *const *run_in; /* names of states of the parent, each once */
     uint32_t run_in_count;     /* 0: in all of them */
-    bool is_disabled;
-    uint32_t parent; /* the index of the child that it is below; DET_SPEC_ROOT */
-    uint32_t line;   /* where it stands */
-    uint64_t hash;   /* of everything about it but its children */
+    uint32_t parent;           /* the index of the child that it is below; DET_SPEC_ROOT */
+    uint32_t line, column;     /* where it stands */
     struct det_user_spec spec;
+    uint64_t hash; /* of everything about it but its children */
+    bool is_disabled;
 };
 
 /* Owns all of it. All zero is an empty one. */
@@ -44,7 +44,7 @@ struct det_spec {
  * no YAML; DET_ERR_INVALID: unknown keys, names that are none or doubled among siblings, no kind,
  * what is not of its type, too deep; each with place, reason and remedy. DET_ERR_LIMIT,
  * DET_ERR_NO_MEMORY. `ret` is then all zero. */
-DET_MUST_CHECK int det_spec_read(
+DET_MUST_CHECK int det_workers_spec_read(
     struct det_spec *ret, const struct det_allocator *allocator, const char *yaml, size_t size,
     struct det_error *reterr);
 /* All zero afterwards. */

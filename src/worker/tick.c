@@ -288,8 +288,6 @@ void det_worker_visit(struct det_worker *worker)
     if (det_life_is_live(worker))
         visit_live(worker);
     else {
-        if (worker->attention & DET_LOOK_WISHES)
-            det_children_reconcile(worker);
         if (worker->attention & DET_LOOK_VIEW)
             det_children_count(worker);
         if (worker->attention & DET_LOOK_OBSERVED && !det_life_is_gone(worker))

@@ -103,8 +103,7 @@ int det_user_spec_init(
 static int set_config(
     struct det_user_spec *spec, const struct det_datum *config, struct det_error *reterr)
 {
-    struct det_buffer buffer = { .allocator = spec->arena.allocator,
-                                 .limit = DET_DATUM_SIZE_MAX };
+    struct det_buffer buffer = { .allocator = spec->arena.allocator, .limit = DET_DATUM_SIZE_MAX };
     int r;
 
     if (config->kind == DET_DATUM_TEXT) {
@@ -124,8 +123,8 @@ static int set_config(
         r = spec->config ? 0 : DET_ERR_NO_MEMORY;
     } else if (r == DET_ERR_LIMIT) {
         det_datum_fail(
-            reterr, r, "config", config->line, config->column,
-            "it is larger than %d KiB; split it", DET_DATUM_SIZE_MAX / 1024);
+            reterr, r, "config", config->line, config->column, "it is larger than %d KiB; split it",
+            DET_DATUM_SIZE_MAX / 1024);
     }
     det_buffer_deinit(&buffer);
     return r;
