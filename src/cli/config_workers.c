@@ -159,7 +159,7 @@ static int take_spec(
     r = keep_text(reader, node, &text, &workers->spec);
     if (r < 0)
         return r;
-    if (det_spec_read(&spec, allocator, workers->spec, strlen(workers->spec), &error) < 0)
+    if (det_workers_spec_read(&spec, allocator, workers->spec, strlen(workers->spec), &error) < 0)
         return fail_inside(reader, node, &error);
     det_spec_deinit(&spec);
     return 0;
@@ -257,9 +257,7 @@ static int fail_kind(struct checking *checking, const struct cli_yaml *node, con
         &checking->reader, node, name, names, count, "there is no kind of worker '%s'", name);
 }
 
-/* The nodes of the children, in the order in which the library has read them: level by level would
- * be another one. A child of the file is found by its line, which no other has begun on, or by its
- * name. */
+/* Names are unique among siblings. */
 static const struct cli_yaml *find_node(
     const struct checking *checking, const struct det_spec_child *child)
 {
@@ -365,7 +363,7 @@ int config_check_workers(
     struct det_error error = { 0 };
     int r;
 
-    r = det_spec_read(&checking.spec, allocator, workers->spec, strlen(workers->spec), &error);
+    r = det_workers_spec_read(&checking.spec, allocator, workers->spec, strlen(workers->spec), &error);
     if (r < 0)
         return fail_inside(&checking.reader, workers->node, &error);
     r = det_scope_values_init(&checking.top, allocator, workers->globals, &error);

@@ -8,7 +8,6 @@
 
 #include "base/buffer.h"
 #include "base/text.h"
-#include "base/utf8.h"
 #include "cli/yaml.h"
 #include "observe/quote.h"
 

@@ -296,7 +296,7 @@ struct det_workers {
     bool is_compacting;
     det_time compact_at, compact_since;
     bool is_paused, is_timer_set;
-    uint64_t ticks;
+    uint64_t ticks, observations, observations_failed;
     det_time tick_took, tick_took_max;
     det_time now, wall_ahead; /* of this turn; wall - monotonic */
     uint64_t chance;          /* of what need not be random */
