@@ -21,7 +21,7 @@
 #include "base/memory.h"
 
 #define ALIGNMENT _Alignof(max_align_t)
-#define CHUNK_MIN ((size_t)1024)
+#define CHUNK_MIN ((size_t)256)
 #define CHUNK_MAX ((size_t)64 * 1024)
 
 struct det_arena_chunk {

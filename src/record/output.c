@@ -61,7 +61,8 @@ static void put_escape(struct det_output *output, uint32_t code)
 }
 
 /* C1 controls, line and paragraph separators, the marks that turn the direction of text, and the
- * mark of the byte order with the two that are no characters, which YAML does not take as they are. */
+ * mark of the byte order with the two that are no characters: YAML does not take those as they are.
+ */
 static bool steers_terminal(uint32_t code)
 {
     return (code >= 0x80 && code <= 0x9f) || code == 0x61c || code == 0x200e || code == 0x200f ||

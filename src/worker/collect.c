@@ -233,7 +233,7 @@ static void pause_it(struct det_worker *worker, det_time age)
 
     det_format_duration(age / (DET_SECOND / 10) * (DET_SECOND / 10), span, sizeof span);
     snprintf(
-        text, sizeof text, "paused: nothing was observed for %s%s%.100s", span,
+        text, sizeof text, "paused: nothing was observed for %s%s%.70s", span,
         worker->collect_error[0] ? ": " : "", worker->collect_error);
     det_worker_set_reason(worker, text);
     if (worker->is_stale)

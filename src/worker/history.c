@@ -10,43 +10,67 @@
 #include "worker/page.h"
 #include "worker/tree.h"
 
-static struct det_happened *next_row(struct det_worker *worker)
+static size_t size_of(const char *reason)
+{
+    return sizeof(struct det_happened) + strlen(reason) + 1;
+}
+
+static void free_row(struct det_worker *worker, struct det_happened *row)
+{
+    if (row)
+        det_free(worker->workers->allocator, row, size_of(row->reason));
+}
+
+void det_history_free(struct det_worker *worker)
+{
+    if (!worker->history)
+        return;
+    for (size_t i = 0; i < DET_HISTORY_KEPT; i++)
+        free_row(worker, worker->history->rows[i]);
+    DET_DELETE(worker->workers->allocator, worker->history);
+}
+
+/* In the place of the oldest; NULL: there is no memory, and then it is not remembered. */
+static struct det_happened *next_row(struct det_worker *worker, const char *reason)
 {
     struct det_workers *workers = worker->workers;
-    struct det_happened *row;
+    struct det_happened *row, **place;
 
     if (!worker->history)
         worker->history = DET_NEW(workers->allocator, struct det_history);
     if (!worker->history)
         return NULL;
-    row = &worker->history->rows[worker->history->count++ % DET_HISTORY_KEPT];
-    memset(row, 0, sizeof *row);
+    row = det_alloc_zero(workers->allocator, size_of(reason));
+    if (!row)
+        return NULL;
+    place = &worker->history->rows[worker->history->count++ % DET_HISTORY_KEPT];
+    free_row(worker, *place);
+    *place = row;
+    memcpy(row->reason, reason, strlen(reason) + 1);
     row->wall = workers->now + workers->wall_ahead;
     return row;
 }
 
 void det_history_state(struct det_worker *worker, uint16_t from, uint16_t to, const char *reason)
 {
-    struct det_happened *row = next_row(worker);
+    struct det_happened *row = next_row(worker, reason);
 
     if (!row)
         return;
     row->from = worker->kind->states[from].name;
     row->to = worker->kind->states[to].name;
-    det_text_copy(row->reason, sizeof row->reason, reason);
 }
 
 void det_history_action(
     struct det_worker *worker, const char *action, int code, det_time took, const char *text)
 {
-    struct det_happened *row = next_row(worker);
+    struct det_happened *row = next_row(worker, text);
 
     if (!row)
         return;
     row->action = action;
     row->code = code;
     row->took = took;
-    det_text_copy(row->reason, sizeof row->reason, text);
 }
 
 static void write_row(struct det_buffer *buffer, const struct det_happened *row)
@@ -80,7 +104,7 @@ void det_history_write(const struct det_worker *worker, struct det_buffer *buffe
         history && history->count < DET_HISTORY_KEPT ? history->count : DET_HISTORY_KEPT;
 
     for (uint32_t i = 0; history && i < kept; i++)
-        write_row(buffer, &history->rows[(history->count - 1 - i) % DET_HISTORY_KEPT]);
+        write_row(buffer, history->rows[(history->count - 1 - i) % DET_HISTORY_KEPT]);
 }
 
 /* Metrics. */

@@ -235,8 +235,7 @@ static void free_worker(struct det_worker *worker)
         next = metric->next;
         DET_DELETE(allocator, metric);
     }
-    if (worker->history)
-        DET_DELETE(allocator, worker->history);
+    det_history_free(worker);
     DET_DELETE_ARRAY(allocator, worker->views, worker->view_room);
     det_free(allocator, worker, worker->size);
 }

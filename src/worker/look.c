@@ -359,6 +359,6 @@ void det_workers_summary(struct det_workers *workers, struct det_workers_summary
 {
     struct summing summing = { workers, ret };
 
-    memset(ret, 0, sizeof *ret);
-    (void)det_workers_call(workers, sum, &summing);
+    if (det_workers_call(workers, sum, &summing) < 0)
+        memset(ret, 0, sizeof *ret);
 }

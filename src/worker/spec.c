@@ -4,6 +4,7 @@
 /* spec.c - the YAML of a tree of workers into specs, parents before children, without recursion. */
 #include "worker/spec.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <detent/worker.h>
@@ -275,7 +276,7 @@ static int open_list(
 static int read_children(struct reader *reader, const struct det_datum *list)
 {
     struct pending pending[DET_WORKER_DEPTH_MAX];
-    const struct det_datum *below;
+    const struct det_datum *below = NULL;
     unsigned depth = 0;
     int r;
 
@@ -353,22 +354,28 @@ static int find_state(const struct det_worker_kind *kind, const char *name)
     return -1;
 }
 
+/* With all the states there are, cut when they are many. */
 static int fail_state(
     const struct det_spec_child *child, const char *name, const struct det_worker_kind *parent,
     struct det_error *reterr)
 {
     const char *names[DET_WORKER_STATES_MAX];
-    uint16_t count = 0;
+    char all[120] = "";
+    size_t used = 0;
     int nearest;
 
-    for (; count < parent->state_count && count < DET_WORKER_STATES_MAX; count++)
-        names[count] = parent->states[count].name;
-    nearest = det_text_nearest(name, names, count);
+    for (uint16_t i = 0; i < parent->state_count; i++) {
+        names[i] = parent->states[i].name;
+        if (used < sizeof all)
+            used +=
+                (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    nearest = det_text_nearest(name, names, parent->state_count);
     return det_datum_fail(
         reterr, DET_ERR_NOT_FOUND, "workers", child->line, child->column,
         "run_in of %s: the parent is a %s, which has no state '%.64s'; %s%s%s", child->name,
-        parent->name, name, nearest >= 0 ? "did you mean '" : "its states are of ",
-        nearest >= 0 ? names[nearest] : parent->name, nearest >= 0 ? "'?" : ".worker");
+        parent->name, name, nearest >= 0 ? "did you mean '" : "it has ",
+        nearest >= 0 ? names[nearest] : all, nearest >= 0 ? "'?" : "");
 }
 
 int det_spec_run_in(

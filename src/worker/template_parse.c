@@ -5,8 +5,6 @@
  *
  * A block is open from its first action to its {{ end }}. Variables of a block end with it; those
  * of an action `if $x := ...` belong to the block. */
-#include <string.h>
-
 #include "base/assert.h"
 #include "base/memory.h"
 #include "worker/template_program.h"
@@ -42,47 +40,6 @@ static const char *const block_words[] = {
     [BLOCK_RANGE] = "range",
     [BLOCK_QUOTED] = "quoted",
 };
-
-int det_template_advance(struct det_template_reader *reader)
-{
-    return det_lex_token(&reader->lex, &reader->token);
-}
-
-int64_t det_template_emit(
-    struct det_template_reader *reader, enum det_template_op op, size_t offset)
-{
-    struct det_template *template = reader->template;
-
-    if (template->count == template->capacity) {
-        uint32_t capacity = template->capacity ? 2 * template->capacity : 32;
-        struct det_template_step *steps = det_realloc(
-            template->allocator, template->steps, template->capacity * sizeof *steps,
-            capacity * sizeof *steps);
-
-        if (!steps)
-            return DET_ERR_NO_MEMORY;
-        template->steps = steps;
-        template->capacity = capacity;
-    }
-    template->steps[template->count] =
-        (struct det_template_step){ .op = (uint8_t)op, .offset = (uint32_t)offset };
-    return template->count++;
-}
-
-int64_t det_template_declare(
-    struct det_template_reader *reader, struct det_view name, size_t offset)
-{
-    if (name.size == 1)
-        return DET_LEX_FAIL(
-            &reader->lex, DET_ERR_MALFORMED, offset,
-            "$ is what the template was given; give the variable a name: $x");
-    if (reader->name_count == DET_TEMPLATE_VARIABLES)
-        return DET_LEX_FAIL(
-            &reader->lex, DET_ERR_LIMIT, offset, "there are more than %d variables at a time",
-            DET_TEMPLATE_VARIABLES);
-    reader->names[reader->name_count].name = name;
-    return reader->name_count++;
-}
 
 static int emit(struct parser *parser, enum det_template_op op, size_t offset, uint32_t *ret_index)
 {
@@ -244,7 +201,7 @@ static int read_range(struct parser *parser, struct block *block)
     struct det_template_reader *reader = &parser->reader;
     struct det_template_step *step;
     struct det_lex_token names[2];
-    uint8_t count;
+    uint8_t count = 0;
     int r;
 
     r = read_loop_names(parser, names, &count);
@@ -489,7 +446,7 @@ static int read_all(struct parser *parser)
     return r;
 }
 
-static int parse(struct det_template *template, struct det_error *reterr)
+int det_template_parse(struct det_template *template, struct det_error *reterr)
 {
     struct parser *parser = DET_NEW(template->allocator, struct parser);
     int r;
@@ -502,48 +459,4 @@ static int parse(struct det_template *template, struct det_error *reterr)
     r = read_all(parser);
     DET_DELETE(template->allocator, parser);
     return r;
-}
-
-int det_template_open(
-    const struct det_allocator *allocator, const char *what, const char *text, size_t size,
-    struct det_template **ret, struct det_error *reterr)
-{
-    struct det_template *template;
-    char *copy;
-    int r = DET_ERR_NO_MEMORY;
-
-    if (size > DET_TEMPLATE_SIZE_MAX)
-        return det_error_set(
-            reterr, DET_ERR_LIMIT, "%s: it is larger than %d KiB; split it", what,
-            DET_TEMPLATE_SIZE_MAX / 1024);
-    template = DET_NEW(allocator, struct det_template);
-    if (template) {
-        template->allocator = allocator;
-        template->what = what;
-        det_arena_init(&template->arena, allocator);
-        copy = det_arena_alloc(&template->arena, size + 1);
-        if (copy) {
-            if (size)
-                memcpy(copy, text, size);
-            template->text = det_view_of(copy, size);
-            r = parse(template, reterr);
-        }
-    }
-    if (r == DET_ERR_NO_MEMORY)
-        det_error_set(reterr, r, "%s: there is no memory left", what);
-    if (r < 0) {
-        det_template_close(template);
-        return r;
-    }
-    *ret = template;
-    return 0;
-}
-
-void det_template_close(struct det_template *template)
-{
-    if (!template)
-        return;
-    DET_DELETE_ARRAY(template->allocator, template->steps, template->capacity);
-    det_arena_deinit(&template->arena);
-    DET_DELETE(template->allocator, template);
 }

@@ -106,6 +106,8 @@ DET_MUST_CHECK int det_template_advance(struct det_template_reader *reader);
 /* A new variable; its slot, or an error. */
 DET_MUST_CHECK int64_t
 det_template_declare(struct det_template_reader *reader, struct det_view name, size_t offset);
+/* template_parse.c: the steps of the template from its text. */
+DET_MUST_CHECK int det_template_parse(struct det_template *template, struct det_error *reterr);
 /* template_expression.c: a pipeline up to the token that cannot belong to it; its value is on the
  * stack then. */
 DET_MUST_CHECK int det_template_read_pipeline(struct det_template_reader *reader);

@@ -1,79 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* template_test.c - the language of templates, row by row: what is rendered, what is refused and
- * with which words, and that nothing hangs or grows without bound. */
-#include "worker/template.h"
-
-#include "lib/test.h"
-
-static const char data[] = "IP: 10.0.0.7\n"
-                           "PORT: 502\n"
-                           "RATIO: 1.5\n"
-                           "WHOLE: 2.0\n"
-                           "ON: true\n"
-                           "OFF: false\n"
-                           "NAME: 'line \"A\"'\n"
-                           "EMPTY: ''\n"
-                           "NOTHING: null\n"
-                           "ZERO: 0\n"
-                           "BIG: 18446744073709551615\n"
-                           "LOW: -7\n"
-                           "UMLAUT: größe\n"
-                           "LIST: [a, b, c]\n"
-                           "NUMBERS: [3, 1, 2]\n"
-                           "NESTED: [[1, 2], [], [3]]\n"
-                           "NONE: []\n"
-                           "MAP: {b: 2, a: 1, c: 3}\n"
-                           "VOID: {}\n"
-                           "DEEP: {x: {y: {z: found}}}\n"
-                           "DEVICES: [{name: d1, port: 1}, {name: d2, port: 2}]\n"
-                           "global: {site: north, count: 3}\n"
-                           "internal: {id: plant/press, parent_id: plant}\n"
-                           "location_path: acme.north\n";
-
-struct fixture {
-    struct det_arena arena;
-    struct det_datum *root;
-    struct det_buffer buffer;
-    struct det_error error;
-};
-
-static int setup(void **state)
-{
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-
-    det_arena_init(&fixture->arena, NULL);
-    assert_int_equal(
-        det_datum_from_yaml(
-            &fixture->arena, "data", data, sizeof data - 1, &fixture->root, &fixture->error),
-        0);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *fixture = *state;
-
-    det_arena_deinit(&fixture->arena);
-    det_buffer_deinit(&fixture->buffer);
-    free(fixture);
-    return 0;
-}
-
-static int render(struct fixture *fixture, const char *text, size_t size)
-{
-    struct det_template *template = NULL;
-    int r;
-
-    det_buffer_clear(&fixture->buffer);
-    r = det_template_open(NULL, "config", text, size, &template, &fixture->error);
-    if (r == 0)
-        r = det_template_render(template, fixture->root, &fixture->buffer, &fixture->error);
-    det_template_close(template);
-    return r;
-}
+/* template_test.c - the language of templates, row by row: what is rendered, and that nothing hangs
+ * or grows without bound. */
+#include "worker/template_test.h"
 
 struct row {
     const char *template, *result;
@@ -330,156 +260,6 @@ static void functions(void **state)
     CHECK(state, rows);
 }
 
-struct bad_row {
-    const char *template;
-    int code;
-    const char *text;
-};
-
-static void check_bad(struct fixture *fixture, const struct bad_row *rows, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        int r = render(fixture, rows[i].template, strlen(rows[i].template));
-
-        if (r != rows[i].code)
-            fail_msg("%s: %d (%s)", rows[i].template, r, fixture->error.text);
-        if (!strstr(fixture->error.text, rows[i].text))
-            fail_msg("%s: %s", rows[i].template, fixture->error.text);
-    }
-}
-#define CHECK_BAD(state, rows) check_bad(*(state), rows, sizeof(rows) / sizeof((rows)[0]))
-
-static void missing_is_an_error(void **state)
-{
-    static const struct bad_row rows[] = {
-        { "{{ .IPP }}", DET_ERR_NOT_FOUND,
-          "config, line 1, column 4: .IPP: there is no 'IPP'; did you mean 'IP'?" },
-        { "a\nb: {{ .prot }}", DET_ERR_NOT_FOUND,
-          "config, line 2, column 7: .prot: there is no 'prot'; did you mean 'PORT'?" },
-        { "ö {{ .XYZZY_XYZZY }}", DET_ERR_NOT_FOUND,
-          "line 1, column 6: .XYZZY_XYZZY: there is no 'XYZZY_XYZZY'; there is: IP, PORT, " },
-        { "{{ .global.sit }}", DET_ERR_NOT_FOUND,
-          ".global.sit: there is no 'sit'; did you mean 'site'?" },
-        { "{{ .global.nowhere_near }}", DET_ERR_NOT_FOUND, "there is: site, count" },
-        { "{{ .VOID.x }}", DET_ERR_NOT_FOUND, "there is nothing in it" },
-        { "{{ $.nothing_like_it }}", DET_ERR_NOT_FOUND, "there is no 'nothing_like_it'" },
-        { "{{ if .MISSING }}a{{ end }}", DET_ERR_NOT_FOUND, "'MISSING'" },
-        { "{{ range .MISSING }}a{{ end }}", DET_ERR_NOT_FOUND, "'MISSING'" },
-        { "{{ with .MISSING }}a{{ end }}", DET_ERR_NOT_FOUND, "'MISSING'" },
-        { "{{ .MISSING | default 3 }}", DET_ERR_NOT_FOUND, "'MISSING'" },
-        { "{{ range .DEVICES }}{{ .IP }}{{ end }}", DET_ERR_NOT_FOUND, "there is: name, port" },
-        { "{{ .DEEP.x.q.z }}", DET_ERR_NOT_FOUND, ".DEEP.x.q: there is no 'q'" },
-        { "{{ .PORT.x }}", DET_ERR_TYPE, ".PORT.x: 'x' is looked for in a number, not in a map" },
-        { "{{ .NOTHING.x }}", DET_ERR_TYPE, "is looked for in null" },
-        { "{{ range .LIST }}{{ .name }}{{ end }}", DET_ERR_TYPE, "is looked for in text" },
-        { "{{ and .ON .MISSING }}", DET_ERR_NOT_FOUND, "'MISSING'" },
-    };
-
-    CHECK_BAD(state, rows);
-}
-
-static void functions_refuse(void **state)
-{
-    static const struct bad_row rows[] = {
-        { "{{ eq .PORT \"502\" }}", DET_ERR_TYPE,
-          "line 1, column 4: eq: a number and text cannot be compared" },
-        { "{{ ne .ON 1 }}", DET_ERR_TYPE, "a truth value and a number" },
-        { "{{ eq .LIST .LIST }}", DET_ERR_TYPE, "a list and a list cannot be compared" },
-        { "{{ lt .ON .OFF }}", DET_ERR_TYPE, "cannot be compared" },
-        { "{{ gt .NOTHING 1 }}", DET_ERR_TYPE, "null and a number cannot be compared" },
-        { "{{ len .PORT }}", DET_ERR_TYPE, "a number has no length" },
-        { "{{ index .LIST 3 }}", DET_ERR_RANGE, "the list has 3 elements, counted from 0" },
-        { "{{ index .LIST -1 }}", DET_ERR_RANGE, "none at -1" },
-        { "{{ index .LIST \"a\" }}", DET_ERR_TYPE, "the index of a list is a whole number" },
-        { "{{ index .MAP 1 }}", DET_ERR_TYPE, "the key of a map is text" },
-        { "{{ index .PORT 1 }}", DET_ERR_TYPE, "a number has no elements" },
-        { "{{ index .MAP \"none\" \"x\" }}", DET_ERR_TYPE, "null has no elements" },
-        { "{{ printf \"%x\" 1 }}", DET_ERR_MALFORMED, "printf knows %s, %d, %v, %q and %%" },
-        { "{{ printf \"%5d\" 1 }}", DET_ERR_MALFORMED, "printf knows" },
-        { "{{ printf \"%\" }}", DET_ERR_MALFORMED, "printf knows" },
-        { "{{ printf \"%d\" }}", DET_ERR_MALFORMED, "fewer values" },
-        { "{{ printf \"x\" 1 }}", DET_ERR_MALFORMED, "more values" },
-        { "{{ printf \"%d\" .IP }}", DET_ERR_TYPE, "%d is for a whole number, not for text" },
-        { "{{ printf \"%d\" .RATIO }}", DET_ERR_TYPE, "not for a fraction" },
-        { "{{ printf \"%s\" .PORT }}", DET_ERR_TYPE, "%s is for text, not for a number" },
-        { "{{ printf \"%q\" .PORT }}", DET_ERR_TYPE, "%q is for text" },
-        { "{{ printf .PORT }}", DET_ERR_TYPE, "the first value of printf is text" },
-        { "{{ range .PORT }}{{ end }}", DET_ERR_TYPE, "range goes over a list or a map" },
-        { "{{ range .IP }}{{ end }}", DET_ERR_TYPE, "and this is text" },
-    };
-
-    CHECK_BAD(state, rows);
-}
-
-static void syntax_is_refused(void **state)
-{
-    static const struct bad_row rows[] = {
-        { "{{ .IP", DET_ERR_MALFORMED, "config, line 1, column 1: this {{ has no }}" },
-        { "a\n  {{ .IP }", DET_ERR_MALFORMED, "line 2, column 10: '}' means nothing here" },
-        { "{{", DET_ERR_MALFORMED, "this {{ has no }}" },
-        { "{{}}", DET_ERR_MALFORMED, "there is nothing between {{ and }}" },
-        { "{{ }}", DET_ERR_MALFORMED, "there is nothing between" },
-        { "{{ - }}", DET_ERR_MALFORMED, "'-' means nothing here" },
-        { "{{ IP }}", DET_ERR_MALFORMED, "there is no function 'IP'; a variable has a point" },
-        { "{{ lenn .IP }}", DET_ERR_MALFORMED, "did you mean 'len'?" },
-        { "{{ .IP .PORT }}", DET_ERR_MALFORMED,
-          "line 1, column 8: a value cannot stand behind a value" },
-        { "{{ .IP | }}", DET_ERR_MALFORMED, "a value is missing before the end of the action" },
-        { "{{ | .IP }}", DET_ERR_MALFORMED, "a value is missing before '|'" },
-        { "{{ .IP | .PORT }}", DET_ERR_MALFORMED, "behind a | stands a function" },
-        { "{{ .IP | 3 }}", DET_ERR_MALFORMED, "behind a | stands a function" },
-        { "{{ (.IP }}", DET_ERR_MALFORMED, "has no ); close it" },
-        { "{{ .IP) }}", DET_ERR_MALFORMED, "this ) has no (" },
-        { "{{ () }}", DET_ERR_MALFORMED, "a value is missing before ')'" },
-        { "{{ eq 1 }}", DET_ERR_MALFORMED, "eq wants two or more values" },
-        { "{{ eq }}", DET_ERR_MALFORMED, "eq wants" },
-        { "{{ not 1 2 }}", DET_ERR_MALFORMED, "not wants one value" },
-        { "{{ 1 | not 2 }}", DET_ERR_MALFORMED, "not wants one value" },
-        { "{{ and }}", DET_ERR_MALFORMED, "and wants" },
-        { "{{ eq len .IP 3 }}", DET_ERR_MALFORMED, "stands in parentheses: (len ...)" },
-        { "{{ $x }}", DET_ERR_MALFORMED, "there is no $x here; declare it before" },
-        { "{{ $port := 1 }}{{ $prot }}", DET_ERR_MALFORMED, "did you mean $port" },
-        { "{{ $x = 1 }}", DET_ERR_MALFORMED, "there is no $x here; declare it with :=" },
-        { "{{ $ := 1 }}", DET_ERR_MALFORMED, "give the variable a name" },
-        { "{{ if .ON }}{{ $x := 1 }}{{ end }}{{ $x }}", DET_ERR_MALFORMED, "there is no $x here" },
-        { "{{ if .ON }}{{ $x := 1 }}{{ else }}{{ $x }}{{ end }}", DET_ERR_MALFORMED, "no $x" },
-        { "{{ range $v := .LIST }}{{ end }}{{ $v }}", DET_ERR_MALFORMED, "there is no $v here" },
-        { "{{ range $i, $v .LIST }}{{ end }}", DET_ERR_MALFORMED, "':=' was expected" },
-        { "{{ range $i, $v, $w := .LIST }}{{ end }}", DET_ERR_MALFORMED, "':=' was expected" },
-        { "{{ $x, $y := .LIST }}", DET_ERR_MALFORMED, "there is no $x here" },
-        { "{{ if }}a{{ end }}", DET_ERR_MALFORMED, "a value is missing before the end" },
-        { "{{ if .ON }}a", DET_ERR_MALFORMED, "line 1, column 1: this if has no {{ end }}" },
-        { "x\n{{ range .LIST }}{{ if .ON }}{{ end }}", DET_ERR_MALFORMED,
-          "line 2, column 1: this range has no {{ end }}" },
-        { "{{ end }}", DET_ERR_MALFORMED, "this end belongs to no if" },
-        { "{{ else }}", DET_ERR_MALFORMED, "this else belongs to no if" },
-        { "{{ if .ON }}{{ else }}{{ else }}{{ end }}", DET_ERR_MALFORMED, "this else belongs" },
-        { "{{ if .ON }}{{ else .IP }}{{ end }}", DET_ERR_MALFORMED, "}} was expected behind else" },
-        { "{{ range .LIST }}{{ else if .ON }}{{ end }}", DET_ERR_MALFORMED, "expected behind" },
-        { "{{ if .ON }}{{ end 1 }}", DET_ERR_MALFORMED, "}} was expected behind end" },
-        { "{{ quoted 1 }}{{ end }}", DET_ERR_MALFORMED, "}} was expected behind quoted" },
-        { "{{ quoted }}{{ else }}{{ end }}", DET_ERR_MALFORMED, "this else belongs" },
-        { "{{ .IP, .PORT }}", DET_ERR_MALFORMED, "',' cannot stand here" },
-        { "{{ .IP := 1 }}", DET_ERR_MALFORMED, "':=' cannot stand here" },
-        { "{{ \"abc }}", DET_ERR_MALFORMED, "the text has no end; close it with \"" },
-        { "{{ `abc }}", DET_ERR_MALFORMED, "close it with `" },
-        { "{{ \"a\\x\" }}", DET_ERR_MALFORMED, "line 1, column 6: there is no such escape" },
-        { "{{ 12ab }}", DET_ERR_MALFORMED, "'12ab' is no number" },
-        { "{{ 99999999999999999999 }}", DET_ERR_MALFORMED, "beyond what 64 bits hold" },
-        { "{{ .IP + 1 }}", DET_ERR_MALFORMED, "'+' means nothing here" },
-        { "{{ .IP == 1 }}", DET_ERR_MALFORMED, "'=' cannot stand here" },
-        { "{{ /* x }}", DET_ERR_MALFORMED, "'/' means nothing here" },
-        { "{{/* x }}", DET_ERR_MALFORMED, "the comment has no end" },
-        { "{{/* x */ .IP }}", DET_ERR_MALFORMED, "a comment is an action of its own" },
-        { "{{ template \"x\" }}", DET_ERR_MALFORMED, "there is no template here" },
-        { "{{ define \"x\" }}{{ end }}", DET_ERR_MALFORMED, "there is no define here" },
-        { "{{ range .LIST }}{{ break }}{{ end }}", DET_ERR_MALFORMED, "there is no break here" },
-        { "{{ and 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 }}", DET_ERR_MALFORMED, "more than 15" },
-    };
-
-    CHECK_BAD(state, rows);
-}
-
 static int render_repeated(
     struct fixture *fixture, const char *part, size_t count, const char *middle, const char *end)
 {
@@ -625,8 +405,6 @@ static void no_memory_is_told(void **state)
     det_test_each_failure(use_all, *state);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -637,9 +415,6 @@ int main(void)
         CASE(with_and_variables),
         CASE(comparisons),
         CASE(functions),
-        CASE(missing_is_an_error),
-        CASE(functions_refuse),
-        CASE(syntax_is_refused),
         CASE(depth_is_bounded),
         CASE(parentheses_are_bounded),
         CASE(nothing_hangs),

@@ -143,11 +143,11 @@ struct det_happened {
     const char *from, *to; /* states */
     const char *action;    /* NULL: a change of state */
     int code;
-    char reason[DET_WORKER_REASON_MAX + 1];
+    char reason[]; /* may be "" */
 };
 struct det_history {
-    uint32_t count; /* ever */
-    struct det_happened rows[DET_HISTORY_KEPT];
+    uint32_t count;                              /* ever */
+    struct det_happened *rows[DET_HISTORY_KEPT]; /* a ring; each in memory of its own size */
 };
 
 /* What rarely happens to a worker; made when it does. */
@@ -466,6 +466,7 @@ DET_MUST_CHECK int det_hand_drop(
 void det_history_state(struct det_worker *worker, uint16_t from, uint16_t to, const char *reason);
 void det_history_action(
     struct det_worker *worker, const char *action, int code, det_time took, const char *text);
+void det_history_free(struct det_worker *worker);
 void det_history_write(const struct det_worker *worker, struct det_buffer *buffer);
 void det_metrics_take(struct det_worker *worker, struct det_run *run);
 

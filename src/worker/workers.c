@@ -389,8 +389,13 @@ static int wait_for_end(struct det_workers *workers)
 
 void det_workers_cancel(struct det_workers *workers)
 {
-    if (!has_stopped(workers))
-        (void)det_workers_call(workers, stop, workers);
+    int r;
+
+    if (has_stopped(workers))
+        return;
+    /* Without memory for the call it is as if it had not been asked. */
+    r = det_workers_call(workers, stop, workers);
+    (void)r;
 }
 
 static void stop_once(void *argument)
@@ -473,10 +478,12 @@ static void free_all(struct det_workers *workers)
 
 void det_workers_close(struct det_workers *workers)
 {
+    int r = 0;
+
     if (!workers)
         return;
-    if (workers->root || !has_stopped(workers))
-        (void)det_workers_stop(workers, NULL);
+    while (!has_stopped(workers) && r != DET_ERR_DEADLOCK && r != DET_ERR_LIMIT)
+        r = det_workers_stop(workers, NULL);
     hang_up(workers);
     free_all(workers);
 }

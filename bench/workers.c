@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* workers.c - one tick of a worker that runs: is its config another one, is its observation fresh,
+ * does an action keep the gate shut, what does next() say, is there something to write. And from
+ * another config to the action that follows.
+ *
+ * The limit is a walk over records by hand, with a table of functions and a deadline. Meters are
+ * observed by threads while the ticks are counted, as they would be. */
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+#include <detent/workers.h>
+
+#define TICKS  2000000 /* of one worker, in a lap */
+#define KEPT   10000
+#define ROUNDS 20
+
+#define WORKER_LOCAL
+#define WORKER_SPEC "meter.worker"
+#include <detent/worker/declare.h>
+struct meter_deps {
+    _Atomic(uint64_t) level;
+};
+#define WORKER_LOCAL
+#define WORKER_SPEC "meter.worker"
+#include <detent/worker/define.h>
+
+#define WORKER_LOCAL
+#define WORKER_SPEC "farm.worker"
+#include <detent/worker/declare.h>
+#define WORKER_LOCAL
+#define WORKER_SPEC "farm.worker"
+#include <detent/worker/define.h>
+
+/* When the last action began, for who waits for it. */
+static _Atomic(int64_t) set_at_ns;
+static _Atomic(uint64_t) set_level;
+
+static struct meter_next meter_in_stopped(const struct meter_view *view)
+{
+    (void)view;
+    return meter_goto(METER_STARTING, "is to run");
+}
+
+static struct meter_next meter_in_starting(const struct meter_view *view)
+{
+    if (view->observed->level == view->desired->level)
+        return meter_goto(METER_RUNNING, "the level is reached");
+    return meter_do(METER_SET, "the level is another one");
+}
+
+static struct meter_next meter_in_running(const struct meter_view *view)
+{
+    if (view->observed->level != view->desired->level)
+        return meter_do(METER_SET, "the level is another one");
+    return meter_hold("the level is as wanted");
+}
+
+static int meter_do_set(
+    struct det_worker_context *context, struct meter_deps *deps,
+    const struct meter_desired *desired)
+{
+    (void)context;
+    atomic_store(&set_at_ns, bench_now_ns());
+    atomic_store(&set_level, desired->level);
+    atomic_store(&deps->level, desired->level);
+    return 0;
+}
+
+static int meter_collect(
+    struct det_worker_context *context, struct meter_deps *deps,
+    const struct meter_desired *desired, struct meter_observed *observed)
+{
+    (void)context;
+    (void)desired;
+    observed->level = atomic_load(&deps->level);
+    return 0;
+}
+
+static int meter_open(struct det_worker_context *context, struct meter_deps *deps)
+{
+    (void)context;
+    atomic_store(&deps->level, 0);
+    return 0;
+}
+
+static void meter_close(struct meter_deps *deps)
+{
+    (void)deps;
+}
+
+static struct farm_next farm_in_stopped(const struct farm_view *view)
+{
+    (void)view;
+    return farm_goto(FARM_RUNNING, "is to run");
+}
+
+static struct farm_next farm_in_running(const struct farm_view *view)
+{
+    (void)view;
+    return farm_hold("has meters");
+}
+
+static int farm_collect(
+    struct det_worker_context *context, struct det_empty *deps, const struct farm_desired *desired,
+    struct det_empty *observed)
+{
+    (void)context;
+    (void)deps;
+    (void)desired;
+    (void)observed;
+    return 0;
+}
+
+static int farm_children(const struct farm_view *view, struct det_children *children)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; i < view->desired->meters && r == 0; i++) {
+        char name[16];
+        struct det_child_spec spec = { .name = name,
+                                       .kind = "meter",
+                                       .config = "{level: 0, name: \"{{ .internal.id }}\"}" };
+
+        (void)snprintf(name, sizeof name, "m%u", i);
+        r = children->add(children, &spec);
+    }
+    return r;
+}
+
+/* A farm that is kept for all laps. */
+struct farm {
+    uint32_t meters;
+    struct det_loop *loop;
+    struct det_workers *workers;
+};
+
+static struct farm farms[] = {
+    { .meters = 1 },     { .meters = 100 },    { .meters = 1000 },
+    { .meters = 10000 }, { .meters = 100000 },
+};
+static const struct det_worker_kind *const kinds[] = { &meter_kind, &farm_kind, NULL };
+
+/* Until all run, and nothing is left of the way there. */
+static int warm(struct farm *farm)
+{
+    struct det_workers_summary summary = { 0 };
+    int64_t deadline = bench_now_ns() + 60 * DET_SECOND;
+    int r = 0;
+
+    while (summary.by_phase[DET_PHASE_RUNNING] < farm->meters + 2 && r >= 0) {
+        det_workers_tick(farm->workers);
+        r = det_loop_turn(farm->loop, 0);
+        det_workers_summary(farm->workers, &summary);
+        if (bench_now_ns() > deadline)
+            return DET_ERR_TIMEOUT;
+    }
+    return r < 0 ? r : summary.threads > 14 ? DET_ERR_LIMIT : 0;
+}
+
+static int plant(struct farm *farm)
+{
+    struct det_workers_options options = { .kinds = kinds, .is_paused = true };
+    char yaml[128];
+    int r;
+
+    (void)snprintf(
+        yaml, sizeof yaml, "children: [{name: farm, kind: farm, config: {meters: %u}}]",
+        farm->meters);
+    r = det_loop_open(NULL, NULL, &farm->loop);
+    options.loop = farm->loop;
+    if (r == 0)
+        r = det_workers_open(&options, &farm->workers, NULL);
+    if (r == 0)
+        r = det_workers_apply(farm->workers, yaml, NULL);
+    return r < 0 ? r : warm(farm);
+}
+
+static void clear(struct farm *farm)
+{
+    det_workers_close(farm->workers);
+    det_loop_close(farm->loop);
+    farm->workers = NULL;
+    farm->loop = NULL;
+}
+
+static void close_farms(void)
+{
+    for (size_t i = 0; i < sizeof farms / sizeof farms[0]; i++)
+        if (farms[i].loop)
+            clear(&farms[i]);
+}
+
+static int fail(struct bench_lap *lap, int code)
+{
+    return bench_lap_fail(lap, code, "%s", det_error_text(code));
+}
+
+static int run_ticks(struct bench_lap *lap)
+{
+    struct farm *farm = &farms[*(const unsigned *)lap->argument];
+    uint64_t ticks = lap->operations / farm->meters + 1;
+    int r = farm->workers ? warm(farm) : plant(farm);
+
+    if (r < 0)
+        return fail(lap, r);
+    bench_lap_begin(lap);
+    for (uint64_t i = 0; i < ticks; i++)
+        det_workers_tick(farm->workers);
+    bench_lap_end(lap);
+    lap->operations = ticks * farm->meters;
+    while (r >= 0 && (r = det_loop_turn(farm->loop, 0)) > 0)
+        continue;
+    return r < 0 ? fail(lap, r) : 0;
+}
+
+/* By hand. */
+struct record {
+    uint32_t state, desired;
+    int64_t due, observed_at;
+    uint64_t generation, seen;
+    char rest[88];
+};
+
+static uint32_t stay(struct record *record, int64_t now)
+{
+    return now - record->observed_at > 20000000 ? 3 : 2;
+}
+
+static int run_hand(struct bench_lap *lap)
+{
+    static uint32_t (*const table[4])(struct record *, int64_t) = { stay, stay, stay, stay };
+    uint32_t count = *(const uint32_t *)lap->argument;
+    struct record *records = calloc(count, sizeof *records);
+    uint64_t ticks = lap->operations / count + 1, moves = 0;
+
+    if (!records)
+        return fail(lap, DET_ERR_NO_MEMORY);
+    for (uint32_t i = 0; i < count; i++)
+        records[i].state = 2;
+    bench_lap_begin(lap);
+    for (uint64_t tick = 1; tick <= ticks; tick++)
+        for (uint32_t i = 0; i < count; i++) {
+            struct record *record = &records[i];
+            uint32_t next = table[record->state](record, (int64_t)tick);
+
+            record->seen = record->generation;
+            if (next != record->state) {
+                record->state = next;
+                moves++;
+            }
+            if (record->due && record->due <= (int64_t)tick)
+                record->due = 0;
+        }
+    bench_lap_end(lap);
+    bench_use(moves);
+    lap->operations = ticks * count;
+    free(records);
+    return 0;
+}
+
+static int run_memory(struct bench_lap *lap)
+{
+    struct farm farm = { .meters = (uint32_t)lap->operations };
+    size_t before = mallinfo2().uordblks;
+    int r;
+
+    bench_lap_begin(lap);
+    r = plant(&farm);
+    bench_lap_end(lap);
+    if (r == 0)
+        lap->kept_bytes = (double)(mallinfo2().uordblks - before);
+    clear(&farm);
+    return r < 0 ? fail(lap, r) : 0;
+}
+
+/* From another config to the begin of the action. */
+
+static int open_store(struct bench_lap *lap, struct det_store **ret)
+{
+    static unsigned number;
+    char path[BENCH_PATH_MAX], name[32], url[BENCH_PATH_MAX + 32];
+    int r;
+
+    if (!lap->argument)
+        return 0;
+    (void)snprintf(name, sizeof name, "workers-%u", number++);
+    r = bench_folder_make(name, path);
+    if (r < 0)
+        return r;
+    (void)snprintf(url, sizeof url, "sqlite:%s/workers.db", path);
+    return det_store_open(url, ret, NULL);
+}
+
+static int change(struct det_workers *workers, uint64_t level)
+{
+    char yaml[128];
+
+    (void)snprintf(
+        yaml, sizeof yaml, "children: [{name: m, kind: meter, config: {level: %llu}}]",
+        (unsigned long long)level);
+    return det_workers_apply(workers, yaml, NULL);
+}
+
+/* It runs, at this level. */
+static int settle(struct det_workers *workers, uint64_t level)
+{
+    int64_t deadline = bench_now_ns() + 10 * DET_SECOND;
+    struct meter_observed observed = { 0 };
+    struct det_worker_status status = { 0 };
+    int r = 0;
+
+    while (bench_now_ns() < deadline && (r == 0 || r == DET_ERR_NOT_FOUND)) {
+        r = meter_get(workers, "root/m", &status, &observed);
+        if (r == 0 && !strcmp(status.state, "running") && observed.level == level &&
+            !status.is_action_pending)
+            return 0;
+    }
+    return r < 0 ? r : DET_ERR_TIMEOUT;
+}
+
+static int measure_changes(struct bench_lap *lap, struct det_workers *workers)
+{
+    static uint64_t level;
+    int r = 0;
+
+    lap->nanoseconds = 0;
+    for (uint64_t i = 0; i < lap->operations && r == 0; i++) {
+        int64_t began = bench_now_ns();
+
+        r = change(workers, ++level);
+        while (r == 0 && atomic_load(&set_level) != level)
+            if (bench_now_ns() > began + 10 * DET_SECOND)
+                r = DET_ERR_TIMEOUT;
+        lap->nanoseconds += (double)(atomic_load(&set_at_ns) - began);
+        if (r == 0)
+            r = settle(workers, level);
+    }
+    return r;
+}
+
+static int run_change(struct bench_lap *lap)
+{
+    struct det_workers_options options = { .kinds = kinds };
+    struct det_workers *workers = NULL;
+    struct det_store *store = NULL;
+    int r;
+
+    /* An action is begun at most once while a worker is observed once: so that is often. */
+    options.limits.observe_every = 10 * DET_MILLISECOND;
+    options.limits.tick = 10 * DET_MILLISECOND;
+    r = open_store(lap, &store);
+    options.store = store;
+    if (r == 0)
+        r = det_workers_open(&options, &workers, NULL);
+    if (r == 0)
+        r = change(workers, 0);
+    if (r == 0)
+        r = settle(workers, 0);
+    if (r == 0)
+        r = measure_changes(lap, workers);
+    det_workers_close(workers);
+    det_store_close(store);
+    return r < 0 ? fail(lap, r) : 0;
+}
+
+static const uint32_t thousand = 1000, many = 100000;
+static const unsigned first = 0, second = 1, third = 2, fourth = 3, fifth = 4;
+
+#define HAND   "1,000 records by hand"
+#define HAND_2 "100,000 records by hand"
+#define COMMON TICKS, .clock = BENCH_OWN
+#define GOAL(nanoseconds)                     \
+    {                                         \
+        { BENCH_NS_MAX, nanoseconds, NULL },  \
+        {                                     \
+            BENCH_ALLOCATIONS_MAX, 0.01, NULL \
+        }                                     \
+    }
+
+static const struct bench_case cases[] = {
+    { HAND, BENCH_LIMIT, run_hand, &thousand, COMMON },
+    { HAND_2, BENCH_LIMIT, run_hand, &many, COMMON },
+    { "1 worker", BENCH_OURS, run_ticks, &first, TICKS / 10, .clock = BENCH_OWN },
+    { "100 workers", BENCH_OURS, run_ticks, &second, COMMON },
+    { "1,000 workers", BENCH_OURS, run_ticks, &third, COMMON, .goals = GOAL(100) },
+    { "10,000 workers", BENCH_OURS, run_ticks, &fourth, COMMON },
+    { "100,000 workers", BENCH_OURS, run_ticks, &fifth, COMMON, .against = HAND_2,
+      .goals = GOAL(200) },
+    { "memory of a worker", BENCH_OURS, run_memory, NULL, KEPT, .clock = BENCH_OWN, .against = "",
+      .goals = { { BENCH_BYTES_MAX, 8192, NULL } } },
+    { "config to action", BENCH_OURS, run_change, NULL, ROUNDS, .against = "", .is_latency = true,
+      .has_no_allocations = true, .goals = { { BENCH_NS_MAX, 10000000, NULL } } },
+    { "the same, SQLite", BENCH_OURS, run_change, "sqlite", ROUNDS, .against = "",
+      .is_latency = true, .has_no_allocations = true,
+      .goals = { { BENCH_NS_MAX, 10000000, NULL } } },
+};
+
+extern const struct bench bench_workers;
+const struct bench bench_workers = {
+    .title = "workers: one tick of one worker",
+    .operation = "worker",
+    .rounds = 7,
+    .cases = cases,
+    .case_count = sizeof cases / sizeof cases[0],
+    .close = close_farms,
+};
