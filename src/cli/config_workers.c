@@ -10,9 +10,9 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/config_parts.h"
+#include "worker/application.h"
 #include "worker/limits.h"
 #include "worker/spec.h"
-#include "worker/tree.h"
 
 #define KINDS_MAX 256
 

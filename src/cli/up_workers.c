@@ -16,7 +16,7 @@
 #include "cli/worker_event.h"
 #include "kinds/kinds.h"
 #include "observe/monitor_workers.h"
-#include "worker/tree.h"
+#include "worker/application.h"
 
 #define LOG_NAME     "workers"
 #define LOOK_EVERY   DET_SECOND
@@ -92,12 +92,18 @@ static void look(void *argument)
 
 /* Opening. */
 
+/* Who names tasks wants these alone. */
+static bool are_wanted(const struct up *up)
+{
+    return up->file.config.workers.node && up->options->name_count == 0;
+}
+
 int up_workers_open_store(struct up *up, struct det_error *reterr)
 {
     const struct det_store_options options = { .allocator = up->output.outer->allocator };
     const char *address;
 
-    if (!up->file.config.workers.node)
+    if (!are_wanted(up))
         return 0;
     address = up_store_address(up);
     if (!address)
@@ -216,7 +222,7 @@ int up_workers_open(struct up *up, struct det_error *reterr)
     struct up_workers *workers;
     int r;
 
-    if (!config->node)
+    if (!are_wanted(up))
         return 0;
     workers = DET_NEW(allocator, struct up_workers);
     if (!workers)

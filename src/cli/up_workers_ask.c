@@ -138,7 +138,7 @@ static int read_states(struct ask *ask, json_t *names)
 {
     const struct det_worker_kind *kind;
     struct det_worker_status status;
-    struct det_worker_spec child = { .run_in_count = (uint32_t)json_array_size(names) };
+    struct det_spec_child child = { .run_in_count = (uint32_t)json_array_size(names) };
     const char **all = det_arena_array(&ask->arena, child.run_in_count + 1, sizeof *all);
 
     if (!all)
@@ -151,7 +151,7 @@ static int read_states(struct ask *ask, json_t *names)
         return det_error_set(
             &ask->error, DET_ERR_NOT_FOUND, "there is no worker '%.200s'", ask->parent);
     kind = up_workers_kind(ask->workers, status.kind);
-    return kind ? det_worker_spec_run_in(&child, kind, &ask->spec.run_in, &ask->error) : 0;
+    return kind ? det_spec_run_in(&child, kind, &ask->spec.run_in, &ask->error) : 0;
 }
 
 /* "plant/press/valve" is valve below plant/press. */

@@ -36,6 +36,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "os/os.h"
+#include "worker/application.h"
 #include "worker/crew.h"
 #include "worker/derive.h"
 #include "worker/recorder.h"
@@ -469,8 +470,5 @@ void det_history_action(
 void det_history_free(struct det_worker *worker);
 void det_history_write(const struct det_worker *worker, struct det_buffer *buffer);
 void det_metrics_take(struct det_worker *worker, struct det_run *run);
-
-/* application.c */
-const struct det_worker_kind *det_application(void);
 
 #endif
