@@ -6,7 +6,8 @@
  * A document is read once, token by token, into canonical bytes that are equal when the values are:
  *
  *     null true false     '0' 't' 'f'
- *     -12.50              'n' '-' "125" 'e' "-1" END      its digits without zeros around them
+ *     -12.50              'n' '-' "125" 'e' -1 END        its digits without zeros around them, and
+ *                                                         8 bytes of exponent
  *     0                   'n' '0' END
  *     "text"              '"' the text without escapes END
  *     [1,2]               '[' each ']'
@@ -153,7 +154,8 @@ static void put_number(struct det_buffer *canonical, struct det_view text)
         det_buffer_append(canonical, number.whole.data, number.whole.size);
         if (number.fraction.size)
             det_buffer_append(canonical, number.fraction.data, number.fraction.size);
-        det_buffer_format(canonical, "e%lld", (long long)number.exponent);
+        det_buffer_append_char(canonical, 'e');
+        det_buffer_append(canonical, &number.exponent, sizeof number.exponent);
     }
     det_buffer_append_char(canonical, END);
 }
@@ -186,7 +188,10 @@ static int put_key(struct reading *reading, struct det_view key)
         return DET_ERR_NO_MEMORY;
     *field = (struct det_document_field){ .key = key, .place = fields->canonical.size };
     put_string(&fields->canonical, key);
-    field->key_size = fields->canonical.size - field->place;
+    if (det_buffer_status(&fields->canonical) < 0)
+        return DET_ERR_NO_MEMORY;
+    /* Without END, so that who is part of the other comes first. */
+    field->key_size = fields->canonical.size - field->place - 1;
     return 0;
 }
 

@@ -128,6 +128,11 @@ void det_document_stage_answer(
 DET_MUST_CHECK int det_document_role_find(const char *name, enum det_document_role *ret);
 DET_MUST_CHECK int det_document_change_find(const char *name, enum det_document_change *ret);
 
+/* The ids that a list is about, as bytes: from `ret_low` on, which is the query's, and before what
+ * `high`, which is empty, gets. Not all of them need be wanted. */
+DET_MUST_CHECK int det_document_range(
+    const struct det_document_query *query, const char **ret_low, struct det_buffer *high);
+
 /* Whether an id is below another one, or that one. */
 bool det_document_is_below(const char *id, const char *below);
 

@@ -42,6 +42,31 @@ bool det_document_is_below(const char *id, const char *below)
     return strncmp(id, below, length) == 0 && (!id[length] || id[length] == '/');
 }
 
+static const char *later_of(const char *left, const char *right)
+{
+    return right && strcmp(left, right) < 0 ? right : left;
+}
+
+int det_document_range(
+    const struct det_document_query *query, const char **ret_low, struct det_buffer *high)
+{
+    *ret_low = later_of(later_of(later_of("", query->id), query->below), query->after_id);
+    if (query->id) {
+        /* No id has control characters. */
+        det_buffer_append_text(high, query->id);
+        det_buffer_append_char(high, 1);
+    } else if (query->below) {
+        det_buffer_append_text(high, query->below);
+        det_buffer_append_char(high, '/' + 1);
+    } else {
+        /* The last character that there is, as often as an id could have it. */
+        for (int i = 0; i < DET_DOCUMENT_ID_MAX / 4; i++)
+            det_buffer_append_text(high, "\xf4\x8f\xbf\xbf");
+        det_buffer_append_char(high, 1);
+    }
+    return det_buffer_status(high);
+}
+
 /* Checking. */
 
 static bool is_kind(const char *kind)

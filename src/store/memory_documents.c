@@ -42,10 +42,11 @@ static struct memory_document *document_open(
     size_t kind_size = strlen(cell->kind);
     size_t size = sizeof(struct memory_document) + kind_size + 1 + cell->size + 1;
     struct memory_document *document = det_alloc_zero(store->store.allocator, size);
-    char *place = (char *)(document + 1);
+    char *place;
 
     if (!document)
         return NULL;
+    place = (char *)(document + 1);
     document->block_size = size;
     document->row = (struct det_document){
         .role = cell->role,
@@ -73,10 +74,11 @@ static struct memory_delta *delta_open(
     size_t kind_size = strlen(cell->kind), id_size = strlen(cell->id);
     size_t size = sizeof(struct memory_delta) + kind_size + id_size + changed->size + 3;
     struct memory_delta *delta = det_alloc_zero(store->store.allocator, size);
-    char *place = (char *)(delta + 1);
+    char *place;
 
     if (!delta)
         return NULL;
+    place = (char *)(delta + 1);
     delta->block_size = size;
     delta->row = (struct det_delta){
         .sync = changed->sync,

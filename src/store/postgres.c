@@ -104,6 +104,7 @@ static const struct det_store_ops ops = {
     .count = det_postgres_count,
     .migrate = det_postgres_migrate,
     .jobs = &det_postgres_jobs,
+    .documents = &det_postgres_documents,
 };
 
 static int open_statements(struct postgres_store *store)

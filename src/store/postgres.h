@@ -37,7 +37,7 @@
 #include "store/chain.h"
 #include "store/group.h"
 
-#define POSTGRES_SCHEMA      4  /* the version of the tables */
+#define POSTGRES_SCHEMA      5  /* the version of the tables */
 #define POSTGRES_NAME_MAX    63 /* bytes of a name in PostgreSQL */
 #define POSTGRES_RESULTS_MAX 40 /* statements in one pipeline */
 #define POSTGRES_OPTIONS_MAX 64 /* of a connection */
@@ -424,5 +424,17 @@ int det_postgres_migrate(
 
 /* postgres_jobs.c */
 extern const struct det_job_ops det_postgres_jobs;
+
+/* postgres_documents.c, postgres_documents_look.c */
+int det_postgres_documents_list(
+    struct det_store *base, const struct det_document_query *query,
+    int (*visit)(void *context, const struct det_document *document), void *context,
+    struct det_document_position *ret);
+int det_postgres_documents_deltas(
+    struct det_store *base, const struct det_document_query *query,
+    int (*visit)(void *context, const struct det_delta *delta), void *context,
+    struct det_document_position *ret);
+int det_postgres_documents_position(struct det_store *base, struct det_document_position *ret);
+extern const struct det_document_ops det_postgres_documents;
 
 #endif

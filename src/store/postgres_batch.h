@@ -83,7 +83,15 @@ void det_postgres_batch_init(struct postgres_batch *batch, struct postgres_store
 void det_postgres_batch_deinit(struct postgres_batch *batch);
 
 /* postgres_column.c */
+/* The server's numbers of the types. */
+#define POSTGRES_NUMBERS 20
+#define POSTGRES_TEXTS   25
 void det_postgres_column_clear(struct postgres_column *column);
+/* For an array that is in no batch. */
+void det_postgres_column_number(struct postgres_column *column, int64_t n);
+void det_postgres_column_bytes(struct postgres_column *column, struct det_chain_bytes bytes);
+DET_MUST_CHECK int det_postgres_column_complete(
+    struct postgres_column *column, uint32_t type, const char **ret, int *ret_length);
 void det_postgres_put_number(struct postgres_batch *batch, enum postgres_column_id id, int64_t n);
 void det_postgres_put_flag(struct postgres_batch *batch, enum postgres_column_id id, bool flag);
 /* NULL is NULL. */

@@ -15,7 +15,7 @@
 #define HEADER_SIZE 20
 
 /* The server's numbers of the types. */
-enum { NUMBER = 20, FLAG = 16, TEXT = 25, BYTES = 17 };
+enum { NUMBER = POSTGRES_NUMBERS, FLAG = 16, TEXT = POSTGRES_TEXTS, BYTES = 17 };
 
 static const uint32_t types[POSTGRES_COLUMN_COUNT] = {
 #define DET_POSTGRES_ARRAY(name, type) type,
@@ -52,14 +52,19 @@ static char *begin(struct postgres_column *column, uint32_t size)
     return target + 4;
 }
 
-void det_postgres_put_number(struct postgres_batch *batch, enum postgres_column_id id, int64_t n)
+void det_postgres_column_number(struct postgres_column *column, int64_t n)
 {
-    char *target = begin(&batch->columns[id], 8);
+    char *target = begin(column, 8);
 
     if (!target)
         return;
     write_u32(target, (uint32_t)((uint64_t)n >> 32));
     write_u32(target + 4, (uint32_t)(uint64_t)n);
+}
+
+void det_postgres_put_number(struct postgres_batch *batch, enum postgres_column_id id, int64_t n)
+{
+    det_postgres_column_number(&batch->columns[id], n);
 }
 
 void det_postgres_put_flag(struct postgres_batch *batch, enum postgres_column_id id, bool flag)
@@ -70,10 +75,8 @@ void det_postgres_put_flag(struct postgres_batch *batch, enum postgres_column_id
         *target = flag ? 1 : 0;
 }
 
-void det_postgres_put_bytes(
-    struct postgres_batch *batch, enum postgres_column_id id, struct det_chain_bytes bytes)
+void det_postgres_column_bytes(struct postgres_column *column, struct det_chain_bytes bytes)
 {
-    struct postgres_column *column = &batch->columns[id];
     char *target;
 
     if (!bytes.data) {
@@ -88,14 +91,20 @@ void det_postgres_put_bytes(
         memcpy(target, bytes.data, bytes.size);
 }
 
+void det_postgres_put_bytes(
+    struct postgres_batch *batch, enum postgres_column_id id, struct det_chain_bytes bytes)
+{
+    det_postgres_column_bytes(&batch->columns[id], bytes);
+}
+
 void det_postgres_put_text(
     struct postgres_batch *batch, enum postgres_column_id id, const char *text)
 {
     det_postgres_put_bytes(batch, id, (struct det_chain_bytes){ text, text ? strlen(text) : 0 });
 }
 
-int det_postgres_column_finish(
-    struct postgres_column *column, enum postgres_column_id id, const char **ret, int *ret_length)
+int det_postgres_column_complete(
+    struct postgres_column *column, uint32_t type, const char **ret, int *ret_length)
 {
     int r;
 
@@ -108,11 +117,17 @@ int det_postgres_column_finish(
         return DET_ERR_LIMIT;
     write_u32(column->bytes.data, column->count ? 1 : 0);
     write_u32(column->bytes.data + 4, column->has_null);
-    write_u32(column->bytes.data + 8, types[id]);
+    write_u32(column->bytes.data + 8, type);
     write_u32(column->bytes.data + 12, column->count);
     write_u32(column->bytes.data + 16, 1);
     *ret = column->bytes.data;
     /* An empty array ends behind its type. */
     *ret_length = column->count ? (int)column->bytes.size : 12;
     return 0;
+}
+
+int det_postgres_column_finish(
+    struct postgres_column *column, enum postgres_column_id id, const char **ret, int *ret_length)
+{
+    return det_postgres_column_complete(column, types[id], ret, ret_length);
 }

@@ -40,6 +40,15 @@ static const struct {
     { 3, "SELECT setval('@events_position_seq', greatest(s.last_value, b.position), "
          "s.is_called OR b.position > 0) FROM @events_position_seq s, "
          "(SELECT coalesce(max(position), 0) AS position FROM @starts) b" },
+    { 4, "ALTER TABLE @store ADD COLUMN sync bigint NOT NULL DEFAULT 0" },
+    { 4, "CREATE TABLE @documents (id text COLLATE \"C\" NOT NULL, kind text COLLATE \"C\" NOT "
+         "NULL, role text COLLATE \"C\" NOT NULL, sync bigint NOT NULL, version bigint NOT NULL, "
+         "created_at bigint NOT NULL, updated_at bigint NOT NULL, text text NOT NULL, "
+         "PRIMARY KEY (id, kind, role)) WITH (fillfactor = 80)" },
+    { 4, "CREATE TABLE @deltas (sync bigint PRIMARY KEY, at bigint NOT NULL, "
+         "kind text COLLATE \"C\" NOT NULL, id text COLLATE \"C\" NOT NULL, "
+         "role text COLLATE \"C\" NOT NULL, change text NOT NULL, version bigint NOT NULL, "
+         "size bigint NOT NULL, text text NOT NULL, CHECK (true))" },
 };
 
 struct upgrading {

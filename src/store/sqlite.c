@@ -241,7 +241,7 @@ static void sqlite_close(struct det_store *base)
     DET_DELETE(base->allocator, store);
 }
 
-static det_time sqlite_now(struct det_store *store)
+static det_time now_of(struct det_store *store)
 {
     return det_world_now(store->world, DET_CLOCK_WALL);
 }
@@ -253,7 +253,7 @@ static bool is_lost(struct det_store *store)
 
 static const struct det_store_ops sqlite_ops = {
     .close = sqlite_close,
-    .now = sqlite_now,
+    .now = now_of,
     .serve = det_sqlite_serve,
     .commit = det_sqlite_commit,
     .load = det_sqlite_load,
@@ -277,6 +277,7 @@ static const struct det_store_ops sqlite_ops = {
     .backup = det_sqlite_backup,
     .compact = det_sqlite_compact,
     .jobs = &det_sqlite_jobs,
+    .documents = &det_sqlite_documents,
 };
 
 static int open_parts(

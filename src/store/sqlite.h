@@ -25,13 +25,14 @@
 
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "os/os.h"
 #include "store/chain.h"
 #include "store/group.h"
 #include "store/log.h"
 #include "store/renames.h"
 #include "store/row.h"
 
-#define DET_SQLITE_SCHEMA         4
+#define DET_SQLITE_SCHEMA         5
 #define DET_SQLITE_APPLICATION_ID 0x64657465
 /* After how many pages in the log they are brought into the file. */
 #define DET_SQLITE_CHECKPOINT_PAGES 10000
@@ -153,6 +154,16 @@ static inline struct sqlite_store *sqlite_store_of(struct det_store *store)
     return (struct sqlite_store *)(void *)store;
 }
 
+static inline det_time sqlite_now(const struct sqlite_store *store)
+{
+    return det_world_now(store->store.world, DET_CLOCK_WALL);
+}
+
+static inline int sqlite_changed_rows(const struct sqlite_store *store)
+{
+    return sqlite3_changes(store->writer.database);
+}
+
 static inline struct sqlite_instance *sqlite_instance_of(struct det_store_instance *instance)
 {
     return (struct sqlite_instance *)(void *)instance;
@@ -203,6 +214,7 @@ void det_sqlite_call(
     struct sqlite_connection *connection, enum sqlite_statement statement,
     struct sqlite_call *call);
 void det_sqlite_text(struct sqlite_call *call, const char *text); /* NULL is NULL */
+void det_sqlite_text_n(struct sqlite_call *call, const char *text, size_t size);
 /* The same, for a text that is often what it was the last time. */
 void det_sqlite_name(struct sqlite_call *call, const char *name);
 void det_sqlite_number(struct sqlite_call *call, int64_t number);
@@ -479,6 +491,9 @@ void det_sqlite_checkpoint(struct sqlite_store *store);
 int det_sqlite_check(
     struct det_store *base, int (*visit)(void *context, const struct det_store_finding *row),
     void (*progress)(void *context, uint64_t done, uint64_t total), void *context);
+
+/* sqlite_documents.c */
+extern const struct det_document_ops det_sqlite_documents;
 
 /* sqlite_jobs.c */
 extern const struct det_job_ops det_sqlite_jobs;

@@ -209,6 +209,8 @@ static int run_alone(void *context)
         r = end_transaction(store);
     if (r != 0)
         (void)det_sqlite_roll_back(&store->writer);
+    else
+        store->checkpoint_wanted = store->wal_pages >= store->checkpoint_at;
     if (!store->writer.is_failed)
         return r;
     store->is_poisoned = true;
@@ -220,8 +222,12 @@ int det_sqlite_alone(
     void *context)
 {
     struct alone alone = { store, run, context };
+    int r;
 
     if (!store->writer.database)
         return DET_ERR_READ_ONLY;
-    return det_group_alone(store->group, run_alone, &alone);
+    r = det_group_alone(store->group, run_alone, &alone);
+    if (r == 0 && store->checkpoint_wanted)
+        det_sqlite_checkpoint(store);
+    return r;
 }

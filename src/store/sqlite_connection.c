@@ -354,13 +354,17 @@ static inline bool must_bind(struct sqlite_call *call, enum sqlite_bound_kind ki
     return true;
 }
 
-void det_sqlite_text(struct sqlite_call *call, const char *text)
+void det_sqlite_text_n(struct sqlite_call *call, const char *text, size_t size)
 {
     if (must_bind(call, text ? BOUND_NOT : BOUND_NULL, 0))
         note(
-            call,
-            sqlite3_bind_text(
-                call->statement, call->bound, text, text ? (int)strlen(text) : 0, SQLITE_STATIC));
+            call, sqlite3_bind_text64(
+                      call->statement, call->bound, text, size, SQLITE_STATIC, SQLITE_UTF8));
+}
+
+void det_sqlite_text(struct sqlite_call *call, const char *text)
+{
+    det_sqlite_text_n(call, text, text ? strlen(text) : 0);
 }
 
 void det_sqlite_name(struct sqlite_call *call, const char *name)

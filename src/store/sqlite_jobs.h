@@ -5,19 +5,8 @@
 #ifndef DET_STORE_SQLITE_JOBS_H
 #define DET_STORE_SQLITE_JOBS_H
 
-#include "os/os.h"
 #include "store/jobs.h"
 #include "store/sqlite.h"
-
-static inline det_time sqlite_now(const struct sqlite_store *store)
-{
-    return det_world_now(store->store.world, DET_CLOCK_WALL);
-}
-
-static inline int sqlite_changed_rows(const struct sqlite_store *store)
-{
-    return sqlite3_changes(store->writer.database);
-}
 
 /* Whose claims those of this opening are. */
 const char *det_sqlite_jobs_owner(struct sqlite_store *store);

@@ -45,6 +45,7 @@ static const struct column columns[] = {
     { "store", "created_at", "INTEGER NOT NULL" },
     { "store", "program", "TEXT NOT NULL" },
     { "store", "position", "INTEGER NOT NULL DEFAULT 0" },
+    { "store", "sync", "INTEGER NOT NULL DEFAULT 0" },
     { "definitions", "machine", "TEXT NOT NULL" },
     { "definitions", "version", "INTEGER NOT NULL" },
     { "definitions", "fingerprint", "TEXT NOT NULL" },
@@ -143,6 +144,23 @@ static const struct column columns[] = {
     { "schedules", "next_at", "INTEGER NOT NULL" },
     { "schedules", "last_at", "INTEGER NOT NULL" },
     { "schedules", "token", "INTEGER NOT NULL" },
+    { "documents", "id", "TEXT NOT NULL" },
+    { "documents", "kind", "TEXT NOT NULL" },
+    { "documents", "role", "TEXT NOT NULL" },
+    { "documents", "sync", "INTEGER NOT NULL" },
+    { "documents", "version", "INTEGER NOT NULL" },
+    { "documents", "created_at", "INTEGER NOT NULL" },
+    { "documents", "updated_at", "INTEGER NOT NULL" },
+    { "documents", "text", "TEXT NOT NULL" },
+    { "deltas", "sync", "INTEGER PRIMARY KEY" },
+    { "deltas", "at", "INTEGER NOT NULL" },
+    { "deltas", "kind", "TEXT NOT NULL" },
+    { "deltas", "id", "TEXT NOT NULL" },
+    { "deltas", "role", "TEXT NOT NULL" },
+    { "deltas", "change", "TEXT NOT NULL" },
+    { "deltas", "version", "INTEGER NOT NULL" },
+    { "deltas", "size", "INTEGER NOT NULL" },
+    { "deltas", "text", "TEXT NOT NULL" },
 };
 #define COLUMN_COUNT (sizeof columns / sizeof columns[0])
 
@@ -170,6 +188,8 @@ static const struct tail {
       "CREATE INDEX jobs_due ON jobs (queue, state, due_at);"
       "CREATE INDEX jobs_ended ON jobs (ended_at) WHERE ended_at > 0" },
     { "schedules", ") WITHOUT ROWID", NULL },
+    { "documents", ", PRIMARY KEY (id, kind, role)) WITHOUT ROWID", NULL },
+    { "deltas", ")", NULL },
 };
 #define TABLE_COUNT (sizeof tails / sizeof tails[0])
 
@@ -195,7 +215,7 @@ static void write_identity(struct det_world *world, struct det_buffer *text)
     for (int i = 0; i < 2; i++)
         det_buffer_format(text, "%016llx", (unsigned long long)det_world_random_u64(world));
     det_buffer_format(
-        text, "', %d, %lld, '%s', 0);", DET_SQLITE_SCHEMA,
+        text, "', %d, %lld, '%s', 0, 0);", DET_SQLITE_SCHEMA,
         (long long)det_world_now(world, DET_CLOCK_WALL), det_version());
 }
 

@@ -30,6 +30,14 @@ static const char *const upgrades[DET_SQLITE_SCHEMA] = {
           "ALTER TABLE outbox ADD COLUMN trace BLOB;"
           "ALTER TABLE dead_letters ADD COLUMN trace BLOB;"
           "CREATE INDEX starts_position ON starts (position);",
+    [4] = "ALTER TABLE store ADD COLUMN sync INTEGER NOT NULL DEFAULT 0;"
+          "CREATE TABLE documents (id TEXT NOT NULL, kind TEXT NOT NULL, role TEXT NOT NULL,"
+          " sync INTEGER NOT NULL, version INTEGER NOT NULL, created_at INTEGER NOT NULL,"
+          " updated_at INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, kind, role))"
+          " WITHOUT ROWID;"
+          "CREATE TABLE deltas (sync INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL,"
+          " id TEXT NOT NULL, role TEXT NOT NULL, change TEXT NOT NULL, version INTEGER NOT NULL,"
+          " size INTEGER NOT NULL, text TEXT NOT NULL);",
 };
 
 int det_sqlite_upgrade(

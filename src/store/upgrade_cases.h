@@ -66,7 +66,7 @@ static inline void check_old_store(struct pad *pad)
     uint64_t data;
 
     assert_string_equal(det_store_identity(store), OLD_IDENTITY);
-    assert_int_equal(store->schema, 4);
+    assert_int_equal(store->schema, 5);
     assert_int_equal(store->ops->check(store, must_not_find, NULL, NULL), 0);
     assert_int_equal(load_old(pad, "q", &found), 0);
     assert_int_equal(found.data, 9);
@@ -133,9 +133,15 @@ static inline void go_on_with_old_store(struct pad *pad)
 {
     struct det_store *store = pad->store;
     const struct det_job_put job = { "q", "1", "task", "body", 4, 0 };
+    const struct det_document_save document = {
+        .kind = "link", .id = "a", .role = DET_DOCUMENT_SPEC, .text = "{}", .size = 2
+    };
+    struct det_document_saved saved;
     struct det_job_place place;
 
     assert_int_equal(send(pad, BARE, "id-5"), 0);
+    assert_int_equal(store->ops->documents->save(store, &document, 1, &saved, NULL), 0);
+    assert_true(saved.is_changed && saved.sync == 1 && saved.version == 1);
     assert_int_equal(store->ops->jobs->put(store, &job, &place), 0);
     assert_int_equal(store->ops->check(store, must_not_find, NULL, NULL), 0);
     store->ops->release(store, pad->instance);

@@ -95,7 +95,7 @@ int det_datum_seal(
     det_assert(map->kind == DET_DATUM_MAP);
     map->as.index = NULL;
     if (map->count >= INDEX_MIN) {
-        map->as.index = det_arena_array(arena, index_size(map), sizeof *map->as.index);
+        map->as.index = det_arena_array(arena, index_size(map), sizeof(struct det_datum *));
         if (!map->as.index)
             return DET_ERR_NO_MEMORY;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "worker/datum.h"
 #include "worker/datum_scalar.h"
@@ -163,6 +164,7 @@ static int close_node(struct reader *reader)
     const struct det_datum *twice, *first;
     int r;
 
+    det_assert(datum != NULL);
     if (datum->kind != DET_DATUM_MAP)
         return 0;
     r = det_datum_seal(reader->arena, datum, &twice);

@@ -4,6 +4,7 @@
 /* location.c - the five levels of a location. */
 #include "worker/location.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -133,12 +134,8 @@ const char *det_location_path(struct det_arena *arena, const struct det_location
     for (int i = 0; path && i < DET_LOCATION_COUNT; i++) {
         const char *level = location->levels[i];
 
-        if (!level || !*level)
-            continue;
-        if (used)
-            path[used++] = '.';
-        memcpy(path + used, level, strlen(level));
-        used += strlen(level);
+        if (level && *level)
+            used += (size_t)snprintf(path + used, size - used, "%s%s", used ? "." : "", level);
     }
     return path;
 }

@@ -75,7 +75,8 @@ static int read_keys(
     struct reader *reader, const struct det_datum *map, const char *const *keys, size_t count,
     const struct det_datum **ret)
 {
-    memset(ret, 0, count * sizeof *ret);
+    for (size_t i = 0; i < count; i++)
+        ret[i] = NULL;
     for (const struct det_datum *item = map->as.first; item; item = item->next) {
         size_t i = 0;
 

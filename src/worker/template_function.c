@@ -16,23 +16,13 @@ const struct det_template_function_info det_template_functions[DET_TEMPLATE_FUNC
 #undef DET_TEMPLATE_FUNCTION
 };
 
-/* What a function is given. */
-struct call {
-    struct det_datum *values;
-    size_t count;
-    struct det_arena *arena;
-    struct det_datum *ret;
-    char *reason;
-    size_t reason_capacity;
-};
-
 DET_PRINTF(3, 4)
-static int refuse(struct call *call, int code, const char *format, ...)
+static int refuse(struct det_template_call *call, int code, const char *format, ...)
 {
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(call->reason, call->reason_capacity, format, arguments);
+    vsnprintf(call->reason, sizeof call->reason, format, arguments);
     va_end(arguments);
     return code;
 }
@@ -69,27 +59,27 @@ void det_template_put(struct det_buffer *buffer, const struct det_datum *datum)
         det_datum_put_scalar(buffer, datum, false);
 }
 
-static int set_truth(struct call *call, bool truth)
+static int set_truth(struct det_template_call *call, bool truth)
 {
-    *call->ret = (struct det_datum){ .kind = DET_DATUM_BOOL, .as.truth = truth };
+    call->result = (struct det_datum){ .kind = DET_DATUM_BOOL, .as.truth = truth };
     return 0;
 }
 
 /* The text that was put into the buffer is the result. */
-static int set_text(struct call *call, struct det_buffer *buffer)
+static int set_text(struct det_template_call *call, struct det_buffer *buffer)
 {
     int r = det_buffer_status(buffer);
 
-    *call->ret = (struct det_datum){ .kind = DET_DATUM_TEXT };
+    call->result = (struct det_datum){ .kind = DET_DATUM_TEXT };
     if (r == 0) {
-        call->ret->as.text = det_arena_copy(call->arena, det_buffer_text(buffer));
-        r = call->ret->as.text ? 0 : DET_ERR_NO_MEMORY;
+        call->result.as.text = det_arena_copy(call->arena, det_buffer_text(buffer));
+        r = call->result.as.text ? 0 : DET_ERR_NO_MEMORY;
     }
     det_buffer_deinit(buffer);
     return r;
 }
 
-static struct det_buffer new_buffer(const struct call *call)
+static struct det_buffer new_buffer(const struct det_template_call *call)
 {
     return (struct det_buffer){ .allocator = call->arena->allocator,
                                 .limit = DET_TEMPLATE_OUTPUT_MAX };
@@ -126,7 +116,8 @@ static int compare_numbers(const struct det_datum *a, const struct det_datum *b)
     return (a->as.large > b->as.large) - (a->as.large < b->as.large);
 }
 
-static int refuse_pair(struct call *call, const struct det_datum *a, const struct det_datum *b)
+static int refuse_pair(
+    struct det_template_call *call, const struct det_datum *a, const struct det_datum *b)
 {
     return refuse(
         call, DET_ERR_TYPE,
@@ -134,7 +125,7 @@ static int refuse_pair(struct call *call, const struct det_datum *a, const struc
         det_datum_kind_text(a->kind), det_datum_kind_text(b->kind));
 }
 
-static int call_order(struct call *call, enum det_template_function function)
+static int call_order(struct det_template_call *call, enum det_template_function function)
 {
     const struct det_datum *a = &call->values[0], *b = &call->values[1];
     int order;
@@ -157,7 +148,8 @@ static int call_order(struct call *call, enum det_template_function function)
 }
 
 /* Null is equal to itself only, and may be compared with anything. */
-static int is_same(struct call *call, const struct det_datum *a, const struct det_datum *b)
+static int is_same(
+    struct det_template_call *call, const struct det_datum *a, const struct det_datum *b)
 {
     if (is_number(a) && is_number(b))
         return compare_numbers(a, b) == 0;
@@ -168,7 +160,7 @@ static int is_same(struct call *call, const struct det_datum *a, const struct de
     return det_datum_equal(a, b);
 }
 
-static int call_same(struct call *call, bool is_wanted)
+static int call_same(struct det_template_call *call, bool is_wanted)
 {
     int r = 0;
 
@@ -178,17 +170,17 @@ static int call_same(struct call *call, bool is_wanted)
 }
 
 /* Those that are piped to look at all of their values. */
-static int call_choice(struct call *call, bool is_and)
+static int call_choice(struct det_template_call *call, bool is_and)
 {
     size_t i = 0;
 
     while (i + 1 < call->count && det_template_is_empty(&call->values[i]) != is_and)
         i++;
-    *call->ret = call->values[i];
+    call->result = call->values[i];
     return 0;
 }
 
-static int call_len(struct call *call)
+static int call_len(struct det_template_call *call)
 {
     const struct det_datum *datum = &call->values[0];
     int64_t number;
@@ -201,11 +193,12 @@ static int call_len(struct call *call)
         return refuse(
             call, DET_ERR_TYPE, "%s has no length; len wants a text, a list or a map",
             det_datum_kind_text(datum->kind));
-    *call->ret = (struct det_datum){ .kind = DET_DATUM_SIGNED, .as.number = number };
+    call->result = (struct det_datum){ .kind = DET_DATUM_SIGNED, .as.number = number };
     return 0;
 }
 
-static int element_at(struct call *call, struct det_datum *at, const struct det_datum *index)
+static int element_at(
+    struct det_template_call *call, struct det_datum *at, const struct det_datum *index)
 {
     const struct det_datum *item = at->as.first;
 
@@ -224,7 +217,8 @@ static int element_at(struct call *call, struct det_datum *at, const struct det_
 }
 
 /* A key that is not there is null: this is the way to ask. */
-static int value_at(struct call *call, struct det_datum *at, const struct det_datum *key)
+static int value_at(
+    struct det_template_call *call, struct det_datum *at, const struct det_datum *key)
 {
     const struct det_datum *item;
 
@@ -236,7 +230,7 @@ static int value_at(struct call *call, struct det_datum *at, const struct det_da
     return 0;
 }
 
-static int call_index(struct call *call)
+static int call_index(struct det_template_call *call)
 {
     struct det_datum at = call->values[0];
     int r = 0;
@@ -251,11 +245,12 @@ static int call_index(struct call *call)
                 call, DET_ERR_TYPE, "%s has no elements; index wants a list or a map",
                 det_datum_kind_text(at.kind));
     }
-    *call->ret = at;
+    call->result = at;
     return r;
 }
 
-static int put_verb(struct call *call, struct det_buffer *buffer, char verb, size_t *value)
+static int put_verb(
+    struct det_template_call *call, struct det_buffer *buffer, char verb, size_t *value)
 {
     const struct det_datum *datum;
 
@@ -287,7 +282,7 @@ static int put_verb(struct call *call, struct det_buffer *buffer, char verb, siz
     return 0;
 }
 
-static int call_printf(struct call *call)
+static int call_printf(struct det_template_call *call)
 {
     struct det_buffer buffer = new_buffer(call);
     const char *format = call->values[0].as.text;
@@ -315,7 +310,7 @@ static int call_printf(struct call *call)
     return set_text(call, &buffer);
 }
 
-static int call_quote(struct call *call)
+static int call_quote(struct det_template_call *call)
 {
     struct det_buffer text = new_buffer(call), quoted = new_buffer(call);
 
@@ -328,7 +323,7 @@ static int call_quote(struct call *call)
     return set_text(call, &quoted);
 }
 
-static int call_json(struct call *call)
+static int call_json(struct det_template_call *call)
 {
     struct det_buffer buffer = new_buffer(call);
 
@@ -336,46 +331,42 @@ static int call_json(struct call *call)
     return set_text(call, &buffer);
 }
 
-static int call_default(struct call *call)
+static int call_default(struct det_template_call *call)
 {
-    *call->ret = call->values[det_template_is_empty(&call->values[1]) ? 0 : 1];
+    call->result = call->values[det_template_is_empty(&call->values[1]) ? 0 : 1];
     return 0;
 }
 
-int det_template_call(
-    enum det_template_function function, struct det_datum *values, size_t count,
-    struct det_arena *arena, struct det_datum *ret, char *ret_reason, size_t reason_capacity)
+int det_template_run(enum det_template_function function, struct det_template_call *call)
 {
-    struct call call = { values, count, arena, ret, ret_reason, reason_capacity };
-
     switch (function) {
     case DET_TEMPLATE_FUNCTION_and:
-        return call_choice(&call, true);
+        return call_choice(call, true);
     case DET_TEMPLATE_FUNCTION_or:
-        return call_choice(&call, false);
+        return call_choice(call, false);
     case DET_TEMPLATE_FUNCTION_not:
-        return set_truth(&call, det_template_is_empty(&values[0]));
+        return set_truth(call, det_template_is_empty(&call->values[0]));
     case DET_TEMPLATE_FUNCTION_eq:
-        return call_same(&call, true);
+        return call_same(call, true);
     case DET_TEMPLATE_FUNCTION_ne:
-        return call_same(&call, false);
+        return call_same(call, false);
     case DET_TEMPLATE_FUNCTION_lt:
     case DET_TEMPLATE_FUNCTION_le:
     case DET_TEMPLATE_FUNCTION_gt:
     case DET_TEMPLATE_FUNCTION_ge:
-        return call_order(&call, function);
+        return call_order(call, function);
     case DET_TEMPLATE_FUNCTION_len:
-        return call_len(&call);
+        return call_len(call);
     case DET_TEMPLATE_FUNCTION_index:
-        return call_index(&call);
+        return call_index(call);
     case DET_TEMPLATE_FUNCTION_printf:
-        return call_printf(&call);
+        return call_printf(call);
     case DET_TEMPLATE_FUNCTION_default:
-        return call_default(&call);
+        return call_default(call);
     case DET_TEMPLATE_FUNCTION_quote:
-        return call_quote(&call);
+        return call_quote(call);
     case DET_TEMPLATE_FUNCTION_json:
-        return call_json(&call);
+        return call_json(call);
     case DET_TEMPLATE_FUNCTION_COUNT:
         break;
     }

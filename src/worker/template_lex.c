@@ -58,7 +58,9 @@ static bool is_letter(char c)
 /* 0 behind the end. */
 static char at(const struct det_lex *lex, size_t offset)
 {
-    return offset < lex->text.size ? lex->text.data[offset] : '\0';
+    if (offset >= lex->text.size)
+        return '\0';
+    return lex->text.data[offset];
 }
 
 static bool stands(const struct det_lex *lex, size_t offset, const char *word)
@@ -155,8 +157,9 @@ static size_t number_size(const struct det_lex *lex, size_t offset)
     size_t size = at(lex, offset) == '-' || at(lex, offset) == '+';
 
     for (;; size++) {
-        char c = at(lex, offset + size), before = size ? at(lex, offset + size - 1) : '\0';
-        bool is_sign = (c == '+' || c == '-') && (before == 'e' || before == 'E');
+        char c = at(lex, offset + size);
+        bool is_sign = (c == '+' || c == '-') && size > 0 &&
+                       (at(lex, offset + size - 1) == 'e' || at(lex, offset + size - 1) == 'E');
 
         if (!is_digit(c) && !is_letter(c) && c != '.' && !is_sign)
             return size;

@@ -111,10 +111,17 @@ DET_MUST_CHECK int det_template_parse(struct det_template *template, struct det_
 /* template_expression.c: a pipeline up to the token that cannot belong to it; its value is on the
  * stack then. */
 DET_MUST_CHECK int det_template_read_pipeline(struct det_template_reader *reader);
-/* template_function.c: `values` become *ret, whose text is of the arena. */
-DET_MUST_CHECK int det_template_call(
-    enum det_template_function function, struct det_datum *values, size_t count,
-    struct det_arena *arena, struct det_datum *ret, char *ret_reason, size_t reason_capacity);
+/* What a function is given, and what it gives back. */
+struct det_template_call {
+    struct det_datum *values;
+    size_t count;
+    struct det_arena *arena; /* of the text of the result */
+    struct det_datum result;
+    char reason[DET_ERROR_TEXT_MAX]; /* why not; "": there is no room */
+};
+/* template_function.c */
+DET_MUST_CHECK int det_template_run(
+    enum det_template_function function, struct det_template_call *call);
 bool det_template_is_empty(const struct det_datum *datum);
 /* As it is printed. */
 void det_template_put(struct det_buffer *buffer, const struct det_datum *datum);

@@ -10,7 +10,7 @@
 #include "worker/template_program.h"
 
 /* What functions may make of text in one rendering. */
-#define TEXTS_MAX (4 * DET_TEMPLATE_OUTPUT_MAX)
+#define TEXTS_MAX ((size_t)4 * DET_TEMPLATE_OUTPUT_MAX)
 #define NAMES_MAX 256 /* looked at for the nearest one */
 
 struct loop {
@@ -139,7 +139,7 @@ static int fail_texts(struct machine *machine, const struct det_template_step *s
     if (machine->arena.used + size < TEXTS_MAX)
         return DET_ERR_NO_MEMORY;
     return FAIL(
-        machine, DET_ERR_LIMIT, step, "what functions and blocks make comes to more than %d KiB",
+        machine, DET_ERR_LIMIT, step, "what functions and blocks make comes to more than %zu KiB",
         TEXTS_MAX / 1024);
 }
 
@@ -159,27 +159,26 @@ static uint64_t cost_of(const struct det_datum *values, size_t count)
 
 static int run_call(struct machine *machine, const struct det_template_step *step)
 {
-    struct det_datum *values = &machine->stack[machine->depth - step->count], result;
-    char reason[DET_ERROR_TEXT_MAX] = "";
+    struct det_template_call call = {
+        .values = &machine->stack[machine->depth - step->count],
+        .count = step->count,
+        .arena = &machine->arena,
+    };
     int r;
 
-    r = charge(machine, step, cost_of(values, step->count));
+    r = charge(machine, step, cost_of(call.values, call.count));
     if (r < 0)
         return r;
     if (step->is_piped)
-        rotate(values, step->count);
-    r = det_template_call(
-        (enum det_template_function)step->function, values, step->count, &machine->arena, &result,
-        reason, sizeof reason);
-    if (r < 0 && *reason)
+        rotate(call.values, call.count);
+    r = det_template_run((enum det_template_function)step->function, &call);
+    if (r < 0 && *call.reason)
         return FAIL(
-            machine, r, step, "%s: %s", det_template_functions[step->function].name, reason);
-    if (r == DET_ERR_LIMIT || r == DET_ERR_NO_MEMORY)
-        return fail_texts(machine, step, r == DET_ERR_LIMIT ? TEXTS_MAX : DET_TEMPLATE_OUTPUT_MAX);
+            machine, r, step, "%s: %s", det_template_functions[step->function].name, call.reason);
     if (r < 0)
-        return r;
+        return fail_texts(machine, step, r == DET_ERR_LIMIT ? TEXTS_MAX : DET_TEMPLATE_OUTPUT_MAX);
     machine->depth -= step->count - 1u;
-    *top(machine) = result;
+    *top(machine) = call.result;
     return 0;
 }
 

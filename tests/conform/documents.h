@@ -29,8 +29,12 @@ struct lines {
 static inline struct det_document_save saving(
     const char *id, enum det_document_role role, const char *text)
 {
-    return (struct det_document_save){ "link", id, role, !text, text, text ? strlen(text) : 0,
-                                       false,  0 };
+    return (struct det_document_save){ .kind = "link",
+                                       .id = id,
+                                       .role = role,
+                                       .is_drop = !text,
+                                       .text = text,
+                                       .size = text ? strlen(text) : 0 };
 }
 
 /* NULL: dropped. */
