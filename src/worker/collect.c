@@ -190,7 +190,7 @@ static void give_up(struct det_worker *worker)
         worker, (struct det_worker_event){
                     .kind = DET_WORKER_COLLECTOR_GIVEN_UP, .reason = text, .number = attempts });
     det_worker_set_reason(worker, text);
-    worker->has_to_rest = true;
+    det_stop_rest(worker, text);
     det_circuit_failure(worker, text);
     det_stop_shutdown(worker, worker->workers->limits.stop_grace, text);
 }

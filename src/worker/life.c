@@ -460,6 +460,14 @@ static void close_body(struct det_worker *worker)
     det_body_drop(body);
 }
 
+/* Those that are long ago make no delay longer. */
+static uint32_t restarts_of_late(const struct det_worker *worker)
+{
+    return worker->strain && worker->strain->restarts
+               ? det_intensity_count(worker->strain->restarts, worker->workers->now)
+               : 1;
+}
+
 void det_life_closed(struct det_worker *worker)
 {
     if (worker->is_unwanted || worker->workers->is_stopping) {
@@ -476,12 +484,14 @@ void det_life_closed(struct det_worker *worker)
     worker->attention |= DET_LOOK_DESIRED;
     worker->open_at = worker->workers->now;
     if (worker->is_restart_wanted)
-        worker->open_at += delay_of(worker, worker->counts.restarts);
+        worker->open_at += delay_of(worker, restarts_of_late(worker));
 }
 
 void det_life_wake(struct det_worker *worker)
 {
     worker->has_to_rest = false;
+    if (worker->strain && worker->strain->restarts)
+        det_intensity_clear(worker->strain->restarts);
     if (worker->life == LIFE_DOWN) {
         step(worker, LIFE_WAKE);
         worker->open_at = worker->workers->now;

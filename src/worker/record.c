@@ -137,11 +137,12 @@ void det_record_free_known(struct det_workers *workers)
 static void identity_arrived(void *argument, const struct det_recorded *recorded)
 {
     struct det_worker *worker = argument;
+    struct det_workers *workers = worker->workers;
 
     arrived(worker, recorded);
     worker->is_identity_pending = false;
     det_life_recorded(worker, recorded->code, recorded->error);
-    det_workers_bury(worker->workers);
+    det_workers_bury(workers);
 }
 
 void det_record_identity(struct det_worker *worker)
@@ -173,11 +174,12 @@ void det_record_identity(struct det_worker *worker)
 static void desired_arrived(void *argument, const struct det_recorded *recorded)
 {
     struct det_worker *worker = argument;
+    struct det_workers *workers = worker->workers;
 
     arrived(worker, recorded);
     worker->is_desired_pending = false;
     det_desire_recorded(worker, recorded->code, recorded->error);
-    det_workers_bury(worker->workers);
+    det_workers_bury(workers);
 }
 
 void det_record_desired(struct det_worker *worker)
@@ -207,12 +209,13 @@ void det_record_desired(struct det_worker *worker)
 static void observed_arrived(void *argument, const struct det_recorded *recorded)
 {
     struct det_worker *worker = argument;
+    struct det_workers *workers = worker->workers;
 
     arrived(worker, recorded);
     worker->is_observed_pending = false;
-    if (recorded->code < 0 && !worker->workers->is_stopping)
+    if (recorded->code < 0 && !workers->is_stopping)
         worker->attention |= DET_LOOK_OBSERVED;
-    det_workers_bury(worker->workers);
+    det_workers_bury(workers);
 }
 
 void det_record_observed(struct det_worker *worker)

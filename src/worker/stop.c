@@ -79,6 +79,28 @@ static bool is_too_often(struct det_worker *worker)
     return !is_fine;
 }
 
+void det_stop_rest(struct det_worker *worker, const char *reason)
+{
+    struct det_strain *strain = det_worker_strain(worker);
+
+    worker->has_to_rest = true;
+    worker->is_restart_wanted = false;
+    if (strain)
+        det_text_copy(strain->rest_reason, sizeof strain->rest_reason, reason);
+}
+
+/* Too often: the last reason tells most. */
+static void rest(struct det_worker *worker, const char *reason)
+{
+    char text[DET_WORKER_REASON_MAX + 1];
+
+    snprintf(
+        text, sizeof text,
+        "restarted too often, stays down until its config changes or it is restarted: %.60s",
+        reason);
+    det_stop_rest(worker, text);
+}
+
 void det_stop_restart(struct det_worker *worker, const char *reason)
 {
     worker->counts.restarts++;
@@ -86,8 +108,9 @@ void det_stop_restart(struct det_worker *worker, const char *reason)
         worker, (struct det_worker_event){ .kind = DET_WORKER_RESTART_REQUESTED,
                                            .reason = reason,
                                            .number = worker->counts.restarts });
-    worker->has_to_rest = is_too_often(worker);
-    worker->is_restart_wanted = !worker->has_to_rest;
+    worker->is_restart_wanted = true;
+    if (is_too_often(worker))
+        rest(worker, reason);
     det_circuit_failure(worker, reason);
     det_stop_shutdown(worker, worker->workers->limits.restart_grace, reason);
 }

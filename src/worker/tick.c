@@ -72,6 +72,8 @@ void det_worker_enter(struct det_worker *worker, uint16_t state, const char *rea
 /* A worker that is to go waits for its children first. */
 const char *det_worker_stop_reason(const struct det_worker *worker)
 {
+    if (worker->shutdown_wanted && worker->has_to_rest && worker->strain)
+        return worker->strain->rest_reason;
     if (worker->shutdown_wanted)
         return worker->is_restart_wanted ? "is to begin anew" : "shutdown requested";
     if (worker->is_disabled)

@@ -161,7 +161,8 @@ struct det_strain {
     det_time circuit_since;
     uint32_t open_failures; /* in a row */
     uint32_t store_failures;
-    det_time delay; /* the last one, of restarts and openings */
+    det_time delay;                              /* the last one, of restarts and openings */
+    char rest_reason[DET_WORKER_REASON_MAX + 1]; /* why it has to rest */
 };
 
 /* Reasons to look at a worker beyond asking it. */
@@ -423,6 +424,8 @@ void det_act_forget(struct det_worker *worker);
 
 /* stop.c */
 void det_stop_shutdown(struct det_worker *worker, det_time grace, const char *reason);
+/* When it has stopped it stays down. */
+void det_stop_rest(struct det_worker *worker, const char *reason);
 void det_stop_restart(struct det_worker *worker, const char *reason);
 void det_stop_visit(struct det_worker *worker);
 void det_stop_force(struct det_worker *worker);
