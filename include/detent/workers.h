@@ -215,8 +215,8 @@ struct det_workers_summary {
 };
 DET_API void det_workers_summary(struct det_workers *workers, struct det_workers_summary *ret);
 
-/* What workers count and measure by themselves: det_worker_count(), det_worker_gauge(). Borrowed for
- * the visit. On the loop; a non-zero answer ends it and is returned. */
+/* What workers count and measure by themselves: det_worker_count(), det_worker_gauge(). Borrowed
+ * for the visit. On the loop; a non-zero answer ends it and is returned. */
 struct det_worker_value {
     const char *id, *kind, *name;
     bool is_gauge;

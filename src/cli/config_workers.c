@@ -363,7 +363,8 @@ int config_check_workers(
     struct det_error error = { 0 };
     int r;
 
-    r = det_workers_spec_read(&checking.spec, allocator, workers->spec, strlen(workers->spec), &error);
+    r = det_workers_spec_read(
+        &checking.spec, allocator, workers->spec, strlen(workers->spec), &error);
     if (r < 0)
         return fail_inside(&checking.reader, workers->node, &error);
     r = det_scope_values_init(&checking.top, allocator, workers->globals, &error);

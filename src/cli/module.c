@@ -359,8 +359,10 @@ static int check_kinds(
 
     if (!kinds || !kinds[0])
         return det_error_set(
-            reterr, DET_ERR_NOT_FOUND, "%.200s has no kinds of workers; DET_MODULE_WORKERS(...) of "
-            "<detent/module.h> lists them", path);
+            reterr, DET_ERR_NOT_FOUND,
+            "%.200s has no kinds of workers; DET_MODULE_WORKERS(...) of "
+            "<detent/module.h> lists them",
+            path);
     for (; r == 0 && *kinds; kinds++) {
         r = det_worker_kind_check(*kinds, &error);
         if (r < 0)

@@ -31,8 +31,7 @@ static int check_rights(const struct stat *status, const char *path, struct det_
     return 0;
 }
 
-int module_open_file(
-    const char *path, int *ret, struct stat *ret_status, struct det_error *reterr)
+int module_open_file(const char *path, int *ret, struct stat *ret_status, struct det_error *reterr)
 {
     char folder[DET_PATH_MAX];
     struct stat status;

@@ -141,8 +141,8 @@ struct show_state show_slot_state(const json_t *slot)
 struct show_state show_worker_state(const json_t *worker)
 {
     static const struct word phases[] = {
-        { "stopped", { "", CLI_FAINT } },  { "starting", { "", CLI_BLUE } },
-        { "running", { "", CLI_GREEN } },  { "degraded", { "", CLI_RED } },
+        { "stopped", { "", CLI_FAINT } },   { "starting", { "", CLI_BLUE } },
+        { "running", { "", CLI_GREEN } },   { "degraded", { "", CLI_RED } },
         { "stopping", { "", CLI_YELLOW } },
     };
     struct show_state shown =

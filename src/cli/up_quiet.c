@@ -35,7 +35,8 @@ bool up_is_done(struct up *up)
     }
     if (counts.queued > 0 || counts.held < counts.registered)
         return false;
-    /* Machines are served, workers supervised, and durable slots wait for what is submitted, until somebody says so. */
+    /* Machines are served, workers supervised, and durable slots wait for what is submitted, until
+     * somebody says so. */
     if ((up->machines || up->durable_count || up->workers || up->options->is_serving) &&
         up->state == UP_RUNNING)
         return false;

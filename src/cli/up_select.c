@@ -123,7 +123,8 @@ int up_select(struct up *up)
         !config->workers.node) {
         cli_complain(
             up->cli,
-            "%s has no tasks to run, no workers, no durable slot, and no machine that says 'effects' to be "
+            "%s has no tasks to run, no workers, no durable slot, and no machine that says "
+            "'effects' to be "
             "served",
             up->file.path);
         return CLI_USAGE;

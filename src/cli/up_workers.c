@@ -136,8 +136,8 @@ static int add_kinds(
 
     while (kinds[count])
         count++;
-    grown = DET_NEW_ARRAY(
-        allocator, workers->kind_count + count + 1, const struct det_worker_kind *);
+    grown =
+        DET_NEW_ARRAY(allocator, workers->kind_count + count + 1, const struct det_worker_kind *);
     if (!grown)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (workers->kinds) {
@@ -180,8 +180,7 @@ static int load_kinds(
 }
 
 /* With modules, this is the first time that all kinds are known. */
-static int check(
-    const struct up *up, const struct config_workers *config, struct det_error *reterr)
+static int check(const struct up *up, const struct config_workers *config, struct det_error *reterr)
 {
     struct cli_problems problems = { .count = 0 };
     int r = up_workers_check(up, config, &problems);
@@ -252,8 +251,7 @@ int up_workers_open(struct up *up, struct det_error *reterr)
 int up_workers_check(
     const struct up *up, const struct config_workers *config, struct cli_problems *problems)
 {
-    return config_check_workers(
-        config, up->workers->kinds, up->output.outer->allocator, problems);
+    return config_check_workers(config, up->workers->kinds, up->output.outer->allocator, problems);
 }
 
 int up_workers_reload(struct up *up, struct det_error *reterr)
@@ -265,9 +263,9 @@ int up_workers_reload(struct up *up, struct det_error *reterr)
         return 0;
     r = det_workers_set_globals(
         up->workers->workers, config->globals ? config->globals : "{}", reterr);
-    return r < 0 ? r
-                 : det_workers_apply(
-                       up->workers->workers, config->spec ? config->spec : "", reterr);
+    return r < 0
+               ? r
+               : det_workers_apply(up->workers->workers, config->spec ? config->spec : "", reterr);
 }
 
 /* The end. */

@@ -3,7 +3,7 @@
 
 /* up_workers.h - the workers of a detent.yaml, supervised while `detent up` runs.
  *
- *     open ---> supervising ---up_workers_stop---> stopping ---the root has gone---> over ---> closed
+ *     open ---> supervising ---up_workers_stop---> stopping ---the root is gone---> over -> closed
  *                  | ^ events: lines and metrics      | once more, or the grace is over: taken down
  *                  | | up_workers_reload: the tree of the file as it is now
  *                  | | verbs: up_workers_ask.c
@@ -63,16 +63,15 @@ DET_MUST_CHECK int up_workers_check(
     const struct up *up, const struct config_workers *config, struct cli_problems *problems);
 
 /* The kind of this name; NULL: there is none. */
-const struct det_worker_kind *up_workers_kind(
-    const struct up_workers *workers, const char *name);
+const struct det_worker_kind *up_workers_kind(const struct up_workers *workers, const char *name);
 
 /* up_workers_look.c: what verbs share. An id is that of a worker, or the same without the root:
  * "plant/press" or "press". */
 
 /* Whether they can be asked; NULL after it was said why not. */
 struct up_workers *up_workers_of(struct up *up, struct socket_call *call);
-/* The id as the supervisor has it; false: there is no such worker, and `target` is what its id would
- * be. */
+/* The id as the supervisor has it; false: there is no such worker, and `target` is what its id
+ * would be. */
 bool up_workers_resolve(
     struct up_workers *workers, const char *id, char target[DET_WORKER_PATH_MAX + 1]);
 /* The argument "id" of a request; false after it was said why not. */

@@ -11,6 +11,7 @@
 #include <detent/documents.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/up_json.h"
 #include "cli/up_verbs.h"
 #include "cli/up_workers.h"
@@ -89,9 +90,8 @@ static struct ask *open_ask(
     ask->workers = workers;
     ask->call = call;
     ask->run = how;
-    ask->job = (struct det_job){
-        .run = run, .done = done, .argument = ask, .loop = workers->up->loop
-    };
+    ask->job =
+        (struct det_job){ .run = run, .done = done, .argument = ask, .loop = workers->up->loop };
     return ask;
 }
 
@@ -112,8 +112,7 @@ static void refuse(struct ask *ask, int code, const char *text)
 
 static void upsert(struct ask *ask)
 {
-    ask->result =
-        det_workers_upsert(ask->workers->workers, ask->parent, &ask->spec, &ask->error);
+    ask->result = det_workers_upsert(ask->workers->workers, ask->parent, &ask->spec, &ask->error);
     ask->answer = json_pack("{s:s, s:s}", "kind", "worker_put", "id", ask->id);
 }
 
@@ -175,6 +174,25 @@ static int read_place(struct ask *ask, const char *id)
                : det_error_set(&ask->error, DET_ERR_NO_MEMORY, "there is no memory left");
 }
 
+static int find_kind(struct ask *ask)
+{
+    const struct up_workers *workers = ask->workers;
+    const char **names = det_arena_array(&ask->arena, workers->kind_count + 1, sizeof *names);
+    int nearest;
+
+    if (up_workers_kind(workers, ask->spec.kind))
+        return 0;
+    if (!names)
+        return det_error_set(&ask->error, DET_ERR_NO_MEMORY, "there is no memory left");
+    for (size_t i = 0; i < workers->kind_count; i++)
+        names[i] = workers->kinds[i]->name;
+    nearest = det_text_nearest(ask->spec.kind, names, workers->kind_count);
+    return det_error_set(
+        &ask->error, DET_ERR_NOT_FOUND, "there is no kind of worker '%.64s'%s%s%s", ask->spec.kind,
+        nearest < 0 ? "" : "; did you mean '", nearest < 0 ? "" : names[nearest],
+        nearest < 0 ? "" : "'?");
+}
+
 static int read_put(struct ask *ask, const struct socket_request *request)
 {
     json_t *states = up_argument(request, "run_in");
@@ -186,16 +204,19 @@ static int read_put(struct ask *ask, const struct socket_request *request)
                    !copy_text(ask, request, "location", &ask->spec.location)))
         r = det_error_set(&ask->error, DET_ERR_NO_MEMORY, "there is no memory left");
     ask->spec.is_disabled = up_argument_is_set(request, "disabled");
+    if (r == 0)
+        r = find_kind(ask);
     return r == 0 && states && json_array_size(states) ? read_states(ask, states) : r;
 }
 
 void up_run_workers_upsert(
     void *context, const struct socket_request *request, struct socket_call *call)
 {
-    static const struct up_argument table[] = { { "id", UP_TEXT },        { "kind", UP_TEXT },
-                                                { "config", UP_TEXT },    { "variables", UP_TEXT },
-                                                { "location", UP_TEXT },  { "run_in", UP_TEXTS },
-                                                { "disabled", UP_BOOLEAN }, { NULL, UP_TEXT } };
+    static const struct up_argument table[] = {
+        { "id", UP_TEXT },          { "kind", UP_TEXT },     { "config", UP_TEXT },
+        { "variables", UP_TEXT },   { "location", UP_TEXT }, { "run_in", UP_TEXTS },
+        { "disabled", UP_BOOLEAN }, { NULL, UP_TEXT }
+    };
     struct up_workers *workers;
     struct ask *ask;
     int r;
@@ -275,8 +296,7 @@ static int add_delta(void *context, const struct det_delta *delta)
                          (json_int_t)delta->sync, "at", up_json_time(delta->at), "id", delta->id,
                          "worker_kind", delta->kind, "role", det_document_role_name(delta->role),
                          "change", det_document_change_name(delta->change), "version",
-                         (json_int_t)delta->version, "delta",
-                         parsed(delta->text, delta->size))) < 0
+                         (json_int_t)delta->version, "delta", parsed(delta->text, delta->size))) < 0
                ? DET_ERR_NO_MEMORY
                : 0;
 }
@@ -304,9 +324,10 @@ static void dump(struct ask *ask)
 void up_run_workers_dump(
     void *context, const struct socket_request *request, struct socket_call *call)
 {
-    static const struct up_argument table[] = { { "after", UP_COUNT },     { "limit", UP_COUNT },
-                                                { "below", UP_TEXT },      { "after_id", UP_TEXT },
-                                                { "documents", UP_BOOLEAN }, { NULL, UP_TEXT } };
+    static const struct up_argument table[] = {
+        { "after", UP_COUNT },   { "limit", UP_COUNT },       { "below", UP_TEXT },
+        { "after_id", UP_TEXT }, { "documents", UP_BOOLEAN }, { NULL, UP_TEXT }
+    };
     struct up_workers *workers;
     struct ask *ask;
     uint64_t limit;

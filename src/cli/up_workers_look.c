@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* up_workers_look.c - looking at workers over the socket, and orders to them: on the loop, answered at
- * once. */
+/* up_workers_look.c - looking at workers over the socket, and orders to them: on the loop, answered
+ * at once. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -44,6 +44,7 @@ bool up_workers_resolve(
 
 struct near {
     struct det_arena *arena;
+    size_t skip; /* of each id: the root, which was not said */
     const char **ids;
     size_t count, room;
 };
@@ -52,8 +53,10 @@ static int add_id(void *user, const struct det_worker_status *status)
 {
     struct near *near = user;
 
+    if (strlen(status->id) <= near->skip)
+        return 0;
     if (near->count < near->room)
-        near->ids[near->count] = det_arena_copy(near->arena, status->id);
+        near->ids[near->count] = det_arena_copy(near->arena, status->id + near->skip);
     near->count += near->count < near->room && near->ids[near->count];
     return 0;
 }
@@ -65,8 +68,11 @@ static void fail_unknown(struct up_workers *workers, struct socket_call *call, c
     const char *ids[NEAR_MAX];
     struct det_arena arena;
     struct near near = { .arena = &arena, .ids = ids, .room = NEAR_MAX };
+    size_t root = strlen(workers->name);
     int nearest;
 
+    if (strncmp(id, workers->name, root) != 0)
+        near.skip = root + 1;
     det_arena_init(&arena, allocator);
     (void)!det_workers_each(workers->workers, add_id, &near);
     nearest = det_text_nearest(id, ids, near.count);
@@ -116,23 +122,23 @@ static const char *freshness_word(enum det_freshness freshness)
 static json_t *counts_of(const struct det_worker_counts *counts)
 {
     return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "transitions",
-        (json_int_t)counts->transitions, "observations", (json_int_t)counts->observations,
-        "startups", (json_int_t)counts->startups, "collector_restarts",
-        (json_int_t)counts->collector_restarts, "restarts", (json_int_t)counts->restarts,
-        "actions_done", (json_int_t)counts->actions_done, "actions_failed",
-        (json_int_t)counts->actions_failed, "failures", (json_int_t)counts->failures);
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "transitions", (json_int_t)counts->transitions,
+        "observations", (json_int_t)counts->observations, "startups", (json_int_t)counts->startups,
+        "collector_restarts", (json_int_t)counts->collector_restarts, "restarts",
+        (json_int_t)counts->restarts, "actions_done", (json_int_t)counts->actions_done,
+        "actions_failed", (json_int_t)counts->actions_failed, "failures",
+        (json_int_t)counts->failures);
 }
 
 static json_t *status_of(const struct det_worker_status *status)
 {
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:b, s:b, s:b, "
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:b, s:b, "
+        "s:b, "
         "s:b, s:b, s:b, s:o}",
         "kind", "worker", "id", status->id, "path", status->path, "name", status->name,
-        "worker_kind", status->kind, "state", status->state, "phase",
-        det_phase_name(status->phase), "life", status->life, "reason",
-        cli_json_text(status->reason), "degraded_by",
+        "worker_kind", status->kind, "state", status->state, "phase", det_phase_name(status->phase),
+        "life", status->life, "reason", cli_json_text(status->reason), "degraded_by",
         *status->degraded_by ? cli_json_text(status->degraded_by) : json_null(), "freshness",
         freshness_word(status->freshness), "since", up_json_time(status->since), "observed_at",
         up_json_time(status->observed), "depth", (json_int_t)status->depth, "children",

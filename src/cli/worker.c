@@ -39,11 +39,11 @@ static const struct cli_option option_table[] = {
 static const struct verb {
     const char *word, *verb, *done;
 } verbs[] = {
-    { "put", "workers.upsert", "is put" },
-    { "rm", "workers.delete", "goes" },
-    { "restart", "workers.order", "begins anew" },
-    { "disable", "workers.order", "stops and rests" },
-    { "enable", "workers.order", "runs again" },
+    { "put", "workers-upsert", "is put" },
+    { "rm", "workers-delete", "goes" },
+    { "restart", "workers-order", "begins anew" },
+    { "disable", "workers-order", "stops and rests" },
+    { "enable", "workers-order", "runs again" },
 };
 
 /* What is given with a verb that has no use for it; NULL: nothing is. */
@@ -75,10 +75,10 @@ static const struct verb *read_verb(struct cli *cli, const struct cli_args *args
     return NULL;
 }
 
-static void set(json_t *object, const char *key, json_t *value_take)
+static void set(struct cli *cli, json_t *object, const char *key, json_t *value_take)
 {
-    /* Without memory it says nothing of it, and the other side asks for what it needs. */
-    (void)json_object_set_new(object, key, value_take);
+    if (json_object_set_new(object, key, value_take) < 0)
+        cli->has_failed = true;
 }
 
 static json_t *states_of(const char *text)
@@ -103,15 +103,15 @@ static int read_put(struct cli *cli, const struct cli_args *args, json_t *object
     struct cli_text text;
     int r;
 
-    set(object, "kind", cli_json_text(args->values[OPTION_KIND]));
+    set(cli, object, "kind", cli_json_text(args->values[OPTION_KIND]));
     if (args->values[OPTION_VARIABLES])
-        set(object, "variables", cli_json_text(args->values[OPTION_VARIABLES]));
+        set(cli, object, "variables", cli_json_text(args->values[OPTION_VARIABLES]));
     if (args->values[OPTION_LOCATION])
-        set(object, "location", cli_json_text(args->values[OPTION_LOCATION]));
+        set(cli, object, "location", cli_json_text(args->values[OPTION_LOCATION]));
     if (args->values[OPTION_RUN_IN])
-        set(object, "run_in", states_of(args->values[OPTION_RUN_IN]));
+        set(cli, object, "run_in", states_of(args->values[OPTION_RUN_IN]));
     if (args->values[OPTION_DISABLED])
-        set(object, "disabled", json_true());
+        set(cli, object, "disabled", json_true());
     if (!path)
         return CLI_OK;
     r = cli_text_load(cli, path, SIZE_MAX_CONFIG, &text, &error);
@@ -120,7 +120,7 @@ static int read_put(struct cli *cli, const struct cli_args *args, json_t *object
         return cli_exit_of(r);
     }
     if (text.size)
-        set(object, "config", cli_json_text_n(text.data, text.size));
+        set(cli, object, "config", cli_json_text_n(text.data, text.size));
     cli_text_free(cli, &text);
     return CLI_OK;
 }
@@ -158,8 +158,10 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         return cli_no_memory(cli);
     if (verb == verbs)
         code = read_put(cli, args, arguments);
-    else if (strcmp(verb->verb, "workers.order") == 0)
-        set(arguments, "order", json_string(verb->word));
+    else if (strcmp(verb->verb, "workers-order") == 0)
+        set(cli, arguments, "order", json_string(verb->word));
+    if (code == CLI_OK && cli->has_failed)
+        code = cli_no_memory(cli);
     if (code == CLI_OK)
         code = remote_open(cli, args->values[OPTION_PROJECT], &remote);
     if (code != CLI_OK) {

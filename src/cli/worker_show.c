@@ -13,7 +13,7 @@ const struct cli_option worker_show_options[] = {
 
 static json_t *some_of(const json_t *worker, const char *kind, const char *const *members)
 {
-    static const char *const always[] = { "id",     "path",  "worker_kind", "state",
+    static const char *const always[] = { "id",    "path",   "worker_kind", "state",
                                           "phase", "reason", "degraded_by", NULL };
     const char *const *lists[] = { always, members };
     json_t *object = json_pack("{s:s}", "kind", kind);
@@ -43,7 +43,7 @@ int worker_show(
     if (code != CLI_OK)
         return code;
     r = socket_client_call(
-        remote.client, "workers.show", json_pack("{s:o}", "id", cli_json_text(args->operands[0])),
+        remote.client, "workers-show", json_pack("{s:o}", "id", cli_json_text(args->operands[0])),
         REMOTE_PATIENCE, &worker, &error);
     if (r < 0)
         code = remote_complain(&remote, r, &error);

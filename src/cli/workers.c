@@ -27,9 +27,7 @@ static const struct cli_option option_table[] = {
 
 static json_t *arguments_of(const struct cli_args *args)
 {
-    return args->operand_count
-               ? json_pack("{s:o}", "id", cli_json_text(args->operands[0]))
-               : NULL;
+    return args->operand_count ? json_pack("{s:o}", "id", cli_json_text(args->operands[0])) : NULL;
 }
 
 /* The tree. */
@@ -110,15 +108,14 @@ static void add_rows(struct table *table, const json_t *all, const bool *follows
 static int print_tree(struct remote *remote, json_t *arguments_take)
 {
     static const struct table_column columns[] = {
-        { "worker", 0, false }, { "kind", 3, false }, { "state", 0, false },
-        { "phase", 2, false },  { "for", 1, true },   { "seen", 4, true },
-        { "why", 0, false },
+        { "worker", 0, false }, { "kind", 3, false }, { "state", 0, false }, { "phase", 2, false },
+        { "for", 1, true },     { "seen", 4, true },  { "why", 0, false },
     };
     det_time now = det_world_now(remote->cli->world, DET_CLOCK_WALL);
     struct table table;
     json_t *all;
     bool *follows;
-    int code = remote_list_of(remote, "workers.list", arguments_take, &all);
+    int code = remote_list_of(remote, "workers-list", arguments_take, &all);
     size_t count;
 
     if (code != CLI_OK)
@@ -157,13 +154,13 @@ static void add_happened(struct table *table, const json_t *row, det_time now)
 
 static int print_history(struct remote *remote, json_t *arguments_take)
 {
-    static const struct table_column columns[] = {
-        { "ago", 0, true }, { "what", 0, false }, { "why", 0, false }
-    };
+    static const struct table_column columns[] = { { "ago", 0, true },
+                                                   { "what", 0, false },
+                                                   { "why", 0, false } };
     det_time now = det_world_now(remote->cli->world, DET_CLOCK_WALL);
     struct table table;
     json_t *all;
-    int code = remote_list_of(remote, "workers.history", arguments_take, &all);
+    int code = remote_list_of(remote, "workers-history", arguments_take, &all);
 
     if (code != CLI_OK)
         return code;
@@ -194,7 +191,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         return code;
     if (cli->is_json)
         code = remote_print(
-            &remote, is_history ? "workers.history" : "workers.list", arguments_of(args));
+            &remote, is_history ? "workers-history" : "workers-list", arguments_of(args));
     else if (is_history)
         code = print_history(&remote, arguments_of(args));
     else

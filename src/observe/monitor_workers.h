@@ -3,8 +3,9 @@
 
 /* monitor_workers.h - what a supervisor of workers tells, as metrics.
  *
- * Labels are names of kinds, states and actions, which are as many as the kinds say; of what workers
- * count by themselves also their ids and names of their own: what does not fit is "other". */
+ * Labels are names of kinds, states and actions, which are as many as the kinds say; of what
+ * workers count by themselves also their ids and names of their own: what does not fit is "other".
+ */
 #ifndef DET_OBSERVE_MONITOR_WORKERS_H
 #define DET_OBSERVE_MONITOR_WORKERS_H
 
