@@ -421,7 +421,8 @@ static int run_open(struct up *up)
     r = open_parts(up, &error);
     if (r < 0)
         cli_complain(up->cli, "%s", error.text);
-    code = r < 0 ? cli_exit_of(r) : run_tasks(up);
+    /* Kinds of workers of modules are known only then. */
+    code = r == DET_ERR_MALFORMED ? CLI_USAGE : r < 0 ? cli_exit_of(r) : run_tasks(up);
     close_parts(up);
     up->cli = up->output.outer;
     up_lines_deinit(&up->lines);
