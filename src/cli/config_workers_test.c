@@ -98,8 +98,8 @@ static void what_is_wrong_is_told_where_it_is(void **state)
         { WORKERS "  children:\n    - name: a\n", 4, 6, "kind" },
         { WORKERS "  children:\n    - name: a\n      kind: noop\n      kidn: 3\n", 6, 7, "kind" },
         { WORKERS "  children:\n    - name: a/b\n      kind: noop\n", 4, 13, "name is made of" },
-        { WORKERS "  children:\n    - {name: a, kind: noop}\n    - {name: a, kind: noop}\n", 5, 15,
-          "a" },
+        { WORKERS "  children:\n    - {name: a, kind: noop}\n    - {name: a, kind: noop}\n", 5, 14,
+          "taken" },
         { WORKERS "  children:\n    - name: a\n      kind: noop\n      children:\n"
                   "        - name: b\n          kind: noop\n          disabled: perhaps\n",
           9, 21, "disabled" },
