@@ -29,6 +29,8 @@
 #include <detent/task.h>
 #include <detent/trace.h>
 #include <detent/worker.h>
+#include <detent/worker_spec.h>
+#include <detent/worker_test.h>
 #include <detent/workers.h>
 #include <detent/world.h>
 

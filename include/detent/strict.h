@@ -12,6 +12,7 @@
 #ifndef __cplusplus
 #pragma GCC diagnostic error "-Wint-conversion"
 #pragma GCC diagnostic error "-Wincompatible-pointer-types"
+#pragma GCC diagnostic error "-Wenum-conversion"
 #pragma GCC diagnostic error "-Wimplicit-function-declaration"
 #endif
 

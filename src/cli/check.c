@@ -14,6 +14,7 @@
 #include "cli/input.h"
 #include "cli/matrix.h"
 #include "cli/report.h"
+#include "cli/worker_file.h"
 
 enum { OPTION_STRICT, OPTION_UNHANDLED };
 
@@ -95,6 +96,49 @@ static void check_config(struct check *check, const struct subject *subject)
     config_file_close(check->cli, &file);
 }
 
+/* A worker stands alone too, with its sources. */
+static void check_worker(struct check *check, const struct subject *subject)
+{
+    struct cli_worker_count count = { 0, 0 };
+    struct cli_worker worker;
+    bool is_strict = check->args->values[OPTION_STRICT] != NULL;
+    int code = cli_worker_open(check->cli, subject->path, check->args->operands, &worker);
+
+    raise_exit(check, code);
+    if (code == CLI_OK) {
+        check->checked++;
+        if (cli_worker_report(check->cli, subject->path, &worker, is_strict, &count))
+            raise_exit(check, CLI_USAGE);
+        check->errors += count.errors;
+        check->warnings += count.warnings;
+    }
+    cli_worker_close(check->cli, &worker);
+}
+
+static bool is_worker(const char *path)
+{
+    return cli_has_suffix(path, CLI_WORKER_SUFFIX);
+}
+
+/* C is looked at with the worker whose source it is; whether there is one. */
+static bool has_worker(const struct check *check)
+{
+    for (size_t i = 0; i < check->count; i++) {
+        if (is_worker(check->subjects[i].path))
+            return true;
+    }
+    return false;
+}
+
+static void check_source(struct check *check, const struct subject *subject)
+{
+    if (has_worker(check))
+        return;
+    cli_complain(
+        check->cli, "%s is C: name the .worker file whose source it is as well", subject->path);
+    raise_exit(check, CLI_USAGE);
+}
+
 static void report(struct check *check, const struct subject *subject)
 {
     const struct det_diagnostics *findings = det_spec_diagnostics(subject->spec);
@@ -120,7 +164,8 @@ static void report(struct check *check, const struct subject *subject)
 
 static int add_subjects(struct check *check)
 {
-    static const char *const suffixes[] = { CLI_SPEC_SUFFIX, CONFIG_FILE_NAME, NULL };
+    static const char *const suffixes[] = { CLI_SPEC_SUFFIX, CLI_WORKER_SUFFIX, CONFIG_FILE_NAME,
+                                            NULL };
     int code = cli_files_list(check->cli, check->args->operands, suffixes, &check->names);
 
     check->subjects = DET_NEW_ARRAY(check->cli->allocator, check->names.count + 1, struct subject);
@@ -146,6 +191,10 @@ static void check_all(struct check *check)
     for (size_t i = 0; i < check->count && !cli_is_stopped(check->cli); i++) {
         if (config_file_is_one(check->subjects[i].path))
             check_config(check, &check->subjects[i]);
+        else if (is_worker(check->subjects[i].path))
+            check_worker(check, &check->subjects[i]);
+        else if (cli_has_suffix(check->subjects[i].path, CLI_SOURCE_SUFFIX))
+            check_source(check, &check->subjects[i]);
         else
             load(check, &check->subjects[i]);
     }
@@ -207,9 +256,15 @@ const struct cli_command cli_command_check = {
     .about =
         "Reads specs and reports errors, warnings and information, each with its place, the line\n"
         "and the id of the rule ('detent help rules'); a file that ends in .yaml is read as a\n"
-        "detent.yaml. A folder stands for the .fsm files and every detent.yaml in it and below,\n"
-        "but for what is hidden, build and node_modules; '-' is standard input. A fragment is\n"
-        "checked in the files that include it. Exits 2 when a definition is not valid.",
+        "detent.yaml. A folder stands for the .fsm and .worker files and every detent.yaml in it\n"
+        "and below, but for what is hidden, build and node_modules; '-' is standard input. A\n"
+        "fragment is checked in the files that include it. Exits 2 when a definition is not "
+        "valid.\n"
+        "\n"
+        "With a .worker file its C source is checked as well, for what a compiler cannot see: the\n"
+        "file beside it with the same name, and every .c file that is named. 'detent help rules'\n"
+        "lists those rules too. A comment on the line, or on the one before, is an exception:\n"
+        "/* detent: allow RULE because ... */.",
     .operand = { .form = "FILE|FOLDER...", .least = 1, .most = CLI_OPERANDS_ANY, .suffix = ".fsm" },
     .options = option_table,
     .run = run,

@@ -11,6 +11,7 @@
 #include "cli/report.h"
 #include "cli/svg.h"
 #include "cli/trace.h"
+#include "cli/worker_file.h"
 
 enum { OPTION_FORMAT, OPTION_TRACE, OPTION_RUN, OPTION_OUTPUT, OPTION_DOWN, OPTION_PLAIN };
 
@@ -133,6 +134,32 @@ static int load_and_draw(
     return code;
 }
 
+/* The lifecycle of a worker, with the ways that its source has. */
+static int draw_worker(struct cli *cli, const struct cli_args *args)
+{
+    const struct det_machine *machine;
+    struct cli_worker worker;
+    int code = cli_worker_open(cli, args->operands[0], args->operands + 1, &worker);
+
+    if (code == CLI_OK && !worker.arch) {
+        cli_report_broken(cli, args->operands[0], det_worker_spec_diagnostics(worker.spec));
+        cli_complain(cli, "%s is not a valid worker; 'detent check' says more", args->operands[0]);
+        code = CLI_USAGE;
+    } else if (code == CLI_OK) {
+        const struct det_arch_report *report = det_arch_report(worker.arch);
+        int r = det_worker_spec_machine(worker.spec, report->ways, report->way_count, &machine);
+
+        code = r < 0 ? cli_no_memory(cli) : draw(cli, args, machine, NULL);
+    }
+    cli_worker_close(cli, &worker);
+    return code;
+}
+
+static bool is_worker(const struct cli_args *args)
+{
+    return cli_has_suffix(args->operands[0], CLI_WORKER_SUFFIX);
+}
+
 static int run(struct cli *cli, const struct cli_args *args)
 {
     const struct format *format = format_of(args->values[OPTION_FORMAT]);
@@ -143,6 +170,16 @@ static int run(struct cli *cli, const struct cli_args *args)
         cli_complain(
             cli, "a %s shows a run: give one with --trace, as 'detent sim --trace' writes it",
             format->name);
+        return CLI_USAGE;
+    }
+    if (is_worker(args)) {
+        if (!args->values[OPTION_TRACE])
+            return draw_worker(cli, args);
+        cli_complain(cli, "a trace is a run of a machine, and %s is a worker", args->operands[0]);
+        return CLI_USAGE;
+    }
+    if (args->operand_count > 1) {
+        cli_complain(cli, "'%s' is too much here: sources are for a .worker", args->operands[1]);
         return CLI_USAGE;
     }
     code = cli_machine_load(cli, args->operands[0], &spec);
@@ -157,12 +194,21 @@ extern const struct cli_command cli_command_diagram;
 const struct cli_command cli_command_diagram = {
     .name = "diagram",
     .summary = "draw a machine, or one run of it",
-    .about = "Prints the machine as a Mermaid state diagram or in another format; svg needs the "
-             "program\n"
-             "'dot' of GraphViz. With --trace, what a run visited is highlighted; sequence and "
-             "timeline\n"
-             "show the run itself.",
-    .operand = { .form = "FILE", .least = 1, .most = 1, .suffix = ".fsm" },
+    .about =
+        "Prints the machine as a Mermaid state diagram or in another format; svg needs the "
+        "program\n"
+        "'dot' of GraphViz. With --trace, what a run visited is highlighted; sequence and "
+        "timeline\n"
+        "show the run itself.\n"
+        "\n"
+        "Of a .worker file it draws the lifecycle: states by phase, where they stop, and the "
+        "ways\n"
+        "from state to state that its C source has, the file beside it with the same name and\n"
+        "those that are named.",
+    .operand = { .form = "FILE [SOURCE.c...]",
+                 .least = 1,
+                 .most = CLI_OPERANDS_ANY,
+                 .suffix = ".fsm" },
     .options = option_table,
     .run = run,
 };

@@ -117,11 +117,25 @@ static int complain(struct cli *cli, const char *folder, int error)
     return CLI_FAILURE;
 }
 
+/* ".fsm, .worker or detent.yaml". */
+static void list_suffixes(const char *const *suffixes, char *target, size_t capacity)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; suffixes[i] && used < capacity; i++) {
+        const char *before = i == 0 ? "" : suffixes[i + 1] ? ", " : " or ";
+        int length = snprintf(target + used, capacity - used, "%s%s", before, suffixes[i]);
+
+        used += length > 0 ? (size_t)length : 0;
+    }
+}
+
 static int complain_empty(struct cli *cli, const char *folder, const char *const *suffixes)
 {
-    cli_complain(
-        cli, "there is no %s%s%s file in %s or below it", suffixes[0], suffixes[1] ? " or " : "",
-        suffixes[1] ? suffixes[1] : "", folder);
+    char names[256] = "";
+
+    list_suffixes(suffixes, names, sizeof names);
+    cli_complain(cli, "there is no %s file in %s or below it", names, folder);
     return CLI_NOT_FOUND;
 }
 

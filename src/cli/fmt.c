@@ -9,6 +9,7 @@
 #include "cli/files.h"
 #include "cli/input.h"
 #include "cli/report.h"
+#include "cli/worker_file.h"
 
 enum { OPTION_CHECK, OPTION_WRITE };
 
@@ -118,7 +119,8 @@ static int format_file(struct cli *cli, const struct cli_args *args, const char 
 
 static int run(struct cli *cli, const struct cli_args *args)
 {
-    static const char *const suffixes[] = { CLI_SPEC_SUFFIX, CLI_RECORDS_SUFFIX, NULL };
+    static const char *const suffixes[] = { CLI_SPEC_SUFFIX, CLI_WORKER_SUFFIX, CLI_RECORDS_SUFFIX,
+                                            NULL };
     struct cli_names names = { 0 };
     int worst;
 
@@ -142,9 +144,9 @@ const struct cli_command cli_command_fmt = {
     .summary = "format specs in the one form",
     .about =
         "Prints the specs with one row a line and neighbouring rows of a kind aligned; comments\n"
-        "and empty lines are kept. A folder stands for the .fsm and .rec files in it and below, "
-        "but\n"
-        "for what is hidden, build and node_modules; '-' is standard input. With --check exits 1\n"
+        "and empty lines are kept. A folder stands for the .fsm, .worker and .rec files in it and\n"
+        "below, but for what is hidden, build and node_modules; '-' is standard input. With "
+        "--check exits 1\n"
         "if a file is not in that form.",
     .operand = { .form = "FILE|FOLDER...", .least = 1, .most = CLI_OPERANDS_ANY, .suffix = ".fsm" },
     .options = option_table,

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "machine/rows.h"
+#include "worker/arch.h"
 
 /* The width of the first column, for names of commands and options. */
 #define COLUMN 28
@@ -132,6 +133,12 @@ static int help_rows(struct cli *cli)
                  "order:\n\n");
     for (unsigned i = 0; i < DET_EXTRA_COUNT; i++)
         print_kind(cli, "extra", det_extra_kind((enum det_extra)i));
+    if (!cli->is_json)
+        cli_print(cli, "\nRows of a .worker file, beside those of records and USES:\n\n");
+    for (unsigned i = DET_ROW_COUNT; i < DET_WORKER_ROW_END; i++)
+        print_kind(cli, "worker-row", det_row_kind_in(DET_LANGUAGE_WORKER, i));
+    for (unsigned i = 0; i < DET_WORKER_EXTRA_COUNT; i++)
+        print_kind(cli, "worker-extra", det_worker_extra_kind((enum det_worker_extra)i));
     return CLI_OK;
 }
 
@@ -142,25 +149,54 @@ static const char *severity_name(enum det_severity severity)
     return severities[severity];
 }
 
-static int help_rules(struct cli *cli)
+static void print_rule(
+    struct cli *cli, const char *id, enum det_severity severity, const char *help)
 {
     static const enum cli_style styles[] = { CLI_BLUE, CLI_YELLOW, CLI_RED };
 
-    for (unsigned i = 0; i < DET_RULE_COUNT; i++) {
-        enum det_rule rule = (enum det_rule)i;
-        enum det_severity severity = det_rule_severity(rule);
+    cli_print_in(cli, CLI_BOLD, "  %s", id);
+    cli_print_in(cli, styles[severity], "  %s\n", severity_name(severity));
+    cli_print_wrapped(cli, 0, 6, help);
+}
+
+static void print_rule_json(
+    struct cli *cli, const char *type, const char *id, enum det_severity severity, const char *help)
+{
+    cli_json(
+        cli, json_pack(
+                 "{s:s, s:s, s:s, s:s}", "type", type, "id", id, "severity",
+                 severity_name(severity), "help", help));
+}
+
+/* The rules about the C source of a worker. */
+static void help_source_rules(struct cli *cli)
+{
+    if (!cli->is_json)
+        cli_print(cli, "\nRules about the C source of a worker:\n\n");
+    for (unsigned i = 0; i < DET_ARCH_RULE_COUNT; i++) {
+        const struct det_arch_rule_text *rule = det_arch_rule_text((enum det_arch_rule)i);
 
         if (cli->is_json) {
-            cli_json(
-                cli, json_pack(
-                         "{s:s, s:s, s:s, s:s}", "type", "rule", "id", det_rule_id(rule),
-                         "severity", severity_name(severity), "help", det_rule_help(rule)));
-            continue;
+            print_rule_json(cli, "source-rule", rule->id, rule->severity, rule->what);
+        } else {
+            print_rule(cli, rule->id, rule->severity, rule->what);
+            cli_print_wrapped(cli, 0, 6, rule->why);
         }
-        cli_print_in(cli, CLI_BOLD, "  %s", det_rule_id(rule));
-        cli_print_in(cli, styles[severity], "  %s\n", severity_name(severity));
-        cli_print_wrapped(cli, 0, 6, det_rule_help(rule));
     }
+}
+
+static int help_rules(struct cli *cli)
+{
+    for (unsigned i = 0; i < DET_RULE_COUNT; i++) {
+        enum det_rule rule = (enum det_rule)i;
+
+        if (cli->is_json)
+            print_rule_json(
+                cli, "rule", det_rule_id(rule), det_rule_severity(rule), det_rule_help(rule));
+        else
+            print_rule(cli, det_rule_id(rule), det_rule_severity(rule), det_rule_help(rule));
+    }
+    help_source_rules(cli);
     return CLI_OK;
 }
 

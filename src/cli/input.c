@@ -27,9 +27,10 @@ int cli_exit_of(int error)
 static const char *missing_suffix(const struct cli *cli, const char *path)
 {
     bool is_test = cli->command && strcmp(cli->command, "test") == 0;
-    const char *suffixes[] = { is_test ? CLI_CASES_SUFFIX : CLI_SPEC_SUFFIX, CLI_RECORDS_SUFFIX };
+    const char *suffixes[] = { is_test ? CLI_CASES_SUFFIX : CLI_SPEC_SUFFIX, CLI_RECORDS_SUFFIX,
+                               CLI_WORKER_SUFFIX };
 
-    for (size_t i = 0; i < (is_test ? 1 : 2); i++) {
+    for (size_t i = 0; i < (is_test ? 1 : 3); i++) {
         char meant[DET_PATH_MAX];
         int length = snprintf(meant, sizeof meant, "%s%s", path, suffixes[i]);
 

@@ -15,6 +15,7 @@
 #define CLI_SPEC_SUFFIX    ".fsm"
 #define CLI_CASES_SUFFIX   ".test.yaml"
 #define CLI_RECORDS_SUFFIX ".rec"
+#define CLI_WORKER_SUFFIX  ".worker"
 
 /* A text in memory of the run's allocator; the byte behind it is 0. */
 struct cli_text {
@@ -39,6 +40,9 @@ DET_MUST_CHECK int cli_write_to(struct cli *cli, const char *path, const char *d
 /* The text of a spec. What cannot be read, and test cases, are complained about. 0 or an exit code.
  */
 DET_MUST_CHECK int cli_spec_text_load(struct cli *cli, const char *path, struct cli_text *ret);
+
+/* How specs read the files they include. */
+struct det_spec_files cli_spec_files(struct cli *cli);
 
 /* A spec with its text. `spec` is NULL when the file could not be read, which was complained about.
  * Returns 0 or an exit code; a broken definition is 0: ask det_spec_machine(). */

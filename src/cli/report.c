@@ -167,6 +167,32 @@ static void print_finding(struct cli *cli, const struct det_diagnostic *finding)
         cli_print(cli, "      = hint: %s\n", finding->hint);
 }
 
+/* Each line of a text behind a margin. */
+static void print_lines(struct cli *cli, const char *label, const char *text)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+
+        cli_print(cli, "      %s %.*s\n", label, (int)length, text);
+        text += length + (text[length] == '\n');
+        label = "        ";
+    }
+}
+
+static void print_remark(struct cli *cli, const struct cli_remark *remark)
+{
+    struct severity_look look = look_of(remark->severity);
+
+    print_place(cli, &remark->place);
+    cli_print_in(cli, look.style, "%s: ", look.name);
+    cli_print(cli, "%s ", remark->text);
+    cli_print_in(cli, CLI_FAINT, "[%s]\n", remark->rule);
+    if (remark->place.source)
+        print_source(cli, &remark->place, look.style);
+    print_lines(cli, "= why:  ", remark->why);
+    print_lines(cli, "= right:", remark->example);
+}
+
 static json_t *json_place(const struct det_place *place)
 {
     if (!place->line && !place->file)
@@ -187,6 +213,20 @@ static void print_json(struct cli *cli, const struct det_diagnostic *finding)
                  finding->other.line ? json_place(&finding->other) : json_null(), "text",
                  cli_json_text(finding->text), "hint",
                  finding->hint ? cli_json_text(finding->hint) : json_null()));
+}
+
+void cli_report_remark(struct cli *cli, const struct cli_remark *remark)
+{
+    if (!cli->is_json) {
+        print_remark(cli, remark);
+        return;
+    }
+    cli_json(
+        cli, json_pack(
+                 "{s:s, s:s, s:s, s:o, s:o, s:s, s:s}", "type", "remark", "severity",
+                 cli_severity_name(remark->severity), "rule", remark->rule, "place",
+                 json_place(&remark->place), "text", cli_json_text(remark->text), "why",
+                 remark->why, "right", remark->example));
 }
 
 void cli_report(struct cli *cli, const char *path, const struct det_diagnostic *finding)

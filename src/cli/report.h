@@ -20,6 +20,15 @@
 /* One finding to the output, in JSON if the run wants it. `path` is the place of findings that have
  * none. */
 void cli_report(struct cli *cli, const char *path, const struct det_diagnostic *finding);
+/* The same about something else than a definition, with why the rule is there and how it is done
+ * right. */
+struct cli_remark {
+    enum det_severity severity;
+    const char *rule;
+    struct det_place place;
+    const char *text, *why, *example;
+};
+void cli_report_remark(struct cli *cli, const struct cli_remark *remark);
 /* The errors among the findings, to the error stream or as objects to the output: for commands that
  * need a valid definition. */
 void cli_report_broken(struct cli *cli, const char *path, const struct det_diagnostics *findings);

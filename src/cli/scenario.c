@@ -201,7 +201,7 @@ static bool read_options(struct play *play, const struct cli_args *args)
     play->is_virtual = values[OPTION_VIRTUAL] != NULL;
     play->wants_dump = values[OPTION_DUMP] != NULL;
     play->seed = 1;
-    if (values[OPTION_DURATION] &&
+    if (values[OPTION_DURATION] && strcmp(values[OPTION_DURATION], "0") != 0 &&
         !cli_args_span(cli, "duration", values[OPTION_DURATION], 0, &play->options.duration))
         return false;
     if (values[OPTION_TICK] &&

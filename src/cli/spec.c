@@ -48,9 +48,14 @@ int cli_spec_text_load(struct cli *cli, const char *path, struct cli_text *ret)
     return CLI_USAGE;
 }
 
+struct det_spec_files cli_spec_files(struct cli *cli)
+{
+    return (struct det_spec_files){ read_file, release_file, cli };
+}
+
 int cli_spec_load(struct cli *cli, const char *path, struct cli_spec *spec)
 {
-    struct det_spec_files files = { read_file, release_file, cli };
+    struct det_spec_files files = cli_spec_files(cli);
     struct det_spec_options options = {
         .allocator = cli->allocator,
         .files = &files,
@@ -60,6 +65,10 @@ int cli_spec_load(struct cli *cli, const char *path, struct cli_spec *spec)
     int code, r;
 
     spec->spec = NULL;
+    if (cli_has_suffix(path, CLI_WORKER_SUFFIX)) {
+        cli_complain(cli, "this is a worker, not a machine: detent check %s", path);
+        return CLI_USAGE;
+    }
     code = cli_spec_text_load(cli, path, &text);
     if (code != CLI_OK)
         return code;

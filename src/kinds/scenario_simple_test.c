@@ -115,6 +115,13 @@ static void times_and_stored_ids_are_right(void **state)
 
         assert_int_equal(sscanf(line, "%64s %512s %15s", kind, id, role), 3);
         assert_int_equal(strncmp(id, "scenario-simple", 15), 0);
+        if (strcmp(role, "observed") == 0) {
+            const char *text = strstr(line, "\"state\":");
+            const char *since = strstr(line, "\"since\":");
+
+            assert_true(text && text < strchr(line, '\n') && text[8] == '"' && text[9] != '"');
+            assert_true(since && strncmp(since + 8, "\"2026-01-01T00:00:", 17) == 0);
+        }
         documents++;
     }
     assert_true(documents >= 4 * 3);

@@ -221,11 +221,10 @@ static void widen(struct run *run, const struct det_format_row *row)
 static struct run measure_run(const struct writer *writer, const struct det_token *first)
 {
     struct run run = { .name = first->length };
-    int kind = det_row_find(writer->text + first->offset, first->length);
     struct det_lexer lexer = writer->lexer;
     struct det_format_row row;
 
-    run.columns = kind >= 0 ? det_row_kind((enum det_row)kind)->columns : 0;
+    run.columns = det_row_columns(writer->text + first->offset, first->length);
     for (; next_of_run(writer, &lexer, first, &row); run.count++) {
         if (!row.has_inner_comment)
             widen(&run, &row);
@@ -409,7 +408,8 @@ static void write_directive(struct writer *writer)
     for (token = peek(writer); token.kind != DET_TOKEN_END && !token.starts_line;
          token = peek(writer)) {
         token = det_lexer_next_any(&writer->lexer);
-        if (before != DET_TOKEN_HASH && token.kind != DET_TOKEN_COMMA)
+        if (before != DET_TOKEN_HASH && before != DET_TOKEN_OPEN && token.kind != DET_TOKEN_COMMA &&
+            token.kind != DET_TOKEN_OPEN && token.kind != DET_TOKEN_CLOSE)
             write_bytes(writer, " ", 1);
         write_token(writer, &token);
         before = token.kind;

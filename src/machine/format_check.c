@@ -43,6 +43,30 @@ static bool is_at_line_end(const struct checker *checker)
     return is_kind(checker, DET_TOKEN_END) || checker->token.starts_line;
 }
 
+static bool is_worker_word(const struct checker *checker)
+{
+    return checker->token.length > 7 &&
+           memcmp(checker->text + checker->token.offset, "WORKER_", 7) == 0;
+}
+
+/* A name, or a duration. */
+static bool check_value(struct checker *checker)
+{
+    if (!is_kind(checker, DET_TOKEN_NAME))
+        return fail(checker, "one name or a duration stands behind the word of a worker");
+    advance(checker);
+    if (!is_at_line_end(checker) && is_kind(checker, DET_TOKEN_OPEN)) {
+        advance(checker);
+        if (!is_kind(checker, DET_TOKEN_NUMBER))
+            return fail(checker, "a number stands in the brackets of a duration");
+        advance(checker);
+        if (!is_kind(checker, DET_TOKEN_CLOSE))
+            return fail(checker, "a closing bracket is missing here");
+        advance(checker);
+    }
+    return is_at_line_end(checker) || fail(checker, "nothing stands behind the value of the word");
+}
+
 static bool check_define(struct checker *checker)
 {
     advance(checker);
@@ -50,6 +74,13 @@ static bool check_define(struct checker *checker)
         return fail(checker, "a name stands behind #define");
     if (checker->lexer.offset < checker->lexer.size && checker->text[checker->lexer.offset] == '(')
         return fail(checker, "a macro is a list of names, without arguments");
+    /* #define WORKER_DERIVE and #define WORKER_EVERY SECONDS(5). */
+    if (is_worker_word(checker)) {
+        advance(checker);
+        if (is_at_line_end(checker))
+            return true;
+        return check_value(checker);
+    }
     do {
         advance(checker);
         if (is_at_line_end(checker) ||

@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "machine/builder_findings.h"
 
 /* Names that are tried for "did you mean". */
 #define NEAR_MAX 256
@@ -79,6 +80,12 @@ void det_parse_hint(struct det_spec *spec, const char *format, ...)
     spec->complaint->hint = det_arena_copy(&spec->arena, text);
     if (spec->complaint->hint == NULL)
         spec->error = DET_ERR_NO_MEMORY;
+}
+
+void det_parse_other(struct det_spec *spec, const struct det_node *node)
+{
+    if (spec->complaint != NULL)
+        spec->complaint->other = det_parse_place(node);
 }
 
 void det_parse_hint_nearest(
@@ -238,6 +245,26 @@ static void pass_complaints(struct det_spec *spec)
             spec->builder, complaint->rule, &complaint->place, "%s", complaint->text);
 }
 
+int det_parse_findings(struct det_spec *spec)
+{
+    struct det_build_findings findings;
+    int r;
+
+    if (spec->error < 0)
+        return spec->error;
+    r = det_machine_builder_open("worker", spec->allocator, &spec->builder);
+    if (r < 0)
+        return r;
+    pass_complaints(spec);
+    det_build_findings_init(&findings, spec->builder);
+    r = det_build_findings_finish(&findings, &spec->diagnostics);
+    det_build_findings_deinit(&findings);
+    if (r < 0)
+        return r;
+    det_parse_settle(spec);
+    return spec->error;
+}
+
 static int build(struct det_spec *spec, const struct det_spec_options *options)
 {
     int r;
@@ -283,17 +310,39 @@ static void init(struct det_spec *spec, const struct det_spec_options *options)
         &spec->value_map, options->allocator, seed, offsetof(struct det_parsed_value, name));
 }
 
-static int read_spec(struct det_spec *spec, const char *path, const char *text, size_t size)
+struct det_spec *det_parse_open(const struct det_spec_options *options, enum det_language language)
+{
+    struct det_spec *spec = DET_NEW(options->allocator, struct det_spec);
+
+    if (spec != NULL) {
+        init(spec, options);
+        spec->language = language;
+    }
+    return spec;
+}
+
+bool det_parse_read(struct det_spec *spec, const char *path, const char *text, size_t size)
 {
     const char *name = det_arena_copy(&spec->arena, path);
     bool is_read;
 
-    if (name == NULL)
-        return DET_ERR_NO_MEMORY;
+    if (name == NULL) {
+        spec->error = DET_ERR_NO_MEMORY;
+        return false;
+    }
     is_read = det_parse_files(spec, name, text, size);
     det_parse_macros(spec);
     det_parse_records(spec);
-    if (is_read)
+    return is_read;
+}
+
+static int read_spec(struct det_spec *spec, const char *path, const char *text, size_t size)
+{
+    const char *name = det_arena_copy(&spec->arena, path);
+
+    if (name == NULL)
+        return DET_ERR_NO_MEMORY;
+    if (det_parse_read(spec, name, text, size))
         check_words(spec);
     else
         assume_name(spec, name);
@@ -309,10 +358,9 @@ int det_spec_read(
     int r;
 
     options = options != NULL ? options : &defaults;
-    spec = DET_NEW(options->allocator, struct det_spec);
+    spec = det_parse_open(options, DET_LANGUAGE_MACHINE);
     if (spec == NULL)
         return DET_ERR_NO_MEMORY;
-    init(spec, options);
     r = read_spec(spec, path, text, size);
     if (r == 0)
         r = build(spec, options);
@@ -330,6 +378,11 @@ void det_spec_close(struct det_spec *spec)
         return;
     det_machine_close(spec->machine);
     det_machine_builder_close(spec->builder);
+    det_parse_close(spec);
+}
+
+void det_parse_close(struct det_spec *spec)
+{
     det_map_deinit(&spec->macro_map);
     det_map_deinit(&spec->record_map);
     det_map_deinit(&spec->enum_map);

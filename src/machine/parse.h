@@ -92,6 +92,21 @@ enum det_word {
     DET_WORD_COUNT
 };
 
+/* The words of a worker, WORKER_NAME and so on; the first two are those of a machine as well. */
+enum det_worker_word {
+    DET_WORKER_WORD_NAME,
+    DET_WORKER_WORD_PREFIX,
+    DET_WORKER_WORD_DESIRED,
+    DET_WORKER_WORD_OBSERVED,
+    DET_WORKER_WORD_CONFIG,
+    DET_WORKER_WORD_DEPS,
+    DET_WORKER_WORD_DERIVE,
+    DET_WORKER_WORD_CHILDREN,
+    DET_WORKER_WORD_EVERY,
+    DET_WORKER_WORD_COUNT
+};
+#define DET_WORDS_MAX DET_WORKER_WORD_COUNT
+
 struct det_parsed_record {
     struct det_record definition; /* its name is the key in the map */
     struct det_parsed_record *next;
@@ -113,13 +128,15 @@ struct det_complaint {
     enum det_rule rule;
     struct det_place place;
     const char *text;
-    const char *hint; /* NULL: none */
+    const char *hint;       /* NULL: none */
+    struct det_place other; /* "first said here"; line 0: none */
 };
 
 struct det_spec {
     const struct det_allocator *allocator;
     struct det_arena arena;
     const struct det_spec_files *files;
+    enum det_language language;
     int error;
 
     struct det_source *sources, **sources_tail;
@@ -127,8 +144,8 @@ struct det_spec {
     struct det_rows rows;        /* of the spec and its fragments */
     struct det_rows shared_rows; /* of the files it USES */
     size_t row_count;
-    const struct det_node *words[DET_WORD_COUNT];         /* their values */
-    const struct det_node *guessed_words[DET_WORD_COUNT]; /* under a name that is nearly theirs */
+    const struct det_node *words[DET_WORDS_MAX];         /* their values */
+    const struct det_node *guessed_words[DET_WORDS_MAX]; /* under a name that is nearly theirs */
     struct det_macro *macros, **macros_tail;
     struct det_map macro_map;
     size_t member_count;
@@ -153,6 +170,18 @@ struct det_spec {
 
 /* parse.c */
 
+/* An empty spec, and its end; for the readers of the two languages. */
+struct det_spec *det_parse_open(const struct det_spec_options *options, enum det_language language);
+void det_parse_close(struct det_spec *spec);
+/* Reads the text with all it includes: rows, macros, words and records are known then. The error
+ * sticks. False when the text is none, so that nothing is known. */
+bool det_parse_read(struct det_spec *spec, const char *path, const char *text, size_t size);
+/* Makes diagnostics of the complaints alone, for a language that is not given to the builder.
+ * Returns 0 or DET_ERR_NO_MEMORY. */
+int det_parse_findings(struct det_spec *spec);
+/* The names of words, of as many as the language has. */
+const char *const *det_parse_words_of(enum det_language language, unsigned *ret_count);
+
 /* Zeroed memory of the spec; NULL once memory has failed. */
 void *det_parse_alloc(struct det_spec *spec, size_t size);
 struct det_place det_parse_place(const struct det_node *node);
@@ -161,6 +190,8 @@ void det_parse_complain(
     ...) DET_PRINTF(4, 5);
 /* What to do about the last complaint. */
 void det_parse_hint(struct det_spec *spec, const char *format, ...) DET_PRINTF(2, 3);
+/* "First said here", of the last complaint. */
+void det_parse_other(struct det_spec *spec, const struct det_node *node);
 /* "did you mean ...?" if one of the words is near. */
 void det_parse_hint_nearest(
     struct det_spec *spec, const char *word, const char *const *words, size_t count);

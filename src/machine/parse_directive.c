@@ -14,6 +14,28 @@ static const char *const word_names[DET_WORD_COUNT] = {
     [DET_WORD_HANDLER] = "FSM_HANDLER",
 };
 
+static const char *const worker_word_names[DET_WORKER_WORD_COUNT] = {
+    [DET_WORKER_WORD_NAME] = "WORKER_NAME",       [DET_WORKER_WORD_PREFIX] = "WORKER_PREFIX",
+    [DET_WORKER_WORD_DESIRED] = "WORKER_DESIRED", [DET_WORKER_WORD_OBSERVED] = "WORKER_OBSERVED",
+    [DET_WORKER_WORD_CONFIG] = "WORKER_CONFIG",   [DET_WORKER_WORD_DEPS] = "WORKER_DEPS",
+    [DET_WORKER_WORD_DERIVE] = "WORKER_DERIVE",   [DET_WORKER_WORD_CHILDREN] = "WORKER_CHILDREN",
+    [DET_WORKER_WORD_EVERY] = "WORKER_EVERY",
+};
+
+const char *const *det_parse_words_of(enum det_language language, unsigned *ret_count)
+{
+    bool is_worker = language == DET_LANGUAGE_WORKER;
+
+    *ret_count = is_worker ? (unsigned)DET_WORKER_WORD_COUNT : (unsigned)DET_WORD_COUNT;
+    return is_worker ? worker_word_names : word_names;
+}
+
+/* What the words of a worker have behind them: most a name. */
+static bool is_flag(int word)
+{
+    return word == DET_WORKER_WORD_DERIVE || word == DET_WORKER_WORD_CHILDREN;
+}
+
 static bool is_open(const struct det_reader *reader, const char *path)
 {
     for (unsigned i = 0; i < reader->depth; i++) {
@@ -117,11 +139,14 @@ static void define_macro(struct det_reader *reader, struct det_node *name, struc
     spec->macros_tail = &macro->next;
 }
 
-static int find_word(const char *name)
+static int find_word(const struct det_reader *reader, const char *name)
 {
-    for (int i = 0; i < DET_WORD_COUNT; i++) {
-        if (strcmp(word_names[i], name) == 0)
-            return i;
+    unsigned count;
+    const char *const *names = det_parse_words_of(reader->spec->language, &count);
+
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return (int)i;
     }
     return -1;
 }
@@ -129,26 +154,35 @@ static int find_word(const char *name)
 /* The value is kept for the word that was probably meant, so that it is not missed as well. */
 static void guess_word(struct det_reader *reader, struct det_node *name, struct det_node *value)
 {
-    int nearest = det_text_nearest(name->text, word_names, DET_WORD_COUNT);
+    unsigned count;
+    const char *const *names = det_parse_words_of(reader->spec->language, &count);
+    int nearest = det_text_nearest(name->text, names, count);
 
     det_reader_complain_at(
         reader, name,
-        " is no word of a spec: there are FSM_NAME, FSM_PREFIX, FSM_VERSION, FSM_DATA, "
-        "FSM_UNHANDLED, FSM_CONTEXT and FSM_HANDLER");
-    det_parse_hint_nearest(reader->spec, name->text, word_names, DET_WORD_COUNT);
+        reader->spec->language == DET_LANGUAGE_WORKER
+            ? " is no word of a worker: there are WORKER_NAME, WORKER_PREFIX, WORKER_DESIRED, "
+              "WORKER_OBSERVED, WORKER_CONFIG, WORKER_DEPS, WORKER_DERIVE, WORKER_CHILDREN and "
+              "WORKER_EVERY"
+            : " is no word of a spec: there are FSM_NAME, FSM_PREFIX, FSM_VERSION, FSM_DATA, "
+              "FSM_UNHANDLED, FSM_CONTEXT and FSM_HANDLER");
+    det_parse_hint_nearest(reader->spec, name->text, names, count);
     if (nearest >= 0 && reader->depth == 1)
         reader->spec->guessed_words[nearest] = value;
 }
 
 static void define_word(struct det_reader *reader, struct det_node *name, struct det_node *value)
 {
-    int word = find_word(name->text);
+    int word = find_word(reader, name->text);
 
     if (word < 0)
         guess_word(reader, name, value);
     else if (reader->depth > 1)
         det_reader_complain_at(
-            reader, name, " belongs into the machine's own file, not into a fragment");
+            reader, name,
+            reader->spec->language == DET_LANGUAGE_WORKER
+                ? " belongs into the worker's own file, not into a fragment"
+                : " belongs into the machine's own file, not into a fragment");
     else if (value->next != NULL)
         det_reader_complain_at(reader, value->next, " is one too many: the word has one value");
     else if (reader->spec->words[word] == NULL)
@@ -184,6 +218,62 @@ static struct det_node *read_members(struct det_reader *reader, const struct det
     }
 }
 
+/* What stands behind WORKER_EVERY; NULL after a complaint. */
+static struct det_node *read_duration(struct det_reader *reader, const struct det_node *word)
+{
+    static const char problem[] = "a duration such as SECONDS(5) stands behind it";
+    struct det_node *call;
+
+    if (!det_reader_is_on_line(reader, DET_TOKEN_NAME)) {
+        complain_behind(reader, word, problem);
+        return NULL;
+    }
+    call = det_reader_new_node(reader, DET_NODE_CALL);
+    det_reader_advance(reader);
+    if (call == NULL || !det_reader_is_on_line(reader, DET_TOKEN_OPEN)) {
+        complain_behind(reader, word, problem);
+        return NULL;
+    }
+    det_reader_advance(reader);
+    if (det_reader_is_on_line(reader, DET_TOKEN_NUMBER)) {
+        call->arguments = det_reader_new_node(reader, DET_NODE_NUMBER);
+        call->argument_count = 1;
+        det_reader_advance(reader);
+    }
+    if (call->arguments == NULL || !det_reader_is_on_line(reader, DET_TOKEN_CLOSE)) {
+        complain_behind(reader, word, problem);
+        return NULL;
+    }
+    det_reader_advance(reader);
+    return call;
+}
+
+/* What stands behind the word of a worker: nothing, a duration or a name. A word that has nothing
+ * stands for itself. */
+static struct det_node *read_value(struct det_reader *reader, struct det_node *name)
+{
+    int word = find_word(reader, name->text);
+    struct det_node *value;
+
+    if (is_flag(word) || (word < 0 && is_at_line_end(reader))) {
+        value = name;
+    } else if (word == DET_WORKER_WORD_EVERY) {
+        value = read_duration(reader, name);
+    } else if (det_reader_is_on_line(reader, DET_TOKEN_NAME)) {
+        value = det_reader_new_node(reader, DET_NODE_NAME);
+        det_reader_advance(reader);
+    } else {
+        complain_behind(reader, name, "one name stands behind the word");
+        return NULL;
+    }
+    if (value == NULL || is_at_line_end(reader))
+        return value;
+    det_reader_complain_syntax(
+        reader,
+        is_flag(word) ? "nothing stands behind this word" : "nothing stands behind the value");
+    return NULL;
+}
+
 static bool is_list_of_names(struct det_reader *reader, const struct det_node *members)
 {
     for (; members != NULL; members = members->next) {
@@ -195,13 +285,23 @@ static bool is_list_of_names(struct det_reader *reader, const struct det_node *m
     return true;
 }
 
+static bool is_word(const struct det_reader *reader, const struct det_node *name)
+{
+    const char *prefix = reader->spec->language == DET_LANGUAGE_WORKER ? "WORKER_" : "FSM_";
+
+    return strncmp(name->text, prefix, strlen(prefix)) == 0;
+}
+
 /* What a #define that is well formed means. */
 static void define(struct det_reader *reader, struct det_node *name, struct det_node *members)
 {
-    if (strncmp(name->text, "FSM_", 4) == 0)
+    enum det_language language = reader->spec->language;
+
+    if (is_word(reader, name))
         define_word(reader, name, members);
     else if (
-        det_row_find(name->text, name->width) >= 0 || det_extra_find(name->text, name->width) >= 0)
+        det_row_find_in(language, name->text, name->width) >= 0 ||
+        det_row_is_extra(language, name->text))
         det_reader_complain_at(reader, name, " is a word of the language, not a list");
     else if (is_list_of_names(reader, members))
         define_macro(reader, name, members);
@@ -222,6 +322,8 @@ static void read_define(struct det_reader *reader, const struct det_node *word)
     det_reader_advance(reader);
     if (name != NULL && is_function)
         det_reader_complain_at(reader, name, " has arguments: a macro is a list of names");
+    else if (name != NULL && reader->spec->language == DET_LANGUAGE_WORKER && is_word(reader, name))
+        members = read_value(reader, name);
     else if (name != NULL)
         members = read_members(reader, name);
     det_reader_skip_line(reader);

@@ -121,17 +121,24 @@ static bool read_arguments(struct det_reader *reader, struct det_node *row)
 static void complain_unknown_row(struct det_reader *reader, const struct det_node *name)
 {
     struct det_place place = det_parse_place(name);
-    int nearest = det_row_nearest(name->text);
+    enum det_language language = reader->spec->language;
+    int nearest = det_row_nearest_in(language, name->text);
 
-    if (det_extra_find(name->text, strlen(name->text)) >= 0)
+    if (det_row_is_extra(language, name->text))
         det_parse_complain(
-            reader->spec, DET_RULE_UNKNOWN_ROW, &place,
-            "%s is not a row: it stands inside of ON, STAY or STOP", name->text);
+            reader->spec, DET_RULE_UNKNOWN_ROW, &place, "%s is not a row: it stands inside of %s",
+            name->text, language == DET_LANGUAGE_WORKER ? "STATE or ACTION" : "ON, STAY or STOP");
     else
         det_parse_complain(
             reader->spec, DET_RULE_UNKNOWN_ROW, &place, "there is no row %.64s", name->text);
     if (nearest >= 0)
-        det_parse_hint(reader->spec, "did you mean %s?", det_row_kind((enum det_row)nearest)->name);
+        det_parse_hint(
+            reader->spec, "did you mean %s?", det_row_kind_in(language, (unsigned)nearest)->name);
+}
+
+static bool is_of_records(const struct det_reader *reader, int row)
+{
+    return det_row_kind_in(reader->spec->language, (unsigned)row)->is_of_records;
 }
 
 /* Whether a row of this kind may stand in this file. */
@@ -143,7 +150,7 @@ static bool is_known_row(struct det_reader *reader, const struct det_node *name,
         complain_unknown_row(reader, name);
         return false;
     }
-    if (name->source->is_of_records && !det_row_kind((enum det_row)row)->is_of_records) {
+    if (name->source->is_of_records && !is_of_records(reader, row)) {
         det_parse_complain(
             reader->spec, DET_RULE_UNKNOWN_ROW, &place, "%s does not belong into a file of records",
             name->text);
@@ -206,13 +213,12 @@ static void read_row(struct det_reader *reader)
 
     if (row == NULL)
         return;
-    kind = det_row_find(row->text, row->width);
+    kind = det_row_find_in(reader->spec->language, row->text, row->width);
     det_reader_advance(reader);
     row->is_broken = !read_rest(reader, row, kind);
     if (kind < 0)
-        kind = det_row_nearest(row->text);
-    if (kind < 0 ||
-        (row->source->is_of_records && !det_row_kind((enum det_row)kind)->is_of_records))
+        kind = det_row_nearest_in(reader->spec->language, row->text);
+    if (kind < 0 || (row->source->is_of_records && !is_of_records(reader, kind)))
         return;
     row->row = (enum det_row)kind;
     add_row(reader, row);

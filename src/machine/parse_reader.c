@@ -124,7 +124,8 @@ bool det_reader_is_row_start(struct det_reader *reader)
 
     if (!det_reader_token_is(reader, DET_TOKEN_NAME))
         return false;
-    row = det_row_find(det_reader_token_text(reader), det_reader_token_of(reader)->length);
+    row = det_row_find_in(
+        reader->spec->language, det_reader_token_text(reader), det_reader_token_of(reader)->length);
     if (row == DET_ROW_END)
         return det_reader_token_of(reader)->starts_line && !next_is_open(reader);
     return row >= 0 && next_is_open(reader);

@@ -435,7 +435,7 @@ static void read_rows(struct block *block, const struct det_rows *rows)
 {
     for (const struct det_node *row = rows->first; row != NULL && block->spec->error == 0;
          row = row->next) {
-        if (!det_row_kind(row->row)->is_of_records)
+        if (!det_row_kind_in(block->spec->language, row->row)->is_of_records)
             continue;
         if (row->row == DET_ROW_RECORD || row->row == DET_ROW_ENUM)
             begin_block(block, row);

@@ -211,7 +211,8 @@ static bool is_suspect(const struct det_spec *spec, const struct det_diagnostic 
            (!is_nearly_right(finding) || !is_about_a_name(finding->rule));
 }
 
-static const char *hint_of(const struct det_spec *spec, const struct det_diagnostic *finding)
+/* What the complaint says beside its sentence. */
+static void complete(const struct det_spec *spec, struct det_diagnostic *finding)
 {
     const struct det_complaint *complaint = spec->complaints;
 
@@ -219,10 +220,13 @@ static const char *hint_of(const struct det_spec *spec, const struct det_diagnos
         if (complaint->rule == finding->rule && complaint->place.file == finding->place.file &&
             complaint->place.line == finding->place.line &&
             complaint->place.column == finding->place.column &&
-            strcmp(complaint->text, finding->text) == 0)
-            return complaint->hint;
+            strcmp(complaint->text, finding->text) == 0) {
+            finding->hint = complaint->hint;
+            if (complaint->other.line > 0)
+                finding->other = complaint->other;
+            return;
+        }
     }
-    return finding->hint;
 }
 
 /* The list whose name is like the word at the place; NULL: none. */
@@ -271,7 +275,7 @@ void det_parse_settle(struct det_spec *spec)
     items = det_parse_alloc(spec, (found->count + 1) * sizeof *items);
     for (size_t i = 0; i < found->count && items != NULL; i++) {
         items[kept] = found->items[i];
-        items[kept].hint = hint_of(spec, &items[kept]);
+        complete(spec, &items[kept]);
         hint_list(spec, &items[kept]);
         if (is_suspect(spec, &items[kept]))
             continue;

@@ -78,6 +78,25 @@ static bool nested_shape(struct det_take *take, const struct det_node *type, str
     return true;
 }
 
+/* The source of a worker may have the enum from a header of its own: then it is a number here. */
+static bool foreign_shape(struct det_spec *spec, const struct det_node *name, struct det_shape *ret)
+{
+    struct det_place place = det_parse_place(name);
+
+    if (spec->language != DET_LANGUAGE_WORKER) {
+        complain_unknown(spec, name, DET_ROW_ENUM);
+        return false;
+    }
+    det_parse_complain(
+        spec, DET_RULE_FOREIGN_ENUM, &place, "the enum %.*s is not described here", DET_NAME_MAX,
+        name->text);
+    det_parse_hint_declared(spec, name->text, DET_ROW_ENUM);
+    *ret = (struct det_shape){ .kind = DET_KIND_SIGNED,
+                               .size = sizeof(int),
+                               .alignment = _Alignof(int) };
+    return true;
+}
+
 static bool enum_shape(struct det_take *take, const struct det_node *type, struct det_shape *ret)
 {
     const struct det_node *name = inner_name(take, type);
@@ -86,10 +105,8 @@ static bool enum_shape(struct det_take *take, const struct det_node *type, struc
     if (name == NULL)
         return false;
     inner = det_map_get(&take->spec->enum_map, name->text);
-    if (inner == NULL) {
-        complain_unknown(take->spec, name, DET_ROW_ENUM);
-        return false;
-    }
+    if (inner == NULL)
+        return foreign_shape(take->spec, name, ret);
     /* An enum without values was complained about where it stands. */
     if (inner->definition.value_count == 0)
         return false;

@@ -48,9 +48,9 @@ static void other_names_are_not_rows(void **state)
 static void the_row_that_was_meant_is_found(void **state)
 {
     (void)state;
-    assert_int_equal(det_row_nearest("STAET"), DET_ROW_STATE);
-    assert_int_equal(det_row_nearest("override"), DET_ROW_OVERRIDE);
-    assert_int_equal(det_row_nearest("TRANSITION"), -1);
+    assert_int_equal(det_row_nearest_in(DET_LANGUAGE_MACHINE, "STAET"), DET_ROW_STATE);
+    assert_int_equal(det_row_nearest_in(DET_LANGUAGE_MACHINE, "override"), DET_ROW_OVERRIDE);
+    assert_int_equal(det_row_nearest_in(DET_LANGUAGE_MACHINE, "TRANSITION"), -1);
 }
 
 static void record_rows_are_marked(void **state)

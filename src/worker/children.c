@@ -147,6 +147,7 @@ static struct det_worker *make(struct det_worker *worker, struct det_wish *wish)
             worker->attention |= DET_LOOK_WISHES;
         return NULL;
     }
+    worker->has_new_children = true;
     det_tell(child, (struct det_worker_event){ .kind = DET_WORKER_CHILD_ADDING });
     return child;
 }

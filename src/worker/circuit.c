@@ -2,9 +2,9 @@
  * Copyright the detent authors */
 
 /* circuit.c - circuit breakers. That of a subtree (circuit.fsm) is fed by children that had to
- * begin anew, could not be opened, or were given up; it pauses its worker and all below, but no stop and
- * no collector. The root has none: it would pause everything because of something. That of panics
- * pauses one worker until its panics are old. */
+ * begin anew, could not be opened, or were given up; it pauses its worker and all below, but no
+ * stop and no collector. The root has none: it would pause everything because of something. That of
+ * panics pauses one worker until its panics are old. */
 #include "base/assert.h"
 #include "base/memory.h"
 #include "worker/tree.h"

@@ -9,6 +9,7 @@
  *     {{ with .map }}                                makes it the dot, if it is not empty
  *     {{ $x := 3 }} {{ $x = 4 }}
  *     {{ eq .a 1 }} {{ .a | default 3 | quote }} {{ (len .b) }}
+ *     {{ quoted }} ... {{ end }}                     what is in it, as one text in quotes
  *     {{- trims -}}, and comments
  *
  * It is strict: a variable that is not there is an error, whatever it is for. It cannot hang or

@@ -59,6 +59,8 @@ void det_worker_enter(struct det_worker *worker, uint16_t state, const char *rea
     det_worker_set_reason(worker, reason);
     det_worker_set_state(worker, state);
     worker->counts.transitions++;
+    worker->state_counts[from].total += took;
+    worker->state_counts[state].entered++;
     det_history_state(worker, from, state, worker->reason);
     det_tell(
         worker, (struct det_worker_event){ .kind = DET_WORKER_TRANSITION,
@@ -282,6 +284,18 @@ static void visit_live(struct det_worker *worker)
         attend_after(worker);
 }
 
+/* Outside of a tick, whose walk would come to them, children that were just made need not wait for
+ * the next one. */
+static void welcome(struct det_worker *worker)
+{
+    worker->has_new_children = false;
+    for (struct det_worker *child = worker->first, *next; child; child = next) {
+        next = child->next;
+        if (!det_life_is_active(child))
+            det_worker_visit(child);
+    }
+}
+
 void det_worker_visit(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
@@ -296,6 +310,8 @@ void det_worker_visit(struct det_worker *worker)
             det_record_observed(worker);
         det_life_visit(worker);
     }
+    if (worker->has_new_children && workers->walking == 1)
+        welcome(worker);
     workers->walking--;
     det_workers_bury(workers);
 }

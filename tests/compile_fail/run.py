@@ -8,7 +8,9 @@
 tests/corpus/good/*.fsm       must compile without a warning
 tests/corpus/bad/*.fsm        must not compile; the first line is
                               /* expect: rule-id | words of the compiler | words of detent */
+tests/corpus/worker/good/*.worker and bad/*.worker: the same for workers
 tests/compile_fail/**/*.c     must not compile; the first line is /* expect: words */
+                              and, for what is only a warning by default, -Werror: before them;
                               and must compile once the marked line is mended: the line between
                               #ifndef MENDED and #else is wrong, the one after #else is right
 The templates must refuse other languages than C11 and later with one sentence.
@@ -103,6 +105,44 @@ def program(path, folder):
     return target
 
 
+def worker_program(path, folder):
+    """A C file that declares and defines the worker of a spec, with bodies for its functions."""
+    text = whole_text(path)
+    words = dict(re.findall(r"#\s*define\s+WORKER_(\w+)[ \t]*(\w*)", text))
+    name, empty = words.get("NAME", "w"), "det_empty"
+    deps, desired, observed = (words.get(w, empty) for w in ("DEPS", "DESIRED", "OBSERVED"))
+    source = ""
+    for used in re.findall(r'\bUSES\(\s*"([^"]+)"\s*\)', text):
+        source += f'#define REC_SPEC "{used}"\n#include <detent/rec/declare.h>\n'
+    source += f'#define WORKER_SPEC "{path.name}"\n#include <detent/worker/declare.h>\n'
+    if deps != empty:
+        source += f"struct {deps} {{ int used; }};\n"
+    source += f'#define WORKER_SPEC "{path.name}"\n#include <detent/worker/define.h>\n'
+    context = f"struct det_worker_context *context, struct {deps} *deps"
+    bodies = [(f"struct {name}_next {name}_in_{wire}", f"const struct {name}_view *view",
+               f'{name}_hold("because")')
+              for wire in dict.fromkeys(re.findall(r"\bSTATE\(\s*\w+\s*,\s*(\w+)", text))]
+    bodies += [(f"int {name}_do_{wire}", f"{context}, const struct {desired} *desired", "0")
+               for wire in dict.fromkeys(re.findall(r"\bACTION\(\s*\w+\s*,\s*(\w+)", text))]
+    bodies.append((f"int {name}_collect", f"{context}, const struct {desired} *desired, "
+                   f"struct {observed} *observed", "0"))
+    if deps != empty:
+        bodies += [(f"int {name}_open", context, "0"),
+                   (f"void {name}_close", f"struct {deps} *deps", "")]
+    if "CONFIG" in words or "DERIVE" in words:
+        bodies.append((f"int {name}_derive", "struct det_derive *derive, const struct "
+                       f"{words.get('CONFIG', desired)} *config, struct {desired} *desired", "0"))
+    if "CHILDREN" in words:
+        bodies.append((f"int {name}_children", f"const struct {name}_view *view, "
+                       "struct det_children *children", "0"))
+    for head, parameters, answer in bodies:
+        used = "".join(f"    (void){p.split('*')[-1].strip()};\n" for p in parameters.split(","))
+        source += f"static {head}({parameters})\n{{\n{used}    return {answer};\n}}\n"
+    target = folder / (path.stem + "_worker.c")
+    target.write_text(source, encoding="utf-8")
+    return target
+
+
 def compiled(compiler, root, source, include, extra):
     command = [compiler, "-std=c17", "-c", "-o", "/dev/null", "-fdiagnostics-color=never",
                f"-I{include}", f"-I{root / 'include'}", *extra, str(source)]
@@ -116,8 +156,13 @@ def expectation(path):
     return match[1] if match else None
 
 
+def program_of(path):
+    return worker_program if path.suffix == ".worker" else program
+
+
 def good_spec(compiler, root, path, folder):
-    ok, words = compiled(compiler, root, program(path, folder), path.parent,
+    source = program_of(path)(path, folder)
+    ok, words = compiled(compiler, root, source, path.parent,
                          [*WARNINGS, "-Wno-unused-function"])
     return None if ok else f"{path.name}: must compile, but:\n{words}"
 
@@ -127,7 +172,8 @@ def bad_spec(compiler, root, path, folder):
     if not expected or expected.count("|") != 2:
         return f"{path.name}: the first line must be /* expect: rule | compiler | detent */"
     wanted = expected.split("|")[1].strip()
-    ok, words = compiled(compiler, root, program(path, folder), path.parent, [])
+    source = program_of(path)(path, folder)
+    ok, words = compiled(compiler, root, source, path.parent, [])
     if ok:
         return f"{path.name}: compiles, but must not"
     if wanted not in words:
@@ -140,7 +186,8 @@ def bad_source(compiler, root, path, folder):
     if not wanted:
         return f"{path.name}: the first line must be /* expect: words */"
     includes = ["-I" + str(path.parent)]
-    ok, words = compiled(compiler, root, path, folder, includes)
+    _, is_warning, wanted = wanted.rpartition("-Werror: ")
+    ok, words = compiled(compiler, root, path, folder, includes + ["-Werror"] * bool(is_warning))
     if ok:
         return f"{path.name}: compiles, but must not"
     if not any(w in words for w in wanted.split("|")):
@@ -155,6 +202,7 @@ def wrong_language(compiler, root, path, folder):
     template = str(path.relative_to(root / "include"))
     source = folder / template.replace("/", "_").replace(".h", ".txt")
     source.write_text('#define FSM_SPEC "door.fsm"\n#define REC_SPEC "door.fsm"\n'
+                      '#define WORKER_SPEC "door.fsm"\n'
                       f"#include <{template}>\n", encoding="utf-8")
     for language in (["-xc", "-std=c90"], ["-xc", "-std=c99"], ["-xc++", "-std=c++11"],
                      ["-xc++", "-std=c++20"]):
@@ -172,9 +220,13 @@ def main():
             if "FSM_NAME" in p.read_text(encoding="utf-8")]
     work += [(bad_spec, p) for p in sorted((corpus / "bad").glob("*.fsm"))
              if expectation(p) is not None or "FSM_NAME" in p.read_text(encoding="utf-8")]
+    workers = corpus / "worker"
+    work += [(good_spec, p) for p in sorted((workers / "good").glob("*.worker"))]
+    work += [(bad_spec, p) for p in sorted((workers / "bad").glob("*.worker"))]
     work += [(bad_source, p) for p in sorted(here.glob("*/*.c"))]
     work += [(wrong_language, root / "include/detent" / name)
-             for name in ("fsm/declare.h", "fsm/define.h", "rec/declare.h")]
+             for name in ("fsm/declare.h", "fsm/define.h", "rec/declare.h",
+                          "worker/declare.h", "worker/define.h")]
     if names:
         work = [(check, p) for check, p in work if p.stem in names]
     with tempfile.TemporaryDirectory() as folder:

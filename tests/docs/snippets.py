@@ -16,7 +16,7 @@ What a fence means, by its language. A page has a folder of its own; fences are 
     console   lines `$ command`, and under each exactly what it prints; a line `...` stands for any
               number of lines. detent, cc and pkg-config are there
     json      a JSON document, or one in each line
-    fsm, rec, yaml     one of the two marks is needed
+    fsm, rec, worker, yaml   one of the two marks is needed
     mermaid, dot       drawings
 
 Every relative link must lead to a file, and every #anchor to a heading.
@@ -33,7 +33,7 @@ from pathlib import Path
 WARNINGS = ("-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes "
             "-Wmissing-prototypes -Wundef -Wvla -Wcast-qual -Wformat=2 -Wswitch-enum "
             "-Wimplicit-fallthrough -Wnull-dereference -Werror").split()
-MARKED_ONLY = {"fsm", "rec", "yaml"}
+MARKED_ONLY = {"fsm", "rec", "worker", "yaml"}
 DRAWINGS = {"mermaid", "dot"}
 TIMEOUT = 60
 
@@ -146,7 +146,7 @@ class Page:
         code, words = self.run([
             self.compiler, "-std=c17", "-D_GNU_SOURCE", "-O1", *WARNINGS, "-I.",
             f"-I{self.root / 'include'}", "-o", program, source, str(self.build / "libdetent.a"),
-            "-lsqlite3", "-lpq", "-lsodium", "-lpthread", "-lm"])
+            "-lsqlite3", "-lpq", "-lsodium", "-lyaml", "-lpthread", "-lm"])
         if code:
             raise Wrong("the program does not compile:\n" + words)
         code, self.output = self.run(["./" + program])

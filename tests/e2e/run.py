@@ -133,12 +133,12 @@ def test_no_word_prints_the_help_and_is_wrong_usage():
 
 def test_help_is_for_every_command_and_topic():
     listed = [o["name"] for o in objects(detent("help", "--json"))]
-    check({"new", "check", "fmt", "diagram", "test", "sim", "gen", "diff", "replay", "migrate",
-           "start", "send", "get", "list", "history", "watch", "why", "timers", "locks", "cancel",
-           "retry", "store", "up", "serve", "status", "console", "limits", "notify", "tree",
-           "tasks", "slots", "logs", "submit", "doctor",
-           "jobs", "restart", "drain", "stop", "reload", "token", "backoff", "version", "help",
-           "completion"} == set(listed), str(listed))
+    check({"new", "check", "fmt", "diagram", "test", "sim", "scenario", "gen", "diff", "replay",
+           "migrate", "start", "send", "get", "list", "history", "watch", "why", "timers", "locks",
+           "cancel", "retry", "store", "up", "serve", "status", "console", "limits", "notify",
+           "tree", "tasks", "slots", "logs", "submit", "doctor", "jobs", "restart", "drain",
+           "stop", "reload", "token", "backoff", "version", "help", "completion"} == set(listed),
+          str(listed))
     for name in listed:
         one = detent("help", name, out=["usage: detent " + name, "--json", "--color"])
         equal(detent(name, "--help").stdout, one.stdout)
@@ -146,7 +146,9 @@ def test_help_is_for_every_command_and_topic():
     detent("--help", out="usage: detent COMMAND")
     detent("-h", out="usage: detent COMMAND")
     detent("help", "rows", out=["STATE(NAME, wire", "WITHIN(DURATION", "OVERRIDE and their ELSE"])
-    detent("help", "rules", out=["duplicate-transition", "unreachable"])
+    detent("help", "rules", out=["duplicate-transition", "unreachable", "first-state",
+                                 "Rules about the C source of a worker", "action-retry"])
+    detent("help", "rows", out=["ACTION(NAME, wire[, TIMEOUT(DURATION)])", "STOP(STATE)"])
     detent("help", "exit", out="130")
     check(len(objects(detent("help", "rows", "--json"))) > 30)
     check(all(o["severity"] in ("error", "warning", "info")
@@ -465,10 +467,71 @@ def test_a_folder_stands_for_what_is_below_it():
     detent("test", code=2, out="ok      light.test.yaml: ")
     detent("check", "build", "node_modules", err="2 definitions checked: ok")
     os.mkdir("empty")
-    for command, kind in (("check", ".fsm or detent.yaml"), ("test", ".test.yaml"),
-                          ("fmt", ".fsm or .rec")):
+    for command, kind in (("check", ".fsm, .worker or detent.yaml"), ("test", ".test.yaml"),
+                          ("fmt", ".fsm, .worker or .rec")):
         detent(command, "empty", code=3, err=f"there is no {kind} file in empty or below it")
     detent("check", "build", "empty", code=3, err=["in empty or below", "1 definition checked"])
+
+
+LAMP = """#define WORKER_NAME lamp
+#define WORKER_PREFIX LAMP
+
+STATE(OFF,      off,      STOPPED)
+STATE(WARMING,  warming,  STARTING, STOP(OFF))
+STATE(ON,       on,       RUNNING,  STOP(OFF))
+
+ACTION(WARM_UP, warm_up)
+"""
+LAMP_C = """static struct lamp_next lamp_in_off(const struct lamp_view *view)
+{
+    return lamp_goto(LAMP_WARMING, "it gets dark");
+}
+static struct lamp_next lamp_in_warming(const struct lamp_view *view)
+{
+    if (view->observed->is_warm)
+        return lamp_goto(LAMP_ON, "it is warm");
+    return lamp_do(LAMP_WARM_UP, "it is cold");
+}
+"""
+
+
+def test_a_worker_is_checked_with_its_source():
+    write("w/lamp.worker", LAMP)
+    detent("fmt", "--check", "w", code=1, out="w/lamp.worker")
+    detent("fmt", "-w", "w")
+    check("STATE(OFF,     off,     STOPPED)\n" in Path("w/lamp.worker").read_text())
+    detent("check", "w", err="1 definition checked: ok")
+    write("w/lamp.c", LAMP_C)
+    detent("check", "w/lamp.worker", err="1 definition checked: ok")
+    write("w/lamp.c", LAMP_C.replace('"it gets dark"', '""'))
+    detent("check", "w", code=2, err="1 definition checked: 1 error", out=[
+        "w/lamp.c:3:36: error: the reason says nothing [reason-empty]", "= why:", "= right:"])
+    found = objects(detent("check", "w", "--json", code=2))
+    equal([o["type"] for o in found], ["remark", "summary"])
+    equal((found[0]["rule"], found[0]["place"]["line"]), ("reason-empty", 3))
+    write("w/lamp.c", LAMP_C)
+    write("w/more.c", "static int lamp_do_warm_up(void)\n{\n    return fork();\n}\n")
+    detent("check", "w/lamp.worker", "w/more.c", code=2, out="[no-thread]")
+    detent("check", "w/more.c", code=2, err="name the .worker file")
+    write("w/lamp.worker", LAMP.replace(", STOP(OFF)", "", 1))
+    detent("check", "w", code=2, out="w/lamp.worker:5:1: error: WARMING is starting and does not")
+    detent("diagram", "w/lamp.worker", code=2, err=["[no-stop]", "is not a valid worker"])
+    detent("check", "w/none.worker", code=3, err="none.worker")
+    detent("sim", "w/lamp.worker", code=2, err="a worker, not a machine: detent check w/lamp")
+    detent("w/lamp.worker", code=2, err="is a worker, not a command: detent check w/lamp.worker")
+    detent("check", "w/lamp", code=3, err="w/lamp.worker")
+
+
+def test_a_worker_is_drawn_with_the_ways_of_its_source():
+    write("lamp.worker", LAMP)
+    done = detent("diagram", "lamp.worker", out=["state STARTING {", "warming --> off: stop"])
+    check("it is warm" not in done.stdout)
+    write("lamp.c", LAMP_C)
+    detent("diagram", "lamp.worker", out=["warming --> on: it is warm", "[*] --> off"])
+    detent("diagram", "lamp.worker", "--format", "dot", out='"off" -> "warming"')
+    detent("diagram", "lamp.worker", "--trace", "x", code=2, err="lamp.worker is a worker")
+    write("light.fsm", LIGHT)
+    detent("diagram", "light.fsm", "lamp.c", code=2, err="'lamp.c' is too much here")
 
 
 def test_a_project_file_is_checked_like_a_definition():

@@ -18,7 +18,7 @@ from clients import detent, objects
 from up import DETENT, check, equal
 
 NAMES = ["simple", "failing", "panic", "slow", "cascade", "timeout", "configerror", "inheritance",
-         "concurrent", "helloworld", "persistence", "noop", "dynamic"]
+         "concurrent", "communicator", "helloworld", "persistence", "noop", "dynamic"]
 LINE = re.compile(r"\d\d:\d\d:\d\d\.\d\d\d (TRACE|DEBUG|INFO |WARN |ERROR) ?[a-z_]+ .*")
 
 
@@ -137,8 +137,9 @@ def test_sigterm_too():
 
 
 def test_a_second_ctrl_c_takes_down():
-    scenario = Scenario("simple", "--tick", "1s")
-    scenario.wait_for("state_transition .*parent-1.* to=trying_to_start")
+    # Stopping takes more than one tick.
+    scenario = Scenario("noop", "--tick", "1s")
+    scenario.wait_for("state_transition .*noop-1.* to=running")
     scenario.send(signal.SIGINT)
     up.wait_until(lambda: any("Stopping" in line for line in scenario.talk), "Stopping")
     scenario.send(signal.SIGINT)

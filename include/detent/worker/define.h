@@ -33,12 +33,12 @@ _Static_assert((int)W__OWN(_action_count) <= DET_WORKER_ACTIONS_MAX, "at most 64
 /* Each name once; each STOP where it belongs. */
 #ifndef DETENT_WORKER_DEFINE_H
 #define DETENT_WORKER_DEFINE_H
-#define W__STOP_OF(...) W__CAT(W__STOP_OF_, W__STATE_FORM(__VA_ARGS__))(__VA_ARGS__)
+#define W__TIMEOUT_OF(...) W__CAT(W__TIMEOUT_OF_, W__ACTION_FORM(__VA_ARGS__))(__VA_ARGS__)
+#define W__STOP_OF(...)    W__CAT(W__STOP_OF_, W__STATE_FORM(__VA_ARGS__))(__VA_ARGS__)
 #define W__STOP_OF_RESTS(s, wire, phase) \
     a_state_that_is_STARTING_RUNNING_or_DEGRADED_has_a_STOP_but_not_##phase
 #define W__STOP_OF_STOPS(s, wire, phase, stop) \
     (a_STOP_is_for_STARTING_RUNNING_and_DEGRADED_but_not_##phase) + (int)(stop)
-#define W__TIMEOUT_OF(...)                  W__CAT(W__TIMEOUT_OF_, W__ACTION_FORM(__VA_ARGS__))(__VA_ARGS__)
 #define W__TIMEOUT_OF_PLAIN(a, wire)        0
 #define W__TIMEOUT_OF_TIMED(a, wire, after) (after)
 #endif
@@ -73,6 +73,31 @@ _Static_assert(
     ,
     "the first state is the initial one, and of the phase STOPPED");
 #undef W__FIRST
+
+/* A STOP leads to where the worker stops. */
+#include <detent/worker/rows_off.h>
+#undef STATE
+#define STATE(...)                       W__PHASE_OF(__VA_ARGS__, ~)
+#define W__PHASE_OF(s, wire, phase, ...) W__STATE_PHASE(s) = there_is_no_phase_called_##phase,
+enum W__OWN(__phase) {
+#include WORKER_SPEC
+};
+#undef W__PHASE_OF
+#include <detent/worker/rows_off.h>
+#undef STATE
+#undef STOP
+#define STATE(...) W__CAT(W__LEADS_, W__STATE_FORM(__VA_ARGS__))(__VA_ARGS__)
+#define STOP(s)    W__STATE_PHASE(s)
+#define W__LEADS_RESTS(...)
+#define W__LEADS_STOPS(s, wire, phase, stop)                                             \
+    _Static_assert(                                                                      \
+        (int)(stop) == (int)DET_PHASE_STOPPED || (int)(stop) == (int)DET_PHASE_STOPPING, \
+        #s ": its STOP leads to no state of the phase STOPPED or STOPPING");
+#include WORKER_SPEC
+#undef W__LEADS_RESTS
+#undef W__LEADS_STOPS
+#undef STOP
+#define STOP(s) W__STATE(s)
 
 /* The view and the answers. */
 struct W__OWN(_view) {
@@ -198,8 +223,8 @@ static const struct det_worker_state W__OWN(__states)[] = {
     [W__ACTION(a)] = { #wire, after, W__CAT(W__OWN(__do_), wire) },
 /* One more, so that a worker without actions has a table too. */
 static const struct det_worker_action W__OWN(__actions)[W__OWN(_action_count) + 1] = {
+    [W__OWN(_action_count)] = { .name = 0 },
 #include WORKER_SPEC
-    [W__OWN(_action_count)] = { NULL, 0, NULL },
 };
 #undef W__T_ACTION
 

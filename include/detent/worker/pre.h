@@ -77,6 +77,7 @@
 
 /* Sentences about the worker. A compiler that finds one untrue prints it. */
 #define W__STATE(s)                       W__CAT(s##_is_a_state_of_, WORKER_NAME)
+#define W__STATE_PHASE(s)                 W__CAT(s##_is_a_state_with_a_phase_of_, WORKER_NAME)
 #define W__STATE_WIRE(w)                  W__CAT(w##_is_the_name_of_one_state_of_, WORKER_NAME)
 #define W__ACTION(a)                      W__CAT(a##_is_an_action_of_, WORKER_NAME)
 #define W__ACTION_WIRE(w)                 W__CAT(w##_is_the_name_of_one_action_of_, WORKER_NAME)

@@ -7,5 +7,6 @@
 
 #include <detent/rec/rows_off.h>
 
+#define USES(...)
 #define STATE(...)
 #define ACTION(...)

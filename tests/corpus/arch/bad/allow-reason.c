@@ -1,0 +1,6 @@
+static struct link_next link_in_up(const struct link_view *view)
+{
+    (void)view;
+    /* detent: allow pure-io */ /* here */
+    return link_hold("it is up");
+}

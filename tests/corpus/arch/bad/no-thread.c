@@ -1,0 +1,13 @@
+static struct link_next link_in_up(const struct link_view *view)
+{
+    (void)view;
+    return link_hold("it is up");
+}
+
+static int link_do_connect(
+    struct det_worker_context *context, struct link_deps *deps, const struct link_desired *desired)
+{
+    (void)context;
+    (void)desired;
+    return pthread_create(&deps->thread, NULL, knock, deps); /* here */
+}
