@@ -303,7 +303,7 @@ void up_workers_close(struct up *up)
     allocator = up->output.outer->allocator;
     det_loop_timer_cancel(up->loop, &workers->look);
     if (workers->workers)
-        (void)det_workers_stop(workers->workers, NULL);
+        (void)!det_workers_stop(workers->workers, NULL);
     /* Those that are asked for wait for the loop. */
     while (workers->asks && det_loop_turn(up->loop, DET_NEVER) >= 0)
         ;
