@@ -76,6 +76,8 @@ def test_a_tree_is_supervised_and_shown():
     wait_state("hello", "running")
     detent("workers", out=["plant", "|- press", "`- hello", "connected", "running"])
     detent("workers", "press", out="plant/press")
+    detent("status", out=["workers    3\n", "3 run\n"])
+    equal(one("status")["workers"]["running"], 3)
     found = workers()
     equal(list(found), ["plant", "plant/press", "plant/hello"])
     press = found["plant/press"]
@@ -170,6 +172,16 @@ def test_orders():
     wait_until(lambda: workers()["plant/hello"]["counts"]["restarts"] == 1, "a restart")
     wait_state("hello", "running")
     it.stop()
+
+
+def test_what_does_not_stop_in_time_is_taken_down():
+    simple("    - {name: press, kind: examplechild, config: {address: a}}\n",
+           quick="  limits: {tick: 1s, observe_every: 1s, stop_grace: 1ms}\n")
+    it = Up()
+    wait_state("press", "connected")
+    it.stop(5)
+    check(it.index("graceful_shutdown_timeout .*press") >= 0 and it.index("were taken down") >= 0,
+          it.shown())
 
 
 def reload(*words, code=0):
@@ -334,7 +346,8 @@ def test_machines_and_slots_share_their_store():
 def test_machines_are_opened_anew_while_workers_go_on():
     def project(effect):
         Path("detent.yaml").write_text(
-            f"version: 1\nmachines:\n  order:\n    effects:\n      charge: {{command: [{effect}]}}\n"
+            "version: 1\nmachines:\n  order:\n    effects:\n"
+            f"      charge: {{command: [{effect}]}}\n"
             f"workers:\n  name: plant\n{QUICK}  children:\n{HELLO}")
     Path("order.fsm").write_text(ORDER)
     project("'true'")
@@ -364,7 +377,8 @@ def test_metrics_and_a_log_of_json():
     it = Up()
     wait_state("hello", "running")
     wait_until(listens, "the API")
-    wanted = ('detent_workers{phase="running"}', 'detent_worker_transitions_total{kind="helloworld"',
+    wanted = ('detent_workers{phase="running"}',
+              'detent_worker_transitions_total{kind="helloworld"',
               'detent_worker_actions_total{kind="helloworld",action="say_hello",result="done"} 1',
               'action="connect",result="failed"', "detent_worker_action_duration_seconds_count",
               'detent_worker_observations_total{result="done"}', "detent_worker_tick_seconds",
