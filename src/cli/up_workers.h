@@ -56,7 +56,8 @@ void up_workers_close(struct up *up);
 /* How many there are, and how many stop: for people. */
 size_t up_workers_count(const struct up *up);
 
-/* The file is another one: what it says counts. Only a want of memory keeps it from that. */
+/* The file is another one: what it says counts. A supervisor that there was not is opened; of one
+ * that runs only a want of memory keeps it from that. */
 DET_MUST_CHECK int up_workers_reload(struct up *up, struct det_error *reterr);
 /* Whether what another file says goes with the kinds that are there. As config_check_workers(). */
 DET_MUST_CHECK int up_workers_check(

@@ -465,6 +465,35 @@ static void without_workers_there_is_nothing_to_ask(void **state)
     close_stage(&stage);
 }
 
+/* Opens with what memory there is; whatever comes of it, it can be closed. */
+static void a_want_of_memory_is_told(void **state)
+{
+    struct det_test_memory memory;
+    struct det_error error = { 0 };
+    struct stage stage;
+    bool has_failed = true;
+    int r;
+
+    (void)state;
+    for (uint64_t number = 1; has_failed; number += 1 + number / 16) {
+        open_stage(&stage, "version: 1\ntasks: {a: {run: 'true'}}\n");
+        det_arena_deinit(&stage.up.file.arena);
+        read_file(&stage, HEAD "  children: [{name: hello, kind: helloworld}]\n");
+        det_test_memory_init(&memory);
+        stage.cli.allocator = &memory.allocator;
+        det_test_memory_fail(&memory, number, false);
+        r = up_workers_open(&stage.up, &error);
+        if (r == 0)
+            spend(&stage, DET_SECOND);
+        up_workers_close(&stage.up);
+        has_failed = det_test_memory_fail(&memory, 0, false);
+        assert_true(r == 0 || (has_failed && error.text[0]));
+        stage.cli.allocator = NULL;
+        det_test_memory_deinit(&memory);
+        close_stage(&stage);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -479,6 +508,7 @@ int main(void)
         cmocka_unit_test(it_stops_by_itself_and_is_forced),
         cmocka_unit_test(a_kind_that_is_not_there_is_told),
         cmocka_unit_test(without_workers_there_is_nothing_to_ask),
+        cmocka_unit_test(a_want_of_memory_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -228,12 +228,25 @@ def test_a_reload_changes_the_tree_while_it_runs():
     it.stop()
 
 
-def test_workers_that_are_added_to_a_file_need_a_restart():
+def test_workers_are_added_to_a_file():
     up.config(up.SLEEPER)
     it = Up()
     it.wait_for("sleeper *= started")
     Path("detent.yaml").write_text(
-        f"version: 1\ntasks:\n{up.SLEEPER}workers:\n  children:\n{HELLO}")
+        f"version: 1\ntasks:\n{up.SLEEPER}workers:\n{QUICK}  children:\n{HELLO}")
+    equal(items(reload()), [("added", "children", False), ("added", "limits", False)])
+    wait_state("root/hello", "running")
+    equal(items(reload()), [])
+    up.config(up.SLEEPER)
+    equal(items(reload()), [("removed", "children", False), ("removed", "limits", True)])
+    wait_gone("hello")
+    it.stop()
+    # Where others have the store, it takes a restart.
+    head = "version: 1\nstore: sqlite:detent.db\nslots: {batch: {durable: yes}}\n"
+    Path("detent.yaml").write_text(head)
+    it = Up()
+    wait_until(lambda: run("slots").returncode == 0, "it is up")
+    Path("detent.yaml").write_text(f"{head}workers:\n  children:\n{HELLO}")
     equal(items(reload()), [("added", "children", True)])
     detent("workers", code=1, err="has no workers")
     it.stop()
