@@ -241,6 +241,37 @@ static void a_disk_that_fails_is_told_and_tried_again(void **state)
     bench_close(&bench);
 }
 
+static void memory_that_runs_out_leaves_the_file_as_it_was(void **state)
+{
+    static struct file_desired desired;
+    struct det_world *world = det_sim_world(sim);
+    bool has_failed = true;
+
+    (void)state;
+    say(&desired, "/etc/motd", NULL);
+    put(desired.source, "/srv/motd");
+    assert_derived(&file_kind, &desired);
+    assert_int_equal(det_file_replace(world, "/srv/motd", "new", 3), 0);
+    for (uint64_t n = 1; has_failed; n++) {
+        struct det_test_memory memory;
+        struct bench bench;
+
+        assert_int_equal(det_file_replace(world, "/etc/motd", "old", 3), 0);
+        det_test_memory_init(&memory);
+        bench_open(&bench, &file_kind, sim, &desired);
+        bench.context.allocator = &memory.allocator;
+        (void)det_test_memory_fail(&memory, n, false);
+        bench_act(&bench, FILE_WRITE);
+        has_failed = det_test_memory_fail(&memory, 0, false);
+        assert_true(bench.view.last_action.code == 0 || has_failed);
+        assert_content(world, "/etc/motd", bench.view.last_action.code < 0 ? "old" : "new");
+        bench_run(&bench, DET_SECOND);
+        assert_state(&bench, "in_place");
+        bench_close(&bench);
+        det_test_memory_deinit(&memory);
+    }
+}
+
 /* On a real disk. */
 
 static mode_t mode_of(const char *path)
@@ -398,6 +429,7 @@ int main(void)
         IN_SIM(another_wish_is_no_drift),
         IN_SIM(a_copy_follows_its_source),
         IN_SIM(a_disk_that_fails_is_told_and_tried_again),
+        IN_SIM(memory_that_runs_out_leaves_the_file_as_it_was),
         ON_DISK(a_real_file_has_its_mode),
         ON_DISK(a_link_is_replaced_and_never_followed),
         ON_DISK(a_folder_is_left_alone),

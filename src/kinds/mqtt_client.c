@@ -39,12 +39,9 @@ static void on_connect(struct mosquitto *mosquitto, void *user, int code)
     struct mqtt_client *client = user;
 
     (void)mosquitto;
-    if (code != 0) {
+    client->is_connected = code == 0;
+    if (code != 0)
         fail(client, mosquitto_connack_string(code));
-        return;
-    }
-    client->is_connected = true;
-    mqtt_client_tell(client, client->desired.status_online);
 }
 
 static void on_disconnect(struct mosquitto *mosquitto, void *user, int code)
@@ -235,6 +232,11 @@ void mqtt_client_turn(struct mqtt_client *client)
 
     for (int i = 0; i < TURN_MAX && turn_once(client); i++)
         continue;
+    /* Not in the callback: the library holds its lock there. */
+    if (client->is_connected && !client->has_told) {
+        client->has_told = true;
+        mqtt_client_tell(client, client->desired.status_online);
+    }
     if (client->has_failed)
         return;
     code = mosquitto_loop_misc(client->mosquitto);

@@ -17,6 +17,7 @@ struct mqtt_client {
     const struct det_allocator *allocator;
     struct mqtt_link_desired desired; /* what it was made for */
     bool is_connected;
+    bool has_told;   /* that it is there */
     bool has_failed; /* for good: another one is needed; see `error` */
     char error[121];
     uint32_t asked;      /* subscriptions and publications under way */

@@ -295,6 +295,29 @@ static void a_connection_with_tls_knows_its_broker(void **state)
     bench_close(&bench);
 }
 
+static void memory_that_runs_out_is_told(void **state)
+{
+    static struct mqtt_link_desired desired;
+    struct det_test_memory memory;
+    struct bench bench;
+
+    (void)state;
+    say(&desired);
+    det_test_memory_init(&memory);
+    bench_open(&bench, &mqtt_link_kind, NULL, &desired);
+    bench.context.allocator = &memory.allocator;
+    (void)det_test_memory_fail(&memory, 1, true);
+    bench_settle(&bench);
+    assert_int_equal(bench.view.last_action.code, DET_ERR_NO_MEMORY);
+    (void)det_test_memory_fail(&memory, 0, false);
+    bench_settle(&bench);
+    bench_settle(&bench);
+    assert_state(&bench, "connected");
+    bench_stop(&bench);
+    bench_close(&bench);
+    det_test_memory_deinit(&memory);
+}
+
 static void what_is_cancelled_ends_at_once(void **state)
 {
     static struct mqtt_link_desired desired;
@@ -325,6 +348,7 @@ int main(void)
         SERVED(other_topics_need_no_other_connection, start),
         SERVED(a_wrong_password_is_told, start_with_users),
         SERVED(a_connection_with_tls_knows_its_broker, start_with_tls),
+        SERVED(memory_that_runs_out_is_told, start),
         SERVED(what_is_cancelled_ends_at_once, start),
     };
 

@@ -21,7 +21,7 @@ struct process_deps {
     struct det_world *world;
     struct det_process *process; /* NULL: none */
     det_time started_at;         /* monotonic */
-    uint64_t launch, loaded;     /* what it was started with, and what it was told to load last */
+    uint64_t launch, loaded;     /* what it was to be started with, and told to load, last */
     struct process_observed seen;
 };
 
@@ -41,10 +41,8 @@ static uint64_t launch_of(const struct process_desired *desired)
 {
     uint64_t hash = det_hash_mix(desired->argv_count, (uint64_t)desired->output);
 
-    /* detent: allow action-cancel because these are a few texts in memory */
     for (uint32_t i = 0; i < desired->argv_count; i++)
         hash = mix_text(hash, desired->argv[i]);
-    /* detent: allow action-cancel because these are a few texts in memory */
     for (uint32_t i = 0; i < desired->environment_count; i++)
         hash = mix_text(hash, desired->environment[i]);
     return mix_text(mix_text(hash, desired->folder), desired->user);
@@ -169,6 +167,8 @@ static struct process_next process_in_backing_off(const struct process_view *vie
 {
     if (view->observed->is_running)
         return process_goto(PROCESS_STARTING, "it runs after all");
+    if (!view->observed->is_current)
+        return process_goto(PROCESS_STARTING, "something else is wanted");
     if (view->all->now - view->all->since >= delay_of(view))
         return process_goto(PROCESS_STARTING, "is tried again");
     return process_hold(say_end(view));
@@ -287,7 +287,6 @@ static const char **environment_of(
     if (!all)
         return NULL;
     count = 0;
-    /* detent: allow action-cancel because these are a few texts in memory */
     for (char **own = environ; *own; own++)
         if (!has_variable(desired, *own))
             all[count++] = *own;
@@ -296,7 +295,7 @@ static const char **environment_of(
     return all;
 }
 
-static int spawn(
+static int spawn_in(
     struct process_deps *deps, const struct process_desired *desired,
     const char *const *environment, struct det_error *reterr)
 {
@@ -319,6 +318,24 @@ static int spawn(
     return deps->world->ops->process_start(deps->world, &options, &deps->process, reterr);
 }
 
+static int spawn(
+    struct det_worker_context *context, struct process_deps *deps,
+    const struct process_desired *desired, struct det_error *reterr)
+{
+    const char **environment;
+    size_t count;
+    int r;
+
+    if (!desired->environment_count)
+        return spawn_in(deps, desired, NULL, reterr);
+    environment = environment_of(context->allocator, desired, &count);
+    if (!environment)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory for its environment");
+    r = spawn_in(deps, desired, environment, reterr);
+    DET_DELETE_ARRAY(context->allocator, environment, count);
+    return r;
+}
+
 /* Under the lock. */
 static void note_start(
     struct process_deps *deps, const struct process_desired *desired, uint64_t files)
@@ -331,31 +348,33 @@ static void note_start(
     seen->pid = deps->world->ops->process_number(deps->world, deps->process);
     seen->starts++;
     seen->since = det_world_now(deps->world, DET_CLOCK_WALL);
-    deps->launch = launch_of(desired);
     deps->loaded = load_of(desired, files);
 }
 
 /* Under the lock. One that cannot be started counts as one that ended too soon. */
 static int start_now(
-    struct process_deps *deps, const struct process_desired *desired,
-    const char *const *environment, uint64_t files, struct det_error *reterr)
+    struct det_worker_context *context, struct process_deps *deps,
+    const struct process_desired *desired, uint64_t files)
 {
+    struct det_error error = { 0 };
     int r;
 
     if (deps->process)
         return 0;
-    r = spawn(deps, desired, environment, reterr);
-    if (r < 0)
-        deps->seen.early_exits++;
-    else
+    deps->launch = launch_of(desired);
+    r = spawn(context, deps, desired, &error);
+    if (r == 0) {
         note_start(deps, desired, files);
-    return r;
+        return 0;
+    }
+    deps->seen.early_exits++;
+    return det_worker_fail(context, r, "%s", *error.text ? error.text : det_error_text(r));
 }
 
-/* Under the lock, so that it is either before a stop, which then finds it, or not at all. */
-static int start_unless_cancelled(
+/* It is either before a stop, which waits for the lock and then finds it, or not at all. */
+static int process_do_start(
     struct det_worker_context *context, struct process_deps *deps,
-    const struct process_desired *desired, const char *const *environment, struct det_error *reterr)
+    const struct process_desired *desired)
 {
     uint64_t files = files_of(context, desired);
     int r = DET_ERR_CANCELLED;
@@ -363,31 +382,10 @@ static int start_unless_cancelled(
     det_worker_lock(context);
     look(deps, desired);
     if (!det_worker_is_cancelled(context))
-        r = start_now(deps, desired, environment, files, reterr);
+        r = start_now(context, deps, desired, files);
     det_worker_unlock(context);
+    det_worker_count(context, "starts", r == 0);
     return r;
-}
-
-static int process_do_start(
-    struct det_worker_context *context, struct process_deps *deps,
-    const struct process_desired *desired)
-{
-    struct det_error error = { 0 };
-    const char **environment = NULL;
-    size_t count = 0;
-    int r;
-
-    if (desired->environment_count) {
-        environment = environment_of(context->allocator, desired, &count);
-        if (!environment)
-            return det_worker_fail(context, DET_ERR_NO_MEMORY, "no memory for its environment");
-    }
-    r = start_unless_cancelled(context, deps, desired, environment, &error);
-    DET_DELETE_ARRAY(context->allocator, environment, count);
-    if (r < 0)
-        return det_worker_fail(context, r, "%s", *error.text ? error.text : det_error_text(r));
-    det_worker_count(context, "starts", 1);
-    return 0;
 }
 
 /* Under the lock. One that is gone already need not be told. */

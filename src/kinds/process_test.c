@@ -28,8 +28,9 @@ static int program_server(struct det_world *world, int argc, const char *const *
     det_sim_catch(world, SIGHUP);
     while (det_sim_wait_caught(world, later(world, DET_DAY)) == SIGHUP)
         reloads++;
-    if (argc > 1)
-        (void)det_sim_wait_caught(world, later(world, strtol(argv[1], NULL, 10) * DET_SECOND));
+    if (argc > 1 &&
+        det_sim_wait_caught(world, later(world, strtol(argv[1], NULL, 10) * DET_SECOND)) > 0)
+        return 1;
     return 0;
 }
 
@@ -37,7 +38,8 @@ static int program_server(struct det_world *world, int argc, const char *const *
 static int program_short(struct det_world *world, int argc, const char *const *argv)
 {
     assert_int_equal(argc, 3);
-    (void)det_sim_wait_caught(world, later(world, strtol(argv[1], NULL, 10) * DET_MILLISECOND));
+    if (det_sim_wait_caught(world, later(world, strtol(argv[1], NULL, 10) * DET_MILLISECOND)) > 0)
+        return 1;
     return (int)strtol(argv[2], NULL, 10);
 }
 
@@ -46,8 +48,9 @@ static int program_deaf(struct det_world *world, int argc, const char *const *ar
     (void)argc;
     (void)argv;
     det_sim_catch(world, SIGTERM);
-    for (;;)
-        (void)det_sim_wait_caught(world, later(world, DET_HOUR));
+    while (det_sim_wait_caught(world, later(world, DET_HOUR)) != SIGUSR1)
+        continue;
+    return 0;
 }
 
 static int set_up(void **state)
@@ -218,10 +221,11 @@ static void one_that_ends_too_soon_is_started_later_each_time(void **state)
     assert_int_equal(seen_of(&bench)->starts, 6);
     bench_run(&bench, 10 * DET_MINUTE);
     assert_int_equal(seen_of(&bench)->starts, 16);
-    /* Mended, it has to prove itself. */
+    /* Mended, it is tried at once, and has to prove itself. */
+    assert_state(&bench, "backing_off");
     say(&desired, "server", NULL, NULL);
-    while (!seen_of(&bench)->is_running)
-        bench_run(&bench, 100 * DET_MILLISECOND);
+    bench_run(&bench, 100 * DET_MILLISECOND);
+    assert_true(seen_of(&bench)->is_running);
     assert_state(&bench, "starting");
     assert_reason(&bench, "is watched");
     bench_run(&bench, 10 * DET_SECOND);
@@ -341,6 +345,33 @@ static void a_start_that_was_cancelled_starts_nothing(void **state)
     bench_close(&bench);
 }
 
+static void memory_that_runs_out_is_told(void **state)
+{
+    static struct process_desired desired;
+    struct det_test_memory memory;
+    struct bench bench;
+
+    (void)state;
+    say(&desired, "server", NULL, NULL);
+    desired.environment_count = desired.reload_files_count = 1;
+    put(desired.environment[0], "A=b");
+    put(desired.reload_files[0], "/etc/server.conf");
+    assert_int_equal(det_file_replace(det_sim_world(sim), "/etc/server.conf", "a", 1), 0);
+    det_test_memory_init(&memory);
+    bench_open(&bench, &process_kind, sim, &desired);
+    bench.context.allocator = &memory.allocator;
+    (void)det_test_memory_fail(&memory, 1, true);
+    bench_run(&bench, DET_SECOND);
+    assert_state(&bench, "backing_off");
+    assert_reason(&bench, "there is no memory for its environment");
+    (void)det_test_memory_fail(&memory, 0, false);
+    bench_run(&bench, 5 * DET_SECOND);
+    assert_true(seen_of(&bench)->is_running);
+    bench_stop(&bench);
+    bench_close(&bench);
+    det_test_memory_deinit(&memory);
+}
+
 /* In the real world. */
 
 static void wait_for_end(const struct bench *bench)
@@ -450,6 +481,7 @@ int main(void)
             a_program_that_is_not_there_is_told_and_tried_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_start_that_was_cancelled_starts_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(memory_that_runs_out_is_told, set_up, tear_down),
         cmocka_unit_test(a_real_program_runs_and_leaves_nothing_behind),
         cmocka_unit_test(a_real_end_is_seen_with_its_code),
         cmocka_unit_test(what_it_has_started_goes_with_it),
