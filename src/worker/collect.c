@@ -93,12 +93,15 @@ static bool is_worth_telling(uint32_t failures)
 static void failed(struct det_worker *worker, const struct det_run *run)
 {
     const char *text = run->text[0] ? run->text : det_error_text(run->code);
+    /* A worker that goes has no use for it, and has cut it off. */
+    bool is_trouble = run->code != DET_ERR_CANCELLED || !worker->shutdown_wanted;
 
     det_text_copy(worker->collect_error, sizeof worker->collect_error, text);
     worker->observe_failures++;
+    worker->workers->observations_failed += is_trouble;
     if (run->has_panicked)
         det_panic_note(worker, DET_WORKER_OBSERVE_PANIC, text, NULL);
-    else if (is_worth_telling(worker->observe_failures))
+    else if (is_trouble && is_worth_telling(worker->observe_failures))
         det_tell(
             worker, (struct det_worker_event){ .kind = DET_WORKER_OBSERVE_FAILED,
                                                .code = run->code,
@@ -129,6 +132,7 @@ static void accept(struct det_worker *worker, const struct det_run *run)
         det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_GATE_CLEARED });
     worker->observed_sequence = run->sequence;
     worker->counts.observations++;
+    worker->workers->observations++;
     recovered(worker);
     if (run->code < 0 || (!is_first && det_record_equal(record, worker->observed, run->observed)))
         return;
