@@ -67,7 +67,7 @@ struct det_worker_limits {
     uint32_t action_threads;            /* 10; each starts when it is needed */
     uint32_t action_queue;              /* waiting for a thread: 1024; more is tried again later */
     uint32_t collector_threads;         /* 16; each starts when it is needed */
-    uint32_t hung_max;         /* threads that are given up at the same time: 32; more wait */
+    uint32_t hung_max;         /* of each of the two: threads that are given up: 128; more wait */
     uint32_t workers_max;      /* 1,000,000 */
     uint64_t heartbeat;        /* ticks between two DET_WORKER_HEARTBEAT: 100 */
     uint64_t deltas_max;       /* kept in the store: 100,000 */

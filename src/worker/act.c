@@ -41,7 +41,7 @@ void det_act_start(struct det_worker *worker, uint16_t action)
 
     if (it->run || workers->now < it->again_at)
         return;
-    if (worker->body->lost_actions >> action & 1) {
+    if (worker->body->lost_actions[action] >= DET_LOST_MAX) {
         det_worker_set_reason(worker, "waits for an action that was given up to come back");
         return;
     }

@@ -47,11 +47,12 @@ static void begin(struct det_worker *worker)
     det_time timeout = worker->kind->observe_timeout;
     struct det_run *run = worker->spare;
 
-    if (worker->body->lost_collects) {
+    if (worker->body->lost_collects >= DET_LOST_MAX && !worker->is_collector_new) {
         worker->collect_at = workers->now + every(worker);
         det_worker_due(worker, worker->collect_at);
         return;
     }
+    worker->is_collector_new = false;
     worker->spare = NULL;
     if (!run && det_run_new(worker, DET_RUN_COLLECT, 0, &run) < 0) {
         worker->collect_at = workers->now + every(worker);
@@ -211,6 +212,7 @@ static void restart(struct det_worker *worker)
         if (det_run_give_up(worker->collect))
             det_collect_lost(worker);
     }
+    worker->is_collector_new = true;
     det_collect_soon(worker);
 }
 

@@ -33,7 +33,7 @@ static void fill_counts(struct det_worker_limits *limits)
     limits->action_threads = or_number(limits->action_threads, 10);
     limits->action_queue = or_number(limits->action_queue, 1024);
     limits->collector_threads = or_number(limits->collector_threads, 16);
-    limits->hung_max = or_number(limits->hung_max, 32);
+    limits->hung_max = or_number(limits->hung_max, 128);
     limits->workers_max = or_number(limits->workers_max, 1000000);
     limits->collector_restarts_max = or_number(limits->collector_restarts_max, 3);
     if (!limits->heartbeat)

@@ -112,6 +112,9 @@ static void visit_all(void *argument)
          worker = det_worker_after(worker, root)) {
         describe(worker, &status);
         visiting->r = visiting->visit(visiting->user, &status);
+        /* It must not; but then at least nothing breaks. */
+        if (det_life_is_gone(worker))
+            break;
     }
     visiting->workers->walking--;
 }

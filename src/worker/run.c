@@ -242,7 +242,15 @@ static void run_it(void *argument)
 
 /* On the loop. */
 
-static void count_lost(struct det_run *run, bool is_lost);
+static void count_lost(struct det_run *run, bool is_lost)
+{
+    uint8_t *count = run->kind == DET_RUN_COLLECT  ? &run->body->lost_collects
+                     : run->kind == DET_RUN_ACTION ? &run->body->lost_actions[run->action]
+                                                   : NULL;
+
+    if (count)
+        *count = (uint8_t)(is_lost ? *count + 1 : *count - 1);
+}
 
 static void come_late(struct det_run *run)
 {
@@ -388,19 +396,6 @@ void det_run_start(struct det_run *run, det_time timeout)
 void det_run_cancel(struct det_run *run)
 {
     det_crew_cancel(crew_of(run), &run->job);
-}
-
-/* While one is lost, none of its kind is begun in the same life: a worker that hangs costs one
- * thread, not all of them. */
-static void count_lost(struct det_run *run, bool is_lost)
-{
-    uint64_t bit = (uint64_t)1 << run->action;
-
-    if (run->kind == DET_RUN_COLLECT)
-        run->body->lost_collects += is_lost ? 1U : -1U;
-    else if (run->kind == DET_RUN_ACTION)
-        run->body->lost_actions =
-            is_lost ? run->body->lost_actions | bit : run->body->lost_actions & ~bit;
 }
 
 bool det_run_give_up(struct det_run *run)

@@ -101,6 +101,10 @@ struct det_run {
     void *desired, *observed;
 };
 
+/* So many calls of a function may be lost in one life: then none is begun until one is back. One
+ * worker that hangs costs a few threads, not all of them. */
+#define DET_LOST_MAX 2
+
 /* One life of a worker: what its functions work with. */
 struct det_body {
     struct det_workers *workers;
@@ -111,9 +115,9 @@ struct det_body {
     struct det_list provided;            /* struct det_offer */
     uint32_t holders;                    /* the worker, its runs, the bodies below */
     bool is_open;                        /* close() is due */
-    uint32_t lost_collects;              /* that were given up and are not back */
-    uint64_t lost_actions;               /* the same, a bit for each */
-    struct det_worker *closing;          /* is told when it is closed; NULL: nobody waits */
+    uint8_t lost_collects;               /* that were given up and are not back */
+    uint8_t lost_actions[DET_WORKER_ACTIONS_MAX];
+    struct det_worker *closing; /* is told when it is closed; NULL: nobody waits */
     size_t size;
     void *deps;
 };
@@ -263,7 +267,8 @@ struct det_worker {
     struct det_run *collect; /* or the run of open(); NULL: none runs */
     struct det_run *spare;   /* to be used again */
     uint64_t collect_sequence;
-    det_time collect_at; /* the next one is due */
+    bool is_collector_new; /* it was restarted: what is lost does not count for its first run */
+    det_time collect_at;   /* the next one is due */
     det_time collector_restarted_at;
     det_time live_since;
     det_time stale_after, collector_timeout; /* those of the limits, or what its interval needs */
