@@ -233,9 +233,9 @@ SENTENCE(an_action_without_a_timeout_of_its_own_is_told_to_end_after_thirty_seco
     lab_run(&lab, 35 * DET_SECOND);
     enqueued = told_nth(&lab, DET_WORKER_ACTION_ENQUEUED, "lab/p", 1);
     it = told_nth(&lab, DET_WORKER_ACTION_TIMEOUT, "lab/p", 1);
-    assert_span(it->at - enqueued->at, 30 * DET_SECOND);
+    ASSERT_SPAN(it->at - enqueued->at, 30 * DET_SECOND);
     it = told_nth(&lab, DET_WORKER_ACTION_FAILED, "lab/p", 1);
-    assert_span(it->took, 30 * DET_SECOND);
+    ASSERT_SPAN(it->took, 30 * DET_SECOND);
     assert_int_equal(it->code, DET_ERR_TIMEOUT);
     assert_string_equal(it->reason, "it took too long and was told to end");
     assert_int_equal(told_times(DET_WORKER_ACTION_STUCK, "lab/p"), 0);
@@ -256,9 +256,9 @@ SENTENCE(an_action_with_a_timeout_of_its_own_is_told_to_end_then)
     puppet.waits = 1000 * DET_SECOND;
     lab_run(&lab, 5 * DET_SECOND);
     enqueued = told_nth(&lab, DET_WORKER_ACTION_ENQUEUED, "lab/p", 1);
-    assert_span(
+    ASSERT_SPAN(
         told_nth(&lab, DET_WORKER_ACTION_TIMEOUT, "lab/p", 1)->at - enqueued->at, 2 * DET_SECOND);
-    assert_span(told_nth(&lab, DET_WORKER_ACTION_FAILED, "lab/p", 1)->took, 2 * DET_SECOND);
+    ASSERT_SPAN(told_nth(&lab, DET_WORKER_ACTION_FAILED, "lab/p", 1)->took, 2 * DET_SECOND);
     puppet.waits = 1900 * DET_MILLISECOND;
     lab_run(&lab, 8 * DET_SECOND);
     assert_true(told_times(DET_WORKER_ACTION_COMPLETED, "lab/p") > 0);
@@ -278,9 +278,9 @@ SENTENCE(an_action_that_hangs_is_told_at_twice_and_left_behind_at_three_times_it
     puppet.hangs = 0;
     lab_run(&lab, 3500 * DET_MILLISECOND);
     began = told_nth(&lab, DET_WORKER_ACTION_ENQUEUED, "lab/p", 1)->at;
-    assert_span(told_nth(&lab, DET_WORKER_ACTION_TIMEOUT, "lab/p", 1)->at - began, 2 * DET_SECOND);
-    assert_span(told_nth(&lab, DET_WORKER_ACTION_STUCK, "lab/p", 1)->at - began, 4 * DET_SECOND);
-    assert_span(
+    ASSERT_SPAN(told_nth(&lab, DET_WORKER_ACTION_TIMEOUT, "lab/p", 1)->at - began, 2 * DET_SECOND);
+    ASSERT_SPAN(told_nth(&lab, DET_WORKER_ACTION_STUCK, "lab/p", 1)->at - began, 4 * DET_SECOND);
+    ASSERT_SPAN(
         told_nth(&lab, DET_WORKER_ACTION_QUARANTINED, "lab/p", 1)->at - began, 6 * DET_SECOND);
     assert_int_equal(told_nth(&lab, DET_WORKER_ACTION_QUARANTINED, "lab/p", 1)->number, 1);
     det_workers_summary(lab.workers, &summary);

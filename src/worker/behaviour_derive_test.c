@@ -94,7 +94,7 @@ static void watch_recorded(const struct det_worker_event *event)
     char text[32];
 
     watch_told(event);
-    if (event->kind != DET_WORKER_DERIVED || strcmp(event->identity->id, "lab/a"))
+    if (event->kind != DET_WORKER_DERIVED || strcmp(event->identity->id, "lab/a") != 0)
         return;
     snprintf(text, sizeof text, "\"port\":%u", watched->plant.derives);
     if (!is_recorded(watched, "lab/a", DET_DOCUMENT_DESIRED, text))

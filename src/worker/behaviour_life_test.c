@@ -251,7 +251,7 @@ SENTENCE(one_that_does_not_get_to_stopped_is_taken_down_after_thirty_seconds_and
     lab_run(&lab, 29 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "closing");
     lab_run(&lab, 5 * DET_SECOND);
-    assert_span(
+    ASSERT_SPAN(
         told_nth(&lab, DET_WORKER_RESTART_FORCED, "lab/a", 1)->at - requested, 30 * DET_SECOND);
     lab.plant.is_stuck = false;
     lab_run(&lab, 5 * DET_SECOND);

@@ -2,6 +2,8 @@
  * Copyright the detent authors */
 
 /* behaviour_next_test.c - what next() sees and answers, and functions that are left in a panic. */
+#include <stdlib.h>
+
 #include "worker/behaviour_test.h"
 
 static struct det_next wrong;
@@ -82,7 +84,7 @@ SENTENCE(three_wrong_answers_pause_the_worker_for_five_minutes_and_no_other)
     lab_assert_state(&lab, "lab/a", "up");
     lab_assert_state(&lab, "lab", "degraded");
     lab_run(&lab, DET_SECOND);
-    assert_span(
+    ASSERT_SPAN(
         told_nth(&lab, DET_WORKER_PANIC_CIRCUIT_CLOSED, "lab/p", 1)->at - third, 5 * DET_MINUTE);
     assert_string_equal(lab_status(&lab, "lab/p").reason, "well again");
     assert_false(lab_status(&lab, "lab/p").is_circuit_open);
@@ -174,7 +176,7 @@ SENTENCE(actions_that_panic_three_times_pause_the_worker_until_they_are_old)
     lab_run(&lab, third + 299900 * DET_MILLISECOND - lab_now(&lab));
     assert_int_equal(puppet.acts[PUPPET_ONE], 3);
     lab_run(&lab, 10 * DET_SECOND);
-    assert_span(
+    ASSERT_SPAN(
         told_nth(&lab, DET_WORKER_PANIC_CIRCUIT_CLOSED, "lab/p", 1)->at - third, 5 * DET_MINUTE);
     assert_true(lab_status(&lab, "lab/p").counts.actions_done > 0);
     lab_close(&lab);
@@ -248,7 +250,8 @@ SENTENCE(the_reason_is_refreshed_in_every_tick)
     for (int i = 0; i < 20; i++) {
         struct det_worker_status status = lab_status(&lab, "lab/p");
 
-        assert_int_equal(sscanf(status.reason, "works for %lld ms", &now), 1);
+        assert_int_equal(strncmp(status.reason, "works for ", 10), 0);
+        now = strtoll(status.reason + 10, NULL, 10);
         if (before >= 0)
             assert_int_equal(now - before, 100);
         before = now;
@@ -266,7 +269,7 @@ static struct det_next talk_long(const struct det_worker_view *view)
         return puppet_walk(view);
     memset(text, 'x', 159);
     /* Two bytes that would be the 160th and the 161st. */
-    memcpy(text + 159, "\xc3\xa4 and so on", 12);
+    snprintf(text + 159, sizeof text - 159, "\xc3\xa4 and so on");
     return (struct det_next){ DET_NEXT_HOLD, 0, text };
 }
 
@@ -320,13 +323,19 @@ SENTENCE(what_a_collect_that_failed_has_written_is_not_seen)
 /* It may not: but what is lost then is its own view, not what the supervisor knows. */
 static struct det_next change_the_view(const struct det_worker_view *view)
 {
-    assert_int_equal(view->counts->restarts, 0);
-    if (view->state == PUPPET_WORKING)
-        ((struct det_worker_view *)(uintptr_t)view)->state = PUPPET_ILL;
-    ((struct det_worker_view *)(uintptr_t)view)->observed = NULL;
-    ((struct det_worker_view *)(uintptr_t)view)->now = 0;
-    return (struct det_next){ view->state == PUPPET_STOPPED ? DET_NEXT_GOTO : DET_NEXT_HOLD,
-                              PUPPET_WORKING, "was here" };
+    union {
+        const struct det_worker_view *given;
+        struct det_worker_view *taken;
+    } it = { view };
+    bool is_first = view->state == PUPPET_STOPPED;
+
+    assert_non_null(view->observed);
+    assert_true(view->now > 0);
+    it.taken->state = PUPPET_ILL;
+    it.taken->observed = NULL;
+    it.taken->now = 0;
+    return (struct det_next){ is_first ? DET_NEXT_GOTO : DET_NEXT_HOLD, PUPPET_WORKING,
+                              "was here" };
 }
 
 SENTENCE(a_view_that_was_changed_is_as_before_in_the_next_tick)

@@ -157,7 +157,7 @@ static int wake(void *user, const struct det_worker_status *status)
 {
     char *id = user;
 
-    if (strcmp(status->life, "down"))
+    if (strcmp(status->life, "down") != 0)
         return 0;
     snprintf(id, DET_WORKER_PATH_MAX + 1, "%s", status->id);
     return 1;

@@ -26,10 +26,10 @@
 /* What was told, in its order. */
 #define TOLD_MAX 4096
 struct told {
-    enum det_worker_event_kind kind;
     det_time at, took;
-    int code;
     uint64_t number;
+    enum det_worker_event_kind kind;
+    int code;
     char id[64], action[32], to[32], reason[DET_WORKER_REASON_MAX + 1];
 };
 static struct told told[TOLD_MAX];
@@ -80,7 +80,7 @@ static inline const struct told *told_nth(
 }
 
 /* In milliseconds, so that a failure can be read. */
-#define assert_span(span, expected) \
+#define ASSERT_SPAN(span, expected) \
     assert_int_equal((span) / DET_MILLISECOND, (expected) / DET_MILLISECOND)
 
 /* The puppet: stopped -> starting -> working <-> ill; ending. It does what the test says. */

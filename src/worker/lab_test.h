@@ -400,7 +400,7 @@ static inline void lab_assert_state(struct lab *lab, const char *id, const char 
 {
     struct det_worker_status status = lab_status(lab, id);
 
-    if (strcmp(status.state, state))
+    if (strcmp(status.state, state) != 0)
         fail_msg(
             "%s is %s (%s), not %s\n%s", id, status.state, status.reason, state,
             det_buffer_text(&lab->log));

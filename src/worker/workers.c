@@ -493,17 +493,18 @@ static void free_rest(struct det_workers *workers)
 /* Nothing of a root that never began runs. */
 static void free_all(struct det_workers *workers)
 {
+    /* From here on it is turned by us, so that nobody uses a crew that we close. */
+    if (workers->own_loop)
+        det_loop_stop(workers->own_loop);
     det_crew_close(workers->actors);
     workers->actors = NULL;
     det_crew_close(workers->collectors);
     workers->collectors = NULL;
     det_recorder_close(workers->recorder);
-    if (workers->own_loop) {
-        det_loop_stop(workers->own_loop);
+    if (workers->loop)
         settle(workers);
+    if (workers->own_loop)
         det_loop_close(workers->own_loop);
-    } else if (workers->loop)
-        settle(workers);
     if (workers->root)
         det_worker_discard(workers->root);
     det_workers_bury(workers);
