@@ -69,14 +69,12 @@ static void write_spec(const struct wanted *wanted, char *ret, size_t size)
 
 static bool is_wanted(const struct wanted *wanted, unsigned place)
 {
-    bool is = wanted->is_in_spec[place] || wanted->is_by_hand[place];
+    unsigned parent = place < PARENTS ? place : parent_of(place);
 
-    if (place < PARENTS)
-        return is;
+    if (!wanted->is_in_spec[parent] && !wanted->is_by_hand[parent])
+        return false;
     /* The spec of a parent by hand has no children. */
-    if (!wanted->is_in_spec[parent_of(place)])
-        is = wanted->is_by_hand[place];
-    return is && is_wanted(wanted, parent_of(place));
+    return wanted->is_by_hand[place] || (wanted->is_in_spec[place] && wanted->is_in_spec[parent]);
 }
 
 static bool is_twin(const struct wanted *wanted, unsigned place)
