@@ -142,9 +142,9 @@ DET_API int det_workers_set_globals(
     struct det_workers *workers, const char *yaml, struct det_error *reterr) DET_MUST_CHECK;
 
 /* Children by hand, beside those of the parent's spec: made or changed. They go and come with their
- * parent. `parent` is an id; NULL: the root. Recorded when this returns 0. DET_ERR_NOT_FOUND: the parent, the kind; DET_ERR_EXISTS:
- * the parent's own spec has one of this name; DET_ERR_INVALID: the spec, derive; DET_ERR_LIMIT: too
- * deep, too many, or its path is too long. */
+ * parent. `parent` is an id; NULL: the root. Recorded when this returns 0. DET_ERR_NOT_FOUND: the
+ * parent, the kind; DET_ERR_EXISTS: the parent's own spec has one of this name; DET_ERR_INVALID:
+ * the spec, derive; DET_ERR_LIMIT: too deep, too many, or its path is too long. */
 DET_API int det_workers_upsert(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
     struct det_error *reterr) DET_MUST_CHECK;

@@ -307,7 +307,7 @@ struct det_workers {
     struct det_recorder_errand compacting;
     bool is_compacting;
     det_time compact_at, compact_since;
-    bool is_paused, is_timer_set;
+    bool is_paused;
     uint64_t ticks;
     det_time tick_took, tick_took_max;
     det_time now, wall_ahead; /* of this turn; wall - monotonic */

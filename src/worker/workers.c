@@ -109,12 +109,12 @@ static void consider_compacting(struct det_workers *workers)
     det_recorder_send(workers->recorder, &workers->compacting);
 }
 
-static void arm(struct det_workers *workers)
+/* Fails only for memory, and only when it was not set before. */
+static int arm(struct det_workers *workers)
 {
     det_time at = workers->now + (workers->is_hurried ? 0 : workers->limits.tick);
-    int r = det_loop_timer_set(workers->loop, &workers->timer, at);
 
-    workers->is_timer_set = r == 0;
+    return det_loop_timer_set(workers->loop, &workers->timer, at);
 }
 
 /* A tick for each level of the tree and each state on the way to STOPPED would be a long time for
@@ -154,15 +154,21 @@ static void on_timer(void *argument)
     consider_compacting(workers);
 }
 
-/* The first tick, on the loop. Without memory for a timer there is none, and `is_timer_set` says
- * so. Who is paused needs one for its end. */
+/* The first tick, on the loop; not without memory for a timer. Who is paused needs one for its
+ * end. */
+struct beginning {
+    struct det_workers *workers;
+    int r;
+};
+
 static void begin(void *argument)
 {
-    struct det_workers *workers = argument;
+    struct beginning *beginning = argument;
+    struct det_workers *workers = beginning->workers;
 
     workers->compact_at = det_add_time(workers->now, workers->limits.compact_every);
-    arm(workers);
-    if (!workers->is_paused && workers->is_timer_set)
+    beginning->r = arm(workers);
+    if (!workers->is_paused && beginning->r == 0)
         det_workers_tick(workers);
     if (workers->is_paused)
         det_loop_timer_cancel(workers->loop, &workers->timer);
@@ -342,6 +348,7 @@ int det_workers_open(
     const struct det_workers_options *options, struct det_workers **ret, struct det_error *reterr)
 {
     struct det_workers *workers = DET_NEW(options->allocator, struct det_workers);
+    struct beginning beginning = { .workers = workers };
     struct det_world *world = options->world;
     int r;
 
@@ -370,8 +377,8 @@ int det_workers_open(
             det_error_set(reterr, r, "no thread for workers: %s", det_error_text(r));
     }
     if (r == 0)
-        r = det_workers_call(workers, begin, workers);
-    if (r == 0 && !workers->is_timer_set)
+        r = det_workers_call(workers, begin, &beginning);
+    if (r == 0 && beginning.r < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left for a timer");
     if (r < 0) {
         free_all(workers);
