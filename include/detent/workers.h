@@ -141,15 +141,16 @@ DET_API int det_workers_apply(
 DET_API int det_workers_set_globals(
     struct det_workers *workers, const char *yaml, struct det_error *reterr) DET_MUST_CHECK;
 
-/* Children by hand, beside those of the parent's spec: made or changed. `parent` is an id; NULL:
- * the root. Recorded when this returns 0. DET_ERR_NOT_FOUND: the parent, the kind; DET_ERR_EXISTS:
- * the parent's own spec has one of this name; DET_ERR_INVALID: the spec, derive; DET_ERR_LIMIT: too
- * deep, too many, or its path is too long. */
+/* Children by hand, beside those of the parent's spec: made or changed. They go and come with their
+ * parent. `parent` is an id; NULL: the root. Recorded when this returns 0. DET_ERR_NOT_FOUND: the
+ * parent, the kind; DET_ERR_EXISTS: the parent's own spec has one of this name; DET_ERR_INVALID:
+ * the spec, derive; DET_ERR_LIMIT: too deep, too many, or its path is too long. */
 DET_API int det_workers_upsert(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
     struct det_error *reterr) DET_MUST_CHECK;
-/* Tells it to go; returns before it has. DET_ERR_NOT_FOUND: no such worker; DET_ERR_INVALID: it is
- * in the spec of its parent. */
+/* Tells it to go, with all that was put below it; returns before they have. One that its parent's
+ * spec wants as well stays. DET_ERR_NOT_FOUND: no such worker; DET_ERR_INVALID: it was not put by
+ * hand, but is in the spec of its parent. */
 DET_API int det_workers_delete(
     struct det_workers *workers, const char *id, struct det_error *reterr) DET_MUST_CHECK;
 

@@ -69,14 +69,12 @@ static void write_spec(const struct wanted *wanted, char *ret, size_t size)
 
 static bool is_wanted(const struct wanted *wanted, unsigned place)
 {
-    bool is = wanted->is_in_spec[place] || wanted->is_by_hand[place];
+    unsigned parent = place < PARENTS ? place : parent_of(place);
 
-    if (place < PARENTS)
-        return is;
+    if (!wanted->is_in_spec[parent] && !wanted->is_by_hand[parent])
+        return false;
     /* The spec of a parent by hand has no children. */
-    if (!wanted->is_in_spec[parent_of(place)])
-        is = wanted->is_by_hand[place];
-    return is && is_wanted(wanted, parent_of(place));
+    return wanted->is_by_hand[place] || (wanted->is_in_spec[place] && wanted->is_in_spec[parent]);
 }
 
 static bool is_twin(const struct wanted *wanted, unsigned place)
@@ -138,7 +136,19 @@ static void delete (struct lab *lab, struct wanted *wanted, unsigned place)
 
 static void trouble(struct lab *lab, struct node *node)
 {
-    switch (det_sim_random_below(lab->sim, 8)) {
+    switch (det_sim_random_below(lab->sim, 12)) {
+    case 8:
+        node->collect_hangs = 5 * DET_SECOND;
+        break;
+    case 9:
+        node->act_hangs = 15 * DET_SECOND;
+        break;
+    case 10:
+        node->open_hangs = 3 * DET_SECOND;
+        break;
+    case 11:
+        node->close_hangs = 3 * DET_SECOND;
+        break;
     case 0:
         node->wants_restart = true;
         break;
@@ -170,7 +180,8 @@ static void soothe(struct node *node)
 {
     node->wants_restart = node->is_stuck = node->is_lost = false;
     node->open_error = node->act_error = node->collect_error = 0;
-    node->end_takes = node->act_takes = 0;
+    node->end_takes = node->act_takes = node->collect_hangs = node->act_hangs = 0;
+    node->open_hangs = node->close_hangs = 0;
 }
 
 static void step(struct lab *lab, struct wanted *wanted)
@@ -266,23 +277,29 @@ static void assert_as_wanted(struct lab *lab, const struct wanted *wanted)
         fail_msg("%u documents of %u workers\n%s", documents, count, det_buffer_text(&lab->log));
 }
 
-SENTENCE(a_forest_in_which_anything_happens_becomes_what_is_wanted)
+static void live(struct lab *lab, uint64_t seed, struct wanted *wanted, int steps)
 {
     struct lab_options options = forest_options(seed);
-    struct wanted wanted = { 0 };
-    struct lab lab;
 
     options.store = "memory:";
     options.limits.restart_backoff.max = 2 * DET_SECOND;
     options.limits.action_backoff.max = 2 * DET_SECOND;
     options.limits.circuit_backoff.max = 2 * DET_SECOND;
     options.limits.restarts = (struct det_intensity){ 1000, DET_MINUTE };
-    lab_open(&lab, options);
-    lab_run(&lab, DET_SECOND);
-    for (int i = 0; i < 40; i++) {
+    lab_open(lab, options);
+    lab_run(lab, DET_SECOND);
+    for (int i = 0; i < steps; i++) {
         told_count = 0;
-        step(&lab, &wanted);
+        step(lab, wanted);
     }
+}
+
+SENTENCE(a_forest_in_which_anything_happens_becomes_what_is_wanted)
+{
+    struct wanted wanted = { 0 };
+    struct lab lab;
+
+    live(&lab, seed, &wanted, 40);
     for (int i = 0; i < 40; i++) {
         told_count = 0;
         wake_all(&lab);
@@ -294,10 +311,30 @@ SENTENCE(a_forest_in_which_anything_happens_becomes_what_is_wanted)
     forest_end(&lab);
 }
 
+SENTENCE(a_forest_in_which_anything_happens_stops_in_time)
+{
+    struct wanted wanted = { 0 };
+    struct lab lab;
+    det_time from;
+    int r;
+
+    live(&lab, seed, &wanted, 15);
+    from = lab_now(&lab);
+    told_count = 0;
+    r = det_workers_stop(lab.workers, NULL);
+    /* Three levels, and a moment for each that was taken down. */
+    if ((r != 0 && r != DET_ERR_TIMEOUT) || lab_now(&lab) - from > 18 * DET_SECOND)
+        fail_msg("%s after %d s", det_error_name(r), (int)((lab_now(&lab) - from) / DET_SECOND));
+    if (r == 0)
+        assert_int_equal(lab_count(&lab, "graceful_shutdown_timeout lab "), 0);
+    forest_end(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_forest_in_which_anything_happens_becomes_what_is_wanted),
+        cmocka_unit_test(a_forest_in_which_anything_happens_stops_in_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ static int count_delta(void *context, const struct det_delta *delta)
     assert_true(delta->sync > deltas->last); /* grows, over all documents */
     deltas->last = delta->sync;
     deltas->count++;
-    if (deltas->id && strcmp(deltas->id, delta->id))
+    if (deltas->id && strcmp(deltas->id, delta->id) != 0)
         return 0;
     deltas->of_desired += delta->role == DET_DOCUMENT_DESIRED;
     deltas->of_observed += delta->role == DET_DOCUMENT_OBSERVED;

@@ -423,7 +423,7 @@ static int many_children(const struct det_worker_view *view, struct det_children
     const struct link_observed *observed = view->observed;
     int r = 0;
 
-    if (strcmp(view->identity->id, "lab/p"))
+    if (strcmp(view->identity->id, "lab/p") != 0)
         return 0;
     for (uint32_t i = 0; i < 300 && r == 0; i++) {
         char name[16];

@@ -19,27 +19,26 @@ enum { NODE_START, NODE_END };
 struct node {
     char id[128];
     /* What the test wants. */
-    int open_error, act_error, collect_error;
     det_time act_takes, act_hangs, end_takes, end_hangs, collect_takes, collect_hangs;
     det_time open_hangs, close_hangs;
+    uint64_t noise;
+    const struct det_child_spec *children;
+    size_t child_count;
+    void *offers; /* "thing", for those below */
+    int open_error, act_error, collect_error, children_error;
     bool is_stuck;      /* next() of one that ends holds for ever */
     bool wants_restart; /* next() of one that is well wants to begin anew */
     bool is_lost;       /* collect sees nothing of what was done */
     bool is_ill;        /* next() of one that is well goes there */
     bool rests_ill;     /* next() of one that is ill does nothing about it */
     bool refuses;       /* derive */
-    uint64_t noise;
-    const struct det_child_spec *children;
-    size_t child_count;
-    int children_error;
-    void *offers; /* "thing", for those below */
     /* What happened. */
     bool is_up;
+    uint16_t port, acted_port; /* `port` and `host` are what the last collect was to want */
     uint32_t opened, closed, acts, ends, collects, derives, nexts, asked;
-    struct det_world *world;
+    char host[41];
     void *inherited; /* "thing", in open() */
-    char host[41];   /* of the desired state that the last collect saw */
-    uint16_t port, acted_port;
+    struct det_world *world;
     det_time ended_at;
     struct det_children_view view; /* the last one */
 };

@@ -321,7 +321,7 @@ struct det_workers {
     bool is_compacting;
     det_time busy_until; /* DET_WORKER_COLLECTORS_BUSY was told not long ago */
     det_time compact_at, compact_since;
-    bool is_paused, is_timer_set;
+    bool is_paused;
     uint64_t ticks, observations, observations_failed;
     det_time tick_took, tick_took_max;
     det_time now, wall_ahead; /* of this turn; wall - monotonic */

@@ -109,22 +109,23 @@ static void consider_compacting(struct det_workers *workers)
     det_recorder_send(workers->recorder, &workers->compacting);
 }
 
-static void arm(struct det_workers *workers)
+/* Fails only for memory, and only when it was not set before. */
+static int arm(struct det_workers *workers)
 {
     det_time at = workers->now + (workers->is_hurried ? 0 : workers->limits.tick);
-    int r = det_loop_timer_set(workers->loop, &workers->timer, at);
 
-    workers->is_timer_set = r == 0;
+    return det_loop_timer_set(workers->loop, &workers->timer, at);
 }
 
 /* A tick for each level of the tree and each state on the way to STOPPED would be a long time for
- * what has nothing to do. States may lead in a circle: after so many it is ticks again. */
+ * what has nothing to do. States may lead in a circle: after so many it is ticks again. In a tree so
+ * large that a tick takes its time there is always something that moves, and no need to hurry. */
 #define HURRIES_MAX 64
 
 void det_workers_hurry(struct det_workers *workers)
 {
     if (!workers->is_stopping || workers->is_stopped || workers->is_hurried ||
-        workers->hurries >= HURRIES_MAX)
+        workers->hurries >= HURRIES_MAX || workers->tick_took > workers->limits.tick / 20)
         return;
     workers->hurries++;
     workers->is_hurried = true;
@@ -153,11 +154,11 @@ static void on_timer(void *argument)
     consider_compacting(workers);
 }
 
-/* The first tick, on the loop. Without memory for a timer there is none, and `is_timer_set` says
- * so. Who is paused needs one for its end. */
+/* The first tick, on the loop; not without memory for a timer. Who is paused needs one for its
+ * end. */
 struct beginning {
     struct det_workers *workers;
-    bool is_fine;
+    int r;
 };
 
 static void begin(void *argument)
@@ -166,9 +167,8 @@ static void begin(void *argument)
     struct det_workers *workers = beginning->workers;
 
     workers->compact_at = det_add_time(workers->now, workers->limits.compact_every);
-    arm(workers);
-    beginning->is_fine = workers->is_timer_set;
-    if (!workers->is_paused && workers->is_timer_set)
+    beginning->r = arm(workers);
+    if (!workers->is_paused && beginning->r == 0)
         det_workers_tick(workers);
     if (workers->is_paused)
         det_loop_timer_cancel(workers->loop, &workers->timer);
@@ -348,7 +348,7 @@ int det_workers_open(
     const struct det_workers_options *options, struct det_workers **ret, struct det_error *reterr)
 {
     struct det_workers *workers = DET_NEW(options->allocator, struct det_workers);
-    struct beginning beginning = { workers, false };
+    struct beginning beginning = { .workers = workers };
     struct det_world *world = options->world;
     int r;
 
@@ -381,7 +381,7 @@ int det_workers_open(
     }
     if (r == 0)
         r = det_workers_call(workers, begin, &beginning);
-    if (r == 0 && !beginning.is_fine)
+    if (r == 0 && beginning.r < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left for a timer");
     if (r < 0) {
         free_all(workers);
