@@ -5,6 +5,8 @@
  * there again when the store is opened again. */
 #include "worker/forest_test.h"
 
+#include <detent/documents.h>
+
 static int put(
     struct lab *lab, const char *parent, const char *name, const char *kind, const char *config)
 {
@@ -164,6 +166,91 @@ SENTENCE(what_was_put_by_hand_is_there_again_with_the_store)
     lab_run(&lab, 4 * DET_SECOND);
     assert_false(lab_has(&lab, "lab/h"));
     assert_false(lab_has(&lab, "lab/a/j"));
+    forest_end(&lab);
+}
+
+/* Node as a program of tomorrow has it: a state more in front of well, and no state "ill". */
+static const struct det_worker_state tomorrow_states[] = {
+    { "down", DET_PHASE_STOPPED, 0, node_next },
+    { "starting", DET_PHASE_STARTING, NODE_DOWN, node_next },
+    { "warming", DET_PHASE_RUNNING, NODE_ENDING, node_next },
+    { "shaky", DET_PHASE_DEGRADED, NODE_ENDING, node_next },
+    { "ending", DET_PHASE_STOPPING, 0, node_next },
+    { "well", DET_PHASE_RUNNING, NODE_ENDING, node_next },
+};
+
+static void again_tomorrow(struct lab *lab, struct det_worker_kind *tomorrow)
+{
+    *tomorrow = node_kind;
+    tomorrow->states = tomorrow_states;
+    tomorrow->state_count = sizeof tomorrow_states / sizeof tomorrow_states[0];
+    for (size_t i = 0; lab->kinds[i]; i++)
+        if (!strcmp(lab->kinds[i]->name, "node"))
+            lab->kinds[i] = tomorrow;
+    again(lab);
+    lab_apply(lab, "variables: {IP: ip}\nchildren: [" NODE("a") "]");
+    lab_run(lab, 4 * DET_SECOND);
+}
+
+static int find_spec(void *context, const struct det_document *document)
+{
+    struct det_buffer *text = context;
+
+    det_buffer_format(text, "%.*s", (int)document->size, document->text);
+    return 0;
+}
+
+SENTENCE(states_to_run_in_are_on_record_by_name_and_mean_the_same_in_another_order)
+{
+    struct det_child_spec spec = { .name = "h", .kind = "node" };
+    struct det_document_query query = { .id = "lab/a/h",
+                                        .has_role = true,
+                                        .role = DET_DOCUMENT_SPEC };
+    struct det_worker_kind tomorrow;
+    struct det_buffer text;
+    struct lab lab;
+
+    begin(&lab, seed, "memory:");
+    spec.run_in = DET_IN(NODE_STARTING) | DET_IN(NODE_WELL);
+    assert_int_equal(det_workers_upsert(lab.workers, "lab/a", &spec, NULL), 0);
+    det_buffer_init(&text, NULL);
+    assert_int_equal(det_store_documents_list(lab.store, &query, find_spec, &text, NULL), 0);
+    assert_non_null(strstr(det_buffer_text(&text), "\"run_in\":[\"starting\",\"well\"]"));
+    det_buffer_deinit(&text);
+    lab_run(&lab, 3 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a/h", "well");
+    again(&lab);
+    lab_apply(&lab, "variables: {IP: ip}\nchildren: [" NODE("a") "]");
+    lab_run(&lab, 4 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a/h", "well");
+    /* A stands in the state of the same number now, which is another one. */
+    again_tomorrow(&lab, &tomorrow);
+    lab_assert_state(&lab, "lab/a", "warming");
+    lab_assert_state(&lab, "lab/a/h", "down");
+    lab_assert_no_log(&lab, "child_spec_validation_failed");
+    forest_end(&lab);
+}
+
+SENTENCE(a_state_to_run_in_that_is_no_more_is_told_and_what_has_none_left_rests)
+{
+    struct det_child_spec one = { .name = "one", .kind = "node", .run_in = DET_IN(NODE_ILL) };
+    struct det_child_spec two = { .name = "two", .kind = "node" };
+    struct det_worker_kind tomorrow;
+    struct lab lab;
+
+    begin(&lab, seed, "memory:");
+    two.run_in = DET_IN(NODE_ILL) | DET_IN(NODE_ENDING);
+    assert_int_equal(det_workers_upsert(lab.workers, "lab/a", &one, NULL), 0);
+    assert_int_equal(det_workers_upsert(lab.workers, "lab/a", &two, NULL), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    again_tomorrow(&lab, &tomorrow);
+    assert_int_equal(told_times(DET_WORKER_CHILD_REFUSED, "lab/a"), 2);
+    assert_non_null(
+        strstr(told_nth(&lab, DET_WORKER_CHILD_REFUSED, "lab/a", 1)->reason, "is to run in ill"));
+    lab_assert_state(&lab, "lab/a/one", "down");
+    assert_true(lab_status(&lab, "lab/a/one").is_disabled);
+    lab_assert_state(&lab, "lab/a/two", "down");
+    assert_false(lab_status(&lab, "lab/a/two").is_disabled);
     forest_end(&lab);
 }
 
@@ -422,6 +509,8 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_refused_with_its_reason),
         cmocka_unit_test(what_is_changed_to_something_wrong_stays_as_it_was),
         cmocka_unit_test(what_was_put_by_hand_is_there_again_with_the_store),
+        cmocka_unit_test(states_to_run_in_are_on_record_by_name_and_mean_the_same_in_another_order),
+        cmocka_unit_test(a_state_to_run_in_that_is_no_more_is_told_and_what_has_none_left_rests),
         cmocka_unit_test(what_is_deleted_takes_what_was_put_below_it_along),
         cmocka_unit_test(
             another_kind_by_hand_is_another_worker_also_after_the_store_is_opened_again),

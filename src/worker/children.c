@@ -129,10 +129,12 @@ static void go(struct det_worker *child, const char *reason)
 /* What the wish says, to the worker that it is about. */
 static void give(struct det_worker *child, struct det_wish *wish)
 {
+    bool is_disabled = wish->is_disabled || wish->is_stateless;
+
     child->run_in = wish->run_in;
-    if (child->is_disabled != wish->is_disabled)
+    if (child->is_disabled != is_disabled)
         child->attention |= DET_LOOK_DESIRED;
-    child->is_disabled = child->seen.is_disabled = wish->is_disabled;
+    child->is_disabled = child->seen.is_disabled = is_disabled;
     if (!wish->is_changed)
         return;
     wish->is_changed = false;

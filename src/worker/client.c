@@ -184,6 +184,8 @@ static void judge(void *argument)
             "there are %u workers, as many as may be: see workers_max", workers->count);
     else if (!det_wish_can_run(putting->wish, parent->kind, putting->reterr))
         putting->r = DET_ERR_INVALID;
+    else if (det_wish_name_states(workers, putting->wish, parent->kind) < 0)
+        putting->r = det_error_set(putting->reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     else {
         det_text_copy(putting->parent_id, sizeof putting->parent_id, parent->identity.id);
         putting->r = try_derive(putting, parent, kind);
@@ -221,6 +223,7 @@ static void put(void *argument)
         putting->wish = NULL;
         return;
     }
+    det_wish_find_states(parent, putting->wish);
     old = det_wishes_find(parent, putting->wish->name, DET_WISH_HAND);
     if (old) {
         det_list_insert_before(&old->node, &putting->wish->node);
@@ -248,7 +251,7 @@ int det_workers_upsert(
     r = det_workers_call(workers, judge, &putting);
     r = r ? r : putting.r;
     if (r == 0)
-        r = det_hand_save(workers, putting.parent_id, spec, reterr);
+        r = det_hand_save(workers, putting.parent_id, spec, putting.wish->states, reterr);
     if (r == 0) {
         r = det_workers_call(workers, put, &putting);
         r = r ? r : putting.r;

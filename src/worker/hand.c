@@ -68,6 +68,26 @@ struct loading {
     struct det_error *reterr;
 };
 
+/* Which of its parent's they are is found out when that is made. */
+static int load_states(
+    struct det_workers *workers, const struct det_datum *map, struct det_wish *wish)
+{
+    const struct det_datum *list = det_datum_get(map, "run_in");
+    struct det_buffer names;
+    int r;
+
+    if (!list || list->kind != DET_DATUM_LIST || !list->count)
+        return 0;
+    det_buffer_init(&names, workers->allocator);
+    for (const struct det_datum *item = list->as.first; item; item = item->next)
+        if (item->kind == DET_DATUM_TEXT)
+            det_buffer_format(&names, "%s\n", item->as.text);
+    r = det_buffer_status(&names);
+    wish->states = r ? NULL : det_string_copy(workers->allocator, det_buffer_text(&names));
+    det_buffer_deinit(&names);
+    return wish->states ? 0 : DET_ERR_NO_MEMORY;
+}
+
 static int load_spec(struct loading *loading, const struct det_datum *map)
 {
     struct det_child_spec spec = {
@@ -76,7 +96,6 @@ static int load_spec(struct loading *loading, const struct det_datum *map)
         .config = text_of(map, "config"),
         .variables = text_of(map, "variables"),
         .location = text_of(map, "location"),
-        .run_in = number_of(map, "run_in"),
         .is_disabled = is_true(map, "disabled"),
     };
     const char *parent = text_of(map, "parent");
@@ -88,7 +107,13 @@ static int load_spec(struct loading *loading, const struct det_datum *map)
             loading->reterr, DET_ERR_CORRUPT,
             "the store has a worker put by hand that names no parent");
     r = det_wish_new(loading->workers, &spec, DET_WISH_HAND, &wish, loading->reterr);
-    return r < 0 ? r : keep(loading->workers, parent, wish);
+    if (r < 0)
+        return r;
+    r = load_states(loading->workers, map, wish);
+    if (r == 0)
+        return keep(loading->workers, parent, wish);
+    det_wish_free(loading->workers, wish);
+    return r;
 }
 
 static int load(void *context, const struct det_document *document)
@@ -153,6 +178,7 @@ void det_hand_restore(struct det_worker *worker)
             continue;
         det_list_remove(node);
         forget_older(worker, restored->wish);
+        det_wish_find_states(worker, restored->wish);
         det_list_append(&worker->wishes, &restored->wish->node);
         worker->attention |= DET_LOOK_WISHES;
         free_restored(workers, restored);
@@ -175,6 +201,19 @@ static void say(struct det_page *page, const char *name, const char *text)
 {
     if (text)
         det_page_text(page, name, text);
+}
+
+/* By name: a kind of tomorrow may count its states anew. */
+static void say_states(struct det_page *page, const char *states)
+{
+    const char *end;
+
+    if (!states)
+        return;
+    det_page_key(page, "run_in");
+    for (const char *at = states; (end = strchr(at, '\n')); at = end + 1)
+        det_buffer_format(&page->text, "%s\"%.*s\"", at == states ? "[" : ",", (int)(end - at), at);
+    det_buffer_append_char(&page->text, ']');
 }
 
 /* Documents of specs that are not to be any more. */
@@ -226,7 +265,7 @@ static int replace(
 
 int det_hand_save(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
-    struct det_error *reterr)
+    const char *states, struct det_error *reterr)
 {
     struct det_document_save save = { .kind = spec->kind, .role = DET_DOCUMENT_SPEC };
     struct det_document_query query = { .has_role = true, .role = DET_DOCUMENT_SPEC };
@@ -243,7 +282,7 @@ int det_hand_save(
     say(&page, "config", spec->config);
     say(&page, "variables", spec->variables);
     say(&page, "location", spec->location);
-    det_page_number(&page, "run_in", spec->run_in);
+    say_states(&page, states);
     det_page_bool(&page, "disabled", spec->is_disabled);
     det_page_close(&page);
     save.id = query.id = det_buffer_text(&id);

@@ -56,7 +56,9 @@ struct det_wish {
     enum det_wish_origin origin;
     char name[DET_WORKER_NAME_MAX + 1], kind[DET_WORKER_NAME_MAX + 1];
     uint64_t run_in; /* states of the parent; 0: all */
+    char *states;    /* HAND: the names of those states, a newline behind each; NULL: all */
     bool is_disabled;
+    bool is_stateless;         /* it has states to run in, and its parent has none of them */
     bool is_changed;           /* `spec` is for the worker to take */
     bool is_refused;           /* was told that it is wrong */
     uint64_t hash;             /* of all that was said */
@@ -441,6 +443,12 @@ DET_MUST_CHECK int det_wish_new(
 /* Whether the states in which it is to run are some of its parent's. */
 DET_MUST_CHECK bool det_wish_can_run(
     const struct det_wish *wish, const struct det_worker_kind *parent, struct det_error *reterr);
+/* By hand: the states in which it is to run, by name, as a kind of tomorrow may count them anew. */
+DET_MUST_CHECK int det_wish_name_states(
+    struct det_workers *workers, struct det_wish *wish, const struct det_worker_kind *parent);
+/* And back, among those of its parent. What that has not is told and left out; one that is left
+ * with none rests. */
+void det_wish_find_states(struct det_worker *parent, struct det_wish *wish);
 DET_MUST_CHECK int det_wishes_of_spec(
     struct det_workers *workers, struct det_spec *spec, struct det_list *ret,
     struct det_error *reterr);
@@ -526,7 +534,7 @@ void det_hand_forget_all(struct det_workers *workers);
 /* On the calling thread: when it returns 0 it is durable. */
 DET_MUST_CHECK int det_hand_save(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
-    struct det_error *reterr);
+    const char *states, struct det_error *reterr);
 /* Its spec, and those of all that were put below it. */
 DET_MUST_CHECK int det_hand_drop(
     struct det_workers *workers, const char *id, bool with_below, struct det_error *reterr);

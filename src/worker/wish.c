@@ -2,17 +2,25 @@
  * Copyright the detent authors */
 
 /* wish.c - who wants which workers below one: its kind, the YAML of the user, calls by hand. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "worker/tree.h"
 
+/* Without its children. */
+static void free_one(struct det_workers *workers, struct det_wish *wish)
+{
+    det_user_spec_deinit(&wish->spec);
+    det_free_string(workers->allocator, wish->states);
+    DET_DELETE(workers->allocator, wish);
+}
+
 void det_wish_free(struct det_workers *workers, struct det_wish *wish)
 {
     det_wishes_free(workers, &wish->children);
-    det_user_spec_deinit(&wish->spec);
-    DET_DELETE(workers->allocator, wish);
+    free_one(workers, wish);
 }
 
 /* Children stand in lists of their own, so that freeing needs no recursion: they are put in front
@@ -29,8 +37,7 @@ void det_wishes_free(struct det_workers *workers, struct det_list *list)
             det_list_remove(child);
             det_list_prepend(list, child);
         }
-        det_user_spec_deinit(&wish->spec);
-        DET_DELETE(workers->allocator, wish);
+        free_one(workers, wish);
     }
 }
 
@@ -74,7 +81,9 @@ static uint64_t mix_text(uint64_t hash, const char *text)
 
 static void seal(struct det_wish *wish)
 {
-    wish->hash = mix(mix(mix(1, wish->spec.hash), wish->run_in), wish->is_disabled);
+    bool is_disabled = wish->is_disabled || wish->is_stateless;
+
+    wish->hash = mix(mix(mix(1, wish->spec.hash), wish->run_in), is_disabled);
     wish->hash = mix_text(mix_text(wish->hash, wish->name), wish->kind);
 }
 
@@ -129,6 +138,64 @@ bool det_wish_can_run(
         "worker %s is to run in a state that its parent, of the kind %s with %u states, has not",
         wish->name, parent->name, parent->state_count);
     return false;
+}
+
+int det_wish_name_states(
+    struct det_workers *workers, struct det_wish *wish, const struct det_worker_kind *parent)
+{
+    struct det_buffer names;
+    int r;
+
+    if (!wish->run_in || wish->states)
+        return 0;
+    det_buffer_init(&names, workers->allocator);
+    for (uint16_t i = 0; i < parent->state_count; i++)
+        if (wish->run_in >> i & 1)
+            det_buffer_format(&names, "%s\n", parent->states[i].name);
+    r = det_buffer_status(&names);
+    wish->states = r ? NULL : det_string_copy(workers->allocator, det_buffer_text(&names));
+    det_buffer_deinit(&names);
+    return wish->states ? 0 : DET_ERR_NO_MEMORY;
+}
+
+static void tell_unknown_state(
+    struct det_worker *parent, const struct det_wish *wish, const char *state, int size)
+{
+    char text[DET_WORKER_REASON_MAX + 1];
+
+    snprintf(
+        text, sizeof text,
+        "child %.*s is to run in %.*s, which is no state of a %.40s: put it anew",
+        DET_WORKER_NAME_MAX, wish->name, size, state, parent->kind->name);
+    det_tell(
+        parent, (struct det_worker_event){
+                    .kind = DET_WORKER_CHILD_REFUSED, .code = DET_ERR_NOT_FOUND, .reason = text });
+}
+
+static uint64_t find_state(const struct det_worker_kind *kind, const char *name, size_t size)
+{
+    for (uint16_t i = 0; i < kind->state_count; i++)
+        if (strlen(kind->states[i].name) == size && !memcmp(kind->states[i].name, name, size))
+            return DET_IN(i);
+    return 0;
+}
+
+void det_wish_find_states(struct det_worker *parent, struct det_wish *wish)
+{
+    const char *end;
+
+    if (!wish->states)
+        return;
+    wish->run_in = 0;
+    for (const char *at = wish->states; (end = strchr(at, '\n')); at = end + 1) {
+        uint64_t state = find_state(parent->kind, at, (size_t)(end - at));
+
+        if (!state)
+            tell_unknown_state(parent, wish, at, (int)(end - at));
+        wish->run_in |= state;
+    }
+    wish->is_stateless = !wish->run_in;
+    seal(wish);
 }
 
 /* States of the parent by name; where the parent's kind is not known, nothing can be said. */
