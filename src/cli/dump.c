@@ -3,14 +3,17 @@
 
 /* dump.c - `detent dump`: the documents of workers in a store, and what has changed in them. */
 #include "cli/args.h"
+#include "cli/document_read.h"
 #include "cli/dump_print.h"
 #include "cli/store_url.h"
 
-enum { OPTION_SINCE, OPTION_BELOW, OPTION_STORE };
+enum { OPTION_SINCE, OPTION_BELOW, OPTION_REVEAL, OPTION_STORE };
 
 static const struct cli_option option_table[] = {
     [OPTION_SINCE] = { "since", 0, "N", NULL, "only changes behind this sync id" },
     [OPTION_BELOW] = { "below", 0, "ID", NULL, "only this worker and those below it" },
+    [OPTION_REVEAL] = { "reveal", 0, NULL, NULL,
+                        "also configs and variables of what was put by hand" },
     [OPTION_STORE] = STORE_OPTION_URL,
     { NULL, 0, NULL, NULL, NULL },
 };
@@ -27,7 +30,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         return CLI_USAGE;
     code = cli_store_open(cli, &wish, &store);
     if (code == CLI_OK) {
-        r = cli_dump_print(cli, store.store, &query);
+        r = cli_dump_print(cli, store.store, &query, args->values[OPTION_REVEAL] != NULL);
         if (r < 0 && r != DET_ERR_CANCELLED)
             code = cli_store_complain(&store, r, NULL);
     }
@@ -45,7 +48,9 @@ const struct cli_command cli_command_dump = {
              "and all\n"
              "restarts: --since shows what is new behind one. The store is only read: a detent "
              "that works\n"
-             "on it is not disturbed.",
+             "on it is not disturbed. Configs and variables of workers that were put by hand may "
+             "have secrets\n"
+             "in them, and are " DOCUMENT_REDACTED " without --reveal.",
     .operand = { .form = "" },
     .options = option_table,
     .run = run_command,

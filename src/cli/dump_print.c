@@ -10,12 +10,14 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "cli/document_read.h"
 
 /* Of a value for people; JSON lines have all of it. */
 #define VALUE_MAX 80
 
 struct dump {
     struct cli *cli;
+    bool is_revealed;
     uint64_t deltas, documents, workers;
     struct det_buffer last_id; /* of the worker that is printed */
 };
@@ -105,10 +107,18 @@ static void print_field(struct dump *dump, const char *name, const json_t *value
     cli_print(dump->cli, "\n");
 }
 
-/* NULL: it is no JSON that can be shown by members, a number may be too large for that. */
-static json_t *read_text(const char *text, size_t size)
+/* What is no JSON that can be shown by members is shown as it is, if it may be. */
+struct shown {
+    json_t *object; /* NULL: the text */
+    const char *text;
+    size_t size;
+};
+
+static struct shown shown_text(json_t *object, bool may_show, const char *text, size_t size)
 {
-    return json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
+    if (may_show)
+        return (struct shown){ object, text, size };
+    return (struct shown){ object, DOCUMENT_REDACTED, strlen(DOCUMENT_REDACTED) };
 }
 
 /* One delta. */
@@ -124,7 +134,8 @@ const char *cli_time_of_day(det_time at, char target[CLI_TIME_OF_DAY])
     return target;
 }
 
-static void print_delta_object(struct dump *dump, const struct det_delta *delta, json_t *change)
+static void print_delta_object(
+    struct dump *dump, const struct det_delta *delta, const struct shown *shown)
 {
     char at[DET_TIME_TEXT];
 
@@ -136,18 +147,21 @@ static void print_delta_object(struct dump *dump, const struct det_delta *delta,
             (json_int_t)delta->sync, "at", at, "kind", delta->kind, "id", cli_json_text(delta->id),
             "role", det_document_role_name(delta->role), "change",
             det_document_change_name(delta->change), "version", (json_int_t)delta->version, "delta",
-            change ? json_incref(change) : cli_json_text_n(delta->text, delta->size)));
+            shown->object ? json_incref(shown->object)
+                          : cli_json_text_n(shown->text, shown->size)));
 }
 
 static int print_delta(void *context, const struct det_delta *delta)
 {
     struct dump *dump = context;
-    json_t *change = read_text(delta->text, delta->size);
+    bool may_show;
+    json_t *change = cli_delta_read(delta, dump->is_revealed, &may_show);
+    struct shown shown = shown_text(change, may_show, delta->text, delta->size);
     char at[CLI_TIME_OF_DAY];
 
     dump->deltas++;
     if (dump->cli->is_json) {
-        print_delta_object(dump, delta, change);
+        print_delta_object(dump, delta, &shown);
     } else {
         cli_print_in(
             dump->cli, CLI_BOLD, "[%llu] %s | %s/%s | %s", (unsigned long long)delta->sync,
@@ -161,7 +175,7 @@ static int print_delta(void *context, const struct det_delta *delta)
             print_members(dump, json_object_get(change, "modified"), print_modified);
             print_members(dump, json_object_get(change, "removed"), print_removed);
         } else {
-            cli_print(dump->cli, "  %.*s\n", (int)delta->size, delta->text);
+            cli_print(dump->cli, "  %.*s\n", (int)shown.size, shown.text);
         }
     }
     json_decref(change);
@@ -171,7 +185,7 @@ static int print_delta(void *context, const struct det_delta *delta)
 /* One document. */
 
 static void print_document_object(
-    struct dump *dump, const struct det_document *document, json_t *object)
+    struct dump *dump, const struct det_document *document, const struct shown *shown)
 {
     char created[DET_TIME_TEXT], updated[DET_TIME_TEXT];
 
@@ -184,7 +198,8 @@ static void print_document_object(
             document->kind, "id", cli_json_text(document->id), "role",
             det_document_role_name(document->role), "sync", (json_int_t)document->sync, "version",
             (json_int_t)document->version, "created_at", created, "updated_at", updated, "document",
-            object ? json_incref(object) : cli_json_text_n(document->text, document->size)));
+            shown->object ? json_incref(shown->object)
+                          : cli_json_text_n(shown->text, shown->size)));
 }
 
 static bool has_fields(json_t *object)
@@ -201,14 +216,16 @@ static bool has_fields(json_t *object)
 }
 
 static void print_document_text(
-    struct dump *dump, const struct det_document *document, json_t *object)
+    struct dump *dump, const struct det_document *document, const struct shown *shown)
 {
+    json_t *object = shown->object;
+
     cli_print_in(dump->cli, CLI_BLUE, "    %s", det_document_role_name(document->role));
     cli_print_in(
         dump->cli, CLI_FAINT, " version %llu, sync %llu", (unsigned long long)document->version,
         (unsigned long long)document->sync);
     if (!object)
-        cli_print(dump->cli, "\n      %.*s\n", (int)document->size, document->text);
+        cli_print(dump->cli, "\n      %.*s\n", (int)shown->size, shown->text);
     else if (json_object_size(object) == 0)
         cli_print(dump->cli, " (empty)\n");
     else if (!has_fields(object))
@@ -234,7 +251,9 @@ static void begin_worker(struct dump *dump, const struct det_document *document)
 static int print_document(void *context, const struct det_document *document)
 {
     struct dump *dump = context;
-    json_t *object = read_text(document->text, document->size);
+    bool may_show;
+    json_t *object = cli_document_read(document, dump->is_revealed, &may_show);
+    struct shown shown = shown_text(object, may_show, document->text, document->size);
 
     begin_worker(dump, document);
     if (det_buffer_status(&dump->last_id) < 0) {
@@ -243,9 +262,9 @@ static int print_document(void *context, const struct det_document *document)
     }
     dump->documents++;
     if (dump->cli->is_json)
-        print_document_object(dump, document, object);
+        print_document_object(dump, document, &shown);
     else
-        print_document_text(dump, document, object);
+        print_document_text(dump, document, &shown);
     json_decref(object);
     return cli_is_stopped(dump->cli) ? DET_ERR_CANCELLED : 0;
 }
@@ -301,10 +320,12 @@ static int print_all(
     return 0;
 }
 
-int cli_dump_print(struct cli *cli, struct det_store *store, const struct det_document_query *query)
+int cli_dump_print(
+    struct cli *cli, struct det_store *store, const struct det_document_query *query,
+    bool is_revealed)
 {
     struct det_document_query all = { 0 };
-    struct dump dump = { .cli = cli };
+    struct dump dump = { .cli = cli, .is_revealed = is_revealed };
     int r;
 
     det_buffer_init(&dump.last_id, cli->allocator);

@@ -10,10 +10,12 @@
 
 #include "cli/cli.h"
 
-/* To `out`. `query` says which documents (NULL: all). An error is the store's, and was not
+/* To `out`. `query` says which documents (NULL: all). What was put by hand is shown without its
+ * config and its variables, which may have secrets in them, unless `is_revealed`. An error is the store's, and was not
  * complained about. */
 DET_MUST_CHECK int cli_dump_print(
-    struct cli *cli, struct det_store *store, const struct det_document_query *query);
+    struct cli *cli, struct det_store *store, const struct det_document_query *query,
+    bool is_revealed);
 
 /* "10:00:00.250", UTC: for lines of a log. Returns `target`. */
 #define CLI_TIME_OF_DAY 16

@@ -57,7 +57,7 @@ static void people_see_what_changed_and_what_there_is(void **state)
     (void)state;
     fill(&desk);
     catch_output(&caught);
-    assert_int_equal(cli_dump_print(&caught.cli, desk.store, NULL), 0);
+    assert_int_equal(cli_dump_print(&caught.cli, desk.store, NULL, false), 0);
     expect_output(
         &caught, "Deltas: sync ids 1 to 5\n"
                  "[1] 00:00:00.000 | link/plant/a | identity created, version 1\n"
@@ -99,7 +99,7 @@ static void a_query_leaves_out_what_is_not_wanted(void **state)
     (void)state;
     fill(&desk);
     catch_output(&caught);
-    assert_int_equal(cli_dump_print(&caught.cli, desk.store, &query), 0);
+    assert_int_equal(cli_dump_print(&caught.cli, desk.store, &query, false), 0);
     expect_output(
         &caught, "Deltas: sync ids 1 to 5\n"
                  "[4] 00:00:00.000 | link/plant/b | desired created, version 1\n"
@@ -109,6 +109,98 @@ static void a_query_leaves_out_what_is_not_wanted(void **state)
                  "    desired version 1, sync 4 (empty)\n"
                  "\n"
                  "1 deltas, 1 documents of 1 workers\n");
+    close_desk(&desk);
+}
+
+#define SPEC(password)                                         \
+    "{\"name\":\"a\",\"config\":\"{password: " password "}\"," \
+    "\"variables\":\"{TOKEN: " password "}\"}"
+
+static void fill_specs(struct desk *desk)
+{
+    open_desk(desk);
+    save(desk, "plant/a", DET_DOCUMENT_SPEC, SPEC("first"));
+    save(desk, "plant/a", DET_DOCUMENT_SPEC, SPEC("second"));
+    save(desk, "plant/a", DET_DOCUMENT_SPEC, "{\"name\":\"a\"}");
+    save(desk, "plant/a", DET_DOCUMENT_SPEC, SPEC("third"));
+}
+
+static void secrets_of_what_was_put_by_hand_are_not_shown(void **state)
+{
+    struct caught caught;
+    struct desk desk;
+
+    (void)state;
+    fill_specs(&desk);
+    catch_output(&caught);
+    assert_int_equal(cli_dump_print(&caught.cli, desk.store, NULL, false), 0);
+    expect_output(
+        &caught, "Deltas: sync ids 1 to 4\n"
+                 "[1] 00:00:00.000 | link/plant/a | spec created, version 1\n"
+                 "  + config: \"{redacted}\"\n"
+                 "  + name: \"a\"\n"
+                 "  + variables: \"{redacted}\"\n"
+                 "[2] 00:00:00.000 | link/plant/a | spec changed, version 2\n"
+                 "  ~ config: \"{redacted}\" -> \"{redacted}\"\n"
+                 "  ~ variables: \"{redacted}\" -> \"{redacted}\"\n"
+                 "[3] 00:00:00.000 | link/plant/a | spec changed, version 3\n"
+                 "  - config: \"{redacted}\"\n"
+                 "  - variables: \"{redacted}\"\n"
+                 "[4] 00:00:00.000 | link/plant/a | spec changed, version 4\n"
+                 "  + config: \"{redacted}\"\n"
+                 "  + variables: \"{redacted}\"\n"
+                 "\n"
+                 "Documents\n"
+                 "  plant/a (link)\n"
+                 "    spec version 4, sync 4\n"
+                 "      config: \"{redacted}\"\n"
+                 "      name: \"a\"\n"
+                 "      variables: \"{redacted}\"\n"
+                 "\n"
+                 "4 deltas, 1 documents of 1 workers\n");
+    close_desk(&desk);
+}
+
+/* Whether the password is in what is printed. */
+static bool is_shown(struct desk *desk, bool is_json, bool is_revealed)
+{
+    struct caught caught;
+    bool is_there;
+
+    catch_output(&caught);
+    caught.cli.is_json = is_json;
+    assert_int_equal(cli_dump_print(&caught.cli, desk->store, NULL, is_revealed), 0);
+    fclose(caught.cli.out);
+    is_there = strstr(caught.text, "third") != NULL;
+    free(caught.text);
+    return is_there;
+}
+
+static void secrets_are_shown_to_who_asks_for_them(void **state)
+{
+    struct desk desk;
+
+    (void)state;
+    fill_specs(&desk);
+    assert_false(is_shown(&desk, false, false));
+    assert_false(is_shown(&desk, true, false));
+    assert_true(is_shown(&desk, false, true));
+    assert_true(is_shown(&desk, true, true));
+    close_desk(&desk);
+}
+
+static void a_spec_that_cannot_be_read_by_members_is_not_shown_at_all(void **state)
+{
+    struct desk desk;
+
+    (void)state;
+    open_desk(&desk);
+    save(
+        &desk, "plant/a", DET_DOCUMENT_SPEC,
+        "{\"config\":\"third\",\"size\":123456789012345678901234567890}");
+    assert_false(is_shown(&desk, false, false));
+    assert_false(is_shown(&desk, true, false));
+    assert_true(is_shown(&desk, false, true));
     close_desk(&desk);
 }
 
@@ -124,7 +216,7 @@ static void programs_see_objects(void **state)
     save(&desk, "plant/b", DET_DOCUMENT_DESIRED, "{\"n\":18446744073709551615}");
     catch_output(&caught);
     caught.cli.is_json = true;
-    assert_int_equal(cli_dump_print(&caught.cli, desk.store, NULL), 0);
+    assert_int_equal(cli_dump_print(&caught.cli, desk.store, NULL, false), 0);
     expect_output(
         &caught,
         "{\"type\": \"delta\", \"sync\": 1, \"at\": \"2026-01-01T00:00:00Z\", \"kind\": \"link\", "
@@ -158,7 +250,7 @@ static void long_values_are_cut_between_characters(void **state)
     memcpy(at, "\"}", 3);
     save(&desk, "plant/a", DET_DOCUMENT_SPEC, text);
     catch_output(&caught);
-    assert_int_equal(cli_dump_print(&caught.cli, desk.store, NULL), 0);
+    assert_int_equal(cli_dump_print(&caught.cli, desk.store, NULL, false), 0);
     fclose(caught.cli.out);
     assert_non_null(strstr(caught.text, "\xc3\xbc...\n"));
     assert_null(strstr(caught.text, "\\xc3"));
@@ -174,7 +266,7 @@ static void an_empty_store_is_said_to_be_empty(void **state)
     (void)state;
     open_desk(&desk);
     catch_output(&caught);
-    assert_int_equal(cli_dump_print(&caught.cli, desk.store, NULL), 0);
+    assert_int_equal(cli_dump_print(&caught.cli, desk.store, NULL, false), 0);
     expect_output(
         &caught, "Deltas: none is kept; the latest sync id is 0\n"
                  "\n"
@@ -189,6 +281,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(people_see_what_changed_and_what_there_is),
         cmocka_unit_test(a_query_leaves_out_what_is_not_wanted),
+        cmocka_unit_test(secrets_of_what_was_put_by_hand_are_not_shown),
+        cmocka_unit_test(secrets_are_shown_to_who_asks_for_them),
+        cmocka_unit_test(a_spec_that_cannot_be_read_by_members_is_not_shown_at_all),
         cmocka_unit_test(programs_see_objects),
         cmocka_unit_test(long_values_are_cut_between_characters),
         cmocka_unit_test(an_empty_store_is_said_to_be_empty),

@@ -111,7 +111,7 @@ static void on_end(void *user, struct det_scenario_run *run)
         det_loop_unwatch(run->loop, &play->signals);
     scenario_log_end(&play->log, run);
     if (play->wants_dump)
-        play->dump_error = cli_dump_print(play->cli, run->store, NULL);
+        play->dump_error = cli_dump_print(play->cli, run->store, NULL, false);
     play->run = NULL;
 }
 

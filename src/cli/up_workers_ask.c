@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "cli/document_read.h"
 #include "cli/up_json.h"
 #include "cli/up_verbs.h"
 #include "cli/up_workers.h"
@@ -262,16 +263,16 @@ void up_run_workers_delete(
 
 /* What is on record. */
 
-static json_t *parsed(const char *text, size_t size)
+static json_t *or_null(json_t *value)
 {
-    json_t *value = json_loadb(text, size, 0, NULL);
-
     return value ? value : json_null();
 }
 
 static int add_document(void *context, const struct det_document *document)
 {
     json_t *list = context;
+    bool may_show;
+    json_t *object = cli_document_read(document, false, &may_show);
 
     return json_array_append_new(
                list,
@@ -280,8 +281,7 @@ static int add_document(void *context, const struct det_document *document)
                    document->kind, "role", det_document_role_name(document->role), "sync",
                    (json_int_t)document->sync, "version", (json_int_t)document->version,
                    "created_at", up_json_time(document->created_at), "updated_at",
-                   up_json_time(document->updated_at), "document",
-                   parsed(document->text, document->size))) < 0
+                   up_json_time(document->updated_at), "document", or_null(object))) < 0
                ? DET_ERR_NO_MEMORY
                : 0;
 }
@@ -289,6 +289,8 @@ static int add_document(void *context, const struct det_document *document)
 static int add_delta(void *context, const struct det_delta *delta)
 {
     json_t *list = context;
+    bool may_show;
+    json_t *change = cli_delta_read(delta, false, &may_show);
 
     return json_array_append_new(
                list, json_pack(
@@ -296,7 +298,7 @@ static int add_delta(void *context, const struct det_delta *delta)
                          (json_int_t)delta->sync, "at", up_json_time(delta->at), "id", delta->id,
                          "worker_kind", delta->kind, "role", det_document_role_name(delta->role),
                          "change", det_document_change_name(delta->change), "version",
-                         (json_int_t)delta->version, "delta", parsed(delta->text, delta->size))) < 0
+                         (json_int_t)delta->version, "delta", or_null(change))) < 0
                ? DET_ERR_NO_MEMORY
                : 0;
 }
