@@ -118,8 +118,9 @@ static int arm(struct det_workers *workers)
 }
 
 /* A tick for each level of the tree and each state on the way to STOPPED would be a long time for
- * what has nothing to do. States may lead in a circle: after so many it is ticks again. In a tree so
- * large that a tick takes its time there is always something that moves, and no need to hurry. */
+ * what has nothing to do. States may lead in a circle: after so many it is ticks again. In a tree
+ * so large that a tick takes its time there is always something that moves, and no need to hurry.
+ */
 #define HURRIES_MAX 64
 
 void det_workers_hurry(struct det_workers *workers)
