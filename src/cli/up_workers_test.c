@@ -179,6 +179,37 @@ static void what_is_on_record_comes_in_pages(void **state)
     close_stage(&stage);
 }
 
+static void assert_hidden(struct stage *stage, json_t *arguments)
+{
+    json_t *page = ask(stage, "workers-dump", arguments);
+    char *text = json_dumps(page, 0);
+
+    assert_non_null(text);
+    assert_non_null(strstr(text, "\"spec\""));
+    assert_non_null(strstr(text, "{redacted}"));
+    assert_null(strstr(text, "hunter2"));
+    free(text);
+    json_decref(page);
+}
+
+static void configs_and_variables_that_were_put_by_hand_are_not_told(void **state)
+{
+    struct stage stage;
+
+    (void)state;
+    open_stage(&stage, HEAD "  children: [{name: hello, kind: helloworld}]\n");
+    for (int i = 1; i < 3; i++)
+        json_decref(
+            ask(&stage, "workers-upsert",
+                json_pack(
+                    "{s:s, s:s, s:s, s:s}", "id", "extra", "kind", "noop", "config",
+                    i == 1 ? "# hunter2" : "# hunter22", "variables",
+                    i == 1 ? "{A: hunter2}" : "{A: hunter22}")));
+    assert_hidden(&stage, json_pack("{s:b, s:s}", "documents", 1, "below", "plant/extra"));
+    assert_hidden(&stage, json_pack("{s:s}", "below", "plant/extra"));
+    close_stage(&stage);
+}
+
 static void another_file_is_another_tree(void **state)
 {
     struct cli_problems problems = { .count = 0 };
@@ -310,6 +341,7 @@ int main(void)
         cmocka_unit_test(who_asked_may_go_away),
         cmocka_unit_test(a_question_on_its_way_does_not_keep_it_from_closing),
         cmocka_unit_test(what_is_on_record_comes_in_pages),
+        cmocka_unit_test(configs_and_variables_that_were_put_by_hand_are_not_told),
         cmocka_unit_test(another_file_is_another_tree),
         cmocka_unit_test(it_stops_by_itself_and_is_forced),
         cmocka_unit_test(a_kind_that_is_not_there_is_told),

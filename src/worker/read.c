@@ -128,17 +128,19 @@ static const struct det_record *record_of(struct det_spec *text, enum det_worker
 /* The value is the argument of a call that nobody wrote. */
 static det_time time_of(struct det_spec *text, enum det_worker_word which)
 {
-    static const char word[] = "WORKER_EVERY";
+    unsigned count;
+    const char *word = det_parse_words_of(DET_LANGUAGE_WORKER, &count)[which];
+    size_t size = strlen(word) + 1;
     const struct det_node *value = text->words[which];
     struct det_node *call;
     struct det_take take = { .spec = text, .next = value, .index = 1 };
 
     if (value == NULL)
         return 0;
-    call = det_parse_alloc(text, sizeof *call + sizeof word);
+    call = det_parse_alloc(text, sizeof *call + size);
     if (call == NULL)
         return 0;
-    memcpy(call->text, word, sizeof word);
+    memcpy(call->text, word, size);
     take.call = call;
     return det_take_duration(&take);
 }

@@ -124,6 +124,25 @@ static void words_and_records_are_known(void **state)
     free(text);
 }
 
+static void how_a_worker_observes_is_known(void **state)
+{
+    struct det_worker_spec *spec = read_text(
+        "link.worker", HEAD "#define WORKER_TIMEOUT SECONDS(4)\n#define WORKER_ERRORS\n" STATES);
+    struct det_worker_spec *blind = read_text("link.worker", HEAD "#define WORKER_BLIND\n" STATES);
+
+    (void)state;
+    assert_true(det_worker_spec_is_valid(spec));
+    assert_int_equal(det_worker_spec_facts(spec)->timeout, 4 * DET_SECOND);
+    assert_true(det_worker_spec_facts(spec)->observes_errors);
+    assert_false(det_worker_spec_facts(spec)->is_blind);
+    assert_true(det_worker_spec_is_valid(blind));
+    assert_int_equal(det_worker_spec_facts(blind)->timeout, 0);
+    assert_false(det_worker_spec_facts(blind)->observes_errors);
+    assert_true(det_worker_spec_facts(blind)->is_blind);
+    det_worker_spec_close(spec);
+    det_worker_spec_close(blind);
+}
+
 static void one_mistake_is_one_finding(void **state)
 {
     static const struct {
@@ -143,6 +162,9 @@ static void one_mistake_is_one_finding(void **state)
         { HEAD "#define WORKER_DERIVE yes\n" STATES, DET_RULE_SYNTAX, "nothing stands behind" },
         { HEAD "#define WORKER_DEPS\n" STATES, DET_RULE_SYNTAX, "one name stands behind" },
         { HEAD "#define WORKER_EVERY 5\n" STATES, DET_RULE_SYNTAX, "a duration such as" },
+        { HEAD "#define WORKER_TIMEOUT\n" STATES, DET_RULE_SYNTAX, "a duration such as" },
+        { HEAD "#define WORKER_ERRORS 1\n" STATES, DET_RULE_SYNTAX, "nothing stands behind" },
+        { HEAD "#define WORKER_BLIND yes\n" STATES, DET_RULE_SYNTAX, "nothing stands behind" },
         { HEAD "#define WORKER_DEPENDS x\n" STATES, DET_RULE_SYNTAX, "is no word of a worker" },
         { HEAD "#define WORKER_NAME lamp\n" STATES, DET_RULE_SYNTAX, "defined twice" },
         { "#define WORKER_NAME int\n#define WORKER_PREFIX LINK\n" STATES, DET_RULE_BAD_NAME,
@@ -362,6 +384,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_worker_says_is_known),
         cmocka_unit_test(words_and_records_are_known),
+        cmocka_unit_test(how_a_worker_observes_is_known),
         cmocka_unit_test(one_mistake_is_one_finding),
         cmocka_unit_test(a_finding_has_place_hint_and_where_it_was_said_first),
         cmocka_unit_test(an_enum_of_a_header_is_a_number_here),

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* template_kind_test.c - what the templates of worker/ make of rows: two kinds in one file, one
- * with all there is and one with as little as there may be. */
+/* template_kind_test.c - what the templates of worker/ make of rows: kinds in one file, one
+ * with all there is and one with as little as there may be;
+ * a third one observes nothing. */
 #define WORKER_LOCAL
 #define WORKER_SPEC "worker/template_kind_link_test.worker"
 #include <detent/worker/declare.h>
 #define WORKER_LOCAL
 #define WORKER_SPEC "worker/template_kind_lamp_test.worker"
+#include <detent/worker/declare.h>
+#define WORKER_LOCAL
+#define WORKER_SPEC "worker/template_kind_blind_test.worker"
 #include <detent/worker/declare.h>
 
 struct link_deps {
@@ -20,13 +24,17 @@ struct link_deps {
 #define WORKER_LOCAL
 #define WORKER_SPEC "worker/template_kind_lamp_test.worker"
 #include <detent/worker/define.h>
+#define WORKER_LOCAL
+#define WORKER_SPEC "worker/template_kind_blind_test.worker"
+#include <detent/worker/define.h>
 
 #include "lib/test.h"
 
 #if defined(WORKER_SPEC) || defined(WORKER_NAME) || defined(WORKER_PREFIX) ||              \
     defined(WORKER_CONFIG) || defined(WORKER_DESIRED) || defined(WORKER_OBSERVED) ||       \
     defined(WORKER_DEPS) || defined(WORKER_DERIVE) || defined(WORKER_CHILDREN) ||          \
-    defined(WORKER_EVERY) || defined(WORKER_LOCAL) || defined(STATE) || defined(ACTION) || \
+    defined(WORKER_EVERY) || defined(WORKER_TIMEOUT) || defined(WORKER_ERRORS) ||          \
+    defined(WORKER_BLIND) || defined(WORKER_LOCAL) || defined(STATE) || defined(ACTION) || \
     defined(STOP) || defined(TIMEOUT) || defined(SECONDS) || defined(USES) || defined(RECORD)
 #error "the template leaves a macro behind"
 #endif
@@ -66,6 +74,18 @@ static struct link_next link_in_closing(const struct link_view *view)
     if (view->observed->is_up)
         return link_do(LINK_CLOSE, "it is up");
     return link_goto(LINK_STOPPED, "it is closed");
+}
+
+static struct blind_next blind_in_off(const struct blind_view *view)
+{
+    (void)view;
+    return blind_goto(BLIND_ON, "is to run");
+}
+
+static struct blind_next blind_in_on(const struct blind_view *view)
+{
+    (void)view;
+    return blind_hold("it runs");
 }
 
 static int link_do_connect(
@@ -255,6 +275,8 @@ static void functions_are_those_of_the_user_with_their_types(void **state)
     link_kind.close(&deps);
     assert_int_equal(deps.closed, 1);
     assert_int_equal(link_kind.observe_every, 5 * DET_SECOND);
+    assert_int_equal(link_kind.observe_timeout, 4 * DET_SECOND);
+    assert_true(link_kind.errors_are_observed);
     assert_string_equal(det_record_of(link_kind.config)->name, "link_config");
     assert_string_equal(det_record_of(link_kind.desired)->name, "link_desired");
     assert_string_equal(det_record_of(link_kind.observed)->name, "link_observed");
@@ -269,12 +291,24 @@ static void what_a_kind_does_not_have_is_null(void **state)
     assert_null(lamp_kind.children);
     assert_int_equal(lamp_kind.deps_size, 0);
     assert_int_equal(lamp_kind.observe_every, 0);
+    assert_int_equal(lamp_kind.observe_timeout, 0);
+    assert_false(lamp_kind.errors_are_observed);
     assert_null(det_record_of(lamp_kind.config));
     assert_null(det_record_of(lamp_kind.desired));
     assert_null(det_record_of(lamp_kind.observed));
     assert_int_equal(lamp_kind.collect(NULL, NULL, NULL, NULL), 0);
     assert_int_equal(
         lamp_kind.states[LAMP_ON].next(&(struct det_worker_view){ 0 }).kind, DET_NEXT_HOLD);
+}
+
+static void a_kind_that_is_blind_has_no_collect(void **state)
+{
+    struct det_error error;
+
+    (void)state;
+    assert_int_equal(det_worker_kind_check(&blind_kind, &error), 0);
+    assert_null(blind_kind.collect);
+    assert_non_null(lamp_kind.collect);
 }
 
 struct listed {
@@ -313,6 +347,7 @@ int main(void)
         cmocka_unit_test(next_sees_the_typed_view_and_answers_one_thing),
         cmocka_unit_test(functions_are_those_of_the_user_with_their_types),
         cmocka_unit_test(what_a_kind_does_not_have_is_null),
+        cmocka_unit_test(a_kind_that_is_blind_has_no_collect),
         cmocka_unit_test(children_come_from_a_view),
     };
 

@@ -124,8 +124,9 @@ def worker_program(path, folder):
               for wire in dict.fromkeys(re.findall(r"\bSTATE\(\s*\w+\s*,\s*(\w+)", text))]
     bodies += [(f"int {name}_do_{wire}", f"{context}, const struct {desired} *desired", "0")
                for wire in dict.fromkeys(re.findall(r"\bACTION\(\s*\w+\s*,\s*(\w+)", text))]
-    bodies.append((f"int {name}_collect", f"{context}, const struct {desired} *desired, "
-                   f"struct {observed} *observed", "0"))
+    if "BLIND" not in words:
+        bodies.append((f"int {name}_collect", f"{context}, const struct {desired} *desired, "
+                       f"struct {observed} *observed", "0"))
     if deps != empty:
         bodies += [(f"int {name}_open", context, "0"),
                    (f"void {name}_close", f"struct {deps} *deps", "")]
