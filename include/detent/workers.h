@@ -197,7 +197,9 @@ DET_API int det_workers_show(
 DET_API int det_workers_history(
     struct det_workers *workers, const char *id, char **ret, size_t *ret_size) DET_MUST_CHECK;
 
-/* Asks a worker to begin anew, or to stop and rest, or to run again. DET_ERR_NOT_FOUND. */
+/* Asks a worker to begin anew, or to stop and rest, or to run again. That it is to rest is recorded
+ * when this returns 0, and counts for the next run of the program, too, until it is to run again or
+ * is gone. DET_ERR_NOT_FOUND, or what the store says: then nothing has changed. */
 enum det_worker_order {
     DET_WORKER_ORDER_RESTART,
     DET_WORKER_ORDER_DISABLE,

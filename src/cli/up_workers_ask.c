@@ -28,6 +28,8 @@ struct ask {
     struct det_arena arena;   /* of the texts */
     void (*run)(struct ask *ask);
     const char *id, *parent;
+    const char *word; /* of an order */
+    enum det_worker_order order;
     struct det_child_spec spec;
     struct det_document_query query;
     json_t *answer;
@@ -254,6 +256,65 @@ void up_run_workers_delete(
     ask = open_ask(workers, call, take_away);
     if (!ask)
         return;
+    ask->id = det_arena_copy(&ask->arena, id);
+    if (ask->id)
+        submit(ask);
+    else
+        refuse(ask, DET_ERR_NO_MEMORY, "there is no memory left");
+}
+
+/* Orders. */
+
+static void order(struct ask *ask)
+{
+    ask->result = det_workers_order(ask->workers->workers, ask->id, ask->order);
+    if (ask->result < 0)
+        det_error_set(&ask->error, ask->result, "%.200s: %s", ask->id, det_error_text(ask->result));
+    ask->answer =
+        json_pack("{s:s, s:s, s:s}", "kind", "worker_order", "id", ask->id, "order", ask->word);
+}
+
+/* NULL after it was said what is wrong. */
+static const char *find_order(
+    const struct socket_request *request, struct socket_call *call, enum det_worker_order *ret)
+{
+    static const char *const words[] = { [DET_WORKER_ORDER_RESTART] = "restart",
+                                         [DET_WORKER_ORDER_DISABLE] = "disable",
+                                         [DET_WORKER_ORDER_ENABLE] = "enable" };
+    const char *word = up_argument_text(request, "order");
+
+    for (size_t i = 0; word && i < sizeof words / sizeof *words; i++) {
+        *ret = (enum det_worker_order)i;
+        if (strcmp(words[i], word) == 0)
+            return words[i];
+    }
+    socket_call_fail(call, DET_ERR_INVALID, "'order' is restart, disable or enable");
+    return NULL;
+}
+
+void up_run_workers_order(
+    void *context, const struct socket_request *request, struct socket_call *call)
+{
+    static const struct up_argument table[] = { { "id", UP_TEXT },
+                                                { "order", UP_TEXT },
+                                                { NULL, UP_TEXT } };
+    struct up_workers *workers;
+    char id[DET_WORKER_PATH_MAX + 1];
+    enum det_worker_order which;
+    const char *word;
+    struct ask *ask;
+
+    if (!up_arguments_check(request, call, table))
+        return;
+    word = find_order(request, call, &which);
+    workers = word ? up_workers_of(context, call) : NULL;
+    if (!workers || !up_workers_take_id(workers, request, call, id))
+        return;
+    ask = open_ask(workers, call, order);
+    if (!ask)
+        return;
+    ask->order = which;
+    ask->word = word;
     ask->id = det_arena_copy(&ask->arena, id);
     if (ask->id)
         submit(ask);

@@ -287,39 +287,3 @@ void up_run_workers_history(
     }
     finish(call, r);
 }
-
-void up_run_workers_order(
-    void *context, const struct socket_request *request, struct socket_call *call)
-{
-    static const struct up_argument table[] = { { "id", UP_TEXT },
-                                                { "order", UP_TEXT },
-                                                { NULL, UP_TEXT } };
-    static const char *const words[] = { [DET_WORKER_ORDER_RESTART] = "restart",
-                                         [DET_WORKER_ORDER_DISABLE] = "disable",
-                                         [DET_WORKER_ORDER_ENABLE] = "enable" };
-    const size_t count = sizeof words / sizeof *words;
-    struct up_workers *workers;
-    char id[DET_WORKER_PATH_MAX + 1];
-    const char *order;
-    size_t i = 0;
-    int r;
-
-    if (!up_arguments_check(request, call, table))
-        return;
-    order = up_argument_text(request, "order");
-    while (order && i < count && strcmp(words[i], order) != 0)
-        i++;
-    if (!order || i == count) {
-        socket_call_fail(call, DET_ERR_INVALID, "'order' is restart, disable or enable");
-        return;
-    }
-    workers = up_workers_of(context, call);
-    if (!workers || !up_workers_take_id(workers, request, call, id))
-        return;
-    r = det_workers_order(workers->workers, id, (enum det_worker_order)i);
-    if (r < 0)
-        socket_call_fail(call, r, "%s: %s", id, det_error_text(r));
-    else
-        socket_call_answer(
-            call, json_pack("{s:s, s:s, s:s}", "kind", "worker_order", "id", id, "order", order));
-}

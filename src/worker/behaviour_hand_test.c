@@ -480,6 +480,61 @@ SENTENCE(orders_disable_enable_and_restart)
     forest_end(&lab);
 }
 
+SENTENCE(an_order_to_rest_survives_the_program_until_it_is_taken_back)
+{
+    struct lab lab;
+
+    begin(&lab, seed, "memory:");
+    assert_int_equal(put(&lab, NULL, "h", "node", "{host: one}"), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/h", DET_WORKER_ORDER_DISABLE), 0);
+    /* It is for the worker, not for its spec. */
+    assert_int_equal(put(&lab, NULL, "h", "node", "{host: two}"), 0);
+    for (int i = 0; i < 2; i++) {
+        again(&lab);
+        lab_apply(&lab, "children: [" NODE("a") "]");
+        lab_run(&lab, 4 * DET_SECOND);
+        lab_assert_state(&lab, "lab/a", "down");
+        lab_assert_state(&lab, "lab/h", "down");
+        assert_true(lab_status(&lab, "lab/a").is_disabled && lab_status(&lab, "lab/h").is_disabled);
+        assert_false(lab_status(&lab, "lab/a").is_dynamic);
+    }
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_ENABLE), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/h", DET_WORKER_ORDER_ENABLE), 0);
+    again(&lab);
+    lab_apply(&lab, "children: [" NODE("a") "]");
+    lab_run(&lab, 4 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a", "well");
+    lab_assert_state(&lab, "lab/h", "well");
+    assert_string_equal(node_of("lab/h")->host, "two");
+    forest_end(&lab);
+}
+
+SENTENCE(an_order_to_rest_goes_with_the_worker)
+{
+    struct lab lab;
+
+    begin(&lab, seed, "memory:");
+    assert_int_equal(put(&lab, NULL, "h", "node", NULL), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/h", DET_WORKER_ORDER_DISABLE), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    lab_apply(&lab, "children: []");
+    assert_int_equal(det_workers_delete(lab.workers, "lab/h", NULL), 0);
+    lab_run(&lab, 4 * DET_SECOND);
+    assert_false(lab_has(&lab, "lab/a"));
+    assert_false(lab_has(&lab, "lab/h"));
+    assert_int_equal(put(&lab, NULL, "h", "node", NULL), 0);
+    again(&lab);
+    lab_apply(&lab, "children: [" NODE("a") "]");
+    lab_run(&lab, 4 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a", "well");
+    lab_assert_state(&lab, "lab/h", "well");
+    forest_end(&lab);
+}
+
 SENTENCE(the_root_may_be_restarted_and_disabled_by_an_order)
 {
     struct lab lab;
@@ -521,6 +576,8 @@ int main(void)
         cmocka_unit_test(freshness_is_told_by_class),
         cmocka_unit_test(a_disabled_worker_is_resident_and_rests),
         cmocka_unit_test(orders_disable_enable_and_restart),
+        cmocka_unit_test(an_order_to_rest_survives_the_program_until_it_is_taken_back),
+        cmocka_unit_test(an_order_to_rest_goes_with_the_worker),
         cmocka_unit_test(the_root_may_be_restarted_and_disabled_by_an_order),
     };
 

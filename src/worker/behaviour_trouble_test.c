@@ -421,6 +421,26 @@ SENTENCE(an_observation_that_cannot_be_saved_is_told_and_tried_again_after_a_sec
     forest_end(&lab);
 }
 
+SENTENCE(an_order_to_rest_that_cannot_be_recorded_is_refused)
+{
+    struct lab_options options = options_of(seed);
+    struct lab lab;
+
+    options.store = "memory:";
+    behaviour_begin(&lab, options, "children: [" NODE("a") "]", 3 * DET_SECOND);
+    make_faulty(&lab);
+    fault = DET_ERR_IO;
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE), DET_ERR_IO);
+    lab_run(&lab, 3 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a", "well");
+    assert_false(lab_status(&lab, "lab/a").is_disabled);
+    fault = 0;
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a", "down");
+    forest_end(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -443,6 +463,7 @@ int main(void)
         cmocka_unit_test(since_when_it_is_so_does_not_move_with_the_clock_of_the_wall),
         cmocka_unit_test(
             an_observation_that_cannot_be_saved_is_told_and_tried_again_after_a_second),
+        cmocka_unit_test(an_order_to_rest_that_cannot_be_recorded_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

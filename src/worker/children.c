@@ -134,7 +134,8 @@ static void give(struct det_worker *child, struct det_wish *wish)
     child->run_in = wish->run_in;
     if (child->is_disabled != is_disabled)
         child->attention |= DET_LOOK_DESIRED;
-    child->is_disabled = child->seen.is_disabled = is_disabled;
+    child->is_disabled = is_disabled;
+    child->seen.is_disabled = is_disabled || child->is_ordered_off;
     if (!wish->is_changed)
         return;
     wish->is_changed = false;

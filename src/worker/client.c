@@ -95,6 +95,7 @@ struct putting {
     const char *parent;
     const struct det_child_spec *spec;
     struct det_wish *wish;
+    bool is_ordered_off; /* it is there, and was told to rest */
     char parent_id[DET_WORKER_PATH_MAX + 1];
     struct det_error *reterr;
     int r;
@@ -150,6 +151,17 @@ static bool is_one_too_many(
            !det_wishes_find(parent, name, DET_WISH_HAND);
 }
 
+/* An order to rest is for the worker: it counts on when its spec changes. */
+static bool is_resting(const struct putting *putting, const struct det_worker_kind *kind)
+{
+    char id[2 * DET_WORKER_PATH_MAX];
+    const struct det_worker *worker;
+
+    snprintf(id, sizeof id, "%s/%s", putting->parent_id, putting->spec->name);
+    worker = det_map_get(&putting->workers->map, id);
+    return worker && worker->kind == kind && worker->is_ordered_off;
+}
+
 static void judge(void *argument)
 {
     struct putting *putting = argument;
@@ -188,6 +200,7 @@ static void judge(void *argument)
         putting->r = det_error_set(putting->reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     else {
         det_text_copy(putting->parent_id, sizeof putting->parent_id, parent->identity.id);
+        putting->is_ordered_off = is_resting(putting, kind);
         putting->r = try_derive(putting, parent, kind);
     }
 }
@@ -251,7 +264,8 @@ int det_workers_upsert(
     r = det_workers_call(workers, judge, &putting);
     r = r ? r : putting.r;
     if (r == 0)
-        r = det_hand_save(workers, putting.parent_id, spec, putting.wish->states, reterr);
+        r = det_hand_save(
+            workers, putting.parent_id, spec, putting.wish->states, putting.is_ordered_off, reterr);
     if (r == 0) {
         r = det_workers_call(workers, put, &putting);
         r = r ? r : putting.r;
@@ -266,6 +280,8 @@ struct taking {
     const char *id;
     enum det_worker_order order;
     bool is_shared; /* the spec of its parent has it as well */
+    bool is_off;    /* and it was told to rest */
+    const struct det_worker_kind *kind;
     struct det_error *reterr;
     int r;
 };
@@ -291,6 +307,8 @@ static void judge_delete(void *argument)
 
     if (put_by_hand(taking->workers, taking->id, &parent)) {
         taking->is_shared = is_in_spec(parent, strrchr(taking->id, '/') + 1);
+        taking->is_off = worker && taking->is_shared && worker->is_ordered_off;
+        taking->kind = worker ? worker->kind : NULL;
         return;
     }
     if (!worker || worker->is_forgotten)
@@ -329,6 +347,8 @@ int det_workers_delete(struct det_workers *workers, const char *id, struct det_e
     r = r ? r : taking.r;
     if (r == 0)
         r = det_hand_drop(workers, id, !taking.is_shared, reterr);
+    if (r == 0 && taking.is_off)
+        r = det_order_save(workers, taking.kind->name, id, true);
     return r ? r : det_workers_call(workers, take, &taking);
 }
 
@@ -354,6 +374,9 @@ static void order(void *argument)
     case DET_WORKER_ORDER_ENABLE:
         worker->is_ordered_off = taking->order == DET_WORKER_ORDER_DISABLE;
         worker->seen.is_disabled = worker->is_disabled || worker->is_ordered_off;
+        /* Without memory one that is made anew in this run does not know, but that is on record. */
+        (void)!det_record_set_off(
+            taking->workers, worker->kind->name, worker->identity.id, worker->is_ordered_off);
         worker->attention |= DET_LOOK_DESIRED;
         det_worker_poke_parent(worker);
         break;
@@ -361,11 +384,27 @@ static void order(void *argument)
     visit_family(worker);
 }
 
+/* Who it is, before anything is recorded. */
+static void judge_order(void *argument)
+{
+    struct taking *taking = argument;
+    const struct det_worker *worker = det_map_get(&taking->workers->map, taking->id);
+
+    taking->r = worker && !worker->is_unwanted ? 0 : DET_ERR_NOT_FOUND;
+    taking->kind = worker ? worker->kind : NULL;
+}
+
 int det_workers_order(struct det_workers *workers, const char *id, enum det_worker_order wanted)
 {
     struct taking taking = { .workers = workers, .id = id, .order = wanted };
-    int r;
+    int r = 0;
 
-    r = det_workers_call(workers, order, &taking);
+    if (wanted != DET_WORKER_ORDER_RESTART) {
+        r = det_workers_call(workers, judge_order, &taking);
+        r = r ? r : taking.r;
+        if (r == 0)
+            r = det_order_save(workers, taking.kind->name, id, wanted == DET_WORKER_ORDER_DISABLE);
+    }
+    r = r ? r : det_workers_call(workers, order, &taking);
     return r ? r : taking.r;
 }

@@ -88,7 +88,8 @@ static int load_states(
     return wish->states ? 0 : DET_ERR_NO_MEMORY;
 }
 
-static int load_spec(struct loading *loading, const struct det_datum *map)
+static int load_spec(
+    struct loading *loading, const struct det_document *document, const struct det_datum *map)
 {
     struct det_child_spec spec = {
         .name = text_of(map, "name"),
@@ -99,9 +100,13 @@ static int load_spec(struct loading *loading, const struct det_datum *map)
         .is_disabled = is_true(map, "disabled"),
     };
     const char *parent = text_of(map, "parent");
+    bool is_off = is_true(map, DET_ORDERED_OFF);
     struct det_wish *wish;
     int r;
 
+    r = det_record_set_off(loading->workers, document->kind, document->id, is_off);
+    if (r < 0 || (is_off && !parent))
+        return r;
     if (!parent)
         return det_error_set(
             loading->reterr, DET_ERR_CORRUPT,
@@ -127,7 +132,7 @@ static int load(void *context, const struct det_document *document)
     r = det_datum_from_yaml(
         &arena, document->id, document->text, document->size, &map, loading->reterr);
     if (r == 0 && document->role == DET_DOCUMENT_SPEC)
-        r = load_spec(loading, map);
+        r = load_spec(loading, document, map);
     else if (r == 0)
         r = det_record_remember(
             loading->workers, document->kind, document->id, number_of(map, "startups"));
@@ -265,7 +270,7 @@ static int replace(
 
 int det_hand_save(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
-    const char *states, struct det_error *reterr)
+    const char *states, bool is_ordered_off, struct det_error *reterr)
 {
     struct det_document_save save = { .kind = spec->kind, .role = DET_DOCUMENT_SPEC };
     struct det_document_query query = { .has_role = true, .role = DET_DOCUMENT_SPEC };
@@ -284,6 +289,8 @@ int det_hand_save(
     say(&page, "location", spec->location);
     say_states(&page, states);
     det_page_bool(&page, "disabled", spec->is_disabled);
+    if (is_ordered_off)
+        det_page_bool(&page, DET_ORDERED_OFF, true);
     det_page_close(&page);
     save.id = query.id = det_buffer_text(&id);
     save.text = det_buffer_text(&page.text);
@@ -304,6 +311,28 @@ int det_hand_drop(
     };
 
     return replace(workers, &query, NULL, reterr);
+}
+
+bool det_hand_has(const struct det_worker *worker)
+{
+    const struct det_workers *workers = worker->workers;
+    const struct det_worker *parent = worker->parent;
+
+    if (worker->origin == DET_WISH_HAND)
+        return true;
+    if (!parent)
+        return false;
+    if (det_wishes_find(parent, worker->identity.name, DET_WISH_HAND))
+        return true;
+    for (struct det_list *node = workers->restored.next; node != &workers->restored;
+         node = node->next) {
+        const struct det_restored *restored = DET_CONTAINER(node, struct det_restored, node);
+
+        if (!strcmp(restored->parent, parent->identity.id) &&
+            !strcmp(restored->wish->name, worker->identity.name))
+            return true;
+    }
+    return false;
 }
 
 /* Its wish has the spec back, as it was given. */

@@ -221,6 +221,7 @@ int det_worker_make(
     }
     link_to(parent, worker);
     det_hand_restore(worker);
+    det_order_restore(worker);
     workers->count++;
     *ret = worker;
     return 0;

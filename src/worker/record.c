@@ -114,6 +114,29 @@ int det_record_remember(
     return r;
 }
 
+bool det_record_is_off(const struct det_worker *worker)
+{
+    struct det_known *known = known_of(worker->workers, worker->kind->name, worker->identity.id);
+
+    return known && known->is_ordered_off;
+}
+
+int det_record_set_off(struct det_workers *workers, const char *kind, const char *id, bool is_off)
+{
+    struct det_known *known = known_of(workers, kind, id);
+
+    if (!known && is_off) {
+        int r = det_record_remember(workers, kind, id, 0);
+
+        if (r < 0)
+            return r;
+        known = known_of(workers, kind, id);
+    }
+    if (known)
+        known->is_ordered_off = is_off;
+    return 0;
+}
+
 static void forget(struct det_workers *workers, const char *kind, const char *id)
 {
     struct det_known *known = known_of(workers, kind, id);
@@ -271,10 +294,12 @@ void det_record_drop(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
     static const enum det_document_role roles[] = { DET_DOCUMENT_IDENTITY, DET_DOCUMENT_DESIRED,
-                                                    DET_DOCUMENT_OBSERVED };
+                                                    DET_DOCUMENT_OBSERVED, DET_DOCUMENT_SPEC };
     struct det_document_save saves[sizeof roles / sizeof roles[0]];
-    struct det_recording recording = { saves, sizeof roles / sizeof roles[0], drop_arrived,
-                                       workers };
+    /* Of the last one only an order to rest is its own; what was put by hand goes by hand. */
+    bool has_order = worker->is_ordered_off && !det_hand_has(worker);
+    struct det_recording recording = { saves, sizeof roles / sizeof roles[0] - !has_order,
+                                       drop_arrived, workers };
 
     for (size_t i = 0; i < recording.count; i++)
         saves[i] = (struct det_document_save){

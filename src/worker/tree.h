@@ -16,7 +16,7 @@
  *   circuit.c   circuit breakers of subtrees, and that of panics; circuit.fsm
  *   record.c    documents
  *   look.c      what others see; history.c
- *   client.c    what others want
+ *   client.c    what others want; hand.c and order.c: what of it the store keeps
  *
  * Invariants
  *   1. A worker is in the map by its id, and in the list of its parent, from its making until it is
@@ -344,6 +344,7 @@ struct det_workers {
 struct det_known {
     const char *key; /* kind, a newline, id */
     uint64_t startups;
+    bool is_ordered_off;
     char text[];
 };
 
@@ -436,7 +437,7 @@ void det_wishes_take(
 /* Of what they say, and their order. */
 uint64_t det_wishes_hash(const struct det_list *list);
 struct det_wish *det_wishes_find(
-    struct det_worker *worker, const char *name, enum det_wish_origin origin);
+    const struct det_worker *worker, const char *name, enum det_wish_origin origin);
 DET_MUST_CHECK int det_wish_new(
     struct det_workers *workers, const struct det_child_spec *spec, enum det_wish_origin origin,
     struct det_wish **ret, struct det_error *reterr);
@@ -526,6 +527,20 @@ void det_record_free_known(struct det_workers *workers);
 DET_MUST_CHECK int det_record_remember(
     struct det_workers *workers, const char *kind, const char *id, uint64_t startups);
 
+/* Whether an order to rest counts for it, from an earlier run or an earlier life. */
+bool det_record_is_off(const struct det_worker *worker);
+/* Room for it is there once the worker is on record. DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_record_set_off(
+    struct det_workers *workers, const char *kind, const char *id, bool is_off);
+
+/* order.c: orders to rest, which the store keeps. */
+#define DET_ORDERED_OFF "ordered_off" /* the member of a document */
+/* On the calling thread: when it returns 0 it is durable. */
+DET_MUST_CHECK int det_order_save(
+    struct det_workers *workers, const char *kind, const char *id, bool is_off);
+/* To the worker that was just made. */
+void det_order_restore(struct det_worker *worker);
+
 /* hand.c: workers that were put by hand, which the store keeps. */
 DET_MUST_CHECK int det_hand_load(struct det_workers *workers, struct det_error *reterr);
 /* What is known of earlier runs, to the worker that was just made. */
@@ -534,10 +549,12 @@ void det_hand_forget_all(struct det_workers *workers);
 /* On the calling thread: when it returns 0 it is durable. */
 DET_MUST_CHECK int det_hand_save(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
-    const char *states, struct det_error *reterr);
+    const char *states, bool is_ordered_off, struct det_error *reterr);
 /* Its spec, and those of all that were put below it. */
 DET_MUST_CHECK int det_hand_drop(
     struct det_workers *workers, const char *id, bool with_below, struct det_error *reterr);
+/* Whether somebody put one of its name, beside those who want it. */
+bool det_hand_has(const struct det_worker *worker);
 /* A wish for a parent that is to come. */
 void det_hand_wait(struct det_workers *workers, const char *parent, struct det_wish *wish_take);
 /* Somebody else wants it now: the one who did has back what it wanted. */

@@ -42,7 +42,7 @@ void det_wishes_free(struct det_workers *workers, struct det_list *list)
 }
 
 struct det_wish *det_wishes_find(
-    struct det_worker *worker, const char *name, enum det_wish_origin origin)
+    const struct det_worker *worker, const char *name, enum det_wish_origin origin)
 {
     for (struct det_list *node = worker->wishes.next; node != &worker->wishes; node = node->next) {
         struct det_wish *wish = DET_CONTAINER(node, struct det_wish, node);

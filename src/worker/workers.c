@@ -310,8 +310,10 @@ static int open_root(
     if (r < 0)
         return det_error_set(reterr, r, "the root cannot be made: %s", det_error_text(r));
     r = det_hand_load(workers, reterr);
-    if (r == 0)
+    if (r == 0) {
         det_hand_restore(workers->root);
+        det_order_restore(workers->root);
+    }
     return r;
 }
 

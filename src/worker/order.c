@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* order.c - orders to rest, which survive the program: a member of the document of the role "spec",
+ * beside what was put by hand, or alone. */
+#include <string.h>
+
+#include <detent/documents.h>
+
+#include "base/memory.h"
+#include "worker/page.h"
+#include "worker/tree.h"
+
+/* Somebody else may save the same document at the same time. */
+#define ATTEMPTS 5
+
+struct reading {
+    struct det_arena arena;
+    const char *kind;
+    struct det_datum *map; /* NULL: there is none yet */
+    uint64_t version;
+};
+
+static int read_one(void *context, const struct det_document *document)
+{
+    struct reading *reading = context;
+
+    if (strcmp(document->kind, reading->kind) != 0)
+        return 0;
+    reading->version = document->version;
+    return det_datum_from_yaml(
+        &reading->arena, document->id, document->text, document->size, &reading->map, NULL);
+}
+
+/* All that was there but the order, and the new one. */
+static void write_all(struct det_page *page, const struct det_datum *map, bool is_off)
+{
+    const struct det_datum *first = map && map->kind == DET_DATUM_MAP ? map->as.first : NULL;
+
+    for (const struct det_datum *item = first; item; item = item->next) {
+        if (!strcmp(item->key, DET_ORDERED_OFF))
+            continue;
+        det_page_key(page, item->key);
+        det_datum_to_json(item, &page->text);
+    }
+    if (is_off)
+        det_page_bool(page, DET_ORDERED_OFF, true);
+    det_page_close(page);
+}
+
+static int save(
+    struct det_workers *workers, const struct reading *reading, const char *id, bool is_off)
+{
+    struct det_document_save save = { .kind = reading->kind,
+                                      .id = id,
+                                      .role = DET_DOCUMENT_SPEC,
+                                      .has_expected = true,
+                                      .expected = reading->version };
+    struct det_page page;
+    int r;
+
+    det_page_open(&page, workers->allocator, DET_DOCUMENT_MAX);
+    write_all(&page, reading->map, is_off);
+    save.is_drop = !page.has_members;
+    save.text = save.is_drop ? NULL : det_buffer_text(&page.text);
+    save.size = save.is_drop ? 0 : page.text.size;
+    r = det_buffer_status(&page.text);
+    if (r == 0)
+        r = det_store_documents_save(workers->store, &save, 1, NULL, NULL);
+    det_buffer_deinit(&page.text);
+    return r;
+}
+
+static int attempt(struct det_workers *workers, const char *kind, const char *id, bool is_off)
+{
+    struct det_document_query query = { .id = id, .has_role = true, .role = DET_DOCUMENT_SPEC };
+    struct reading reading = { .kind = kind };
+    int r;
+
+    det_arena_init(&reading.arena, workers->allocator);
+    r = det_store_documents_list(workers->store, &query, read_one, &reading, NULL);
+    if (r == 0 && (is_off || reading.map))
+        r = save(workers, &reading, id, is_off);
+    det_arena_deinit(&reading.arena);
+    return r;
+}
+
+int det_order_save(struct det_workers *workers, const char *kind, const char *id, bool is_off)
+{
+    int r = DET_ERR_CONFLICT;
+
+    for (int i = 0; i < ATTEMPTS && r == DET_ERR_CONFLICT; i++)
+        r = attempt(workers, kind, id, is_off);
+    return r;
+}
+
+void det_order_restore(struct det_worker *worker)
+{
+    worker->is_ordered_off = det_record_is_off(worker);
+    worker->seen.is_disabled = worker->is_disabled || worker->is_ordered_off;
+}
