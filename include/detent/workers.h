@@ -211,8 +211,21 @@ struct det_workers_summary {
     uint32_t actions_running, actions_queued, hung;
     det_time tick_took, tick_took_max;
     uint32_t threads; /* of observing and acting, those that were given up included */
+    uint64_t observations, observations_failed;
 };
 DET_API void det_workers_summary(struct det_workers *workers, struct det_workers_summary *ret);
+
+/* What workers count and measure by themselves: det_worker_count(), det_worker_gauge(). Borrowed
+ * for the visit. On the loop; a non-zero answer ends it and is returned. */
+struct det_worker_value {
+    const char *id, *kind, *name;
+    bool is_gauge;
+    uint64_t count;
+    double value;
+};
+DET_API int det_workers_each_value(
+    struct det_workers *workers, int (*visit)(void *user, const struct det_worker_value *value),
+    void *user) DET_MUST_CHECK;
 
 /* Shuts down: all are told to stop, and 0 when all of them got to STOPPED by themselves in time;
  * DET_ERR_TIMEOUT when some were taken down, and det_error says which was the first. Waits; on the

@@ -21,12 +21,13 @@ enum {
     FILE_HTTP,
     FILE_LOG,
     FILE_TRACES,
+    FILE_WORKERS,
     FILE_KEYS
 };
 
 static const char *const file_words[FILE_KEYS] = {
     "version", "tasks",    "groups", "slots", "defaults", "limits",
-    "store",   "machines", "http",   "log",   "traces",
+    "store",   "machines", "http",   "log",   "traces",   "workers",
 };
 
 #define COUNT_MAX 1000000
@@ -71,7 +72,7 @@ static int take_limits(
     return config_take_mapping(reader, node, CONFIG_TABLE("'limits'", keys), config, NULL);
 }
 
-static int take_intensity(
+int config_take_intensity(
     struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
     void *target)
 {
@@ -93,8 +94,8 @@ static int take_group(
     static const struct config_key keys[] = {
         { "strategy", config_take_choice, offsetof(struct det_group_spec, strategy), 0, 0, NULL,
           DET_ONE_FOR_ONE, strategies },
-        { "intensity", take_intensity, offsetof(struct det_group_spec, intensity), 0, 0, NULL, 0,
-          NULL },
+        { "intensity", config_take_intensity, offsetof(struct det_group_spec, intensity), 0, 0,
+          NULL, 0, NULL },
         { "parent", config_take_text, offsetof(struct det_group_spec, parent), 0, 0, NULL, 0,
           NULL },
     };
@@ -212,6 +213,12 @@ static int take_traces(
     return config_take_traces(reader, node, &config->traces);
 }
 
+static int take_workers(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config *config)
+{
+    return config_take_workers(reader, node, &config->workers);
+}
+
 typedef int take_section_fn(
     struct cli_reader *reader, const struct cli_yaml *node, struct config *config);
 
@@ -227,6 +234,7 @@ static int take_sections(
         { FILE_TASKS, take_tasks },       { FILE_STORE, take_store },
         { FILE_MACHINES, take_machines }, { FILE_HTTP, take_http },
         { FILE_LOG, take_log },           { FILE_TRACES, take_traces },
+        { FILE_WORKERS, take_workers },
     };
     int r = 0;
 
@@ -307,19 +315,21 @@ int config_read(
     if (nodes[FILE_VERSION])
         r = reader_both(r, take_version(&reader, nodes[FILE_VERSION]));
     r = reader_both(r, take_sections(&reader, nodes, &config));
-    config.is_bare = !nodes[FILE_TASKS] &&
+    config.is_bare = !nodes[FILE_TASKS] && !nodes[FILE_WORKERS] &&
                      (!nodes[FILE_MACHINES] || (r == 0 && !config.machine_count)) &&
                      (!nodes[FILE_SLOTS] || (r == 0 && !config_has_durable(&config)));
     if (root->kind == CLI_YAML_MAPPING && config.is_bare &&
         (!config.may_be_bare || config.lists_machines))
         r = reader_both(
             r, reader_fail(
-                   &reader, root, CONFIG_FILE_NAME " needs 'tasks', 'machines' or a durable slot"));
+                   &reader, root,
+                   CONFIG_FILE_NAME " needs 'tasks', 'machines', 'workers' or a durable "
+                                    "slot"));
     if (nodes[FILE_TASKS] && r != DET_ERR_NO_MEMORY)
         r = reader_both(r, config_link(&reader, &config));
     if (reterr->count && r != DET_ERR_NO_MEMORY)
         qsort(reterr->items, reterr->count, sizeof *reterr->items, by_place);
-    if (config.machine_count && !config.store)
+    if ((config.machine_count || config.workers.node) && !config.store)
         config.store = CONFIG_STORE_DEFAULT;
     if (r == 0)
         *ret = config;

@@ -13,6 +13,7 @@
 
 #include <detent/runtime.h>
 #include <detent/slot.h>
+#include <detent/workers.h>
 
 #include "cli/reader.h"
 #include "console/http.h"
@@ -159,6 +160,23 @@ struct config_traces {
 };
 #define CONFIG_SAMPLE_ALL 1000000
 
+/* A file with kinds of workers in C. */
+struct config_kinds {
+    const char *path; /* as in the file, and whole once it is settled */
+    const struct cli_yaml *node;
+};
+
+/* A tree of workers. */
+struct config_workers {
+    const char *name;    /* of the root; NULL: that of det_workers_open() */
+    const char *spec;    /* for det_workers_apply(); its lines are those of the file */
+    const char *globals; /* for det_workers_set_globals(): the same; NULL: none */
+    struct det_worker_limits limits;
+    struct config_kinds *modules;
+    size_t module_count;
+    const struct cli_yaml *node; /* NULL: there are none */
+};
+
 struct config {
     struct config_task *tasks; /* as in the file */
     size_t task_count;
@@ -180,8 +198,9 @@ struct config {
     struct config_http http;
     struct config_log log;
     struct config_traces traces;
+    struct config_workers workers;
     bool may_be_bare;    /* set before: that there is nothing to run is no problem */
-    bool is_bare;        /* there is none: neither tasks nor machines nor durable slots */
+    bool is_bare;        /* there is none: tasks, machines, durable slots, workers */
     bool lists_machines; /* it says which, be it none */
 };
 
@@ -217,6 +236,12 @@ DET_MUST_CHECK int config_check(
 DET_MUST_CHECK int config_check_machine(
     const struct config_machine *machine, const struct det_machine *definition,
     struct cli_problems *problems);
+/* config_workers.c: whether workers are of kinds that there are (NULL at the end), in states that
+ * these have, and whether their configs can be derived. Adds to the problems. 0, DET_ERR_MALFORMED
+ * or DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int config_check_workers(
+    const struct config_workers *workers, const struct det_worker_kind *const *kinds,
+    const struct det_allocator *allocator, struct cli_problems *problems);
 /* Puts every task and every command of an effect into its folder, seen from `folder`, and completes
  * its environment with `base`, NULL-terminated: the file wins. Specs and secrets get their whole
  * paths. Once. 0, DET_ERR_LIMIT or DET_ERR_NO_MEMORY. */

@@ -13,6 +13,7 @@
 #include "cli/config_parts.h"
 #include "cli/input.h"
 #include "cli/module.h"
+#include "kinds/kinds.h"
 #include "os/os.h"
 #include "store/store.h"
 
@@ -174,18 +175,31 @@ static int check_effect(struct checker *checker, const struct config_effect *eff
     return r < 0 ? r : check_program(checker, effect->command_node, folder, effect->argv[0]);
 }
 
-static int check_module(struct checker *checker, const struct config_machine *machine)
+static int check_module(struct checker *checker, const char *module, const struct cli_yaml *node)
 {
     struct det_error error = { 0 };
     char path[DET_PATH_MAX];
 
-    if (!machine->module)
+    if (!module)
         return 0;
-    if (!join(checker->site->folder, machine->module, path))
-        return reader_fail(&checker->reader, machine->module_node, "the path is too long");
+    if (!join(checker->site->folder, module, path))
+        return reader_fail(&checker->reader, node, "the path is too long");
     if (module_check(path, &error) == 0)
         return 0;
-    return reader_fail(&checker->reader, machine->module_node, "%s", error.text);
+    return reader_fail(&checker->reader, node, "%s", error.text);
+}
+
+/* Kinds of modules are known when these are loaded, which is not done to check a file. */
+static int check_workers(struct checker *checker, const struct config_workers *workers)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < workers->module_count; i++)
+        r = reader_both(
+            r, check_module(checker, workers->modules[i].path, workers->modules[i].node));
+    if (!workers->node || workers->module_count)
+        return r;
+    return config_check_workers(workers, det_kinds_all(), NULL, checker->reader.problems);
 }
 
 static int check_machine(struct checker *checker, const struct config_machine *machine)
@@ -197,7 +211,7 @@ static int check_machine(struct checker *checker, const struct config_machine *m
     for (size_t i = 0; i < machine->effect_count; i++)
         r = reader_both(r, check_effect(checker, &machine->effects[i]));
 
-    r = reader_both(r, check_module(checker, machine));
+    r = reader_both(r, check_module(checker, machine->module, machine->module_node));
     if (!join(checker->site->folder, machine->spec, path))
         return reader_fail(&checker->reader, node, "the path is too long");
     if (cli_is_there(path) && !cli_is_folder(path))
@@ -226,7 +240,9 @@ int config_check(
         r = reader_both(r, check_slot(&checker, &config->slots[i]));
     for (size_t i = 0; i < config->machine_count && reader_goes_on(&checker.reader, r); i++)
         r = reader_both(r, check_machine(&checker, &config->machines[i]));
-    return r;
+    return reader_goes_on(&checker.reader, r)
+               ? reader_both(r, check_workers(&checker, &config->workers))
+               : r;
 }
 
 /* Whether both are values of the same variable. */
@@ -377,6 +393,8 @@ int config_settle(
 
     if (r == 0)
         r = settle_headers(&config->traces.headers, arena, folder);
+    for (size_t i = 0; r == 0 && i < config->workers.module_count; i++)
+        r = settle_path(arena, folder, &config->workers.modules[i].path);
     for (size_t i = 0; r == 0 && i < config->task_count; i++)
         r = settle_task(&config->tasks[i], arena, folder, base);
     for (size_t i = 0; i < config->slot_count; i++) {

@@ -42,13 +42,15 @@ DET_MUST_CHECK int config_take_mapping(
     struct cli_reader *reader, const struct cli_yaml *mapping, const struct config_table *table,
     void *target, const struct cli_yaml **nodes);
 
-config_take_fn config_take_text;   /* const char *; not empty */
-config_take_fn config_take_number; /* uint32_t */
-config_take_fn config_take_size;   /* uint64_t, bytes */
-config_take_fn config_take_bytes;  /* the same, uint32_t */
-config_take_fn config_take_span;   /* det_time; 0s is 1 ns, since a field that is 0 inherits */
-config_take_fn config_take_choice; /* an enum */
-config_take_fn config_take_argv;   /* const char *const *, NULL at the end: config_words.c */
+config_take_fn config_take_text;      /* const char *; not empty */
+config_take_fn config_take_number;    /* uint32_t */
+config_take_fn config_take_size;      /* uint64_t, bytes */
+config_take_fn config_take_bytes;     /* the same, uint32_t */
+config_take_fn config_take_span;      /* det_time; 0s is 1 ns, since a field that is 0 inherits */
+config_take_fn config_take_choice;    /* an enum */
+config_take_fn config_take_backoff;   /* struct det_backoff: config_policy.c */
+config_take_fn config_take_intensity; /* struct det_intensity: config.c */
+config_take_fn config_take_argv;      /* const char *const *, NULL at the end: config_words.c */
 
 /* 0 or DET_ERR_MALFORMED, at the key of the node. */
 DET_MUST_CHECK int config_check_name(struct cli_reader *reader, const struct cli_yaml *node);
@@ -106,6 +108,10 @@ DET_MUST_CHECK int config_take_traces(
 /* config_machine.c */
 DET_MUST_CHECK int config_take_machine(
     struct cli_reader *reader, const struct cli_yaml *node, struct config_machine *machine);
+
+/* config_workers.c */
+DET_MUST_CHECK int config_take_workers(
+    struct cli_reader *reader, const struct cli_yaml *node, struct config_workers *workers);
 
 /* config_graph.c: names that lead to others, circles, orders. */
 DET_MUST_CHECK int config_link(struct cli_reader *reader, struct config *config);

@@ -39,7 +39,7 @@ static int take_factor(
     return 0;
 }
 
-static int take_backoff(
+int config_take_backoff(
     struct cli_reader *reader, const struct cli_yaml *node, const struct config_key *key,
     void *target)
 {
@@ -112,7 +112,7 @@ void config_policy_keys(struct config_key *keys, size_t offset)
                     .word = "forever",
                     .value = DET_NEVER },
         [BACKOFF] = { .name = "backoff",
-                      .take = take_backoff,
+                      .take = config_take_backoff,
                       .offset = offsetof(struct det_policy, backoff) },
     };
 

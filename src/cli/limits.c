@@ -9,6 +9,7 @@
 #include "cli/config.h"
 #include "cli/line.h"
 #include "cli/table.h"
+#include "worker/limits.h"
 
 struct limit {
     const char *where, *name;
@@ -32,6 +33,62 @@ static const struct limit limits[] = {
     { "", "id", DET_ID_MAX, DET_ID_MAX, "B", "ids of instances, events and jobs", false },
     { "", "reason", DET_REASON_MAX, DET_REASON_MAX, "B", "why something stopped or failed", false },
 };
+
+/* Those of workers, whose defaults the library has. */
+struct worker_limit {
+    struct limit limit; /* without its default */
+    size_t offset;
+    bool is_large; /* 64 bits */
+};
+
+#define IS_SPAN(type)  IS_SPAN_##type
+#define IS_SPAN_SPAN   true
+#define IS_SPAN_COUNT  false
+#define IS_SPAN_LARGE  false
+#define IS_SPAN_SIZE   false
+#define IS_LARGE(type) IS_LARGE_##type
+#define IS_LARGE_SPAN  true
+#define IS_LARGE_COUNT false
+#define IS_LARGE_LARGE true
+#define IS_LARGE_SIZE  true
+#define OF(member)     offsetof(struct det_worker_limits, member)
+#define ROW(member, most, unit, about, is_time, is_large)                                     \
+    {                                                                                         \
+        { "workers.limits", #member, 0, (uint64_t)(most), unit, about, is_time }, OF(member), \
+            is_large                                                                          \
+    }
+#define WORKER_LIMIT(member, type, least, most, unit, about) \
+    ROW(member, most, unit, about, IS_SPAN(type), IS_LARGE(type)),
+#define WORKER_BACKOFF(member, about)                                                \
+    ROW(member.first, 10 * 365 * DET_DAY, "", about ": the first wait", true, true), \
+        ROW(member.max, 10 * 365 * DET_DAY, "", about ": the longest wait", true, true),
+#define WORKER_INTENSITY(member, about)                            \
+    ROW(member.count, DET_INTENSITY_MAX, "", about, false, false), \
+        ROW(member.window, 10 * 365 * DET_DAY, "", about ": within this time", true, true),
+static const struct worker_limit worker_limits[] = {
+#include "cli/config_worker_limits.def"
+};
+#undef WORKER_LIMIT
+#undef WORKER_BACKOFF
+#undef WORKER_INTENSITY
+
+static struct limit worker_limit_at(size_t index)
+{
+    const struct worker_limit *from = &worker_limits[index];
+    struct limit limit = from->limit;
+    struct det_worker_limits none = { 0 }, defaults = { 0 };
+    const char *place = (const char *)&defaults + from->offset;
+    uint32_t small;
+
+    (void)!det_worker_limits_resolve(&none, &defaults, NULL);
+    if (from->is_large)
+        memcpy(&limit.otherwise, place, sizeof limit.otherwise);
+    else {
+        memcpy(&small, place, sizeof small);
+        limit.otherwise = small;
+    }
+    return limit;
+}
 
 static const char *show(const struct limit *limit, uint64_t value, char target[64])
 {
@@ -84,14 +141,18 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     struct table table;
     struct line line;
 
+    const size_t count = sizeof limits / sizeof *limits;
+
     (void)args;
     table_init(&table, cli, columns, sizeof columns / sizeof *columns);
     line_init(&line, cli->allocator);
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    for (size_t i = 0; i < count + sizeof worker_limits / sizeof *worker_limits; i++) {
+        struct limit limit = i < count ? limits[i] : worker_limit_at(i - count);
+
         if (cli->is_json)
-            print_object(cli, &line, &limits[i]);
+            print_object(cli, &line, &limit);
         else
-            add_row(&table, &limits[i]);
+            add_row(&table, &limit);
     }
     if (!cli->is_json)
         table_print(&table, 0);

@@ -2,11 +2,9 @@
  * Copyright the detent authors */
 
 /* module.c - loads modules, and judges whether what they define is what the spec says. */
-#include "cli/module.h"
+#include "cli/module_parts.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -44,66 +42,6 @@ struct module {
     struct served *served;
 };
 
-/* Which file it is, and whose. */
-
-static int fail_errno(struct det_error *reterr, const char *path)
-{
-    char text[128];
-
-    return det_error_set(
-        reterr, errno == ENOENT ? DET_ERR_NOT_FOUND : DET_ERR_IO, "%.200s: %s", path,
-        strerror_r(errno, text, sizeof text));
-}
-
-static int check_rights(const struct stat *status, const char *path, struct det_error *reterr)
-{
-    if (status->st_uid != geteuid() && status->st_uid != 0)
-        return det_error_set(
-            reterr, DET_ERR_REFUSED, "%.200s is another user's, and a module runs as us", path);
-    if ((status->st_mode & 022) && !(S_ISDIR(status->st_mode) && (status->st_mode & S_ISVTX)))
-        return det_error_set(
-            reterr, DET_ERR_REFUSED,
-            "%.200s: others may write to it, and a module runs as us; chmod go-w", path);
-    return 0;
-}
-
-/* A descriptor of the file, once its rights are right. */
-static int open_file(const char *path, int *ret, struct stat *ret_status, struct det_error *reterr)
-{
-    char folder[DET_PATH_MAX];
-    struct stat status;
-    int descriptor, r;
-
-    if (det_file_folder(path, folder) < 0 || stat(folder, &status) < 0)
-        return fail_errno(reterr, path);
-    r = check_rights(&status, folder, reterr);
-    if (r < 0)
-        return r;
-    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0 || fstat(descriptor, ret_status) < 0)
-        r = fail_errno(reterr, path);
-    else if (!S_ISREG(ret_status->st_mode))
-        r = det_error_set(reterr, DET_ERR_INVALID, "%.200s: is no file", path);
-    else
-        r = check_rights(ret_status, path, reterr);
-    if (r < 0 && descriptor >= 0)
-        close(descriptor);
-    else
-        *ret = descriptor;
-    return r;
-}
-
-int module_check(const char *path, struct det_error *reterr)
-{
-    int descriptor = -1, r;
-    struct stat status;
-
-    r = open_file(path, &descriptor, &status, reterr);
-    if (r == 0)
-        close(descriptor);
-    return r;
-}
-
 /* Loading. */
 
 static int check_descriptor(
@@ -121,8 +59,10 @@ static int check_descriptor(
             "%.200s was built with the headers of another detent (%u.%x, this one is %u.%x); build "
             "it again",
             path, descriptor->abi, descriptor->layout, DET_MODULE_ABI, DET_MODULE_LAYOUT);
-    if (!descriptor->machines || !descriptor->machines[0])
-        return det_error_set(reterr, DET_ERR_INVALID, "%.200s has no machines", path);
+    if ((!descriptor->machines || !descriptor->machines[0]) &&
+        (!descriptor->workers || !descriptor->workers[0]))
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "%.200s has neither machines nor workers", path);
     return 0;
 }
 
@@ -134,12 +74,12 @@ static int copy_file(struct module *module, int from, off_t size, struct det_err
 
     module->copy = memfd_create(slash ? slash + 1 : module->path, MFD_CLOEXEC);
     if (module->copy < 0)
-        return fail_errno(reterr, module->path);
+        return module_fail(reterr, module->path);
     while (size > 0 && count > 0) {
         count = sendfile(module->copy, from, NULL, (size_t)size);
         size -= count;
     }
-    return count < 0 ? fail_errno(reterr, module->path) : 0;
+    return count < 0 ? module_fail(reterr, module->path) : 0;
 }
 
 static int load(struct module *module, struct det_error *reterr)
@@ -252,7 +192,7 @@ static int open_module(
     struct stat status = { .st_ino = 0 };
     int file = -1, r;
 
-    r = open_file(path, &file, &status, reterr);
+    r = module_open_file(path, &file, &status, reterr);
     if (r < 0)
         return r;
     if (!find(modules, &status))
@@ -377,7 +317,10 @@ static int find_machine(
 {
     const struct det_machine *const *machine = module->descriptor->machines;
 
-    det_assert(machine[0]);
+    if (!machine || !machine[0])
+        return det_error_set(
+            reterr, DET_ERR_NOT_FOUND, "%.200s does not define '%s'; it has only workers",
+            config->module, config->name);
     while (*machine && strcmp((*machine)->name, config->name) != 0)
         machine++;
     if (!*machine)
@@ -404,6 +347,43 @@ int modules_load(
         return r;
     det_assert(machine);
     return copy_machine(modules, module, machine, ret, reterr);
+}
+
+/* Kinds of workers. */
+
+static int check_kinds(
+    const char *path, const struct det_worker_kind *const *kinds, struct det_error *reterr)
+{
+    struct det_error error = { 0 };
+    int r = 0;
+
+    if (!kinds || !kinds[0])
+        return det_error_set(
+            reterr, DET_ERR_NOT_FOUND,
+            "%.200s has no kinds of workers; DET_MODULE_WORKERS(...) of "
+            "<detent/module.h> lists them",
+            path);
+    for (; r == 0 && *kinds; kinds++) {
+        r = det_worker_kind_check(*kinds, &error);
+        if (r < 0)
+            det_error_set(reterr, r, "%.200s: %.250s", path, error.text);
+    }
+    return r;
+}
+
+int modules_load_kinds(
+    struct modules *modules, const char *path, const char *folder,
+    const struct det_worker_kind *const **ret, struct det_error *reterr)
+{
+    struct module *module;
+    int r;
+
+    r = open_module(modules, path, folder, &module, reterr);
+    if (r == 0)
+        r = check_kinds(path, module->descriptor->workers, reterr);
+    if (r == 0)
+        *ret = module->descriptor->workers;
+    return r;
 }
 
 int module_try(
@@ -450,9 +430,25 @@ static void *find_context(const struct det_module_host *host, const char *machin
     return NULL;
 }
 
+static void *find_kind_context(const struct det_module_host *host, const char *kind)
+{
+    const struct modules *modules = (const struct modules *)(const void *)host;
+
+    for (const struct module *module = modules->first; module; module = module->next) {
+        const struct det_worker_kind *const *one = module->descriptor->workers;
+
+        while (one && *one && strcmp((*one)->name, kind) != 0)
+            one++;
+        if (one && *one)
+            return module->context;
+    }
+    return NULL;
+}
+
 void modules_init(struct modules *modules, const struct det_allocator *allocator)
 {
-    *modules = (struct modules){ .host = { DET_MODULE_ABI, find_context }, .allocator = allocator };
+    *modules = (struct modules){ .host = { DET_MODULE_ABI, find_context, find_kind_context },
+                                 .allocator = allocator };
 }
 
 void modules_rest(struct modules *modules)

@@ -49,6 +49,12 @@ struct module_machine {
     struct det_machine machine;
     struct det_effect_def *effects; /* those of the machine */
 };
+/* The kinds of workers of the module at this path, NULL at the end, checked; it is opened if it is
+ * not, unless `folder` is NULL. They stay until modules_close(). The path is borrowed for as long.
+ */
+DET_MUST_CHECK int modules_load_kinds(
+    struct modules *modules, const char *path, const char *folder,
+    const struct det_worker_kind *const **ret, struct det_error *reterr);
 /* Whether two definitions say the same. */
 DET_MUST_CHECK int module_is_same_machine(
     const struct det_machine *a, const struct det_machine *b, const struct det_allocator *allocator,

@@ -17,6 +17,7 @@
 #include "cli/reload.h"
 #include "cli/up_machines.h"
 #include "cli/up_verbs.h"
+#include "cli/up_workers.h"
 
 /* A file that runs no more, and that something may still point into. */
 struct up_retired {
@@ -329,6 +330,15 @@ static int change_slots(struct up *up, struct det_error *reterr)
     return r;
 }
 
+static bool has_item(const struct reload *reload, const char *subject)
+{
+    const struct reload_item *item = reload->first;
+
+    while (item && (item->needs_restart || strcmp(item->subject, subject) != 0))
+        item = item->next;
+    return item != NULL;
+}
+
 /* What only a want of memory keeps from being done; as much of it as can be. */
 static int change_rest(struct reload *reload, struct det_error *reterr)
 {
@@ -341,6 +351,8 @@ static int change_rest(struct reload *reload, struct det_error *reterr)
         r = change_slots(up, reterr);
     if (r == 0 && serve_log_open(up) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (r == 0 && has_item(reload, "workers"))
+        r = up_workers_reload(up, reterr);
     start_new_tasks(reload);
     return r;
 }

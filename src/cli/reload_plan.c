@@ -208,7 +208,16 @@ static bool can_store(const struct reload *reload, enum reload_change change, co
 {
     (void)change;
     (void)name;
-    return !reload->up->machines && !reload->up->durable_count;
+    return !reload->up->machines && !reload->up->durable_count && !reload->up->workers;
+}
+
+/* A supervisor that runs can be told of another tree; one that does not would need a store of its
+ * own before all others. */
+static bool can_workers(const struct reload *reload, enum reload_change change, const char *name)
+{
+    (void)change;
+    (void)name;
+    return reload->up->workers != NULL;
 }
 
 static int compare_section(struct reload *reload, const char *key, can_fn *can)
@@ -245,6 +254,31 @@ static int compare_http(struct reload *reload)
         code =
             put(reload, &(struct reload_item){
                             .change = RELOAD_CHANGED, .subject = "http", .name = "tls files" });
+    return code;
+}
+
+/* The parts of 'workers' one by one: what the supervisor is made of cannot change. */
+static int compare_workers(struct reload *reload)
+{
+    static const struct {
+        const char *key;
+        can_fn *can;
+    } parts[] = {
+        { "children", can_workers }, { "variables", can_workers }, { "location", can_workers },
+        { "globals", can_workers },  { "name", can_never },        { "limits", can_never },
+        { "modules", can_never },
+    };
+    const struct cli_yaml *old = section(&reload->up->file, "workers");
+    const struct cli_yaml *new = section(&reload->next.file, "workers");
+    int code = CLI_OK;
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && code == CLI_OK; i++)
+        code = compare(
+            reload, &(struct comparison){ .subject = "workers",
+                                          .name = parts[i].key,
+                                          .old = child(old, parts[i].key),
+                                          .new = child(new, parts[i].key),
+                                          .can = parts[i].can });
     return code;
 }
 
@@ -381,6 +415,8 @@ int reload_plan(struct reload *reload)
         code = compare_names(reload, "tasks", "task", can_always);
     if (code == CLI_OK)
         code = compare_machines(reload);
+    if (code == CLI_OK)
+        code = compare_workers(reload);
     if (code == CLI_OK)
         code = compare_http(reload);
     if (code == CLI_OK)

@@ -8,6 +8,7 @@
 #include "cli/module.h"
 #include "cli/reload.h"
 #include "cli/report.h"
+#include "cli/up_workers.h"
 #include "console/http_tls.h"
 
 static int complain(
@@ -55,10 +56,34 @@ static int try_module(struct reload *reload, const struct config_machine *machin
     return code;
 }
 
+/* With kinds of modules, which stay those that are loaded. */
+static int try_workers(struct reload *reload)
+{
+    const struct config_workers *config = &reload->next.file.config.workers;
+    struct cli_problems problems = { .count = 0 };
+    int code = CLI_OK;
+
+    if (!config->node || !reload->up->workers ||
+        up_workers_check(reload->up, config, &problems) == 0)
+        return CLI_OK;
+    for (size_t i = 0; i < problems.count; i++) {
+        const struct cli_yaml at = { .line = problems.items[i].line,
+                                     .column = problems.items[i].column };
+        struct det_error error = { 0 };
+
+        det_error_set(&error, DET_ERR_MALFORMED, "%s", problems.items[i].text);
+        code = complain(reload, &at, &error);
+    }
+    return code;
+}
+
 int reload_try(struct reload *reload)
 {
     const struct config *config = &reload->next.file.config;
     int code = try_certificate(reload);
+
+    if (code == CLI_OK)
+        code = try_workers(reload);
 
     for (size_t i = 0; i < config->machine_count && code == CLI_OK; i++) {
         if (config->machines[i].is_served && config->machines[i].module)

@@ -146,12 +146,19 @@ int remote_command(struct cli *cli, const char *project, const char *verb, remot
 
 int remote_list(struct remote *remote, const char *verb, json_t **ret)
 {
+    return remote_list_of(remote, verb, NULL, ret);
+}
+
+int remote_list_of(struct remote *remote, const char *verb, json_t *arguments_take, json_t **ret)
+{
     json_t *list = json_array();
     int code;
 
-    if (!list)
+    if (!list) {
+        json_decref(arguments_take);
         return cli_no_memory(remote->cli);
-    code = remote_each(remote, verb, NULL, add_part, list);
+    }
+    code = remote_each(remote, verb, arguments_take, add_part, list);
     if (code == CLI_OK)
         *ret = list;
     else

@@ -56,6 +56,9 @@ DET_MUST_CHECK int remote_command(
     struct cli *cli, const char *project, const char *verb, remote_each_fn *each);
 /* All parts in one array, which is the caller's. */
 DET_MUST_CHECK int remote_list(struct remote *remote, const char *verb, json_t **ret);
+/* The same with arguments, which are taken in any case. */
+DET_MUST_CHECK int remote_list_of(
+    struct remote *remote, const char *verb, json_t *arguments_take, json_t **ret);
 
 /* Of a list of objects the one with this "name"; NULL: none. */
 json_t *remote_find(const json_t *list, const char *name);

@@ -138,6 +138,20 @@ struct show_state show_slot_state(const json_t *slot)
     return FIND(words, show_text(slot, "state"));
 }
 
+struct show_state show_worker_state(const json_t *worker)
+{
+    static const struct word phases[] = {
+        { "stopped", { "", CLI_FAINT } },   { "starting", { "", CLI_BLUE } },
+        { "running", { "", CLI_GREEN } },   { "degraded", { "", CLI_RED } },
+        { "stopping", { "", CLI_YELLOW } },
+    };
+    struct show_state shown =
+        find_word(phases, sizeof phases / sizeof *phases, show_text(worker, "phase"));
+
+    shown.word = show_text(worker, "state");
+    return shown;
+}
+
 void show_state_cell(struct table *table, struct show_state state)
 {
     table_add(table, state.style, "%s", state.word);

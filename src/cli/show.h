@@ -26,6 +26,8 @@ struct show_state {
 struct show_state show_task_state(const json_t *task);
 struct show_state show_group_state(const json_t *group);
 struct show_state show_slot_state(const json_t *slot);
+/* Of a worker: its state in the color of its phase. */
+struct show_state show_worker_state(const json_t *worker);
 
 /* Cells of a table. `now` is the wall time. */
 void show_state_cell(struct table *table, struct show_state state);

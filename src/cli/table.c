@@ -87,6 +87,29 @@ static const char *text_of(const struct table *table, const struct cell *cell)
     return det_buffer_text(&table->texts) + cell->from;
 }
 
+void table_add_branch(struct table *table, const bool *goes_on, size_t levels, const char *name)
+{
+    static const char *const boxes[] = { "\xE2\x94\x94\xE2\x94\x80 ", "\xE2\x94\x9C\xE2\x94\x80 ",
+                                         "   ", "\xE2\x94\x82  " };
+    static const char *const letters[] = { "`- ", "|- ", "   ", "|  " };
+    const char *const *lines = table->cli->out_has_lines ? boxes : letters;
+    struct det_buffer text;
+    size_t lead;
+
+    det_buffer_init(&text, table->cli->allocator);
+    for (size_t i = 0; i + 1 < levels; i++)
+        det_buffer_append_text(&text, lines[2 + goes_on[i]]);
+    if (levels)
+        det_buffer_append_text(&text, lines[goes_on[levels - 1]]);
+    lead = text.size;
+    det_buffer_append_text(&text, name);
+    if (det_buffer_status(&text) < 0)
+        table->cli->has_failed = true;
+    table_add(table, CLI_BOLD, "%s", det_buffer_text(&text));
+    table_lead(table, lead);
+    det_buffer_deinit(&text);
+}
+
 size_t table_rows(const struct table *table)
 {
     return table->cells.size / sizeof(struct cell) / table->column_count;

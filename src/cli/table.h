@@ -38,6 +38,9 @@ void table_deinit(struct table *table);
 void table_add(struct table *table, enum cli_style style, const char *format, ...) DET_PRINTF(3, 4);
 /* Of the cell that was added last, the first so many bytes are faint: the lines of a tree. */
 void table_lead(struct table *table, size_t size);
+/* A name in a tree as the next cell: `goes_on` says of each level whether something follows there;
+ * the last one is that of the name. 0 levels: it is the root. */
+void table_add_branch(struct table *table, const bool *goes_on, size_t levels, const char *name);
 size_t table_rows(const struct table *table);
 /* Prints at most `lines_max` lines, the head among them (0: all), and returns how many. A lack of
  * memory is kept in the run, as with cli_print(). */

@@ -58,27 +58,9 @@ static size_t next_child(const struct drawing *drawing, const char *parent, size
     return from;
 }
 
-/* The lines that lead to a name, and the name. */
 static void add_name(struct drawing *drawing, const char *name)
 {
-    static const char *const boxes[] = { "\xE2\x94\x94\xE2\x94\x80 ", "\xE2\x94\x9C\xE2\x94\x80 ",
-                                         "   ", "\xE2\x94\x82  " };
-    static const char *const letters[] = { "`- ", "|- ", "   ", "|  " };
-    const char *const *lines = drawing->cli->out_has_lines ? boxes : letters;
-    struct det_buffer text;
-    size_t lead;
-
-    det_buffer_init(&text, drawing->cli->allocator);
-    for (size_t i = 0; i + 1 < drawing->depth; i++)
-        det_buffer_append_text(&text, lines[2 + drawing->goes_on[i]]);
-    det_buffer_append_text(&text, lines[drawing->goes_on[drawing->depth - 1]]);
-    lead = text.size;
-    det_buffer_append_text(&text, name);
-    if (det_buffer_status(&text) < 0)
-        drawing->cli->has_failed = true;
-    table_add(&drawing->table, CLI_BOLD, "%s", det_buffer_text(&text));
-    table_lead(&drawing->table, lead);
-    det_buffer_deinit(&text);
+    table_add_branch(&drawing->table, drawing->goes_on, drawing->depth, name);
 }
 
 static void add_group(struct drawing *drawing, const json_t *group)

@@ -17,6 +17,7 @@
 #include "cli/up_machines.h"
 #include "cli/up_observe.h"
 #include "cli/up_verbs.h"
+#include "cli/up_workers.h"
 #include "os/os.h"
 
 /* Signals that come so soon after the first one are the same wish: a wrapper passes on what the
@@ -60,6 +61,8 @@ static void on_patience(void *argument)
     if (up->state != UP_STOPPING)
         return;
     up_note_stopping(up);
+    if (det_loop_now(up->loop) - up->stop_at >= up_grace(up))
+        up_workers_stop(up);
     arm_patience(up, PATIENCE_EVERY);
 }
 
@@ -72,6 +75,7 @@ void up_begin_stop(struct up *up)
     /* Who comes now is refused, and need not wait for our end. */
     serve_sockets_close(&up->sockets);
     up_machines_stop(up);
+    up_workers_stop(up);
     det_tasks_begin_shutdown(up->tasks);
 }
 
@@ -88,6 +92,7 @@ void up_stop(struct up *up, const char *why)
         return;
     up_note(up, UP_NAME, "%s again: kills what is left", why);
     det_tasks_force(up->tasks);
+    up_workers_stop(up);
 }
 
 int up_drain(struct up *up)
@@ -200,10 +205,14 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0 && det_mutex_open(up->cli->world, &up->listener_lock) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (r == 0)
+        r = up_workers_open_store(up, reterr);
     if (r == 0 && up->serves_machines)
         r = up_machines_open(up, reterr);
     if (r == 0)
         r = up_durable_open(up, reterr);
+    if (r == 0)
+        r = up_workers_open(up, reterr);
     if (r == 0 && up_store_watch(up) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
     if (r == 0)
@@ -224,8 +233,10 @@ static void tell_hidden(struct up *up, bool is_last)
 static void close_parts(struct up *up)
 {
     api_close(up);
+    up_workers_close(up);
     up_durable_close(up);
     up_machines_close(up);
+    up_workers_close_store(up);
     api_free(up);
     serve_local_close(&up->local);
     tokens_close(up->tokens);
@@ -253,7 +264,7 @@ static void close_parts(struct up *up)
 
 /* Running. */
 
-/* What there is most of to look at: tasks, else durable slots, else machines. */
+/* What there is most of to look at: tasks, else durable slots, else machines, else workers. */
 static void say_what_runs(const struct up *up)
 {
     const struct {
@@ -263,10 +274,11 @@ static void say_what_runs(const struct up *up)
         { up->selected_count, "task", "tasks" },
         { up->durable_count, "durable slot", "durable slots" },
         { up_machines_count(up), "machine", "machines" },
+        { up_workers_count(up), "worker", "workers" },
     };
     size_t i = 0;
 
-    while (i < 2 && kinds[i].count == 0)
+    while (i < 3 && kinds[i].count == 0)
         i++;
     cli_say(
         up->cli, "%s: %zu %s. Ctrl-C stops all.\n", up->file.path, kinds[i].count,
@@ -293,6 +305,10 @@ static void say_banner(struct up *up)
         cli_say(
             up->cli, "In another terminal: detent tree, detent logs -f, detent restart NAME, "
                      "detent stop\n");
+    else if (up->workers && !up->machines && !up->durable_count)
+        cli_say(
+            up->cli, "In another terminal: detent workers, detent desired ID, detent observed ID, "
+                     "detent stop\n");
     else if (!up->machines)
         cli_say(
             up->cli, "In another terminal: detent submit SLOT -- COMMAND, detent jobs, detent "
@@ -306,8 +322,8 @@ static void say_banner(struct up *up)
 void up_tell_ready(struct up *up)
 {
     serve_notify_tell(
-        &up->notify, "READY=1\nSTATUS=%zu tasks, %zu machines, %zu durable slots",
-        up->selected_count, up_machines_count(up), up->durable_count);
+        &up->notify, "READY=1\nSTATUS=%zu tasks, %zu machines, %zu durable slots, %zu workers",
+        up->selected_count, up_machines_count(up), up->durable_count, up_workers_count(up));
 }
 
 /* Who watches tasks ends with them; a service goes on without its log. */
@@ -336,6 +352,8 @@ static void after_turn(struct up *up)
         up_note_failure(up, UP_NAME, "the store takes nothing any more: %s", UP_LOST_HINT);
         up_begin_stop(up);
     }
+    if (up->state == UP_STOPPING && up->tasks_are_over && up_workers_are_over(up))
+        up_set_state(up, UP_OVER);
     if ((!up->is_empty && !up->has_news) || up->state >= UP_STOPPING)
         return;
     up->is_empty = up->has_news = false;
@@ -370,6 +388,7 @@ static int run_tasks(struct up *up)
         cli_complain(up->cli, "%s", det_error_text(r));
         return CLI_FAILURE;
     }
+    up_workers_finish(up);
     if (up->cli->out_error && up->cli->out_error != EPIPE)
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
         cli_complain(up->cli, "cannot write the output: %s", strerror(up->cli->out_error));

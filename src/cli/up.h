@@ -30,6 +30,8 @@
  *     up_slots.c     what runs and waits in the slots
  *     up_store.c     whether the store can be reached
  *     up_observe.c   metrics and traces
+ *     up_workers.c   workers: their supervisor, what it tells
+ *     up_workers_ask.c  what can be asked of them over the socket
  *     up_errands.c   verbs that the HTTP API asks for; it is in api.h
  *
  * Everything is for the loop's thread, which is the one of main(); machines have threads of their
@@ -143,6 +145,9 @@ struct up {
     struct det_task_journal *journal;
     struct up_observe *observe;
     struct up_machines *machines; /* NULL: none are served */
+    struct up_workers *workers;   /* NULL: there are none */
+    struct det_store *shared;     /* theirs, and that of all others; NULL: there are none */
+    bool tasks_are_over;          /* none is left, and none comes any more */
     bool serves_machines;
     struct socket_server *server;
     struct prefix prefix;
@@ -334,6 +339,8 @@ void up_note_failure(struct up *up, const char *name, const char *format, ...) D
 /* A span as people say it: "1.6s", "250ms", "2m". `target` is returned. */
 #define UP_SPAN_TEXT 48
 const char *up_span(det_time span, char target[UP_SPAN_TEXT]);
+/* How long all of it may take to stop. */
+det_time up_grace(const struct up *up);
 /* A note of who is still stopping, and when it will be forced. */
 void up_note_stopping(struct up *up);
 

@@ -135,7 +135,8 @@ static const struct {
     { "drain", { "name" } },          { "submit", { "slot" } },
     { "job", { "change", "job" } },   { "cancel", { "machine", "id" } },
     { "retry", { "machine", "id" } }, { "reload", { NULL } },
-    { "console", { NULL } },
+    { "console", { NULL } },          { "workers-upsert", { "id" } },
+    { "workers-delete", { "id" } },   { "workers-order", { "order", "id" } },
 };
 
 bool up_audit_describe(const struct socket_request *request, char *target, size_t size)

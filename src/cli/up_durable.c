@@ -159,8 +159,8 @@ static int open_store(struct up *up, struct det_error *reterr)
     const struct det_store_options options = { .allocator = up->cli->allocator };
     const char *address;
 
-    if (up->machines) {
-        up->store = up->machines->store;
+    if (up->shared || up->machines) {
+        up->store = up->shared ? up->shared : up->machines->store;
         return 0;
     }
     address = up_store_address(up);
@@ -310,7 +310,7 @@ void up_durable_close(struct up *up)
         drop_beginning(beginning_at(up->beginning.next));
     if (up->durables)
         DET_DELETE_ARRAY(up->cli->allocator, up->durables, up->durable_count);
-    if (!up->machines)
+    if (!up->machines && !up->shared)
         det_store_close(up->store);
     up->store = NULL;
 }

@@ -205,10 +205,12 @@ static int open_runtime(struct up_machines *machines, struct det_error *reterr)
         .meter = &up_meter,
         .observer = machines,
     };
-    int r;
+    int r = 0;
 
-    r = cli_store_open_in_turn(
-        machines->up->cli, machines->address, &store, &machines->store, reterr);
+    machines->store = machines->up->shared;
+    if (!machines->store)
+        r = cli_store_open_in_turn(
+            machines->up->cli, machines->address, &store, &machines->store, reterr);
     return r < 0 ? r : det_runtime_open(machines->store, &options, &machines->runtime, reterr);
 }
 
@@ -331,7 +333,8 @@ static void end(struct up_machines *machines)
     (void)det_loop_turn(up->loop, 0);
     (void)det_loop_turn(up->loop, 0);
     det_assert(atomic_load(&machines->notes) == 0);
-    det_store_close(machines->store);
+    if (!up->shared)
+        det_store_close(machines->store);
     machines->store = NULL;
     /* Another definition may come to be where one of these was. */
     if (up->observe && up->observe->monitor)

@@ -14,6 +14,7 @@
 #include "cli/up.h"
 #include "cli/up_json.h"
 #include "cli/up_observe.h"
+#include "cli/up_workers.h"
 
 static void put(
     struct up *up, enum det_log_level level, const char *name, const char *format,
@@ -278,6 +279,16 @@ static void judge(struct up *up, const struct det_task_event *event)
         up->has_failed = true;
 }
 
+/* Workers have the time that tasks have. */
+static void end_tasks(struct up *up, bool is_late)
+{
+    up->tasks_are_over = true;
+    if (is_late)
+        up_workers_stop(up);
+    if (up_workers_are_over(up))
+        up_set_state(up, UP_OVER);
+}
+
 /* What the run itself follows. */
 static void heed(struct up *up, const struct det_task_event *event)
 {
@@ -289,7 +300,7 @@ static void heed(struct up *up, const struct det_task_event *event)
     else if (event->kind == DET_EVENT_GROUP_STOPPED)
         up_waits_group_stopped(up, event->name);
     else if (event->kind == DET_EVENT_ALL_STOPPED || event->kind == DET_EVENT_GRACE_EXCEEDED)
-        up_set_state(up, UP_OVER);
+        end_tasks(up, event->kind == DET_EVENT_GRACE_EXCEEDED);
     else if (event->kind == DET_EVENT_TASK_FINISHED)
         judge(up, event);
     up->was_forced = up->was_forced || event->kind == DET_EVENT_GRACE_EXCEEDED;
@@ -378,14 +389,18 @@ static int add_stopping(void *user, const struct det_task_info *info)
     return 0;
 }
 
+det_time up_grace(const struct up *up)
+{
+    return up->file.config.limits.grace ? up->file.config.limits.grace : 60 * DET_SECOND;
+}
+
 void up_note_stopping(struct up *up)
 {
     struct stopping stopping = { .up = up };
-    det_time grace = up->file.config.limits.grace ? up->file.config.limits.grace : 60 * DET_SECOND;
     char span[UP_SPAN_TEXT];
 
     det_buffer_init(&stopping.names, up->cli->allocator);
-    stopping.forced_in = up->stop_at + grace - det_loop_now(up->loop);
+    stopping.forced_in = up->stop_at + up_grace(up) - det_loop_now(up->loop);
     if (stopping.forced_in < 0)
         stopping.forced_in = 0;
     if (det_tasks_each(up->tasks, add_stopping, &stopping) == 0 && stopping.count > 0)

@@ -35,8 +35,10 @@ bool up_is_done(struct up *up)
     }
     if (counts.queued > 0 || counts.held < counts.registered)
         return false;
-    /* Machines are served, and durable slots wait for what is submitted, until somebody says so. */
-    if ((up->machines || up->durable_count || up->options->is_serving) && up->state == UP_RUNNING)
+    /* Machines are served, workers supervised, and durable slots wait for what is submitted, until
+     * somebody says so. */
+    if ((up->machines || up->durable_count || up->workers || up->options->is_serving) &&
+        up->state == UP_RUNNING)
         return false;
     /* Without memory it is looked at again, at the latest when it has been quiet. */
     if (counts.registered > 0 && det_tasks_each(up->tasks, count_stopped, &stopped) < 0)
@@ -130,7 +132,7 @@ static void look_around(struct up *up, bool *is_held, bool *is_vain)
     struct quiet quiet = { .up = up, .is_held = is_held };
 
     if (up_each_task(up, see, &quiet) < 0 || quiet.others > 0 || quiet.held == 0 || up->machines ||
-        up->options->is_serving || count_vain(&quiet, is_vain) < quiet.held)
+        up->workers || up->options->is_serving || count_vain(&quiet, is_vain) < quiet.held)
         return;
     up->has_failed = true;
     up_note_failure(up, UP_NAME, "nothing can go on: what is left waits for what has failed");

@@ -119,10 +119,12 @@ int up_select(struct up *up)
     const struct up_options *options = up->options;
 
     up->serves_machines = options->name_count == 0 && has_served(config);
-    if (config->task_count == 0 && !up->serves_machines && !config_has_durable(config)) {
+    if (config->task_count == 0 && !up->serves_machines && !config_has_durable(config) &&
+        !config->workers.node) {
         cli_complain(
             up->cli,
-            "%s has no tasks to run, no durable slot, and no machine that says 'effects' to be "
+            "%s has no tasks to run, no workers, no durable slot, and no machine that says "
+            "'effects' to be "
             "served",
             up->file.path);
         return CLI_USAGE;

@@ -10,7 +10,7 @@
 
 static struct det_store *store_of(const struct up *up)
 {
-    return up->machines ? up->machines->store : up->store;
+    return up->shared ? up->shared : up->machines ? up->machines->store : up->store;
 }
 
 bool up_store_is_lost(struct up *up)

@@ -250,5 +250,12 @@ const struct socket_verb up_verbs[] = {
     { "retry", up_run_retry },
     { "job", up_run_job },
     { "reload", up_run_reload },
+    { "workers-list", up_run_workers_list },
+    { "workers-show", up_run_workers_show },
+    { "workers-history", up_run_workers_history },
+    { "workers-upsert", up_run_workers_upsert },
+    { "workers-delete", up_run_workers_delete },
+    { "workers-order", up_run_workers_order },
+    { "workers-dump", up_run_workers_dump },
     { NULL, NULL },
 };

@@ -48,5 +48,8 @@ socket_verb_fn up_run_task;
 socket_verb_fn up_run_submit;
 /* up_jobs.c */
 socket_verb_fn up_run_job;
+/* up_workers_ask.c */
+socket_verb_fn up_run_workers_list, up_run_workers_show, up_run_workers_history,
+    up_run_workers_upsert, up_run_workers_delete, up_run_workers_order, up_run_workers_dump;
 
 #endif

@@ -48,4 +48,13 @@ DET_MUST_CHECK int cli_yaml_read(
 /* The value of a key, or NULL. */
 const struct cli_yaml *cli_yaml_get(const struct cli_yaml *mapping, const char *key);
 
+/* yaml_write.c: appends a node as YAML that reads the same. What can stand at its line and column
+ * does, and lines are always those of the file, so that whoever reads the text finds problems where
+ * they are. Failures stick in the buffer. */
+struct det_buffer;
+void cli_yaml_write(struct det_buffer *buffer, const struct cli_yaml *node);
+/* Of a mapping the values of these keys, NULL at the end, as a mapping. */
+void cli_yaml_write_keys(
+    struct det_buffer *buffer, const struct cli_yaml *mapping, const char *const *keys);
+
 #endif

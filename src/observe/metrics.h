@@ -36,6 +36,7 @@ enum det_metric_unit {
     DET_UNIT_ONE,
     DET_UNIT_SECONDS, /* counted in nanoseconds */
     DET_UNIT_BYTES,
+    DET_UNIT_FRACTION, /* counted in millionths */
 };
 
 #define DET_LABELS_MAX  4

@@ -13,7 +13,8 @@
 #include "base/text.h"
 #include "observe/metrics_parts.h"
 
-#define TOTAL "_total"
+#define TOTAL   "_total"
+#define MILLION 1000000
 
 struct writer {
     struct det_buffer *buffer;
@@ -27,8 +28,10 @@ static const char *const kind_names[] = {
 };
 
 static const char *const unit_names[] = {
+    [DET_UNIT_ONE] = NULL,
     [DET_UNIT_SECONDS] = "seconds",
     [DET_UNIT_BYTES] = "bytes",
+    [DET_UNIT_FRACTION] = NULL,
 };
 
 /* In comments OpenMetrics calls a counter by its name without the end. */
@@ -48,23 +51,25 @@ static void write_head(struct writer *writer, const struct det_metric_info *info
     det_buffer_format(writer->buffer, "# HELP %.*s %s\n", length, info->name, info->help);
     det_buffer_format(
         writer->buffer, "# TYPE %.*s %s\n", length, info->name, kind_names[info->kind]);
-    if (writer->is_open && info->unit != DET_UNIT_ONE)
+    if (writer->is_open && unit_names[info->unit])
         det_buffer_format(
             writer->buffer, "# UNIT %.*s %s\n", length, info->name, unit_names[info->unit]);
 }
 
-/* As a decimal of seconds where nanoseconds were counted. */
+/* As a decimal of seconds where nanoseconds were counted, or of one where millionths were. */
 static void write_value(struct writer *writer, enum det_metric_unit unit, uint64_t value)
 {
+    bool is_time = unit == DET_UNIT_SECONDS;
+    uint64_t one = is_time ? (uint64_t)DET_SECOND : MILLION;
     char text[32];
     int length;
 
-    if (unit != DET_UNIT_SECONDS) {
+    if (!is_time && unit != DET_UNIT_FRACTION) {
         det_buffer_format(writer->buffer, "%" PRIu64, value);
         return;
     }
     length = snprintf(
-        text, sizeof text, "%" PRIu64 ".%09" PRIu64, value / DET_SECOND, value % DET_SECOND);
+        text, sizeof text, "%" PRIu64 ".%0*" PRIu64, value / one, is_time ? 9 : 6, value % one);
     while (text[length - 1] == '0')
         length--;
     if (text[length - 1] == '.')

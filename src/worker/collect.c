@@ -97,6 +97,7 @@ static void failed(struct det_worker *worker, const struct det_run *run)
 
     det_text_copy(worker->collect_error, sizeof worker->collect_error, text);
     worker->observe_failures++;
+    worker->workers->observations_failed++;
     if (run->has_panicked)
         det_panic_note(worker, DET_WORKER_OBSERVE_PANIC, text, NULL);
     else if (is_worth_telling(worker->observe_failures))
@@ -128,6 +129,7 @@ static void accept(struct det_worker *worker, const struct det_run *run)
     worker->observed_at = atomic_load_explicit(&run->job.started_at, memory_order_acquire);
     worker->observed_sequence = run->sequence;
     worker->counts.observations++;
+    worker->workers->observations++;
     recovered(worker);
     if (run->code < 0 || (!is_first && det_record_equal(record, worker->observed, run->observed)))
         return;

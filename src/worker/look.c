@@ -123,6 +123,42 @@ int det_workers_each(
     return r < 0 ? r : visiting.r;
 }
 
+struct measuring {
+    struct det_workers *workers;
+    int (*visit)(void *user, const struct det_worker_value *value);
+    void *user;
+    int r;
+};
+
+static void measure_all(void *argument)
+{
+    struct measuring *measuring = argument;
+    struct det_worker *root = measuring->workers->root;
+
+    for (struct det_worker *worker = root; worker && !measuring->r;
+         worker = det_worker_after(worker, root))
+        for (const struct det_metric *metric = worker->metrics; metric && !measuring->r;
+             metric = metric->next)
+            measuring->r = measuring->visit(
+                measuring->user, &(struct det_worker_value){ .id = worker->identity.id,
+                                                             .kind = worker->identity.kind,
+                                                             .name = metric->name,
+                                                             .is_gauge = metric->is_gauge,
+                                                             .count = metric->count,
+                                                             .value = metric->value });
+}
+
+int det_workers_each_value(
+    struct det_workers *workers, int (*visit)(void *user, const struct det_worker_value *value),
+    void *user)
+{
+    struct measuring measuring = { workers, visit, user, 0 };
+    int r;
+
+    r = det_workers_call(workers, measure_all, &measuring);
+    return r < 0 ? r : measuring.r;
+}
+
 /* As JSON. */
 
 static size_t field_json(
@@ -310,6 +346,8 @@ static void sum(void *argument)
         .actions_running = det_crew_running(workers->actors),
         .actions_queued = det_crew_queued(workers->actors),
         .hung = det_crew_hung(workers->actors) + det_crew_hung(workers->collectors),
+        .observations = workers->observations,
+        .observations_failed = workers->observations_failed,
         .tick_took = workers->tick_took,
         .tick_took_max = workers->tick_took_max,
         .threads = det_crew_threads(workers->actors) + det_crew_threads(workers->collectors),

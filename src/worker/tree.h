@@ -36,6 +36,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "os/os.h"
+#include "worker/application.h"
 #include "worker/crew.h"
 #include "worker/derive.h"
 #include "worker/recorder.h"
@@ -298,7 +299,7 @@ struct det_workers {
     bool is_compacting;
     det_time compact_at, compact_since;
     bool is_paused, is_timer_set;
-    uint64_t ticks;
+    uint64_t ticks, observations, observations_failed;
     det_time tick_took, tick_took_max;
     det_time now, wall_ahead; /* of this turn; wall - monotonic */
     uint64_t chance;          /* of what need not be random */
@@ -473,8 +474,5 @@ void det_history_action(
 void det_history_free(struct det_worker *worker);
 void det_history_write(const struct det_worker *worker, struct det_buffer *buffer);
 void det_metrics_take(struct det_worker *worker, struct det_run *run);
-
-/* application.c */
-const struct det_worker_kind *det_application(void);
 
 #endif

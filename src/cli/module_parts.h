@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* module_parts.h - what the files of module.h share. */
+#ifndef DET_CLI_MODULE_PARTS_H
+#define DET_CLI_MODULE_PARTS_H
+
+#include <sys/stat.h>
+
+#include "cli/module.h"
+
+/* What errno says, about the path. */
+int module_fail(struct det_error *reterr, const char *path);
+/* A descriptor of the file, once its rights are right. */
+DET_MUST_CHECK int module_open_file(
+    const char *path, int *ret, struct stat *ret_status, struct det_error *reterr);
+
+#endif
