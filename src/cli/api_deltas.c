@@ -291,25 +291,24 @@ static void on_drained(struct api_feed *drained)
 
 /* Following. */
 
-static bool read_cursor(struct api_call *call, struct follower *follower)
+/* Behind what it wants to be told; what is not said leaves it as it is. */
+static bool read_cursor(struct api_call *call, uint64_t *ret)
 {
     const char *last = http_header(http_request(call->exchange), "last-event-id");
 
-    follower->cursor = UINT64_MAX;
-    if (last && (det_parse_u64(det_view_text(last), &follower->cursor) < 0 ||
-                 follower->cursor > INT64_MAX)) {
+    if (last && (det_parse_u64(det_view_text(last), ret) < 0 || *ret > INT64_MAX)) {
         api_fail(call, DET_ERR_INVALID, "'Last-Event-ID' is a sync id: a number");
         return false;
     }
-    return last || api_query_number(call, "after", 0, INT64_MAX, &follower->cursor);
+    return last || api_query_number(call, "after", 0, INT64_MAX, ret);
 }
 
-static bool read_query(struct api_call *call, struct follower *follower)
+static bool read_query(struct api_call *call, struct follower *follower, uint64_t cursor)
 {
     size_t limit;
 
-    if (!api_query_limit(call, &limit) || !api_documents_query(call, &follower->query) ||
-        !read_cursor(call, follower))
+    follower->cursor = cursor;
+    if (!api_query_limit(call, &limit) || !api_documents_query(call, &follower->query))
         return false;
     if (call->api->address)
         return true;
@@ -317,7 +316,7 @@ static bool read_query(struct api_call *call, struct follower *follower)
     return false;
 }
 
-static void follow(struct api_call *call)
+static void follow(struct api_call *call, uint64_t cursor)
 {
     static const struct api_feed_ops ops = { on_drained, on_over };
     struct api_deltas *deltas = call->api->deltas;
@@ -327,7 +326,8 @@ static void follow(struct api_call *call)
         memset(follower, 0, sizeof *follower);
     else
         api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-    if (!follower || !read_query(call, follower) || !api_feed_begin(&follower->feed, call, &ops)) {
+    if (!follower || !read_query(call, follower, cursor) ||
+        !api_feed_begin(&follower->feed, call, &ops)) {
         api_finish(call);
         return;
     }
@@ -347,14 +347,25 @@ static void follow(struct api_call *call)
 
 void api_get_deltas(struct api_call *call)
 {
+    uint64_t cursor = UINT64_MAX;
     bool follows = false;
 
-    if (!api_query_bool(call, "follow", &follows))
+    if (!api_query_bool(call, "follow", &follows) || !read_cursor(call, &cursor)) {
         api_finish(call);
-    else if (follows)
-        follow(call);
-    else
-        api_defer(call, api_list_deltas);
+        return;
+    }
+    if (follows) {
+        follow(call, cursor);
+        return;
+    }
+    call->own = det_arena_alloc(&call->arena, sizeof cursor);
+    if (!call->own) {
+        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        api_finish(call);
+        return;
+    }
+    *(uint64_t *)call->own = cursor == UINT64_MAX ? 0 : cursor;
+    api_defer(call, api_list_deltas);
 }
 
 /* Opening and closing. */

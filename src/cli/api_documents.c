@@ -189,11 +189,13 @@ void api_list_documents(struct api_call *call)
     if (!api_query_limit(call, &page.limit) || !api_documents_query(call, &query) ||
         !api_query_worker(call, "after", &query.after_id) || !api_reader_take(call))
         return;
-    query.limit = page.limit + 1;
+    query.limit = page.limit;
     line_open(&call->line, NULL, '{');
     line_open(&call->line, "items", '[');
     r = det_store_documents_list(
         call->reader->store.store, &query, take_document, &page, &position);
+    /* The store ends behind the last id that it may begin with: there may be no more. */
+    page.is_cut |= page.count >= page.limit;
     line_close(&call->line, ']');
     line_text(&call->line, "next", page.is_cut ? page.last : NULL);
     put_position(&call->line, &position);
@@ -212,8 +214,9 @@ void api_list_deltas(struct api_call *call)
     int r;
 
     if (!api_query_limit(call, &page.limit) || !api_documents_query(call, &query) ||
-        !api_query_number(call, "after", 0, INT64_MAX, &query.after) || !api_reader_take(call))
+        !api_reader_take(call))
         return;
+    query.after = *(const uint64_t *)call->own;
     query.limit = page.limit + 1;
     line_open(&call->line, NULL, '{');
     line_open(&call->line, "items", '[');

@@ -20,37 +20,46 @@ static const char *worker_of(struct api_call *call)
     return id;
 }
 
-/* Whether it can be one; else the call has failed. */
-static bool check_text(struct api_call *call, const char *key, const char *text, const char *more)
-{
-    size_t size = strlen(text);
-
-    if (size > 0 && size <= DET_WORKER_PATH_MAX && strspn(text, more) == size)
-        return true;
-    api_fail(call, DET_ERR_INVALID, "'%s' has characters of A-Z a-z 0-9 . _ - only", key);
-    return false;
-}
-
 #define NAME "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+/* Names with slashes between them. */
+static bool is_worker(const char *id)
+{
+    size_t size = strspn(id, NAME);
+
+    while (size > 0 && size <= DET_WORKER_NAME_MAX && id[size] == '/') {
+        id += size + 1;
+        size = strspn(id, NAME);
+    }
+    return size > 0 && size <= DET_WORKER_NAME_MAX && !id[size];
+}
 
 bool api_query_worker(struct api_call *call, const char *key, const char **ret)
 {
     *ret = api_query(call, key);
-    if (!*ret || (check_text(call, key, *ret, NAME "/") && **ret != '/'))
+    if (!*ret || (strlen(*ret) <= DET_WORKER_PATH_MAX && is_worker(*ret)))
         return true;
     api_fail(call, DET_ERR_INVALID, "'%s' is the id of a worker, such as root/press", key);
+    return false;
+}
+
+/* Whether it can be the name of a kind; else the call has failed. */
+static bool check_kind(struct api_call *call, const char *kind)
+{
+    size_t size = strlen(kind);
+
+    if (size > 0 && size <= DET_WORKER_NAME_MAX && strspn(kind, NAME) == size)
+        return true;
+    api_fail(
+        call, DET_ERR_INVALID, "'kind' has 1 to %d characters of A-Z a-z 0-9 . _ -",
+        DET_WORKER_NAME_MAX);
     return false;
 }
 
 bool api_query_kind(struct api_call *call, const char **ret)
 {
     *ret = api_query(call, "kind");
-    if (!*ret)
-        return true;
-    if (strlen(*ret) <= DET_WORKER_NAME_MAX && check_text(call, "kind", *ret, NAME))
-        return true;
-    api_fail(call, DET_ERR_INVALID, "'kind' is the name of a kind of worker");
-    return false;
+    return !*ret || check_kind(call, *ret);
 }
 
 static bool read_phase(struct api_call *call, json_t *arguments)
@@ -77,11 +86,10 @@ static bool read_after(struct api_call *call, json_t *arguments)
         return true;
     if (!mark || mark - after > 9 ||
         det_parse_u64(det_view_of(after, (size_t)(mark - after)), &skip) < 0 ||
-        !check_text(call, "after", mark + 1, NAME "/")) {
+        strlen(mark + 1) > DET_WORKER_PATH_MAX || !is_worker(mark + 1)) {
         api_fail(call, DET_ERR_INVALID, "'after' is the 'next' of the page before");
         return false;
     }
-    call->own_number = (unsigned)skip;
     return json_object_set_new(arguments, "after", json_string(mark + 1)) == 0 &&
            json_object_set_new(arguments, "skip", json_integer((json_int_t)skip)) == 0;
 }
@@ -280,13 +288,8 @@ static bool put_kind(struct api_call *call, struct members *body, json_t *argume
 {
     const char *kind = members_text(body, "kind");
 
-    if (!api_body_is_right(call, body))
-        return false;
-    if (strlen(kind) > DET_WORKER_NAME_MAX) {
-        api_fail(call, DET_ERR_INVALID, "'kind' is the name of a kind of worker");
-        return false;
-    }
-    return check_text(call, "kind", kind, NAME) && put_text(arguments, "kind", kind);
+    return api_body_is_right(call, body) && check_kind(call, kind) &&
+           put_text(arguments, "kind", kind);
 }
 
 void api_put_worker(struct api_call *call)

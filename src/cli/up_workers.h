@@ -82,7 +82,8 @@ extern const struct up_argument up_workers_id[];
 
 /* up_workers_sum.c */
 
-/* Whether somebody should look at it: it is degraded, stale, paused or down. */
+/* Whether somebody should look at it: it is degraded, stale, paused or down, or fails again
+ * and again. */
 bool up_workers_is_unwell(const struct det_worker_status *status);
 
 #endif

@@ -10,6 +10,7 @@
 #include "cli/up_workers.h"
 
 #define UNWELL_SHOWN 20
+#define FAILURES     3 /* in a row: so many are no accident */
 #define PHASES       (sizeof((struct det_workers_summary *)0)->by_phase / sizeof(uint32_t))
 
 static bool is_down(const struct det_worker_status *status)
@@ -20,7 +21,8 @@ static bool is_down(const struct det_worker_status *status)
 bool up_workers_is_unwell(const struct det_worker_status *status)
 {
     return status->phase == DET_PHASE_DEGRADED || status->freshness == DET_FRESH_STALE ||
-           status->is_circuit_open || *status->degraded_by || is_down(status);
+           status->is_circuit_open || *status->degraded_by || is_down(status) ||
+           status->counts.failures >= FAILURES;
 }
 
 /* The worst of it. */
