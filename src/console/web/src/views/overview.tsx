@@ -8,11 +8,12 @@ import { recent } from "../live";
 import { to } from "../router";
 import { useResource } from "../resource";
 import { stateIndex } from "../store";
-import type { LogRow, MachineSummary, Overview, Slot, Stuck, Task } from "../types";
+import type { LogRow, MachineSummary, Overview, Slot, Stuck, Task, WorkersSummary } from "../types";
 import {
     At, Badge, Empty, Head, Icon, Id, Loaded, Panel, Since, Sparkline, StackedBar, StateChip, TaskState,
 } from "../ui";
 import { explain } from "./tasks";
+import { PHASES } from "./workers";
 
 export function OverviewView(): JSX.Element {
     const overview = useResource<Overview>("/overview", { on: ["log", "tasks"], every_ms: 300, counts: true, poll_ms: 5000 });
@@ -50,6 +51,7 @@ function Body({ data }: { data: Overview }): JSX.Element {
                 <div class="stacked">
                     <Attention stuck={data.stuck} />
                     <TaskSummary tasks={data.tasks} counts={data.status.tasks} />
+                    <WorkerSummary workers={data.workers ?? null} />
                     <SlotSummary slots={data.slots} />
                 </div>
             </div>
@@ -175,6 +177,7 @@ function stuckLink(item: Stuck): string | null {
     if (item.about === "task") return to.task(item.name);
     if (item.about === "group") return to.tasks();
     if (item.about === "slot") return to.slot(item.name);
+    if (item.about === "worker") return to.worker(item.name);
     return null;
 }
 
@@ -240,6 +243,33 @@ export function Fact({ name, value }: { name: string; value: number | undefined 
             <b class={value ? "" : "zero"}>{count(value ?? 0)}</b>
             <span>{name}</span>
         </div>
+    );
+}
+
+function WorkerSummary({ workers }: { workers: WorkersSummary | null }): JSX.Element | null {
+    if (!workers) return null;
+    const ill: [string, number][] = [
+        ["stale", workers.stale],
+        ["with a config that was refused", workers.degraded],
+        ["paused by an open circuit", workers.circuits_open],
+        ["threads given up", workers.hung],
+    ];
+    return (
+        <Panel title="Workers" aside={<a href={to.workers()}>All {count(workers.workers)}</a>}>
+            <div class="facts">
+                {PHASES.map((phase) => (
+                    <a key={phase} class="fact" href={to.workers({ phase })}>
+                        <b class={workers.by_phase[phase] ? "" : "zero"}>{count(workers.by_phase[phase])}</b>
+                        <span>{phase}</span>
+                    </a>
+                ))}
+            </div>
+            {ill.some(([, value]) => value > 0) && (
+                <p class="worker-ill">
+                    {ill.map(([text, value]) => value > 0 && <Badge key={text} tone="warn">{count(value)} {text}</Badge>)}
+                </p>
+            )}
+        </Panel>
     );
 }
 
