@@ -15,124 +15,11 @@
 
 #include "bench.h"
 
-#include <detent/workers.h>
+#include "meter.h"
 
 #define TICKS  2000000 /* of one worker, in a lap */
 #define KEPT   10000
 #define ROUNDS 20
-
-#define WORKER_LOCAL
-#define WORKER_SPEC "meter.worker"
-#include <detent/worker/declare.h>
-struct meter_deps {
-    _Atomic(uint64_t) level;
-};
-#define WORKER_LOCAL
-#define WORKER_SPEC "meter.worker"
-#include <detent/worker/define.h>
-
-#define WORKER_LOCAL
-#define WORKER_SPEC "farm.worker"
-#include <detent/worker/declare.h>
-#define WORKER_LOCAL
-#define WORKER_SPEC "farm.worker"
-#include <detent/worker/define.h>
-
-/* When the last action began, for who waits for it. */
-static _Atomic(int64_t) set_at_ns;
-static _Atomic(uint64_t) set_level;
-
-static struct meter_next meter_in_stopped(const struct meter_view *view)
-{
-    (void)view;
-    return meter_goto(METER_STARTING, "is to run");
-}
-
-static struct meter_next meter_in_starting(const struct meter_view *view)
-{
-    if (view->observed->level == view->desired->level)
-        return meter_goto(METER_RUNNING, "the level is reached");
-    return meter_do(METER_SET, "the level is another one");
-}
-
-static struct meter_next meter_in_running(const struct meter_view *view)
-{
-    if (view->observed->level != view->desired->level)
-        return meter_do(METER_SET, "the level is another one");
-    return meter_hold("the level is as wanted");
-}
-
-static int meter_do_set(
-    struct det_worker_context *context, struct meter_deps *deps,
-    const struct meter_desired *desired)
-{
-    (void)context;
-    atomic_store(&set_at_ns, bench_now_ns());
-    atomic_store(&set_level, desired->level);
-    atomic_store(&deps->level, desired->level);
-    return 0;
-}
-
-static int meter_collect(
-    struct det_worker_context *context, struct meter_deps *deps,
-    const struct meter_desired *desired, struct meter_observed *observed)
-{
-    (void)context;
-    (void)desired;
-    observed->level = atomic_load(&deps->level);
-    return 0;
-}
-
-static int meter_open(struct det_worker_context *context, struct meter_deps *deps)
-{
-    (void)context;
-    atomic_store(&deps->level, 0);
-    return 0;
-}
-
-static void meter_close(struct meter_deps *deps)
-{
-    (void)deps;
-}
-
-static struct farm_next farm_in_stopped(const struct farm_view *view)
-{
-    (void)view;
-    return farm_goto(FARM_RUNNING, "is to run");
-}
-
-static struct farm_next farm_in_running(const struct farm_view *view)
-{
-    (void)view;
-    return farm_hold("has meters");
-}
-
-static int farm_collect(
-    struct det_worker_context *context, struct det_empty *deps, const struct farm_desired *desired,
-    struct det_empty *observed)
-{
-    (void)context;
-    (void)deps;
-    (void)desired;
-    (void)observed;
-    return 0;
-}
-
-static int farm_children(const struct farm_view *view, struct det_children *children)
-{
-    int r = 0;
-
-    for (uint32_t i = 0; i < view->desired->meters && r == 0; i++) {
-        char name[16];
-        struct det_child_spec spec = { .name = name,
-                                       .kind = "meter",
-                                       .config = "{level: 0, name: \"{{ .internal.id }}\"}" };
-
-        (void)snprintf(name, sizeof name, "m%u", i);
-        r = children->add(children, &spec);
-    }
-    return r;
-}
 
 /* A farm that is kept for all laps. */
 struct farm {
@@ -145,7 +32,6 @@ static struct farm farms[] = {
     { .meters = 1 },     { .meters = 100 },    { .meters = 1000 },
     { .meters = 10000 }, { .meters = 100000 },
 };
-static const struct det_worker_kind *const kinds[] = { &meter_kind, &farm_kind, NULL };
 
 /* Until all run, and nothing is left of the way there. */
 static int warm(struct farm *farm)
@@ -166,7 +52,7 @@ static int warm(struct farm *farm)
 
 static int plant(struct farm *farm)
 {
-    struct det_workers_options options = { .kinds = kinds, .is_paused = true };
+    struct det_workers_options options = { .kinds = meter_kinds, .is_paused = true };
     char yaml[128];
     int r;
 
@@ -335,10 +221,10 @@ static int measure_changes(struct bench_lap *lap, struct det_workers *workers)
         int64_t began = bench_now_ns();
 
         r = change(workers, ++level);
-        while (r == 0 && atomic_load(&set_level) != level)
+        while (r == 0 && atomic_load(&meter_set_level) != level)
             if (bench_now_ns() > began + 10 * DET_SECOND)
                 r = DET_ERR_TIMEOUT;
-        lap->nanoseconds += (double)(atomic_load(&set_at_ns) - began);
+        lap->nanoseconds += (double)(atomic_load(&meter_set_at) - began);
         if (r == 0)
             r = settle(workers, level);
     }
@@ -347,7 +233,7 @@ static int measure_changes(struct bench_lap *lap, struct det_workers *workers)
 
 static int run_change(struct bench_lap *lap)
 {
-    struct det_workers_options options = { .kinds = kinds };
+    struct det_workers_options options = { .kinds = meter_kinds };
     struct det_workers *workers = NULL;
     struct det_store *store = NULL;
     int r;

@@ -78,6 +78,8 @@ struct det_action_end {
 /* A worker as its parent sees it, as of now. */
 struct det_child_view {
     const char *name, *kind, *state, *reason, *path;
+    const char *action_error;  /* why its last action failed; "": it did not */
+    const char *observe_error; /* the same of its last observation */
     enum det_phase phase;
     bool is_stale;        /* its observation is older than it may be */
     bool is_circuit_open; /* its subtree is paused, see workers.h */

@@ -185,8 +185,9 @@ DET_API int det_workers_each(
     void *user) DET_MUST_CHECK;
 /* The desired state, the observed one, the fields of both that differ, and the metrics, as JSON:
  * {"desired": {...}, "observed": {...}, "gap": {"port": {"desired": 1, "observed": 2}}, "metrics":
- * {...}}; allocated, of `size` + 1 bytes: det_allocator's. Sensitive fields are cut off; the config
- * is not shown, as it may have secrets in it. DET_ERR_NOT_FOUND. */
+ * {...}, "states": {"up": {"entered": 2, "total_ms": 1500}}}; allocated, of `size` + 1 bytes of
+ * options.allocator. Sensitive fields are cut off; the config is not shown, as it may have secrets
+ * in it. DET_ERR_NOT_FOUND. */
 DET_API int det_workers_show(
     struct det_workers *workers, const char *id, char **ret, size_t *ret_size) DET_MUST_CHECK;
 /* The newest ends of actions and changes of state of a worker, newest first, as JSON lines. */

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* export.h - what the files that write an export share: store_export.c, which has the machines and
- * their instances, and export_jobs.c. */
+ * their instances, export_jobs.c and export_documents.c. */
 #ifndef DET_CLI_EXPORT_H
 #define DET_CLI_EXPORT_H
 
@@ -10,7 +10,7 @@
 #include "cli/seal.h"
 
 /* The format that is written, docs/formats/export.md; older ones are read too. */
-#define EXPORT_FORMAT 3
+#define EXPORT_FORMAT 4
 
 struct exporter {
     struct cli_store *store;
@@ -19,7 +19,7 @@ struct exporter {
     struct seal seal;
     const struct det_machine *machine;
     struct instance *instance;
-    uint64_t lines, instances, events, jobs, schedules;
+    uint64_t lines, instances, events, jobs, schedules, documents;
     uint64_t damaged; /* instances that are left out */
     uint64_t total;   /* instances, for who looks on; 0: nobody does */
     uint64_t first;   /* the sequence of the first event that is kept; 0: none */
@@ -32,5 +32,7 @@ DET_MUST_CHECK int export_end(struct exporter *exporter);
 
 /* All jobs and schedules of the store; an exit code. */
 DET_MUST_CHECK int export_jobs(struct exporter *exporter);
+/* All documents. */
+DET_MUST_CHECK int export_documents(struct exporter *exporter);
 
 #endif

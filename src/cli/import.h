@@ -60,6 +60,7 @@ struct import {
     struct incoming *current; /* whose events are coming: the last of the group; NULL: none */
     uint64_t instances, events, passed; /* counts of what is in the store */
     uint64_t jobs, schedules, passed_jobs;
+    uint64_t documents, passed_documents;
     char wrong[DET_ERROR_TEXT_MAX]; /* what is wrong with the line */
 };
 
@@ -77,6 +78,8 @@ DET_MUST_CHECK int import_flush(struct import *import);
 /* import_jobs.c: the same of a job and a schedule, into a store that keeps them. */
 DET_MUST_CHECK int import_job(struct import *import, struct members *members);
 DET_MUST_CHECK int import_schedule(struct import *import, struct members *members);
+/* import_documents.c: of a document. */
+DET_MUST_CHECK int import_document(struct import *import, struct members *members);
 
 /* import_read.c: lines into structs; 0, DET_ERR_MALFORMED or DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int import_read_instance(

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/import.h"
+#include "cli/import_parts.h"
 #include "store/jobs.h"
 
-static int refuse(struct import *import, struct members *members)
+int import_refuse(struct import *import, struct members *members)
 {
     if (members->has_failed)
         return DET_ERR_NO_MEMORY;
@@ -67,8 +67,7 @@ static uint32_t count_of(struct members *members, const char *key)
     return (uint32_t)count;
 }
 
-/* What the store says about something that came by itself. */
-static int settle(struct import *import, int r, bool is_new, uint64_t *count)
+int import_settle(struct import *import, int r, bool is_new, uint64_t *count, uint64_t *passed)
 {
     if (r == DET_ERR_INVALID) {
         snprintf(import->wrong, sizeof import->wrong, "it does not fit itself");
@@ -77,7 +76,7 @@ static int settle(struct import *import, int r, bool is_new, uint64_t *count)
     if (r == 0 && is_new)
         ++*count;
     else if (r == 0)
-        import->passed_jobs++;
+        ++*passed;
     return r;
 }
 
@@ -102,9 +101,9 @@ int import_job(struct import *import, struct members *members)
     if (det_jobs_state_find(members_text(members, "state"), &row.state) < 0)
         members_fail(members, "state");
     if (members->has_failed || members->wrong[0])
-        return refuse(import, members);
+        return import_refuse(import, members);
     r = store->ops->jobs->restore(store->store, &row, &is_new);
-    return settle(import, r, is_new, &import->jobs);
+    return import_settle(import, r, is_new, &import->jobs, &import->passed_jobs);
 }
 
 int import_schedule(struct import *import, struct members *members)
@@ -118,7 +117,8 @@ int import_schedule(struct import *import, struct members *members)
     int r;
 
     if (members->has_failed || members->wrong[0])
-        return refuse(import, members);
+        return import_refuse(import, members);
     r = store->ops->jobs->fire(store->store, &firing);
-    return settle(import, r == DET_ERR_CONFLICT ? 0 : r, r == 0, &import->schedules);
+    return import_settle(
+        import, r == DET_ERR_CONFLICT ? 0 : r, r == 0, &import->schedules, &import->passed_jobs);
 }

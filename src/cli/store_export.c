@@ -401,6 +401,7 @@ static int write_end(struct exporter *exporter)
     line_number(&exporter->line, "events", exporter->events);
     line_number(&exporter->line, "jobs", exporter->jobs);
     line_number(&exporter->line, "schedules", exporter->schedules);
+    line_number(&exporter->line, "documents", exporter->documents);
     line_number(&exporter->line, "damaged", exporter->damaged);
     return export_end(exporter);
 }
@@ -438,6 +439,8 @@ static int write_store(struct exporter *exporter)
         code = cli_store_each(exporter->store, write_machine, exporter);
     if (code == CLI_OK)
         code = export_jobs(exporter);
+    if (code == CLI_OK)
+        code = export_documents(exporter);
     if (code == CLI_OK)
         code = write_end(exporter);
     cli_progress_end(exporter->store->cli);
@@ -510,6 +513,8 @@ int store_export(struct cli_store *store, const char *path)
         cli_say(
             cli, "%llu job%s and %llu schedule%s exported\n", STORE_COUNT(exporter.jobs),
             STORE_COUNT(exporter.schedules));
+    if (exporter.documents)
+        cli_say(cli, "%llu document%s exported\n", STORE_COUNT(exporter.documents));
     if (!exporter.damaged)
         return CLI_OK;
     cli_complain(

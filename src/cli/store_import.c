@@ -22,6 +22,7 @@ enum kind {
     KIND_EVENT,
     KIND_JOB,
     KIND_SCHEDULE,
+    KIND_DOCUMENT,
     KIND_END,
     KIND_COUNT,
 };
@@ -46,7 +47,7 @@ struct importing {
 static enum kind kind_of(struct members *members)
 {
     static const char *const names[KIND_COUNT] = { "store", "definition", "instance", "event",
-                                                   "job",   "schedule",   "end" };
+                                                   "job",   "schedule",   "document", "end" };
     const char *name = members_text(members, "kind");
     unsigned kind = 0;
 
@@ -128,7 +129,8 @@ static int judge_end(struct importing *importing, struct members *members)
     if (members_number(members, "instances") != counts[KIND_INSTANCE] ||
         members_number(members, "events") != counts[KIND_EVENT] ||
         number_or_0(members, "jobs") != counts[KIND_JOB] ||
-        number_or_0(members, "schedules") != counts[KIND_SCHEDULE])
+        number_or_0(members, "schedules") != counts[KIND_SCHEDULE] ||
+        number_or_0(members, "documents") != counts[KIND_DOCUMENT])
         return complain_of_line(importing, "there are fewer or more lines than the end says");
     return CLI_OK;
 }
@@ -242,16 +244,17 @@ static int complain_of_instance(struct importing *importing, int r)
 }
 
 /* What they work on is there before them. */
-static int take_job(
+static int take_alone(
     struct importing *importing, struct members *members,
-    int (*take)(struct import *import, struct members *members))
+    int (*take)(struct import *import, struct members *members), bool is_kept)
 {
     struct import *import = &importing->import;
     int r = 0;
 
-    if (!importing->store->ops->jobs) {
+    if (!is_kept) {
         cli_complain(
-            importing->store->cli, "%s: this kind of store keeps no jobs", importing->store->url);
+            importing->store->cli, "%s: this kind of store keeps no %s", importing->store->url,
+            take == import_document ? "documents" : "jobs");
         return CLI_USAGE;
     }
     if (import->group_count)
@@ -263,6 +266,7 @@ static int take_job(
 
 static int take_line(struct importing *importing, struct members *members)
 {
+    const struct det_store_ops *ops = importing->store->ops;
     enum kind kind = kind_of(members);
     struct import *import = &importing->import;
     int r = 0;
@@ -278,9 +282,11 @@ static int take_line(struct importing *importing, struct members *members)
     if (r < 0)
         return complain_of_instance(importing, r);
     if (kind == KIND_JOB)
-        return take_job(importing, members, import_job);
+        return take_alone(importing, members, import_job, ops->jobs);
     if (kind == KIND_SCHEDULE)
-        return take_job(importing, members, import_schedule);
+        return take_alone(importing, members, import_schedule, ops->jobs);
+    if (kind == KIND_DOCUMENT)
+        return take_alone(importing, members, import_document, ops->documents);
     return kind == KIND_DEFINITION ? take_definition(importing, members) : CLI_OK;
 }
 
@@ -333,6 +339,12 @@ static void report(const struct importing *importing)
         cli_say(
             cli, "%llu of the jobs and schedules %s there already\n",
             (unsigned long long)import->passed_jobs, import->passed_jobs == 1 ? "was" : "were");
+    if (import->documents + import->passed_documents)
+        cli_say(cli, "%llu document%s imported\n", STORE_COUNT(import->documents));
+    if (import->passed_documents)
+        cli_say(
+            cli, "%llu document%s there already\n", (unsigned long long)import->passed_documents,
+            import->passed_documents == 1 ? " was" : "s were");
     if (importing->damaged)
         cli_say(
             cli, "%llu damaged instance%s not in the export\n",

@@ -308,6 +308,8 @@ static void open_one(struct reading *reading, const struct det_json_token *token
     reading->open[reading->depth].is_object = is_object;
     reading->open[reading->depth].place = fields->canonical.size;
     reading->open[reading->depth++].first = fields->count;
+    if (reading->depth > fields->depth)
+        fields->depth = reading->depth;
 }
 
 static void end_array(struct reading *reading, size_t offset)
@@ -381,6 +383,7 @@ int det_document_fields_read(
     det_buffer_clear(&fields->canonical);
     det_buffer_clear(&fields->scratch);
     fields->count = 0;
+    fields->depth = 0;
     det_json_init(&json, text, size);
     while ((r = det_json_next(&json, &token, &error)) == 0 && token.kind != DET_JSON_END) {
         r = take_token(&reading, &token, reterr);

@@ -43,6 +43,7 @@ struct det_document_fields {
     struct det_buffer canonical, scratch;
     struct det_document_field *items;
     size_t count, capacity;
+    unsigned depth; /* of the document */
 };
 
 void det_document_fields_init(
@@ -83,6 +84,7 @@ struct det_document_cell {
     uint64_t sync, version;
     det_time created_at;
     /* The stage's. */
+    det_time updated_at;
     bool was_there, is_there, is_changed;
 };
 
@@ -103,6 +105,13 @@ struct det_document_stage {
     struct det_document_changed *changes;
     struct det_document_saved *saved;
     size_t cell_count, change_count;
+    /* One document that is brought in, instead of saves. */
+    const struct det_document *restored; /* NULL: none */
+    struct det_document_save restored_save;
+    uint64_t floor;
+    /* What it has come to. */
+    uint64_t base, latest; /* the changes have the sync ids behind `base`, up to `latest` */
+    bool drops_deltas;     /* all that are there, before anything else */
     struct det_document_fields old, new;
     struct det_buffer delta;
 };
@@ -111,6 +120,12 @@ struct det_document_stage {
 DET_MUST_CHECK int det_document_stage_open(
     struct det_document_stage *stage, const struct det_allocator *allocator,
     const struct det_document_save *saves, size_t count, struct det_error *reterr);
+/* The same for a document that comes from another store. */
+DET_MUST_CHECK int det_document_stage_open_restored(
+    struct det_document_stage *stage, const struct det_allocator *allocator,
+    const struct det_document *document, uint64_t floor);
+/* Whether it was one, and is new. */
+bool det_document_stage_is_new(const struct det_document_stage *stage);
 void det_document_stage_close(struct det_document_stage *stage);
 /* What is there; the text is copied. */
 DET_MUST_CHECK int det_document_stage_fill(
@@ -123,6 +138,12 @@ DET_MUST_CHECK int det_document_stage_judge(
 /* NULL: nobody wants to know. */
 void det_document_stage_answer(
     const struct det_document_stage *stage, struct det_document_saved *ret);
+
+/* document_check.c: a part of a driver's `check`. */
+struct det_store_finding;
+DET_MUST_CHECK int det_documents_check(
+    struct det_store *store, int (*visit)(void *context, const struct det_store_finding *row),
+    void *context);
 
 /* Names in tables. DET_ERR_CORRUPT for any other. */
 DET_MUST_CHECK int det_document_role_find(const char *name, enum det_document_role *ret);

@@ -7,9 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/json.h"
+
 #define ROLE_COUNT (DET_DOCUMENT_SPEC + 1)
 /* An id, a kind and a role, a line feed behind each of the first two. */
 #define NAME_SIZE (DET_DOCUMENT_ID_MAX + DET_DOCUMENT_KIND_MAX + 4)
+
+_Static_assert(DET_DOCUMENT_DEPTH + 2 == DET_JSON_DEPTH_MAX, "so that deltas can be read");
 
 /* Names in tables. */
 
@@ -179,6 +183,38 @@ int det_document_stage_open(
     return r < 0 || !count ? r : make_cells(stage, reterr);
 }
 
+int det_document_stage_open_restored(
+    struct det_document_stage *stage, const struct det_allocator *allocator,
+    const struct det_document *document, uint64_t floor)
+{
+    const struct det_document_save save = {
+        .kind = document->kind,
+        .id = document->id,
+        .role = document->role,
+        .text = document->text,
+        .size = document->size,
+    };
+    int r;
+
+    r = det_document_stage_open(stage, allocator, NULL, 0, NULL);
+    stage->restored = document;
+    stage->restored_save = save;
+    stage->floor = floor;
+    stage->saves = &stage->restored_save;
+    stage->save_count = 1;
+    if (r == 0)
+        r = check_save(&save, NULL);
+    if (r == 0 && (!document->version || document->version > INT64_MAX || floor > INT64_MAX / 2 ||
+                   document->created_at <= 0 || document->updated_at < document->created_at))
+        r = DET_ERR_INVALID;
+    return r < 0 ? r : make_cells(stage, NULL);
+}
+
+bool det_document_stage_is_new(const struct det_document_stage *stage)
+{
+    return stage->change_count > 0;
+}
+
 void det_document_stage_close(struct det_document_stage *stage)
 {
     det_buffer_deinit(&stage->delta);
@@ -250,6 +286,11 @@ static int compare(
         return 0;
     if (!save->is_drop)
         r = det_document_fields_read(&stage->new, save->text, save->size, reterr);
+    /* What is modified stands two levels deeper in the delta. */
+    if (r == 0 && !save->is_drop && stage->new.depth > DET_DOCUMENT_DEPTH)
+        r = det_error_set(
+            reterr, DET_ERR_INVALID, "it is %u levels deep; make it flatter, at most %d",
+            stage->new.depth, DET_DOCUMENT_DEPTH);
     if (r < 0 || !is_there)
         return r;
     r = det_document_fields_read(&stage->old, cell->text, cell->size, reterr);
@@ -292,6 +333,7 @@ static void change_cell(
         cell->created_at = now;
     cell->is_there = !save->is_drop;
     cell->version = save->is_drop ? 0 : cell->version + 1;
+    cell->updated_at = now;
     cell->sync = sync;
     cell->text = save->is_drop ? NULL : save->text;
     cell->size = save->is_drop ? 0 : save->size;
@@ -328,13 +370,28 @@ static int judge_one(
     return 0;
 }
 
+/* It is what it was in the other store. */
+static void take_over(struct det_document_stage *stage, struct det_document_cell *cell)
+{
+    cell->version = stage->changes[0].version = stage->restored->version;
+    cell->created_at = stage->restored->created_at;
+    cell->updated_at = stage->restored->updated_at;
+}
+
 int det_document_stage_judge(
     struct det_document_stage *stage, uint64_t latest, det_time now, struct det_error *reterr)
 {
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < stage->save_count; i++)
-        r = judge_one(stage, i, latest + stage->change_count + 1, now, reterr);
+    stage->drops_deltas = stage->floor > latest;
+    stage->base = stage->drops_deltas ? stage->floor : latest;
+    for (size_t i = 0; r == 0 && i < stage->save_count; i++) {
+        if (!stage->restored || !stage->cells[i]->is_there)
+            r = judge_one(stage, i, stage->base + stage->change_count + 1, now, reterr);
+    }
+    if (stage->change_count && stage->restored)
+        take_over(stage, stage->cells[0]);
+    stage->latest = stage->base + stage->change_count;
     return r;
 }
 

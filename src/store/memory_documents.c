@@ -37,7 +37,7 @@ static const char *put_text(char **place, const char *text, size_t size)
 /* Making. */
 
 static struct memory_document *document_open(
-    struct memory_store *store, const struct det_document_cell *cell, det_time now)
+    struct memory_store *store, const struct det_document_cell *cell)
 {
     size_t kind_size = strlen(cell->kind);
     size_t size = sizeof(struct memory_document) + kind_size + 1 + cell->size + 1;
@@ -53,7 +53,7 @@ static struct memory_document *document_open(
         .sync = cell->sync,
         .version = cell->version,
         .created_at = cell->created_at,
-        .updated_at = now,
+        .updated_at = cell->updated_at,
         .size = cell->size,
     };
     document->row.kind = put_text(&place, cell->kind, kind_size);
@@ -207,11 +207,11 @@ struct made {
 
 static int make_cell(
     struct memory_store *store, const struct det_document_cell *cell, struct made *made,
-    size_t index, det_time now)
+    size_t index)
 {
     if (!cell->is_changed || !cell->is_there)
         return 0;
-    made->documents[index] = document_open(store, cell, now);
+    made->documents[index] = document_open(store, cell);
     if (!made->documents[index])
         return DET_ERR_NO_MEMORY;
     if (det_map_get(&store->documents.id_of, cell->id))
@@ -252,7 +252,7 @@ static int make(
     if (!made->documents || !made->ids || !made->deltas)
         return DET_ERR_NO_MEMORY;
     for (size_t i = 0; r == 0 && i < stage->cell_count; i++)
-        r = make_cell(store, stage->cells[i], made, i, now);
+        r = make_cell(store, stage->cells[i], made, i);
     return r < 0 ? r : make_deltas(store, stage, made, now);
 }
 
@@ -318,9 +318,11 @@ static void apply(
         if (stage->cells[i]->is_changed && !made->documents[i])
             apply_cell(store, stage->cells[i], NULL);
     }
+    if (stage->drops_deltas)
+        det_memory_deltas_drop(store, documents->delta_count);
     for (size_t i = 0; i < stage->change_count; i++)
         documents->deltas[documents->delta_first + documents->delta_count++] = made->deltas[i];
-    documents->latest += stage->change_count;
+    documents->latest = stage->latest;
 }
 
 static int save_locked(
@@ -372,6 +374,24 @@ static int memory_save(
     return r;
 }
 
+static int memory_restore(
+    struct det_store *base, const struct det_document *document, uint64_t floor, bool *ret_is_new)
+{
+    struct memory_store *store = memory_store_of(base);
+    struct det_document_stage stage;
+    int r;
+
+    r = det_document_stage_open_restored(&stage, base->allocator, document, floor);
+    if (r == 0) {
+        det_mutex_lock(base->world, store->mutex);
+        r = save_locked(store, &stage, NULL);
+        det_mutex_unlock(base->world, store->mutex);
+    }
+    *ret_is_new = r == 0 && det_document_stage_is_new(&stage);
+    det_document_stage_close(&stage);
+    return r;
+}
+
 void det_memory_documents_init(struct memory_store *store)
 {
     det_map_init(
@@ -403,4 +423,5 @@ const struct det_document_ops det_memory_documents = {
     .deltas = det_memory_documents_deltas,
     .position = det_memory_documents_position,
     .compact = det_memory_documents_compact,
+    .restore = memory_restore,
 };

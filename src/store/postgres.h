@@ -236,7 +236,7 @@ struct postgres_connection *det_postgres_take(struct postgres_store *store);
 void det_postgres_give(struct postgres_connection *connection);
 
 /* postgres_value.c: parameters and results, all of them binary. */
-#define POSTGRES_PARAMETERS_MAX 16
+#define POSTGRES_PARAMETERS_MAX 20
 struct postgres_parameters {
     int count;
     const char *values[POSTGRES_PARAMETERS_MAX];

@@ -20,7 +20,7 @@
 
 /* The arrays of both statements. */
 #define READ_COLUMNS  3
-#define WRITE_COLUMNS 13
+#define WRITE_COLUMNS 14
 
 struct saving {
     struct det_document_stage stage;
@@ -129,6 +129,7 @@ static void put_cell(struct postgres_column *columns, const struct det_document_
     det_postgres_column_number(&columns[4], (int64_t)cell->version);
     det_postgres_column_number(&columns[5], cell->created_at);
     det_postgres_column_bytes(&columns[6], text);
+    det_postgres_column_number(&columns[7], cell->updated_at);
 }
 
 static void put_change(struct postgres_column *columns, const struct det_document_changed *changed)
@@ -168,8 +169,9 @@ static int write_cells(struct postgres_store *store, struct saving *saving)
             put_cell(saving->columns, stage->cells[i]);
     }
     for (size_t i = 0; i < stage->change_count; i++)
-        put_change(saving->columns + 7, &stage->changes[i]);
-    r = complete(saving, "tttnnntttttnt");
+        put_change(saving->columns + 8, &stage->changes[i]);
+    r = complete(saving, "tttnnntnttttnt");
+    det_postgres_add_number(&saving->parameters, (int64_t)stage->base);
     return r < 0 ? r : det_postgres_run(store, &job, &saving->failure);
 }
 
@@ -223,6 +225,30 @@ static int postgres_save(
                 "documents cannot be saved: it is open for reading only");
         if (r == 0 && count)
             r = try_save(store, &saving, ret, reterr);
+        det_document_stage_close(&saving.stage);
+    } while (r == DET_ERR_BUSY && det_world_now(base->world, DET_CLOCK_MONOTONIC) < deadline);
+    for (size_t i = 0; i < WRITE_COLUMNS; i++)
+        det_buffer_deinit(&saving.columns[i].bytes);
+    return r;
+}
+
+static int postgres_restore(
+    struct det_store *base, const struct det_document *document, uint64_t floor, bool *ret_is_new)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    det_time deadline = det_world_now(base->world, DET_CLOCK_MONOTONIC) + store->timeout;
+    struct saving saving = { 0 };
+    int r;
+
+    if (store->is_read_only)
+        return DET_ERR_READ_ONLY;
+    for (size_t i = 0; i < WRITE_COLUMNS; i++)
+        det_buffer_init(&saving.columns[i].bytes, base->allocator);
+    do {
+        r = det_document_stage_open_restored(&saving.stage, base->allocator, document, floor);
+        if (r == 0)
+            r = try_save(store, &saving, NULL, NULL);
+        *ret_is_new = r == 0 && det_document_stage_is_new(&saving.stage);
         det_document_stage_close(&saving.stage);
     } while (r == DET_ERR_BUSY && det_world_now(base->world, DET_CLOCK_MONOTONIC) < deadline);
     for (size_t i = 0; i < WRITE_COLUMNS; i++)
@@ -293,4 +319,5 @@ const struct det_document_ops det_postgres_documents = {
     .deltas = det_postgres_documents_deltas,
     .position = det_postgres_documents_position,
     .compact = postgres_compact,
+    .restore = postgres_restore,
 };

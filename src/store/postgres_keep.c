@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "os/os.h"
+#include "store/document.h"
 #include "store/postgres.h"
 #include "store/row.h"
 
@@ -422,5 +423,5 @@ int det_postgres_check(
         return r;
     r = check_all(&checking);
     det_postgres_session_close(&checking.session);
-    return r;
+    return r != 0 ? r : det_documents_check(base, visit, context);
 }

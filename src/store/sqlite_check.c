@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "os/os.h"
+#include "store/document.h"
 #include "store/sqlite.h"
 
 struct checking {
@@ -401,5 +402,5 @@ int det_sqlite_check(
         return r;
     r = check_all(&checking, progress);
     det_sqlite_reader_end(store, checking.reader);
-    return r;
+    return r != 0 ? r : det_documents_check(base, visit, context);
 }

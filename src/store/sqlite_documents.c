@@ -70,8 +70,7 @@ static int read_cell(
     return r;
 }
 
-static int write_cell(
-    struct sqlite_store *store, const struct det_document_cell *cell, det_time now)
+static int write_cell(struct sqlite_store *store, const struct det_document_cell *cell)
 {
     struct sqlite_call call;
 
@@ -82,7 +81,7 @@ static int write_cell(
         det_sqlite_number(&call, (int64_t)cell->sync);
         det_sqlite_number(&call, (int64_t)cell->version);
         det_sqlite_number(&call, cell->created_at);
-        det_sqlite_number(&call, now);
+        det_sqlite_number(&call, cell->updated_at);
         det_sqlite_text_n(&call, cell->text, cell->size);
     }
     return det_sqlite_run(&call);
@@ -107,23 +106,25 @@ static int write_delta(
 }
 
 static int write_all(
-    struct sqlite_store *store, const struct det_document_stage *stage, uint64_t sync, det_time now)
+    struct sqlite_store *store, const struct det_document_stage *stage, det_time now)
 {
     struct sqlite_call call;
     int r = 0;
 
+    if (stage->drops_deltas)
+        r = det_sqlite_do(&store->writer, STATEMENT_DELTA_CLEAR);
     for (size_t i = 0; r == 0 && i < stage->cell_count; i++) {
         const struct det_document_cell *cell = stage->cells[i];
 
         if (cell->is_changed && (cell->is_there || cell->was_there))
-            r = write_cell(store, cell, now);
+            r = write_cell(store, cell);
     }
     for (size_t i = 0; r == 0 && i < stage->change_count; i++)
         r = write_delta(store, &stage->changes[i], now);
     if (r < 0)
         return r;
     det_sqlite_call(&store->writer, STATEMENT_DOCUMENT_SYNC_SET, &call);
-    det_sqlite_number(&call, (int64_t)sync);
+    det_sqlite_number(&call, (int64_t)stage->latest);
     return det_sqlite_run(&call);
 }
 
@@ -144,7 +145,7 @@ static int save_step(struct sqlite_store *store, void *context)
     saving->is_explained = r < 0;
     if (r < 0 || !stage->change_count)
         return r;
-    return write_all(store, stage, latest + stage->change_count, now);
+    return write_all(store, stage, now);
 }
 
 static int sqlite_save(
@@ -165,6 +166,20 @@ static int sqlite_save(
         (void)det_error_set(
             reterr, r, "%s: documents cannot be saved: %s; %s", store->path, det_error_text(r),
             det_sqlite_remedy(r));
+    det_document_stage_close(&saving.stage);
+    return r;
+}
+
+static int sqlite_restore(
+    struct det_store *base, const struct det_document *document, uint64_t floor, bool *ret_is_new)
+{
+    struct saving saving = { 0 };
+    int r;
+
+    r = det_document_stage_open_restored(&saving.stage, base->allocator, document, floor);
+    if (r == 0)
+        r = det_sqlite_alone(sqlite_store_of(base), save_step, &saving);
+    *ret_is_new = r == 0 && det_document_stage_is_new(&saving.stage);
     det_document_stage_close(&saving.stage);
     return r;
 }
@@ -453,4 +468,5 @@ const struct det_document_ops det_sqlite_documents = {
     .deltas = sqlite_deltas,
     .position = sqlite_position,
     .compact = sqlite_compact,
+    .restore = sqlite_restore,
 };

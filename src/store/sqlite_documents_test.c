@@ -150,6 +150,24 @@ static void execute(struct bench *bench, const char *sql)
     assert_int_equal(sqlite3_close(database), SQLITE_OK);
 }
 
+static int note_finding(void *context, const struct det_store_finding *row)
+{
+    char *text = context;
+
+    assert_string_equal(text, "");
+    snprintf(text, 256, "%s", row->text);
+    return 0;
+}
+
+/* One at most. */
+static void assert_findings(struct bench *bench, const char *expected)
+{
+    char text[256] = "";
+
+    assert_int_equal(bench->store->ops->check(bench->store, note_finding, NULL, text), 0);
+    assert_memory_equal(text, expected, strlen(expected) + !*expected);
+}
+
 static void rows_that_are_not_ours_are_told(void **state)
 {
     struct bench bench;
@@ -157,12 +175,24 @@ static void rows_that_are_not_ours_are_told(void **state)
     (void)state;
     bench_open(&bench, NULL);
     assert_int_equal(save(&bench, "{\"n\":1}"), 0);
+    assert_findings(&bench, "");
     execute(&bench, "UPDATE documents SET text = '{' WHERE id = 'a'");
+    assert_findings(&bench, "the document link a, spec: it is not JSON, at byte 1");
     assert_int_equal(save(&bench, "{\"n\":2}"), DET_ERR_CORRUPT);
-    execute(&bench, "UPDATE documents SET role = 'other' WHERE id = 'b'");
+    execute(&bench, "UPDATE documents SET text = '{}', sync = 3 WHERE id = 'a'");
+    assert_findings(&bench, "the document link a, spec: its version or sync id was never given");
+    execute(&bench, "UPDATE documents SET sync = 1, role = 'other' WHERE id = 'a'");
+    assert_findings(&bench, "not all documents can be read");
     assert_int_equal(
         det_store_documents_list(bench.store, NULL, ignore, NULL, NULL), DET_ERR_CORRUPT);
+    execute(&bench, "UPDATE documents SET role = 'spec'; DELETE FROM deltas WHERE sync = 2");
+    assert_findings(&bench, "the newest deltas of documents are not those that were given");
+    execute(
+        &bench, "UPDATE deltas SET sync = 2; INSERT INTO deltas SELECT 4, at, kind, id, role, "
+                "change, version, size, text FROM deltas; UPDATE store SET sync = 4");
+    assert_findings(&bench, "the delta with the sync id 4: those before it are missing");
     execute(&bench, "UPDATE deltas SET change = 'other' WHERE sync = 2");
+    assert_findings(&bench, "not all deltas of documents can be read");
     assert_int_equal(
         det_store_documents_deltas(bench.store, NULL, ignore_delta, NULL, NULL), DET_ERR_CORRUPT);
     bench_close(&bench);

@@ -88,7 +88,9 @@ static const char *line_of(
 
     if (copy == NULL)
         return NULL;
-    memcpy(copy, start, length);
+    /* A line is a string, whatever bytes the source has. */
+    for (size_t i = 0; i < length; i++)
+        copy[i] = (char)(start[i] != '\0' ? start[i] : ' ');
     if (length > 0 && copy[length - 1] == '\r')
         copy[length - 1] = '\0';
     return copy;

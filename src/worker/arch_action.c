@@ -121,6 +121,35 @@ static bool asks(struct det_arch *arch, const struct det_code_token *call)
     return sees;
 }
 
+static bool is_foreign_work(
+    const struct det_arch *arch, const struct det_arch_source *source, uint32_t index)
+{
+    const struct det_code_token *token = &source->tokens[index];
+
+    return det_code_is_call(source, index) && !is_harmless(token) &&
+           det_arch_function_named(arch, token) == NULL;
+}
+
+static void look_for_work(
+    struct det_arch *arch, const struct det_arch_function *function, void *context)
+{
+    bool *works = context;
+
+    for (uint32_t i = function->body; i < det_arch_body_end(function); i++)
+        *works |= is_foreign_work(arch, function->source, i);
+}
+
+/* Whether the call may take its time: one of our own sources does if it calls others that may. */
+static bool is_work(struct det_arch *arch, const struct det_arch_source *source, uint32_t index)
+{
+    struct det_arch_function *called = det_arch_function_named(arch, &source->tokens[index]);
+    bool works = is_foreign_work(arch, source, index);
+
+    if (called != NULL && !is_harmless(&source->tokens[index]))
+        det_arch_walk(arch, called, look_for_work, &works);
+    return works;
+}
+
 static struct loop read_loop(
     struct det_arch *arch, const struct det_arch_source *source, uint32_t from, uint32_t to)
 {
@@ -133,7 +162,7 @@ static struct loop read_loop(
             continue;
         loop.asks |= asks(arch, token);
         loop.waits |= is_wait(token);
-        if (!is_wait(token) && !is_harmless(token))
+        if (!is_wait(token) && is_work(arch, source, i))
             loop.work = token;
     }
     return loop;

@@ -154,6 +154,24 @@ static void every_rule_says_what_why_and_how(void **state)
     }
 }
 
+/* The page shows the list as it is. */
+static void every_rule_stands_in_the_documentation(void **state)
+{
+    size_t size;
+    char *page = det_test_read_file(DET_SOURCE_DIR "/docs/formats/worker.md", &size);
+
+    (void)state;
+    for (int i = 0; i < DET_ARCH_RULE_COUNT; i++) {
+        const struct det_arch_rule_text *text = det_arch_rule_text((enum det_arch_rule)i);
+        char line[512];
+
+        (void)snprintf(line, sizeof line, "| `%s` | %s |\n", text->id, text->what);
+        if (!strstr(page, line))
+            fail_msg("docs/formats/worker.md lacks the line %s", line);
+    }
+    free(page);
+}
+
 static void ways_are_found_with_their_reasons(void **state)
 {
     struct subject s;
@@ -297,6 +315,7 @@ int main(void)
         cmocka_unit_test(every_rule_has_a_snippet_that_breaks_it_alone),
         cmocka_unit_test(every_rule_has_a_snippet_that_is_right),
         cmocka_unit_test(every_rule_says_what_why_and_how),
+        cmocka_unit_test(every_rule_stands_in_the_documentation),
         cmocka_unit_test(ways_are_found_with_their_reasons),
         cmocka_unit_test(a_helper_that_calls_itself_ends),
         cmocka_unit_test(a_source_of_another_worker_is_left_alone),

@@ -19,7 +19,9 @@ static bool is_digit(char c)
 
 static char peek(const struct det_code_cursor *cursor, size_t ahead)
 {
-    return cursor->size - cursor->offset > ahead ? cursor->text[cursor->offset + ahead] : '\0';
+    if (cursor->size - cursor->offset <= ahead)
+        return '\0';
+    return cursor->text[cursor->offset + ahead];
 }
 
 static void skip(struct det_code_cursor *cursor)
@@ -177,16 +179,31 @@ static uint32_t count_tokens(const struct det_arch_text *text)
     return count;
 }
 
+/* The letter of a mark that has one; else 0. */
+static char letter_of(const struct det_code_token *token)
+{
+    if (token->kind != DET_CODE_MARK || token->length != 1)
+        return '\0';
+    return token->text[0];
+}
+
 static char opens(const struct det_code_token *token)
 {
-    char c = token->kind == DET_CODE_MARK && token->length == 1 ? token->text[0] : '\0';
-
-    return c == '(' ? ')' : c == '[' ? ']' : c == '{' ? '}' : '\0';
+    switch (letter_of(token)) {
+    case '(':
+        return ')';
+    case '[':
+        return ']';
+    case '{':
+        return '}';
+    default:
+        return '\0';
+    }
 }
 
 static bool closes(const struct det_code_token *token)
 {
-    char c = token->kind == DET_CODE_MARK && token->length == 1 ? token->text[0] : '\0';
+    char c = letter_of(token);
 
     return c == ')' || c == ']' || c == '}';
 }

@@ -88,8 +88,9 @@ static struct det_worker *lay_out(
     size_t desired = aligned(record_size(kind->desired));
     size_t observed = aligned(record_size(kind->observed));
     size_t actions = aligned(kind->action_count * sizeof(struct det_action));
-    size_t size = aligned(sizeof(struct det_worker)) + 2 * desired + observed + actions + id_size +
-                  path_size + name_size;
+    size_t counts = aligned(kind->state_count * sizeof(struct det_state_count));
+    size_t size = aligned(sizeof(struct det_worker)) + 2 * desired + observed + actions + counts +
+                  id_size + path_size + name_size;
     struct det_worker *worker = det_alloc_zero(workers->allocator, size);
     char *place;
 
@@ -100,7 +101,8 @@ static struct det_worker *lay_out(
     worker->desired = place;
     worker->observed = place += desired;
     worker->actions = (struct det_action *)(void *)(place += observed);
-    worker->desired_next = place += actions;
+    worker->state_counts = (struct det_state_count *)(void *)(place += actions);
+    worker->desired_next = place += counts;
     worker->id_text = place += desired;
     worker->path_text = place += id_size;
     worker->name_text = place + path_size;
@@ -125,7 +127,9 @@ static void name_it(
                                             .kind = kind->name,
                                             .state = kind->states[0].name,
                                             .reason = worker->reason,
-                                            .path = worker->path_text };
+                                            .path = worker->path_text,
+                                            .action_error = worker->last_action.text,
+                                            .observe_error = worker->collect_error };
 }
 
 static void link_to(struct det_worker *parent, struct det_worker *worker)

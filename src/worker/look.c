@@ -250,6 +250,25 @@ static void write_metrics(struct det_page *page, const struct det_worker *worker
     det_page_end(page);
 }
 
+static void write_states(struct det_page *page, const struct det_worker *worker)
+{
+    det_page_begin(page, "states");
+    for (uint16_t i = 0; i < worker->kind->state_count; i++) {
+        const struct det_state_count *count = &worker->state_counts[i];
+        det_time total = count->total;
+
+        if (i == worker->state)
+            total += worker->workers->now - worker->since;
+        if (!count->entered && i != worker->state)
+            continue;
+        det_page_begin(page, worker->kind->states[i].name);
+        det_page_number(page, "entered", count->entered);
+        det_page_number(page, "total_ms", (uint64_t)(total / DET_MILLISECOND));
+        det_page_end(page);
+    }
+    det_page_end(page);
+}
+
 static void write_worker(const struct det_worker *worker, struct det_buffer *ret)
 {
     struct det_page page;
@@ -265,6 +284,7 @@ static void write_worker(const struct det_worker *worker, struct det_buffer *ret
     det_page_end(&page);
     write_gap(&page, worker);
     write_metrics(&page, worker);
+    write_states(&page, worker);
     det_page_close(&page);
     *ret = page.text;
 }

@@ -139,6 +139,7 @@ static bool step(struct det_chance *chance, struct level *level, struct level *r
         return false;
     }
     *ret = (struct level){ .record = det_record_of(field->record), .base = value };
+    det_assert(ret->record != NULL);
     return true;
 }
 

@@ -59,6 +59,8 @@ void det_worker_enter(struct det_worker *worker, uint16_t state, const char *rea
     det_worker_set_reason(worker, reason);
     det_worker_set_state(worker, state);
     worker->counts.transitions++;
+    worker->state_counts[from].total += took;
+    worker->state_counts[state].entered++;
     det_history_state(worker, from, state, worker->reason);
     det_tell(
         worker, (struct det_worker_event){ .kind = DET_WORKER_TRANSITION,

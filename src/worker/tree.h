@@ -128,6 +128,12 @@ struct det_action {
     uint32_t failures;   /* in a row */
 };
 
+/* What is counted about a state of a worker. */
+struct det_state_count {
+    uint64_t entered;
+    det_time total; /* without the visit that goes on */
+};
+
 struct det_metric {
     struct det_metric *next;
     char name[DET_WORKER_NAME_MAX + 1];
@@ -259,6 +265,7 @@ struct det_worker {
 
     /* Acting. */
     struct det_action *actions;
+    struct det_state_count *state_counts;
     struct det_action_end last_action;
     struct det_history *history;
     struct det_metric *metrics;

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* workers_test.c - the life of one worker, from its wish to its end. */
+#include "base/memory.h"
 #include "worker/lab_test.h"
 
 static void a_link_comes_up_and_goes_down(void **state)
@@ -26,6 +27,30 @@ static void a_link_comes_up_and_goes_down(void **state)
     lab_close(&lab);
 }
 
+static void what_a_worker_is_shows_as_json(void **state)
+{
+    struct lab lab;
+    char *text;
+    size_t size;
+
+    (void)state;
+    lab_open(&lab, (struct lab_options){ 0 });
+    lab_apply(&lab, "children: [{name: a, kind: link, config: {host: h, port: 1, secret: hush}}]");
+    lab_run(&lab, 2 * DET_SECOND);
+    lab.plant.port = 9;
+    lab.plant.connect_error = DET_ERR_IO;
+    lab_run(&lab, 2 * DET_SECOND);
+    assert_int_equal(det_workers_show(lab.workers, "lab/a", &text, &size), 0);
+    assert_int_equal(strlen(text), size);
+    assert_non_null(strstr(text, "\"gap\":{\"port\":{\"desired\":1,\"observed\":9}}"));
+    assert_non_null(strstr(text, "\"metrics\":{\"connects\":"));
+    assert_non_null(strstr(text, "\"connecting\":{\"entered\":1,"));
+    assert_null(strstr(text, "hush"));
+    det_free(NULL, text, size + 1);
+    assert_int_equal(det_workers_show(lab.workers, "lab/b", &text, &size), DET_ERR_NOT_FOUND);
+    lab_close(&lab);
+}
+
 static void without_a_spec_there_is_the_root(void **state)
 {
     struct lab lab;
@@ -42,6 +67,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_spec_there_is_the_root),
         cmocka_unit_test(a_link_comes_up_and_goes_down),
+        cmocka_unit_test(what_a_worker_is_shows_as_json),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

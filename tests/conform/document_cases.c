@@ -343,6 +343,35 @@ static void limits_are_as_the_header_says(void **state)
     free(large);
 }
 
+/* {"a":[[...]]}, so many levels deep; or with a number in the middle. */
+static const char *document_of_depth(char text[256], int depth, bool has_number)
+{
+    int size = snprintf(text, 256, "{\"a\":");
+
+    for (int i = 1; i < depth; i++)
+        text[size++] = '[';
+    if (has_number)
+        text[size++] = '7';
+    for (int i = 1; i < depth; i++)
+        text[size++] = ']';
+    snprintf(text + size, (size_t)(256 - size), "}");
+    return text;
+}
+
+static void a_document_is_not_too_deep_for_its_delta(void **state)
+{
+    struct box *box = *state;
+    char text[256];
+
+    NEEDS_DOCUMENTS(state);
+    save(box, "a", document_of_depth(text, DET_DOCUMENT_DEPTH, false));
+    /* That the delta can be read is checked at the end. */
+    save(box, "a", document_of_depth(text, DET_DOCUMENT_DEPTH, true));
+    refuse(
+        box, saving("a", DET_DOCUMENT_SPEC, document_of_depth(text, DET_DOCUMENT_DEPTH + 1, true)));
+    assert_position(box, 2, 1);
+}
+
 static void sync_ids_are_never_given_again(void **state)
 {
     struct box *box = *state;
@@ -518,6 +547,7 @@ static const struct CMUnitTest documents[] = {
     CASE(a_save_may_expect_a_version),
     CASE(what_is_not_a_document_is_refused),
     CASE(limits_are_as_the_header_says),
+    CASE(a_document_is_not_too_deep_for_its_delta),
     CASE(sync_ids_are_never_given_again),
     CASE(a_store_for_reading_changes_no_documents),
     CASE(a_store_without_documents_says_so),

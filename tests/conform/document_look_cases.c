@@ -384,6 +384,86 @@ static void a_follower_can_end_it(void **state)
     assert_int_equal(followed.position, 77);
 }
 
+/* Bringing in. */
+
+static bool restore(struct box *box, const char *id, uint64_t version, uint64_t floor)
+{
+    const struct det_document row = {
+        .kind = "link",
+        .id = id,
+        .role = DET_DOCUMENT_SPEC,
+        .version = version,
+        .created_at = 5,
+        .updated_at = 7,
+        .text = "{\"n\":1}",
+        .size = 7,
+    };
+    bool is_new = false;
+
+    assert_int_equal(box->store->ops->documents->restore(box->store, &row, floor, &is_new), 0);
+    return is_new;
+}
+
+static int check_times(void *context, const struct det_document *row)
+{
+    (void)context;
+    assert_true(row->created_at == 5 && row->updated_at == 7);
+    return 0;
+}
+
+static void documents_of_another_store_are_brought_in(void **state)
+{
+    struct box *box = *state;
+
+    NEEDS_DOCUMENTS(state);
+    assert_true(restore(box, "a", 6, 40));
+    assert_false(restore(box, "a", 7, 99));
+    assert_true(restore(box, "b", 1, 40));
+    assert_documents(box, "link a spec 41 6 {\"n\":1}\nlink b spec 42 1 {\"n\":1}\n");
+    assert_int_equal(det_store_documents_list(box->store, NULL, check_times, NULL, NULL), 0);
+    assert_position(box, 42, 41);
+    assert_deltas(
+        box, 0,
+        "41 created link a spec 6 {\"added\":{\"n\":1}}\n"
+        "42 created link b spec 1 {\"added\":{\"n\":1}}\n");
+    assert_int_equal(save_role(box, "a", DET_DOCUMENT_SPEC, "{}").version, 7);
+    /* Into one that is behind: who follows it begins anew. */
+    assert_true(restore(box, "c", 2, 100));
+    assert_position(box, 101, 101);
+    assert_true(restore(box, "d", 2, 50));
+    assert_position(box, 102, 101);
+    box_reopen(box);
+    assert_int_equal(save(box, "e", "{}").sync, 103);
+}
+
+static void what_does_not_fit_itself_is_not_brought_in(void **state)
+{
+    struct box *box = *state;
+    const struct det_document good = {
+        .kind = "link",
+        .id = "a",
+        .version = 1,
+        .created_at = 1,
+        .updated_at = 1,
+        .text = "{}",
+        .size = 2,
+    };
+    struct det_document bad[6] = { good, good, good, good, good, good };
+    bool is_new;
+
+    NEEDS_DOCUMENTS(state);
+    bad[0].version = 0;
+    bad[1].created_at = 0;
+    bad[2].updated_at = 0;
+    bad[3].text = "[]";
+    bad[4].id = "";
+    bad[5].kind = NULL;
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(
+            box->store->ops->documents->restore(box->store, &bad[i], 0, &is_new), DET_ERR_INVALID);
+    assert_position(box, 0, 1);
+}
+
 static const struct CMUnitTest document_looks[] = {
     CASE(a_new_store_has_no_documents),
     CASE(a_list_is_in_the_order_of_ids_and_roles_and_has_what_was_asked_for),
@@ -399,5 +479,7 @@ static const struct CMUnitTest document_looks[] = {
     CASE(a_follower_who_is_behind_what_was_compacted_begins_anew),
     CASE(a_follower_moves_on_over_what_it_does_not_want),
     CASE(a_follower_can_end_it),
+    CASE(documents_of_another_store_are_brought_in),
+    CASE(what_does_not_fit_itself_is_not_brought_in),
 };
 const struct group document_look_cases = GROUP_OF(document_looks);

@@ -18,7 +18,7 @@ from clients import detent, objects
 from up import DETENT, check, equal
 
 NAMES = ["simple", "failing", "panic", "slow", "cascade", "timeout", "configerror", "inheritance",
-         "concurrent", "helloworld", "persistence", "noop", "dynamic"]
+         "concurrent", "communicator", "helloworld", "persistence", "noop", "dynamic"]
 LINE = re.compile(r"\d\d:\d\d:\d\d\.\d\d\d (TRACE|DEBUG|INFO |WARN |ERROR) ?[a-z_]+ .*")
 
 

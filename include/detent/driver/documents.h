@@ -23,10 +23,10 @@
  *   4. What one call of `list` or `deltas` shows is of one moment, and `ret` is its position.
  *   5. Only fields at the top of a document are told apart; their values are compared as JSON, so
  *      that spaces, escapes and the order of members do not count, and 1.0 is 1. A document that is
- *      no JSON object, has a field twice (at whatever depth), or is too large is DET_ERR_INVALID,
- *      and nothing of the call is saved.
- *   6. Deltas are dropped by `compact` only, the oldest first; who is behind that must begin with
- *      what the documents are now (`oldest` of the position says so).
+ *      no JSON object, has a field twice (at whatever depth), or is too large or too deep is
+ *      DET_ERR_INVALID, and nothing of the call is saved.
+ *   6. Deltas are dropped by `compact` and `restore` only, the oldest first; who is behind that
+ *      must begin with what the documents are now (`oldest` of the position says so).
  *   7. A store opened for reading answers every change with DET_ERR_READ_ONLY. */
 #ifndef DETENT_DRIVER_DOCUMENTS_H
 #define DETENT_DRIVER_DOCUMENTS_H
@@ -40,6 +40,7 @@ struct det_store;
 #define DET_DOCUMENT_ID_MAX   512       /* bytes of an id: UTF-8, none control; not empty */
 #define DET_DOCUMENT_KIND_MAX 64        /* bytes of a kind: [A-Za-z0-9._-]; not empty */
 #define DET_DOCUMENT_MAX      (1 << 20) /* bytes of a document */
+#define DET_DOCUMENT_DEPTH    62        /* of objects and arrays in it, itself included */
 
 /* Each with its name in the tables. */
 #define DET_DOCUMENT_ROLES(X) \
@@ -141,6 +142,13 @@ struct det_document_ops {
     /* Drops deltas, some after the other, so that others need not wait for all. `ret` is how many,
      * also when it has failed then. */
     int (*compact)(struct det_store *store, const struct det_document_keep *keep, uint64_t *ret);
+    /* Brings in a document of another store, with its version and times, but with a sync id and a
+     * delta of this one; one that is there is left alone. No sync id up to `floor`, the other
+     * store's latest, is given any more: where fewer were, the deltas that are there are dropped,
+     * so that whoever follows begins anew. */
+    int (*restore)(
+        struct det_store *store, const struct det_document *document, uint64_t floor,
+        bool *ret_is_new);
 };
 
 DET_END

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* meter.h - workers to measure: a meter makes a level what it shall be, a farm has many meters. */
+#ifndef BENCH_METER_H
+#define BENCH_METER_H
+
+#include <stdatomic.h>
+
+#define WORKER_SPEC "meter.worker"
+#include <detent/worker/declare.h>
+#define WORKER_SPEC "farm.worker"
+#include <detent/worker/declare.h>
+
+/* When the last action of a meter began (monotonic), and the level that it was for. */
+extern _Atomic(det_time) meter_set_at;
+extern _Atomic(uint64_t) meter_set_level;
+/* Both kinds, NULL at the end. */
+extern const struct det_worker_kind *const meter_kinds[];
+
+#endif

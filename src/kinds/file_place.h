@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* file_place.h - what is at a path, without following a link there; and the place that a new file
+ * is written to before it takes the path. In a simulated world files have no mode and no owner. */
+#ifndef DET_KINDS_FILE_PLACE_H
+#define DET_KINDS_FILE_PLACE_H
+
+#define WORKER_SPEC "kinds/file.worker"
+#include <detent/worker/declare.h>
+
+#define FILE_SIZE_MAX (4 << 20) /* bytes of a file that is compared or copied */
+#define FILE_HASH_MAX 65        /* of a SHA-256 in hex, with its final 0 */
+
+struct file_place {
+    enum file_type type;
+    uint64_t size;
+    char sha256[FILE_HASH_MAX]; /* "" where it is no file, is too large or cannot be read */
+    bool has_owner;
+    uint32_t mode, user, group;
+};
+
+/* The SHA-256 of the bytes, in hex. */
+void file_hash(const void *data, size_t size, char target[FILE_HASH_MAX]);
+/* What cannot be looked at is nothing at all. */
+void file_place_look(
+    struct det_world *world, const struct det_allocator *allocator, const char *path,
+    struct file_place *ret);
+/* Makes the empty file that det_file_replace() of the path will write into, so that the new one has
+ * its mode and its owner (names; "": ours) from its first byte on. What is in its way goes.
+ * DET_ERR_NOT_FOUND with the name in `reterr`: there is no such user or group, or no folder. */
+DET_MUST_CHECK int file_place_prepare(
+    struct det_world *world, const struct file_desired *desired, struct det_error *reterr);
+/* Names of numbers; the number itself where there is no name. */
+void file_user_name(uint32_t number, char *target, size_t capacity);
+void file_group_name(uint32_t number, char *target, size_t capacity);
+
+#endif

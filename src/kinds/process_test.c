@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* process_test.c - a program that is kept running: what its states answer, in virtual time with
+ * simulated programs, and with real ones. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kinds/bench_test.h"
+#include "kinds/kinds.h"
+#include "kinds/process.h"
+
+static struct det_sim *sim;
+static uint32_t reloads;
+
+static det_time later(struct det_world *world, det_time span)
+{
+    return det_world_now(world, DET_CLOCK_MONOTONIC) + span;
+}
+
+/* Ends at SIGTERM, after as many seconds as its argument says; counts what it is told to reload. */
+static int program_server(struct det_world *world, int argc, const char *const *argv)
+{
+    det_sim_catch(world, SIGTERM);
+    det_sim_catch(world, SIGHUP);
+    while (det_sim_wait_caught(world, later(world, DET_DAY)) == SIGHUP)
+        reloads++;
+    if (argc > 1 &&
+        det_sim_wait_caught(world, later(world, strtol(argv[1], NULL, 10) * DET_SECOND)) > 0)
+        return 1;
+    return 0;
+}
+
+/* Ends by itself after so many milliseconds, with that code. */
+static int program_short(struct det_world *world, int argc, const char *const *argv)
+{
+    assert_int_equal(argc, 3);
+    if (det_sim_wait_caught(world, later(world, strtol(argv[1], NULL, 10) * DET_MILLISECOND)) > 0)
+        return 1;
+    return (int)strtol(argv[2], NULL, 10);
+}
+
+static int program_deaf(struct det_world *world, int argc, const char *const *argv)
+{
+    (void)argc;
+    (void)argv;
+    det_sim_catch(world, SIGTERM);
+    while (det_sim_wait_caught(world, later(world, DET_HOUR)) != SIGUSR1)
+        continue;
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    reloads = 0;
+    return det_sim_open(NULL, &sim, NULL) || det_sim_program(sim, "server", program_server) ||
+           det_sim_program(sim, "short", program_short) ||
+           det_sim_program(sim, "deaf", program_deaf);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    det_sim_close(sim);
+    return 0;
+}
+
+static void say(struct process_desired *config, const char *a, const char *b, const char *c)
+{
+    const char *const words[] = { a, b, c };
+
+    *config = (struct process_desired){ 0 };
+    for (; config->argv_count < 3 && words[config->argv_count]; config->argv_count++)
+        (void)snprintf(
+            config->argv[config->argv_count], sizeof config->argv[0], "%s",
+            words[config->argv_count]);
+    assert_derived(&process_kind, config);
+}
+
+static const struct process_observed *seen_of(const struct bench *bench)
+{
+    return bench->observed;
+}
+
+/* derive() */
+
+static void a_config_without_a_program_is_refused(void **state)
+{
+    static struct process_desired config;
+
+    (void)state;
+    assert_refused(&process_kind, &config, "argv is missing");
+    assert_refused(&process_kind, &config, "such as argv:");
+}
+
+static void what_is_left_out_has_a_default(void **state)
+{
+    static struct process_desired config;
+
+    (void)state;
+    say(&config, "server", NULL, NULL);
+    assert_string_equal(config.stop_signal, "TERM");
+    assert_int_equal(config.grace_ms, 4000);
+    assert_int_equal(config.steady_ms, 10000);
+    assert_int_equal(config.delay_ms, 1000);
+    assert_int_equal(config.delay_max_ms, 60000);
+}
+
+static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
+{
+    static struct process_desired good, config;
+
+    (void)state;
+    say(&good, "server", NULL, NULL);
+    config = good;
+    put(config.folder, "var/x");
+    assert_refused(&process_kind, &config, "folder 'var/x' is relative: write the whole path");
+    config = good;
+    config.reload_files_count = 2;
+    put(config.reload_files[0], "/etc/x");
+    put(config.reload_files[1], "x");
+    assert_refused(&process_kind, &config, "reload_files[1] 'x' is relative");
+    config = good;
+    put(config.stop_signal, "BANG");
+    assert_refused(&process_kind, &config, "stop_signal 'BANG' is not known: TERM, INT");
+    config = good;
+    put(config.reload_signal, "STOP");
+    assert_refused(&process_kind, &config, "reload_signal 'STOP' is not known");
+    config = good;
+    config.environment_count = 1;
+    put(config.environment[0], "9A=secret");
+    assert_refused(&process_kind, &config, "environment[0] is no NAME=value");
+    put(config.environment[0], "secret");
+    assert_refused(&process_kind, &config, "such as PORT=8080");
+    config = good;
+    config.delay_ms = 70000;
+    assert_refused(&process_kind, &config, "delay_ms 70000 is more than delay_max_ms 60000");
+    config = good;
+    config.grace_ms = 3600001;
+    assert_refused(&process_kind, &config, "at most 3600000");
+}
+
+static void a_secret_of_the_environment_is_never_shown(void **state)
+{
+    static struct process_desired config;
+    struct bench_derive derive;
+    char text[4096];
+
+    (void)state;
+    say(&config, "server", NULL, NULL);
+    config.environment_count = 1;
+    put(config.environment[0], "hunter2");
+    assert_null(strstr(bench_derive(&process_kind, &config, &derive), "hunter2"));
+    (void)det_record_print(process_desired_record(), &config, 0, text, sizeof text);
+    assert_null(strstr(text, "hunter2"));
+}
+
+/* In virtual time. */
+
+static void a_program_is_started_kept_and_stopped(void **state)
+{
+    static struct process_desired desired;
+    struct bench bench;
+
+    (void)state;
+    say(&desired, "server", NULL, NULL);
+    bench_open(&bench, &process_kind, sim, &desired);
+    bench_run(&bench, DET_SECOND);
+    assert_state(&bench, "running");
+    assert_reason(&bench, "runs as ");
+    assert_true(seen_of(&bench)->is_running && seen_of(&bench)->pid > 0);
+    bench_run(&bench, DET_MINUTE);
+    assert_int_equal(seen_of(&bench)->starts, 1);
+    assert_int_equal(bench.actions[PROCESS_START], 1);
+    bench_stop(&bench);
+    assert_false(seen_of(&bench)->is_running);
+    assert_true(seen_of(&bench)->has_exit_code && seen_of(&bench)->exit_code == 0);
+    assert_int_equal(bench.actions[PROCESS_STOP], 1);
+    assert_int_equal(bench.actions[PROCESS_KILL], 0);
+    bench_close(&bench);
+}
+
+static void one_that_ends_after_a_good_while_is_started_again_at_once(void **state)
+{
+    static struct process_desired desired;
+    struct bench bench;
+
+    (void)state;
+    say(&desired, "short", "15050", "3");
+    bench_open(&bench, &process_kind, sim, &desired);
+    bench_run(&bench, 15 * DET_SECOND);
+    assert_state(&bench, "running");
+    bench_run(&bench, DET_SECOND);
+    assert_state(&bench, "running");
+    assert_int_equal(seen_of(&bench)->starts, 2);
+    assert_int_equal(seen_of(&bench)->exit_code, 3);
+    assert_int_equal(seen_of(&bench)->early_exits, 0);
+    bench_stop(&bench);
+    bench_close(&bench);
+}
+
+static void one_that_ends_too_soon_is_started_later_each_time(void **state)
+{
+    static struct process_desired desired;
+    struct bench bench;
+
+    (void)state;
+    say(&desired, "short", "50", "3");
+    bench_open(&bench, &process_kind, sim, &desired);
+    bench_run(&bench, 500 * DET_MILLISECOND);
+    assert_state(&bench, "backing_off");
+    assert_reason(&bench, "ended with code 3, 1 times too soon");
+    /* 1 + 2 + 4 + 8 + 16 s and a little each: the sixth comes after 31 s. */
+    bench_run(&bench, 30 * DET_SECOND);
+    assert_int_equal(seen_of(&bench)->starts, 5);
+    bench_run(&bench, 5 * DET_SECOND);
+    assert_int_equal(seen_of(&bench)->starts, 6);
+    bench_run(&bench, 10 * DET_MINUTE);
+    assert_int_equal(seen_of(&bench)->starts, 16);
+    /* Mended, it is tried at once, and has to prove itself. */
+    assert_state(&bench, "backing_off");
+    say(&desired, "server", NULL, NULL);
+    bench_run(&bench, 100 * DET_MILLISECOND);
+    assert_true(seen_of(&bench)->is_running);
+    assert_state(&bench, "starting");
+    assert_reason(&bench, "is watched");
+    bench_run(&bench, 10 * DET_SECOND);
+    assert_state(&bench, "running");
+    assert_int_equal(seen_of(&bench)->early_exits, 0);
+    bench_stop(&bench);
+    bench_close(&bench);
+}
+
+static void one_that_is_deaf_is_killed_after_its_grace(void **state)
+{
+    static struct process_desired desired;
+    struct bench bench;
+    det_time began;
+
+    (void)state;
+    say(&desired, "deaf", NULL, NULL);
+    bench_open(&bench, &process_kind, sim, &desired);
+    bench_run(&bench, DET_SECOND);
+    began = bench_now(&bench);
+    bench_stop(&bench);
+    assert_true(bench_now(&bench) - began >= 4 * DET_SECOND);
+    assert_true(bench_now(&bench) - began <= 5 * DET_SECOND);
+    assert_string_equal(seen_of(&bench)->exit_signal, "KILL");
+    assert_int_equal(bench.actions[PROCESS_STOP], 1);
+    assert_int_equal(bench.actions[PROCESS_KILL], 1);
+    bench_close(&bench);
+}
+
+static void other_arguments_replace_it(void **state)
+{
+    static struct process_desired desired;
+    struct bench bench;
+    int64_t pid;
+
+    (void)state;
+    say(&desired, "server", NULL, NULL);
+    bench_open(&bench, &process_kind, sim, &desired);
+    bench_run(&bench, DET_SECOND);
+    pid = seen_of(&bench)->pid;
+    say(&desired, "server", "1", NULL);
+    bench_run(&bench, DET_SECOND);
+    assert_state(&bench, "running");
+    assert_int_equal(seen_of(&bench)->starts, 2);
+    assert_int_not_equal(seen_of(&bench)->pid, pid);
+    assert_int_equal(seen_of(&bench)->early_exits, 0);
+    /* What only says how it is ended does not. */
+    desired.grace_ms = 7000;
+    bench_run(&bench, DET_SECOND);
+    assert_int_equal(seen_of(&bench)->starts, 2);
+    bench_stop(&bench);
+    bench_close(&bench);
+}
+
+static void what_it_has_loaded_is_loaded_again(void **state)
+{
+    static struct process_desired desired;
+    struct bench bench;
+
+    (void)state;
+    say(&desired, "server", NULL, NULL);
+    put(desired.reload_signal, "HUP");
+    desired.reload_files_count = 1;
+    put(desired.reload_files[0], "/etc/server.conf");
+    bench_open(&bench, &process_kind, sim, &desired);
+    bench_run(&bench, DET_SECOND);
+    assert_int_equal(det_file_replace(det_sim_world(sim), "/etc/server.conf", "a", 1), 0);
+    bench_run(&bench, DET_SECOND);
+    assert_int_equal(reloads, 1);
+    put(desired.revision, "2");
+    bench_run(&bench, DET_SECOND);
+    assert_int_equal(reloads, 2);
+    assert_int_equal(bench.actions[PROCESS_RELOAD], 2);
+    assert_int_equal(seen_of(&bench)->starts, 1);
+    /* Without a signal it is replaced. */
+    desired.reload_signal[0] = '\0';
+    put(desired.revision, "3");
+    bench_run(&bench, DET_SECOND);
+    assert_int_equal(seen_of(&bench)->starts, 2);
+    assert_state(&bench, "running");
+    bench_stop(&bench);
+    bench_close(&bench);
+}
+
+static void a_program_that_is_not_there_is_told_and_tried_again(void **state)
+{
+    static struct process_desired desired;
+    struct bench bench;
+
+    (void)state;
+    say(&desired, "no_such_program", NULL, NULL);
+    bench_open(&bench, &process_kind, sim, &desired);
+    bench_run(&bench, 300 * DET_MILLISECOND);
+    assert_state(&bench, "backing_off");
+    assert_reason(&bench, "it cannot be started: ");
+    assert_reason(&bench, "no_such_program");
+    bench_run(&bench, DET_MINUTE);
+    assert_int_equal(bench.actions[PROCESS_START], 6);
+    assert_int_equal(seen_of(&bench)->starts, 0);
+    bench_stop(&bench);
+    bench_close(&bench);
+}
+
+static void a_start_that_was_cancelled_starts_nothing(void **state)
+{
+    static struct process_desired desired;
+    struct bench bench;
+
+    (void)state;
+    say(&desired, "server", NULL, NULL);
+    bench_open(&bench, &process_kind, sim, &desired);
+    bench.is_cancelled = true;
+    bench_act(&bench, PROCESS_START);
+    assert_int_equal(bench.view.last_action.code, DET_ERR_CANCELLED);
+    bench_collect(&bench);
+    assert_int_equal(seen_of(&bench)->starts, 0);
+    bench_close(&bench);
+}
+
+static void memory_that_runs_out_is_told(void **state)
+{
+    static struct process_desired desired;
+    struct det_test_memory memory;
+    struct bench bench;
+
+    (void)state;
+    say(&desired, "server", NULL, NULL);
+    desired.environment_count = desired.reload_files_count = 1;
+    put(desired.environment[0], "A=b");
+    put(desired.reload_files[0], "/etc/server.conf");
+    assert_int_equal(det_file_replace(det_sim_world(sim), "/etc/server.conf", "a", 1), 0);
+    det_test_memory_init(&memory);
+    bench_open(&bench, &process_kind, sim, &desired);
+    bench.context.allocator = &memory.allocator;
+    (void)det_test_memory_fail(&memory, 1, true);
+    bench_run(&bench, DET_SECOND);
+    assert_state(&bench, "backing_off");
+    assert_reason(&bench, "there is no memory for its environment");
+    (void)det_test_memory_fail(&memory, 0, false);
+    bench_run(&bench, 5 * DET_SECOND);
+    assert_true(seen_of(&bench)->is_running);
+    bench_stop(&bench);
+    bench_close(&bench);
+    det_test_memory_deinit(&memory);
+}
+
+/* In the real world. */
+
+static void wait_for_end(const struct bench *bench)
+{
+    siginfo_t info;
+
+    assert_int_equal(waitid(P_PID, (id_t)seen_of(bench)->pid, &info, WEXITED | WNOWAIT), 0);
+}
+
+static bool is_there(int64_t pid)
+{
+    return kill((pid_t)pid, 0) == 0;
+}
+
+static void a_real_program_runs_and_leaves_nothing_behind(void **state)
+{
+    static struct process_desired desired;
+    struct bench bench;
+    int64_t pid;
+
+    (void)state;
+    say(&desired, "/bin/sleep", "600", NULL);
+    desired.environment_count = 1;
+    put(desired.environment[0], "WHO=me");
+    put(desired.folder, "/");
+    bench_open(&bench, &process_kind, NULL, &desired);
+    bench_settle(&bench);
+    assert_state(&bench, "running");
+    pid = seen_of(&bench)->pid;
+    assert_true(is_there(pid));
+    bench.stop_wanted = true;
+    bench_step(&bench);
+    bench_step(&bench);
+    wait_for_end(&bench);
+    bench_stop(&bench);
+    assert_string_equal(seen_of(&bench)->exit_signal, "TERM");
+    assert_false(is_there(pid));
+    bench_close(&bench);
+}
+
+static void a_real_end_is_seen_with_its_code(void **state)
+{
+    static struct process_desired desired;
+    struct bench bench;
+    siginfo_t info;
+
+    (void)state;
+    say(&desired, "/bin/sh", "-c", "test \"$WHO$PWD\" = me/ && exit 7");
+    desired.environment_count = 1;
+    put(desired.environment[0], "WHO=me");
+    put(desired.folder, "/");
+    desired.output = PROCESS_OUTPUT_LOG;
+    bench_open(&bench, &process_kind, NULL, &desired);
+    bench_step(&bench);
+    bench_step(&bench);
+    assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
+    bench_settle(&bench);
+    assert_state(&bench, "backing_off");
+    assert_int_equal(seen_of(&bench)->exit_code, 7);
+    bench_close(&bench);
+}
+
+/* Both hold the pipe open: its end comes when both are gone. */
+static void what_it_has_started_goes_with_it(void **state)
+{
+    static struct process_desired desired;
+    struct bench bench;
+    char *folder = det_test_folder(), command[512], fifo[256], byte;
+    int64_t pid;
+    int reader;
+
+    (void)state;
+    (void)snprintf(fifo, sizeof fifo, "%s/fifo", folder);
+    (void)snprintf(command, sizeof command, "exec 3>%s; sleep 600 & echo >&3; wait", fifo);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    say(&desired, "/bin/sh", "-c", command);
+    bench_open(&bench, &process_kind, NULL, &desired);
+    bench_settle(&bench);
+    pid = seen_of(&bench)->pid;
+    reader = open(fifo, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(read(reader, &byte, 1), 1);
+    /* Taken down in the middle. */
+    bench_close(&bench);
+    assert_false(is_there(pid));
+    assert_int_equal(read(reader, &byte, 1), 0);
+    close(reader);
+    det_test_folder_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_config_without_a_program_is_refused),
+        cmocka_unit_test(what_is_left_out_has_a_default),
+        cmocka_unit_test(what_is_wrong_is_told_with_its_field_and_a_remedy),
+        cmocka_unit_test(a_secret_of_the_environment_is_never_shown),
+        cmocka_unit_test_setup_teardown(a_program_is_started_kept_and_stopped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            one_that_ends_after_a_good_while_is_started_again_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            one_that_ends_too_soon_is_started_later_each_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            one_that_is_deaf_is_killed_after_its_grace, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(other_arguments_replace_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_it_has_loaded_is_loaded_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_program_that_is_not_there_is_told_and_tried_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_start_that_was_cancelled_starts_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(memory_that_runs_out_is_told, set_up, tear_down),
+        cmocka_unit_test(a_real_program_runs_and_leaves_nothing_behind),
+        cmocka_unit_test(a_real_end_is_seen_with_its_code),
+        cmocka_unit_test(what_it_has_started_goes_with_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* relay_mock_answer.c - what the mock relay says, what it remembers, and how it fails. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "kinds/relay_mock_parts.h"
+#include "observe/quote.h"
+
+struct reply {
+    int status;
+    char headers[256];
+    struct det_buffer body;
+};
+
+static const struct {
+    const char *line;
+    enum relay_mock_call call;
+} calls[] = {
+    { "POST /v2/instance/login HTTP/1.1\r\n", RELAY_MOCK_LOGIN },
+    { "GET /v2/instance/pull HTTP/1.1\r\n", RELAY_MOCK_PULL },
+    { "POST /v2/instance/push HTTP/1.1\r\n", RELAY_MOCK_PUSH },
+};
+
+/* RELAY_MOCK_CALLS: none of them. */
+static enum relay_mock_call call_of(const char *head)
+{
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        if (!strncmp(head, calls[i].line, strlen(calls[i].line)))
+            return calls[i].call;
+    return RELAY_MOCK_CALLS;
+}
+
+static bool has_line(const char *head, const char *line)
+{
+    return strstr(head, line) != NULL;
+}
+
+static void log_in(struct relay_mock *mock, const char *head, struct reply *reply)
+{
+    char line[160];
+
+    snprintf(line, sizeof line, "\r\nAuthorization: Bearer %s\r\n", mock->hash);
+    if (!has_line(head, line)) {
+        mock->counts[RELAY_MOCK_STRANGERS]++;
+        reply->status = 401;
+        return;
+    }
+    mock->token = ++mock->tokens;
+    reply->status = 200;
+    snprintf(
+        reply->headers, sizeof reply->headers,
+        "Set-Cookie: theme=dark\r\nSet-Cookie: token=mock.%llu; Path=/; HttpOnly\r\n",
+        (unsigned long long)mock->token);
+    det_buffer_format(&reply->body, "{\"uuid\":\"%s\",\"name\":\"mock\"}", mock->uuid);
+}
+
+static bool is_known(struct relay_mock *mock, const char *head, struct reply *reply)
+{
+    char line[80];
+
+    snprintf(line, sizeof line, "\r\nCookie: token=mock.%llu\r\n", (unsigned long long)mock->token);
+    if (mock->token && has_line(head, line))
+        return true;
+    mock->counts[RELAY_MOCK_STRANGERS]++;
+    reply->status = 401;
+    return false;
+}
+
+static void write_message(struct det_buffer *body, const struct channel_text *text)
+{
+    det_buffer_append_text(body, "{\"instance\":");
+    det_buffer_quote(body, det_view_text(text->instance));
+    det_buffer_append_text(body, ",\"content\":");
+    det_buffer_quote(body, det_view_text(text->content));
+    det_buffer_append_text(body, ",\"email\":");
+    det_buffer_quote(body, det_view_text(text->email));
+    if (*text->trace_id) {
+        det_buffer_append_text(body, ",\"traceId\":");
+        det_buffer_quote(body, det_view_text(text->trace_id));
+    }
+    det_buffer_append_char(body, '}');
+}
+
+static void pull(struct relay_mock *mock, struct reply *reply)
+{
+    uint32_t count = 0;
+
+    reply->status = 204;
+    if (det_list_is_empty(&mock->to_pull))
+        return;
+    reply->status = 200;
+    det_buffer_append_text(&reply->body, "{\"messages\":[");
+    for (struct det_list *node;
+         (!mock->most || count < mock->most) && (node = det_list_take(&mock->to_pull)); count++) {
+        struct channel_message *message = DET_CONTAINER(node, struct channel_message, node);
+
+        if (count)
+            det_buffer_append_char(&reply->body, ',');
+        write_message(&reply->body, &message->text);
+        channel_message_close(message);
+        mock->counts[RELAY_MOCK_PULLED]++;
+    }
+    det_buffer_append_text(&reply->body, "]}");
+}
+
+static const char *text_of(const json_t *item, const char *name)
+{
+    const char *text = json_string_value(json_object_get(item, name));
+
+    return text ? text : "";
+}
+
+/* The status. */
+static int take_messages(struct relay_mock *mock, const json_t *list)
+{
+    const json_t *item;
+    size_t i;
+
+    if (!json_is_array(list))
+        return 400;
+    json_array_foreach(
+        list, i,
+        item) if (mock->poison && strstr(text_of(item, "content"), mock->poison)) return 422;
+    json_array_foreach(list, i, item)
+    {
+        struct channel_text text = { text_of(item, "instance"), text_of(item, "content"),
+                                     text_of(item, "email"), text_of(item, "traceId") };
+        struct channel_message *message;
+
+        if (channel_message_open(NULL, &text, &message) < 0)
+            return 500;
+        det_list_append(&mock->pushed, &message->node);
+        mock->counts[RELAY_MOCK_PUSHED]++;
+    }
+    return 200;
+}
+
+static void push(
+    struct relay_mock *mock, const struct relay_mock_request *request, struct reply *reply)
+{
+    json_t *body = json_loadb(request->body, request->body_size, JSON_REJECT_DUPLICATES, NULL);
+
+    reply->status = take_messages(mock, json_object_get(body, "messages"));
+    json_decref(body);
+}
+
+static void act(
+    struct relay_mock *mock, enum relay_mock_call call, const struct relay_mock_request *request,
+    struct reply *reply)
+{
+    switch (call) {
+    case RELAY_MOCK_LOGIN:
+        log_in(mock, request->head, reply);
+        break;
+    case RELAY_MOCK_PULL:
+        if (is_known(mock, request->head, reply))
+            pull(mock, reply);
+        break;
+    case RELAY_MOCK_PUSH:
+        if (is_known(mock, request->head, reply))
+            push(mock, request, reply);
+        break;
+    case RELAY_MOCK_CALLS:
+        reply->status = 404;
+        break;
+    }
+}
+
+/* Under the lock: what is to go wrong with this call. */
+static struct relay_mock_fault next_fault(struct relay_mock *mock, enum relay_mock_call call)
+{
+    struct relay_mock_faults *faults = &mock->faults[call];
+    struct relay_mock_fault fault = { 0 };
+
+    if (faults->count > 0) {
+        fault = faults->list[faults->first];
+        faults->first = (faults->first + 1) % RELAY_MOCK_FAULTS_MAX;
+        faults->count--;
+    }
+    return fault;
+}
+
+/* Under the lock. */
+static void delay(struct relay_mock *mock, det_time span)
+{
+    det_time deadline = det_world_now(mock->world, DET_CLOCK_MONOTONIC) + span;
+
+    while (span && !mock->is_down &&
+           det_condition_wait(mock->world, mock->changed, mock->mutex, deadline) == 0)
+        ;
+}
+
+static void write_reply(
+    const struct reply *reply, const struct relay_mock_fault *fault, struct det_buffer *answer)
+{
+    det_buffer_format(answer, "HTTP/1.1 %d Mock\r\n%s", reply->status, reply->headers);
+    if (fault->headers)
+        det_buffer_append_text(answer, fault->headers);
+    if (reply->status != 204)
+        det_buffer_format(answer, "Content-Length: %zu\r\n", reply->body.size);
+    det_buffer_append_text(answer, "\r\n");
+    det_buffer_append(answer, det_buffer_text(&reply->body), reply->body.size);
+}
+
+bool relay_mock_answer(
+    struct relay_mock *mock, const struct relay_mock_request *request, struct det_buffer *answer)
+{
+    enum relay_mock_call call = call_of(request->head);
+    struct relay_mock_fault fault = { 0 };
+    struct reply reply = { 0 };
+
+    relay_mock_lock(mock);
+    if (call != RELAY_MOCK_CALLS) {
+        fault = next_fault(mock, call);
+        (void)det_text_copy(mock->heads[call], sizeof mock->heads[call], request->head);
+        mock->counts[RELAY_MOCK_LOGINS + (int)call]++;
+        det_condition_broadcast(mock->world, mock->changed);
+    }
+    delay(mock, fault.delay);
+    if (fault.status) {
+        reply.status = fault.status;
+        det_buffer_append_text(&reply.body, fault.body ? fault.body : "");
+        for (uint32_t i = 0; i < fault.padding; i++)
+            det_buffer_append_char(&reply.body, 'x');
+    } else if (!fault.is_cut_before) {
+        act(mock, call, request, &reply);
+    }
+    det_condition_broadcast(mock->world, mock->changed);
+    relay_mock_unlock(mock);
+    write_reply(&reply, &fault, answer);
+    det_buffer_deinit(&reply.body);
+    return !fault.is_cut_before && !fault.is_cut_after;
+}
+
+int relay_mock_fail(
+    struct relay_mock *mock, enum relay_mock_call call, const struct relay_mock_fault *fault)
+{
+    struct relay_mock_faults *faults = &mock->faults[call];
+    int r = DET_ERR_LIMIT;
+
+    relay_mock_lock(mock);
+    if (faults->count < RELAY_MOCK_FAULTS_MAX) {
+        faults->list[(faults->first + faults->count++) % RELAY_MOCK_FAULTS_MAX] = *fault;
+        r = 0;
+    }
+    relay_mock_unlock(mock);
+    return r;
+}
+
+void relay_mock_poison(struct relay_mock *mock, const char *words)
+{
+    relay_mock_lock(mock);
+    mock->poison = words;
+    relay_mock_unlock(mock);
+}
+
+void relay_mock_expire(struct relay_mock *mock)
+{
+    relay_mock_lock(mock);
+    mock->token = 0;
+    relay_mock_unlock(mock);
+}
+
+void relay_mock_set_uuid(struct relay_mock *mock, const char *uuid)
+{
+    if (mock->mutex)
+        relay_mock_lock(mock);
+    (void)det_text_copy(mock->uuid, sizeof mock->uuid, uuid);
+    if (mock->mutex)
+        relay_mock_unlock(mock);
+}
+
+int relay_mock_queue(struct relay_mock *mock, const struct channel_text *text)
+{
+    struct channel_message *message;
+    int r;
+
+    r = channel_message_open(NULL, text, &message);
+    if (r < 0)
+        return r;
+    relay_mock_lock(mock);
+    det_list_append(&mock->to_pull, &message->node);
+    relay_mock_unlock(mock);
+    return 0;
+}
+
+void relay_mock_set_most(struct relay_mock *mock, uint32_t most)
+{
+    relay_mock_lock(mock);
+    mock->most = most;
+    relay_mock_unlock(mock);
+}
+
+uint64_t relay_mock_count(struct relay_mock *mock, enum relay_mock_count which)
+{
+    uint64_t count;
+
+    relay_mock_lock(mock);
+    count = mock->counts[which];
+    relay_mock_unlock(mock);
+    return count;
+}
+
+int relay_mock_wait(
+    struct relay_mock *mock, enum relay_mock_count which, uint64_t at_least, det_time deadline)
+{
+    int r = 0;
+
+    relay_mock_lock(mock);
+    while (r == 0 && mock->counts[which] < at_least)
+        r = det_condition_wait(mock->world, mock->changed, mock->mutex, deadline);
+    relay_mock_unlock(mock);
+    return r;
+}
+
+const struct channel_message *relay_mock_pushed(struct relay_mock *mock, uint64_t index)
+{
+    struct det_list *node;
+
+    relay_mock_lock(mock);
+    node = mock->pushed.next;
+    for (; node != &mock->pushed && index > 0; index--)
+        node = node->next;
+    relay_mock_unlock(mock);
+    return node == &mock->pushed ? NULL : DET_CONTAINER(node, struct channel_message, node);
+}
+
+void relay_mock_head(
+    struct relay_mock *mock, enum relay_mock_call call, char *target, size_t capacity)
+{
+    relay_mock_lock(mock);
+    (void)det_text_copy(target, capacity, mock->heads[call]);
+    relay_mock_unlock(mock);
+}

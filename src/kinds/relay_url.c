@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* relay_url.c - whether a URL can be that of a relay. */
+#include "kinds/relay_url.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#define DIGITS  "0123456789"
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+/* What stands behind the scheme; NULL: it is another one. */
+static const char *skip_scheme(const char *url)
+{
+    if (!strncasecmp(url, "http://", 7))
+        return url + 7;
+    return !strncasecmp(url, "https://", 8) ? url + 8 : NULL;
+}
+
+/* The length of the host; 0: it is none. */
+static size_t host_length(const char *text)
+{
+    size_t length;
+
+    if (*text != '[')
+        return strspn(text, LETTERS DIGITS ".-_");
+    length = 1 + strspn(text + 1, DIGITS "abcdefABCDEF:.");
+    return length > 2 && text[length] == ']' ? length + 1 : 0;
+}
+
+/* What stands behind the port, if there is one; NULL: it is not between 1 and 65535. */
+static const char *skip_port(const char *text)
+{
+    unsigned port = 0;
+
+    if (*text != ':')
+        return text;
+    for (text++; *text >= '0' && *text <= '9' && port <= 65535; text++)
+        port = port * 10 + (unsigned)(*text - '0');
+    return port >= 1 && port <= 65535 ? text : NULL;
+}
+
+bool relay_url_is_valid(const char *url)
+{
+    const char *rest = skip_scheme(url);
+    size_t length = rest ? host_length(rest) : 0;
+
+    rest = length ? skip_port(rest + length) : NULL;
+    if (!rest || (*rest && *rest != '/'))
+        return false;
+    return rest[strspn(rest, LETTERS DIGITS "/._~!$&'()*+,;=:@%-")] == 0;
+}
+
+bool relay_url_is_loopback(const char *url)
+{
+    const char *host = skip_scheme(url);
+    size_t length = host ? host_length(host) : 0;
+
+    if (length == 9 && !strncasecmp(host, "localhost", 9))
+        return true;
+    if (length == 5 && !strncmp(host, "[::1]", 5))
+        return true;
+    return length > 4 && !strncmp(host, "127.", 4) && strspn(host, DIGITS ".") >= length;
+}

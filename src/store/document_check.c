@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* document_check.c - whether the documents of a store and their deltas are what was written: by the
+ * store's own operations, page by page, so that it is the same for all drivers. */
+#include <stdio.h>
+
+#include "store/document.h"
+#include "store/store.h"
+
+#define PAGE_ROWS 500
+
+struct checking {
+    struct det_store *store;
+    int (*visit)(void *context, const struct det_store_finding *row);
+    void *context;
+    struct det_document_fields fields;
+    struct det_document_position position; /* of the page */
+    char last[DET_DOCUMENT_ID_MAX + 1];    /* the id of the last document */
+    uint64_t next;                         /* sync id */
+    size_t count;                          /* in the page */
+    int answer;                            /* of the visitor, when it ended it */
+};
+
+static int tell(struct checking *checking, const char *text)
+{
+    checking->answer =
+        checking->visit(checking->context, &(struct det_store_finding){ .text = text });
+    return checking->answer;
+}
+
+static int look_at_document(void *context, const struct det_document *row)
+{
+    struct checking *checking = context;
+    struct det_error error = { 0 };
+    char text[DET_ERROR_TEXT_MAX + DET_DOCUMENT_ID_MAX + DET_DOCUMENT_KIND_MAX + 32];
+    int r;
+
+    checking->count++;
+    (void)det_text_copy(checking->last, sizeof checking->last, row->id);
+    r = det_document_fields_read(&checking->fields, row->text, row->size, &error);
+    if (r == DET_ERR_NO_MEMORY)
+        return r;
+    if (r == 0 && row->sync && row->sync <= checking->position.latest && row->version)
+        return 0;
+    (void)snprintf(
+        text, sizeof text, "the document %s %s, %s: %s", row->kind, row->id,
+        det_document_role_name(row->role),
+        r < 0 ? error.text : "its version or sync id was never given");
+    return tell(checking, text);
+}
+
+static int look_at_delta(void *context, const struct det_delta *row)
+{
+    struct checking *checking = context;
+    struct det_error error = { 0 };
+    char text[DET_ERROR_TEXT_MAX + 64];
+    int r;
+
+    checking->count++;
+    /* Some may have been compacted since the page before. */
+    if (checking->next < checking->position.oldest)
+        checking->next = checking->position.oldest;
+    r = det_document_fields_read(&checking->fields, row->text, row->size, &error);
+    if (r == DET_ERR_NO_MEMORY)
+        return r;
+    if (r == 0 && row->sync == checking->next) {
+        checking->next++;
+        return 0;
+    }
+    (void)snprintf(
+        text, sizeof text, "the delta with the sync id %llu: %s", (unsigned long long)row->sync,
+        r < 0 ? error.text : "those before it are missing");
+    checking->next = row->sync + 1;
+    return tell(checking, text);
+}
+
+static int check_documents(struct checking *checking)
+{
+    struct det_document_query query = { .limit = PAGE_ROWS };
+    int r;
+
+    do {
+        checking->count = 0;
+        r = det_store_documents_list(
+            checking->store, &query, look_at_document, checking, &checking->position);
+        query.after_id = checking->last;
+    } while (r == 0 && checking->count >= PAGE_ROWS);
+    return r;
+}
+
+static int check_deltas(struct checking *checking)
+{
+    struct det_document_query query = { .limit = PAGE_ROWS };
+    int r;
+
+    do {
+        checking->count = 0;
+        r = det_store_documents_deltas(
+            checking->store, &query, look_at_delta, checking, &checking->position);
+        query.after = checking->next - 1;
+    } while (r == 0 && checking->count >= PAGE_ROWS);
+    if (r == 0 && checking->next < checking->position.oldest)
+        checking->next = checking->position.oldest;
+    if (r == 0 && checking->next != checking->position.latest + 1)
+        r = tell(checking, "the newest deltas of documents are not those that were given");
+    return r;
+}
+
+/* What is too damaged to be read is a finding. */
+static int excuse(struct checking *checking, int r, const char *text)
+{
+    return r == DET_ERR_CORRUPT && !checking->answer ? tell(checking, text) : r;
+}
+
+int det_documents_check(
+    struct det_store *store, int (*visit)(void *context, const struct det_store_finding *row),
+    void *context)
+{
+    struct checking checking = { .store = store, .visit = visit, .context = context, .next = 1 };
+    int r;
+
+    det_document_fields_init(&checking.fields, store->allocator);
+    r = excuse(&checking, check_documents(&checking), "not all documents can be read");
+    if (r == 0)
+        r = excuse(&checking, check_deltas(&checking), "not all deltas of documents can be read");
+    det_document_fields_deinit(&checking.fields);
+    return r;
+}
