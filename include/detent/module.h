@@ -32,11 +32,12 @@ DET_BEGIN
 /* Changes when this header, or the layout of what functions are given, does. */
 #define DET_MODULE_ABI 2
 /* Tells headers apart that should have had different numbers. */
-#define DET_MODULE_LAYOUT                                                             \
-    ((uint32_t)(sizeof(struct det_machine) * 4096 + sizeof(struct det_effect_call)) ^ \
-     (DET_MODULE_WORKER_LAYOUT * 4096))
+#define DET_MODULE_LAYOUT (DET_MODULE_MACHINE_LAYOUT ^ DET_MODULE_WORKER_LAYOUT)
+#define DET_MODULE_MACHINE_LAYOUT \
+    ((uint32_t)(sizeof(struct det_machine) * 4096 + sizeof(struct det_effect_call)))
 #define DET_MODULE_WORKER_LAYOUT \
-    ((uint32_t)(sizeof(struct det_worker_kind) * 4096 + sizeof(struct det_worker_view) + sizeof(struct det_worker_calls)))
+    ((uint32_t)(sizeof(struct det_worker_view) * 4096 + DET_MODULE_KIND_LAYOUT))
+#define DET_MODULE_KIND_LAYOUT (sizeof(struct det_worker_kind) + sizeof(struct det_worker_calls))
 
 /* What a module is given when it is opened. Borrowed for the call. */
 struct det_module_settings {

@@ -62,7 +62,9 @@ static inline void expect_wrong(const char *text, unsigned line, unsigned column
     if (!strstr(project.problems.items[0].text, part))
         fail_msg("no '%s' in: %s", part, project.problems.items[0].text);
     if (project.problems.items[0].line != line || project.problems.items[0].column != column)
-        fail_msg("%s: not at %u:%u", project.problems.items[0].text, line, column);
+        fail_msg(
+            "%u:%u: %s: not at %u:%u", project.problems.items[0].line,
+            project.problems.items[0].column, project.problems.items[0].text, line, column);
     close_project(&project);
 }
 

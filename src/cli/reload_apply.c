@@ -152,9 +152,12 @@ static void carry_standing(struct reload *reload)
         return;
     new->machines = old->machines;
     new->machine_count = old->machine_count;
+    reload->next.serves_machines = reload->up->serves_machines;
+    /* Where nobody has one open, that of the new file is the one. */
+    if (!reload->up->machines && !reload->up->durable_count && !reload->up->workers)
+        return;
     new->store = old->store;
     new->store_node = old->store_node;
-    reload->next.serves_machines = reload->up->serves_machines;
 }
 
 #define SWAP(type, a, b)  \

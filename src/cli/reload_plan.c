@@ -211,13 +211,28 @@ static bool can_store(const struct reload *reload, enum reload_change change, co
     return !reload->up->machines && !reload->up->durable_count && !reload->up->workers;
 }
 
-/* A supervisor that runs can be told of another tree; one that does not would need a store of its
- * own before all others. */
+/* One that begins has to open the store before all others. */
+static bool can_begin_workers(const struct reload *reload)
+{
+    const struct up *up = reload->up;
+
+    return !up->workers && !up->machines && !up->durable_count && !up->options->name_count;
+}
+
+/* A supervisor that runs can be told of another tree, */
 static bool can_workers(const struct reload *reload, enum reload_change change, const char *name)
 {
     (void)change;
     (void)name;
-    return reload->up->workers != NULL;
+    return reload->up->workers || can_begin_workers(reload);
+}
+
+/* but not what it is made of. */
+static bool can_supervisor(const struct reload *reload, enum reload_change change, const char *name)
+{
+    (void)change;
+    (void)name;
+    return can_begin_workers(reload);
 }
 
 static int compare_section(struct reload *reload, const char *key, can_fn *can)
@@ -264,9 +279,9 @@ static int compare_workers(struct reload *reload)
         const char *key;
         can_fn *can;
     } parts[] = {
-        { "children", can_workers }, { "variables", can_workers }, { "location", can_workers },
-        { "globals", can_workers },  { "name", can_never },        { "limits", can_never },
-        { "modules", can_never },
+        { "children", can_workers },   { "variables", can_workers }, { "location", can_workers },
+        { "globals", can_workers },    { "name", can_supervisor },   { "limits", can_supervisor },
+        { "modules", can_supervisor },
     };
     const struct cli_yaml *old = section(&reload->up->file, "workers");
     const struct cli_yaml *new = section(&reload->next.file, "workers");

@@ -9,7 +9,7 @@
 #include "base/buffer.h"
 #include "base/text.h"
 #include "cli/dump_print.h"
-#include "observe/quote.h"
+#include "cli/worker_event.h"
 
 static const struct look {
     const char *name, *wire;
@@ -30,47 +30,6 @@ void scenario_log_init(
 
 /* As text. */
 
-/* A word as it is, anything else between quotes. */
-static bool is_word(const char *text)
-{
-    return *text && !text[strcspn(text, " \t\r\n\"\\=")];
-}
-
-static void add_pair(struct det_buffer *buffer, const char *key, const char *value)
-{
-    if (!value || !*value)
-        return;
-    det_buffer_format(buffer, " %s=", key);
-    if (is_word(value))
-        det_buffer_append_text(buffer, value);
-    else
-        det_buffer_quote(buffer, det_view_text(value));
-}
-
-static void add_span(struct det_buffer *buffer, const char *key, det_time span)
-{
-    char text[DET_DURATION_TEXT];
-
-    if (span <= 0)
-        return;
-    det_format_duration(span / DET_MILLISECOND * DET_MILLISECOND, text, sizeof text);
-    add_pair(buffer, key, text);
-}
-
-static void add_event(struct det_buffer *buffer, const struct det_worker_event *event)
-{
-    add_pair(buffer, "worker", event->identity ? event->identity->path : NULL);
-    add_pair(buffer, "from", event->from);
-    add_pair(buffer, "to", event->to);
-    add_pair(buffer, "action", event->action);
-    add_pair(buffer, "reason", event->reason);
-    if (event->code < 0)
-        add_pair(buffer, "error", det_error_name(event->code));
-    if (event->number > 0)
-        det_buffer_format(buffer, " number=%llu", (unsigned long long)event->number);
-    add_span(buffer, "took", event->took);
-}
-
 static void print_head(struct cli *cli, det_time wall, const struct look *look, const char *name)
 {
     char time[CLI_TIME_OF_DAY];
@@ -86,7 +45,7 @@ static void print_event(
     struct det_buffer buffer;
 
     det_buffer_init(&buffer, log->cli->allocator);
-    add_event(&buffer, event);
+    worker_event_text(&buffer, event);
     if (det_buffer_status(&buffer) < 0) {
         log->cli->has_failed = true;
     } else {
@@ -98,34 +57,15 @@ static void print_event(
 
 /* As JSON. */
 
-static void set_text(json_t *object, const char *key, const char *value)
-{
-    if (object && value && *value)
-        (void)json_object_set_new(object, key, cli_json_text(value));
-}
-
 static void print_event_object(
     struct scenario_log *log, const struct det_worker_event *event, const struct look *look)
 {
-    const struct det_worker_identity *identity = event->identity;
     char at[DET_TIME_TEXT];
     json_t *object;
 
     det_format_time(event->wall, at, sizeof at);
-    object = json_pack(
-        "{s:s, s:s, s:s, s:s}", "type", "event", "at", at, "level", look->wire, "event",
-        det_worker_event_name(event->kind));
-    set_text(object, "worker", identity ? identity->path : NULL);
-    set_text(object, "id", identity ? identity->id : NULL);
-    set_text(object, "from", event->from);
-    set_text(object, "to", event->to);
-    set_text(object, "action", event->action);
-    set_text(object, "reason", event->reason);
-    set_text(object, "error", event->code < 0 ? det_error_name(event->code) : NULL);
-    if (object && event->number > 0)
-        (void)json_object_set_new(object, "number", json_integer((json_int_t)event->number));
-    if (object && event->took > 0)
-        (void)json_object_set_new(object, "took_ns", json_integer((json_int_t)event->took));
+    object = json_pack("{s:s, s:s, s:s}", "type", "event", "at", at, "level", look->wire);
+    worker_event_members(object, event);
     cli_json(log->cli, object);
 }
 

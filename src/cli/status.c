@@ -26,6 +26,33 @@ static const struct count counts[] = {
     { "stuck", "do not stop" },
 };
 
+/* Phases, and what else there is to worry about. */
+static void print_workers(struct cli *cli, const json_t *workers)
+{
+    static const struct {
+        const char *key, *word;
+        enum cli_style style;
+    } lines[] = {
+        { "running", "run", CLI_PLAIN },
+        { "degraded", "run, and are degraded", CLI_RED },
+        { "starting", "start", CLI_PLAIN },
+        { "stopping", "stop", CLI_PLAIN },
+        { "stopped", "are stopped", CLI_PLAIN },
+        { "stale", "are paused, as their observations are too old", CLI_RED },
+        { "circuits_open", "are paused, as too much below them has failed", CLI_RED },
+    };
+
+    if (!workers)
+        return;
+    cli_print(cli, "workers    %lld\n", (long long)show_number(workers, "count"));
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        if (show_number(workers, lines[i].key) > 0)
+            cli_print_in(
+                cli, lines[i].style, "           %lld %s\n",
+                (long long)show_number(workers, lines[i].key), lines[i].word);
+    }
+}
+
 static int print_status(void *user, json_t *status)
 {
     struct remote *remote = user;
@@ -53,6 +80,7 @@ static int print_status(void *user, json_t *status)
                 cli, "           %lld %s\n", (long long)show_number(status, counts[i].key),
                 counts[i].word);
     }
+    print_workers(cli, json_object_get(status, "workers"));
     return CLI_OK;
 }
 

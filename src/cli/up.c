@@ -57,13 +57,16 @@ static void arm_patience(struct up *up, det_time span)
 static void on_patience(void *argument)
 {
     struct up *up = argument;
+    det_time left;
 
     if (up->state != UP_STOPPING)
         return;
     up_note_stopping(up);
-    if (det_loop_now(up->loop) - up->stop_at >= up_grace(up))
+    left = up->stop_at + up_grace(up) - det_loop_now(up->loop);
+    /* Tasks see to their own. */
+    if (left <= 0)
         up_workers_stop(up);
-    arm_patience(up, PATIENCE_EVERY);
+    arm_patience(up, left > 0 && left < PATIENCE_EVERY ? left : PATIENCE_EVERY);
 }
 
 void up_begin_stop(struct up *up)
@@ -421,7 +424,8 @@ static int run_open(struct up *up)
     r = open_parts(up, &error);
     if (r < 0)
         cli_complain(up->cli, "%s", error.text);
-    code = r < 0 ? cli_exit_of(r) : run_tasks(up);
+    /* Kinds of workers of modules are known only then. */
+    code = r == DET_ERR_MALFORMED ? CLI_USAGE : r < 0 ? cli_exit_of(r) : run_tasks(up);
     close_parts(up);
     up->cli = up->output.outer;
     up_lines_deinit(&up->lines);
@@ -580,7 +584,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_up;
 const struct cli_command cli_command_up = {
     .name = "up",
-    .summary = "run the tasks and serve the machines of a detent.yaml",
+    .summary = "run the tasks, workers and machines of a detent.yaml",
     .about =
         "Checks the file, starts its tasks, and prints what they write, each line with the name "
         "of\n"
@@ -599,6 +603,10 @@ const struct cli_command cli_command_up = {
         "\n"
         "Exits with 0 when all tasks have completed or were stopped, 1 when one has failed for\n"
         "good, 5 when one had to be killed at the end, 4 when it runs already.\n"
+        "\n"
+        "Workers of the file are supervised until it is stopped; the commands workers, worker, "
+        "desired and\n"
+        "observed look at them and change them.\n"
         "\n"
         "Machines of the file that say 'effects' are served from its store: their timers fire and\n"
         "their effects run until it is stopped, and start, send, cancel and retry go through it. "

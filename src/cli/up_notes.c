@@ -403,6 +403,9 @@ void up_note_stopping(struct up *up)
     stopping.forced_in = up->stop_at + up_grace(up) - det_loop_now(up->loop);
     if (stopping.forced_in < 0)
         stopping.forced_in = 0;
+    if (!up_workers_are_over(up))
+        det_buffer_format(
+            &stopping.names, "%s%zu workers", stopping.count++ ? ", " : "", up_workers_count(up));
     if (det_tasks_each(up->tasks, add_stopping, &stopping) == 0 && stopping.count > 0)
         up_note(
             up, UP_NAME, "still there: %s; forced in %s, or by another Ctrl-C",

@@ -10,6 +10,7 @@
 #include "cli/api.h"
 #include "cli/reload.h"
 #include "cli/up_json.h"
+#include "cli/up_workers.h"
 
 #define LINES_DEFAULT 100
 
@@ -178,25 +179,30 @@ static void run_status(
     struct up *up = context;
     struct det_tasks_counts counts = det_tasks_counts(up->tasks);
     char away[UP_AWAY_TEXT];
+    json_t *status;
     bool is_away;
 
     if (!up_arguments_check(request, call, no_arguments))
         return;
     is_away = up_store_is_away(up, away);
-    socket_call_answer(
-        call,
-        json_pack(
-            "{s:s?, s:s?, s:s, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-            "s:I, s:I, s:I}",
-            "api", api_address(up), "away", is_away ? away : NULL, "kind", "status", "project",
-            cli_json_text(up->project), "process", (json_int_t)getpid(), "since",
-            up_json_time(up->since), "state", states[up->state], "registered",
-            (json_int_t)counts.registered, "queued", (json_int_t)counts.queued, "running",
-            (json_int_t)counts.running, "waiting", (json_int_t)counts.waiting, "backing_off",
-            (json_int_t)counts.backing_off, "resting", (json_int_t)counts.resting, "held",
-            (json_int_t)counts.held, "stuck", (json_int_t)counts.stuck, "added",
-            (json_int_t)counts.added, "finished", (json_int_t)counts.finished, "restarts",
-            (json_int_t)counts.restarts, "rejected", (json_int_t)counts.rejected));
+    status = json_pack(
+        "{s:s?, s:s?, s:s, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+        "s:I, s:I, s:I}",
+        "api", api_address(up), "away", is_away ? away : NULL, "kind", "status", "project",
+        cli_json_text(up->project), "process", (json_int_t)getpid(), "since",
+        up_json_time(up->since), "state", states[up->state], "registered",
+        (json_int_t)counts.registered, "queued", (json_int_t)counts.queued, "running",
+        (json_int_t)counts.running, "waiting", (json_int_t)counts.waiting, "backing_off",
+        (json_int_t)counts.backing_off, "resting", (json_int_t)counts.resting, "held",
+        (json_int_t)counts.held, "stuck", (json_int_t)counts.stuck, "added",
+        (json_int_t)counts.added, "finished", (json_int_t)counts.finished, "restarts",
+        (json_int_t)counts.restarts, "rejected", (json_int_t)counts.rejected);
+    if (status && up->workers &&
+        json_object_set_new(status, "workers", up_workers_figures(up)) < 0) {
+        json_decref(status);
+        status = NULL;
+    }
+    socket_call_answer(call, status);
 }
 
 /* Reading along. */

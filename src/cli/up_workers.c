@@ -254,13 +254,28 @@ int up_workers_check(
     return config_check_workers(config, up->workers->kinds, up->output.outer->allocator, problems);
 }
 
+/* The first ones of this run. */
+static int begin(struct up *up, struct det_error *reterr)
+{
+    int r;
+
+    r = up_workers_open_store(up, reterr);
+    if (r == 0)
+        r = up_workers_open(up, reterr);
+    if (r < 0) {
+        up_workers_close(up);
+        up_workers_close_store(up);
+    }
+    return r;
+}
+
 int up_workers_reload(struct up *up, struct det_error *reterr)
 {
     const struct config_workers *config = &up->file.config.workers;
     int r;
 
     if (!up->workers)
-        return 0;
+        return begin(up, reterr);
     r = det_workers_set_globals(
         up->workers->workers, config->globals ? config->globals : "{}", reterr);
     return r < 0
@@ -303,7 +318,7 @@ void up_workers_close(struct up *up)
     allocator = up->output.outer->allocator;
     det_loop_timer_cancel(up->loop, &workers->look);
     if (workers->workers)
-        (void)det_workers_stop(workers->workers, NULL);
+        (void)!det_workers_stop(workers->workers, NULL);
     /* Those that are asked for wait for the loop. */
     while (workers->asks && det_loop_turn(up->loop, DET_NEVER) >= 0)
         ;

@@ -56,7 +56,8 @@ void up_workers_close(struct up *up);
 /* How many there are, and how many stop: for people. */
 size_t up_workers_count(const struct up *up);
 
-/* The file is another one: what it says counts. Only a want of memory keeps it from that. */
+/* The file is another one: what it says counts. A supervisor that there was not is opened; of one
+ * that runs only a want of memory keeps it from that. */
 DET_MUST_CHECK int up_workers_reload(struct up *up, struct det_error *reterr);
 /* Whether what another file says goes with the kinds that are there. As config_check_workers(). */
 DET_MUST_CHECK int up_workers_check(
@@ -74,6 +75,8 @@ struct up_workers *up_workers_of(struct up *up, struct socket_call *call);
  * would be. */
 bool up_workers_resolve(
     struct up_workers *workers, const char *id, char target[DET_WORKER_PATH_MAX + 1]);
+/* How many there are, by phase: an object; NULL: no memory. */
+json_t *up_workers_figures(struct up *up);
 /* The argument "id" of a request; false after it was said why not. */
 bool up_workers_take_id(
     struct up_workers *workers, const struct socket_request *request, struct socket_call *call,

@@ -75,8 +75,9 @@ static void put_key(struct writer *writer, const struct cli_yaml *node)
 /* A scalar, or the beginning of what holds others. */
 static void put_node(struct writer *writer, const struct cli_yaml *node)
 {
-    bool is_block = node->kind != CLI_YAML_SCALAR && node->first &&
-                    (node->first->key ? node->first->key_line : node->first->line) == node->line;
+    const struct cli_yaml *first = node->first;
+    bool is_block =
+        first && first->key && first->key_line == node->line && first->key_column == node->column;
 
     put_key(writer, node);
     /* Before its first key, which then is where it was. */

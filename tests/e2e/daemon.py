@@ -140,13 +140,15 @@ def test_specs_that_nobody_can_serve_are_refused_with_what_to_write():
 
 def test_a_file_that_lists_nothing_to_run_stands_for_its_specs():
     project("version: 1\nstore: sqlite:parcels.db\nlog: {level: error}\n")
-    detent("check", "detent.yaml", code=2, err="needs 'tasks', 'machines' or a durable slot")
+    detent("check", "detent.yaml", code=2,
+           err="needs 'tasks', 'machines', 'workers' or a durable slot")
     Path("parcel.fsm").write_text(PARCEL)
     detent("check", "detent.yaml")
     detent("start", "parcel", "p-1")
     check(Path("parcels.db").exists())
     project("version: 1\nmachines: {}\n")
-    detent("check", "detent.yaml", code=2, err="needs 'tasks', 'machines' or a durable slot")
+    detent("check", "detent.yaml", code=2,
+           err="needs 'tasks', 'machines', 'workers' or a durable slot")
 
 
 def test_specs_beside_tasks_are_served_and_never_in_their_way():

@@ -86,7 +86,8 @@ def test_a_durable_slot_is_enough_for_a_project():
     one.end()
     equal(states(), {"a": "done", "runs": "done", "waits": "queued"})
     Path("detent.yaml").write_text("version: 1\nslots: {batch: {}}\n")
-    detent("check", "detent.yaml", code=2, err="needs 'tasks', 'machines' or a durable slot")
+    detent("check", "detent.yaml", code=2,
+           err="needs 'tasks', 'machines', 'workers' or a durable slot")
 
 
 def test_jobs_are_listed_by_slot_and_state_and_page_by_page():

@@ -270,5 +270,107 @@ def test_a_module_that_cannot_take_over_changes_nothing():
     it.stop()
 
 
+VALVE = """#define WORKER_NAME valve
+#define WORKER_PREFIX VALVE
+#define WORKER_DESIRED valve_desired
+#define WORKER_OBSERVED valve_observed
+#define WORKER_DEPS valve_deps
+RECORD(valve_desired)
+    FIELD(place, str(64))
+END
+RECORD(valve_observed)
+    FIELD(is_open, bool)
+    FIELD(module_was_opened, bool)
+END
+STATE(STOPPED, stopped, STOPPED)
+STATE(OPENING, opening, STARTING, STOP(STOPPED))
+STATE(OPEN,    open,    RUNNING,  STOP(STOPPED))
+ACTION(TURN, turn)
+"""
+VALVE_CODE = """#define WORKER_SPEC "valve.worker"
+#include <detent/worker/declare.h>
+struct valve_deps { bool is_open; };
+#define WORKER_SPEC "valve.worker"
+#include <detent/worker/define.h>
+#include <detent/module.h>
+static int house;
+static struct valve_next valve_in_stopped(const struct valve_view *view)
+{ (void)view; return valve_goto(VALVE_OPENING, "is to run"); }
+static struct valve_next valve_in_opening(const struct valve_view *view)
+{
+    if (view->observed->is_open)
+        return valve_goto(VALVE_OPEN, "is open");
+    return valve_do(VALVE_TURN, "is shut");
+}
+static struct valve_next valve_in_open(const struct valve_view *view)
+{ (void)view; return valve_hold("is open"); }
+static int valve_collect(struct det_worker_context *context, struct valve_deps *deps,
+                         const struct valve_desired *desired, struct valve_observed *observed)
+{
+    (void)desired;
+    observed->is_open = deps->is_open;
+    observed->module_was_opened = det_module_worker_context(context) == &house;
+    return 0;
+}
+static int valve_do_turn(struct det_worker_context *context, struct valve_deps *deps,
+                      const struct valve_desired *desired)
+{ (void)desired; deps->is_open = true; det_worker_count(context, "turns", 1); return 0; }
+static int valve_open(struct det_worker_context *context, struct valve_deps *deps)
+{ (void)context; deps->is_open = false; return 0; }
+static void valve_close(struct valve_deps *deps) { deps->is_open = false; }
+static int begin(const struct det_module_settings *settings, void **ret, struct det_error *reterr)
+{ (void)settings; (void)reterr; *ret = &house; return 0; }
+DET_MODULE("valve", DET_MODULE_WORKERS(&valve_kind), .open = begin);
+"""
+PLANT = """version: 1
+workers:
+  name: plant
+  modules: {module}
+  children:
+    - {{name: a, kind: {kind}, config: {{place: here}}}}
+"""
+
+
+def build_valve(code=VALVE_CODE):
+    Path("valve.worker").write_text(VALVE)
+    Path("valve.c").write_text(code)
+    done = subprocess.run(
+        [COMPILER, "-std=c17", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{INCLUDE}",
+         "-I.", "valve.c", "-o", "valve.so"], capture_output=True, text=True, timeout=PATIENCE,
+        check=False)
+    check(done.returncode == 0, done.stderr[:800])
+    os.chmod("valve.so", 0o755)
+
+
+def test_kinds_of_workers_come_from_a_module():
+    build_valve()
+    Path("detent.yaml").write_text(PLANT.format(module="./valve.so", kind="valve"))
+    detent("check", "detent.yaml")
+    it = Up()
+    it.wait_for("state_transition .*a\\(valve\\) .*to=open ")
+    observed = one("observed", "a")
+    equal((observed["observed"], observed["metrics"]),
+          ({"is_open": True, "module_was_opened": True}, {"turns": 1}))
+    Path("detent.yaml").write_text(PLANT.format(module="./valve.so", kind="vlave"))
+    detent("reload", code=2, err=[":6:23: ", "did you mean 'valve'?", "nothing has changed"])
+    it.stop()
+    # Kinds of a module are known when it is loaded.
+    detent("check", "detent.yaml")
+    detent("up", code=2, err=["detent.yaml:6:23", "did you mean 'valve'?"])
+
+
+def test_modules_without_kinds_are_refused():
+    build_valve(VALVE_CODE.replace("DET_MODULE_WORKERS(&valve_kind), ", ""))
+    Path("detent.yaml").write_text(PLANT.format(module="./valve.so", kind="valve"))
+    detent("up", code=1, err="neither machines nor workers")
+    Path("detent.yaml").write_text(PLANT.format(module="./other.so", kind="valve"))
+    detent("check", "detent.yaml", code=2, err="other.so")
+    build_valve(VALVE_CODE.replace("valve_kind)", "valve_kind, &valve_kind)"))
+    Path("detent.yaml").write_text(PLANT.format(module="[./valve.so]", kind="valve"))
+    detent("up", code=4, err="valve")
+    os.chmod("valve.so", 0o777)
+    detent("check", "detent.yaml", code=2, err="chmod go-w")
+
+
 if __name__ == "__main__":
     sys.exit(up.main(globals()))

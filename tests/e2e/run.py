@@ -136,8 +136,8 @@ def test_help_is_for_every_command_and_topic():
     check({"new", "check", "fmt", "diagram", "test", "sim", "scenario", "gen", "diff", "replay",
            "migrate", "start", "send", "get", "list", "history", "watch", "why", "timers", "locks",
            "cancel", "retry", "store", "up", "serve", "status", "console", "limits", "notify",
-           "tree", "tasks", "slots", "logs", "submit", "doctor", "jobs", "restart", "drain",
-           "stop", "reload", "token", "backoff", "version", "help", "completion"} == set(listed),
+           "tree", "workers", "worker", "desired", "observed", "dump", "tasks", "slots", "logs",
+           "submit", "doctor", "jobs", "restart", "drain", "stop", "reload", "token", "backoff", "version", "help", "completion"} == set(listed),
           str(listed))
     for name in listed:
         one = detent("help", name, out=["usage: detent " + name, "--json", "--color"])

@@ -11,7 +11,7 @@ import { useList, useResource } from "../resource";
 import { go, to } from "../router";
 import type { Happened, Worker, WorkerDetail } from "../types";
 import { Action, Ago, At, Badge, classes, Empty, Head, Icon, Loaded, Panel, Since } from "../ui";
-import { Freshness, Marks, PhaseBadge, WorkerTree } from "./workers";
+import { Freshness, Marks, PhaseBadge, stateOf, WorkerTree } from "./workers";
 
 const OPTIONS = { on: ["workers", "tasks"] as ("workers" | "tasks")[], every_ms: 250, poll_ms: 2000 };
 
@@ -80,7 +80,7 @@ function Below({ worker }: { worker: WorkerDetail }): JSX.Element {
     return (
         <span class="instance-below">
             <PhaseBadge worker={worker} />
-            <span class="mono">{worker.state}</span>
+            {stateOf(worker) && <span class="mono">{worker.state}</span>}
             <span>{worker.reason}</span>
             <Marks worker={worker} />
         </span>
@@ -196,8 +196,8 @@ function Facts({ worker }: { worker: WorkerDetail }): JSX.Element {
                     ["Kind", <a key="k" href={to.workers({ kind: worker.worker_kind })}>{worker.worker_kind}</a>],
                     ["In its state", <Since key="s" time={worker.since} />],
                     ["Observed", <Freshness key="f" worker={worker} />],
-                    ["Shall", worker.shutdown_wanted ? "go, or begin anew" : worker.stop_wanted ? "rest" : "run"],
-                    ["Acts", worker.action_pending ? "an action runs" : "no action runs"],
+                    ["Wanted", worker.shutdown_wanted ? "to go, or to begin anew" : worker.stop_wanted ? "to rest" : "to run"],
+                    ["Action", worker.action_pending ? "one is running" : "none is running"],
                     ["Circuit", worker.circuit_open ? "open: paused" : "closed"],
                     ["Made", worker.by_hand ? "by hand" : worker.parent === null ? "with the daemon" : "by its parent or detent.yaml"],
                     ["Path", <span key="p" class="mono value">{worker.path}</span>],
@@ -216,7 +216,8 @@ function Counts({ worker }: { worker: WorkerDetail }): JSX.Element {
                     ["Changes of state", count(counts.transitions)],
                     ["Observations", count(counts.observations)],
                     ["Actions", `${count(counts.actions_done)} done, ${count(counts.actions_failed)} failed${counts.failures ? `, ${count(counts.failures)} in a row` : ""}`],
-                    ["Restarts", `${count(counts.restarts)}, ${count(counts.collector_restarts)} of its collector`],
+                    ["Restarts", count(counts.restarts)],
+                    ["Restarts of its collector", `${count(counts.collector_restarts)} since the last observation`],
                     ["Begun", `${plural(counts.startups, "time")} over all runs`],
                 ]}
             />

@@ -27,7 +27,7 @@ export function PhaseBadge({ worker }: { worker: Worker }): JSX.Element {
 }
 
 /** The state, where its name says more than the phase. */
-function stateOf(worker: Worker): string | null {
+export function stateOf(worker: Worker): string | null {
     return worker.state === worker.phase ? null : worker.state.replaceAll("_", " ");
 }
 
@@ -49,7 +49,7 @@ export function Freshness({ worker }: { worker: Worker }): JSX.Element {
     if (worker.freshness === "stale")
         return (
             <Badge tone="bad">
-                stale <Since time={worker.observed_at} />
+                <span>stale <Since time={worker.observed_at} /></span>
             </Badge>
         );
     if (worker.freshness === "fresh") return <span class="muted"><Since time={worker.observed_at} /></span>;
@@ -86,13 +86,13 @@ function Name({ worker, flat, top }: { worker: Worker; flat: boolean; top: numbe
 
 function columns(flat: boolean, top: number): Column<Worker>[] {
     return [
-        { name: "Worker", width: "minmax(8rem, 1.6fr)", cell: (w) => <Name worker={w} flat={flat} top={top} /> },
+        { name: "Worker", width: "minmax(8rem, 1.5fr)", cell: (w) => <Name worker={w} flat={flat} top={top} /> },
         {
-            name: "Phase", width: "minmax(6rem, 0.9fr)",
+            name: "Phase", width: "minmax(6rem, 1.1fr)",
             cell: (w) => (
                 <>
                     <PhaseBadge worker={w} />
-                    <span class="muted clip wide-only">{stateOf(w)}</span>
+                    <span class="muted clip wide-only" title={w.state}>{stateOf(w)}</span>
                 </>
             ),
         },

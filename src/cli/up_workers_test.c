@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* up_workers_test.c - the workers of `detent up` in a simulated world: what is told of them, what
+ * the verbs answer, a reload, the end. tests/e2e/workers.py has the program as a whole. */
+#include "cli/up_workers.h"
+
+#include "lib/test.h"
+
+#include <detent/sim.h>
+
+#include "cli/up_observe.h"
+#include "observe/metrics.h"
+
+#define HEAD "version: 1\nworkers:\n  name: plant\n"
+
+struct stage {
+    struct det_sim *sim;
+    struct cli cli;
+    struct up_options options;
+    struct up up;
+    char *printed;
+    size_t printed_size;
+};
+
+/* A configuration in the place of the one that is there. */
+static void read_file(struct stage *stage, const char *text)
+{
+    struct config_file *file = &stage->up.file;
+    struct cli_problems problems = { .count = 0 };
+    struct cli_yaml *root = NULL;
+
+    det_arena_init(&file->arena, NULL);
+    file->path = "detent.yaml";
+    assert_int_equal(cli_yaml_read(&file->arena, text, strlen(text), &root, &problems.items[0]), 0);
+    file->config = (struct config){ 0 };
+    if (config_read(&file->arena, root, &file->config, &problems) < 0)
+        fail_msg("%s", problems.items[0].text);
+}
+
+static void open_stage(struct stage *stage, const char *text)
+{
+    struct det_error error = { 0 };
+    struct det_store_options store = { 0 };
+    struct up *up = &stage->up;
+
+    memset(stage, 0, sizeof *stage);
+    assert_int_equal(det_sim_open(&(struct det_sim_options){ .seed = 5 }, &stage->sim, NULL), 0);
+    stage->cli.world = store.world = det_sim_world(stage->sim);
+    stage->cli.out = stage->cli.err = open_memstream(&stage->printed, &stage->printed_size);
+    up->cli = up->output.outer = &stage->cli;
+    up->output.limit = SIZE_MAX;
+    up->options = &stage->options;
+    up->log_level = DET_LOG_INFO;
+    read_file(stage, text);
+    prefix_init(&up->prefix, &stage->cli, false);
+    assert_int_equal(det_loop_open(stage->cli.world, NULL, &up->loop), 0);
+    assert_int_equal(up_observe_open(up, &error), 0);
+    assert_int_equal(det_store_open_with("memory:", &store, &up->shared, &error), 0);
+    if (up_workers_open(up, &error) < 0)
+        fail_msg("%s", error.text);
+}
+
+/* Lets time pass. */
+static void spend(struct stage *stage, det_time span)
+{
+    det_time end = det_loop_now(stage->up.loop) + span;
+
+    while (det_world_now(stage->cli.world, DET_CLOCK_MONOTONIC) < end)
+        assert_true(det_loop_turn(stage->up.loop, end) >= 0);
+}
+
+static void close_stage(struct stage *stage)
+{
+    struct up *up = &stage->up;
+
+    up_workers_close(up);
+    up_workers_close_store(up);
+    up_observe_close(up);
+    det_loop_close(up->loop);
+    det_arena_deinit(&up->file.arena);
+    fclose(stage->cli.out);
+    free(stage->printed);
+    det_sim_close(stage->sim);
+}
+
+static void assert_printed(struct stage *stage, const char *part)
+{
+    fflush(stage->cli.out);
+    if (!strstr(stage->printed, part))
+        fail_msg("no '%s' in: %s", part, stage->printed);
+}
+
+/* Asking. */
+
+struct answer {
+    struct socket_call call; /* the first member */
+    json_t *parts;
+    char error[512], code[64];
+    bool is_finished, is_gone;
+};
+
+static void on_put(struct socket_call *call, const char *key, json_t *value_take)
+{
+    struct answer *answer = (struct answer *)(void *)call;
+
+    assert_non_null(value_take);
+    if (strcmp(key, "data") == 0)
+        json_array_append(answer->parts, value_take);
+    else if (strcmp(key, "error") == 0) {
+        snprintf(
+            answer->error, sizeof answer->error, "%s",
+            json_string_value(json_object_get(value_take, "text")));
+        snprintf(
+            answer->code, sizeof answer->code, "%s",
+            json_string_value(json_object_get(value_take, "code")));
+    }
+    json_decref(value_take);
+}
+
+static size_t on_waiting(const struct socket_call *call)
+{
+    (void)call;
+    return 0;
+}
+
+static bool on_is_gone(const struct socket_call *call)
+{
+    return ((const struct answer *)(const void *)call)->is_gone;
+}
+
+static void on_release(struct socket_call *call)
+{
+    ((struct answer *)(void *)call)->is_finished = true;
+}
+
+static const struct socket_call_ops ops = { on_put, on_waiting, on_is_gone, on_release };
+
+static void begin_ask(
+    struct stage *stage, struct answer *answer, const char *verb, json_t *arguments_take)
+{
+    struct socket_request request = { .verb = verb, .arguments = arguments_take };
+    const struct socket_verb *found = up_verbs;
+
+    *answer = (struct answer){ .call = { .ops = &ops }, .parts = json_array() };
+    while (found->name && strcmp(found->name, verb) != 0)
+        found++;
+    assert_non_null(found->name);
+    found->run(&stage->up, &request, &answer->call);
+    json_decref(arguments_take);
+}
+
+static json_t *ask(struct stage *stage, const char *verb, json_t *arguments_take)
+{
+    struct answer answer;
+
+    begin_ask(stage, &answer, verb, arguments_take);
+    while (!answer.is_finished)
+        assert_true(det_loop_turn(stage->up.loop, DET_NEVER) >= 0);
+    if (*answer.error)
+        fail_msg("%s: %s", verb, answer.error);
+    return answer.parts;
+}
+
+static void expect_refusal(
+    struct stage *stage, const char *verb, json_t *arguments_take, const char *code,
+    const char *part)
+{
+    struct answer answer;
+
+    begin_ask(stage, &answer, verb, arguments_take);
+    while (!answer.is_finished)
+        assert_true(det_loop_turn(stage->up.loop, DET_NEVER) >= 0);
+    assert_string_equal(answer.code, code);
+    if (!strstr(answer.error, part))
+        fail_msg("no '%s' in: %s", part, answer.error);
+    json_decref(answer.parts);
+}
+
+static const char *text_of(json_t *list, size_t index, const char *key)
+{
+    const char *text = json_string_value(json_object_get(json_array_get(list, index), key));
+
+    return text ? text : "";
+}
+
+static void assert_state(struct stage *stage, const char *id, const char *state)
+{
+    json_t *list = ask(stage, "workers-list", json_pack("{s:s}", "id", id));
+
+    assert_string_equal(text_of(list, 0, "state"), state);
+    json_decref(list);
+}
+
+static const char *desired_address(json_t *list)
+{
+    json_t *desired = json_object_get(json_array_get(list, 0), "desired");
+
+    return json_string_value(json_object_get(desired, "address"));
+}
+
+/* The tests. */
+
+static void a_tree_comes_up_and_is_told(void **state)
+{
+    struct stage stage;
+    json_t *list;
+
+    (void)state;
+    open_stage(
+        &stage, HEAD "  children:\n"
+                     "    - {name: hello, kind: helloworld}\n"
+                     "    - {name: press, kind: examplechild, config: {address: x}}\n");
+    spend(&stage, 10 * DET_SECOND);
+    list = ask(&stage, "workers-list", NULL);
+    assert_int_equal(json_array_size(list), 3);
+    assert_string_equal(text_of(list, 0, "id"), "plant");
+    assert_string_equal(text_of(list, 1, "state"), "running");
+    assert_string_equal(text_of(list, 2, "freshness"), "fresh");
+    json_decref(list);
+    list = ask(&stage, "workers-show", json_pack("{s:s}", "id", "press"));
+    assert_string_equal(text_of(list, 0, "id"), "plant/press");
+    assert_string_equal(desired_address(list), "x");
+    json_decref(list);
+    list = ask(&stage, "workers-history", json_pack("{s:s}", "id", "plant/press"));
+    assert_string_equal(text_of(list, 0, "to"), "connected");
+    json_decref(list);
+    assert_printed(&stage, "workers = worker_added worker=plant(application) number=1\n");
+    assert_printed(&stage, "to=connected reason=\"connected to x\"");
+    close_stage(&stage);
+}
+
+static void figures_are_taken_by_the_loop(void **state)
+{
+    struct stage stage;
+    struct det_buffer text;
+
+    (void)state;
+    open_stage(&stage, HEAD "  children: [{name: hello, kind: helloworld}]\n");
+    spend(&stage, 5 * DET_SECOND);
+    det_buffer_init(&text, NULL);
+    det_metrics_write(stage.up.observe->metrics, DET_METRICS_TEXT, &text);
+    assert_non_null(strstr(det_buffer_text(&text), "detent_workers{phase=\"running\"} 2\n"));
+    assert_non_null(strstr(
+        det_buffer_text(&text), "detent_worker_value{kind=\"helloworld\",worker=\"plant/hello\","
+                                "name=\"hellos_said\"} 1\n"));
+    det_buffer_deinit(&text);
+    close_stage(&stage);
+}
+
+static void workers_are_put_and_taken_away(void **state)
+{
+    struct stage stage;
+
+    (void)state;
+    open_stage(&stage, HEAD "  children: [{name: hello, kind: helloworld}]\n");
+    json_decref(
+        ask(&stage, "workers-upsert",
+            json_pack(
+                "{s:s, s:s, s:s, s:s, s:[s]}", "id", "extra", "kind", "examplechild", "config",
+                "address: '{{ .A }}'", "variables", "{A: here}", "run_in", "running")));
+    spend(&stage, 5 * DET_SECOND);
+    assert_state(&stage, "plant/extra", "connected");
+    expect_refusal(
+        &stage, "workers-upsert", json_pack("{s:s, s:s}", "id", "x", "kind", "nop"), "NOT_FOUND",
+        "did you mean 'noop'?");
+    expect_refusal(
+        &stage, "workers-upsert", json_pack("{s:s, s:s}", "id", "a/x", "kind", "noop"), "NOT_FOUND",
+        "plant/a");
+    expect_refusal(
+        &stage, "workers-upsert", json_pack("{s:s, s:s}", "id", "hello", "kind", "noop"), "EXISTS",
+        "in its own spec");
+    expect_refusal(
+        &stage, "workers-upsert",
+        json_pack("{s:s, s:s, s:[s]}", "id", "x", "kind", "noop", "run_in", "flying"), "NOT_FOUND",
+        "flying");
+    expect_refusal(
+        &stage, "workers-upsert", json_pack("{s:s}", "id", "x"), "INVALID", "needs 'id' and");
+    expect_refusal(
+        &stage, "workers-delete", json_pack("{s:s}", "id", "extr"), "NOT_FOUND",
+        "did you mean 'extra'?");
+    json_decref(ask(&stage, "workers-delete", json_pack("{s:s}", "id", "extra")));
+    spend(&stage, 5 * DET_SECOND);
+    expect_refusal(
+        &stage, "workers-show", json_pack("{s:s}", "id", "extra"), "NOT_FOUND", "no worker");
+    close_stage(&stage);
+}
+
+static void orders_are_given(void **state)
+{
+    struct stage stage;
+
+    (void)state;
+    open_stage(&stage, HEAD "  children: [{name: hello, kind: helloworld}]\n");
+    spend(&stage, 5 * DET_SECOND);
+    json_decref(
+        ask(&stage, "workers-order", json_pack("{s:s, s:s}", "id", "hello", "order", "disable")));
+    spend(&stage, 5 * DET_SECOND);
+    assert_state(&stage, "hello", "stopped");
+    json_decref(
+        ask(&stage, "workers-order", json_pack("{s:s, s:s}", "id", "hello", "order", "enable")));
+    spend(&stage, 5 * DET_SECOND);
+    assert_state(&stage, "hello", "running");
+    expect_refusal(
+        &stage, "workers-order", json_pack("{s:s, s:s}", "id", "hello", "order", "sing"), "INVALID",
+        "restart, disable or enable");
+    close_stage(&stage);
+}
+
+/* The answer is nobody's then, and what was asked for happens all the same. */
+static void who_asked_may_go_away(void **state)
+{
+    struct answer answer;
+    struct stage stage;
+
+    (void)state;
+    open_stage(&stage, HEAD);
+    spend(&stage, DET_SECOND);
+    begin_ask(
+        &stage, &answer, "workers-upsert", json_pack("{s:s, s:s}", "id", "late", "kind", "noop"));
+    assert_false(answer.is_finished);
+    assert_true(answer.call.is_kept);
+    answer.is_gone = true;
+    answer.call.on_gone(answer.call.user);
+    spend(&stage, 5 * DET_SECOND);
+    assert_state(&stage, "late", "running");
+    json_decref(answer.parts);
+    close_stage(&stage);
+}
+
+/* Closing waits for it, though the loop is its own to turn. */
+static void a_question_on_its_way_does_not_keep_it_from_closing(void **state)
+{
+    struct answer answer;
+    struct stage stage;
+
+    (void)state;
+    open_stage(&stage, HEAD);
+    begin_ask(
+        &stage, &answer, "workers-upsert", json_pack("{s:s, s:s}", "id", "late", "kind", "noop"));
+    up_workers_close(&stage.up);
+    assert_true(answer.is_finished);
+    json_decref(answer.parts);
+    close_stage(&stage);
+}
+
+static void what_is_on_record_comes_in_pages(void **state)
+{
+    struct stage stage;
+    json_t *page, *deltas;
+    json_int_t after = 0;
+    size_t pages = 0;
+    bool has_more = true;
+
+    (void)state;
+    open_stage(&stage, HEAD "  children: [{name: hello, kind: helloworld}]\n");
+    spend(&stage, 5 * DET_SECOND);
+    while (has_more) {
+        page = ask(&stage, "workers-dump", json_pack("{s:I, s:i}", "after", after, "limit", 3));
+        deltas = json_object_get(json_array_get(page, 0), "deltas");
+        for (size_t i = 0; i < json_array_size(deltas); i++)
+            assert_int_equal(
+                json_integer_value(json_object_get(json_array_get(deltas, i), "sync")), ++after);
+        has_more = json_is_true(json_object_get(json_array_get(page, 0), "has_more"));
+        pages++;
+        json_decref(page);
+    }
+    assert_true(pages > 2);
+    page = ask(
+        &stage, "workers-dump", json_pack("{s:b, s:s}", "documents", 1, "below", "plant/hello"));
+    assert_int_equal(json_array_size(json_object_get(json_array_get(page, 0), "documents")), 3);
+    json_decref(page);
+    close_stage(&stage);
+}
+
+static void another_file_is_another_tree(void **state)
+{
+    struct cli_problems problems = { .count = 0 };
+    struct det_error error = { 0 };
+    struct stage stage;
+    struct det_arena old;
+    json_t *list;
+
+    (void)state;
+    open_stage(
+        &stage, HEAD "  globals: {x: one}\n  children:\n"
+                     "    - {name: a, kind: examplechild, config: {address: '{{ .global.x }}'}}\n"
+                     "    - {name: goes, kind: noop}\n");
+    spend(&stage, 5 * DET_SECOND);
+    old = stage.up.file.arena;
+    read_file(
+        &stage, HEAD "  globals: {x: two}\n  children:\n"
+                     "    - {name: a, kind: examplechild, config: {address: '{{ .global.x }}'}}\n"
+                     "    - {name: comes, kind: noop}\n");
+    /* Nothing is left in the old one. */
+    det_arena_deinit(&old);
+    assert_int_equal(up_workers_check(&stage.up, &stage.up.file.config.workers, &problems), 0);
+    assert_int_equal(up_workers_reload(&stage.up, &error), 0);
+    spend(&stage, 5 * DET_SECOND);
+    assert_state(&stage, "comes", "running");
+    list = ask(&stage, "workers-show", json_pack("{s:s}", "id", "a"));
+    assert_string_equal(desired_address(list), "two");
+    json_decref(list);
+    expect_refusal(
+        &stage, "workers-show", json_pack("{s:s}", "id", "goes"), "NOT_FOUND", "no worker");
+    close_stage(&stage);
+}
+
+static void it_stops_by_itself_and_is_forced(void **state)
+{
+    struct stage stage;
+
+    (void)state;
+    open_stage(&stage, HEAD "  children: [{name: hello, kind: helloworld}]\n");
+    spend(&stage, 5 * DET_SECOND);
+    assert_false(up_workers_are_over(&stage.up));
+    up_workers_stop(&stage.up);
+    stage.up.state = UP_STOPPING;
+    expect_refusal(&stage, "workers-list", NULL, "CLOSED", "stops");
+    spend(&stage, 5 * DET_SECOND);
+    assert_true(up_workers_are_over(&stage.up));
+    up_workers_finish(&stage.up);
+    assert_false(stage.up.was_forced);
+    close_stage(&stage);
+
+    /* An action that does not look whether it is cancelled keeps its worker from stopping. */
+    open_stage(
+        &stage,
+        HEAD "  limits: {stop_grace: 100ms}\n"
+             "  children: [{name: slow, kind: exampleslow, config: {delay_seconds: 600}}]\n");
+    spend(&stage, 5 * DET_SECOND);
+    up_workers_stop(&stage.up);
+    up_workers_stop(&stage.up);
+    up_workers_finish(&stage.up);
+    assert_true(up_workers_are_over(&stage.up));
+    close_stage(&stage);
+}
+
+static void a_kind_that_is_not_there_is_told(void **state)
+{
+    struct cli_problems problems = { .count = 0 };
+    struct stage stage;
+
+    (void)state;
+    open_stage(&stage, HEAD);
+    det_arena_deinit(&stage.up.file.arena);
+    read_file(&stage, HEAD "  children: [{name: a, kind: nop}]\n");
+    assert_int_equal(
+        up_workers_check(&stage.up, &stage.up.file.config.workers, &problems), DET_ERR_MALFORMED);
+    assert_int_equal(problems.items[0].line, 4);
+    close_stage(&stage);
+}
+
+static void without_workers_there_is_nothing_to_ask(void **state)
+{
+    struct stage stage;
+
+    (void)state;
+    open_stage(&stage, "version: 1\ntasks: {a: {run: 'true'}}\n");
+    assert_null(stage.up.workers);
+    assert_true(up_workers_are_over(&stage.up));
+    expect_refusal(&stage, "workers-list", NULL, "UNSUPPORTED", "has no workers");
+    up_workers_stop(&stage.up);
+    up_workers_finish(&stage.up);
+    close_stage(&stage);
+}
+
+/* Opens with what memory there is; whatever comes of it, it can be closed. */
+static void a_want_of_memory_is_told(void **state)
+{
+    struct det_test_memory memory;
+    struct det_error error = { 0 };
+    struct stage stage;
+    bool has_failed = true;
+    int r;
+
+    (void)state;
+    for (uint64_t number = 1; has_failed; number += 1 + number / 16) {
+        open_stage(&stage, "version: 1\ntasks: {a: {run: 'true'}}\n");
+        det_arena_deinit(&stage.up.file.arena);
+        read_file(&stage, HEAD "  children: [{name: hello, kind: helloworld}]\n");
+        det_test_memory_init(&memory);
+        stage.cli.allocator = &memory.allocator;
+        det_test_memory_fail(&memory, number, false);
+        r = up_workers_open(&stage.up, &error);
+        if (r == 0)
+            spend(&stage, DET_SECOND);
+        up_workers_close(&stage.up);
+        has_failed = det_test_memory_fail(&memory, 0, false);
+        assert_true(r == 0 || (has_failed && error.text[0]));
+        stage.cli.allocator = NULL;
+        det_test_memory_deinit(&memory);
+        close_stage(&stage);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tree_comes_up_and_is_told),
+        cmocka_unit_test(figures_are_taken_by_the_loop),
+        cmocka_unit_test(workers_are_put_and_taken_away),
+        cmocka_unit_test(orders_are_given),
+        cmocka_unit_test(who_asked_may_go_away),
+        cmocka_unit_test(a_question_on_its_way_does_not_keep_it_from_closing),
+        cmocka_unit_test(what_is_on_record_comes_in_pages),
+        cmocka_unit_test(another_file_is_another_tree),
+        cmocka_unit_test(it_stops_by_itself_and_is_forced),
+        cmocka_unit_test(a_kind_that_is_not_there_is_told),
+        cmocka_unit_test(without_workers_there_is_nothing_to_ask),
+        cmocka_unit_test(a_want_of_memory_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
