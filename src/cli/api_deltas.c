@@ -20,7 +20,7 @@
 #include "cli/api_feed.h"
 #include "cli/api_parts.h"
 
-#define POLL_SPAN  (200 * DET_MILLISECOND)
+#define POLL_SPAN  (100 * DET_MILLISECOND)
 #define PAGE_ROWS  512
 #define PAGE_BYTES (64 << 10)
 

@@ -13,7 +13,6 @@ import {
     At, Badge, Empty, Head, Icon, Id, Loaded, Panel, Since, Sparkline, StackedBar, StateChip, TaskState,
 } from "../ui";
 import { explain } from "./tasks";
-import { PHASES } from "./workers";
 
 export function OverviewView(): JSX.Element {
     const overview = useResource<Overview>("/overview", { on: ["log", "tasks"], every_ms: 300, counts: true, poll_ms: 5000 });
@@ -257,16 +256,18 @@ function WorkerSummary({ workers }: { workers: WorkersSummary | null }): JSX.Ele
     return (
         <Panel title="Workers" aside={<a href={to.workers()}>All {count(workers.workers)}</a>}>
             <div class="facts">
-                {PHASES.map((phase) => (
-                    <a key={phase} class="fact" href={to.workers({ phase })}>
-                        <b class={workers.by_phase[phase] ? "" : "zero"}>{count(workers.by_phase[phase])}</b>
-                        <span>{phase}</span>
-                    </a>
-                ))}
+                <Fact name="running" value={workers.by_phase.running} />
+                <Fact name="changing" value={workers.by_phase.starting + workers.by_phase.stopping} />
+                <Fact name="degraded" value={workers.by_phase.degraded} />
+                <Fact name="stopped" value={workers.by_phase.stopped} />
             </div>
             {ill.some(([, value]) => value > 0) && (
                 <p class="worker-ill">
-                    {ill.map(([text, value]) => value > 0 && <Badge key={text} tone="warn">{count(value)} {text}</Badge>)}
+                    {ill.map(([text, value]) => value > 0 && (
+                        <a key={text} href={to.workers({ unwell: true })}>
+                            <Badge tone="warn">{count(value)} {text}</Badge>
+                        </a>
+                    ))}
                 </p>
             )}
         </Panel>

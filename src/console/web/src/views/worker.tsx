@@ -13,7 +13,7 @@ import type { Happened, Worker, WorkerDetail } from "../types";
 import { Action, Ago, At, Badge, classes, Empty, Head, Icon, Loaded, Panel, Since } from "../ui";
 import { Freshness, Marks, PhaseBadge, stateOf, WorkerTree } from "./workers";
 
-const OPTIONS = { on: ["workers", "tasks"] as ("workers" | "tasks")[], every_ms: 250, poll_ms: 2000 };
+const OPTIONS = { on: ["workers", "tasks"] as ("workers" | "tasks")[], every_ms: 200, poll_ms: 2000 };
 
 function place(id: string, ...more: string[]): string {
     return path("workers", id.replaceAll("/", "~"), ...more);
@@ -195,7 +195,7 @@ function Facts({ worker }: { worker: WorkerDetail }): JSX.Element {
                 rows={[
                     ["Kind", <a key="k" href={to.workers({ kind: worker.worker_kind })}>{worker.worker_kind}</a>],
                     ["In its state", <Since key="s" time={worker.since} />],
-                    ["Observed", <Freshness key="f" worker={worker} />],
+                    ["Observed", worker.freshness === "stale" ? <Freshness key="f" worker={worker} /> : <Ago key="f" time={worker.observed_at} />],
                     ["Wanted", worker.shutdown_wanted ? "to go, or to begin anew" : worker.stop_wanted ? "to rest" : "to run"],
                     ["Action", worker.action_pending ? "one is running" : "none is running"],
                     ["Circuit", worker.circuit_open ? "open: paused" : "closed"],
@@ -271,6 +271,8 @@ function History({ id }: { id: string }): JSX.Element {
     );
 }
 
+const ENDS: Record<string, string> = { OK: "done", TIMEOUT: "timed out", CANCELLED: "cancelled" };
+
 function What({ row }: { row: Happened }): JSX.Element {
     if (row.action === undefined)
         return (
@@ -278,10 +280,10 @@ function What({ row }: { row: Happened }): JSX.Element {
                 <span class="mono">{row.from}</span> → <span class="mono strong">{row.to}</span>
             </span>
         );
-    const good = row.result === "OK";
+    const result = row.result ?? "OK";
     return (
-        <span class="happened-what">
-            <Badge tone={good ? "good" : "bad"}>{good ? "done" : row.result!.toLowerCase().replaceAll("_", " ")}</Badge>
+        <span class="happened-what" title={result}>
+            <Badge tone={result === "OK" ? "good" : "bad"}>{ENDS[result] ?? "failed"}</Badge>
             <span class="mono">{row.action}</span>
             <span class="muted">{count(row.took_ms ?? 0)} ms</span>
         </span>

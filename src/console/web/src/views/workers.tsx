@@ -12,7 +12,7 @@ import { Table, type Column } from "../table";
 import type { Phase, Worker } from "../types";
 import { Badge, Button, Empty, Head, ListEnd, Loaded, Panel, Segmented, Since } from "../ui";
 
-export const PHASES: Phase[] = ["running", "starting", "degraded", "stopping", "stopped"];
+const PHASES: Phase[] = ["running", "starting", "degraded", "stopping", "stopped"];
 const ROWS = 2000;
 
 const TONES: Record<Phase, string> = { running: "good", starting: "info", degraded: "bad", stopping: "warn", stopped: "quiet" };
@@ -66,7 +66,7 @@ function Name({ worker, flat, top }: { worker: Worker; flat: boolean; top: numbe
     const closed = folded.value.has(worker.id);
     const depth = flat ? 0 : worker.depth - top;
     return (
-        <span class="worker-name" style={{ paddingLeft: `${Math.min(depth, 12) * 1.1}rem` }}>
+        <span class="worker-name" style={{ "--depth": String(Math.min(depth, 12)) }}>
             {!flat &&
                 (worker.children > 0 ? (
                     <button type="button" class="twist" aria-expanded={!closed} aria-label={`${closed ? "Show" : "Hide"} what is below ${worker.name}`} onClick={() => fold(worker.id)}>
@@ -198,7 +198,7 @@ export function Workers(): JSX.Element {
     const filter = { phase: search.get("phase"), kind: search.get("kind"), unwell: search.get("unwell") };
     const filtered = Object.values(filter).some(Boolean);
     useDeltas();
-    const list = useList<Worker>("/workers", filter, { on: ["workers", "tasks"], every_ms: 300, poll_ms: 3000 }, ROWS);
+    const list = useList<Worker>("/workers", filter, { on: ["workers", "tasks"], every_ms: 200, poll_ms: 3000 }, ROWS);
     for (const worker of list.data?.items ?? []) kinds.add(worker.worker_kind);
     const wanted = text.trim().toLowerCase();
     const parents = (list.data?.items ?? []).filter((worker) => worker.children > 0 && worker.parent !== null).map((worker) => worker.id);
