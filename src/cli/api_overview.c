@@ -3,7 +3,8 @@
 
 /* api_overview.c - all at one sight: what runs, how fast, and what does not go on by itself.
  *
- *     loop of `up`: status --> tree --> slots --> workers --> pool: counts, dead letters --> answer */
+ *     loop of `up`: status --> tree --> slots --> workers
+ *     pool:                                           \--> counts, dead letters --> answer */
 #include <stdlib.h>
 #include <string.h>
 

@@ -84,7 +84,8 @@ def test_followers_miss_nothing_over_kill_9_and_what_is_put_by_hand_comes_back()
     for kill in range(KILLS):
         wire = daemon.wire()
         for number in range(4):
-            equal(put(wire, f"by-hand-{kill}-{number}" if number else f"by-hand-{kill}").status, 200)
+            name = f"by-hand-{kill}-{number}" if number else f"by-hand-{kill}"
+            equal(put(wire, name).status, 200)
         daemon.kill_hard()
         daemon = Daemon()
         wanted = {f"plant/by-hand-{n}" for n in range(kill + 1)}
