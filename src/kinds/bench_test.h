@@ -209,16 +209,17 @@ static inline const char *bench_state(const struct bench *bench)
     return bench->kind->states[bench->view.all.state].name;
 }
 
-#define assert_state(bench, name)                                                         \
-    do {                                                                                  \
-        if (strcmp(bench_state(bench), name))                                             \
-            fail_msg("it is %s (%s), not %s", bench_state(bench), (bench)->reason, name); \
-    } while (0)
-#define assert_reason(bench, part)                                                   \
-    do {                                                                             \
-        if (!strstr((bench)->reason, part))                                          \
-            fail_msg("the reason is \"%s\", without \"%s\"", (bench)->reason, part); \
-    } while (0)
+static inline void assert_state(const struct bench *bench, const char *name)
+{
+    if (strcmp(bench_state(bench), name) != 0)
+        fail_msg("it is %s (%s), not %s", bench_state(bench), bench->reason, name);
+}
+
+static inline void assert_reason(const struct bench *bench, const char *part)
+{
+    if (!strstr(bench->reason, part))
+        fail_msg("the reason is \"%s\", without \"%s\"", bench->reason, part);
+}
 
 /* Stops it and goes on until it rests; what it waits for must come by itself. */
 static inline void bench_stop(struct bench *bench)
@@ -235,7 +236,7 @@ static inline void bench_stop(struct bench *bench)
 }
 
 /* A text into an array of a record. */
-#define put(field, text) (void)snprintf(field, sizeof(field), "%s", text)
+#define PUT(field, text) (void)snprintf(field, sizeof(field), "%s", text)
 
 /* derive() */
 
@@ -277,19 +278,23 @@ static inline const char *bench_derive(
     return derive->text;
 }
 
-#define assert_derived(kind, config)                              \
-    do {                                                          \
-        struct bench_derive derive_;                              \
-        const char *text_ = bench_derive(kind, config, &derive_); \
-        if (*text_)                                               \
-            fail_msg("refused: %s", text_);                       \
-    } while (0)
-#define assert_refused(kind, config, part)                                \
-    do {                                                                  \
-        struct bench_derive derive_;                                      \
-        const char *text_ = bench_derive(kind, config, &derive_);         \
-        if (!strstr(text_, part))                                         \
-            fail_msg("refused with \"%s\", without \"%s\"", text_, part); \
-    } while (0)
+static inline void assert_derived(const struct det_worker_kind *kind, void *config)
+{
+    struct bench_derive derive;
+    const char *text = bench_derive(kind, config, &derive);
+
+    if (*text)
+        fail_msg("refused: %s", text);
+}
+
+static inline void assert_refused(
+    const struct det_worker_kind *kind, void *config, const char *part)
+{
+    struct bench_derive derive;
+    const char *text = bench_derive(kind, config, &derive);
+
+    if (!strstr(text, part))
+        fail_msg("refused with \"%s\", without \"%s\"", text, part);
+}
 
 #endif

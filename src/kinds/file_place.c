@@ -22,15 +22,15 @@
 
 #define ENTRY_SIZE 4096 /* of a line about a user or a group */
 
-static void to_hex(const unsigned char *hash, unsigned length, char target[FILE_HASH_MAX])
+static void to_hex(const unsigned char *hash, size_t length, char target[FILE_HASH_MAX])
 {
     static const char digits[] = "0123456789abcdef";
 
-    for (unsigned i = 0; i < length && i < 32; i++) {
-        target[2 * i] = digits[hash[i] >> 4];
-        target[2 * i + 1] = digits[hash[i] & 15];
+    for (size_t i = 0; i < length && i < 32; i++) {
+        *target++ = digits[hash[i] >> 4];
+        *target++ = digits[hash[i] & 15];
     }
-    target[2 * (size_t)(length < 32 ? length : 32)] = '\0';
+    *target = '\0';
 }
 
 void file_hash(const void *data, size_t size, char target[FILE_HASH_MAX])

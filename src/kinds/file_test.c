@@ -66,23 +66,23 @@ static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
     say(&config, "/etc/motd", NULL);
     assert_refused(&file_kind, &config, "there is no content: say content: or source:");
     say(&config, "/etc/motd", "hello");
-    put(config.source, "/etc/issue");
+    PUT(config.source, "/etc/issue");
     assert_refused(&file_kind, &config, "a content and a source: leave one");
     say(&config, "/etc/motd", "hello");
     config.absent = true;
     assert_refused(&file_kind, &config, "absent is true, but there is a content");
     say(&config, "/etc/motd", NULL);
-    put(config.source, "issue");
+    PUT(config.source, "issue");
     assert_refused(&file_kind, &config, "source 'issue' is relative");
     say(&config, "/etc/", "hello");
     assert_refused(&file_kind, &config, "path '/etc/' is a folder: name the file in it");
     say(&config, "/etc/motd", "hello");
-    put(config.mode, "0a8");
+    PUT(config.mode, "0a8");
     assert_refused(&file_kind, &config, "mode '0a8' is no mode: three or four digits");
-    put(config.mode, "64");
+    PUT(config.mode, "64");
     assert_refused(&file_kind, &config, "mode '64' is no mode");
     say(&config, "/etc/motd", "hello");
-    put(config.sha256, "00");
+    PUT(config.sha256, "00");
     assert_refused(&file_kind, &config, "sha256 is worked out");
 }
 
@@ -97,7 +97,7 @@ static void what_is_left_out_has_a_default(void **state)
     assert_string_equal(
         config.sha256, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     say(&config, "/etc/motd", "");
-    put(config.mode, "600");
+    PUT(config.mode, "600");
     assert_derived(&file_kind, &config);
     assert_string_equal(config.mode, "0600");
 }
@@ -202,7 +202,7 @@ static void a_copy_follows_its_source(void **state)
 
     (void)state;
     say(&desired, "/etc/motd", NULL);
-    put(desired.source, "/srv/motd");
+    PUT(desired.source, "/srv/motd");
     assert_derived(&file_kind, &desired);
     bench_open(&bench, &file_kind, sim, &desired);
     bench_run(&bench, DET_SECOND);
@@ -249,7 +249,7 @@ static void memory_that_runs_out_leaves_the_file_as_it_was(void **state)
 
     (void)state;
     say(&desired, "/etc/motd", NULL);
-    put(desired.source, "/srv/motd");
+    PUT(desired.source, "/srv/motd");
     assert_derived(&file_kind, &desired);
     assert_int_equal(det_file_replace(world, "/srv/motd", "new", 3), 0);
     for (uint64_t n = 1; has_failed; n++) {
@@ -289,7 +289,7 @@ static void a_real_file_has_its_mode(void **state)
 
     (void)state;
     say(&desired, "secret", "hello");
-    put(desired.mode, "0600");
+    PUT(desired.mode, "0600");
     assert_derived(&file_kind, &desired);
     bench_open(&bench, &file_kind, NULL, &desired);
     bench_settle(&bench);
@@ -382,12 +382,12 @@ static void what_cannot_be_is_told(void **state)
     assert_state(&bench, "writing");
     assert_non_null(strstr(bench.failure, "is its folder there"));
     say(&desired, "place", "hello");
-    put(desired.user, "no_such_user");
+    PUT(desired.user, "no_such_user");
     assert_derived(&file_kind, &desired);
     bench_settle(&bench);
     assert_string_equal(bench.failure, "there is no user 'no_such_user'");
     say(&desired, "place", "hello");
-    put(desired.group, "no_such_group");
+    PUT(desired.group, "no_such_group");
     assert_derived(&file_kind, &desired);
     bench_settle(&bench);
     assert_string_equal(bench.failure, "there is no group 'no_such_group'");
@@ -410,7 +410,7 @@ static void the_owner_is_looked_at(void **state)
     bench_settle(&bench);
     assert_state(&bench, "in_place");
     assert_string_equal(seen_of(&bench)->user, desired.user);
-    put(desired.user, "somebody");
+    PUT(desired.user, "somebody");
     bench_step(&bench);
     assert_reason(&bench, "it belongs to ");
     bench_close(&bench);

@@ -157,11 +157,11 @@ static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
 
     (void)state;
     assert_refused(&http_check_kind, &config, "url is missing: say what is asked, such as");
-    put(config.url, "ftp://host/x");
+    PUT(config.url, "ftp://host/x");
     assert_refused(&http_check_kind, &config, "url is none of http or https");
-    put(config.url, "http://me:hunter2@host/x");
+    PUT(config.url, "http://me:hunter2@host/x");
     assert_refused(&http_check_kind, &config, "a secret goes into headers");
-    put(good.url, "https://host/x");
+    PUT(good.url, "https://host/x");
     config = good;
     config.status_count = 2;
     config.status[0] = 200;
@@ -169,7 +169,7 @@ static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
     assert_refused(&http_check_kind, &config, "status[1] is 42: a status is from 100 to 599");
     config = good;
     config.headers_count = 1;
-    put(config.headers[0], "Authorization hunter2");
+    PUT(config.headers[0], "Authorization hunter2");
     assert_refused(&http_check_kind, &config, "headers[0] is no header: one line, such as");
     config = good;
     config.every_ms = 500;
@@ -179,7 +179,7 @@ static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
     config.every_ms = 3600001;
     assert_refused(&http_check_kind, &config, "every_ms 3600001 is more than an hour");
     config = good;
-    put(config.tls_ca_file, "ca.pem");
+    PUT(config.tls_ca_file, "ca.pem");
     assert_refused(&http_check_kind, &config, "tls_ca_file 'ca.pem' is relative");
     config = good;
     assert_derived(&http_check_kind, &config);
@@ -195,7 +195,7 @@ static void each_fault_has_its_words(void **state)
     struct view view;
 
     (void)state;
-    put(desired.url, "http://host/");
+    PUT(desired.url, "http://host/");
     desired.failures_max = 2;
     view_init(&view, &http_check_kind, &desired, &seen);
     assert_goto(&view, HTTP_CHECK_STOPPED, HTTP_CHECK_RUNNING);
@@ -212,7 +212,7 @@ static void each_fault_has_its_words(void **state)
     assert_string_equal(
         view_ask(&view, HTTP_CHECK_DEGRADED).reason, "status 500 in 12 ms is not wanted");
     seen.status = 200;
-    put(desired.text, "ready");
+    PUT(desired.text, "ready");
     assert_string_equal(
         view_ask(&view, HTTP_CHECK_DEGRADED).reason,
         "status 200 in 12 ms, but \"ready\" is not in its body of 0 bytes");
@@ -229,7 +229,7 @@ static void each_fault_has_its_words(void **state)
         view_ask(&view, HTTP_CHECK_DEGRADED).reason,
         "its certificate ends in 13 days, less than 14");
     seen.status = 0;
-    put(seen.error, "refused");
+    PUT(seen.error, "refused");
     assert_string_equal(view_ask(&view, HTTP_CHECK_DEGRADED).reason, "no answer in 12 ms: refused");
 }
 
@@ -242,9 +242,9 @@ static void a_good_answer_is_running(void **state)
 
     (void)state;
     ask_for(&desired, "/200");
-    put(desired.text, "is well");
+    PUT(desired.text, "is well");
     desired.headers_count = 1;
-    put(desired.headers[0], "X-Key: hunter2");
+    PUT(desired.headers[0], "X-Key: hunter2");
     bench_open(&bench, &http_check_kind, NULL, &desired);
     bench_settle(&bench);
     assert_state(&bench, "running");
@@ -341,7 +341,7 @@ static void memory_that_runs_out_is_no_answer(void **state)
 
     (void)state;
     ask_for(&desired, "/200");
-    put(desired.text, "is well");
+    PUT(desired.text, "is well");
     det_test_memory_init(&memory);
     bench_open(&bench, &http_check_kind, NULL, &desired);
     bench.context.allocator = &memory.allocator;
@@ -382,14 +382,14 @@ static void a_certificate_is_looked_at(void **state)
     bench_settle(&bench);
     assert_state(&bench, "degraded");
     assert_reason(&bench, "certificate");
-    put(desired.tls_ca_file, certificate.path);
+    PUT(desired.tls_ca_file, certificate.path);
     bench_settle(&bench);
     assert_state(&bench, "running");
     assert_true(seen_of(&bench)->has_tls_days);
     assert_int_equal(seen_of(&bench)->tls_days, 20);
     desired.tls_days_min = 21;
     desired.every_ms = 1;
-    while (strcmp(bench_state(&bench), "degraded"))
+    while (strcmp(bench_state(&bench), "degraded") != 0)
         bench_settle(&bench);
     assert_reason(&bench, "its certificate ends in 20 days, less than 21");
     desired.tls_days_min = 0;

@@ -80,7 +80,7 @@ static void take_certificate(CURL *easy, struct get *get)
             !strptime(line->data + sizeof key - 1, "%b %d %H:%M:%S %Y", &end))
             continue;
         get->answer->has_tls_days = true;
-        get->answer->tls_days = (int32_t)((timegm(&end) - now / DET_SECOND) / (24 * 60 * 60));
+        get->answer->tls_days = (int32_t)((timegm(&end) * DET_SECOND - now) / DET_DAY);
     }
 }
 

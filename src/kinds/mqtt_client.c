@@ -197,12 +197,13 @@ struct mqtt_client_need mqtt_client_need(struct mqtt_client *client)
                                       .writes = mosquitto_want_write(client->mosquitto) };
 }
 
-static short poll_once(struct mqtt_client_need need, int milliseconds)
+static unsigned poll_once(struct mqtt_client_need need, int milliseconds)
 {
-    struct pollfd entry = { .fd = need.descriptor,
-                            .events = (short)(POLLIN | (need.writes ? POLLOUT : 0)) };
+    struct pollfd entry = { .fd = need.descriptor, .events = POLLIN };
 
-    return poll(&entry, 1, milliseconds) > 0 ? entry.revents : 0;
+    if (need.writes)
+        entry.events = POLLIN | POLLOUT;
+    return poll(&entry, 1, milliseconds) > 0 ? (unsigned)entry.revents : 0;
 }
 
 void mqtt_client_wait(struct mqtt_client_need need, int milliseconds)
@@ -214,10 +215,10 @@ void mqtt_client_wait(struct mqtt_client_need need, int milliseconds)
 static bool turn_once(struct mqtt_client *client)
 {
     struct mqtt_client_need need = mqtt_client_need(client);
-    short events = need.descriptor < 0 ? 0 : poll_once(need, 0);
+    unsigned events = need.descriptor < 0 ? 0 : poll_once(need, 0);
     int code = 0;
 
-    if (events & ~POLLOUT)
+    if (events & ~(unsigned)POLLOUT)
         code = mosquitto_loop_read(client->mosquitto, 1);
     if (!code && (events & POLLOUT))
         code = mosquitto_loop_write(client->mosquitto, 1);

@@ -41,9 +41,9 @@ static int stop(void **state)
 static void say(struct mqtt_link_desired *config)
 {
     *config = (struct mqtt_link_desired){ .port = broker.port, .subscribe_count = 1 };
-    put(config->host, "127.0.0.1");
-    put(config->subscribe[0], "plant/#");
-    put(config->status_topic, "plant/press/status");
+    PUT(config->host, "127.0.0.1");
+    PUT(config->subscribe[0], "plant/#");
+    PUT(config->status_topic, "plant/press/status");
     assert_derived(&mqtt_link_kind, config);
 }
 
@@ -60,36 +60,36 @@ static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
 
     (void)state;
     assert_refused(&mqtt_link_kind, &config, "host is missing: say where the broker is");
-    put(config.host, "host:1883");
+    PUT(config.host, "host:1883");
     assert_refused(&mqtt_link_kind, &config, "the port has its own field");
-    put(config.host, "mqtt://host");
+    PUT(config.host, "mqtt://host");
     assert_refused(&mqtt_link_kind, &config, "host 'mqtt://host' is none");
-    put(good.host, "::1");
+    PUT(good.host, "::1");
     config = good;
-    put(config.password, "hunter2");
+    PUT(config.password, "hunter2");
     assert_refused(&mqtt_link_kind, &config, "a password without a user: say user:");
     config = good;
     config.keepalive_s = 3;
     assert_refused(&mqtt_link_kind, &config, "keepalive_s 3 is too short: say at least 10");
     config = good;
     config.subscribe_count = 2;
-    put(config.subscribe[0], "a/+/b/#");
-    put(config.subscribe[1], "a/b#");
+    PUT(config.subscribe[0], "a/+/b/#");
+    PUT(config.subscribe[1], "a/b#");
     assert_refused(&mqtt_link_kind, &config, "subscribe[1] 'a/b#' is no topic");
     config = good;
-    put(config.status_topic, "a/+");
+    PUT(config.status_topic, "a/+");
     assert_refused(&mqtt_link_kind, &config, "status_topic 'a/+' has a '+' or '#'");
     config = good;
     config.qos = 3;
     assert_refused(&mqtt_link_kind, &config, "qos 3 is none: say 0, 1 or 2");
     config = good;
-    put(config.tls_ca_file, "/ca.pem");
+    PUT(config.tls_ca_file, "/ca.pem");
     assert_refused(&mqtt_link_kind, &config, "settings of TLS without it: say tls: true");
     config.tls = true;
-    put(config.tls_ca_file, "ca.pem");
+    PUT(config.tls_ca_file, "ca.pem");
     assert_refused(&mqtt_link_kind, &config, "tls_ca_file 'ca.pem' is relative");
-    put(config.tls_ca_file, "/ca.pem");
-    put(config.tls_key_file, "/key.pem");
+    PUT(config.tls_ca_file, "/ca.pem");
+    PUT(config.tls_key_file, "/key.pem");
     assert_refused(&mqtt_link_kind, &config, "go together: say both or none");
     config = good;
     assert_derived(&mqtt_link_kind, &config);
@@ -107,7 +107,7 @@ static void a_password_is_not_shown(void **state)
     char text[4096];
 
     (void)state;
-    put(config.password, "hunter2");
+    PUT(config.password, "hunter2");
     (void)det_record_print(mqtt_link_desired_record(), &config, 0, text, sizeof text);
     assert_null(strstr(text, "hunter2"));
 }
@@ -119,7 +119,7 @@ static void the_states_want_what_is_missing(void **state)
     struct view view;
 
     (void)state;
-    put(desired.host, "host");
+    PUT(desired.host, "host");
     view_init(&view, &mqtt_link_kind, &desired, &seen);
     assert_goto(&view, MQTT_LINK_STOPPED, MQTT_LINK_CONNECTING);
     assert_do(&view, MQTT_LINK_CONNECTING, MQTT_LINK_CONNECT);
@@ -208,7 +208,7 @@ static void one_that_is_taken_down_leaves_its_will(void **state)
 
     (void)state;
     say(&desired);
-    put(desired.status_offline, "gone");
+    PUT(desired.status_offline, "gone");
     bench_open(&bench, &mqtt_link_kind, NULL, &desired);
     bench_settle(&bench);
     broker_assert_retained(&broker, "plant/press/status", "online");
@@ -226,8 +226,8 @@ static void other_topics_need_no_other_connection(void **state)
     bench_open(&bench, &mqtt_link_kind, NULL, &desired);
     bench_settle(&bench);
     desired.subscribe_count = 2;
-    put(desired.subscribe[0], "a");
-    put(desired.subscribe[1], "b/+");
+    PUT(desired.subscribe[0], "a");
+    PUT(desired.subscribe[1], "b/+");
     bench_settle(&bench);
     assert_state(&bench, "connected");
     assert_int_equal(seen_of(&bench)->subscribed, 2);
@@ -236,7 +236,7 @@ static void other_topics_need_no_other_connection(void **state)
     bench_settle(&bench);
     assert_state(&bench, "connected");
     assert_int_equal(seen_of(&bench)->subscribed, 0);
-    put(desired.status_topic, "plant/other/status");
+    PUT(desired.status_topic, "plant/other/status");
     bench_settle(&bench);
     assert_state(&bench, "connected");
     assert_int_equal(seen_of(&bench)->connects, 2);
@@ -253,19 +253,19 @@ static void a_wrong_password_is_told(void **state)
 
     (void)state;
     say(&desired);
-    put(desired.user, "me");
-    put(desired.password, "hunter2");
+    PUT(desired.user, "me");
+    PUT(desired.password, "hunter2");
     bench_open(&bench, &mqtt_link_kind, NULL, &desired);
     bench_settle(&bench);
     bench_settle(&bench);
     assert_state(&bench, "lost");
     assert_reason(&bench, "not authori");
     assert_null(strstr(bench.reason, "hunter2"));
-    put(desired.password, "right");
+    PUT(desired.password, "right");
     bench_settle(&bench);
     assert_state(&bench, "connected");
     /* Another one is another connection. */
-    put(desired.password, "hunter2");
+    PUT(desired.password, "hunter2");
     bench_settle(&bench);
     bench_settle(&bench);
     assert_state(&bench, "lost");
@@ -284,10 +284,10 @@ static void a_connection_with_tls_knows_its_broker(void **state)
     bench_settle(&bench);
     bench_settle(&bench);
     assert_state(&bench, "lost");
-    put(desired.tls_ca_file, broker.certificate.path);
+    PUT(desired.tls_ca_file, broker.certificate.path);
     bench_settle(&bench);
     assert_state(&bench, "connected");
-    put(desired.tls_ca_file, "/no/such/file");
+    PUT(desired.tls_ca_file, "/no/such/file");
     bench_settle(&bench);
     bench_settle(&bench);
     assert_state(&bench, "lost");

@@ -2,16 +2,10 @@
  * Copyright the detent authors */
 
 /* process_test.c - a program that is kept running: what its states answer, in virtual time with
- * simulated programs, and with real ones. */
-#include <fcntl.h>
+ * simulated programs. */
 #include <signal.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "kinds/bench_test.h"
-#include "kinds/kinds.h"
-#include "kinds/process.h"
+#include "kinds/process_test.h"
 
 static struct det_sim *sim;
 static uint32_t reloads;
@@ -69,23 +63,6 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void say(struct process_desired *config, const char *a, const char *b, const char *c)
-{
-    const char *const words[] = { a, b, c };
-
-    *config = (struct process_desired){ 0 };
-    for (; config->argv_count < 3 && words[config->argv_count]; config->argv_count++)
-        (void)snprintf(
-            config->argv[config->argv_count], sizeof config->argv[0], "%s",
-            words[config->argv_count]);
-    assert_derived(&process_kind, config);
-}
-
-static const struct process_observed *seen_of(const struct bench *bench)
-{
-    return bench->observed;
-}
-
 /* derive() */
 
 static void a_config_without_a_program_is_refused(void **state)
@@ -117,24 +94,24 @@ static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
     (void)state;
     say(&good, "server", NULL, NULL);
     config = good;
-    put(config.folder, "var/x");
+    PUT(config.folder, "var/x");
     assert_refused(&process_kind, &config, "folder 'var/x' is relative: write the whole path");
     config = good;
     config.reload_files_count = 2;
-    put(config.reload_files[0], "/etc/x");
-    put(config.reload_files[1], "x");
+    PUT(config.reload_files[0], "/etc/x");
+    PUT(config.reload_files[1], "x");
     assert_refused(&process_kind, &config, "reload_files[1] 'x' is relative");
     config = good;
-    put(config.stop_signal, "BANG");
+    PUT(config.stop_signal, "BANG");
     assert_refused(&process_kind, &config, "stop_signal 'BANG' is not known: TERM, INT");
     config = good;
-    put(config.reload_signal, "STOP");
+    PUT(config.reload_signal, "STOP");
     assert_refused(&process_kind, &config, "reload_signal 'STOP' is not known");
     config = good;
     config.environment_count = 1;
-    put(config.environment[0], "9A=secret");
+    PUT(config.environment[0], "9A=secret");
     assert_refused(&process_kind, &config, "environment[0] is no NAME=value");
-    put(config.environment[0], "secret");
+    PUT(config.environment[0], "secret");
     assert_refused(&process_kind, &config, "such as PORT=8080");
     config = good;
     config.delay_ms = 70000;
@@ -153,7 +130,7 @@ static void a_secret_of_the_environment_is_never_shown(void **state)
     (void)state;
     say(&config, "server", NULL, NULL);
     config.environment_count = 1;
-    put(config.environment[0], "hunter2");
+    PUT(config.environment[0], "hunter2");
     assert_null(strstr(bench_derive(&process_kind, &config, &derive), "hunter2"));
     (void)det_record_print(process_desired_record(), &config, 0, text, sizeof text);
     assert_null(strstr(text, "hunter2"));
@@ -287,22 +264,22 @@ static void what_it_has_loaded_is_loaded_again(void **state)
 
     (void)state;
     say(&desired, "server", NULL, NULL);
-    put(desired.reload_signal, "HUP");
+    PUT(desired.reload_signal, "HUP");
     desired.reload_files_count = 1;
-    put(desired.reload_files[0], "/etc/server.conf");
+    PUT(desired.reload_files[0], "/etc/server.conf");
     bench_open(&bench, &process_kind, sim, &desired);
     bench_run(&bench, DET_SECOND);
     assert_int_equal(det_file_replace(det_sim_world(sim), "/etc/server.conf", "a", 1), 0);
     bench_run(&bench, DET_SECOND);
     assert_int_equal(reloads, 1);
-    put(desired.revision, "2");
+    PUT(desired.revision, "2");
     bench_run(&bench, DET_SECOND);
     assert_int_equal(reloads, 2);
     assert_int_equal(bench.actions[PROCESS_RELOAD], 2);
     assert_int_equal(seen_of(&bench)->starts, 1);
     /* Without a signal it is replaced. */
     desired.reload_signal[0] = '\0';
-    put(desired.revision, "3");
+    PUT(desired.revision, "3");
     bench_run(&bench, DET_SECOND);
     assert_int_equal(seen_of(&bench)->starts, 2);
     assert_state(&bench, "running");
@@ -354,8 +331,8 @@ static void memory_that_runs_out_is_told(void **state)
     (void)state;
     say(&desired, "server", NULL, NULL);
     desired.environment_count = desired.reload_files_count = 1;
-    put(desired.environment[0], "A=b");
-    put(desired.reload_files[0], "/etc/server.conf");
+    PUT(desired.environment[0], "A=b");
+    PUT(desired.reload_files[0], "/etc/server.conf");
     assert_int_equal(det_file_replace(det_sim_world(sim), "/etc/server.conf", "a", 1), 0);
     det_test_memory_init(&memory);
     bench_open(&bench, &process_kind, sim, &desired);
@@ -370,95 +347,6 @@ static void memory_that_runs_out_is_told(void **state)
     bench_stop(&bench);
     bench_close(&bench);
     det_test_memory_deinit(&memory);
-}
-
-/* In the real world. */
-
-static void wait_for_end(const struct bench *bench)
-{
-    siginfo_t info;
-
-    assert_int_equal(waitid(P_PID, (id_t)seen_of(bench)->pid, &info, WEXITED | WNOWAIT), 0);
-}
-
-static bool is_there(int64_t pid)
-{
-    return kill((pid_t)pid, 0) == 0;
-}
-
-static void a_real_program_runs_and_leaves_nothing_behind(void **state)
-{
-    static struct process_desired desired;
-    struct bench bench;
-    int64_t pid;
-
-    (void)state;
-    say(&desired, "/bin/sleep", "600", NULL);
-    desired.environment_count = 1;
-    put(desired.environment[0], "WHO=me");
-    put(desired.folder, "/");
-    bench_open(&bench, &process_kind, NULL, &desired);
-    bench_settle(&bench);
-    assert_state(&bench, "running");
-    pid = seen_of(&bench)->pid;
-    assert_true(is_there(pid));
-    bench.stop_wanted = true;
-    bench_step(&bench);
-    bench_step(&bench);
-    wait_for_end(&bench);
-    bench_stop(&bench);
-    assert_string_equal(seen_of(&bench)->exit_signal, "TERM");
-    assert_false(is_there(pid));
-    bench_close(&bench);
-}
-
-static void a_real_end_is_seen_with_its_code(void **state)
-{
-    static struct process_desired desired;
-    struct bench bench;
-    siginfo_t info;
-
-    (void)state;
-    say(&desired, "/bin/sh", "-c", "test \"$WHO$PWD\" = me/ && exit 7");
-    desired.environment_count = 1;
-    put(desired.environment[0], "WHO=me");
-    put(desired.folder, "/");
-    desired.output = PROCESS_OUTPUT_LOG;
-    bench_open(&bench, &process_kind, NULL, &desired);
-    bench_step(&bench);
-    bench_step(&bench);
-    assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
-    bench_settle(&bench);
-    assert_state(&bench, "backing_off");
-    assert_int_equal(seen_of(&bench)->exit_code, 7);
-    bench_close(&bench);
-}
-
-/* Both hold the pipe open: its end comes when both are gone. */
-static void what_it_has_started_goes_with_it(void **state)
-{
-    static struct process_desired desired;
-    struct bench bench;
-    char *folder = det_test_folder(), command[512], fifo[256], byte;
-    int64_t pid;
-    int reader;
-
-    (void)state;
-    (void)snprintf(fifo, sizeof fifo, "%s/fifo", folder);
-    (void)snprintf(command, sizeof command, "exec 3>%s; sleep 600 & echo >&3; wait", fifo);
-    assert_int_equal(mkfifo(fifo, 0600), 0);
-    say(&desired, "/bin/sh", "-c", command);
-    bench_open(&bench, &process_kind, NULL, &desired);
-    bench_settle(&bench);
-    pid = seen_of(&bench)->pid;
-    reader = open(fifo, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(read(reader, &byte, 1), 1);
-    /* Taken down in the middle. */
-    bench_close(&bench);
-    assert_false(is_there(pid));
-    assert_int_equal(read(reader, &byte, 1), 0);
-    close(reader);
-    det_test_folder_remove(folder);
 }
 
 int main(void)
@@ -482,9 +370,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_start_that_was_cancelled_starts_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_that_runs_out_is_told, set_up, tear_down),
-        cmocka_unit_test(a_real_program_runs_and_leaves_nothing_behind),
-        cmocka_unit_test(a_real_end_is_seen_with_its_code),
-        cmocka_unit_test(what_it_has_started_goes_with_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

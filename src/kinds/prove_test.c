@@ -14,7 +14,7 @@
 #define WORKER_SPEC "kinds/http_check.worker"
 #include <detent/worker/declare.h>
 
-#define put(field, text) (void)snprintf(field, sizeof(field), "%s", text)
+#define PUT(field, text) (void)snprintf(field, sizeof(field), "%s", text)
 
 /* Configs of chance that derive() takes: what it is strict about is said, the rest stays. */
 
@@ -24,11 +24,11 @@ static void adjust_process(void *context, void *config)
 
     (void)context;
     desired->argv_count = desired->argv_count ? desired->argv_count : 1;
-    put(desired->argv[0], "sleep");
+    PUT(desired->argv[0], "sleep");
     desired->environment_count = desired->reload_files_count = 0;
     desired->folder[0] = '\0';
-    put(desired->stop_signal, "INT");
-    put(desired->reload_signal, desired->grace_ms % 2 ? "HUP" : "");
+    PUT(desired->stop_signal, "INT");
+    PUT(desired->reload_signal, desired->grace_ms % 2 ? "HUP" : "");
     desired->grace_ms %= 10000;
     desired->steady_ms %= 10000;
     desired->delay_ms %= 1000;
@@ -40,8 +40,8 @@ static void adjust_file(void *context, void *config)
     struct file_desired *desired = config;
 
     (void)context;
-    put(desired->path, "/etc/motd");
-    put(desired->mode, "0640");
+    PUT(desired->path, "/etc/motd");
+    PUT(desired->mode, "0640");
     desired->source[0] = desired->sha256[0] = '\0';
     desired->has_content = !desired->absent;
 }
@@ -51,7 +51,7 @@ static void adjust_http_check(void *context, void *config)
     struct http_check_desired *desired = config;
 
     (void)context;
-    put(desired->url, "http://localhost/");
+    PUT(desired->url, "http://localhost/");
     desired->headers_count = desired->status_count = 0;
     desired->tls_ca_file[0] = '\0';
     desired->timeout_ms %= 1000;
@@ -63,8 +63,8 @@ static void adjust_mqtt_link(void *context, void *config)
     struct mqtt_link_desired *desired = config;
 
     (void)context;
-    put(desired->host, "localhost");
-    put(desired->user, "me");
+    PUT(desired->host, "localhost");
+    PUT(desired->user, "me");
     desired->subscribe_count = 0;
     desired->qos %= 3;
     desired->keepalive_s = (uint16_t)(10 + desired->keepalive_s % 100);
