@@ -295,6 +295,8 @@ static int add_event(void *context, struct det_view element)
     member = members_find(&members, "data");
     if (member)
         data = member->raw;
+    if (members.has_failed)
+        return det_error_set(&events->error, DET_ERR_NO_MEMORY, "there is no memory left");
     if (members.wrong[0])
         return det_error_set(
             &events->error, DET_ERR_INVALID, "'%s' is missing, or not what it should be",

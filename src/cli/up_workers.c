@@ -210,6 +210,8 @@ static int supervise(
     };
     int r;
 
+    /* Threads of ours must not take it for theirs before it has turned. */
+    det_loop_claim(up->loop);
     r = det_workers_open(&options, &workers->workers, reterr);
     return r < 0 ? r : det_workers_apply(workers->workers, config->spec, reterr);
 }

@@ -81,8 +81,8 @@ static void it_reads_the_same(void **state)
         "a:\n  b:\n    - c\n    - d: e\n      f: g\n",
         "children:\n  - name: x\n    kind: y\n    config: {a: [1, 2, {b: c}]}\n  - name: z\n",
         "# comment\n\n\nlate: true\n",
-        "list:\n- 1\n- -2\n- 0x1f\n- 1.5\n- .inf\n- -.inf\n- ~\n- null\n- yes\n- '12'\n- "
-        "\"x\\ty\"\n",
+        "list:\n- 1\n- -2\n- 0x1f\n- 1.5\n- .inf\n- -.inf\n- ~\n- null\n- yes\n",
+        "list:\n- '12'\n- \"x\\ty\"\n",
         "empty:\nnext: ''\nlast: \"\"\n",
         "nothing: {}\nnone: []\n",
         "text: |\n  one\n  two: three\n\nafter: >\n  folded\n  text\n",

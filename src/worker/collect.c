@@ -94,13 +94,15 @@ static bool is_worth_telling(uint32_t failures)
 static void failed(struct det_worker *worker, const struct det_run *run)
 {
     const char *text = run->text[0] ? run->text : det_error_text(run->code);
+    /* A worker that goes has no use for it, and has cut it off. */
+    bool is_trouble = run->code != DET_ERR_CANCELLED || !worker->shutdown_wanted;
 
     det_text_copy(worker->collect_error, sizeof worker->collect_error, text);
     worker->observe_failures++;
-    worker->workers->observations_failed++;
+    worker->workers->observations_failed += is_trouble;
     if (run->has_panicked)
         det_panic_note(worker, DET_WORKER_OBSERVE_PANIC, text, NULL);
-    else if (is_worth_telling(worker->observe_failures))
+    else if (is_trouble && is_worth_telling(worker->observe_failures))
         det_tell(
             worker, (struct det_worker_event){ .kind = DET_WORKER_OBSERVE_FAILED,
                                                .code = run->code,
