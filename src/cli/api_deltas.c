@@ -221,11 +221,13 @@ static void finish_page(void *argument)
     follower->is_catching = false;
     if (follower->job.is_dropped)
         follower->result = DET_ERR_CLOSED;
-    if (follower->result < 0)
+    /* One that is dropped is over at once, and its memory with it. */
+    if (follower->result < 0) {
         api_feed_drop(&follower->feed, "the store cannot be read");
-    else if (!follower->is_gone)
+    } else if (!follower->is_gone) {
         send_page(follower);
-    feed(follower);
+        feed(follower);
+    }
     reap(deltas);
 }
 
