@@ -69,7 +69,7 @@ export class Workers {
         const fields = item.id === "plant/oven" ? { temperature: 180, fan: true } : { address: "10.0.0.7:502" };
         const gap = item.id === "plant/oven" ? { temperature: { desired: 180, observed: 162 } } : {};
         const observed = item.freshness === "never" ? {} : { ...fields, ...(gap.temperature && { temperature: 162 }), since_boot_s: 18446744073709551615n };
-        return { ...item, desired: fields, observed, gap, metrics: { reads: 9511, seconds: 0.25 } };
+        return { ...item, desired: fields, observed, gap, metrics: { reads: 9511, seconds: 0.25 }, states: { stopped: { entered: 1, total_ms: 12 }, [item.state]: { entered: 2, total_ms: 95000 } } };
     }
 
     history() {

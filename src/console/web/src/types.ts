@@ -329,6 +329,7 @@ export interface WorkerDetail extends Worker {
     observed: Data;
     gap: Data;
     metrics: Record<string, Exact>;
+    states: Record<string, { entered: number; total_ms: number }>;
 }
 
 export interface Happened {

@@ -5,7 +5,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { open, path, post } from "../api";
 import { useDeltas } from "../deltas";
-import { count, plural } from "../format";
+import { count, plural, span } from "../format";
 import { write } from "../json";
 import { useList, useResource } from "../resource";
 import { go, to } from "../router";
@@ -48,6 +48,7 @@ export function WorkerView({ id }: { id: string }): JSX.Element {
                             <Facts worker={detail} />
                             <div class="stacked">
                                 <Counts worker={detail} />
+                                <States worker={detail} />
                                 <Metrics worker={detail} />
                             </div>
                         </div>
@@ -220,6 +221,22 @@ function Counts({ worker }: { worker: WorkerDetail }): JSX.Element {
                     ["Restarts of its collector", `${count(counts.collector_restarts)} since the last observation`],
                     ["Begun", `${plural(counts.startups, "time")} over all runs`],
                 ]}
+            />
+        </Panel>
+    );
+}
+
+/** How often it came to each state, and how long it was there. */
+function States({ worker }: { worker: WorkerDetail }): JSX.Element {
+    const names = Object.keys(worker.states ?? {});
+    const all = names.reduce((sum, name) => sum + Number(worker.states[name].total_ms), 0) || 1;
+    return (
+        <Panel title="States" flush>
+            <List
+                rows={names.map((name) => {
+                    const { entered, total_ms } = worker.states[name];
+                    return [name, `${span(Number(total_ms))}, ${Math.round((Number(total_ms) / all) * 100)} %, ${plural(Number(entered), "time")}`];
+                })}
             />
         </Panel>
     );
