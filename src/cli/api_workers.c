@@ -133,7 +133,7 @@ static void answer_list(struct api_call *call, json_t *parts)
     }
     line_close(&call->line, ']');
     if (last && (written < count || json_is_true(json_object_get(page, "has_more"))))
-        snprintf(next, sizeof next, "%llu~%s", (unsigned long long)(passed + written), last);
+        snprintf(next, sizeof next, "%llu~%s", (unsigned long long)passed + written, last);
     else
         last = NULL;
     line_text(&call->line, "next", last ? next : NULL);
