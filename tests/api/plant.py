@@ -4,7 +4,7 @@
 """Workers over HTTP, beyond what contract.py asks of every operation: what is followed is complete,
 what is put by hand survives, what is secret stays so, and who did what is told.
 
-    workers.py DETENT NASTY_CHILD [PART_OF_A_NAME]
+    plant.py DETENT NASTY_CHILD [PART_OF_A_NAME]
 """
 import json
 import re
@@ -113,6 +113,9 @@ def test_followers_miss_nothing_over_kill_9_and_what_is_put_by_hand_comes_back()
     wait_until(lambda: "plant/by-hand-0" not in ids(wire), "it has gone")
     wait_until(lambda: deltas(wire, below="plant/by-hand-0")[-1]["change"] == "dropped", "and told")
     daemon.stop()
+
+
+FOLLOWERS = test_followers_miss_nothing_over_kill_9_and_what_is_put_by_hand_comes_back
 
 
 def test_who_is_behind_what_was_compacted_is_told_to_begin_anew():
