@@ -275,15 +275,27 @@ static void look(struct api_deltas *deltas)
     api_lane_submit(deltas->api, API_TAIL, &deltas->job);
 }
 
+static void drop_all(struct api_deltas *deltas)
+{
+    struct det_list *next;
+
+    for (struct det_list *node = deltas->followers.next; node != &deltas->followers; node = next) {
+        next = node->next;
+        api_feed_drop(&DET_CONTAINER(node, struct follower, node)->feed, "there is no memory left");
+    }
+}
+
 static void on_poll(void *argument)
 {
     struct api_deltas *deltas = argument;
+    det_time next = det_loop_now(deltas->api->loop) + POLL_SPAN;
 
     if (!deltas->count || deltas->api->feeds.is_over)
         return;
     look(deltas);
-    (void)!det_loop_timer_set(
-        deltas->api->loop, &deltas->poll, det_loop_now(deltas->api->loop) + POLL_SPAN);
+    /* Nobody would look again: who follows comes back, and begins that anew. */
+    if (det_loop_timer_set(deltas->api->loop, &deltas->poll, next) < 0)
+        drop_all(deltas);
 }
 
 static void on_drained(struct api_feed *drained)
