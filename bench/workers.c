@@ -47,7 +47,7 @@ static int warm(struct farm *farm)
         if (bench_now_ns() > deadline)
             return DET_ERR_TIMEOUT;
     }
-    return r < 0 ? r : summary.threads > 14 ? DET_ERR_LIMIT : 0;
+    return r < 0 ? r : summary.threads > 10 + 16 ? DET_ERR_LIMIT : 0;
 }
 
 static int plant(struct farm *farm)

@@ -84,13 +84,14 @@ struct det_child_view {
     bool is_stale;        /* its observation is older than it may be */
     bool is_circuit_open; /* its subtree is paused, see workers.h */
     bool is_disabled;
+    bool is_down; /* it was given up, or could not be begun: ill, though its phase is STOPPED */
 };
 struct det_children_view {
     const struct det_child_view *const *list; /* in the order of their specs */
     uint32_t count;
     uint32_t healthy, operational, stopped; /* how many of them */
     uint32_t unhealthy; /* those that are neither healthy nor stopped: what is to worry about */
-    uint32_t stale, circuits_open;
+    uint32_t stale, circuits_open, down;
 };
 /* All of none are. */
 static inline bool det_children_all_healthy(const struct det_children_view *children)
@@ -292,12 +293,14 @@ struct det_worker_kind {
     const struct det_worker_action *actions;
     uint16_t state_count, action_count;
     bool errors_are_observed; /* a collect that fails is an observation too, see collect_error */
-    det_time observe_every;   /* 0: that of the supervisor, 1 s */
+    det_time observe_every; /* 0: that of the supervisor, 1 s; its observations are old after three
+                                 intervals, if that is longer than the limit */
     det_time observe_timeout; /* 0: that of the supervisor, 2.2 s */
     /* `deps` is zero. Once per life of the worker, on a thread. NULL: nothing to do. */
     int (*open)(struct det_worker_context *context, void *deps);
     /* Once, when nothing of the worker runs any more. */
     void (*close)(void *deps);
+    /* NULL: there is nothing to observe, and what it decides by is never old. */
     int (*collect)(
         struct det_worker_context *context, void *deps, const void *desired, void *observed);
     /* NULL: the config is the desired state. `config` is all zero when there is none. */

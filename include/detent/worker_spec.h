@@ -37,7 +37,10 @@ struct det_worker_spec_facts {
     const char *deps; /* the struct */
     const struct det_record *config, *desired, *observed;
     bool has_derive, has_children;
-    det_time every; /* 0: that of the supervisor */
+    det_time every;       /* 0: that of the supervisor */
+    det_time timeout;     /* of one observation; 0: that of the supervisor */
+    bool observes_errors; /* a collect that fails is an observation too */
+    bool is_blind;        /* it has nothing to observe */
     const struct det_worker_spec_state *states;
     const struct det_worker_spec_action *actions;
     uint16_t state_count, action_count;

@@ -64,10 +64,10 @@ struct det_worker_limits {
     struct det_intensity circuit;       /* failures of children: 5 in 5 minutes */
     struct det_backoff circuit_backoff; /* 1 s doubling to 60 s */
     struct det_intensity panics;        /* 3 in 5 minutes, then it is paused till they are old */
-    uint32_t action_threads;            /* 10 */
+    uint32_t action_threads;            /* 10; each starts when it is needed */
     uint32_t action_queue;              /* waiting for a thread: 1024; more is tried again later */
-    uint32_t collector_threads;         /* 4 */
-    uint32_t hung_max;         /* threads that are given up at the same time: 32; more wait */
+    uint32_t collector_threads;         /* 16; each starts when it is needed */
+    uint32_t hung_max;         /* of each of the two: threads that are given up: 128; more wait */
     uint32_t workers_max;      /* 1,000,000 */
     uint64_t heartbeat;        /* ticks between two DET_WORKER_HEARTBEAT: 100 */
     uint64_t deltas_max;       /* kept in the store: 100,000 */
@@ -141,14 +141,16 @@ DET_API int det_workers_apply(
 DET_API int det_workers_set_globals(
     struct det_workers *workers, const char *yaml, struct det_error *reterr) DET_MUST_CHECK;
 
-/* Children by hand, beside those of the parent's spec: made or changed. `parent` is an id; NULL:
- * the root. Recorded when this returns 0. DET_ERR_NOT_FOUND: the parent, the kind; DET_ERR_EXISTS:
- * the parent's own spec has one of this name; DET_ERR_INVALID: the spec, derive. */
+/* Children by hand, beside those of the parent's spec: made or changed. They go and come with their
+ * parent. `parent` is an id; NULL: the root. Recorded when this returns 0. DET_ERR_NOT_FOUND: the
+ * parent, the kind; DET_ERR_EXISTS: the parent's own spec has one of this name; DET_ERR_INVALID:
+ * the spec, derive; DET_ERR_LIMIT: too deep, too many, or its path is too long. */
 DET_API int det_workers_upsert(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
     struct det_error *reterr) DET_MUST_CHECK;
-/* Tells it to go; returns before it has. DET_ERR_NOT_FOUND: no such worker; DET_ERR_INVALID: it is
- * in the spec of its parent. */
+/* Tells it to go, with all that was put below it; returns before they have. One that its parent's
+ * spec wants as well stays. DET_ERR_NOT_FOUND: no such worker; DET_ERR_INVALID: it was not put by
+ * hand, but is in the spec of its parent. */
 DET_API int det_workers_delete(
     struct det_workers *workers, const char *id, struct det_error *reterr) DET_MUST_CHECK;
 
@@ -179,7 +181,8 @@ struct det_worker_status {
 DET_API int det_workers_get(
     struct det_workers *workers, const char *id, struct det_worker_status *ret,
     const struct det_record *record, void *ret_observed) DET_MUST_CHECK;
-/* Visits all, parents before children; on the loop. A non-zero answer ends it and is returned. */
+/* Visits all, parents before children; on the loop. `visit` must not use the workers; its non-zero
+ * answer ends it and is returned. */
 DET_API int det_workers_each(
     struct det_workers *workers, int (*visit)(void *user, const struct det_worker_status *status),
     void *user) DET_MUST_CHECK;
@@ -208,7 +211,7 @@ DET_API void det_workers_tick(struct det_workers *workers);
 /* How it is as a whole. */
 struct det_workers_summary {
     uint64_t ticks;
-    uint32_t workers, by_phase[5], stale, degraded, circuits_open;
+    uint32_t workers, by_phase[5], stale, degraded, circuits_open, down;
     uint32_t actions_running, actions_queued, hung;
     det_time tick_took, tick_took_max;
     uint32_t threads; /* of observing and acting, those that were given up included */

@@ -78,7 +78,7 @@ static void workers_are_put_and_taken_away(void **state)
         "in its own spec");
     expect_refusal(
         &stage, "workers-upsert",
-        json_pack("{s:s, s:s, s:[s]}", "id", "x", "kind", "noop", "run_in", "flying"), "NOT_FOUND",
+        json_pack("{s:s, s:s, s:[s]}", "id", "x", "kind", "noop", "run_in", "flying"), "INVALID",
         "flying");
     expect_refusal(
         &stage, "workers-upsert", json_pack("{s:s}", "id", "x"), "INVALID", "needs 'id' and");

@@ -19,7 +19,8 @@ static const char *const worker_word_names[DET_WORKER_WORD_COUNT] = {
     [DET_WORKER_WORD_DESIRED] = "WORKER_DESIRED", [DET_WORKER_WORD_OBSERVED] = "WORKER_OBSERVED",
     [DET_WORKER_WORD_CONFIG] = "WORKER_CONFIG",   [DET_WORKER_WORD_DEPS] = "WORKER_DEPS",
     [DET_WORKER_WORD_DERIVE] = "WORKER_DERIVE",   [DET_WORKER_WORD_CHILDREN] = "WORKER_CHILDREN",
-    [DET_WORKER_WORD_EVERY] = "WORKER_EVERY",
+    [DET_WORKER_WORD_EVERY] = "WORKER_EVERY",     [DET_WORKER_WORD_TIMEOUT] = "WORKER_TIMEOUT",
+    [DET_WORKER_WORD_ERRORS] = "WORKER_ERRORS",   [DET_WORKER_WORD_BLIND] = "WORKER_BLIND",
 };
 
 const char *const *det_parse_words_of(enum det_language language, unsigned *ret_count)
@@ -33,7 +34,8 @@ const char *const *det_parse_words_of(enum det_language language, unsigned *ret_
 /* What the words of a worker have behind them: most a name. */
 static bool is_flag(int word)
 {
-    return word == DET_WORKER_WORD_DERIVE || word == DET_WORKER_WORD_CHILDREN;
+    return word == DET_WORKER_WORD_DERIVE || word == DET_WORKER_WORD_CHILDREN ||
+           word == DET_WORKER_WORD_ERRORS || word == DET_WORKER_WORD_BLIND;
 }
 
 static bool is_open(const struct det_reader *reader, const char *path)
@@ -162,8 +164,8 @@ static void guess_word(struct det_reader *reader, struct det_node *name, struct 
         reader, name,
         reader->spec->language == DET_LANGUAGE_WORKER
             ? " is no word of a worker: there are WORKER_NAME, WORKER_PREFIX, WORKER_DESIRED, "
-              "WORKER_OBSERVED, WORKER_CONFIG, WORKER_DEPS, WORKER_DERIVE, WORKER_CHILDREN and "
-              "WORKER_EVERY"
+              "WORKER_OBSERVED, WORKER_CONFIG, WORKER_DEPS, WORKER_DERIVE, WORKER_CHILDREN, "
+              "WORKER_EVERY, WORKER_TIMEOUT, WORKER_ERRORS and WORKER_BLIND"
             : " is no word of a spec: there are FSM_NAME, FSM_PREFIX, FSM_VERSION, FSM_DATA, "
               "FSM_UNHANDLED, FSM_CONTEXT and FSM_HANDLER");
     det_parse_hint_nearest(reader->spec, name->text, names, count);
@@ -218,7 +220,7 @@ static struct det_node *read_members(struct det_reader *reader, const struct det
     }
 }
 
-/* What stands behind WORKER_EVERY; NULL after a complaint. */
+/* What stands behind WORKER_EVERY and WORKER_TIMEOUT; NULL after a complaint. */
 static struct det_node *read_duration(struct det_reader *reader, const struct det_node *word)
 {
     static const char problem[] = "a duration such as SECONDS(5) stands behind it";
@@ -257,7 +259,7 @@ static struct det_node *read_value(struct det_reader *reader, struct det_node *n
 
     if (is_flag(word) || (word < 0 && is_at_line_end(reader))) {
         value = name;
-    } else if (word == DET_WORKER_WORD_EVERY) {
+    } else if (word == DET_WORKER_WORD_EVERY || word == DET_WORKER_WORD_TIMEOUT) {
         value = read_duration(reader, name);
     } else if (det_reader_is_on_line(reader, DET_TOKEN_NAME)) {
         value = det_reader_new_node(reader, DET_NODE_NAME);

@@ -18,6 +18,10 @@ static const char *name_of(const struct det_worker *worker, uint16_t action)
 /* No observation that began so far opens it. */
 static void shut_gate(struct det_worker *worker)
 {
+    if (!worker->kind->collect) {
+        worker->gate = 0;
+        return;
+    }
     worker->gate = worker->collect_sequence + 1;
     det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_GATE_PENDING });
 }
@@ -37,6 +41,10 @@ void det_act_start(struct det_worker *worker, uint16_t action)
 
     if (it->run || workers->now < it->again_at)
         return;
+    if (worker->body->lost_actions[action] >= DET_LOST_MAX) {
+        det_worker_set_reason(worker, "waits for an action that was given up to come back");
+        return;
+    }
     if (det_crew_queued(workers->actors) >= workers->limits.action_queue) {
         it->again_at = workers->now + DET_SECOND;
         det_tell(
@@ -143,8 +151,10 @@ void det_act_done(struct det_worker *worker, struct det_run *run)
 
     if (run->job.is_dropped)
         took = 0;
-    if (run->code < 0 && run->told)
+    if (run->code == DET_ERR_CANCELLED && run->told) {
+        run->code = DET_ERR_TIMEOUT;
         text = "it took too long and was told to end";
+    }
     end(worker, action, run->code, took, text);
     if (run->has_panicked)
         det_panic_note(worker, DET_WORKER_ACTION_PANIC, text, name_of(worker, action));

@@ -21,7 +21,7 @@ static bool is_ill(const struct application_view *view)
 {
     const struct det_children_view *children = view->all->children;
 
-    return children->circuits_open || children->stale;
+    return children->circuits_open || children->stale || children->down;
 }
 
 static const char *ill(const struct application_view *view)
@@ -29,8 +29,8 @@ static const char *ill(const struct application_view *view)
     const struct det_children_view *children = view->all->children;
 
     return det_reason(
-        view->all, "infrastructure degraded: circuit_open=%u, stale=%u", children->circuits_open,
-        children->stale);
+        view->all, "infrastructure degraded: circuit_open=%u, stale=%u, down=%u",
+        children->circuits_open, children->stale, children->down);
 }
 
 static const char *well(const struct application_view *view)
@@ -56,15 +56,4 @@ static struct application_next application_in_degraded(const struct application_
 {
     return is_ill(view) ? application_hold(ill(view))
                         : application_goto(APPLICATION_RUNNING, well(view));
-}
-
-static int application_collect(
-    struct det_worker_context *context, struct det_empty *deps, const struct det_empty *desired,
-    struct det_empty *observed)
-{
-    (void)context;
-    (void)deps;
-    (void)desired;
-    (void)observed;
-    return 0;
 }

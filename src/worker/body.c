@@ -11,13 +11,6 @@
 #include "base/text.h"
 #include "worker/tree.h"
 
-#define ALIGNMENT ((size_t)16)
-
-static size_t aligned(size_t size)
-{
-    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
 static char *copy(char **place, const char *text)
 {
     size_t size = strlen(text) + 1;
@@ -32,7 +25,7 @@ int det_body_new(struct det_worker *worker, struct det_body **ret)
 {
     struct det_workers *workers = worker->workers;
     const struct det_worker_identity *identity = &worker->identity;
-    size_t head = aligned(sizeof(struct det_body)), deps = aligned(worker->kind->deps_size);
+    size_t head = det_aligned(sizeof(struct det_body)), deps = det_aligned(worker->kind->deps_size);
     size_t size = head + deps + strlen(identity->id) + strlen(identity->path) +
                   strlen(identity->name) + strlen(identity->kind) + 4;
     struct det_body *body = det_alloc_zero(workers->allocator, size);
@@ -86,8 +79,8 @@ static void free_body(struct det_body *body)
         det_body_drop(parent);
 }
 
-/* Without memory for a run it is closed right here: rather a loop that waits than dependencies that
- * are never closed. */
+/* Without memory for a run, or when what was given up comes back at the very end, it is closed
+ * right here: rather a loop that waits than dependencies that are never closed. */
 static void close_it(struct det_body *body)
 {
     struct det_run *run;
@@ -95,7 +88,7 @@ static void close_it(struct det_body *body)
     body->is_open = false;
     if (!body->kind->close)
         return;
-    if (det_run_new_close(body, &run) < 0) {
+    if (!body->workers->actors || det_run_new_close(body, &run) < 0) {
         body->kind->close(body->deps);
         return;
     }

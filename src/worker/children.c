@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buffer.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "worker/tree.h"
@@ -17,6 +19,7 @@ struct asking {
     struct det_children children;
     struct det_worker *worker;
     struct det_list wishes;
+    struct det_buffer refused; /* why, a text after the other */
 };
 
 static void refuse(struct det_worker *worker, int code, const char *text)
@@ -36,19 +39,50 @@ static int add(struct det_children *children, const struct det_child_spec *spec)
     r = det_wish_new(asking->worker->workers, spec, DET_WISH_KIND, &wish, &error);
     if (r == DET_ERR_NO_MEMORY)
         return r;
+    if (r == 0 && !det_wish_can_run(wish, asking->worker->kind, &error)) {
+        det_wish_free(asking->worker->workers, wish);
+        r = DET_ERR_INVALID;
+    }
     if (r < 0) {
-        refuse(asking->worker, r, error.text);
+        det_buffer_append(&asking->refused, error.text, strlen(error.text) + 1);
         return 0;
     }
     det_list_append(&asking->wishes, &wish->node);
     return 0;
 }
 
+/* It is asked again and again: the same refusals are told once. */
+static void tell_refused(struct asking *asking, int code)
+{
+    struct det_worker *worker = asking->worker;
+    const struct det_buffer *texts = &asking->refused;
+    uint64_t hash = texts->size || code ? det_hash64(texts->data, texts->size, (uint64_t)code) : 0;
+
+    if (hash == worker->refused_hash)
+        return;
+    worker->refused_hash = hash;
+    for (size_t at = 0; at < texts->size; at += strlen(texts->data + at) + 1)
+        refuse(worker, DET_ERR_INVALID, texts->data + at);
+    if (code < 0)
+        refuse(worker, code, "children() failed; what it wanted before counts");
+}
+
+/* Their order and content, compared with what it wanted before. */
+static void take(struct asking *asking)
+{
+    struct det_worker *worker = asking->worker;
+    uint64_t hash = det_wishes_hash(&asking->wishes);
+
+    if (hash == worker->wishes_hash)
+        return;
+    worker->wishes_hash = hash;
+    det_wishes_take(worker, DET_WISH_KIND, &asking->wishes);
+}
+
 void det_children_ask(struct det_worker *worker)
 {
-    struct asking asking = { { add }, worker, { 0 } };
+    struct asking asking = { .children = { add }, .worker = worker };
     struct det_worker_view view;
-    uint64_t hash;
     int r;
 
     if (worker->kind->children && (!worker->has_desired || !det_life_is_live(worker)))
@@ -57,19 +91,16 @@ void det_children_ask(struct det_worker *worker)
     if (!worker->kind->children || worker->shutdown_wanted)
         return;
     det_list_init(&asking.wishes);
+    det_buffer_init(&asking.refused, worker->workers->allocator);
     det_worker_view(worker, det_worker_stop_reason(worker) != NULL, &view);
     r = worker->kind->children(&view, &asking.children);
-    hash = det_wishes_hash(&asking.wishes);
-    if (r < 0)
-        refuse(worker, r, "children() failed; what it wanted before counts");
-    if (r < 0 || hash == worker->wishes_hash) {
-        det_wishes_free(worker->workers, &asking.wishes);
-        if (r == DET_ERR_NO_MEMORY)
-            worker->attention |= DET_LOOK_CHILDREN;
-        return;
-    }
-    worker->wishes_hash = hash;
-    det_wishes_take(worker, DET_WISH_KIND, &asking.wishes);
+    tell_refused(&asking, r);
+    if (r == 0)
+        take(&asking);
+    if (r == DET_ERR_NO_MEMORY)
+        worker->attention |= DET_LOOK_CHILDREN;
+    det_wishes_free(worker->workers, &asking.wishes);
+    det_buffer_deinit(&asking.refused);
 }
 
 /* Reconciling. */
@@ -105,14 +136,16 @@ static void give(struct det_worker *child, struct det_wish *wish)
     if (!wish->is_changed)
         return;
     wish->is_changed = false;
-    if (!det_user_spec_equal(&child->spec, &wish->spec) && det_life_is_down(child))
+    if (!det_user_spec_equal(&child->spec, &wish->spec))
         det_life_wake(child);
+    /* What the YAML wanted below it is wanted no longer than the YAML wants it. */
+    if (wish->origin == DET_WISH_YAML || child->origin == DET_WISH_YAML)
+        det_wishes_take(child, DET_WISH_YAML, &wish->children);
+    det_hand_disown(child, wish->origin);
     det_user_spec_deinit(&child->spec);
     child->spec = wish->spec;
     memset(&wish->spec, 0, sizeof wish->spec);
     child->attention |= DET_LOOK_DERIVE;
-    if (wish->origin == DET_WISH_YAML)
-        det_wishes_take(child, DET_WISH_YAML, &wish->children);
 }
 
 static void refuse_once(struct det_worker *worker, struct det_wish *wish, int code, const char *why)
@@ -208,7 +241,7 @@ void det_children_reconcile(struct det_worker *worker)
 {
     uint64_t round = ++worker->workers->generations;
 
-    if (worker->shutdown_wanted || !det_life_is_live(worker))
+    if (worker->shutdown_wanted || !det_life_may_have_children(worker))
         return;
     worker->attention &= ~(uint32_t)DET_LOOK_WISHES;
     for (struct det_list *node = worker->wishes.next, *next; node != &worker->wishes; node = next) {
@@ -244,12 +277,14 @@ static int make_room(struct det_worker *worker)
 static void count_one(struct det_children_view *view, const struct det_worker *child)
 {
     enum det_phase phase = child->seen.phase;
-    bool is_healthy = phase == DET_PHASE_RUNNING && !child->is_degraded;
+    bool is_ill = child->is_degraded || child->seen.is_down;
+    bool is_healthy = phase == DET_PHASE_RUNNING && !is_ill;
 
     view->healthy += is_healthy;
     view->operational += phase == DET_PHASE_RUNNING || phase == DET_PHASE_DEGRADED;
-    view->stopped += phase == DET_PHASE_STOPPED && !child->is_degraded;
-    view->unhealthy += !is_healthy && (phase != DET_PHASE_STOPPED || child->is_degraded);
+    view->stopped += phase == DET_PHASE_STOPPED && !is_ill;
+    view->unhealthy += !is_healthy && (phase != DET_PHASE_STOPPED || is_ill);
+    view->down += child->seen.is_down;
     view->stale += child->is_stale;
     view->circuits_open += child->seen.is_circuit_open;
 }

@@ -109,6 +109,15 @@ void det_circuit_forget(struct det_worker *worker)
     worker->workers->circuits_open -= strain->panic_until != 0;
 }
 
+/* Those that wait for their next attempt have not failed again, but are not well either. */
+static bool has_ill_children(const struct det_worker *worker)
+{
+    for (const struct det_worker *child = worker->first; child; child = child->next)
+        if (child->seen.is_down && !det_life_is_down(child))
+            return true;
+    return false;
+}
+
 void det_circuit_visit(struct det_worker *worker)
 {
     struct det_strain *strain = worker->strain;
@@ -121,7 +130,10 @@ void det_circuit_visit(struct det_worker *worker)
         return;
     }
     if (strain->circuit == CIRCUIT_PROBING) {
-        heal(worker);
+        if (has_ill_children(worker))
+            det_worker_due(worker, worker->workers->now + strain->circuit_delay);
+        else
+            heal(worker);
         return;
     }
     strain->circuit_attempts++;

@@ -105,6 +105,13 @@ static struct det_worker *find(struct det_workers *workers, const char *id)
     return id ? det_map_get(&workers->map, id) : workers->root;
 }
 
+/* Whether the parent's own spec has one of this name. */
+static bool is_in_spec(struct det_worker *parent, const char *name)
+{
+    return det_wishes_find(parent, name, DET_WISH_KIND) ||
+           det_wishes_find(parent, name, DET_WISH_YAML);
+}
+
 /* Whether it can be derived; a desired state of its own, which is thrown away. */
 static int try_derive(
     struct putting *putting, struct det_worker *parent, const struct det_worker_kind *kind)
@@ -125,12 +132,22 @@ static int try_derive(
     void *desired = det_alloc_zero(workers->allocator, size);
     int r;
 
-    if (!desired)
+    if (!desired || det_desire_refresh(parent) < 0) {
+        det_free(workers->allocator, desired, desired ? size : 0);
         return det_error_set(putting->reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    }
+    what.scope = det_desire_scope(parent);
     snprintf(id, sizeof id, "%s/%s", parent->identity.id, putting->spec->name);
     r = det_derive_desired(workers->allocator, &what, desired, NULL, putting->reterr);
     det_free(workers->allocator, desired, size);
     return r == DET_ERR_NO_MEMORY || r == 0 ? r : DET_ERR_INVALID;
+}
+
+static bool is_one_too_many(
+    struct det_workers *workers, struct det_worker *parent, const char *name)
+{
+    return workers->count >= workers->limits.workers_max &&
+           !det_wishes_find(parent, name, DET_WISH_HAND);
 }
 
 static void judge(void *argument)
@@ -139,11 +156,10 @@ static void judge(void *argument)
     struct det_workers *workers = putting->workers;
     struct det_worker *parent = find(workers, putting->parent);
     const struct det_worker_kind *kind = det_workers_kind(workers, putting->spec->kind);
-    const struct det_wish *other;
 
     if (workers->is_stopping)
         putting->r = det_error_set(putting->reterr, DET_ERR_CLOSED, "the supervisor stops");
-    else if (!parent)
+    else if (!parent || parent->is_deleted)
         putting->r = det_error_set(
             putting->reterr, DET_ERR_NOT_FOUND, "there is no worker %.200s to put one below",
             putting->parent ? putting->parent : "");
@@ -151,15 +167,23 @@ static void judge(void *argument)
         putting->r = det_error_set(
             putting->reterr, DET_ERR_NOT_FOUND, "there is no kind of worker called %.64s",
             putting->spec->kind);
-    else if (
-        (other = det_wishes_find(parent, putting->spec->name)) && other->origin != DET_WISH_HAND)
+    else if (is_in_spec(parent, putting->spec->name))
         putting->r = det_error_set(
             putting->reterr, DET_ERR_EXISTS,
             "%.200s has a child %s in its own spec: change it there, or take another name",
             parent->identity.id, putting->spec->name);
-    else if (parent->depth + 2 > DET_WORKER_DEPTH_MAX)
+    else if (!det_worker_fits(parent, putting->spec->name, kind))
         putting->r = det_error_set(
-            putting->reterr, DET_ERR_LIMIT, "workers stand at most %d deep", DET_WORKER_DEPTH_MAX);
+            putting->reterr, DET_ERR_LIMIT,
+            "workers stand at most %d deep, and their paths have at most %d bytes: take shorter "
+            "names, or another parent",
+            DET_WORKER_DEPTH_MAX, DET_WORKER_PATH_MAX);
+    else if (is_one_too_many(workers, parent, putting->spec->name))
+        putting->r = det_error_set(
+            putting->reterr, DET_ERR_LIMIT,
+            "there are %u workers, as many as may be: see workers_max", workers->count);
+    else if (!det_wish_can_run(putting->wish, parent->kind, putting->reterr))
+        putting->r = DET_ERR_INVALID;
     else {
         det_text_copy(putting->parent_id, sizeof putting->parent_id, parent->identity.id);
         putting->r = try_derive(putting, parent, kind);
@@ -188,14 +212,16 @@ static void put(void *argument)
     struct det_worker *parent = find(putting->workers, putting->parent_id);
     struct det_wish *old;
 
-    if (!parent) {
+    if (!parent || parent->is_deleted) {
         putting->r = det_error_set(
             putting->reterr, DET_ERR_NOT_FOUND,
             "the worker %.200s has gone meanwhile; when it is back, the new one is too",
             putting->parent_id);
+        det_hand_wait(putting->workers, putting->parent_id, putting->wish);
+        putting->wish = NULL;
         return;
     }
-    old = det_wishes_find(parent, putting->wish->name);
+    old = det_wishes_find(parent, putting->wish->name, DET_WISH_HAND);
     if (old) {
         det_list_insert_before(&old->node, &putting->wish->node);
         det_list_remove(&old->node);
@@ -236,40 +262,59 @@ struct taking {
     struct det_workers *workers;
     const char *id;
     enum det_worker_order order;
-    char kind[DET_WORKER_NAME_MAX + 1];
+    bool is_shared; /* the spec of its parent has it as well */
     struct det_error *reterr;
     int r;
 };
 
+/* Who put it: the wish, and the parent that has it. */
+static struct det_wish *put_by_hand(
+    struct det_workers *workers, const char *id, struct det_worker **ret_parent)
+{
+    const char *name = strrchr(id, '/');
+    char parent[DET_WORKER_PATH_MAX + 1];
+
+    if (!name || (size_t)(name - id) >= sizeof parent)
+        return NULL;
+    snprintf(parent, sizeof parent, "%.*s", (int)(name - id), id);
+    *ret_parent = det_map_get(&workers->map, parent);
+    return *ret_parent ? det_wishes_find(*ret_parent, name + 1, DET_WISH_HAND) : NULL;
+}
+
 static void judge_delete(void *argument)
 {
     struct taking *taking = argument;
-    struct det_worker *worker = det_map_get(&taking->workers->map, taking->id);
+    struct det_worker *worker = det_map_get(&taking->workers->map, taking->id), *parent;
 
+    if (put_by_hand(taking->workers, taking->id, &parent)) {
+        taking->is_shared = is_in_spec(parent, strrchr(taking->id, '/') + 1);
+        return;
+    }
     if (!worker || worker->is_forgotten)
         taking->r = det_error_set(
             taking->reterr, DET_ERR_NOT_FOUND, "there is no worker %.200s", taking->id);
-    else if (worker->origin != DET_WISH_HAND || !worker->parent)
+    else
         taking->r = det_error_set(
             taking->reterr, DET_ERR_INVALID,
             "%.200s is in the spec of its parent: take it out there, or disable it", taking->id);
-    else
-        det_text_copy(taking->kind, sizeof taking->kind, worker->kind->name);
 }
 
+/* Nothing of it comes back, unless the spec of its parent has it as well. */
 static void take(void *argument)
 {
     struct taking *taking = argument;
-    struct det_worker *worker = det_map_get(&taking->workers->map, taking->id);
-    struct det_wish *wish =
-        worker && worker->parent ? det_wishes_find(worker->parent, worker->identity.name) : NULL;
+    struct det_worker *worker = det_map_get(&taking->workers->map, taking->id), *parent;
+    struct det_wish *wish = put_by_hand(taking->workers, taking->id, &parent);
 
     if (!wish)
         return;
     det_list_remove(&wish->node);
     det_wish_free(taking->workers, wish);
-    worker->parent->attention |= DET_LOOK_WISHES;
-    visit_family(worker->parent);
+    if (worker && !taking->is_shared)
+        for (struct det_worker *each = worker; each; each = det_worker_after(each, worker))
+            each->is_deleted = true;
+    parent->attention |= DET_LOOK_WISHES;
+    visit_family(parent);
 }
 
 int det_workers_delete(struct det_workers *workers, const char *id, struct det_error *reterr)
@@ -280,7 +325,7 @@ int det_workers_delete(struct det_workers *workers, const char *id, struct det_e
     r = det_workers_call(workers, judge_delete, &taking);
     r = r ? r : taking.r;
     if (r == 0)
-        r = det_hand_drop(workers, taking.kind, id, reterr);
+        r = det_hand_drop(workers, id, !taking.is_shared, reterr);
     return r ? r : det_workers_call(workers, take, &taking);
 }
 
@@ -298,7 +343,7 @@ static void order(void *argument)
     switch (taking->order) {
     case DET_WORKER_ORDER_RESTART:
         if (det_life_is_live(worker) && !worker->shutdown_wanted)
-            det_stop_restart(worker, "restarted by an order");
+            det_stop_restart_by_order(worker, "restarted by an order");
         else
             det_life_wake(worker);
         break;

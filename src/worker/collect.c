@@ -15,13 +15,6 @@
 #include "base/text.h"
 #include "worker/tree.h"
 
-static const struct det_record *record_of(const struct det_worker *worker)
-{
-    const struct det_record *record = det_record_of(worker->kind->observed);
-
-    return record ? record : det_empty_record();
-}
-
 static det_time every(const struct det_worker *worker)
 {
     det_time own = worker->kind->observe_every;
@@ -35,13 +28,14 @@ void det_collect_soon(struct det_worker *worker)
     worker->due = 0;
 }
 
-/* The next one, counted from the begin of the last; not all of them at the same time. */
-static void schedule(struct det_worker *worker, det_time began)
+/* The next one, counted from the begin of the last; not all of them at the same time. Whoever waits
+ * at the gate need not wait for long, but one that failed is not tried again at once. */
+static void schedule(struct det_worker *worker, det_time began, bool has_failed)
 {
     det_time span = every(worker);
 
     worker->collect_at = began + span - det_workers_chance(worker->workers, span / 10);
-    if (worker->gate > worker->observed_sequence && !worker->running)
+    if (!has_failed && worker->gate > worker->observed_sequence && !worker->running)
         worker->collect_at = worker->workers->now;
     det_worker_due(worker, worker->collect_at);
 }
@@ -53,6 +47,12 @@ static void begin(struct det_worker *worker)
     det_time timeout = worker->kind->observe_timeout;
     struct det_run *run = worker->spare;
 
+    if (worker->body->lost_collects >= DET_LOST_MAX && !worker->is_collector_new) {
+        worker->collect_at = workers->now + every(worker);
+        det_worker_due(worker, worker->collect_at);
+        return;
+    }
+    worker->is_collector_new = false;
     worker->spare = NULL;
     if (!run && det_run_new(worker, DET_RUN_COLLECT, 0, &run) < 0) {
         worker->collect_at = workers->now + every(worker);
@@ -61,7 +61,7 @@ static void begin(struct det_worker *worker)
     }
     if (desired)
         memcpy(run->desired, worker->desired, desired->size);
-    memset(run->observed, 0, record_of(worker)->size);
+    memset(run->observed, 0, det_record_or_empty(worker->kind->observed)->size);
     run->sequence = ++worker->collect_sequence;
     worker->collect = run;
     det_run_start(run, timeout ? timeout : workers->limits.observe_timeout);
@@ -77,7 +77,7 @@ void det_collect_visit(struct det_worker *worker)
 {
     if (worker->collect && det_run_watch(worker->collect))
         det_collect_lost(worker);
-    if (worker->collect || !worker->has_desired)
+    if (worker->collect || !worker->has_desired || !worker->kind->collect)
         return;
     if (worker->workers->now >= worker->collect_at)
         begin(worker);
@@ -125,10 +125,12 @@ static void recovered(struct det_worker *worker)
 
 static void accept(struct det_worker *worker, const struct det_run *run)
 {
-    const struct det_record *record = record_of(worker);
+    const struct det_record *record = det_record_or_empty(worker->kind->observed);
     bool is_first = !worker->observed_at;
 
     worker->observed_at = atomic_load_explicit(&run->job.started_at, memory_order_acquire);
+    if (worker->gate > worker->observed_sequence && worker->gate <= run->sequence)
+        det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_GATE_CLEARED });
     worker->observed_sequence = run->sequence;
     worker->counts.observations++;
     worker->workers->observations++;
@@ -147,7 +149,8 @@ static int judge(struct det_worker *worker, struct det_run *run)
 
     if (run->code < 0)
         return run->code;
-    run->code = det_record_validate(record_of(worker), run->observed, &error);
+    run->code =
+        det_record_validate(det_record_or_empty(worker->kind->observed), run->observed, &error);
     if (run->code < 0)
         det_text_copy(run->text, sizeof run->text, error.text);
     return run->code;
@@ -167,7 +170,7 @@ void det_collect_done(struct det_worker *worker, struct det_run *run)
     }
     if (run->code >= 0 || (worker->kind->errors_are_observed && run->code != DET_ERR_CANCELLED))
         accept(worker, run);
-    schedule(worker, began);
+    schedule(worker, began, run->code < 0);
     if (det_life_is_live(worker) && !run->metrics && !worker->spare)
         worker->spare = run;
     else
@@ -209,7 +212,35 @@ static void restart(struct det_worker *worker)
         if (det_run_give_up(worker->collect))
             det_collect_lost(worker);
     }
+    worker->is_collector_new = true;
     det_collect_soon(worker);
+}
+
+/* One that waits for a thread, or has not run for longer than it may, is not to blame for the age
+ * of the observation: all threads are taken, and a restart would only cost it its place. */
+static bool is_under_way(const struct det_worker *worker)
+{
+    const struct det_run *run = worker->collect;
+
+    if (!run || run->submitted_at >= worker->workers->now)
+        return false;
+    return !atomic_load_explicit(&run->job.is_started, memory_order_acquire) ||
+           worker->workers->now -
+                   atomic_load_explicit(&run->job.started_at, memory_order_acquire) <=
+               run->timeout;
+}
+
+/* Once for all of them. */
+static void tell_busy(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+
+    if (workers->now < workers->busy_until)
+        return;
+    workers->busy_until = workers->now + 10 * DET_SECOND;
+    det_tell(
+        worker, (struct det_worker_event){ .kind = DET_WORKER_COLLECTORS_BUSY,
+                                           .number = det_crew_queued(workers->collectors) });
 }
 
 static void too_old(struct det_worker *worker, det_time age)
@@ -218,7 +249,7 @@ static void too_old(struct det_worker *worker, det_time age)
     uint32_t restarts = worker->counts.collector_restarts;
     det_time pause = restarts ? DET_SECOND << (restarts < 10 ? restarts : 10) : 0;
 
-    if (restarts && workers->now - worker->collector_restarted_at < pause)
+    if (is_under_way(worker) || (restarts && workers->now - worker->collector_restarted_at < pause))
         return;
     det_tell(
         worker, (struct det_worker_event){ .kind = DET_WORKER_DATA_TIMEOUT,
@@ -241,6 +272,8 @@ static void pause_it(struct det_worker *worker, det_time age)
     if (worker->is_stale)
         return;
     worker->is_stale = true;
+    if (worker->collect && is_under_way(worker))
+        tell_busy(worker);
     det_worker_poke_parent(worker);
     det_tell(
         worker, (struct det_worker_event){ .kind = DET_WORKER_STALE,
@@ -250,14 +283,15 @@ static void pause_it(struct det_worker *worker, det_time age)
 
 bool det_collect_is_fresh(struct det_worker *worker)
 {
-    const struct det_worker_limits *limits = &worker->workers->limits;
     det_time since = worker->observed_at ? worker->observed_at : worker->live_since;
     det_time age = worker->workers->now - since;
 
-    if (age < limits->stale_after)
+    if (!worker->kind->collect)
+        return true;
+    if (age < worker->stale_after)
         return worker->observed_at != 0;
     pause_it(worker, age);
-    if (age >= limits->collector_timeout)
+    if (age >= worker->collector_timeout)
         too_old(worker, age);
     return false;
 }

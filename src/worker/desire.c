@@ -9,13 +9,6 @@
 #include "base/text.h"
 #include "worker/tree.h"
 
-static const struct det_record *record_of(const struct det_worker *worker)
-{
-    const struct det_record *record = det_record_of(worker->kind->desired);
-
-    return record ? record : det_empty_record();
-}
-
 const struct det_scope_values *det_desire_scope(const struct det_worker *worker)
 {
     const struct det_workers *workers = worker->workers;
@@ -50,6 +43,22 @@ static int refresh_scope(struct det_worker *worker)
     return 0;
 }
 
+int det_desire_refresh(struct det_worker *worker)
+{
+    struct det_worker *way[DET_WORKER_DEPTH_MAX + 1];
+    size_t count = 0;
+    int r = 0;
+
+    for (; worker; worker = worker->parent)
+        way[count++] = worker;
+    while (count && r == 0) {
+        worker = way[--count];
+        if (!worker->scope_generation)
+            r = refresh_scope(worker);
+    }
+    return r;
+}
+
 static void degrade(struct det_worker *worker, const char *text)
 {
     det_text_copy(worker->degraded_by, sizeof worker->degraded_by, text);
@@ -81,7 +90,8 @@ static void accepted(struct det_worker *worker)
         det_worker_poke_parent(worker);
     }
     if (worker->has_desired &&
-        det_record_equal(record_of(worker), worker->desired, worker->desired_next))
+        det_record_equal(
+            det_record_or_empty(worker->kind->desired), worker->desired, worker->desired_next))
         return;
     worker->is_desired_new = true;
     det_record_desired(worker);
@@ -119,6 +129,17 @@ static void derive(struct det_worker *worker)
         accepted(worker);
 }
 
+bool det_desire_is_another(struct det_worker *worker)
+{
+    const struct det_worker *parent = worker->parent;
+    uint64_t seen = parent ? parent->scope_generation : worker->workers->scope_generation;
+
+    if (worker->scope_seen == seen)
+        return false;
+    worker->scope_seen = seen;
+    return det_derive_hash(&worker->spec, scope_above(worker)) != worker->derived_hash;
+}
+
 void det_desire_visit(struct det_worker *worker)
 {
     if (!(worker->attention & DET_LOOK_DERIVE) || worker->is_desired_pending)
@@ -138,8 +159,12 @@ void det_desire_recorded(struct det_worker *worker, int code, const struct det_e
 {
     struct det_workers *workers = worker->workers;
 
-    if (!worker->is_desired_new)
+    if (!worker->is_desired_new) {
+        /* Only its flags have changed, and they count already. */
+        if (code < 0 && !workers->is_stopping)
+            worker->attention |= DET_LOOK_DESIRED;
         return;
+    }
     worker->is_desired_new = false;
     if (code < 0) {
         worker->is_derived = false;
@@ -148,7 +173,7 @@ void det_desire_recorded(struct det_worker *worker, int code, const struct det_e
         degrade(worker, error ? error->text : det_error_text(code));
         return;
     }
-    memcpy(worker->desired, worker->desired_next, record_of(worker)->size);
+    memcpy(worker->desired, worker->desired_next, det_record_or_empty(worker->kind->desired)->size);
     worker->has_desired = true;
     worker->derive_at = 0;
     det_act_forget(worker);

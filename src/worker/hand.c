@@ -129,6 +129,17 @@ int det_hand_load(struct det_workers *workers, struct det_error *reterr)
     return r;
 }
 
+/* The last one that was said counts. */
+static void forget_older(struct det_worker *worker, const struct det_wish *wish)
+{
+    struct det_wish *older = det_wishes_find(worker, wish->name, DET_WISH_HAND);
+
+    if (!older)
+        return;
+    det_list_remove(&older->node);
+    det_wish_free(worker->workers, older);
+}
+
 void det_hand_restore(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
@@ -141,6 +152,7 @@ void det_hand_restore(struct det_worker *worker)
         if (strcmp(restored->parent, worker->identity.id))
             continue;
         det_list_remove(node);
+        forget_older(worker, restored->wish);
         det_list_append(&worker->wishes, &restored->wish->node);
         worker->attention |= DET_LOOK_WISHES;
         free_restored(workers, restored);
@@ -165,11 +177,59 @@ static void say(struct det_page *page, const char *name, const char *text)
         det_page_text(page, name, text);
 }
 
+/* Documents of specs that are not to be any more. */
+struct dropping {
+    struct det_arena arena;
+    struct det_buffer saves; /* struct det_document_save */
+    const char *kept;        /* a kind; NULL: none of them stays */
+};
+
+static int drop_one(void *context, const struct det_document *document)
+{
+    struct dropping *dropping = context;
+    struct det_document_save save = { .role = document->role, .is_drop = true };
+
+    if (dropping->kept && !strcmp(dropping->kept, document->kind))
+        return 0;
+    save.kind = det_arena_copy(&dropping->arena, document->kind);
+    save.id = det_arena_copy(&dropping->arena, document->id);
+    if (!save.kind || !save.id)
+        return DET_ERR_NO_MEMORY;
+    det_buffer_append(&dropping->saves, &save, sizeof save);
+    return det_buffer_status(&dropping->saves);
+}
+
+/* Drops what the query finds, together with `save`, which may be NULL. */
+static int replace(
+    struct det_workers *workers, const struct det_document_query *query,
+    const struct det_document_save *save, struct det_error *reterr)
+{
+    struct dropping dropping = { .kept = save ? save->kind : NULL };
+    int r;
+
+    det_arena_init(&dropping.arena, workers->allocator);
+    det_buffer_init(&dropping.saves, workers->allocator);
+    r = det_store_documents_list(workers->store, query, drop_one, &dropping, NULL);
+    if (r == 0 && save)
+        det_buffer_append(&dropping.saves, save, sizeof *save);
+    r = r ? r : det_buffer_status(&dropping.saves);
+    if (r < 0)
+        det_error_set(reterr, r, "the specs in the store cannot be read: %s", det_error_text(r));
+    else if (dropping.saves.size)
+        r = det_store_documents_save(
+            workers->store, (const struct det_document_save *)(void *)dropping.saves.data,
+            dropping.saves.size / sizeof *save, NULL, reterr);
+    det_buffer_deinit(&dropping.saves);
+    det_arena_deinit(&dropping.arena);
+    return r;
+}
+
 int det_hand_save(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
     struct det_error *reterr)
 {
     struct det_document_save save = { .kind = spec->kind, .role = DET_DOCUMENT_SPEC };
+    struct det_document_query query = { .has_role = true, .role = DET_DOCUMENT_SPEC };
     struct det_buffer id;
     struct det_page page;
     int r;
@@ -186,23 +246,73 @@ int det_hand_save(
     det_page_number(&page, "run_in", spec->run_in);
     det_page_bool(&page, "disabled", spec->is_disabled);
     det_page_close(&page);
-    save.id = det_buffer_text(&id);
+    save.id = query.id = det_buffer_text(&id);
     save.text = det_buffer_text(&page.text);
     save.size = page.text.size;
     r = det_buffer_status(&id) ? det_buffer_status(&id) : det_buffer_status(&page.text);
     r = r ? det_error_set(reterr, r, "the spec of %s does not fit a document", spec->name)
-          : det_store_documents_save(workers->store, &save, 1, NULL, reterr);
+          : replace(workers, &query, &save, reterr);
     det_buffer_deinit(&id);
     det_buffer_deinit(&page.text);
     return r;
 }
 
 int det_hand_drop(
-    struct det_workers *workers, const char *kind, const char *id, struct det_error *reterr)
+    struct det_workers *workers, const char *id, bool with_below, struct det_error *reterr)
 {
-    struct det_document_save save = {
-        .kind = kind, .id = id, .role = DET_DOCUMENT_SPEC, .is_drop = true
+    struct det_document_query query = {
+        .id = with_below ? NULL : id, .below = id, .has_role = true, .role = DET_DOCUMENT_SPEC
     };
 
-    return det_store_documents_save(workers->store, &save, 1, NULL, reterr);
+    return replace(workers, &query, NULL, reterr);
+}
+
+/* Its wish has the spec back, as it was given. */
+static void give_back(struct det_worker *worker)
+{
+    struct det_wish *wish = det_wishes_find(worker->parent, worker->identity.name, worker->origin);
+
+    if (!wish || wish->is_changed)
+        return;
+    wish->spec = worker->spec;
+    wish->is_changed = true;
+    memset(&worker->spec, 0, sizeof worker->spec);
+}
+
+/* Without memory it is there again with the next opening of the store only. */
+void det_hand_wait(struct det_workers *workers, const char *parent, struct det_wish *wish_take)
+{
+    if (keep(workers, parent, wish_take) < 0 && workers->root)
+        det_tell(
+            workers->root,
+            (struct det_worker_event){ .kind = DET_WORKER_CHILD_REFUSED,
+                                       .code = DET_ERR_NO_MEMORY,
+                                       .reason = det_error_text(DET_ERR_NO_MEMORY) });
+}
+
+void det_hand_disown(struct det_worker *worker, enum det_wish_origin origin)
+{
+    if (worker->origin == origin)
+        return;
+    give_back(worker);
+    worker->origin = origin;
+}
+
+void det_hand_keep(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+
+    if (workers->is_stopping || worker->is_deleted)
+        return;
+    if (worker->origin == DET_WISH_HAND && worker->parent)
+        give_back(worker);
+    for (struct det_list *node = worker->wishes.next, *next; node != &worker->wishes; node = next) {
+        struct det_wish *wish = DET_CONTAINER(node, struct det_wish, node);
+
+        next = node->next;
+        if (wish->origin != DET_WISH_HAND)
+            continue;
+        det_list_remove(node);
+        det_hand_wait(workers, worker->identity.id, wish);
+    }
 }

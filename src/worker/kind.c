@@ -116,9 +116,12 @@ int det_worker_kind_check(const struct det_worker_kind *kind, struct det_error *
         return det_error_set(
             reterr, DET_ERR_INVALID, "worker %s has 1 to %d states and at most %d actions",
             kind->name, DET_WORKER_STATES_MAX, DET_WORKER_ACTIONS_MAX);
-    if (!kind->collect || kind->observe_every < 0 || kind->observe_timeout < 0)
+    if (kind->observe_every < 0 || kind->observe_timeout < 0)
+        return det_error_set(reterr, DET_ERR_INVALID, "worker %s has a negative time", kind->name);
+    if (!kind->collect && det_record_of(kind->observed))
         return det_error_set(
-            reterr, DET_ERR_INVALID, "worker %s has no collect(), or a negative time", kind->name);
+            reterr, DET_ERR_INVALID, "worker %s has an observed record and no collect()",
+            kind->name);
     if (kind->states[0].phase != DET_PHASE_STOPPED)
         return det_error_set(
             reterr, DET_ERR_INVALID, "worker %s: its first state %s is not of the phase STOPPED",

@@ -130,6 +130,7 @@ static void a_kind_observes(void **state)
     refused(f, "negative time");
     f->kind.observe_timeout = 0;
     f->kind.collect = NULL;
+    f->kind.observed = (struct det_record_ref){ .get = det_empty_record };
     refused(f, "no collect()");
 }
 

@@ -27,6 +27,7 @@
 #include <detent/workers.h>
 
 #include "base/buffer.h"
+#include "base/memory.h"
 #include "os/os.h"
 
 #define WORKER_LOCAL
@@ -204,6 +205,8 @@ static int link_open(struct det_worker_context *context, struct link_deps *deps)
     if (plant->open_error)
         return det_worker_fail(context, plant->open_error, "cannot open");
     plant->opened++;
+    assert_null(deps->plant);
+    assert_false(deps->is_open);
     deps->plant = plant;
     deps->is_open = true;
     det_worker_provide(context, "parent", deps);
@@ -251,6 +254,9 @@ static int link_children(const struct link_view *view, struct det_children *chil
 
 struct lab_options {
     uint64_t seed;
+    const struct det_allocator *allocator; /* of the supervisor */
+    /* Sees each event, beside the log. */
+    void (*watch)(const struct det_worker_event *event);
     const char *store; /* a URL; NULL: none */
     struct det_worker_limits limits;
     const struct det_worker_kind *const *kinds; /* beside the link; NULL at the end */
@@ -276,6 +282,8 @@ static void lab_on_event(void *user, const struct det_worker_event *event)
 {
     struct lab *lab = user;
 
+    if (lab->options.watch)
+        lab->options.watch(event);
     det_buffer_format(&lab->log, "%s %s", det_worker_event_name(event->kind), event->identity->id);
     if (event->from)
         det_buffer_format(&lab->log, " %s %s", event->from, event->to);
@@ -292,6 +300,7 @@ static int lab_open_workers(struct lab *lab, struct det_error *reterr)
 {
     struct det_workers_options options = {
         .world = lab->world,
+        .allocator = lab->options.allocator,
         .loop = lab->loop,
         .store = lab->store,
         .name = "lab",
@@ -307,10 +316,13 @@ static int lab_open_workers(struct lab *lab, struct det_error *reterr)
     return det_workers_open(&options, &lab->workers, reterr);
 }
 
-static inline void lab_open(struct lab *lab, struct lab_options options)
+/* A lab that could not be opened is to be closed, too. */
+static inline int lab_try_open(
+    struct lab *lab, struct lab_options options, struct det_error *reterr)
 {
     struct det_sim_options sim = { .seed = options.seed };
     size_t count = 0;
+    int r;
 
     memset(lab, 0, sizeof *lab);
     lab->options = options;
@@ -318,7 +330,9 @@ static inline void lab_open(struct lab *lab, struct lab_options options)
     det_buffer_init(&lab->log, NULL);
     assert_int_equal(det_sim_open(&sim, &lab->sim, NULL), 0);
     lab->world = det_sim_world(lab->sim);
-    assert_int_equal(det_loop_open(lab->world, NULL, &lab->loop), 0);
+    r = det_loop_open(lab->world, options.allocator, &lab->loop);
+    if (r < 0)
+        return r;
     if (options.store) {
         struct det_store_options store = { .world = lab->world };
 
@@ -328,7 +342,15 @@ static inline void lab_open(struct lab *lab, struct lab_options options)
     while (options.kinds && *options.kinds)
         lab->kinds[count++] = *options.kinds++;
     lab->provided[0] = (struct det_provided){ "plant", &lab->plant };
-    assert_int_equal(lab_open_workers(lab, NULL), 0);
+    return lab_open_workers(lab, reterr);
+}
+
+static inline void lab_open(struct lab *lab, struct lab_options options)
+{
+    struct det_error error = { 0 };
+
+    if (lab_try_open(lab, options, &error) < 0)
+        fail_msg("%s", error.text);
 }
 
 static inline void lab_close(struct lab *lab)
@@ -336,7 +358,8 @@ static inline void lab_close(struct lab *lab)
     det_workers_close(lab->workers);
     if (lab->store)
         det_store_close(lab->store);
-    det_loop_close(lab->loop);
+    if (lab->loop)
+        det_loop_close(lab->loop);
     det_sim_close(lab->sim);
     assert_int_equal(lab->plant.opened, lab->plant.closed);
     det_buffer_deinit(&lab->log);
@@ -377,7 +400,7 @@ static inline void lab_assert_state(struct lab *lab, const char *id, const char 
 {
     struct det_worker_status status = lab_status(lab, id);
 
-    if (strcmp(status.state, state))
+    if (strcmp(status.state, state) != 0)
         fail_msg(
             "%s is %s (%s), not %s\n%s", id, status.state, status.reason, state,
             det_buffer_text(&lab->log));

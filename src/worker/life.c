@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "worker/limits.h"
 #include "worker/tree.h"
 
 #define FSM_LOCAL
@@ -17,23 +18,18 @@
 #define FSM_SPEC "worker/life.fsm"
 #include <detent/fsm/define.h>
 
-#define ALIGNMENT ((size_t)16)
-
-static size_t aligned(size_t size)
-{
-    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-static size_t record_size(struct det_record_ref ref)
-{
-    const struct det_record *record = det_record_of(ref);
-
-    return record ? record->size : sizeof(struct det_empty);
-}
-
 static bool is_active(unsigned life)
 {
     return life != LIFE_WAITING && life != LIFE_DOWN && life != LIFE_GONE;
+}
+
+/* What its parent is to see: that it is not there though it shall be. */
+static void set_down(struct det_worker *worker, bool is_down)
+{
+    if (worker->seen.is_down == is_down)
+        return;
+    worker->seen.is_down = is_down;
+    det_worker_poke_parent(worker);
 }
 
 static void step(struct det_worker *worker, enum life_event_kind event)
@@ -47,6 +43,11 @@ static void step(struct det_worker *worker, enum life_event_kind event)
     }
     worker->life = (uint8_t)transition->to;
     worker->due = 0;
+    set_down(
+        worker, transition->to == LIFE_DOWN ||
+                    (event == LIFE_REFUSE && transition->to == LIFE_WAITING) ||
+                    (worker->seen.is_down && transition->to == LIFE_OPENING));
+    det_workers_hurry(worker->workers);
 }
 
 bool det_life_is_active(const struct det_worker *worker)
@@ -57,6 +58,12 @@ bool det_life_is_active(const struct det_worker *worker)
 bool det_life_is_live(const struct det_worker *worker)
 {
     return worker->life == LIFE_LIVE;
+}
+
+bool det_life_may_have_children(const struct det_worker *worker)
+{
+    return !worker->is_unwanted && worker->life != LIFE_LEAVING && worker->life != LIFE_CLOSING &&
+           worker->life != LIFE_GONE;
 }
 
 bool det_life_is_gone(const struct det_worker *worker)
@@ -85,18 +92,18 @@ static struct det_worker *lay_out(
     struct det_workers *workers, const struct det_worker_kind *kind, size_t id_size,
     size_t path_size, size_t name_size)
 {
-    size_t desired = aligned(record_size(kind->desired));
-    size_t observed = aligned(record_size(kind->observed));
-    size_t actions = aligned(kind->action_count * sizeof(struct det_action));
-    size_t counts = aligned(kind->state_count * sizeof(struct det_state_count));
-    size_t size = aligned(sizeof(struct det_worker)) + 2 * desired + observed + actions + counts +
-                  id_size + path_size + name_size;
+    size_t desired = det_aligned(det_record_size(kind->desired));
+    size_t observed = det_aligned(det_record_size(kind->observed));
+    size_t actions = det_aligned(kind->action_count * sizeof(struct det_action));
+    size_t counts = det_aligned(kind->state_count * sizeof(struct det_state_count));
+    size_t size = det_aligned(sizeof(struct det_worker)) + 2 * desired + observed + actions +
+                  counts + id_size + path_size + name_size;
     struct det_worker *worker = det_alloc_zero(workers->allocator, size);
     char *place;
 
     if (!worker)
         return NULL;
-    place = (char *)worker + aligned(sizeof *worker);
+    place = (char *)worker + det_aligned(sizeof *worker);
     worker->size = size;
     worker->desired = place;
     worker->observed = place += desired;
@@ -166,19 +173,31 @@ static void unlink_from(struct det_worker *worker)
     parent->attention |= DET_LOOK_VIEW | DET_LOOK_WISHES;
 }
 
+static size_t path_size_of(
+    const struct det_worker *parent, const char *name, const struct det_worker_kind *kind)
+{
+    return (parent ? strlen(parent->identity.path) + 1 : 0) + strlen(name) + 1 +
+           strlen(kind->name) + 2;
+}
+
+bool det_worker_fits(
+    const struct det_worker *parent, const char *name, const struct det_worker_kind *kind)
+{
+    return path_size_of(parent, name, kind) <= DET_WORKER_PATH_MAX + 1 &&
+           (!parent || parent->depth + 1 < DET_WORKER_DEPTH_MAX);
+}
+
 int det_worker_make(
     struct det_workers *workers, struct det_worker *parent, const char *name,
     const struct det_worker_kind *kind, enum det_wish_origin origin, struct det_worker **ret)
 {
     size_t name_size = strlen(name) + 1;
     size_t id_size = (parent ? strlen(parent->identity.id) + 1 : 0) + name_size;
-    size_t path_size =
-        (parent ? strlen(parent->identity.path) + 1 : 0) + name_size + strlen(kind->name) + 2;
+    size_t path_size = path_size_of(parent, name, kind);
     struct det_worker *worker;
     int r;
 
-    if (workers->count >= workers->limits.workers_max || path_size > DET_WORKER_PATH_MAX + 1 ||
-        (parent && parent->depth + 1 >= DET_WORKER_DEPTH_MAX))
+    if (workers->count >= workers->limits.workers_max || !det_worker_fits(parent, name, kind))
         return DET_ERR_LIMIT;
     worker = lay_out(workers, kind, id_size, path_size, name_size);
     if (!worker)
@@ -187,7 +206,9 @@ int det_worker_make(
     worker->kind = kind;
     worker->origin = origin;
     worker->stop_at = DET_NEVER;
-    worker->made_at = workers->now + workers->wall_ahead;
+    worker->made_at = worker->since_wall = workers->now + workers->wall_ahead;
+    det_worker_limits_of_kind(
+        &workers->limits, kind, &worker->stale_after, &worker->collector_timeout);
     worker->since = workers->now;
     worker->attention = DET_LOOK_DERIVE | DET_LOOK_CHILDREN | DET_LOOK_VIEW;
     det_list_init(&worker->wishes);
@@ -278,6 +299,7 @@ static void end(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
+    det_hand_keep(worker);
     step(worker, LIFE_FINISH);
     worker->attention = 0;
     unlink_from(worker);
@@ -322,6 +344,8 @@ static void refuse(struct det_worker *worker, int code, const char *text)
         worker->body = NULL;
     }
     step(worker, LIFE_REFUSE);
+    if (!worker->is_unwanted)
+        worker->shutdown_wanted = false;
     worker->open_at = worker->workers->now + delay_of(worker, failures);
     det_worker_set_reason(worker, text);
     det_tell(
@@ -347,7 +371,7 @@ static void begin(struct det_worker *worker)
     worker->stop_at = DET_NEVER;
     worker->was_forced = false;
     worker->last_action = (struct det_action_end){ 0 };
-    memset(worker->observed, 0, record_size(worker->kind->observed));
+    memset(worker->observed, 0, det_record_size(worker->kind->observed));
     det_act_forget(worker);
     worker->counts.startups = det_record_startups(worker->workers, worker) + 1;
     det_record_identity(worker);
@@ -376,7 +400,7 @@ void det_life_recorded(struct det_worker *worker, int code, const struct det_err
             refuse(worker, r, det_error_text(r));
         else {
             worker->collect = run;
-            det_run_start(run, DET_NEVER);
+            det_run_start(run, worker->workers->limits.action_timeout);
         }
         return;
     }
@@ -401,6 +425,7 @@ void det_life_opened(struct det_worker *worker, int code, const char *text)
     if (worker->strain)
         worker->strain->open_failures = 0;
     worker->since = workers->now;
+    worker->since_wall = workers->now + workers->wall_ahead;
     worker->live_since = workers->now;
     worker->collect_at = workers->now;
     worker->attention |= DET_LOOK_CHILDREN | DET_LOOK_DERIVE | DET_LOOK_OBSERVED;
@@ -417,10 +442,26 @@ void det_life_opened(struct det_worker *worker, int code, const char *text)
     det_worker_visit(worker);
 }
 
+/* How long what runs has to come back: no longer than the grace that is left, which is that of its
+ * parent then, but for a moment. */
+static det_time leave_at(const struct det_worker *worker)
+{
+    const struct det_workers *workers = worker->workers;
+    det_time last = workers->now + workers->limits.stop_grace;
+    det_time moment = workers->now + workers->limits.stop_grace / 10;
+    det_time stop_at = worker->was_forced ? 0 : worker->stop_at;
+
+    if (workers->is_forcing)
+        return workers->now;
+    if (stop_at >= last)
+        return last;
+    return stop_at > moment ? stop_at : moment;
+}
+
 void det_life_leave(struct det_worker *worker)
 {
     step(worker, LIFE_LEAVE);
-    worker->leave_at = worker->workers->now + worker->workers->limits.stop_grace;
+    worker->leave_at = leave_at(worker);
     if (worker->collect)
         det_run_cancel(worker->collect);
     det_act_cancel(worker);
@@ -461,7 +502,22 @@ static void close_body(struct det_worker *worker)
         return;
     }
     body->closing = worker;
+    worker->closing = body;
+    worker->leave_at = leave_at(worker);
     det_body_drop(body);
+}
+
+/* While all stops nobody waits for ever for a close() that hangs; it is still waited for when the
+ * supervisor is closed. A worker that is to begin anew waits: two lives would be in each other's
+ * way. */
+static void leave_behind(struct det_worker *worker)
+{
+    if (!worker->closing || !worker->workers->is_stopping ||
+        worker->workers->now < worker->leave_at)
+        return;
+    worker->closing->closing = NULL;
+    det_stop_left_behind(worker);
+    det_life_closed(worker);
 }
 
 /* Those that are long ago make no delay longer. */
@@ -474,14 +530,21 @@ static uint32_t restarts_of_late(const struct det_worker *worker)
 
 void det_life_closed(struct det_worker *worker)
 {
+    worker->closing = NULL;
     if (worker->is_unwanted || worker->workers->is_stopping) {
-        end(worker);
+        /* Children that rested while it was to begin anew go first. */
+        if (worker->first)
+            step(worker, LIFE_AGAIN);
+        else
+            end(worker);
         return;
     }
     worker->shutdown_wanted = false;
     if (worker->has_to_rest) {
         step(worker, LIFE_REST);
         det_worker_set_state(worker, 0);
+        if (worker->strain && worker->strain->rest_reason[0])
+            det_worker_set_reason(worker, worker->strain->rest_reason);
         return;
     }
     step(worker, LIFE_AGAIN);
@@ -525,6 +588,18 @@ static bool may_begin(const struct det_worker *worker)
            (!parent || (parent->life == LIFE_LIVE && !parent->shutdown_wanted));
 }
 
+static void visit_opening(struct det_worker *worker)
+{
+    if (worker->workers->now >= worker->stop_at) {
+        det_stop_force(worker);
+        return;
+    }
+    if (!worker->collect || !det_run_watch(worker->collect))
+        return;
+    worker->collect = NULL;
+    refuse(worker, DET_ERR_TIMEOUT, "its open() did not come back and was given up");
+}
+
 void det_life_visit(struct det_worker *worker)
 {
     switch ((enum life_state)worker->life) {
@@ -542,13 +617,16 @@ void det_life_visit(struct det_worker *worker)
     case LIFE_DOWN:
         if (!is_wanted(worker) && !worker->first)
             end(worker);
+        else if (is_wanted(worker) && det_desire_is_another(worker))
+            det_life_wake(worker);
         break;
     case LIFE_OPENING:
-        if (worker->workers->now >= worker->stop_at)
-            det_stop_force(worker);
+        visit_opening(worker);
+        break;
+    case LIFE_CLOSING:
+        leave_behind(worker);
         break;
     case LIFE_LIVE:
-    case LIFE_CLOSING:
     case LIFE_GONE:
     case life_state_count:
         break;

@@ -32,8 +32,8 @@ static void fill_counts(struct det_worker_limits *limits)
 {
     limits->action_threads = or_number(limits->action_threads, 10);
     limits->action_queue = or_number(limits->action_queue, 1024);
-    limits->collector_threads = or_number(limits->collector_threads, 4);
-    limits->hung_max = or_number(limits->hung_max, 32);
+    limits->collector_threads = or_number(limits->collector_threads, 16);
+    limits->hung_max = or_number(limits->hung_max, 128);
     limits->workers_max = or_number(limits->workers_max, 1000000);
     limits->collector_restarts_max = or_number(limits->collector_restarts_max, 3);
     if (!limits->heartbeat)
@@ -65,15 +65,41 @@ static void fill(struct det_worker_limits *limits)
     fill_counts(limits);
 }
 
-static int resolve_backoff(struct det_backoff *backoff, struct det_error *reterr)
+/* So long that nobody waits for it, so short that sums over a tree do not pass DET_NEVER. */
+#define LONGEST (DET_NEVER / 32)
+
+static void cap(struct det_worker_limits *limits)
+{
+    det_time *times[] = { &limits->tick,       &limits->observe_every, &limits->observe_timeout,
+                          &limits->stop_grace, &limits->restart_grace, &limits->action_timeout };
+
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        if (*times[i] > LONGEST)
+            *times[i] = LONGEST;
+}
+
+static int resolve_backoff(struct det_backoff *backoff, const char *name, struct det_error *reterr)
 {
     struct det_policy policy = { .backoff = *backoff }, resolved;
+    struct det_error error;
     int r;
 
-    r = det_policy_resolve(&policy, NULL, &resolved, reterr);
-    if (r == 0)
-        *backoff = resolved.backoff;
-    return r;
+    r = det_policy_resolve(&policy, NULL, &resolved, &error);
+    if (r < 0)
+        return det_error_set(reterr, r, "limits of workers: %s: %s", name, error.text);
+    *backoff = resolved.backoff;
+    return 0;
+}
+
+static int judge_intensity(
+    const struct det_intensity *intensity, const char *name, struct det_error *reterr)
+{
+    if (intensity->count <= DET_INTENSITY_MAX && intensity->window > 0)
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_INVALID,
+        "limits of workers: %s: a count is at most %d, and a window more than 0", name,
+        DET_INTENSITY_MAX);
 }
 
 /* The first rule that is broken, and what to do. */
@@ -114,30 +140,61 @@ int det_worker_limits_resolve(
     const struct det_worker_limits *limits, struct det_worker_limits *ret, struct det_error *reterr)
 {
     struct det_worker_limits resolved = *limits;
-    struct det_backoff *backoffs[] = { &resolved.action_backoff, &resolved.restart_backoff,
-                                       &resolved.circuit_backoff };
     int r;
 
     fill(&resolved);
     r = judge(&resolved, reterr);
-    for (size_t i = 0; i < sizeof backoffs / sizeof backoffs[0] && r == 0; i++)
-        r = resolve_backoff(backoffs[i], reterr);
     if (r == 0)
-        *ret = resolved;
-    return r;
+        r = resolve_backoff(&resolved.action_backoff, "action_backoff", reterr);
+    if (r == 0)
+        r = resolve_backoff(&resolved.restart_backoff, "restart_backoff", reterr);
+    if (r == 0)
+        r = resolve_backoff(&resolved.circuit_backoff, "circuit_backoff", reterr);
+    if (r == 0)
+        r = judge_intensity(&resolved.restarts, "restarts", reterr);
+    if (r == 0)
+        r = judge_intensity(&resolved.circuit, "circuit", reterr);
+    if (r == 0)
+        r = judge_intensity(&resolved.panics, "panics", reterr);
+    if (r < 0)
+        return r;
+    cap(&resolved);
+    *ret = resolved;
+    return 0;
+}
+
+/* One that is observed rarely may be as old as three intervals, and is restarted after six. */
+#define STALE_INTERVALS   3
+#define RESTART_INTERVALS 6
+
+static det_time longer(det_time limit, det_time interval, det_time times)
+{
+    det_time span = interval > LONGEST / times ? LONGEST : interval * times;
+
+    return limit > span ? limit : span;
+}
+
+void det_worker_limits_of_kind(
+    const struct det_worker_limits *limits, const struct det_worker_kind *kind, det_time *ret_stale,
+    det_time *ret_timeout)
+{
+    *ret_stale = longer(limits->stale_after, kind->observe_every, STALE_INTERVALS);
+    *ret_timeout = longer(limits->collector_timeout, kind->observe_every, RESTART_INTERVALS);
 }
 
 int det_worker_limits_check_kind(
     const struct det_worker_limits *limits, const struct det_worker_kind *kind,
     struct det_error *reterr)
 {
-    det_time every = or_else(kind->observe_every, limits->observe_every);
     det_time timeout = or_else(kind->observe_timeout, limits->observe_timeout);
+    det_time stale, restart;
 
-    if (every < limits->stale_after && timeout < limits->stale_after)
+    det_worker_limits_of_kind(limits, kind, &stale, &restart);
+    if (timeout < stale)
         return 0;
     return det_error_set(
         reterr, DET_ERR_INVALID,
-        "worker %s is observed too rarely, or too slowly, for a stale_after of %lld ms", kind->name,
-        (long long)(limits->stale_after / DET_MILLISECOND));
+        "worker %s may take %lld ms to be observed, and an observation is old after %lld ms: give "
+        "it a shorter observe_timeout, or a longer observe_every",
+        kind->name, (long long)(timeout / DET_MILLISECOND), (long long)(stale / DET_MILLISECOND));
 }

@@ -11,6 +11,11 @@
 DET_MUST_CHECK int det_worker_limits_resolve(
     const struct det_worker_limits *limits, struct det_worker_limits *ret,
     struct det_error *reterr);
+/* How old an observation of this kind may be, and from which age on its collector is restarted:
+ * the limits, or what its own interval needs. */
+void det_worker_limits_of_kind(
+    const struct det_worker_limits *limits, const struct det_worker_kind *kind, det_time *ret_stale,
+    det_time *ret_timeout);
 /* Whether a kind's own times fit them. */
 DET_MUST_CHECK int det_worker_limits_check_kind(
     const struct det_worker_limits *limits, const struct det_worker_kind *kind,

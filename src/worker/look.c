@@ -12,11 +12,12 @@
 
 static enum det_freshness freshness_of(const struct det_worker *worker)
 {
+    if (!worker->kind->collect)
+        return DET_FRESH;
     if (!worker->observed_at)
         return DET_FRESH_NEVER;
-    return worker->workers->now - worker->observed_at >= worker->workers->limits.stale_after
-               ? DET_FRESH_STALE
-               : DET_FRESH;
+    return worker->workers->now - worker->observed_at >= worker->stale_after ? DET_FRESH_STALE
+                                                                             : DET_FRESH;
 }
 
 static void describe(const struct det_worker *worker, struct det_worker_status *ret)
@@ -35,7 +36,7 @@ static void describe(const struct det_worker *worker, struct det_worker_status *
     det_text_copy(ret->degraded_by, sizeof ret->degraded_by, worker->degraded_by);
     ret->phase = state->phase;
     ret->freshness = freshness_of(worker);
-    ret->since = worker->since + ahead;
+    ret->since = worker->since_wall;
     ret->observed = worker->observed_at ? worker->observed_at + ahead : 0;
     ret->depth = worker->depth;
     ret->child_count = worker->child_count;
@@ -66,12 +67,13 @@ static void get(void *argument)
 {
     struct getting *getting = argument;
     const struct det_worker *worker = det_map_get(&getting->workers->map, getting->id);
-    const struct det_record *record = worker ? det_record_of(worker->kind->observed) : NULL;
+    const struct det_record *record;
 
     if (!worker) {
         getting->r = DET_ERR_NOT_FOUND;
         return;
     }
+    record = det_record_or_empty(worker->kind->observed);
     if (getting->ret_observed && !is_same(record, getting->record)) {
         getting->r = DET_ERR_INVALID;
         return;
@@ -105,11 +107,16 @@ static void visit_all(void *argument)
     struct det_worker *root = visiting->workers->root;
     struct det_worker_status status;
 
+    visiting->workers->walking++;
     for (struct det_worker *worker = root; worker && !visiting->r;
          worker = det_worker_after(worker, root)) {
         describe(worker, &status);
         visiting->r = visiting->visit(visiting->user, &status);
+        /* It must not; but then at least nothing breaks. */
+        if (det_life_is_gone(worker))
+            break;
     }
+    visiting->workers->walking--;
 }
 
 int det_workers_each(
@@ -363,6 +370,7 @@ static void sum(void *argument)
         .stale = workers->stale,
         .degraded = workers->degraded,
         .circuits_open = workers->circuits_open,
+        .down = workers->down,
         .actions_running = det_crew_running(workers->actors),
         .actions_queued = det_crew_queued(workers->actors),
         .hung = det_crew_hung(workers->actors) + det_crew_hung(workers->collectors),

@@ -126,10 +126,10 @@ static const struct det_record *record_of(struct det_spec *text, enum det_worker
 }
 
 /* The value is the argument of a call that nobody wrote. */
-static det_time every_of(struct det_spec *text)
+static det_time time_of(struct det_spec *text, enum det_worker_word which)
 {
     static const char word[] = "WORKER_EVERY";
-    const struct det_node *value = text->words[DET_WORKER_WORD_EVERY];
+    const struct det_node *value = text->words[which];
     struct det_node *call;
     struct det_take take = { .spec = text, .next = value, .index = 1 };
 
@@ -161,7 +161,10 @@ static void read_words(struct det_worker_spec *spec)
     facts->has_derive =
         text->words[DET_WORKER_WORD_DERIVE] != NULL || text->words[DET_WORKER_WORD_CONFIG] != NULL;
     facts->has_children = text->words[DET_WORKER_WORD_CHILDREN] != NULL;
-    facts->every = every_of(text);
+    facts->every = time_of(text, DET_WORKER_WORD_EVERY);
+    facts->timeout = time_of(text, DET_WORKER_WORD_TIMEOUT);
+    facts->observes_errors = text->words[DET_WORKER_WORD_ERRORS] != NULL;
+    facts->is_blind = text->words[DET_WORKER_WORD_BLIND] != NULL;
 }
 
 static void read_rows(struct det_worker_spec *spec)

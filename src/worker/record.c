@@ -138,9 +138,12 @@ static void identity_arrived(void *argument, const struct det_recorded *recorded
 {
     struct det_worker *worker = argument;
     struct det_workers *workers = worker->workers;
+    struct det_known *known = known_of(workers, worker->kind->name, worker->identity.id);
 
     arrived(worker, recorded);
     worker->is_identity_pending = false;
+    if (known && recorded->code == 0)
+        known->startups = worker->counts.startups;
     det_life_recorded(worker, recorded->code, recorded->error);
     det_workers_bury(workers);
 }
@@ -157,8 +160,9 @@ void det_record_identity(struct det_worker *worker)
     det_page_text(&page, "path", worker->identity.path);
     det_page_number(&page, "startups", worker->counts.startups);
     det_page_time(&page, "started_at", workers->now + workers->wall_ahead);
+    /* It counts when it is on record; till then only room is made. */
     r = det_record_remember(
-        workers, worker->kind->name, worker->identity.id, worker->counts.startups);
+        workers, worker->kind->name, worker->identity.id, worker->counts.startups - 1);
     if (r == 0)
         r = save(&page, worker, DET_DOCUMENT_IDENTITY, identity_arrived);
     else
@@ -206,6 +210,14 @@ void det_record_desired(struct det_worker *worker)
 
 /* What it is. */
 
+/* It is what it is: the newest one is written later, and whoever waits does not ask the store in
+ * every tick. */
+static void put_off(struct det_worker *worker)
+{
+    worker->attention |= DET_LOOK_OBSERVED;
+    worker->record_at = worker->workers->now + DET_SECOND;
+}
+
 static void observed_arrived(void *argument, const struct det_recorded *recorded)
 {
     struct det_worker *worker = argument;
@@ -214,7 +226,7 @@ static void observed_arrived(void *argument, const struct det_recorded *recorded
     arrived(worker, recorded);
     worker->is_observed_pending = false;
     if (recorded->code < 0 && !workers->is_stopping)
-        worker->attention |= DET_LOOK_OBSERVED;
+        put_off(worker);
     det_workers_bury(workers);
 }
 
@@ -223,28 +235,36 @@ void det_record_observed(struct det_worker *worker)
     struct det_workers *workers = worker->workers;
     struct det_page page;
 
-    if (worker->is_observed_pending)
+    int r;
+
+    if (worker->is_observed_pending || workers->now < worker->record_at)
         return;
     worker->attention &= ~(uint32_t)DET_LOOK_OBSERVED;
     open_page(&page, worker);
     det_page_text(&page, "state", worker->kind->states[worker->state].name);
     det_page_text(&page, "phase", det_phase_name(worker->kind->states[worker->state].phase));
     det_page_text(&page, "reason", worker->reason);
-    det_page_time(&page, "since", worker->since + workers->wall_ahead);
+    det_page_time(&page, "since", worker->since_wall);
     if (worker->is_degraded)
         det_page_text(&page, "degraded_by", worker->degraded_by);
     if (worker->observed_at)
         det_page_record(&page, det_record_of(worker->kind->observed), worker->observed);
-    if (save(&page, worker, DET_DOCUMENT_OBSERVED, observed_arrived) == 0)
-        worker->is_observed_pending = true;
+    r = save(&page, worker, DET_DOCUMENT_OBSERVED, observed_arrived);
+    worker->is_observed_pending = r == 0;
+    if (r < 0) {
+        tell_failure(worker, r, NULL);
+        put_off(worker);
+    }
 }
 
 static void drop_arrived(void *argument, const struct det_recorded *recorded)
 {
     struct det_workers *workers = argument;
 
-    (void)recorded;
+    det_workers_now(workers);
     workers->recordings--;
+    if (recorded->code < 0 && workers->root)
+        tell_failure(workers->root, recorded->code, recorded->error);
 }
 
 void det_record_drop(struct det_worker *worker)

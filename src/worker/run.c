@@ -18,8 +18,6 @@
 #include "base/text.h"
 #include "worker/tree.h"
 
-#define ALIGNMENT ((size_t)16)
-
 static struct det_run *run_of(struct det_worker_context *context)
 {
     return DET_CONTAINER(context, struct det_run, context);
@@ -113,12 +111,18 @@ static void gauge(struct det_worker_context *context, const char *name, double v
 
 static void lock(struct det_worker_context *context)
 {
-    det_mutex_lock(context->world, run_of(context)->body->mutex);
+    struct det_run *run = run_of(context);
+
+    det_mutex_lock(context->world, run->body->mutex);
+    run->has_lock = true;
 }
 
 static void unlock(struct det_worker_context *context)
 {
-    det_mutex_unlock(context->world, run_of(context)->body->mutex);
+    struct det_run *run = run_of(context);
+
+    run->has_lock = false;
+    det_mutex_unlock(context->world, run->body->mutex);
 }
 
 /* Only open() provides, before anybody below can ask. */
@@ -215,6 +219,9 @@ static int guard(struct det_run *run)
     if (setjmp(run->panic) == 0)
         return call(run);
     run->has_panicked = true;
+    /* Whoever comes next must get it. */
+    if (run->has_lock)
+        unlock(&run->context);
     return DET_ERR_ACTION_FAILED;
 }
 
@@ -234,6 +241,16 @@ static void run_it(void *argument)
 }
 
 /* On the loop. */
+
+static void count_lost(struct det_run *run, bool is_lost)
+{
+    uint8_t *count = run->kind == DET_RUN_COLLECT  ? &run->body->lost_collects
+                     : run->kind == DET_RUN_ACTION ? &run->body->lost_actions[run->action]
+                                                   : NULL;
+
+    if (count)
+        *count = (uint8_t)(is_lost ? *count + 1 : *count - 1);
+}
 
 static void come_late(struct det_run *run)
 {
@@ -278,8 +295,10 @@ static void done(void *argument)
     if (run->kind == DET_RUN_CLOSE || !worker) {
         if (run->kind == DET_RUN_OPEN && run->code >= 0)
             run->body->is_open = true;
-        if (run->kind != DET_RUN_CLOSE)
+        if (!worker && run->job.is_late) {
+            count_lost(run, false);
             come_late(run);
+        }
         det_run_free(run);
         return;
     }
@@ -291,29 +310,17 @@ static void done(void *argument)
         det_act_done(worker, run);
 }
 
-static size_t aligned(size_t size)
-{
-    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-static size_t record_size(struct det_record_ref ref)
-{
-    const struct det_record *record = det_record_of(ref);
-
-    return record ? record->size : sizeof(struct det_empty);
-}
-
 static int make(
     struct det_body *body, enum det_run_kind kind, uint16_t action, struct det_run **ret)
 {
     struct det_workers *workers = body->workers;
-    size_t head = aligned(sizeof(struct det_run)), desired = 0, observed = 0;
+    size_t head = det_aligned(sizeof(struct det_run)), desired = 0, observed = 0;
     struct det_run *run;
 
     if (kind == DET_RUN_COLLECT || kind == DET_RUN_ACTION)
-        desired = aligned(record_size(body->kind->desired));
+        desired = det_aligned(det_record_size(body->kind->desired));
     if (kind == DET_RUN_COLLECT)
-        observed = aligned(record_size(body->kind->observed));
+        observed = det_aligned(det_record_size(body->kind->observed));
     run = det_alloc_zero(workers->allocator, head + desired + observed);
     if (!run)
         return DET_ERR_NO_MEMORY;
@@ -364,10 +371,13 @@ void det_run_start(struct det_run *run, det_time timeout)
     struct det_workers *workers = run->workers;
 
     run->job = (struct det_crew_job){ .run = run_it, .done = done, .argument = run };
-    run->timeout = timeout;
+    /* Three times as long must be a time, too. */
+    run->timeout = timeout > DET_NEVER / 4 ? DET_NEVER : timeout;
+    run->submitted_at = workers->now;
     run->told = 0;
     run->code = 0;
     run->has_panicked = false;
+    run->has_lock = false;
     run->text[0] = '\0';
     run->metric_count = 0;
     run->context = (struct det_worker_context){
@@ -378,8 +388,8 @@ void det_run_start(struct det_run *run, det_time timeout)
         .user = workers->user,
         .deadline = DET_NEVER,
     };
-    if (run->worker && timeout != DET_NEVER)
-        det_worker_due(run->worker, workers->now + timeout);
+    if (run->worker && run->timeout != DET_NEVER)
+        det_worker_due(run->worker, workers->now + run->timeout);
     det_crew_submit(crew_of(run), &run->job);
 }
 
@@ -399,26 +409,39 @@ bool det_run_give_up(struct det_run *run)
     if (det_crew_give_up(crew, &run->job) < 0)
         return false;
     run->worker = NULL;
+    count_lost(run, true);
     return true;
+}
+
+/* What it is called when it is late; NULL: a collect. */
+static const char *name_of(const struct det_run *run)
+{
+    switch (run->kind) {
+    case DET_RUN_OPEN:
+        return "open";
+    case DET_RUN_CLOSE:
+        return "close";
+    case DET_RUN_ACTION:
+        return run->body->kind->actions[run->action].name;
+    case DET_RUN_COLLECT:
+        break;
+    }
+    return NULL;
 }
 
 static void tell_late(struct det_run *run, enum det_worker_event_kind kind, uint64_t number)
 {
     det_tell(
         run->worker,
-        (struct det_worker_event){ .kind = kind,
-                                   .action = run->kind == DET_RUN_ACTION
-                                                 ? run->body->kind->actions[run->action].name
-                                                 : NULL,
-                                   .number = number });
+        (struct det_worker_event){ .kind = kind, .action = name_of(run), .number = number });
 }
 
 static bool quarantine(struct det_run *run)
 {
     struct det_worker *worker = run->worker;
-    bool is_action = run->kind == DET_RUN_ACTION;
+    bool is_action = run->kind != DET_RUN_COLLECT;
     struct det_crew *crew = crew_of(run);
-    const char *action = is_action ? run->body->kind->actions[run->action].name : NULL;
+    const char *action = name_of(run);
 
     if (!det_run_give_up(run))
         return false;
@@ -433,7 +456,7 @@ static bool quarantine(struct det_run *run)
 bool det_run_watch(struct det_run *run)
 {
     struct det_worker *worker = run->worker;
-    bool is_action = run->kind == DET_RUN_ACTION;
+    bool is_action = run->kind != DET_RUN_COLLECT;
     det_time now = run->workers->now, began = now, took;
 
     if (run->timeout == DET_NEVER)

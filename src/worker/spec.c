@@ -373,7 +373,7 @@ static int fail_state(
     }
     nearest = det_text_nearest(name, names, parent->state_count);
     return det_datum_fail(
-        reterr, DET_ERR_NOT_FOUND, "workers", child->line, child->column,
+        reterr, DET_ERR_INVALID, "workers", child->line, child->column,
         "run_in of %s: the parent is a %s, which has no state '%.64s'; %s%s%s", child->name,
         parent->name, name, nearest >= 0 ? "did you mean '" : "it has ",
         nearest >= 0 ? names[nearest] : all, nearest >= 0 ? "'?" : "");

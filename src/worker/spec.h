@@ -49,7 +49,7 @@ DET_MUST_CHECK int det_workers_spec_read(
     struct det_error *reterr);
 /* All zero afterwards. */
 void det_spec_deinit(struct det_spec *spec);
-/* DET_IN() of its `run_in` among the states of the parent's kind; 0: in all. DET_ERR_NOT_FOUND
+/* DET_IN() of its `run_in` among the states of the parent's kind; 0: in all. DET_ERR_INVALID
  * with the nearest name. */
 DET_MUST_CHECK int det_spec_run_in(
     const struct det_spec_child *child, const struct det_worker_kind *parent, uint64_t *ret,

@@ -333,13 +333,13 @@ static void states_are_those_of_the_parent(void **state)
     assert_int_equal(det_spec_run_in(&spec->children[1], &kind, &bits, &fixture->error), 0);
     assert_int_equal(bits, 0);
     assert_int_equal(
-        det_spec_run_in(&spec->children[2], &kind, &bits, &fixture->error), DET_ERR_NOT_FOUND);
+        det_spec_run_in(&spec->children[2], &kind, &bits, &fixture->error), DET_ERR_INVALID);
     assert_non_null(strstr(
         fixture->error.text, "line 4, column 3: run_in of c: the parent is a "
                              "line, which has no state 'runing'; did you mean "
                              "'running'?"));
     assert_int_equal(
-        det_spec_run_in(&spec->children[3], &kind, &bits, &fixture->error), DET_ERR_NOT_FOUND);
+        det_spec_run_in(&spec->children[3], &kind, &bits, &fixture->error), DET_ERR_INVALID);
     assert_non_null(strstr(fixture->error.text, "stopped, starting, running"));
 }
 

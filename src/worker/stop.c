@@ -32,6 +32,8 @@ static void request(struct det_worker *worker, det_time grace, const char *reaso
     det_time stop_at = workers->now + grace + workers->limits.stop_grace * worker->height;
 
     worker->due = 0;
+    if (workers->is_stopping)
+        worker->leave_at = stop_at;
     if (worker->shutdown_wanted) {
         if (worker->stop_at > stop_at)
             worker->stop_at = stop_at;
@@ -53,6 +55,7 @@ void det_stop_shutdown(struct det_worker *top, det_time grace, const char *reaso
         if (top->is_unwanted) {
             worker->is_unwanted = true;
             worker->is_restart_wanted = false;
+            worker->is_forgotten = worker->is_forgotten || top->is_forgotten;
         }
         if (det_life_is_active(worker))
             request(worker, top->workers->limits.stop_grace, reason);
@@ -101,7 +104,7 @@ static void rest(struct det_worker *worker, const char *reason)
     det_stop_rest(worker, text);
 }
 
-void det_stop_restart(struct det_worker *worker, const char *reason)
+static void request_restart(struct det_worker *worker, const char *reason)
 {
     worker->counts.restarts++;
     det_tell(
@@ -109,13 +112,25 @@ void det_stop_restart(struct det_worker *worker, const char *reason)
                                            .reason = reason,
                                            .number = worker->counts.restarts });
     worker->is_restart_wanted = true;
+}
+
+void det_stop_restart(struct det_worker *worker, const char *reason)
+{
+    request_restart(worker, reason);
     if (is_too_often(worker))
         rest(worker, reason);
     det_circuit_failure(worker, reason);
     det_stop_shutdown(worker, worker->workers->limits.restart_grace, reason);
 }
 
-void det_stop_force(struct det_worker *worker)
+void det_stop_restart_by_order(struct det_worker *worker, const char *reason)
+{
+    request_restart(worker, reason);
+    det_stop_shutdown(worker, worker->workers->limits.restart_grace, reason);
+}
+
+/* It did not come by itself. */
+static void note_forced(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
@@ -133,7 +148,18 @@ void det_stop_force(struct det_worker *worker)
                 workers->forced_first, sizeof workers->forced_first, worker->identity.path);
         det_mutex_unlock(workers->world, workers->mutex);
     }
+}
+
+void det_stop_force(struct det_worker *worker)
+{
+    note_forced(worker);
     det_life_leave(worker);
+}
+
+void det_stop_left_behind(struct det_worker *worker)
+{
+    if (!worker->was_forced)
+        note_forced(worker);
 }
 
 void det_stop_visit(struct det_worker *worker)
@@ -159,6 +185,7 @@ void det_stop_all(struct det_workers *workers)
         det_stop_shutdown(root, workers->limits.stop_grace, "the supervisor stops");
         return;
     }
+    workers->is_forcing = true;
     det_tell(root, (struct det_worker_event){ .kind = DET_WORKER_STOP_FORCED });
     for (struct det_worker *worker = root; worker; worker = det_worker_after(worker, root)) {
         worker->due = 0;

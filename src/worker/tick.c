@@ -43,10 +43,12 @@ void det_worker_set_state(struct det_worker *worker, uint16_t state)
 {
     worker->state = state;
     worker->since = worker->workers->now;
+    worker->since_wall = worker->workers->now + worker->workers->wall_ahead;
     worker->seen.state = worker->kind->states[state].name;
     worker->seen.phase = worker->kind->states[state].phase;
     worker->attention |= DET_LOOK_CHILDREN | DET_LOOK_OBSERVED;
     det_worker_poke_parent(worker);
+    det_workers_hurry(worker->workers);
 }
 
 void det_worker_enter(struct det_worker *worker, uint16_t state, const char *reason)
@@ -180,6 +182,24 @@ static void ask(struct det_worker *worker, bool stop)
     det_panic_note(worker, DET_WORKER_NEXT_INVALID, fault, NULL);
 }
 
+static bool is_gated(struct det_worker *worker)
+{
+    return worker->observed_sequence < worker->gate;
+}
+
+/* What an action that was just told to end leaves behind is seen only after its end; whoever stops
+ * before that may leave the world as it shall not be. Half of the grace is spent on it at most, and
+ * none on what cannot be observed. */
+static bool is_unsettled(struct det_worker *worker)
+{
+    struct det_workers *workers = worker->workers;
+
+    worker->is_settling = worker->is_settling && (worker->running || is_gated(worker)) &&
+                          workers->now - worker->since < workers->limits.stop_grace / 2 &&
+                          workers->now - worker->observed_at < worker->stale_after;
+    return worker->is_settling;
+}
+
 static void stop(struct det_worker *worker, const char *reason)
 {
     const struct det_worker_state *state = &worker->kind->states[worker->state];
@@ -188,11 +208,15 @@ static void stop(struct det_worker *worker, const char *reason)
     case DET_PHASE_STARTING:
     case DET_PHASE_RUNNING:
     case DET_PHASE_DEGRADED:
+        worker->is_settling = worker->running || is_gated(worker);
         det_act_cancel(worker);
         det_worker_enter(worker, state->on_stop, reason);
         break;
     case DET_PHASE_STOPPING:
-        ask(worker, true);
+        if (is_unsettled(worker))
+            det_worker_set_reason(worker, "waits for an action that was told to end");
+        else
+            ask(worker, true);
         break;
     case DET_PHASE_STOPPED:
         det_worker_set_reason(worker, reason);
@@ -200,11 +224,6 @@ static void stop(struct det_worker *worker, const char *reason)
             det_life_leave(worker);
         break;
     }
-}
-
-static bool is_gated(struct det_worker *worker)
-{
-    return worker->observed_sequence < worker->gate;
 }
 
 static void decide(struct det_worker *worker)
@@ -257,6 +276,7 @@ static void count(struct det_worker *worker)
     workers->by_phase[worker->kind->states[worker->state].phase]++;
     workers->stale += worker->is_stale;
     workers->degraded += worker->is_degraded;
+    workers->down += !det_life_is_live(worker) && worker->seen.is_down;
 }
 
 static bool is_scope_old(const struct det_worker *worker)
@@ -304,6 +324,8 @@ void det_worker_visit(struct det_worker *worker)
     if (det_life_is_live(worker))
         visit_live(worker);
     else {
+        if (worker->attention & DET_LOOK_WISHES)
+            det_children_reconcile(worker);
         if (worker->attention & DET_LOOK_VIEW)
             det_children_count(worker);
         if (worker->attention & DET_LOOK_OBSERVED && !det_life_is_gone(worker))
@@ -334,7 +356,7 @@ void det_workers_tick(struct det_workers *workers)
     if (workers->root)
         beat(workers);
     memset(workers->by_phase, 0, sizeof workers->by_phase);
-    workers->stale = workers->degraded = 0;
+    workers->stale = workers->degraded = workers->down = 0;
     workers->walking++;
     for (struct det_worker *worker = workers->root, *next; worker; worker = next) {
         /* Itself may go, and be out of the tree then, but not those around it. */

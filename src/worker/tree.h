@@ -89,9 +89,10 @@ struct det_run {
     uint8_t told;      /* how late it is: 1 cancelled, 2 stuck */
     uint64_t sequence; /* COLLECT: which observation it is */
     det_time timeout;
-    det_time ended_at; /* monotonic */
+    det_time submitted_at, ended_at; /* monotonic */
     int code;
     bool has_panicked;
+    bool has_lock; /* det_worker_lock() */
     char text[DET_WORKER_REASON_MAX + 1];
     jmp_buf panic;
     struct det_run_metric *metrics; /* NULL: none yet */
@@ -99,6 +100,10 @@ struct det_run {
     size_t size; /* of all of it */
     void *desired, *observed;
 };
+
+/* So many calls of a function may be lost in one life: then none is begun until one is back. One
+ * worker that hangs costs a few threads, not all of them. */
+#define DET_LOST_MAX 2
 
 /* One life of a worker: what its functions work with. */
 struct det_body {
@@ -110,7 +115,9 @@ struct det_body {
     struct det_list provided;            /* struct det_offer */
     uint32_t holders;                    /* the worker, its runs, the bodies below */
     bool is_open;                        /* close() is due */
-    struct det_worker *closing;          /* is told when it is closed; NULL: nobody waits */
+    uint8_t lost_collects;               /* that were given up and are not back */
+    uint8_t lost_actions[DET_WORKER_ACTIONS_MAX];
+    struct det_worker *closing; /* is told when it is closed; NULL: nobody waits */
     size_t size;
     void *deps;
 };
@@ -199,6 +206,7 @@ struct det_worker {
     bool has_desired;
     bool is_stale;
     bool is_degraded; /* `degraded_by` says why */
+    bool is_settling; /* it stops, and an action that was told to end may not be over */
     uint64_t run_in;
     uint64_t gate; /* the first observation that opens it */
     uint64_t observed_sequence;
@@ -217,14 +225,17 @@ struct det_worker {
     char *id_text, *path_text, *name_text;
     uint16_t depth, height;
     enum det_wish_origin origin;
-    det_time made_at; /* wall */
+    det_time made_at;    /* wall */
+    det_time since_wall; /* `since`, by the wall clock of that moment */
 
     /* How it lives. */
     struct det_body *body;
+    struct det_body *closing; /* whose close() runs; NULL: none does */
     struct det_worker_counts counts;
     bool is_restart_wanted; /* closed, it begins anew */
     bool is_unwanted;       /* closed, it goes */
     bool is_forgotten;      /* nobody wishes for it: its documents go, too */
+    bool is_deleted;        /* it, or one above it, by hand */
     bool has_to_rest;       /* closed, it stays down */
     bool was_forced;
     det_time open_at;
@@ -246,6 +257,7 @@ struct det_worker {
     struct det_list wishes;
     bool has_new_children;
     uint64_t wishes_hash;                /* of those of its kind; 0: it was not asked yet */
+    uint64_t refused_hash;               /* of what was wrong with them; 0: nothing */
     struct det_worker *after;            /* while children are sorted */
     uint64_t mark;                       /* of the round of reconciling that has seen it */
     const struct det_child_view **views; /* `child_count` of them, room for view_room */
@@ -255,13 +267,16 @@ struct det_worker {
     struct det_run *collect; /* or the run of open(); NULL: none runs */
     struct det_run *spare;   /* to be used again */
     uint64_t collect_sequence;
-    det_time collect_at; /* the next one is due */
+    bool is_collector_new; /* it was restarted: what is lost does not count for its first run */
+    det_time collect_at;   /* the next one is due */
     det_time collector_restarted_at;
     det_time live_since;
-    uint32_t observe_failures; /* in a row */
+    det_time stale_after, collector_timeout; /* those of the limits, or what its interval needs */
+    uint32_t observe_failures;               /* in a row */
     char collect_error[DET_WORKER_REASON_MAX + 1];
     bool is_observed_pending; /* its document is on its way to the store */
     bool is_identity_pending;
+    det_time record_at; /* not before, as the store did not take it */
 
     /* Acting. */
     struct det_action *actions;
@@ -299,13 +314,14 @@ struct det_workers {
     struct det_worker *gone; /* by `next`: to be freed */
     uint32_t walking;        /* depth of walks and visits: nothing is freed */
     uint32_t count;
-    uint32_t by_phase[5], stale, degraded, circuits_open; /* of the last whole tick */
-    uint32_t bodies, runs, recordings;                    /* that are there: all end before we do */
+    uint32_t by_phase[5], stale, degraded, circuits_open, down; /* of the last whole tick */
+    uint32_t bodies, runs, recordings; /* that are there: all end before we do */
     struct det_timer timer;
     struct det_recorder_errand compacting;
     bool is_compacting;
+    det_time busy_until; /* DET_WORKER_COLLECTORS_BUSY was told not long ago */
     det_time compact_at, compact_since;
-    bool is_paused, is_timer_set;
+    bool is_paused;
     uint64_t ticks, observations, observations_failed;
     det_time tick_took, tick_took_max;
     det_time now, wall_ahead; /* of this turn; wall - monotonic */
@@ -313,6 +329,9 @@ struct det_workers {
     struct det_reason scratch;
     /* The end. */
     bool is_stopping, is_stopped, is_closing;
+    bool is_forcing; /* it was asked for twice: nothing is waited for any more */
+    bool is_hurried; /* the next tick is at once */
+    uint32_t hurries;
     uint32_t forced;
     char forced_first[DET_WORKER_PATH_MAX + 1];
     struct det_mutex *mutex; /* of calls, and of the three above for other threads */
@@ -326,11 +345,31 @@ struct det_known {
     char text[];
 };
 
+/* Blocks of several parts begin each where any type may stand. */
+static inline size_t det_aligned(size_t size)
+{
+    return (size + 15) / 16 * 16;
+}
+
+static inline const struct det_record *det_record_or_empty(struct det_record_ref ref)
+{
+    const struct det_record *record = det_record_of(ref);
+
+    return record ? record : det_empty_record();
+}
+
+static inline size_t det_record_size(struct det_record_ref ref)
+{
+    return det_record_or_empty(ref)->size;
+}
+
 /* workers.c */
 /* Runs `run` on the loop and waits for it; DET_ERR_CLOSED when there is no loop any more. */
 DET_MUST_CHECK int det_workers_call(
     struct det_workers *workers, void (*run)(void *argument), void *argument);
 void det_workers_now(struct det_workers *workers);
+/* Something has moved on: while all stops, the next tick is at once. */
+void det_workers_hurry(struct det_workers *workers);
 /* Up to `span`; the same in every run of a seed. */
 det_time det_workers_chance(struct det_workers *workers, det_time span);
 const struct det_worker_kind *det_workers_kind(const struct det_workers *workers, const char *name);
@@ -341,11 +380,16 @@ void det_tell(struct det_worker *worker, struct det_worker_event event);
 DET_MUST_CHECK int det_worker_make(
     struct det_workers *workers, struct det_worker *parent, const char *name,
     const struct det_worker_kind *kind, enum det_wish_origin origin, struct det_worker **ret);
+/* Whether it would not be too deep, and its path not too long. */
+bool det_worker_fits(
+    const struct det_worker *parent, const char *name, const struct det_worker_kind *kind);
 struct det_strain *det_worker_strain(struct det_worker *worker);
 void det_life_visit(struct det_worker *worker);
 /* Neither gone nor at rest. */
 bool det_life_is_active(const struct det_worker *worker);
 bool det_life_is_live(const struct det_worker *worker);
+/* It lives, or will: children that it has meanwhile wait for it. */
+bool det_life_may_have_children(const struct det_worker *worker);
 bool det_life_is_gone(const struct det_worker *worker);
 bool det_life_is_down(const struct det_worker *worker);
 const char *det_life_name(const struct det_worker *worker);
@@ -375,6 +419,10 @@ struct det_worker *det_worker_after(const struct det_worker *worker, const struc
 /* desire.c */
 void det_desire_visit(struct det_worker *worker);
 void det_desire_recorded(struct det_worker *worker, int code, const struct det_error *error);
+/* Of one that is down: whether what is above it has changed so that it is to be derived anew. */
+bool det_desire_is_another(struct det_worker *worker);
+/* Scopes from the root down to the worker, as they are now. DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_desire_refresh(struct det_worker *worker);
 const struct det_scope_values *det_desire_scope(const struct det_worker *worker);
 
 /* wish.c, children.c */
@@ -385,10 +433,14 @@ void det_wishes_take(
     struct det_worker *worker, enum det_wish_origin origin, struct det_list *wishes);
 /* Of what they say, and their order. */
 uint64_t det_wishes_hash(const struct det_list *list);
-struct det_wish *det_wishes_find(struct det_worker *worker, const char *name);
+struct det_wish *det_wishes_find(
+    struct det_worker *worker, const char *name, enum det_wish_origin origin);
 DET_MUST_CHECK int det_wish_new(
     struct det_workers *workers, const struct det_child_spec *spec, enum det_wish_origin origin,
     struct det_wish **ret, struct det_error *reterr);
+/* Whether the states in which it is to run are some of its parent's. */
+DET_MUST_CHECK bool det_wish_can_run(
+    const struct det_wish *wish, const struct det_worker_kind *parent, struct det_error *reterr);
 DET_MUST_CHECK int det_wishes_of_spec(
     struct det_workers *workers, struct det_spec *spec, struct det_list *ret,
     struct det_error *reterr);
@@ -435,8 +487,12 @@ void det_stop_shutdown(struct det_worker *worker, det_time grace, const char *re
 /* When it has stopped it stays down. */
 void det_stop_rest(struct det_worker *worker, const char *reason);
 void det_stop_restart(struct det_worker *worker, const char *reason);
+/* Somebody wants it: it has not failed. */
+void det_stop_restart_by_order(struct det_worker *worker, const char *reason);
 void det_stop_visit(struct det_worker *worker);
 void det_stop_force(struct det_worker *worker);
+/* Its close() does not come back: told, but for one that was taken down already. */
+void det_stop_left_behind(struct det_worker *worker);
 void det_stop_all(struct det_workers *workers);
 void det_stop_gone(struct det_workers *workers);
 
@@ -471,8 +527,15 @@ void det_hand_forget_all(struct det_workers *workers);
 DET_MUST_CHECK int det_hand_save(
     struct det_workers *workers, const char *parent, const struct det_child_spec *spec,
     struct det_error *reterr);
+/* Its spec, and those of all that were put below it. */
 DET_MUST_CHECK int det_hand_drop(
-    struct det_workers *workers, const char *kind, const char *id, struct det_error *reterr);
+    struct det_workers *workers, const char *id, bool with_below, struct det_error *reterr);
+/* A wish for a parent that is to come. */
+void det_hand_wait(struct det_workers *workers, const char *parent, struct det_wish *wish_take);
+/* Somebody else wants it now: the one who did has back what it wanted. */
+void det_hand_disown(struct det_worker *worker, enum det_wish_origin origin);
+/* It is about to go: what was put below it waits until it is back, unless it was deleted. */
+void det_hand_keep(struct det_worker *worker);
 
 /* look.c, history.c */
 void det_history_state(struct det_worker *worker, uint16_t from, uint16_t to, const char *reason);

@@ -34,12 +34,13 @@ void det_wishes_free(struct det_workers *workers, struct det_list *list)
     }
 }
 
-struct det_wish *det_wishes_find(struct det_worker *worker, const char *name)
+struct det_wish *det_wishes_find(
+    struct det_worker *worker, const char *name, enum det_wish_origin origin)
 {
     for (struct det_list *node = worker->wishes.next; node != &worker->wishes; node = node->next) {
         struct det_wish *wish = DET_CONTAINER(node, struct det_wish, node);
 
-        if (!strcmp(wish->name, name))
+        if (wish->origin == origin && !strcmp(wish->name, name))
             return wish;
     }
     return NULL;
@@ -118,6 +119,18 @@ int det_wish_new(
     return 0;
 }
 
+bool det_wish_can_run(
+    const struct det_wish *wish, const struct det_worker_kind *parent, struct det_error *reterr)
+{
+    if (parent->state_count >= 64 || !(wish->run_in >> parent->state_count))
+        return true;
+    det_error_set(
+        reterr, DET_ERR_INVALID,
+        "worker %s is to run in a state that its parent, of the kind %s with %u states, has not",
+        wish->name, parent->name, parent->state_count);
+    return false;
+}
+
 /* States of the parent by name; where the parent's kind is not known, nothing can be said. */
 static int of_child(
     struct det_workers *workers, struct det_spec_child *child, const struct det_worker_kind *parent,
@@ -169,6 +182,22 @@ int det_wishes_of_spec(
     return r;
 }
 
+/* What was told about a wish that has not changed is not told again. */
+static void keep_refused(struct det_list *old, struct det_list *wishes)
+{
+    for (struct det_list *node = old->next; node != old; node = node->next) {
+        const struct det_wish *before = DET_CONTAINER(node, struct det_wish, node);
+
+        if (!before->is_refused)
+            continue;
+        for (struct det_list *other = wishes->next; other != wishes; other = other->next) {
+            struct det_wish *wish = DET_CONTAINER(other, struct det_wish, node);
+
+            wish->is_refused = wish->is_refused || wish->hash == before->hash;
+        }
+    }
+}
+
 void det_wishes_take(
     struct det_worker *worker, enum det_wish_origin origin, struct det_list *wishes)
 {
@@ -184,6 +213,7 @@ void det_wishes_take(
             det_list_append(&old, node);
         }
     }
+    keep_refused(&old, wishes);
     /* In the order of origins, so that the ticks are in the order of the specs. */
     for (struct det_list *node = worker->wishes.next; node != &worker->wishes; node = node->next)
         if (DET_CONTAINER(node, struct det_wish, node)->origin > origin) {

@@ -9,6 +9,7 @@
 #include <detent/documents.h>
 
 #include "base/assert.h"
+#include "base/checked.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "worker/limits.h"
@@ -108,34 +109,70 @@ static void consider_compacting(struct det_workers *workers)
     det_recorder_send(workers->recorder, &workers->compacting);
 }
 
-static void arm(struct det_workers *workers)
+/* Fails only for memory, and only when it was not set before. */
+static int arm(struct det_workers *workers)
 {
-    int r = det_loop_timer_set(workers->loop, &workers->timer, workers->now + workers->limits.tick);
+    det_time at = workers->now + (workers->is_hurried ? 0 : workers->limits.tick);
 
-    workers->is_timer_set = r == 0;
+    return det_loop_timer_set(workers->loop, &workers->timer, at);
+}
+
+/* A tick for each level of the tree and each state on the way to STOPPED would be a long time for
+ * what has nothing to do. States may lead in a circle: after so many it is ticks again. In a tree
+ * so large that a tick takes its time there is always something that moves, and no need to hurry.
+ */
+#define HURRIES_MAX 64
+
+void det_workers_hurry(struct det_workers *workers)
+{
+    if (!workers->is_stopping || workers->is_stopped || workers->is_hurried ||
+        workers->hurries >= HURRIES_MAX || workers->tick_took > workers->limits.tick / 20)
+        return;
+    workers->hurries++;
+    workers->is_hurried = true;
+    if (!workers->walking)
+        arm(workers);
 }
 
 static void on_timer(void *argument)
 {
     struct det_workers *workers = argument;
 
-    det_workers_tick(workers);
-    consider_compacting(workers);
-    if (!workers->is_stopped)
-        arm(workers);
-}
-
-/* The first tick, on the loop. Without memory for a timer there is none: it is tried again with
- * every call, and said. */
-static void begin(void *argument)
-{
-    struct det_workers *workers = argument;
-
-    workers->compact_at = workers->now + workers->limits.compact_every;
-    if (workers->is_paused)
+    /* What a tick needs may be closed already. */
+    if (workers->is_stopped)
         return;
+    if (!workers->is_hurried)
+        workers->hurries = 0;
+    workers->is_hurried = false;
+    /* First of all: now its place among the timers is free, and needs no memory. */
+    det_workers_now(workers);
     arm(workers);
     det_workers_tick(workers);
+    if (workers->is_stopped)
+        return;
+    if (workers->is_hurried)
+        arm(workers);
+    consider_compacting(workers);
+}
+
+/* The first tick, on the loop; not without memory for a timer. Who is paused needs one for its
+ * end. */
+struct beginning {
+    struct det_workers *workers;
+    int r;
+};
+
+static void begin(void *argument)
+{
+    struct beginning *beginning = argument;
+    struct det_workers *workers = beginning->workers;
+
+    workers->compact_at = det_add_time(workers->now, workers->limits.compact_every);
+    beginning->r = arm(workers);
+    if (!workers->is_paused && beginning->r == 0)
+        det_workers_tick(workers);
+    if (workers->is_paused)
+        det_loop_timer_cancel(workers->loop, &workers->timer);
 }
 
 /* Opening. */
@@ -312,6 +349,7 @@ int det_workers_open(
     const struct det_workers_options *options, struct det_workers **ret, struct det_error *reterr)
 {
     struct det_workers *workers = DET_NEW(options->allocator, struct det_workers);
+    struct beginning beginning = { .workers = workers };
     struct det_world *world = options->world;
     int r;
 
@@ -334,13 +372,18 @@ int det_workers_open(
     det_map_init(
         &workers->known, options->allocator, workers->chance, offsetof(struct det_known, key));
     r = fill(workers, options, reterr);
+    /* Threads of ours post to it before anybody turns it. */
+    if (r == 0 && !workers->own_loop)
+        det_loop_claim(workers->loop);
     if (r == 0 && workers->own_loop) {
         r = det_loop_start(workers->own_loop, "workers");
         if (r < 0)
             det_error_set(reterr, r, "no thread for workers: %s", det_error_text(r));
     }
     if (r == 0)
-        r = det_workers_call(workers, begin, workers);
+        r = det_workers_call(workers, begin, &beginning);
+    if (r == 0 && beginning.r < 0)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left for a timer");
     if (r < 0) {
         free_all(workers);
         return r;
@@ -357,7 +400,7 @@ static void stop(void *argument)
 
     det_stop_all(workers);
     det_workers_tick(workers);
-    if (!workers->is_stopped && !workers->is_timer_set)
+    if (!workers->is_stopped && (workers->is_hurried || workers->is_paused))
         arm(workers);
 }
 
@@ -461,15 +504,18 @@ static void free_rest(struct det_workers *workers)
 /* Nothing of a root that never began runs. */
 static void free_all(struct det_workers *workers)
 {
-    det_crew_close(workers->actors);
-    det_crew_close(workers->collectors);
-    det_recorder_close(workers->recorder);
-    if (workers->own_loop) {
+    /* From here on it is turned by us, so that nobody uses a crew that we close. */
+    if (workers->own_loop)
         det_loop_stop(workers->own_loop);
+    det_crew_close(workers->actors);
+    workers->actors = NULL;
+    det_crew_close(workers->collectors);
+    workers->collectors = NULL;
+    det_recorder_close(workers->recorder);
+    if (workers->loop)
         settle(workers);
+    if (workers->own_loop)
         det_loop_close(workers->own_loop);
-    } else if (workers->loop)
-        settle(workers);
     if (workers->root)
         det_worker_discard(workers->root);
     det_workers_bury(workers);

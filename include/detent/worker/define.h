@@ -12,7 +12,7 @@
  *
  *     static struct link_next link_in_up(const struct link_view *view) { ... }    one per state
  *     static int link_do_connect(context, deps, desired) { ... }                  one per action
- *     static int link_collect(context, deps, desired, observed) { ... }
+ *     static int link_collect(context, deps, desired, observed) { ... }           not WORKER_BLIND
  *     static int link_open(context, deps), static void link_close(deps)           WORKER_DEPS
  *     static int link_derive(derive, config, desired)      WORKER_CONFIG or WORKER_DERIVE
  *     static int link_children(view, children)             WORKER_CHILDREN
@@ -162,6 +162,7 @@ static inline struct W__OWN(_view) W__OWN(__view)(const struct det_worker_view *
 #undef W__F_STATE
 #undef W__F_ACTION
 
+#ifndef WORKER_BLIND
 static int W__OWN(_collect)(
     struct det_worker_context *context, struct W__DEPS *deps, const struct W__DESIRED *desired,
     struct W__OBSERVED *observed);
@@ -172,6 +173,7 @@ static int W__OWN(__collect)(
         context, (struct W__DEPS *)deps, (const struct W__DESIRED *)desired,
         (struct W__OBSERVED *)observed);
 }
+#endif
 
 #ifdef WORKER_DEPS
 static int W__OWN(_open)(struct det_worker_context *context, struct W__DEPS *deps);
@@ -247,13 +249,21 @@ W__DEFINED const struct det_worker_kind W__OWN(_kind) = {
 #ifdef WORKER_EVERY
     .observe_every = (WORKER_EVERY),
 #endif
+#ifdef WORKER_TIMEOUT
+    .observe_timeout = (WORKER_TIMEOUT),
+#endif
+#ifdef WORKER_ERRORS
+    .errors_are_observed = true,
+#endif
 #if defined(WORKER_CONFIG) || defined(WORKER_DERIVE)
     .derive = W__OWN(__derive),
 #endif
 #ifdef WORKER_CHILDREN
     .children = W__OWN(__children),
 #endif
+#ifndef WORKER_BLIND
     .collect = W__OWN(__collect),
+#endif
     .states = W__OWN(__states),
     .state_count = W__OWN(_state_count),
     .actions = W__OWN(__actions),

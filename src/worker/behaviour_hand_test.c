@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* behaviour_hand_test.c - workers put by hand, and orders: made, changed, refused, told to go, and
+ * there again when the store is opened again. */
+#include "worker/forest_test.h"
+
+static int put(
+    struct lab *lab, const char *parent, const char *name, const char *kind, const char *config)
+{
+    struct det_child_spec spec = { .name = name, .kind = kind, .config = config };
+
+    return det_workers_upsert(lab->workers, parent, &spec, NULL);
+}
+
+static void begin(struct lab *lab, uint64_t seed, const char *store)
+{
+    struct lab_options options = forest_options(seed);
+
+    options.store = store;
+    lab_open(lab, options);
+    lab_apply(lab, "variables: {IP: ip}\nchildren: [" NODE("a") "]");
+    lab_run(lab, 3 * DET_SECOND);
+}
+
+/* The supervisor goes and comes, the store stays. */
+static void again(struct lab *lab)
+{
+    det_workers_close(lab->workers);
+    assert_int_equal(lab_open_workers(lab, NULL), 0);
+}
+
+SENTENCE(a_worker_put_by_hand_is_made_changed_and_told_to_go)
+{
+    struct lab lab;
+    struct det_worker_status status;
+    struct det_error error = { 0 };
+
+    begin(&lab, seed, NULL);
+    assert_int_equal(put(&lab, NULL, "h", "node", "{host: \"{{ .IP }}\", port: 1}"), 0);
+    assert_int_equal(put(&lab, "lab/a", "h", "node", "{host: below, port: 2}"), 0);
+    lab_run(&lab, 4 * DET_SECOND);
+    lab_assert_state(&lab, "lab/h", "well");
+    lab_assert_state(&lab, "lab/a/h", "well");
+    assert_string_equal(node_of("lab/h")->host, "ip");
+    assert_string_equal(node_of("lab/a/h")->host, "below");
+    status = lab_status(&lab, "lab/h");
+    assert_true(status.is_dynamic);
+    assert_false(lab_status(&lab, "lab/a").is_dynamic);
+    assert_int_equal(put(&lab, NULL, "h", "node", "{host: other, port: 9}"), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_string_equal(node_of("lab/h")->host, "other");
+    assert_int_equal(node_of("lab/h")->opened, 1);
+    /* What the user applies does not touch it. */
+    lab_apply(&lab, "children: [" NODE("a") ", " NODE("b") "]");
+    lab_run(&lab, 3 * DET_SECOND);
+    lab_assert_state(&lab, "lab/h", "well");
+    assert_int_equal(det_workers_delete(lab.workers, "lab/h", &error), 0);
+    assert_int_equal(det_workers_delete(lab.workers, "lab/h", &error), DET_ERR_NOT_FOUND);
+    assert_true(error.text[0]);
+    lab_run(&lab, 4 * DET_SECOND);
+    assert_false(lab_has(&lab, "lab/h"));
+    lab_assert_state(&lab, "lab/a/h", "well");
+    assert_false(node_of("lab/h")->is_up);
+    forest_end(&lab);
+}
+
+SENTENCE(what_cannot_be_is_refused_with_its_reason)
+{
+    static const struct {
+        const char *parent;
+        struct det_child_spec spec;
+        int code;
+    } bad[] = {
+        { "lab/none", { .name = "x", .kind = "node" }, DET_ERR_NOT_FOUND },
+        { NULL, { .name = "x", .kind = "nobody" }, DET_ERR_NOT_FOUND },
+        { NULL, { .name = "a", .kind = "node" }, DET_ERR_EXISTS },
+        { NULL, { .name = "", .kind = "node" }, DET_ERR_INVALID },
+        { NULL, { .name = NULL, .kind = "node" }, DET_ERR_INVALID },
+        { NULL, { .name = "a/b", .kind = "node" }, DET_ERR_INVALID },
+        { NULL, { .name = "x", .kind = NULL }, DET_ERR_INVALID },
+        { NULL, { .name = "x", .kind = "node", .config = "{port: 666}" }, DET_ERR_INVALID },
+        { NULL, { .name = "x", .kind = "node", .config = "{prot: 1}" }, DET_ERR_INVALID },
+        { NULL, { .name = "x", .kind = "node", .config = "{{ .NO }}" }, DET_ERR_INVALID },
+        { NULL, { .name = "x", .kind = "node", .variables = "[1]" }, DET_ERR_INVALID },
+        { NULL, { .name = "x", .kind = "node", .location = "{a: b}" }, DET_ERR_INVALID },
+        { "lab/a", { .name = "x", .kind = "node", .run_in = DET_IN(40) }, DET_ERR_INVALID },
+    };
+    struct lab lab;
+
+    begin(&lab, seed, "memory:");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct det_error error = { 0 };
+        int r = det_workers_upsert(lab.workers, bad[i].parent, &bad[i].spec, &error);
+
+        if (r != bad[i].code)
+            fail_msg("%zu: %s: %s", i, det_error_name(r), error.text);
+        assert_true(error.text[0]);
+    }
+    lab_run(&lab, DET_SECOND);
+    assert_int_equal(lab_status(&lab, "lab").child_count, 1);
+    again(&lab);
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_false(lab_has(&lab, "lab/x"));
+    forest_end(&lab);
+}
+
+SENTENCE(what_is_changed_to_something_wrong_stays_as_it_was)
+{
+    struct lab lab;
+
+    begin(&lab, seed, "memory:");
+    assert_int_equal(put(&lab, NULL, "h", "node", "{host: good, port: 1}"), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_int_equal(put(&lab, NULL, "h", "node", "{host: bad, port: 666}"), DET_ERR_INVALID);
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_string_equal(node_of("lab/h")->host, "good");
+    assert_string_equal(lab_status(&lab, "lab/h").degraded_by, "");
+    again(&lab);
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_string_equal(node_of("lab/h")->host, "good");
+    lab_assert_state(&lab, "lab/h", "well");
+    forest_end(&lab);
+}
+
+SENTENCE(what_was_put_by_hand_is_there_again_with_the_store)
+{
+    struct det_child_spec spec = { .name = "h",
+                                   .kind = "node",
+                                   .config = "{host: \"{{ .OWN }}.{{ .location_path }}\", port: 3}",
+                                   .variables = "{OWN: mine}",
+                                   .location = "{site: s}" };
+    struct det_child_spec below = {
+        .name = "k", .kind = "twin", .config = "host: {{ .OWN }}", .is_disabled = true
+    };
+    struct lab lab;
+
+    begin(&lab, seed, "memory:");
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), 0);
+    lab_run(&lab, DET_SECOND);
+    assert_int_equal(det_workers_upsert(lab.workers, "lab/h", &below, NULL), 0);
+    assert_int_equal(put(&lab, "lab/a", "j", "node", NULL), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    again(&lab);
+    lab_run(&lab, 3 * DET_SECOND);
+    /* Those of the root are there; that of a waits for a. */
+    lab_assert_state(&lab, "lab/h", "well");
+    assert_string_equal(node_of("lab/h")->host, "mine.s");
+    lab_assert_state(&lab, "lab/h/k", "running_connected");
+    assert_true(lab_status(&lab, "lab/h/k").is_disabled);
+    assert_true(lab_status(&lab, "lab/h/k").is_dynamic);
+    assert_false(lab_has(&lab, "lab/a/j"));
+    lab_apply(&lab, "children: [" NODE("a") "]");
+    lab_run(&lab, 4 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a/j", "well");
+    assert_int_equal(lab_status(&lab, "lab/h").counts.startups, 2);
+    assert_int_equal(lab_status(&lab, "lab/a").counts.startups, 2);
+    assert_int_equal(lab_status(&lab, "lab").counts.startups, 2);
+    assert_int_equal(det_workers_delete(lab.workers, "lab/h", NULL), 0);
+    assert_int_equal(det_workers_delete(lab.workers, "lab/a/j", NULL), 0);
+    lab_run(&lab, 4 * DET_SECOND);
+    again(&lab);
+    lab_apply(&lab, "children: [" NODE("a") "]");
+    lab_run(&lab, 4 * DET_SECOND);
+    assert_false(lab_has(&lab, "lab/h"));
+    assert_false(lab_has(&lab, "lab/a/j"));
+    forest_end(&lab);
+}
+
+SENTENCE(what_is_deleted_takes_what_was_put_below_it_along)
+{
+    struct lab lab;
+
+    begin(&lab, seed, "memory:");
+    assert_int_equal(put(&lab, NULL, "h", "node", NULL), 0);
+    lab_run(&lab, DET_SECOND);
+    assert_int_equal(put(&lab, "lab/h", "k", "node", NULL), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    lab_assert_state(&lab, "lab/h/k", "well");
+    assert_int_equal(det_workers_delete(lab.workers, "lab/h", NULL), 0);
+    lab_run(&lab, 5 * DET_SECOND);
+    assert_false(lab_has(&lab, "lab/h"));
+    assert_int_equal(put(&lab, NULL, "h", "node", NULL), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    lab_assert_state(&lab, "lab/h", "well");
+    assert_false(lab_has(&lab, "lab/h/k"));
+    again(&lab);
+    lab_run(&lab, 3 * DET_SECOND);
+    lab_assert_state(&lab, "lab/h", "well");
+    assert_false(lab_has(&lab, "lab/h/k"));
+    forest_end(&lab);
+}
+
+SENTENCE(another_kind_by_hand_is_another_worker_also_after_the_store_is_opened_again)
+{
+    struct lab lab;
+
+    begin(&lab, seed, "memory:");
+    assert_int_equal(put(&lab, NULL, "h", "node", "{host: one}"), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_int_equal(put(&lab, NULL, "h", "twin", "{host: two}"), 0);
+    lab_run(&lab, 6 * DET_SECOND);
+    lab_assert_state(&lab, "lab/h", "not_stopped_degraded");
+    again(&lab);
+    lab_run(&lab, 4 * DET_SECOND);
+    assert_string_equal(lab_status(&lab, "lab/h").kind, "twin");
+    assert_string_equal(node_of("lab/h")->host, "two");
+    lab_assert_no_log(&lab, "child_spec_validation_failed");
+    assert_int_equal(det_workers_delete(lab.workers, "lab/h", NULL), 0);
+    lab_run(&lab, 4 * DET_SECOND);
+    again(&lab);
+    lab_run(&lab, 4 * DET_SECOND);
+    assert_false(lab_has(&lab, "lab/h"));
+    forest_end(&lab);
+}
+
+SENTENCE(one_that_is_put_while_it_goes_comes_back)
+{
+    struct lab lab;
+
+    begin(&lab, seed, "memory:");
+    node_of("lab/h")->end_takes = 2 * DET_SECOND;
+    assert_int_equal(put(&lab, NULL, "h", "node", "{host: one}"), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_int_equal(det_workers_delete(lab.workers, "lab/h", NULL), 0);
+    lab_run(&lab, 500 * DET_MILLISECOND);
+    assert_true(lab_has(&lab, "lab/h"));
+    assert_int_equal(put(&lab, NULL, "h", "node", "{host: two}"), 0);
+    lab_run(&lab, 10 * DET_SECOND);
+    lab_assert_state(&lab, "lab/h", "well");
+    assert_string_equal(node_of("lab/h")->host, "two");
+    again(&lab);
+    lab_run(&lab, 4 * DET_SECOND);
+    lab_assert_state(&lab, "lab/h", "well");
+    forest_end(&lab);
+}
+
+SENTENCE(a_name_that_the_spec_takes_over_is_of_the_spec_then)
+{
+    struct lab lab;
+    struct det_error error = { 0 };
+
+    begin(&lab, seed, "memory:");
+    assert_int_equal(put(&lab, NULL, "h", "node", "{host: hand}"), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    lab_apply(&lab, "children: [{name: h, kind: node, config: {host: spec}}]");
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_string_equal(node_of("lab/h")->host, "spec");
+    assert_int_equal(node_of("lab/h")->opened, 1);
+    /* That by hand may still be taken back; the one of the spec stays. */
+    (void)!det_workers_delete(lab.workers, "lab/h", &error);
+    lab_run(&lab, 5 * DET_SECOND);
+    lab_assert_state(&lab, "lab/h", "well");
+    assert_string_equal(node_of("lab/h")->host, "spec");
+    assert_int_equal(det_workers_delete(lab.workers, "lab/h", &error), DET_ERR_INVALID);
+    forest_end(&lab);
+}
+
+SENTENCE(a_name_that_the_spec_lets_go_of_is_by_hand_again)
+{
+    struct lab lab;
+
+    begin(&lab, seed, "memory:");
+    assert_int_equal(put(&lab, NULL, "h", "node", "{host: hand}"), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_int_equal(put(&lab, "lab/h", "k", "node", NULL), 0);
+    lab_apply(&lab, "children: [{name: h, kind: node, config: {host: spec}}]");
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_string_equal(node_of("lab/h")->host, "spec");
+    assert_false(lab_status(&lab, "lab/h").is_dynamic);
+    lab_apply(&lab, "children: []");
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_string_equal(node_of("lab/h")->host, "hand");
+    assert_true(lab_status(&lab, "lab/h").is_dynamic);
+    assert_int_equal(node_of("lab/h")->opened, 1);
+    lab_assert_state(&lab, "lab/h/k", "well");
+    forest_end(&lab);
+}
+
+SENTENCE(what_was_put_below_one_that_comes_back_comes_back_with_it)
+{
+    struct lab lab;
+
+    begin(&lab, seed, "memory:");
+    assert_int_equal(put(&lab, "lab/a", "h", "node", "{host: hand}"), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_int_equal(put(&lab, "lab/a/h", "k", "node", "{host: far}"), 0);
+    lab_run(&lab, 3 * DET_SECOND);
+    lab_apply(&lab, "children: []");
+    lab_run(&lab, 5 * DET_SECOND);
+    assert_false(lab_has(&lab, "lab/a"));
+    for (size_t i = 0; i < node_count; i++)
+        nodes[i].host[0] = '\0';
+    lab_apply(&lab, "children: [{name: a, kind: twin}]");
+    lab_run(&lab, 5 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a/h/k", "well");
+    assert_string_equal(node_of("lab/a/h")->host, "hand");
+    assert_string_equal(node_of("lab/a/h/k")->host, "far");
+    assert_int_equal(det_workers_delete(lab.workers, "lab/a/h", NULL), 0);
+    lab_apply(&lab, "children: []");
+    lab_run(&lab, 5 * DET_SECOND);
+    lab_apply(&lab, "children: [" NODE("a") "]");
+    lab_run(&lab, 5 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a", "well");
+    assert_false(lab_has(&lab, "lab/a/h"));
+    forest_end(&lab);
+}
+
+SENTENCE(freshness_is_told_by_class)
+{
+    struct lab lab;
+    struct det_worker_status status;
+    struct link_observed observed = { .noise = 77 };
+
+    begin(&lab, seed, NULL);
+    assert_int_equal(
+        det_workers_get(lab.workers, "lab/none", &status, NULL, NULL), DET_ERR_NOT_FOUND);
+    node_of("lab/h")->collect_error = DET_ERR_IO;
+    assert_int_equal(put(&lab, NULL, "h", "node", NULL), 0);
+    lab_run(&lab, 2 * DET_SECOND);
+    assert_int_equal(lab_status(&lab, "lab/h").freshness, DET_FRESH_NEVER);
+    assert_int_equal(lab_status(&lab, "lab/h").observed, 0);
+    node_of("lab/h")->collect_error = 0;
+    node_of("lab/h")->noise = 5;
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_int_equal(
+        det_workers_get(lab.workers, "lab/h", &status, link_observed_record(), &observed), 0);
+    assert_int_equal(status.freshness, DET_FRESH);
+    assert_int_equal(observed.noise, 5);
+    assert_int_equal(
+        det_workers_get(lab.workers, "lab/h", &status, link_desired_record(), &observed),
+        DET_ERR_INVALID);
+    node_of("lab/h")->collect_error = DET_ERR_IO;
+    lab_run(&lab, 12 * DET_SECOND);
+    assert_int_equal(lab_status(&lab, "lab/h").freshness, DET_FRESH_STALE);
+    assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESH);
+    forest_end(&lab);
+}
+
+SENTENCE(a_disabled_worker_is_resident_and_rests)
+{
+    struct det_child_spec spec = { .name = "h", .kind = "node", .is_disabled = true };
+    struct lab lab;
+
+    begin(&lab, seed, NULL);
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), 0);
+    lab_run(&lab, 4 * DET_SECOND);
+    lab_assert_state(&lab, "lab/h", "down");
+    assert_string_equal(lab_status(&lab, "lab/h").life, "live");
+    assert_int_equal(lab_status(&lab, "lab/h").freshness, DET_FRESH);
+    assert_true(lab_status(&lab, "lab/h").is_disabled);
+    assert_int_equal(node_of("lab/h")->acts, 0);
+    spec.is_disabled = false;
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), 0);
+    lab_run(&lab, 4 * DET_SECOND);
+    lab_assert_state(&lab, "lab/h", "well");
+    spec.is_disabled = true;
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), 0);
+    lab_run(&lab, 4 * DET_SECOND);
+    lab_assert_state(&lab, "lab/h", "down");
+    assert_int_equal(node_of("lab/h")->opened, 1);
+    assert_int_equal(det_workers_stop(lab.workers, NULL), 0);
+    forest_end(&lab);
+}
+
+SENTENCE(orders_disable_enable_and_restart)
+{
+    struct lab lab;
+
+    begin(&lab, seed, NULL);
+    lab_apply(&lab, "children: [" NODE_OVER("a", NODE("b")) "]");
+    lab_run(&lab, 3 * DET_SECOND);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE), 0);
+    lab_run(&lab, 4 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a", "down");
+    assert_true(lab_status(&lab, "lab/a").is_disabled);
+    assert_non_null(strstr(lab_status(&lab, "lab/a").reason, "order"));
+    assert_int_equal(node_of("lab/a")->opened, 1);
+    /* A spec that says the same as before does not undo it. */
+    lab_apply(&lab, "children: [" NODE_OVER("a", NODE("b")) "]");
+    lab_run(&lab, 4 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a", "down");
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_ENABLE), 0);
+    lab_run(&lab, 4 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a", "well");
+    assert_int_equal(det_workers_order(lab.workers, "lab/a/b", DET_WORKER_ORDER_RESTART), 0);
+    lab_run(&lab, 5 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a/b", "well");
+    assert_int_equal(node_of("lab/a/b")->opened, 2);
+    assert_int_equal(node_of("lab/a")->opened, 1);
+    assert_int_equal(
+        det_workers_order(lab.workers, "lab/x", DET_WORKER_ORDER_DISABLE), DET_ERR_NOT_FOUND);
+    forest_end(&lab);
+}
+
+SENTENCE(the_root_may_be_restarted_and_disabled_by_an_order)
+{
+    struct lab lab;
+
+    begin(&lab, seed, NULL);
+    assert_int_equal(det_workers_order(lab.workers, "lab", DET_WORKER_ORDER_RESTART), 0);
+    lab_run(&lab, 8 * DET_SECOND);
+    lab_assert_state(&lab, "lab", "running");
+    lab_assert_state(&lab, "lab/a", "well");
+    assert_int_equal(node_of("lab/a")->opened, 2);
+    assert_int_equal(det_workers_order(lab.workers, "lab", DET_WORKER_ORDER_DISABLE), 0);
+    lab_run(&lab, 5 * DET_SECOND);
+    lab_assert_state(&lab, "lab", "stopped");
+    assert_int_equal(det_workers_order(lab.workers, "lab", DET_WORKER_ORDER_ENABLE), 0);
+    lab_run(&lab, 5 * DET_SECOND);
+    lab_assert_state(&lab, "lab", "running");
+    lab_assert_state(&lab, "lab/a", "well");
+    assert_true(det_workers_delete(lab.workers, "lab", NULL) < 0);
+    assert_int_equal(det_workers_stop(lab.workers, NULL), 0);
+    forest_end(&lab);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_worker_put_by_hand_is_made_changed_and_told_to_go),
+        cmocka_unit_test(what_cannot_be_is_refused_with_its_reason),
+        cmocka_unit_test(what_is_changed_to_something_wrong_stays_as_it_was),
+        cmocka_unit_test(what_was_put_by_hand_is_there_again_with_the_store),
+        cmocka_unit_test(what_is_deleted_takes_what_was_put_below_it_along),
+        cmocka_unit_test(
+            another_kind_by_hand_is_another_worker_also_after_the_store_is_opened_again),
+        cmocka_unit_test(one_that_is_put_while_it_goes_comes_back),
+        cmocka_unit_test(a_name_that_the_spec_takes_over_is_of_the_spec_then),
+        cmocka_unit_test(a_name_that_the_spec_lets_go_of_is_by_hand_again),
+        cmocka_unit_test(what_was_put_below_one_that_comes_back_comes_back_with_it),
+        cmocka_unit_test(freshness_is_told_by_class),
+        cmocka_unit_test(a_disabled_worker_is_resident_and_rests),
+        cmocka_unit_test(orders_disable_enable_and_restart),
+        cmocka_unit_test(the_root_may_be_restarted_and_disabled_by_an_order),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
