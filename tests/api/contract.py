@@ -192,7 +192,7 @@ GOOD = {
                    call(worker="extra", body={"kind": "examplechild", "config": "x: 1"},
                         status=400),
                    call(worker="extra", body={"kind": "helloworld", "run_in": ["nowhere"]},
-                        status=404)],
+                        status=400)],
     "order_worker": [call(worker="hello", body={"order": "disable"},
                           holds=lambda v: v["order"] == "disable"),
                      call(worker="hello", body={"order": "enable"}),
