@@ -25,6 +25,8 @@
  *     api_host.c      the process itself, and sessions
  *     api_machines.c  definitions and drawings
  *     api_up.c        what the loop of `up` knows: tasks, groups, slots, jobs, status
+ *     api_workers.c   workers; api_documents.c: what the store has about them; api_deltas.c:
+ *                     changes of that, as they come
  *     api_stream.c    verbs of `up` that go on
  *     api_feed.c      clients that are told what happens: begun, kept alive, ended
  *     api_events.c    the log, as it grows; api_page.c: pages of it;
@@ -223,6 +225,7 @@ struct api {
     size_t guess_count;
     struct tokens *tokens; /* those of `up` */
     struct api_events *events;
+    struct api_deltas *deltas;
     struct api_feeds feeds;
     struct api_counts *counts;
     struct det_timer rates_timer;
@@ -265,6 +268,10 @@ DET_MUST_CHECK int api_events_open(struct api *api, struct det_error *reterr);
 void api_events_end(struct api *api);
 /* After that thread has ended. */
 void api_events_close(struct api *api);
+
+/* api_deltas.c; as those of events. Who follows is told by api_events_end(). */
+DET_MUST_CHECK int api_deltas_open(struct api *api, struct det_error *reterr);
+void api_deltas_close(struct api *api);
 
 /* Ends with a NULL pattern. */
 extern const struct api_route api_routes[];

@@ -197,6 +197,8 @@ static int open_parts(struct api *api, struct det_error *reterr)
         return det_error_set(reterr, r, "the HTTP API cannot be opened: %s", det_error_text(r));
     r = api_events_open(api, reterr);
     if (r == 0)
+        r = api_deltas_open(api, reterr);
+    if (r == 0)
         r = api_counts_open(api, reterr);
     if (r < 0)
         return r;
@@ -298,7 +300,7 @@ int api_open(struct up *up, struct det_error *reterr)
     api->allocator = up->output.outer->allocator;
     api->world = up->output.outer->world;
     api_calls_open(api);
-    if (up->machines || up->store) {
+    if (up->machines || up->store || up->shared) {
         api->address = up_store_address(up);
         api->url = api->address ? store_url_shown(&up->file.arena, api->address) : NULL;
         if (!api->url)
@@ -369,6 +371,7 @@ void api_free(struct up *up)
     /* What is posted still is about the parts that follow. */
     det_loop_close(api->loop);
     api_events_close(api);
+    api_deltas_close(api);
     api_counts_close(api);
     det_mutex_close(api->world, api->lock);
     DET_DELETE(api->allocator, api);

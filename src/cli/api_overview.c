@@ -3,7 +3,8 @@
 
 /* api_overview.c - all at one sight: what runs, how fast, and what does not go on by itself.
  *
- *     loop of `up`: status --> tree --> slots --> pool: counts, dead letters --> answer */
+ *     loop of `up`: status --> tree --> slots --> workers
+ *     pool:                                           \--> counts, dead letters --> answer */
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,6 +173,17 @@ static void write_slots(struct api_call *call, json_t *parts)
     api_put_json(call, "slots", parts);
 }
 
+static void write_workers(struct api_call *call, json_t *summary)
+{
+    struct overview *overview = call->own;
+    size_t i;
+    json_t *worker;
+
+    json_array_foreach(json_object_get(summary, "unwell"), i, worker)
+        add_stuck(overview, "worker", text_of(worker, "id"), NULL, NULL, text_of(worker, "why"));
+    api_put_json(call, "workers", json_object_get(summary, "workers"));
+}
+
 /* On the pool. */
 static int take_dead(void *context, struct det_machine *machine, const char *id)
 {
@@ -236,10 +248,16 @@ static void finish_overview(struct api_call *call)
 
 /* On the http thread: one question behind the other. */
 
+static void take_workers(struct api_call *call, json_t *parts)
+{
+    write_workers(call, json_array_get(parts, 0));
+    api_defer(call, finish_overview);
+}
+
 static void take_slots(struct api_call *call, json_t *parts)
 {
     write_slots(call, parts);
-    api_defer(call, finish_overview);
+    api_ask_further(call, "workers-summary", json_object(), take_workers);
 }
 
 static void take_tree(struct api_call *call, json_t *parts)

@@ -120,6 +120,14 @@ DET_MUST_CHECK int api_rates_open(struct api *api);
 api_run_fn api_get_events;
 /* The newest lines of a task, and those that come. */
 void api_follow_logs(struct api_call *call, uint64_t lines);
+/* api_workers.c */
+api_run_fn api_list_workers, api_get_worker, api_get_worker_history, api_put_worker,
+    api_delete_worker, api_order_worker;
+/* Values of the query, NULL: there is none. False: the call has failed. */
+bool api_query_worker(struct api_call *call, const char *key, const char **ret);
+bool api_query_kind(struct api_call *call, const char **ret);
+/* api_documents.c, api_deltas.c */
+api_run_fn api_list_documents, api_get_deltas;
 /* api_host.c */
 api_run_fn api_livez, api_metrics, api_openapi, api_redeem, api_sign_out;
 

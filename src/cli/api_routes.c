@@ -9,6 +9,7 @@
 
 #define INSTANCE "/v1/machines/{machine}/instances/{id}"
 #define SLOT     "/v1/slots/{slot}/submissions"
+#define WORKER   "/v1/workers/{worker}"
 
 const struct api_route api_routes[] = {
     { HTTP_GET, "/livez", GUARD_PUBLIC, API_INLINE, api_livez, NULL },
@@ -55,6 +56,17 @@ const struct api_route api_routes[] = {
     { HTTP_GET, SLOT, TOKENS_READ, API_OWN, api_list_jobs, "state after limit" },
     { HTTP_POST, SLOT, TOKENS_ADMIN, API_OWN, api_submit, NULL },
     { HTTP_POST, SLOT "/{job}/{change}", TOKENS_ADMIN, API_OWN, api_change_job, NULL },
+    { HTTP_GET, "/v1/workers", TOKENS_READ, API_OWN, api_list_workers,
+      "below phase kind unwell after limit" },
+    { HTTP_GET, WORKER, TOKENS_READ, API_OWN, api_get_worker, NULL },
+    { HTTP_PUT, WORKER, TOKENS_ADMIN, API_OWN, api_put_worker, NULL },
+    { HTTP_DELETE, WORKER, TOKENS_ADMIN, API_OWN, api_delete_worker, NULL },
+    { HTTP_GET, WORKER "/history", TOKENS_READ, API_OWN, api_get_worker_history, NULL },
+    { HTTP_POST, WORKER "/order", TOKENS_ADMIN, API_OWN, api_order_worker, NULL },
+    { HTTP_GET, "/v1/documents", TOKENS_READ, API_POOL, api_list_documents,
+      "below kind role after limit" },
+    { HTTP_GET, "/v1/deltas", TOKENS_READ, API_OWN, api_get_deltas,
+      "after below kind role follow limit" },
     { HTTP_GET, NULL, 0, API_INLINE, NULL, NULL },
 };
 

@@ -65,7 +65,8 @@ static const char project_text[] =
     "  sleeper: {run: sleep 600}\n"
     "slots:\n"
     "  batch: {width: 1}\n"
-    "  kept: {width: 1, durable: yes}\n";
+    "  kept: {width: 1, durable: yes}\n"
+    "workers: {children: [{name: hello, kind: helloworld}]}\n";
 
 #define ORDERS "/v1/machines/order/instances"
 #define ONE    ORDERS "/o-1"
@@ -74,6 +75,10 @@ static const char project_text[] =
 #define PAY    "{\"event\": \"pay\", \"data\": {\"card\": \"4\"}}"
 #define FRESH  "{\"id\": \"o-@\", \"data\": {\"total\": 1}}"
 #define BATCH  "{\"sends\": [{\"machine\": \"order\", \"id\": \"o-1\", \"event\": \"ping\"}]}"
+
+#define PUT                                                                                     \
+    "{\"kind\": \"noop\", \"variables\": {\"A\": 1}, \"run_in\": [\"running\"], \"disabled\": " \
+    "true}"
 
 /* An @ is the number of the attempt. */
 struct ask {
@@ -128,6 +133,14 @@ static const struct ask asks[] = {
     { "GET", "/v1/slots/batch/submissions", NULL, "501", false },
     { "POST", "/v1/slots/batch/submissions", "{\"run\": [\"true\"]}", "201", false },
     { "POST", "/v1/slots/kept/submissions/nobody/cancel", "{}", "404", false },
+    { "GET", "/v1/workers?limit=1", NULL, "200", false },
+    { "GET", "/v1/workers/root~hello", NULL, "200", false },
+    { "GET", "/v1/workers/hello/history", NULL, "200", false },
+    { "PUT", "/v1/workers/root~w-@", PUT, "200", false },
+    { "DELETE", "/v1/workers/hello", NULL, "400", false },
+    { "POST", "/v1/workers/hello/order", "{\"order\": \"enable\"}", "200", false },
+    { "GET", "/v1/documents?limit=2", NULL, "200", false },
+    { "GET", "/v1/deltas?limit=2", NULL, "200", false },
     { "GET", "/v1/nothing", NULL, "404", false },
     { "DELETE", ONE, NULL, "405", false },
     { "GET", "/", NULL, "200", false },
@@ -365,28 +378,42 @@ static unsigned hear_until(struct client *client, const char *text)
         client->answer[size] = '\0';
         if (strncmp(client->answer, "HTTP/1.1 5", 10) == 0 && is_whole(client->answer, size))
             return 503;
+        if (strstr(client->answer, "event: dropped"))
+            return GONE;
     }
     return 200;
 }
 
-static unsigned follow(struct client *client)
+static unsigned follow_at(struct client *client, const char *target, const char *word)
 {
-    static const char request[] = "GET /v1/events?id=o-1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    char request[128];
+    int size =
+        snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", target);
 
     hang_up(client);
     if (!dial(client))
         return GONE;
-    (void)send(client->socket, request, sizeof request - 1, MSG_NOSIGNAL);
-    return hear_until(client, "event: hello");
+    (void)send(client->socket, request, (size_t)size, MSG_NOSIGNAL);
+    return hear_until(client, word);
+}
+
+static unsigned follow(struct client *client)
+{
+    return follow_at(client, "/v1/events?id=o-1", "event: hello");
+}
+
+static unsigned follow_deltas(struct client *client)
+{
+    return follow_at(client, "/v1/deltas?follow=true&after=0", "event: delta");
 }
 
 /* Whoever follows is let in, or told that it cannot be. */
-static bool try_follow(struct client *client, size_t point)
+static bool try_follow(struct client *client, unsigned (*how)(struct client *client), size_t point)
 {
     bool failed;
 
     (void)det_test_memory_fail(client->memory, point, false);
-    client->status = follow(client);
+    client->status = how(client);
     failed = det_test_memory_fail(client->memory, 0, false);
     if (client->status == HANGS || (client->status != 200 && !failed))
         complain(client, &following, point);
@@ -422,7 +449,10 @@ static void follow_all(struct client *client)
     size_t point = 1;
 
     other = (struct client){ .fixture = client->fixture, .socket = -1 };
-    while (point < POINTS && try_follow(client, point))
+    while (point < POINTS && try_follow(client, follow, point))
+        point++;
+    client->points += point - 1;
+    for (point = 1; point < POINTS && try_follow(client, follow_deltas, point);)
         point++;
     client->points += point - 1;
     for (point = 1; point < POINTS && try_tell(client, &other, point);)

@@ -257,6 +257,7 @@ const struct socket_verb up_verbs[] = {
     { "job", up_run_job },
     { "reload", up_run_reload },
     { "workers-list", up_run_workers_list },
+    { "workers-summary", up_run_workers_summary },
     { "workers-show", up_run_workers_show },
     { "workers-history", up_run_workers_history },
     { "workers-upsert", up_run_workers_upsert },

@@ -50,6 +50,7 @@ socket_verb_fn up_run_submit;
 socket_verb_fn up_run_job;
 /* up_workers_ask.c */
 socket_verb_fn up_run_workers_list, up_run_workers_show, up_run_workers_history,
-    up_run_workers_upsert, up_run_workers_delete, up_run_workers_order, up_run_workers_dump;
+    up_run_workers_upsert, up_run_workers_delete, up_run_workers_order, up_run_workers_dump,
+    up_run_workers_summary;
 
 #endif

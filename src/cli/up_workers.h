@@ -83,4 +83,10 @@ bool up_workers_take_id(
     char target[DET_WORKER_PATH_MAX + 1]);
 extern const struct up_argument up_workers_id[];
 
+/* up_workers_sum.c */
+
+/* Whether somebody should look at it: it is degraded, stale, paused or down, or fails again
+ * and again. */
+bool up_workers_is_unwell(const struct det_worker_status *status);
+
 #endif

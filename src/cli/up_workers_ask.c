@@ -56,6 +56,7 @@ static void free_ask(struct ask *ask)
 static void done(void *argument)
 {
     struct ask *ask = argument;
+    json_t *answer;
 
     ask->workers->asks--;
     if (!ask->call)
@@ -66,8 +67,12 @@ static void done(void *argument)
         socket_call_fail(
             ask->call, ask->result, "%s",
             ask->error.text[0] ? ask->error.text : det_error_text(ask->result));
-    else
-        socket_call_answer(ask->call, json_incref(ask->answer));
+    else {
+        /* Another thread may take it: it is not ours from then on. */
+        answer = ask->answer;
+        ask->answer = NULL;
+        socket_call_answer(ask->call, answer);
+    }
     free_ask(ask);
 }
 

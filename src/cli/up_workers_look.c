@@ -130,15 +130,23 @@ static json_t *counts_of(const struct det_worker_counts *counts)
         (json_int_t)counts->failures);
 }
 
+/* Null of the root. */
+static json_t *parent_of(const char *id)
+{
+    const char *slash = strrchr(id, '/');
+
+    return slash ? json_stringn(id, (size_t)(slash - id)) : json_null();
+}
+
 static json_t *status_of(const struct det_worker_status *status)
 {
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:b, s:b, "
-        "s:b, "
-        "s:b, s:b, s:b, s:o}",
-        "kind", "worker", "id", status->id, "path", status->path, "name", status->name,
-        "worker_kind", status->kind, "state", status->state, "phase", det_phase_name(status->phase),
-        "life", status->life, "reason", cli_json_text(status->reason), "degraded_by",
+        "{s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:b, "
+        "s:b, s:b, s:b, s:b, s:b, s:o}",
+        "kind", "worker", "id", status->id, "parent", parent_of(status->id), "path", status->path,
+        "name", status->name, "worker_kind", status->kind, "state", status->state, "phase",
+        det_phase_name(status->phase), "life", status->life, "reason",
+        cli_json_text(status->reason), "degraded_by",
         *status->degraded_by ? cli_json_text(status->degraded_by) : json_null(), "freshness",
         freshness_word(status->freshness), "since", up_json_time(status->since), "observed_at",
         up_json_time(status->observed), "depth", (json_int_t)status->depth, "children",
@@ -170,19 +178,52 @@ json_t *up_workers_figures(struct up *up)
     return object;
 }
 
+/* Which of them are wanted; a page of them, if there is a limit. */
 struct listing {
     struct socket_call *call;
-    const char *below; /* NULL: all */
+    const char *below, *phase, *kind; /* NULL: any */
+    const char *after;                /* its last id; NULL: from the first */
+    bool has_unwell, is_unwell;
+    bool is_begun;         /* `after` was met, or there is none */
+    uint64_t skip;         /* or, as that has gone, so many that fit are passed over */
+    uint64_t limit;        /* 0: all */
+    uint64_t passed, sent; /* those that fit */
+    bool has_more;
 };
+
+static bool is_below(const char *id, const char *top)
+{
+    size_t size = strlen(top);
+
+    return strncmp(id, top, size) == 0 && (!id[size] || id[size] == '/');
+}
+
+static bool fits(const struct listing *listing, const struct det_worker_status *status)
+{
+    return (!listing->below || is_below(status->id, listing->below)) &&
+           (!listing->phase || strcmp(listing->phase, det_phase_name(status->phase)) == 0) &&
+           (!listing->kind || strcmp(listing->kind, status->kind) == 0) &&
+           (!listing->has_unwell || listing->is_unwell == up_workers_is_unwell(status));
+}
 
 static int send_status(void *user, const struct det_worker_status *status)
 {
     struct listing *listing = user;
-    size_t size = listing->below ? strlen(listing->below) : 0;
+    bool was_begun = listing->is_begun;
 
-    if (listing->below && (strncmp(status->id, listing->below, size) != 0 ||
-                           (status->id[size] && status->id[size] != '/')))
+    if (!was_begun && listing->after && strcmp(status->id, listing->after) == 0)
+        listing->is_begun = true;
+    if (!fits(listing, status))
         return 0;
+    if (!was_begun && (listing->after || listing->passed < listing->skip)) {
+        listing->passed++;
+        return 0;
+    }
+    listing->is_begun = true;
+    listing->has_more = listing->limit && listing->sent == listing->limit;
+    if (listing->has_more)
+        return 1;
+    listing->sent++;
     return socket_call_send(listing->call, status_of(status));
 }
 
@@ -196,20 +237,46 @@ static void finish(struct socket_call *call, int r)
 
 const struct up_argument up_workers_id[] = { { "id", UP_TEXT }, { NULL, UP_TEXT } };
 
+/* Behind the workers of a page: how many fit before them, and whether there are more. */
+static void finish_page(const struct listing *listing, int r)
+{
+    if (r >= 0 && listing->limit)
+        r = socket_call_send(
+            listing->call, json_pack(
+                               "{s:s, s:I, s:b}", "kind", "workers_page", "passed",
+                               (json_int_t)listing->passed, "has_more", listing->has_more));
+    finish(listing->call, r);
+}
+
 void up_run_workers_list(
     void *context, const struct socket_request *request, struct socket_call *call)
 {
+    static const struct up_argument table[] = { { "id", UP_TEXT },        { "phase", UP_TEXT },
+                                                { "kind", UP_TEXT },      { "after", UP_TEXT },
+                                                { "skip", UP_COUNT },     { "limit", UP_COUNT },
+                                                { "unwell", UP_BOOLEAN }, { NULL, UP_TEXT } };
     struct up_workers *workers;
     char id[DET_WORKER_PATH_MAX + 1];
+    struct det_worker_status status;
     struct listing listing = { .call = call };
 
-    if (!up_arguments_check(request, call, up_workers_id))
+    if (!up_arguments_check(request, call, table))
         return;
     workers = up_workers_of(context, call);
     if (!workers || (up_argument(request, "id") && !up_workers_take_id(workers, request, call, id)))
         return;
     listing.below = up_argument(request, "id") ? id : NULL;
-    finish(call, det_workers_each(workers->workers, send_status, &listing));
+    listing.phase = up_argument_text(request, "phase");
+    listing.kind = up_argument_text(request, "kind");
+    listing.has_unwell = up_argument(request, "unwell") != NULL;
+    listing.is_unwell = up_argument_is_set(request, "unwell");
+    listing.limit = up_argument_count(request, "limit", 0);
+    listing.skip = up_argument_count(request, "skip", 0);
+    listing.after = up_argument_text(request, "after");
+    if (listing.after && det_workers_get(workers->workers, listing.after, &status, NULL, NULL) < 0)
+        listing.after = NULL;
+    listing.is_begun = !listing.after && !listing.skip;
+    finish_page(&listing, det_workers_each(workers->workers, send_status, &listing));
 }
 
 void up_run_workers_show(
@@ -236,6 +303,8 @@ void up_run_workers_show(
     }
     answer = status_of(&status);
     more = json_loadb(text, size, 0, NULL);
+    if (!more) /* A number beyond 2^63, which is kept as well as can be. */
+        more = json_loadb(text, size, JSON_DECODE_INT_AS_REAL, NULL);
     if (!more || json_object_update_missing(answer, more) < 0) {
         json_decref(answer);
         answer = NULL;

@@ -101,6 +101,13 @@ tasks:
   flaky: {run: "false", group: back, backoff: {first: 1h, max: 1h}}
   waiter: {run: sleep 600, depends_on: [flaky]}
   holder: {run: sleep 600, slot: batch}
+workers:
+  variables: {IP: 10.0.0.7, PORT: 502}
+  children:
+    - {name: hello, kind: helloworld}
+    - name: press
+      kind: exampleparent
+      config: {children_count: 2, rest_seconds: 1, run_seconds: 100000}
 """
 COUNTERS = """version: 1
 store: sqlite:shop.db

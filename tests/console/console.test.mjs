@@ -126,6 +126,8 @@ test("hostile text stays text on every screen", async () => {
         world.tasks[1].waits_for = evil;
         world.tasks[2].name = HOSTILE[1];
         world.slots[0].owner_name = evil;
+        Object.assign(world.workers.items[2], { reason: evil, state: HOSTILE[1], degraded_by: HOSTILE[2] });
+        world.workers.history = () => HOSTILE.map((text) => ({ at: new Date().toISOString(), action: text, result: text, took_ms: 1, reason: text }));
         for (const text of HOSTILE) world.say("web", text);
         const machine = structuredClone(world.machines.get("heartbeat"));
         machine.name = HOSTILE[2];
@@ -142,7 +144,7 @@ test("hostile text stays text on every screen", async () => {
     await session(
         async ({ page }) => {
             const evil = encodeURIComponent(HOSTILE[2]);
-            const places = ["/", "/machines", "/machines/order", `/machines/${evil}`, `/machines/${evil}/instances/quiet-x`, "/machines/order/instances/quiet-0", "/machines/order/instances/quiet-10", "/timers", "/effects", "/tasks", "/tasks/web", `/tasks/${encodeURIComponent(HOSTILE[1])}`, "/slots", "/slots/batch", "/journal", `/simulator?machine=${evil}`, `/journal?id=${encodeURIComponent(HOSTILE[0])}`];
+            const places = ["/", "/machines", "/machines/order", `/machines/${evil}`, `/machines/${evil}/instances/quiet-x`, "/machines/order/instances/quiet-0", "/machines/order/instances/quiet-10", "/timers", "/effects", "/tasks", "/tasks/web", `/tasks/${encodeURIComponent(HOSTILE[1])}`, "/slots", "/slots/batch", "/workers", "/workers/plant~press~valve", "/journal", `/simulator?machine=${evil}`, `/journal?id=${encodeURIComponent(HOSTILE[0])}`];
             for (const place of places) {
                 await go(page, place);
                 await page.waitForSelector(place.startsWith("/machines/") || place.startsWith("/simulator") ? ".node" : ".panel");
@@ -186,18 +188,101 @@ test("empty states say what to do", async () => {
     const prepare = ({ world }) => {
         world.machines.clear();
         world.instances.clear();
-        Object.assign(world, { tasks: [], groups: [], slots: [], log: [] });
+        Object.assign(world, { tasks: [], groups: [], slots: [], log: [], workers: null });
     };
     await session(
         async ({ page }) => {
-            for (const [place, text] of [["/", "No machines yet"], ["/machines", "No machines yet"], ["/timers", "No timer is armed."], ["/effects", "Nothing is left to do."], ["/effects?dead=true", "No dead letters."], ["/tasks", "No tasks"], ["/slots", "No slots"], ["/journal", "Nothing has happened yet."], ["/simulator", "No machine is served."]]) {
+            for (const [place, text] of [["/", "No machines yet"], ["/machines", "No machines yet"], ["/timers", "No timer is armed."], ["/effects", "Nothing is left to do."], ["/effects?dead=true", "No dead letters."], ["/tasks", "No tasks"], ["/slots", "No slots"], ["/workers", "There is nothing of this here."], ["/journal", "Nothing has happened yet."], ["/simulator", "No machine is served."]]) {
                 await go(page, place);
                 await page.getByText(text).first().waitFor();
                 if (place === "/") await shoot(page, "empty");
             }
             assert.deepEqual(await violations(page), []);
         },
-        { prepare },
+        { prepare, expected: [/status of 501/] },
+    );
+});
+
+test("workers: the tree folds and is walked by keys; filters and the search narrow it", async () => {
+    await session(
+        async ({ page }) => {
+            const names = () => page.locator(".worker-name a").allTextContents();
+            await page.getByText("config refused").waitFor();
+            await shoot(page, "workers-all");
+            assert.deepEqual(await violations(page), []);
+            assert.equal((await names()).length, 9);
+            await page.getByRole("link", { name: "press" }).focus();
+            await page.keyboard.press("ArrowLeft");
+            assert.equal((await names()).includes("valve"), false);
+            await page.keyboard.press("ArrowRight");
+            await page.keyboard.press("ArrowDown");
+            assert.equal(await page.evaluate(() => document.activeElement.textContent), "valve");
+            await page.keyboard.press("Enter");
+            await page.getByText("the valve does not answer").waitFor();
+            await page.goBack();
+            await page.getByLabel("Phase").selectOption("stopped");
+            await page.waitForFunction(() => document.querySelectorAll(".worker-name a").length === 2);
+            assert.match(page.url(), /phase=stopped/);
+            await page.getByLabel("Phase").selectOption("");
+            await page.getByRole("button", { name: "Not well" }).click();
+            await page.waitForFunction(() => document.querySelectorAll(".worker-name a").length === 6);
+            await page.getByRole("button", { name: "All", exact: true }).click();
+            await page.getByRole("searchbox", { name: "Search" }).fill("gauge");
+            await page.waitForFunction(() => document.querySelectorAll(".worker-name a").length === 2);
+        },
+        { path: "/workers" },
+    );
+});
+
+test("a worker shows what differs, and is told to rest and to go; what others do to it is seen", async () => {
+    await session(
+        async ({ mock, page }) => {
+            await page.locator(".sides .differs").getByText("180").waitFor();
+            await page.locator(".sides .differs").getByText("162").waitFor();
+            await page.getByText("18446744073709551615").waitFor();
+            await page.getByText("Its config was refused").waitFor();
+            await shoot(page, "worker-gap");
+            assert.deepEqual(await violations(page), []);
+            mock.world.workers.change(mock.world.workers.find("oven"), { reason: "it is warm now" });
+            await page.getByText("it is warm now").waitFor();
+            await page.getByRole("button", { name: "Disable" }).click();
+            await page.getByText("It stops, and rests.").waitFor();
+            assert.equal(mock.world.workers.find("oven").disabled, false);
+            await page.getByRole("button", { name: "Disable" }).click();
+            await page.locator(".head .badge").getByText("stopped").waitFor();
+            await go(page, "/workers/plant~spare");
+            await page.getByRole("button", { name: "Remove" }).click();
+            await page.getByRole("button", { name: "Remove" }).click();
+            await page.waitForFunction(() => location.pathname === "/workers");
+            await until(() => !mock.world.workers.find("spare"));
+            await go(page, "/workers/plant~press");
+            await page.getByText("Its circuit is open").waitFor();
+            await page.locator(".worker-tree").getByText("valve", { exact: true }).first().waitFor();
+            await shoot(page, "worker-circuit");
+            await go(page, "/workers/plant~nobody");
+            await page.getByText("There is no worker").waitFor();
+        },
+        { path: "/workers/plant~oven", expected: [/status of 404/] },
+    );
+});
+
+test("a thousand workers scroll, few of them are in the document, and all of them can be folded", async () => {
+    await session(
+        async ({ page }) => {
+            const total = () => page.locator("[role=table]").getAttribute("aria-rowcount");
+            await page.waitForSelector(".worker-name");
+            assert.equal(await total(), "1010");
+            await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+            await page.getByRole("link", { name: "device-19" }).last().waitFor();
+            const rows = await page.locator("[role=row]").count();
+            assert.ok(rows < 120, `${rows} rows`);
+            await page.evaluate(() => scrollTo(0, 0));
+            await page.getByRole("button", { name: "Fold all" }).click();
+            assert.equal(await total(), "58");
+            await page.getByRole("button", { name: "Unfold all" }).click();
+            assert.equal(await total(), "1010");
+        },
+        { path: "/workers", mock: { orders: 0, workers: 1000 } },
     );
 });
 
@@ -233,7 +318,7 @@ test("a daemon that cannot reach its store, or drains, says so on every view", a
 
 test("keys lead everywhere: g and a letter, the palette, the help", async () => {
     await session(async ({ page }) => {
-        for (const [key, path] of [["m", "/machines"], ["t", "/timers"], ["e", "/effects"], ["s", "/tasks"], ["l", "/slots"], ["j", "/journal"], ["i", "/simulator"], ["o", "/"]]) {
+        for (const [key, path] of [["m", "/machines"], ["t", "/timers"], ["e", "/effects"], ["s", "/tasks"], ["l", "/slots"], ["w", "/workers"], ["j", "/journal"], ["i", "/simulator"], ["o", "/"]]) {
             await page.keyboard.press("g");
             await page.keyboard.press(key);
             await page.waitForFunction((wanted) => location.pathname === wanted, path);

@@ -149,6 +149,8 @@ const LIVE = [
     { name: "Effects", path: "/effects", ready: ".tr .badge", sees: [".tr", "l-timers"], act: () => pay("l-timers", "9000") },
     { name: "Tree", path: "/tasks", ready: ".task-row", sees: ['.task-row[href="/tasks/clock"]', "stopped"], act: () => server.ask("POST", "/tasks/clock/stop", {}) },
     { name: "Slots", path: "/slots", ready: ".tr.linked", sees: [".tr.linked", "thumb-1"], act: () => server.submit("thumbnails", "thumb-1", "bin/wait") },
+    { name: "Workers", path: "/workers", ready: ".worker-name", sees: [".tr.linked", "l-worker"], act: () => server.ask("PUT", "/workers/plant~l-worker", { kind: "helloworld" }) },
+    { name: "Worker", path: "/workers/plant~hello", ready: ".happened", sees: [".head", "disabled"], act: () => server.ask("POST", "/workers/hello/order", { order: "disable" }) },
     { name: "Journal", path: "/journal", ready: ".tr.linked", sees: [".tr.linked", "l-journal"], act: () => server.begin("order", "l-journal", {}) },
 ];
 
@@ -232,6 +234,25 @@ check("a task is restarted by its button, and what it writes then is followed", 
     await page.getByText("It begins anew.").waitFor();
     await page.getByRole("button", { name: "Restart" }).click();
     await page.waitForFunction((old) => [...document.querySelectorAll(".log-row")].filter((row) => row.textContent.includes("listens on port")).length > old, before);
+});
+
+check("a worker is told to run again by its button, and over kill -9 the tree is followed", async () => {
+    await show({ path: "/workers/plant~hello", ready: ".happened" });
+    await page.getByRole("button", { name: "Enable" }).click();
+    await page.getByText("It runs again.").waitFor();
+    await page.getByRole("button", { name: "Enable" }).click();
+    await page.locator(".head .badge").getByText("running").waitFor();
+    await show({ path: "/workers", ready: ".worker-name" });
+    expected.push(/ERR_/);
+    await server.kill();
+    await page.waitForSelector(".connection.waiting");
+    await server.start();
+    await page.waitForSelector(".connection.live");
+    await page.locator(".worker-name").getByText("l-worker").waitFor();
+    await server.ask("DELETE", "/workers/l-worker");
+    await page.locator(".worker-name").getByText("l-worker").waitFor({ state: "detached" });
+    assert.equal((await server.ask("GET", "/workers/hello")).counts.startups, 2);
+    expected.length = 0;
 });
 
 check("over kill -9 and a restart no event is missed and none is doubled", async () => {

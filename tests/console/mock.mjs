@@ -110,8 +110,9 @@ export class Mock {
         const query = Object.fromEntries(url.searchParams);
         if (parts[0] === "events") return this.events(request, response, query);
         if (parts[0] === "tasks" && parts[2] === "logs" && query.follow === "true") return this.follow(request, response, parts[1], query);
+        if (parts[0] === "deltas" && query.follow === "true") return this.deltas(request, response);
         if (parts[0] === "session") return this.leave(response);
-        const answer = request.method === "POST" ? this.write(parts, body, request) : this.read(parts, query);
+        const answer = request.method !== "GET" ? this.write(parts, body, request) : this.read(parts, query);
         if (fault?.cut) return request.socket.destroy();
         this.json(response, request.method === "POST" && parts[3] === undefined && parts[2] === "instances" ? 201 : 200, answer);
     }
@@ -145,6 +146,7 @@ export class Mock {
                 const items = every().flatMap((i) => world.effects(i).map(tag(i)));
                 return this.page(items.filter((e) => query.dead === undefined || String(e.dead) === query.dead), query, limit);
             }
+            case "workers": return this.workers(parts, query, limit);
             case "locks": return this.page(every().map((i) => world.lock(i)).filter(Boolean), query, limit);
             case "log": return this.log(query, limit);
             case "slots":
@@ -166,6 +168,15 @@ export class Mock {
             }
         }
         throw fail(404, "NOT_FOUND", "there is no such place");
+    }
+
+    workers(parts, query, limit) {
+        const { workers } = this.world;
+        if (!workers) throw fail(501, "UNSUPPORTED", "this detent up has no workers; a section 'workers' of detent.yaml has them");
+        if (parts[1] === undefined) return workers.page(query, limit);
+        const item = workers.find(parts[1]);
+        if (!item) throw fail(404, "NOT_FOUND", `there is no worker '${parts[1]}'`);
+        return parts[2] === "history" ? { items: workers.history() } : workers.detail(item);
     }
 
     /** A page of a list; where the next one begins is for the server to read. */
@@ -225,6 +236,11 @@ export class Mock {
             return { kind: "retried" };
         }
         if (first === "tasks") return this.order(parts[1], parts[2]);
+        if (first === "workers") {
+            const item = world.workers.find(name);
+            if (request.method === "PUT") return world.workers.put(name, body);
+            return request.method === "DELETE" ? world.workers.remove(item) : world.workers.order(item, body.order);
+        }
         if (first === "slots") return this.submit(parts, body);
         throw fail(404, "NOT_FOUND", "there is no such place");
     }
@@ -297,6 +313,18 @@ export class Mock {
             world.listeners.delete(listener);
             this.streams.delete(send);
         });
+    }
+
+    deltas(request, response) {
+        const { workers } = this.world;
+        if (!workers) throw fail(501, "UNSUPPORTED", "there is no store here, and so no worker is on record");
+        const send = this.stream(request, response);
+        const from = Number(request.headers["last-event-id"] ?? workers.sync);
+        const listener = (delta) => send("delta", delta, delta.sync);
+        send("hello", { position: from }, null);
+        workers.deltas.filter((delta) => delta.sync > from).forEach(listener);
+        workers.listeners.add(listener);
+        response.on("close", () => workers.listeners.delete(listener));
     }
 
     follow(request, response, name, query) {

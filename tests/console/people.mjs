@@ -44,6 +44,8 @@ export async function populate(server) {
     const ended = ({ items }) => items.every((job) => job.state === "done" || job.state === "failed");
     await server.settled("/slots/invoices/submissions", ended);
     for (const name of ["inv-0014", "inv-0015", "inv-0016"]) await server.submit("invoices", name, "bin/wait");
+    await server.settled("/workers?unwell=true", ({ items }) => items.some((worker) => worker.name === "oven"));
+    await server.settled("/workers?kind=examplechild&phase=running", ({ items }) => items.length === 3);
     await server.settled("/effects?dead=true", ({ items }) => items.length === 4);
     await server.settled("/tree", ({ tasks }) => tasks.find((task) => task.name === "web").state === "running");
 }

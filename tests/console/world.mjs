@@ -6,6 +6,8 @@
 // It keeps a log with positions that skip, as the real one may, and answers with the objects of
 // src/console/openapi.yaml. Nothing in it is a copy of the engine: it only has to look right.
 
+import { Workers } from "./workers.mjs";
+
 const SECOND = 1000;
 
 function field(name, type, more = {}) {
@@ -119,7 +121,7 @@ function fail(status, code, text) {
 }
 
 export class World {
-    constructor({ orders = 60, long = 0, now = Date.now() } = {}) {
+    constructor({ orders = 60, long = 0, workers = 0, now = Date.now() } = {}) {
         this.machines = new Map([[ORDER.name, ORDER], [SERVICE.name, SERVICE]]);
         this.instances = new Map();
         this.log = [];
@@ -134,6 +136,7 @@ export class World {
         this.groups = groups();
         this.slots = slots(now);
         this.jobs = jobs();
+        this.workers = new Workers(now, workers);
         this.lines = new Map();
         this.lineListeners = new Set();
         this.now = now;
@@ -324,7 +327,11 @@ export class World {
         }));
         for (const task of this.tasks) if (task.state === "backoff") stuck.push({ about: "task", name: task.name, machine: null, id: null, why: `${task.failures} failures in a row: ${task.reason}` });
         const ill = this.tasks.filter((t) => !["running", "completed"].includes(t.state));
-        return { status: this.status(), machines, rates: this.rates(), stuck: stuck.slice(0, 50), tasks: ill, slots: this.slots };
+        stuck.push(...(this.workers?.stuck() ?? []));
+        return {
+            status: this.status(), machines, rates: this.rates(), stuck: stuck.slice(0, 50), tasks: ill, slots: this.slots,
+            workers: this.workers?.summary() ?? null,
+        };
     }
 
     backoff(task) {

@@ -22,6 +22,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "api"))
 import events  # pylint: disable=wrong-import-position
+import plant
 import promises
 import shop as api
 import up
@@ -205,7 +206,8 @@ def promised():
     # The log of a server is followed otherwise than that of a file: others may write to it.
     for function in (events.test_a_reader_resumes_over_crashes_with_several_writers,
                      events.test_a_stream_begins_where_it_is_told_to,
-                     events.test_who_comes_without_a_position_begins_now):
+                     events.test_who_comes_without_a_position_begins_now,
+                     plant.FOLLOWERS):
         tests[function.__name__] = function
     return {name + "_over_http": over_http(function) for name, function in tests.items()}
 

@@ -48,7 +48,7 @@ def test_simple_in_real_time():
     check(all(" worker=scenario-simple(application)" in line for line in lines), done.stdout)
     equal(sum(" child_adding " in line for line in lines), 3)
     equal(sum(" worker_removed " in line for line in lines), 4)
-    check("scenario simple: 5." in done.stderr, done.stderr)
+    check(re.search(r"scenario simple: (5\.|4\.99)", done.stderr), done.stderr)
 
 
 def test_virtual_time_is_repeatable():
@@ -137,12 +137,11 @@ def test_sigterm_too():
 
 
 def test_a_second_ctrl_c_takes_down():
-    # Stopping takes more than one tick.
+    # Stopping takes no time at all, so both must come at once.
     scenario = Scenario("noop", "--tick", "1s")
     scenario.wait_for("state_transition .*noop-1.* to=running")
-    scenario.send(signal.SIGINT)
-    up.wait_until(lambda: any("Stopping" in line for line in scenario.talk), "Stopping")
-    scenario.send(signal.SIGINT)
+    for number in signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT:
+        scenario.send(number)
     scenario.end(1)
     check(any("Taking down" in line for line in scenario.talk), scenario.shown())
 

@@ -138,7 +138,7 @@ def test_what_is_wrong_is_told_where_it_is():
     detent("worker", "put", "hello", "--kind", "noop", code=4, err="in its own spec")
     detent("worker", "put", "x", "--kind", "examplechild", "--config", "-", code=2, err="adress",
            stdin="adress: x\n")
-    detent("worker", "put", "x", "--kind", "noop", "--run-in", "walking", code=3, err="walking")
+    detent("worker", "put", "x", "--kind", "noop", "--run-in", "walking", code=2, err="walking")
     detent("worker", "rm", "hello", code=2, err="in the spec of its parent")
     detent("worker", "rm", "x", code=3, err="there is no worker")
     detent("worker", "paint", "hello", code=2, err="put rm restart")

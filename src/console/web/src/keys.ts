@@ -22,6 +22,7 @@ export const SECTIONS: Section[] = [
     { key: "e", name: "Effects", icon: "effects", path: to.effects() },
     { key: "s", name: "Supervision", icon: "tasks", path: to.tasks() },
     { key: "l", name: "Slots", icon: "slots", path: to.slots() },
+    { key: "w", name: "Workers", icon: "workers", path: to.workers() },
     { key: "j", name: "Journal", icon: "journal", path: to.journal() },
     { key: "i", name: "Simulator", icon: "simulator", path: to.simulator() },
 ];

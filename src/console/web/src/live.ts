@@ -31,7 +31,7 @@ export interface Condition {
     away: string | null;
 }
 
-export type Topic = "log" | "tasks" | "all";
+export type Topic = "log" | "tasks" | "workers" | "all";
 type Listener = (rows: LogRow[], topics: ReadonlySet<Topic>) => void;
 
 const RECENT_MAX = 2000;
@@ -96,7 +96,8 @@ function flush(): void {
     });
 }
 
-function note(topic: Topic): void {
+/** Something of this kind has happened: views that show it ask again. */
+export function note(topic: Topic): void {
     pendingTopics.add(topic);
     schedule();
 }

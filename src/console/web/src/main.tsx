@@ -28,6 +28,8 @@ import { Slots } from "./views/slots";
 import { TaskView } from "./views/task";
 import { Tasks } from "./views/tasks";
 import { Timers } from "./views/timers";
+import { WorkerView } from "./views/worker";
+import { Workers } from "./views/workers";
 import "./style/base.css";
 import "./style/parts.css";
 import "./style/views.css";
@@ -45,6 +47,8 @@ function View(): JSX.Element {
         return name === undefined ? <Tasks /> : <TaskView key={name} name={name} />;
     if (section === "slots" && part === undefined)
         return name === undefined ? <Slots /> : <SlotView key={name} name={name} />;
+    if (section === "workers" && part === undefined)
+        return name === undefined ? <Workers /> : <WorkerView key={name} id={name.replaceAll("~", "/")} />;
     if (name === undefined) {
         if (section === "timers") return <Timers />;
         if (section === "effects") return <Effects />;

@@ -123,10 +123,10 @@ export function useResource<T>(target: string | null, options: Options = {}): Re
 
 const PAGE = 500;
 
-/** The first pages of a list, as one. */
-async function pages<T>(target: string, count: number, init: RequestInit): Promise<Page<T>> {
+/** The first pages of a list, as one: so many, and more where they are too short for `rows`. */
+async function pages<T>(target: string, count: number, rows: number, init: RequestInit): Promise<Page<T>> {
     const all: Page<T> = { items: [], next: null, left_out: 0 };
-    for (let i = 0; i < count && (i === 0 || all.next !== null); i++) {
+    for (let i = 0; (i < count || all.items.length < rows) && (i === 0 || all.next !== null); i++) {
         const page: Page<T> = await get<Page<T>>(target + query({ after: all.next }).replace("?", "&"), init);
         all.items.push(...page.items);
         all.next = page.next ?? null;
@@ -135,12 +135,15 @@ async function pages<T>(target: string, count: number, init: RequestInit): Promi
     return all;
 }
 
-/** A list that is kept fresh as far as it was asked for. */
-export function useList<T>(path: string, values: Query, options: Options): Resource<Page<T>> & { more: () => void } {
+/** A list that is kept fresh as far as it was asked for: `rows` at a time, or a page. */
+export function useList<T>(path: string, values: Query, options: Options, rows = 0): Resource<Page<T>> & { more: () => void } {
     const target = path + query({ ...values, limit: PAGE });
     const wanted = useRef({ target, count: 1 });
     if (wanted.current.target !== target) wanted.current = { target, count: 1 };
-    const list = useFetched<Page<T>>(target, options, (asked, init) => pages<T>(asked, wanted.current.count, init));
+    const list = useFetched<Page<T>>(target, options, (asked, init) => {
+        const { count } = wanted.current;
+        return pages<T>(asked, count, count * rows, init);
+    });
     const more = () => {
         wanted.current.count++;
         list.refresh();

@@ -51,6 +51,8 @@ export const to = {
     task: (name: string) => path("tasks", name),
     slots: () => "/slots",
     slot: (name: string) => path("slots", name),
+    workers: (values: Query = {}) => "/workers" + query(values),
+    worker: (id: string) => path("workers", id.replaceAll("/", "~")),
     journal: (values: Query = {}) => "/journal" + query(values),
     simulator: (values: Query = {}) => "/simulator" + query(values),
 };

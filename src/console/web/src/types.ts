@@ -287,8 +287,74 @@ export interface Status {
     tasks: Record<string, number>;
 }
 
+export type Phase = "stopped" | "starting" | "running" | "degraded" | "stopping";
+
+export interface Worker {
+    kind: "worker";
+    id: string;
+    parent: string | null;
+    name: string;
+    worker_kind: string;
+    path: string;
+    depth: number;
+    children: number;
+    state: string;
+    phase: Phase;
+    life: string;
+    reason: string;
+    degraded_by: string | null;
+    freshness: "unknown" | "never" | "stale" | "fresh";
+    since: string | null;
+    observed_at: string | null;
+    stop_wanted: boolean;
+    shutdown_wanted: boolean;
+    disabled: boolean;
+    circuit_open: boolean;
+    action_pending: boolean;
+    by_hand: boolean;
+    counts: {
+        transitions: number;
+        observations: number;
+        startups: number;
+        collector_restarts: number;
+        restarts: number;
+        actions_done: number;
+        actions_failed: number;
+        failures: number;
+    };
+}
+
+export interface WorkerDetail extends Worker {
+    desired: Data;
+    observed: Data;
+    gap: Data;
+    metrics: Record<string, Exact>;
+    states: Record<string, { entered: number; total_ms: number }>;
+}
+
+export interface Happened {
+    at: string;
+    from?: string;
+    to?: string;
+    action?: string;
+    result?: string;
+    took_ms?: number;
+    reason?: string;
+}
+
+export interface WorkersSummary {
+    workers: number;
+    by_phase: Record<Phase, number>;
+    stale: number;
+    degraded: number;
+    circuits_open: number;
+    hung: number;
+    actions_running: number;
+    actions_queued: number;
+}
+
 export interface Stuck {
-    about: "instance" | "effect" | "task" | "group" | "slot" | "store";
+    about: "instance" | "effect" | "task" | "group" | "slot" | "store" | "worker";
     name: string;
     machine: string | null;
     id: string | null;
@@ -308,6 +374,7 @@ export interface Overview {
     stuck: Stuck[];
     tasks: Task[];
     slots: Slot[];
+    workers: WorkersSummary | null;
 }
 
 export interface Sent {

@@ -8,7 +8,7 @@ import { recent } from "../live";
 import { to } from "../router";
 import { useResource } from "../resource";
 import { stateIndex } from "../store";
-import type { LogRow, MachineSummary, Overview, Slot, Stuck, Task } from "../types";
+import type { LogRow, MachineSummary, Overview, Slot, Stuck, Task, WorkersSummary } from "../types";
 import {
     At, Badge, Empty, Head, Icon, Id, Loaded, Panel, Since, Sparkline, StackedBar, StateChip, TaskState,
 } from "../ui";
@@ -50,6 +50,7 @@ function Body({ data }: { data: Overview }): JSX.Element {
                 <div class="stacked">
                     <Attention stuck={data.stuck} />
                     <TaskSummary tasks={data.tasks} counts={data.status.tasks} />
+                    <WorkerSummary workers={data.workers ?? null} />
                     <SlotSummary slots={data.slots} />
                 </div>
             </div>
@@ -175,6 +176,7 @@ function stuckLink(item: Stuck): string | null {
     if (item.about === "task") return to.task(item.name);
     if (item.about === "group") return to.tasks();
     if (item.about === "slot") return to.slot(item.name);
+    if (item.about === "worker") return to.worker(item.name);
     return null;
 }
 
@@ -240,6 +242,35 @@ export function Fact({ name, value }: { name: string; value: number | undefined 
             <b class={value ? "" : "zero"}>{count(value ?? 0)}</b>
             <span>{name}</span>
         </div>
+    );
+}
+
+function WorkerSummary({ workers }: { workers: WorkersSummary | null }): JSX.Element | null {
+    if (!workers) return null;
+    const ill: [string, number][] = [
+        ["stale", workers.stale],
+        ["with a config that was refused", workers.degraded],
+        ["paused by an open circuit", workers.circuits_open],
+        ["threads given up", workers.hung],
+    ];
+    return (
+        <Panel title="Workers" aside={<a href={to.workers()}>All {count(workers.workers)}</a>}>
+            <div class="facts">
+                <Fact name="running" value={workers.by_phase.running} />
+                <Fact name="changing" value={workers.by_phase.starting + workers.by_phase.stopping} />
+                <Fact name="degraded" value={workers.by_phase.degraded} />
+                <Fact name="stopped" value={workers.by_phase.stopped} />
+            </div>
+            {ill.some(([, value]) => value > 0) && (
+                <p class="worker-ill">
+                    {ill.map(([text, value]) => value > 0 && (
+                        <a key={text} href={to.workers({ unwell: true })}>
+                            <Badge tone="warn">{count(value)} {text}</Badge>
+                        </a>
+                    ))}
+                </p>
+            )}
+        </Panel>
     );
 }
 
