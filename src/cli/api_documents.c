@@ -7,16 +7,7 @@
 #include <string.h>
 
 #include "cli/api_parts.h"
-
-#define REDACTED "{redacted}" /* as records write it */
-
-/* Configs and variables that were put by hand may have secrets in them, and nobody knows which of
- * their fields these are. All other documents are written by records, which know. */
-static bool is_secret(struct det_view key)
-{
-    return det_view_equal(key, det_view_text("config")) ||
-           det_view_equal(key, det_view_text("variables"));
-}
+#include "cli/document_read.h"
 
 static const char *key_of(const struct member *member, char target[64])
 {
@@ -38,14 +29,14 @@ static void put_fields(struct line *line, const char *key, struct det_view text,
     for (size_t i = 0; i < members.count; i++) {
         const struct member *member = &members.items[i];
 
-        if (!is_secret(member->key)) {
+        if (!cli_document_is_secret(member->key)) {
             line_raw(line, key_of(member, name), member->raw.data, member->raw.size);
         } else if (!is_modified) {
-            line_text(line, key_of(member, name), REDACTED);
+            line_text(line, key_of(member, name), DOCUMENT_REDACTED);
         } else {
             line_open(line, key_of(member, name), '{');
-            line_text(line, "old", REDACTED);
-            line_text(line, "new", REDACTED);
+            line_text(line, "old", DOCUMENT_REDACTED);
+            line_text(line, "new", DOCUMENT_REDACTED);
             line_close(line, '}');
         }
     }

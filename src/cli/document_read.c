@@ -7,6 +7,14 @@
 /* The members of a spec that may have some in them. */
 static const char *const secret_members[] = { "config", "variables" };
 
+bool cli_document_is_secret(struct det_view name)
+{
+    for (size_t i = 0; i < sizeof secret_members / sizeof secret_members[0]; i++)
+        if (det_view_equal(name, det_view_text(secret_members[i])))
+            return true;
+    return false;
+}
+
 static json_t *parse(const char *text, size_t size)
 {
     return json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);

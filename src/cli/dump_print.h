@@ -12,8 +12,7 @@
 
 /* To `out`. `query` says which documents (NULL: all). What was put by hand is shown without its
  * config and its variables, which may have secrets in them, unless `is_revealed`. An error is the
- * store's, and was not
- * complained about. */
+ * store's, and was not complained about. */
 DET_MUST_CHECK int cli_dump_print(
     struct cli *cli, struct det_store *store, const struct det_document_query *query,
     bool is_revealed);
