@@ -159,14 +159,16 @@ int det_wish_name_states(
 }
 
 static void tell_unknown_state(
-    struct det_worker *parent, const struct det_wish *wish, const char *state, int size)
+    struct det_worker *parent, const struct det_wish *wish, const char *state, size_t size)
 {
-    char text[DET_WORKER_REASON_MAX + 1];
+    char name[DET_WORKER_NAME_MAX + 1], text[2 * DET_WORKER_REASON_MAX];
 
+    size = size < sizeof name ? size : sizeof name - 1;
+    memcpy(name, state, size);
+    name[size] = '\0';
     snprintf(
-        text, sizeof text,
-        "child %.*s is to run in %.*s, which is no state of a %.40s: put it anew",
-        DET_WORKER_NAME_MAX, wish->name, size, state, parent->kind->name);
+        text, sizeof text, "child %s is to run in %s, which is no state of a %.64s: put it anew",
+        wish->name, name, parent->kind->name);
     det_tell(
         parent, (struct det_worker_event){
                     .kind = DET_WORKER_CHILD_REFUSED, .code = DET_ERR_NOT_FOUND, .reason = text });
@@ -191,7 +193,7 @@ void det_wish_find_states(struct det_worker *parent, struct det_wish *wish)
         uint64_t state = find_state(parent->kind, at, (size_t)(end - at));
 
         if (!state)
-            tell_unknown_state(parent, wish, at, (int)(end - at));
+            tell_unknown_state(parent, wish, at, (size_t)(end - at));
         wish->run_in |= state;
     }
     wish->is_stateless = !wish->run_in;
