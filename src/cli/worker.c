@@ -190,7 +190,7 @@ const struct cli_command cli_command_worker = {
         "\n"
         "'worker restart' lets any worker begin anew, with all that is below it. 'worker disable' "
         "lets it\n"
-        "stop and rest until 'worker enable', or until detent begins anew.",
+        "stop and rest until 'worker enable'; with a store, over restarts of detent, too.",
     .operand = { .form = "VERB ID", .least = 2, .most = 2, .words = WORDS },
     .options = option_table,
     .run = run_command,
