@@ -282,7 +282,9 @@ struct det_children {
 };
 
 /* A kind of worker. The template makes it; its first state is the initial one, and of the phase
- * STOPPED. */
+ * STOPPED. Documents of a worker have its fields beside what is said of it, so an observed record
+ * has no field state, phase, reason, since or degraded_by, and a desired one no shutdown_requested
+ * or disabled. */
 struct det_worker_kind {
     const char *name;
     struct det_record_ref config;   /* what YAML is read into; none: the desired record itself */

@@ -195,7 +195,7 @@ static void note_end(
         seen->early_exits++;
     seen->is_running = seen->is_steady = seen->stop_sent = false;
     seen->pid = 0;
-    seen->since = det_world_now(deps->world, DET_CLOCK_WALL);
+    seen->changed_at = det_world_now(deps->world, DET_CLOCK_WALL);
     seen->has_exit_signal = end->signal != 0;
     (void)det_text_copy(seen->exit_signal, sizeof seen->exit_signal, name ? name : "");
     seen->has_exit_code = end->signal == 0;
@@ -347,7 +347,7 @@ static void note_start(
     seen->is_steady = seen->stop_sent = false;
     seen->pid = deps->world->ops->process_number(deps->world, deps->process);
     seen->starts++;
-    seen->since = det_world_now(deps->world, DET_CLOCK_WALL);
+    seen->changed_at = det_world_now(deps->world, DET_CLOCK_WALL);
     deps->loaded = load_of(desired, files);
 }
 

@@ -171,6 +171,10 @@ static struct det_datum *copy_one(struct det_arena *arena, const struct det_datu
     *copy = *datum;
     copy->next = NULL;
     copy->key = NULL;
+    if (datum->source) {
+        copy->source = det_arena_copy(arena, datum->source);
+        return copy->source ? copy : NULL;
+    }
     if (datum->kind == DET_DATUM_TEXT) {
         copy->as.text = det_arena_copy(arena, datum->as.text);
         return copy->as.text ? copy : NULL;

@@ -47,7 +47,8 @@ struct det_datum {
         };
     } as;
     uint64_t key_hash;
-    const char *key; /* in a map; NULL elsewhere */
+    const char *source; /* of a plain truth value or number, as it was written; else NULL */
+    const char *key;    /* in a map; NULL elsewhere */
     struct det_datum *next;
 };
 

@@ -244,6 +244,19 @@ static int push(
     return 0;
 }
 
+/* A number or a truth value where text is wanted, exactly as it was written: an argument of a
+ * command, say, that comes out of a variable. */
+static int store_source(
+    struct reader *reader, const struct det_field *field, const struct det_datum *datum,
+    uint8_t *value)
+{
+    struct det_datum text = *datum;
+
+    text.kind = DET_DATUM_TEXT;
+    text.as.text = datum->source;
+    return store_text(reader, field, &text, value);
+}
+
 /* One value or element of the current field. */
 static int store(struct reader *reader, const struct det_datum *datum)
 {
@@ -271,6 +284,8 @@ static int store(struct reader *reader, const struct det_datum *datum)
     case DET_KIND_TEXT:
         if (is_text)
             return store_text(reader, field, datum, value);
+        if (datum->source)
+            return store_source(reader, field, datum, value);
         break;
     case DET_KIND_BYTES:
         if (is_text)

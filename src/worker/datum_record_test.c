@@ -120,7 +120,7 @@ static void what_is_wrong_is_told(void **state)
         { "j: 1\n", DET_ERR_TYPE, "true or false is wanted, and this is a number" },
         { "k: yesterday\n", DET_ERR_MALFORMED, "a time such as 2026-01-31T10:00:00Z is wanted" },
         { "k: 12\n", DET_ERR_TYPE, "text is wanted, and this is a number" },
-        { "l: 123456\n", DET_ERR_TYPE, "text is wanted, and this is a number; put quotes" },
+        { "l: 123456\n", DET_ERR_RANGE, "l: at most 5 bytes are wanted, and these are 6" },
         { "l: abcdef\n", DET_ERR_RANGE, "l: at most 5 bytes are wanted, and these are 6" },
         { "l: [a]\n", DET_ERR_TYPE, "text is wanted, and this is a list; write one value" },
         { "m: '!!'\n", DET_ERR_MALFORMED, "m: bytes as base64 are wanted" },
@@ -161,8 +161,24 @@ static void secrets_are_not_told(void **state)
     (void)state;
     assert_int_equal(read("lines: [{pieces: -4711}]\n", &value, &error), DET_ERR_RANGE);
     assert_null(strstr(error.text, "4711"));
-    assert_int_equal(read("secret: 4711\n", &value, &error), DET_ERR_TYPE);
+    assert_int_equal(read("secret: [4711]\n", &value, &error), DET_ERR_TYPE);
     assert_null(strstr(error.text, "4711"));
+}
+
+static void numbers_where_text_is_wanted_are_what_was_written(void **state)
+{
+    static const char *const rows[] = { "1.10", "0640", "true", "0x1f", "-0", "1e3" };
+    struct every value;
+    struct det_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char yaml[32];
+
+        (void)snprintf(yaml, sizeof yaml, "l: %s\n", rows[i]);
+        assert_int_equal(read(yaml, &value, &error), 0);
+        assert_string_equal(value.l, rows[i]);
+    }
 }
 
 int main(void)
@@ -172,6 +188,7 @@ int main(void)
         cmocka_unit_test(what_is_not_said_is_zero),
         cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(secrets_are_not_told),
+        cmocka_unit_test(numbers_where_text_is_wanted_are_what_was_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,11 @@ static void put_real(struct det_buffer *buffer, double real, bool is_json)
 
 void det_datum_put_scalar(struct det_buffer *buffer, const struct det_datum *datum, bool is_json)
 {
+    /* What was written is YAML, but need not be JSON. */
+    if (datum->source && !is_json) {
+        det_buffer_append_text(buffer, datum->source);
+        return;
+    }
     switch (datum->kind) {
     case DET_DATUM_NULL:
         det_buffer_append_text(buffer, "null");

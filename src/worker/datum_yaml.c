@@ -113,8 +113,13 @@ static int set_scalar(struct reader *reader, const yaml_event_t *event, struct d
         return FAIL(
             reader, DET_ERR_MALFORMED, event->start_mark,
             "the number is beyond what 64 bits hold; quote it if it is text");
-    if (r == 0)
+    if (r == 0 && datum->kind == DET_DATUM_NULL)
         return 0;
+    /* Whoever wants text of it gets what was written: 0640 and 1.10 are not 640 and 1.1. */
+    if (r == 0) {
+        datum->source = det_arena_copy(reader->arena, text);
+        return datum->source ? 0 : no_memory(reader);
+    }
     datum->as.text = det_arena_copy(reader->arena, text);
     return datum->as.text ? 0 : no_memory(reader);
 }

@@ -83,13 +83,33 @@ static int check_action(
     return 0;
 }
 
+/* In the documents of a worker these are said about it; NULL at the end. */
+static const char *const said_of_observed[] = { "state", "phase",       "reason",
+                                                "since", "degraded_by", NULL };
+static const char *const said_of_desired[] = { "shutdown_requested", "disabled", NULL };
+
+static int check_fields(
+    const struct det_worker_kind *kind, struct det_record_ref ref, const char *const *taken,
+    struct det_error *reterr)
+{
+    const struct det_record *record = det_record_of(ref);
+
+    for (; record && *taken; taken++)
+        if (det_record_field(record, *taken))
+            return det_error_set(
+                reterr, DET_ERR_INVALID,
+                "worker %s: record %s has a field %s, which its document needs: call it otherwise",
+                kind->name, record->name, *taken);
+    return 0;
+}
+
 static int check_records(const struct det_worker_kind *kind, struct det_error *reterr)
 {
     const struct det_record_ref *refs[] = { &kind->config, &kind->desired, &kind->observed };
+    int r;
 
     for (size_t i = 0; i < sizeof refs / sizeof refs[0]; i++) {
         const struct det_record *record = det_record_of(*refs[i]);
-        int r;
 
         if (!record)
             continue;
@@ -97,6 +117,11 @@ static int check_records(const struct det_worker_kind *kind, struct det_error *r
         if (r < 0)
             return r;
     }
+    r = check_fields(kind, kind->desired, said_of_desired, reterr);
+    if (r == 0)
+        r = check_fields(kind, kind->observed, said_of_observed, reterr);
+    if (r < 0)
+        return r;
     if (det_record_of(kind->config) && !kind->derive)
         return det_error_set(
             reterr, DET_ERR_INVALID, "worker %s has a config record and no derive()", kind->name);

@@ -198,6 +198,29 @@ static const struct det_record *bad_record(void)
     return &record;
 }
 
+static void what_documents_say_of_a_worker_is_no_field_of_its_records(void **state)
+{
+    static const struct det_field taken = { .name = "since",
+                                            .kind = DET_KIND_BOOL,
+                                            .size = sizeof(bool) };
+    static const struct det_field wanted = { .name = "disabled",
+                                             .kind = DET_KIND_BOOL,
+                                             .size = sizeof(bool) };
+    static const struct det_record observed = {
+        .name = "seen", .size = sizeof(bool), .fields = &taken, .field_count = 1
+    };
+    static const struct det_record desired = {
+        .name = "want", .size = sizeof(bool), .fields = &wanted, .field_count = 1
+    };
+    struct fixture *f = *state;
+
+    f->kind.observed = (struct det_record_ref){ .record = &observed };
+    refused(f, "record seen has a field since");
+    f->kind.observed = (struct det_record_ref){ 0 };
+    f->kind.desired = (struct det_record_ref){ .record = &desired };
+    refused(f, "record want has a field disabled");
+}
+
 static void records_are_sound_and_a_config_is_derived(void **state)
 {
     struct fixture *f = *state;
@@ -232,6 +255,7 @@ int main(void)
         TEST(a_state_that_runs_stops_into_one_that_stops),
         TEST(an_action_has_name_function_and_timeout),
         TEST(records_are_sound_and_a_config_is_derived),
+        TEST(what_documents_say_of_a_worker_is_no_field_of_its_records),
         TEST(phases_and_events_have_names),
     };
 
