@@ -245,8 +245,7 @@ SENTENCE(a_state_to_run_in_that_is_no_more_is_told_and_what_has_none_left_rests)
     lab_run(&lab, 3 * DET_SECOND);
     again_tomorrow(&lab, &tomorrow);
     assert_int_equal(told_times(DET_WORKER_CHILD_REFUSED, "lab/a"), 2);
-    assert_non_null(
-        strstr(told_nth(&lab, DET_WORKER_CHILD_REFUSED, "lab/a", 1)->reason, "is to run in ill"));
+    lab_assert_log(&lab, "child_spec_validation_failed lab/a: child one is to run in ill");
     lab_assert_state(&lab, "lab/a/one", "down");
     assert_true(lab_status(&lab, "lab/a/one").is_disabled);
     lab_assert_state(&lab, "lab/a/two", "down");

@@ -411,8 +411,7 @@ SENTENCE(an_observation_that_cannot_be_saved_is_told_and_tried_again_after_a_sec
     lab_run(&lab, 10 * DET_SECOND);
     /* Those of a, and those of its parent if that has something to say. */
     assert_in_range(faults, 5, 22);
-    assert_true(told_times(DET_WORKER_STORE_FAILED, "lab/a") > 0);
-    assert_non_null(strstr(told_nth(&lab, DET_WORKER_STORE_FAILED, "lab/a", 1)->reason, "fire"));
+    lab_assert_log(&lab, "store_failed lab/a #1: the disk is on fire");
     fault = 0;
     lab_run(&lab, 2 * DET_SECOND);
     saves = 0;

@@ -179,7 +179,7 @@ void det_hand_restore(struct det_worker *worker)
         struct det_restored *restored = DET_CONTAINER(node, struct det_restored, node);
 
         next = node->next;
-        if (strcmp(restored->parent, worker->identity.id))
+        if (strcmp(restored->parent, worker->identity.id) != 0)
             continue;
         det_list_remove(node);
         forget_older(worker, restored->wish);
