@@ -108,7 +108,8 @@ def test_followers_miss_nothing_over_kill_9_and_what_is_put_by_hand_comes_back()
     # Documents and the deltas behind their position are the same as all deltas.
     first = wire.get("/v1/documents?limit=1000").json
     equal({(d["id"], d["role"]): d["version"] for d in first["items"]},
-          {(r["id"], r["role"]): r["version"] for r in rows if r["sync"] <= first["position"]})
+          {(r["id"], r["role"]): r["version"] for r in deltas(wire)
+           if r["sync"] <= first["position"]})
     equal(wire.ask("DELETE", "/v1/workers/by-hand-0").status, 200)
     wait_until(lambda: "plant/by-hand-0" not in ids(wire), "it has gone")
     wait_until(lambda: deltas(wire, below="plant/by-hand-0")[-1]["change"] == "dropped", "and told")
