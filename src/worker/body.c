@@ -67,7 +67,6 @@ void det_body_hold(struct det_body *body)
 static void free_body(struct det_body *body)
 {
     struct det_workers *workers = body->workers;
-    struct det_body *parent = body->parent;
     struct det_list *node;
 
     while ((node = det_list_take(&body->provided)))
@@ -75,8 +74,6 @@ static void free_body(struct det_body *body)
     det_mutex_close(workers->world, body->mutex);
     det_free(workers->allocator, body, body->size);
     workers->bodies--;
-    if (parent)
-        det_body_drop(parent);
 }
 
 /* Without memory for a run, or when what was given up comes back at the very end, it is closed
@@ -95,21 +92,27 @@ static void close_it(struct det_body *body)
     det_run_start(run, DET_NEVER);
 }
 
-void det_body_drop(struct det_body *body)
+/* Whether nobody holds it any more, and it is closed. */
+static bool let_go(struct det_body *body)
 {
-    struct det_worker *worker;
-
     det_assert(body->holders > 0);
     if (--body->holders)
-        return;
-    if (body->is_open) {
+        return false;
+    if (body->is_open)
         close_it(body);
-        if (body->holders)
-            return;
+    return !body->holders;
+}
+
+void det_body_drop(struct det_body *body)
+{
+    while (body && let_go(body)) {
+        struct det_body *parent = body->parent;
+        struct det_worker *worker = body->closing;
+
+        body->closing = NULL;
+        free_body(body);
+        if (worker)
+            det_life_closed(worker);
+        body = parent;
     }
-    worker = body->closing;
-    body->closing = NULL;
-    free_body(body);
-    if (worker)
-        det_life_closed(worker);
 }

@@ -196,7 +196,7 @@ static void fulfil(struct det_worker *worker, struct det_wish *wish, uint64_t ro
         refuse_once(worker, wish, DET_ERR_EXISTS, "there is one of this name already");
         return;
     }
-    if (child && strcmp(child->kind->name, wish->kind))
+    if (child && strcmp(child->kind->name, wish->kind) != 0)
         go(child, "its kind has changed");
     if (!child)
         child = make(worker, wish);

@@ -113,7 +113,7 @@ static struct det_metric *metric_of(struct det_worker *worker, const struct det_
 {
     struct det_metric *metric = worker->metrics;
 
-    while (metric && strcmp(metric->name, from->name))
+    while (metric && strcmp(metric->name, from->name) != 0)
         metric = metric->next;
     if (metric)
         return metric;

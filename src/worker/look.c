@@ -214,7 +214,7 @@ static void compare_field(
     det_buffer_init(&b, page->text.allocator);
     append_value(&a, want, desired, worker->desired);
     append_value(&b, have, observed, worker->observed);
-    if (strcmp(det_buffer_text(&a), det_buffer_text(&b))) {
+    if (strcmp(det_buffer_text(&a), det_buffer_text(&b)) != 0) {
         det_page_begin(page, want->name);
         det_page_key(page, "desired");
         det_buffer_append_text(&page->text, det_buffer_text(&a));

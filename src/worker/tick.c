@@ -29,7 +29,7 @@ struct det_worker *det_worker_after(const struct det_worker *worker, const struc
 
 void det_worker_set_reason(struct det_worker *worker, const char *reason)
 {
-    if (strcmp(worker->reason, reason))
+    if (strcmp(worker->reason, reason) != 0)
         det_text_copy(worker->reason, sizeof worker->reason, reason);
 }
 
@@ -304,6 +304,21 @@ static void visit_live(struct det_worker *worker)
         attend_after(worker);
 }
 
+static void look_at(struct det_worker *worker)
+{
+    if (det_life_is_live(worker)) {
+        visit_live(worker);
+        return;
+    }
+    if (worker->attention & DET_LOOK_WISHES)
+        det_children_reconcile(worker);
+    if (worker->attention & DET_LOOK_VIEW)
+        det_children_count(worker);
+    if (worker->attention & DET_LOOK_OBSERVED && !det_life_is_gone(worker))
+        det_record_observed(worker);
+    det_life_visit(worker);
+}
+
 /* Outside of a tick, whose walk would come to them, children that were just made need not wait for
  * the next one. */
 static void welcome(struct det_worker *worker)
@@ -312,7 +327,7 @@ static void welcome(struct det_worker *worker)
     for (struct det_worker *child = worker->first, *next; child; child = next) {
         next = child->next;
         if (!det_life_is_active(child))
-            det_worker_visit(child);
+            look_at(child);
     }
 }
 
@@ -321,17 +336,7 @@ void det_worker_visit(struct det_worker *worker)
     struct det_workers *workers = worker->workers;
 
     workers->walking++;
-    if (det_life_is_live(worker))
-        visit_live(worker);
-    else {
-        if (worker->attention & DET_LOOK_WISHES)
-            det_children_reconcile(worker);
-        if (worker->attention & DET_LOOK_VIEW)
-            det_children_count(worker);
-        if (worker->attention & DET_LOOK_OBSERVED && !det_life_is_gone(worker))
-            det_record_observed(worker);
-        det_life_visit(worker);
-    }
+    look_at(worker);
     if (worker->has_new_children && workers->walking == 1)
         welcome(worker);
     workers->walking--;

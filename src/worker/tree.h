@@ -190,6 +190,7 @@ enum det_attention {
     DET_LOOK_VIEW = 32,    /* a child has changed: counts of the view of children */
 };
 
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order of their use */
 struct det_worker {
     /* What each tick looks at comes first. */
     const struct det_worker_kind *kind;
@@ -492,7 +493,7 @@ void det_act_cancel(struct det_worker *worker);
 void det_act_forget(struct det_worker *worker);
 
 /* stop.c */
-void det_stop_shutdown(struct det_worker *worker, det_time grace, const char *reason);
+void det_stop_shutdown(struct det_worker *top, det_time grace, const char *reason);
 /* When it has stopped it stays down. */
 void det_stop_rest(struct det_worker *worker, const char *reason);
 void det_stop_restart(struct det_worker *worker, const char *reason);
@@ -507,7 +508,7 @@ void det_stop_gone(struct det_workers *workers);
 
 /* circuit.c */
 /* A child has failed for good, or had to begin anew. */
-void det_circuit_failure(struct det_worker *worker, const char *reason);
+void det_circuit_failure(struct det_worker *child, const char *reason);
 /* It is not counted any more. */
 void det_circuit_forget(struct det_worker *worker);
 void det_circuit_visit(struct det_worker *worker);

@@ -213,7 +213,7 @@ static int of_child(
     det_text_copy(wish->name, sizeof wish->name, child->name);
     det_text_copy(wish->kind, sizeof wish->kind, child->kind);
     wish->is_disabled = child->is_disabled;
-    if (parent && child->run_in_count)
+    if (parent != NULL && child->run_in_count > 0)
         r = det_spec_run_in(child, parent, &wish->run_in, reterr);
     if (r < 0) {
         det_wish_free(workers, wish);
