@@ -199,7 +199,8 @@ DET_API int det_workers_history(
 
 /* Asks a worker to begin anew, or to stop and rest, or to run again. That it is to rest is recorded
  * when this returns 0, and counts for the next run of the program, too, until it is to run again or
- * is gone. DET_ERR_NOT_FOUND, or what the store says: then nothing has changed. */
+ * is gone. What is below one that rests does so too. DET_ERR_NOT_FOUND; DET_ERR_REFUSED: its own
+ * spec disables it; or what the store says: then nothing has changed. */
 enum det_worker_order {
     DET_WORKER_ORDER_RESTART,
     DET_WORKER_ORDER_DISABLE,

@@ -38,7 +38,7 @@ const struct cli_command cli_command_desired = {
     .summary = "show what a worker of a detent that is up shall bring about",
     .about = "Its desired state, as it was derived from its config, variables and location. Fields "
              "that\n"
-             "are sensitive are not shown. With --json the config as it was written, too.",
+             "are sensitive are not shown.",
     .operand = { .form = "ID", .least = 1, .most = 1 },
     .options = worker_show_options,
     .run = run_command,

@@ -273,7 +273,12 @@ void up_run_workers_delete(
 static void order(struct ask *ask)
 {
     ask->result = det_workers_order(ask->workers->workers, ask->id, ask->order);
-    if (ask->result < 0)
+    if (ask->result == DET_ERR_REFUSED)
+        det_error_set(
+            &ask->error, ask->result,
+            "%.200s is disabled by its spec: take `disabled` out of it, or put it again without",
+            ask->id);
+    else if (ask->result < 0)
         det_error_set(&ask->error, ask->result, "%.200s: %s", ask->id, det_error_text(ask->result));
     ask->answer =
         json_pack("{s:s, s:s, s:s}", "kind", "worker_order", "id", ask->id, "order", ask->word);

@@ -140,13 +140,16 @@ static int print_tree(struct remote *remote, json_t *arguments_take)
 
 static void add_happened(struct table *table, const json_t *row, det_time now)
 {
-    const char *action = show_text(row, "action"), *error = show_text(row, "error");
+    const char *action = show_text(row, "action"), *result = show_text(row, "result");
+    bool has_failed = *result && strcmp(result, "OK") != 0;
     det_time at = show_time(row, "at");
     char span[SHOW_SPAN_TEXT];
 
     table_add(table, CLI_FAINT, "%s", at ? show_span(now - at, span) : "");
     if (*action)
-        table_add(table, *error ? CLI_RED : CLI_PLAIN, "%s %s", action, *error ? error : "done");
+        table_add(
+            table, has_failed ? CLI_RED : CLI_PLAIN, "%s %s", action,
+            has_failed ? "failed" : "done");
     else
         table_add(table, CLI_BOLD, "%s -> %s", show_text(row, "from"), show_text(row, "to"));
     table_add(table, CLI_PLAIN, "%s", show_text(row, "reason"));

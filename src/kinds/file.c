@@ -75,13 +75,13 @@ static uint64_t mix_text(uint64_t hash, const char *text)
     return det_hash64(text, strlen(text) + 1, hash);
 }
 
-/* What is wanted, as a number that is not 0. */
+/* What is wanted, as a number that is not 0, and that JSON readers with 63 bits take. */
 static uint64_t wish_of(const struct file_desired *desired, const struct file_observed *observed)
 {
     uint64_t hash = mix_text(desired->absent, desired->path);
 
     hash = mix_text(mix_text(hash, desired->mode), wanted_hash(desired, observed));
-    return mix_text(mix_text(hash, desired->user), desired->group) | 1;
+    return mix_text(mix_text(hash, desired->user), desired->group) >> 1 | 1;
 }
 
 static const char *say_fault(const struct file_view *view, enum fault fault)

@@ -5,6 +5,8 @@
  * begin anew, could not be opened, or were given up; it pauses its worker and all below, but no
  * stop and no collector. The root has none: it would pause everything because of something. That of
  * panics pauses one worker until its panics are old. */
+#include <stdio.h>
+
 #include "base/assert.h"
 #include "base/memory.h"
 #include "worker/tree.h"
@@ -164,6 +166,9 @@ void det_panic_note(
                                            .action = action,
                                            .reason = text,
                                            .number = count });
+    if (strain)
+        snprintf(
+            strain->panic_reason, sizeof strain->panic_reason, "paused for a while: %.120s", text);
     if (is_fine || strain->panic_until)
         return;
     strain->panic_until = workers->now + workers->limits.panics.window;
@@ -181,7 +186,7 @@ bool det_panic_is_open(struct det_worker *worker)
     if (!strain->panic_until)
         return false;
     if (det_intensity_count(strain->panics, worker->workers->now)) {
-        det_worker_set_reason(worker, "paused: it has left its functions too often");
+        det_worker_set_reason(worker, strain->panic_reason);
         return true;
     }
     strain->panic_until = 0;

@@ -391,6 +391,9 @@ static void judge_order(void *argument)
     const struct det_worker *worker = det_map_get(&taking->workers->map, taking->id);
 
     taking->r = worker && !worker->is_unwanted ? 0 : DET_ERR_NOT_FOUND;
+    /* An order does not go before what the spec says. */
+    if (taking->r == 0 && taking->order == DET_WORKER_ORDER_ENABLE && worker->is_disabled)
+        taking->r = DET_ERR_REFUSED;
     taking->kind = worker ? worker->kind : NULL;
 }
 

@@ -214,7 +214,9 @@ static void compare_field(
     det_buffer_init(&b, page->text.allocator);
     append_value(&a, want, desired, worker->desired);
     append_value(&b, have, observed, worker->observed);
-    if (strcmp(det_buffer_text(&a), det_buffer_text(&b)) != 0) {
+    /* Text that is not said is no wish. */
+    if (strcmp(det_buffer_text(&a), "\"\"") != 0 &&
+        strcmp(det_buffer_text(&a), det_buffer_text(&b)) != 0) {
         det_page_begin(page, want->name);
         det_page_key(page, "desired");
         det_buffer_append_text(&page->text, det_buffer_text(&a));
@@ -239,7 +241,8 @@ static void write_gap(struct det_page *page, const struct det_worker *worker)
         const struct det_field *want = &desired->fields[i];
         const struct det_field *have = det_record_field(observed, want->name);
 
-        if (have && !(want->flags & DET_FIELD_SENSITIVE))
+        if (have && !(want->flags & DET_FIELD_SENSITIVE) && want->kind == have->kind &&
+            (want->flags & DET_FIELD_ARRAY) == (have->flags & DET_FIELD_ARRAY))
             compare_field(page, worker, want, have);
     }
     det_page_end(page);

@@ -84,6 +84,8 @@ const char *det_worker_stop_reason(const struct det_worker *worker)
         return "disabled by its spec";
     if (worker->is_ordered_off)
         return "disabled by an order";
+    if (worker->parent && worker->parent->is_off)
+        return "what it is below is disabled";
     if (worker->run_in && worker->parent && !(worker->run_in >> worker->parent->state & 1))
         return "the state of its parent does not want it";
     return NULL;
@@ -306,6 +308,8 @@ static void visit_live(struct det_worker *worker)
 
 static void look_at(struct det_worker *worker)
 {
+    worker->is_off =
+        worker->is_disabled || worker->is_ordered_off || (worker->parent && worker->parent->is_off);
     if (det_life_is_live(worker)) {
         visit_live(worker);
         return;

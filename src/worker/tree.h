@@ -176,8 +176,9 @@ struct det_strain {
     det_time circuit_since;
     uint32_t open_failures; /* in a row */
     uint32_t store_failures;
-    det_time delay;                              /* the last one, of restarts and openings */
-    char rest_reason[DET_WORKER_REASON_MAX + 1]; /* why it has to rest */
+    det_time delay;                               /* the last one, of restarts and openings */
+    char rest_reason[DET_WORKER_REASON_MAX + 1];  /* why it has to rest */
+    char panic_reason[DET_WORKER_REASON_MAX + 1]; /* the last one */
 };
 
 /* Reasons to look at a worker beyond asking it. */
@@ -205,6 +206,7 @@ struct det_worker {
     bool shutdown_wanted;
     bool is_disabled;    /* by its spec */
     bool is_ordered_off; /* by an order */
+    bool is_off;         /* by either, or one above it is */
     bool is_paused;      /* a circuit above it, or its own, is open */
     bool has_desired;
     bool is_stale;

@@ -51,6 +51,32 @@ static void what_a_worker_is_shows_as_json(void **state)
     lab_close(&lab);
 }
 
+static void what_is_below_one_that_rests_rests_too(void **state)
+{
+    struct lab lab;
+
+    (void)state;
+    lab_open(&lab, (struct lab_options){ 0 });
+    lab_apply(
+        &lab, "children: [{name: a, kind: link, config: {host: h, port: 1}, children: [{name: b, "
+              "kind: link, config: {host: h, port: 1}}]}, {name: c, kind: link, disabled: true, "
+              "config: {host: h, port: 1}}]");
+    lab_run(&lab, 3 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a/b", "up");
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE), 0);
+    lab_run(&lab, 5 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a", "stopped");
+    lab_assert_state(&lab, "lab/a/b", "stopped");
+    assert_string_equal(lab_status(&lab, "lab/a/b").reason, "what it is below is disabled");
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_ENABLE), 0);
+    lab_run(&lab, 5 * DET_SECOND);
+    lab_assert_state(&lab, "lab/a/b", "up");
+    assert_int_equal(
+        det_workers_order(lab.workers, "lab/c", DET_WORKER_ORDER_ENABLE), DET_ERR_REFUSED);
+    lab_assert_state(&lab, "lab/c", "stopped");
+    lab_close(&lab);
+}
+
 static void without_a_spec_there_is_the_root(void **state)
 {
     struct lab lab;
@@ -68,6 +94,7 @@ int main(void)
         cmocka_unit_test(without_a_spec_there_is_the_root),
         cmocka_unit_test(a_link_comes_up_and_goes_down),
         cmocka_unit_test(what_a_worker_is_shows_as_json),
+        cmocka_unit_test(what_is_below_one_that_rests_rests_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
