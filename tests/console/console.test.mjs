@@ -331,7 +331,7 @@ test("keys lead everywhere: g and a letter, the palette, the help", async () => 
         await page.keyboard.press("?");
         await page.getByRole("dialog", { name: "Keys" }).waitFor();
         await page.keyboard.press("Escape");
-        assert.equal(await page.getByRole("dialog").count(), 0);
+        await page.getByRole("dialog").waitFor({ state: "detached" });
         await page.goBack();
         await page.waitForFunction(() => location.pathname === "/");
     });
