@@ -204,6 +204,7 @@ SENTENCE(a_worker_that_was_never_seen_is_paused_restarted_and_given_up_all_the_s
     lab_run(&lab, 60 * DET_SECOND);
     began = told_nth(&lab, DET_WORKER_ADDED, "lab/a", 1)->at;
     ASSERT_SPAN(told_nth(&lab, DET_WORKER_STALE, "lab/a", 1)->at - began, 10 * DET_SECOND);
+    ASSERT_SPAN(told_nth(&lab, DET_WORKER_DATA_TIMEOUT, "lab/a", 1)->at - began, 20 * DET_SECOND);
     ASSERT_SPAN(
         told_nth(&lab, DET_WORKER_COLLECTOR_RESTARTING, "lab/a", 1)->at - began, 20 * DET_SECOND);
     /* A collect that was just begun has its own time before it is begun anew. */

@@ -41,15 +41,9 @@ DET_MUST_CHECK int det_user_spec_init_data(
     struct det_user_spec *ret, const struct det_allocator *allocator,
     const struct det_datum *config, const struct det_datum *variables,
     const struct det_datum *location, struct det_error *reterr);
-DET_MUST_CHECK int det_user_spec_copy(
-    struct det_user_spec *ret, const struct det_allocator *allocator,
-    const struct det_user_spec *spec);
 /* All zero afterwards. */
 void det_user_spec_deinit(struct det_user_spec *spec);
 bool det_user_spec_equal(const struct det_user_spec *a, const struct det_user_spec *b);
-/* {"config": "...", "variables": {...}, "location": {...}} as JSON; what is not said is left out.
- */
-void det_user_spec_to_json(const struct det_user_spec *spec, struct det_buffer *buffer);
 
 /* What a worker hands down to its children; owns all of it. All zero is that of the root's own
  * parent: nothing. */

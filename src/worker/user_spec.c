@@ -163,23 +163,6 @@ int det_user_spec_init_data(
     return finish(&spec, r, ret, reterr);
 }
 
-int det_user_spec_copy(
-    struct det_user_spec *ret, const struct det_allocator *allocator,
-    const struct det_user_spec *spec)
-{
-    struct det_user_spec copy = { .hash = 0 };
-    int r;
-
-    memset(ret, 0, sizeof *ret);
-    det_arena_init(&copy.arena, allocator);
-    r = copy_parts(&copy, spec->variables, &spec->location);
-    if (r == 0 && spec->config) {
-        copy.config = det_arena_copy(&copy.arena, spec->config);
-        r = copy.config ? 0 : DET_ERR_NO_MEMORY;
-    }
-    return finish(&copy, r, ret, NULL);
-}
-
 void det_user_spec_deinit(struct det_user_spec *spec)
 {
     det_arena_deinit(&spec->arena);
@@ -198,49 +181,6 @@ bool det_user_spec_equal(const struct det_user_spec *a, const struct det_user_sp
 bool det_user_spec_is_plain(const struct det_user_spec *spec)
 {
     return !spec->variables && det_location_is_empty(&spec->location);
-}
-
-static void put_key(struct det_buffer *buffer, const char *key, bool *is_first)
-{
-    if (!*is_first)
-        det_buffer_append_text(buffer, ", ");
-    *is_first = false;
-    det_datum_put_quoted(buffer, key);
-    det_buffer_append_text(buffer, ": ");
-}
-
-static void put_location(struct det_buffer *buffer, const struct det_location *location)
-{
-    bool is_first = true;
-
-    det_buffer_append_char(buffer, '{');
-    for (int i = 0; i < DET_LOCATION_COUNT; i++) {
-        if (!location->levels[i])
-            continue;
-        put_key(buffer, det_location_level_name((enum det_location_level)i), &is_first);
-        det_datum_put_quoted(buffer, location->levels[i]);
-    }
-    det_buffer_append_char(buffer, '}');
-}
-
-void det_user_spec_to_json(const struct det_user_spec *spec, struct det_buffer *buffer)
-{
-    bool is_first = true;
-
-    det_buffer_append_char(buffer, '{');
-    if (spec->config) {
-        put_key(buffer, "config", &is_first);
-        det_datum_put_quoted(buffer, spec->config);
-    }
-    if (spec->variables) {
-        put_key(buffer, "variables", &is_first);
-        det_datum_to_json(spec->variables, buffer);
-    }
-    if (!det_location_is_empty(&spec->location)) {
-        put_key(buffer, "location", &is_first);
-        put_location(buffer, &spec->location);
-    }
-    det_buffer_append_char(buffer, '}');
 }
 
 int det_scope_values_init(

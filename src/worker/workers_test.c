@@ -19,6 +19,7 @@ static void a_link_comes_up_and_goes_down(void **state)
     assert_int_equal(lab.plant.connects, 1);
     lab_assert_log(&lab, "state_transition lab/a stopped connecting");
     lab_assert_log(&lab, "state_transition lab/a connecting up");
+    lab_assert_log(&lab, "observed_changed lab/a");
     assert_int_equal(det_workers_stop(lab.workers, &error), 0);
     assert_false(lab.plant.is_up);
     assert_int_equal(lab.plant.closes, 1);
@@ -74,6 +75,8 @@ static void what_is_below_one_that_rests_rests_too(void **state)
     assert_int_equal(
         det_workers_order(lab.workers, "lab/c", DET_WORKER_ORDER_ENABLE), DET_ERR_REFUSED);
     lab_assert_state(&lab, "lab/c", "stopped");
+    lab_apply(&lab, "children: []");
+    lab_assert_log(&lab, "child_removing lab/c: it is not in the spec of its parent any more");
     lab_close(&lab);
 }
 
