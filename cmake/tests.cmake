@@ -66,7 +66,7 @@ endfunction()
 function(detent_test name)
     cmake_parse_arguments(PARSE_ARGV 1 test "WAITS" "TIMEOUT;COST" "COMMAND;LABELS")
     if(NOT test_TIMEOUT)
-        set(test_TIMEOUT 300) # for what hangs; a busy machine may take long
+        set(test_TIMEOUT 1800) # for what hangs; a busy machine may take long
     endif()
     set(places 2)
     if(test_WAITS)

@@ -27,7 +27,7 @@ extern const struct cli_command cli_command_up;
 
 enum { OPTION_FILE, OPTION_TIMES, OPTION_QUIET, OPTION_JOURNAL, OPTION_LISTEN };
 
-#define PATIENCE (20 * DET_SECOND)
+#define PATIENCE (10 * DET_MINUTE)
 #define GONE     0   /* the connection was closed instead of an answer */
 #define HANGS    999 /* neither */
 #define POINTS   200 /* more failures than these is no end */

@@ -19,7 +19,7 @@
 
 extern const struct cli_command cli_command_up;
 
-#define PATIENCE  (60 * DET_SECOND)
+#define PATIENCE  (10 * DET_MINUTE)
 #define FILE_HEAD "version: 1\n"
 #define TASK_LINE "tasks: {wait: {run: sleep 60}}\n"
 

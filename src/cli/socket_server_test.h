@@ -15,7 +15,7 @@
 
 #include "cli/socket_server.h"
 
-#define PATIENCE (20 * DET_SECOND)
+#define PATIENCE (10 * DET_MINUTE)
 #define KEPT_MAX 32
 /* What stands around the text of an answer. */
 #define ANSWER (sizeof "{\"id\":1,\"data\":\"\"}\n" - 1)

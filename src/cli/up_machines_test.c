@@ -17,7 +17,7 @@
 
 extern const struct cli_command cli_command_up;
 
-#define PATIENCE (60 * DET_SECOND)
+#define PATIENCE (10 * DET_MINUTE)
 
 static const char spec_text[] = "#define FSM_NAME order\n"
                                 "#define FSM_PREFIX ORDER\n"

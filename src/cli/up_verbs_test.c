@@ -15,7 +15,7 @@
 #include "base/buffer.h"
 #include "cli/yaml.h"
 
-#define PATIENCE (20 * DET_SECOND)
+#define PATIENCE (10 * DET_MINUTE)
 
 static const char file_text[] =
     "version: 1\n"

@@ -16,7 +16,7 @@
 #include "console/http_tls.h"
 #include "lib/test.h"
 
-#define PATIENCE  (30 * DET_SECOND)
+#define PATIENCE  (10 * DET_MINUTE)
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
 
 struct house {

@@ -47,7 +47,7 @@ static inline void broker_wait(struct broker *broker)
         int64_t count;
 
         entry.fd = world->ops->process_stream(world, broker->process, DET_PROCESS_ERROR);
-        assert_int_equal(poll(&entry, 1, 20000), 1);
+        assert_int_equal(poll(&entry, 1, 600000), 1);
         count = world->ops->process_read(
             world, broker->process, DET_PROCESS_ERROR, log + size, sizeof log - 1 - size);
         if (count <= 0)

@@ -45,7 +45,7 @@ static void on_event(void *user, const struct det_worker_event *event)
 static size_t await(size_t from, const char *text)
 {
     struct det_world *world = det_world_real();
-    det_time end = det_world_now(world, DET_CLOCK_MONOTONIC) + 30 * DET_SECOND;
+    det_time end = det_world_now(world, DET_CLOCK_MONOTONIC) + 10 * DET_MINUTE;
     const char *found;
 
     det_mutex_lock(world, told.mutex);

@@ -13,7 +13,7 @@
 #include "task/child.h"
 
 #define SAID_MAX 16384
-#define PATIENCE (30 * DET_SECOND)
+#define PATIENCE (10 * DET_MINUTE)
 
 /* What a child said: lines as "text|" or, cut, "text+"; messages with a comma behind each. */
 struct witness {

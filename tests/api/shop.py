@@ -127,7 +127,7 @@ class Daemon(Up):
 
     def __init__(self, *words, env=None, **more):
         self.start([DETENT, "up", "--listen", "127.0.0.1:0", *words], env, **more)
-        self.link = wait_until(self.console, f"the link\n{self.shown()}")
+        self.link = wait_until(self.console, lambda: f"the link\n{self.shown()}")
         self.port, self.code = int(self.link[1]), self.link[2]
 
     def console(self):

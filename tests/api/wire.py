@@ -10,7 +10,7 @@ import re
 import socket
 import threading
 
-PATIENCE = 10
+PATIENCE = 600  # for what hangs; the wait for an answer to a request
 STATUS_LINE = re.compile(r"HTTP/1\.1 ([1-5]\d\d) [ -~]*\r\n")
 HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([ -~\t]*?)[ \t]*\r\n")
 

@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 
 import up
-from up import DETENT, check, equal, wait_until
+from up import DETENT, PATIENCE, check, equal, wait_until
 from up import NASTY as SHOP
 
 EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "shop"
@@ -33,7 +33,7 @@ BANK = [sys.executable, str(EXAMPLE / "bank")]
 def demo(*words, code=0, **options):
     done = subprocess.run(
         [sys.executable, str(EXAMPLE / "demo.py"), "--detent", DETENT, "--shop", SHOP, *words],
-        capture_output=True, text=True, check=False, timeout=200, **options)
+        capture_output=True, text=True, check=False, timeout=PATIENCE, **options)
     check(done.returncode == code, f"exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done
 
@@ -41,7 +41,7 @@ def demo(*words, code=0, **options):
 def shop(lines, code=0, **options):
     """What the shop answers to these lines, without a bank."""
     done = subprocess.run([SHOP, "-b", "1"], input="".join(f"{line}\n" for line in lines),
-                          capture_output=True, text=True, check=False, timeout=60, **options)
+                          capture_output=True, text=True, check=False, timeout=PATIENCE, **options)
     check(done.returncode == code, f"exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout.splitlines() if code == 0 else done.stderr
 
@@ -184,7 +184,7 @@ def test_without_space_the_demo_says_so():
         done = subprocess.run(
             ["unshare", "-rm", "sh", "-ec", 'mount -t tmpfs -o size=700k none small; exec "$@"',
              "sh", sys.executable, EXAMPLE / "demo.py", "--detent", DETENT, "--shop", SHOP, *words],
-            capture_output=True, text=True, check=False, timeout=100)
+            capture_output=True, text=True, check=False, timeout=PATIENCE)
         equal(done.returncode, 1)
         check("no space left" in done.stderr.lower(), done.stderr)
     else:
@@ -236,7 +236,7 @@ def test_ctrl_c_leaves_nothing_behind():
     wait_until((folder / "shop.db").exists, "the shop")
     children = up.children_of(demo_process.pid)
     demo_process.send_signal(signal.SIGINT)
-    demo_process.communicate(timeout=60)
+    demo_process.communicate(timeout=PATIENCE)
     equal(demo_process.returncode, 130)
     check(not folder.exists(), folder)
     wait_until(lambda: not any(map(up.is_there, children)), "the end of the children")

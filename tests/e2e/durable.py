@@ -18,9 +18,12 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "lib"))
+import patience  # noqa: E402  pylint: disable=wrong-import-position
+from patience import HANG as PATIENCE  # noqa: E402  pylint: disable=wrong-import-position
+
 DETENT = str(Path(sys.argv[1]).resolve())
 KILLS = int(next(iter(sys.argv[2:]), "24"))
-PATIENCE = 60
 
 CONFIG = """version: 1
 store: sqlite:queue.db
@@ -56,11 +59,8 @@ def ask(*words):
 
 
 def wait_until(condition, what):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > end:
-            sys.exit(f"this did not come: {what}\n{Path('up.log').read_text()[-4000:]}")
-        time.sleep(0.01)
+    if not patience.wait(condition, 0.01):
+        sys.exit(f"this did not come: {what}\n{Path('up.log').read_text()[-4000:]}")
 
 
 def start():

@@ -362,10 +362,10 @@ def test_a_file_that_a_command_has_for_a_moment_is_waited_for():
         with open("a.db.lock", "a+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             one = Up()
-            wait_until(lambda: "waiting for its turn: " in one.shown(), one.shown())
+            wait_until(lambda: "waiting for its turn: " in one.shown(), one.shown)
             check(one.process.poll() is None, one.shown())
             check("stops all" not in one.shown(), "it did not wait")
-        wait_until(lambda: "stops all" in one.shown(), one.shown())
+        wait_until(lambda: "stops all" in one.shown(), one.shown)
         one.stop()
 
 

@@ -130,7 +130,7 @@ class Follower:
         return self.path.read_text()
 
     def wait_for(self, part):
-        wait_until(lambda: part in self.text, f"{part}\n{self.text}")
+        wait_until(lambda: part in self.text, lambda: f"{part}\n{self.text}")
 
     def end(self, code):
         found = self.process.wait(PATIENCE)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import up
 from clients import detent, objects
+from patience import now
 from up import DETENT, check, equal
 
 NAMES = ["simple", "failing", "panic", "slow", "cascade", "timeout", "configerror", "inheritance",
@@ -42,7 +43,7 @@ def test_list():
 def test_simple_in_real_time():
     began = time.monotonic()
     done = detent("scenario", "run", "simple", "--duration=5s")
-    check(5 <= time.monotonic() - began < 15, "it takes as long as it shall")
+    check(time.monotonic() - began >= 5, "it ended too early")
     lines = done.stdout.splitlines()
     check(all(LINE.fullmatch(line) for line in lines), done.stdout)
     check(all(" worker=scenario-simple(application)" in line for line in lines), done.stdout)
@@ -52,10 +53,10 @@ def test_simple_in_real_time():
 
 
 def test_virtual_time_is_repeatable():
-    began = time.monotonic()
+    began = now()
     words = ("scenario", "run", "simple", "--virtual", "--duration", "10m", "--log-level", "debug")
     first = detent(*words, "--seed", "7")
-    check(time.monotonic() - began < 20, "ten minutes are done at once")
+    check(now() - began < 20, "ten virtual minutes take too long")
     equal(detent(*words, "--seed=7").stdout, first.stdout)
     check(first.stdout.startswith("00:00:00.000 "), first.stdout[:200])
     check(re.search(r"^00:09:\d\d\.\d\d\d INFO  state_transition ", first.stdout, re.M))

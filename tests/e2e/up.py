@@ -22,10 +22,13 @@ import threading
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "lib"))
+import patience  # noqa: E402  pylint: disable=wrong-import-position
+from patience import HANG as PATIENCE  # noqa: E402  pylint: disable=wrong-import-position
+
 DETENT = str(Path(sys.argv[1]).resolve())
 NASTY = str(Path(sys.argv[2]).resolve())
 WANTED = next(iter(sys.argv[3:]), "")
-PATIENCE = 30
 SANITIZER = re.compile(r"^==\d+==WARNING: ASan doesn't fully support makecontext.*\n", re.MULTILINE)
 SLEEPER = "  sleeper: {run: sleep 60}\n"
 running = []
@@ -36,8 +39,9 @@ class Failure(Exception):
 
 
 def check(condition, text="it does not hold"):
+    """`text` says what was found; it may be a function that makes it."""
     if not condition:
-        raise Failure(text)
+        raise Failure((text() if callable(text) else text) or "it does not hold: nothing was seen")
 
 
 def equal(found, wanted):
@@ -45,11 +49,10 @@ def equal(found, wanted):
 
 
 def wait_until(condition, what):
-    """Until it holds; returns what it said."""
-    end = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        check(time.monotonic() < end, f"this did not come: {what}")
-        time.sleep(0.005)
+    """Until it holds; returns what it said. `what` is a text, or a function that makes it when the
+    wait has failed, of what is seen then."""
+    found = patience.wait(condition)
+    check(found, lambda: f"this did not come: {what() if callable(what) else what}")
     return found
 
 
@@ -110,7 +113,7 @@ class Up:
     def wait_for(self, pattern, start=0):
         """The first line that matches; returns its place."""
         wait_until(lambda: self.index(pattern, start) >= 0 or self.process.poll() is not None,
-                   f"{pattern}\n{self.shown()}")
+                   lambda: f"{pattern}\n{self.shown()}")
         if self.process.poll() is not None:
             self.join()
         check(self.index(pattern, start) >= 0, f"it ended without {pattern}\n{self.shown()}")
@@ -890,6 +893,12 @@ def test_notify_says_what_is_wrong():
     notify(1, "cannot reach", "--ready", "up", NOTIFY_SOCKET="@nobody-is-here")
 
 
+def seen_of(one):
+    """What is known of something that still runs when a test has failed."""
+    shown = one.shown() if hasattr(one, "shown") else getattr(one, "text", "")
+    return f"--- {type(one).__name__} {one.process.args}\n{shown}"
+
+
 def main(names):
     tests = [(n, f) for n, f in names.items() if n.startswith("test_") and WANTED in n]
     failed = 0
@@ -904,6 +913,8 @@ def main(names):
                     IndexError, TypeError, StopIteration) as problem:
                 failed += 1
                 print(f"not ok  {name}\n  {type(problem).__name__}: {problem}", flush=True)
+                for one in running:
+                    print(seen_of(one), flush=True)
             while running:
                 running.pop().kill()
             os.chdir("/")

@@ -12,16 +12,19 @@ import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
-from history import ACKED, NEVER, REFUSED, Asked, Grant, History, Ran, Row, check
+sys.path.append(str(Path(__file__).resolve().parents[1] / "lib"))
+# pylint: disable=wrong-import-position
+import patience  # noqa: E402
+from history import ACKED, NEVER, REFUSED, Asked, Grant, History, Ran, Row, check  # noqa: E402
 
 SPAN = 250_000_000  # of the timeout in bell.fsm
 LIBC = ctypes.CDLL(None)
-PATIENCE = 90  # seconds that anything may take on a busy machine
 
 
 class Wrong(Exception):
@@ -34,11 +37,8 @@ class Wrong(Exception):
 
 def wait_until(condition, what):
     """Looks again and again; there is nothing that would tell."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > end:
-            raise Wrong(f"waited in vain for {what}")
-        time.sleep(0.01)
+    if not patience.wait(condition, 0.01):
+        raise Wrong(f"waited in vain for {what}")
 
 
 def programs():
@@ -164,7 +164,7 @@ class Node:
         """Lets it end as it should."""
         self.process.stdin.close()
         try:
-            self.process.wait(PATIENCE)
+            self.process.wait(patience.HANG)
         except subprocess.TimeoutExpired:
             self.kill()
             raise Wrong(f"{self.name} does not end") from None

@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from history import REFUSED
 from proxy import DOWN, UP, Proxy
-from rig import PATIENCE, Cluster, Server, Wrong, wait_until
+from rig import Cluster, Server, Wrong, patience, wait_until
 
 BUG = os.environ.get("NODES_BUG")
 TIMES = 1 if BUG else int(os.environ.get("NODES_TIMES", "1"))
@@ -171,10 +171,10 @@ def stops(server, program):
     load = Load(cluster, nodes, bells, 6)
     count = 40 * TIMES
     for _ in range(count):
-        acked, late = load.acked, time.monotonic() + PATIENCE
+        acked, late = load.acked, patience.now() + patience.PATIENCE
         while load.acked < acked + 20:
             load.turn()
-            if time.monotonic() > late:
+            if patience.now() > late:
                 raise Wrong("nothing is committed any more")
         rest = time.monotonic() + load.chance.random() * 0.05
         while time.monotonic() < rest:
