@@ -233,6 +233,12 @@ DET_API int det_runtime_open(
  * timers and effects that have not ended stay in the store for the next runtime. A loop of yours is
  * turned until the last message to it has come through, so not from its callbacks. */
 DET_API void det_runtime_close(struct det_runtime *runtime);
+/* The same with a deadline for the store: det_store_cancel() with `span`, then close. A send that
+ * waits for a store that is away ends at the deadline with DET_ERR_CANCELLED or DET_ERR_CLOSED. To
+ * hurry it, call det_store_cancel() with 0 from another thread. Attempts of effects that end after
+ * the deadline are not recorded: the next runtime runs them again. The limit stays with the store
+ * until det_store_cancel() with DET_NEVER. User code that runs is waited for, without a limit. */
+DET_API void det_runtime_close_within(struct det_runtime *runtime, det_time span);
 DET_SCOPED_CLOSE(runtime)
 
 /* Tells the runtime of a machine, which must stay until the runtime is closed: what its instances
@@ -297,8 +303,8 @@ DET_API int det_runtime_start(
  *   DET_ERR_VERSION        what is stored does not fit the definition
  *   DET_ERR_CLOSED, DET_ERR_NO_MEMORY
  * After any of these nothing has happened. After any other, which is the store's, above all
- * DET_ERR_IO, it is not known whether it did. Sent again with the same event id it happens once,
- * whatever became of the first. */
+ * DET_ERR_IO, and DET_ERR_CANCELLED after det_store_cancel(), it is not known whether it did. Sent
+ * again with the same event id it happens once, whatever became of the first. */
 DET_API int det_runtime_send(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const void *event, const struct det_send_options *options, struct det_sent *ret) DET_MUST_CHECK;

@@ -56,6 +56,13 @@ DET_API int det_store_open_with(
 /* Which store it is: 32 hexadecimal digits, the same as long as it exists, also in copies of it;
  * "" for one in memory. */
 DET_API const char *det_store_identity(const struct det_store *store);
+/* Limits how long calls wait for the server of the store, those under way and later ones: until
+ * `span` from now, and not at all with 0. DET_NEVER removes the limit. From any thread, at any
+ * time, also while another one closes the runtime; the last call counts. For a stop with a deadline
+ * while the server is away. Past the limit a call that was sent and not answered ends with
+ * DET_ERR_CANCELLED: it is not known whether it happened. A call that was not sent yet ends with
+ * DET_ERR_CLOSED: nothing happened. No effect on stores without a server. Does not wait itself. */
+DET_API void det_store_cancel(struct det_store *store, det_time span);
 /* Not while a runtime uses it. */
 DET_API void det_store_close(struct det_store *store);
 DET_SCOPED_CLOSE(store)

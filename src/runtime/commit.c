@@ -244,6 +244,16 @@ static void answer(const struct det_turn *turn, struct det_sent *ret)
         ret->outcome = DET_STOP;
 }
 
+/* Why it failed, and what is known of it, as the end of a sentence. */
+static const char *failure_text(int r)
+{
+    if (r == DET_ERR_CANCELLED)
+        return "the store did not answer before the stop; it is not known whether it was committed";
+    if (r == DET_ERR_CLOSED)
+        return "detent is shutting down; retry later";
+    return det_error_text(r);
+}
+
 static int fail(struct det_turn *turn, const struct det_store_commit *commit, int r)
 {
     turn->is_in_doubt = !det_runtime_is_certain(r);
@@ -251,7 +261,7 @@ static int fail(struct det_turn *turn, const struct det_store_commit *commit, in
     turn->conflicts += r == DET_ERR_CONFLICT;
     det_error_set(
         turn->error, r, "%s %s: the commit failed: %s", commit->machine->name, commit->id,
-        det_error_text(r));
+        failure_text(r));
     if (turn->error && r == DET_ERR_CONFLICT) {
         turn->error->expected = commit->expected;
         turn->error->actual = commit->actual;

@@ -307,6 +307,13 @@ void det_runtime_close(struct det_runtime *runtime)
     vacate(store);
 }
 
+void det_runtime_close_within(struct det_runtime *runtime, det_time span)
+{
+    if (runtime)
+        det_store_cancel(runtime->store, span);
+    det_runtime_close(runtime);
+}
+
 int det_runtime_serve(
     struct det_runtime *runtime, const struct det_machine *machine, struct det_error *reterr)
 {

@@ -151,7 +151,7 @@ static inline bool det_runtime_is_certain(int result)
 {
     return result == DET_ERR_NO_MEMORY || result == DET_ERR_LIMIT || result == DET_ERR_NO_SPACE ||
            result == DET_ERR_LOCKED || result == DET_ERR_LOCK_LOST || result == DET_ERR_EARLY ||
-           result == DET_ERR_READ_ONLY || result == DET_ERR_INVALID;
+           result == DET_ERR_READ_ONLY || result == DET_ERR_INVALID || result == DET_ERR_CLOSED;
 }
 
 /* Of the others: somebody else was first, and nothing happened. */

@@ -53,6 +53,7 @@ static void close_store(struct det_store *base)
         DET_DELETE_ARRAY(allocator, store->connections, store->connection_count);
     for (size_t i = 0; i < POSTGRES_STATEMENT_COUNT; i++)
         det_free_string(allocator, store->statements[i].text);
+    det_condition_close(base->world, store->limited);
     det_condition_close(base->world, store->freed);
     det_mutex_close(base->world, store->mutex);
     det_postgres_url_deinit(&store->url);
@@ -99,6 +100,7 @@ static const struct det_store_ops ops = {
     .check = det_postgres_check,
     .is_lost = is_lost,
     .is_away = is_away,
+    .cancel = det_postgres_cancel,
     .machines = det_postgres_machines,
     .log = det_postgres_log,
     .count = det_postgres_count,
@@ -143,6 +145,8 @@ static int open_parts(struct postgres_store *store, const struct det_store_optio
     r = det_mutex_open(world, &store->mutex);
     if (r == 0)
         r = det_condition_open(world, &store->freed);
+    if (r == 0)
+        r = det_condition_open(world, &store->limited);
     if (r == 0)
         r = open_statements(store);
     if (r == 0)
@@ -202,6 +206,7 @@ static int open_store(
     det_chain_prepare();
     store->is_read_only = options.is_read_only;
     store->timeout = options.timeout;
+    atomic_init(&store->wait_limit, DET_NEVER);
     store->store.event_ids_span = options.event_ids_span ? options.event_ids_span : 7 * DET_DAY;
     det_postgres_random(store, store->store.owner);
     r = det_postgres_url_init(&store->url, rest, &options, reterr);

@@ -118,6 +118,8 @@ struct postgres_store {
         char *writers;  /* names of transactions, separated by one space; NULL: none are known */
     } log;
 
+    struct det_condition *limited;            /* `wait_limit` was set */
+    _Atomic det_time wait_limit;              /* monotonic: no wait ends later; see `cancel` */
     _Atomic det_time offset;                  /* from the boot clock to the server's */
     _Atomic det_time told;                    /* the last time that `now` has said */
     struct postgres_renames *_Atomic renames; /* NULL: there are none */
@@ -217,6 +219,10 @@ void det_postgres_disconnect(struct postgres_connection *connection);
 /* Waits until it can be read, and, if that is wanted, written; or poller_wake(). */
 DET_MUST_CHECK int det_postgres_wait(
     struct postgres_connection *connection, bool is_writing, det_time deadline);
+/* Whether calls wait for the server no more; see `cancel`. */
+bool det_postgres_is_cancelled(const struct postgres_store *store);
+/* The op of that name. */
+void det_postgres_cancel(struct det_store *base, det_time at);
 /* A sample of the server's clock, which came just now. */
 void det_postgres_clock(struct postgres_store *store, det_time server);
 det_time det_postgres_now(struct det_store *base);

@@ -17,6 +17,7 @@ int det_postgres_wait(struct postgres_connection *connection, bool is_writing, d
 {
     struct det_world *world = connection->store->store.world;
     unsigned wanted = DET_POLL_READ | (is_writing ? DET_POLL_WRITE : 0u);
+    det_time limit = atomic_load(&connection->store->wait_limit);
     struct det_poll_event event;
     int r;
 
@@ -27,12 +28,37 @@ int det_postgres_wait(struct postgres_connection *connection, bool is_writing, d
             return r;
         connection->watched = wanted;
     }
-    r = world->ops->poller_wait(world, connection->poller, &event, 1, deadline);
+    r = world->ops->poller_wait(
+        world, connection->poller, &event, 1, deadline < limit ? deadline : limit);
     if (connection->stop_wanted && atomic_load(connection->stop_wanted))
+        return DET_ERR_CANCELLED;
+    if (r == 0 && deadline > 0 && det_postgres_is_cancelled(connection->store))
         return DET_ERR_CANCELLED;
     if (r == 0 && det_world_now(world, DET_CLOCK_MONOTONIC) >= deadline)
         return DET_ERR_TIMEOUT;
     return r < 0 ? r : 0;
+}
+
+bool det_postgres_is_cancelled(const struct postgres_store *store)
+{
+    det_time limit = atomic_load(&store->wait_limit);
+
+    return limit != DET_NEVER && det_world_now(store->store.world, DET_CLOCK_MONOTONIC) >= limit;
+}
+
+/* Whoever waits looks at the limit again. */
+void det_postgres_cancel(struct det_store *base, det_time at)
+{
+    struct postgres_store *store = postgres_store_of(base);
+
+    det_mutex_lock(base->world, store->mutex);
+    atomic_store(&store->wait_limit, at);
+    for (unsigned i = 0; i < store->connection_count; i++) {
+        if (store->connections[i].poller)
+            base->world->ops->poller_wake(base->world, store->connections[i].poller);
+    }
+    det_condition_broadcast(base->world, store->limited);
+    det_mutex_unlock(base->world, store->mutex);
 }
 
 void det_postgres_disconnect(struct postgres_connection *connection)
@@ -167,6 +193,24 @@ static int check(
     return r;
 }
 
+/* Another thread may look for it, to wake it. */
+static int open_poller(struct postgres_connection *connection)
+{
+    struct postgres_store *store = connection->store;
+    struct det_poller *poller;
+    int r;
+
+    if (connection->poller)
+        return 0;
+    r = store->store.world->ops->poller_open(store->store.world, &poller);
+    if (r < 0)
+        return r;
+    det_mutex_lock(store->store.world, store->mutex);
+    connection->poller = poller;
+    det_mutex_unlock(store->store.world, store->mutex);
+    return 0;
+}
+
 int det_postgres_connect(
     struct postgres_connection *connection, det_time deadline, struct det_error *reterr)
 {
@@ -174,11 +218,9 @@ int det_postgres_connect(
     int r;
 
     det_assert(!connection->pq);
-    if (!connection->poller) {
-        r = store->store.world->ops->poller_open(store->store.world, &connection->poller);
-        if (r < 0)
-            return det_error_set(reterr, r, "PostgreSQL: %s", det_error_text(r));
-    }
+    r = open_poller(connection);
+    if (r < 0)
+        return det_error_set(reterr, r, "PostgreSQL: %s", det_error_text(r));
     connection->pq = PQconnectStartParams(store->url.keywords, store->url.values, 0);
     if (!connection->pq)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "PostgreSQL: no memory to connect");

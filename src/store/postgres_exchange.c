@@ -264,7 +264,7 @@ static void judge(struct postgres_exchange *exchange, int r, bool is_flushed)
                    exchange->completed < exchange->expected;
     const char *why = PQerrorMessage(exchange->connection->pq);
     char said[POSTGRES_TEXT_MAX];
-    int result = r == DET_ERR_TIMEOUT ? r : DET_ERR_IO;
+    int result = r == DET_ERR_TIMEOUT || r == DET_ERR_CANCELLED ? r : DET_ERR_IO;
 
     if (is_over) {
         exchange->failure.action = POSTGRES_RECONNECT;

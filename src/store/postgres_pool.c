@@ -90,10 +90,17 @@ static int ready(
     struct det_error error = { 0 };
     int r;
 
+    if (det_postgres_is_cancelled(connection->store)) {
+        *ret = (struct postgres_failure){ .action = POSTGRES_FATAL, .result = DET_ERR_CLOSED };
+        snprintf(ret->text, sizeof ret->text, "detent is shutting down; retry later");
+        return DET_ERR_CLOSED;
+    }
     look(connection);
     if (connection->pq)
         return 0;
     r = det_postgres_connect(connection, deadline, &error);
+    if (r == DET_ERR_CANCELLED)
+        r = DET_ERR_CLOSED;
     if (r < 0) {
         *ret = (struct postgres_failure){ .action = POSTGRES_RECONNECT, .result = r };
         if (r != DET_ERR_IO && r != DET_ERR_TIMEOUT && r != DET_ERR_BUSY)
@@ -157,6 +164,22 @@ static bool is_worth_it(const struct postgres_job *job, const struct postgres_fa
     return false;
 }
 
+/* The next attempt is later, unless it is cancelled. */
+static void wait_for_next(struct postgres_store *store, unsigned attempt)
+{
+    struct det_world *world = store->store.world;
+    det_time until = det_world_now(world, DET_CLOCK_MONOTONIC) + pause(store, attempt);
+    int r = 0;
+
+    det_mutex_lock(world, store->mutex);
+    while (r == 0 && !det_postgres_is_cancelled(store)) {
+        det_time limit = atomic_load(&store->wait_limit);
+
+        r = det_condition_wait(world, store->limited, store->mutex, until < limit ? until : limit);
+    }
+    det_mutex_unlock(world, store->mutex);
+}
+
 int det_postgres_run(
     struct postgres_store *store, const struct postgres_job *job, struct postgres_failure *retfail)
 {
@@ -172,9 +195,7 @@ int det_postgres_run(
         if (det_world_now(world, DET_CLOCK_MONOTONIC) >= deadline ||
             attempt + 1 == job->attempts_max)
             break;
-        r = det_world_sleep(world, pause(store, attempt));
-        if (r < 0)
-            break;
+        wait_for_next(store, attempt);
     }
     if (retfail)
         *retfail = failure;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/checked.h"
 #include "os/os.h"
 
 #define KINDS_MAX 96
@@ -135,6 +136,13 @@ int det_store_count(
     if (!store->ops->count)
         return DET_ERR_UNSUPPORTED;
     return store->ops->count(store, visit, context, ret_bytes);
+}
+
+void det_store_cancel(struct det_store *store, det_time span)
+{
+    if (store->ops->cancel)
+        store->ops->cancel(
+            store, det_add_time(det_world_now(store->world, DET_CLOCK_MONOTONIC), span));
 }
 
 void det_store_close(struct det_store *store)

@@ -176,7 +176,8 @@ struct det_store_commit {
      *   DET_ERR_EARLY         a timer to be taken is not due; nothing happened
      *   DET_ERR_EXISTS        it is not new, or the event id is known; nothing happened
      *   DET_ERR_NOT_FOUND     something to take or update was not there; nothing happened
-     *   DET_ERR_NO_MEMORY, DET_ERR_LIMIT, DET_ERR_NO_SPACE, DET_ERR_READ_ONLY, DET_ERR_INVALID
+     *   DET_ERR_NO_MEMORY, DET_ERR_LIMIT, DET_ERR_NO_SPACE, DET_ERR_READ_ONLY, DET_ERR_INVALID,
+     *   DET_ERR_CLOSED (`cancel`)
      *                         nothing happened
      *   any other             unknown: it may have happened. The runtime loads it again */
     int result;
@@ -383,6 +384,8 @@ struct det_store_ops {
     /* Whether it could not be reached the last time, and why; it is tried again all the while. The
      * text is written only then. From any thread. NULL: that does not happen. */
     bool (*is_away)(struct det_store *store, char *ret_text, size_t size);
+    /* det_store_cancel(); `at` is monotonic. NULL: no call waits for anything outside. */
+    void (*cancel)(struct det_store *store, det_time at);
     /* The rest is for keeping a store. NULL: DET_ERR_UNSUPPORTED. */
     /* The file or database itself, the chain of every instance, every checksum, and that what
      * belongs together is there. Each finding is told; `progress` (NULL: not wanted) is told how
