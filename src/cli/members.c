@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define KEY_MAX 64
+
 /* Where a value ends: its first token was read, and what is open is closed. */
 static int skip_value(
     struct det_json *json, struct det_json_token *token, size_t *ret_end, struct det_error *reterr)
@@ -23,6 +25,35 @@ static int skip_value(
     return r;
 }
 
+/* Whether two keys are the same text, however each is escaped. A longer one that is escaped is none
+ * of ours: it is compared as it stands. */
+static bool is_same_key(struct det_view a, struct det_view b)
+{
+    char one[KEY_MAX], other[KEY_MAX];
+    size_t size;
+
+    if (det_view_equal(a, b))
+        return true;
+    if (!memchr(a.data, '\\', a.size) && !memchr(b.data, '\\', b.size))
+        return false;
+    size = det_json_unescape(a, one, sizeof one);
+    return size <= sizeof one && det_json_unescape(b, other, sizeof other) == size &&
+           memcmp(one, other, size) == 0;
+}
+
+/* Two readers of an object with duplicate keys may see two objects. */
+static int check_key(
+    const struct members *members, const struct member *member, struct det_error *reterr)
+{
+    for (size_t i = 0; i < members->count; i++) {
+        if (is_same_key(members->items[i].key, member->key))
+            return det_error_set(
+                reterr, DET_ERR_DUPLICATE_FIELD, "duplicate key '%.*s'",
+                (int)(member->key.size < 60 ? member->key.size : 60), member->key.data);
+    }
+    return 0;
+}
+
 static int take_member(
     struct members *members, struct det_json *json, struct det_view text,
     struct det_json_token *token, struct det_error *reterr)
@@ -34,6 +65,9 @@ static int take_member(
     if (members->count == MEMBERS_MAX)
         return det_error_set(reterr, DET_ERR_LIMIT, "it has more than %d members", MEMBERS_MAX);
     member->key = token->text;
+    r = check_key(members, member, reterr);
+    if (r < 0)
+        return r;
     r = det_json_next(json, token, reterr);
     if (r < 0)
         return r;

@@ -28,7 +28,8 @@ struct members {
 };
 
 /* Reads one object, the whole text. 0, or DET_ERR_MALFORMED and others of the reader; DET_ERR_LIMIT
- * when it has too many members. */
+ * when it has too many members; DET_ERR_DUPLICATE_FIELD when a key occurs twice, also when it is
+ * escaped in two ways. */
 DET_MUST_CHECK int members_read(
     struct members *members, struct det_arena *arena, struct det_view text,
     struct det_error *reterr);

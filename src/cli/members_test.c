@@ -102,6 +102,25 @@ static void what_is_no_object_is_refused(void **state)
     det_arena_deinit(&arena);
 }
 
+static void a_key_that_occurs_twice_is_refused_however_it_is_escaped(void **state)
+{
+    static const char *const twice[] = {
+        "{\"a\":1,\"a\":1}",
+        "{\"a\":1,\"b\":{},\"\\u0061\":2}",
+        "{\"\\u0061\":1,\"a\":2}",
+        "{\"a\\/b\":1,\"a/b\":2}",
+    };
+    struct det_arena arena;
+    struct members members;
+
+    (void)state;
+    det_arena_init(&arena, NULL);
+    for (size_t i = 0; i < sizeof twice / sizeof *twice; i++)
+        assert_int_equal(read_text(&members, &arena, twice[i]), DET_ERR_DUPLICATE_FIELD);
+    assert_int_equal(read_text(&members, &arena, "{\"a\":1,\"A\":1,\"a\\u0000\":1}"), 0);
+    det_arena_deinit(&arena);
+}
+
 static void elements_are_visited_until_one_says_no(void **state)
 {
     struct det_arena arena;
@@ -193,6 +212,7 @@ int main(void)
         cmocka_unit_test(values_are_what_they_say),
         cmocka_unit_test(the_first_wrong_member_is_remembered),
         cmocka_unit_test(what_is_no_object_is_refused),
+        cmocka_unit_test(a_key_that_occurs_twice_is_refused_however_it_is_escaped),
         cmocka_unit_test(elements_are_visited_until_one_says_no),
         cmocka_unit_test(a_text_without_memory_is_told),
         cmocka_unit_test(a_seal_tells_what_was_changed_moved_or_taken_out),

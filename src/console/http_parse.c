@@ -93,7 +93,7 @@ static enum http_refusal read_method(struct http_parse *parse, char *name, size_
         return HTTP_REFUSED_METHOD;
     name[size] = '\0';
     parse->request.method = method_of(name);
-    if (strcmp(name, "CONNECT") == 0 || strcmp(name, "TRACE") == 0)
+    if (strcmp(name, "CONNECT") == 0)
         return HTTP_REFUSED_METHOD_UNSUPPORTED;
     return HTTP_ACCEPTED;
 }
@@ -118,12 +118,29 @@ static enum http_refusal read_request_line(struct http_parse *parse, struct det_
     return refusal;
 }
 
+/* One CR LF before a request, which old clients send behind a body, is ignored (RFC 9112, 2.2). */
+static enum http_verdict skip_blank(struct http_parse *parse)
+{
+    if (parse->size == 0 || parse->data[0] != '\r' || parse->has_blank)
+        return HTTP_GO_ON;
+    if (parse->size == 1)
+        return HTTP_MORE;
+    if (parse->data[1] != '\n')
+        return refuse(parse, HTTP_REFUSED_FIRST_BYTE);
+    parse->data += 2;
+    parse->size -= 2;
+    parse->has_blank = true;
+    return HTTP_GO_ON;
+}
+
 static enum http_verdict parse_line(struct http_parse *parse)
 {
     enum http_refusal refusal;
-    enum http_verdict verdict;
+    enum http_verdict verdict = skip_blank(parse);
     struct det_view line;
 
+    if (verdict != HTTP_GO_ON)
+        return verdict;
     if (parse->size == 0)
         return HTTP_MORE;
     /* What is no HTTP at all, TLS for one, may never come to the end of a line. */
@@ -205,8 +222,17 @@ static enum http_refusal take_connection(struct http_parse *parse, const char *v
     return HTTP_ACCEPTED;
 }
 
+/* Of which the first would count for us, and the last perhaps for somebody on the way: who asks, as
+ * what it is read, whether it happened before. */
+static enum http_refusal take_once(struct http_parse *parse, const char *value)
+{
+    (void)parse;
+    (void)value;
+    return HTTP_ACCEPTED;
+}
+
 /* The headers that mean something to the server itself. */
-static const struct {
+static const struct known {
     const char *name;
     size_t size;
     enum http_refusal (*take)(struct http_parse *parse, const char *value);
@@ -221,16 +247,40 @@ static const struct {
     KNOWN("transfer-encoding", take_encoding),
     KNOWN("content-encoding", take_content_encoding),
     KNOWN("expect", take_expect),
+    KNOWN("authorization", take_once),
+    KNOWN("content-type", take_once),
+    KNOWN("idempotency-key", take_once),
+    KNOWN("last-event-id", take_once),
+    KNOWN("origin", take_once),
+    KNOWN("sec-fetch-site", take_once),
 #undef KNOWN
 };
+
+static const struct known *find_known(const char *name, size_t size)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].size == size && memcmp(name, known[i].name, size) == 0)
+            return &known[i];
+    return NULL;
+}
 
 static enum http_refusal take_header(
     struct http_parse *parse, const char *name, size_t size, const char *value)
 {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].size == size && memcmp(name, known[i].name, size) == 0)
-            return known[i].take(parse, value);
-    return HTTP_ACCEPTED;
+    const struct known *found = find_known(name, size);
+    unsigned bit = found ? 1u << (found - known) : 0;
+
+    if (!found)
+        return HTTP_ACCEPTED;
+    if (found->take == take_once && (parse->seen & bit))
+        return HTTP_REFUSED_HEADER_TWICE;
+    parse->seen |= bit;
+    return found->take(parse, value);
+}
+
+bool http_field_is_known(const struct http_field *field)
+{
+    return find_known(field->name, field->name_size) != NULL;
 }
 
 static bool read_name(char *name, size_t size)
@@ -287,15 +337,12 @@ static bool has_control(const char *text, size_t size)
     return false;
 }
 
-static enum http_refusal read_header(struct http_parse *parse, struct det_view view)
+enum http_refusal http_field_read(char *line, size_t size, struct http_field *ret)
 {
-    char *line = parse->data + (view.data - parse->data), *end = line + view.size;
-    char *colon = memchr(line, ':', view.size), *value;
+    char *end = line + size, *colon = memchr(line, ':', size), *value;
 
     if (is_blank(*line))
         return HTTP_REFUSED_FOLDED;
-    if (parse->request.header_count == parse->limits->header_count_max)
-        return HTTP_REFUSED_HEADERS_MANY;
     if (!colon)
         return HTTP_REFUSED_HEADER_COLON;
     if (!read_name(line, (size_t)(colon - line)))
@@ -307,11 +354,25 @@ static enum http_refusal read_header(struct http_parse *parse, struct det_view v
     if (has_control(value, (size_t)(end - value)))
         return HTTP_REFUSED_HEADER_BYTE;
     *colon = *end = '\0';
+    *ret = (struct http_field){ line, value, (size_t)(colon - line) };
+    return HTTP_ACCEPTED;
+}
+
+static enum http_refusal read_header(struct http_parse *parse, struct det_view view)
+{
+    struct http_field field;
+    enum http_refusal refusal;
+
+    if (parse->request.header_count == parse->limits->header_count_max && !is_blank(*view.data))
+        return HTTP_REFUSED_HEADERS_MANY;
+    refusal = http_field_read(parse->data + (view.data - parse->data), view.size, &field);
+    if (refusal != HTTP_ACCEPTED)
+        return refusal;
     parse->places[parse->request.header_count++] = (struct http_place){
-        .name = (uint32_t)(line - parse->data),
-        .value = (uint32_t)(value - parse->data),
+        .name = (uint32_t)(field.name - parse->data),
+        .value = (uint32_t)(field.value - parse->data),
     };
-    return take_header(parse, line, (size_t)(colon - line), value);
+    return take_header(parse, field.name, field.name_size, field.value);
 }
 
 /* What only all headers together tell. */

@@ -55,7 +55,8 @@ struct http_place {
 
 struct http_parse {
     /* The caller's. `data` has room for one byte more than `size`, and begins with the request. It
-     * may move between two calls, and `size` may shrink in http_parse(). */
+     * may move between two calls. In http_parse() `size` may shrink, and `data` moves behind an
+     * empty line before the request. */
     const struct http_limits *limits; /* settled */
     struct http_header *headers;      /* room for header_count_max each */
     struct http_place *places;
@@ -76,11 +77,16 @@ struct http_parse {
     size_t scanned; /* up to here there is no end of a line */
     size_t headers_at;
     size_t body_at, body_end;
-    uint64_t length;          /* of the body, or what is left of a chunk */
+    uint64_t length;       /* of the body, or what is left of a chunk */
+    size_t extension_size; /* of all chunks so far */
+    size_t trailer_size;   /* bytes of trailers that were read */
+    uint32_t trailer_count;
     size_t path, query, host; /* offsets; 0: none */
     size_t authority;         /* of an absolute target; 0: it was none */
+    unsigned seen;            /* headers that the server knows, a bit each */
     bool has_length, has_encoding;
-    bool is_cut; /* `cut` was at data[used], where the NUL of the body is */
+    bool has_blank; /* an empty line before the request was skipped */
+    bool is_cut;    /* `cut` was at data[used], where the NUL of the body is */
     char cut;
 };
 
@@ -95,6 +101,15 @@ void http_parse_next(struct http_parse *parse);
 
 /* "example.org:80", "[::1]:80", "127.0.0.1": whether it can be the value of Host. */
 bool http_host_is_valid(const char *host);
+
+/* A header line without its end: the name is made lower case, and both slices get their NUL. */
+struct http_field {
+    char *name, *value;
+    size_t name_size;
+};
+enum http_refusal http_field_read(char *line, size_t size, struct http_field *ret);
+/* Whether it is one that means something to the server itself, which no trailer may. */
+bool http_field_is_known(const struct http_field *field);
 
 /* The parts of http_target.c. */
 enum http_refusal http_target_read(struct http_parse *parse, size_t at, size_t size);

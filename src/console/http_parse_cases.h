@@ -9,7 +9,10 @@
 #define LONG "0123456789012345678901234567890123456789012345678901234567890123"
 
 /* The first line. */
-BAD("\r\nGET / HTTP/1.1\r\n" HOST "\r\n", FIRST_BYTE)
+BAD("\r\n\r\nGET / HTTP/1.1\r\n" HOST "\r\n", FIRST_BYTE)
+BAD("\r\n GET / HTTP/1.1\r\n" HOST "\r\n", FIRST_BYTE)
+BAD("\rGET / HTTP/1.1\r\n" HOST "\r\n", FIRST_BYTE)
+BAD("\r\r\nGET / HTTP/1.1\r\n" HOST "\r\n", FIRST_BYTE)
 BAD("\nGET / HTTP/1.1\r\n" HOST "\r\n", FIRST_BYTE)
 BAD(" GET / HTTP/1.1\r\n" HOST "\r\n", FIRST_BYTE)
 BAD("\x16\x03\x01\x02", FIRST_BYTE)
@@ -30,7 +33,6 @@ BAD("G@T / HTTP/1.1\r\n", METHOD)
 BAD("GE\0T / HTTP/1.1\r\n", METHOD)
 BAD("G\x80T / HTTP/1.1\r\n", METHOD)
 BAD("CONNECT a:80 HTTP/1.1\r\n", METHOD_UNSUPPORTED)
-BAD("TRACE / HTTP/1.1\r\n", METHOD_UNSUPPORTED)
 BAD("GET / HTTP/1.1x\r\n", VERSION)
 BAD("GET / HTTP/11\r\n", VERSION)
 BAD("GET / HTTP/1,1\r\n", VERSION)
@@ -130,6 +132,13 @@ BAD("GET / HTTP/1.1\r\nHost: [::1]a\r\n\r\n", HOST)
 BAD("GET / HTTP/1.1\r\nHost: a[::1]\r\n\r\n", HOST)
 BAD("GET / HTTP/1.1\r\nHost: \xe4\r\n\r\n", HOST)
 
+BAD("GET / HTTP/1.1\r\n" HOST "Authorization: a\r\nauthorization: a\r\n\r\n", HEADER_TWICE)
+BAD("GET / HTTP/1.1\r\n" HOST "Content-Type: a\r\nContent-Type: a\r\n\r\n", HEADER_TWICE)
+BAD("GET / HTTP/1.1\r\n" HOST "Idempotency-Key: a\r\nIdempotency-Key: b\r\n\r\n", HEADER_TWICE)
+BAD("GET / HTTP/1.1\r\n" HOST "Last-Event-ID: 1\r\nLast-Event-ID: 2\r\n\r\n", HEADER_TWICE)
+BAD("GET / HTTP/1.1\r\n" HOST "Origin: a\r\nOrigin: b\r\n\r\n", HEADER_TWICE)
+BAD("GET / HTTP/1.1\r\n" HOST "Sec-Fetch-Site: a\r\nSec-Fetch-Site: b\r\n\r\n", HEADER_TWICE)
+
 /* How long a body is. */
 BAD(POST "Content-Length: +5" END "hello", LENGTH)
 BAD(POST "Content-Length: -5" END "hello", LENGTH)
@@ -166,7 +175,33 @@ BAD(POST "Expect:" END, EXPECT)
 /* Chunks. */
 BAD(POST "Transfer-Encoding: chunked" END "\r\n", CHUNK_SIZE)
 BAD(POST "Transfer-Encoding: chunked" END "g\r\n", CHUNK_SIZE)
-BAD(POST "Transfer-Encoding: chunked" END "5;a=b\r\nhello\r\n0" END, CHUNK_SIZE)
+#define CHUNKED(line) POST "Transfer-Encoding: chunked" END line "\r\nhello\r\n0" END
+BAD(CHUNKED("5;"), CHUNK_EXTENSION)
+BAD(CHUNKED("5;;a"), CHUNK_EXTENSION)
+BAD(CHUNKED("5; a=b"), CHUNK_EXTENSION)
+BAD(CHUNKED("5 ;a=b"), CHUNK_SIZE)
+BAD(CHUNKED("5;a= b"), CHUNK_EXTENSION)
+BAD(CHUNKED("5;a=b "), CHUNK_EXTENSION)
+BAD(CHUNKED("5;a="), CHUNK_EXTENSION)
+BAD(CHUNKED("5;=b"), CHUNK_EXTENSION)
+BAD(CHUNKED("5;a=b=c"), CHUNK_EXTENSION)
+BAD(CHUNKED("5;a=\"b"), CHUNK_EXTENSION)
+BAD(CHUNKED("5;a=\"b\\"), CHUNK_EXTENSION)
+BAD(CHUNKED("5;a=\"b\"c"), CHUNK_EXTENSION)
+BAD(CHUNKED("5;a=\"\x01\""), CHUNK_EXTENSION)
+BAD(CHUNKED("5;a=\0"), CHUNK_EXTENSION)
+BAD(CHUNKED("5;a=\"\n\""), CHUNK_EXTENSION)
+BAD(CHUNKED("5;a\nhello\r\n0\r\n\r\nGET /x HTTP/1.1"), CHUNK_EXTENSION)
+BAD(CHUNKED("5;\n0"), CHUNK_EXTENSION)
+BAD(CHUNKED("5;a\rb"), CHUNK_SIZE)
+BAD(CHUNKED("5;a=\"\r\n\""), CHUNK_EXTENSION)
+BAD(CHUNKED("5,a=b"), CHUNK_SIZE)
+#define X16   "0123456789abcdef"
+#define X256  X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16
+#define X1024 X256 X256 X256 X256
+BAD(CHUNKED("5;" X1024), CHUNK_EXTENSIONS_LONG)
+BAD(POST "Transfer-Encoding: chunked" END "1;" X256 X256 "\r\nh\r\n1;" X256 X256,
+    CHUNK_EXTENSIONS_LONG)
 BAD(POST "Transfer-Encoding: chunked" END "5 \r\nhello\r\n0" END, CHUNK_SIZE)
 BAD(POST "Transfer-Encoding: chunked" END " 5\r\nhello\r\n0" END, CHUNK_SIZE)
 BAD(POST "Transfer-Encoding: chunked" END "+5\r\nhello\r\n0" END, CHUNK_SIZE)
@@ -179,9 +214,25 @@ BAD(POST "Transfer-Encoding: chunked" END "5\r\nhello0" END, CHUNK_END)
 BAD(POST "Transfer-Encoding: chunked" END "5\r\nhello\n0" END, CHUNK_END)
 BAD(POST "Transfer-Encoding: chunked" END "5\r\nhello\r0" END, CHUNK_END)
 BAD(POST "Transfer-Encoding: chunked" END "4\r\nhello\r\n0" END, CHUNK_END)
-BAD(POST "Transfer-Encoding: chunked" END "0\r\nA: b" END, TRAILER)
-BAD(POST "Transfer-Encoding: chunked" END "0\r\n\n", TRAILER)
-BAD(POST "Transfer-Encoding: chunked" END "0\r\n\r\r\n", TRAILER)
+#define TRAILED(lines) POST "Transfer-Encoding: chunked" END "5\r\nhello\r\n0\r\n" lines
+BAD(TRAILED("\n"), BARE_LF)
+BAD(TRAILED("A: b\n\r\n"), BARE_LF)
+BAD(TRAILED("A: b\r\n\n"), BARE_LF)
+BAD(TRAILED("\r\r\n"), BARE_CR)
+BAD(TRAILED("A: b\rc\r\n\r\n"), BARE_CR)
+BAD(TRAILED("A b" END), HEADER_COLON)
+BAD(TRAILED("A : b" END), HEADER_NAME)
+BAD(TRAILED("A: b\0c" END), HEADER_BYTE)
+BAD(TRAILED(" A: b" END), FOLDED)
+BAD(TRAILED("A: b\r\n c" END), FOLDED)
+BAD(TRAILED("GET /x HTTP/1.1" END), HEADER_COLON)
+BAD(TRAILED("Content-Length: 5" END), TRAILER)
+BAD(TRAILED("transfer-encoding: chunked" END), TRAILER)
+BAD(TRAILED("Host: b" END), TRAILER)
+BAD(TRAILED("Authorization: Bearer x" END), TRAILER)
+BAD(TRAILED("Connection: close" END), TRAILER)
+BAD(TRAILED("A: " LONG "\r\nB: " LONG "\r\nC: " LONG END), TRAILERS_LONG)
+BAD(TRAILED("A:\r\nB:\r\nC:\r\nD:\r\nE:\r\nF:" END), TRAILERS_LONG)
 BAD(POST "Transfer-Encoding: chunked" END "65\r\n", BODY_LONG)
 BAD(POST "Transfer-Encoding: chunked" END "ffffffff\r\n", BODY_LONG)
 BAD(POST "Transfer-Encoding: chunked" END "5\r\nhello\r\n60\r\n", BODY_LONG)
@@ -201,6 +252,8 @@ GOOD(
     "GET /a/b%20c [d=e&f[]=%2f?/] a host=a keep")
 GOOD("GET /? HTTP/1.1\r\n" HOST "\r\n", "GET / [] a host=a keep")
 GOOD("GET //a/../b;c=d HTTP/1.1\r\n" HOST "\r\n", "GET //a/../b;c=d [] a host=a keep")
+GOOD("\r\nGET / HTTP/1.1\r\n" HOST "\r\n", "GET / [] a host=a keep")
+GOOD("TRACE / HTTP/1.1\r\n" HOST "\r\n", "*TRACE / [] a host=a keep")
 GOOD("get / HTTP/1.1\r\n" HOST "\r\n", "*get / [] a host=a keep")
 GOOD("M-SEARCH / HTTP/1.1\r\n" HOST "\r\n", "*M-SEARCH / [] a host=a keep")
 GOOD("OPTIONS * HTTP/1.1\r\n" HOST "\r\n", "OPTIONS * [] a host=a keep")
@@ -239,6 +292,13 @@ GOOD(
 GOOD(
     POST "Transfer-Encoding: chunked" END "1\r\nh\r\n3\r\nell\r\nA\r\no, world.\r\r\n000" END,
     "POST /p [] a host=a transfer-encoding=chunked keep 14:hello, world.\r")
+#define READ_CHUNKED "POST /p [] a host=a transfer-encoding=chunked keep 5:hello"
+GOOD(CHUNKED("5;a"), READ_CHUNKED)
+GOOD(CHUNKED("5;a=b;c;d=\"e;\\\"f\xe4\t \";g"), READ_CHUNKED)
+GOOD(CHUNKED("005;a=\"\""), READ_CHUNKED)
+GOOD(POST "Transfer-Encoding: chunked" END "2;a\r\nhe\r\n3;b=c\r\nllo\r\n0;d" END, READ_CHUNKED)
+GOOD(TRAILED("A: b" END), READ_CHUNKED)
+GOOD(TRAILED("A:\r\nTrailer-B: c\t d\xe4\r\n\r\n"), READ_CHUNKED)
 GOOD(
     POST "Content-Length: 5\r\nExpect: 100-Continue" END "hello",
     "POST /p [] a host=a content-length=5 expect=100-Continue keep continue 5:hello")
@@ -248,6 +308,12 @@ GOOD(
     "POST / []  content-length=1 expect=100-continue 1:x")
 GOOD("GET /" LONG " HTTP/1.1\r\n" HOST "\r\n", "GET /" LONG " [] a host=a keep")
 GOOD("GET / HTTP/1.1\r\n" HOST "A:\r\nB:\r\nC:\r\nD:\r\n\r\n", "GET / [] a host=a a= b= c= d= keep")
+#undef CHUNKED
+#undef TRAILED
+#undef READ_CHUNKED
+#undef X16
+#undef X256
+#undef X1024
 #undef END
 #undef HOST
 #undef POST

@@ -31,6 +31,7 @@ static const struct row rows[] = {
 struct reader {
     struct http_limits limits;
     struct http_parse parse;
+    char *block; /* parse.data, or some bytes before it */
     struct http_header headers[COUNT_MAX];
     struct http_place places[COUNT_MAX];
     unsigned heads;
@@ -53,7 +54,7 @@ static void reader_init(struct reader *reader)
 
 static void reader_deinit(struct reader *reader)
 {
-    free(reader->parse.data);
+    free(reader->block);
 }
 
 static enum http_verdict feed(struct reader *reader, const char *bytes, size_t size)
@@ -65,8 +66,8 @@ static enum http_verdict feed(struct reader *reader, const char *bytes, size_t s
     assert_non_null(data);
     memcpy(data, parse->data ? parse->data : "", parse->size);
     memcpy(data + parse->size, bytes, size);
-    free(parse->data);
-    parse->data = data;
+    free(reader->block);
+    parse->data = reader->block = data;
     http_parse_add(parse, size);
     verdict = http_parse(parse);
     if (verdict == HTTP_HEADERS) {
