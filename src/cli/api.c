@@ -197,6 +197,8 @@ unsigned api_admit(void *context, struct http_exchange *exchange, struct http_an
     note_route(note, request);
     guard_check(&api->guard, request, needed_for(note), det_loop_now(api->loop), &verdict);
     memcpy(note->who, verdict.id, sizeof note->who);
+    if (verdict.id[0])
+        http_vouch(exchange);
     if (!verdict.status)
         return 0;
     if (verdict.status == 401 && verdict.wait &&

@@ -188,7 +188,9 @@ static int open_parts(struct api *api, struct det_error *reterr)
     api->guard = (struct guard){ .hosts = config->hosts,
                                  .tokens = api->tokens,
                                  .rate = config->rate == CONFIG_UNLIMITED ? 0 : config->rate };
-    r = det_mutex_open(api->world, &api->lock);
+    r = guard_init(&api->guard, api->allocator, api->world, GUARD_BUCKETS);
+    if (r == 0)
+        r = det_mutex_open(api->world, &api->lock);
     if (r == 0)
         r = api_lanes_open(api);
     if (r == 0)
@@ -373,6 +375,7 @@ void api_free(struct up *up)
     api_events_close(api);
     api_deltas_close(api);
     api_counts_close(api);
+    guard_deinit(&api->guard);
     det_mutex_close(api->world, api->lock);
     DET_DELETE(api->allocator, api);
 }

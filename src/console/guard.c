@@ -9,7 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/hash.h"
+#include "base/assert.h"
+#include "base/memory.h"
 #include "base/text.h"
 
 static void refuse(
@@ -154,13 +155,42 @@ static void check_scope(unsigned needed, struct guard_verdict *ret)
     }
 }
 
+static bool is_full(const struct guard *guard, const struct guard_bucket *bucket, det_time now)
+{
+    double filled = (double)(now - bucket->at) / (double)DET_SECOND * guard->rate;
+
+    return bucket->left + filled >= 2.0 * guard->rate;
+}
+
+/* A place for a further token; NULL: all buckets are in use. */
+static struct guard_bucket *take_place(struct guard *guard, det_time now)
+{
+    if (guard->count < guard->capacity)
+        return &guard->buckets[guard->count++];
+    for (size_t i = 0; i < guard->count; i++) {
+        if (is_full(guard, &guard->buckets[i], now)) {
+            (void)det_map_remove(&guard->by_id, guard->buckets[i].id);
+            return &guard->buckets[i];
+        }
+    }
+    return NULL;
+}
+
+/* NULL: there is no place for it. The map has its slots since guard_init(): a put cannot fail. */
 static struct guard_bucket *bucket_of(struct guard *guard, const char *id, det_time now)
 {
-    struct guard_bucket *bucket = &guard->buckets[det_hash64(id, strlen(id), 0) % GUARD_BUCKETS];
+    struct guard_bucket *bucket = det_map_get(&guard->by_id, id);
+    int r;
 
-    if (strcmp(bucket->id, id) != 0) {
+    if (!bucket) {
+        bucket = take_place(guard, now);
+        if (!bucket)
+            return NULL;
         *bucket = (struct guard_bucket){ .left = 2.0 * guard->rate, .at = now };
         (void)det_text_copy(bucket->id, sizeof bucket->id, id);
+        bucket->key = bucket->id;
+        r = det_map_put(&guard->by_id, bucket);
+        det_assert(r == 0);
     }
     return bucket;
 }
@@ -170,6 +200,11 @@ static void check_rate(struct guard *guard, det_time now, struct guard_verdict *
     struct guard_bucket *bucket = bucket_of(guard, ret->id, now);
     double most = 2.0 * guard->rate;
 
+    if (!bucket) {
+        ret->wait = DET_SECOND;
+        refuse(ret, 429, "LIMIT", "too many tokens are in use at the same time; retry later");
+        return;
+    }
     bucket->left += (double)(now - bucket->at) / (double)DET_SECOND * guard->rate;
     if (bucket->left > most)
         bucket->left = most;
@@ -183,6 +218,52 @@ static void check_rate(struct guard *guard, det_time now, struct guard_verdict *
         ret, 429, "LIMIT",
         "more than %u requests a second with this token: wait, or raise http.rate of detent.yaml",
         guard->rate);
+}
+
+/* The map gets all the slots that it will need, by being filled once. */
+static int reserve_slots(struct guard *guard)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < guard->capacity; i++) {
+        struct guard_bucket *bucket = &guard->buckets[i];
+
+        snprintf(bucket->id, sizeof bucket->id, "%u", (unsigned)i % 100000000u);
+        bucket->key = bucket->id;
+        r = det_map_put(&guard->by_id, bucket);
+    }
+    for (size_t i = 0; i < guard->capacity && guard->buckets[i].key; i++)
+        (void)det_map_remove(&guard->by_id, guard->buckets[i].key);
+    return r;
+}
+
+int guard_init(
+    struct guard *guard, const struct det_allocator *allocator, struct det_world *world,
+    size_t capacity)
+{
+    int r;
+
+    guard->allocator = allocator;
+    guard->count = 0;
+    guard->capacity = capacity;
+    guard->buckets = DET_NEW_ARRAY(allocator, capacity, struct guard_bucket);
+    if (!guard->buckets)
+        return DET_ERR_NO_MEMORY;
+    det_map_init(
+        &guard->by_id, allocator, det_world_random_u64(world), offsetof(struct guard_bucket, key));
+    r = reserve_slots(guard);
+    if (r < 0)
+        guard_deinit(guard);
+    return r;
+}
+
+void guard_deinit(struct guard *guard)
+{
+    if (!guard->buckets)
+        return;
+    det_map_deinit(&guard->by_id);
+    DET_DELETE_ARRAY(guard->allocator, guard->buckets, guard->capacity);
+    guard->buckets = NULL;
 }
 
 void guard_check(

@@ -16,14 +16,16 @@
 #ifndef DET_CONSOLE_GUARD_H
 #define DET_CONSOLE_GUARD_H
 
+#include "base/map.h"
 #include "console/http.h"
 #include "console/tokens.h"
 
 #define GUARD_PUBLIC  0 /* instead of scopes: no token is needed */
-#define GUARD_BUCKETS 256
+#define GUARD_BUCKETS (TOKENS_MAX + 24)
 
 /* How much of its rate a token has used: it fills by `rate` a second, up to twice of it. */
 struct guard_bucket {
+    const char *key; /* `id` */
     char id[TOKENS_ID_SIZE + 1];
     double left;
     det_time at;
@@ -34,9 +36,22 @@ struct guard {
                                  NULL: none; "*": any */
     struct tokens *tokens;
     uint32_t rate; /* requests a second of one token; 0: no limit */
-    /* Of the tokens that were used last: those that lose their place begin with a full one. */
-    struct guard_bucket buckets[GUARD_BUCKETS];
+    /* One for each token that was used lately, by its id. Only a bucket that is full loses its
+     * place, which changes nothing for its token; while there is none, a further token is refused.
+     */
+    struct det_map by_id; /* its hash is keyed by chance */
+    struct guard_bucket *buckets;
+    size_t count, capacity;
+    const struct det_allocator *allocator;
 };
+
+/* `hosts`, `tokens` and `rate` are set by the caller, and may be changed later. `capacity` is how
+ * many buckets there are at most. DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int guard_init(
+    struct guard *guard, const struct det_allocator *allocator, struct det_world *world,
+    size_t capacity);
+/* Also of one that is all zero. */
+void guard_deinit(struct guard *guard);
 
 /* The answer to a request that is not let through. */
 struct guard_verdict {

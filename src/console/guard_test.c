@@ -38,6 +38,7 @@ static int set_up(void **state)
             &(struct tokens_options){ .world = det_world_real(), .folder = fixture.folder },
             &fixture.tokens, &error) < 0)
         fail_msg("%s", error.text);
+    assert_int_equal(guard_init(&fixture.guard, NULL, det_world_real(), GUARD_BUCKETS), 0);
     fixture.guard.tokens = fixture.tokens;
     add_token(&fixture, TOKENS_READ, 0, fixture.reader);
     add_token(&fixture, TOKENS_SEND, 0, fixture.sender);
@@ -50,6 +51,7 @@ static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
 
+    guard_deinit(&fixture->guard);
     tokens_close(fixture->tokens);
     det_test_folder_remove(fixture->folder);
     return 0;
@@ -340,6 +342,71 @@ static void too_many_requests_wait(void **state)
     assert_int_equal(verdict_of(fixture, &ask, DET_SECOND + 101 * DET_MILLISECOND).status, 0);
 }
 
+/* Sixty tokens in 256 buckets by a hash would share some, and give each other new ones. */
+static void a_token_that_used_its_rate_gets_nothing_by_the_requests_of_others(void **state)
+{
+    static char texts[60][TOKENS_TEXT_SIZE + 1];
+    struct fixture *fixture = *state;
+
+    fixture->guard.rate = 1;
+    for (size_t i = 0; i < 60; i++)
+        add_token(fixture, TOKENS_READ, 0, texts[i]);
+    for (int round = 0; round < 4; round++) {
+        for (size_t i = 0; i < 60; i++) {
+            struct ask ask = { .headers = { { "authorization", bearer(texts[i]) } },
+                               .needed = TOKENS_READ };
+
+            assert_int_equal(verdict_of(fixture, &ask, DET_SECOND).status, round < 2 ? 0 : 429);
+        }
+    }
+}
+
+static unsigned status_at(struct fixture *fixture, const char *text, det_time now)
+{
+    struct ask ask = { .headers = { { "authorization", bearer(text) } }, .needed = TOKENS_READ };
+
+    return verdict_of(fixture, &ask, now).status;
+}
+
+static void only_a_full_bucket_loses_its_place(void **state)
+{
+    char texts[3][TOKENS_TEXT_SIZE + 1];
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < 3; i++)
+        add_token(fixture, TOKENS_READ, 0, texts[i]);
+    guard_deinit(&fixture->guard);
+    assert_int_equal(guard_init(&fixture->guard, NULL, det_world_real(), 2), 0);
+    fixture->guard.rate = 1;
+    assert_int_equal(status_at(fixture, texts[0], DET_SECOND), 0);
+    assert_int_equal(status_at(fixture, texts[0], DET_SECOND), 0);
+    assert_int_equal(status_at(fixture, texts[0], DET_SECOND), 429);
+    assert_int_equal(status_at(fixture, texts[1], DET_SECOND), 0);
+    /* Neither may go for a third one, which would be the way to a new bucket. */
+    assert_int_equal(status_at(fixture, texts[2], DET_SECOND), 429);
+    assert_int_equal(status_at(fixture, texts[0], DET_SECOND), 429);
+    /* The second one is full again a second later, and the first is not. */
+    assert_int_equal(status_at(fixture, texts[2], 2 * DET_SECOND), 0);
+    assert_int_equal(status_at(fixture, texts[0], 2 * DET_SECOND), 0);
+    assert_int_equal(status_at(fixture, texts[0], 2 * DET_SECOND), 429);
+}
+
+static int open_with(struct det_test_memory *memory, void *argument)
+{
+    struct guard guard = { .rate = 1 };
+    int r = guard_init(&guard, &memory->allocator, det_world_real(), 40);
+
+    (void)argument;
+    guard_deinit(&guard);
+    return r;
+}
+
+static void a_guard_without_memory_is_none(void **state)
+{
+    (void)state;
+    det_test_each_failure(open_with, NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -357,6 +424,9 @@ int main(void)
         TEST(what_is_no_token_is_not_let_in),
         TEST(nobody_needs_a_token_over_the_socket),
         TEST(too_many_requests_wait),
+        TEST(a_token_that_used_its_rate_gets_nothing_by_the_requests_of_others),
+        TEST(only_a_full_bucket_loses_its_place),
+        cmocka_unit_test(a_guard_without_memory_is_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,11 @@ const struct http_request *http_request(const struct http_exchange *exchange);
  * handle(), and there until the exchange is over. */
 #define HTTP_NOTE_SIZE 48
 void *http_note(struct http_exchange *exchange);
+/* Its client has shown that it may be here, by a token, say: from now on its connection is not
+ * closed to make room for others. Until then it is, oldest first, when a limit of connections is
+ * reached or there are no descriptors left. Connections over a unix socket have a limit of their
+ * own. */
+void http_vouch(struct http_exchange *exchange);
 /* When the first byte of the request came, by the monotonic clock. */
 det_time http_since(const struct http_exchange *exchange);
 /* The whole answer, and the end. To a HEAD the body is counted and not sent. */

@@ -45,6 +45,12 @@ static det_time paced(det_time since, det_time span, uint64_t moved)
     return det_add_time(since, span + (det_time)(moved / RATE_MIN) * DET_SECOND);
 }
 
+/* A handshake brings no bytes of a request: the connection is idle until it is over. */
+static bool is_opening(const struct http_connection *connection)
+{
+    return connection->io->is_opening && connection->io->is_opening(connection->stream);
+}
+
 static det_time deadline_of(const struct http_connection *connection)
 {
     const struct http_limits *limits = &connection->server->limits;
@@ -53,7 +59,8 @@ static det_time deadline_of(const struct http_connection *connection)
         return paced(connection->waits_since, limits->read_time, connection->waits_moved);
     switch (connection->state) {
     case CONNECTION_IDLE:
-        return connection->since + limits->idle_time;
+        return connection->since +
+               (is_opening(connection) ? limits->header_time : limits->idle_time);
     case CONNECTION_HEAD:
         return connection->since + limits->header_time;
     case CONNECTION_BODY:
@@ -89,7 +96,10 @@ static void close_connection(struct http_connection *connection)
     det_assert(!connection->is_busy);
     det_list_remove(&connection->node);
     det_list_remove(&connection->todo);
+    det_list_remove(&connection->stranger);
+    det_list_remove(&connection->peer_stranger);
     server->connection_count--;
+    server->local_count -= connection->is_local;
     connection->io->close(connection->stream);
     http_input_release(connection);
     http_output_release(connection);
@@ -441,6 +451,7 @@ int http_connection_open(
     connection->io = io;
     connection->stream = stream_take;
     connection->from = origin->from;
+    connection->is_local = origin->is_local;
     (void)det_text_copy(connection->peer, sizeof connection->peer, origin->peer);
     det_buffer_init(&connection->output, server->options.allocator);
     connection->parse.limits = &server->limits;
@@ -458,11 +469,26 @@ int http_connection_open(
     connection->watched = DET_POLL_READ;
     det_list_init(&connection->todo);
     det_list_append(&server->connections, &connection->node);
+    det_list_init(&connection->stranger);
+    det_list_init(&connection->peer_stranger);
+    if (!origin->is_local)
+        det_list_append(&server->strangers, &connection->stranger);
+    if (origin->from)
+        det_list_append(&origin->from->strangers, &connection->peer_stranger);
     server->connection_count++;
+    server->local_count += origin->is_local;
     set_state(connection, CONNECTION_IDLE);
     http_server_wake(server, server->sweep_at);
     *ret = connection;
     return 0;
+}
+
+void http_vouch(struct http_exchange *exchange)
+{
+    struct http_connection *connection = exchange->connection;
+
+    det_list_remove(&connection->stranger);
+    det_list_remove(&connection->peer_stranger);
 }
 
 void http_connection_ready(struct http_connection *connection, unsigned events)

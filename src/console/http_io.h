@@ -30,6 +30,8 @@ struct http_io {
     unsigned (*wants)(void *stream);
     /* Whether there is something to read that nobody will tell of. NULL: never. */
     bool (*has_more)(void *stream);
+    /* Whether a handshake goes on, which has the time that headers have. NULL: there is none. */
+    bool (*is_opening)(void *stream);
     /* The subject of the certificate that the other side has shown. NULL: there is none. */
     const char *(*subject)(void *stream);
     /* Nothing more will be written. */

@@ -3,7 +3,10 @@
 
 /* http_listen.c - listeners: where they are bound, and who is let in.
  *
- * When there are no descriptors left, the one in reserve is given up to take one client from the
+ * At a limit of connections the oldest one for which nobody vouched is closed to make room: those
+ * who have shown a token are never shut out by those who have not. When there are no descriptors
+ * left, some of them are closed too, since other parts of the process are short of them as well.
+ * When there are no such connections, the one in reserve is given up to take one client from the
  * queue and tell it; then all listeners rest for a while, so that nothing spins. */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +23,7 @@
 
 #define ACCEPTS_MAX 64 /* in one turn */
 #define REST_TIME   (100 * DET_MILLISECOND)
+#define SHED_COUNT  16 /* connections that are closed when there are no descriptors left */
 
 struct http_listener {
     struct http_listener *next;
@@ -30,6 +34,35 @@ struct http_listener {
     char *path;    /* that is removed at the end; NULL: none */
     char address[sizeof((struct sockaddr_un *)NULL)->sun_path + 1];
 };
+
+/* Closes the oldest connection of the server, or of a peer, for which nobody vouched; false: there
+ * is none. */
+static bool shed_one(struct http_server *server, const struct http_peer *peer)
+{
+    struct http_connection *connection;
+
+    if (peer ? det_list_is_empty(&peer->strangers) : det_list_is_empty(&server->strangers))
+        return false;
+    connection = peer ? DET_CONTAINER(peer->strangers.next, struct http_connection, peer_stranger)
+                      : DET_CONTAINER(server->strangers.next, struct http_connection, stranger);
+    http_connection_cut(connection);
+    return true;
+}
+
+static struct http_peer *add_peer(struct http_server *server, const char *address)
+{
+    struct http_peer *peer = DET_NEW(server->options.allocator, struct http_peer);
+
+    if (!peer)
+        return NULL;
+    peer->key = peer->address;
+    det_list_init(&peer->strangers);
+    (void)det_text_copy(peer->address, sizeof peer->address, address);
+    if (det_map_put(&server->peers, peer) == 0)
+        return peer;
+    DET_DELETE(server->options.allocator, peer);
+    return NULL;
+}
 
 /* NULL, and HTTP_ACCEPTED for a local one: it is not counted. */
 static enum http_refusal count_peer(
@@ -43,20 +76,16 @@ static enum http_refusal count_peer(
     if (!text[0])
         return HTTP_ACCEPTED;
     peer = det_map_get(&server->peers, text);
-    if (!peer) {
-        peer = DET_NEW(server->options.allocator, struct http_peer);
-        if (!peer)
-            return HTTP_REFUSED_MEMORY;
-        peer->key = peer->address;
-        (void)det_text_copy(peer->address, sizeof peer->address, text);
-        if (det_map_put(&server->peers, peer) < 0) {
-            DET_DELETE(server->options.allocator, peer);
-            return HTTP_REFUSED_MEMORY;
-        }
-    }
-    if (peer->count >= server->limits.peer_connections_max)
-        return HTTP_REFUSED_PEER_CONNECTIONS;
+    if (!peer)
+        peer = add_peer(server, text);
+    if (!peer)
+        return HTTP_REFUSED_MEMORY;
+    /* Counted first, so that the peer stays when its last connection goes. */
     peer->count++;
+    if (peer->count > server->limits.peer_connections_max && !shed_one(server, peer)) {
+        peer->count--;
+        return HTTP_REFUSED_PEER_CONNECTIONS;
+    }
     *ret = peer;
     return HTTP_ACCEPTED;
 }
@@ -116,6 +145,7 @@ static enum http_refusal open_connection(
         .from = peer,
         .user = listener->user,
         .uid = listener->is_local ? uid_of(descriptor) : -1,
+        .is_local = listener->is_local,
         .is_encrypted = is_encrypted(listener),
     };
     struct http_connection *connection;
@@ -148,6 +178,15 @@ static void turn_away(
     close(descriptor);
 }
 
+/* Whether there is room for one more, perhaps after another one has made it. */
+static bool make_room(struct http_server *server, bool is_local)
+{
+    if (is_local)
+        return server->local_count < server->limits.local_connections_max;
+    return server->connection_count - server->local_count < server->limits.connections_max ||
+           shed_one(server, NULL);
+}
+
 static void let_in(
     const struct http_listener *listener, int descriptor, const union http_address *address)
 {
@@ -155,7 +194,7 @@ static void let_in(
     struct http_peer *peer = NULL;
     enum http_refusal refusal = HTTP_REFUSED_CONNECTIONS;
 
-    if (server->connection_count < server->limits.connections_max)
+    if (make_room(server, listener->is_local))
         refusal = count_peer(server, address, &peer);
     if (refusal == HTTP_ACCEPTED) {
         refusal = open_connection(listener, descriptor, address, peer);
@@ -167,12 +206,17 @@ static void let_in(
     turn_away(listener, descriptor, refusal);
 }
 
-/* One of those who wait in vain is told, and the others get another look in a while. */
+/* Some connections are closed; where there are none to close, one of those who wait in vain is
+ * told. The others get another look in a while. */
 static void give_up_reserve(struct http_listener *listener)
 {
     struct http_server *server = listener->server;
-    int descriptor;
+    int descriptor, count = 0;
 
+    while (count < SHED_COUNT && shed_one(server, NULL))
+        count++;
+    if (count > 0)
+        return;
     if (server->reserve >= 0) {
         close(server->reserve);
         descriptor = accept4(listener->watch.descriptor, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

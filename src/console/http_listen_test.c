@@ -131,7 +131,7 @@ static void test_ipv6_is_listened_at_and_counted_by_networks(void **state)
         assert_int_equal(strncmp(text, "[::1]:", 6), 0);
         address.sin6_port = htons((uint16_t)strtoul(text + 6, NULL, 10));
         assert_int_equal(connect(first, (struct sockaddr *)&address, sizeof address), 0);
-        say(first, GET("/"));
+        say(first, GET("/token"));
         (void)hear(&house, first, "hello");
         assert_int_equal(strncmp(house.peer, "[::1]:", 6), 0);
         assert_int_equal(connect(second, (struct sockaddr *)&address, sizeof address), 0);
@@ -191,6 +191,15 @@ static void test_a_listener_of_both_families_knows_ipv4(void **state)
     house_close(&house);
 }
 
+static int come(struct house *house, int port, const char *request)
+{
+    int descriptor = connect_to(port);
+
+    say(descriptor, request);
+    (void)hear(house, descriptor, "hello");
+    return descriptor;
+}
+
 static void test_connections_are_counted_in_all_and_by_address(void **state)
 {
     struct house house;
@@ -199,35 +208,90 @@ static void test_connections_are_counted_in_all_and_by_address(void **state)
     (void)state;
     house_open(&house, (struct http_limits){ .connections_max = 3, .peer_connections_max = 2 });
     port = listen_any(&house);
-    first = connect_to(port);
-    say(first, GET("/"));
-    (void)hear(&house, first, "hello");
-    second = connect_to(port);
-    say(second, GET("/"));
-    (void)hear(&house, second, "hello");
+    first = come(&house, port, GET("/token"));
+    second = come(&house, port, GET("/token"));
     third = connect_to(port);
     assert_non_null(strstr(hear(&house, third, NULL), "HTTP/1.1 429 Too Many Requests\r\n"));
     close(third);
     close(second);
     while (http_server_connections(house.server) > 1)
         turn(&house);
-    second = connect_to(port);
-    say(second, GET("/"));
-    (void)hear(&house, second, "hello");
+    second = come(&house, port, GET("/"));
     close(first);
     close(second);
     house_close(&house);
 
     house_open(&house, (struct http_limits){ .connections_max = 1 });
     port = listen_any(&house);
-    first = connect_to(port);
-    say(first, GET("/"));
-    (void)hear(&house, first, "hello");
+    first = come(&house, port, GET("/token"));
     second = connect_to(port);
     assert_non_null(strstr(hear(&house, second, NULL), "there are too many connections\"}}"));
     close(first);
     close(second);
     house_close(&house);
+}
+
+static void test_who_has_shown_a_token_is_let_in_before_those_who_have_not(void **state)
+{
+    static const struct http_limits limits[] = { { .peer_connections_max = 3 },
+                                                 { .connections_max = 3 } };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        int port, known, first, second, third, fourth;
+        struct house house;
+
+        house_open(&house, limits[i]);
+        port = listen_any(&house);
+        known = come(&house, port, GET("/token"));
+        first = come(&house, port, GET("/") GET("/keep"));
+        second = come(&house, port, GET("/"));
+        /* The oldest stranger goes for one more, whatever it does, and then the next one. */
+        third = come(&house, port, GET("/token"));
+        assert_string_equal(hear(&house, first, NULL), "");
+        assert_int_equal(house.gone, 1);
+        fourth = come(&house, port, GET("/token"));
+        assert_string_equal(hear(&house, second, NULL), "");
+        assert_int_equal(http_server_connections(house.server), 3);
+        say(known, GET("/"));
+        (void)hear(&house, known, "hello");
+        close(known);
+        close(first);
+        close(second);
+        close(third);
+        close(fourth);
+        house_close(&house);
+    }
+}
+
+static void test_a_crowd_does_not_shut_out_the_unix_socket(void **state)
+{
+    char *folder = det_test_folder(), path[256];
+    struct house house;
+    int port, crowd, local, other;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/http", folder);
+    house_open(&house, (struct http_limits){ .connections_max = 1, .local_connections_max = 1 });
+    port = listen_any(&house);
+    assert_int_equal(http_listen_path(house.server, path, 0600, NULL, NULL), 0);
+    crowd = come(&house, port, GET("/token"));
+    local = connect_path(path);
+    say(local, GET("/"));
+    (void)hear(&house, local, "hello");
+    /* Nor is a local one closed to make room. */
+    other = connect_to(port);
+    assert_non_null(strstr(hear(&house, other, NULL), "503 Service Unavailable"));
+    close(other);
+    other = connect_path(path);
+    assert_non_null(strstr(hear(&house, other, NULL), "503 Service Unavailable"));
+    say(local, GET("/"));
+    (void)hear(&house, local, "hello");
+    close(other);
+    close(crowd);
+    close(local);
+    house_close(&house);
+    det_test_folder_remove(folder);
 }
 
 /* As many descriptors as the process may have, but `left`. */
@@ -282,6 +346,36 @@ static void test_without_descriptors_accepting_rests_and_goes_on(void **state)
     house_close(&house);
 }
 
+/* Those for whom nobody vouched give theirs to the rest of the process, too. */
+static void test_without_descriptors_strangers_are_closed_first(void **state)
+{
+    struct rlimit before, limit;
+    int descriptors[128] = { 0 }, known, stranger, next, port;
+    struct house house;
+    size_t count;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    house_open(&house, (struct http_limits){ 0 });
+    port = listen_any(&house);
+    known = come(&house, port, GET("/token"));
+    stranger = come(&house, port, GET("/"));
+    limit = (struct rlimit){ 64, before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    count = use_descriptors(descriptors, 128, 1);
+    next = come(&house, port, GET("/"));
+    assert_string_equal(hear(&house, stranger, NULL), "");
+    say(known, GET("/"));
+    (void)hear(&house, known, "hello");
+    while (count > 0)
+        close(descriptors[--count]);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    close(known);
+    close(stranger);
+    close(next);
+    house_close(&house);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,7 +386,10 @@ int main(void)
         cmocka_unit_test(test_a_listener_can_be_given),
         cmocka_unit_test(test_a_listener_of_both_families_knows_ipv4),
         cmocka_unit_test(test_connections_are_counted_in_all_and_by_address),
+        cmocka_unit_test(test_who_has_shown_a_token_is_let_in_before_those_who_have_not),
+        cmocka_unit_test(test_a_crowd_does_not_shut_out_the_unix_socket),
         cmocka_unit_test(test_without_descriptors_accepting_rests_and_goes_on),
+        cmocka_unit_test(test_without_descriptors_strangers_are_closed_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

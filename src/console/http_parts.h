@@ -81,6 +81,7 @@ struct http_exchange {
 struct http_peer {
     const char *key; /* `address` */
     uint32_t count;
+    struct det_list strangers; /* its connections that nobody vouched for, oldest first */
     char address[HTTP_PEER_TEXT];
 };
 
@@ -114,6 +115,9 @@ struct http_connection {
     size_t counted;       /* bytes of the output in the server's memory */
 
     struct http_peer *from; /* NULL: not counted */
+    bool is_local;          /* over a unix socket */
+    /* While nobody vouched for it: of the server and of its peer, which close it to make room. */
+    struct det_list stranger, peer_stranger;
     char peer[HTTP_PEER_TEXT];
 };
 
@@ -123,6 +127,8 @@ struct http_server {
     struct det_world *world;
     struct det_list connections;
     size_t connection_count;
+    size_t local_count;        /* of them over unix sockets, which do not count with the others */
+    struct det_list strangers; /* that nobody vouched for, oldest first; none of them is local */
     struct det_list todo;
     struct det_timer timer;
     det_time timer_at; /* when it is set to */
@@ -159,7 +165,7 @@ struct http_origin {
     struct http_peer *from;
     const void *user;
     int64_t uid;
-    bool is_trusted, is_encrypted;
+    bool is_trusted, is_encrypted, is_local;
 };
 /* Takes the stream over, if it does not fail. */
 int http_connection_open(

@@ -34,7 +34,8 @@ static inline void on_gone(void *user)
     ((struct house *)user)->gone++;
 }
 
-/* /keep is kept, /large has ten megabytes; anything else is answered with "hello". */
+/* /keep is kept, /large has ten megabytes, /token is of somebody who may; anything else is answered
+ * with "hello". */
 static inline void handle(void *context, struct http_exchange *exchange)
 {
     static char large[10 << 20];
@@ -46,6 +47,8 @@ static inline void handle(void *context, struct http_exchange *exchange)
     house->user = request->user;
     house->is_trusted = request->is_trusted;
     snprintf(house->peer, sizeof house->peer, "%s", request->peer);
+    if (strcmp(request->path, "/token") == 0)
+        http_vouch(exchange);
     if (strcmp(request->path, "/keep") == 0) {
         house->kept = exchange;
         http_keep(exchange, on_gone, NULL, house);

@@ -189,6 +189,7 @@ int http_server_open(
     server->timer = (struct det_timer){ .run = on_timer, .argument = server };
     server->reserve = -1;
     det_list_init(&server->connections);
+    det_list_init(&server->strangers);
     det_list_init(&server->todo);
     det_buffer_init(&server->spare, options->allocator);
     det_map_init(

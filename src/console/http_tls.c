@@ -19,6 +19,8 @@
 #include "base/memory.h"
 
 #define SUBJECT_MAX 256
+/* Of TLS 1.2 those with forward secrecy and authenticated encryption alone; all of 1.3 are. */
+#define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL:!PSK"
 
 struct http_tls_context {
     const struct det_allocator *allocator;
@@ -141,6 +143,7 @@ static int configure(struct http_tls_context *context)
         !BIO_meth_set_write(context->method, bio_write) ||
         !BIO_meth_set_ctrl(context->method, bio_control) ||
         !SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION) ||
+        !SSL_CTX_set_cipher_list(ssl, CIPHERS) ||
         !SSL_CTX_set_session_id_context(ssl, name, sizeof name - 1))
         return DET_ERR_NO_MEMORY;
     SSL_CTX_set_default_passwd_cb(ssl, no_password);
@@ -264,6 +267,11 @@ static bool tls_has_more(void *stream)
     return !self->is_broken && SSL_pending(self->ssl) > 0;
 }
 
+static bool tls_is_opening(void *stream)
+{
+    return !SSL_is_init_finished(((struct tls_stream *)stream)->ssl);
+}
+
 static const char *tls_subject(void *stream)
 {
     struct tls_stream *self = stream;
@@ -318,6 +326,7 @@ const struct http_io http_tls_io = {
     .watch = tls_watch,
     .wants = tls_wants,
     .has_more = tls_has_more,
+    .is_opening = tls_is_opening,
     .subject = tls_subject,
     .end = tls_end,
     .close = tls_close,

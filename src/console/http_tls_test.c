@@ -116,8 +116,8 @@ static bool try_again(struct house *house, const struct client *client, int resu
     return result <= 0 && (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE);
 }
 
-static struct client *client_open(
-    struct house *house, const struct identity *identity, int version_max)
+static struct client *client_open_with(
+    struct house *house, const struct identity *identity, int version_max, const char *ciphers)
 {
     struct client *client = calloc(1, sizeof *client);
     int result;
@@ -127,6 +127,8 @@ static struct client *client_open(
     SSL_CTX_set_security_level(client->context, 0);
     SSL_CTX_set_min_proto_version(client->context, 0);
     SSL_CTX_set_max_proto_version(client->context, version_max);
+    if (ciphers)
+        assert_int_equal(SSL_CTX_set_cipher_list(client->context, ciphers), 1);
     if (identity) {
         SSL_CTX_use_certificate(client->context, identity->certificate);
         SSL_CTX_use_PrivateKey(client->context, identity->key);
@@ -140,6 +142,12 @@ static struct client *client_open(
         result = SSL_connect(client->ssl);
     while (try_again(house, client, result));
     return client;
+}
+
+static struct client *client_open(
+    struct house *house, const struct identity *identity, int version_max)
+{
+    return client_open_with(house, identity, version_max, NULL);
 }
 
 static void client_close(struct client *client)
@@ -226,6 +234,31 @@ static void test_older_versions_are_refused(void **state)
     client = client_open(&house, NULL, TLS1_1_VERSION);
     assert_false(SSL_is_init_finished(client->ssl));
     client_close(client);
+    house_close(&house);
+}
+
+/* TLS 1.2 with CBC, or without forward secrecy. */
+static void test_ciphers_without_aead_or_forward_secrecy_are_refused(void **state)
+{
+    static const char *const weak[] = { "ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA384",
+                                        "AES128-GCM-SHA256", "AES256-SHA" };
+    static const char *const strong[] = { "ECDHE-ECDSA-AES128-GCM-SHA256",
+                                          "ECDHE-ECDSA-CHACHA20-POLY1305" };
+    struct client *client;
+    struct house house;
+
+    (void)state;
+    house_open(&house);
+    for (size_t i = 0; i < sizeof weak / sizeof *weak; i++) {
+        client = client_open_with(&house, NULL, TLS1_2_VERSION, weak[i]);
+        assert_false(SSL_is_init_finished(client->ssl));
+        client_close(client);
+    }
+    for (size_t i = 0; i < sizeof strong / sizeof *strong; i++) {
+        client = client_open_with(&house, NULL, TLS1_2_VERSION, strong[i]);
+        assert_string_equal(SSL_get_cipher_name(client->ssl), strong[i]);
+        client_close(client);
+    }
     house_close(&house);
 }
 
@@ -449,6 +482,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_requests_are_answered_over_tls),
         cmocka_unit_test(test_older_versions_are_refused),
+        cmocka_unit_test(test_ciphers_without_aead_or_forward_secrecy_are_refused),
         cmocka_unit_test(test_large_bodies_and_answers_come_whole),
         cmocka_unit_test(test_where_clients_are_asked_each_must_show_a_certificate),
         cmocka_unit_test(test_a_certificate_is_renewed_for_those_who_come),

@@ -411,7 +411,8 @@ def wrong_json(good):
     first = inner.partition(":")[0]
     yield from ("", " ", "nonsense", "[]", "1", "null", '"x"', text[:-1], text + text, text + "x",
                 f"{{{first}:1,{inner}}}", f"{{{inner},{inner}}}",
-                f'{{{inner},"\\u{ord(first[1]):04x}{inner[2:]}}}', f"{{{inner},}}", f"{{'a':1,{inner}}}", f"/**/{text}",
+                f'{{{inner},"\\u{ord(first[1]):04x}{inner[2:]}}}', f"{{{inner},}}",
+                f"{{'a':1,{inner}}}", f"/**/{text}",
                 "[" * 5000, f'{{{first}:{"[" * 5000}{"]" * 5000}}}', f"{{{first}:NaN}}",
                 f'{{"\\ud800":1,{inner}}}', b'{"a\xff":1}', b"\xef\xbb\xbf" + text.encode(),
                 text.encode("utf-16"), text.encode() + b"\0")

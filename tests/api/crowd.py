@@ -99,10 +99,11 @@ def test_a_crowd_is_not_noticed():
 
 def test_connections_beyond_the_limits_are_refused_with_a_word():
     with_limits("connections_max: 60, peer_connections_max: 20")
+    value = token("read")
     daemon = Daemon()
 
     def connect(source):
-        wire = Wire(daemon.address)
+        wire = Wire(daemon.address, value)
         wire.socket = socket.socket()
         wire.socket.settimeout(shop.up.PATIENCE)
         wire.socket.bind((source, 0))
@@ -113,7 +114,7 @@ def test_connections_beyond_the_limits_are_refused_with_a_word():
     def crowd(source, count):
         wires = [connect(source) for _ in range(count)]
         for wire in wires:
-            equal(wire.get("/livez").status, 200)
+            equal(wire.get("/v1/status").status, 200)
         return wires
 
     def refused(source, status):
@@ -140,6 +141,31 @@ def test_connections_beyond_the_limits_are_refused_with_a_word():
         return answer.status == 200
     wait_until(room, "there is room again")
     for wire in two:
+        wire.close()
+    daemon.stop()
+
+
+def test_a_crowd_without_tokens_shuts_nobody_out():
+    """256 connections of one address, which is ours, too."""
+    with_limits("peer_connections_max: 256")
+    value = token("read")
+    daemon = Daemon()
+    crowd = [Wire(daemon.address).open() for _ in range(300)]
+    for wire in crowd[-200:]:
+        equal(wire.get("/livez").status, 200)
+    # Those who come with a token are let in, each on a connection of its own, and stay.
+    known = [daemon.wire(value) for _ in range(100)]
+    for wire in known:
+        equal(wire.get("/v1/status").status, 200)
+    crowd += [Wire(daemon.address).open() for _ in range(300)]
+    equal(crowd[-1].get("/livez").status, 200)
+    for wire in known:
+        number = wire.socket.getsockname()
+        equal(wire.get("/v1/status").status, 200)
+        equal(wire.socket.getsockname(), number)
+    with daemon.wire() as local:
+        equal(local.get("/v1/status").status, 200)
+    for wire in crowd + known:
         wire.close()
     daemon.stop()
 
