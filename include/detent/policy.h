@@ -61,9 +61,10 @@ struct det_policy {
 
 /* `policy` where it says something, else `defaults` (may be NULL), else what is written above:
  * after it no field is 0, but an `interval` of none is; no limit to retries is
- * DET_RETRIES_UNLIMITED, no timeout DET_NO_TIMEOUT. Only what comes out is judged: DET_ERR_INVALID
- * when a factor is not finite or below 1, `first` is over `max`, a time is negative, or a restart
- * or a jitter is none of the above. `ret` may be `policy` or `defaults`. */
+ * DET_RETRIES_UNLIMITED, no timeout DET_NO_TIMEOUT. Where `policy` sets only one of `first` and
+ * `max`, the inherited one is moved to it if they would contradict each other. Only the result is
+ * checked: DET_ERR_INVALID when a factor is not finite or below 1, `first` is over `max`, a time is
+ * negative, or a restart or a jitter is none of the above. `ret` may be `policy` or `defaults`. */
 DET_API int det_policy_resolve(
     const struct det_policy *policy, const struct det_policy *defaults, struct det_policy *ret,
     struct det_error *reterr) DET_MUST_CHECK;

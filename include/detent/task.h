@@ -177,6 +177,7 @@ struct det_task_end {
     enum det_task_outcome outcome;
     enum det_rejection rejection;
     uint32_t attempts;
+    uint32_t restarts; /* attempts that followed another one; those of a schedule do not count */
     int32_t exit_code;
     bool has_exit_code;
     int signal;
@@ -325,11 +326,11 @@ struct det_task_info {
     bool is_ready, is_healthy, is_removing;
     bool is_on_hold;            /* by det_tasks_hold() */
     uint32_t attempt, failures; /* failures of this streak */
-    uint64_t restarts;          /* since it was added */
+    uint64_t restarts;          /* since it was added; runs of a schedule do not count */
     det_time since;             /* wall: in this state */
     det_time next_at;           /* wall: the next attempt, in backoff and resting; 0: unknown */
     int64_t process;            /* its number; 0: none runs */
-    struct det_task_end last;   /* of the last attempt that ended, as an outcome */
+    struct det_task_end last;   /* of the last attempt that ended, as an outcome; NONE: none has */
 };
 /* In the order of ids. */
 DET_API int det_tasks_each(

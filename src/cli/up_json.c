@@ -31,7 +31,7 @@ static json_t *code_or_null(const struct det_task_end *end)
     return end->has_exit_code ? json_integer(end->exit_code) : json_null();
 }
 
-/* How the last attempt ended; one that was not the last has no outcome yet. */
+/* How the last attempt ended; "none" while none has. */
 static json_t *last_of(const struct det_task_end *last)
 {
     return json_pack(

@@ -386,6 +386,7 @@ static int show(struct up *up, size_t index, up_each_fn *each, void *user)
         .state = up_known_state(known),
         .reason = known->is_pending ? "" : known->end.reason,
         .attempt = known->end.attempts,
+        .restarts = known->end.restarts,
         .since = known->at,
         .last = known->end,
     };

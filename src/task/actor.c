@@ -99,6 +99,7 @@ static int ask_permit(
 {
     (void)event;
     task->deadline = DET_NEVER;
+    task->since = det_loop_now(task->tasks->loop);
     if (!det_permit_ask(task))
         return DET_DONE;
     *ret = actor_granted();
@@ -119,6 +120,7 @@ static int tell_held(
 {
     (void)event;
     (void)ret;
+    task->since = det_loop_now(task->tasks->loop);
     det_tree_held(task);
     return DET_DONE;
 }
@@ -142,13 +144,14 @@ static int start_attempt(
     (void)event;
     if (task->attempt_number < UINT32_MAX)
         task->attempt_number++;
-    task->since = now;
+    task->since = task->started_at = now;
     task->deadline = task->policy->timeout == DET_NO_TIMEOUT
                          ? DET_NEVER
                          : det_add_time(now, task->policy->timeout);
     task->context = (struct det_task_context){ .is_cancelled = 0 };
     task->ended = (struct attempt_end){ .result = ATTEMPT_SUCCEEDED };
     task->is_stuck = task->is_unhealthy = task->is_ready = task->has_stepped = false;
+    task->is_stopped = false;
     task->wishes = 0;
     task->is_healthy = true;
     det_task_tell(task, DET_EVENT_ATTEMPT_STARTING);
@@ -173,6 +176,7 @@ static int stop_clock(struct det_task *task)
 static int ask_stop(struct det_task *task, const struct actor_event *event, struct actor_event *ret)
 {
     (void)event;
+    task->since = det_loop_now(task->tasks->loop);
     (void)stop_clock(task);
     __atomic_store_n(&task->context.is_cancelled, 1, __ATOMIC_RELEASE);
     det_checks_quiet(task);
@@ -198,13 +202,13 @@ static int force_stop(
     return DET_PRODUCED;
 }
 
-/* The end of an attempt, told as `kind`. */
+/* The end of an attempt, published as `kind`. */
 static int close_as(struct det_task *task, enum det_task_event_kind kind)
 {
     DET_UNSET struct det_task_event event;
 
     det_task_event_init(&event, task, kind);
-    event.duration = det_loop_now(task->tasks->loop) - task->since;
+    event.duration = det_loop_now(task->tasks->loop) - task->started_at;
     event.exit_code = task->ended.exit_code;
     event.has_exit_code = task->ended.has_exit_code;
     event.signal = task->ended.signal;
@@ -213,6 +217,8 @@ static int close_as(struct det_task *task, enum det_task_event_kind kind)
     if (task->ended.result != ATTEMPT_SUCCEEDED && task->reason)
         det_event_set_text(event.reason, sizeof event.reason, task->reason);
     task->deadline = DET_NEVER;
+    task->last = task->ended;
+    task->has_last = true;
     task->is_ready = task->is_healthy = task->is_stuck = false;
     det_attempt_close(task);
     det_tasks_publish(task->tasks, &event);
@@ -261,6 +267,10 @@ static int close_stopped(
 {
     (void)event;
     (void)ret;
+    task->is_stopped = true;
+    /* One that had finished its work before it saw the cancel has succeeded, whatever comes next. */
+    if (task->ended.result == ATTEMPT_SUCCEEDED)
+        return close_as(task, DET_EVENT_ATTEMPT_SUCCEEDED);
     if (task->ended.result != ATTEMPT_FORCED)
         task->ended.result = ATTEMPT_CANCELLED;
     return close_as(task, DET_EVENT_ATTEMPT_CANCELLED);
@@ -308,7 +318,7 @@ static int forget_failures(
 
 /* The outcome. */
 
-static enum det_task_outcome outcome_of(const struct attempt_end *end)
+enum det_task_outcome det_attempt_outcome(const struct attempt_end *end)
 {
     switch ((enum attempt_result)end->result) {
     case ATTEMPT_SUCCEEDED:
@@ -329,7 +339,18 @@ static int conclude(struct det_task *task, const struct actor_event *event, stru
 {
     (void)event;
     (void)ret;
-    task->outcome = (uint8_t)outcome_of(&task->ended);
+    task->outcome = (uint8_t)det_attempt_outcome(&task->ended);
+    return DET_DONE;
+}
+
+/* Cancelled, also when its last attempt has succeeded. */
+static int conclude_stopped(
+    struct det_task *task, const struct actor_event *event, struct actor_event *ret)
+{
+    (void)event;
+    (void)ret;
+    task->outcome =
+        (uint8_t)(task->ended.result == ATTEMPT_FORCED ? DET_OUTCOME_FORCE_ABORTED : DET_OUTCOME_CANCELLED);
     return DET_DONE;
 }
 

@@ -14,15 +14,19 @@ struct look {
     struct det_tasks_counts counts;
 };
 
+/* The attempt that runs, if one does, is not the last one that ended. */
 static struct det_task_end last_end(const struct det_task *task)
 {
+    const struct attempt_end *last = &task->last;
+
     return (struct det_task_end){
         .id = task->node.id,
-        .outcome = (enum det_task_outcome)task->outcome,
+        .outcome = task->has_last ? det_attempt_outcome(last) : DET_OUTCOME_NONE,
         .attempts = task->attempt_number,
-        .exit_code = task->ended.exit_code,
-        .has_exit_code = task->ended.has_exit_code,
-        .signal = task->ended.signal,
+        .restarts = task->restarts,
+        .exit_code = last->exit_code,
+        .has_exit_code = last->has_exit_code,
+        .signal = last->signal,
     };
 }
 

@@ -30,7 +30,7 @@ struct plan {
 /* A run that was stable for long enough ends the streak, even if it failed in the end. */
 static uint32_t streak(const struct det_task *task)
 {
-    det_time ran = det_loop_now(task->tasks->loop) - task->since;
+    det_time ran = det_loop_now(task->tasks->loop) - task->started_at;
 
     return ran >= task->policy->backoff.stable_after ? 0 : task->failures;
 }
@@ -76,9 +76,10 @@ static void pause_for(struct det_task *task, det_time delay)
 {
     task->since = det_loop_now(task->tasks->loop);
     task->deadline = det_add_time(task->since, delay);
-    /* The rest before the first of its times is none. */
-    if (task->attempt_number == 0)
-        return;
+}
+
+static void count_restart(struct det_task *task)
+{
     task->restarts++;
     task->tasks->counts.restarts++;
 }
@@ -94,6 +95,7 @@ int det_plan_backoff(struct det_task *task)
     if (!det_group_gives_up(task->group))
         tell(task, DET_BACKOFF_AFTER_FAILURE, task->delay);
     pause_for(task, task->delay);
+    count_restart(task);
     return 0;
 }
 
@@ -178,6 +180,7 @@ static int rest_until_time(struct det_task *task, struct plan *plan)
         return r;
     if (task->attempt_number > 0)
         tell(task, DET_BACKOFF_AFTER_SUCCESS, plan->due > now ? plan->due - now : 0);
+    /* A run at its time is no restart. */
     pause_for(task, 0);
     task->deadline = DET_NEVER;
     return 0;
@@ -187,7 +190,7 @@ static int rest_until_time(struct det_task *task, struct plan *plan)
 int det_plan_rest(struct det_task *task)
 {
     det_time interval = task->policy->interval;
-    det_time ran = det_loop_now(task->tasks->loop) - task->since, delay = interval;
+    det_time ran = det_loop_now(task->tasks->loop) - task->started_at, delay = interval;
 
     task->failures = 0;
     task->delay = 0;
@@ -198,6 +201,7 @@ int det_plan_rest(struct det_task *task)
     if (interval > 0)
         tell(task, DET_BACKOFF_AFTER_SUCCESS, delay);
     pause_for(task, delay);
+    count_restart(task);
     return 0;
 }
 

@@ -93,6 +93,18 @@ static int check_backoff(const struct det_backoff *backoff, struct det_error *re
     return 0;
 }
 
+/* An inherited delay yields to the one that was given: who sets only `max` need not know what
+ * `first` is elsewhere. */
+static void fit_backoff(const struct det_backoff *given, struct det_backoff *resolved)
+{
+    if (resolved->first <= resolved->max || resolved->max < 0)
+        return;
+    if (given->first == 0)
+        resolved->first = resolved->max;
+    else if (given->max == 0)
+        resolved->max = resolved->first;
+}
+
 int det_policy_resolve(
     const struct det_policy *policy, const struct det_policy *defaults, struct det_policy *ret,
     struct det_error *reterr)
@@ -103,6 +115,7 @@ int det_policy_resolve(
     if (defaults)
         inherit(&resolved, defaults);
     inherit(&resolved, &built_in);
+    fit_backoff(&policy->backoff, &resolved.backoff);
     if (resolved.interval == DET_NO_DELAY)
         resolved.interval = 0;
     if ((unsigned)resolved.restart > DET_RESTART_ALWAYS)

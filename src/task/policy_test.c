@@ -133,12 +133,31 @@ static void a_factor_that_does_not_grow_is_refused(void **state)
 
 static void a_first_delay_over_the_longest_is_refused(void **state)
 {
-    const struct det_policy late = { .backoff = { .first = DET_MINUTE } };
+    (void)state;
+    expect_refused(
+        (struct det_policy){ .backoff = { .first = DET_MINUTE, .max = 30 * DET_SECOND } },
+        "the first delay (1m) is over the longest (30s); raise max");
+}
+
+/* Who sets one of the two need not know the other. */
+static void an_inherited_delay_yields_to_the_one_that_is_given(void **state)
+{
+    const struct det_policy defaults = { .backoff = { .first = DET_SECOND, .max = DET_MINUTE } };
+    struct det_policy policy;
 
     (void)state;
-    expect_refused(late, "the first delay (1m) is over the longest (30s); raise max");
-    expect_refused((struct det_policy){ .backoff = { .max = DET_MILLISECOND } }, "(200ms)");
-    (void)resolve(late, &(struct det_policy){ .backoff = { .max = DET_MINUTE } });
+    policy = resolve((struct det_policy){ .backoff = { .max = 100 * DET_MILLISECOND } }, NULL);
+    assert_true(policy.backoff.first == 100 * DET_MILLISECOND);
+    assert_true(policy.backoff.max == 100 * DET_MILLISECOND);
+    policy = resolve((struct det_policy){ .backoff = { .max = DET_MILLISECOND } }, &defaults);
+    assert_true(policy.backoff.first == DET_MILLISECOND);
+    policy = resolve((struct det_policy){ .backoff = { .first = DET_HOUR } }, &defaults);
+    assert_true(policy.backoff.first == DET_HOUR);
+    assert_true(policy.backoff.max == DET_HOUR);
+    policy = resolve((struct det_policy){ .backoff = { .first = DET_MINUTE } }, NULL);
+    assert_true(policy.backoff.max == DET_MINUTE);
+    policy = resolve((struct det_policy){ .backoff = { .max = DET_SECOND } }, &defaults);
+    assert_true(policy.backoff.first == DET_SECOND);
 }
 
 static void negative_times_are_refused(void **state)
@@ -177,6 +196,7 @@ int main(void)
         cmocka_unit_test(a_task_can_say_none_where_the_defaults_say_something),
         cmocka_unit_test(a_factor_that_does_not_grow_is_refused),
         cmocka_unit_test(a_first_delay_over_the_longest_is_refused),
+        cmocka_unit_test(an_inherited_delay_yields_to_the_one_that_is_given),
         cmocka_unit_test(negative_times_are_refused),
         cmocka_unit_test(numbers_that_name_nothing_are_refused),
         cmocka_unit_test(defaults_that_nobody_uses_are_not_judged),

@@ -300,6 +300,7 @@ static struct det_task_end end_of(const struct det_task *task)
         .outcome = (enum det_task_outcome)task->outcome,
         .rejection = (enum det_rejection)task->rejection,
         .attempts = task->attempt_number,
+        .restarts = task->restarts,
         .exit_code = task->ended.exit_code,
         .has_exit_code = task->ended.has_exit_code,
         .signal = task->ended.signal,

@@ -104,11 +104,13 @@ struct det_task {
     struct anchor *anchor;   /* NULL: nobody depends on it */
     struct det_slot *slot;   /* NULL: none */
     struct det_waiter *waiters;
-    char *reason;      /* of the last failure; NULL: none */
-    det_time since;    /* monotonic: in this state */
-    det_time deadline; /* of the attempt, of a stop, of a pause; DET_NEVER: none */
-    det_time delay;    /* the last one of this streak */
+    char *reason;        /* of the last failure; NULL: none */
+    det_time since;      /* monotonic: in this state */
+    det_time started_at; /* monotonic: the last attempt */
+    det_time deadline;   /* of the attempt, of a stop, of a pause; DET_NEVER: none */
+    det_time delay;      /* the last one of this streak */
     struct attempt_end ended;
+    struct attempt_end last; /* of the last attempt that has ended, where `has_last` */
     uint32_t attempt_number, failures, restarts;
     uint32_t ticket; /* in the line for a permit */
     uint8_t kind;    /* enum task_kind */
@@ -124,6 +126,8 @@ struct det_task {
     bool is_healthy : 1;
     bool has_succeeded : 1; /* an attempt of it */
     bool is_stuck : 1;
+    bool is_stopped : 1; /* its attempt has ended after it was asked to stop */
+    bool has_last : 1;
     bool is_last : 1;      /* no attempt follows the one that runs */
     bool is_unhealthy : 1; /* the attempt is ended because of its checks */
     bool has_stepped : 1;  /* its step has come to its end, and that is still to be told */
@@ -266,6 +270,8 @@ void det_tasks_publish(struct det_tasks *tasks, struct det_task_event *event);
 void det_event_set_text(char *target, size_t size, const char *text);
 
 /* actor.c: events of the actor, from outside of it */
+/* What the end of an attempt is as an outcome. */
+enum det_task_outcome det_attempt_outcome(const struct attempt_end *end);
 void det_actor_release(struct det_task *task);
 void det_actor_hold(struct det_task *task);
 void det_actor_grant(struct det_task *task);

@@ -112,7 +112,7 @@ void det_tree_changed(struct det_task *task)
 
 void det_tree_attempt_closed(struct det_task *task)
 {
-    if (task->ended.result == ATTEMPT_SUCCEEDED)
+    if (task->ended.result == ATTEMPT_SUCCEEDED && !task->is_stopped)
         task->has_succeeded = true;
     det_tree_changed(task);
 }
