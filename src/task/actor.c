@@ -268,7 +268,7 @@ static int close_stopped(
     (void)event;
     (void)ret;
     task->is_stopped = true;
-    /* One that had finished its work before it saw the cancel has succeeded, whatever comes next. */
+    /* One that had finished before it saw the cancel has succeeded, whatever comes next. */
     if (task->ended.result == ATTEMPT_SUCCEEDED)
         return close_as(task, DET_EVENT_ATTEMPT_SUCCEEDED);
     if (task->ended.result != ATTEMPT_FORCED)
@@ -349,8 +349,10 @@ static int conclude_stopped(
 {
     (void)event;
     (void)ret;
-    task->outcome =
-        (uint8_t)(task->ended.result == ATTEMPT_FORCED ? DET_OUTCOME_FORCE_ABORTED : DET_OUTCOME_CANCELLED);
+    if (task->ended.result == ATTEMPT_FORCED)
+        task->outcome = DET_OUTCOME_FORCE_ABORTED;
+    else
+        task->outcome = DET_OUTCOME_CANCELLED;
     return DET_DONE;
 }
 

@@ -38,6 +38,20 @@ static void limits_that_make_no_sense_together_are_refused_with_the_reason(void 
         (struct det_worker_limits){ .observe_every = 50 * DET_MILLISECOND }, "tick");
 }
 
+static void one_of_the_two_delays_of_a_backoff_is_enough(void **state)
+{
+    struct lab_options options = behaviour_options(1);
+    struct det_error error = { 0 };
+    struct lab lab;
+
+    (void)state;
+    options.limits.action_backoff.max = 100 * DET_MILLISECOND;
+    options.limits.circuit_backoff.first = 2 * DET_MINUTE;
+    if (lab_try_open(&lab, options, &error) < 0)
+        fail_msg("%s", error.text);
+    lab_close(&lab);
+}
+
 static void negative_limits_are_refused(void **state)
 {
     (void)state;
@@ -63,7 +77,8 @@ static void backoffs_and_intensities_that_are_none_are_refused(void **state)
     assert_limits_refused(
         (struct det_worker_limits){ .restart_backoff = { .factor = 0.5 } }, "restart_backoff");
     assert_limits_refused(
-        (struct det_worker_limits){ .circuit_backoff = { .first = 2 * DET_MINUTE } },
+        (struct det_worker_limits){
+            .circuit_backoff = { .first = 2 * DET_MINUTE, .max = DET_MINUTE } },
         "circuit_backoff");
     assert_limits_refused((struct det_worker_limits){ .restarts = { .window = -1 } }, "restarts");
     assert_limits_refused(
@@ -244,6 +259,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_that_make_no_sense_together_are_refused_with_the_reason),
         cmocka_unit_test(negative_limits_are_refused),
+        cmocka_unit_test(one_of_the_two_delays_of_a_backoff_is_enough),
         cmocka_unit_test(backoffs_and_intensities_that_are_none_are_refused),
         cmocka_unit_test(limits_at_their_edge_are_taken),
         cmocka_unit_test(kinds_that_are_none_are_refused),

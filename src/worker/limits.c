@@ -16,10 +16,17 @@ static uint32_t or_number(uint32_t value, uint32_t otherwise)
     return value ? value : otherwise;
 }
 
+/* A delay that was not given yields to the other. */
 static void fill_backoff(struct det_backoff *backoff)
 {
-    backoff->first = or_else(backoff->first, DET_SECOND);
-    backoff->max = or_else(backoff->max, DET_MINUTE);
+    det_time first = DET_SECOND, max = DET_MINUTE;
+
+    if (backoff->max > 0 && first > backoff->max)
+        first = backoff->max;
+    if (max < backoff->first)
+        max = backoff->first;
+    backoff->first = or_else(backoff->first, first);
+    backoff->max = or_else(backoff->max, max);
 }
 
 static void fill_intensity(struct det_intensity *intensity, uint32_t count)
