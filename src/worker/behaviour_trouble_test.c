@@ -240,6 +240,30 @@ SENTENCE(a_config_that_changes_while_one_goes_to_rest_wakes_it)
     "variables: {P: " value  \
     "}\nchildren: [{name: a, kind: node, config: {host: h, port: '{{ .P }}'}}]"
 
+SENTENCE(keys_in_another_order_wake_nobody)
+{
+    struct det_child_spec spec = { .name = "h", .kind = "link", .config = "{host: h, port: 1}" };
+    struct lab_options options = behaviour_options(seed);
+    struct lab lab;
+
+    options.limits.restarts = (struct det_intensity){ 2, DET_MINUTE };
+    behaviour_begin(&lab, options, LAB_LINK, 4 * DET_SECOND);
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), 0);
+    lab_run(&lab, 4 * DET_SECOND);
+    lab.plant.wants_restart = true;
+    lab_run(&lab, 5 * DET_MINUTE);
+    assert_string_equal(lab_status(&lab, "lab/a").life, "down");
+    assert_string_equal(lab_status(&lab, "lab/h").life, "down");
+    lab_apply(&lab, "children: [{kind: link, config: {port: 1, host: h}, name: a}]");
+    spec.config = "port: 1\nhost: h\n";
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), 0);
+    lab.plant.wants_restart = false;
+    lab_run(&lab, 10 * DET_SECOND);
+    assert_string_equal(lab_status(&lab, "lab/a").life, "down");
+    assert_string_equal(lab_status(&lab, "lab/h").life, "down");
+    lab_close(&lab);
+}
+
 SENTENCE(a_variable_that_changes_wakes_one_that_rests)
 {
     struct lab lab;
@@ -451,6 +475,7 @@ int main(void)
         cmocka_unit_test(collects_that_hang_cost_a_few_threads_each_and_others_are_observed),
         cmocka_unit_test(a_circuit_does_not_heal_while_its_child_cannot_be_opened),
         cmocka_unit_test(a_config_that_changes_while_one_goes_to_rest_wakes_it),
+        cmocka_unit_test(keys_in_another_order_wake_nobody),
         cmocka_unit_test(a_variable_that_changes_wakes_one_that_rests),
         cmocka_unit_test(what_an_action_did_while_all_stopped_is_undone_before_the_end),
         cmocka_unit_test(an_open_of_before_a_restart_does_not_count_for_the_life_after_it),

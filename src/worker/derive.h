@@ -26,6 +26,8 @@ struct det_user_spec {
     const char *config;                /* a template of YAML; NULL: none */
     const struct det_datum *variables; /* a map; NULL: none */
     struct det_location location;
+    bool is_config_data;  /* `config_hash` is that of a map, whatever the order of its keys */
+    uint64_t config_hash; /* 0: there is none */
     uint64_t hash;
 };
 
@@ -41,6 +43,9 @@ DET_MUST_CHECK int det_user_spec_init_data(
     struct det_user_spec *ret, const struct det_allocator *allocator,
     const struct det_datum *config, const struct det_datum *variables,
     const struct det_datum *location, struct det_error *reterr);
+/* Hashes a config that is a text without templates as the map that it says, so that the order of
+ * its keys does not count; one that cannot be read stays a text. DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_user_spec_parse_config(struct det_user_spec *spec);
 /* All zero afterwards. */
 void det_user_spec_deinit(struct det_user_spec *spec);
 bool det_user_spec_equal(const struct det_user_spec *a, const struct det_user_spec *b);

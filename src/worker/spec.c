@@ -164,14 +164,15 @@ static int read_disabled(
 
 static uint64_t hash_child(const struct det_spec_child *child)
 {
-    uint64_t hash = det_hash_mix(child->spec.hash, child->is_disabled);
+    uint64_t hash = det_hash_mix(child->spec.hash, child->is_disabled), states = 0;
 
     hash = det_hash_mix(hash, det_hash64(child->name, strlen(child->name), 1));
     hash = det_hash_mix(hash, det_hash64(child->kind, strlen(child->kind), 2));
     hash = det_hash_mix(hash, child->run_in_count);
+    /* A set: its order does not count. */
     for (uint32_t i = 0; i < child->run_in_count; i++)
-        hash = det_hash_mix(hash, det_hash64(child->run_in[i], strlen(child->run_in[i]), 3));
-    return hash;
+        states += det_hash64(child->run_in[i], strlen(child->run_in[i]), 3);
+    return det_hash_mix(hash, states);
 }
 
 /* Room for one more; the array lies in memory of its own, since it moves. */

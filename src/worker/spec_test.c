@@ -284,6 +284,47 @@ static void many_children_are_read_quickly(void **state)
 }
 
 /* 21: what is not said differently is not judged again. */
+static void the_order_of_keys_is_not_part_of_a_hash(void **state)
+{
+    static const struct {
+        const char *first, *second;
+        bool is_equal;
+    } rows[] = {
+        { "config: {a: 1, b: {c: 2, d: 3}}", "config: {b: {d: 3, c: 2}, a: 1}", true },
+        { "config: {a: 1, b: 2}", "config: {a: 2, b: 1}", false },
+        { "config: {a: [1, 2]}", "config: {a: [2, 1]}", false },
+        { "config: {a: '{{ .X }}', b: 2}", "config: {b: 2, a: '{{ .X }}'}", true },
+        /* A text is what it says; with a template in it, its order may count. */
+        { "config: 'a: 1\n\n  \n'", "config: {a: 1}", true },
+        { "config: '{a: 1, b: 2}'", "config: '{b: 2, a: 1}'", true },
+        { "config: '{a: {{ .X }}, b: 2}'", "config: '{b: 2, a: {{ .X }}}'", false },
+        { "config: 'a: ['", "config: 'a:  ['", false },
+        { "variables: {A: 1, B: 2}", "variables: {B: 2, A: 1}", true },
+        { "location: {site: a, line: b}", "location: {line: b, site: a}", true },
+        { "run_in: [up, down]", "run_in: [down, up]", true },
+        { "run_in: [up, down]", "run_in: [up]", false },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct det_user_spec first;
+        char text[200];
+        uint64_t hash;
+
+        snprintf(text, sizeof text, "children: [{name: a, kind: b, %s}]", rows[i].first);
+        hash = read(*state, text)->children[0].hash;
+        first = ((struct fixture *)*state)->spec.children[0].spec;
+        memset(&((struct fixture *)*state)->spec.children[0].spec, 0, sizeof first);
+        snprintf(text, sizeof text, "children: [{name: a, kind: b, %s}]", rows[i].second);
+        if ((read(*state, text)->children[0].hash == hash) != rows[i].is_equal)
+            fail_msg("%s and %s", rows[i].first, rows[i].second);
+        if (!strstr(text, "run_in"))
+            assert_int_equal(
+                det_user_spec_equal(&first, &((struct fixture *)*state)->spec.children[0].spec),
+                rows[i].is_equal);
+        det_user_spec_deinit(&first);
+    }
+}
+
 static void the_hash_of_a_child_is_of_all_but_its_children(void **state)
 {
     static const char *const rows[] = {
@@ -381,6 +422,7 @@ int main(void)
         CASE(cousins_may_share_a_name),
         CASE(depth_is_bounded),
         CASE(many_children_are_read_quickly),
+        CASE(the_order_of_keys_is_not_part_of_a_hash),
         CASE(the_hash_of_a_child_is_of_all_but_its_children),
         CASE(states_are_those_of_the_parent),
         CASE(no_memory_is_told),

@@ -14,10 +14,10 @@
 
 /* Each part with its place, so that nothing of one can stand for another. */
 static uint64_t hash_parts(
-    uint64_t seed, const char *config, const struct det_datum *first,
+    uint64_t seed, uint64_t config_hash, const struct det_datum *first,
     const struct det_datum *second, const struct det_location *location)
 {
-    uint64_t hash = det_hash_mix(seed, config ? det_hash64(config, strlen(config), 1) : 0);
+    uint64_t hash = det_hash_mix(seed, config_hash);
 
     hash = det_hash_mix(hash, first ? det_datum_hash(first) : 0);
     hash = det_hash_mix(hash, second ? det_datum_hash(second) : 0);
@@ -40,7 +40,11 @@ static void seal(struct det_user_spec *spec)
     if (spec->config && !*spec->config)
         spec->config = NULL;
     spec->variables = or_nothing(spec->variables);
-    spec->hash = hash_parts(1, spec->config, spec->variables, NULL, &spec->location);
+    if (!spec->config)
+        spec->config_hash = 0;
+    else if (!spec->is_config_data)
+        spec->config_hash = det_hash64(spec->config, strlen(spec->config), 1);
+    spec->hash = hash_parts(1, spec->config_hash, spec->variables, NULL, &spec->location);
 }
 
 static int finish(
@@ -99,6 +103,33 @@ int det_user_spec_init(
     return finish(&spec, read_child(&spec, child, reterr), ret, reterr);
 }
 
+/* The order of keys is not part of it. */
+static void set_config_data(struct det_user_spec *spec, const struct det_datum *config)
+{
+    spec->is_config_data = true;
+    spec->config_hash = det_datum_hash(config);
+}
+
+/* In a template the order of keys may count, so its text is compared as it is. */
+int det_user_spec_parse_config(struct det_user_spec *spec)
+{
+    struct det_arena arena;
+    struct det_error error;
+    struct det_datum *data;
+    int r;
+
+    if (!spec->config || spec->is_config_data || strstr(spec->config, "{{"))
+        return 0;
+    det_arena_init(&arena, spec->arena.allocator);
+    r = det_datum_from_yaml(&arena, "config", spec->config, strlen(spec->config), &data, &error);
+    if (r == 0 && or_nothing(data)) {
+        set_config_data(spec, data);
+        seal(spec);
+    }
+    det_arena_deinit(&arena);
+    return r == DET_ERR_NO_MEMORY ? r : 0;
+}
+
 /* A map becomes a template of YAML. */
 static int set_config(
     struct det_user_spec *spec, const struct det_datum *config, struct det_error *reterr)
@@ -108,7 +139,7 @@ static int set_config(
 
     if (config->kind == DET_DATUM_TEXT) {
         spec->config = det_arena_copy(&spec->arena, config->as.text);
-        return spec->config ? 0 : DET_ERR_NO_MEMORY;
+        return spec->config ? det_user_spec_parse_config(spec) : DET_ERR_NO_MEMORY;
     }
     if (config->kind != DET_DATUM_MAP && config->kind != DET_DATUM_NULL)
         return det_datum_fail(
@@ -116,6 +147,7 @@ static int set_config(
             "a map or a text is wanted, and this is %s", det_datum_kind_text(config->kind));
     if (!or_nothing(config))
         return 0;
+    set_config_data(spec, config);
     det_template_from_data(config, &buffer);
     r = det_buffer_status(&buffer);
     if (r == 0) {
@@ -169,11 +201,20 @@ void det_user_spec_deinit(struct det_user_spec *spec)
     memset(spec, 0, sizeof *spec);
 }
 
+/* The same text, or the same data with its keys in another order. */
+static bool are_configs_equal(const struct det_user_spec *a, const struct det_user_spec *b)
+{
+    if (!a->config || !b->config)
+        return !a->config == !b->config;
+    return strcmp(a->config, b->config) == 0 ||
+           (a->is_config_data && b->is_config_data && a->config_hash == b->config_hash);
+}
+
 bool det_user_spec_equal(const struct det_user_spec *a, const struct det_user_spec *b)
 {
-    if (a->hash != b->hash || !a->config != !b->config || !a->variables != !b->variables)
+    if (a->hash != b->hash || !a->variables != !b->variables)
         return false;
-    return (!a->config || strcmp(a->config, b->config) == 0) &&
+    return are_configs_equal(a, b) &&
            (!a->variables || det_datum_equal(a->variables, b->variables)) &&
            det_location_equal(&a->location, &b->location);
 }
@@ -199,7 +240,7 @@ int det_scope_values_init(
         return r;
     }
     scope.globals = or_nothing(map);
-    scope.hash = hash_parts(2, NULL, NULL, scope.globals, &scope.location);
+    scope.hash = hash_parts(2, 0, NULL, scope.globals, &scope.location);
     *ret = scope;
     return 0;
 }
@@ -237,7 +278,7 @@ int det_scope_values_below(
         det_scope_values_deinit(&scope);
         return r;
     }
-    scope.hash = hash_parts(2, NULL, scope.variables, scope.globals, &scope.location);
+    scope.hash = hash_parts(2, 0, scope.variables, scope.globals, &scope.location);
     *ret = scope;
     return 0;
 }

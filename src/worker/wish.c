@@ -119,6 +119,9 @@ int det_wish_new(
     wish->run_in = spec->run_in;
     wish->is_disabled = spec->is_disabled;
     r = det_user_spec_init(&wish->spec, workers->allocator, spec, reterr);
+    /* What a kind says comes from code, which writes it in the same order each time. */
+    if (r == 0 && origin != DET_WISH_KIND)
+        r = det_user_spec_parse_config(&wish->spec);
     if (r < 0) {
         det_wish_free(workers, wish);
         return r;
