@@ -102,7 +102,7 @@ static int note_failure(struct attempt *attempt, int r)
     memcpy(observed->last_error_text, failure->text, sizeof observed->last_error_text);
     observed->retry_after_ms = (uint32_t)(failure->retry_after / DET_MILLISECOND);
     observed->last_attempt = attempt->wall;
-    if (observed->consecutive_errors == COMMUNICATOR_ERRORS_MAX)
+    if (observed->consecutive_errors == 1)
         observed->degraded_since = attempt->wall;
     det_worker_unlock(attempt->context);
     det_worker_count(attempt->context, relay_class_metric(failure->class), 1);
