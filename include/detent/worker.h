@@ -89,9 +89,11 @@ struct det_child_view {
 struct det_children_view {
     const struct det_child_view *const *list; /* in the order of their specs */
     uint32_t count;
-    uint32_t healthy, operational, stopped; /* how many of them */
+    /* How many of them. A child is healthy when its phase is RUNNING, its config is valid, and no
+     * worker of its subtree is down. */
+    uint32_t healthy, operational, stopped;
     uint32_t unhealthy; /* those that are neither healthy nor stopped: what is to worry about */
-    uint32_t stale, circuits_open, down;
+    uint32_t stale, circuits_open, down; /* of all descendants, at whatever depth */
 };
 /* All of none are. */
 static inline bool det_children_all_healthy(const struct det_children_view *children)

@@ -257,6 +257,96 @@ SENTENCE(a_circuit_inside_of_another_one_pauses_until_both_are_closed)
     forest_end(&lab);
 }
 
+SENTENCE(a_circuit_does_not_close_over_a_child_that_is_down)
+{
+    struct lab_options options = circuit_options(seed);
+    struct lab lab;
+
+    options.limits.restarts = (struct det_intensity){ 3, DET_MINUTE };
+    options.limits.circuit = (struct det_intensity){ 2, DET_MINUTE };
+    lab_open(&lab, options);
+    lab_apply(&lab, YAML);
+    lab_run(&lab, 4 * DET_SECOND);
+    node_of("lab/a/x")->wants_restart = true;
+    run_until(&lab, DET_WORKER_RESTART_INTENSITY, "lab/a/x", 1);
+    node_of("lab/a/x")->wants_restart = false;
+    lab_run(&lab, 5 * DET_MINUTE);
+    assert_string_equal(lab_status(&lab, "lab/a/x").life, "down");
+    assert_int_equal(told_times(DET_WORKER_CIRCUIT_CLOSED, "lab/a"), 0);
+    lab_assert_state(&lab, "lab", "degraded");
+    assert_int_equal(det_workers_order(lab.workers, "lab/a/x", DET_WORKER_ORDER_RESTART), 0);
+    run_until(&lab, DET_WORKER_CIRCUIT_CLOSED, "lab/a", 1);
+    lab_assert_state(&lab, "lab/a/x", "well");
+    lab_run(&lab, DET_SECOND);
+    lab_assert_state(&lab, "lab", "running");
+    forest_end(&lab);
+}
+
+SENTENCE(a_circuit_does_not_close_before_those_below_were_observed)
+{
+    struct lab lab;
+
+    begin(&lab, seed);
+    node_of("lab/a/x")->wants_restart = true;
+    run_until(&lab, DET_WORKER_CIRCUIT_OPENED, "lab/a", 1);
+    node_of("lab/a/x")->wants_restart = false;
+    run_until(&lab, DET_WORKER_RESTART_DONE, "lab/a/x", 1);
+    node_of("lab/a/x")->collect_error = DET_ERR_IO;
+    assert_int_equal(det_workers_order(lab.workers, "lab/a/x", DET_WORKER_ORDER_RESTART), 0);
+    run_until(&lab, DET_WORKER_CIRCUIT_PROBING, "lab/a", 1);
+    lab_run(&lab, 9500 * DET_MILLISECOND);
+    assert_int_equal(told_times(DET_WORKER_CIRCUIT_CLOSED, "lab/a"), 0);
+    node_of("lab/a/x")->collect_error = 0;
+    run_until(&lab, DET_WORKER_CIRCUIT_CLOSED, "lab/a", 1);
+    forest_end(&lab);
+}
+
+SENTENCE(the_health_of_a_subtree_counts_descendants_that_are_down)
+{
+    struct lab_options options = circuit_options(seed);
+    struct lab lab;
+
+    options.limits.restarts = (struct det_intensity){ 2, DET_MINUTE };
+    lab_open(&lab, options);
+    lab_apply(&lab, YAML);
+    lab_run(&lab, 4 * DET_SECOND);
+    assert_string_equal(lab_status(&lab, "lab").reason, "2 of 2 are healthy");
+    node_of("lab/a/y/z")->wants_restart = true;
+    run_until(&lab, DET_WORKER_RESTART_INTENSITY, "lab/a/y/z", 1);
+    lab_run(&lab, 5 * DET_SECOND);
+    assert_string_equal(lab_status(&lab, "lab/a/y/z").life, "down");
+    lab_assert_state(&lab, "lab", "degraded");
+    assert_int_equal(node_of("lab/a")->view.down, 1);
+    assert_int_equal(node_of("lab/a")->view.healthy, 1);
+    assert_int_equal(node_of("lab/a")->view.unhealthy, 1);
+    assert_int_equal(node_of("lab/b")->view.down, 0);
+    node_of("lab/a/y/z")->wants_restart = false;
+    assert_int_equal(det_workers_order(lab.workers, "lab/a/y/z", DET_WORKER_ORDER_RESTART), 0);
+    lab_run(&lab, 5 * DET_MINUTE);
+    assert_string_equal(lab_status(&lab, "lab").reason, "2 of 2 are healthy");
+    assert_int_equal(node_of("lab/a")->view.healthy, 2);
+    forest_end(&lab);
+}
+
+SENTENCE(one_that_is_removed_while_it_is_down_is_not_counted_any_more)
+{
+    struct lab_options options = circuit_options(seed);
+    struct lab lab;
+
+    options.limits.restarts = (struct det_intensity){ 2, DET_MINUTE };
+    lab_open(&lab, options);
+    lab_apply(&lab, YAML);
+    lab_run(&lab, 4 * DET_SECOND);
+    node_of("lab/a/y/z")->wants_restart = true;
+    run_until(&lab, DET_WORKER_RESTART_INTENSITY, "lab/a/y/z", 1);
+    lab_run(&lab, 5 * DET_SECOND);
+    lab_assert_state(&lab, "lab", "degraded");
+    lab_apply(&lab, "children: [" NODE_OVER("a", NODE("x") ", " NODE("y")) ", " NODE("b") "]");
+    lab_run(&lab, 2 * DET_MINUTE);
+    assert_string_equal(lab_status(&lab, "lab").reason, "2 of 2 are healthy");
+    forest_end(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +360,10 @@ int main(void)
         cmocka_unit_test(children_that_cannot_be_opened_open_the_circuit_too),
         cmocka_unit_test(failures_that_are_rare_do_not_open_a_circuit),
         cmocka_unit_test(a_circuit_inside_of_another_one_pauses_until_both_are_closed),
+        cmocka_unit_test(a_circuit_does_not_close_over_a_child_that_is_down),
+        cmocka_unit_test(a_circuit_does_not_close_before_those_below_were_observed),
+        cmocka_unit_test(the_health_of_a_subtree_counts_descendants_that_are_down),
+        cmocka_unit_test(one_that_is_removed_while_it_is_down_is_not_counted_any_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/buffer.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -188,6 +189,40 @@ static struct det_worker *make(struct det_worker *worker, struct det_wish *wish)
     return child;
 }
 
+/* Whether a child that is on its way out is the one that is wanted now. What was deleted by hand is
+ * made anew, as nothing of it is to come back. */
+static bool comes_back(const struct det_worker *child, const struct det_wish *wish)
+{
+    return child->is_unwanted && !child->is_deleted && !strcmp(child->kind->name, wish->kind);
+}
+
+static void keep_one(struct det_worker *child, struct det_wish *wish)
+{
+    child->is_unwanted = child->is_forgotten = false;
+    det_stop_revoke(child);
+    det_tell(child, (struct det_worker_event){ .kind = DET_WORKER_CHILD_KEPT });
+    give(child, wish);
+}
+
+/* With all below it that is still wanted there. */
+static void keep(struct det_worker *top, struct det_wish *wish)
+{
+    keep_one(top, wish);
+    for (struct det_worker *worker = top; worker; worker = det_worker_after(worker, top)) {
+        if (worker->is_unwanted)
+            continue;
+        DET_LIST_EACH(node, &worker->wishes)
+        {
+            struct det_wish *below = DET_CONTAINER(node, struct det_wish, node);
+            struct det_worker *child = find(worker, below->name);
+
+            if (child && comes_back(child, below))
+                keep_one(child, below);
+        }
+        worker->attention |= DET_LOOK_WISHES;
+    }
+}
+
 static void fulfil(struct det_worker *worker, struct det_wish *wish, uint64_t round)
 {
     struct det_worker *child = find(worker, wish->name);
@@ -203,8 +238,10 @@ static void fulfil(struct det_worker *worker, struct det_wish *wish, uint64_t ro
     if (!child)
         return;
     child->mark = round;
-    /* One that goes is made anew when it is gone. */
-    if (!child->is_unwanted)
+    /* One of another kind, or that was deleted, is made anew when it is gone. */
+    if (comes_back(child, wish))
+        keep(child, wish);
+    else if (!child->is_unwanted)
         give(child, wish);
 }
 
@@ -281,20 +318,35 @@ static void count_one(struct det_children_view *view, const struct det_worker *c
 {
     enum det_phase phase = child->seen.phase;
     bool is_ill = child->is_degraded || child->seen.is_down;
-    bool is_healthy = phase == DET_PHASE_RUNNING && !is_ill;
+    bool is_healthy = phase == DET_PHASE_RUNNING && !is_ill && !child->below[DET_AILMENT_DOWN];
 
     view->healthy += is_healthy;
     view->operational += phase == DET_PHASE_RUNNING || phase == DET_PHASE_DEGRADED;
     view->stopped += phase == DET_PHASE_STOPPED && !is_ill;
     view->unhealthy += !is_healthy && (phase != DET_PHASE_STOPPED || is_ill);
-    view->down += child->seen.is_down;
-    view->stale += child->is_stale;
-    view->circuits_open += child->seen.is_circuit_open;
+}
+
+void det_worker_set_ailment(struct det_worker *worker, enum det_ailment ailment, bool has)
+{
+    uint8_t bit = (uint8_t)(1U << ailment);
+
+    if (!!(worker->ailments & bit) == has)
+        return;
+    worker->ailments ^= bit;
+    for (struct det_worker *above = worker->parent; above; above = above->parent) {
+        det_assert(has || above->below[ailment]);
+        above->below[ailment] += has ? 1 : UINT32_MAX;
+        above->attention |= DET_LOOK_VIEW;
+    }
 }
 
 void det_children_count(struct det_worker *worker)
 {
-    struct det_children_view view = { 0 };
+    struct det_children_view view = {
+        .down = worker->below[DET_AILMENT_DOWN],
+        .stale = worker->below[DET_AILMENT_STALE],
+        .circuits_open = worker->below[DET_AILMENT_CIRCUIT],
+    };
 
     if (make_room(worker) < 0)
         return;

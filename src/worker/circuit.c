@@ -20,6 +20,13 @@
 
 #define ATTEMPTS_ESCALATED 5
 
+/* What its parent is to see. */
+static void show_open(struct det_worker *worker, bool is_open)
+{
+    worker->seen.is_circuit_open = is_open;
+    det_worker_set_ailment(worker, DET_AILMENT_CIRCUIT, is_open);
+}
+
 static void step(struct det_worker *worker, enum circuit_event_kind event)
 {
     struct det_strain *strain = worker->strain;
@@ -29,9 +36,8 @@ static void step(struct det_worker *worker, enum circuit_event_kind event)
     det_assert(transition->outcome == DET_GOTO);
     strain->circuit = (uint8_t)transition->to;
     strain->circuit_at = worker->workers->now;
-    worker->seen.is_circuit_open = strain->circuit == CIRCUIT_OPEN;
+    show_open(worker, strain->circuit == CIRCUIT_OPEN);
     worker->due = 0;
-    det_worker_poke_parent(worker);
 }
 
 bool det_circuit_is_open(const struct det_worker *worker)
@@ -111,13 +117,28 @@ void det_circuit_forget(struct det_worker *worker)
     worker->workers->circuits_open -= strain->panic_until != 0;
 }
 
-/* Those that wait for their next attempt have not failed again, but are not well either. */
-static bool has_ill_children(const struct det_worker *worker)
+/* It is down or begins anew, or it is to run and nothing was observed of it yet. */
+static bool is_unproven(const struct det_worker *worker)
 {
-    for (const struct det_worker *child = worker->first; child; child = child->next)
-        if (child->seen.is_down && !det_life_is_down(child))
-            return true;
-    return false;
+    if (worker->ailments)
+        return true;
+    if (worker->is_off || worker->is_unwanted)
+        return false;
+    if (worker->shutdown_wanted)
+        return true;
+    return !det_worker_stop_reason(worker) &&
+           (!det_life_is_live(worker) || (worker->kind->collect && !worker->observed_at));
+}
+
+/* The first descendant that keeps the circuit from closing; NULL: there is none. Those that wait
+ * for their next attempt, or have not been observed since, have not failed again, but nothing shows
+ * that they work. */
+static const struct det_worker *find_unproven(const struct det_worker *top)
+{
+    for (const struct det_worker *worker = top; (worker = det_worker_after(worker, top));)
+        if (is_unproven(worker))
+            return worker;
+    return NULL;
 }
 
 void det_circuit_visit(struct det_worker *worker)
@@ -132,7 +153,7 @@ void det_circuit_visit(struct det_worker *worker)
         return;
     }
     if (strain->circuit == CIRCUIT_PROBING) {
-        if (has_ill_children(worker))
+        if (find_unproven(worker))
             det_worker_due(worker, worker->workers->now + strain->circuit_delay);
         else
             heal(worker);
@@ -172,9 +193,8 @@ void det_panic_note(
     if (is_fine || strain->panic_until)
         return;
     strain->panic_until = workers->now + workers->limits.panics.window;
-    worker->seen.is_circuit_open = true;
+    show_open(worker, true);
     workers->circuits_open++;
-    det_worker_poke_parent(worker);
     tell(worker, DET_WORKER_PANIC_CIRCUIT_OPENED, text, count);
     det_circuit_failure(worker, text);
 }
@@ -190,9 +210,8 @@ bool det_panic_is_open(struct det_worker *worker)
         return true;
     }
     strain->panic_until = 0;
-    worker->seen.is_circuit_open = det_circuit_is_open(worker);
+    show_open(worker, det_circuit_is_open(worker));
     worker->workers->circuits_open--;
-    det_worker_poke_parent(worker);
     tell(worker, DET_WORKER_PANIC_CIRCUIT_CLOSED, NULL, 0);
     return false;
 }

@@ -381,6 +381,7 @@ static void order(void *argument)
         det_worker_poke_parent(worker);
         break;
     }
+    det_worker_hasten(worker);
     visit_family(worker);
 }
 

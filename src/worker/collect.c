@@ -28,6 +28,12 @@ void det_collect_soon(struct det_worker *worker)
     worker->due = 0;
 }
 
+void det_collect_anew(struct det_worker *worker)
+{
+    worker->eager_sequence = worker->collect_sequence + 1;
+    det_collect_soon(worker);
+}
+
 /* The next one, counted from the begin of the last; not all of them at the same time. Whoever waits
  * at the gate need not wait for long, but one that failed is not tried again at once. */
 static void schedule(struct det_worker *worker, det_time began, bool has_failed)
@@ -35,7 +41,8 @@ static void schedule(struct det_worker *worker, det_time began, bool has_failed)
     det_time span = every(worker);
 
     worker->collect_at = began + span - det_workers_chance(worker->workers, span / 10);
-    if (!has_failed && worker->gate > worker->observed_sequence && !worker->running)
+    if (worker->eager_sequence ||
+        (!has_failed && worker->gate > worker->observed_sequence && !worker->running))
         worker->collect_at = worker->workers->now;
     det_worker_due(worker, worker->collect_at);
 }
@@ -117,10 +124,8 @@ static void recovered(struct det_worker *worker)
             worker, (struct det_worker_event){ .kind = DET_WORKER_COLLECTOR_RECOVERED,
                                                .number = worker->counts.collector_restarts });
     worker->counts.collector_restarts = 0;
-    if (worker->is_stale) {
-        worker->is_stale = false;
-        det_worker_poke_parent(worker);
-    }
+    worker->is_stale = false;
+    det_worker_set_ailment(worker, DET_AILMENT_STALE, false);
 }
 
 static void accept(struct det_worker *worker, const struct det_run *run)
@@ -159,9 +164,14 @@ static int judge(struct det_worker *worker, struct det_run *run)
 void det_collect_done(struct det_worker *worker, struct det_run *run)
 {
     det_time began = atomic_load_explicit(&run->job.started_at, memory_order_acquire);
-    bool was_waiting = !worker->observed_at || worker->observed_sequence < worker->gate;
+    bool was_waiting = !worker->observed_at || worker->observed_sequence < worker->gate ||
+                       worker->eager_sequence;
 
     worker->collect = NULL;
+    if (worker->eager_sequence && run->sequence >= worker->eager_sequence) {
+        worker->eager_sequence = 0;
+        det_worker_hasten(worker);
+    }
     if (judge(worker, run) < 0)
         failed(worker, run);
     else {
@@ -274,7 +284,7 @@ static void pause_it(struct det_worker *worker, det_time age)
     worker->is_stale = true;
     if (worker->collect && is_under_way(worker))
         tell_busy(worker);
-    det_worker_poke_parent(worker);
+    det_worker_set_ailment(worker, DET_AILMENT_STALE, true);
     det_tell(
         worker, (struct det_worker_event){ .kind = DET_WORKER_STALE,
                                            .reason = text,

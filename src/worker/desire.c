@@ -158,6 +158,7 @@ void det_desire_visit(struct det_worker *worker)
 void det_desire_recorded(struct det_worker *worker, int code, const struct det_error *error)
 {
     struct det_workers *workers = worker->workers;
+    bool had_desired = worker->has_desired;
 
     if (!worker->is_desired_new) {
         /* Only its flags have changed, and they count already. */
@@ -177,7 +178,11 @@ void det_desire_recorded(struct det_worker *worker, int code, const struct det_e
     worker->has_desired = true;
     worker->derive_at = 0;
     det_act_forget(worker);
-    det_collect_soon(worker);
+    if (had_desired) {
+        det_collect_anew(worker);
+        det_worker_hasten(worker);
+    } else
+        det_collect_soon(worker);
     worker->attention |= DET_LOOK_CHILDREN;
     det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_DERIVED });
     if (det_life_is_live(worker))

@@ -29,7 +29,7 @@ static void set_down(struct det_worker *worker, bool is_down)
     if (worker->seen.is_down == is_down)
         return;
     worker->seen.is_down = is_down;
-    det_worker_poke_parent(worker);
+    det_worker_set_ailment(worker, DET_AILMENT_DOWN, is_down);
 }
 
 static void step(struct det_worker *worker, enum life_event_kind event)
@@ -62,18 +62,18 @@ bool det_life_is_live(const struct det_worker *worker)
 
 bool det_life_may_have_children(const struct det_worker *worker)
 {
-    return !worker->is_unwanted && worker->life != LIFE_LEAVING && worker->life != LIFE_CLOSING &&
+    return !worker->is_unwanted && det_life_may_stay(worker);
+}
+
+bool det_life_may_stay(const struct det_worker *worker)
+{
+    return worker->life != LIFE_LEAVING && worker->life != LIFE_CLOSING &&
            worker->life != LIFE_GONE;
 }
 
 bool det_life_is_gone(const struct det_worker *worker)
 {
     return worker->life == LIFE_GONE;
-}
-
-bool det_life_is_down(const struct det_worker *worker)
-{
-    return worker->life == LIFE_DOWN;
 }
 
 const char *det_life_name(const struct det_worker *worker)
@@ -303,6 +303,8 @@ static void end(struct det_worker *worker)
     det_hand_keep(worker);
     step(worker, LIFE_FINISH);
     worker->attention = 0;
+    for (enum det_ailment i = 0; i < DET_AILMENT_COUNT; i++)
+        det_worker_set_ailment(worker, i, false);
     unlink_from(worker);
     det_map_remove(&workers->map, worker->key);
     workers->count--;
@@ -365,6 +367,7 @@ static void begin(struct det_worker *worker)
     worker->observed_sequence = 0;
     worker->gate = 0;
     worker->is_stale = false;
+    det_worker_set_ailment(worker, DET_AILMENT_STALE, false);
     worker->observe_failures = 0;
     worker->collect_error[0] = '\0';
     worker->counts.collector_restarts = 0;

@@ -62,6 +62,17 @@ void det_stop_shutdown(struct det_worker *top, det_time grace, const char *reaso
     }
 }
 
+void det_stop_revoke(struct det_worker *worker)
+{
+    worker->due = 0;
+    worker->attention |= DET_LOOK_DESIRED | DET_LOOK_CHILDREN;
+    /* One that is to rest goes on to do so; one that is being closed begins anew when it is. */
+    if (!det_life_may_stay(worker) || worker->has_to_rest)
+        return;
+    worker->shutdown_wanted = false;
+    worker->stop_at = DET_NEVER;
+}
+
 /* Whether it is one too many; without memory to count, it is not. */
 static bool is_too_often(struct det_worker *worker)
 {

@@ -11,6 +11,9 @@
 #include "base/text.h"
 #include "worker/tree.h"
 
+/* States that lead in a circle end at so many without a tick. */
+#define HASTE_MAX 8
+
 /* The first one behind all that is below it. */
 static struct det_worker *past(const struct det_worker *worker, const struct det_worker *top)
 {
@@ -150,6 +153,7 @@ static void carry_out(struct det_worker *worker, struct det_next next)
 {
     switch (next.kind) {
     case DET_NEXT_HOLD:
+        worker->haste = 0;
         det_worker_set_reason(worker, next.reason);
         break;
     case DET_NEXT_GOTO:
@@ -335,12 +339,29 @@ static void welcome(struct det_worker *worker)
     }
 }
 
+void det_worker_hasten(struct det_worker *worker)
+{
+    worker->haste = HASTE_MAX;
+}
+
+/* A worker in haste does not wait for the next tick in each state on its way. */
+static void look_in_haste(struct det_worker *worker)
+{
+    uint64_t transitions;
+
+    do {
+        transitions = worker->counts.transitions;
+        look_at(worker);
+    } while (worker->haste && worker->counts.transitions != transitions &&
+             det_life_is_live(worker) && worker->haste--);
+}
+
 void det_worker_visit(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
     workers->walking++;
-    look_at(worker);
+    look_in_haste(worker);
     if (worker->has_new_children && workers->walking == 1)
         welcome(worker);
     workers->walking--;

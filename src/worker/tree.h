@@ -191,6 +191,14 @@ enum det_attention {
     DET_LOOK_VIEW = 32,    /* a child has changed: counts of the view of children */
 };
 
+/* What makes a subtree unhealthy: each worker counts those below it that have it. */
+enum det_ailment {
+    DET_AILMENT_DOWN,    /* seen.is_down */
+    DET_AILMENT_STALE,   /* is_stale */
+    DET_AILMENT_CIRCUIT, /* seen.is_circuit_open */
+    DET_AILMENT_COUNT
+};
+
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order of their use */
 struct det_worker {
     /* What each tick looks at comes first. */
@@ -221,6 +229,9 @@ struct det_worker {
     void *desired, *observed; /* as next() sees them */
     struct det_strain *strain;
     struct det_children_view children;
+    uint32_t below[DET_AILMENT_COUNT]; /* descendants that have it */
+    uint8_t ailments;                  /* its own, a bit for each */
+    uint8_t haste;                     /* so many states may follow each other without a tick */
     char reason[DET_WORKER_REASON_MAX + 1];
 
     /* Who it is. */
@@ -272,6 +283,7 @@ struct det_worker {
     struct det_run *collect; /* or the run of open(); NULL: none runs */
     struct det_run *spare;   /* to be used again */
     uint64_t collect_sequence;
+    uint64_t eager_sequence; /* the first one that knows the new desired state; 0: it was there */
     bool is_collector_new; /* it was restarted: what is lost does not count for its first run */
     det_time collect_at;   /* the next one is due */
     det_time collector_restarted_at;
@@ -396,8 +408,9 @@ bool det_life_is_active(const struct det_worker *worker);
 bool det_life_is_live(const struct det_worker *worker);
 /* It lives, or will: children that it has meanwhile wait for it. */
 bool det_life_may_have_children(const struct det_worker *worker);
+/* It has not begun to close. */
+bool det_life_may_stay(const struct det_worker *worker);
 bool det_life_is_gone(const struct det_worker *worker);
-bool det_life_is_down(const struct det_worker *worker);
 const char *det_life_name(const struct det_worker *worker);
 void det_life_opened(struct det_worker *worker, int code, const char *text);
 void det_life_recorded(struct det_worker *worker, int code, const struct det_error *error);
@@ -416,6 +429,8 @@ void det_worker_poke_parent(struct det_worker *worker);
 
 /* tick.c */
 void det_worker_visit(struct det_worker *worker);
+/* Something new is wanted of it: it acts at once, not with the next tick. */
+void det_worker_hasten(struct det_worker *worker);
 void det_worker_view(struct det_worker *worker, bool stop, struct det_worker_view *ret);
 /* Why it is to stop; NULL: it is not. */
 const char *det_worker_stop_reason(const struct det_worker *worker);
@@ -459,6 +474,8 @@ DET_MUST_CHECK int det_wishes_of_spec(
 void det_children_ask(struct det_worker *worker);
 void det_children_reconcile(struct det_worker *worker);
 void det_children_count(struct det_worker *worker);
+/* Updates the counts of all ancestors. */
+void det_worker_set_ailment(struct det_worker *worker, enum det_ailment ailment, bool has);
 
 /* body.c, run.c */
 DET_MUST_CHECK int det_body_new(struct det_worker *worker, struct det_body **ret);
@@ -483,6 +500,8 @@ void det_collect_visit(struct det_worker *worker);
 void det_collect_done(struct det_worker *worker, struct det_run *run);
 void det_collect_lost(struct det_worker *worker);
 void det_collect_soon(struct det_worker *worker);
+/* At once, and next() is asked with what it brings without waiting for a tick. */
+void det_collect_anew(struct det_worker *worker);
 /* Whether next() may be asked, as far as the age of the observation goes. */
 bool det_collect_is_fresh(struct det_worker *worker);
 
@@ -496,6 +515,8 @@ void det_act_forget(struct det_worker *worker);
 
 /* stop.c */
 void det_stop_shutdown(struct det_worker *top, det_time grace, const char *reason);
+/* It is wanted again: it does not stop, as long as it is not being closed. */
+void det_stop_revoke(struct det_worker *worker);
 /* When it has stopped it stays down. */
 void det_stop_rest(struct det_worker *worker, const char *reason);
 void det_stop_restart(struct det_worker *worker, const char *reason);
